@@ -3,7 +3,7 @@
 //! `make fuzz` in the root. The first byte of the input decides how large the pieces are.
 #![no_main]
 
-use door_redis::frame::{Cut, Limits, Parser, Span};
+use door_redis::parser::{Limits, Parsed, Parser, Span};
 use libfuzzer_sys::fuzz_target;
 
 const LIMITS: Limits = Limits { bulk_max: 1 << 20, request_max: 1 << 24, restricted: false };
@@ -17,13 +17,13 @@ fn meaning(input: &[u8], piece: usize) -> (Vec<Vec<Vec<u8>>>, Option<String>) {
         end = (end + piece).min(input.len());
         loop {
             match parser.next(&input[gone..end], &LIMITS) {
-                Cut::Request(request) => {
+                Parsed::Request(request) => {
                     let bytes = if request.inline { parser.line() } else { &input[gone + request.start..gone + request.end] };
                     let argument = |s: &Span| bytes[s.start as usize..(s.start + s.len) as usize].to_vec();
                     requests.push(parser.spans(&request).iter().map(argument).collect());
                 }
-                Cut::Partial { .. } => break,
-                Cut::Broken(broken) => return (requests, Some(format!("{broken:?}"))),
+                Parsed::Partial { .. } => break,
+                Parsed::Invalid(error) => return (requests, Some(format!("{error:?}"))),
             }
         }
         let whole = parser.start();

@@ -1,4 +1,4 @@
-//! One run of a command: its arguments, and where its reply goes.
+//! One run of a command: its arguments, and the destination of its reply.
 
 use engine::{Entry, Error, KeyTransaction};
 use stdx::memory;
@@ -7,7 +7,7 @@ use crate::command::Command;
 use crate::reply::{Reply, bulk_header};
 use crate::spool::{BLOCK, LONG, Spooling};
 
-/// A request being run: its arguments, and where the reply goes.
+/// A running request: its arguments, and the destination of its reply.
 pub struct Call<'c> {
     pub args: &'c [&'c [u8]],
     pub db: u8,
@@ -19,11 +19,11 @@ pub struct Call<'c> {
 pub type Result = std::result::Result<(), Error>;
 
 impl Call<'_> {
-    /// A range of a value as a bulk string.
-    pub fn bulk_value(&mut self, unit: &mut KeyTransaction<'_>, entry: &Entry, range: std::ops::Range<u64>) -> Result {
+    /// Writes a range of a value as a bulk string. Spools the reply to a file if memory has no room for it (DR-8).
+    pub fn bulk_value(&mut self, txn: &mut KeyTransaction<'_>, entry: &Entry, range: std::ops::Range<u64>) -> Result {
         let bytes = range.end - range.start;
         bulk_header(self.reply.out, bytes as usize);
-        // The output moves when it grows.
+        // Claims the existing output as well, because it moves when it grows.
         let is_short = bytes < LONG && self.reply.out.len() < LONG as usize;
         let claim = if is_short { None } else { Some(memory::claim(self.reply.out.len() + bytes as usize)) };
         match claim {
@@ -33,19 +33,19 @@ impl Call<'_> {
                 while at < range.end {
                     let to = range.end.min(at + BLOCK as u64);
                     piece.clear();
-                    unit.value(entry, at..to, &mut piece)?;
+                    txn.value(entry, at..to, &mut piece)?;
                     spool.put(&piece)?;
                     at = to;
                 }
                 spool.put(b"\r\n")?;
-                // While the command can still fail: later it has changed keys, and a full disk must not take its reply.
+                // Finish the file while the command can still fail. Once the command has changed keys, a full disk must not lose its reply.
                 return spool.end();
             }
             claim => {
                 if claim.is_some() {
                     self.reply.out.reserve_exact(bytes as usize + 2);
                 }
-                unit.value(entry, range, self.reply.out)?;
+                txn.value(entry, range, self.reply.out)?;
             }
         }
         self.reply.out.extend_from_slice(b"\r\n");

@@ -1,4 +1,4 @@
-//! The connections that CLIENT shows, pauses and kills.
+//! The connections that CLIENT lists, pauses and kills.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use reactor::{Buffers, Connection, Handle};
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// What CLIENT LIST tells of a connection; the session writes it, others read it.
+/// The data of a connection that CLIENT LIST shows. The session writes it, other sessions read it.
 pub struct Client {
     pub id: u64,
     pub connection: Weak<Connection>,
@@ -16,25 +16,25 @@ pub struct Client {
     pub peer: IpAddr,
     pub local: String,
     pub fd: i32,
-    /// The size of the session itself, for its memory in CLIENT LIST.
+    /// Size of the session struct, for the memory that CLIENT LIST shows.
     session_bytes: usize,
     pub opened_ms: u64,
     pub state: Mutex<ClientState>,
     pub last_ms: AtomicU64,
     pub no_evict: AtomicBool,
-    /// Inside a command that waits, so that CLIENT UNBLOCK may end it.
+    /// In a command that waits, so CLIENT UNBLOCK may end it.
     pub waits: AtomicBool,
-    /// What CLIENT UNBLOCK asks for; 0: nothing.
+    /// The request of CLIENT UNBLOCK; 0 if there is none.
     pub unblock: AtomicU32,
-    /// CLIENT KILL has named it: it runs no further command, and no list shows it.
+    /// Ended by CLIENT KILL: it runs no further command, and no list shows it.
     pub killed: AtomicBool,
     gone: AtomicBool,
-    /// Those who wait until it is gone.
+    /// The connections to wake when this one is gone.
     watchers: Mutex<Vec<Handle>>,
-    /// Of the request that runs, and what came with it: bytes received and not run, bytes of its arguments.
+    /// Of the running request: bytes received and not yet run, and bytes of its arguments.
     pub query_bytes: AtomicU64,
     pub argument_bytes: AtomicU64,
-    /// The longest output of one batch.
+    /// Longest output of one batch.
     pub send_peak: AtomicU64,
 }
 
@@ -67,7 +67,7 @@ impl Client {
         self.gone.load(Ordering::Acquire)
     }
 
-    /// Ends it: it runs no command any more from now on, but for the one that runs. `watcher` is woken when it is gone.
+    /// Ends the client. It runs no command after the current one. `watcher` is woken when it is gone.
     pub fn kill(&self, watcher: Handle) {
         self.killed.store(true, Ordering::Release);
         let mut watchers = self.watchers.lock();
@@ -81,13 +81,13 @@ impl Client {
         }
     }
 
-    /// A command runs: for CLIENT LIST.
+    /// Records the running command for CLIENT LIST.
     pub fn run(&self, query_bytes: u64, args: &[&[u8]]) {
         self.query_bytes.store(query_bytes, Ordering::Relaxed);
         self.argument_bytes.store(args.iter().map(|arg| arg.len() as u64).sum(), Ordering::Relaxed);
     }
 
-    /// A batch has run, and has left so many bytes to send.
+    /// Records the end of a batch that left `send_bytes` to send.
     pub fn rest(&self, send_bytes: u64) {
         if self.query_bytes.load(Ordering::Relaxed) > 0 {
             self.run(0, &[]);
@@ -97,7 +97,7 @@ impl Client {
         }
     }
 
-    /// Its session has ended.
+    /// Records the end of its session and wakes the watchers.
     fn leave(&self) {
         self.gone.store(true, Ordering::Release);
         let watchers = std::mem::take(&mut *self.watchers.lock());
@@ -114,7 +114,7 @@ pub struct ClientState {
     pub db: u8,
     pub user: String,
     pub command: &'static str,
-    /// Queued commands, -1 outside MULTI.
+    /// Number of queued commands, -1 outside MULTI.
     pub multi: i64,
     /// Bytes of their arguments.
     pub multi_bytes: u64,
@@ -127,7 +127,7 @@ impl Client {
         self.connection.upgrade().map(|connection| connection.handle())
     }
 
-    /// How many commands are queued, -1 outside MULTI, and their bytes.
+    /// Records the number of queued commands (-1 outside MULTI) and their bytes.
     pub fn show_multi(&self, count: i64, bytes: u64) {
         let mut state = self.state.lock();
         (state.multi, state.multi_bytes) = (count, bytes);
@@ -137,7 +137,7 @@ impl Client {
         self.connection.upgrade().map_or_else(Buffers::default, |connection| connection.buffers())
     }
 
-    /// Bytes of its query: what runs now has been taken from the buffer's count already.
+    /// Returns the bytes of the query. The running requests are no longer in the buffer's count.
     fn query(&self, buffers: &Buffers) -> u64 {
         buffers.received.max(self.query_bytes.load(Ordering::Relaxed))
     }
@@ -148,12 +148,12 @@ impl Client {
         own as u64 + held + self.argument_bytes.load(Ordering::Relaxed) + state.multi_bytes
     }
 
-    /// Memory of the client: its state, its buffers, its queue.
+    /// Returns the memory of the client: its state, its buffers and its queue.
     pub fn memory_bytes(&self) -> u64 {
         self.memory(&self.buffers(), &self.state.lock().clone())
     }
 
-    /// The line of CLIENT LIST. `now_ms`: the engine's wall clock.
+    /// Returns the line of CLIENT LIST. `now_ms` is the engine's wall clock.
     pub fn line(&self, now_ms: u64) -> String {
         let state = self.state.lock().clone();
         let buffers = self.buffers();
@@ -162,7 +162,7 @@ impl Client {
         let seconds = |since: u64| now_ms.saturating_sub(since) / 1000;
         let letters = [(state.multi >= 0, 'x'), (state.parked, 'b'), (self.no_evict.load(Ordering::Relaxed), 'e')];
         let flags: String = letters.iter().filter(|(is, _)| *is).map(|(_, letter)| *letter).collect();
-        // A reply is written straight to the connection: there is no list of replies beside the buffer.
+        // A reply is written directly to the connection's buffer; there is no separate list of replies.
         format!(
             "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub=0 psub=0 ssub=0 multi={} qbuf={query} qbuf-free={} argv-mem={arguments} multi-mem={} rbs={} rbp={} obl={} oll=0 omem={} tot-mem={} events={} cmd={} user={} redir=-1 resp={}",
             self.id,
@@ -190,7 +190,7 @@ impl Client {
     }
 }
 
-/// A pause that CLIENT PAUSE ordered.
+/// A pause set by CLIENT PAUSE.
 #[derive(Clone, Copy, Debug)]
 pub struct Pause {
     pub until_ms: u64,
@@ -201,7 +201,7 @@ pub struct Pause {
 pub struct Clients {
     all: Mutex<BTreeMap<u64, Arc<Client>>>,
     pause: Mutex<Option<Pause>>,
-    /// There is a pause: a hint that spares the lock.
+    /// Whether there is a pause. A hint that avoids the lock.
     paused: AtomicBool,
 }
 
@@ -217,13 +217,13 @@ impl Clients {
         }
     }
 
-    /// Those that have not been killed.
+    /// Returns the clients that have not been killed.
     pub fn list(&self) -> Vec<Arc<Client>> {
         let is_alive = |client: &&Arc<Client>| !client.killed.load(Ordering::Acquire);
         self.all.lock().values().filter(is_alive).cloned().collect()
     }
 
-    /// Holds back until `until_ms`; a second pause never ends the first one sooner. Returns when it ends now.
+    /// Pauses clients until `until_ms`. A second pause never ends the first one earlier. Returns the end of the pause.
     pub fn pause(&self, until_ms: u64, writes_only: bool) -> u64 {
         let mut pause = self.pause.lock();
         let new = match *pause {
@@ -241,7 +241,7 @@ impl Clients {
         self.wake_all();
     }
 
-    /// The pause in force at `now_ms`.
+    /// Returns the pause in force at `now_ms`.
     pub fn pause_at(&self, now_ms: u64) -> Option<Pause> {
         if !self.paused.load(Ordering::Relaxed) {
             return None;

@@ -1,7 +1,7 @@
-//! The commands: what a row of the table says, and how the row of a request is found.
+//! The description of a command: one row of the table.
 //!
-//! Everything comes from the one table (`table/`): dispatch, arity, keys and their locks, COMMAND, ACL categories, statistics. A container's
-//! subcommands are rows of their own, right behind it, named `container|name`. What COMMAND DOCS tells besides stands in `docs.txt`.
+//! Dispatch, arity, keys and their locks, COMMAND, ACL categories and statistics all come from the rows in `table/` (DR-6). A container's subcommands have rows
+//! of their own, directly behind it, named `container|name`. The remaining texts of COMMAND DOCS are in `docs.txt`, the functions in `functions.rs`.
 
 use crate::number;
 
@@ -12,20 +12,20 @@ pub mod unserved;
 
 pub use keys::KeySpec;
 
-/// Keys that a command holds while it runs.
+/// The keys that a command locks while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyScope {
-    /// Those of its key specs, in the selected database.
+    /// The keys of its key specs, in the selected database.
     Keys,
     /// MOVE: the key in two databases.
     Moved,
-    /// COPY: source here, target here or in the database named by an option.
+    /// COPY: the source here, the target here or in the database named by an option.
     Copied,
-    /// Everything: the command must be alone.
+    /// All keys: the command runs alone.
     Everything,
 }
 
-/// Flags of a command; the names are Redis's, in its order.
+/// Flags of a command. The names and their order are Redis'.
 pub mod flag {
     pub const WRITE: u32 = 1;
     pub const READONLY: u32 = 1 << 1;
@@ -38,7 +38,7 @@ pub mod flag {
     pub const FAST: u32 = 1 << 8;
     pub const NO_AUTH: u32 = 1 << 9;
     pub const ALLOW_BUSY: u32 = 1 << 10;
-    /// Runs inside MULTI at once instead of being queued. COMMAND does not tell.
+    /// Runs inside MULTI at once instead of being queued. COMMAND does not show it.
     pub const NOW: u32 = 1 << 30;
 
     pub const NAMES: &[(u32, &str)] = &[
@@ -56,7 +56,7 @@ pub mod flag {
     ];
 }
 
-/// ACL categories. Those without a command here are known all the same.
+/// ACL categories, including those that no served command has.
 pub mod category {
     pub const KEYSPACE: u32 = 1;
     pub const READ: u32 = 1 << 1;
@@ -80,7 +80,7 @@ pub mod category {
     pub const TRANSACTION: u32 = 1 << 19;
     pub const SCRIPTING: u32 = 1 << 20;
 
-    /// The name of bit `i` stands at place `i`.
+    /// The name of bit `i` is at index `i`.
     pub const NAMES: &[&str] = &[
         "keyspace",
         "read",
@@ -112,9 +112,9 @@ pub mod category {
 
 #[derive(Clone, Copy)]
 pub struct Command {
-    /// Lower case; a subcommand's is `container|name`.
+    /// In lower case. The name of a subcommand is `container|name`.
     pub name: &'static str,
-    /// Number of arguments, the name included; negative: at least.
+    /// Number of arguments including the name. Negative: the minimum number.
     pub arity: i32,
     pub flags: u32,
     /// ACL categories beyond those that follow from the flags.
@@ -157,7 +157,7 @@ impl Command {
         self.name.contains('|')
     }
 
-    /// ACL categories: its own and those that follow from the flags.
+    /// Returns the ACL categories: its own, and those that follow from the flags.
     pub fn categories(&self) -> u32 {
         let implied = [
             (flag::WRITE, category::WRITE),
@@ -171,12 +171,12 @@ impl Command {
             .fold(self.own_categories | speed, |all, (_, categories)| all | categories)
     }
 
-    /// Positions of all keys, in the order of the specs.
+    /// Returns the argument indexes of all keys, in the order of the specs.
     pub fn key_positions(&self, count: usize) -> impl Iterator<Item = usize> + use<> {
         self.keys.iter().flat_map(move |spec| spec.positions(count))
     }
 
-    /// First key, last key and step, as COMMAND tells them beside the specs.
+    /// Returns first key, last key and step, as COMMAND shows them in addition to the specs.
     pub fn legacy_keys(&self) -> (i64, i64, i64) {
         let [first, .., last] = self.keys else {
             return self
@@ -187,7 +187,7 @@ impl Command {
         (first.first as i64, last.absolute_last(), 1)
     }
 
-    /// Databases and keys that a request must hold; None if it needs all of them.
+    /// Returns the databases and keys that a request must lock, or None if it locks all keys.
     pub fn keys_of<'a>(&self, db: u8, args: &[&'a [u8]]) -> Option<Vec<(u8, &'a [u8])>> {
         Some(match self.scope {
             KeyScope::Everything => return None,
@@ -206,7 +206,8 @@ impl Command {
     }
 }
 
-/// Commands that store something besides keys. EXEC holds the locks of its keys, and must not wait for room in the log with them.
+/// Returns whether a command stores something besides keys. EXEC must not run it: EXEC holds the locks of its keys and must not wait for space in the WAL while
+/// it does.
 pub fn stores_beside_keys(command: &Command, args: &[&[u8]]) -> bool {
     let is = |at: usize, word: &str| args.get(at).is_some_and(|arg| arg.eq_ignore_ascii_case(word.as_bytes()));
     match command.name {
@@ -216,7 +217,7 @@ pub fn stores_beside_keys(command: &Command, args: &[&[u8]]) -> bool {
     }
 }
 
-/// An argument as SLOWLOG may show it: passwords are left out.
+/// Returns an argument as SLOWLOG may show it. Passwords are replaced.
 pub fn shown<'a>(args: &[&'a [u8]], at: usize, arg: &&'a [u8]) -> &'a [u8] {
     let is = |at: usize, word: &str| args[at].eq_ignore_ascii_case(word.as_bytes());
     let secret = at > 0

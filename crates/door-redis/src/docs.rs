@@ -1,7 +1,7 @@
-//! What COMMAND DOCS tells: `docs.txt`, read once when somebody asks.
+//! The texts of COMMAND DOCS, parsed from `docs.txt` at first use.
 //!
-//! An entry begins at the margin with the command's name, its group and the version that brought it; its summary is the next line. Below
-//! `arguments` each line is a kind, a name and marks, and what belongs to it stands further in.
+//! An entry starts at the margin with the command's name, its group and the version that introduced it. The summary is the next line. Below `arguments` each
+//! line is a kind, a name and flags; deeper indented lines belong to the line above.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ pub struct Doc {
     pub summary: String,
     pub complexity: Option<&'static str>,
     pub flags: Vec<&'static str>,
-    /// Since when, and what to use instead.
+    /// The version since which it is deprecated, and the replacement.
     pub deprecated: Option<(&'static str, &'static str)>,
     /// Version and change.
     pub history: Vec<(&'static str, &'static str)>,
@@ -24,7 +24,7 @@ pub struct Doc {
 pub struct Argument {
     pub kind: &'static str,
     pub name: &'static str,
-    /// Which key spec of the command it belongs to.
+    /// Index of the key spec of the command that it belongs to.
     pub key_spec: Option<i64>,
     pub token: Option<&'static str>,
     pub since: Option<&'static str>,
@@ -34,7 +34,7 @@ pub struct Argument {
     pub arguments: Vec<Argument>,
 }
 
-/// The entry of a command.
+/// Returns the entry of a command.
 pub fn of(name: &str) -> &'static Doc {
     static ALL: LazyLock<HashMap<&'static str, Doc>> = LazyLock::new(|| parse(include_str!("docs.txt")));
     ALL.get(name).expect("a test compares the names with the table")
@@ -50,7 +50,7 @@ fn parse_entry(entry: &'static str) -> Option<(&'static str, Doc)> {
     let mut head = lines.next()?.split(' ');
     let name = head.next()?;
     let mut doc = Doc { group: head.next()?, since: head.next()?, ..Doc::default() };
-    // A blank at the end would not outlive an editor.
+    // Written as `\s`, because editors remove a space at the end of a line.
     doc.summary = lines.next()?.strip_prefix("  ")?.replace("\\s", " ");
     while let Some(line) = lines.next() {
         let (word, rest) = line.strip_prefix("  ")?.split_once(' ').unwrap_or((&line[2..], ""));
@@ -73,7 +73,7 @@ fn depth(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// The first line is an argument, deeper ones behind it belong to it.
+/// Parses the first line as an argument, and the deeper lines behind it as its own arguments.
 fn parse_arguments(lines: &[&'static str]) -> Option<Vec<Argument>> {
     let mut arguments = Vec::new();
     let mut rest = lines;

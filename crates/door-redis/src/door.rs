@@ -1,4 +1,4 @@
-//! The door: what all its connections share, and how one begins and ends.
+//! The door: how it is configured, and how a connection opens and closes.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,9 +8,9 @@ use reactor::{Connection, Door, Fetch, Flow, Io, Pool, Received};
 use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::clients::Clients;
-use crate::frame::first_key;
 use crate::host::Host;
 use crate::parameters::Parameters;
+use crate::parser::first_key;
 use crate::rates::Rates;
 use crate::reply::Reply;
 use crate::session::Session;
@@ -19,12 +19,12 @@ use crate::stats::Stats;
 use crate::users::Users;
 use crate::users::log::AccessLog;
 
-/// How the door is opened.
+/// Options of the door.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Replies wait until what they tell is on disk. Off: `appendfsync everysec` or `no`.
+    /// Whether a reply waits until the changes that it shows are on disk. False for `appendfsync everysec` and `no`.
     pub strict: bool,
-    /// Connections from beyond loopback are refused while the default user has no password.
+    /// Whether connections from other machines are refused while the default user has no password.
     pub protected_mode: bool,
     pub bulk_bytes_max: u64,
     pub request_bytes_max: u64,
@@ -43,7 +43,7 @@ impl Default for Options {
     }
 }
 
-/// The Redis protocol on the engine.
+/// The Redis protocol over the engine.
 pub struct RedisDoor {
     pub(crate) shared: Arc<Shared>,
 }
@@ -78,7 +78,7 @@ impl RedisDoor {
         }
     }
 
-    /// Gives the door the pool it runs on, for timers and for INFO.
+    /// Gives the door the worker pool that it runs on, for timers and for INFO.
     pub fn attach(&self, pool: &Arc<Pool>) {
         let _ = self.shared.pool.set(Arc::downgrade(pool));
     }
@@ -87,7 +87,7 @@ impl RedisDoor {
         &self.shared.stats
     }
 
-    /// Whether replies wait for the disk from now on.
+    /// Sets whether replies wait for the disk from now on.
     pub fn set_strict(&self, strict: bool) {
         self.shared.strict.store(strict, Ordering::Relaxed);
     }
@@ -104,7 +104,7 @@ impl RedisDoor {
         self.shared.request_bytes_max.store(bytes, Ordering::Relaxed);
     }
 
-    /// Requests that took at least so long, in microseconds, go into the slow log; negative: none. It keeps the newest `entries`.
+    /// Configures the slow log: it records requests of at least so many microseconds (none if negative) and keeps the newest `entries`.
     pub fn set_slow_log(&self, microseconds: i64, entries: u64) {
         self.shared.stats.slow_microseconds.store(microseconds, Ordering::Relaxed);
         self.shared.stats.slow_entries.store(entries, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Error texts, those of Redis 7.0.15 to the byte; and what the engine's errors are called here.
+//! Error texts. They are those of Redis 7.0.15 to the byte; the engine's errors are mapped to them.
 
 pub const SYNTAX: &str = "ERR syntax error";
 pub const NOT_INTEGER: &str = "ERR value is not an integer or out of range";
@@ -15,15 +15,16 @@ pub const EXEC_ABORT: &str = "EXECABORT Transaction discarded because of previou
 pub const NO_AUTH: &str = "NOAUTH Authentication required.";
 pub const WRONG_PASS: &str = "WRONGPASS invalid username-password pair or user is disabled.";
 
-/// The reply for an error of the engine. The request has changed nothing.
+/// Returns the reply for an error of the engine. The request has changed nothing (DR-2).
 pub fn of_engine(error: &engine::Error) -> String {
     match error {
         engine::Error::DiskFull => {
-            "MISCONF disk full: writes are refused until there is room again, reads go on".to_owned()
+            "MISCONF disk full: writes are refused until there is free space again; reads continue".to_owned()
         }
         engine::Error::TooLarge { .. } => TOO_LONG.to_owned(),
+        // The command waited before it changed anything (DR-7).
         engine::Error::LockTimeout => {
-            "LOCKED the key is held by a transaction of SQL that has not ended; nothing was changed".to_owned()
+            "LOCKED the key is locked by an SQL transaction that has not ended; nothing was changed".to_owned()
         }
         engine::Error::OutOfMemory(full) => out_of_memory(*full),
         engine::Error::ShuttingDown => "ERR the server is shutting down".to_owned(),
@@ -31,12 +32,12 @@ pub fn of_engine(error: &engine::Error) -> String {
     }
 }
 
-/// Redis's code where `maxmemory` ends a command.
+/// The code that Redis uses when `maxmemory` stops a command.
 pub fn out_of_memory(full: stdx::memory::Full) -> String {
     format!("OOM command not allowed: {full}")
 }
 
-/// `invalid expire time in 'set' command`.
+/// Returns `invalid expire time in 'set' command`.
 pub fn invalid_expire(command: &str) -> String {
     format!("ERR invalid expire time in '{command}' command")
 }
@@ -45,7 +46,7 @@ pub fn wrong_arity(command: &str) -> String {
     format!("ERR wrong number of arguments for '{command}' command")
 }
 
-/// Redis quotes at most 128 bytes of a name, and of the arguments as long as the text stays below 128.
+/// Redis quotes at most 128 bytes of a name, and arguments as long as the text stays below 128 bytes.
 pub fn unknown_command(args: &[&[u8]]) -> String {
     let cut = |bytes: &[u8], most: usize| {
         let bytes = &bytes[..bytes.len().min(most)];

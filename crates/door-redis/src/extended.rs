@@ -1,25 +1,25 @@
-//! Floating point numbers with a 64-bit significand, as INCRBYFLOAT computes on x86-64.
+//! Floating point numbers with a 64-bit significand, in which INCRBYFLOAT computes on x86-64.
 //!
-//! Redis adds `long double` values there and prints them with seventeen decimals, so a 64-bit `f64` would give other digits from the
-//! sixteenth on. This is the part of that format which INCRBYFLOAT needs: exact reading of decimal and hexadecimal text (round to
-//! nearest, ties to even), addition, and the exact "%.17Lf" text with its trailing zeros removed. Exact means: through integers of any length.
+//! Redis adds `long double` values and prints them with seventeen decimals, so an `f64` would give other digits from the sixteenth on. This file implements the
+//! part of that format that INCRBYFLOAT needs: exact reading of decimal and hexadecimal text (round to nearest, ties to even), addition, and the exact "%.17Lf"
+//! text without trailing zeros. Exactness comes from integers of any length.
 
-/// A finite value is `(-1)^negative * significand * 2^exponent`; bit 63 of the significand is set unless it is subnormal or zero.
+/// A finite value is `(-1)^negative * significand * 2^exponent`. Bit 63 of the significand is set unless the value is subnormal or zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extended {
     Finite { negative: bool, significand: u64, exponent: i32 },
     Infinite { negative: bool },
 }
 
-/// Exponent of the lowest bit of the smallest normal number; subnormals share it.
+/// Exponent of the lowest bit of the smallest normal number. Subnormals share it.
 const EXPONENT_MIN: i32 = -16445;
 /// Exponent of the lowest bit of the largest number.
 const EXPONENT_MAX: i32 = 16383 - 63;
-/// Redis copies the text into a buffer of this size first; longer text is no number.
+/// Redis first copies the text into a buffer of this size. Longer text is not a number.
 const TEXT_MAX: usize = 5 * 1024;
 
 impl Extended {
-    /// What `strtold` makes of the whole text, refusing what Redis refuses: blanks, rests, NaN, overflow and underflow to zero.
+    /// Parses the whole text as `strtold` does. Refuses what Redis refuses: blanks, trailing text, NaN, overflow, and underflow to zero.
     pub fn parse(text: &[u8]) -> Option<Extended> {
         if text.is_empty() || text.len() >= TEXT_MAX {
             return None;
@@ -42,7 +42,7 @@ impl Extended {
         matches!(self, Extended::Infinite { .. })
     }
 
-    /// The sum, rounded to nearest, ties to even. Both must be finite.
+    /// Returns the sum, rounded to nearest, ties to even. Both must be finite.
     pub fn plus(self, other: Extended) -> Extended {
         let (
             Extended::Finite { negative: n1, significand: s1, exponent: e1 },
@@ -58,7 +58,7 @@ impl Extended {
                 _ => self,
             };
         }
-        // 63 bits below each significand: a shifted-out rest is kept as the lowest bit, far below the rounding position.
+        // With 63 bits below each significand, the bits shifted out are kept as a sticky lowest bit, far below the rounding position.
         let ((n1, s1, e1), (n2, s2, e2)) =
             if e1 >= e2 { ((n1, s1, e1), (n2, s2, e2)) } else { ((n2, s2, e2), (n1, s1, e1)) };
         let high = u128::from(s1) << 63;
@@ -74,7 +74,7 @@ impl Extended {
         round(negative, sum, e1 - 63, false)
     }
 
-    /// The text Redis stores and replies: "%.17Lf" without trailing zeros, never "-0".
+    /// Appends the text that Redis stores and replies: "%.17Lf" without trailing zeros, never "-0".
     pub fn print(&self, out: &mut Vec<u8>) {
         let Extended::Finite { negative, significand, exponent } = *self else {
             unreachable!("INCRBYFLOAT refuses an infinite sum before it prints");
@@ -108,7 +108,7 @@ enum Radix {
     Hexadecimal,
 }
 
-/// Digits with at most one point and an optional exponent.
+/// Parses digits with at most one point and an optional exponent.
 fn parse_radix(text: &[u8], negative: bool, radix: Radix) -> Option<Extended> {
     let (base, mark) = if radix == Radix::Decimal { (10, b'e') } else { (16, b'p') };
     let mut digits = Big::default();
@@ -144,14 +144,14 @@ fn parse_radix(text: &[u8], negative: bool, radix: Radix) -> Option<Extended> {
     } else {
         scale_decimal(negative, digits, exponent - fraction_count)
     };
-    // ERANGE: Redis refuses an overflow and an underflow to zero, and keeps a subnormal.
+    // ERANGE: Redis refuses overflow and underflow to zero, and keeps subnormals.
     match value {
         Extended::Infinite { .. } | Extended::Finite { significand: 0, .. } => None,
         finite => Some(finite),
     }
 }
 
-/// Any number of digits is legal; beyond a billion the value is out of every range anyway.
+/// Any number of digits is legal. Beyond a billion the value is out of every range anyway.
 fn parse_exponent(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
         [b'-', rest @ ..] => (true, rest),
@@ -172,14 +172,14 @@ fn scale_binary(negative: bool, digits: Big, exponent: i64) -> Extended {
 }
 
 fn scale_decimal(negative: bool, mut digits: Big, exponent: i64) -> Extended {
-    // 10^4932 is the largest power of ten in range; with the digits' own size the clamp loses nothing.
+    // 10^4932 is the largest power of ten in range. Given the number of digits, the clamp loses nothing.
     let exponent = exponent.clamp(-12_000, 12_000);
     if exponent >= 0 {
         digits.multiply_power_of_ten(exponent as u32);
         let (top, dropped_bits, sticky) = digits.top_bits();
         return round(negative, top, dropped_bits as i32, sticky);
     }
-    // digits / 10^k with 66 or 67 bits of quotient; the remainder only matters as "not zero".
+    // Computes digits / 10^k with 66 or 67 bits of quotient. Of the remainder only "not zero" matters.
     let mut divisor = Big::from(1);
     divisor.multiply_power_of_ten((-exponent) as u32);
     let shift = 66 + i64::from(divisor.bit_count()) - i64::from(digits.bit_count());
@@ -196,7 +196,7 @@ fn scale_decimal(negative: bool, mut digits: Big, exponent: i64) -> Extended {
 fn round(negative: bool, value: u128, exponent: i32, sticky: bool) -> Extended {
     debug_assert!(value != 0);
     let bits = 128 - value.leading_zeros() as i32;
-    // Drop what exceeds 64 bits, and more where the result is subnormal.
+    // Drops the bits beyond 64, and more where the result is subnormal.
     let drop = (bits - 64).max(EXPONENT_MIN - exponent);
     let (mut significand, mut exponent) = if drop > 0 {
         (round_shift_right_with(value, drop as u32, sticky), exponent + drop)
@@ -225,7 +225,7 @@ fn round_shift_right(value: u128, by: u32) -> u128 {
     round_shift_right_with(value, by, false)
 }
 
-/// Shift with rounding to nearest, ties to even; `sticky` says that the true value is a little above `value`.
+/// Shifts right with rounding to nearest, ties to even. `sticky` means that the true value is slightly above `value`.
 fn round_shift_right_with(value: u128, by: u32, sticky: bool) -> u128 {
     if by == 0 {
         return value;
@@ -240,7 +240,7 @@ fn round_shift_right_with(value: u128, by: u32, sticky: bool) -> u128 {
     kept + u128::from(up)
 }
 
-/// An unsigned integer of any length, lowest limb first, no zero limb on top.
+/// An unsigned integer of any length: lowest limb first, no zero limb at the top.
 #[derive(Clone, Default)]
 struct Big(Vec<u32>);
 
@@ -306,7 +306,7 @@ impl Big {
         self.0.splice(0..0, std::iter::repeat_n(0, zeros));
     }
 
-    /// The highest bits (at most 96, at least 65 if there are that many), how many bits were left off below, whether any of them is set.
+    /// Returns the highest bits (at most 96, and at least 65 if there are so many), the number of bits below them, and whether any of those is set.
     fn top_bits(&self) -> (u128, u32, bool) {
         let kept = self.0.len().min(3);
         let below = self.0.len() - kept;
@@ -332,7 +332,7 @@ impl Big {
         self.trim();
     }
 
-    /// Quotient of at most 70 bits by shift and subtract, and whether a remainder is left.
+    /// Divides by shifting and subtracting. The quotient has at most 70 bits. Also returns whether there is a remainder.
     fn divide_small_quotient(mut self, divisor: Big) -> (u128, bool) {
         let steps = self.bit_count().saturating_sub(divisor.bit_count());
         let mut shifted = divisor;

@@ -1,7 +1,7 @@
 //! The function of each command, by the name of its row in the table.
 //!
-//! The rows (`table/`) describe commands to sessions, accounts and statistics; functions take a session. Keeping them in a list of their own lets a session know the table without
-//! knowing the functions. A test compares the names of both lists.
+//! Rows (`table/`) describe commands to sessions, accounts and statistics, while functions take a session. With the functions in a list of their own, a session
+//! can know the table without knowing the functions. A test compares the names of both lists.
 
 use std::sync::LazyLock;
 

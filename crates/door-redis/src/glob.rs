@@ -1,15 +1,15 @@
-//! Glob patterns of KEYS, SCAN MATCH, CONFIG GET and ACL keys, as Redis matches them.
+//! Glob patterns of KEYS, SCAN MATCH, CONFIG GET and ACL keys, matched as Redis does.
 //!
-//! `*` any run, `?` any one byte, `[abc]` `[a-z]` `[^x]` one byte of a class, `\` takes the next byte literally. The odd corners are
-//! Redis's: an unclosed class ends with the pattern, range ends are compared as signed bytes, an empty text matches only an empty pattern
-//! (callers treat a lone `*` as "everything" before they come here). One remembered star is enough: whatever an earlier star could
-//! try in addition is tried by the later one on a longer rest, so matching never takes more than pattern x text steps and no stack.
+//! `*` matches any run, `?` any one byte, `[abc]` `[a-z]` `[^x]` one byte of a class; `\` makes the next byte literal. The corner cases are Redis': an unclosed
+//! class ends with the pattern, the ends of a range are compared as signed bytes, and an empty text matches only an empty pattern (callers handle a single `*`
+//! before). Remembering one star is enough: whatever an earlier star could still try, the later one tries on a longer rest. So matching takes at most pattern x
+//! text steps and no stack.
 
-/// Whether the whole of `text` matches `pattern`.
+/// Returns whether the whole of `text` matches `pattern`.
 pub fn matches(pattern: &[u8], text: &[u8], fold_case: bool) -> bool {
     let mut p = 0;
     let mut t = 0;
-    // Where to go on when the rest after the latest star fails: pattern after the star, text one byte further.
+    // Where to continue when the part after the latest star fails: in the pattern after the star, in the text one byte further.
     let mut star: Option<(usize, usize)> = None;
     if text.is_empty() {
         return pattern.is_empty();
@@ -23,7 +23,7 @@ pub fn matches(pattern: &[u8], text: &[u8], fold_case: bool) -> bool {
             if p == pattern.len() {
                 return true;
             }
-            // With the text used up, retrying a star on a shorter rest leaves the same tail unmatched or fewer bytes for it.
+            // At the end of the text, a retry of a star would leave the same pattern unmatched, or fewer bytes for it.
         } else if p < pattern.len() {
             if pattern[p] == b'*' {
                 while p < pattern.len() && pattern[p] == b'*' {
@@ -52,7 +52,7 @@ pub fn matches(pattern: &[u8], text: &[u8], fold_case: bool) -> bool {
     }
 }
 
-/// Matches one byte of text against the pattern element at `p` (not a star); where the next element starts.
+/// Matches one byte of text against the pattern element at `p`, which is not a star. Returns the start of the next element.
 fn match_one(pattern: &[u8], p: usize, byte: u8, fold_case: bool) -> Option<usize> {
     match pattern[p] {
         b'?' => Some(p + 1),
@@ -62,7 +62,7 @@ fn match_one(pattern: &[u8], p: usize, byte: u8, fold_case: bool) -> Option<usiz
     }
 }
 
-/// `p` is the first byte after the bracket.
+/// Matches a class. `p` is the first byte after the bracket.
 fn match_class(pattern: &[u8], mut p: usize, byte: u8, fold_case: bool) -> Option<usize> {
     let inverted = pattern.get(p) == Some(&b'^');
     if inverted {
@@ -74,7 +74,7 @@ fn match_class(pattern: &[u8], mut p: usize, byte: u8, fold_case: bool) -> Optio
         match rest {
             [] => break,
             [b'\\', literal, ..] => {
-                // Redis compares an escaped byte exactly even when it folds case elsewhere.
+                // Redis compares an escaped byte exactly, even where case is ignored elsewhere.
                 found |= *literal == byte;
                 p += 2;
             }

@@ -1,13 +1,13 @@
-//! Samples of events that took at least `latency-monitor-threshold`, for LATENCY.
+//! The latency monitor: samples of events that took at least `latency-monitor-threshold`.
 //!
-//! Two events are watched: `command`, and `fast-command` for commands with that flag.
+//! Two events are monitored: `command`, and `fast-command` for commands with the flag `fast`.
 
 use std::collections::BTreeMap;
 
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicU64, Ordering};
 
-/// Samples kept of one event, as in Redis.
+/// Number of samples kept per event, as in Redis.
 const SAMPLES: usize = 160;
 const OFF: u64 = u64::MAX;
 
@@ -19,7 +19,7 @@ pub struct Sample {
 
 #[derive(Clone, Default)]
 pub struct Event {
-    /// Oldest first. One a second: a longer one of the same second replaces the shorter.
+    /// Oldest first. One per second: a longer sample of the same second replaces a shorter one.
     pub samples: Vec<Sample>,
     pub milliseconds_max: u64,
 }
@@ -36,7 +36,7 @@ impl Default for Monitor {
 }
 
 impl Monitor {
-    /// Zero: off.
+    /// Zero means off.
     pub fn set_threshold_ms(&self, milliseconds: u64) {
         let threshold = if milliseconds == 0 { OFF } else { milliseconds.saturating_mul(1_000_000) };
         self.threshold_ns.store(threshold, Ordering::Relaxed);
@@ -74,7 +74,7 @@ impl Monitor {
         self.all().into_iter().find(|(event, _)| name.eq_ignore_ascii_case(event.as_bytes())).map(|(_, event)| event)
     }
 
-    /// Forgets one event, or all; how many there were.
+    /// Removes the samples of one event, or of all. Returns the number of events.
     pub fn reset(&self, name: Option<&[u8]>) -> usize {
         let mut events = self.events.lock();
         let before = events.len();

@@ -1,4 +1,4 @@
-//! RESP on the wire, the engine behind it. Start with README.md; the subset that is served stands in docs/protocols/redis.md.
+//! The Redis protocol (RESP) over the engine. README.md is the introduction; docs/protocols/redis.md describes what is served.
 
 #![forbid(unsafe_code)]
 
@@ -10,13 +10,13 @@ mod docs;
 mod door;
 mod errors;
 pub mod extended;
-pub mod frame;
 mod functions;
 pub mod glob;
 mod host;
 mod latency;
 pub mod number;
 mod parameters;
+pub mod parser;
 mod rates;
 mod reply;
 mod session;

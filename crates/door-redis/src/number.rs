@@ -1,9 +1,9 @@
 //! Integers as Redis reads and prints them.
 //!
-//! Redis accepts exactly what its own printer would produce: no sign `+`, no leading zero, no blank, no `-0`. That is what makes
-//! "is this string an integer" a property of the bytes alone, so INCR, OBJECT ENCODING and BITFIELD offsets all agree on it.
+//! Redis accepts exactly the text that its own printer would produce: no `+`, no leading zero, no blank, no `-0`. Whether a string is an integer therefore
+//! depends on its bytes alone, so INCR, OBJECT ENCODING and BITFIELD offsets always agree.
 
-/// The number these bytes spell, or nothing when they are not its one canonical spelling or do not fit.
+/// Parses a number. Returns None if the bytes are not its one canonical text or if it does not fit.
 pub fn parse(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
         [b'0'] => return Some(0),
@@ -28,8 +28,8 @@ pub fn parse(text: &[u8]) -> Option<i64> {
     }
 }
 
-/// The same for the few places where Redis reads an unsigned 64-bit number (SCAN cursors): `strtoull` over the whole text,
-/// which also takes a sign and leading zeros, but no leading blank.
+/// Parses an unsigned number in the few places where Redis reads one (SCAN cursors): `strtoull` over the whole text, which also accepts a sign and leading
+/// zeros, but no leading blank.
 pub fn parse_cursor(text: &[u8]) -> Option<u64> {
     let (negative, digits) = match text {
         [b'-', rest @ ..] => (true, rest),
@@ -37,7 +37,7 @@ pub fn parse_cursor(text: &[u8]) -> Option<u64> {
         _ => (false, text),
     };
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-        // `strtoull` reads the empty string as zero and Redis lets that pass.
+        // `strtoull` reads the empty string as zero, and Redis accepts that.
         return if text.is_empty() { Some(0) } else { None };
     }
     let mut value = 0u64;
@@ -47,17 +47,17 @@ pub fn parse_cursor(text: &[u8]) -> Option<u64> {
     Some(if negative { value.wrapping_neg() } else { value })
 }
 
-/// The number that a text begins with, as C's `strtod` reads it; 0 if it begins with none, or none that is finite.
+/// Returns the number at the start of a text, as C's `strtod` reads it; 0 if there is none, or none that is finite.
 pub fn leading_float(text: &[u8]) -> f64 {
     let text = &text.trim_ascii_start()[..text.trim_ascii_start().len().min(64)];
     let number = |end: usize| std::str::from_utf8(&text[..end]).ok()?.parse::<f64>().ok();
     (0..=text.len()).rev().find_map(number).filter(|number| number.is_finite()).unwrap_or(0.0)
 }
 
-/// Room for any printed 64-bit number.
+/// Size of the buffer for any printed 64-bit number.
 pub type Digits = [u8; 20];
 
-/// Prints without allocating; the text is the returned slice of `room`.
+/// Prints without allocating. The text is the returned slice of `room`.
 pub fn print(value: i64, room: &mut Digits) -> &[u8] {
     let start = print_magnitude(value.unsigned_abs(), room);
     if value < 0 {
@@ -67,7 +67,7 @@ pub fn print(value: i64, room: &mut Digits) -> &[u8] {
     &room[start..]
 }
 
-/// Writes the digits at the end of `room` and says where they start. A sign always still fits before an i64.
+/// Writes the digits at the end of `room` and returns their start. There is always space for a sign before an i64.
 fn print_magnitude(mut value: u64, room: &mut Digits) -> usize {
     const PAIRS: &[u8; 200] = b"0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849\
                                 5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
@@ -102,7 +102,7 @@ pub fn append_unsigned(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&room[start..]);
 }
 
-/// A database number, if it is one.
+/// Parses the number of a database.
 pub fn database(text: &[u8]) -> Option<u8> {
     parse(text).filter(|db| (0..i64::from(engine::DATABASES)).contains(db)).map(|db| db as u8)
 }

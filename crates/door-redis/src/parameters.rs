@@ -1,7 +1,8 @@
-//! The parameters of Redis's CONFIG that the server has no setting for.
+//! The parameters of Redis' CONFIG for which the server has no setting.
 //!
-//! Clients and test suites read and set them. Those that tune the insides of Redis are checked and remembered until the server stops; nothing
-//! here depends on them, but for the few that steer ACL LOG and LATENCY. Those that would promise something that is not done here cannot be changed, and the error says why.
+//! Clients and test suites read and set them. Parameters that tune the internals of Redis are checked and remembered until the server stops. Nothing here
+//! depends on them, except a few for ACL LOG and LATENCY. Parameters that would promise something Beluga does not do cannot be changed, and the error gives the
+//! reason.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +13,15 @@ use crate::number;
 
 mod list;
 
-/// What a value may be.
+/// The values that a parameter can have.
 #[derive(Clone, Copy)]
 enum Kind {
     Switch,
     Number(i64, i64),
-    /// Bytes, at least so many.
+    /// Bytes, with a minimum.
     Size(i64),
     Choice(&'static [&'static str]),
-    /// Numbers from 0 to 100 with blanks between.
+    /// Numbers from 0 to 100, separated by blanks.
     Percentiles,
     Text,
 }
@@ -28,9 +29,9 @@ enum Kind {
 #[derive(Clone, Copy)]
 enum Class {
     Remembered,
-    /// Redis itself changes it at a start only.
+    /// Redis, too, only changes it at the start.
     Immutable,
-    /// Redis would change it; here there is nothing to change, for this reason.
+    /// Redis could change it. Here there is nothing to change, for this reason.
     Fixed(&'static str),
 }
 
@@ -65,7 +66,7 @@ impl Parameter {
         self
     }
 
-    /// The name under which the value is kept.
+    /// Returns the name under which the value is stored.
     fn kept_as(&self) -> &'static str {
         self.alias_of.unwrap_or(self.name)
     }
@@ -80,7 +81,7 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Names and values of all that are not among `known`.
+    /// Returns names and values of all parameters that are not among `known`.
     pub fn others(&self, known: &[(String, String)]) -> Vec<(String, String)> {
         let set = self.set.lock();
         let value =
@@ -89,7 +90,7 @@ impl Parameters {
         list::LIST.iter().filter(|p| !is_known(p)).map(|p| (p.name.to_owned(), value(p))).collect()
     }
 
-    /// The value in force.
+    /// Returns the value in force.
     pub fn text(&self, name: &str) -> String {
         let parameter = list::LIST.iter().find(|parameter| parameter.name == name).expect("the caller knows the list");
         self.set.lock().get(parameter.kept_as()).map_or(parameter.default, String::as_str).to_owned()
@@ -99,7 +100,7 @@ impl Parameters {
         self.text(name).parse().unwrap_or(0)
     }
 
-    /// Whether the changes may be made; nothing is changed yet.
+    /// Checks whether the changes are allowed. Changes nothing.
     pub fn check(&self, changes: &[(&str, &str)]) -> Result<Checked, Refused> {
         let mut checked = Vec::new();
         for (name, text) in changes {
@@ -108,7 +109,7 @@ impl Parameters {
             let Some(parameter) = parameter else { return Err(Refused::Unknown((*name).to_owned())) };
             match parameter.class {
                 Class::Immutable => return Err(Refused::Fixed((*name).to_owned())),
-                // Putting back what was found harms nobody.
+                // Setting a fixed parameter to its current value succeeds.
                 Class::Fixed(_) if *text == parameter.default => {}
                 Class::Fixed(reason) => {
                     return Err(Refused::Bad((*name).to_owned(), format!("can't be changed here: {reason}")));
@@ -128,7 +129,7 @@ impl Parameters {
 }
 
 impl Kind {
-    /// The value as CONFIG GET will show it; the error is Redis's.
+    /// Returns the value as CONFIG GET will show it. The error is Redis'.
     fn read(self, text: &str) -> Result<String, String> {
         match self {
             Kind::Text => Ok(text.to_owned()),
@@ -169,12 +170,12 @@ fn percentiles(text: &str) -> Result<String, String> {
     Ok(shown.join(" "))
 }
 
-/// As Redis prints it: at most six digits behind the point, and none that says nothing.
+/// Formats as Redis does: at most six decimals, without trailing zeros.
 fn trimmed(number: f64) -> String {
     format!("{number:.6}").trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// `100`, `1k` (1000), `1kb` (1024), and so on.
+/// Parses `100`, `1k` (1000), `1kb` (1024), and so on.
 fn bytes(text: &str) -> Option<i64> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let factor = match text[digits..].to_ascii_lowercase().as_str() {

@@ -1,28 +1,30 @@
-//! How much of something happens in a second, for INFO. Redis samples ten times a second; a server that sleeps while nothing happens has no timer for that,
-//! so a rate is what was counted between two looks at it.
+//! Rates per second, for INFO.
+//!
+//! Redis samples ten times a second. An idle server here has no timer for that, so a rate is computed from the totals at two readings of it.
 
 use stdx::sync::Mutex;
 
-/// Looks closer together than this are one.
+/// Readings closer together than this count as one.
 const APART_NS: u64 = 100_000_000;
 
-/// Totals at a moment.
+/// Totals at a point in time.
 #[derive(Clone, Copy)]
 struct Look<const N: usize> {
     at_ns: u64,
     totals: [u64; N],
 }
 
-/// The last look, and the one before it.
+/// The last reading, and the one before it.
 pub struct Rates<const N: usize>(Mutex<[Look<N>; 2]>);
 
 impl<const N: usize> Rates<N> {
-    /// Counting begins at `at_ns`.
+    /// Starts counting at `at_ns`.
     pub fn new(at_ns: u64) -> Rates<N> {
         Rates(Mutex::new([Look { at_ns, totals: [0; N] }; 2]))
     }
 
-    /// What each total gained for each second between the last two looks, this one included if the former is a tenth of a second old.
+    /// Returns the increase of each total per second between the last two readings. This reading is one of them if the previous one is at least a tenth of a
+    /// second old.
     pub fn look(&self, at_ns: u64, totals: [u64; N]) -> [f64; N] {
         let mut looks = self.0.lock();
         if at_ns.saturating_sub(looks[1].at_ns) >= APART_NS {
@@ -30,7 +32,7 @@ impl<const N: usize> Rates<N> {
         }
         let [before, last] = *looks;
         let seconds = last.at_ns.saturating_sub(before.at_ns) as f64 / 1e9;
-        // RESETSTAT takes totals back.
+        // RESETSTAT resets totals.
         let gained = |at: usize| last.totals[at].saturating_sub(before.totals[at]) as f64;
         std::array::from_fn(|at| if seconds > 0.0 { gained(at) / seconds } else { 0.0 })
     }

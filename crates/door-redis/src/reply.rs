@@ -1,8 +1,8 @@
-//! Writes replies, in RESP2 or RESP3.
+//! Writes replies in RESP2 or RESP3.
 
 use crate::number;
 
-/// The end of the output buffer, and the dialect it is written in.
+/// The end of the output buffer, and the protocol version to write.
 pub struct Reply<'o> {
     pub out: &'o mut Vec<u8>,
     pub resp3: bool,
@@ -13,12 +13,12 @@ impl Reply<'_> {
         self.out.extend_from_slice(b"+OK\r\n");
     }
 
-    /// A status line.
+    /// Writes a status line.
     pub fn simple(&mut self, text: &str) {
         self.line(b'+', text.as_bytes());
     }
 
-    /// An error line, code included. Line ends inside become blanks, as in Redis.
+    /// Writes an error line, including its code. Line ends inside the text become spaces, as in Redis.
     pub fn error(&mut self, text: &str) {
         self.out.push(b'-');
         self.out.extend(text.bytes().map(|byte| if byte == b'\r' || byte == b'\n' { b' ' } else { byte }));
@@ -53,7 +53,7 @@ impl Reply<'_> {
         self.out.extend_from_slice(b"\r\n");
     }
 
-    /// Text with its format told, where the dialect can.
+    /// Writes text with its format, where the protocol version supports that.
     pub fn verbatim(&mut self, text: &[u8]) {
         if !self.resp3 {
             return self.bulk(text);
@@ -76,7 +76,7 @@ impl Reply<'_> {
         self.header(b'*', count);
     }
 
-    /// A map of `count` pairs; an array of twice as many in RESP2.
+    /// Writes the header of a map of `count` pairs. In RESP2 it is an array of twice as many elements.
     pub fn map(&mut self, count: usize) {
         if self.resp3 { self.header(b'%', count) } else { self.header(b'*', count * 2) }
     }
@@ -92,7 +92,7 @@ impl Reply<'_> {
     }
 }
 
-/// What stands before the bytes of a bulk string.
+/// Writes the header of a bulk string.
 #[inline]
 pub fn bulk_header(out: &mut Vec<u8>, len: usize) {
     out.push(b'$');

@@ -1,10 +1,10 @@
-//! A connection's state and the loop over its requests.
+//! The state of a connection, and the loop over its requests.
 //!
-//! A batch of received bytes is run in one pass: requests are cut, run one after the other, their replies written into one buffer, and the batch waits
-//! once for the highest log position that any reply depends on. GET and SET of a plain session take a short way past the table.
+//! A batch of received bytes runs in one pass: the requests are parsed and run one after the other, and their replies go into one buffer. The batch waits once,
+//! for the highest LSN that any of its replies depends on (DR-4). GET and SET of a session without special state bypass the table.
 //!
 //! ```text
-//!   plain ──MULTI──► queueing ──EXEC──► one engine unit over the union of all keys ──► plain
+//!   plain ──MULTI──► queueing ──EXEC──► one key transaction over the union of all keys ──► plain
 //!                        └──error──► dirty ──EXEC──► EXECABORT
 //! ```
 
@@ -18,7 +18,7 @@ use stdx::sync::atomic::{AtomicBool, Ordering};
 use crate::clients::{Client, UNBLOCK_ERROR};
 use crate::command::{self, Command, flag};
 use crate::errors;
-use crate::frame::{Cut, Limits, Parser, Request};
+use crate::parser::{Limits, Parsed, Parser, Request};
 use crate::reply::{self, Reply};
 use crate::shared::Shared;
 use crate::spool::Spool;
@@ -33,13 +33,13 @@ mod run;
 pub(crate) enum Replies {
     On,
     Off,
-    /// The next reply is left out.
+    /// The next reply is suppressed.
     SkipNext,
-    /// This one is.
+    /// The current reply is suppressed.
     Skip,
 }
 
-/// A command waiting for EXEC.
+/// A command queued for EXEC.
 pub(crate) struct Queued {
     pub command: &'static Command,
     pub args: Vec<Vec<u8>>,
@@ -48,19 +48,19 @@ pub(crate) struct Queued {
 #[derive(Default)]
 pub(crate) struct Multi {
     pub queue: Vec<Queued>,
-    /// Of the arguments in the queue.
+    /// Bytes of the queued arguments.
     pub bytes: u64,
     /// A command could not be queued.
     pub dirty: bool,
 }
 
-/// Clients that a CLIENT KILL has ended, and what it answers when they are gone: their number, or OK.
+/// The clients that a CLIENT KILL has ended, and its reply once they are gone: their number, or OK.
 pub(crate) struct Killing {
     pub victims: Vec<Arc<Client>>,
     pub count: Option<i64>,
 }
 
-/// The account a session acts for, as of one generation of the list.
+/// The account that a session acts for, and the generation of the account list at which it was read.
 pub(crate) struct Identity {
     pub user: Arc<User>,
     generation: u64,
@@ -77,15 +77,15 @@ pub struct Session {
     pub(crate) watch: WatchSet,
     pub(crate) replies: Replies,
     pub(crate) closing: bool,
-    /// Highest log position that a reply of this batch depends on.
-    pub(crate) gate: u64,
-    /// The session stops here until this wall time: WAIT, or a pause.
+    /// The durability LSN of this batch: the highest LSN that one of its replies depends on.
+    pub(crate) durability_lsn: u64,
+    /// The session sleeps until this wall time: WAIT, a pause or a login delay.
     pub(crate) sleep_until_ms: Option<u64>,
-    /// A login under way; while the session sleeps, it waits for this.
+    /// A pending login. While the session sleeps, it waits for this.
     attempt: Option<Attempt>,
-    /// CLIENT KILL waits until these are gone.
+    /// A CLIENT KILL that waits until its victims are gone.
     pub(crate) killing: Option<Killing>,
-    /// Reply to send when the sleep ends.
+    /// The reply of WAIT, sent when the sleep ends.
     pub(crate) after_sleep: Option<i64>,
     /// EXEC is running.
     pub(crate) running_queue: AtomicBool,
@@ -93,28 +93,28 @@ pub struct Session {
     last_ns: u64,
     /// When the first request of the batch began to wait for the disk; 0 if it did not.
     waits_since_ns: u64,
-    /// What is known of the keys of the window's requests, by their place in it.
+    /// Results of looking ahead, by the index of the request in the window.
     ahead: Vec<Ahead>,
-    /// The request of the window that runs.
+    /// The index of the running request in the window.
     at: usize,
-    /// A reply that lies in a file, and is on its way.
+    /// A reply in a file that is being sent.
     spool: Option<Spool>,
 }
 
-/// Requests that are cut before the first of them runs.
+/// Number of requests that are parsed before the first of them runs.
 const WINDOW: usize = 32;
-/// Fewer than this are not worth looking ahead for.
+/// With fewer requests looking ahead does not pay.
 const PREFETCH_MIN: usize = 4;
 
-/// Whether the loop goes on after a request.
+/// How the loop continues after a request.
 #[derive(PartialEq, Eq)]
 enum Step {
     Next,
-    /// The request must wait: it is not consumed.
+    /// The request must wait. It is not consumed.
     Hold,
     Stop,
-    /// The connection is closed without a word.
-    Cut,
+    /// The connection is closed without a reply.
+    Abort,
 }
 
 impl Session {
@@ -132,7 +132,7 @@ impl Session {
             multi: None,
             replies: Replies::On,
             closing: false,
-            gate: 0,
+            durability_lsn: 0,
             sleep_until_ms: None,
             attempt: None,
             killing: None,
@@ -149,7 +149,7 @@ impl Session {
         session
     }
 
-    /// A new session acts for the default user if that needs no password.
+    /// Makes a new session act for the default user if that user needs no password.
     pub(crate) fn become_default(&mut self) {
         let default = self.shared.engine.accounts().get(engine::DEFAULT_ACCOUNT);
         self.identity = None;
@@ -165,7 +165,7 @@ impl Session {
         self.identity = Some(Identity { user, generation });
     }
 
-    /// Follows changes of the account list. False: the account is gone, and so must the connection be.
+    /// Reloads the account if the account list has changed. Returns false if the account is gone; the connection must then be closed.
     fn refresh_identity(&mut self) -> bool {
         let Some(identity) = &self.identity else { return true };
         let accounts = self.shared.engine.accounts();
@@ -189,13 +189,13 @@ impl Session {
         Reply { out, resp3: self.resp3 }
     }
 
-    /// Runs every complete request of the input.
+    /// Runs all complete requests of the input.
     pub(crate) fn serve(&mut self, io: &mut Io<'_>) -> Flow {
         if !self.wake_up(io) {
             self.ahead.clear();
             return Flow::Continue;
         }
-        self.gate = 0;
+        self.durability_lsn = 0;
         self.last_ns = match std::mem::take(&mut self.waits_since_ns) {
             0 => self.shared.clock.monotonic_ns(),
             since => since,
@@ -211,15 +211,15 @@ impl Session {
         let flow = self.run_batch(io);
         self.client.rest(io.out().len() as u64);
         if self.shared.strict.load(Ordering::Relaxed) {
-            io.hold_until_durable(self.gate);
+            io.hold_until_durable(self.durability_lsn);
         }
         flow
     }
 
-    /// Goes on with a reply that lies in a file. None: there is none, or no more of it.
+    /// Continues to send a spooled reply. Returns None if there is none or if it is complete.
     fn send_spool(&mut self, io: &mut Io<'_>) -> Option<Flow> {
         let spool = self.spool.as_mut()?;
-        io.hold_until_durable(spool.gate);
+        io.hold_until_durable(spool.durability_lsn);
         match spool.send(io) {
             Ok(true) => {
                 io.consume(spool.size);
@@ -230,12 +230,12 @@ impl Session {
                 io.pause();
                 Some(Flow::Continue)
             }
-            // A part of it has gone out: there is no place for an error.
+            // Part of the reply has been sent, so an error cannot be sent any more.
             Err(_) => Some(Flow::CloseNow),
         }
     }
 
-    /// Ends a sleep whose time has come. False: still asleep.
+    /// Ends the sleep if its time has come. Returns false if the session still sleeps.
     fn wake_up(&mut self, io: &mut Io<'_>) -> bool {
         let Some(until) = self.sleep_until_ms else { return true };
         if let Some(killing) = &self.killing
@@ -293,10 +293,10 @@ impl Session {
         }
     }
 
-    /// Requests are cut a window at a time, so that the pages of all their keys are asked for before the first one runs.
+    /// Parses requests a window at a time, so that the pages of all their keys are requested before the first one runs.
     fn run_batch(&mut self, io: &mut Io<'_>) -> Flow {
         let flow = self.run_windows(io);
-        // What was known belongs to these requests only.
+        // The results of looking ahead are valid for these requests only.
         self.ahead.clear();
         flow
     }
@@ -313,7 +313,7 @@ impl Session {
             }
             for (at, request) in window.iter().enumerate() {
                 if io.is_full() {
-                    // A client that reads none of its replies has to stop asking.
+                    // Backpressure: a client that does not read its replies gets no further request run.
                     self.parser.rewind();
                     io.consume(request.start);
                     io.pause();
@@ -326,16 +326,16 @@ impl Session {
                 let step = self.run_request(input, request, &mut args, io);
                 args.clear();
                 if step == Step::Hold {
-                    // Cut again when the session goes on.
+                    // Parsed again when the session continues.
                     self.parser.rewind();
                     io.consume(request.start);
                     return Flow::Continue;
                 }
-                if step == Step::Cut {
+                if step == Step::Abort {
                     return Flow::CloseNow;
                 }
                 if let Some(spool) = &mut self.spool {
-                    (spool.size, spool.gate) = (request.end - request.start, self.gate);
+                    (spool.size, spool.durability_lsn) = (request.end - request.start, self.durability_lsn);
                     self.parser.rewind();
                     io.consume(request.start);
                     io.pause();
@@ -348,8 +348,8 @@ impl Session {
             }
             self.ahead.clear();
             match stop {
-                None | Some(Cut::Request(_)) => {}
-                Some(Cut::Partial { needed }) => {
+                None | Some(Parsed::Request(_)) => {}
+                Some(Parsed::Partial { needed }) => {
                     let start = self.parser.start();
                     self.leave(io, start);
                     if needed > 0 {
@@ -357,7 +357,7 @@ impl Session {
                     }
                     return Flow::Continue;
                 }
-                Some(Cut::Broken(broken)) => {
+                Some(Parsed::Invalid(broken)) => {
                     let mark = io.out().len();
                     broken.reply(io.out());
                     self.shared.stats.count_error(&io.out()[mark..]);
@@ -367,13 +367,14 @@ impl Session {
         }
     }
 
-    /// Cuts requests until the window is full; returns what ended it sooner. An inline request ends it too, for the parser keeps the text of one only.
-    fn cut_window(&mut self, input: &[u8], window: &mut Vec<Request>) -> Option<Cut> {
+    /// Parses requests until the window is full. Returns the result that ended it early. An inline request ends it too, because the parser keeps the text of
+    /// only one.
+    fn cut_window(&mut self, input: &[u8], window: &mut Vec<Request>) -> Option<Parsed> {
         let limits = self.limits();
         let most = if limits.restricted { 1 } else { WINDOW };
         while window.len() < most {
             match self.parser.next(input, &limits) {
-                Cut::Request(request) => {
+                Parsed::Request(request) => {
                     window.push(request);
                     if request.inline {
                         break;
@@ -385,7 +386,7 @@ impl Session {
         None
     }
 
-    /// Looks for the first argument of each request, which in nearly every command is a key; waits once for what is not in memory.
+    /// Looks ahead for the first argument of each request, which for nearly every command is a key. Waits once for all pages that are not in memory.
     fn look_ahead(&mut self, input: &[u8], window: &[Request]) {
         let key = |request: &Request| {
             if request.count < 2 || request.inline {
@@ -400,14 +401,14 @@ impl Session {
         self.shared.keyspace.fetch_now(&self.ahead);
     }
 
-    /// What is known of the key of the first request of the next batch; if that has to wait for the disk, since when.
+    /// Sets the result of looking ahead for the first request of the next batch and, if it has to wait for the disk, since when.
     pub(crate) fn expect(&mut self, ahead: Ahead, waits_since_ns: u64) {
         self.ahead.clear();
         self.ahead.push(ahead);
         self.waits_since_ns = waits_since_ns;
     }
 
-    /// Whole requests up to `end` are done with.
+    /// Consumes the input up to `end`, which must be whole requests.
     fn leave(&mut self, io: &mut Io<'_>, end: usize) {
         io.consume(end);
         if end == self.parser.start() {
@@ -437,7 +438,7 @@ impl Session {
         self.dispatch(args, io)
     }
 
-    /// Nothing special is going on: commands may take the short way.
+    /// Returns whether the session has no special state, so that commands may take the fast path.
     fn is_plain(&self) -> bool {
         self.multi.is_none()
             && self.replies == Replies::On
@@ -446,14 +447,14 @@ impl Session {
     }
 
     fn dispatch(&mut self, args: &[&[u8]], io: &mut Io<'_>) -> Step {
-        if self.is_plain() && self.short_way(args, io) {
+        if self.is_plain() && self.fast_path(args, io) {
             return Step::Next;
         }
         let mark = io.out().len();
         if self.replies == Replies::SkipNext {
             self.replies = Replies::Skip;
         }
-        let step = self.long_way(args, io);
+        let step = self.slow_path(args, io);
         if self.replies != Replies::On {
             io.out().truncate(mark);
             self.spool = None;
@@ -464,9 +465,9 @@ impl Session {
         step
     }
 
-    /// GET and SET without options. False: not one of them, nothing done.
+    /// Runs a GET or SET without options. Returns false, having done nothing, for any other request.
     #[inline]
-    fn short_way(&mut self, args: &[&[u8]], io: &mut Io<'_>) -> bool {
+    fn fast_path(&mut self, args: &[&[u8]], io: &mut Io<'_>) -> bool {
         let out = io.out();
         let mark = out.len();
         let index = match args {
@@ -476,7 +477,7 @@ impl Session {
                 let ahead = self.ahead.get(self.at).copied().unwrap_or_default();
                 match self.shared.keyspace.get_at(ahead, self.db, key, out, reply::bulk_header) {
                     Ok(got) => {
-                        self.gate = self.gate.max(got.gate);
+                        self.durability_lsn = self.durability_lsn.max(got.gate);
                         match got.found {
                             Found::Value => out.extend_from_slice(b"\r\n"),
                             Found::Missing => self.reply(out).null(),
@@ -484,7 +485,7 @@ impl Session {
                         }
                     }
                     Err(engine::Error::OutOfMemory(_)) => {
-                        // The long way has a file for it.
+                        // The slow path can spool the reply to a file.
                         out.truncate(mark);
                         return false;
                     }
@@ -501,7 +502,7 @@ impl Session {
                 let ahead = self.ahead.get(self.at).copied().unwrap_or_default();
                 match self.shared.keyspace.set_at(ahead, self.db, key, value, Expire::None) {
                     Ok(lsn) => {
-                        self.gate = self.gate.max(lsn);
+                        self.durability_lsn = self.durability_lsn.max(lsn);
                         self.reply(out).ok();
                     }
                     Err(error) => self.reply(out).error(&errors::of_engine(&error)),
@@ -514,7 +515,7 @@ impl Session {
         true
     }
 
-    /// Counts a command that has run, with what it replied.
+    /// Counts a command that has run, and its reply.
     fn finish(&mut self, index: usize, args: &[&[u8]], reply: &[u8]) {
         let now = self.shared.clock.monotonic_ns();
         let took = now.saturating_sub(self.last_ns);
@@ -556,22 +557,22 @@ impl Session {
         Step::Next
     }
 
-    /// Forgets the transaction and the watched keys.
+    /// Discards the transaction and the watched keys.
     fn end_multi(&mut self) {
         self.multi = None;
         self.watch.clear();
         self.client.show_multi(-1, 0);
     }
 
-    /// Redis' guard against web pages that send requests to this port: their HTTP begins with these words.
+    /// Returns whether a request begins like HTTP. This is Redis' guard against web pages that send requests to this port.
     fn is_http(args: &[&[u8]]) -> bool {
         args.first().is_some_and(|word| word.eq_ignore_ascii_case(b"post") || word.eq_ignore_ascii_case(b"host:"))
     }
 
-    fn long_way(&mut self, args: &[&[u8]], io: &mut Io<'_>) -> Step {
+    fn slow_path(&mut self, args: &[&[u8]], io: &mut Io<'_>) -> Step {
         if Session::is_http(args) {
             self.shared.warn_of_http(&self.client.address, self.now_ms());
-            return Step::Cut;
+            return Step::Abort;
         }
         let command = match table::of_request(args) {
             Ok(command) => command,
@@ -615,7 +616,7 @@ impl Session {
         let mark = io.out().len();
         let out = io.out();
         let result = self.run(command, args, out);
-        // A command that asked for a login did not come to it.
+        // Drops a login that the command requested but did not reach.
         self.attempt = None;
         if let Err(error) = &result {
             out.truncate(mark);
@@ -629,7 +630,7 @@ impl Session {
         Step::Next
     }
 
-    /// Until when the command has to wait for CLIENT PAUSE.
+    /// Returns until when the command has to wait because of CLIENT PAUSE.
     fn paused(&self, command: &Command) -> Option<u64> {
         let pause = self.shared.clients.pause_at(self.now_ms())?;
         let exempt = command.is(flag::NO_AUTH) || command.name.starts_with("client|");

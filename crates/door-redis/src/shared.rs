@@ -15,14 +15,14 @@ use crate::stats::Stats;
 use crate::users::Users;
 use crate::users::log::AccessLog;
 
-/// What the connections of a door share.
+/// The state that all connections of the door share.
 pub(crate) struct Shared {
     pub engine: Arc<Engine>,
     pub keyspace: Arc<Keyspace>,
     pub clock: Arc<dyn Clock>,
     pub host: Arc<dyn Host>,
     pub stats: Stats,
-    /// Of commands, bytes received and bytes sent.
+    /// Rates of commands, bytes received and bytes sent.
     pub rates: Rates<3>,
     pub clients: Clients,
     pub parameters: Parameters,
@@ -35,15 +35,15 @@ pub(crate) struct Shared {
     pub request_bytes_max: AtomicU64,
     pub port: u16,
     pub started_ms: u64,
-    /// When the last warning of HTTP was logged.
+    /// Time of the last log line about HTTP requests.
     pub http_warned_ms: AtomicU64,
     /// Forty hexadecimal digits, new at each start.
     pub run_id: String,
 }
 
 impl Shared {
-    /// Looks for keys ahead of the requests that name them. Of a request that names none yet, nothing is known: what is found for another key
-    /// must not be taken for its.
+    /// Searches the tree for keys before their requests run. A request without a key gets an empty result, because the result for one key must not be used for
+    /// another.
     pub fn look_ahead(&self, keys: &[(u8, Option<&[u8]>)]) -> Vec<Ahead> {
         let named: Vec<(u8, &[u8])> = keys.iter().filter_map(|(db, key)| Some((*db, (*key)?))).collect();
         let mut found = Vec::with_capacity(named.len());
@@ -52,7 +52,7 @@ impl Shared {
         keys.iter().map(|(_, key)| key.and_then(|_| found.next()).unwrap_or_default()).collect()
     }
 
-    /// One line for the log, and not more often than once a minute, as Redis does it.
+    /// Logs a warning about HTTP requests, at most once per minute, as Redis does.
     pub fn warn_of_http(&self, from: &str, now_ms: u64) {
         let last = self.http_warned_ms.load(Ordering::Relaxed);
         let is_due = last == 0 || now_ms.saturating_sub(last) >= 60_000;

@@ -1,7 +1,6 @@
-//! Values as a picture of characters, line for line that of Redis.
+//! Draws values as a chart of characters, identical to that of Redis.
 //!
-//! Each value is a column of up to `rows` characters, each of which has three heights; what stands below a column's top is a bar. Labels are
-//! written downwards.
+//! Each value is a column of up to `rows` characters, each with three heights. Below the top of a column are bars. Labels are written downwards.
 
 const COLUMNS: usize = 80;
 const ROWS: usize = 4;

@@ -1,7 +1,8 @@
-//! A reply that is too long for memory: it lies in a file without a name until the client has taken it.
+//! A reply that does not fit into memory is written to an unnamed file and sent from there.
 //!
-//! The command writes the whole reply while it holds its keys, so that the reply shows one moment, however slowly the client reads. Memory holds one block of it. The request stays in front of the connection's input until
-//! the last byte is on its way, as the reactor asks of a session that pauses.
+//! The command writes the whole reply while it holds its keys, so the reply shows one point in time however slowly the client reads (DR-8). Memory holds one
+//! block of it. The request stays at the front of the connection's input until the last byte has been handed over, as the reactor requires of a session that
+//! pauses.
 
 use std::sync::Arc;
 
@@ -9,15 +10,15 @@ use engine::Error;
 use os::{Aligned, Device, Folder};
 use reactor::Io;
 
-/// The file is written and read in blocks of so many bytes.
+/// Bytes per block of the file.
 pub const BLOCK: usize = 256 << 10;
-/// Shorter values go into the reply without a question.
+/// Values below this size go into the reply without a memory claim.
 pub const LONG: u64 = 256 << 10;
 
-/// Where a command's reply goes if memory has no room for it.
+/// The destination of a command's reply if memory has no room for it.
 pub struct Spooling {
     folder: Arc<dyn Folder>,
-    /// Where the command's reply begins in the connection's output.
+    /// Start of the command's reply in the connection's output.
     mark: usize,
     spool: Option<Spool>,
 }
@@ -25,12 +26,12 @@ pub struct Spooling {
 pub struct Spool {
     device: Arc<dyn Device>,
     block: Aligned,
-    /// Bytes that were put, and bytes that were sent.
+    /// Bytes written, and bytes sent.
     put: u64,
     sent: u64,
-    /// The request's length in the input, and the log position that the reply depends on.
+    /// The request's length in the input, and the durability LSN of the reply.
     pub size: usize,
-    pub gate: u64,
+    pub durability_lsn: u64,
 }
 
 fn failed(error: std::io::Error) -> Error {
@@ -45,18 +46,18 @@ impl Spooling {
         Spooling { folder: folder.clone(), mark, spool: None }
     }
 
-    /// The command runs again: what it has written does not count.
+    /// Discards what the command has written, because it runs again (DR-1).
     pub fn reset(&mut self) {
         self.spool = None;
     }
 
-    /// Takes what the command has written so far out of the output.
+    /// Moves the output of the command so far to the file.
     pub fn take(&mut self, out: &mut Vec<u8>) -> Result<&mut Spool, Error> {
         let spool = match self.spool.take() {
             Some(spool) => spool,
             None => {
                 let device = self.folder.scratch().map_err(failed)?;
-                Spool { device, block: Aligned::with_capacity(BLOCK), put: 0, sent: 0, size: 0, gate: 0 }
+                Spool { device, block: Aligned::with_capacity(BLOCK), put: 0, sent: 0, size: 0, durability_lsn: 0 }
             }
         };
         let spool = self.spool.insert(spool);
@@ -65,7 +66,7 @@ impl Spooling {
         Ok(spool)
     }
 
-    /// The reply is whole. If it lies in a file, all of it does.
+    /// Completes the reply. If a part of it is in the file, the whole reply is.
     pub fn finish(mut self, out: &mut Vec<u8>) -> Result<Option<Spool>, Error> {
         if self.spool.is_none() {
             return Ok(None);
@@ -98,7 +99,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Sends as much as the client takes. True: that was the rest.
+    /// Sends as much as the client takes. Returns true after the last byte.
     pub fn send(&mut self, io: &mut Io<'_>) -> Result<bool, Error> {
         while self.sent < self.put {
             if io.is_full() {

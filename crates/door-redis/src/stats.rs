@@ -1,4 +1,4 @@
-//! What is counted per command, and the slow ones among them.
+//! Statistics per command, and the slow log.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::OnceLock;
@@ -16,11 +16,11 @@ use crate::table::COMMANDS;
 pub struct CommandStats {
     pub calls: Counter,
     pub nanoseconds: Counter,
-    /// Arity, permission or state was wrong: not run.
+    /// Calls that were not run because of a wrong arity, a missing permission or the session's state.
     pub rejected: Counter,
-    /// Run, with an error reply.
+    /// Calls that ran and returned an error.
     pub failed: Counter,
-    /// Time from parsing to the reply in the buffer, without the wait for the disk. There since the first call.
+    /// Time from parsing to the reply in the buffer, without the wait for the disk. Allocated at the first call.
     times: OnceLock<Box<Histogram>>,
 }
 
@@ -52,20 +52,20 @@ pub struct Stats {
     pub commands: Vec<CommandStats>,
     /// Error replies.
     pub errors: Counter,
-    /// Their first words, with how often; no more than [`CODES_MAX`].
+    /// Error replies by code, the first word; at most [`CODES_MAX`] codes.
     codes: Mutex<BTreeMap<Vec<u8>, u64>>,
     pub monitor: Monitor,
     pub slow: Mutex<VecDeque<Slow>>,
     next_slow: AtomicU64,
-    /// Negative: off.
+    /// Threshold of the slow log; negative: off.
     pub slow_microseconds: AtomicI64,
     pub slow_entries: AtomicU64,
 }
 
-/// SLOWLOG keeps so many arguments, and so many bytes of each.
+/// Number of arguments that SLOWLOG keeps, and bytes of each.
 const SLOW_ARGS: usize = 32;
 const SLOW_BYTES: usize = 128;
-/// The door's own codes are far fewer; a bound all the same.
+/// A limit for safety. The door has far fewer codes.
 const CODES_MAX: usize = 128;
 
 impl Default for Stats {
@@ -88,14 +88,14 @@ impl Stats {
         self.commands.iter().map(|command| command.calls.get()).sum()
     }
 
-    /// The times of all commands together.
+    /// Returns the times of all commands together.
     pub fn times(&self) -> Snapshot {
         let mut all = Histogram::new().snapshot();
         self.commands.iter().filter_map(CommandStats::times).for_each(|times| all.merge(&times.snapshot()));
         all
     }
 
-    /// Counts an error reply, as it was written: `-ERR ...`.
+    /// Counts an error reply in its wire form: `-ERR ...`.
     pub fn count_error(&self, reply: &[u8]) {
         self.errors.add(1);
         let text = reply.strip_prefix(b"-").unwrap_or(reply);

@@ -1,4 +1,4 @@
-//! The table of commands, by group. To add one: a row here, its function in `commands/`, its words in `docs.txt`.
+//! The table of commands by group, and lookups in it. To add a command: a row here, its function in `commands/` and in `functions.rs`, its texts in `docs.txt`.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -16,7 +16,7 @@ mod transactions;
 const GROUPS: [&[Command]; 6] =
     [string::ROWS, bitmap::ROWS, generic::ROWS, connection::ROWS, transactions::ROWS, server::ROWS];
 
-/// Every row, subcommands right behind their container.
+/// All rows. Subcommands are directly behind their container.
 pub static COMMANDS: &[Command] = &ALL;
 
 static ALL: [Command; COUNT] = joined();
@@ -45,14 +45,14 @@ const fn joined() -> [Command; COUNT] {
 }
 
 impl Command {
-    /// Position of the row in the table: also that of its counters, and of its bit in an account's rights (D6).
+    /// Returns the index of the row in the table, which is also the index of its counters and of its bit in an account's permissions (DR-6).
     pub fn index(&'static self) -> usize {
-        // The table is one slice, so the distance of the addresses is the index.
+        // The table is one slice, so the distance of the addresses gives the index.
         let start = COMMANDS.as_ptr() as usize;
         (std::ptr::from_ref(self) as usize - start) / size_of::<Command>()
     }
 
-    /// The rows of its subcommands, which stand right behind it.
+    /// Returns the rows of the subcommands, which are directly behind this row.
     pub fn subcommands(&'static self) -> &'static [Command] {
         let behind = &COMMANDS[self.index() + 1..];
         let inside =
@@ -67,14 +67,14 @@ impl Command {
     }
 }
 
-/// The row of a request, or the error text if there is none.
+/// Returns the row of a request, or the error text if there is none.
 pub fn of_request(args: &[&[u8]]) -> std::result::Result<&'static Command, String> {
     let Some(command) = find(args[0]) else { return Err(errors::unknown_command(args)) };
     let Some(second) = args.get(1).filter(|_| !command.subcommands().is_empty()) else { return Ok(command) };
     command.subcommand(second).ok_or_else(|| errors::unknown_subcommand(command.name, second))
 }
 
-/// The top-level command of that name, in any case.
+/// Finds a top-level command by name, in any case.
 pub fn find(name: &[u8]) -> Option<&'static Command> {
     static INDEX: LazyLock<HashMap<&'static [u8], &'static Command>> =
         LazyLock::new(|| top().map(|command| (command.name.as_bytes(), command)).collect());
@@ -85,7 +85,7 @@ pub fn find(name: &[u8]) -> Option<&'static Command> {
     INDEX.get(&*lower).copied()
 }
 
-/// `get` or `config|get`, as ACL rules and COMMAND INFO spell them.
+/// Finds `get` or `config|get`, as ACL rules and COMMAND INFO spell them.
 pub fn find_full(name: &[u8]) -> Option<&'static Command> {
     match name.iter().position(|byte| *byte == b'|') {
         None => find(name),
@@ -93,7 +93,7 @@ pub fn find_full(name: &[u8]) -> Option<&'static Command> {
     }
 }
 
-/// All commands but the subcommands.
+/// Returns all commands except subcommands.
 pub fn top() -> impl Iterator<Item = &'static Command> {
     COMMANDS.iter().filter(|row| !row.is_subcommand())
 }

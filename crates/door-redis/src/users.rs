@@ -1,7 +1,7 @@
-//! Who may do what: an account of the engine with its rules in a form that is quick to ask at every command.
+//! Permissions: an account of the engine with its rules in a form that is fast to check at every command.
 //!
-//! The engine keeps an account's rules as text in Redis's own words (`~cached:* -@all +get (%R~tmp:* resetchannels -@all +get)`). They are read
-//! once for all sessions that act for the account, and again after it has changed.
+//! The engine stores an account's rules as text in Redis' own words (`~cached:* -@all +get (%R~tmp:* resetchannels -@all +get)`). The text is parsed once for
+//! all sessions of the account, and again after the account has changed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use rules::Selector;
 
 pub struct User {
     pub account: Arc<Account>,
-    /// The first one is the user's own, the others are alternatives in brackets.
+    /// The first is the user's own; the others are alternatives in brackets.
     selectors: Vec<Selector>,
-    /// Every command on every key: nothing need be asked.
+    /// All commands on all keys are allowed, so no check is needed.
     unrestricted: bool,
 }
 
-/// Users that sessions act for, by name.
+/// The users that sessions act for, by name.
 #[derive(Default)]
 pub struct Users {
     read: Mutex<BTreeMap<String, Arc<User>>>,
@@ -39,7 +39,7 @@ impl Users {
         if let Some(user) = read.get(&account.name).filter(|user| Arc::ptr_eq(&user.account, &account)) {
             return user.clone();
         }
-        // Something has changed: those that were removed go too.
+        // The account list has changed. Users that were removed are dropped too.
         read.retain(|name, _| accounts.get(name).is_some());
         let user = Arc::new(User::new(account));
         read.insert(user.account.name.clone(), user.clone());
@@ -51,13 +51,13 @@ impl Users {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Denied {
     Command,
-    /// The argument that is a forbidden key.
+    /// The index of the argument that is a forbidden key.
     Key(usize),
 }
 
 impl User {
     pub fn new(account: Arc<Account>) -> User {
-        // Rules were checked when the account was written; what can be read no more gives no rights.
+        // Rules were checked when the account was written. Rules that cannot be parsed any more give no permissions.
         let selectors = rules::read(&account.rules).unwrap_or_else(|_| vec![Selector::nothing()]);
         let unrestricted = selectors.iter().any(|selector| selector.has_all_served() && selector.all_keys);
         User { account, selectors, unrestricted }
@@ -75,7 +75,7 @@ impl User {
         for selector in &self.selectors {
             match selector.check(command, args) {
                 Ok(()) => return Ok(()),
-                // The furthest that any selector got is the most telling.
+                // The most specific reason of all selectors is reported.
                 Err(reason) => denied = denied.max(reason),
             }
         }
@@ -84,7 +84,7 @@ impl User {
 }
 
 impl Denied {
-    /// What a client is told that sends such a command.
+    /// Returns the error for a client that sends such a command.
     pub fn text(self, command: &Command) -> String {
         match self {
             Denied::Command => {
@@ -96,7 +96,7 @@ impl Denied {
         }
     }
 
-    /// What stands in the reply of EXEC if the rules have changed since the command was queued.
+    /// Returns the error in the reply of EXEC if the rules have changed since the command was queued (DR-5).
     pub fn text_in_exec(self) -> &'static str {
         match self {
             Denied::Command => {
@@ -128,7 +128,7 @@ impl Selector {
 
     fn may_run(&self, command: &'static Command, args: &[&[u8]]) -> bool {
         let index = command.index();
-        // Getting in is never forbidden.
+        // Commands for logging in are always allowed.
         let named = self.all_commands || command.is(flag::NO_AUTH) || self.commands[index];
         let starts_with = |word: &str| args.get(1).is_some_and(|arg| arg.eq_ignore_ascii_case(word.as_bytes()));
         named || self.first_arguments.iter().any(|(of, word)| *of == index && starts_with(word))

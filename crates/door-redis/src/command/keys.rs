@@ -1,13 +1,13 @@
-//! Where a command's keys stand among its arguments, and what is done to them.
+//! The positions of a command's keys among its arguments, and how it accesses them.
 
-/// One run of keys: from argument `first` on, every `step`-th up to `last`.
+/// One run of keys: from argument `first`, every `step`-th up to `last`.
 #[derive(Clone, Copy)]
 pub struct KeySpec {
     pub first: usize,
-    /// Counted from `first`; negative: from the end of the request.
+    /// Relative to `first`. Negative: from the end of the request.
     pub last: i32,
     pub step: usize,
-    /// In the words of COMMAND INFO: `RO`, `RW`, `OW` or `RM`, then `access`, `update`, `insert`, `delete` as far as they hold.
+    /// In the words of COMMAND INFO: `RO`, `RW`, `OW` or `RM`, then `access`, `update`, `insert`, `delete` where they apply.
     pub flags: &'static str,
     pub notes: Option<&'static str>,
 }
@@ -27,14 +27,14 @@ impl KeySpec {
         self
     }
 
-    /// Argument positions of the keys in a request of `count` arguments.
+    /// Returns the argument indexes of the keys in a request of `count` arguments.
     pub fn positions(&self, count: usize) -> impl Iterator<Item = usize> + use<> {
         let last = if self.last >= 0 { self.first as i32 + self.last } else { count as i32 + self.last };
         let end = (last + 1).clamp(0, count as i32) as usize;
         (self.first..end.max(self.first)).step_by(self.step)
     }
 
-    /// The flags that hold for this request: with some options a command does less than its row allows for.
+    /// Returns the flags for this request. With some options a command does less than its row allows for.
     pub fn flags_in(&self, command: &str, args: &[&[u8]]) -> &'static str {
         match command {
             "set" if args.iter().skip(3).any(|arg| arg.eq_ignore_ascii_case(b"get")) => "RW access update",
@@ -46,7 +46,7 @@ impl KeySpec {
     }
 }
 
-/// A BITFIELD of nothing but GET and OVERFLOW.
+/// Returns whether a BITFIELD has only GET and OVERFLOW operations.
 fn only_reads_bits(args: &[&[u8]]) -> bool {
     let mut rest = args.get(2..).unwrap_or_default();
     while let [word, behind @ ..] = rest {
@@ -61,7 +61,7 @@ fn only_reads_bits(args: &[&[u8]]) -> bool {
     true
 }
 
-/// What flags of a key ask of an account: to read what the key holds, to change it.
+/// Returns the permissions that key flags require: to read the key's value, to change it.
 pub fn needs(flags: &str) -> (bool, bool) {
     let has = |words: &[&str]| flags.split(' ').any(|flag| words.contains(&flag));
     (has(&["access"]), has(&["update", "insert", "delete"]))

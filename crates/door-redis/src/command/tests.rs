@@ -48,7 +48,7 @@ fn the_document_lists_exactly_what_is_served() {
         .collect();
     for container in subcommands.split('·') {
         let names: Vec<String> = container.split_whitespace().map(str::to_lowercase).collect();
-        // DEBUG has subcommands without being a container.
+        // DEBUG has subcommands but is not a container.
         listed.extend(names[1..].iter().filter(|_| names[0] != "debug").map(|sub| format!("{}|{sub}", names[0])));
     }
     let mut table: Vec<String> = COMMANDS.iter().map(|row| row.name.to_owned()).collect();

@@ -1,11 +1,11 @@
-//! Commands of Redis 7.0.15 that are not served, by name, with their ACL categories.
+//! Commands of Redis 7.0.15 that are not served, with their ACL categories.
 //!
-//! ACL rules may name them: lists that harden a server (`+@all -eval -shutdown`) are written for all of Redis, and a rule about a command that does not exist is as good as obeyed.
-//! A subcommand stands behind its container, also where that is served.
+//! ACL rules may name them. Hardened rule lists (`+@all -eval -shutdown`) are written for all of Redis, and a rule about a command that does not exist is
+//! obeyed trivially. A subcommand is listed behind its container, even if that is served.
 
 use super::category;
 
-/// A name and its categories, as bits.
+/// A name and its categories as bits.
 pub struct Unserved {
     pub name: &'static str,
     pub categories: u32,

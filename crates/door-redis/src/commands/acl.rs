@@ -1,4 +1,4 @@
-//! ACL: accounts of the catalog, under Redis's rules.
+//! ACL: the accounts of the catalog as users of Redis.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The account as a line that SETUSER understands.
+/// Returns the account as a line that ACL SETUSER understands.
 fn describe(account: &Account) -> String {
     let mut text = format!("user {} {}", account.name, if account.enabled { "on" } else { "off" });
     if account.nopass {
@@ -51,7 +51,7 @@ fn describe(account: &Account) -> String {
     for password in &account.passwords {
         let _ = write!(text, " #{}", hex(password));
     }
-    // An account that another door made may have no rules yet.
+    // An account created through another door may have no rules yet.
     let rules = if account.rules.is_empty() { "resetchannels -@all" } else { &account.rules };
     let _ = write!(text, " {rules}");
     text
@@ -110,18 +110,18 @@ pub fn setuser(session: &mut Session, call: &mut Call<'_>) -> Result {
     match session.shared.engine.accounts().change(name, change)? {
         Err(text) => call.reply.error(&text),
         Ok(lsn) => {
-            session.gate = session.gate.max(lsn);
+            session.durability_lsn = session.durability_lsn.max(lsn);
             call.reply.ok();
         }
     }
     Ok(())
 }
 
-/// Why a user may not change an account that SQL protects.
+/// The error for a user who tries to change an account that SQL protects.
 pub(crate) const PROTECTED: &str =
     "NOPERM this user lacks SYSTEM_USER, without which accounts that hold it cannot be changed";
 
-/// Keeps users without SYSTEM_USER away from accounts that hold it, as SQL does: otherwise `+acl` alone would be a way to all of SQL.
+/// Keeps users without SYSTEM_USER from changing accounts that hold it, as SQL does. Otherwise `+acl` alone would give access to all of SQL.
 pub(crate) struct Guard<'s> {
     session: &'s Session,
     is_system: bool,
@@ -138,7 +138,7 @@ impl<'s> Guard<'s> {
         self.is_system || !self.session.shared.host.is_system_account(account)
     }
 
-    /// The account as it may be kept. One whose new rules imply all SQL privileges gets none of them from a user who lacks SYSTEM_USER.
+    /// Returns the account as it may be stored. If a user without SYSTEM_USER sets rules that imply all SQL privileges, the account gets none of them.
     fn passed(&self, old: Option<&Account>, new: Account) -> std::result::Result<Account, String> {
         if old.is_some_and(|old| !self.may_change(old)) {
             return Err(PROTECTED.to_owned());
@@ -153,7 +153,7 @@ fn user_name(arg: &[u8]) -> std::result::Result<&str, &'static str> {
     name.ok_or("ERR Usernames can't contain spaces or null characters")
 }
 
-/// The account as ACL SETUSER wants it, or the error text.
+/// Returns the account as changed by the words of ACL SETUSER, or the error text.
 fn changed(name: &str, old: Option<&Account>, args: &[&[u8]]) -> std::result::Result<Account, String> {
     let words = rules::join_selectors(args)
         .map_err(|start| format!("ERR Unmatched parenthesis in acl selector starting at '{}'.", shown(start)))?;
@@ -183,13 +183,13 @@ pub fn deluser(session: &mut Session, call: &mut Call<'_>) -> Result {
         Ok(known.iter().map(|account| AccountChange::Remove(account.name.clone())).collect())
     })?;
     match removed {
-        Ok(lsn) => session.gate = session.gate.max(lsn),
+        Ok(lsn) => session.durability_lsn = session.durability_lsn.max(lsn),
         Err(text) => {
             call.reply.error(text);
             return Ok(());
         }
     }
-    // Nobody acts for a user that is not there.
+    // A user that does not exist has no sessions.
     for client in session.shared.clients.list() {
         if !names.contains(&client.state.lock().user.as_str()) {
             continue;
@@ -223,7 +223,7 @@ pub fn cat(_: &mut Session, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// The table's arity allows for more arguments than the command takes.
+/// Replies that there are too many arguments, which the arity in the table does not exclude.
 fn too_many(call: &mut Call<'_>) -> Result {
     let sub = shown(call.args[1]);
     let text = format!("ERR unknown subcommand or wrong number of arguments for '{sub}'. Try ACL HELP.");
@@ -328,7 +328,7 @@ pub fn log(session: &mut Session, call: &mut Call<'_>) -> Result {
 
 const NO_FILE: &str = "ERR This Redis instance is not configured to use an ACL file. You may want to specify users via the ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have a Redis configuration file set) in order to store users in the Redis configuration.";
 
-/// Accounts are kept with the data, and every change is saved at once.
+/// The error of ACL SAVE and ACL LOAD. Accounts are stored with the data, and every change is durable at once.
 pub fn save(_: &mut Session, call: &mut Call<'_>) -> Result {
     call.reply.error(NO_FILE);
     Ok(())

@@ -9,7 +9,7 @@ use crate::number;
 
 const BITS_MAX: u64 = (512 << 20) * 8;
 
-/// A bit position, `#n` meaning n fields of `width` bits if allowed. Replies and gives None if it is none.
+/// Parses a bit position; `#n`, where allowed, means n fields of `width` bits. Returns None after an error reply.
 fn bit_offset(call: &mut Call<'_>, at: usize, width: Option<u64>) -> Option<u64> {
     let text = call.args[at];
     let (text, scale) = match (text.strip_prefix(b"#"), width) {
@@ -24,18 +24,18 @@ fn bit_offset(call: &mut Call<'_>, at: usize, width: Option<u64>) -> Option<u64>
     offset
 }
 
-pub fn getbit(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+pub fn getbit(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let Some(offset) = bit_offset(call, 2, None) else { return Ok(()) };
-    let Some(found) = look(unit, call, call.args[1])? else { return Ok(()) };
+    let Some(found) = look(txn, call, call.args[1])? else { return Ok(()) };
     let mut byte = Vec::new();
     if let Some(entry) = found {
-        unit.value(&entry, offset / 8..offset / 8 + 1, &mut byte)?;
+        txn.value(&entry, offset / 8..offset / 8 + 1, &mut byte)?;
     }
     call.reply.flag(byte.first().is_some_and(|byte| byte >> (7 - offset % 8) & 1 == 1));
     Ok(())
 }
 
-pub fn setbit(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+pub fn setbit(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let Some(offset) = bit_offset(call, 2, None) else { return Ok(()) };
     let on = match number::parse(call.args[3]) {
         Some(0) => false,
@@ -45,32 +45,32 @@ pub fn setbit(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
             return Ok(());
         }
     };
-    let Some(found) = look(unit, call, call.args[1])? else { return Ok(()) };
+    let Some(found) = look(txn, call, call.args[1])? else { return Ok(()) };
     let (mut byte, at) = (Vec::new(), offset / 8);
     if let Some(entry) = &found {
-        unit.value(entry, at..at + 1, &mut byte)?;
+        txn.value(entry, at..at + 1, &mut byte)?;
     }
     let old = byte.first().copied().unwrap_or(0);
     let mask = 0x80 >> (offset % 8);
     let new = if on { old | mask } else { old & !mask };
     if byte.first() == Some(&new) {
-        // The value is raw from now on, but has not changed.
-        unit.make_raw(call.db, call.args[1])?;
+        // The value is stored raw from now on, but it has not changed.
+        txn.make_raw(call.db, call.args[1])?;
     } else {
-        unit.patch_string(call.db, call.args[1], at, &[new])?;
+        txn.patch_string(call.db, call.args[1], at, &[new])?;
     }
     call.reply.flag(old & mask != 0);
     Ok(())
 }
 
-/// Start, end and BYTE or BIT of BITCOUNT and BITPOS.
+/// Start, end and unit (BYTE or BIT) of BITCOUNT and BITPOS.
 struct Range {
     start: i64,
     end: i64,
     bits: bool,
 }
 
-/// Clamps as BITCOUNT and BITPOS do: first and last position, in bits. None: nothing.
+/// Clamps the range as BITCOUNT and BITPOS do. Returns the first and the last position in bits, or None if the range is empty.
 fn clamp(range: &Range, bytes: u64) -> Option<(u64, u64)> {
     let total = if range.bits { bytes as i64 * 8 } else { bytes as i64 };
     let fix = |position: i64| if position < 0 { (position + total).max(0) } else { position };
@@ -92,8 +92,8 @@ fn unit_of_range(call: &mut Call<'_>, at: usize) -> Option<bool> {
     None
 }
 
-pub fn bitcount(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    let bytes = match fetch(unit, call, call.args[1])? {
+pub fn bitcount(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    let bytes = match fetch(txn, call, call.args[1])? {
         Fetched::WrongType => {
             call.reply.error(errors::WRONG_TYPE);
             return Ok(());
@@ -110,7 +110,7 @@ pub fn bitcount(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
             let Some(start) = call.integer(2) else { return Ok(()) };
             let Some(end) = call.integer(3) else { return Ok(()) };
             if start < 0 && end < 0 && start > end {
-                // Redis answers before it looks at the unit.
+                // Redis replies before it checks the unit.
                 call.reply.integer(0);
                 return Ok(());
             }
@@ -141,7 +141,7 @@ fn count_bits(bytes: &[u8], first: u64, last: u64) -> u64 {
     whole - u64::from(before.count_ones()) - u64::from(after.count_ones())
 }
 
-pub fn bitpos(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+pub fn bitpos(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let wanted = match number::parse(call.args[2]) {
         Some(0) => false,
         Some(1) => true,
@@ -154,7 +154,7 @@ pub fn bitpos(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
             return Ok(());
         }
     };
-    let bytes = match fetch(unit, call, call.args[1])? {
+    let bytes = match fetch(txn, call, call.args[1])? {
         Fetched::WrongType => {
             call.reply.error(errors::WRONG_TYPE);
             return Ok(());
@@ -190,7 +190,7 @@ pub fn bitpos(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let found = find_bit(&bytes, first, last, wanted);
     call.reply.integer(match found {
         Some(position) => position as i64,
-        // A string is thought to go on with zeros, unless the end was named.
+        // A string is assumed to continue with zeros, unless the end was given.
         None if !wanted && !end_given => bytes.len() as i64 * 8,
         None => -1,
     });
@@ -214,7 +214,7 @@ fn find_bit(bytes: &[u8], first: u64, last: u64, wanted: bool) -> Option<u64> {
     None
 }
 
-pub fn bitop(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+pub fn bitop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let operation = call.args[1].to_ascii_lowercase();
     if !matches!(operation.as_slice(), b"and" | b"or" | b"xor" | b"not") {
         call.reply.error(errors::SYNTAX);
@@ -226,7 +226,7 @@ pub fn bitop(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     }
     let mut sources = Vec::with_capacity(call.args.len() - 3);
     for key in &call.args[3..] {
-        match fetch(unit, call, key)? {
+        match fetch(txn, call, key)? {
             Fetched::WrongType => {
                 call.reply.error(errors::WRONG_TYPE);
                 return Ok(());
@@ -252,9 +252,9 @@ pub fn bitop(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
         }
     }
     if len > 0 {
-        unit.put_string_as(call.db, call.args[2], &result, Expire::None, Form::Raw)?;
+        txn.put_string_as(call.db, call.args[2], &result, Expire::None, Form::Raw)?;
     } else {
-        unit.delete(call.db, call.args[2])?;
+        txn.delete(call.db, call.args[2])?;
     }
     call.reply.integer(len as i64);
     Ok(())
@@ -274,7 +274,7 @@ struct Field {
     offset: u64,
 }
 
-enum Step {
+enum FieldOperation {
     Get,
     Set(i64),
     Add(i64),
@@ -297,8 +297,8 @@ fn field_type(call: &mut Call<'_>, at: usize) -> Option<(bool, u32)> {
     parsed
 }
 
-/// Cuts the arguments into steps; None after an error reply.
-fn field_steps(call: &mut Call<'_>, read_only: bool) -> Option<Vec<(Field, Step, Overflow)>> {
+/// Parses the arguments into operations. Returns None after an error reply.
+fn field_steps(call: &mut Call<'_>, read_only: bool) -> Option<Vec<(Field, FieldOperation, Overflow)>> {
     let mut steps = Vec::new();
     let mut overflow = Overflow::Wrap;
     let mut at = 2;
@@ -326,15 +326,15 @@ fn field_steps(call: &mut Call<'_>, read_only: bool) -> Option<Vec<(Field, Step,
         let offset = bit_offset(call, at + 2, Some(u64::from(width)))?;
         let field = Field { signed, width, offset };
         if get {
-            steps.push((field, Step::Get, overflow));
+            steps.push((field, FieldOperation::Get, overflow));
             at += 3;
             continue;
         }
         let value = call.integer(at + 3)?;
-        steps.push((field, if set { Step::Set(value) } else { Step::Add(value) }, overflow));
+        steps.push((field, if set { FieldOperation::Set(value) } else { FieldOperation::Add(value) }, overflow));
         at += 4;
     }
-    if read_only && steps.iter().any(|(_, step, _)| !matches!(step, Step::Get)) {
+    if read_only && steps.iter().any(|(_, step, _)| !matches!(step, FieldOperation::Get)) {
         call.reply.error("ERR BITFIELD_RO only supports the GET subcommand");
         return None;
     }
@@ -368,8 +368,8 @@ impl Field {
         }
     }
 
-    /// The number that SET wants. Redis measures a signed one by how far it lies below the highest that fits; where that distance does not fit 64 bits
-    /// it takes a number that is much too low for one that is too high, and saturates to the highest.
+    /// Returns the value to SET. Redis measures a signed value by its distance from the highest value that fits. Where that distance does not fit into 64 bits,
+    /// Redis takes a number that is far too low for one that is too high and saturates to the highest value.
     fn wanted(self, value: i64, overflow: Overflow) -> i128 {
         if !self.signed {
             return i128::from(value as u64);
@@ -379,7 +379,7 @@ impl Field {
         if too_far && overflow == Overflow::Saturate { i128::from(i64::MAX) } else { i128::from(value) }
     }
 
-    /// `value` as the field can hold it; None: overflow, and the rule says fail.
+    /// Returns `value` as the field can hold it, or None on overflow with OVERFLOW FAIL.
     fn fit(self, value: i128, overflow: Overflow) -> Option<i64> {
         let (low, high): (i128, i128) = if self.signed {
             (-(1i128 << (self.width - 1)), (1i128 << (self.width - 1)) - 1)
@@ -401,9 +401,9 @@ impl Field {
     }
 }
 
-fn run_fields(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>, read_only: bool) -> Result {
+fn run_fields(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, read_only: bool) -> Result {
     let Some(steps) = field_steps(call, read_only) else { return Ok(()) };
-    let mut bytes = match fetch(unit, call, call.args[1])? {
+    let mut bytes = match fetch(txn, call, call.args[1])? {
         Fetched::WrongType => {
             call.reply.error(errors::WRONG_TYPE);
             return Ok(());
@@ -411,26 +411,26 @@ fn run_fields(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>, read_only: boo
         Fetched::Missing => Vec::new(),
         Fetched::Bytes(bytes) => bytes,
     };
-    let writes = steps.iter().filter(|(_, step, _)| !matches!(step, Step::Get));
+    let writes = steps.iter().filter(|(_, step, _)| !matches!(step, FieldOperation::Get));
     let end = writes.map(|(field, ..)| (field.offset + u64::from(field.width)).div_ceil(8)).max();
     let before = bytes.clone();
     let mut changed = false;
     if let Some(end) = end
         && bytes.len() < end as usize
     {
-        // Redis makes room for every write first, also for one that then fails.
+        // Redis extends the string for every write first, even for one that then fails.
         bytes.resize(end as usize, 0);
     }
     call.reply.array(steps.len());
     for (field, step, overflow) in steps {
         let old = field.read(&bytes);
         let (value, shown) = match step {
-            Step::Get => {
+            FieldOperation::Get => {
                 call.reply.integer(old);
                 continue;
             }
-            Step::Set(value) => (field.fit(field.wanted(value, overflow), overflow), Some(old)),
-            Step::Add(amount) => {
+            FieldOperation::Set(value) => (field.fit(field.wanted(value, overflow), overflow), Some(old)),
+            FieldOperation::Add(amount) => {
                 let sum = if field.signed { i128::from(old) } else { i128::from(old as u64) } + i128::from(amount);
                 (field.fit(sum, overflow), None)
             }
@@ -445,18 +445,18 @@ fn run_fields(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>, read_only: boo
         }
     }
     if end.is_none() || before != bytes {
-        return store_changed(unit, call, &before, &bytes);
+        return store_changed(txn, call, &before, &bytes);
     }
-    // A write that changed nothing makes the value raw all the same; watchers hear of it only if it changed in between.
-    unit.make_raw(call.db, call.args[1])?;
+    // A write that changes nothing still makes the value raw. Watching clients notice it only if the value changed in between.
+    txn.make_raw(call.db, call.args[1])?;
     if changed {
-        unit.touch(call.db, call.args[1])?;
+        txn.touch(call.db, call.args[1])?;
     }
     Ok(())
 }
 
 /// Writes the part of the string that differs.
-fn store_changed(unit: &mut KeyTransaction<'_>, call: &Call<'_>, before: &[u8], after: &[u8]) -> Result {
+fn store_changed(txn: &mut KeyTransaction<'_>, call: &Call<'_>, before: &[u8], after: &[u8]) -> Result {
     let same = before.iter().zip(after).position(|(old, new)| old != new).unwrap_or(before.len());
     if same < after.len() {
         let tail = (0..after.len() - same)
@@ -464,15 +464,15 @@ fn store_changed(unit: &mut KeyTransaction<'_>, call: &Call<'_>, before: &[u8], 
                 before.len() == after.len() && before[before.len() - 1 - at] == after[after.len() - 1 - at]
             })
             .count();
-        unit.patch_string(call.db, call.args[1], same as u64, &after[same..after.len() - tail])?;
+        txn.patch_string(call.db, call.args[1], same as u64, &after[same..after.len() - tail])?;
     }
     Ok(())
 }
 
-pub fn bitfield(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    run_fields(unit, call, false)
+pub fn bitfield(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    run_fields(txn, call, false)
 }
 
-pub fn bitfield_ro(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    run_fields(unit, call, true)
+pub fn bitfield_ro(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    run_fields(txn, call, true)
 }

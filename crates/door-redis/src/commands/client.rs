@@ -1,4 +1,4 @@
-//! CLIENT: connections, shown, named, paused and killed.
+//! CLIENT: lists, names, pauses and kills connections.
 
 use std::sync::Arc;
 
@@ -105,7 +105,7 @@ pub fn list(session: &mut Session, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// The clients that CLIENT LIST is asked for.
+/// Returns the clients that CLIENT LIST selects.
 fn chosen(session: &Session, args: &[&[u8]]) -> std::result::Result<Vec<Arc<Client>>, String> {
     let mut all = session.shared.clients.list();
     match args {
@@ -128,7 +128,7 @@ fn chosen(session: &Session, args: &[&[u8]]) -> std::result::Result<Vec<Arc<Clie
     }
 }
 
-/// How long a CLIENT KILL waits for victims that run a long command.
+/// How long CLIENT KILL waits for victims that run a long command.
 const KILL_MS_MAX: u64 = 5000;
 
 #[derive(Default)]
@@ -137,7 +137,7 @@ struct KillFilter {
     address: Option<String>,
     local: Option<String>,
     user: Option<String>,
-    /// A type of clients that there are none of.
+    /// A type of which there are no clients.
     none: bool,
     skip_me: bool,
 }
@@ -151,7 +151,7 @@ impl KillFilter {
             && self.user.as_ref().is_none_or(|user| *user == client.state.lock().user)
     }
 
-    /// Takes one option; the error is Redis's text.
+    /// Parses one option. The error is Redis' text.
     fn set(&mut self, session: &Session, option: &[u8], value: &[u8]) -> std::result::Result<(), String> {
         let text = utf8(value);
         match option.to_ascii_lowercase().as_slice() {
@@ -179,7 +179,7 @@ impl KillFilter {
     }
 }
 
-/// All clients here are normal ones; the other types of Redis are known.
+/// Parses a client type. All clients here are normal ones; the other types of Redis are accepted.
 fn is_normal(kind: &str) -> std::result::Result<bool, String> {
     match kind.to_ascii_lowercase().as_str() {
         "normal" => Ok(true),
@@ -232,14 +232,14 @@ pub fn kill(session: &mut Session, call: &mut Call<'_>) -> Result {
             None => call.reply.ok(),
         }
     } else {
-        // A victim that runs a command in another thread ends with it; the answer comes after that, so that whoever reads it knows that they are gone.
+        // A victim that runs a command in another thread ends after that command. The reply comes later still, so its reader knows that the victims are gone.
         session.killing = Some(Killing { victims, count });
         session.sleep_until_ms = Some(session.now_ms() + KILL_MS_MAX);
     }
     Ok(())
 }
 
-/// Ends another session's WAIT.
+/// Ends the WAIT of another session.
 pub fn unblock(session: &mut Session, call: &mut Call<'_>) -> Result {
     let how = match call.args.len() {
         4 if call.word(3, "error") => UNBLOCK_ERROR,
@@ -277,7 +277,7 @@ pub fn pause(session: &mut Session, call: &mut Call<'_>) -> Result {
         Some(ms) if ms < 0 => call.reply.error("ERR timeout is negative"),
         Some(ms) => {
             let until_ms = session.shared.clients.pause(session.now_ms().saturating_add(ms as u64), writes_only);
-            // While nobody may write, nothing is removed either.
+            // While writes are paused, expired keys are not removed either.
             session.shared.keyspace.pause_expire(until_ms);
             call.reply.ok();
         }

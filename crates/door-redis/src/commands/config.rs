@@ -1,4 +1,4 @@
-//! CONFIG: the server's settings under Redis's names, and parameters of Redis that have no meaning here.
+//! CONFIG: the server's settings under Redis' names, and parameters of Redis without a meaning here.
 
 use engine::DEFAULT_ACCOUNT;
 
@@ -75,7 +75,7 @@ pub fn set(session: &mut Session, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// All of the changes or none.
+/// Makes all of the changes or none.
 fn change(session: &Session, changes: &[(&str, &str)]) -> std::result::Result<(), Refused> {
     let (host, parameters) = (&session.shared.host, &session.shared.parameters);
     let of_host = host.settings();

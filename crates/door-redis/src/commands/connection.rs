@@ -1,4 +1,4 @@
-//! The connection itself: who speaks, in which dialect, on which database.
+//! Commands for the connection itself: login, protocol version, database.
 
 use crate::call::{Call, Result};
 use crate::errors;
@@ -58,7 +58,7 @@ pub fn reset(session: &mut Session, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// Logs in; writes the error if that fails.
+/// Logs in. Writes the error if that fails.
 fn authenticate(session: &mut Session, call: &mut Call<'_>, credentials: &Credentials<'_>) -> bool {
     match session.log_in(call.args[0], credentials) {
         Outcome::Entered => return true,
@@ -88,7 +88,7 @@ pub fn auth(session: &mut Session, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// A name may hold anything printable but blanks.
+/// Returns whether a name consists of printable characters other than blanks.
 pub(crate) fn is_valid_name(name: &[u8]) -> bool {
     name.iter().all(|byte| (b'!'..=b'~').contains(byte))
 }
@@ -99,7 +99,7 @@ pub(crate) fn set_name(session: &Session, name: &[u8]) {
     session.client.state.lock().name = String::from_utf8_lossy(name).into_owned();
 }
 
-/// Options of HELLO after the version.
+/// The options of HELLO behind the version.
 struct Greeting<'a> {
     credentials: Option<(&'a [u8], &'a [u8])>,
     name: Option<&'a [u8]>,

@@ -1,4 +1,4 @@
-//! DEBUG, as far as tests of clients use it.
+//! The parts of DEBUG that tests of clients use.
 
 use crate::call::{Call, Result};
 use crate::commands::{help as lines, shown};
@@ -33,7 +33,7 @@ pub fn debug(session: &mut Session, call: &mut Call<'_>) -> Result {
         (b"object", 3) => {
             let keys = [(call.db, call.args[2])];
             let found =
-                session.shared.keyspace.read(engine::KeySet::Keys(&keys), |unit| unit.peek(call.db, call.args[2]));
+                session.shared.keyspace.read(engine::KeySet::Keys(&keys), |txn| txn.peek(call.db, call.args[2]));
             match found?.0 {
                 None => call.reply.error(errors::NO_SUCH_KEY),
                 Some(entry) => {

@@ -1,4 +1,4 @@
-//! Times to live: EXPIRE and its relatives.
+//! EXPIRE and the other commands for times to live.
 
 use engine::KeyTransaction;
 
@@ -39,17 +39,17 @@ fn conditions(call: &mut Call<'_>) -> Option<Conditions> {
     Some(given)
 }
 
-/// `scale`: milliseconds of one unit. `relative`: counted from now.
-fn set_time(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>, scale: i64, relative: bool) -> Result {
+/// Sets an expiry time. `scale` is the number of milliseconds per unit; `relative` times count from now.
+fn set_time(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, scale: i64, relative: bool) -> Result {
     let Some(conditions) = conditions(call) else { return Ok(()) };
     let Some(value) = call.integer(2) else { return Ok(()) };
-    let base = if relative { unit.now_ms() as i64 } else { 0 };
+    let base = if relative { txn.now_ms() as i64 } else { 0 };
     let Some(at) = value.checked_mul(scale).and_then(|ms| ms.checked_add(base)) else {
         let text = errors::invalid_expire(call.command.name);
         call.reply.error(&text);
         return Ok(());
     };
-    let Some(entry) = unit.peek(call.db, call.args[1])? else {
+    let Some(entry) = txn.peek(call.db, call.args[1])? else {
         call.reply.flag(false);
         return Ok(());
     };
@@ -59,45 +59,45 @@ fn set_time(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>, scale: i64, rela
         || conditions.gt && current.is_none_or(|current| at <= current)
         || conditions.lt && current.is_some_and(|current| at >= current);
     if !refused {
-        if at <= unit.now_ms() as i64 {
-            unit.delete(call.db, call.args[1])?;
+        if at <= txn.now_ms() as i64 {
+            txn.delete(call.db, call.args[1])?;
         } else {
-            unit.set_expire(call.db, call.args[1], Some(at as u64))?;
+            txn.set_expire(call.db, call.args[1], Some(at as u64))?;
         }
     }
     call.reply.flag(!refused);
     Ok(())
 }
 
-pub fn expire(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    set_time(unit, call, 1000, true)
+pub fn expire(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    set_time(txn, call, 1000, true)
 }
 
-pub fn pexpire(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    set_time(unit, call, 1, true)
+pub fn pexpire(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    set_time(txn, call, 1, true)
 }
 
-pub fn expireat(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    set_time(unit, call, 1000, false)
+pub fn expireat(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    set_time(txn, call, 1000, false)
 }
 
-pub fn pexpireat(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    set_time(unit, call, 1, false)
+pub fn pexpireat(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    set_time(txn, call, 1, false)
 }
 
-pub fn persist(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    let timed = unit.peek(call.db, call.args[1])?.is_some_and(|entry| entry.expire_at_ms.is_some());
+pub fn persist(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    let timed = txn.peek(call.db, call.args[1])?.is_some_and(|entry| entry.expire_at_ms.is_some());
     if timed {
-        unit.set_expire(call.db, call.args[1], None)?;
+        txn.set_expire(call.db, call.args[1], None)?;
     }
     call.reply.flag(timed);
     Ok(())
 }
 
-/// -2: no key, -1: no time; else what `show` makes of time and now.
-fn reply_time(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>, show: impl Fn(i64, i64) -> i64) -> Result {
-    let found = unit.get(call.db, call.args[1])?;
-    let now = unit.now_ms() as i64;
+/// Replies -2 if the key does not exist and -1 if it has no expiry time, otherwise the result of `show` for the expiry time and now.
+fn reply_time(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, show: impl Fn(i64, i64) -> i64) -> Result {
+    let found = txn.get(call.db, call.args[1])?;
+    let now = txn.now_ms() as i64;
     call.reply.integer(match found.map(|entry| entry.expire_at_ms) {
         None => -2,
         Some(None) => -1,
@@ -106,19 +106,19 @@ fn reply_time(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>, show: impl Fn(
     Ok(())
 }
 
-pub fn ttl(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    reply_time(unit, call, |at, now| ((at - now).max(0) + 500) / 1000)
+pub fn ttl(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    reply_time(txn, call, |at, now| ((at - now).max(0) + 500) / 1000)
 }
 
-pub fn pttl(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    reply_time(unit, call, |at, now| (at - now).max(0))
+pub fn pttl(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    reply_time(txn, call, |at, now| (at - now).max(0))
 }
 
-pub fn expiretime(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    // The farthest time does not fit an i64 once it is rounded; what Redis shows then is the unsigned quotient.
-    reply_time(unit, call, |at, _| ((at as u64 + 500) / 1000) as i64)
+pub fn expiretime(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    // The largest expiry time does not fit into an i64 after rounding. Redis shows the unsigned quotient.
+    reply_time(txn, call, |at, _| ((at as u64 + 500) / 1000) as i64)
 }
 
-pub fn pexpiretime(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    reply_time(unit, call, |at, _| at)
+pub fn pexpiretime(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    reply_time(txn, call, |at, _| at)
 }

@@ -6,58 +6,58 @@ use crate::call::{Call, Result};
 use crate::errors;
 use crate::number;
 
-pub fn del(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+pub fn del(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let mut gone = 0;
     for key in &call.args[1..] {
-        gone += i64::from(unit.delete(call.db, key)?);
+        gone += i64::from(txn.delete(call.db, key)?);
     }
     call.reply.integer(gone);
     Ok(())
 }
 
-pub fn exists(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+pub fn exists(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let mut found = 0;
     for key in &call.args[1..] {
-        found += i64::from(unit.get(call.db, key)?.is_some());
+        found += i64::from(txn.get(call.db, key)?.is_some());
     }
     call.reply.integer(found);
     Ok(())
 }
 
-pub fn type_of(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    let found = unit.get(call.db, call.args[1])?;
+pub fn type_of(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    let found = txn.get(call.db, call.args[1])?;
     call.reply.simple(found.map_or("none", |entry| entry.kind.name()));
     Ok(())
 }
 
-pub fn rename(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+pub fn rename(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let (from, to) = (call.args[1], call.args[2]);
-    if unit.peek(call.db, from)?.is_none() {
+    if txn.peek(call.db, from)?.is_none() {
         call.reply.error(errors::NO_SUCH_KEY);
         return Ok(());
     }
     if from != to {
-        unit.rename((call.db, from), (call.db, to))?;
+        txn.rename((call.db, from), (call.db, to))?;
     }
     call.reply.ok();
     Ok(())
 }
 
-pub fn renamenx(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+pub fn renamenx(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let (from, to) = (call.args[1], call.args[2]);
-    if unit.peek(call.db, from)?.is_none() {
+    if txn.peek(call.db, from)?.is_none() {
         call.reply.error(errors::NO_SUCH_KEY);
         return Ok(());
     }
-    let free = from != to && unit.peek(call.db, to)?.is_none();
+    let free = from != to && txn.peek(call.db, to)?.is_none();
     if free {
-        unit.rename((call.db, from), (call.db, to))?;
+        txn.rename((call.db, from), (call.db, to))?;
     }
     call.reply.flag(free);
     Ok(())
 }
 
-pub fn move_key(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+pub fn move_key(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let Some(number) = number::parse(call.args[2]) else {
         call.reply.error("ERR value is not an integer or out of range");
         return Ok(());
@@ -71,15 +71,15 @@ pub fn move_key(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
         return Ok(());
     }
     let key = call.args[1];
-    let movable = unit.peek(call.db, key)?.is_some() && unit.peek(to, key)?.is_none();
+    let movable = txn.peek(call.db, key)?.is_some() && txn.peek(to, key)?.is_none();
     if movable {
-        unit.rename((call.db, key), (to, key))?;
+        txn.rename((call.db, key), (to, key))?;
     }
     call.reply.flag(movable);
     Ok(())
 }
 
-pub fn copy(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+pub fn copy(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let (mut replace, mut to, mut at) = (false, call.db, 3);
     while at < call.args.len() {
         if call.word(at, "replace") {
@@ -103,11 +103,11 @@ pub fn copy(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
         call.reply.error("ERR source and destination objects are the same");
         return Ok(());
     }
-    if unit.peek(call.db, from)?.is_none() || unit.peek(to, target)?.is_some() && !replace {
+    if txn.peek(call.db, from)?.is_none() || txn.peek(to, target)?.is_some() && !replace {
         call.reply.flag(false);
         return Ok(());
     }
-    unit.copy((call.db, from), (to, target))?;
+    txn.copy((call.db, from), (to, target))?;
     call.reply.flag(true);
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! INFO: what there is to know about the server, under Redis's names where it has one for it.
+//! INFO: facts about the server, under Redis' names where Redis has them.
 //!
-//! Fields of Redis that have no meaning here (RDB, forks, Lua) are left out, not answered with a made-up zero. A zero that stands here is counted,
-//! or true by how things are made: nothing is loading, no replica is connected.
+//! Fields of Redis without a meaning here (RDB, forks, Lua) are left out instead of answered with an invented zero. A zero in the output is counted, or true by
+//! design: nothing is loading, no replica is connected.
 
 use std::fmt::Display;
 
@@ -17,7 +17,7 @@ type Written = std::result::Result<(), engine::Error>;
 
 struct Section {
     name: &'static str,
-    /// Part of a bare INFO.
+    /// Included in INFO without arguments.
     usual: bool,
     write: fn(&Session, &mut Text) -> Written,
 }
@@ -38,7 +38,7 @@ const SECTIONS: &[Section] = &[
     Section { name: "Keyspace", usual: true, write: keyspace },
 ];
 
-/// Lines of a section.
+/// The lines of a section.
 #[derive(Default)]
 struct Text(Fields);
 
@@ -82,7 +82,7 @@ fn server(session: &Session, text: &mut Text) -> Written {
     text.add("server_time_usec", shared.clock.wall_us());
     text.add("uptime_in_seconds", up);
     text.add("uptime_in_days", up / 86_400);
-    // Parameters that are remembered; nothing runs so many times a second here.
+    // Remembered parameters; nothing here runs at this frequency.
     text.add("hz", shared.parameters.number("hz"));
     text.add("configured_hz", shared.parameters.number("hz"));
     text.add("lru_clock", (session.now_ms() / 1000) & 0xff_ffff);
@@ -159,7 +159,7 @@ fn replication(_: &Session, text: &mut Text) -> Written {
     text.add("role", "master");
     text.add("connected_slaves", 0);
     text.add("master_failover_state", "no-failover");
-    // No replica has ever been sent anything.
+    // There have never been replicas.
     text.add("master_repl_offset", 0);
     text.add("second_repl_offset", -1);
     text.add("repl_backlog_active", 0);
@@ -219,13 +219,11 @@ fn cluster(_: &Session, text: &mut Text) -> Written {
 }
 
 fn keyspace(session: &Session, text: &mut Text) -> Written {
-    let (counts, _) = session.shared.keyspace.read(engine::KeySet::Keys(&[]), |unit| {
-        (0..engine::DATABASES)
-            .map(|db| Ok((db, unit.count(db)?, unit.expires(db)?)))
-            .collect::<engine::Result<Vec<_>>>()
+    let (counts, _) = session.shared.keyspace.read(engine::KeySet::Keys(&[]), |txn| {
+        (0..engine::DATABASES).map(|db| Ok((db, txn.count(db)?, txn.expires(db)?))).collect::<engine::Result<Vec<_>>>()
     })?;
     for (db, keys, expires) in counts.into_iter().filter(|(_, keys, _)| *keys > 0) {
-        // How long keys have left on average is not sampled, which Redis too tells as zero.
+        // The average time to live is not sampled. Redis reports zero in that case.
         text.add(format_args!("db{db}"), format_args!("keys={keys},expires={expires},avg_ttl=0"));
     }
     Ok(())

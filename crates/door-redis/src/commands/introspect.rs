@@ -1,4 +1,4 @@
-//! COMMAND: the table of commands, told to clients.
+//! COMMAND: describes the table of commands to clients.
 
 use crate::call::{Call, Result};
 use crate::command::keys::KeySpec;
@@ -36,7 +36,7 @@ pub fn info(session: &mut Session, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// The ten fields of one command.
+/// Writes the ten fields of one command.
 fn describe(reply: &mut Reply<'_>, row: &'static Command) {
     reply.array(10);
     reply.bulk(row.name.as_bytes());
@@ -52,7 +52,7 @@ fn describe(reply: &mut Reply<'_>, row: &'static Command) {
     reply.set(row.keys.len());
     row.keys.iter().for_each(|spec| describe_keys(reply, spec));
     let subcommands = row.subcommands();
-    // Redis makes an empty set of none.
+    // Redis writes an empty list as a set.
     if subcommands.is_empty() {
         reply.set(0)
     } else {
@@ -61,7 +61,7 @@ fn describe(reply: &mut Reply<'_>, row: &'static Command) {
     subcommands.iter().for_each(|subcommand| describe(reply, subcommand));
 }
 
-/// A set of status lines.
+/// Writes a set of status lines.
 fn words(reply: &mut Reply<'_>, words: impl Iterator<Item = String>) {
     let words: Vec<String> = words.collect();
     reply.set(words.len());
@@ -237,7 +237,7 @@ pub fn getkeysandflags(_: &mut Session, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// The keys of the request behind COMMAND GETKEYS with what is done to them; None after an error reply.
+/// Returns the keys of the request in COMMAND GETKEYS and their access flags. Returns None after an error reply.
 fn keys_of_request<'a>(call: &mut Call<'a>) -> Option<Vec<(&'a [u8], &'static str)>> {
     let args = &call.args[2..];
     let Ok(row) = table::of_request(args) else {

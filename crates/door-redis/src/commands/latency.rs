@@ -1,4 +1,4 @@
-//! LATENCY: spikes that the monitor saw, and the distribution of every command's times.
+//! LATENCY: the spikes that the latency monitor recorded, and the distribution of each command's execution times.
 
 use std::fmt::Write;
 
@@ -70,7 +70,7 @@ pub fn graph(session: &mut Session, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// How long ago, in the largest unit.
+/// Formats an age in its largest unit.
 fn age(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds}s"),
@@ -80,10 +80,10 @@ fn age(seconds: u64) -> String {
     }
 }
 
-/// Upper ends of the histogram's steps: 1.024 microseconds and its doublings, in nanoseconds and as Redis shows them in microseconds.
+/// Returns the upper end of a histogram step: 1.024 microseconds and its doublings, in nanoseconds and in microseconds as Redis shows it.
 fn step_end(step: u32) -> (u64, u64) {
     let end = 1024_u64 << step;
-    // Redis's own histogram has two significant digits, and tells the upper end of the bucket.
+    // Redis' own histogram has two significant digits and reports the upper end of the bucket.
     (end, (end + (end >> 7) - 1) / 1000)
 }
 
@@ -122,7 +122,7 @@ pub fn histogram(session: &mut Session, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// Of a container only its subcommands are timed.
+/// Returns a command and its subcommands. Of a container, only the subcommands are timed.
 fn with_subcommands(row: &'static Command) -> Vec<&'static Command> {
     std::iter::once(row).chain(row.subcommands()).collect()
 }

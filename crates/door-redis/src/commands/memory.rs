@@ -1,4 +1,4 @@
-//! MEMORY: what there is to tell. Data is on disk; memory holds a cache of a fixed size.
+//! MEMORY. Data is on disk; memory holds a cache of fixed size.
 
 use engine::{DATABASES, KeyTransaction};
 
@@ -7,9 +7,9 @@ use crate::commands::help as lines;
 use crate::errors;
 use crate::session::Session;
 
-/// Bytes on pages, which are also the bytes in memory while the pages are cached.
-pub fn usage(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    // SAMPLES matters for collections only, but is checked as Redis does.
+/// Replies the bytes that a key takes on pages, which are also its bytes in memory while the pages are cached.
+pub fn usage(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    // SAMPLES matters for collections only, but is checked as in Redis.
     for at in (3..call.args.len()).step_by(2) {
         if !call.word(at, "samples") || at + 1 == call.args.len() {
             call.reply.error(errors::SYNTAX);
@@ -21,7 +21,7 @@ pub fn usage(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
             return Ok(());
         }
     }
-    match unit.get(call.db, call.args[2])? {
+    match txn.get(call.db, call.args[2])? {
         Some(entry) => call.reply.integer(entry.memory() as i64),
         None => call.reply.null(),
     }
@@ -33,10 +33,10 @@ fn limit(session: &Session) -> Option<u64> {
     facts.iter().find(|(name, _)| name == "maxmemory").and_then(|(_, value)| value.parse().ok())
 }
 
-/// Those of Redis's names that have a meaning here, and the limit.
+/// Replies the fields of Redis that have a meaning here, and the limit.
 pub fn stats(session: &mut Session, call: &mut Call<'_>) -> Result {
-    let (keys, _) = session.shared.keyspace.read(engine::KeySet::Keys(&[]), |unit| {
-        (0..DATABASES).try_fold(0, |sum, db| Ok::<u64, engine::Error>(sum + unit.count(db)?))
+    let (keys, _) = session.shared.keyspace.read(engine::KeySet::Keys(&[]), |txn| {
+        (0..DATABASES).try_fold(0, |sum, db| Ok::<u64, engine::Error>(sum + txn.count(db)?))
     })?;
     let clients = session.shared.clients.list();
     let buffers = clients.iter().map(|client| client.memory_bytes()).sum();

@@ -1,4 +1,4 @@
-//! What each command does, by group. Functions of keys get a unit; functions of the session get the session.
+//! The functions of the commands, by group. Functions for keys get a key transaction; functions for the session get the session.
 
 pub mod acl;
 pub mod bitmap;
@@ -25,7 +25,7 @@ use crate::call::Call;
 use crate::errors;
 use crate::number;
 
-/// What a container answers to HELP, with the lines that all of them share.
+/// Replies to HELP of a container, adding the lines that all containers share.
 pub(crate) fn help(call: &mut Call<'_>, lines: &[&str]) {
     let container = call.command.name.split('|').next().unwrap_or_default().to_uppercase();
     call.reply.array(lines.len() + 3);
@@ -35,7 +35,7 @@ pub(crate) fn help(call: &mut Call<'_>, lines: &[&str]) {
     call.reply.simple("    Prints this help.");
 }
 
-/// An argument as an error shows it: Redis's texts end an argument at a zero byte.
+/// Returns an argument as an error shows it. Redis' error texts end an argument at a NUL byte.
 pub(crate) fn shown(arg: &[u8]) -> String {
     utf8(arg.split(|byte| *byte == 0).next().unwrap_or_default())
 }
@@ -44,7 +44,7 @@ pub(crate) fn utf8(arg: &[u8]) -> String {
     String::from_utf8_lossy(arg).into_owned()
 }
 
-/// A string's bytes, or the WRONGTYPE reply, or nothing there.
+/// The result of reading a string.
 pub(crate) enum Fetched {
     Missing,
     WrongType,
@@ -52,7 +52,7 @@ pub(crate) enum Fetched {
 }
 
 impl Call<'_> {
-    /// An argument as an integer; replies with Redis's text if it is none.
+    /// Returns an argument as an integer. Replies with Redis' error if it is none.
     pub(crate) fn integer(&mut self, at: usize) -> Option<i64> {
         let value = number::parse(self.args[at]);
         if value.is_none() {
@@ -61,7 +61,7 @@ impl Call<'_> {
         value
     }
 
-    /// An argument that has to fit a C int.
+    /// Returns an argument as a C int. Replies with Redis' error if it does not fit.
     pub(crate) fn int(&mut self, at: usize) -> Option<i32> {
         let value = self.integer(at)?;
         let int = i32::try_from(value).ok();
@@ -71,34 +71,34 @@ impl Call<'_> {
         int
     }
 
-    /// Compares an argument with an option's name, in any case.
+    /// Compares an argument with the name of an option, ignoring case.
     pub(crate) fn word(&self, at: usize, word: &str) -> bool {
         self.args[at].eq_ignore_ascii_case(word.as_bytes())
     }
 }
 
-/// Looks a key up for its string value. Counts as a read only in reading commands.
-pub(crate) fn fetch(unit: &mut KeyTransaction<'_>, call: &Call<'_>, key: &[u8]) -> Result<Fetched, engine::Error> {
+/// Looks up a key's string value. Counts as a hit or miss only in commands that do not write.
+pub(crate) fn fetch(txn: &mut KeyTransaction<'_>, call: &Call<'_>, key: &[u8]) -> Result<Fetched, engine::Error> {
     let found =
-        if call.command.is(crate::command::flag::WRITE) { unit.peek(call.db, key)? } else { unit.get(call.db, key)? };
+        if call.command.is(crate::command::flag::WRITE) { txn.peek(call.db, key)? } else { txn.get(call.db, key)? };
     let Some(entry) = found else { return Ok(Fetched::Missing) };
     if entry.kind != Kind::String {
         return Ok(Fetched::WrongType);
     }
     let _claim = stdx::memory::claim(entry.len as usize).map_err(engine::Error::OutOfMemory)?;
     let mut bytes = Vec::with_capacity(entry.len as usize);
-    unit.value(&entry, 0..entry.len, &mut bytes)?;
+    txn.value(&entry, 0..entry.len, &mut bytes)?;
     Ok(Fetched::Bytes(bytes))
 }
 
-/// Like `fetch`, without the bytes: None after a WRONGTYPE reply.
+/// Looks up a key without reading its value. Returns None after a WRONGTYPE reply.
 pub(crate) fn look(
-    unit: &mut KeyTransaction<'_>,
+    txn: &mut KeyTransaction<'_>,
     call: &mut Call<'_>,
     key: &[u8],
 ) -> Result<Option<Option<Entry>>, engine::Error> {
     let found =
-        if call.command.is(crate::command::flag::WRITE) { unit.peek(call.db, key)? } else { unit.get(call.db, key)? };
+        if call.command.is(crate::command::flag::WRITE) { txn.peek(call.db, key)? } else { txn.get(call.db, key)? };
     if found.as_ref().is_some_and(|entry| entry.kind != Kind::String) {
         call.reply.error(errors::WRONG_TYPE);
         return Ok(None);

@@ -1,4 +1,4 @@
-//! What there is to know about a key besides its value.
+//! OBJECT: facts about a key other than its value.
 
 use engine::KeyTransaction;
 
@@ -6,36 +6,36 @@ use crate::call::{Call, Result};
 use crate::commands::help as lines;
 use crate::session::Session;
 
-pub fn encoding(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    match unit.get(call.db, call.args[2])? {
+pub fn encoding(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    match txn.get(call.db, call.args[2])? {
         Some(entry) => call.reply.bulk(entry.encoding().as_bytes()),
         None => call.reply.null(),
     }
     Ok(())
 }
 
-/// Nothing shares values here.
-pub fn refcount(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    match unit.get(call.db, call.args[2])? {
+/// Values are never shared here.
+pub fn refcount(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    match txn.get(call.db, call.args[2])? {
         Some(_) => call.reply.integer(1),
         None => call.reply.null(),
     }
     Ok(())
 }
 
-/// What Redis answers while it does not keep frequencies, which is its default.
-pub fn freq(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+/// Redis' error while it keeps no access frequencies, which is its default.
+pub fn freq(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     const NOT_KEPT: &str = "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.";
-    not_kept(unit, call, NOT_KEPT)
+    not_kept(txn, call, NOT_KEPT)
 }
 
-/// A read leaves no trace, so that there is no true answer.
-pub fn idletime(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    not_kept(unit, call, "ERR idle times are not recorded: data is on disk and nothing is evicted")
+/// A read leaves no trace, so there is no true answer.
+pub fn idletime(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    not_kept(txn, call, "ERR idle times are not recorded: data is on disk and nothing is evicted")
 }
 
-fn not_kept(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>, text: &str) -> Result {
-    match unit.get(call.db, call.args[2])? {
+fn not_kept(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, text: &str) -> Result {
+    match txn.get(call.db, call.args[2])? {
         Some(_) => call.reply.error(text),
         None => call.reply.null(),
     }

@@ -1,4 +1,4 @@
-//! Commands that walk over keys.
+//! Commands that scan keys.
 
 use engine::{KeyTransaction, Kind};
 
@@ -7,29 +7,29 @@ use crate::errors;
 use crate::glob;
 use crate::number;
 
-pub fn randomkey(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    match unit.random_key(call.db)? {
+pub fn randomkey(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    match txn.random_key(call.db)? {
         Some(key) => call.reply.bulk(&key),
         None => call.reply.null(),
     }
     Ok(())
 }
 
-/// Whether a key matches. A lone star is every key, also the empty one, which no other pattern matches in Redis.
+/// Returns whether a key matches. A single star matches every key, including the empty key, which in Redis no other pattern matches.
 fn key_matches(pattern: &[u8], key: &[u8]) -> bool {
     pattern == b"*" || glob::matches(pattern, key, false)
 }
 
-/// The bytes that every match starts with.
+/// Returns the prefix that all matches share.
 fn literal_prefix(pattern: &[u8]) -> &[u8] {
     let end = pattern.iter().position(|byte| matches!(byte, b'*' | b'?' | b'[' | b'\\')).unwrap_or(pattern.len());
     &pattern[..end]
 }
 
-pub fn keys(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+pub fn keys(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let pattern = call.args[1];
     let mut found: Vec<Vec<u8>> = Vec::new();
-    unit.keys(call.db, literal_prefix(pattern), |key, _| {
+    txn.keys(call.db, literal_prefix(pattern), |key, _| {
         if key_matches(pattern, key) {
             found.push(key.to_vec());
         }
@@ -73,14 +73,14 @@ fn scan_options<'a>(call: &mut Call<'a>) -> Option<ScanOptions<'a>> {
     Some(options)
 }
 
-pub fn scan(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+pub fn scan(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let Some(cursor) = number::parse_cursor(call.args[1]) else {
         call.reply.error("ERR invalid cursor");
         return Ok(());
     };
     let Some(options) = scan_options(call) else { return Ok(()) };
     let mut found: Vec<Vec<u8>> = Vec::new();
-    let next = unit.scan(call.db, cursor, options.count, |key, kind: Kind| {
+    let next = txn.scan(call.db, cursor, options.count, |key, kind: Kind| {
         let typed = options.kind.is_none_or(|name| name.eq_ignore_ascii_case(kind.name().as_bytes()));
         if typed && options.pattern.is_none_or(|pattern| key_matches(pattern, key)) {
             found.push(key.to_vec());

@@ -1,4 +1,4 @@
-//! Databases as a whole, and small commands about the server.
+//! Commands for whole databases, and small commands about the server.
 
 use engine::KeyTransaction;
 use stdx::sync::atomic::Ordering;
@@ -8,16 +8,16 @@ use crate::errors;
 use crate::number::{self, database};
 use crate::session::Session;
 
-/// What clients are told that they speak with; our own version stands beside it.
+/// The version that clients expect of the server. INFO shows our own version beside it.
 pub const REDIS_VERSION: &str = "7.0.15";
 
-pub fn dbsize(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    let count = unit.count(call.db)?;
+pub fn dbsize(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    let count = txn.count(call.db)?;
     call.reply.integer(count as i64);
     Ok(())
 }
 
-/// ASYNC and SYNC are both what we do anyway: the keys are gone at once, their room comes back in the background.
+/// ASYNC and SYNC mean the same here: the keys are gone at once, and their space is reclaimed in the background.
 fn flush_mode(call: &mut Call<'_>) -> bool {
     let known = match call.args.len() {
         1 => true,
@@ -30,23 +30,23 @@ fn flush_mode(call: &mut Call<'_>) -> bool {
     known
 }
 
-pub fn flushdb(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+pub fn flushdb(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     if flush_mode(call) {
-        unit.flush(call.db)?;
+        txn.flush(call.db)?;
         call.reply.ok();
     }
     Ok(())
 }
 
-pub fn flushall(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+pub fn flushall(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     if flush_mode(call) {
-        unit.flush_all()?;
+        txn.flush_all()?;
         call.reply.ok();
     }
     Ok(())
 }
 
-pub fn swapdb(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+pub fn swapdb(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     for (at, which) in [(1, "first"), (2, "second")] {
         if number::parse(call.args[at]).is_none_or(|number| i32::try_from(number).is_err()) {
             let text = format!("ERR invalid {which} DB index");
@@ -59,7 +59,7 @@ pub fn swapdb(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
         return Ok(());
     };
     if first != second {
-        unit.swap(first, second)?;
+        txn.swap(first, second)?;
     }
     call.reply.ok();
     Ok(())
@@ -87,7 +87,7 @@ pub fn lolwut(session: &mut Session, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// There are no replicas: WAIT for some takes its whole timeout, in which the session sleeps without a thread.
+/// WAIT. There are no replicas, so a WAIT for some takes its whole timeout, during which the session sleeps without a thread.
 pub fn wait(session: &mut Session, call: &mut Call<'_>) -> Result {
     let Some(replicas) = call.integer(1) else { return Ok(()) };
     let timeout = match number::parse(call.args[2]) {
@@ -101,7 +101,7 @@ pub fn wait(session: &mut Session, call: &mut Call<'_>) -> Result {
         }
         Some(timeout) => timeout as u64,
     };
-    // Inside EXEC nothing blocks, as in Redis.
+    // Nothing blocks inside EXEC, as in Redis.
     if replicas <= 0 || session.in_exec() {
         call.reply.integer(0);
         return Ok(());
@@ -113,7 +113,7 @@ pub fn wait(session: &mut Session, call: &mut Call<'_>) -> Result {
 }
 
 impl Session {
-    /// True while EXEC runs this session's commands.
+    /// Returns whether EXEC runs this session's commands.
     pub(crate) fn in_exec(&self) -> bool {
         self.running_queue.load(Ordering::Relaxed)
     }

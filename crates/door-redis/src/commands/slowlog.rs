@@ -1,4 +1,4 @@
-//! SLOWLOG: requests that took long.
+//! SLOWLOG: requests that exceeded the threshold of the slow log.
 
 use crate::call::{Call, Result};
 use crate::commands::{help as lines, shown};

@@ -8,54 +8,54 @@ use crate::errors;
 use crate::extended::Extended;
 use crate::number;
 
-/// proto-max-bulk-len's default, Redis's limit for a value.
+/// The default of proto-max-bulk-len, Redis' limit for a value.
 const LENGTH_MAX: u64 = 512 << 20;
 
-pub fn get(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    reply_value(unit, call, call.args[1])
+pub fn get(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    reply_value(txn, call, call.args[1])
 }
 
-fn reply_value(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>, key: &[u8]) -> Result {
-    match look(unit, call, key)? {
+fn reply_value(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, key: &[u8]) -> Result {
+    match look(txn, call, key)? {
         None => {}
         Some(None) => call.reply.null(),
-        Some(Some(entry)) => call.bulk_value(unit, &entry, 0..entry.len)?,
+        Some(Some(entry)) => call.bulk_value(txn, &entry, 0..entry.len)?,
     }
     Ok(())
 }
 
-pub fn mget(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+pub fn mget(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     call.reply.array(call.args.len() - 1);
     for key in &call.args[1..] {
-        match unit.get(call.db, key)?.filter(|entry| entry.kind == Kind::String) {
-            Some(entry) => call.bulk_value(unit, &entry, 0..entry.len)?,
+        match txn.get(call.db, key)?.filter(|entry| entry.kind == Kind::String) {
+            Some(entry) => call.bulk_value(txn, &entry, 0..entry.len)?,
             None => call.reply.null(),
         }
     }
     Ok(())
 }
 
-pub fn strlen(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    if let Some(found) = look(unit, call, call.args[1])? {
+pub fn strlen(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    if let Some(found) = look(txn, call, call.args[1])? {
         call.reply.integer(found.map_or(0, |entry| entry.len as i64));
     }
     Ok(())
 }
 
-/// A unit of time in an option: how many milliseconds, and whether it counts from now.
+/// Returns the unit of an expiry option: milliseconds per unit, and whether it counts from now.
 #[derive(Clone, Copy, PartialEq)]
 struct TimeUnit {
     scale: i64,
     relative: bool,
 }
 
-/// The absolute time of an expiry option, or the error reply.
-fn expire_at(unit: &KeyTransaction<'_>, call: &mut Call<'_>, at: usize, time: TimeUnit) -> Option<u64> {
+/// Returns the absolute time of an expiry option. Returns None after an error reply.
+fn expire_at(txn: &KeyTransaction<'_>, call: &mut Call<'_>, at: usize, time: TimeUnit) -> Option<u64> {
     let value = call.integer(at)?;
     let name = call.command.name;
     let invalid = errors::invalid_expire(name);
     let scaled = if value <= 0 { None } else { value.checked_mul(time.scale) };
-    let base = if time.relative { unit.now_ms() as i64 } else { 0 };
+    let base = if time.relative { txn.now_ms() as i64 } else { 0 };
     match scaled.and_then(|scaled| scaled.checked_add(base)) {
         Some(ms) => Some(ms as u64),
         None => {
@@ -84,7 +84,7 @@ struct SetOptions {
     time: Option<(TimeUnit, usize)>,
 }
 
-/// Options of SET; None is a syntax error.
+/// Parses the options of SET. Returns None on a syntax error.
 fn set_options(call: &Call<'_>) -> Option<SetOptions> {
     let mut options = SetOptions::default();
     let mut at = 3;
@@ -99,7 +99,7 @@ fn set_options(call: &Call<'_>) -> Option<SetOptions> {
             options.keep = true;
         } else if let Some(time) = time_option(call.args[at])
             && !options.keep
-            // The same option may be given again: the last one counts.
+            // An option may be given twice. The last one counts.
             && options.time.is_none_or(|(earlier, _)| earlier == time)
             && at + 1 < call.args.len()
         {
@@ -113,7 +113,7 @@ fn set_options(call: &Call<'_>) -> Option<SetOptions> {
     Some(options)
 }
 
-pub fn set(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+pub fn set(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let Some(options) = set_options(call) else {
         call.reply.error(errors::SYNTAX);
         return Ok(());
@@ -121,7 +121,7 @@ pub fn set(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let expire = match options.time {
         None if options.keep => Expire::Keep,
         None => Expire::None,
-        Some((time, at)) => match expire_at(unit, call, at, time) {
+        Some((time, at)) => match expire_at(txn, call, at, time) {
             Some(ms) => Expire::At(ms),
             None => return Ok(()),
         },
@@ -129,7 +129,7 @@ pub fn set(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let key = call.args[1];
     let mut old = None;
     let exists = if options.get {
-        match fetch(unit, call, key)? {
+        match fetch(txn, call, key)? {
             Fetched::WrongType => {
                 call.reply.error(errors::WRONG_TYPE);
                 return Ok(());
@@ -141,13 +141,13 @@ pub fn set(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
             }
         }
     } else if options.nx || options.xx {
-        unit.peek(call.db, key)?.is_some()
+        txn.peek(call.db, key)?.is_some()
     } else {
         false
     };
     let refused = options.nx && exists || options.xx && !exists;
     if !refused {
-        put_or_expire(unit, call, key, call.args[2], expire)?;
+        put_or_expire(txn, call, key, call.args[2], expire)?;
     }
     match old {
         Some(bytes) => call.reply.bulk(&bytes),
@@ -157,104 +157,104 @@ pub fn set(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// A time that has passed deletes the key instead.
-fn put_or_expire(unit: &mut KeyTransaction<'_>, call: &Call<'_>, key: &[u8], value: &[u8], expire: Expire) -> Result {
+/// A time in the past deletes the key instead.
+fn put_or_expire(txn: &mut KeyTransaction<'_>, call: &Call<'_>, key: &[u8], value: &[u8], expire: Expire) -> Result {
     match expire {
-        Expire::At(ms) if ms <= unit.now_ms() => unit.delete(call.db, key).map(drop),
-        expire => unit.put_string(call.db, key, value, expire),
+        Expire::At(ms) if ms <= txn.now_ms() => txn.delete(call.db, key).map(drop),
+        expire => txn.put_string(call.db, key, value, expire),
     }
 }
 
-fn set_with(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>, scale: i64) -> Result {
-    if let Some(ms) = expire_at(unit, call, 2, TimeUnit { scale, relative: true }) {
-        put_or_expire(unit, call, call.args[1], call.args[3], Expire::At(ms))?;
+fn set_with(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, scale: i64) -> Result {
+    if let Some(ms) = expire_at(txn, call, 2, TimeUnit { scale, relative: true }) {
+        put_or_expire(txn, call, call.args[1], call.args[3], Expire::At(ms))?;
         call.reply.ok();
     }
     Ok(())
 }
 
-pub fn setex(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    set_with(unit, call, 1000)
+pub fn setex(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    set_with(txn, call, 1000)
 }
 
-pub fn psetex(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    set_with(unit, call, 1)
+pub fn psetex(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    set_with(txn, call, 1)
 }
 
-pub fn setnx(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    let free = unit.peek(call.db, call.args[1])?.is_none();
+pub fn setnx(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    let free = txn.peek(call.db, call.args[1])?.is_none();
     if free {
-        unit.put_string(call.db, call.args[1], call.args[2], Expire::None)?;
+        txn.put_string(call.db, call.args[1], call.args[2], Expire::None)?;
     }
     call.reply.flag(free);
     Ok(())
 }
 
-fn put_pairs(unit: &mut KeyTransaction<'_>, call: &Call<'_>) -> Result {
+fn put_pairs(txn: &mut KeyTransaction<'_>, call: &Call<'_>) -> Result {
     for pair in call.args[1..].chunks_exact(2) {
-        unit.put_string(call.db, pair[0], pair[1], Expire::None)?;
+        txn.put_string(call.db, pair[0], pair[1], Expire::None)?;
     }
     Ok(())
 }
 
-pub fn mset(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+pub fn mset(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     if call.args.len().is_multiple_of(2) {
         call.reply.error(&errors::wrong_arity("mset"));
         return Ok(());
     }
-    put_pairs(unit, call)?;
+    put_pairs(txn, call)?;
     call.reply.ok();
     Ok(())
 }
 
-pub fn msetnx(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+pub fn msetnx(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     if call.args.len().is_multiple_of(2) {
         call.reply.error(&errors::wrong_arity("msetnx"));
         return Ok(());
     }
     for pair in call.args[1..].chunks_exact(2) {
-        if unit.peek(call.db, pair[0])?.is_some() {
+        if txn.peek(call.db, pair[0])?.is_some() {
             call.reply.flag(false);
             return Ok(());
         }
     }
-    put_pairs(unit, call)?;
+    put_pairs(txn, call)?;
     call.reply.flag(true);
     Ok(())
 }
 
-pub fn getset(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    match look(unit, call, call.args[1])? {
+pub fn getset(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    match look(txn, call, call.args[1])? {
         None => return Ok(()),
         Some(None) => call.reply.null(),
-        Some(Some(entry)) => call.bulk_value(unit, &entry, 0..entry.len)?,
+        Some(Some(entry)) => call.bulk_value(txn, &entry, 0..entry.len)?,
     }
-    unit.put_string(call.db, call.args[1], call.args[2], Expire::None)
+    txn.put_string(call.db, call.args[1], call.args[2], Expire::None)
 }
 
-pub fn getdel(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    match look(unit, call, call.args[1])? {
+pub fn getdel(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    match look(txn, call, call.args[1])? {
         None => {}
         Some(None) => call.reply.null(),
         Some(Some(entry)) => {
-            call.bulk_value(unit, &entry, 0..entry.len)?;
-            unit.delete(call.db, call.args[1])?;
+            call.bulk_value(txn, &entry, 0..entry.len)?;
+            txn.delete(call.db, call.args[1])?;
         }
     }
     Ok(())
 }
 
-pub fn getex(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+pub fn getex(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let (mut persist, mut time, mut at) = (false, None, 2);
     while at < call.args.len() {
         let free = !persist && time.is_none();
         if call.word(at, "persist") && free {
             persist = true;
-        } else if let Some(unit) = time_option(call.args[at])
+        } else if let Some(time_unit) = time_option(call.args[at])
             && free
             && at + 1 < call.args.len()
         {
-            time = Some((unit, at + 1));
+            time = Some((time_unit, at + 1));
             at += 1;
         } else {
             call.reply.error(errors::SYNTAX);
@@ -262,7 +262,7 @@ pub fn getex(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
         }
         at += 1;
     }
-    let bytes = match fetch(unit, call, call.args[1])? {
+    let bytes = match fetch(txn, call, call.args[1])? {
         Fetched::Missing => {
             call.reply.null();
             return Ok(());
@@ -274,20 +274,20 @@ pub fn getex(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
         Fetched::Bytes(bytes) => bytes,
     };
     if let Some((time, at)) = time {
-        let Some(ms) = expire_at(unit, call, at, time) else { return Ok(()) };
-        if ms <= unit.now_ms() {
-            unit.delete(call.db, call.args[1])?;
+        let Some(ms) = expire_at(txn, call, at, time) else { return Ok(()) };
+        if ms <= txn.now_ms() {
+            txn.delete(call.db, call.args[1])?;
         } else {
-            unit.set_expire(call.db, call.args[1], Some(ms))?;
+            txn.set_expire(call.db, call.args[1], Some(ms))?;
         }
-    } else if persist && unit.peek(call.db, call.args[1])?.is_some_and(|entry| entry.expire_at_ms.is_some()) {
-        unit.set_expire(call.db, call.args[1], None)?;
+    } else if persist && txn.peek(call.db, call.args[1])?.is_some_and(|entry| entry.expire_at_ms.is_some()) {
+        txn.set_expire(call.db, call.args[1], None)?;
     }
     call.reply.bulk(&bytes);
     Ok(())
 }
 
-/// Redis's range rules: negative counts from the end, the rest is clamped. None: empty.
+/// Applies Redis' rules for ranges: negative positions count from the end, then the range is clamped. Returns None if it is empty.
 pub(crate) fn clamp_range(mut start: i64, mut end: i64, len: i64) -> Option<(i64, i64)> {
     if start < 0 && end < 0 && start > end {
         return None;
@@ -302,12 +302,12 @@ pub(crate) fn clamp_range(mut start: i64, mut end: i64, len: i64) -> Option<(i64
     (len > 0 && start <= end).then_some((start, end))
 }
 
-pub fn getrange(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+pub fn getrange(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let Some(start) = call.integer(2) else { return Ok(()) };
     let Some(end) = call.integer(3) else { return Ok(()) };
-    let Some(found) = look(unit, call, call.args[1])? else { return Ok(()) };
+    let Some(found) = look(txn, call, call.args[1])? else { return Ok(()) };
     match found.and_then(|entry| clamp_range(start, end, entry.len as i64).map(|range| (entry, range))) {
-        Some((entry, (start, end))) => call.bulk_value(unit, &entry, start as u64..end as u64 + 1),
+        Some((entry, (start, end))) => call.bulk_value(txn, &entry, start as u64..end as u64 + 1),
         None => {
             call.reply.bulk(b"");
             Ok(())
@@ -315,53 +315,53 @@ pub fn getrange(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     }
 }
 
-pub fn setrange(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+pub fn setrange(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let Some(offset) = call.integer(2) else { return Ok(()) };
     if offset < 0 {
         call.reply.error("ERR offset is out of range");
         return Ok(());
     }
     let value = call.args[3];
-    let Some(found) = look(unit, call, call.args[1])? else { return Ok(()) };
+    let Some(found) = look(txn, call, call.args[1])? else { return Ok(()) };
     let len = found.map_or(0, |entry| entry.len);
     if value.is_empty() {
         call.reply.integer(len as i64);
     } else if (offset as u64).checked_add(value.len() as u64).is_none_or(|end| end > LENGTH_MAX) {
         call.reply.error(errors::TOO_LONG);
     } else {
-        let len = unit.patch_string(call.db, call.args[1], offset as u64, value)?;
+        let len = txn.patch_string(call.db, call.args[1], offset as u64, value)?;
         call.reply.integer(len as i64);
     }
     Ok(())
 }
 
-pub fn append(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    let Some(found) = look(unit, call, call.args[1])? else { return Ok(()) };
+pub fn append(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    let Some(found) = look(txn, call, call.args[1])? else { return Ok(()) };
     let (key, value) = (call.args[1], call.args[2]);
     let len = match found {
-        // A new key is made by SET's rules.
+        // A new key is created as by SET.
         None => {
-            unit.put_string(call.db, key, value, Expire::None)?;
+            txn.put_string(call.db, key, value, Expire::None)?;
             value.len() as u64
         }
         Some(entry) if entry.len + value.len() as u64 > LENGTH_MAX => {
             call.reply.error(errors::TOO_LONG);
             return Ok(());
         }
-        // Nothing to add still makes the value raw, and counts as a change.
+        // Appending nothing still makes the value raw and counts as a change.
         Some(entry) if value.is_empty() => {
-            unit.make_raw(call.db, key)?;
-            unit.touch(call.db, key)?;
+            txn.make_raw(call.db, key)?;
+            txn.touch(call.db, key)?;
             entry.len
         }
-        Some(entry) => unit.patch_string(call.db, key, entry.len, value)?,
+        Some(entry) => txn.patch_string(call.db, key, entry.len, value)?,
     };
     call.reply.integer(len as i64);
     Ok(())
 }
 
-fn add(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>, amount: i64) -> Result {
-    let old = match fetch(unit, call, call.args[1])? {
+fn add(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, amount: i64) -> Result {
+    let old = match fetch(txn, call, call.args[1])? {
         Fetched::WrongType => {
             call.reply.error(errors::WRONG_TYPE);
             return Ok(());
@@ -378,39 +378,39 @@ fn add(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>, amount: i64) -> Resul
         return Ok(());
     };
     let mut room = [0; 20];
-    unit.put_string(call.db, call.args[1], number::print(new, &mut room), Expire::Keep)?;
+    txn.put_string(call.db, call.args[1], number::print(new, &mut room), Expire::Keep)?;
     call.reply.integer(new);
     Ok(())
 }
 
-pub fn incr(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    add(unit, call, 1)
+pub fn incr(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    add(txn, call, 1)
 }
 
-pub fn decr(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    add(unit, call, -1)
+pub fn decr(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    add(txn, call, -1)
 }
 
-pub fn incrby(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+pub fn incrby(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     match call.integer(2) {
-        Some(amount) => add(unit, call, amount),
+        Some(amount) => add(txn, call, amount),
         None => Ok(()),
     }
 }
 
-pub fn decrby(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+pub fn decrby(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     match call.integer(2) {
         Some(i64::MIN) => {
             call.reply.error("ERR decrement would overflow");
             Ok(())
         }
-        Some(amount) => add(unit, call, -amount),
+        Some(amount) => add(txn, call, -amount),
         None => Ok(()),
     }
 }
 
-pub fn incrbyfloat(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    let old = match fetch(unit, call, call.args[1])? {
+pub fn incrbyfloat(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    let old = match fetch(txn, call, call.args[1])? {
         Fetched::WrongType => {
             call.reply.error(errors::WRONG_TYPE);
             return Ok(());
@@ -429,7 +429,7 @@ pub fn incrbyfloat(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result
     }
     let mut text = Vec::new();
     sum.print(&mut text);
-    unit.put_string_as(call.db, call.args[1], &text, Expire::Keep, Form::NotInt)?;
+    txn.put_string_as(call.db, call.args[1], &text, Expire::Keep, Form::NotInt)?;
     call.reply.bulk(&text);
     Ok(())
 }
@@ -468,11 +468,11 @@ fn lcs_options(call: &mut Call<'_>) -> Option<LcsOptions> {
     Some(options)
 }
 
-/// Longest common subsequence, by the table of Wagner and Fischer, walked back from its end like Redis does.
-pub fn lcs(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+/// Longest common subsequence: the table of Wagner and Fischer, walked back from its end as Redis does.
+pub fn lcs(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let mut texts = [Vec::new(), Vec::new()];
     for (at, text) in texts.iter_mut().enumerate() {
-        match fetch(unit, call, call.args[1 + at])? {
+        match fetch(txn, call, call.args[1 + at])? {
             Fetched::Missing => {}
             Fetched::WrongType => {
                 call.reply.error("ERR The specified keys must contain string values");
@@ -513,7 +513,7 @@ pub fn lcs(unit: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// A common run: where it starts in each text, and its length.
+/// A common run: its start in each text, and its length.
 type CommonRun = (usize, usize, usize);
 
 fn walk_back(a: &[u8], b: &[u8], table: &[u32], width: usize, min: usize) -> (Vec<u8>, Vec<CommonRun>) {

@@ -46,7 +46,7 @@ pub fn exec(session: &mut Session, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// Memory that a watched key takes beside its bytes, about.
+/// Approximate memory of a watched key in addition to its bytes.
 const WATCHED_BYTES: usize = 192;
 
 pub fn watch(session: &mut Session, call: &mut Call<'_>) -> Result {

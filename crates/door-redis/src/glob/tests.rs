@@ -4,7 +4,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     (0..hex.len() / 2).map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap()).collect()
 }
 
-/// Random patterns over a small alphabet against random texts, answered by a real server.
+/// Random patterns over a small alphabet and random texts, with the answers of a real server.
 #[test]
 fn agrees_with_redis() {
     let mut lines = include_str!("matches.txt").lines().filter(|line| !line.starts_with('#'));

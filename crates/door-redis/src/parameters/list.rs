@@ -1,9 +1,9 @@
-//! The parameters of CONFIG in Redis 7.0.15 that are none of the server's settings.
+//! The parameters of CONFIG in Redis 7.0.15 that are not among the server's settings.
 
 use super::{Kind, Parameter, fixed, immutable, remembered};
 
 pub const LIST: &[Parameter] = &[
-    // These say how things are.
+    // These describe facts.
     fixed("acl-pubsub-default", "resetchannels", "there are no channels yet"),
     immutable("aclfile", ""),
     fixed("activedefrag", "no", "there is nothing to defragment"),
@@ -76,7 +76,7 @@ pub const LIST: &[Parameter] = &[
     remembered("acllog-max-len", "128", Kind::Number(0, i64::MAX)),
     remembered("latency-monitor-threshold", "0", Kind::Number(0, i64::MAX)),
     remembered("latency-tracking-info-percentiles", "50 99 99.9", Kind::Percentiles),
-    // These are remembered.
+    // These are only remembered.
     remembered("active-defrag-cycle-max", "25", Kind::Number(1, 99)),
     remembered("active-defrag-cycle-min", "1", Kind::Number(1, 99)),
     remembered("active-defrag-ignore-bytes", "104857600", Kind::Size(0)),

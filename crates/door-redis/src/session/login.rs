@@ -1,7 +1,7 @@
-//! AUTH and HELLO with AUTH: when a password may be checked, and whom it opens.
+//! AUTH and HELLO with AUTH: when a password may be checked, and which account it opens.
 //!
-//! Failed logins delay later ones (`engine::Attempts`). A delayed request stays in the input and the session sleeps, without a thread; then the same request is dispatched again and goes on.
-//! Inside EXEC nothing can sleep: a login that would be delayed fails unchecked.
+//! Failed logins delay later ones (`engine::Attempts`). A delayed request stays in the input, and the session sleeps without a thread. Then the same request is
+//! dispatched again. A session cannot sleep inside EXEC, so a login that would be delayed fails there without a check.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::command::Command;
 pub(crate) const TOO_MANY: &str =
     "WRONGPASS too many logins of this user from this address have failed, and many wait already; try again later";
 
-/// How a login ended.
+/// The result of a login.
 pub(crate) enum Outcome {
     Entered,
     Wrong,
     TooMany,
 }
 
-/// Credentials of a request: without a user they are for `default`, or `user:password` in one word.
+/// Credentials of a request. Without a user they are for `default`, or `user:password` in one argument.
 #[derive(Clone, Copy)]
 pub(crate) struct Credentials<'a> {
     pub user: Option<&'a [u8]>,
@@ -30,7 +30,7 @@ pub(crate) struct Credentials<'a> {
 }
 
 impl<'a> Credentials<'a> {
-    /// Those of an AUTH or HELLO; None: it has none.
+    /// Returns the credentials of an AUTH or HELLO, or None if it has none.
     fn of_request(command: &Command, args: &[&'a [u8]]) -> Option<Credentials<'a>> {
         match (command.name, args) {
             ("auth", [_, password]) => Some(Credentials { user: None, password }),
@@ -43,7 +43,7 @@ impl<'a> Credentials<'a> {
         }
     }
 
-    /// Logins to try, in this order: names and passwords.
+    /// Returns the logins to try, in this order: names and passwords.
     fn tries(&self) -> Vec<(Cow<'a, str>, &'a [u8])> {
         let Some(user) = self.user else {
             let mut tries = vec![(Cow::Borrowed(DEFAULT_ACCOUNT), self.password)];
@@ -64,7 +64,7 @@ impl Session {
         self.shared.engine.accounts().attempts().arrive(self.client.peer, &names, now_ms)
     }
 
-    /// Holds a request with a password back until that may be checked. None: it may now, or there is none.
+    /// Holds a request with a password until the password may be checked. Returns None if it may be checked now or there is none.
     pub(super) fn hold_login(&mut self, command: &'static Command, args: &[&[u8]], io: &mut Io<'_>) -> Option<Step> {
         if self.attempt.is_some() || self.multi.is_some() {
             return None;
@@ -81,7 +81,7 @@ impl Session {
         None
     }
 
-    /// Checks credentials and acts for the account that they open.
+    /// Checks credentials and, if they are valid, acts for their account.
     pub(crate) fn log_in(&mut self, command: &[u8], credentials: &Credentials<'_>) -> Outcome {
         let attempt: Attempt = match self.attempt.take().map_or_else(|| self.arrive(credentials), Turn::Now) {
             Turn::Now(attempt) => attempt,

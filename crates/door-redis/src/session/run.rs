@@ -1,4 +1,4 @@
-//! How a command runs: what its account may do, and the unit over its keys, alone or in EXEC.
+//! How a command runs: the check of permissions, and the key transaction over its keys, alone or in EXEC.
 
 use engine::{KeySet, KeyTransaction};
 use stdx::sync::atomic::Ordering;
@@ -14,7 +14,7 @@ use crate::users::Denied;
 use crate::users::log::Access;
 
 impl Session {
-    /// What the account may not do of this, noted in ACL LOG.
+    /// Checks the account's permissions (DR-5). Records a refusal in ACL LOG.
     pub(super) fn denied(&self, command: &'static Command, args: &[&[u8]]) -> Option<Denied> {
         let identity = self.identity.as_ref()?;
         let denied = identity.user.check(command, args).err()?;
@@ -39,13 +39,13 @@ impl Session {
         self.shared.access_log.add(access, self.shared.parameters.number("acllog-max-len") as usize);
     }
 
-    /// Runs a command outside of EXEC, in a unit of its own if it has keys.
+    /// Runs a command outside of EXEC, in a key transaction of its own if it has keys.
     pub(super) fn run(&mut self, command: &'static Command, args: &[&[u8]], out: &mut Vec<u8>) -> call::Result {
         let (db, resp3, mark) = (self.db, self.resp3, out.len());
         let keys = command.keys_of(db, args);
         let locks = keys.as_deref().map_or(KeySet::All, KeySet::Keys);
         let mut spooling = Spooling::new(self.shared.engine.pager().folder(), mark);
-        let gate = match functions::of(command) {
+        let lsn = match functions::of(command) {
             Run::Session(f) => {
                 let mut call =
                     Call { args, db, reply: Reply { out: &mut *out, resp3 }, command, spooling: &mut spooling };
@@ -55,30 +55,31 @@ impl Session {
             Run::Container => unreachable!("arity asks for a subcommand"),
             Run::Read(f) => {
                 let keyspace = self.shared.keyspace.clone();
-                let ((), gate) = keyspace.read(locks, |unit| {
+                let ((), lsn) = keyspace.read(locks, |txn| {
                     out.truncate(mark);
                     spooling.reset();
                     let reply = Reply { out: &mut *out, resp3 };
-                    f(unit, &mut Call { args, db, reply, command, spooling: &mut spooling })
+                    f(txn, &mut Call { args, db, reply, command, spooling: &mut spooling })
                 })?;
-                gate
+                lsn
             }
             Run::Write(f) => {
                 let several = keys.as_ref().is_none_or(|keys| keys.len() > 1);
                 let keyspace = self.shared.keyspace.clone();
-                let ((), gate) = keyspace.write(locks, several, |unit| {
+                let ((), lsn) = keyspace.write(locks, several, |txn| {
                     let reply = Reply { out: &mut *out, resp3 };
-                    f(unit, &mut Call { args, db, reply, command, spooling: &mut spooling })
+                    f(txn, &mut Call { args, db, reply, command, spooling: &mut spooling })
                 })?;
-                gate
+                lsn
             }
         };
-        self.gate = self.gate.max(gate);
+        self.durability_lsn = self.durability_lsn.max(lsn);
         self.spool = spooling.finish(out)?;
         Ok(())
     }
 
-    /// EXEC: all queued commands in one unit, over the union of their keys and the watched ones. None: a watched key has changed.
+    /// Runs EXEC: all queued commands in one key transaction over the union of their keys and the watched ones (DR-3). Returns false if a watched key has
+    /// changed.
     pub(crate) fn run_queued(
         &mut self,
         queue: &[Queued],
@@ -94,7 +95,7 @@ impl Session {
             if queued.command.name == "select" {
                 db = number::database(args[1]).unwrap_or(db);
             }
-            // A walk over keys beside held ones could wait for others that wait for ours: such a unit takes everything.
+            // A scan of keys while others are locked could deadlock with a transaction that waits for our locks. Such a transaction locks all keys.
             let walks = matches!(queued.command.name, "scan" | "randomkey");
             let named = if walks { None } else { queued.command.keys_of(db, args) };
             keys = keys.zip(named).map(|(mut all, more)| {
@@ -107,20 +108,20 @@ impl Session {
         let mark = out.len();
         let (db, resp3) = (self.db, self.resp3);
         self.running_queue.store(true, Ordering::Relaxed);
-        let result = keyspace.write(locks, true, |unit| {
-            if watch.dirty(unit.now_ms()) {
+        let result = keyspace.write(locks, true, |txn| {
+            if watch.dirty(txn.now_ms()) {
                 return Ok(false);
             }
             Reply { out: &mut *out, resp3 }.array(queue.len());
             for (queued, args) in queue.iter().zip(&args) {
-                self.run_in(unit, queued.command, args, (out, spooling))?;
+                self.run_in(txn, queued.command, args, (out, spooling))?;
             }
             Ok::<bool, engine::Error>(true)
         });
         self.running_queue.store(false, Ordering::Relaxed);
         match result {
-            Ok((done, gate)) => {
-                self.gate = self.gate.max(gate);
+            Ok((done, lsn)) => {
+                self.durability_lsn = self.durability_lsn.max(lsn);
                 Ok(done)
             }
             Err(error) => {
@@ -134,7 +135,7 @@ impl Session {
 
     fn run_in(
         &mut self,
-        unit: &mut KeyTransaction<'_>,
+        txn: &mut KeyTransaction<'_>,
         command: &'static Command,
         args: &[&[u8]],
         (out, spooling): (&mut Vec<u8>, &mut Spooling),
@@ -148,11 +149,11 @@ impl Session {
             return Ok(());
         }
         match functions::of(command) {
-            Run::Read(f) | Run::Write(f) => f(unit, &mut call)?,
+            Run::Read(f) | Run::Write(f) => f(txn, &mut call)?,
             Run::Session(f) => f(self, &mut call)?,
             Run::Container => unreachable!("arity asks for a subcommand"),
         }
-        // What lies in a file is no error.
+        // A spooled reply is not an error.
         self.finish(command.index(), args, out.get(mark..).unwrap_or_default());
         Ok(())
     }

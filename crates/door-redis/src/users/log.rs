@@ -1,4 +1,4 @@
-//! ACL LOG: what was refused, the newest first.
+//! ACL LOG: refused accesses, newest first.
 
 use std::collections::VecDeque;
 
@@ -23,9 +23,9 @@ pub struct AccessLog {
     entries: Mutex<VecDeque<Access>>,
 }
 
-/// The same refusal within this time is the same entry.
+/// Equal refusals within this time share an entry.
 const SAME_MS: u64 = 60_000;
-/// Among how many of the newest entries the same one is looked for.
+/// Number of the newest entries that are searched for an equal one.
 const LOOKED_AT: usize = 10;
 
 impl AccessLog {

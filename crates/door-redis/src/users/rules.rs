@@ -1,8 +1,8 @@
 //! The language of ACL rules.
 //!
-//! ACL SETUSER takes words one by one: some change the account (`on`, `>password`), the others a selector: the user's own, or one in brackets. A
-//! selector can be written back as words. Words on commands are kept in the order in which they came, without those that a later one made
-//! meaningless: rules then mean the same when there are more commands one day. (Redis 7.0 makes up an equal list from what is allowed.)
+//! ACL SETUSER takes words one by one. Some change the account (`on`, `>password`), the others a selector: the user's own, or one in brackets. A selector can
+//! be written back as words. Words about commands are kept in their order, without those that a later word made meaningless, so that rules keep their meaning
+//! when commands are added. (Redis 7.0 generates an equivalent list from the allowed commands.)
 
 use engine::Account;
 
@@ -10,10 +10,10 @@ use crate::command::unserved::UNSERVED;
 use crate::command::{Command, category};
 use crate::table::{self, COMMANDS};
 
-/// Words on commands that one selector keeps.
+/// Maximum number of words about commands per selector.
 const WORDS_MAX: usize = 1024;
 
-/// A key pattern and what it allows.
+/// A key pattern and the access that it allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyPattern {
     pub pattern: Vec<u8>,
@@ -21,24 +21,24 @@ pub struct KeyPattern {
     pub write: bool,
 }
 
-/// One set of permissions. A command is allowed if any of a user's selectors allows it with all its keys.
+/// One set of permissions. A command is allowed if one of the user's selectors allows it with all its keys.
 #[derive(Clone)]
 pub struct Selector {
     pub all_commands: bool,
-    /// By row of the table; those that are not served follow.
+    /// By index in the table. Commands that are not served follow.
     pub commands: Vec<bool>,
-    /// `+select|0`: the row with this first argument only.
+    /// `+select|0`: the command at this index, with this first argument only.
     pub first_arguments: Vec<(usize, String)>,
-    /// How `commands` came about: `-@all +get`.
+    /// The words that produced `commands`: `-@all +get`.
     words: Vec<String>,
     pub all_keys: bool,
     pub keys: Vec<KeyPattern>,
-    /// There are no channels yet; what is said of them is kept.
+    /// There are no channels yet. Rules about them are kept.
     all_channels: bool,
     channels: Vec<Vec<u8>>,
 }
 
-/// What is wrong with a word, in Redis's text.
+/// The error of a word, in Redis' text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bad(pub &'static str);
 
@@ -57,16 +57,16 @@ const OF_SUBCOMMAND: Bad = Bad("Allowing first-arg of a subcommand is not suppor
 
 const TOO_MANY: Bad = Bad("Too many rules on commands");
 
-/// A command that a rule names: a row of the table, or one of Redis that is not served.
+/// A command named by a rule: a row of the table, or a command of Redis that is not served.
 #[derive(Clone, Copy)]
 enum Named {
     Served(&'static Command),
-    /// By its place in the list.
+    /// By index in the list.
     Unserved(usize),
 }
 
 impl Named {
-    /// `get` or `config|get`, in any case.
+    /// Finds `get` or `config|get`, in any case.
     fn find(name: &[u8]) -> Option<Named> {
         let unserved = || UNSERVED.iter().position(|known| name.eq_ignore_ascii_case(known.name.as_bytes()));
         table::find_full(name).map(Named::Served).or_else(|| unserved().map(Named::Unserved))
@@ -79,7 +79,7 @@ impl Named {
         }
     }
 
-    /// Its place among the bits of a selector.
+    /// Returns its index among the bits of a selector.
     fn index(self) -> usize {
         match self {
             Named::Served(command) => command.index(),
@@ -91,7 +91,7 @@ impl Named {
         self.name().contains('|')
     }
 
-    /// The bits of its subcommands, served or not.
+    /// Returns the bits of its subcommands, served or not.
     fn subcommands(self) -> impl Iterator<Item = usize> {
         let inside = move |name: &str| name.strip_prefix(self.name()).is_some_and(|rest| rest.starts_with('|'));
         let names = COMMANDS.iter().map(|row| row.name).chain(UNSERVED.iter().map(|known| known.name));
@@ -113,7 +113,7 @@ impl Selector {
         }
     }
 
-    /// Takes one word.
+    /// Applies one word.
     fn change(&mut self, word: &[u8]) -> Result<(), Bad> {
         match word.to_ascii_lowercase().as_slice() {
             b"allkeys" | b"~*" => (self.all_keys, self.keys) = (true, Vec::new()),
@@ -149,12 +149,12 @@ impl Selector {
         self.words = vec![if allow { "+@all" } else { "-@all" }.to_owned()];
     }
 
-    /// Every command that is served may run.
+    /// Returns whether all served commands are allowed.
     pub fn has_all_served(&self) -> bool {
         self.all_commands || self.commands[..COMMANDS.len()].iter().all(|allowed| *allowed)
     }
 
-    /// A container takes its subcommands with it.
+    /// Allows or forbids a command. A container includes its subcommands.
     fn put(&mut self, command: Named, allow: bool) {
         let own = command.index();
         self.commands[own] = allow;
@@ -163,8 +163,8 @@ impl Selector {
         self.all_commands &= allow;
     }
 
-    /// A later word about the same thing replaces the earlier one; a word about a command also those about its subcommands. One that changes
-    /// nothing is not kept.
+    /// Records a word. A later word about the same thing replaces an earlier one, and a word about a command also replaces those about its subcommands. A word
+    /// without effect is not recorded.
     fn remember(&mut self, allow: bool, name: &str) -> Result<(), Bad> {
         self.words.retain(|word| {
             let about = &word[1..];
@@ -190,8 +190,7 @@ impl Selector {
         Ok(())
     }
 
-    /// Allows or forbids what is named: `@category`, `command`, `command|subcommand` or, only to allow, `command|argument`. Returns the name as
-    /// it is remembered.
+    /// Allows or forbids `@category`, `command`, `command|subcommand` or, only to allow, `command|argument`. Returns the name as it is recorded.
     fn put_named(&mut self, allow: bool, name: &[u8]) -> Result<String, Bad> {
         if let [b'@', category @ ..] = name {
             let bit = category::of_name(category).ok_or(UNKNOWN)?;
@@ -229,7 +228,7 @@ impl Selector {
         Ok(about)
     }
 
-    /// `%R~pattern`, `%W~pattern`, `%RW~pattern`, without the percent sign. Redis takes one without a tilde for the empty pattern.
+    /// Parses `%R~pattern`, `%W~pattern`, `%RW~pattern`, without the percent sign. Redis takes one without a tilde as the empty pattern.
     fn add_limited_keys(&mut self, rest: &[u8]) -> Result<(), Bad> {
         let tilde = rest.iter().position(|byte| *byte == b'~').unwrap_or(rest.len());
         let (mut read, mut write) = (false, false);
@@ -279,7 +278,7 @@ impl Selector {
         }
         let words = self.keys.iter().map(|keys| {
             let mark: &[u8] = match (keys.read, keys.write) {
-                // `~*` is not a pattern but means all keys, after which no pattern may come.
+                // `~*` is not a pattern but means all keys, after which no pattern may follow.
                 (true, true) if keys.pattern == b"*" => b"%RW~",
                 (true, true) => b"~",
                 (true, false) => b"%R~",
@@ -290,7 +289,7 @@ impl Selector {
         words.collect::<Vec<_>>().join(&b' ')
     }
 
-    /// As GETUSER shows it; the stored rules say `resetchannels` where it is not `&*`.
+    /// Returns the channels as GETUSER shows them. The stored rules say `resetchannels` unless it is `&*`.
     pub fn channels_text(&self) -> Vec<u8> {
         if self.all_channels {
             return b"&*".to_vec();
@@ -298,7 +297,7 @@ impl Selector {
         self.channels.iter().map(|channel| [b"&", channel.as_slice()].concat()).collect::<Vec<_>>().join(&b' ')
     }
 
-    /// All of it as words, in the order of ACL LIST.
+    /// Returns the whole selector as words, in the order of ACL LIST.
     fn text(&self) -> Vec<u8> {
         let mut words = vec![self.keys_text()];
         if !self.all_channels {
@@ -312,12 +311,12 @@ impl Selector {
 }
 
 fn check_pattern(pattern: &[u8]) -> Result<(), Bad> {
-    // The space of C: blank, tab, line ends, vertical tab, form feed.
+    // The white space of C: blank, tab, line ends, vertical tab, form feed.
     let bad = |byte: &u8| matches!(byte, b' ' | 0 | b'\t'..=b'\r');
     if pattern.iter().any(bad) { Err(SYNTAX) } else { Ok(()) }
 }
 
-/// Reads the rules of an account: those that [`Draft::finish`] wrote, and the engine's for the default account.
+/// Parses the rules of an account: those written by [`Draft::finish`], and the engine's rules of the default account.
 pub fn read(rules: &str) -> Result<Vec<Selector>, Bad> {
     let mut selectors = vec![Selector::nothing()];
     let mut inside = false;
@@ -339,26 +338,26 @@ pub fn read(rules: &str) -> Result<Vec<Selector>, Bad> {
     Ok(selectors)
 }
 
-/// An account on its way through ACL SETUSER.
+/// An account that ACL SETUSER is changing.
 pub struct Draft {
     account: Account,
     selectors: Vec<Selector>,
 }
 
 impl Draft {
-    /// Of an account that exists, or of a new one, which may do nothing.
+    /// Starts from an existing account, or from a new one, which may do nothing.
     pub fn of(account: &Account) -> Draft {
         let selectors = read(&account.rules).unwrap_or_else(|_| vec![Selector::nothing()]);
         Draft { account: account.clone(), selectors }
     }
 
-    /// Takes one word of ACL SETUSER; a selector in brackets is one word.
+    /// Applies one word of ACL SETUSER. A selector in brackets is one word.
     pub fn change(&mut self, word: &[u8]) -> Result<(), Bad> {
         let account = &mut self.account;
         match (word.to_ascii_lowercase().as_slice(), word) {
             (b"on", _) => account.enabled = true,
             (b"off", _) => account.enabled = false,
-            // A password that SQL has set is one of the account's, and goes with the others.
+            // A password set through SQL is one of the account's and is removed with the others.
             (b"nopass", _) => (account.nopass, account.passwords, account.verifier) = (true, Vec::new(), None),
             (b"resetpass", _) => (account.nopass, account.passwords, account.verifier) = (false, Vec::new(), None),
             // There is no RESTORE whose payload could be checked.
@@ -394,7 +393,7 @@ impl Draft {
         if self.account.passwords.len() == before { Err(NO_SUCH_PASSWORD) } else { Ok(()) }
     }
 
-    /// The account with its rules as text. None: a pattern is not UTF-8, which rules have to be.
+    /// Returns the account with its rules as text, or None if a pattern is not UTF-8, which rules must be.
     pub fn finish(mut self) -> Option<Account> {
         let (own, others) = self.selectors.split_first()?;
         let mut text = own.text();
@@ -419,7 +418,7 @@ fn read_digest(text: &[u8]) -> Result<[u8; 32], Bad> {
     Ok(std::array::from_fn(|at| digits[2 * at] << 4 | digits[2 * at + 1]))
 }
 
-/// Words of a request, with a selector that spans several arguments joined into one; the error is the argument with the open bracket.
+/// Joins a selector that spans several arguments into one word. The error is the argument with the open bracket.
 pub fn join_selectors<'a>(args: &[&'a [u8]]) -> Result<Vec<Vec<u8>>, &'a [u8]> {
     let mut words = Vec::new();
     let mut open: Option<(&[u8], Vec<u8>)> = None;

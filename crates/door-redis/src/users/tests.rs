@@ -5,7 +5,7 @@ use super::*;
 use crate::table;
 use crate::users::log::{Access, AccessLog};
 
-/// The account that ACL SETUSER makes of a new one with these words.
+/// Returns the account that ACL SETUSER makes of a new one with these words.
 fn user(words: &str) -> Result<User, Bad> {
     let mut draft = Draft::of(&Account::new("bob"));
     let args: Vec<&[u8]> = words.split(' ').map(str::as_bytes).collect();
@@ -59,12 +59,12 @@ fn rules_may_name_commands_of_redis_that_are_not_served() {
     assert_eq!(check(&hardened, "get x"), Ok(()));
     assert_eq!(check(&hardened, "debug sleep 0"), Err(Denied::Command));
     assert_eq!(rules_of("~* &* +@all -eval -shutdown"), "~* &* +@all -eval -shutdown");
-    // They are kept, so that they hold when the command comes.
+    // They are kept, so that they take effect when the command is added.
     assert_eq!(rules_of("+@all -@scripting"), "resetchannels +@all -@scripting");
     assert_eq!(rules_of("+script|load +eval|first"), "resetchannels -@all +script|load +eval|first");
     assert_eq!(rules_of("-@all +client|tracking"), "resetchannels -@all +client|tracking");
     assert!(user("+nosuch").is_err() && user("-client|nosuch").is_err() && user("+script|nosuch").is_err());
-    // Whom only such commands are forbidden is as quick as an administrator.
+    // A user to whom only unserved commands are forbidden is checked as fast as an administrator.
     assert!(user("~* +@all -eval").is_ok_and(|user| user.is_unrestricted()));
     assert!(!user("~* +@all -get").is_ok_and(|user| user.is_unrestricted()));
     let many: Vec<String> = (0..3000).map(|nth| format!("+get|{nth}")).collect();

@@ -1,7 +1,7 @@
-//! Plays tests/scripts: each line a request, the expected replies are what redis-server 7.0.15 gave.
+//! Runs tests/scripts. Each line is a request; the expected replies are those of redis-server 7.0.15.
 //!
-//! `UPDATE=1 REDIS=127.0.0.1:6379 cargo test -p door-redis --test it` records them again from a Redis that runs there; its database is emptied. Replies
-//! stand as they came, with a blank for each line end.
+//! `UPDATE=1 REDIS=127.0.0.1:6379 cargo test -p door-redis --test it` records them again from a running Redis, whose database is emptied. Replies are recorded
+//! as received, with a blank for each line end.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -42,7 +42,7 @@ impl Host for Bare {
         WARNINGS.lock().unwrap().push(what.to_owned());
     }
 
-    /// Without SQL, an account whose rules allow everything stands for an administrator.
+    /// Without SQL, an account whose rules allow everything counts as an administrator.
     fn is_system_account(&self, account: &engine::Account) -> bool {
         account.grants.is_none() && account.rules.contains("~*") && account.rules.ends_with("+@all")
     }
@@ -152,7 +152,7 @@ fn replies_are_those_of_redis() {
     served.stop();
 }
 
-/// Keys are looked for before their requests run. Inline requests, blank lines and long keys have none that can be looked for.
+/// Keys are searched before their requests run. For inline requests, blank lines and long keys there is no such search.
 #[test]
 fn what_was_found_ahead_for_one_key_is_not_taken_for_another() {
     let served = Served::start();
@@ -160,7 +160,7 @@ fn what_was_found_ahead_for_one_key_is_not_taken_for_another() {
     let long = "k".repeat(12_000);
     let mut keys: Vec<String> = (0..300).map(|at| format!("key:{at:04}")).collect();
     keys.push(long);
-    // So many that the first of them and the last are in leaves far apart.
+    // So many that the first and the last of them are in leaves far apart.
     for key in &keys {
         client.send(&["SET", key, &"v".repeat(200)]);
         assert_eq!(client.receive(), "+OK");
@@ -192,7 +192,7 @@ fn web_pages_are_cut_off() {
         let mut client = Client::connect(served.address);
         client.stream.get_mut().write_all(text.as_bytes()).expect("the server reads");
         let mut rest = Vec::new();
-        // Closed with requests unread, the connection may be reset.
+        // Closed with unread requests, the connection may be reset.
         let _ = client.stream.read_to_end(&mut rest);
         assert!(!rest.starts_with(b"+OK") && rest.len() < 100, "{}", rest.escape_ascii());
     }
@@ -203,7 +203,7 @@ fn web_pages_are_cut_off() {
     served.stop();
 }
 
-/// The door has one thread: a delay that held it would keep others waiting.
+/// The door has one thread: a delay that held it would make others wait.
 #[test]
 fn failed_logins_delay_later_ones_and_nobody_else() {
     let served = Served::start();
@@ -219,7 +219,7 @@ fn failed_logins_delay_later_ones_and_nobody_else() {
     assert_eq!(attempts(), (6, 3, 0));
     let mut late = Client::connect(served.address);
     let begun = std::time::Instant::now();
-    // What is pipelined behind a login waits with it.
+    // Requests pipelined behind a login wait with it.
     late.stream.get_mut().write_all(b"AUTH app secret\r\nACL WHOAMI\r\n").expect("the server reads");
     assert_eq!(other.call("PING"), "+PONG");
     let quick = begun.elapsed();
@@ -250,7 +250,7 @@ fn users_without_system_user_leave_administrators_alone() {
     {
         assert_eq!(helper.call(request), denied, "{request}");
     }
-    // Others are changed as ever; all of Redis may be given, and no more than that.
+    // Other accounts can be changed as before, and may get all of Redis but no more.
     assert_eq!(helper.call("ACL SETUSER app on >x ~* +@all"), "+OK");
     assert_eq!(helper.call("ACL SETUSER helper +@all"), "+OK");
     for name in ["app", "helper"] {
@@ -291,7 +291,7 @@ fn a_killed_client_is_gone_when_the_answer_comes() {
     for round in 0..40 {
         let mut victim = Client::connect(served.address);
         let id = victim.call("CLIENT ID")[1..].to_owned();
-        // It goes on and on, in a thread of its own.
+        // It runs until it is killed, in a thread of its own.
         let mut writer = victim.stream.get_ref().try_clone().expect("a second handle");
         let busy = std::thread::spawn(move || while writer.write_all(b"INCR n\r\n").is_ok() {});
         while killer.call("GET n") == "$-1" {}
@@ -322,7 +322,7 @@ fn client_list_tells_what_a_client_holds() {
     assert_eq!((number(&line, "qbuf"), number(&line, "argv-mem")), (13, 10), "{line}");
     let own = number(&line, "tot-mem");
     assert!(own > 500, "{line}");
-    // What is queued counts.
+    // Queued commands count.
     assert_eq!(client.call("MULTI"), "+OK");
     assert_eq!(client.call(&format!("SET k {}", "v".repeat(50_000))), "+QUEUED");
     let mut other = Client::connect(served.address);

@@ -15,13 +15,11 @@ const ALLOWED_UNTIL_CUT: &[&str] = &[
     "bench",
     "btree",
     "door-mysql",
-    "door-redis",
     "door-xrpc",
     "engine",
     "pager",
     "query",
     "reactor",
-    "server",
     "sim",
     "syntax",
 ];

@@ -34,7 +34,6 @@ const OLD: Ratchet = Ratchet {
     rows: &[
         ("btree", 10),
         ("door-mysql", 13),
-        ("door-redis", 8),
         ("door-xrpc", 14),
         ("engine", 56),
         ("os", 3),

@@ -13,12 +13,10 @@ const RATCHET: Ratchet = Ratchet {
         ("beluga-xrpc", 2),
         ("bench", 20),
         ("door-mysql", 1),
-        ("door-redis", 1),
         ("door-xrpc", 3),
         ("engine", 15),
         ("query", 52),
         ("reactor", 1),
-        ("server", 2),
         ("stdx", 1),
     ],
 };

@@ -4,14 +4,14 @@ use super::*;
 
 const LIMITS: Limits = Limits { bulk_max: 512 << 20, request_max: 1 << 30, restricted: false };
 
-/// What a stream of bytes means: the requests, then how it ended.
+/// The result of parsing a stream: its requests, and how it ended.
 #[derive(Debug, PartialEq, Clone)]
 struct Meaning {
     requests: Vec<Vec<Vec<u8>>>,
-    broken: Option<Broken>,
+    broken: Option<ProtocolError>,
 }
 
-/// Feeds the input in pieces ending at the given positions, consuming whole requests after each piece when `consume` says so.
+/// Feeds the input in pieces that end at the given positions. With `consume`, whole requests are consumed after each piece.
 fn meaning(input: &[u8], ends: &[usize], limits: &Limits, mut consume: impl FnMut() -> bool) -> Meaning {
     let mut parser = Parser::new();
     let mut meaning = Meaning { requests: Vec::new(), broken: None };
@@ -19,20 +19,20 @@ fn meaning(input: &[u8], ends: &[usize], limits: &Limits, mut consume: impl FnMu
     for &end in ends {
         loop {
             match parser.next(&input[gone..end], limits) {
-                Cut::Request(request) => {
+                Parsed::Request(request) => {
                     let bytes =
                         if request.inline { parser.line() } else { &input[gone + request.start..gone + request.end] };
                     let argument = |s: &Span| bytes[s.start as usize..(s.start + s.len) as usize].to_vec();
                     meaning.requests.push(parser.spans(&request).iter().map(argument).collect());
                 }
-                Cut::Partial { needed } => {
+                Parsed::Partial { needed } => {
                     assert!(
                         needed == 0 || needed + parser.start() > end - gone,
                         "a partial request needs more than there is"
                     );
                     break;
                 }
-                Cut::Broken(broken) => {
+                Parsed::Invalid(broken) => {
                     meaning.broken = Some(broken);
                     return meaning;
                 }
@@ -80,7 +80,7 @@ fn quoting_of_inline_lines() {
     assert_eq!(whole(b"PING a\x0b\x0c\r\n"), words(&[&["PING", "a\x0b\x0c"]]), "only four bytes end a word");
     assert_eq!(whole(b"\"\"\r\n"), words(&[&[""]]));
     for bad in ["\"a\r\n", "'a\r\n", "\"a\"b\r\n", "'a'b\r\n", "a 'b\\'\r\n"] {
-        assert_eq!(whole(bad.as_bytes()).broken, Some(Broken::UnbalancedQuotes), "{bad:?}");
+        assert_eq!(whole(bad.as_bytes()).broken, Some(ProtocolError::UnbalancedQuotes), "{bad:?}");
     }
 }
 
@@ -109,11 +109,11 @@ fn protocol_errors_are_those_of_redis() {
     let mut long = vec![b'x'; 64 * 1024];
     assert_eq!(whole(&long).broken, None);
     long.push(b'x');
-    assert_eq!(whole(&long).broken, Some(Broken::InlineTooBig));
+    assert_eq!(whole(&long).broken, Some(ProtocolError::InlineTooBig));
     long[0] = b'*';
-    assert_eq!(whole(&long).broken, Some(Broken::MultibulkLine));
+    assert_eq!(whole(&long).broken, Some(ProtocolError::MultibulkLine));
     let bulk = [b"*1\r\n$".as_slice(), &vec![b'1'; 64 * 1024]].concat();
-    assert_eq!(whole(&bulk).broken, Some(Broken::BulkLine));
+    assert_eq!(whole(&bulk).broken, Some(ProtocolError::BulkLine));
 }
 
 #[test]
@@ -131,9 +131,9 @@ fn limits_before_authentication() {
     let restricted = Limits { restricted: true, ..LIMITS };
     let broken = |input: &[u8]| meaning(input, &[input.len()], &restricted, || false).broken;
     assert_eq!(broken(b"*10\r\n"), None);
-    assert_eq!(broken(b"*11\r\n"), Some(Broken::MultibulkUnauthenticated));
+    assert_eq!(broken(b"*11\r\n"), Some(ProtocolError::MultibulkUnauthenticated));
     assert_eq!(broken(b"*1\r\n$16384\r\n"), None);
-    assert_eq!(broken(b"*1\r\n$16385\r\n"), Some(Broken::BulkUnauthenticated));
+    assert_eq!(broken(b"*1\r\n$16385\r\n"), Some(ProtocolError::BulkUnauthenticated));
 }
 
 #[test]
@@ -142,11 +142,11 @@ fn a_long_request_says_its_length_and_is_not_looked_at_again() {
     let mut input = b"*2\r\n$3\r\nGET\r\n$500000000\r\nxy".to_vec();
     let header = input.len() - 2;
     let needed = header + 500_000_000 + 2;
-    assert_eq!(parser.next(&input, &LIMITS), Cut::Partial { needed });
+    assert_eq!(parser.next(&input, &LIMITS), Parsed::Partial { needed });
     input.extend_from_slice(b"*\r\n$");
-    assert_eq!(parser.next(&input, &LIMITS), Cut::Partial { needed });
+    assert_eq!(parser.next(&input, &LIMITS), Parsed::Partial { needed });
     let small = Limits { request_max: needed - 1, ..LIMITS };
-    assert_eq!(parser.next(&input, &small), Cut::Broken(Broken::RequestTooBig));
+    assert_eq!(parser.next(&input, &small), Parsed::Invalid(ProtocolError::RequestTooBig));
 }
 
 #[test]
@@ -154,8 +154,8 @@ fn after_a_rewind_everything_is_cut_again() {
     let input = b"*1\r\n$4\r\nPING\r\n*1\r\n$4\r\nPI";
     let mut parser = Parser::new();
     let first = parser.next(input, &LIMITS);
-    assert!(matches!(first, Cut::Request(_)));
-    assert!(matches!(parser.next(input, &LIMITS), Cut::Partial { .. }));
+    assert!(matches!(first, Parsed::Request(_)));
+    assert!(matches!(parser.next(input, &LIMITS), Parsed::Partial { .. }));
     parser.rewind();
     assert_eq!(parser.next(input, &LIMITS), first);
 }
@@ -173,7 +173,7 @@ fn a_stream_means_the_same_wherever_it_is_cut() {
     assert_eq!(expected.broken, None);
     input.extend_from_slice(b"\r\n");
     let expected = whole(&input);
-    assert_eq!(expected.broken, Some(Broken::ExpectedDollar(b'?')));
+    assert_eq!(expected.broken, Some(ProtocolError::ExpectedDollar(b'?')));
     for cut in 0..=input.len() {
         for consume in [false, true] {
             assert_eq!(meaning(&input, &[cut, input.len()], &LIMITS, || consume), expected, "cut at {cut}");
@@ -184,7 +184,7 @@ fn a_stream_means_the_same_wherever_it_is_cut() {
     assert_eq!(meaning(&input, &every_byte, &LIMITS, || false), expected);
 }
 
-/// The small fuzzer: streams of good and damaged requests must mean the same in random pieces as in one, and never panic.
+/// A small fuzzer: streams of valid and damaged requests must parse the same in random pieces as in one piece, and never panic.
 #[test]
 fn random_streams_mean_the_same_in_random_pieces() {
     for seed in 0..3_000 {

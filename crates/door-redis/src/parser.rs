@@ -1,63 +1,63 @@
-//! Cuts requests out of the received bytes.
+//! Parses requests from the received bytes.
 //!
-//! A request is an array of bulk strings (`*2\r\n$3\r\nGET\r\n$1\r\nk\r\n`) or an inline line (`GET k\r\n`). Arguments become spans (offset
-//! and length from the request's first byte); nothing is copied, only inline lines are, since quoting changes their bytes.
+//! A request is an array of bulk strings (`*2\r\n$3\r\nGET\r\n$1\r\nk\r\n`) or an inline line (`GET k\r\n`). Arguments become spans: offset and length from the
+//! request's first byte. Nothing is copied, except inline lines, because removing their quotes changes the bytes.
 //!
-//! The hard part is a request that arrives in pieces. The parser keeps where it stands, never looks at a byte of a bulk string, and
-//! says how long the request will be at least, so that a 512 MB value is neither scanned again at each piece nor received through small buffers.
+//! The hard part is a request that arrives in pieces. The parser keeps its position, never reads the bytes of a bulk string, and reports the minimum length of
+//! the request. So a value of 512 MB is neither scanned again for each piece nor received through small buffers.
 //!
-//! Texts and limits of the protocol errors are those of Redis 7.0.15, odd corners included: the byte after `\r` and the two bytes after a
-//! bulk string are not looked at, and a NUL byte hides the rest of a header line.
+//! Texts and limits of protocol errors are those of Redis 7.0.15, including its corner cases: the byte after `\r` and the two bytes after a bulk string are not
+//! checked, and a NUL byte hides the rest of a header line.
 
-/// Redis's PROTO_INLINE_MAX_SIZE: a line that has no end within so many bytes is refused.
+/// Redis' PROTO_INLINE_MAX_SIZE. A line that has no end within so many bytes is refused.
 const LINE_MAX: usize = 64 * 1024;
-/// What a connection that still has to authenticate may send.
+/// Limits of a connection that has not authenticated yet.
 const UNAUTHENTICATED_ARGUMENTS_MAX: i64 = 10;
 const UNAUTHENTICATED_BULK_MAX: i64 = 16_384;
 
-/// Limits that settings and the session's state decide.
+/// Limits from the settings and from the session's state.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// `proto-max-bulk-len`.
     pub bulk_max: i64,
-    /// `client-query-buffer-limit`: a longer request closes the connection.
+    /// `client-query-buffer-limit`. A longer request closes the connection.
     pub request_max: usize,
     /// The connection must authenticate first.
     pub restricted: bool,
 }
 
-/// One argument: bytes `start .. start + len` of its request. Requests beyond 4 GiB are refused before a span is made.
+/// One argument: bytes `start .. start + len` of its request. Requests beyond 4 GiB are refused before a span is created, so 32 bits suffice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     pub start: u32,
     pub len: u32,
 }
 
-/// A complete request: its bytes are `start .. end` of the input, its arguments the given part of the span list.
+/// A complete request: bytes `start .. end` of the input, and a range of the span list for its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     pub start: usize,
     pub end: usize,
     pub first: u32,
     pub count: u32,
-    /// The spans point into the unquoted copy ([`Parser::line`]) instead of the input.
+    /// The spans refer to the unquoted copy ([`Parser::line`]) instead of the input.
     pub inline: bool,
 }
 
-/// What the parser found at its position.
+/// The result of parsing at the current position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
+pub enum Parsed {
     Request(Request),
-    /// The request is not complete; it needs so many bytes from its start at least (0: unknown).
+    /// The request is incomplete. Counted from its start it has at least so many bytes (0: unknown).
     Partial {
         needed: usize,
     },
-    /// The connection cannot go on: the error to reply with before closing.
-    Broken(Broken),
+    /// The connection must be closed after this error has been sent.
+    Invalid(ProtocolError),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Broken {
+pub enum ProtocolError {
     MultibulkLength,
     MultibulkUnauthenticated,
     MultibulkLine,
@@ -67,29 +67,29 @@ pub enum Broken {
     ExpectedDollar(u8),
     InlineTooBig,
     UnbalancedQuotes,
-    /// Redis closes without a word.
+    /// Redis closes the connection without an error.
     RequestTooBig,
 }
 
-impl Broken {
+impl ProtocolError {
     /// Appends the error line.
     pub fn reply(self, out: &mut Vec<u8>) {
         let text: &[u8] = match self {
-            Broken::MultibulkLength => b"invalid multibulk length",
-            Broken::MultibulkUnauthenticated => b"unauthenticated multibulk length",
-            Broken::MultibulkLine => b"too big mbulk count string",
-            Broken::BulkLine => b"too big bulk count string",
-            Broken::BulkLength => b"invalid bulk length",
-            Broken::BulkUnauthenticated => b"unauthenticated bulk length",
-            Broken::ExpectedDollar(_) => b"expected '$', got '",
-            Broken::InlineTooBig => b"too big inline request",
-            Broken::UnbalancedQuotes => b"unbalanced quotes in request",
-            Broken::RequestTooBig => return,
+            ProtocolError::MultibulkLength => b"invalid multibulk length",
+            ProtocolError::MultibulkUnauthenticated => b"unauthenticated multibulk length",
+            ProtocolError::MultibulkLine => b"too big mbulk count string",
+            ProtocolError::BulkLine => b"too big bulk count string",
+            ProtocolError::BulkLength => b"invalid bulk length",
+            ProtocolError::BulkUnauthenticated => b"unauthenticated bulk length",
+            ProtocolError::ExpectedDollar(_) => b"expected '$', got '",
+            ProtocolError::InlineTooBig => b"too big inline request",
+            ProtocolError::UnbalancedQuotes => b"unbalanced quotes in request",
+            ProtocolError::RequestTooBig => return,
         };
         out.extend_from_slice(b"-ERR Protocol error: ");
         out.extend_from_slice(text);
-        if let Broken::ExpectedDollar(got) = self {
-            // Redis formats with %c and then blanks line ends so that the error stays one line; a NUL ends its text.
+        if let ProtocolError::ExpectedDollar(got) = self {
+            // Redis formats with %c and then replaces line ends with spaces, so that the error stays one line. A NUL ends its text.
             let shown = if matches!(got, b'\r' | b'\n') { b' ' } else { got };
             if got != 0 {
                 out.extend_from_slice(&[shown, b'\'']);
@@ -99,21 +99,21 @@ impl Broken {
     }
 }
 
-/// Where the parser stands. Between calls the input must start at the same byte, or at the start of the request being cut after
-/// [`Parser::consumed`] told how many bytes in front of it are gone.
+/// The state of the parser. Between calls the input must start at the same byte, or, after [`Parser::consumed`] was called with the number of bytes removed in
+/// front, at the start of the incomplete request.
 #[derive(Debug, Default)]
 pub struct Parser {
-    /// First byte of the request being cut.
+    /// First byte of the current request.
     start: usize,
-    /// Next byte to look at.
+    /// Next byte to read.
     position: usize,
-    /// Bulk strings the request still lacks; 0 between requests.
+    /// Number of bulk strings that the current request still lacks; 0 between requests.
     remaining: u64,
     /// Length of the bulk string whose bytes are awaited.
     bulk: Option<usize>,
-    /// Bytes of an unfinished line already searched for its end.
+    /// Number of bytes of an unfinished line that were searched for its end.
     searched: usize,
-    /// First span of the request being cut.
+    /// First span of the current request.
     first: usize,
     spans: Vec<Span>,
     /// The latest inline request without its quotes.
@@ -121,7 +121,7 @@ pub struct Parser {
 }
 
 enum Line {
-    /// The bytes of the line, and where the next one starts.
+    /// The end of the line, and the start of the next one.
     Whole {
         end: usize,
         next: usize,
@@ -134,17 +134,17 @@ impl Parser {
         Parser::default()
     }
 
-    /// Spans of all requests cut since [`Parser::consumed`].
+    /// Returns the spans of a request parsed since the last [`Parser::consumed`].
     pub fn spans(&self, request: &Request) -> &[Span] {
         &self.spans[request.first as usize..(request.first + request.count) as usize]
     }
 
-    /// The bytes the spans of the latest inline request point into.
+    /// Returns the bytes that the spans of the latest inline request refer to.
     pub fn line(&self) -> &[u8] {
         &self.line
     }
 
-    /// The first `bytes` of the input are gone: whole requests, all before the one being cut. Their spans go too.
+    /// Records that the first `bytes` of the input were removed. They must be whole requests before the current one; their spans are removed too.
     pub fn consumed(&mut self, bytes: usize) {
         assert!(bytes <= self.start, "only whole requests are consumed");
         self.start -= bytes;
@@ -152,7 +152,7 @@ impl Parser {
         self.searched = self.searched.saturating_sub(bytes);
         self.spans.drain(..self.first);
         self.first = 0;
-        // A request of a million arguments should not keep its list for ever.
+        // A request of a million arguments must not keep its span list forever.
         if self.spans.is_empty() && self.spans.capacity() > 64 * 1024 {
             self.spans.shrink_to(1024);
         }
@@ -161,28 +161,28 @@ impl Parser {
         }
     }
 
-    /// Forgets everything cut but not executed: the input will be cut again from its first byte.
+    /// Discards everything that was parsed but not executed. The input will be parsed again from its first byte.
     pub fn rewind(&mut self) {
         self.spans.clear();
         (self.start, self.position, self.remaining, self.bulk, self.searched, self.first) = (0, 0, 0, None, 0, 0);
     }
 
-    /// Where the request being cut starts.
+    /// Returns the start of the current request.
     pub fn start(&self) -> usize {
         self.start
     }
 
-    /// Bytes held beyond the struct itself.
+    /// Returns the bytes allocated beyond the struct itself.
     pub fn memory(&self) -> usize {
         self.spans.capacity() * size_of::<Span>() + self.line.capacity()
     }
 
-    /// Cuts the next request. Empty ones (`*0`, `*-1`, blank lines) are passed over.
-    pub fn next(&mut self, input: &[u8], limits: &Limits) -> Cut {
+    /// Parses the next request. Skips empty ones (`*0`, `*-1`, blank lines).
+    pub fn next(&mut self, input: &[u8], limits: &Limits) -> Parsed {
         loop {
             if self.remaining == 0 {
                 match input.get(self.position) {
-                    None => return Cut::Partial { needed: 0 },
+                    None => return Parsed::Partial { needed: 0 },
                     Some(b'*') => match self.array_header(input, limits) {
                         Ok(true) => {}
                         Ok(false) => continue,
@@ -202,7 +202,7 @@ impl Parser {
         }
     }
 
-    fn finish(&mut self, inline: bool) -> Cut {
+    fn finish(&mut self, inline: bool) -> Parsed {
         let request = Request {
             start: self.start,
             end: self.position,
@@ -212,20 +212,20 @@ impl Parser {
         };
         self.start = self.position;
         self.first = self.spans.len();
-        Cut::Request(request)
+        Parsed::Request(request)
     }
 
-    /// Reads `*count\r\n`; false if the request is empty.
-    fn array_header(&mut self, input: &[u8], limits: &Limits) -> Result<bool, Cut> {
+    /// Reads `*count\r\n`. Returns false if the request is empty.
+    fn array_header(&mut self, input: &[u8], limits: &Limits) -> Result<bool, Parsed> {
         let Line::Whole { end, next } = self.find_line(input) else {
-            return Err(self.unfinished_line(input, limits, Broken::MultibulkLine));
+            return Err(self.unfinished_line(input, limits, ProtocolError::MultibulkLine));
         };
         let count = match crate::number::parse(&input[self.position + 1..end]) {
             Some(count) if count <= i64::from(i32::MAX) => count,
-            _ => return Err(Cut::Broken(Broken::MultibulkLength)),
+            _ => return Err(Parsed::Invalid(ProtocolError::MultibulkLength)),
         };
         if limits.restricted && count > UNAUTHENTICATED_ARGUMENTS_MAX {
-            return Err(Cut::Broken(Broken::MultibulkUnauthenticated));
+            return Err(Parsed::Invalid(ProtocolError::MultibulkUnauthenticated));
         }
         self.position = next;
         if count <= 0 {
@@ -236,7 +236,7 @@ impl Parser {
         Ok(true)
     }
 
-    fn bulks(&mut self, input: &[u8], limits: &Limits) -> Result<(), Cut> {
+    fn bulks(&mut self, input: &[u8], limits: &Limits) -> Result<(), Parsed> {
         while self.remaining > 0 {
             let len = match self.bulk {
                 Some(len) => len,
@@ -259,10 +259,10 @@ impl Parser {
         Ok(())
     }
 
-    /// Reads `$length\r\n` and stands behind it.
+    /// Reads `$length\r\n` and moves behind it.
     #[inline]
-    fn bulk_header(&mut self, input: &[u8], limits: &Limits) -> Result<usize, Cut> {
-        // The usual header: one to four digits, complete. Everything else takes the exact way below.
+    fn bulk_header(&mut self, input: &[u8], limits: &Limits) -> Result<usize, Parsed> {
+        // Fast path for the usual header: one to four digits, complete. The exact parser below handles everything else.
         if let [b'$', rest @ ..] = &input[self.position..] {
             let mut len = 0usize;
             for (at, &byte) in rest.iter().take(5).enumerate() {
@@ -281,23 +281,23 @@ impl Parser {
             }
         }
         let Line::Whole { end, next } = self.find_line(input) else {
-            return Err(self.unfinished_line(input, limits, Broken::BulkLine));
+            return Err(self.unfinished_line(input, limits, ProtocolError::BulkLine));
         };
         if input[self.position] != b'$' {
-            return Err(Cut::Broken(Broken::ExpectedDollar(input[self.position])));
+            return Err(Parsed::Invalid(ProtocolError::ExpectedDollar(input[self.position])));
         }
         let len = match crate::number::parse(&input[self.position + 1..end]) {
             Some(len) if (0..=limits.bulk_max).contains(&len) => len,
-            _ => return Err(Cut::Broken(Broken::BulkLength)),
+            _ => return Err(Parsed::Invalid(ProtocolError::BulkLength)),
         };
         if limits.restricted && len > UNAUTHENTICATED_BULK_MAX {
-            return Err(Cut::Broken(Broken::BulkUnauthenticated));
+            return Err(Parsed::Invalid(ProtocolError::BulkUnauthenticated));
         }
         self.position = next;
         Ok(len as usize)
     }
 
-    /// The header line at the position, up to `\r`. A NUL in front of the `\r` hides it, as it does in Redis.
+    /// Returns the header line at the position, up to `\r`. A NUL before the `\r` hides it, as in Redis.
     fn find_line(&mut self, input: &[u8]) -> Line {
         let from = self.position.max(self.searched);
         match input[from..].iter().position(|&byte| byte == b'\r' || byte == 0) {
@@ -321,30 +321,30 @@ impl Parser {
         }
     }
 
-    fn unfinished_line(&self, input: &[u8], limits: &Limits, broken: Broken) -> Cut {
+    fn unfinished_line(&self, input: &[u8], limits: &Limits, broken: ProtocolError) -> Parsed {
         if input.len() - self.position > LINE_MAX {
-            return Cut::Broken(broken);
+            return Parsed::Invalid(broken);
         }
         match self.partial(input.len() - self.start, limits) {
-            Cut::Partial { .. } => Cut::Partial { needed: 0 },
+            Parsed::Partial { .. } => Parsed::Partial { needed: 0 },
             broken => broken,
         }
     }
 
-    fn partial(&self, needed: usize, limits: &Limits) -> Cut {
+    fn partial(&self, needed: usize, limits: &Limits) -> Parsed {
         if needed > limits.request_max.min(u32::MAX as usize) {
-            return Cut::Broken(Broken::RequestTooBig);
+            return Parsed::Invalid(ProtocolError::RequestTooBig);
         }
-        Cut::Partial { needed }
+        Parsed::Partial { needed }
     }
 
-    /// Cuts a line of words; false if there is none on it.
-    fn inline(&mut self, input: &[u8], limits: &Limits) -> Result<bool, Cut> {
+    /// Parses an inline line. Returns false if it has no words.
+    fn inline(&mut self, input: &[u8], limits: &Limits) -> Result<bool, Parsed> {
         let from = self.position.max(self.searched);
         let found = input[from..].iter().position(|&byte| byte == b'\n' || byte == 0);
         let Some(end) = found.map(|at| from + at).filter(|&end| input[end] == b'\n') else {
             self.searched = found.map_or(input.len(), |at| from + at);
-            return Err(self.unfinished_line(input, limits, Broken::InlineTooBig));
+            return Err(self.unfinished_line(input, limits, ProtocolError::InlineTooBig));
         };
         self.searched = 0;
         let text = &input[self.position..end];
@@ -352,7 +352,7 @@ impl Parser {
         self.line.clear();
         if split_words(text, &mut self.line, &mut self.spans).is_none() {
             self.spans.truncate(self.first);
-            return Err(Cut::Broken(Broken::UnbalancedQuotes));
+            return Err(Parsed::Invalid(ProtocolError::UnbalancedQuotes));
         }
         self.position = end + 1;
         if self.spans.len() == self.first {
@@ -363,8 +363,8 @@ impl Parser {
     }
 }
 
-/// Splits a line as Redis's `sdssplitargs` does: words apart by blanks, `"..."` with escapes, `'...'` with `\'` only. Nothing when
-/// a quote is not closed or not followed by a blank. A NUL ends the line.
+/// Splits a line as Redis' `sdssplitargs` does: words separated by blanks, `"..."` with escapes, `'...'` with `\'` only. Returns None if a quote is not closed
+/// or not followed by a blank. A NUL ends the line.
 fn split_words(text: &[u8], line: &mut Vec<u8>, spans: &mut Vec<Span>) -> Option<()> {
     let is_space = |byte: u8| matches!(byte, b' ' | b'\t'..=b'\r');
     let at = |index: usize| text.get(index).copied().unwrap_or(0);
@@ -449,7 +449,8 @@ fn single_quoted(text: &[u8], mut p: usize, line: &mut Vec<u8>) -> Option<usize>
     }
 }
 
-/// The first argument of the request that `input` begins with, if it is all there: for most commands a key. A guess for looking ahead; `Parser` decides.
+/// Returns the first argument of the request at the start of `input`, if it is complete. For most commands it is a key. This is only a hint for looking ahead;
+/// `Parser` is authoritative.
 pub fn first_key(input: &[u8]) -> Option<&[u8]> {
     let (count, rest) = short_number(input.strip_prefix(b"*")?)?;
     let (name_len, rest) = short_number(rest.strip_prefix(b"$")?)?;
@@ -458,7 +459,7 @@ pub fn first_key(input: &[u8]) -> Option<&[u8]> {
     if count < 2 { None } else { rest.get(..key_len) }
 }
 
-/// A number of up to four digits and the line end behind it.
+/// Reads a number of up to four digits and the line end behind it.
 fn short_number(text: &[u8]) -> Option<(usize, &[u8])> {
     let mut number = 0;
     for (at, byte) in text.iter().enumerate().take(5) {
