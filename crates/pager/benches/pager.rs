@@ -1,4 +1,4 @@
-//! What a look at a page and a small mini-transaction cost. Runs tiny under `cargo test`, large under `cargo bench -p pager`.
+//! Cost of an optimistic read of a page and of a small mini-transaction. Runs tiny under `cargo test`, large under `cargo bench -p pager`.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -33,11 +33,11 @@ fn main() {
     let mut hash = 0u64;
     let started = Instant::now();
     for pid in &order {
-        let sight = pager.optimistic(*pid).expect("resident");
-        hash = hash.wrapping_mul(31) ^ sight.page().load(1);
-        assert!(sight.validate());
+        let view = pager.optimistic(*pid).expect("resident");
+        hash = hash.wrapping_mul(31) ^ view.page().load(1);
+        assert!(view.validate());
     }
-    report("optimistic look", started, rounds);
+    report("optimistic read", started, rounds);
 
     let started = Instant::now();
     for pid in &order[..order.len() / 4] {

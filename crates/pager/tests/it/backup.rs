@@ -1,4 +1,4 @@
-//! Copies of a running database, opened at a chosen point.
+//! Backups of a running database, opened at a chosen point.
 
 use std::sync::Arc;
 
@@ -29,18 +29,18 @@ fn a_copy_opens_at_any_point_after_its_end() {
     assert_eq!(value(&open(&branch()), pid), 4);
     let opened = try_open(branch(), at(third)).unwrap();
     assert_eq!((value(&opened.pager, pid), opened.recovered.to), (3, third));
-    // The branch goes its own way and can be opened again.
+    // The branch has a history of its own and can be opened again.
     change(&opened.pager, &[pid], 30).unwrap();
     opened.pager.close().unwrap();
     match try_open(branch(), at(backup.to - 8)) {
         Err(Error::Format(what)) => assert!(what.contains("choose a later"), "{what}"),
         other => panic!("{:?}", other.map(|opened| opened.recovered)),
     }
-    assert_eq!(value(&pager, pid), 4, "the original does not notice");
+    assert_eq!(value(&pager, pid), 4, "the original is unchanged");
 }
 
 #[test]
-fn a_branch_cut_from_the_log_stays_cut() {
+fn a_branch_keeps_its_cut_of_the_wal() {
     let folder = SimFolder::new(23);
     let pager = open(&folder);
     let (pid, _) = make_page(&pager, 1).unwrap();
@@ -53,7 +53,7 @@ fn a_branch_cut_from_the_log_stays_cut() {
     change(&opened.pager, &[pid], 20).unwrap();
     opened.pager.flush_to(opened.pager.wal_head()).unwrap();
     drop(opened);
-    assert_eq!(value(&open(&folder), pid), 20, "what was cut off does not come back");
+    assert_eq!(value(&open(&folder), pid), 20, "the changes cut off do not come back");
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn a_used_folder_is_refused() {
     assert!(matches!(pager.backup(target.as_ref(), &|_, _| {}), Err(Error::Format(_))));
 }
 
-/// Files of the log are used again in their order, and a log with a gap renews nothing: a copy that was renewed shows the last change, or the renewal has been refused.
+/// WAL files are reused in their order, and a WAL with a gap renews nothing: a renewed backup shows the last change, or the renewal has been refused.
 #[test]
 fn a_copy_is_renewed_whole_or_not_at_all() {
     const SEGMENT: u64 = 64 << 10;
@@ -74,7 +74,7 @@ fn a_copy_is_renewed_whole_or_not_at_all() {
         let folder = SimFolder::new(25);
         let pager = try_open(folder.clone(), options()).unwrap().pager;
         let (pid, _) = make_page(&pager, 1).unwrap();
-        // So that there are old files, as many as may be.
+        // Until there are as many old files as are ever kept.
         let mut number = 1;
         let mut write = |bytes: u64, every: u64| {
             let end = pager.wal_head() + bytes;

@@ -1,4 +1,4 @@
-//! Crashes at every I/O of short histories, and at random in longer ones.
+//! Crashes at every I/O of short histories, and at random moments of longer ones.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,28 +12,28 @@ use crate::support::*;
 /// Two pages that one mini-transaction always changes together, with the values written so far and the LSNs that made them.
 type Pair = (PageId, PageId, Vec<(u64, Lsn)>);
 
-/// What a client was told.
+/// The state that a client was shown.
 #[derive(Default)]
-struct Told {
+struct Shown {
     pairs: Vec<Pair>,
     /// Extents with their content and the LSN that made them real.
     extents: Vec<(PageId, Vec<u8>, Lsn)>,
-    /// Extents that were freed, with the LSN that freed them as well: until that has come through, they are there.
+    /// Freed extents, with the LSN that freed them as well: until that is recovered, they are there.
     freed: Vec<(PageId, Vec<u8>, Lsn, Lsn)>,
     durable: Lsn,
 }
 
-fn step(pager: &Pager, told: &mut Told, random: &mut Prng, counter: &mut u64) -> Result<(), pager::Error> {
+fn step(pager: &Pager, shown: &mut Shown, random: &mut Prng, counter: &mut u64) -> Result<(), pager::Error> {
     *counter += 1;
     match random.below(20) {
         0..3 => {
             let (left, first) = make_page(pager, *counter)?;
             let (right, second) = make_page(pager, *counter)?;
-            told.pairs.push((left, right, vec![(*counter, first.max(second))]));
+            shown.pairs.push((left, right, vec![(*counter, first.max(second))]));
         }
-        3..12 if !told.pairs.is_empty() => {
-            let at = random.below(told.pairs.len() as u64) as usize;
-            let (left, right, values) = &mut told.pairs[at];
+        3..12 if !shown.pairs.is_empty() => {
+            let at = random.below(shown.pairs.len() as u64) as usize;
+            let (left, right, values) = &mut shown.pairs[at];
             let lsn = change(pager, &[*left, *right], *counter)?;
             values.push((*counter, lsn));
         }
@@ -45,36 +45,36 @@ fn step(pager: &Pager, told: &mut Told, random: &mut Prng, counter: &mut u64) ->
             pager.extent_write(first, 0, &data)?;
             let mut mtr = pager.mtr();
             mtr.allocated(first, units);
-            told.extents.push((first, data, mtr.commit()));
+            shown.extents.push((first, data, mtr.commit()));
         }
-        14 if told.extents.len() > 2 => {
-            let (first, data, made) = told.extents.swap_remove(0);
+        14 if shown.extents.len() > 2 => {
+            let (first, data, made) = shown.extents.swap_remove(0);
             let mut mtr = pager.mtr();
             mtr.free(first, (data.len() / PAGE_BYTES) as u32);
-            told.freed.push((first, data, made, mtr.commit()));
+            shown.freed.push((first, data, made, mtr.commit()));
         }
         15 => drop(pager.clean_ahead()?),
         16 => drop(pager.checkpoint()?),
         17 => pager.background_step()?,
         _ => drop(pager.flush_once()?),
     }
-    told.durable = pager.durable().get();
+    shown.durable = pager.durable().get();
     Ok(())
 }
 
-fn verify(pager: &Pager, told: &Told, recovered_to: Lsn, seed: u64) {
-    for (left, right, values) in &told.pairs {
-        let must = values.iter().rev().find(|(_, lsn)| *lsn <= told.durable);
+fn verify(pager: &Pager, shown: &Shown, recovered_to: Lsn, seed: u64) {
+    for (left, right, values) in &shown.pairs {
+        let must = values.iter().rev().find(|(_, lsn)| *lsn <= shown.durable);
         let Some((must, _)) = must else { continue };
         let (left_value, right_value) = (value(pager, *left), value(pager, *right));
         assert!(left_value >= *must, "seed {seed}: page {left} has {left_value}, {must} was durable");
         assert!(values.iter().any(|(value, _)| *value == left_value), "seed {seed}: page {left} has {left_value}");
         assert_eq!(left_value, right_value, "seed {seed}: pages {left} and {right} were changed together");
     }
-    let still_there = told.freed.iter().filter(|(_, _, _, freed)| *freed > recovered_to);
+    let still_there = shown.freed.iter().filter(|(_, _, _, freed)| *freed > recovered_to);
     let still_there = still_there.map(|(first, data, made, _)| (first, data, made));
-    for (first, data, lsn) in told.extents.iter().map(|(first, data, made)| (first, data, made)).chain(still_there) {
-        if *lsn > told.durable {
+    for (first, data, lsn) in shown.extents.iter().map(|(first, data, made)| (first, data, made)).chain(still_there) {
+        if *lsn > shown.durable {
             continue;
         }
         let crc: Vec<u32> = data.chunks(PAGE_BYTES).map(crc32c::crc32c).collect();
@@ -86,38 +86,38 @@ fn verify(pager: &Pager, told: &Told, recovered_to: Lsn, seed: u64) {
     }
 }
 
-/// Runs a history until the simulated machine stops at I/O number `crash_at`, or to its end; returns the folder after the crash.
-fn run(seed: u64, steps: u64, crash_at: Option<u64>) -> (Arc<SimFolder>, Told, u64) {
+/// Runs a history until the simulated machine stops at I/O number `crash_at`, or to its end. Returns the folder after the crash.
+fn run(seed: u64, steps: u64, crash_at: Option<u64>) -> (Arc<SimFolder>, Shown, u64) {
     let folder = SimFolder::new(seed);
     if let Some(at) = crash_at {
         folder.crash_at_io(at);
     }
-    let mut told = Told::default();
+    let mut shown = Shown::default();
     let history = AssertUnwindSafe(|| {
         let Ok(opened) = try_open(folder.clone(), options()) else { return };
         let mut random = Prng::new(seed);
         let mut counter = 0;
         for _ in 0..steps {
-            if step(&opened.pager, &mut told, &mut random, &mut counter).is_err() {
+            if step(&opened.pager, &mut shown, &mut random, &mut counter).is_err() {
                 return;
             }
         }
     });
-    // A wait for log room panics when the simulated machine has stopped.
+    // A wait for WAL space panics when the simulated machine has stopped.
     let _ = catch_unwind(history);
-    (folder.crash(), told, folder.io_count())
+    (folder.crash(), shown, folder.io_count())
 }
 
-fn recover_and_verify(folder: Arc<SimFolder>, told: &Told, seed: u64) {
-    // Recovery itself may crash: after a few I/Os of it, once more.
+fn recover_and_verify(folder: Arc<SimFolder>, shown: &Shown, seed: u64) {
+    // Recovery itself may crash once, after a few I/Os.
     let again = folder.crash();
     again.crash_at_io(seed % 23);
     let _ = catch_unwind(AssertUnwindSafe(|| drop(try_open(again.clone(), options()))));
     let survivor = again.crash();
     let opened = try_open(survivor, options()).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     assert!(opened.recovered.damaged.is_empty(), "seed {seed}: {:?}", opened.recovered.damaged);
-    verify(&opened.pager, told, opened.recovered.to, seed);
-    // The database goes on working.
+    verify(&opened.pager, shown, opened.recovered.to, seed);
+    // The database works after recovery.
     let (page, _) = make_page(&opened.pager, 1).expect("room");
     while opened.pager.flush_once().expect("the disk works") {}
     assert_eq!(value(&opened.pager, page), 1);
@@ -134,15 +134,15 @@ fn a_crash_at_every_io_loses_nothing_durable() {
     for seed in 1..=4u64 {
         let (_, _, ios) = run(seed, 60, None);
         for crash_at in 1..=ios {
-            let (folder, told, _) = run(seed, 60, Some(crash_at));
-            recover_and_verify(folder, &told, seed * 1_000_000 + crash_at);
+            let (folder, shown, _) = run(seed, 60, Some(crash_at));
+            recover_and_verify(folder, &shown, seed * 1_000_000 + crash_at);
         }
     }
 }
 
-/// Seed 20501 of `sim random`: the log had turned to a new segment in the middle of a mini-transaction whose second half was never written.
+/// Regression (seed 20501 of `sim random`): the WAL had switched to a new segment in the middle of a mini-transaction whose second half was never written.
 #[test]
-fn a_segment_that_a_crash_made_void_is_passed_over() {
+fn a_segment_voided_by_a_crash_is_skipped() {
     let history = |crash_at: u64| {
         let folder = SimFolder::new(crash_at);
         folder.crash_at_io(crash_at);
@@ -190,7 +190,7 @@ fn a_segment_that_a_crash_made_void_is_passed_over() {
 fn crashes_at_random_moments_of_longer_histories() {
     for seed in 100..160u64 {
         let mut random = Prng::new(seed);
-        let (folder, told, _) = run(seed, 1_000, Some(200 + random.below(2_000)));
-        recover_and_verify(folder, &told, seed);
+        let (folder, shown, _) = run(seed, 1_000, Some(200 + random.below(2_000)));
+        recover_and_verify(folder, &shown, seed);
     }
 }

@@ -1,6 +1,5 @@
-//! Damage that is not a crash: flipped bits, devices that fail, disks that are full.
+//! Damage other than a crash: flipped bits, failing devices, full disks.
 
-use std::thread::sleep;
 use std::time::Duration;
 
 use os::{Fault, SimFolder};
@@ -13,13 +12,13 @@ fn flip(folder: &SimFolder, file: &str, offset: u64) {
 }
 
 #[test]
-fn a_damaged_page_fails_by_name_and_the_rest_serves() {
+fn a_damaged_page_is_named_and_the_others_are_served() {
     let folder = SimFolder::new(11);
     let pager = open(&folder);
     let (bad, _) = make_page(&pager, 1).unwrap();
     let (good, _) = make_page(&pager, 2).unwrap();
     pager.close().unwrap();
-    // The next opening voids the double write, which would repair the damage.
+    // The next opening voids the double-write file, which would repair the damage.
     drop(open(&folder));
     flip(&folder, "data", bad * 4096 + 100);
     let pager = open(&folder);
@@ -29,7 +28,7 @@ fn a_damaged_page_fails_by_name_and_the_rest_serves() {
 }
 
 #[test]
-fn a_damaged_log_is_an_error_unless_it_is_the_end() {
+fn damage_inside_the_wal_is_an_error_and_not_its_end() {
     let folder = SimFolder::new(12);
     let pager = open(&folder);
     let (pid, _) = make_page(&pager, 1).unwrap();
@@ -43,13 +42,13 @@ fn a_damaged_log_is_an_error_unless_it_is_the_end() {
     let error = match try_open(folder, options()) {
         Err(error @ Error::Corrupt { .. }) => error.to_string(),
         Err(other) => panic!("{other}"),
-        Ok(_) => panic!("acknowledged writes were dropped without a word"),
+        Ok(_) => panic!("acknowledged writes were dropped silently"),
     };
     assert!(error.contains("log-00000001") && error.contains("acknowledged"), "{error}");
 }
 
 #[test]
-fn a_full_disk_refuses_writes_and_lets_them_on_when_there_is_room() {
+fn a_full_disk_refuses_writes_until_there_is_room() {
     let folder = SimFolder::new(13);
     let pager = open(&folder);
     let (pid, _) = make_page(&pager, 1).unwrap();
@@ -69,7 +68,7 @@ fn a_full_disk_refuses_writes_and_lets_them_on_when_there_is_room() {
 }
 
 #[test]
-fn pages_put_aside_are_there_for_undo_and_for_nobody_else() {
+fn pages_reserved_for_undo_are_given_only_to_undo() {
     let folder = SimFolder::new(14);
     let pager = open(&folder);
     folder.set_capacity(Some(folder.used_bytes()));
@@ -80,7 +79,7 @@ fn pages_put_aside_are_there_for_undo_and_for_nobody_else() {
     assert!((20..64).contains(&free), "{free}");
     assert!(
         matches!(pager.undo_reserve().reserve_pages(20), Err(Error::DiskFull { .. })),
-        "what is put aside is not put aside twice"
+        "reserved pages are not reserved twice"
     );
     let undoing = pager.enter_undo();
     for _ in 0..20 {
@@ -92,28 +91,23 @@ fn pages_put_aside_are_there_for_undo_and_for_nobody_else() {
     assert_eq!(pager.reserve(1, pager::NO_PAGE).is_ok(), free > 20);
 }
 
-/// What is in the ring has no place on disk, nor ever will: nobody was told that it is durable.
+/// The bytes in the ring have no place on disk and never will: no client was told that they are durable.
 #[test]
-fn closing_does_not_wait_for_room_that_never_comes() {
+fn closing_does_not_wait_for_space_that_never_comes() {
     let folder = SimFolder::new(16);
     let threads = Options { background: Background::Threads, ..options() };
     let pager = try_open(folder.clone(), threads).unwrap().pager;
     let (pid, _) = make_page(&pager, 1).unwrap();
     folder.set_capacity(Some(folder.used_bytes()));
-    // Nobody asks whether there is room, as undo does not; the pages it changes stand latched, so that no checkpoint helps.
+    // These writes skip `admit`, as undo does; one of their pages stays latched, so that no checkpoint helps.
     let pages: Vec<_> = (0..4).map(|round| make_page(&pager, round).unwrap().0).collect();
     let mut held = pager.mtr();
     let latched = pager.exclusive(pid).unwrap();
     set(&mut held, &latched, FIRST_WORD, 2);
     held.commit();
-    let moved = |since: u64| {
-        (0..30).any(|_| {
-            sleep(Duration::from_millis(10));
-            pager.durable().get() > since
-        })
-    };
+    let moved = |since: u64| pager.durable().wait_timeout(since + 1, Duration::from_millis(300));
     loop {
-        // The ring has room for more than this: nobody waits here.
+        // The ring has room for more than this: no append waits here.
         while pager.wal_head() - pager.durable().get() < 1 << 19 {
             change(&pager, &pages, 7).unwrap();
         }
@@ -122,11 +116,11 @@ fn closing_does_not_wait_for_room_that_never_comes() {
         }
     }
     drop(latched);
-    let (told, closed) = std::sync::mpsc::channel();
+    let (sender, closed) = std::sync::mpsc::channel();
     let closing = pager.clone();
-    std::thread::spawn(move || told.send(closing.close().is_ok()));
-    let result = closed.recv_timeout(Duration::from_secs(20)).expect("closing ends");
-    assert!(!result, "and tells that it could make no checkpoint");
+    std::thread::spawn(move || sender.send(closing.close().is_ok()));
+    let result = closed.recv_timeout(Duration::from_secs(20)).expect("closing returns");
+    assert!(!result, "and reports that it made no checkpoint");
     let folder = folder.crash();
     folder.set_capacity(None);
     assert!([1, 2].contains(&value(&open(&folder), pid)));
@@ -136,7 +130,7 @@ fn resumes(pager: &Pager) -> bool {
     (0..10).any(|_| pager.admit().and_then(|()| make_page(pager, 8)).is_ok())
 }
 
-/// Seed 72 of `sim random`.
+/// Regression: seed 72 of `sim random`.
 #[test]
 fn a_page_torn_by_a_failed_sync_keeps_its_copy_until_it_is_written_again() {
     for seed in 0..24 {
@@ -156,7 +150,7 @@ fn a_page_torn_by_a_failed_sync_keeps_its_copy_until_it_is_written_again() {
         folder.fail("data", Fault::Sync(1));
         assert!(pager.clean_until(pager.wal_head()).is_err(), "the sync fails");
         change(&pager, &[other], 2).unwrap();
-        // The next batch goes without the page, and takes the place of its copy.
+        // The next batch lacks the page and takes the place of its copy.
         let latched = pager.exclusive(torn).unwrap();
         while pager.flush_once().unwrap() {}
         folder.crash_at_io(folder.io_count() + 2);

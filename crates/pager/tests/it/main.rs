@@ -1,8 +1,8 @@
-//! The pager on a simulated disk: what was durable is there after a crash, whole and in order.
+//! The pager on a simulated disk: durable changes are there after a crash, whole and in order.
 
 mod backup;
+mod buffer_pool;
 mod crash;
 mod damage;
-mod pool;
 mod read_queue;
 mod support;

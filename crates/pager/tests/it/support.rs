@@ -46,7 +46,7 @@ pub fn set(mtr: &mut Mtr<'_>, page: &Exclusive<'_>, word: usize, value: u64) {
     mtr.record(page, SET_WORD, None, &[&(word as u64).to_le_bytes(), &value.to_le_bytes()]);
 }
 
-/// Makes a page with `value` in its first word.
+/// Creates a page with `value` in its first word.
 pub fn make_page(pager: &Pager, value: u64) -> Result<(PageId, Lsn), Error> {
     let mut mtr = pager.mtr();
     let pid = mtr.allocate(1, pager::NO_PAGE)?;

@@ -1,4 +1,4 @@
-//! More pages than frames, and many threads.
+//! The buffer pool with more pages than frames, the space map, and many threads.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use pager::{Background, Lsn, NoObserver, Options, PAGE_BYTES, Pager, RedoTable};
 use crate::support::*;
 
 #[test]
-fn more_pages_than_frames_come_and_go() {
+fn more_pages_than_frames_are_evicted_and_read_again() {
     let folder = SimFolder::new(5);
     let pager = open(&folder);
     let pids: Vec<_> = (0..500).map(|value| make_page(&pager, value).unwrap().0).collect();
@@ -25,7 +25,7 @@ fn more_pages_than_frames_come_and_go() {
 }
 
 #[test]
-fn prefetched_pages_are_there() {
+fn prefetched_pages_are_resident() {
     let folder = SimFolder::new(6);
     let pager = open(&folder);
     let pids: Vec<_> = (0..40).map(|value| make_page(&pager, value).unwrap().0).collect();
@@ -37,18 +37,18 @@ fn prefetched_pages_are_there() {
 }
 
 #[test]
-fn an_optimistic_sight_notices_every_change() {
+fn an_optimistic_view_detects_every_change() {
     let folder = SimFolder::new(7);
     let pager = open(&folder);
     let (pid, _) = make_page(&pager, 1).unwrap();
-    let sight = pager.optimistic(pid).unwrap();
-    assert_eq!(sight.page().load(FIRST_WORD), 1);
-    assert!(sight.validate());
+    let view = pager.optimistic(pid).unwrap();
+    assert_eq!(view.page().load(FIRST_WORD), 1);
+    assert!(view.validate());
     change(&pager, &[pid], 2).unwrap();
-    assert!(!sight.validate());
-    assert!(sight.upgrade().is_none());
-    let sight = pager.optimistic(pid).unwrap();
-    assert!(sight.upgrade().is_some());
+    assert!(!view.validate());
+    assert!(view.upgrade().is_none());
+    let view = pager.optimistic(pid).unwrap();
+    assert!(view.upgrade().is_some());
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn freed_pages_are_used_again_and_the_map_survives() {
 }
 
 #[test]
-fn threads_share_pages_and_the_log() {
+fn threads_share_pages_and_the_wal() {
     let folder: Arc<dyn Folder> = SimFolder::new(9);
     let options = Options { background: Background::Threads, frame_bytes: 128 * 4096, ..options() };
     let redo = || RedoTable::new().own(0x10..0x11, ToyRedo);
@@ -110,38 +110,43 @@ fn threads_share_pages_and_the_log() {
     assert_eq!(sum(&again.pager), 8_000);
 }
 
-/// The cleaner runs from early in the opening on; what it does before the maps are known must not touch them.
 #[test]
-fn what_nobody_asks_for_is_written_after_a_lull_and_not_before() {
+fn unrequested_bytes_are_flushed_after_an_idle_period_and_not_before() {
     let folder: Arc<dyn Folder> = SimFolder::new(10);
     let options = Options { background: Background::Threads, ring_bytes: 8 << 20, ..options() };
     let redo = RedoTable::new().own(0x10..0x11, ToyRedo);
     let pager =
         Pager::open(folder, Arc::new(RealClock::new()), options, redo, &mut NoObserver, 4, &|_| {}).unwrap().pager;
     let pid = make_page(&pager, 0).unwrap().0;
-    let waited = |condition: &dyn Fn() -> bool| {
-        (0..3_000).any(|_| {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-            condition()
-        })
+    let (sender, advances) = std::sync::mpsc::channel();
+    pager.durable().listen(Box::new(move |_| sender.send(()).unwrap_or_default()));
+    // A listener requests no flush, unlike a waiter.
+    let is_flushed = || {
+        while pager.durable().get() < pager.wal_head() {
+            if advances.recv_timeout(std::time::Duration::from_secs(30)).is_err() {
+                return false;
+            }
+        }
+        true
     };
-    assert!(waited(&|| pager.durable().get() == pager.wal_head()));
+    assert!(is_flushed());
     let (start, before) = (std::time::Instant::now(), pager.counts().log_flushes);
     for value in 0..500 {
         change(&pager, &[pid], value).unwrap();
     }
-    // The first wakes a flusher that sleeps deeply; then there is one flush for each lull of 20 ms.
+    // The first change wakes a parked flusher; then there is one flush per idle period of 20 ms.
     let most = 3 + start.elapsed().as_millis() as u64 / 20;
     let flushes = pager.counts().log_flushes - before;
-    assert!(flushes <= most, "{flushes} flushes, where {most} were time enough");
-    assert!(waited(&|| pager.durable().get() == pager.wal_head()), "nobody asked, and it is not written");
+    assert!(flushes <= most, "{flushes} flushes, where at most {most} are due");
+    assert!(is_flushed(), "unrequested bytes are not flushed");
     let lsn = change(&pager, &[pid], 1).unwrap();
     pager.durable().wait(lsn);
     pager.close().unwrap();
 }
 
+/// The cleaner runs from early in the opening on; until the maps have been read it must not touch them.
 #[test]
-fn opening_beside_the_cleaner_keeps_the_space_map() {
+fn opening_with_the_cleaner_running_keeps_the_space_map() {
     for seed in 0..60 {
         let folder = SimFolder::new(seed);
         let threads = Options { background: Background::Threads, ..options() };
@@ -160,7 +165,7 @@ fn opening_beside_the_cleaner_keeps_the_space_map() {
 }
 
 #[test]
-fn the_log_goes_round_in_the_files_it_has() {
+fn the_wal_reuses_its_files() {
     let folder = SimFolder::new(31);
     let options = Options { segment_bytes: 64 << 10, checkpoint_distance: 1 << 20, ..options() };
     let pager = try_open(folder.clone(), options).unwrap().pager;
@@ -178,7 +183,7 @@ fn the_log_goes_round_in_the_files_it_has() {
         }
         let before = files().len();
         pager.checkpoint_all().unwrap();
-        assert_eq!(files().len(), before, "files are removed that the next segments need: {:?}", files());
+        assert_eq!(files().len(), before, "files that the next segments need were removed: {:?}", files());
     }
     pager.close().unwrap();
 }
@@ -193,18 +198,18 @@ fn a_start_on_a_full_disk_needs_no_room() {
     pager.flush_to(pager.wal_head()).unwrap();
     let folder = folder.crash();
     folder.set_capacity(Some(folder.used_bytes()));
-    let pager = try_open(folder.clone(), options.clone()).expect("what is there is enough").pager;
+    let pager = try_open(folder.clone(), options.clone()).expect("no new space is needed").pager;
     assert_eq!(value(&pager, pid), 2);
-    // Writers are refused, what must be written is not, and nothing of it is lost.
+    // New writes are refused, an admitted one is not, and nothing is lost.
     assert!(matches!(pager.admit(), Err(pager::Error::DiskFull { .. })));
     change(&pager, &[pid], 3).unwrap();
     pager.flush_to(pager.wal_head()).unwrap();
-    // The checkpoint gives files up, and the first of them is put aside for the next start.
+    // The checkpoint releases files, and the first of them becomes the spare file for the next start.
     pager.checkpoint_all().unwrap();
     let _ = pager.background_step();
     let folder = folder.crash();
     folder.set_capacity(Some(folder.used_bytes()));
-    let pager = try_open(folder.clone(), options.clone()).expect("and the next time too").pager;
+    let pager = try_open(folder.clone(), options.clone()).expect("nor at the next start").pager;
     assert_eq!(value(&pager, pid), 3);
     let folder = folder.crash();
     folder.set_capacity(None);
@@ -214,28 +219,29 @@ fn a_start_on_a_full_disk_needs_no_room() {
     pager.close().unwrap();
 }
 
-/// A ring of a megabyte over segments of a quarter of one: what was let in used to find no segment, and with it the checkpoint that would have freed some.
+/// Regression: with a ring of a megabyte over segments of a quarter of one, admitted writes found no segment, and neither did the checkpoint that would
+/// have freed some.
 #[test]
-fn what_is_let_in_finds_room_in_the_log() {
+fn admitted_writes_find_room_in_the_wal() {
     for seed in 0..16u64 {
         let folder = SimFolder::new(40 + seed);
         let pager = try_open(folder.clone(), options()).unwrap().pager;
         let (pid, _) = make_page(&pager, 1).unwrap();
-        // Where in its segment the log stands differs.
+        // Each seed starts at another position of the segment.
         for round in 0..seed * 200 {
             pager.admit().unwrap();
             change(&pager, &[pid], round).unwrap();
         }
         pager.flush_to(pager.wal_head()).unwrap();
         folder.set_capacity(Some(folder.used_bytes() + (64 << 10) * (seed % 4)));
-        let mut let_in = 0;
+        let mut admitted = 0;
         while pager.admit().is_ok() && pager.wal_head() - pager.durable().get() < 1 << 19 {
-            change(&pager, &[pid], let_in).unwrap();
-            let_in += 1;
+            change(&pager, &[pid], admitted).unwrap();
+            admitted += 1;
         }
         pager.flush_to(pager.wal_head()).expect("there is a segment for it");
         pager.checkpoint_all().expect("and for the checkpoint");
-        assert!(let_in == 0 || value(&open(&folder.crash()), pid) == let_in - 1);
+        assert!(admitted == 0 || value(&open(&folder.crash()), pid) == admitted - 1);
     }
 }
 
@@ -254,14 +260,14 @@ fn a_freed_value_is_not_written_once_its_end_is_durable() {
     let freed = mtr.commit();
     let written = || pager.counts().page_writes;
     let before = written();
-    // Until the log holds the end of it, cleaning leaves the value alone, as it does with everything that runs ahead of the log.
+    // Until the WAL holds the record that frees the value, the cleaner skips it, as it skips every page ahead of the WAL.
     assert!(pager.durable().get() < made);
     pager.flush_to(freed).unwrap();
     pager.clean_until(Lsn::MAX).unwrap();
     let pages = written() - before;
     assert!(pages > 0 && pages < 4, "the map was written, four dead units were not: {pages}");
-    assert!(pager.checkpoint().unwrap() >= freed, "they hold no checkpoint back");
-    // The room is used anew, by a value that is written.
+    assert!(pager.checkpoint().unwrap() >= freed, "they delay no checkpoint");
+    // The run is reused for a value that is written.
     let again = pager.reserve(4, pager::NO_PAGE).unwrap();
     pager.extent_write(again, 0, &data).unwrap();
     let mut mtr = pager.mtr();
