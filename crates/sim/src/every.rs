@@ -6,27 +6,27 @@ use os::{SimClock, SimFolder};
 use stdx::prng::Prng;
 
 use crate::history::{Shape, plays_rows, plays_undo};
-use crate::life::{Left, Life, Opened, Wrong};
+use crate::life::{CrashedServer, Life, Mismatch, Opened};
 use crate::report::{Summary, Violation, mix};
 use crate::world::{Machine, START_MS};
 
-/// A short history and where it is cut.
+/// A short history and where it is crashed.
 #[derive(Clone, Debug)]
 pub struct Every {
     pub seed: u64,
     pub operations: usize,
-    /// Every so many I/Os of a recovery it is cut again; 0: never.
+    /// Distance of the I/Os of a recovery at which it is crashed again; 0: never.
     pub again_step: u64,
-    /// Names of files whose syncs are lies; see `SimFolder::ignore_syncs`.
+    /// Prefix of the files whose syncs are ignored; see `SimFolder::ignore_syncs`.
     pub liar: Option<&'static str>,
 }
 
 /// One crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// The I/O that the crash falls into; beyond the last: after the last operation.
+    /// The I/O at which the crash happens; beyond the last: after the last operation.
     pub crash: u64,
-    /// The I/O of the recovery that a second crash falls into.
+    /// The I/O of the recovery at which a second crash happens.
     pub again: Option<u64>,
 }
 
@@ -40,12 +40,12 @@ impl Every {
         format!("sim every --seed {seed} --operations {operations}{point}{liar}")
     }
 
-    fn violation(&self, wrong: Wrong, point: Option<Point>, trace: &[String]) -> Violation {
-        Violation::new(wrong.0, self.replay(point), trace)
+    fn violation(&self, mismatch: Mismatch, point: Option<Point>, trace: &[String]) -> Violation {
+        Violation::new(mismatch.0, self.replay(point), trace)
     }
 
-    /// Plays up to the crash. Returns what is left, the I/Os done and what happened.
-    fn play(&self, crash: Option<u64>) -> Result<(Left, u64, Vec<String>), Violation> {
+    /// Plays up to the crash. Returns the crashed server, the number of I/Os and the trace.
+    fn play(&self, crash: Option<u64>) -> Result<(CrashedServer, u64, Vec<String>), Violation> {
         let mut prng = Prng::new(self.seed);
         let machine = Machine::draw(&mut prng);
         let shape = Shape {
@@ -60,16 +60,16 @@ impl Every {
             folder.ignore_syncs(liar);
         }
         let point = crash.map(|crash| Point { crash, again: None });
-        let mut left = Left::empty(folder, Arc::new(SimClock::new(START_MS)), machine);
+        let mut left = CrashedServer::empty(folder, Arc::new(SimClock::new(START_MS)), machine);
         let mut before = Vec::new();
         if shape.undo {
-            // A life before, so that the one which is cut begins amid the undo of what that left.
-            match left.open(None).map_err(|wrong| self.violation(wrong, point, &[]))? {
+            // One life before, so that the crashed one begins during the undo of its losers.
+            match left.open(None).map_err(|mismatch| self.violation(mismatch, point, &[]))? {
                 Opened::Dead(_) => unreachable!("no crash was ordered"),
                 Opened::Alive(world, model) => {
                     let mut life = Life::new(world, model, shape, &mut prng);
                     let ran = life.run(self.operations);
-                    ran.map_err(|wrong| self.violation(wrong, point, &life.trace))?;
+                    ran.map_err(|mismatch| self.violation(mismatch, point, &life.trace))?;
                     before = std::mem::take(&mut life.trace);
                     before.push("the power is cut".into());
                     left = life.end();
@@ -77,7 +77,7 @@ impl Every {
             }
         }
         let from = left.folder.io_count();
-        match left.open(crash).map_err(|wrong| self.violation(wrong, point, &[]))? {
+        match left.open(crash).map_err(|mismatch| self.violation(mismatch, point, &[]))? {
             Opened::Dead(left) => {
                 before.push("the opening".into());
                 Ok((left, crash.unwrap_or(0), before))
@@ -85,7 +85,7 @@ impl Every {
             Opened::Alive(world, model) => {
                 let mut life = Life::new(world, model, shape, &mut prng);
                 let ran = life.run(self.operations);
-                ran.map_err(|wrong| self.violation(wrong, point, &life.trace))?;
+                ran.map_err(|mismatch| self.violation(mismatch, point, &life.trace))?;
                 let ios = life.ios() - from;
                 before.append(&mut life.trace);
                 Ok((life.end(), ios, before))
@@ -93,22 +93,34 @@ impl Every {
         }
     }
 
-    /// I/Os of the history if nothing crashes.
+    /// Returns the number of I/Os of the history without a crash.
     pub fn ios(&self) -> Result<u64, Violation> {
         Ok(self.play(None)?.1)
     }
 
-    /// Recovers, once more with nothing closed in between, and looks.
-    fn recover(&self, left: Left, point: Point, trace: &[String], summary: &mut Summary) -> Result<(), Violation> {
+    /// Recovers, crashes without closing, recovers again, and verifies each time (SI-6).
+    fn recover(
+        &self,
+        left: CrashedServer,
+        point: Point,
+        trace: &[String],
+        summary: &mut Summary,
+    ) -> Result<(), Violation> {
         let mut left = left;
         for _ in 0..2 {
-            match left.open(None).map_err(|wrong| self.violation(wrong, Some(point), trace))? {
+            match left.open(None).map_err(|mismatch| self.violation(mismatch, Some(point), trace))? {
                 Opened::Alive(world, model) => {
                     summary.recoveries += 1;
                     summary.note(world.folder.digest());
                     let (clock, machine) = (world.clock.clone(), world.machine);
-                    // The second opening, at the latest, comes to the end of the undo.
-                    left = Left { folder: world.folder.crash(), clock, machine, possible: vec![model], lingers: None };
+                    // The second opening, at the latest, completes the undo.
+                    left = CrashedServer {
+                        folder: world.folder.crash(),
+                        clock,
+                        machine,
+                        possible: vec![model],
+                        undo_steps: None,
+                    };
                 }
                 Opened::Dead(_) => unreachable!("no crash was ordered"),
             }
@@ -116,8 +128,14 @@ impl Every {
         Ok(())
     }
 
-    /// One crash, and one more on the way back if the point says so. False if the recovery ended before the second.
-    fn at(&self, left: &Left, point: Point, trace: &[String], summary: &mut Summary) -> Result<bool, Violation> {
+    /// Crashes at one point, and again during recovery if the point says so. Returns false if the recovery ended before the second crash.
+    fn at(
+        &self,
+        left: &CrashedServer,
+        point: Point,
+        trace: &[String],
+        summary: &mut Summary,
+    ) -> Result<bool, Violation> {
         let seed = mix(self.seed, point.crash << 20 | point.again.unwrap_or(0));
         let fork = left.fork(seed);
         let Some(again) = point.again else {
@@ -125,7 +143,7 @@ impl Every {
             self.recover(fork, point, trace, summary)?;
             return Ok(true);
         };
-        match fork.open(Some(again)).map_err(|wrong| self.violation(wrong, Some(point), trace))? {
+        match fork.open(Some(again)).map_err(|mismatch| self.violation(mismatch, Some(point), trace))? {
             Opened::Alive(..) => Ok(false),
             Opened::Dead(left) => {
                 summary.in_recovery += 1;
@@ -135,7 +153,7 @@ impl Every {
         }
     }
 
-    /// One point only.
+    /// Plays one point only.
     pub fn replay_point(&self, point: Point) -> Result<(Summary, Vec<String>), Violation> {
         let mut summary = Summary { histories: 1, ..Summary::default() };
         let (left, _, trace) = self.play(Some(point.crash))?;
@@ -143,7 +161,7 @@ impl Every {
         Ok((summary, trace))
     }
 
-    /// All points. `progress` hears of each I/O and of how many there are.
+    /// Plays all points. `progress` gets each I/O and their total.
     pub fn run(&self, progress: &dyn Fn(u64, u64)) -> Result<Summary, Violation> {
         let mut summary = Summary { histories: 1, ..Summary::default() };
         let ios = self.ios()?;
@@ -154,7 +172,7 @@ impl Every {
             if self.again_step == 0 {
                 continue;
             }
-            // Every one of them is met by some first crash, whatever the distance.
+            // Over all first crashes, every I/O of a recovery is covered whatever the distance.
             let mut again = 1 + crash % self.again_step;
             while self.at(&left, Point { crash, again: Some(again) }, &trace, &mut summary)? {
                 again += self.again_step;

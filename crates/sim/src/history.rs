@@ -1,7 +1,8 @@
-//! What happens: steps drawn from a seed.
+//! Histories: steps drawn from a seed.
 //!
-//! A history is a list of steps: units of one or several changes, reads, and what else befalls a server: the clock moves, pages are cleaned, checkpoints
-//! made, the disk fills up, an operation of it fails, a copy is taken. Everything is drawn from one generator, so a seed says it all.
+//! A history is a list of steps: key transactions of one or several changes, reads, and the other events of a server's life. The clock advances, pages are
+//! cleaned, checkpoints are made, the disk fills up, an operation of the disk fails, a backup is taken. Everything is drawn from one generator, so a seed
+//! determines the whole history.
 
 use engine::Expire;
 use stdx::prng::Prng;
@@ -9,7 +10,7 @@ use stdx::prng::Prng;
 use crate::op::{DATABASES, Name, Op, bytes, show};
 use crate::tables::{self, Ending, RowOp};
 
-/// A file that a fault befalls.
+/// A file that a fault hits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Victim {
     Data,
@@ -18,7 +19,7 @@ pub enum Victim {
     Log,
 }
 
-/// One unit, or something else that befalls a server.
+/// One step of a history.
 #[derive(Clone)]
 pub enum Step {
     /// SET as the door calls it.
@@ -28,7 +29,7 @@ pub enum Step {
     One(Op),
     Several(Vec<Op>),
     RolledBack(Vec<Op>),
-    /// Rules of so many bytes.
+    /// An account, and the length of its rules in bytes.
     Account(String, usize),
     Forget(String),
     Tick(u64),
@@ -36,9 +37,9 @@ pub enum Step {
     FlushLog,
     Clean,
     Checkpoint,
-    Tend,
+    BackgroundStep,
     Reopen,
-    /// So many bytes are left on the disk.
+    /// Limits the disk to this many more bytes.
     Full(u64),
     Room,
     /// The n-th read, write or sync from now on fails.
@@ -47,47 +48,47 @@ pub enum Step {
     Sync(Victim, u64),
     Backup,
     BackupLog,
-    /// A transaction over rows from its beginning to its end.
+    /// A row transaction from its beginning to its end.
     Rows(Vec<RowOp>, Ending),
-    /// More of a transaction that stays open; and its end.
-    Bystander(Vec<RowOp>),
-    BystanderEnds(Ending),
-    /// One step of undoing what the last crash has cut, of so many rows.
+    /// More statements of a transaction that stays open; and its end.
+    OpenTransaction(Vec<RowOp>),
+    EndOpenTransaction(Ending),
+    /// One step of undoing the losers of the last crash, in rows.
     Undo(usize),
 }
 
-/// What sort of history.
+/// The kind of history.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// Keys of a database.
     pub keys: u64,
-    /// Disk full and EIO.
+    /// Full disk and EIO.
     pub trouble: bool,
-    /// Copies are taken and opened.
+    /// Backups are taken and opened.
     pub copies: bool,
-    /// Transactions over rows, beside the keys.
+    /// Row transactions in addition to keys.
     pub rows: bool,
-    /// Lives begin amid the undo of what the last crash has cut, and play mostly rows.
+    /// Lives begin during the undo of the last crash's losers, and play mostly rows.
     pub undo: bool,
 }
 
-/// Which seeds play rows too. Those that failed before there were rows are none of them, so that they stay what they were.
+/// Returns whether the seed plays rows too. Seeds that failed before rows were added are excluded, so that they stay the same histories.
 pub fn plays_rows(seed: u64) -> bool {
     matches!(seed % 11, 0 | 1 | 3 | 4)
 }
 
-/// Which of those play what meets the undo of losers beside the service.
+/// Returns whether the seed, one with rows, plays rollback while serving.
 pub fn plays_undo(seed: u64) -> bool {
     matches!(seed % 11, 3 | 4)
 }
 
-/// The n-th of some of them.
+/// Returns the n-th seed that does.
 pub fn undo_seed(n: u64) -> u64 {
     n.wrapping_mul(11).wrapping_add(3)
 }
 
 impl Step {
-    /// One line for the report.
+    /// Returns one line for the report.
     pub fn brief(&self) -> String {
         let rows = |ops: &[RowOp]| ops.iter().map(RowOp::brief).collect::<Vec<_>>().join(", ");
         let list = |ops: &[Op]| ops.iter().map(Op::brief).collect::<Vec<_>>().join(", ");
@@ -95,16 +96,16 @@ impl Step {
             Step::Set(name, value, expire) => format!("set {} {}b {expire:?}", show(name), value.len()),
             Step::Get(name) => format!("get {}", show(name)),
             Step::One(op) => op.brief(),
-            Step::Several(ops) => format!("unit [{}]", list(ops)),
-            Step::RolledBack(ops) => format!("unit rolled back [{}]", list(ops)),
+            Step::Several(ops) => format!("transaction [{}]", list(ops)),
+            Step::RolledBack(ops) => format!("transaction rolled back [{}]", list(ops)),
             Step::Account(name, bytes) => format!("account {name} {bytes}b"),
-            Step::Forget(name) => format!("account {name} goes"),
+            Step::Forget(name) => format!("account {name} deleted"),
             Step::Tick(ms) => format!("clock + {ms} ms"),
             Step::Background => "expiry and purge".into(),
             Step::FlushLog => "flush log".into(),
             Step::Clean => "clean".into(),
             Step::Checkpoint => "checkpoint".into(),
-            Step::Tend => "tend".into(),
+            Step::BackgroundStep => "background step".into(),
             Step::Reopen => "close and open".into(),
             Step::Full(left) => format!("disk has {left} bytes left"),
             Step::Room => "disk has room".into(),
@@ -114,8 +115,8 @@ impl Step {
             Step::Backup => "backup".into(),
             Step::BackupLog => "backup of the log".into(),
             Step::Rows(ops, ending) => format!("rows [{}] {ending:?}", rows(ops)),
-            Step::Bystander(ops) => format!("bystander [{}]", rows(ops)),
-            Step::BystanderEnds(ending) => format!("bystander: {ending:?}"),
+            Step::OpenTransaction(ops) => format!("open transaction [{}]", rows(ops)),
+            Step::EndOpenTransaction(ending) => format!("open transaction: {ending:?}"),
             Step::Undo(rows) => format!("undo of {rows} rows"),
         }
     }
@@ -172,7 +173,7 @@ fn draw_op(prng: &mut Prng, now: u64, shape: &Shape) -> Op {
     }
 }
 
-/// Many small puts: leaves fill up and split, or lose most of what they hold.
+/// Draws many small puts: leaves fill up and split, or lose most of their records.
 fn draw_bulk(prng: &mut Prng, shape: &Shape) -> Vec<Op> {
     let removes = prng.chance(0.4);
     let count = 2 + prng.below(shape.keys.min(80));
@@ -211,8 +212,8 @@ pub fn draw(prng: &mut Prng, now: u64, shape: &Shape) -> Step {
     if shape.undo && prng.chance(0.85) {
         return match prng.below(24) {
             0..2 => Step::Rows(tables::draw_tables(), Ending::Commit),
-            2..8 => Step::Bystander(tables::draw_bystander(prng)),
-            8 => Step::BystanderEnds(tables::draw_ending(prng)),
+            2..8 => Step::OpenTransaction(tables::draw_open_transaction(prng)),
+            8 => Step::EndOpenTransaction(tables::draw_ending(prng)),
             9..16 => Step::Rows(tables::draw_beside(prng), tables::draw_ending(prng)),
             16..19 => Step::Undo(1 + prng.below(6) as usize),
             19..22 => Step::FlushLog,
@@ -223,8 +224,8 @@ pub fn draw(prng: &mut Prng, now: u64, shape: &Shape) -> Step {
     if shape.rows && prng.chance(0.4) {
         return match prng.below(8) {
             0..6 => Step::Rows(tables::draw(prng, shape.keys), tables::draw_ending(prng)),
-            6 => Step::Bystander(tables::draw_bystander(prng)),
-            _ => Step::BystanderEnds(tables::draw_ending(prng)),
+            6 => Step::OpenTransaction(tables::draw_open_transaction(prng)),
+            _ => Step::EndOpenTransaction(tables::draw_ending(prng)),
         };
     }
     let account = |prng: &mut Prng| format!("user{}", prng.below(3));
@@ -243,7 +244,7 @@ pub fn draw(prng: &mut Prng, now: u64, shape: &Shape) -> Step {
         49..54 => Step::FlushLog,
         54..56 => Step::Clean,
         56..58 => Step::Checkpoint,
-        58 => Step::Tend,
+        58 => Step::BackgroundStep,
         59 if prng.chance(0.4) => Step::Reopen,
         60 if shape.copies => {
             if prng.chance(0.5) {

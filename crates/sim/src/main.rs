@@ -1,4 +1,4 @@
-//! `sim`: plays the whole engine from one seed. See `sim --help`.
+//! The command line of `sim`; see `sim --help`.
 
 #![forbid(unsafe_code)]
 
@@ -9,28 +9,32 @@ use lexopt::{Arg, Parser, ValueExt};
 use sim::{Every, LIES, Point, Random, Summary, Violation, undo_seed};
 
 const HELP: &str = "\
-sim plays the whole engine on a simulated disk and clock, crashes it, recovers it, and compares with an oracle.
-One seed says everything: the same command does the same again.
+sim plays the whole engine on a simulated disk and clock, crashes it, recovers it, and compares it with an oracle.
+A seed determines the run: the same command does the same again.
 
-sim every  --seed S    a short history, cut at every I/O, and each recovery cut at every I/O
-    --operations N     its length, 20                  --histories H   so many seeds from S on, 1
-    --seconds T        or as many as end in this time
-    --again-every K    recoveries are cut at every K-th I/O only; 0: not at all; 1
-    --crash I          only the cut at I/O number I    --again J       and the recovery from it at its I/O number J
-sim random --seed S    long histories of several lives, cut at random, with full disks, failing operations and copies
-    --seconds T        for so long, 60                 --histories H   so many, whatever the time
-sim undo   --seed S    of those the ones in which lives begin amid the undo of what the last crash has cut
-    --seconds T, --histories H   as of `random`
-sim canary             disks that lie about what they have synced: each must be found out, or the oracle sleeps
-    --seed S           --histories H   each lie is given up after so many, 200
+sim every  --seed S    a short history, crashed at every I/O, and each recovery crashed at every I/O
+    --operations N     length of the history, default 20
+    --histories H      number of seeds from S on, default 1
+    --seconds T        or as many seeds as end in this time
+    --again-every K    crash recoveries at every K-th I/O only, default 1; 0: not at all
+    --crash I          only the crash at I/O number I
+    --again J          and a second crash at I/O number J of its recovery
+sim random --seed S    long histories of several lives, crashed at random, with full disks, failing I/O and backups
+    --seconds T        duration, default 60
+    --histories H      number of histories, whatever the time
+sim undo   --seed S    random histories whose lives begin during the undo of the last crash's losers
+    --seconds T, --histories H   as for `random`
+sim canary             disks that ignore syncs: the oracle must detect each of them
+    --seed S
+    --histories H      histories per disk before giving up, default 200
 
-    --trace            of `every --crash` and `random`: print what happened, step by step
-    --liar NAMES       play on a disk that loses what it has synced, in files whose names begin so ('' is all)
+    --trace            of `every --crash` and `random`: print the steps
+    --liar NAMES       play on a disk that ignores syncs of the files whose names begin so ('' is all)
     -h, --help         this text
 
-Without --seed one is drawn and printed. After recovery: every acknowledged write is there, no unit of several keys is there by half, no page was
-lost, and the structural checker finds nothing. At a violation: what is wrong, the steps before it, and the command line that plays it again.
-Exit code 0: nothing found, 1: a violation, 64: the command line makes no sense.
+Without --seed one is drawn and printed. After each recovery every acknowledged write is there, no transaction is there by half, no page was
+lost, and the structural checker finds nothing. A violation prints the difference, the steps before it, and the command line that replays it.
+Exit code 0: no violation, 1: a violation, 64: invalid command line.
 ";
 
 /// Time between two lines of progress.
@@ -84,7 +88,7 @@ impl Options {
     }
 }
 
-/// Says something now and then.
+/// Prints progress at intervals.
 struct Pace {
     begin: Instant,
     last: std::cell::Cell<Instant>,
@@ -95,7 +99,7 @@ impl Pace {
         Pace { begin: Instant::now(), last: std::cell::Cell::new(Instant::now()) }
     }
 
-    fn say(&self, what: impl FnOnce() -> String) {
+    fn print(&self, what: impl FnOnce() -> String) {
         if self.last.get().elapsed() >= PROGRESS {
             self.last.set(Instant::now());
             println!("{:>5} s  {}", self.begin.elapsed().as_secs(), what());
@@ -124,13 +128,13 @@ fn every(options: &Options) -> Result<Summary, Violation> {
             total.add(&summary);
             continue;
         }
-        let summary = every.run(&|io, ios| pace.say(|| format!("seed {seed}: I/O {io} of {ios}")))?;
+        let summary = every.run(&|io, ios| pace.print(|| format!("seed {seed}: I/O {io} of {ios}")))?;
         total.add(&summary);
     }
     Ok(total)
 }
 
-/// `seed_of`: of the n-th history.
+/// Plays long histories; `seed_of` maps the n-th number to a seed.
 fn random(options: &Options, name: &str, seed_of: fn(u64) -> u64) -> Result<Summary, Violation> {
     let seed = options.seed();
     let limit = Duration::from_secs(options.seconds.unwrap_or(60));
@@ -143,7 +147,7 @@ fn random(options: &Options, name: &str, seed_of: fn(u64) -> u64) -> Result<Summ
             break;
         }
         let seed = seed_of(seed + at);
-        pace.say(|| format!("seed {seed}: {total}"));
+        pace.print(|| format!("seed {seed}: {total}"));
         let mut trace = Vec::new();
         let result = Random { seed, liar: options.liar }.run(&mut trace);
         if options.trace {
@@ -157,19 +161,19 @@ fn random(options: &Options, name: &str, seed_of: fn(u64) -> u64) -> Result<Summ
 fn canary(options: &Options) -> bool {
     let (seed, histories) = (options.seed.unwrap_or(1), options.histories.unwrap_or(200));
     println!("sim canary: seed {seed}");
-    let mut sings = true;
+    let mut all_detected = true;
     for lie in LIES {
-        match lie.is_found_out(seed, histories) {
+        match lie.is_detected(seed, histories) {
             Some((count, violation)) => {
-                println!("a disk that lies about {}: found out by history {count}: {}", lie.about, violation.what);
+                println!("a disk that ignores syncs of {}: detected by history {count}: {}", lie.about, violation.what);
             }
             None => {
-                sings = false;
-                println!("a disk that lies about {}: NOT found out by {histories} histories", lie.about);
+                all_detected = false;
+                println!("a disk that ignores syncs of {}: NOT detected by {histories} histories", lie.about);
             }
         }
     }
-    sings
+    all_detected
 }
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! The oracle: what the engine must show, in plain maps.
+//! The oracle: the state that the engine must show, in plain maps.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,20 +8,20 @@ use engine::Expire;
 use crate::op::{DATABASES, Name, Op};
 use crate::tables::Tables;
 
-/// A value and its time.
-pub type Kept = (Arc<Vec<u8>>, Option<u64>);
+/// A value and its expiry time.
+pub type Entry = (Arc<Vec<u8>>, Option<u64>);
 
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Model {
-    pub databases: [BTreeMap<Vec<u8>, Kept>; DATABASES as usize],
+    pub databases: [BTreeMap<Vec<u8>, Entry>; DATABASES as usize],
     /// Accounts and their rules.
     pub accounts: BTreeMap<String, String>,
     pub tables: Tables,
 }
 
 impl Model {
-    /// The key, if it is there and its time has not come.
-    pub fn live(&self, name: &Name, now: u64) -> Option<&Kept> {
+    /// Returns the key's entry, if there is one and it has not expired.
+    pub fn live(&self, name: &Name, now: u64) -> Option<&Entry> {
         let found = self.databases[usize::from(name.0)].get(&name.1);
         found.filter(|(_, expire)| expire.is_none_or(|expire| now <= expire))
     }
@@ -73,7 +73,7 @@ impl Model {
         }
     }
 
-    /// Without what has expired by `now`.
+    /// Returns the model without the keys expired by `now`.
     pub fn at(&self, now: u64) -> Model {
         let mut model = self.clone();
         for database in &mut model.databases {
@@ -82,7 +82,7 @@ impl Model {
         model
     }
 
-    /// What tells two models apart, one line for each difference, at most a few.
+    /// Describes the differences of two models, at most four.
     pub fn difference(&self, other: &Model) -> String {
         let mut lines = Vec::new();
         for (db, (ours, theirs)) in self.databases.iter().zip(&other.databases).enumerate() {
@@ -116,7 +116,7 @@ impl Model {
     }
 }
 
-fn brief(kept: Option<&Kept>) -> String {
+fn brief(kept: Option<&Entry>) -> String {
     match kept {
         None => "absent".into(),
         Some((value, expire)) => {

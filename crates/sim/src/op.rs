@@ -1,15 +1,15 @@
-//! One change of the keyspace.
+//! One change of the keyspace, as the engine and the oracle apply it.
 
 use engine::{Error, Expire, KeyTransaction};
 use stdx::prng::Prng;
 
-/// Databases that histories use.
+/// Number of databases that histories use.
 pub const DATABASES: u8 = 3;
 
-/// A key and its database.
+/// A database and a key.
 pub type Name = (u8, Vec<u8>);
 
-/// One change within a unit.
+/// One change within a key transaction.
 #[derive(Clone)]
 pub enum Op {
     Put(Name, Vec<u8>, Expire),
@@ -36,17 +36,17 @@ impl Op {
         matches!(self, Op::Flush(_) | Op::FlushAll | Op::Swap(..))
     }
 
-    pub fn run(&self, unit: &mut KeyTransaction<'_>) -> Result<(), Error> {
+    pub fn run(&self, txn: &mut KeyTransaction<'_>) -> Result<(), Error> {
         match self {
-            Op::Put((db, key), value, expire) => unit.put_string(*db, key, value, *expire),
-            Op::Patch((db, key), at, with) => unit.patch_string(*db, key, *at, with).map(drop),
-            Op::Delete((db, key)) => unit.delete(*db, key).map(drop),
-            Op::Expire((db, key), time) => unit.set_expire(*db, key, *time).map(drop),
-            Op::Rename(from, to) => unit.rename((from.0, &from.1), (to.0, &to.1)).map(drop),
-            Op::Copy(from, to) => unit.copy((from.0, &from.1), (to.0, &to.1)).map(drop),
-            Op::Flush(db) => unit.flush(*db),
-            Op::FlushAll => unit.flush_all(),
-            Op::Swap(a, b) => unit.swap(*a, *b),
+            Op::Put((db, key), value, expire) => txn.put_string(*db, key, value, *expire),
+            Op::Patch((db, key), at, with) => txn.patch_string(*db, key, *at, with).map(drop),
+            Op::Delete((db, key)) => txn.delete(*db, key).map(drop),
+            Op::Expire((db, key), time) => txn.set_expire(*db, key, *time).map(drop),
+            Op::Rename(from, to) => txn.rename((from.0, &from.1), (to.0, &to.1)).map(drop),
+            Op::Copy(from, to) => txn.copy((from.0, &from.1), (to.0, &to.1)).map(drop),
+            Op::Flush(db) => txn.flush(*db),
+            Op::FlushAll => txn.flush_all(),
+            Op::Swap(a, b) => txn.swap(*a, *b),
         }
     }
 
@@ -69,7 +69,7 @@ pub fn show(name: &Name) -> String {
     format!("{}:{}", name.0, String::from_utf8_lossy(&name.1[..name.1.len().min(12)]))
 }
 
-/// Bytes that do not repeat, so that a misplaced piece shows.
+/// Returns bytes that do not repeat, so that a misplaced piece is detected.
 pub fn bytes(len: usize, seed: u64) -> Vec<u8> {
     let mut prng = Prng::new(seed);
     let mut bytes = vec![0; len];

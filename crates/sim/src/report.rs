@@ -1,23 +1,23 @@
-//! What a run has to say.
+//! Violations and totals of a run.
 
 use std::fmt;
 
-/// Something that must never happen has happened.
+/// An observed state that must never happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     pub what: String,
-    /// The command line that plays exactly this.
+    /// The command line that replays exactly this history.
     pub replay: String,
     /// The last steps before it, oldest first.
     pub trace: Vec<String>,
 }
 
-/// Steps that are told.
-const TOLD: usize = 6;
+/// Number of steps that a violation lists.
+const STEPS_MAX: usize = 6;
 
 impl Violation {
     pub fn new(what: String, replay: String, trace: &[String]) -> Violation {
-        let trace = trace[trace.len().saturating_sub(TOLD)..].to_vec();
+        let trace = trace[trace.len().saturating_sub(STEPS_MAX)..].to_vec();
         Violation { what, replay, trace }
     }
 }
@@ -38,12 +38,12 @@ pub struct Summary {
     pub histories: u64,
     /// Power cuts while a history ran.
     pub crashes: u64,
-    /// Power cuts while what an earlier one had left was recovered.
+    /// Power cuts during recovery from an earlier one.
     pub in_recovery: u64,
     pub recoveries: u64,
-    /// Lives that began amid the undo of what the one before had left.
-    pub amid_undo: u64,
-    /// The same for the same seeds: what all disks held in the end.
+    /// Lives that began during the undo of the losers of the one before.
+    pub during_undo: u64,
+    /// Digest of the final content of all disks; equal for equal seeds.
     pub digest: u64,
 }
 
@@ -53,7 +53,7 @@ impl Summary {
         self.crashes += other.crashes;
         self.in_recovery += other.in_recovery;
         self.recoveries += other.recoveries;
-        self.amid_undo += other.amid_undo;
+        self.during_undo += other.during_undo;
         self.note(other.digest);
     }
 
@@ -64,15 +64,15 @@ impl Summary {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Summary { histories, crashes, in_recovery, recoveries, amid_undo, digest } = self;
+        let Summary { histories, crashes, in_recovery, recoveries, during_undo, digest } = self;
         write!(
             f,
-            "{histories} histories, {crashes} crashes, {in_recovery} crashes in recovery, {recoveries} recoveries verified, {amid_undo} lives begun amid undo, digest {digest:016x}"
+            "{histories} histories, {crashes} crashes, {in_recovery} crashes in recovery, {recoveries} recoveries verified, {during_undo} lives begun during undo, digest {digest:016x}"
         )
     }
 }
 
-/// One seed out of two numbers.
+/// Combines two numbers into a seed.
 pub fn mix(a: u64, b: u64) -> u64 {
     stdx::prng::Prng::new(a.rotate_left(32) ^ b.wrapping_mul(0x9e37_79b9_7f4a_7c15)).next_u64()
 }

@@ -1,8 +1,8 @@
-//! Rows: transactions of several statements over tables with an index, beside the keys.
+//! Rows: transactions of several statements over tables with an index, in addition to keys.
 //!
-//! A table is two maps, its rows and an index over the first bytes of their values, named by a record of the catalog. The oracle knows rows only: reading compares what the index has with what the rows say, so
-//! neither may be there without the other. A transaction is played as a whole by one step, or opened by one and ended by another (the bystander, in a table of its own), so that checkpoints, crashes and
-//! purges meet transactions under way.
+//! A table is two maps, its rows and an index over the first bytes of their values, named by a record of the catalog. The oracle knows only rows: reading
+//! compares the index with the rows, so neither may exist without the other. A transaction is played as a whole by one step, or started by one step and
+//! ended by another (the open transaction, on a table of its own), so that checkpoints, crashes and purge meet transactions in progress.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::Unbounded;
@@ -16,25 +16,25 @@ use crate::op::bytes;
 pub type Table = BTreeMap<Vec<u8>, Vec<u8>>;
 pub type Tables = BTreeMap<u8, Table>;
 
-/// Tables that steps change, and the bystander's.
+/// Number of tables that steps change, and the table of the open transaction.
 const TABLES: u64 = 3;
-pub const BYSTANDER: u8 = 9;
-/// Keys of its table.
-const BYSTANDER_KEYS: u64 = 12;
+pub const OPEN_TABLE: u8 = 9;
+/// Keys of that table.
+const OPEN_TABLE_KEYS: u64 = 12;
 
 /// One statement.
 #[derive(Clone)]
 pub enum RowOp {
-    Make(u8),
+    Create(u8),
     Drop(u8),
-    /// A new index in the place of the old one, sorted and loaded.
+    /// A new index replaces the old one, sorted and loaded.
     Rebuild(u8),
     Put(u8, Vec<u8>, Vec<u8>),
     Delete(u8, Vec<u8>),
     /// Locked and not changed.
     Lock(u8, Vec<u8>),
-    /// Done and taken back to a savepoint.
-    Regretted(Vec<RowOp>),
+    /// Done and rolled back to a savepoint.
+    RolledBack(Vec<RowOp>),
 }
 
 /// How a transaction ends.
@@ -42,7 +42,7 @@ pub enum RowOp {
 pub enum Ending {
     Commit,
     Rollback,
-    /// By nobody: dropped.
+    /// Dropped without an end.
     Forgotten,
 }
 
@@ -52,7 +52,7 @@ fn name(table: u8) -> [u8; 2] {
     [b't', table]
 }
 
-/// Maps of rows and of the index.
+/// Returns the maps of the rows and of the index.
 fn maps(txn: &mut Transaction, table: u8) -> Result<Option<(MapId, MapId)>> {
     let mut record = Vec::new();
     Ok(txn.get(CATALOG, &name(table), &mut record)?.then(|| decode(&record)))
@@ -86,7 +86,7 @@ impl RowOp {
     pub fn run(&self, txn: &mut Transaction) -> Result<()> {
         let mut old = Vec::new();
         match self {
-            RowOp::Make(table) => {
+            RowOp::Create(table) => {
                 if maps(txn, *table)?.is_none() {
                     let (rows, index) = (txn.create_map()?, txn.create_map()?);
                     new(txn.insert(CATALOG, &name(*table), &encode(rows, index), &mut old)?)?;
@@ -132,7 +132,7 @@ impl RowOp {
                     txn.lock_patiently(rows, key, Strength::Exclusive, &mut old)?;
                 }
             }
-            RowOp::Regretted(ops) => {
+            RowOp::RolledBack(ops) => {
                 let savepoint = txn.savepoint();
                 ops.iter().try_for_each(|op| op.run(txn))?;
                 txn.rollback_to(savepoint)?;
@@ -141,18 +141,18 @@ impl RowOp {
         Ok(())
     }
 
-    /// True if it touches the table.
+    /// Returns whether the statement uses the table.
     pub fn is_of(&self, table: u8) -> bool {
         match self {
-            RowOp::Make(of) | RowOp::Drop(of) | RowOp::Rebuild(of) => *of == table,
+            RowOp::Create(of) | RowOp::Drop(of) | RowOp::Rebuild(of) => *of == table,
             RowOp::Put(of, ..) | RowOp::Delete(of, _) | RowOp::Lock(of, _) => *of == table,
-            RowOp::Regretted(ops) => ops.iter().any(|op| op.is_of(table)),
+            RowOp::RolledBack(ops) => ops.iter().any(|op| op.is_of(table)),
         }
     }
 
     pub fn apply(&self, tables: &mut Tables) {
         match self {
-            RowOp::Make(table) => drop(tables.entry(*table).or_default()),
+            RowOp::Create(table) => drop(tables.entry(*table).or_default()),
             RowOp::Drop(table) => drop(tables.remove(table)),
             RowOp::Put(table, key, value) => {
                 if let Some(table) = tables.get_mut(table) {
@@ -164,20 +164,20 @@ impl RowOp {
                     table.remove(key);
                 }
             }
-            RowOp::Rebuild(_) | RowOp::Lock(..) | RowOp::Regretted(_) => {}
+            RowOp::Rebuild(_) | RowOp::Lock(..) | RowOp::RolledBack(_) => {}
         }
     }
 
     pub fn brief(&self) -> String {
         match self {
-            RowOp::Make(table) => format!("make t{table}"),
+            RowOp::Create(table) => format!("create t{table}"),
             RowOp::Drop(table) => format!("drop t{table}"),
             RowOp::Rebuild(table) => format!("index t{table}"),
             RowOp::Put(table, key, value) => format!("t{table}:{key:02x?}={}b", value.len()),
-            RowOp::Delete(table, key) => format!("t{table}:{key:02x?} goes"),
+            RowOp::Delete(table, key) => format!("t{table}:{key:02x?} deleted"),
             RowOp::Lock(table, key) => format!("t{table}:{key:02x?} locked"),
-            RowOp::Regretted(ops) => {
-                format!("regretted [{}]", ops.iter().map(RowOp::brief).collect::<Vec<_>>().join(", "))
+            RowOp::RolledBack(ops) => {
+                format!("rolled back [{}]", ops.iter().map(RowOp::brief).collect::<Vec<_>>().join(", "))
             }
         }
     }
@@ -192,7 +192,7 @@ fn all(txn: &mut Transaction, map: MapId) -> Result<Table> {
     Ok(found)
 }
 
-/// All tables as a new transaction sees them. An index that does not fit its rows is an error.
+/// Reads all tables as a new transaction sees them. An index that does not match its rows is an error.
 pub fn read(txn: &mut Transaction) -> Result<Tables> {
     let mut tables = Tables::new();
     for (name, record) in all(txn, CATALOG)? {
@@ -200,8 +200,12 @@ pub fn read(txn: &mut Transaction) -> Result<Tables> {
         let (rows, index) = (all(txn, rows)?, all(txn, index)?);
         let expected: Table = rows.iter().map(|(key, value)| (entry(key, value), Vec::new())).collect();
         if index != expected {
-            let what =
-                format!("table {}: {} rows, and an index of {} that does not fit", name[1], rows.len(), index.len());
+            let what = format!(
+                "table {}: {} rows, and an index of {} entries that does not match (SI-4)",
+                name[1],
+                rows.len(),
+                index.len()
+            );
             return Err(Error::Invalid(what));
         }
         tables.insert(name[1], rows);
@@ -225,10 +229,10 @@ fn draw_change(prng: &mut Prng, table: u8, keys: u64) -> RowOp {
     }
 }
 
-/// A transaction of its own.
+/// Draws a transaction that is played by one step.
 pub fn draw(prng: &mut Prng, keys: u64) -> Vec<RowOp> {
     let table = |prng: &mut Prng| prng.below(TABLES) as u8;
-    // What is loaded cannot be taken back alone.
+    // A load cannot be rolled back to a savepoint.
     let is_definition = prng.chance(0.3);
     let count = if prng.chance(0.2) { 20 + prng.below(100) } else { 1 + prng.below(6) };
     let change = |prng: &mut Prng| {
@@ -239,7 +243,7 @@ pub fn draw(prng: &mut Prng, keys: u64) -> Vec<RowOp> {
     if is_definition {
         let table = table(prng);
         let definition = match prng.below(6) {
-            0..3 => RowOp::Make(table),
+            0..3 => RowOp::Create(table),
             3..5 => RowOp::Rebuild(table),
             _ => RowOp::Drop(table),
         };
@@ -247,34 +251,34 @@ pub fn draw(prng: &mut Prng, keys: u64) -> Vec<RowOp> {
         ops.insert(at, definition);
     } else if prng.chance(0.4) {
         let count = 1 + prng.below(40);
-        let regretted = (0..count).map(|_| change(prng)).collect();
+        let rolled_back = (0..count).map(|_| change(prng)).collect();
         let at = prng.below(ops.len() as u64 + 1) as usize;
-        ops.insert(at, RowOp::Regretted(regretted));
+        ops.insert(at, RowOp::RolledBack(rolled_back));
     }
     ops
 }
 
-/// What the bystander does next, in a table that nobody else changes.
-pub fn draw_bystander(prng: &mut Prng) -> Vec<RowOp> {
+/// Draws more statements of the open transaction, on a table that no other one changes.
+pub fn draw_open_transaction(prng: &mut Prng) -> Vec<RowOp> {
     let count = 1 + prng.below(8);
-    let change = |prng: &mut Prng| draw_change(prng, BYSTANDER, BYSTANDER_KEYS);
-    std::iter::once(RowOp::Make(BYSTANDER)).chain((0..count).map(|_| change(prng))).collect()
+    let change = |prng: &mut Prng| draw_change(prng, OPEN_TABLE, OPEN_TABLE_KEYS);
+    std::iter::once(RowOp::Create(OPEN_TABLE)).chain((0..count).map(|_| change(prng))).collect()
 }
 
-/// Makes the tables that there may be, so that transactions over their rows define nothing.
+/// Creates all tables, so that transactions over their rows define none.
 pub fn draw_tables() -> Vec<RowOp> {
-    (0..TABLES as u8).chain([BYSTANDER]).map(RowOp::Make).collect()
+    (0..TABLES as u8).chain([OPEN_TABLE]).map(RowOp::Create).collect()
 }
 
-/// A transaction that may meet what is left of a bystander that a crash has cut.
+/// Draws a transaction that may meet the losers of a transaction that was open at a crash.
 pub fn draw_beside(prng: &mut Prng) -> Vec<RowOp> {
     if prng.chance(0.06) {
-        return vec![if prng.chance(0.5) { RowOp::Drop(BYSTANDER) } else { RowOp::Rebuild(BYSTANDER) }];
+        return vec![if prng.chance(0.5) { RowOp::Drop(OPEN_TABLE) } else { RowOp::Rebuild(OPEN_TABLE) }];
     }
     let count = 1 + prng.below(5);
     let change = |prng: &mut Prng| {
-        let table = if prng.chance(0.7) { BYSTANDER } else { prng.below(TABLES) as u8 };
-        draw_change(prng, table, BYSTANDER_KEYS)
+        let table = if prng.chance(0.7) { OPEN_TABLE } else { prng.below(TABLES) as u8 };
+        draw_change(prng, table, OPEN_TABLE_KEYS)
     };
     (0..count).map(|_| change(prng)).collect()
 }

@@ -1,8 +1,8 @@
-//! An engine on a simulated disk and clock, without a thread of its own.
+//! An engine on a simulated disk and clock, without threads of its own.
 //!
-//! What the background threads of a server do, the history does as steps; and between any two mini-transactions, in the middle of a unit or of recovery's
-//! undo, a turn may be drawn in which the log is flushed, pages are cleaned or a checkpoint is made (`pager::InterleaveHook`). So the interleavings of a server's
-//! threads that matter for a crash are here, in one thread, and the same for the same seed.
+//! Steps of the history do the work of a server's background threads. Besides, between any two mini-transactions, in the middle of a transaction or of
+//! recovery's undo, a turn may be drawn in which the WAL is flushed, pages are cleaned or a checkpoint is made (`pager::InterleaveHook`). So the
+//! interleavings of a server's threads that matter for a crash happen in one thread, and are the same for the same seed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,15 +18,15 @@ use crate::tables;
 
 pub const START_MS: u64 = 1_700_000_000_000;
 
-/// How an engine is opened; all of it follows from a seed.
+/// How an engine is opened; drawn from the seed.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine {
-    /// Frames of the pool: with few of them, pages are written and evicted in the middle of units.
+    /// Frames of the buffer pool: with few, pages are written and evicted in the middle of transactions.
     pub frames: u64,
-    /// Of the log; with few, the ring fills up in the middle of units.
+    /// Size of the WAL ring: a small one fills up in the middle of transactions.
     pub ring_bytes: usize,
-    /// A turn is drawn after one mini-transaction in so many; 0: never.
-    pub turn_one_in: u64,
+    /// A turn is drawn after one of this many mini-transactions; 0: never.
+    pub interleave_one_in: u64,
     pub seed: u64,
 }
 
@@ -36,13 +36,13 @@ impl Machine {
         Machine {
             frames: pick(prng, [64, 96, 128, 512]),
             ring_bytes: pick(prng, [256 << 10, 256 << 10, 512 << 10, 1 << 20]) as usize,
-            turn_one_in: pick(prng, [0, 3, 12, 60]),
+            interleave_one_in: pick(prng, [0, 3, 12, 60]),
             seed: prng.next_u64(),
         }
     }
 
-    fn options(&self, turns: &Arc<Turns>, until: RecoveryTarget) -> engine::Options {
-        let turns = turns.clone();
+    fn options(&self, interleaver: &Arc<Interleaver>, until: RecoveryTarget) -> engine::Options {
+        let interleaver = interleaver.clone();
         let pager = pager::Options {
             frame_bytes: self.frames * engine::PAGE_BYTES as u64,
             ring_bytes: self.ring_bytes,
@@ -50,24 +50,24 @@ impl Machine {
             checkpoint_distance: 4 << 20,
             background: Background::Manual,
             recovery_target: until,
-            interleave: Some(InterleaveHook(Arc::new(move |pager| turns.take(pager)))),
+            interleave: Some(InterleaveHook(Arc::new(move |pager| interleaver.take(pager)))),
             ..pager::Options::default()
         };
-        // With little memory for them, steps of transactions go to files soon.
+        // With little memory for them, row versions spill to files early.
         let versions_max = [0, 1 << 10, 8 << 10, 64 << 10][(self.seed % 4) as usize];
         engine::Options { pager, random: 7, versions_max, ..Default::default() }
     }
 }
 
-/// What other threads do between two mini-transactions.
-pub struct Turns {
+/// The work of other threads between two mini-transactions.
+pub struct Interleaver {
     prng: Mutex<Prng>,
     one_in: u64,
-    /// A turn is being taken, or a step that is itself what a background thread does.
+    /// A turn is in progress, or a step that is itself background work.
     busy: AtomicBool,
 }
 
-impl Turns {
+impl Interleaver {
     fn take(&self, pager: &Pager) {
         if self.one_in == 0 || self.busy.swap(true, Ordering::Relaxed) {
             return;
@@ -75,7 +75,7 @@ impl Turns {
         let mut prng = self.prng.lock().expect("no turn panics");
         let draw = if prng.below(self.one_in) == 0 { prng.below(8) } else { u64::MAX };
         drop(prng);
-        // A background thread keeps an error to itself and tries again later; if the log is dead, the next step finds out.
+        // A background thread ignores an error and retries later; if the WAL is dead, the next step detects it.
         let _ = match draw {
             0..4 => pager.flush_once().map(drop),
             4..6 => pager.clean_ahead().map(drop),
@@ -92,7 +92,7 @@ pub struct World {
     pub clock: Arc<SimClock>,
     pub engine: Arc<Engine>,
     pub machine: Machine,
-    turns: Arc<Turns>,
+    interleaver: Arc<Interleaver>,
 }
 
 impl World {
@@ -102,26 +102,27 @@ impl World {
         machine: Machine,
         until: RecoveryTarget,
     ) -> Result<World, Error> {
-        let turns = Arc::new(Turns {
+        let interleaver = Arc::new(Interleaver {
             prng: Mutex::new(Prng::new(machine.seed)),
-            one_in: machine.turn_one_in,
+            one_in: machine.interleave_one_in,
             busy: AtomicBool::new(false),
         });
-        let engine = Engine::open(machine.options(&turns, until), folder.clone() as Arc<dyn Folder>, clock.clone())?;
-        // Where a server would stop, here only the simulated one stops.
+        let engine =
+            Engine::open(machine.options(&interleaver, until), folder.clone() as Arc<dyn Folder>, clock.clone())?;
+        // Where a server would stop, only the simulated process stops.
         engine.pager().set_failure_hook(Box::new(|error| panic!("the simulated process stops: {error}")));
-        Ok(World { folder, clock, engine, machine, turns })
+        Ok(World { folder, clock, engine, machine, interleaver })
     }
 
-    /// Runs what a background thread does: no turn is taken within it.
+    /// Runs background work: no turn is taken within it.
     pub fn undisturbed<R>(&self, f: impl FnOnce() -> R) -> R {
-        self.turns.busy.store(true, Ordering::Relaxed);
+        self.interleaver.busy.store(true, Ordering::Relaxed);
         let result = f();
-        self.turns.busy.store(false, Ordering::Relaxed);
+        self.interleaver.busy.store(false, Ordering::Relaxed);
         result
     }
 
-    /// The machine has crashed, or the process would have stopped.
+    /// Returns true if the machine has crashed, or the process would have stopped.
     pub fn is_dead(&self) -> bool {
         self.folder.has_crashed() || self.engine.pager().is_dead()
     }
@@ -132,11 +133,11 @@ impl World {
         match got.found {
             Found::Missing => Ok((None, got.gate)),
             Found::Value => Ok((Some(out), got.gate)),
-            Found::WrongType(kind) => Err(Error::Invalid(format!("a key of kind {kind:?} that nobody has made"))),
+            Found::WrongType(kind) => Err(Error::Invalid(format!("a key of kind {kind:?} that no step has made"))),
         }
     }
 
-    /// Everything that clients can see.
+    /// Reads everything that clients can see.
     pub fn read(&self) -> Result<Model, Error> {
         let mut model = Model::default();
         for db in 0..DATABASES {
@@ -146,7 +147,7 @@ impl World {
                 let entry = self
                     .engine
                     .keyspace()
-                    .read::<_, Error>(KeySet::Keys(&[(db, &name.1)]), |unit| unit.peek(db, &name.1))?
+                    .read::<_, Error>(KeySet::Keys(&[(db, &name.1)]), |txn| txn.peek(db, &name.1))?
                     .0;
                 let (Some(value), Some(entry)) = (value, entry) else {
                     let key = String::from_utf8_lossy(&name.1).into_owned();
@@ -169,9 +170,9 @@ impl World {
     fn scan(&self, db: u8) -> Result<Vec<Vec<u8>>, Error> {
         let (mut keys, mut cursor) = (Vec::new(), 0);
         loop {
-            let read = self.engine.keyspace().read::<_, Error>(KeySet::Keys(&[]), |unit| {
+            let read = self.engine.keyspace().read::<_, Error>(KeySet::Keys(&[]), |txn| {
                 let mut page = Vec::new();
-                let next = unit.scan(db, cursor, 50, |key, _| page.push(key.to_vec()))?;
+                let next = txn.scan(db, cursor, 50, |key, _| page.push(key.to_vec()))?;
                 Ok((next, page))
             });
             let ((next, page), _) = read?;
@@ -183,12 +184,12 @@ impl World {
         }
     }
 
-    /// What the structural checker says; empty is good.
+    /// Returns the problems that the structural checker finds.
     pub fn problems(&self) -> Result<Vec<String>, Error> {
         Ok(self.engine.check()?.problems)
     }
 
-    /// Runs the background until it has nothing to do.
+    /// Runs the background work until there is none left.
     pub fn settle(&self) -> Result<(), Error> {
         while self.engine.background_once(64)?.more {}
         Ok(())
