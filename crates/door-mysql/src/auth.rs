@@ -1,17 +1,18 @@
-//! Who may enter: MySQL's two methods over the one list of accounts.
+//! Authentication: MySQL's two methods over the one list of accounts.
 //!
-//! A client answers a scramble with a digest that only the password gives. For `mysql_native_password` the account's verifier suffices to check that. For
-//! `caching_sha2_password` it does not, on purpose: the first time, the password itself has to come, through TLS or sealed for our RSA key, and is checked
-//! against the slow crypt (or a Redis digest). From then on SHA256(SHA256(password)) is remembered in memory, and the quick answer is enough.
+//! The client answers a random challenge (the scramble) with a digest that only the password yields. For `mysql_native_password` the account's verifier
+//! suffices to check the answer. For `caching_sha2_password` it does not, by design: the first time, the password itself has to arrive, through TLS or
+//! encrypted for the server's RSA key, and is checked against the slow hash (or a Redis digest). From then on SHA256(SHA256(password)) is cached in memory, and
+//! the fast answer is enough.
 //!
 //! ```text
 //!   answer ──other method──► switch ──► answer again
-//!     │ digest known: quick            │ digest unknown
+//!     │ digest cached: fast            │ digest not cached
 //!     ▼                                ▼
-//!   accepted / denied      "send it all" ──TLS, or loopback: password─► checked
-//!                               └─key wanted─► key ─► sealed password ─►
+//!   accepted / denied      full authentication ──TLS, or loopback: password─► checked
+//!                               └─key requested─► key ─► encrypted password ─►
 //! ```
-//! Newer clients of MariaDB take a connection to the own machine for as private as TLS and send the password as it is.
+//! Newer MariaDB clients treat a loopback connection as private as TLS and send the password in the clear.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -40,7 +41,7 @@ impl Plugin {
         }
     }
 
-    /// The method to try first with an account.
+    /// Returns the method to try first for an account.
     fn of(account: &Account) -> Plugin {
         match account.verifier {
             Some(Verifier::Native { .. }) => Plugin::Native,
@@ -48,7 +49,8 @@ impl Plugin {
         }
     }
 
-    /// The method to try with an account, or for an unknown name: the one of some account, always the same for the same name, so that the method does not tell which names exist.
+    /// Returns the method to try for an account. An unknown name gets the method of some account, always the same one for the same name, so that the method
+    /// does not reveal which names exist (DM-8).
     fn to_try(ground: &LoginContext<'_>, account: Option<&Account>, user: &str) -> Plugin {
         if let Some(account) = account {
             return Plugin::of(account);
@@ -60,23 +62,23 @@ impl Plugin {
     }
 }
 
-/// The method that the greeting names.
+/// The method named in the greeting.
 pub const OFFERED: Plugin = Plugin::CachingSha2;
 
 const QUICK_ACCEPTED: u8 = 3;
 const SEND_IT_ALL: u8 = 4;
 const KEY_WANTED: u8 = 2;
 
-/// What a login needs besides what the client sends.
+/// The context of a login: everything besides the client's packets.
 pub struct LoginContext<'a> {
     pub accounts: &'a Accounts,
     pub digest_cache: &'a DigestCache,
     pub rsa_key: &'a RsaKey,
-    /// Nobody can listen: TLS.
+    /// The connection uses TLS.
     pub is_encrypted: bool,
-    /// The client is on this machine: what it sends crosses no net.
+    /// The client is on this machine: its packets cross no network.
     pub is_local: bool,
-    /// The client knows what to do about a password that has expired.
+    /// The client can handle an expired password.
     pub handles_expired: bool,
 }
 
@@ -88,12 +90,12 @@ pub enum DenyReason {
     Expired,
 }
 
-/// What the server does next.
+/// The server's next step in a login.
 #[derive(Debug, PartialEq, Eq)]
 pub enum LoginStep {
     /// Send this payload; the client will answer.
     Say(Vec<u8>),
-    /// Let in; a payload to send before the OK, if it is not empty.
+    /// Accept, and send the payload before the OK packet unless it is empty.
     Accept(Arc<Account>, Vec<u8>),
     Deny,
 }
@@ -102,28 +104,28 @@ pub enum LoginStep {
 enum Expects {
     /// No password.
     Nothing,
-    /// A digest, made by this method.
+    /// A digest computed with this method.
     Digest(Plugin),
-    /// The password, or the wish for the key.
+    /// The password, or a request for the public key.
     Password,
-    /// The password, sealed.
+    /// The encrypted password.
     Sealed,
 }
 
-/// One login under way.
+/// A login in progress.
 #[derive(Debug)]
 pub struct LoginExchange {
     pub user: String,
     scramble: [u8; SCRAMBLE_LEN],
     account: Option<Arc<Account>>,
     expects: Expects,
-    /// The client has sent something for a password.
+    /// The client has sent a password or a proof of one.
     pub has_password: bool,
     pub deny_reason: DenyReason,
 }
 
 impl LoginExchange {
-    /// Begins with what the client sent unasked.
+    /// Starts with the handshake response.
     pub fn begin(
         ground: &LoginContext<'_>,
         user: &str,
@@ -146,7 +148,7 @@ impl LoginExchange {
             let step = login.log_in(ground, plugin, response);
             return (login, step);
         }
-        // Who does not name a method speaks the old one.
+        // A client that names no method uses the old one.
         let named = if plugin.is_empty() { Plugin::Native.name().as_bytes() } else { plugin };
         let step = if named == wanted.name().as_bytes() {
             login.check_digest(ground, wanted, response)
@@ -156,8 +158,8 @@ impl LoginExchange {
         (login, step)
     }
 
-    /// The account has no password, so none may come, and not in any order of packets. A client whose method is not the one that the greeting offered has not had its scramble,
-    /// and may take no OK before it has.
+    /// Handles an account without a password: none may arrive, in any order of packets. A client whose method is not the one offered in the greeting has not
+    /// received its scramble, and may accept no OK before it has.
     fn log_in(&mut self, ground: &LoginContext<'_>, plugin: &[u8], response: &[u8]) -> LoginStep {
         let plugin = match plugin {
             b"" => return self.accept_none(ground, response),
@@ -177,7 +179,7 @@ impl LoginExchange {
         }
     }
 
-    /// The password is right: may the account enter like this?
+    /// Decides whether the account may enter, now that the password is proved.
     fn proved(&mut self, ground: &LoginContext<'_>, account: Arc<Account>, word: Vec<u8>) -> LoginStep {
         self.deny_reason = match &account {
             account if !account.enabled => DenyReason::Locked,
@@ -188,12 +190,12 @@ impl LoginExchange {
         if self.deny_reason != DenyReason::No || is_seen { LoginStep::Deny } else { LoginStep::Accept(account, word) }
     }
 
-    /// The client has been told that its first proof was not enough.
+    /// Returns whether the client has been told that its first proof was not enough.
     pub fn quick_proof_failed(&self) -> bool {
         matches!(self.expects, Expects::Password | Expects::Sealed)
     }
 
-    /// Goes on with the client's next packet.
+    /// Continues with the client's next packet.
     pub fn resume(&mut self, ground: &LoginContext<'_>, payload: &[u8]) -> LoginStep {
         match self.expects {
             Expects::Nothing => self.accept_none(ground, payload),
@@ -209,7 +211,7 @@ impl LoginExchange {
             Expects::Password if ground.is_local && !ground.rsa_key.has_length(payload) => {
                 self.check_password(ground, payload)
             }
-            // A client may know the key from before.
+            // A client may have cached the public key.
             Expects::Password | Expects::Sealed => match ground.rsa_key.open(payload) {
                 Some(mut password) => {
                     password.iter_mut().zip(self.scramble.iter().cycle()).for_each(|(byte, salt)| *byte ^= salt);
@@ -243,7 +245,7 @@ impl LoginExchange {
                 let is_proved = is_proof(response, &known.unwrap_or_default(), &self.scramble) && known.is_some();
                 match &self.account {
                     Some(account) if is_proved => self.proved(ground, account.clone(), vec![1, QUICK_ACCEPTED]),
-                    // Also for an account that there is not, so that nobody can tell.
+                    // Unknown accounts get the same answer, so that clients cannot tell them apart (DM-8).
                     _ => {
                         self.expects = Expects::Password;
                         LoginStep::Say(vec![1, SEND_IT_ALL])
@@ -253,12 +255,12 @@ impl LoginExchange {
         }
     }
 
-    /// response = SHA1(password) XOR SHA1(scramble + SHA1(SHA1(password))).
+    /// Checks `response` = SHA1(password) XOR SHA1(scramble + SHA1(SHA1(password))).
     fn check_native(&mut self, ground: &LoginContext<'_>, response: &[u8]) -> LoginStep {
         let verifier = self.account.as_ref().and_then(|account| account.verifier.as_ref());
         let (double_sha1, is_known) = match verifier {
             Some(Verifier::Native { double_sha1 }) => (*double_sha1, true),
-            // The same steps for an account that there is not.
+            // An unknown account takes the same steps (DM-8).
             _ => ([0; 20], false),
         };
         let Ok(mut single) = <[u8; 20]>::try_from(response) else { return LoginStep::Deny };
@@ -271,7 +273,7 @@ impl LoginExchange {
         }
     }
 
-    /// `text` is the password and a zero.
+    /// Checks the password; `text` is the password and a zero byte.
     fn check_password(&mut self, ground: &LoginContext<'_>, text: &[u8]) -> LoginStep {
         let Some((0, password)) = text.split_last() else { return LoginStep::Deny };
         let is_right = password.len() <= PASSWORD_MAX && Account::has_password(self.account.as_deref(), password);
@@ -285,12 +287,12 @@ impl LoginExchange {
     }
 }
 
-/// An empty password is sent as nothing, or as a lone zero.
+/// Returns whether the response holds a password. An empty password is sent as an empty response or as a single zero byte.
 fn is_password(response: &[u8]) -> bool {
     !response.is_empty() && response != [0]
 }
 
-/// response = SHA256(password) XOR SHA256(SHA256(SHA256(password)) + scramble), and `known` is SHA256(SHA256(password)).
+/// Checks `response` = SHA256(password) XOR SHA256(SHA256(SHA256(password)) + scramble), where `known` is SHA256(SHA256(password)).
 fn is_proof(response: &[u8], known: &[u8; 32], scramble: &[u8; SCRAMBLE_LEN]) -> bool {
     let Ok(mut single) = <[u8; 32]>::try_from(response) else { return false };
     let salted = sha256(&[&known[..], scramble].concat());
@@ -304,11 +306,11 @@ fn is_same(one: &[u8], two: &[u8]) -> bool {
     std::hint::black_box(difference) == 0
 }
 
-/// SHA256(SHA256(password)) of those who have shown their password, as long as their account stays as it is.
+/// SHA256(SHA256(password)) of accounts that have completed a full authentication. An entry is valid as long as its account is unchanged (DM-7).
 #[derive(Default)]
 pub struct DigestCache {
     known: Mutex<HashMap<String, CachedDigest>>,
-    /// Which method an unknown name seems to have.
+    /// Picks the method that an unknown name appears to have.
     decoys: RandomState,
 }
 
@@ -330,7 +332,7 @@ impl DigestCache {
     }
 }
 
-/// Twenty random bytes without zero and `$`, as some clients need them.
+/// Returns twenty random bytes without zero and `$`, as some clients require.
 pub fn new_scramble() -> [u8; SCRAMBLE_LEN] {
     let mut scramble = [0; SCRAMBLE_LEN];
     os::entropy(&mut scramble).expect("the kernel has random bytes");

@@ -1,10 +1,10 @@
-//! Text on the wire: behind its length, in the client's letters (`query::letters`).
+//! Text on the wire: length-encoded, in the client's character set (`query::letters`).
 
 use query::letters::Results;
 
 use crate::wire::put_bytes;
 
-/// Puts text behind its length, in the client's letters.
+/// Appends length-encoded text in the client's character set.
 #[inline]
 pub fn put_text(out: &mut Vec<u8>, text: &str, results: Results) {
     put_bytes(out, &results.encode(text));

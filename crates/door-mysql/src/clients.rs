@@ -1,7 +1,7 @@
-//! The connections of the door, for whoever ends those that say nothing for too long.
+//! The door's open connections, and the timer that ends idle ones.
 //!
-//! One timer of the pool stands for all of them, at the earliest moment at which one may be due; without connections there is none. Looking at a
-//! connection takes nothing from it: it writes down when it was last served, and the one who looks reads that.
+//! One timer of the thread pool serves all connections; it fires at the earliest time at which one may be idle for too long. Without connections there is none.
+//! The timer takes no lock of a connection: each connection publishes when it was last served, and the timer reads that.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
@@ -17,27 +17,27 @@ use crate::errors;
 use crate::protocol::capability;
 use crate::reply::Writer;
 
-/// Between the word that a client is cut off and the cut, so that the word arrives.
+/// The delay between the error packet for an idle client and the close, so that the packet arrives.
 const LAST_WORD: Duration = Duration::from_millis(200);
-/// The timer is not set more finely than this.
+/// The timer's resolution.
 const STEP_MS: u64 = 250;
 
-/// Being served: not idle, however long it takes.
+/// The value of `since_ms` while the connection is being served: it is not idle, however long that takes.
 const BUSY: u64 = u64::MAX;
 
-/// What others than its runner know of a connection.
+/// The state of a connection that other threads may read.
 pub struct Client {
     id: u64,
     handle: Handle,
-    /// When it was last served, in milliseconds; `BUSY` while it is.
+    /// When the connection was last served, in milliseconds; `BUSY` while it is.
     since_ms: AtomicU64,
-    /// How long it may be idle, in milliseconds.
+    /// The idle limit, in milliseconds.
     limit_ms: AtomicU64,
-    /// The sequence number of the reply to what it may be about to send.
+    /// The sequence number of the reply to the client's next packet.
     reply: AtomicU32,
-    /// It has been told that it is cut off.
+    /// The client has been sent the idle error.
     finish: AtomicBool,
-    /// It reads compressed frames.
+    /// The client reads compressed frames.
     compressed: AtomicBool,
 }
 
@@ -46,20 +46,20 @@ impl Client {
         self.since_ms.store(BUSY, Ordering::Relaxed);
     }
 
-    /// Its next packet has the number `sequence`.
+    /// Marks the connection as idle; its next packet has the number `sequence`.
     pub fn rest(&self, now_ms: u64, sequence: u8) {
         self.reply.store(u32::from(sequence.wrapping_add(1)), Ordering::Relaxed);
         self.since_ms.store(now_ms, Ordering::Relaxed);
     }
 
-    /// From here on what it reads is compressed.
+    /// Marks the connection as compressed from here on.
     pub fn compressed_stream(&self) {
         self.compressed.store(true, Ordering::Relaxed);
     }
 
-    /// When it will have been idle for too long, if it is not served again before.
+    /// Returns when the idle limit will be reached if the connection is not served again before.
     fn due_ms(&self, now_ms: u64) -> u64 {
-        // One that is being served may fall idle at once.
+        // A connection that is being served may become idle at once.
         let since = self.since_ms.load(Ordering::Relaxed).min(now_ms);
         since.saturating_add(self.limit_ms.load(Ordering::Relaxed))
     }
@@ -69,7 +69,7 @@ pub struct Clients {
     clock: Arc<dyn Clock>,
     pool: OnceLock<Weak<Pool>>,
     by_id: Mutex<HashMap<u64, Arc<Client>>>,
-    /// When the timer that counts rings, in milliseconds; 0: there is none.
+    /// The time at which the active timer fires, in milliseconds; 0 when there is none.
     armed_ms: AtomicU64,
 }
 
@@ -78,12 +78,12 @@ impl Clients {
         Clients { clock, pool: OnceLock::new(), by_id: Mutex::default(), armed_ms: AtomicU64::new(0) }
     }
 
-    /// Gives them the pool whose timers they use. Without one nobody is cut off.
+    /// Sets the pool whose timers are used. Without a pool no connection is ended.
     pub fn attach(&self, pool: &Arc<Pool>) {
         let _ = self.pool.set(Arc::downgrade(pool));
     }
 
-    /// A timer of the pool; None without a pool.
+    /// Starts a cancellable timer of the pool; returns `None` without a pool.
     pub fn alarm(&self, delay: Duration, action: Box<dyn FnOnce() + Send>) -> Option<Alarm> {
         self.pool.get().and_then(Weak::upgrade).map(|pool| pool.alarm(delay, action))
     }
@@ -112,7 +112,7 @@ impl Clients {
         client
     }
 
-    /// From here on it may be idle for so long.
+    /// Sets the idle limit of a connection.
     pub fn allow(self: &Arc<Self>, client: &Client, limit: Duration) {
         let limit_ms = limit.as_millis() as u64;
         client.limit_ms.store(limit_ms, Ordering::Relaxed);
@@ -121,7 +121,7 @@ impl Clients {
         }
     }
 
-    /// Runs `action` after `delay`; at once where there is no pool any more.
+    /// Runs `action` after `delay`; at once when there is no pool any more.
     pub fn timer(&self, delay: Duration, action: Box<dyn FnOnce() + Send>) {
         match self.pool.get().and_then(Weak::upgrade) {
             Some(pool) => pool.timer(delay, action),
@@ -133,10 +133,10 @@ impl Clients {
         self.by_id.lock().remove(&client.id);
     }
 
-    /// Sees to it that all are looked at by then, or a little later.
+    /// Makes sure that all connections are checked by `at_ms`, or a little later.
     fn arm(self: &Arc<Self>, pool: &Arc<Pool>, at_ms: u64) {
         let armed = self.armed_ms.load(Ordering::Relaxed);
-        // A little later will do as well: one timer serves all connections that come within a second.
+        // A little later will do: one timer serves all connections that arrive within a second.
         if armed != 0 && armed <= at_ms + 1000 {
             return;
         }
@@ -147,7 +147,7 @@ impl Clients {
             delay,
             Box::new(move || {
                 let (Some(clients), Some(pool)) = (Weak::upgrade(&clients), Weak::upgrade(&weak)) else { return };
-                // A timer that an earlier one has replaced does nothing.
+                // A timer that has been replaced does nothing.
                 if clients.armed_ms.compare_exchange(at_ms, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
                     clients.look(&pool);
                 }
@@ -155,7 +155,7 @@ impl Clients {
         );
     }
 
-    /// Ends what has been idle for too long, and comes again when the next may be.
+    /// Ends the connections that have been idle for too long, and rearms the timer for the next one.
     fn look(self: &Arc<Self>, pool: &Arc<Pool>) {
         let now_ms = self.now_ms();
         let all: Vec<Arc<Client>> = self.by_id.lock().values().cloned().collect();

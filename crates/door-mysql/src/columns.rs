@@ -1,4 +1,4 @@
-//! What a client is told of a result's columns.
+//! Column definitions of a result set.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use crate::charset::put_text;
 use crate::protocol::{flag, kind};
 use crate::wire::put_bytes;
 
-/// The type of a column on the wire: it decides how a binary row writes its values.
+/// Returns the type of a column on the wire, by which a binary row encodes its values.
 pub fn wire_kind(column: Kind) -> u8 {
     match column {
         Kind::Null => kind::NULL,
@@ -41,16 +41,16 @@ pub fn wire_kind(column: Kind) -> u8 {
     }
 }
 
-/// As what computed documents are told.
+/// The type that a computed document is described as.
 static DOCUMENT: LazyLock<Type> = LazyLock::new(|| Type::text(u32::MAX / 4, Collation::DEFAULT));
 
-/// Letters of a double that no table holds: one more than of a column.
+/// The display length of a computed DOUBLE: one more than that of a column.
 const COMPUTED_DOUBLE: u32 = 23;
 
-/// The payload of a column definition.
+/// Appends the payload of a column definition packet.
 pub fn put_column(out: &mut Vec<u8>, column: &Column, results: Results) {
     let (collation, length) = match column.ty.kind {
-        // A document that no table holds is text.
+        // A computed document is described as text.
         Kind::Json if is_computed(column) => results.collation_and_length(&DOCUMENT),
         Kind::Double if is_computed(column) && column.ty == Type::double().with_nullable(column.ty.nullable) => {
             (results.collation_and_length(&column.ty).0, COMPUTED_DOUBLE)
@@ -76,7 +76,7 @@ fn decimals(column: &Column) -> u8 {
         Kind::Decimal | Kind::Float | Kind::Double | Kind::Time | Kind::DateTime | Kind::Timestamp => ty.scale,
         // 0x41 is a number as well.
         kind if kind.is_bytes() && ty.unsigned => 0,
-        // Strings that no table holds have no fixed number of digits.
+        // Computed strings have no fixed number of digits.
         kind if is_computed(column) && (ty.is_string() || kind == Kind::Json) => Type::FLOATING,
         _ => 0,
     }
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(out, b"\x03def\x02db\x01a\x01t\x01c\x01o\x0c\xff\x00\x28\x00\x00\x00\xfd\x01\x00\x00\x00\x00");
     }
 
-    /// Of MySQL 8.0's answers to the same columns.
+    /// The expected values are MySQL 8.0's answers for the same columns.
     #[test]
     fn types_are_told_as_mysql_tells_them() {
         let of = |ty: Type| tail(&Column::computed("x", ty), Results::UTF8);

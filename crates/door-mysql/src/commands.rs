@@ -1,4 +1,4 @@
-//! The commands: one table, and what each does.
+//! The commands: one table of command codes, and a function for each.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ struct Command {
     run: fn(&mut ConnectionState, &mut CommandContext<'_, '_>, &[u8], usize) -> CommandResult,
 }
 
-/// Each with its code. CHANGE_USER (0x11) is the session's own: it leads back to the login.
+/// Commands by their code. The session handles COM_CHANGE_USER (0x11) itself, because it leads back to the login.
 const COMMANDS: &[Command] = &[
     Command { code: 0x01, run: |_, _, _, _| Ok(Progress::Close) },
     Command { code: 0x02, run: init_db },
@@ -93,10 +93,10 @@ fn query(
     Ok(state.run_text(context, &text, size))
 }
 
-/// The text of a statement. Bytes that are no text are allowed inside its literals.
+/// Decodes the text of a statement. Bytes that are not text are allowed inside its literals.
 fn statement_text<'p>(state: &ConnectionState, payload: &'p [u8]) -> Result<std::borrow::Cow<'p, str>> {
     let charset = state.client_charset();
-    // MySQL takes no notice of a zero at the end, which some clients send.
+    // MySQL ignores a trailing zero byte, which some clients send.
     let payload = payload.strip_suffix(&[0]).unwrap_or(payload);
     if let Some(text) = decode(payload, charset) {
         return Ok(text);
@@ -144,7 +144,7 @@ fn field_list(
     Ok(Progress::Done(size))
 }
 
-/// One line of words, without a status.
+/// Answers COM_STATISTICS with one line of text, without a status.
 fn statistics(_: &mut ConnectionState, context: &mut CommandContext<'_, '_>, _: &[u8], size: usize) -> CommandResult {
     let shared = context.shared;
     let uptime = (shared.clock.monotonic_ns() - shared.started_ns) / 1_000_000_000;
@@ -158,7 +158,7 @@ fn statistics(_: &mut ConnectionState, context: &mut CommandContext<'_, '_>, _: 
     Ok(Progress::Done(size))
 }
 
-/// FLUSH of what the bits name, as mysqladmin and mariadb-dump ask for it.
+/// Runs the FLUSH statements named by the bits of COM_REFRESH, as mysqladmin and mariadb-dump send it.
 fn refresh(
     state: &mut ConnectionState,
     context: &mut CommandContext<'_, '_>,
@@ -169,17 +169,17 @@ fn refresh(
     const TABLES: u8 = 4;
     let bits = Reader(payload).u8().ok_or_else(malformed)?;
     let known = NAMES.iter().fold(TABLES, |all, (bit, _)| all | bit);
-    // There are no threads to forget, no replica and no binary log.
+    // THREADS, SLAVE and MASTER: there is no thread cache, no replica and no binary log.
     const NOTHING: u8 = 32 | 64 | 128;
     if bits & !(known | NOTHING) != 0 {
         return Err(error::UNKNOWN_COM.bare());
     }
     let names: Vec<&str> = NAMES.iter().filter(|(bit, _)| bits & bit != 0).map(|(_, name)| *name).collect();
-    // The right to it is asked for in any case.
+    // The privilege is checked in any case.
     let text = match &names[..] {
         [] if bits & TABLES != 0 => "FLUSH TABLES".to_owned(),
         [] => "FLUSH LOGS".to_owned(),
-        // No statement names tables beside others, and FLUSH TABLES has nothing to close.
+        // No statement flushes tables beside others, and FLUSH TABLES has nothing to close.
         names => format!("FLUSH {}", names.join(", ")),
     };
     Ok(state.run_text(context, &text, size))
@@ -269,14 +269,14 @@ fn execute(
     execute_of(state, context, (payload, None), size)
 }
 
-/// The same; if the payload is a part of bytes that values can share, of which.
+/// Runs COM_STMT_EXECUTE. If the payload is a slice of bytes that values can share, `owner` holds them.
 pub fn execute_of(
     state: &mut ConnectionState,
     context: &mut CommandContext<'_, '_>,
     (payload, owner): (&[u8], Option<&Arc<Vec<u8>>>),
     size: usize,
 ) -> CommandResult {
-    /// How many values come stands before them, though the statement has no parameters.
+    /// The number of values precedes them, even if the statement has no parameters.
     const COUNTED: u8 = 8;
     let charset = state.client_charset();
     let begun_ns = context.shared.clock.monotonic_ns();
@@ -300,7 +300,7 @@ pub fn execute_of(
         cursor.close(sql);
     }
     let handle = statement.prepared.handle.clone();
-    // The values are the statement's now, until it has run.
+    // The statement owns the values until it has run.
     let _room = statement.long_reservation.take();
     state.prepare_to_run(context);
     if named {
@@ -316,7 +316,7 @@ pub fn execute_of(
     state.answer_execution(context, outcome, (id, flags), size)
 }
 
-/// Has no reply: an error is told by the execution.
+/// Appends a piece of a parameter. The command has no reply: the execution reports the error.
 fn send_long_data(
     state: &mut ConnectionState,
     context: &mut CommandContext<'_, '_>,
@@ -357,7 +357,7 @@ fn send_long_data(
     Ok(Progress::Done(size))
 }
 
-/// Has no reply.
+/// Closes a prepared statement. The command has no reply.
 fn close(state: &mut ConnectionState, _: &mut CommandContext<'_, '_>, payload: &[u8], size: usize) -> CommandResult {
     state.sql.count(Count::StmtClose);
     if let Some(id) = Reader(payload).u32() {

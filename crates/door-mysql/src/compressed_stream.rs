@@ -1,10 +1,11 @@
-//! Compressed connections: the stream of packets cut into frames, each of them made shorter by the client's method or, where that would not help, as it is.
+//! Compressed connections: the stream of packets is cut into frames, each compressed with the client's method, or stored if that would not make it shorter.
 //!
 //! ```text
 //!   3 bytes: length of what follows · 1 byte: number · 3 bytes: length before compression, 0 if it is not compressed · the bytes
 //! ```
-//! Frames know nothing of packets: a packet may lie in several frames and a frame may hold several packets. Frames are opened one at a time, and what a frame says it holds bounds the room it
-//! gets, so that nobody's few bytes become many. A frame whose command still makes rows stays at the front of the connection's input (Y2), opened only once (Y11).
+//! Frames are independent of packets: a packet may lie in several frames and a frame may hold several packets. Frames are decompressed one at a time into a
+//! buffer bounded by the length that the frame states, so that a few bytes cannot expand without limit. A frame whose command still produces rows stays at the
+//! front of the connection's input (DM-2) and is decompressed only once (DM-11).
 
 use query::error::SqlError;
 use stdx::memory;
@@ -13,41 +14,41 @@ use crate::compression::Method;
 use crate::errors;
 
 pub const HEADER: usize = 7;
-/// The most that one frame holds: the lengths have three bytes.
+/// The largest content of one frame: the lengths have three bytes.
 const HELD_MAX: usize = 0xff_ffff;
-/// Room that is kept for the next frames.
+/// Capacity that is kept for the next frames.
 const KEPT: usize = 256 << 10;
-/// Shorter ones are not worth it, says MySQL too.
+/// Shorter content is not worth compressing, which is MySQL's limit too.
 const WORTH: usize = 50;
 
-/// What stands at the front of the input.
+/// The result of opening the frame at the front of the input.
 #[derive(Debug)]
 pub enum Opened {
-    /// So many bytes are needed in all, as far as can be seen.
+    /// The frame needs this many bytes in all, as far as can be seen.
     More(usize),
-    /// The bytes have been added; the frame takes up so many of the input.
+    /// The content has been added; the frame occupies this many bytes of the input.
     Frame(usize),
-    /// What the client is told before it is cut off.
+    /// The error that the client is sent before it is cut off.
     DenyReason(SqlError),
 }
 
-/// A frame of few bytes.
+/// Returns a stored frame around a few bytes.
 pub fn uncompressed_frame(bytes: &[u8], number: u8) -> Vec<u8> {
     let [a, b, c, _] = (bytes.len() as u32).to_le_bytes();
     [&[a, b, c, number, 0, 0, 0], bytes].concat()
 }
 
-/// Both directions of a connection.
+/// Both directions of a compressed connection.
 #[derive(Debug)]
 pub struct CompressedStream {
     method: Method,
-    /// Opened and not yet consumed.
+    /// Content that is decompressed and not yet consumed.
     pub input: Vec<u8>,
-    /// Written and not yet squeezed.
+    /// Output that is not yet compressed.
     pub out: Vec<u8>,
-    /// Bytes of the connection's input that are opened and wait to be consumed.
+    /// Bytes of the connection's input that are decompressed and wait to be consumed.
     pub held: usize,
-    /// Of the next frame, whoever sends it.
+    /// The sequence number of the next frame in either direction.
     number: u8,
 }
 
@@ -56,7 +57,7 @@ impl CompressedStream {
         CompressedStream { method, input: Vec::new(), out: Vec::new(), held: 0, number: 0 }
     }
 
-    /// Opens the frame at the front of `input`. A command's first frame has the number 0, whatever came before.
+    /// Decompresses the frame at the front of `input`. The first frame of a command has the number 0, whatever came before.
     pub fn open(&mut self, input: &[u8]) -> Opened {
         let Some([a, b, c, number, d, e, f]) = input.first_chunk::<HEADER>() else { return Opened::More(HEADER) };
         let length = u32::from_le_bytes([*a, *b, *c, 0]) as usize;
@@ -66,7 +67,7 @@ impl CompressedStream {
             return Opened::DenyReason(errors::OUT_OF_ORDER.bare());
         }
         let Some(body) = input.get(HEADER..size) else { return Opened::More(size) };
-        // What a frame says it holds, and the opened frames that it is put behind: a few bytes can become many.
+        // A few bytes can expand to many: memory is claimed for the stated length and for the content that it is appended to.
         let opened = before.max(length);
         let _claim = match memory::claim(opened + 2 * self.input.len()) {
             Ok(claim) => Some(claim),
@@ -86,7 +87,7 @@ impl CompressedStream {
         Opened::Frame(size)
     }
 
-    /// Writes what waits in `out` as frames, as long as they may be: there are clients who look for a packet in two of them and no more.
+    /// Writes the output as frames, each as long as possible: some clients expect a packet in at most two of them.
     pub fn put(&mut self, to: &mut Vec<u8>) {
         let out = std::mem::take(&mut self.out);
         for chunk in out.chunks(HELD_MAX) {
@@ -103,11 +104,11 @@ impl CompressedStream {
         }
         self.out = out;
         self.out.clear();
-        // A long result's room is not kept for the next short one.
+        // Capacity that a long result needed is not kept for the next short one.
         self.out.shrink_to(KEPT);
     }
 
-    /// So many bytes of what was opened are done with.
+    /// Marks this many bytes of the content as consumed.
     pub fn consume(&mut self, count: usize) {
         self.input.drain(..count);
         if self.input.is_empty() {
@@ -170,7 +171,7 @@ mod tests {
                 let opened = CompressedStream::new(method).open(&wire[..cut]);
                 assert!(matches!(opened, Opened::More(more) if more == needed));
             }
-            // It says less, and more, than it holds.
+            // The stated length is too short, then too long.
             for said in [1, 9_999, 10_001, 0xff_ffff] {
                 wire[4..7].copy_from_slice(&(said as u32).to_le_bytes()[..3]);
                 assert_eq!(deny_reason(method, &wire), Some(1157), "{said}");

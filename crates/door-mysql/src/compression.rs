@@ -1,6 +1,7 @@
-//! How a connection's frames are made shorter: which methods the server lets clients choose, which one a client has chosen, and the two libraries.
+//! Compression methods: which ones the server offers, which one a client has chosen, and the two libraries.
 //!
-//! A method keeps nothing between frames: what zstd needs for one depends on its length, so short frames take little, and an idle connection nothing.
+//! A method keeps no state between frames: zstd's working memory depends on the length of one frame, so short frames take little memory and an idle connection
+//! none.
 
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use miniz_oxide::inflate::decompress_slice_iter_to_slice;
@@ -9,11 +10,11 @@ use query::error::Result;
 use crate::errors;
 use crate::protocol::capability;
 
-/// Of 1 to 9: quick.
+/// Of 1 to 9: a fast level.
 const ZLIB_LEVEL: u8 = 3;
-/// What zstd has beyond this takes hundreds of megabytes for a frame.
+/// Levels beyond this one take hundreds of megabytes of memory for a frame.
 const ZSTD_LEVEL_MOST: u8 = 19;
-/// Those that a client may ask for.
+/// The levels that a client may ask for.
 const ZSTD_LEVELS: std::ops::RangeInclusive<u8> = 1..=22;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +24,8 @@ pub enum Method {
 }
 
 impl Method {
-    /// What the client's answer has chosen: `None` without compression. `allowed` is `protocol_compression_algorithms`. Who names both gets zlib, as in MySQL.
+    /// Returns the method chosen by the handshake response, or `None` without compression. `allowed` is `protocol_compression_algorithms`. A client that names
+    /// both methods gets zlib, as in MySQL.
     pub fn chosen(capabilities: u32, zstd_level: u8, allowed: &str) -> Result<Option<Method>> {
         let method = if capabilities & capability::COMPRESS != 0 {
             Some(Method::Zlib)
@@ -56,7 +58,7 @@ impl Method {
         }
     }
 
-    /// The bytes made shorter; `None` if they are not.
+    /// Compresses the bytes. Returns `None` if the result is not shorter.
     pub fn compressed_stream(self, bytes: &[u8]) -> Option<Vec<u8>> {
         let compressed = match self {
             Method::Zlib => compress_to_vec_zlib(bytes, ZLIB_LEVEL),
@@ -65,11 +67,11 @@ impl Method {
         (compressed.len() < bytes.len()).then_some(compressed)
     }
 
-    /// The bytes as they were. `None`: they are damaged, or not just so many; no more room than for those is taken.
+    /// Decompresses the bytes. Returns `None` if they are damaged or do not yield exactly `before` bytes; no more memory than that is allocated.
     pub fn open(self, bytes: &[u8], before: usize) -> Option<Vec<u8>> {
         let opened = match self {
             Method::Zlib => {
-                // Into one block of the right size: a vector that grows holds its old block beside the new one for a moment.
+                // One block of the right size: a growing vector briefly holds its old block beside the new one.
                 let mut opened = vec![0; before];
                 let written = decompress_slice_iter_to_slice(&mut opened, std::iter::once(bytes), true, false).ok()?;
                 opened.truncate(written);
@@ -81,7 +83,7 @@ impl Method {
     }
 }
 
-/// The capabilities that the variable leaves.
+/// Returns the capability bits of the methods in `protocol_compression_algorithms`.
 pub fn offered(allowed: &str) -> u32 {
     let bit = |name: &str, bit: u32| if has(allowed, name) { bit } else { 0 };
     bit("zlib", capability::COMPRESS) | bit("zstd", capability::ZSTD)

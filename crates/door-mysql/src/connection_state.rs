@@ -40,7 +40,7 @@ pub struct LocalInfile {
     pub continues: bool,
 }
 
-/// The collation, the database and the capabilities of the client's answer.
+/// The collation, the database and the capabilities of the handshake response.
 type LoginOptions<'a> = (u16, &'a [u8], u32);
 
 impl ConnectionState {
@@ -70,7 +70,7 @@ impl ConnectionState {
         Ok(state)
     }
 
-    /// The same connection for somebody else.
+    /// Switches the connection to another account.
     pub fn change_user(mut self: Box<Self>, who: Login, options: LoginOptions<'_>) -> Result<Box<ConnectionState>> {
         self.statements.clear();
         self.sql.change_user(who)?;
@@ -78,7 +78,7 @@ impl ConnectionState {
         Ok(self)
     }
 
-    /// What the client's answer asked for besides entering.
+    /// Applies the options of the handshake response.
     fn settle(&mut self, (collation, database, capabilities): LoginOptions<'_>) -> Result<()> {
         let collation = collation_of(collation)?;
         self.sql.allow_local_files(capabilities & capability::LOCAL_FILES != 0);
@@ -98,7 +98,7 @@ impl ConnectionState {
     }
 
     pub fn packet_max(&self) -> usize {
-        // The command's own byte, as MySQL counts.
+        // MySQL counts the command byte too.
         self.settings.packet_max + 1
     }
 
@@ -110,7 +110,7 @@ impl ConnectionState {
         self.settings.client
     }
 
-    /// Text of the client.
+    /// Decodes text in the client's character set.
     pub fn text(&self, bytes: &[u8]) -> Result<String> {
         let text = decode(bytes, self.settings.client).map(|text| text.into_owned());
         text.ok_or_else(|| not_text(bytes, self.settings.client))
@@ -132,7 +132,7 @@ impl ConnectionState {
         OkPacket { status: self.status_word() | more, warnings: self.sql.status().warnings, ..OkPacket::default() }
     }
 
-    /// COM_RESET_CONNECTION.
+    /// Resets the session, as COM_RESET_CONNECTION does.
     pub fn reset(&mut self) {
         self.statements.clear();
         self.sql.reset();

@@ -1,4 +1,4 @@
-//! The door: what all its connections share, and how one begins and ends.
+//! The door: opens and closes connections, and holds the settings that may change while it is open.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::session::Session;
 use crate::shared::Shared;
 use crate::stats::Stats;
 
-/// The MySQL protocol on the engine.
+/// The MySQL door.
 pub struct MysqlDoor {
     shared: Arc<Shared>,
 }
@@ -42,7 +42,7 @@ impl MysqlDoor {
         MysqlDoor { shared }
     }
 
-    /// Gives the door the pool it runs on, whose timers end idle connections.
+    /// Sets the thread pool that the door runs on; its timers end idle connections.
     pub fn attach(&self, pool: &Arc<Pool>) {
         self.shared.clients.attach(pool);
     }
@@ -51,7 +51,7 @@ impl MysqlDoor {
         &self.shared.stats
     }
 
-    /// The tables behind it.
+    /// Returns the database that the door serves.
     pub fn database(&self) -> &Arc<Database> {
         &self.shared.database
     }
@@ -60,7 +60,7 @@ impl MysqlDoor {
         self.shared.clients.count()
     }
 
-    /// Bytes of long packets and values under way.
+    /// Returns the bytes of long packets and values in flight.
     pub fn long_bytes(&self) -> u64 {
         self.shared.memory_budget.held()
     }
@@ -80,7 +80,7 @@ impl MysqlDoor {
     }
 }
 
-/// A packet of an error for a client that has not said anything yet.
+/// Builds an error packet for a client that has not sent anything yet.
 fn farewell(error: &query::error::SqlError) -> Vec<u8> {
     let (mut out, mut sequence) = (Vec::new(), 0);
     Writer { out: &mut out, sequence: &mut sequence, capabilities: 0 }.error(error);
@@ -95,7 +95,7 @@ impl Door for MysqlDoor {
             return Err(farewell(&errors::NOT_ALLOWED_HOST.with(&[&connection.peer.ip()])));
         }
         let (session, greeting) = Session::new(&self.shared, connection);
-        // The server speaks first.
+        // The server sends the first packet.
         connection.handle().push(&greeting);
         Ok(session)
     }

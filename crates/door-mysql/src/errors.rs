@@ -1,4 +1,4 @@
-//! Errors of the connection itself. Those of statements are `query`'s.
+//! Errors of the connection itself, with MySQL's texts. `query` has the errors of statements.
 
 use query::error::Code;
 

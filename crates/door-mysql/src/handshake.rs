@@ -1,12 +1,12 @@
-//! The packets before the first command: the server's greeting, the client's answer, a request for TLS, CHANGE_USER.
+//! The packets before the first command: the server's greeting, the client's handshake response, a request for TLS, and COM_CHANGE_USER.
 
 use crate::protocol::{SCRAMBLE_LEN, capability};
 use crate::wire::Reader;
 
-/// What MySQL clients take this server for, as `SELECT VERSION()` tells it too; `@@version_comment` tells what it is.
+/// The version that MySQL clients see, also in `SELECT VERSION()`; `@@version_comment` names the product.
 pub const VERSION: &str = "8.0.40-beluga";
 
-/// The server's first packet.
+/// Appends the payload of the server's first packet.
 pub fn put_greeting(
     out: &mut Vec<u8>,
     connection_id: u32,
@@ -31,7 +31,7 @@ pub fn put_greeting(
     out.push(0);
 }
 
-/// Who wants in, with what, and how they will talk.
+/// A client's handshake response, or its COM_CHANGE_USER.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct HandshakeResponse<'a> {
     pub capabilities: u32,
@@ -39,23 +39,23 @@ pub struct HandshakeResponse<'a> {
     pub user: &'a [u8],
     pub response: &'a [u8],
     pub database: &'a [u8],
-    /// The method that `response` belongs to; empty: the client does not know of methods.
+    /// The authentication method of `response`; empty if the client does not know methods.
     pub plugin: &'a [u8],
-    /// What the client says of itself, in pairs.
+    /// The client's connection attributes.
     pub attributes: Vec<(&'a [u8], &'a [u8])>,
-    /// Of zstd, where the client can do that; 0: it says none.
+    /// The level for zstd; 0 if the client names none.
     pub zstd_level: u8,
 }
 
 /// The client's first packet.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FirstPacket<'a> {
-    /// It wants TLS first and will then say the rest.
+    /// A request for TLS; the handshake response follows inside TLS.
     Tls,
     HandshakeResponse(HandshakeResponse<'a>),
 }
 
-/// `None`: not the protocol of this century.
+/// Reads the client's first packet. Returns `None` if it is malformed or of the protocol before version 4.1.
 pub fn read_first(payload: &[u8], offered: u32) -> Option<FirstPacket<'_>> {
     let mut reader = Reader(payload);
     let capabilities = reader.u32()?;
@@ -95,7 +95,7 @@ pub fn read_first(payload: &[u8], offered: u32) -> Option<FirstPacket<'_>> {
     }))
 }
 
-/// COM_CHANGE_USER behind its command byte. The capabilities are those of the connection.
+/// Reads COM_CHANGE_USER behind its command byte. `capabilities` are those of the connection.
 pub fn read_change_user(payload: &[u8], capabilities: u32) -> Option<HandshakeResponse<'_>> {
     let mut reader = Reader(payload);
     let has = |capability: u32| capabilities & capability != 0;

@@ -1,6 +1,7 @@
-//! A row with a long value, on its way out: the value is not copied into the connection's buffer as a whole, but as far as there is room, again and again.
+//! The stream of a row with a long value. The value is not copied into the connection's buffer as a whole, but piece by piece, as far as there is space.
 //!
-//! Short cells lie in pieces of their own, long ones are the values themselves. The frames are cut as `packet::finish` would cut them: all but the last of the greatest size, the last perhaps empty.
+//! Short cells are collected in pieces of their own; a long cell's piece is the value itself. Frames are cut exactly as by `packet::finish`: all but the last
+//! have the maximum size, and the last may be empty.
 
 use query::batch::{Cell, Cells};
 use query::error::SqlError;
@@ -13,25 +14,25 @@ use crate::packet::{FRAME_MAX, HEADER};
 use crate::rows::RowWriter;
 use crate::wire::put_length;
 
-/// A value of so many bytes goes out in pieces.
+/// A value of at least this many bytes is sent in pieces.
 pub const LONG: usize = 1 << 20;
-/// Bytes that are copied before it is asked again whether there is room.
+/// Bytes copied between two checks for space.
 const STEP: usize = 256 << 10;
 
 pub struct LargeRowStream {
-    /// In the order in which they go out.
+    /// The pieces in the order in which they are sent.
     pieces: std::vec::IntoIter<Value>,
-    /// The piece that is being sent, and how far.
+    /// The current piece, and how much of it has been sent.
     piece: Value,
     at: usize,
-    /// Bytes that no frame has been begun for; of the frame that has been; whether it is the last.
+    /// Bytes that belong to no frame yet; bytes left in the current frame; whether that frame is the last.
     left: usize,
     frame: usize,
     is_last: bool,
     _share: Option<Reservation>,
 }
 
-/// Has the row a value that goes out in pieces?
+/// Returns whether a row has a value that is sent in pieces.
 pub fn is_long(row: Cells<'_>) -> bool {
     row.iter().any(|cell| long_value(cell).is_some())
 }
@@ -43,7 +44,7 @@ fn long_value(cell: Cell<'_>) -> Option<&Value> {
     }
 }
 
-/// What the long values of a row take.
+/// Returns the bytes of a row's long values.
 pub fn long_bytes(row: Cells<'_>) -> usize {
     row.iter().filter_map(long_value).filter_map(Value::as_string_bytes).map(<[u8]>::len).sum()
 }
@@ -72,7 +73,7 @@ impl LargeRowStream {
         Ok(LargeRowStream { pieces, piece, at: 0, left, frame: 0, is_last: false, _share: reservation })
     }
 
-    /// Writes as much as there is room for. True: that was the rest.
+    /// Writes as much as there is space for. Returns true when the row is complete.
     pub fn send(&mut self, io: &mut Io<'_>, sequence: &mut u8) -> bool {
         while !io.is_full() {
             if self.frame == 0 {

@@ -1,4 +1,4 @@
-//! The MySQL client/server protocol on the engine. Start with README.md beside this crate.
+//! The MySQL client/server protocol over `query`. Start with README.md beside this crate.
 #![forbid(unsafe_code)]
 
 mod auth;
@@ -35,7 +35,7 @@ mod statements;
 mod stats;
 mod wire;
 
-/// What the fuzz targets feed.
+/// The entry points of the fuzz targets.
 #[cfg(fuzzing)]
 pub mod fuzzed {
     pub use crate::compressed_stream::{CompressedStream, Opened};

@@ -1,8 +1,9 @@
-//! Long literals of a change, taken out of its text before anybody parses it: each becomes a parameter.
+//! Extraction of long literals from a change before it is parsed: each becomes a parameter.
 //!
-//! A parser copies a literal several times, and one of bytes that are no text it would be given as hexadecimal, twice as long. Here a value stays where it came: its escapes are undone in place, and the value
-//! is that part of the packet's own bytes. Only what is surely a value is taken, of one INSERT, REPLACE or UPDATE: a literal behind `(`, `,` or `=` and before `,`, `)` or the end, that no character set, no
-//! other string and no COLLATE belongs to. Everything else is left to the parser, as it came.
+//! A parser copies a literal several times, and a literal whose bytes are not text would be given to it as hexadecimal, twice as long. Extraction leaves a
+//! value where it arrived: its escapes are removed in place, and the value is a slice of the packet's bytes. It takes only literals that are certainly values
+//! of one INSERT, REPLACE or UPDATE: behind `(`, `,` or `=` and before `,`, `)` or the end, without a character set introducer, an adjacent string or COLLATE.
+//! All other text goes to the parser unchanged.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use query::value::{Bytes, Value};
 
 use crate::literals::{escaped, line_end, literal_end};
 
-/// A shorter literal is left to the parser.
+/// Literals up to this length are left to the parser.
 const LONG: usize = 64 << 10;
 
 /// The text with `?` for each long literal, and their values.
@@ -23,16 +24,16 @@ pub struct Extracted {
     pub values: Vec<Value>,
 }
 
-/// How a client writes literals.
+/// The session's syntax of literals.
 #[derive(Clone, Copy)]
 pub struct LiteralSyntax {
     pub charset: Charset,
     pub backslash_escapes: bool,
-    /// Double quotes are around names.
+    /// Double quotes enclose names.
     pub ansi_quotes: bool,
 }
 
-/// A long literal: all of it with what belongs to it in front, and what lies between its quotes.
+/// A long literal: its whole extent with its prefix, and the extent between its quotes.
 struct Literal {
     whole: Range<usize>,
     body: Range<usize>,
@@ -41,15 +42,16 @@ struct Literal {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LiteralKind {
-    /// In the client's character set, if it is text there.
+    /// In the client's character set if it is text there, otherwise bytes.
     Plain,
     /// `_binary'...'`
     Bytes,
-    /// `x'...'`, or `0x...`.
+    /// `x'...'` or `0x...`
     Hex,
 }
 
-/// Takes the long literals out of a statement, which begins at `from`. Err: there are none, or it is not sure; the bytes as they were.
+/// Extracts the long literals of the statement that begins at `from`. Returns the bytes unchanged when there are none, or when a literal may not be a plain
+/// value.
 pub fn extract(mut bytes: Vec<u8>, from: usize, syntax: LiteralSyntax) -> Result<Extracted, Vec<u8>> {
     let Some((literals, text)) = find(&bytes, from, syntax) else { return Err(bytes) };
     let mut parts = Vec::with_capacity(literals.len());
@@ -74,18 +76,18 @@ pub fn extract(mut bytes: Vec<u8>, from: usize, syntax: LiteralSyntax) -> Result
     Ok(Extracted { text, values })
 }
 
-/// What stands in front of the next word or sign.
+/// The token before the current position.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Previous {
     Start,
     Sign(u8),
-    /// From there on; whether a value may stand where it begins.
+    /// A word: where it begins, and whether a value may begin there.
     Word(usize, bool),
     Text,
     Extracted,
 }
 
-/// Where long literals are, and the text without them. None: there are none, or something here is not as it should be.
+/// Finds the long literals, and returns them with the text around them. Returns `None` when there are none, or when any token makes it uncertain.
 fn find(bytes: &[u8], from: usize, syntax: LiteralSyntax) -> Option<(Vec<Literal>, String)> {
     let (mut at, mut copied, mut before) = (from, from, Previous::Start);
     let (mut literals, mut text): (Vec<Literal>, String) = (Vec::new(), String::new());
@@ -119,7 +121,7 @@ fn find(bytes: &[u8], from: usize, syntax: LiteralSyntax) -> Option<(Vec<Literal
 }
 
 enum Token {
-    /// Or a comment.
+    /// White space or a comment.
     Space,
     /// `;`
     End,
@@ -127,7 +129,7 @@ enum Token {
     Long(Literal),
 }
 
-/// The next word, sign or literal: where it ends, and what it is.
+/// Scans the next token; returns its end and its kind.
 fn next(bytes: &[u8], at: usize, before: Previous, syntax: LiteralSyntax) -> Option<(usize, Token)> {
     Some(match bytes[at] {
         byte if byte.is_ascii_whitespace() => (at + 1, Token::Space),
@@ -170,7 +172,7 @@ impl Previous {
     }
 }
 
-/// A long literal between quotes, if it is sure what it is.
+/// Classifies a long literal between quotes; returns `None` if its kind is uncertain.
 fn quoted(bytes: &[u8], whole: Range<usize>, before: Previous) -> Option<Literal> {
     let body = whole.start + 1..whole.end - 1;
     let (start, kind) = match before {
@@ -186,7 +188,7 @@ fn quoted(bytes: &[u8], whole: Range<usize>, before: Previous) -> Option<Literal
     Some(Literal { whole: start..whole.end, body, kind })
 }
 
-/// May this stand behind what was before it? The first word says what the statement is; behind a literal that is taken nothing may belong to it.
+/// Returns whether a token may follow the previous one. The first word must be that of a change; no modifier may follow an extracted literal.
 fn may_follow(bytes: &[u8], before: Previous, (at, end): (usize, usize), now: Previous) -> bool {
     let is_one_of = |words: &[&str]| words.iter().any(|word| bytes[at..end].eq_ignore_ascii_case(word.as_bytes()));
     match before {
@@ -208,7 +210,7 @@ fn is_hex(digits: &[u8]) -> bool {
     digits.len().is_multiple_of(2) && digits.iter().all(u8::is_ascii_hexdigit)
 }
 
-/// Two digits become a byte; how many bytes there are.
+/// Decodes hexadecimal digits in place; returns the number of bytes.
 fn undo_hex(digits: &mut [u8]) -> usize {
     let value = |digit: u8| (digit as char).to_digit(16).unwrap_or(0) as u8;
     for at in 0..digits.len() / 2 {
@@ -217,7 +219,7 @@ fn undo_hex(digits: &mut [u8]) -> usize {
     digits.len() / 2
 }
 
-/// What lies between quotes becomes what it means; how many bytes are left.
+/// Removes the escapes of a literal in place; returns the number of bytes left.
 fn undo_escapes(bytes: &mut [u8], quote: u8, backslash_escapes: bool) -> usize {
     let (mut read, mut write) = (0, 0);
     while read < bytes.len() {

@@ -1,9 +1,9 @@
-//! Statements whose literals hold bytes that are no text.
+//! Statements whose literals hold bytes that are not text.
 //!
-//! A client may put any bytes between quotes (`_binary'...'`, as dumps and some drivers write BLOBs). `query` reads text. So such a literal is written
-//! anew as hexadecimal, `x'...'`, which means the same bytes; everything else stays as it was. Only statements that are no UTF-8 come here.
+//! A client may put any bytes between quotes (`_binary'...'`, as dumps and some drivers write BLOBs), but `query` reads text. Such a literal is rewritten as
+//! hexadecimal, `x'...'`, which denotes the same bytes; the rest of the statement is unchanged. Only statements that are not valid UTF-8 come here.
 
-/// The statement as text. `None`: bytes that are no text stand outside of literals.
+/// Returns the statement as text, or `None` if bytes outside of literals are not text.
 pub fn as_text(bytes: &[u8], backslash_escapes: bool) -> Option<String> {
     let mut out = String::with_capacity(bytes.len() + 64);
     let mut at = 0;
@@ -41,7 +41,7 @@ pub fn line_end(bytes: &[u8], at: usize) -> usize {
     bytes[at..].iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |length| at + length)
 }
 
-/// Behind the closing quote. A doubled quote does not close.
+/// Returns the position behind the closing quote. A doubled quote does not close.
 pub fn literal_end(bytes: &[u8], start: usize, backslash_escapes: bool) -> Option<usize> {
     let quote = bytes[start];
     let mut at = start + 1;
@@ -59,7 +59,7 @@ fn put_hex(out: &mut String, literal: &[u8], backslash_escapes: bool) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     let quote = literal[0];
     let mut rest = literal[1..literal.len() - 1].iter().copied();
-    // `_binary'...'` must not become one word.
+    // A space keeps `_binary` and `x'...'` two words.
     if out.ends_with(|letter: char| letter.is_alphanumeric() || letter == '_') {
         out.push(' ');
     }
@@ -89,7 +89,7 @@ fn put_hex(out: &mut String, literal: &[u8], backslash_escapes: bool) {
     out.push('\'');
 }
 
-/// What a letter means behind a backslash. None: the backslash stays, for it is LIKE that it is meant for.
+/// Returns the byte that a letter denotes behind a backslash. `None` means that the backslash is kept: `\%` and `\_` are escapes of LIKE.
 pub fn escaped(letter: u8) -> Option<u8> {
     Some(match letter {
         b'0' => 0,

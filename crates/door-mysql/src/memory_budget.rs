@@ -1,6 +1,7 @@
-//! Room for what is long: packets of several frames while they are gathered and served, long values on their way out. All connections share it, beside what the setting `memory` counts.
+//! The memory budget for long packets and values: packets of several frames while they are received and served, and long values while they are sent. All
+//! connections share it. It is separate from the memory that the setting `memory` bounds.
 //!
-//! Who finds none is refused with an error before he takes it: that is better than a process that the kernel ends.
+//! A reservation that does not fit fails before the memory is allocated: the statement gets an error, where the kernel would kill the process.
 
 use std::sync::Arc;
 
@@ -13,12 +14,12 @@ pub struct MemoryBudget {
     held: AtomicU64,
 }
 
-/// Bytes of the room. They are free again when it is dropped.
+/// Reserved bytes of the budget. Dropping the reservation releases them.
 #[derive(Debug)]
 pub struct Reservation {
     memory_budget: Arc<MemoryBudget>,
     bytes: u64,
-    /// The setting of the room bounds it, not `memory`.
+    /// The budget's own setting bounds these bytes, not `memory`.
     beside: Exempt,
 }
 
@@ -31,7 +32,7 @@ impl MemoryBudget {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// None: so much is not left.
+    /// Reserves bytes; returns `None` if the budget has fewer left.
     pub fn take(self: &Arc<MemoryBudget>, bytes: u64) -> Option<Reservation> {
         let mut reservation = Reservation { memory_budget: self.clone(), bytes: 0, beside: Exempt::default() };
         reservation.grow(bytes).then_some(reservation)
@@ -39,7 +40,7 @@ impl MemoryBudget {
 }
 
 impl Reservation {
-    /// False: so much is not left.
+    /// Adds to the reservation; returns false if the budget has fewer bytes left.
     pub fn grow(&mut self, bytes: u64) -> bool {
         let before = self.memory_budget.held.fetch_add(bytes, Ordering::Relaxed);
         let fits = before + bytes <= self.memory_budget.max;

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use reactor::TlsConfig;
 
-/// How the door is opened.
+/// The door's settings.
 #[derive(Clone)]
 pub struct Options {
-    /// Connections from beyond loopback are refused while the account `default` needs no password.
+    /// Refuses connections from other machines while the account `default` needs no password.
     pub protected_mode: bool,
-    /// Connections that ask for it get TLS. None: it is not offered.
+    /// The TLS configuration; without one, TLS is not offered.
     pub tls: Option<Arc<TlsConfig>>,
-    /// Who does not ask for TLS is refused.
+    /// Refuses clients that do not request TLS.
     pub require_secure_transport: bool,
-    /// Prepared statements of all clients together.
+    /// The limit of prepared statements of all clients together.
     pub statements_max: u64,
-    /// Bytes of long packets and values under way, of all clients together.
+    /// The limit of bytes of long packets and values in flight, of all clients together.
     pub memory_budget_max: u64,
 }
 

@@ -1,21 +1,21 @@
-//! Packets: a payload behind three bytes of length and one of sequence.
+//! Packets: a payload behind three bytes of length and one sequence number.
 //!
-//! A payload of 16 MB or more travels in several frames, all but the last of the greatest size; the last may be empty. A command begins with
-//! sequence 0 and each frame, in whichever direction, counts on; a frame out of turn means that both sides no longer talk of the same thing.
+//! A payload of 16 MB or more is sent in several frames; all but the last have the maximum size, and the last may be empty. A command begins with sequence
+//! number 0, and each frame in either direction increments it. After a frame out of order the two sides would disagree on what the next bytes mean (DM-1).
 
 pub const HEADER: usize = 4;
-/// The greatest payload of a frame. A frame of this size is followed by another.
+/// The largest payload of a frame. A frame of this size is followed by another.
 pub const FRAME_MAX: usize = 0xff_ffff;
 
-/// What stands at the front of the input.
+/// The packet at the front of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Cut<'a> {
-    /// A whole payload needs more bytes: so many in all, as far as can be seen.
+    /// The packet needs this many bytes in all, as far as can be seen.
     More(usize),
     Packet(Packet<'a>),
-    /// A frame of a longer payload, of the greatest size: more follow.
+    /// A frame of maximum size; more frames of its payload follow.
     Frame(&'a [u8]),
-    /// The payload is longer than allowed; its frames take up so many bytes of the stream, as far as can be seen.
+    /// The payload is longer than allowed; its frames occupy this many bytes of the stream, as far as can be seen.
     TooLong(usize),
     OutOfOrder,
 }
@@ -23,13 +23,13 @@ pub enum Cut<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
     pub payload: &'a [u8],
-    /// Bytes of the input that it takes up.
+    /// Bytes of the input that the packet occupies.
     pub size: usize,
-    /// The sequence number that the answer begins with.
+    /// The sequence number of the first packet of the answer.
     pub next: u8,
 }
 
-/// Cuts the packet at the front, or a frame of it that is not the last. `sequence` is the number it must have; `payload_max` what the payload may have from here on.
+/// Cuts the packet at the front, or a frame that is not its last. `sequence` is the expected number; `payload_max` is the limit for the payload that remains.
 #[inline]
 pub fn cut(input: &[u8], sequence: u8, payload_max: usize) -> Cut<'_> {
     let Some((length, number)) = header(input) else { return Cut::More(HEADER) };
@@ -47,13 +47,13 @@ pub fn cut(input: &[u8], sequence: u8, payload_max: usize) -> Cut<'_> {
     }
 }
 
-/// Length and sequence number of the frame at the front.
+/// Returns the length and the sequence number of the frame at the front.
 pub fn header(input: &[u8]) -> Option<(usize, u8)> {
     let [a, b, c, number] = *input.first_chunk()?;
     Some((u32::from_le_bytes([a, b, c, 0]) as usize, number))
 }
 
-/// Begins a packet at the end of `out`; what is appended from here to `finish` is its payload.
+/// Starts a packet at the end of `out`; its payload is what is appended until `finish`.
 #[inline]
 pub fn begin(out: &mut Vec<u8>) -> usize {
     let at = out.len();
@@ -61,7 +61,7 @@ pub fn begin(out: &mut Vec<u8>) -> usize {
     at
 }
 
-/// Ends the packet that began at `at`.
+/// Completes the packet that starts at `at`: writes the headers of its frames.
 #[inline]
 pub fn finish(out: &mut Vec<u8>, at: usize, sequence: &mut u8) {
     let length = out.len() - at - HEADER;
@@ -81,7 +81,7 @@ pub fn finish(out: &mut Vec<u8>, at: usize, sequence: &mut u8) {
     }
 }
 
-/// Makes room for the headers of further frames, from the last to the first, so that each byte moves once.
+/// Makes space for the headers of further frames, from the last to the first, so that each byte moves once.
 #[cold]
 fn split(out: &mut Vec<u8>, at: usize) {
     let start = at + HEADER;

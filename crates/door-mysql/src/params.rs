@@ -1,4 +1,4 @@
-//! The parameters of COM_STMT_EXECUTE, and the attributes of statements: bytes of the client, made into values.
+//! Decodes the parameters of COM_STMT_EXECUTE and the query attributes of statements.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use query::value::{Bytes, Date, DateTime, Decimal, Time, Value};
 use crate::protocol::kind;
 use crate::wire::Reader;
 
-/// Of one parameter: its kind, and whether integers are unsigned. An attribute has a name.
+/// The type of a parameter, and whether it is unsigned. An attribute also has a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
     kind: u8,
@@ -17,17 +17,17 @@ pub struct Bound {
     name: String,
 }
 
-/// Name and value.
+/// The name and value of a query attribute.
 pub type Attribute = (String, Value);
 
-/// As many as a statement may have of both.
+/// The limit of parameters and attributes of a statement.
 const COUNT_MAX: u64 = 65_535;
 
-/// What is read; and the bytes that it lies in, if values may share them.
+/// The reader, and the buffer that it reads from if values may share it.
 pub type Source<'r, 'p> = (&'r mut Reader<'p>, Option<&'r Arc<Vec<u8>>>);
 
-/// What stands behind the statement's number, flags and count. `long` holds what came in pieces before; `bound` the kinds, which a client sends once and
-/// may then leave out. `None`: malformed, or of a kind that nobody knows.
+/// Reads the values behind the statement's id, flags and iteration count. `long` holds parameters that arrived through COM_STMT_SEND_LONG_DATA; `bound` the
+/// types, which a client sends once and may then omit. Returns `None` for a malformed payload or an unknown type.
 pub fn read(
     source: Source<'_, '_>,
     bound: &mut Vec<Bound>,
@@ -37,7 +37,8 @@ pub fn read(
     all(source, (long.len(), false), bound, long, charset)
 }
 
-/// The same with names, as clients with CLIENT_QUERY_ATTRIBUTES send it: how many there are stands before, and those behind the statement's own parameters are attributes.
+/// Reads values with names, as clients with CLIENT_QUERY_ATTRIBUTES send them: their number comes first, and those behind the statement's own parameters are
+/// attributes.
 pub fn read_named(
     (reader, owner): Source<'_, '_>,
     bound: &mut Vec<Bound>,
@@ -54,10 +55,10 @@ pub fn read_named(
     Some((values, names.zip(behind).collect()))
 }
 
-/// The attributes before the text of COM_QUERY.
+/// Reads the query attributes before the text of COM_QUERY.
 pub fn read_attributes(reader: &mut Reader<'_>, charset: Charset) -> Option<Vec<Attribute>> {
     let count = reader.length().filter(|count| *count <= COUNT_MAX)? as usize;
-    // There is one set of them.
+    // The protocol has a count of parameter sets, which is always one.
     if reader.length()? != 1 {
         return None;
     }
@@ -140,7 +141,8 @@ fn string_kind(kind: u8) -> bool {
     )
 }
 
-/// Text where it is text; a client's blob of bytes may also be meant as one, as in MySQL, so that kind alone does not decide.
+/// Decodes a string: text if it is valid in the client's character set, bytes otherwise. A BLOB parameter may be meant as text in MySQL, so the type alone does
+/// not decide.
 fn string(bytes: &[u8], kind: u8, charset: Charset, owner: Option<&Arc<Vec<u8>>>) -> Value {
     let is_blob = matches!(kind, kind::TINY_BLOB..=kind::BLOB | kind::BIT);
     let text = if is_blob { None } else { decode(bytes, charset) };
@@ -194,7 +196,7 @@ fn time(reader: &mut Reader<'_>) -> Option<Value> {
     if hours > 23 || minutes > 59 || seconds > 59 || micros > 999_999 {
         return None;
     }
-    // Beyond the range of TIME anyway.
+    // Longer times are beyond the range of TIME anyway.
     let whole =
         i64::from(days.min(100)) * 86_400 + i64::from(hours) * 3600 + i64::from(minutes) * 60 + i64::from(seconds);
     let all = whole * 1_000_000 + i64::from(micros);

@@ -1,19 +1,19 @@
-//! Numbers of the protocol: what both sides can do, what state the server is in, what kinds of columns there are.
+//! Constants of the protocol: capabilities, status flags, column types and column flags.
 
-/// Bytes of the challenge that a login answers.
+/// The length of the scramble, the challenge of a login.
 pub const SCRAMBLE_LEN: usize = 20;
 
-/// Capabilities. Client and server use what both of them name.
+/// Capability flags. A connection uses those that both sides support.
 pub mod capability {
     pub const LONG_PASSWORD: u32 = 1;
-    /// Affected rows are those found, not those changed.
+    /// Affected rows are the rows found, not the rows changed.
     pub const FOUND_ROWS: u32 = 1 << 1;
     pub const LONG_FLAG: u32 = 1 << 2;
     pub const CONNECT_WITH_DB: u32 = 1 << 3;
     pub const COMPRESS: u32 = 1 << 5;
     pub const ODBC: u32 = 1 << 6;
     pub const IGNORE_SPACE: u32 = 1 << 8;
-    /// The client can be asked for a file.
+    /// The client accepts requests for files.
     pub const LOCAL_FILES: u32 = 1 << 7;
     pub const PROTOCOL_41: u32 = 1 << 9;
     pub const INTERACTIVE: u32 = 1 << 10;
@@ -31,12 +31,12 @@ pub mod capability {
     pub const CAN_HANDLE_EXPIRED_PASSWORDS: u32 = 1 << 22;
     pub const SESSION_TRACK: u32 = 1 << 23;
     pub const DEPRECATE_EOF: u32 = 1 << 24;
-    /// Frames may be zstd's. The level stands at the end of the client's answer.
+    /// Frames may be compressed with zstd. The level is at the end of the handshake response.
     pub const ZSTD: u32 = 1 << 26;
-    /// Statements come with values that the client has named.
+    /// Statements carry named values of the client.
     pub const QUERY_ATTRIBUTES: u32 = 1 << 27;
 
-    /// What this server can do.
+    /// The capabilities of this server.
     pub const OFFERED: u32 = LONG_PASSWORD
         | FOUND_ROWS
         | LONG_FLAG
@@ -64,7 +64,7 @@ pub mod capability {
         | QUERY_ATTRIBUTES;
 }
 
-/// Bits of the status word that ends each reply.
+/// Bits of the status word at the end of each reply.
 pub mod status {
     pub const IN_TRANSACTION: u16 = 1;
     pub const AUTOCOMMIT: u16 = 1 << 1;
@@ -100,7 +100,7 @@ pub mod kind {
     pub const ENUM: u8 = 247;
     pub const SET: u8 = 248;
     pub const TINY_BLOB: u8 = 249;
-    /// Two more sizes stand between these.
+    /// The two codes before this one are MEDIUM_BLOB and LONG_BLOB.
     pub const BLOB: u8 = 252;
     pub const VAR_STRING: u8 = 253;
     pub const STRING: u8 = 254;

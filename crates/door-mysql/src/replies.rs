@@ -1,6 +1,6 @@
-//! Replies: whole at once, or rows as far as the output has room.
+//! Replies: written at once, or row by row as far as the output has space.
 //!
-//! What is left of rows, and of a text of several statements, waits in `Running`; the command stays in the input until its reply is whole (Y2).
+//! The rest of a result, and of a text with several statements, waits in `PendingReply`; the command stays in the input until its reply is complete (DM-2).
 
 use std::sync::Arc;
 
@@ -23,14 +23,14 @@ use crate::rows::RowWriter;
 use crate::statements::Cursor;
 use crate::wire::put_length;
 
-/// What a cell takes besides the bytes of its string, about.
+/// The approximate size of a cell besides the bytes of its string.
 const CELL_ABOUT: usize = 8;
 
 /// The name of COM_STMT_EXECUTE in errors.
 pub const EXECUTE: &str = "mysqld_stmt_execute";
 
 impl ConnectionState {
-    /// Goes on with a reply.
+    /// Continues the pending reply.
     pub fn resume(&mut self, context: &mut CommandContext<'_, '_>) -> Progress {
         let Some(pending) = self.pending.take() else { return Progress::Done(0) };
         let next = self.advance(context, pending);
@@ -79,7 +79,7 @@ impl ConnectionState {
 
     /// Runs a text of one or several statements.
     pub fn run_text(&mut self, context: &mut CommandContext<'_, '_>, text: &str, size: usize) -> Progress {
-        // Nothing needs to be looked for behind the first statement where no other can begin.
+        // A text without `;` need not be split.
         let (statement, rest) =
             if self.multi_statements && text.contains(';') { self.sql.split(text) } else { (text, "") };
         let script = (!rest.is_empty()).then(|| (rest.to_owned(), 0));
@@ -96,7 +96,7 @@ impl ConnectionState {
         self.run_statement(context, &statement, size, Some((text, rest_at)))
     }
 
-    /// Runs a statement; of those behind it, the reply tells that they follow.
+    /// Runs a statement. `script` holds the statements behind it, which the reply announces.
     fn run_statement(
         &mut self,
         context: &mut CommandContext<'_, '_>,
@@ -116,12 +116,12 @@ impl ConnectionState {
         self.answer(context, outcome, size, script)
     }
 
-    /// The next statement need not wait with a thread: the connection can be parked.
+    /// Allows the next statement to be suspended on a page miss, because the connection can be parked.
     pub fn allow_suspension(&mut self) {
         self.sql.allow_leaving();
     }
 
-    /// The same of a prepared statement that has answered `Outcome::Away`.
+    /// Suspends after a prepared statement that has returned `Outcome::Away`.
     pub fn suspend_prepared(
         &mut self,
         context: &mut CommandContext<'_, '_>,
@@ -132,7 +132,7 @@ impl ConnectionState {
         self.suspend(context, Suspended { begun_ns, prepared: Some(prepared), alarm: None }, size, None)
     }
 
-    /// Parks the connection until the statement's wait is over.
+    /// Parks the connection until the statement's wait is over (DM-13).
     fn suspend(
         &mut self,
         context: &mut CommandContext<'_, '_>,
@@ -175,7 +175,7 @@ impl ConnectionState {
         }
     }
 
-    /// The reply to COM_STMT_EXECUTE of that statement, with those flags.
+    /// Writes the reply to COM_STMT_EXECUTE; `id` and `flags` are those of the command.
     pub fn answer_execution(
         &mut self,
         context: &mut CommandContext<'_, '_>,
@@ -202,12 +202,12 @@ impl ConnectionState {
                 Ok(Progress::Done(size))
             }
             Outcome::Rows(result) => Ok(self.begin_rows(context, result, size)),
-            // LOAD DATA cannot be prepared, and what is away has been looked at.
+            // LOAD DATA cannot be prepared, and the callers have handled suspension.
             Outcome::File(_) | Outcome::Away => Err(error::UNSUPPORTED_PS.bare()),
         }
     }
 
-    /// Begins, or is, the reply to a statement.
+    /// Writes the reply to a statement, or its beginning.
     pub fn answer(
         &mut self,
         context: &mut CommandContext<'_, '_>,
@@ -264,7 +264,7 @@ impl ConnectionState {
         Progress::AwaitsInput(size)
     }
 
-    /// Before a statement: what is still open of others is put aside.
+    /// Prepares the session for a statement: the rest of an open cursor is fetched and kept (DM-4).
     pub fn prepare_to_run(&mut self, context: &mut CommandContext<'_, '_>) {
         context.shared.stats.statements.add(1);
         if self.statements.has_live_cursor() {
@@ -272,7 +272,7 @@ impl ConnectionState {
         }
     }
 
-    /// The reply to a statement without rows.
+    /// Writes the reply to a statement without rows.
     pub fn write_done(
         &mut self,
         context: &mut CommandContext<'_, '_>,
@@ -284,15 +284,15 @@ impl ConnectionState {
         context.writer().ok(&ending);
     }
 
-    /// The end of rows, or of a list.
+    /// Writes the end of rows or of a list.
     pub fn write_rows_end(&mut self, context: &mut CommandContext<'_, '_>, ending: OkPacket<'_>) {
-        // An EOF packet has no room for them: they wait for the next OK.
+        // An EOF packet has no space for session changes: they wait for the next OK packet.
         let has_room = context.capabilities & capability::DEPRECATE_EOF != 0;
         let changes = if has_room { self.changes(context.capabilities) } else { Vec::new() };
         context.writer().rows_end(&OkPacket { changes: &changes, ..ending });
     }
 
-    /// What the client does not know yet of how its session stands.
+    /// Returns the changes of session state that the client has not been sent yet.
     pub fn changes(&mut self, capabilities: u32) -> Vec<u8> {
         let mut out = Vec::new();
         if capabilities & capability::SESSION_TRACK != 0 {
@@ -303,13 +303,13 @@ impl ConnectionState {
         out
     }
 
-    /// The head of a result: how many columns, and what they are.
+    /// Writes the head of a result: the number of columns and their definitions.
     pub fn write_columns(&mut self, context: &mut CommandContext<'_, '_>, columns: &[Column], more: bool) {
         context.writer().packet(|out| put_length(out, columns.len() as u64));
         self.write_definitions(context, columns, &self.ok_packet(more));
     }
 
-    /// Definitions of columns or parameters, and their end where the client expects one.
+    /// Writes definitions of columns or parameters, and their end packet where the client expects one.
     pub fn write_definitions(&self, context: &mut CommandContext<'_, '_>, columns: &[Column], ending: &OkPacket<'_>) {
         let results = self.results();
         for column in columns {
@@ -318,7 +318,7 @@ impl ConnectionState {
         context.writer().columns_end(ending);
     }
 
-    /// Writes rows while there is room. True: that was the last.
+    /// Writes rows while there is space. Returns true after the last row.
     fn write_rows(
         &mut self,
         context: &mut CommandContext<'_, '_>,
@@ -327,7 +327,7 @@ impl ConnectionState {
         rest: &mut Option<Box<PendingRows>>,
     ) -> Result<bool> {
         let mut batch = Batch::new();
-        // A client that wants shorter frames gets each packet whole: not all of them put packets together that begin in one frame and end in another.
+        // Compressed connections get each packet whole: some clients cannot read a packet that begins in one frame and ends in another.
         let is_plain = context.capabilities & (capability::COMPRESS | capability::ZSTD) == 0;
         loop {
             if let Some(rows) = rest
@@ -351,7 +351,7 @@ impl ConnectionState {
                     *rest = Some(Box::new(PendingRows { batch: std::mem::take(&mut batch), at: nth, large_row: None }));
                     break;
                 }
-                // Compressed rows lie there whole, and once more shorter.
+                // Rows of compressed connections are held twice: whole, and compressed.
                 let _claim = match batch.is_long() {
                     true => Some(memory::claim(context.io.out().len() + 2 * large_row::long_bytes(row))?),
                     false => None,
@@ -364,7 +364,7 @@ impl ConnectionState {
         }
     }
 
-    /// The rows of a prepared statement that follow.
+    /// Starts the result of a prepared statement.
     pub fn begin_rows(&mut self, context: &mut CommandContext<'_, '_>, result: ResultSet, size: usize) -> Progress {
         self.write_columns(context, result.columns(), false);
         let writer = RowWriter::new(self.results(), true);
@@ -378,7 +378,7 @@ impl ConnectionState {
         Progress::Running
     }
 
-    /// Writes rows of a cursor while there is room. True: those were all that were asked for.
+    /// Writes rows of a cursor while there is space. Returns true when the requested number is complete.
     fn fetch(&mut self, context: &mut CommandContext<'_, '_>, statement: u32, left: &mut u32) -> Result<bool> {
         let ConnectionState { statements, sql, .. } = self;
         let statement = statements.get(statement, "mysqld_stmt_fetch")?;
@@ -423,7 +423,7 @@ fn write_row(
     Ok(())
 }
 
-/// Rows with long values, as far as there is room. True: those were all.
+/// Writes rows with long values, as far as there is space. Returns true after the last row.
 fn write_rest(
     context: &mut CommandContext<'_, '_>,
     columns: &[Column],

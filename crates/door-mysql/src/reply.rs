@@ -6,7 +6,7 @@ use crate::packet;
 use crate::protocol::{capability, status};
 use crate::wire::{put_bytes, put_length};
 
-/// How a reply ends well.
+/// The content of an OK or EOF packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OkPacket<'a> {
     pub affected: u64,
@@ -14,11 +14,11 @@ pub struct OkPacket<'a> {
     pub status: u16,
     pub warnings: u16,
     pub info: &'a str,
-    /// Changes of the session's state, as `track` writes them.
+    /// Changes of the session's state, encoded by `track`.
     pub changes: &'a [u8],
 }
 
-/// The connection's side of writing: where, the next sequence number, and what the client understands.
+/// The writer of a reply: the output buffer, the next sequence number and the client's capabilities.
 pub struct Writer<'a> {
     pub out: &'a mut Vec<u8>,
     pub sequence: &'a mut u8,
@@ -30,7 +30,7 @@ impl Writer<'_> {
         self.capabilities & capability != 0
     }
 
-    /// One packet with what `write` appends.
+    /// Appends one packet; `write` appends its payload.
     #[inline]
     pub fn packet(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let at = packet::begin(self.out);
@@ -42,12 +42,12 @@ impl Writer<'_> {
         self.ending(0x00, ending);
     }
 
-    /// Ends the rows of a result.
+    /// Writes the end of a result's rows.
     pub fn rows_end(&mut self, ending: &OkPacket<'_>) {
         if self.has(capability::DEPRECATE_EOF) { self.ending(0xfe, ending) } else { self.eof(ending) }
     }
 
-    /// Ends a list of columns, where the client still expects that.
+    /// Writes the end of a list of columns, if the client expects one.
     pub fn columns_end(&mut self, ending: &OkPacket<'_>) {
         if !self.has(capability::DEPRECATE_EOF) {
             self.eof(ending);
@@ -95,7 +95,7 @@ impl Writer<'_> {
     }
 }
 
-/// As long as MySQL's messages may be.
+/// The longest message of MySQL.
 const MESSAGE_MAX: usize = 511;
 
 fn cut_to(text: &str, length: usize) -> &str {
@@ -106,18 +106,18 @@ fn cut_to(text: &str, length: usize) -> &str {
     &text[..end]
 }
 
-/// Notes for clients that follow the session's state.
+/// Session state changes for clients with CLIENT_SESSION_TRACK.
 pub mod track {
     use query::Change;
 
     use crate::wire::{put_bytes, put_measured};
 
-    /// One note: its kind, and behind its length what it says. Texts are UTF-8 whatever the client's letters are, as in MySQL.
+    /// Appends one change: its type and its length-encoded data. Names are UTF-8 whatever the client's character set is, as in MySQL.
     pub fn put(out: &mut Vec<u8>, change: &Change) {
         match change {
             Change::Variable { name, value } => note(out, 0, &[name.as_bytes(), value.as_bytes()]),
             Change::Schema(name) => note(out, 1, &[name.as_bytes()]),
-            // No text of its own length: the length of the note is that of its one letter.
+            // The data is one character without a length of its own.
             Change::State => out.extend_from_slice(&[2, 1, b'1']),
             Change::Characteristics(statements) => note(out, 4, &[statements.as_bytes()]),
             Change::Transaction(letters) => note(out, 5, &[letters]),

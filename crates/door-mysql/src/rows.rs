@@ -1,6 +1,6 @@
-//! Rows of a result, as text (COM_QUERY) and in binary (prepared statements): written straight into the connection's buffer.
+//! Rows of a result, in text form (COM_QUERY) and binary form (prepared statements), encoded directly into the connection's buffer.
 //!
-//! The value must be of its column's kind. A binary row has no room for another, so a value that is not is an error of the statement, not a guess.
+//! A binary row encodes each value by the type of its column, so a value of another kind is an error of the statement, not a guess (DM-9).
 
 use query::batch::{Cell, Cells};
 use query::error::{self, SqlError};
@@ -12,7 +12,7 @@ use query::value::{Date, DateTime, Time, Value};
 use crate::charset::put_text;
 use crate::wire::{NULL, put_bytes, put_digits, put_measured, put_signed_digits};
 
-/// How the rows of one result are written.
+/// The encoder of the rows of one result.
 pub struct RowWriter {
     pub results: Results,
     pub binary: bool,
@@ -24,7 +24,7 @@ impl RowWriter {
         RowWriter { results, binary, scratch: String::new() }
     }
 
-    /// The payload of a row.
+    /// Appends the payload of a row.
     #[inline]
     pub fn put_row(&mut self, out: &mut Vec<u8>, columns: &[Column], row: Cells<'_>) -> Result<(), SqlError> {
         assert_eq!(columns.len(), row.len());
@@ -37,7 +37,7 @@ impl RowWriter {
         Ok(())
     }
 
-    /// A cell as text behind its length.
+    /// Appends a cell as length-encoded text.
     #[inline]
     fn put_cell(&mut self, out: &mut Vec<u8>, ty: &Type, cell: Cell<'_>) {
         match cell {
@@ -47,7 +47,7 @@ impl RowWriter {
         }
     }
 
-    /// A value as text behind its length.
+    /// Appends a value as length-encoded text.
     #[inline]
     fn put_text(&mut self, out: &mut Vec<u8>, ty: &Type, value: &Value) {
         match value {
@@ -74,7 +74,7 @@ impl RowWriter {
         }
     }
 
-    /// Is the value on the wire what it is here?
+    /// Returns whether the value's encoding equals its bytes in memory.
     pub fn takes_as_it_is(&self, value: &Value) -> bool {
         match value {
             Value::Text(text) => self.results.takes_as_it_is(text),
@@ -82,14 +82,14 @@ impl RowWriter {
         }
     }
 
-    /// What stands before the cells of a row.
+    /// Appends the header of a row: in binary form the NULL bitmap.
     pub fn begin_row(&self, out: &mut Vec<u8>, row: Cells<'_>) {
         if !self.binary {
             return;
         }
         out.push(0);
         let bitmap = out.len();
-        // The first two bits are not used.
+        // The first two bits are reserved.
         out.resize(bitmap + (row.len() + 9) / 8, 0);
         for (at, cell) in row.iter().enumerate() {
             if matches!(cell, Cell::Value(Value::Null)) {
@@ -98,13 +98,13 @@ impl RowWriter {
         }
     }
 
-    /// A cell behind those before it.
+    /// Appends one cell of a row.
     pub fn put_column(&mut self, out: &mut Vec<u8>, column: &Column, cell: Cell<'_>) -> Result<(), SqlError> {
         match cell {
             _ if !self.binary => self.put_cell(out, &column.ty, cell),
             Cell::Value(Value::Null) => {}
             Cell::Value(value) => self.put_binary(out, column, value)?,
-            // What a string column shows is a string in binary too.
+            // A string column shows a string in binary form too.
             cell if column.ty.is_string() => self.put_cell(out, &column.ty, cell),
             cell => self.put_binary(out, column, &cell.to_value())?,
         }
@@ -149,7 +149,7 @@ impl RowWriter {
     }
 }
 
-/// The bits of an integer.
+/// Returns the bits of an integer.
 #[inline]
 fn whole(value: &Value) -> Option<u64> {
     match value {
@@ -178,7 +178,7 @@ fn moment(value: &Value) -> Option<DateTime> {
     }
 }
 
-/// The last `N` digits, with zeros in front.
+/// Appends the last `N` digits, padded with zeros.
 #[inline]
 fn put_padded<const N: usize>(out: &mut Vec<u8>, mut number: u32) {
     let mut digits = [b'0'; N];
@@ -219,7 +219,7 @@ fn put_clock(out: &mut Vec<u8>, time: Time, scale: u8) {
     }
 }
 
-/// As short as the moment allows: nothing for the zero date, no time at midnight, no fraction on the second.
+/// Appends a date and time in its shortest form: nothing for the zero date, no time at midnight, no fraction on a full second.
 fn put_binary_moment(out: &mut Vec<u8>, at: DateTime) {
     let (hours, minutes, seconds, micros) = at.clock();
     let has_clock = at.micros_of_day() != 0;

@@ -1,5 +1,5 @@
-//! The RSA key that a client without TLS encrypts its password with. Made when it is first needed, kept in memory, new after each start: a client asks for the public half in every login, so nothing
-//! depends on it being the same.
+//! The RSA key with which a client without TLS encrypts its password. It is generated at first use, kept in memory, and new after each start: a client requests
+//! the public key in every login, so nothing depends on its being the same.
 
 use std::sync::OnceLock;
 
@@ -8,7 +8,7 @@ use aws_lc_rs::error::Unspecified;
 use aws_lc_rs::rsa::{KeySize, OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, PrivateDecryptingKey};
 
 const BITS: usize = 2048;
-/// Letters in a line of PEM.
+/// Characters in a line of PEM.
 const PEM_LINE: usize = 64;
 
 static KEY: stdx::wait::Reason = stdx::wait::Reason::new("rsa_key");
@@ -35,22 +35,22 @@ impl RsaKey {
         if let Some(key) = self.0.get() {
             return key;
         }
-        // Some tenths of a second, and others who come meanwhile wait for the same key.
+        // Generation takes some tenths of a second; other logins wait for the same key.
         let _waiting = stdx::wait::announce(&KEY);
         self.0.get_or_init(|| KeyPair::new().expect("the kernel has random bytes"))
     }
 
-    /// The public half, as text.
+    /// Returns the public key as PEM.
     pub fn public_pem(&self) -> &str {
         &self.key().public_pem
     }
 
-    /// Whether the bytes are as long as everything that the key encrypts.
+    /// Returns whether the bytes have the length of the key's ciphertexts.
     pub fn has_length(&self, sealed: &[u8]) -> bool {
         sealed.len() == BITS / 8
     }
 
-    /// Decrypts what was encrypted with the public half, by OAEP with SHA-1 as MySQL's clients do. Its time tells nothing of the key or the text.
+    /// Decrypts a ciphertext of the public key, with OAEP and SHA-1 as MySQL's clients use it. The time is independent of the key and the text.
     pub fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
         if !self.has_length(sealed) {
             return None;
@@ -63,7 +63,7 @@ impl RsaKey {
     }
 }
 
-/// A SubjectPublicKeyInfo as PEM.
+/// Encodes a SubjectPublicKeyInfo as PEM.
 fn pem(der: &[u8]) -> String {
     let letters = base64(der);
     let lines = letters.as_bytes().chunks(PEM_LINE).map(|line| String::from_utf8_lossy(line) + "\n");

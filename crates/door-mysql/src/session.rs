@@ -1,11 +1,11 @@
-//! A connection's state and the loop over its packets.
+//! A connection: its phases and the loop over its packets.
 //!
 //! ```text
-//!   greeted ──answer──► login ──► ready ──command──► reply; or rows under way, a buffer at a time
+//!   greeted ──response──► login ──► ready ──command──► reply; or rows, a buffer at a time
 //!      └──request for TLS──► greeted           └──CHANGE_USER──► login
 //! ```
-//! While rows are under way their command stays at the front of the input: so the pool knows that there is something to go on with when the client has
-//! taken what was written, and nothing behind it is looked at before.
+//! While rows are pending, their command stays at the front of the input. The pool therefore calls again when the client has read the output, and nothing
+//! behind the command is processed before its reply is complete (DM-2).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,19 +30,19 @@ use crate::protocol::{SCRAMBLE_LEN, capability, status};
 use crate::reply::{OkPacket, Writer};
 use crate::shared::Shared;
 
-/// Before the login a client gets no more room than its answer may need: names, and attributes of up to 64 KB.
+/// The packet limit before the login, enough for a handshake response: names, and up to 64 KB of attributes (DM-5).
 const LOGIN_PACKET_MAX: usize = 128 << 10;
 /// utf8mb4_0900_ai_ci.
 const COLLATION: u8 = 255;
 
-/// A login under way, and what the client asked for besides.
+/// A login in progress, and the options of the handshake response.
 struct PendingLogin {
     login: LoginExchange,
     attempt: Attempt,
     collation: u16,
     database: Vec<u8>,
     attributes: Vec<(String, String)>,
-    /// CHANGE_USER: what goes on if it succeeds.
+    /// For COM_CHANGE_USER: the state that continues if the login succeeds.
     state: Option<Box<ConnectionState>>,
 }
 
@@ -50,9 +50,9 @@ struct PendingLogin {
 struct DelayedLogin {
     attempt: Attempt,
     until_ms: u64,
-    /// The client's login, as sent.
+    /// The login packet as sent.
     payload: Vec<u8>,
-    /// CHANGE_USER: what goes on if it succeeds.
+    /// For COM_CHANGE_USER: the state that continues if the login succeeds.
     state: Option<Box<ConnectionState>>,
 }
 
@@ -65,28 +65,29 @@ enum Phase {
     Over,
 }
 
-/// A packet that is too long passes by, so that the client reads the error instead of hanging in its own writing.
+/// How far a packet that is too long has been skipped. It is read to its end, so that the client reads the error instead of blocking in its own write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Skip {
     No,
     /// The header of a frame is next.
     Header,
-    /// So many bytes of a frame; whether it is the last.
+    /// Bytes left of a frame, and whether it is the last.
     Bytes(usize, bool),
 }
 
-/// A payload of several frames: each is taken out of the input as it comes, so the input never holds more than one. The last one stays there until the reply is whole (Y2).
+/// A payload of several frames. Each frame is taken out of the input when it is complete, so the input never holds more than one. The last one stays there
+/// until the reply is complete (DM-2).
 struct PartialPayload {
     payload: Vec<u8>,
     reservation: Reservation,
 }
 
-/// What the connection's bytes are.
+/// The encoding of the connection's bytes.
 enum Stream {
     Plain,
-    /// Frames, from the login on, if the client asked for it.
+    /// Compressed frames, after the login, if the client asked for them.
     Compressed(Box<CompressedStream>),
-    /// What was in a frame, while it is served.
+    /// The content of a compressed frame while it is served.
     Inside,
 }
 
@@ -98,22 +99,22 @@ pub struct Session {
     /// The client is on this machine.
     is_local: bool,
     capabilities: u32,
-    /// Of the next packet, whoever sends it.
+    /// The sequence number of the next packet in either direction.
     sequence: u8,
     scramble: [u8; SCRAMBLE_LEN],
     is_encrypted: bool,
     phase: Phase,
     skip: Skip,
-    /// What is told when a packet has passed by, if not that it was too long.
+    /// The error to send after a skipped packet, if it is not that the packet was too long.
     refusal: Option<SqlError>,
     partial_payload: Option<PartialPayload>,
     stream: Stream,
-    /// How frames are made shorter, if the client wants them.
+    /// The compression method, if the client wants one.
     method: Option<Method>,
 }
 
 impl Session {
-    /// The session and its first packet.
+    /// Creates the session, and its first packet.
     pub(crate) fn new(shared: &Arc<Shared>, connection: &Arc<Connection>) -> (Session, Vec<u8>) {
         let ip = connection.peer.ip();
         let login_max = shared.database.global_word("connect_timeout").parse().unwrap_or(10);
@@ -144,7 +145,7 @@ impl Session {
         (session, greeting)
     }
 
-    /// What is understood of a client's answer.
+    /// Returns the capabilities that are recognised in a handshake response.
     fn known(&self) -> u32 {
         capability::OFFERED | if self.shared.tls.is_some() { capability::SSL } else { 0 }
     }
@@ -157,7 +158,7 @@ impl Session {
         Writer { out, sequence: &mut self.sequence, capabilities: self.capabilities }
     }
 
-    /// The connection is gone.
+    /// Ends the session of a closed connection.
     pub(crate) fn end(self) {
         self.shared.clients.remove(&self.client);
     }
@@ -173,7 +174,7 @@ impl Session {
             }
         };
         self.count(before, io);
-        // While rows are under way it is the client's turn to read, which the pool watches.
+        // While rows are pending, the client has to read, which the pool watches.
         if matches!(&self.phase, Phase::Ready(state) if state.has_pending_reply()) {
             return flow;
         }
@@ -181,7 +182,7 @@ impl Session {
         flow
     }
 
-    /// Counts what came and went, from the login on: Bytes_received, Bytes_sent.
+    /// Counts the received and sent bytes after the login: Bytes_received, Bytes_sent.
     fn count(&self, (input, out): (usize, usize), io: &mut Io<'_>) {
         if let Phase::Ready(state) = &self.phase {
             let (received, sent) = (input.saturating_sub(io.input().len()), io.out().len().saturating_sub(out));
@@ -189,7 +190,8 @@ impl Session {
         }
     }
 
-    /// Opens frame after frame and runs what is inside. A frame is consumed when all that is in it has been, or when the rest waits for more: not while rows are under way.
+    /// Decompresses frame after frame and serves their content. A frame is consumed when all of its content is, or when the rest is an incomplete packet; not
+    /// while rows are pending (DM-11).
     fn run_compressed(&mut self, io: &mut Io<'_>, mut compressed_stream: Box<CompressedStream>) -> Flow {
         let flow = loop {
             let inside = {
@@ -202,7 +204,7 @@ impl Session {
                 break inside.result;
             }
             if io.is_parked() {
-                // Its command stays in the frame, and the frame in the input.
+                // The command stays in the frame, and the frame in the input.
                 break Flow::Continue;
             }
             if inside.is_paused {
@@ -223,7 +225,7 @@ impl Session {
                 }
                 Opened::DenyReason(error) => {
                     self.shared.stats.errors.add(1);
-                    // It answers the packet that did not come.
+                    // The error answers the packet that could not be read.
                     self.sequence = self.sequence.wrapping_add(1);
                     self.writer(&mut compressed_stream.out).error(&error);
                     compressed_stream.put(io.out());
@@ -266,7 +268,7 @@ impl Session {
         }
     }
 
-    /// Goes on with rows that are under way, if there are any.
+    /// Continues a pending reply. Returns `None` if there is none.
     fn resume(&mut self, io: &mut Io<'_>) -> Option<Flow> {
         let Phase::Ready(state) = &mut self.phase else { return None };
         if !state.has_pending_reply() {
@@ -289,7 +291,7 @@ impl Session {
         Some(Flow::Continue)
     }
 
-    /// What comes belongs to the client's file: its frames are passed on as far as they have come. `None`: more must come first.
+    /// Passes bytes of the client's file on as they arrive. Returns `None` if more has to arrive first.
     fn take_file(&mut self, io: &mut Io<'_>) -> Option<Flow> {
         let Phase::Ready(state) = &mut self.phase else { return None };
         let mut context =
@@ -310,7 +312,7 @@ impl Session {
         Some(Flow::Continue)
     }
 
-    /// Cuts the next packet off the input and does what it says. `None`: more must come first.
+    /// Cuts the next packet off the input and handles it. Returns `None` if more has to arrive first.
     fn take(&mut self, io: &mut Io<'_>) -> Option<Flow> {
         if self.skip != Skip::No {
             return self.skip_packet(io);
@@ -361,7 +363,7 @@ impl Session {
         }
     }
 
-    /// One more frame of a long payload; if there is no room for it, the rest passes by.
+    /// Adds a frame to a long payload. If it does not fit the memory budget, the rest of the packet is skipped.
     fn gather(&mut self, frame: &[u8]) {
         // The value, and the row that it becomes a part of.
         let bytes = 2 * FRAME_MAX as u64;
@@ -387,7 +389,7 @@ impl Session {
         }
     }
 
-    /// Lets go of what there is of a packet that is too long. `None`: more must come first.
+    /// Skips the available part of a packet that is too long. Returns `None` if more has to arrive first.
     fn skip_packet(&mut self, io: &mut Io<'_>) -> Option<Flow> {
         match self.skip {
             Skip::No => unreachable!("the caller has looked"),
@@ -442,11 +444,11 @@ impl Session {
         }
     }
 
-    /// A delayed login is checked when its time has come. `None`: there is none.
+    /// Checks a delayed login when its time has come. Returns `None` if there is none.
     fn end_delay(&mut self, io: &mut Io<'_>) -> Option<Flow> {
         let Phase::DelayedLogin(delayed) = &self.phase else { return None };
         if self.shared.clients.now_ms() < delayed.until_ms {
-            // Something else has woken it.
+            // The connection was woken for another reason.
             io.park();
             return Some(Flow::Continue);
         }
@@ -458,7 +460,7 @@ impl Session {
         })
     }
 
-    /// A client's login, its first or one as another user.
+    /// Reads a login packet: the handshake response or COM_CHANGE_USER.
     fn read_answer<'p>(&self, payload: &'p [u8], changes_user: bool) -> Option<HandshakeResponse<'p>> {
         if changes_user {
             return handshake::read_change_user(&payload[1..], self.capabilities);
@@ -491,7 +493,7 @@ impl Session {
         self.settle(io, state, next)
     }
 
-    /// The same for a payload that is the command's own.
+    /// Runs a command that owns its payload.
     fn long_command(&mut self, io: &mut Io<'_>, payload: Vec<u8>, size: usize) -> Flow {
         let Phase::Ready(mut state) = std::mem::replace(&mut self.phase, Phase::Over) else {
             return Flow::Close;
@@ -503,7 +505,7 @@ impl Session {
         self.settle(io, state, next)
     }
 
-    /// How things stand after a command.
+    /// Consumes input as the progress of a command demands.
     fn settle(&mut self, io: &mut Io<'_>, state: Box<ConnectionState>, next: Progress) -> Flow {
         match next {
             Progress::Running => {}
@@ -533,7 +535,7 @@ impl Session {
         }
     }
 
-    /// The client's first packet, or its second if the first asked for TLS.
+    /// Handles the client's first packet, or the second if the first requested TLS.
     fn first_packet(&mut self, io: &mut Io<'_>, payload: &[u8]) -> Flow {
         let known = if self.is_encrypted { capability::OFFERED | capability::SSL } else { self.known() };
         match handshake::read_first(payload, known) {
@@ -560,7 +562,7 @@ impl Session {
         }
     }
 
-    /// Checks a login at once or, without a thread, after a delay. `payload` holds the answer.
+    /// Checks a login at once or, without a thread, after a delay. `payload` holds the login packet.
     fn enter(
         &mut self,
         io: &mut Io<'_>,
@@ -623,7 +625,7 @@ impl Session {
             }
             LoginStep::Deny => {
                 self.shared.stats.denied.add(1);
-                // Locked, or without TLS: the password was right all the same, but nobody need learn that quickly.
+                // The account is locked or requires TLS: the password was right, but a quick answer would reveal that.
                 pending_login.attempt.failed();
                 if let Some(error) = self.refusal(&pending_login.login) {
                     return self.break_off(io, &error);
@@ -641,7 +643,7 @@ impl Session {
         }
     }
 
-    /// Why somebody whose password is right is not let in.
+    /// Returns the error of a login that is denied although the password is right.
     fn refusal(&self, login: &LoginExchange) -> Option<SqlError> {
         match login.deny_reason {
             DenyReason::Locked => Some(query::error::ACCOUNT_HAS_BEEN_LOCKED.with(&[&login.user, &self.host])),
@@ -650,7 +652,7 @@ impl Session {
         }
     }
 
-    /// Begins the conversation, or gives it to somebody else.
+    /// Completes a login: begins the connection state, or switches it to the other account.
     fn log_in(&mut self, io: &mut Io<'_>, pending_login: PendingLogin, account: &str) -> Flow {
         let PendingLogin { login, attempt, collation, database, attributes, state } = pending_login;
         attempt.passed(0);
@@ -667,7 +669,7 @@ impl Session {
             Some(state) => state.change_user(who, options),
         };
         match begun {
-            // The account list has changed in between: what was proved is not what was found.
+            // The account list has changed in between: then the account whose password was proved is not the one found now.
             Ok(state) if state.sql.account() != account => {
                 let error = query::error::ACCESS_DENIED.with(&[&name, &self.host, &"YES"]);
                 self.break_off(io, &error)

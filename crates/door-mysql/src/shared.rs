@@ -14,7 +14,7 @@ use crate::memory_budget::MemoryBudget;
 use crate::rsa::RsaKey;
 use crate::stats::Stats;
 
-/// What the connections of a door share.
+/// The state shared by the connections of a door.
 pub(crate) struct Shared {
     pub database: Arc<Database>,
     pub clock: Arc<dyn Clock>,

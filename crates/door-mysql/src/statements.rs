@@ -1,7 +1,7 @@
 //! A session's prepared statements, and the cursors over their rows.
 //!
-//! A cursor's rows are drawn as they are fetched. The session can have one result under way, so before anything else runs the rest of an open cursor is
-//! drawn and kept, in the bytes in which it will be sent.
+//! A cursor reads rows from the executor as they are fetched. The session can have one active result, so before another statement runs, the rest of an open
+//! cursor is read and kept in its encoded form (DM-4).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,18 +20,18 @@ use crate::rows::RowWriter;
 use crate::shared::Shared;
 use crate::wire::Reader;
 
-/// A cursor whose rest has to be kept may take up so much.
+/// The limit of kept rows of a cursor.
 const KEPT_MAX: usize = 256 << 20;
-/// From so many bytes on it is asked whether there is memory for more.
+/// Above this size memory is claimed before more rows are kept.
 const CLAIMED_MIN: usize = 256 << 10;
 
 pub struct Statement {
     pub prepared: Prepared,
     pub bound: Vec<Bound>,
-    /// What COM_STMT_SEND_LONG_DATA brought, by parameter.
+    /// The data of COM_STMT_SEND_LONG_DATA, by parameter.
     pub long: Vec<Option<Vec<u8>>>,
     pub long_reservation: Option<Reservation>,
-    /// Told by the next execution, for SEND_LONG_DATA has no reply.
+    /// An error of COM_STMT_SEND_LONG_DATA, which has no reply; the next execution reports it.
     pub long_error: Option<SqlError>,
     pub cursor: Option<Cursor>,
 }
@@ -47,7 +47,7 @@ pub struct Statements {
     shared: Arc<Shared>,
     by_id: BTreeMap<u32, Statement>,
     last_id: u32,
-    /// Some statement may have a cursor that is still being drawn.
+    /// Some statement may have a cursor whose result is still active.
     may_draw: bool,
 }
 
@@ -72,12 +72,12 @@ impl Statements {
         Ok(self.last_id)
     }
 
-    /// The statement; `command` is the name that the error gives.
+    /// Returns a statement; `command` is the name used in the error.
     pub fn get(&mut self, id: u32, command: &str) -> Result<&mut Statement> {
         self.by_id.get_mut(&id).ok_or_else(|| error::UNKNOWN_STMT_HANDLER.with(&[&id, &command]))
     }
 
-    /// The statement whose number begins a command, with what stands behind it.
+    /// Returns the statement whose id begins a payload, and the reader behind the id.
     pub fn named<'p>(&mut self, payload: &'p [u8], command: &str) -> Result<(u32, &mut Statement, Reader<'p>)> {
         let mut reader = Reader(payload);
         let id = reader.u32().ok_or_else(|| errors::MALFORMED.bare())?;
@@ -93,13 +93,13 @@ impl Statements {
         }
     }
 
-    /// Closes them all.
+    /// Closes all statements.
     pub fn clear(&mut self) {
         self.shared.stats.prepared.add((self.by_id.len() as u64).wrapping_neg());
         self.by_id.clear();
     }
 
-    /// Before something else runs: the open cursor is drawn to its end.
+    /// Reads the rest of open cursors, before another statement runs.
     pub fn keep_cursor(&mut self, session: &mut Session) {
         for cursor in self.by_id.values_mut().filter_map(|statement| statement.cursor.as_mut()) {
             cursor.draw_all(session);
@@ -107,7 +107,7 @@ impl Statements {
         self.may_draw = false;
     }
 
-    /// The statement's rows are drawn by fetches from now on.
+    /// Opens a cursor: the statement's rows are read by fetches from now on.
     pub fn open_cursor(&mut self, id: u32, cursor: Cursor, command: &str) -> Result<()> {
         self.may_draw = true;
         self.get(id, command)?.cursor = Some(cursor);
@@ -133,7 +133,7 @@ pub struct Cursor {
     live: Option<ResultSet>,
     columns: Vec<query::types::Column>,
     writer: RowWriter,
-    /// Payloads of rows, each behind its length in four bytes.
+    /// Encoded rows, each behind its length in four bytes.
     kept: Vec<u8>,
     kept_at: usize,
     failed: Option<SqlError>,
@@ -145,7 +145,7 @@ impl Cursor {
         Cursor { live: Some(result), columns, writer, kept: Vec::new(), kept_at: 0, failed: None }
     }
 
-    /// The payload of the next row; `None` at the end.
+    /// Returns the payload of the next row, or `None` at the end.
     pub fn next(&mut self, session: &mut Session) -> Result<Option<&[u8]>> {
         while self.kept_at == self.kept.len() {
             self.kept.clear();
@@ -163,7 +163,7 @@ impl Cursor {
         Ok(Some(reader.bytes(length).expect("written by us")))
     }
 
-    /// Draws some more rows. False: there are none.
+    /// Reads a batch of rows. Returns false at the end.
     fn draw(&mut self, session: &mut Session) -> Result<bool> {
         let Some(live) = &mut self.live else { return Ok(false) };
         let mut rows = Batch::new();
@@ -172,7 +172,7 @@ impl Cursor {
             self.live = None;
         }
         if rows.is_long() || self.kept.len() > CLAIMED_MIN {
-            // What is kept moves when it grows.
+            // The buffer of kept rows moves when it grows.
             drop(memory::claim(self.kept.len() + rows.held_bytes())?);
         }
         for row in rows.rows() {

@@ -1,4 +1,4 @@
-//! What the door counts.
+//! The door's counters.
 
 use stdx::counter::Counter;
 use stdx::histogram::Histogram;
@@ -7,21 +7,21 @@ use stdx::histogram::Histogram;
 pub struct Stats {
     /// Commands of all kinds.
     pub commands: Counter,
-    /// Statements that were executed, prepared ones too.
+    /// Executed statements, including prepared ones.
     pub statements: Counter,
     /// Error packets.
     pub errors: Counter,
-    /// Rows sent.
+    /// Sent rows.
     pub rows: Counter,
-    /// Times that a statement has left for pages rather than hold a thread.
+    /// Statements suspended on a page miss instead of blocking their thread.
     pub suspensions: Counter,
-    /// Logins that were let in, and those that were not.
+    /// Successful logins, and denied ones.
     pub logins: Counter,
     pub denied: Counter,
     /// Connections with TLS.
     pub tls: Counter,
-    /// Prepared statements that exist.
+    /// Existing prepared statements.
     pub prepared: Counter,
-    /// Time from a statement's arrival to its reply in the buffer, or to its first rows; without the wait for the disk.
+    /// Time from a statement's arrival to its reply in the buffer, or to its first rows; without the wait for durability.
     pub times: Histogram,
 }

@@ -1,11 +1,11 @@
-//! Integers and strings as the protocol writes them: little endian, and with their length in front.
+//! Integers and strings in the protocol's encoding: little endian and length-encoded.
 //!
-//! Writing appends to the connection's buffer and allocates nothing else. Reading never goes past the end: `None` means that the packet is malformed.
+//! Writing appends to the connection's buffer and allocates nothing else. Reading never passes the end: `None` means that the packet is malformed.
 
-/// A NULL in a text row.
+/// NULL in a text row.
 pub const NULL: u8 = 0xfb;
 
-/// An integer in as few bytes as it takes: 1, 3, 4 or 9.
+/// Appends a length-encoded integer of 1, 3, 4 or 9 bytes.
 #[inline]
 pub fn put_length(out: &mut Vec<u8>, number: u64) {
     match number {
@@ -25,14 +25,14 @@ pub fn put_length(out: &mut Vec<u8>, number: u64) {
     }
 }
 
-/// Bytes behind their length.
+/// Appends length-encoded bytes.
 #[inline]
 pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_length(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
-/// Runs `write` and puts the length of what it wrote in front: without a move if that is below 251 bytes, as numbers and dates are.
+/// Appends the output of `write`, length-encoded. Up to 250 bytes, as of numbers and dates, are not moved.
 #[inline]
 pub fn put_measured(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let at = out.len();
@@ -48,7 +48,7 @@ pub fn put_measured(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     }
 }
 
-/// Decimal digits.
+/// Appends decimal digits.
 #[inline]
 pub fn put_digits(out: &mut Vec<u8>, mut number: u64) {
     let mut digits = [0; 20];
@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// An integer as `put_length` writes it. The bytes for NULL and for an error are no lengths.
+    /// Reads a length-encoded integer. The marks of NULL and of an error packet are not lengths.
     #[inline]
     pub fn length(&mut self) -> Option<u64> {
         match self.u8()? {
@@ -118,14 +118,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Bytes behind their length.
+    /// Reads length-encoded bytes.
     #[inline]
     pub fn measured(&mut self) -> Option<&'a [u8]> {
         let length = usize::try_from(self.length()?).ok()?;
         self.bytes(length)
     }
 
-    /// Bytes before a zero.
+    /// Reads bytes up to a zero byte.
     pub fn terminated(&mut self) -> Option<&'a [u8]> {
         let end = self.0.iter().position(|byte| *byte == 0)?;
         let text = self.bytes(end)?;
@@ -133,7 +133,7 @@ impl<'a> Reader<'a> {
         Some(text)
     }
 
-    /// Bytes before a zero, or all there are.
+    /// Reads bytes up to a zero byte, or all that are left.
     pub fn terminated_or_rest(&mut self) -> &'a [u8] {
         match self.terminated() {
             Some(text) => text,

@@ -58,7 +58,7 @@ impl World {
         LoginExchange::begin(&self.ground(), user, "localhost", SCRAMBLE_BYTES, plugin, response)
     }
 
-    /// A whole login as a client does it; the number of answers that it gave.
+    /// Runs a whole login as a client does; returns the number of answers that the client gave.
     fn login(&self, user: &str, password: &str, plugin: &[u8]) -> (bool, usize) {
         let (mut login, mut step) = self.begin(user, plugin, &digest(plugin, password));
         let mut answers = 1;
@@ -115,7 +115,7 @@ fn sealed(pem: &str, password: &str) -> Vec<u8> {
 fn the_right_password_opens_by_each_method_and_no_other_does() {
     let world = World::new();
     for (user, plugin, answers) in [
-        // The second login of an account is quick.
+        // The second login of an account is the fast one.
         ("sha", SHA2, 2),
         ("sha", SHA2, 1),
         ("sha", NATIVE, 2),
@@ -165,7 +165,7 @@ fn on_the_same_machine_the_password_may_come_as_it_is() {
         LoginStep::Deny,
         "as long as what is sealed, it is taken for that"
     );
-    // An account that asks for TLS is not let in without it.
+    // An account that requires TLS is not accepted without it.
     world.put("tls", |account| {
         account.passwords = vec![sha256(b"secret")];
         account.needs_tls = true;
@@ -190,7 +190,7 @@ fn an_account_without_password_takes_none_and_root_is_its_name() {
         for (password, opens) in [("", true), ("whatever", false)] {
             assert_eq!(world.login(user, password, SHA2), (opens, 1), "{user}");
             assert_eq!(world.login(user, password, b""), (opens, 1), "{user}");
-            // Whose method was not offered has to be given its scramble first.
+            // A client whose method was not offered gets its scramble first.
             assert_eq!(world.login(user, password, NATIVE), (opens, 2), "{user}");
             assert_eq!(world.login(user, password, b"sha256_password"), (opens, 2), "{user}");
         }
@@ -205,7 +205,7 @@ fn an_account_without_password_takes_none_and_root_is_its_name() {
 #[test]
 fn nobody_can_tell_an_unknown_name_from_a_wrong_password_by_the_steps() {
     let world = World::new();
-    // Unknown names seem to have the methods of known accounts, each always the same.
+    // Unknown names appear to have the methods of known accounts, each always the same one.
     let method = |name: &str| {
         let (login, _) = world.begin(name, b"mysql_clear_password", b"12345");
         login.expects

@@ -47,7 +47,7 @@ fn values_come_out_as_what_they_mean() {
         Value::text(long("q\"\"'\\n").replace("\"\"", "\"").replace("\\n", "\n")),
     ];
     assert!(values == expected);
-    // Bytes that are no text.
+    // Bytes that are not text.
     let statement = [b"UPDATE t SET a='".to_vec(), vec![0xfe; LONG], b"x' WHERE b = 1".to_vec()].concat();
     let (text, values) = lifted(&statement).expect("it is an update");
     assert_eq!(text, "UPDATE t SET a=? WHERE b = 1");

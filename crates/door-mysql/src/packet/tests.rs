@@ -73,7 +73,7 @@ fn random_bytes_never_make_the_cutter_stumble() {
         let length = random.below(40) as usize;
         let mut input: Vec<u8> = (0..length).map(|_| random.below(256) as u8).collect();
         if random.below(2) == 0 && length > 3 {
-            // A length that can be met.
+            // Keeps the length within reach of the input.
             input[..4].copy_from_slice(&[random.below(40) as u8, 0, 0, 0]);
         }
         match cut(&input, 0, 1000) {

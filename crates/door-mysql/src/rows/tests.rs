@@ -54,7 +54,7 @@ fn values_are_shown_as_text() {
     );
 }
 
-/// The hand-written ways and the general one agree.
+/// The specialised encoders and the general one agree.
 #[test]
 fn moments_are_shown_as_query_shows_them() {
     for scale in 0..=6 {
