@@ -66,7 +66,7 @@ class Connection:
                 raise server_error(payload)
             if kind == expected:
                 return payload
-            # A server may tell the number of the connection before it lets somebody in.
+            # A server may send the connection's number before the login is complete.
             if kind != pb.ANSWER_NOTICE:
                 raise ProtocolError(f"a frame of type {kind} during the login")
 

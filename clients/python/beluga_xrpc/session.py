@@ -1,6 +1,6 @@
-"""Sessions: statements one after the other, or several on their way at once.
+"""Sessions: statements one after the other, or several in flight.
 
-The order of answers is the order of requests, and an answer that nobody has read stands before the next one. So a session counts what is still to come, and reads it away before it asks anew.
+Answers arrive in the order of requests, so an unread answer precedes the next one. A session counts outstanding answers, and discards them before its next request.
 """
 
 import hashlib

@@ -223,7 +223,7 @@ fn login_step(
     loop {
         let (kind, payload) = link::read_frame(stream, buffer)?;
         match kind {
-            // A server may tell the number of the connection before it lets somebody in.
+            // A server may send the connection's number before the login is complete.
             answer::NOTICE => {}
             answer::ERROR => return Err(Error::Server(message::Error::decode(&payload[..])?.into())),
             kind if kind == expected => return Ok(payload),

@@ -29,16 +29,16 @@ use options::Command;
 const INDEX: &str = "\
 # Speed, measured
 
-- [Goals and figures](goals.md): Beluga beside Redis, the disk and itself; what was asked for and what came out.
+- [Goals and figures](goals.md): Beluga beside Redis, the disk and itself; targets and results.
 - [The 48 rows of the reference table](orca.md): connections, value sizes, pipelines and mixes.
 - [sysbench beside MariaDB and PostgreSQL](sysbench.md): transactions and server CPU of each oltp script (`bench -- sysbench`).
 - [The same with data four times as large as memory](sysbench-bounded.md): each server in a cgroup (`bench -- sysbench --bounded`).
 - [A load like TPC-C's beside MariaDB](tpcc.md): New-Orders a minute, CPU and waits of each transaction, consistency conditions (`bench -- tpcc`).
 - [TPC-H's queries beside MariaDB](tpch.md): 22 answers compared, times side by side (`bench -- tpch`).
 - [XRPC beside gRPC, a plain echo, MySQL's protocol and MariaDB](xrpc.md): up to 4,096 requests at once (`bench -- xrpc`).
-- [redis-benchmark, a load of single replies, and sysbench](clients.md): Beluga beside Redis and MariaDB through clients of others (`bench -- clients`).
+- [redis-benchmark, a load of single replies, and sysbench](clients.md): Beluga beside Redis and MariaDB through other people's clients (`bench -- clients`).
 
-All pages, the CSV files and the plots here are written by `make bench` and those commands; the commands in tpcc.md, tpch.md and sysbench.md name the rounds that they were run with. How it is measured stands on each page; the program is [bench](../../crates/bench/README.md).
+All pages, the CSV files and the plots here are written by `make bench` and those commands; the commands in tpcc.md, tpch.md and sysbench.md name the rounds that they were run with. Each page describes its method; the program is [bench](../../crates/bench/README.md).
 ";
 
 fn main() -> ExitCode {

@@ -40,11 +40,11 @@ bench load:
       --key-minimum N   1                  --key-maximum N  1000000
       --key-prefix X    none               --key-pattern S:G  each of R random, S sequential, G gaussian, P parallel; R:R
       --test-time S     10             -n, --requests N     of a connection, instead of a time
-      --rate N          requests per second in all: open loop, latency counts from when a request was due
+      --rate N          requests per second in all: open loop, latency counts from the time a request was due
       --cores A,B       processors of the client's threads
       --seed N          1                  --ping           PING instead of SET and GET
-      --one-by-one      a wait, a receive and a send for each reply, as clients cause that know nothing of each other; without it a thread serves
-                        its connections in rounds, with one system call for all that has come on a connection
+      --one-by-one      a wait, a receive and a send for each reply, like independent clients; without it a thread serves its connections
+                        in rounds, with one system call for all replies that have arrived on a connection
       --preload         write every key once, pipelined, and nothing else
 
 bench cases, goals, orca, all:
@@ -54,15 +54,15 @@ bench cases, goals, orca, all:
       --sides A,B       of beluga, redis-always, redis-everysec
       --part NAME       goals: compare, memory, cores, restart, idle
       --only TEXT       cases: those whose name contains it
-      --out DIR         where the pages go; printed when absent (all: docs/bench)
-      --folder DIR      where the data goes meanwhile, on the disk to be measured; target
+      --out DIR         folder for the pages; printed when absent (all: docs/bench)
+      --folder DIR      folder for the data, on the disk to be measured; target
       --beluga FILE     default: beside this program    --redis FILE  redis-server
 
 bench sysbench, besides --rounds, --seconds, --out, --folder, --beluga:
       --threads A,B     64                     --tables N  4          --rows N    of a table, 100000
-      --sides A,B       of beluga, mariadb, postgresql                --only A,B  scripts whose name contains one
+      --sides A,B       of beluga, mariadb, postgresql                --only A,B  scripts whose name contains one of these
       --memory N        MiB for the pages of each server, 1024        --page NAME of the result, sysbench
-      --script-options X  what else sysbench is told, as `--range-selects=0`
+      --script-options X  additional options for sysbench, such as `--range-selects=0`
       --bounded         each server in a memory cgroup of 5/4 of --memory and 96 MiB, for data that does not fit; PostgreSQL's own buffers are a
                         quarter of it then, for it reads through the system's cache
 
@@ -70,7 +70,7 @@ bench tpcc, besides --rounds, --seconds, --memory, --out, --folder, --beluga:
       --warehouses N    10                     --threads A,B  connections, 16
       --sides A,B       of beluga, mariadb     --seed N     1
       --scale N         divides items and customers: for tests, 1
-      --at PORT         fills, loads and checks the server that runs there, and only that
+      --at PORT         fills, loads and checks only the server that runs there
 
 bench xrpc, besides --quick, --rounds, --seconds, --threads, --out, --folder, --beluga, --memory:
       --parts A,B       of echo, select1, point, spread; parts and levels that are not measured come from the CSV files in --out

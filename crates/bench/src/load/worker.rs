@@ -420,7 +420,7 @@ impl Connection {
                 report.error(&format!("wrong reply to {}: {reply:?}", kind.name()), 1);
             }
         })?;
-        if unasked { Err(Malformed("a reply that nobody asked for".into())) } else { Ok(()) }
+        if unasked { Err(Malformed("a reply without a request".into())) } else { Ok(()) }
     }
 }
 

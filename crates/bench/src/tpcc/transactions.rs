@@ -142,7 +142,7 @@ impl Terminal {
             .client
             .ask(&format!("select c_id, {columns} from customer where c_w_id = {w} and c_d_id = {d} and {by}{lock}"))?;
         let middle = found.rows.len().div_ceil(2).saturating_sub(1);
-        let row = found.rows.get(middle).ok_or(Failure::Server(0, "nobody has this name".into()))?;
+        let row = found.rows.get(middle).ok_or(Failure::Server(0, "no customer has this name".into()))?;
         Ok((number(row, 0)?, row.clone()))
     }
 
