@@ -144,7 +144,7 @@ impl Client {
 
     fn memory(&self, buffers: &Buffers, state: &ClientState) -> u64 {
         let own = size_of::<Client>() + self.session_bytes + size_of::<Connection>() + state.name.len();
-        let held = buffers.receive_room.max(self.query(buffers)) + buffers.send_room.max(buffers.unsent);
+        let held = buffers.receive_capacity.max(self.query(buffers)) + buffers.send_capacity.max(buffers.unsent);
         own as u64 + held + self.argument_bytes.load(Ordering::Relaxed) + state.multi_bytes
     }
 
@@ -175,9 +175,9 @@ impl Client {
             if flags.is_empty() { "N" } else { &flags },
             state.db,
             state.multi,
-            buffers.receive_room.saturating_sub(query),
+            buffers.receive_capacity.saturating_sub(query),
             state.multi_bytes,
-            buffers.send_room,
+            buffers.send_capacity,
             self.send_peak.load(Ordering::Relaxed),
             buffers.unsent,
             buffers.unsent,

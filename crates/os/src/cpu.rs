@@ -64,7 +64,7 @@ impl ThreadClock {
 
     /// Returns the processor time of the thread in nanoseconds, or None if the thread has ended. The kernel may give the number of an ended thread to a new one; the clock is that thread's then.
     pub fn used_ns(self) -> Option<u64> {
-        // SAFETY (OS-6): the kernel fills the timespec, or refuses the number of a thread that has ended.
+        // SAFETY: OS-6: the kernel fills the timespec, or refuses the number of a thread that has ended.
         unsafe {
             let mut time: libc::timespec = std::mem::zeroed();
             let read = libc::clock_gettime(self.0, &mut time);

@@ -15,9 +15,9 @@ pub struct Mapping {
     base_len: usize,
 }
 
-// SAFETY (OS-4): the mapping belongs to this value alone. Its users must prove that their accesses through `as_ptr` are sound.
+// SAFETY: OS-4: the mapping belongs to this value alone. Its users must prove that their accesses through `as_ptr` are sound.
 unsafe impl Send for Mapping {}
-// SAFETY (OS-4): as above; this type itself never touches the bytes.
+// SAFETY: OS-4: as above; this type itself never touches the bytes.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
@@ -36,7 +36,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY (OS-4): exactly the address and length that `map` has mapped.
+        // SAFETY: OS-4: exactly the address and length that `map` has mapped.
         let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.base_len) };
     }
 }
@@ -48,14 +48,14 @@ pub fn map(len: usize) -> io::Result<Mapping> {
     // Miri supports neither the flag nor advice about memory; both change nothing but speed.
     let flags = if cfg!(miri) { MapFlags::PRIVATE } else { MapFlags::PRIVATE | MapFlags::NORESERVE };
     let protection = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY (OS-4): a new anonymous mapping at an address of the kernel's choice.
+    // SAFETY: OS-4: a new anonymous mapping at an address of the kernel's choice.
     let base = unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), base_len, protection, flags) }?;
     let base = NonNull::new(base.cast::<u8>()).expect("mmap does not return null");
     let start = if len >= HUGE {
         let skip = base.as_ptr().align_offset(HUGE);
-        // SAFETY (OS-4): `skip` is below HUGE, and HUGE spare bytes were mapped.
+        // SAFETY: OS-4: `skip` is below HUGE, and HUGE spare bytes were mapped.
         let start = unsafe { base.add(skip) };
-        // SAFETY (OS-4): the range lies in the mapping. Without huge pages everything works, but slower.
+        // SAFETY: OS-4: the range lies in the mapping. Without huge pages everything works, but slower.
         #[cfg(not(miri))]
         let _ =
             unsafe { rustix::mm::madvise(start.as_ptr().cast(), len.next_multiple_of(HUGE), Advice::LinuxHugepage) };
@@ -126,7 +126,7 @@ mod tests {
             assert!(mapping.len() >= len);
             let alignment = if len >= super::HUGE { super::HUGE } else { 4096 };
             assert_eq!(mapping.as_ptr() as usize % alignment, 0);
-            // SAFETY (OS-4): the byte lies in the mapping, and nothing else uses it.
+            // SAFETY: OS-4: the byte lies in the mapping, and nothing else uses it.
             assert_eq!(unsafe { mapping.as_ptr().add(mapping.len() - 1).read() }, 0);
         }
     }

@@ -29,7 +29,7 @@ fn advise(end: usize, advice: Advice) {
     if cfg!(miri) {
         return;
     }
-    // SAFETY (OS-5): the range is part of the calling thread's own stack, between its end and KEPT bytes below the current frame. Stacks grow down and no other thread uses this one, so no
+    // SAFETY: OS-5: the range is part of the calling thread's own stack, between its end and KEPT bytes below the current frame. Stacks grow down and no other thread uses this one, so no
     // live value is there. A page that was returned reads as zeros when a later frame touches it.
     let _ = unsafe { rustix::mm::madvise(std::ptr::with_exposed_provenance_mut(from), len, advice) };
 }

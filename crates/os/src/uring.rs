@@ -105,7 +105,7 @@ impl ReadRing {
 
     /// Returns a duplicate of the ring's descriptor, to be polled for completions.
     pub fn poll_fd(&self) -> io::Result<OwnedFd> {
-        // SAFETY (OS-3): the ring keeps its descriptor open as long as `self` lives.
+        // SAFETY: OS-3: the ring keeps its descriptor open as long as `self` lives.
         unsafe { BorrowedFd::borrow_raw(self.ring.as_raw_fd()) }.try_clone_to_owned()
     }
 
@@ -122,7 +122,7 @@ impl ReadRing {
             .offset(offset)
             .build()
             .user_data(u64::from(slot));
-        // SAFETY (OS-3): the buffer belongs to the slot and lives in `self.buffers`, which `drop` keeps until every read has completed. Nothing accesses it or gives it to
+        // SAFETY: OS-3: the buffer belongs to the slot and lives in `self.buffers`, which `drop` keeps until every read has completed. Nothing accesses it or gives it to
         // another read before that (`collect`). The queue has `depth` entries, as many as there are slots, so it is never full.
         unsafe { self.ring.submission().push(&entry) }.expect("as many entries as slots");
         self.pushed += 1;
@@ -189,7 +189,7 @@ fn run(ring: &mut IoUring, entries: Vec<squeue::Entry>, depth: usize) -> io::Res
     for (batch, chunk) in entries.chunks(depth).enumerate() {
         for (at, entry) in chunk.iter().enumerate() {
             let entry = entry.clone().user_data((batch * depth + at) as u64);
-            // SAFETY (OS-3): our caller borrows the buffers of the entries for the whole call, and this function does not return before each
+            // SAFETY: OS-3: our caller borrows the buffers of the entries for the whole call, and this function does not return before each
             // submitted entry has completed.
             unsafe { ring.submission().push(&entry) }.map_err(|_| io::Error::other("the ring is full"))?;
         }

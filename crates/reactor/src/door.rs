@@ -1,144 +1,113 @@
-//! What a protocol gives to the pool, and what it gets from it.
+//! The contract between a protocol and the pool.
 
 use std::any::Any;
 use std::sync::Arc;
 
-use crate::connection::Connection;
+use crate::state::{AnyDoor, Batch, Connection, Fetch, Flow, Io};
 use crate::tls::{TlsConfig, TlsInfo};
 
 /// A protocol. One value serves all its connections.
 pub trait Door: Send + Sync + 'static {
-    /// What a connection's state hangs on.
+    /// The state of a connection.
     type Session: Send + 'static;
 
-    /// A connection has come; `Err` is its farewell.
+    /// Makes the session of a new connection. `Err` refuses it and is sent as its last bytes.
     fn open(&self, connection: &Arc<Connection>) -> Result<Self::Session, Vec<u8>>;
 
-    /// Bytes have come, or the session was woken: runs every complete request of the input and consumes it. Never two at once for one session.
+    /// Runs every complete request of the input and consumes it. Called when bytes have arrived or the session was woken, never twice at once for one session.
     fn serve(&self, session: &mut Self::Session, io: &mut Io<'_>) -> Flow;
 
-    /// Requests of several sessions have arrived together and will be served next: brings near what they will touch, and marks those that would have to
-    /// wait for the disk. Must not wait itself.
+    /// Prepares requests of several sessions that have arrived together and will be served next: prefetches the memory that they will touch, and marks the requests that would
+    /// have to wait for the disk as deferred. Must not wait itself.
     ///
-    /// If it marks any, it returns what brings their pages: that is started when the others have been served, is given one call for each
-    /// marked session, in order, and makes it when that session can be served too.
+    /// If it marks any, it returns the function that fetches their pages. That function is called after the other requests have been served.
     fn look_ahead(&self, _: &mut [Received<'_, Self::Session>]) -> Option<Fetch> {
         None
     }
 
-    /// The connection is gone. Called once for each `open` that succeeded.
+    /// Ends the session of a connection that has closed. Called once for each `open` that succeeded.
     fn close(&self, session: Self::Session);
 
-    /// What to say to a connection beyond the limit.
+    /// Returns the bytes to send to a connection that is refused because of a limit.
     fn refuse(&self) -> Vec<u8> {
         Vec::new()
     }
 }
 
-/// Starts reads without waiting for them; each of its arguments is called at the end of one of them, in any thread.
-pub type Fetch = Box<dyn FnOnce(Vec<Box<dyn FnOnce() + Send>>)>;
-
-/// A session and what has arrived for it.
+/// A session and the requests that have arrived for it.
 pub struct Received<'a, S> {
     pub session: &'a mut S,
     pub input: &'a [u8],
-    /// Serving it would wait for the disk.
+    /// Serving them would wait for the disk.
     pub is_deferred: bool,
 }
 
-/// How a connection goes on after `serve`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flow {
-    Continue,
-    /// Send what is written, when its gate has opened, then close.
-    Close,
-    /// Close, whatever is unsent.
-    CloseNow,
-}
-
-/// Input and output of one `serve`.
-pub struct Io<'a> {
-    pub(crate) input: &'a [u8],
-    pub(crate) consumed: usize,
-    pub(crate) want: usize,
-    pub(crate) out: &'a mut Vec<u8>,
-    pub(crate) gate: u64,
-    pub(crate) park: bool,
-    pub(crate) needs_peer: bool,
-    /// The length of `out` from which on the session is to pause.
-    pub(crate) out_max: usize,
-    pub(crate) paused: bool,
-    pub(crate) tls: Option<Arc<TlsConfig>>,
-    pub(crate) tls_info: Option<TlsInfo>,
-    pub(crate) connection: &'a Arc<Connection>,
-}
-
 impl<'a> Io<'a> {
-    /// Received and not yet consumed. The bytes outlive this borrow of `Io`, so replies can be written while they are looked at.
+    /// Returns the bytes that are received and not consumed. They outlive this borrow of `Io`, so replies can be written while they are read.
     #[inline]
     pub fn input(&self) -> &'a [u8] {
         &self.input[self.consumed..]
     }
 
-    /// The first `count` bytes of the input are done with.
+    /// Consumes the first `count` bytes of the input. Panics if there are fewer.
     #[inline]
     pub fn consume(&mut self, count: usize) {
-        assert!(self.consumed + count <= self.input.len());
+        assert!(self.consumed + count <= self.input.len(), "{count} bytes consumed of {}", self.input().len());
         self.consumed += count;
     }
 
-    /// The request at the front needs `count` bytes in all: `serve` is called again only when they are there, received into one buffer of that size.
+    /// Announces that the request at the front has `count` bytes in all. `serve` is called again when all of them are there, received into one buffer of that size.
     pub fn expect(&mut self, count: usize) {
-        self.want = count;
+        self.needed = count;
     }
 
-    /// Replies go here.
+    /// Returns the buffer for replies.
     #[inline]
     pub fn out(&mut self) -> &mut Vec<u8> {
         self.out
     }
 
-    /// Everything written in this `serve` stays here until the watermark has reached `position`.
+    /// Holds everything that this `serve` writes until the WAL is durable up to `lsn`.
     #[inline]
-    pub fn hold_until_durable(&mut self, position: u64) {
-        self.gate = self.gate.max(position);
+    pub fn hold_until_durable(&mut self, lsn: u64) {
+        self.durability_lsn = self.durability_lsn.max(lsn);
     }
 
-    /// No further input until `Handle::wake`: the session waits for something else, without a thread. The wake may come before `serve` has returned.
+    /// Parks the session: it gets no further input until `Handle::wake`, and holds no thread. The wake may come before `serve` has returned.
     pub fn park(&mut self) {
-        self.park = true;
+        self.is_parked = true;
     }
 
-    /// The same, until the peer closes the connection: that ends it, whatever it was parked for.
+    /// Parks the session until the peer closes the connection at the latest. That ends the connection, whatever the session waits for (RE-19).
     pub fn park_for_peer(&mut self) {
-        self.park = true;
-        self.needs_peer = true;
+        self.is_parked = true;
+        self.closes_with_peer = true;
     }
 
     pub fn is_parked(&self) -> bool {
-        self.park
+        self.is_parked
     }
 
-    /// True if so much waits for the peer that no further request should run: the session leaves the rest of the input and calls `pause`.
+    /// Returns true if so much output waits for the peer that no further request should run. The session then leaves the rest of the input and calls `pause`.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.out.len() > self.out_max
     }
 
-    /// Whole requests are left in the input: `serve` is called again when the peer has taken enough (R10).
+    /// Leaves whole requests in the input. `serve` is called again when the peer has taken enough output (RE-10).
     pub fn pause(&mut self) {
-        self.paused = true;
+        self.is_paused = true;
     }
 
-    /// From here on the connection speaks TLS, for protocols that ask for it in plain words first. What is not consumed is the beginning of it, and the session
-    /// sees it no more. The peer waits for TLS, so nothing may be written in this `serve` nor be unsent from before: such a connection is closed.
+    /// Starts TLS, for protocols that request it in plain text first. Input that is not consumed is the beginning of the TLS stream and is hidden from the session.
+    /// The peer waits for TLS, so this `serve` must write nothing and no earlier output may be unsent: otherwise the connection is closed.
     pub fn start_tls(&mut self, config: &Arc<TlsConfig>) {
         self.input = &self.input[..self.consumed];
         self.tls = Some(config.clone());
     }
 
-    /// The same for what lies inside of this input and output: of a protocol that wraps another. What the inner one consumes, and whether it pauses, is `consumed` and `is_paused`; its
-    /// gate and its parking hold here at once.
+    /// Serves a stream that is nested in this one, for a protocol that wraps another. `serve` sees `input` and `out` as the whole connection. Its durability LSN and its parking
+    /// apply to this connection at once; the caller handles the consumed bytes and the pause.
     pub fn nested<'b, R>(
         &mut self,
         input: &'b [u8],
@@ -152,26 +121,26 @@ impl<'a> Io<'a> {
         let mut inner = Io {
             input,
             consumed: 0,
-            want: 0,
+            needed: 0,
             out,
-            gate: self.gate,
-            park: false,
-            needs_peer: false,
+            durability_lsn: self.durability_lsn,
+            is_parked: false,
+            closes_with_peer: false,
             out_max,
-            paused: false,
+            is_paused: false,
             tls: None,
             tls_info: self.tls_info,
             connection: self.connection,
         };
         let result = serve(&mut inner);
-        let (consumed, is_paused) = (inner.consumed, inner.paused);
-        self.gate = inner.gate;
-        self.park |= inner.park;
-        self.needs_peer |= inner.needs_peer;
+        let (consumed, is_paused) = (inner.consumed, inner.is_paused);
+        self.durability_lsn = inner.durability_lsn;
+        self.is_parked |= inner.is_parked;
+        self.closes_with_peer |= inner.closes_with_peer;
         Nested { result, consumed, is_paused }
     }
 
-    /// What the connection's bytes are sealed with; None: with nothing.
+    /// Returns the TLS version and cipher of the connection; None without TLS.
     pub fn tls_info(&self) -> Option<TlsInfo> {
         self.tls_info
     }
@@ -181,36 +150,20 @@ impl<'a> Io<'a> {
     }
 }
 
-/// How `Io::inside` went.
+/// The outcome of `Io::nested`.
 pub struct Nested<R> {
     pub result: R,
     pub consumed: usize,
     pub is_paused: bool,
 }
 
-/// A session that has been taken out of its connection for a round.
-pub(crate) struct Waiting {
-    pub session: Box<dyn Any + Send>,
-    pub input: Vec<u8>,
-    pub is_deferred: bool,
-}
-
-/// A door with its session type hidden, so that connections are of one type.
-pub(crate) trait AnyDoor: Send + Sync {
-    fn open(&self, connection: &Arc<Connection>) -> Result<Box<dyn Any + Send>, Vec<u8>>;
-    fn serve(&self, session: &mut (dyn Any + Send), io: &mut Io<'_>) -> Flow;
-    fn look_ahead(&self, waiting: &mut [&mut Waiting]) -> Option<Fetch>;
-    fn close(&self, session: Box<dyn Any + Send>);
-    fn refuse(&self) -> Vec<u8>;
-}
-
-fn arrived<'a, D: Door>(waiting: &'a mut [&mut Waiting]) -> Vec<Received<'a, D::Session>> {
-    let one = |waiting: &'a mut &mut Waiting| Received {
-        session: waiting.session.downcast_mut().expect("made by this door"),
-        input: &waiting.input,
-        is_deferred: waiting.is_deferred,
+fn received<'a, D: Door>(batches: &'a mut [&mut Batch]) -> Vec<Received<'a, D::Session>> {
+    let one = |batch: &'a mut &mut Batch| Received {
+        session: batch.session.downcast_mut().expect("a session of this door"),
+        input: &batch.input,
+        is_deferred: batch.is_deferred,
     };
-    waiting.iter_mut().map(one).collect()
+    batches.iter_mut().map(one).collect()
 }
 
 impl<D: Door> AnyDoor for D {
@@ -219,22 +172,22 @@ impl<D: Door> AnyDoor for D {
     }
 
     fn serve(&self, session: &mut (dyn Any + Send), io: &mut Io<'_>) -> Flow {
-        Door::serve(self, session.downcast_mut().expect("made by this door"), io)
+        Door::serve(self, session.downcast_mut().expect("a session of this door"), io)
     }
 
-    fn look_ahead(&self, waiting: &mut [&mut Waiting]) -> Option<Fetch> {
-        let mut all = arrived::<D>(waiting);
+    fn look_ahead(&self, batches: &mut [&mut Batch]) -> Option<Fetch> {
+        let mut all = received::<D>(batches);
         let fetch = Door::look_ahead(self, &mut all);
-        let late: Vec<bool> = all.iter().map(|arrived| arrived.is_deferred).collect();
-        waiting
+        let deferred: Vec<bool> = all.iter().map(|received| received.is_deferred).collect();
+        batches
             .iter_mut()
-            .zip(late)
-            .for_each(|(waiting, is_deferred)| waiting.is_deferred = is_deferred && fetch.is_some());
+            .zip(deferred)
+            .for_each(|(batch, is_deferred)| batch.is_deferred = is_deferred && fetch.is_some());
         fetch
     }
 
     fn close(&self, session: Box<dyn Any + Send>) {
-        Door::close(self, *session.downcast().expect("made by this door"));
+        Door::close(self, *session.downcast().expect("a session of this door"));
     }
 
     fn refuse(&self) -> Vec<u8> {

@@ -1,7 +1,7 @@
-//! How long things take inside the pool, for all doors: histograms that can be left on, and switched off.
+//! How long the steps of the pool take, for all doors: histograms that are cheap enough to be left on, and can be switched off.
 //!
-//! A time that was begun while they were off is 0, and recording from 0 does nothing, so switching needs no care anywhere. What it costs is the clock: it is read once for what can be told from one
-//! reading, such as a receive that is the first of its event and the last too.
+//! A timestamp that was taken while they were off is 0, and recording from 0 does nothing, so switching needs no care anywhere. The cost is the clock. It is read once for several measurements where
+//! that is possible, such as a receive that is both the first and the last of its event.
 
 use std::time::{Duration, Instant};
 
@@ -10,16 +10,16 @@ use stdx::sync::atomic::{AtomicBool, Ordering};
 
 pub struct Latencies {
     is_on: AtomicBool,
-    born: Instant,
-    /// From queueing to a thread that takes it.
+    start: Instant,
+    /// From enqueueing work to the thread that takes it.
     pub work_queue: Histogram,
-    /// From a round's start, which is when its events were known, to the first bytes of a connection.
+    /// From the beginning of a round, when its events were known, to the first bytes of a connection.
     pub recv_first: Histogram,
-    /// To the receive that left its socket empty.
+    /// From there to the receive that emptied the socket.
     pub recv_all: Histogram,
     /// From a request to an idle session to its run.
     pub schedule: Histogram,
-    /// What a timer does.
+    /// The action of a timer.
     pub timer: Histogram,
     /// The end of a connection.
     pub fin: Histogram,
@@ -29,7 +29,7 @@ impl Default for Latencies {
     fn default() -> Latencies {
         Latencies {
             is_on: AtomicBool::new(true),
-            born: Instant::now(),
+            start: Instant::now(),
             work_queue: Histogram::new(),
             recv_first: Histogram::new(),
             recv_all: Histogram::new(),
@@ -49,29 +49,29 @@ impl Latencies {
         self.is_on.store(on, Ordering::Relaxed);
     }
 
-    /// Since the pool was made.
+    /// Returns the time since the pool was made.
     pub(crate) fn elapsed(&self) -> Duration {
-        self.born.elapsed()
+        self.start.elapsed()
     }
 
-    /// That moment in nanoseconds, never 0; 0 while nothing is measured.
-    pub(crate) fn moment(&self, elapsed: Duration) -> u64 {
+    /// Returns `elapsed` as a timestamp in nanoseconds, never 0; or 0 while the histograms are off.
+    pub(crate) fn timestamp(&self, elapsed: Duration) -> u64 {
         if self.is_on() { elapsed.as_nanos() as u64 | 1 } else { 0 }
     }
 
-    /// The same of now.
+    /// Returns the timestamp of the present moment.
     pub(crate) fn now(&self) -> u64 {
-        if self.is_on() { self.moment(self.elapsed()) } else { 0 }
+        if self.is_on() { self.timestamp(self.elapsed()) } else { 0 }
     }
 
-    /// Records what has gone by since then.
+    /// Records the time since a timestamp. Does nothing if it is 0.
     pub(crate) fn record(&self, into: &Histogram, since: u64) {
         if since != 0 {
             into.record((self.elapsed().as_nanos() as u64).saturating_sub(since));
         }
     }
 
-    /// By the names that XRPC has for them.
+    /// Returns the histograms under XRPC's names.
     pub fn named(&self) -> [(&'static str, &Histogram); 6] {
         [
             ("work queue", &self.work_queue),
@@ -89,14 +89,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_began_while_they_were_off_is_not_recorded() {
-        let times = Latencies::default();
-        times.switch(false);
-        let since = times.now();
-        times.switch(true);
-        times.record(&times.timer, since);
-        assert_eq!((since, times.timer.snapshot().count), (0, 0));
-        times.record(&times.timer, times.now());
-        assert_eq!(times.timer.snapshot().count, 1);
+    fn a_timestamp_of_a_time_when_they_were_off_is_not_recorded() {
+        let latency = Latencies::default();
+        latency.switch(false);
+        let since = latency.now();
+        latency.switch(true);
+        latency.record(&latency.timer, since);
+        assert_eq!((since, latency.timer.snapshot().count), (0, 0));
+        latency.record(&latency.timer, latency.now());
+        assert_eq!(latency.timer.snapshot().count, 1);
     }
 }

@@ -1,29 +1,32 @@
-//! The memory of a thread. Connections borrow their buffers from it and bring them back; how much of them is kept hangs on the thread's seat, for there are few seats and may be many threads.
+//! The scratch memory of a thread: connections borrow their buffers from it and return them. How much of them a thread keeps depends on its worker slot, because there are few slots and may be many threads.
 
-use crate::worker_slots::{Seat, Seats};
-use crate::{Counters, send_batch};
+use crate::counters::Counters;
+use crate::worker_slots::{WorkerSlot, WorkerSlots};
 
-/// What a thread carries from one connection to the next: buffers, the time of the round, and counts that reach the counters once a round.
+/// The connections whose output leaves in one submission, and the buffers of each kind that a thread keeps for them.
+pub(crate) const BATCH_MAX: usize = 64;
+
+/// What a thread carries from one connection to the next: buffers, the time of the round, and counts that are added to the counters once per round.
 pub(crate) struct Scratch {
     pub input: Vec<u8>,
-    /// Empty buffers for what the connections of a round receive.
+    /// Empty buffers for input that the connections of a round receive.
     inputs: Vec<Vec<u8>>,
-    /// Empty output buffers, as many as connections are put up at once.
+    /// Empty output buffers, as many as a send batch has connections.
     outputs: Vec<Vec<u8>>,
-    /// Capacity of both, and how much of it may be kept: little without a seat.
-    kept: usize,
-    kept_max: usize,
-    seat: Option<Seat>,
-    /// Milliseconds of the pool's clock when the round began.
+    /// The capacity of both, and how much of it may be kept: little without a slot.
+    idle_bytes: usize,
+    idle_bytes_max: usize,
+    slot: Option<WorkerSlot>,
+    /// The beginning of the round in milliseconds of the pool's clock.
     pub now_ms: u64,
-    /// The same in nanoseconds for the histograms; 0 while they are off.
+    /// The same as a timestamp for the histograms; 0 while they are off.
     pub began: u64,
-    /// The processor that the thread ran on when the round began.
+    /// The processor on which the thread ran when the round began.
     pub cpu: usize,
     pub tally: Tally,
 }
 
-/// Counts of a round.
+/// The counts of a round.
 #[derive(Default)]
 pub(crate) struct Tally {
     pub bytes_in: u64,
@@ -33,12 +36,13 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// The socket has taken so many bytes at once.
-    pub fn sent(&mut self, bytes: u64) {
+    /// Counts a send of `bytes`.
+    pub fn add_send(&mut self, bytes: u64) {
         self.bytes_out += bytes;
         self.sends += u64::from(bytes > 0);
     }
 
+    /// Adds the counts to the counters and clears them.
     pub fn settle(&mut self, counters: &Counters) {
         counters.bytes_in.add(self.bytes_in);
         counters.bytes_out.add(self.bytes_out);
@@ -48,13 +52,13 @@ impl Tally {
     }
 }
 
-/// Bytes that a connection receives in a round; who sends more is served on its own.
+/// The input that a connection receives in a round. A connection with more input is served on its own.
 const ROUND_INPUT: usize = 32 << 10;
-/// Capacity up to which a thread keeps one output buffer, and the others.
-const OUTPUT_KEPT: usize = 1 << 20;
-const OUTPUTS_KEPT: usize = 32 << 10;
-/// A thread without a seat keeps so much less: there may be many, and each serves little.
-const STANDING: usize = 16;
+/// The capacity up to which a thread keeps its first output buffer, and the others.
+const FIRST_OUTPUT_MAX: usize = 1 << 20;
+const OUTPUT_MAX: usize = 32 << 10;
+/// A thread without a slot keeps this fraction of the memory: there may be many, and each serves little.
+const WITHOUT_SLOT: usize = 16;
 
 impl Scratch {
     pub fn new(receive_bytes: usize) -> Scratch {
@@ -62,9 +66,9 @@ impl Scratch {
             input: vec![0; receive_bytes],
             inputs: Vec::new(),
             outputs: Vec::new(),
-            kept: 0,
-            kept_max: 0,
-            seat: None,
+            idle_bytes: 0,
+            idle_bytes_max: 0,
+            slot: None,
             now_ms: 0,
             began: 0,
             cpu: usize::MAX,
@@ -72,59 +76,57 @@ impl Scratch {
         }
     }
 
-    /// An empty buffer with room for what a connection of a round receives.
-    pub fn give_input(&mut self) -> Vec<u8> {
+    /// Returns an empty buffer for the input of a connection in a round.
+    pub fn take_input_buffer(&mut self) -> Vec<u8> {
         let buffer = self.inputs.pop();
-        self.kept -= buffer.as_ref().map_or(0, Vec::capacity);
+        self.idle_bytes -= buffer.as_ref().map_or(0, Vec::capacity);
         buffer.unwrap_or_else(|| Vec::with_capacity(ROUND_INPUT))
     }
 
-    pub fn take_input(&mut self, mut buffer: Vec<u8>) {
-        if buffer.capacity() == ROUND_INPUT && self.inputs.len() < send_batch::OUTBOX_MAX && self.has_room(ROUND_INPUT)
-        {
+    pub fn return_input_buffer(&mut self, mut buffer: Vec<u8>) {
+        if buffer.capacity() == ROUND_INPUT && self.inputs.len() < BATCH_MAX && self.may_keep(ROUND_INPUT) {
             buffer.clear();
-            self.kept += ROUND_INPUT;
+            self.idle_bytes += ROUND_INPUT;
             self.inputs.push(buffer);
         }
     }
 
-    /// An empty buffer for replies.
-    pub fn give_output(&mut self) -> Vec<u8> {
+    /// Returns an empty buffer for replies.
+    pub fn take_output_buffer(&mut self) -> Vec<u8> {
         let buffer = self.outputs.pop().unwrap_or_default();
-        self.kept -= buffer.capacity();
+        self.idle_bytes -= buffer.capacity();
         buffer
     }
 
-    /// A buffer that a connection no longer needs.
-    pub fn take_output(&mut self, mut buffer: Vec<u8>) {
-        let most = if self.outputs.is_empty() { OUTPUT_KEPT } else { OUTPUTS_KEPT };
+    pub fn return_output_buffer(&mut self, mut buffer: Vec<u8>) {
+        let most = if self.outputs.is_empty() { FIRST_OUTPUT_MAX } else { OUTPUT_MAX };
         let bytes = buffer.capacity();
-        if bytes > 0 && bytes <= most && self.outputs.len() < send_batch::OUTBOX_MAX && self.has_room(bytes) {
+        if bytes > 0 && bytes <= most && self.outputs.len() < BATCH_MAX && self.may_keep(bytes) {
             buffer.clear();
-            self.kept += bytes;
+            self.idle_bytes += bytes;
             self.outputs.push(buffer);
         }
     }
 
-    /// Takes a free seat of the group, if it has none.
-    pub fn sit(&mut self, seats: &Seats) {
-        if self.seat.is_none() {
-            self.seat = seats.take();
-            self.kept_max =
-                if self.seat.is_some() { seats.idle_buffer_bytes } else { seats.idle_buffer_bytes / STANDING };
+    /// Takes a free slot of the group, unless the thread has one.
+    pub fn take_slot(&mut self, slots: &WorkerSlots) {
+        if self.slot.is_none() {
+            self.slot = slots.take();
+            let share = if self.slot.is_some() { 1 } else { WITHOUT_SLOT };
+            self.idle_bytes_max = slots.idle_buffer_bytes / share;
         }
     }
 
-    /// Gives the seat back, and what may be kept only there.
-    pub fn stand_up(&mut self, seats: &Seats) {
-        if let Some(seat) = self.seat.take() {
-            (self.inputs, self.outputs, self.kept, self.kept_max) = (Vec::new(), Vec::new(), 0, 0);
-            seats.give(seat);
+    /// Returns the slot, and frees the buffers that only a thread with a slot may keep.
+    pub fn return_slot(&mut self, slots: &WorkerSlots) {
+        if let Some(slot) = self.slot.take() {
+            (self.inputs, self.outputs, self.idle_bytes, self.idle_bytes_max) = (Vec::new(), Vec::new(), 0, 0);
+            slots.release(slot);
         }
     }
 
-    fn has_room(&self, bytes: usize) -> bool {
-        self.kept + bytes <= self.kept_max
+    fn may_keep(&self, bytes: usize) -> bool {
+        self.idle_bytes + bytes <= self.idle_bytes_max
     }
 }
 
@@ -133,23 +135,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_sits_keeps_more_than_who_stands_and_leaves_the_seat_empty() {
-        let seats = Seats::new(STANDING * 1000, false);
-        seats.add(None);
+    fn a_thread_with_a_slot_keeps_more_memory_and_returns_it_with_the_slot() {
+        let slots = WorkerSlots::new(WITHOUT_SLOT * 1000, false);
+        slots.add(None);
         let (mut one, mut other) = (Scratch::new(1), Scratch::new(1));
-        one.sit(&seats);
-        other.sit(&seats);
+        one.take_slot(&slots);
+        other.take_slot(&slots);
         for scratch in [&mut one, &mut other] {
-            (0..4).for_each(|_| scratch.take_output(Vec::with_capacity(600)));
+            (0..4).for_each(|_| scratch.return_output_buffer(Vec::with_capacity(600)));
         }
         assert_eq!((one.outputs.len(), other.outputs.len()), (4, 1));
-        one.stand_up(&seats);
-        assert_eq!(one.give_output().capacity(), 0);
-        other.sit(&seats);
-        (0..4).for_each(|_| other.take_output(Vec::with_capacity(600)));
+        one.return_slot(&slots);
+        assert_eq!(one.take_output_buffer().capacity(), 0);
+        other.take_slot(&slots);
+        (0..4).for_each(|_| other.return_output_buffer(Vec::with_capacity(600)));
         assert_eq!(other.outputs.len(), 5);
-        one.sit(&seats);
-        one.take_output(Vec::with_capacity(1100));
-        assert_eq!(one.outputs.len(), 0, "there is one seat");
+        one.take_slot(&slots);
+        one.return_output_buffer(Vec::with_capacity(1100));
+        assert_eq!(one.outputs.len(), 0, "there is one slot");
     }
 }

@@ -1,61 +1,58 @@
-//! Replies of a round, sent together.
+//! The send batch of a thread: replies of several connections that leave in one submission.
 //!
-//! Each send wakes a peer. On the same machine the peer then takes the processor, handles one reply, sleeps again, and the round goes on: two context
-//! switches for each reply. In one submission all replies are in the sockets before anybody else runs, so the peer finds them all. On any machine
-//! it is one system call instead of one for each connection.
+//! Each send wakes a peer. On the same machine the peer then takes the processor, handles one reply, sleeps again, and the round continues: two context
+//! switches for each reply. In one submission all replies are in the sockets before any peer runs, so the peer finds them all. On any machine
+//! it is one system call instead of one per connection.
 //!
-//! Hard part: between being put up and being sent a connection still belongs to the thread that ran it (its turn stays taken), so a thread must never
-//! stop with something in its outbox: it sends at the end of a round, when the outbox is full, and before any announced wait (R8).
+//! Hard part: a connection in the batch stays running until it is sent, so a thread must never stop with a batch that is not empty. It sends at the end of a round, when the batch is
+//! full, and before any announced wait (RE-8).
 
 use std::cell::RefCell;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use crate::connection::Connection;
-use crate::scratch::Scratch;
+use crate::scratch::{BATCH_MAX, Scratch};
+use crate::state::Connection;
 use crate::sys;
 
-/// Connections whose output goes out in one submission.
-pub const OUTBOX_MAX: usize = 64;
-
 thread_local! {
-    static OUTBOX: RefCell<Vec<Arc<Connection>>> = const { RefCell::new(Vec::new()) };
+    static BATCH: RefCell<Vec<Arc<Connection>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Puts up a connection that the calling thread runs and whose output may go.
-pub fn put(connection: Arc<Connection>, scratch: &mut Scratch) {
-    let full = OUTBOX.with_borrow_mut(|outbox| {
-        outbox.push(connection);
-        outbox.len() >= OUTBOX_MAX
+/// Adds a connection that the calling thread runs and whose output may be sent.
+pub(crate) fn enqueue(connection: Arc<Connection>, scratch: &mut Scratch) {
+    let is_full = BATCH.with_borrow_mut(|batch| {
+        batch.push(connection);
+        batch.len() >= BATCH_MAX
     });
-    if full {
+    if is_full {
         send(Some(scratch));
     }
 }
 
-/// Sends what is put up and gives the connections free.
-pub fn send(scratch: Option<&mut Scratch>) {
-    let mut connections = OUTBOX.take();
+/// Sends the batch and releases its connections.
+pub(crate) fn send(scratch: Option<&mut Scratch>) {
+    let mut connections = BATCH.take();
     if connections.is_empty() {
         return;
     }
-    let guards: Vec<_> = connections.iter().map(|connection| connection.lock_put_up()).collect();
+    let states: Vec<_> = connections.iter().map(|connection| connection.lock_batched()).collect();
     let sends: Vec<_> = connections
         .iter()
-        .zip(&guards)
-        .map(|(connection, guard)| (connection.stream().as_fd(), guard.put_up()))
+        .zip(&states)
+        .map(|(connection, state)| (connection.stream.as_fd(), state.batched()))
         .collect();
     let results: Vec<io::Result<usize>> = sys::send_many(&sends);
     drop(sends);
     let mut scratch = scratch;
-    for ((connection, guard), result) in connections.iter().zip(guards).zip(results) {
-        connection.sent(guard, result, scratch.as_deref_mut());
+    for ((connection, state), result) in connections.iter().zip(states).zip(results) {
+        connection.batch_sent(state, result, scratch.as_deref_mut());
     }
     connections.clear();
-    OUTBOX.with_borrow_mut(|outbox| {
-        if outbox.capacity() == 0 {
-            *outbox = connections;
+    BATCH.with_borrow_mut(|batch| {
+        if batch.capacity() == 0 {
+            *batch = connections;
         }
     });
 }

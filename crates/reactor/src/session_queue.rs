@@ -1,18 +1,18 @@
-//! A session apart from the connection that carries it: its requests run one after another in the order they came, beside those of the connection's other
-//! sessions, in whatever thread is free.
+//! The queue of a session (a serial executor): the requests of one session run one after another, in the order in which they came. They run beside those of the connection's other
+//! sessions, in any free thread.
 //!
-//! A door that has many sessions on a connection makes a strand for each, pushes requests while it reads, and gives those strands that were idle to
-//! [`Connection::dispatch_sessions`]. The hard thing is that nobody waits for anybody: a strand whose request waits for a row lock keeps its own thread and nothing else,
-//! neither its connection's turn nor other strands.
+//! A door that has many sessions on a connection makes a queue for each, pushes requests while it parses, and passes the queues that were idle to
+//! [`Connection::dispatch_sessions`]. The hard part is that no session waits for another: a request that waits for a row lock keeps its own thread and nothing else,
+//! neither its connection nor other sessions.
 //!
 //! ```text
-//!   push: queue.add(request); running? nothing more : running = true, the caller schedules the strand
-//!   run:  loop { queue empty? running = false, end : take one, serve it, hand the reply to the connection }
+//!   push: requests.add(request); is_active? nothing more : is_active = true, the caller schedules a run
+//!   run:  loop { requests empty? is_active = false, end : take one, serve it, pass the reply to the connection }
 //! ```
-//! Both lines are under the queue's mutex, so a request is never left behind and two threads are never in one strand (R12).
+//! Both lines run under the queue's mutex, so no request is left behind and two threads never run one session (RE-12).
 //!
-//! A request that can go on only after something else has come (a client's leave to send more) parks: the strand keeps no thread and runs nothing until somebody wakes it.
-//! Who wakes it too early is heard all the same: the word stays with the queue until the strand is about to park. Two words before it parks are one.
+//! A request that can continue only after something else has come (the client's permission to send more) parks: the queue keeps no thread and runs nothing until `wake`.
+//! A wake-up before the park is not lost: the flag stays until the queue is about to park. Two wake-ups before it parks count as one.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -21,101 +21,101 @@ use std::sync::Arc;
 
 use stdx::sync::Mutex;
 
-use crate::Counters;
-use crate::connection::{Connection, Handle};
 use crate::mailbox::Task;
+use crate::shared::Shared;
+use crate::state::{Connection, Handle};
 
-/// Requests that a strand runs before others of its group have their turn.
+/// Requests that a queue runs before it yields to others of its group.
 const RUN_MAX: usize = 32;
-/// A thread's buffer for replies is kept for the next request up to this capacity.
+/// A thread keeps its buffer for replies up to this capacity.
 const REPLY_KEPT: usize = 64 << 10;
 
 thread_local! {
-    /// Empty, between runs: replies are written into memory that is there already.
+    /// The reply buffer of the thread, empty between runs, so that replies are written into memory that is allocated already.
     static REPLIES: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// What a strand is to do.
+/// A call of a session.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Call<R> {
     Request(R),
-    /// Go on with the request that said [`Reply::pause`].
+    /// Continues the request that called [`Reply::pause`] or [`Reply::park`].
     Resume,
 }
 
-/// Serves one call of a session. May wait, announced by `stdx::wait`.
+/// Serves one call of a session. It may wait, announced through `stdx::wait`.
 pub type Serve<S, R> = fn(&mut S, Call<R>, &mut Reply<'_>);
 
-/// What became of a pushed request.
+/// The outcome of a push.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Pushed<R> {
-    /// The strand was idle: whoever pushed gives it to [`Connection::dispatch_sessions`].
+    /// The queue was idle. The caller passes it to [`Connection::dispatch_sessions`].
     WasIdle,
     Queued,
-    /// As many requests wait as may; this one is given back.
+    /// The queue has as many requests as it may; this one is returned.
     Full(R),
-    /// The session has ended.
+    /// The session has ended; the request is returned.
     Closed(R),
 }
 
-/// A reply under way.
+/// The reply that a call writes.
 pub struct Reply<'a> {
     out: &'a mut Vec<u8>,
-    gate: &'a mut u64,
+    durability_lsn: &'a mut u64,
     connection: &'a Handle,
     waker: &'a dyn Fn() -> Waker,
-    rest: Rest,
+    pending: Pending,
 }
 
-/// Wakes the request that has parked, from anywhere.
+/// Wakes a parked session from any thread.
 pub type Waker = Arc<dyn Fn() + Send + Sync>;
 
-/// How a request under way is left.
+/// What the current request waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Rest {
-    /// Done.
-    No,
-    /// Until the peer has taken enough.
-    Room,
-    /// Until it is woken.
-    Woken,
+enum Pending {
+    /// Nothing: it is done.
+    Nothing,
+    /// The peer has to take more output.
+    OutputRoom,
+    /// A call of `SessionQueue::wake`.
+    Wake,
 }
 
 impl Reply<'_> {
-    /// Replies go here, whole messages: those of other sessions come before and after, never within what is sent at once.
+    /// Returns the buffer for the reply, which takes whole messages: those of other sessions may come before and after each `send`, never within it.
     pub fn out(&mut self) -> &mut Vec<u8> {
         self.out
     }
 
-    /// Everything that the session writes from here on leaves after the watermark has reached `position`.
-    pub fn hold_until_durable(&mut self, position: u64) {
-        *self.gate = position.max(*self.gate);
+    /// Holds everything that the session writes from now on until the WAL is durable up to `lsn`.
+    pub fn hold_until_durable(&mut self, lsn: u64) {
+        *self.durability_lsn = lsn.max(*self.durability_lsn);
     }
 
-    /// Hands over what is written so far. False if the peer has not taken what it was sent: the request stops producing and says `pause`.
+    /// Passes the output written so far to the connection. Returns false if the peer has not taken enough: the request stops producing and calls `pause`.
     pub fn send(&mut self) -> bool {
-        self.connection.reply(self.out, *self.gate);
+        self.connection.reply(self.out, *self.durability_lsn);
         self.out.clear();
-        self.connection.has_room()
+        self.connection.has_output_room()
     }
 
-    /// The request is not done: it goes on (`Call::Resume`) when the peer has taken enough (R10).
+    /// Leaves the request unfinished. It continues with `Call::Resume` when the peer has taken enough (RE-10).
     pub fn pause(&mut self) {
-        self.rest = Rest::Room;
+        self.pending = Pending::OutputRoom;
     }
 
-    /// The request is not done: it goes on (`Call::Resume`) after `SessionQueue::wake`. It may also go on without: whoever parks looks at what it waits for.
+    /// Leaves the request unfinished. It continues with `Call::Resume` after `SessionQueue::wake`. It may also continue without one, so the request checks its condition again.
     pub fn park(&mut self) {
-        self.rest = Rest::Woken;
+        self.pending = Pending::Wake;
     }
 
-    /// `SessionQueue::wake` of this session, for who has no strand at hand.
+    /// Returns a function that does the same as `SessionQueue::wake`, for code without access to the queue.
     pub fn waker(&self) -> Waker {
         (self.waker)()
     }
 }
 
-/// One session of a connection that has many. Clones are the same session.
+/// The queue of one of a connection's sessions. Clones are the same queue.
 pub struct SessionQueue<S, R>(Arc<Inner<S, R>>);
 
 impl<S, R> Clone for SessionQueue<S, R> {
@@ -126,75 +126,75 @@ impl<S, R> Clone for SessionQueue<S, R> {
 
 struct Inner<S, R> {
     connection: Handle,
-    counters: Arc<Counters>,
+    shared: Arc<Shared>,
     serve: Serve<S, R>,
     queue_max: usize,
     queue: Mutex<Queue<R>>,
-    /// Locked by the thread that runs the strand, which is one because of `Queue::running`.
+    /// Locked by the thread that runs the session. `Queue::is_active` makes sure that there is one.
     body: Mutex<Body<S>>,
 }
 
 struct Queue<R> {
     requests: VecDeque<R>,
     /// Scheduled, running, paused or parked.
-    running: bool,
-    closed: bool,
-    /// Nobody will run it before it is woken.
-    parked: bool,
-    /// It was woken since it parked last.
-    woken: bool,
-    /// When the request came that ended its rest; 0: it has been run since, or times are not measured.
-    rest_ended: u64,
+    is_active: bool,
+    is_closed: bool,
+    /// Nothing runs the session before `wake`.
+    is_parked: bool,
+    /// `wake` was called since the session parked last.
+    is_woken: bool,
+    /// The timestamp of the request that ended the idle time; 0 if the session has run since, or latencies are off.
+    idle_ended: u64,
 }
 
 struct Body<S> {
     /// None after the end.
     session: Option<S>,
-    /// No reply of the session leaves before this position: a later one never overtakes an earlier one.
-    gate: u64,
-    /// How the request at the front was left.
-    rest: Rest,
+    /// No reply of the session leaves before the WAL is durable up to this LSN. It never falls, so a later reply never overtakes an earlier one (RE-6).
+    durability_lsn: u64,
+    /// What the request at the front waits for.
+    pending: Pending,
 }
 
 impl<S: Send + 'static, R: Send + 'static> SessionQueue<S, R> {
-    /// A session on `connection`. At most `queue_max` requests wait in it.
+    /// Makes the queue of a session on `connection`. At most `queue_max` requests wait in it.
     pub fn new(connection: &Arc<Connection>, session: S, queue_max: usize, serve: Serve<S, R>) -> SessionQueue<S, R> {
         SessionQueue(Arc::new(Inner {
             connection: connection.handle(),
-            counters: connection.group().counters.clone(),
+            shared: connection.group().shared.clone(),
             serve,
             queue_max,
             queue: Mutex::new(Queue {
                 requests: VecDeque::new(),
-                running: false,
-                closed: false,
-                parked: false,
-                woken: false,
-                rest_ended: 0,
+                is_active: false,
+                is_closed: false,
+                is_parked: false,
+                is_woken: false,
+                idle_ended: 0,
             }),
-            body: Mutex::new(Body { session: Some(session), gate: 0, rest: Rest::No }),
+            body: Mutex::new(Body { session: Some(session), durability_lsn: 0, pending: Pending::Nothing }),
         }))
     }
 
     /// Appends a request.
     pub fn push(&self, request: R) -> Pushed<R> {
         let mut queue = self.0.queue.lock();
-        if queue.closed {
+        if queue.is_closed {
             return Pushed::Closed(request);
         }
         if queue.requests.len() >= self.0.queue_max {
             return Pushed::Full(request);
         }
         queue.requests.push_back(request);
-        if std::mem::replace(&mut queue.running, true) {
+        if std::mem::replace(&mut queue.is_active, true) {
             return Pushed::Queued;
         }
-        queue.rest_ended = self.0.counters.latency.now();
-        self.0.connection.strand_starts();
+        queue.idle_ended = self.0.shared.counters.latency.now();
+        self.0.connection.session_started();
         Pushed::WasIdle
     }
 
-    /// The same from anywhere: if the strand was idle it is scheduled here.
+    /// Appends a request from any thread and schedules a run if the queue was idle.
     pub fn post(&self, request: R) -> Pushed<R> {
         let pushed = self.push(request);
         if matches!(pushed, Pushed::WasIdle) {
@@ -203,46 +203,46 @@ impl<S: Send + 'static, R: Send + 'static> SessionQueue<S, R> {
         pushed
     }
 
-    /// A request that has parked goes on; one that is about to does not park.
+    /// Continues a parked request. A request that is about to park does not park then.
     pub fn wake(&self) {
         let mut queue = self.0.queue.lock();
-        let is_parked = std::mem::take(&mut queue.parked);
-        queue.woken = !is_parked;
+        let was_parked = std::mem::take(&mut queue.is_parked);
+        queue.is_woken = !was_parked;
         drop(queue);
-        if is_parked {
+        if was_parked {
             self.0.connection.schedule(self.task());
         }
     }
 
-    /// Requests that wait.
+    /// Returns the number of requests that wait.
     pub fn queued(&self) -> usize {
         self.0.queue.lock().requests.len()
     }
 
-    /// Ends the session: what waits is forgotten, the request under way is the last, and the session is dropped behind it, in a thread of the pool. May be called
-    /// twice.
+    /// Ends the session: waiting requests are dropped, the current request is the last one, and the session is dropped after it, in a thread of the pool. May be called
+    /// more than once.
     pub fn close(&self) {
-        let (is_idle, is_parked) = {
+        let (was_idle, was_parked) = {
             let mut queue = self.0.queue.lock();
             queue.requests.clear();
-            queue.closed = true;
-            (!std::mem::replace(&mut queue.running, true), std::mem::take(&mut queue.parked))
+            queue.is_closed = true;
+            (!std::mem::replace(&mut queue.is_active, true), std::mem::take(&mut queue.is_parked))
         };
-        if is_idle {
-            self.0.connection.strand_starts();
+        if was_idle {
+            self.0.connection.session_started();
         }
-        if is_idle || is_parked {
+        if was_idle || was_parked {
             self.0.connection.schedule(self.task());
         } else {
-            // It may be paused, and its peer may never take anything again.
-            self.0.connection.resume_strands();
+            // It may be paused, and its peer may never take any output again.
+            self.0.connection.resume_sessions();
         }
     }
 
-    /// One run of a strand that `push` has called the first; for `Connection::dispatch_sessions`.
+    /// Returns one run of the queue, for `Connection::dispatch_sessions`. Called after `push` has returned `WasIdle`.
     pub fn task(&self) -> Task {
-        let strand = self.clone();
-        Box::new(move || strand.run())
+        let queue = self.clone();
+        Box::new(move || queue.run())
     }
 
     fn run(&self) {
@@ -253,22 +253,22 @@ impl<S: Send + 'static, R: Send + 'static> SessionQueue<S, R> {
         }
     }
 
-    /// `out`: empty, before and after.
+    /// Runs up to `RUN_MAX` requests. `out` is empty before and after.
     fn run_with(&self, out: &mut Vec<u8>) {
         let inner = &*self.0;
-        // A run before this one may still be about to let go.
+        // The previous run may not have released the body yet.
         let mut body = inner.body.lock();
         for _ in 0..RUN_MAX {
-            if body.rest != Rest::No && !inner.queue.lock().closed {
-                // Woken, it may still have to wait for room.
-                let is_parking = std::mem::replace(&mut body.rest, Rest::Room) == Rest::Woken;
+            if body.pending != Pending::Nothing && !inner.queue.lock().is_closed {
+                // Once woken, it may still have to wait until the peer takes more.
+                let is_parking = std::mem::replace(&mut body.pending, Pending::OutputRoom) == Pending::Wake;
                 drop(body);
-                if is_parking && self.parks() || !inner.connection.wait_for_room(|| self.task()) {
+                if is_parking && self.park() || !inner.connection.wait_for_output_room(|| self.task()) {
                     return;
                 }
                 body = inner.body.lock();
             }
-            let Some(call) = self.next(&mut body) else { return };
+            let Some(call) = self.next_call(&mut body) else { return };
             self.serve(call, &mut body, out);
             if out.capacity() > REPLY_KEPT {
                 *out = Vec::new();
@@ -278,49 +278,51 @@ impl<S: Send + 'static, R: Send + 'static> SessionQueue<S, R> {
         inner.connection.schedule(self.task());
     }
 
-    /// False: it was woken, or closed, before.
-    fn parks(&self) -> bool {
+    /// Parks the session. Returns false if it was woken or closed before.
+    fn park(&self) -> bool {
         let mut queue = self.0.queue.lock();
-        queue.parked = !std::mem::take(&mut queue.woken) && !queue.closed;
-        queue.parked
+        queue.is_parked = !std::mem::take(&mut queue.is_woken) && !queue.is_closed;
+        queue.is_parked
     }
 
-    /// What is next; None: nothing, and the strand is idle or at its end.
-    fn next(&self, body: &mut Body<S>) -> Option<Call<R>> {
+    /// Returns the next call. None if there is none: the queue is idle, or the session has ended.
+    fn next_call(&self, body: &mut Body<S>) -> Option<Call<R>> {
         let mut queue = self.0.queue.lock();
-        if std::mem::replace(&mut body.rest, Rest::No) != Rest::No && !queue.closed {
+        if std::mem::replace(&mut body.pending, Pending::Nothing) != Pending::Nothing && !queue.is_closed {
             return Some(Call::Resume);
         }
         if let Some(request) = queue.requests.pop_front() {
-            let since = std::mem::take(&mut queue.rest_ended);
+            let since = std::mem::take(&mut queue.idle_ended);
             drop(queue);
-            self.0.counters.latency.record(&self.0.counters.latency.schedule, since);
+            let latency = &self.0.shared.counters.latency;
+            latency.record(&latency.schedule, since);
             return Some(Call::Request(request));
         }
-        // A closed one stays "running", so that nobody schedules it again.
-        queue.running = queue.closed;
-        let ended = if queue.closed { body.session.take() } else { None };
+        // A closed queue stays active, so that nothing schedules it again.
+        queue.is_active = queue.is_closed;
+        let ended = if queue.is_closed { body.session.take() } else { None };
         drop(queue);
         drop(ended);
-        self.0.connection.strand_rests();
+        self.0.connection.session_rested();
         None
     }
 
+    /// Serves one call and passes its reply to the connection. A panic closes the connection.
     fn serve(&self, call: Call<R>, body: &mut Body<S>, out: &mut Vec<u8>) {
-        let Body { session: Some(session), gate, rest } = body else { return };
+        let Body { session: Some(session), durability_lsn, pending } = body else { return };
         let connection = &self.0.connection;
         let waker = || -> Waker {
-            let strand = self.clone();
-            Arc::new(move || strand.wake())
+            let queue = self.clone();
+            Arc::new(move || queue.wake())
         };
-        let mut reply = Reply { out, gate, connection, waker: &waker, rest: Rest::No };
-        let done = catch_unwind(AssertUnwindSafe(|| (self.0.serve)(session, call, &mut reply)));
-        *rest = reply.rest;
-        connection.reply(out, *gate);
+        let mut reply = Reply { out, durability_lsn, connection, waker: &waker, pending: Pending::Nothing };
+        let result = catch_unwind(AssertUnwindSafe(|| (self.0.serve)(session, call, &mut reply)));
+        *pending = reply.pending;
+        connection.reply(out, *durability_lsn);
         out.clear();
-        if done.is_err() {
-            *rest = Rest::No;
-            connection.panicked();
+        if result.is_err() {
+            *pending = Pending::Nothing;
+            connection.report_panic();
             self.close();
         }
     }

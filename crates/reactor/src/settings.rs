@@ -1,4 +1,4 @@
-//! Sizes of the pool. The names are those of XRPC's `polarx_rpc_*` variables without the prefix, where XRPC has the thing.
+//! The settings of the pool. Where XRPC has the setting, the name is that of its `polarx_rpc_*` variable without the prefix.
 
 use std::time::Duration;
 
@@ -6,33 +6,33 @@ use stdx::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// 0: as many as it takes to give each of `epoll_threads_per_group` threads a processor.
+    /// 0 means as many groups as it takes to give each base thread a processor.
     pub epoll_groups: usize,
-    /// Base threads of a group; 0: one.
+    /// Base threads of a group; 0 means one.
     pub epoll_threads_per_group: usize,
-    /// Readiness reports that a thread takes at once.
+    /// Events that a thread takes at once.
     pub epoll_events_per_thread: usize,
-    /// A group never has more threads than this, however many wait.
+    /// The most threads of a group, including those that wait.
     pub epoll_group_threads_max: usize,
-    /// How long a thread beyond the base stays without work.
+    /// How long a thread beyond the base stays parked before it ends.
     pub epoll_group_dynamic_threads_shrink_time: Duration,
-    /// How often the watchdog looks for a thread that is still in the same piece of work; its events go to others then. It sleeps while the pool is idle.
+    /// After this time in one piece of work a thread is stuck, and its events go to other threads. The watchdog sleeps while the pool is idle.
     pub epoll_group_thread_deadlock_check_interval: Duration,
-    /// Bind base threads to processors, one each.
+    /// Binds base threads to processors, one each.
     pub auto_cpu_affinity: bool,
-    /// Received bytes are taken in pieces of at most this size.
+    /// The most bytes of one receive call.
     pub receive_bytes: usize,
-    /// A connection with more unsent bytes than this is not served.
+    /// A connection with more unsent bytes than this is not served (RE-10).
     pub output_soft_bytes: usize,
-    /// With more unsent bytes than this in all connections together, none that has more than a few kilobytes of them is served.
+    /// While all connections together have more unsent bytes than this, no connection with more than 4 KiB of them is served (RE-10).
     pub output_total_bytes: usize,
-    /// A thread keeps empty buffers for the next rounds up to so many bytes.
+    /// The memory of the empty buffers that a thread with a worker slot keeps (RE-15).
     pub idle_buffer_bytes: usize,
-    /// A peer that takes no byte of waiting output for so long is disconnected.
+    /// A peer that takes no byte of its output for this time is disconnected.
     pub net_write_timeout: Duration,
-    /// Seconds of silence before keep-alive probes; 0 sends none.
+    /// Seconds of silence before keep-alive probes are sent; 0 disables them.
     pub tcp_keep_alive: u32,
-    /// Bytes that the system keeps for a socket, received and to be sent; 0: as many as it likes.
+    /// The sizes of the kernel's buffers of a socket in bytes; 0 leaves them to the kernel.
     pub tcp_recv_buf: u32,
     pub tcp_send_buf: u32,
     pub tcp_listen_queue: i32,
@@ -64,7 +64,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The same with every 0 that means "automatic" replaced.
+    /// Returns the settings with every 0 that means "automatic" replaced, for a machine with `processors`.
     pub fn resolve(&self, processors: usize) -> Settings {
         let mut settings = self.clone();
         let processors = processors.max(1);
@@ -79,28 +79,28 @@ impl Settings {
     }
 }
 
-/// Those that may change while the pool runs.
+/// The settings that may change while the pool runs.
 #[derive(Default)]
-pub(crate) struct Live {
+pub(crate) struct LiveSettings {
     events_per_thread: AtomicUsize,
     shrink_ms: AtomicU64,
     check_ms: AtomicU64,
     receive_bytes: AtomicUsize,
     write_timeout_ms: AtomicU64,
-    /// Of connections that come from now on.
+    /// Applies to connections that are accepted from now on.
     pub keep_alive: AtomicU32,
     pub recv_buf: AtomicU32,
     pub send_buf: AtomicU32,
 }
 
-impl Live {
-    pub fn of(settings: &Settings) -> Live {
-        let live = Live::default();
-        live.take(settings);
+impl LiveSettings {
+    pub fn of(settings: &Settings) -> LiveSettings {
+        let live = LiveSettings::default();
+        live.store(settings);
         live
     }
 
-    pub fn take(&self, settings: &Settings) {
+    pub fn store(&self, settings: &Settings) {
         let ms = |time: Duration| time.as_millis() as u64;
         self.events_per_thread.store(settings.epoll_events_per_thread, Ordering::Relaxed);
         self.shrink_ms.store(ms(settings.epoll_group_dynamic_threads_shrink_time), Ordering::Relaxed);

@@ -1,6 +1,6 @@
-//! What is to be run later. One ordered list and one timer descriptor for the pool; an idle pool without timers never wakes.
+//! Timers: one ordered map and one timer descriptor for the pool. An idle pool without timers never wakes.
 //!
-//! An [`Alarm`] owns its entry: dropping it removes the entry. So a client that begins long waits and breaks them off leaves nothing behind.
+//! An [`Alarm`] owns its entry and removes it when it is dropped. So a client that begins long waits and abandons them leaves nothing behind.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use stdx::sync::Mutex;
 use crate::sys::TimerFd;
 
 type Action = Box<dyn FnOnce() + Send>;
-/// When it is due, and its number: two entries may be due at the same moment.
+/// The due time of an entry, and its number: two entries may be due at the same moment.
 type Key = (Instant, u64);
 
-/// No wait is longer: a moment further away could not be represented.
+/// The longest delay. A later moment might not be representable.
 const DELAY_MAX: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
 #[derive(Default)]
@@ -23,7 +23,7 @@ struct Entries {
     sequence: u64,
 }
 
-pub struct Timers {
+pub(crate) struct Timers {
     entries: Mutex<Entries>,
     pub fd: TimerFd,
 }
@@ -40,7 +40,7 @@ impl Timers {
         Ok(Timers { entries: Mutex::default(), fd: TimerFd::new()? })
     }
 
-    /// Runs `action` after `delay`, unless the key is removed before.
+    /// Adds an entry that runs `action` after `delay`.
     pub fn add(&self, delay: Duration, action: Action) -> Key {
         let delay = delay.min(DELAY_MAX);
         let mut entries = self.entries.lock();
@@ -54,12 +54,12 @@ impl Timers {
         key
     }
 
-    /// The same, cancelled when the result is dropped.
+    /// Does the same as `add`. Dropping the alarm cancels the timer.
     pub fn alarm(self: &Arc<Self>, delay: Duration, action: Action) -> Alarm {
         Alarm { key: self.add(delay, action), timers: self.clone() }
     }
 
-    /// Takes what is due and arms the descriptor for the next.
+    /// Takes the actions that are due, in their order, and arms the descriptor for the next entry.
     pub fn due(&self) -> Vec<Action> {
         let mut entries = self.entries.lock();
         let now = Instant::now();
@@ -71,7 +71,7 @@ impl Timers {
         due.into_values().collect()
     }
 
-    /// Entries that are not due yet.
+    /// Returns the number of entries that are not due yet.
     #[cfg(test)]
     fn len(&self) -> usize {
         self.entries.lock().by_time.len()
@@ -80,7 +80,7 @@ impl Timers {
 
 impl Drop for Alarm {
     fn drop(&mut self) {
-        // The descriptor may fire for nothing; `due` arms it for the next then. The action is dropped outside of the lock.
+        // The descriptor may fire without a due entry; `due` arms it for the next one then. The action is dropped outside of the lock.
         let action = self.timers.entries.lock().by_time.remove(&self.key);
         drop(action);
     }
@@ -103,15 +103,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_due_comes_in_its_order_and_the_rest_stays() {
+    fn due_actions_come_in_their_order_and_the_others_stay() {
         let timers = Timers::new().unwrap();
-        let (tell, told) = std::sync::mpsc::channel();
+        let (sender, receiver) = std::sync::mpsc::channel();
         for (name, delay) in [("later", 3600), ("first", 0), ("second", 0)] {
-            let tell = tell.clone();
-            timers.add(Duration::from_secs(delay), Box::new(move || tell.send(name).unwrap()));
+            let sender = sender.clone();
+            timers.add(Duration::from_secs(delay), Box::new(move || sender.send(name).unwrap()));
         }
         timers.due().into_iter().for_each(|action| action());
-        assert_eq!(told.try_iter().collect::<Vec<_>>(), ["first", "second"]);
+        assert_eq!(receiver.try_iter().collect::<Vec<_>>(), ["first", "second"]);
         assert_eq!(timers.len(), 1);
     }
 }

@@ -1,6 +1,6 @@
-//! TLS between the socket and a session: rustls does the protocol, this moves the bytes.
+//! TLS between the socket and a session: rustls implements the protocol, this file moves the bytes.
 //!
-//! What comes off the socket is opened into the connection's input; what may go out is sealed in pieces, never more than `SEALED_MAX` ahead of the peer, so
+//! Received bytes are decrypted into the connection's input. Output is encrypted in pieces, at most `ENCRYPTED_MAX` ahead of the peer, so
 //! that a slow reader holds plain output, which the pool counts, and little more.
 
 use std::io::{self, Read, Write};
@@ -13,40 +13,40 @@ use crate::sys;
 
 pub use rustls::ServerConfig as TlsConfig;
 
-/// Sealed bytes that wait for the peer.
-const SEALED_MAX: usize = 256 << 10;
+/// The most encrypted bytes that wait for the peer.
+const ENCRYPTED_MAX: usize = 256 << 10;
 
 pub(crate) struct Tls {
     protocol: ServerConnection,
-    sealed: Vec<u8>,
+    encrypted: Vec<u8>,
     sent: usize,
 }
 
-/// What a connection's bytes are sealed with, in OpenSSL's names.
+/// The TLS version and cipher of a connection, in OpenSSL's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TlsInfo {
     pub version: &'static str,
     pub cipher: &'static str,
 }
 
-/// What became of sealed output.
+/// How much of the output the socket has taken.
 #[derive(PartialEq, Eq)]
 pub(crate) enum Sent {
     All,
-    /// The socket is full.
+    /// A part: the socket is full.
     Some,
 }
 
 impl Tls {
     pub fn new(config: &Arc<TlsConfig>) -> Result<Tls, rustls::Error> {
         let mut protocol = ServerConnection::new(config.clone())?;
-        // Bounded here, by pieces.
+        // `encrypt` bounds the pieces.
         protocol.set_buffer_limit(None);
-        Ok(Tls { protocol, sealed: Vec::new(), sent: 0 })
+        Ok(Tls { protocol, encrypted: Vec::new(), sent: 0 })
     }
 
-    /// What both sides have agreed on; None: nothing yet.
-    pub fn tls_info(&self) -> Option<TlsInfo> {
+    /// Returns the negotiated version and cipher; None before the handshake has decided on them.
+    pub fn info(&self) -> Option<TlsInfo> {
         let version = match self.protocol.protocol_version()? {
             ProtocolVersion::TLSv1_2 => "TLSv1.2",
             ProtocolVersion::TLSv1_3 => "TLSv1.3",
@@ -67,8 +67,8 @@ impl Tls {
         Some(TlsInfo { version, cipher })
     }
 
-    /// Opens received bytes: appends to `plain` what they hold. An error means that the peer does not speak TLS or breaks it; the alert that tells it is sealed.
-    pub fn open(&mut self, mut received: &[u8], plain: &mut Vec<u8>) -> io::Result<()> {
+    /// Decrypts received bytes and appends them to `plain`. An error means that the peer does not use TLS or violates it; the alert for the peer is encrypted and ready to be sent.
+    pub fn decrypt(&mut self, mut received: &[u8], plain: &mut Vec<u8>) -> io::Result<()> {
         while !received.is_empty() {
             self.protocol.read_tls(&mut received)?;
             let state = self.protocol.process_new_packets();
@@ -86,47 +86,48 @@ impl Tls {
         Ok(())
     }
 
-    /// Seals the beginning of `plain`, as much as may wait; returns how much.
-    pub fn seal(&mut self, plain: &[u8]) -> io::Result<usize> {
+    /// Encrypts the beginning of `plain`, as much as may wait. Returns how many bytes; 0 during the handshake.
+    pub fn encrypt(&mut self, plain: &[u8]) -> io::Result<usize> {
         if self.protocol.is_handshaking() {
             return Ok(0);
         }
-        let room = SEALED_MAX.saturating_sub(self.sealed.len() - self.sent);
+        let room = ENCRYPTED_MAX.saturating_sub(self.encrypted.len() - self.sent);
         let piece = &plain[..plain.len().min(room)];
         self.protocol.writer().write_all(piece)?;
         self.fill();
         Ok(piece.len())
     }
 
+    /// Moves encrypted bytes from rustls to the send buffer.
     fn fill(&mut self) {
         while self.protocol.wants_write() {
-            if self.protocol.write_tls(&mut self.sealed).is_err() {
+            if self.protocol.write_tls(&mut self.encrypted).is_err() {
                 return;
             }
         }
     }
 
-    /// Sends what is sealed.
+    /// Sends the encrypted bytes.
     pub fn send(&mut self, stream: &TcpStream) -> io::Result<Sent> {
-        while self.sent < self.sealed.len() {
-            match sys::send(stream, &self.sealed[self.sent..]) {
+        while self.sent < self.encrypted.len() {
+            match sys::send(stream, &self.encrypted[self.sent..]) {
                 Ok(bytes) => self.sent += bytes,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Sent::Some),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        self.sealed = Vec::new();
+        self.encrypted = Vec::new();
         self.sent = 0;
         Ok(Sent::All)
     }
 
-    /// Sealed bytes that wait for the peer.
+    /// Returns the number of encrypted bytes that wait for the peer.
     pub fn waiting(&self) -> usize {
-        self.sealed.len() - self.sent
+        self.encrypted.len() - self.sent
     }
 
-    /// Tells the peer, if it listens, that nothing follows.
+    /// Sends the alert close_notify, as far as the socket takes it.
     pub fn end(&mut self, stream: &TcpStream) {
         self.protocol.send_close_notify();
         self.fill();

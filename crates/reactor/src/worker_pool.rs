@@ -1,9 +1,9 @@
-//! How many threads a group has, and which of them may look for work.
+//! The worker pool of a group: how many threads it has, and which of them may look for work.
 //!
-//! Hard part: enough, not too many. A thread that begins to wait inside a request (it says so through `stdx::wait`) leaves the others short, so another one
-//! is woken or made at once; when it comes back there is one too many, and the next thread that has nothing in hand lies down. Active threads are those
-//! neither stalled nor parked; the rule is that they are as many as the base, as long as the maximum allows (R4). Waits that clients decide about (locks, SLEEP) could take all
-//! threads for ever, and with them the one that the request needs which ends those waits. So they take wait slots: as many as there may be threads beyond the base (R17).
+//! Hard part: enough threads, not too many. A thread that begins to wait inside a request (announced through `stdx::wait`) leaves the others short, so another one
+//! is unparked or spawned at once. When the wait ends there is one thread too many, and the next thread without work parks. Active threads are those
+//! neither stalled nor parked; there are as many as the base as long as the maximum allows (RE-4). Waits that clients decide about (locks, SLEEP) could occupy all
+//! threads for ever, including the one that the request needs which ends those waits. So they take wait slots: as many as there may be threads beyond the base (RE-17).
 
 use std::time::Duration;
 
@@ -11,158 +11,164 @@ use stdx::sync::atomic::{AtomicBool, Ordering};
 use stdx::sync::{Condvar, Mutex};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Numbers {
+pub(crate) struct ThreadCounts {
     /// Threads that exist.
     pub total: usize,
-    /// Nested an announced wait.
+    /// Threads in an announced wait.
     pub stalled: usize,
-    /// Those of them in waits that clients decide about.
+    /// Stalled threads in waits that clients decide about.
     pub bounded: usize,
-    /// Lying down, and not yet called.
+    /// Threads that are parked and not yet unparked.
     pub parked: usize,
-    /// Called up from parking, not yet awake.
-    called: usize,
-    /// Busy for so long without a word that the watchdog counts them as stalled. For a moment it may be below zero: a thread may go on before the watchdog has counted it.
+    /// Threads that are unparked and not yet awake.
+    unparked: usize,
+    /// Threads that the watchdog counts as stalled, because they have been busy for so long. It may be below zero for a moment: a thread may go on before the watchdog has counted it.
     pub stuck: isize,
 }
 
-impl Numbers {
+impl ThreadCounts {
     pub fn active(&self) -> usize {
         (self.total - self.parked).saturating_sub(self.stalled).saturating_add_signed(-self.stuck)
     }
 }
 
-/// What has to be done about a missing thread.
+/// How a thread that stalls is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
-    Nothing,
-    /// Make a thread; it is counted already.
+pub(crate) enum Replacement {
+    /// No replacement is needed, or a parked thread was unparked.
+    None,
+    /// The caller spawns a thread, which is counted already.
     Spawn,
-    /// No thread may be added and none is active: a computation has to end.
-    End,
+    /// No thread may be added and none is active: a computation has to end (RE-20).
+    Impossible,
 }
 
-pub struct Crew {
+pub(crate) struct WorkerPool {
     base: usize,
     most: usize,
-    numbers: Mutex<Numbers>,
-    bed: Condvar,
-    /// There may be more active threads than the base: a hint, so that the loop looks at the numbers only then.
-    surplus: AtomicBool,
+    counts: Mutex<ThreadCounts>,
+    parked: Condvar,
+    /// There may be more active threads than the base. A hint: threads read the counts only if it is set.
+    has_surplus: AtomicBool,
 }
 
-impl Crew {
-    pub fn new(base: usize, most: usize) -> Crew {
-        Crew {
+impl WorkerPool {
+    /// Makes a pool of `base` threads that may grow to `most`.
+    pub fn new(base: usize, most: usize) -> WorkerPool {
+        WorkerPool {
             base,
             most,
-            numbers: Mutex::new(Numbers::default()),
-            bed: Condvar::new(),
-            surplus: AtomicBool::new(false),
+            counts: Mutex::new(ThreadCounts::default()),
+            parked: Condvar::new(),
+            has_surplus: AtomicBool::new(false),
         }
     }
 
-    pub fn numbers(&self) -> Numbers {
-        *self.numbers.lock()
+    pub fn counts(&self) -> ThreadCounts {
+        *self.counts.lock()
     }
 
-    /// Counts a base thread about to be made.
-    pub fn join(&self) {
-        self.numbers.lock().total += 1;
+    /// Counts a base thread that is about to be spawned.
+    pub fn add_base(&self) {
+        self.counts.lock().total += 1;
     }
 
-    /// The calling thread waits from now on. None: the wait is bounded and no wait slot is free.
-    pub fn stall(&self, is_bounded: bool) -> Option<Need> {
-        let mut numbers = self.numbers.lock();
-        if is_bounded && numbers.bounded >= self.most - self.base {
+    /// Counts the calling thread as stalled. Returns None, and does not count it, if the wait is bounded and no wait slot is free.
+    pub fn stall(&self, is_bounded: bool) -> Option<Replacement> {
+        let mut counts = self.counts.lock();
+        if is_bounded && counts.bounded >= self.most - self.base {
             return None;
         }
-        numbers.stalled += 1;
-        numbers.bounded += usize::from(is_bounded);
-        Some(self.fill(&mut numbers))
+        counts.stalled += 1;
+        counts.bounded += usize::from(is_bounded);
+        Some(self.replace(&mut counts))
     }
 
-    /// The calling thread goes on.
+    /// Counts the calling thread as running again.
     pub fn resume(&self, is_bounded: bool) {
-        let mut numbers = self.numbers.lock();
-        numbers.stalled -= 1;
-        numbers.bounded -= usize::from(is_bounded);
-        if numbers.active() > self.base {
-            self.surplus.store(true, Ordering::Relaxed);
+        let mut counts = self.counts.lock();
+        counts.stalled -= 1;
+        counts.bounded -= usize::from(is_bounded);
+        self.note_surplus(&counts);
+    }
+
+    /// Counts a thread as stuck. Called by the watchdog.
+    pub fn stuck(&self) -> Replacement {
+        let mut counts = self.counts.lock();
+        counts.stuck += 1;
+        match self.replace(&mut counts) {
+            Replacement::None if counts.active() == 0 && counts.unparked == 0 => Replacement::Impossible,
+            replacement => replacement,
         }
     }
 
-    /// The watchdog has found a thread in the same piece of work as when it looked before.
-    pub fn stuck(&self) -> Need {
-        let mut numbers = self.numbers.lock();
-        numbers.stuck += 1;
-        match self.fill(&mut numbers) {
-            Need::Nothing if numbers.active() == 0 && numbers.called == 0 => Need::End,
-            need => need,
-        }
-    }
-
-    /// That thread goes on.
+    /// Takes `stuck` back. Called by the thread itself when it goes on.
     pub fn unstuck(&self) {
-        let mut numbers = self.numbers.lock();
-        numbers.stuck -= 1;
-        if numbers.active() > self.base {
-            self.surplus.store(true, Ordering::Relaxed);
+        let mut counts = self.counts.lock();
+        counts.stuck -= 1;
+        self.note_surplus(&counts);
+    }
+
+    fn note_surplus(&self, counts: &ThreadCounts) {
+        if counts.active() > self.base {
+            self.has_surplus.store(true, Ordering::Relaxed);
         }
     }
 
-    fn fill(&self, numbers: &mut Numbers) -> Need {
-        if numbers.active() >= self.base {
-            return Need::Nothing;
+    /// Brings the active threads back to the base if one is missing.
+    fn replace(&self, counts: &mut ThreadCounts) -> Replacement {
+        if counts.active() >= self.base {
+            return Replacement::None;
         }
-        if numbers.parked > 0 {
-            numbers.parked -= 1;
-            numbers.called += 1;
-            self.bed.notify_one();
-            return Need::Nothing;
+        if counts.parked > 0 {
+            counts.parked -= 1;
+            counts.unparked += 1;
+            self.parked.notify_one();
+            return Replacement::None;
         }
-        if numbers.total >= self.most {
-            return Need::Nothing;
+        if counts.total >= self.most {
+            return Replacement::None;
         }
-        numbers.total += 1;
-        Need::Spawn
+        counts.total += 1;
+        Replacement::Spawn
     }
 
-    /// May there be more active threads than the base? Asked by a thread with nothing in hand.
+    /// Returns true if there may be more active threads than the base.
     #[inline]
-    pub fn may_lie_down(&self) -> bool {
-        self.surplus.load(Ordering::Relaxed)
+    pub fn may_have_surplus(&self) -> bool {
+        self.has_surplus.load(Ordering::Relaxed)
     }
 
-    /// Called by a thread with nothing in hand. Lies down if there are more active threads than the base. False: leave for good.
+    /// Parks the calling thread, which has no work, if there are more active threads than the base. Returns false if the thread has to end: nothing has unparked it for `shrink_after`,
+    /// or `stop` is set.
     #[cold]
-    pub fn stay(&self, shrink_after: Duration, stop: &AtomicBool) -> bool {
+    pub fn park_if_surplus(&self, shrink_after: Duration, stop: &AtomicBool) -> bool {
         let _idle = stdx::wait::idle();
-        let mut numbers = self.numbers.lock();
-        if numbers.active() <= self.base {
-            self.surplus.store(false, Ordering::Relaxed);
+        let mut counts = self.counts.lock();
+        if counts.active() <= self.base {
+            self.has_surplus.store(false, Ordering::Relaxed);
             return true;
         }
-        numbers.parked += 1;
+        counts.parked += 1;
         loop {
-            let (guard, timed_out) = self.bed.wait_timeout(numbers, shrink_after);
-            numbers = guard;
-            if numbers.called > 0 {
-                numbers.called -= 1;
+            let (guard, timed_out) = self.parked.wait_timeout(counts, shrink_after);
+            counts = guard;
+            if counts.unparked > 0 {
+                counts.unparked -= 1;
                 return true;
             }
             if timed_out || stop.load(Ordering::Relaxed) {
-                numbers.parked -= 1;
-                numbers.total -= 1;
+                counts.parked -= 1;
+                counts.total -= 1;
                 return false;
             }
         }
     }
 
-    /// Wakes all parked threads, to see the stop flag.
-    pub fn rouse(&self) {
-        drop(self.numbers.lock());
-        self.bed.notify_all();
+    /// Wakes all parked threads, to look at the stop flag.
+    pub fn wake_all(&self) {
+        drop(self.counts.lock());
+        self.parked.notify_all();
     }
 }
 
@@ -171,59 +177,59 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_brings_a_thread_and_its_end_lets_one_go() {
-        let crew = Crew::new(2, 4);
-        crew.join();
-        crew.join();
-        assert_eq!(crew.stall(false), Some(Need::Spawn));
-        assert_eq!(crew.stall(false), Some(Need::Spawn));
-        assert_eq!(crew.stall(false), Some(Need::Nothing), "four is the most");
-        assert_eq!(crew.numbers().active(), 1);
-        crew.resume(false);
-        crew.resume(false);
-        crew.resume(false);
+    fn a_wait_adds_a_thread_and_its_end_removes_one() {
+        let pool = WorkerPool::new(2, 4);
+        pool.add_base();
+        pool.add_base();
+        assert_eq!(pool.stall(false), Some(Replacement::Spawn));
+        assert_eq!(pool.stall(false), Some(Replacement::Spawn));
+        assert_eq!(pool.stall(false), Some(Replacement::None), "four is the maximum");
+        assert_eq!(pool.counts().active(), 1);
+        pool.resume(false);
+        pool.resume(false);
+        pool.resume(false);
         let stop = AtomicBool::new(false);
-        assert!(!crew.stay(Duration::from_millis(1), &stop), "one leaves");
-        assert!(!crew.stay(Duration::from_millis(1), &stop), "another one");
-        assert!(crew.stay(Duration::from_millis(1), &stop), "the base stays");
-        assert_eq!(crew.numbers(), Numbers { total: 2, ..Numbers::default() });
+        assert!(!pool.park_if_surplus(Duration::from_millis(1), &stop), "one thread ends");
+        assert!(!pool.park_if_surplus(Duration::from_millis(1), &stop), "another one ends");
+        assert!(pool.park_if_surplus(Duration::from_millis(1), &stop), "the base threads stay");
+        assert_eq!(pool.counts(), ThreadCounts { total: 2, ..ThreadCounts::default() });
     }
 
     #[test]
     fn bounded_waits_leave_the_base_threads_to_others() {
-        let crew = Crew::new(2, 4);
-        crew.join();
-        crew.join();
-        assert_eq!(crew.stall(true), Some(Need::Spawn));
-        assert_eq!(crew.stall(true), Some(Need::Spawn));
-        assert_eq!(crew.stall(true), None, "the base threads are for those who end these waits");
-        assert_eq!(crew.numbers().active(), 2);
-        assert_eq!(crew.stall(false), Some(Need::Nothing), "this one comes back by itself");
-        crew.resume(false);
-        crew.resume(true);
-        assert_eq!(crew.stall(true), Some(Need::Nothing));
-        assert_eq!(crew.stall(true), None);
-        crew.resume(true);
-        crew.resume(true);
-        let numbers = crew.numbers();
-        assert_eq!((numbers.total, numbers.stalled, numbers.bounded), (4, 0, 0));
+        let pool = WorkerPool::new(2, 4);
+        pool.add_base();
+        pool.add_base();
+        assert_eq!(pool.stall(true), Some(Replacement::Spawn));
+        assert_eq!(pool.stall(true), Some(Replacement::Spawn));
+        assert_eq!(pool.stall(true), None, "RE-17: the base threads serve the requests that end these waits");
+        assert_eq!(pool.counts().active(), 2);
+        assert_eq!(pool.stall(false), Some(Replacement::None), "a transient wait ends by itself");
+        pool.resume(false);
+        pool.resume(true);
+        assert_eq!(pool.stall(true), Some(Replacement::None));
+        assert_eq!(pool.stall(true), None);
+        pool.resume(true);
+        pool.resume(true);
+        let counts = pool.counts();
+        assert_eq!((counts.total, counts.stalled, counts.bounded), (4, 0, 0));
     }
 
     #[test]
-    fn a_parked_thread_is_called_before_a_new_one_is_made() {
-        let crew = std::sync::Arc::new(Crew::new(1, 8));
-        crew.join();
-        assert_eq!(crew.stall(false), Some(Need::Spawn));
-        crew.resume(false);
+    fn a_parked_thread_is_unparked_before_a_new_one_is_spawned() {
+        let pool = std::sync::Arc::new(WorkerPool::new(1, 8));
+        pool.add_base();
+        assert_eq!(pool.stall(false), Some(Replacement::Spawn));
+        pool.resume(false);
         let sleeper = {
-            let crew = crew.clone();
-            std::thread::spawn(move || crew.stay(Duration::from_secs(20), &AtomicBool::new(false)))
+            let pool = pool.clone();
+            std::thread::spawn(move || pool.park_if_surplus(Duration::from_secs(20), &AtomicBool::new(false)))
         };
-        while crew.numbers().parked == 0 {
+        while pool.counts().parked == 0 {
             std::thread::yield_now();
         }
-        assert_eq!(crew.stall(false), Some(Need::Nothing));
-        assert!(sleeper.join().unwrap(), "called up");
-        assert_eq!(crew.numbers().active(), 1);
+        assert_eq!(pool.stall(false), Some(Replacement::None));
+        assert!(sleeper.join().unwrap(), "it was unparked");
+        assert_eq!(pool.counts().active(), 1);
     }
 }
