@@ -9,7 +9,7 @@ use libfuzzer_sys::fuzz_target;
 use os::{Aligned, Folder, Open, SimFolder};
 use pager::RecoveryTarget;
 use pager::wal::FIRST_LSN;
-use pager::wal::read::Reader;
+use pager::wal::read::WalReader;
 use pager::wal::record::unfold_image;
 use pager::wal::segment::{BLOCK, CHUNK_HEADER, ChunkHeader, SegmentHeader, file_name};
 
@@ -42,7 +42,7 @@ fuzz_target!(|data: &[u8]| {
     let folder: Arc<dyn Folder> = SimFolder::new(1);
     let piece = usize::from(u16::from_le_bytes([*low, *high])) + 1;
     write_segment(folder.as_ref(), payload, piece);
-    let Ok(mut reader) = Reader::open(&folder, DATABASE, FIRST_LSN, RecoveryTarget::default()) else { return };
+    let Ok(mut reader) = WalReader::open(&folder, DATABASE, FIRST_LSN, RecoveryTarget::default()) else { return };
     let mut last = FIRST_LSN;
     loop {
         let more = reader.next(1 << 12, &mut |record| {

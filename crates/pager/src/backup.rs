@@ -15,6 +15,7 @@ use os::{Aligned, Device, Folder, Open};
 
 use crate::control::Control;
 use crate::error::{Error, Result};
+use crate::files::DATA_FILE;
 use crate::page::{self, Lsn, PAGE_BYTES, PageId};
 use crate::pager::Pager;
 use crate::space_map::FIRST_PAGE;
@@ -51,7 +52,7 @@ impl Pager {
             let name = file_name(number);
             bytes += copy_file(self.folder().as_ref(), &name, target, &name)?;
         }
-        let data = open(target, crate::DATA_FILE)?;
+        let data = open(target, DATA_FILE)?;
         let mut control = Control { checkpoint: pin.lsn(), consistent: to, ..self.control_copy() };
         control.write(data.as_ref())?;
         target.sync().map_err(|error| Error::io("syncing the backup folder", error))?;
@@ -61,7 +62,7 @@ impl Pager {
     /// Appends the WAL since an earlier backup to it, so that the copy can be opened at any moment in between. Fails if a segment it needs has been recycled.
     pub fn backup_log(&self, target: &dyn Folder) -> Result<Backup> {
         let data = target
-            .open(crate::DATA_FILE, Open::Existing)
+            .open(DATA_FILE, Open::Existing)
             .map_err(|error| Error::io("opening the data file of the backup", error))?;
         let control = Control::read(data.as_ref())?
             .filter(|control| control.database == self.database())
@@ -115,7 +116,7 @@ impl Pager {
     fn copy_pages(&self, target: &dyn Folder, progress: &dyn Fn(u64, u64)) -> Result<u64> {
         let from = &self.pool.data;
         let total = from.len();
-        let to = open(target, crate::DATA_FILE)?;
+        let to = open(target, DATA_FILE)?;
         to.grow(total).map_err(|error| Error::io("growing the backup's data file", error))?;
         let mut buffer = Aligned::with_capacity(COPY_BYTES);
         // The control blocks are written last, when the copy is complete.

@@ -16,6 +16,7 @@ use crate::page::{self, NO_PAGE, PAGE_BYTES, PageId, PageRef, Words};
 use crate::page_table::PageTable;
 use crate::parking_lot::ParkingLot;
 
+/// The frames of one database and the memory of their pages.
 pub struct BufferPool {
     pub(crate) frames: Vec<Frame>,
     memory: Mapping,

@@ -10,6 +10,7 @@ use crate::page::{Lsn, PAGE_BYTES};
 pub const FORMAT: u64 = 1;
 const MAGIC: u64 = u64::from_le_bytes(*b"BELUGADB");
 
+/// The content of a control block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Control {
     /// Incremented by each write. The valid copy with the higher number counts.

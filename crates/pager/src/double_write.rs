@@ -12,6 +12,7 @@ use std::sync::Arc;
 use os::{Aligned, Device, Folder, Open};
 
 use crate::error::{Error, Result};
+use crate::files::DOUBLE_WRITE_FILE;
 use crate::page::{self, PAGE_BYTES, PageId};
 
 /// Pages of a batch: nearly as many as one block of page ids holds, since a batch costs two syncs however large it is.
@@ -20,6 +21,7 @@ pub const PAGES_MAX: usize = 480;
 const PIECE: usize = 128 << 10;
 const MAGIC: u64 = u64::from_le_bytes(*b"BLGDBLW1");
 
+/// The double-write file of one database.
 pub struct DoubleWrite {
     device: Arc<dyn Device>,
     database: u64,
@@ -30,7 +32,7 @@ pub struct DoubleWrite {
 impl DoubleWrite {
     /// Opens the double-write file, or creates it at its full size.
     pub fn open_device(folder: &dyn Folder) -> Result<Arc<dyn Device>> {
-        let name = crate::DOUBLE_WRITE_FILE;
+        let name = DOUBLE_WRITE_FILE;
         let device = folder.open(name, Open::Create).map_err(|error| Error::io(format!("opening '{name}'"), error))?;
         let bytes = ((1 + PAGES_MAX) * PAGE_BYTES) as u64;
         if device.len() < bytes {

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::io;
 
-use crate::page::PageId;
+use crate::files::DATA_FILE;
+use crate::page::{PAGE_BYTES, PageId};
 
 /// An error of the storage layer. Doors translate it; nothing is retried silently here.
 #[derive(Debug)]
@@ -34,7 +35,7 @@ impl Error {
     }
 
     pub fn corrupt_page(page: PageId, what: impl Into<String>) -> Error {
-        Error::Corrupt { what: what.into(), file: crate::DATA_FILE.into(), page: Some(page) }
+        Error::Corrupt { what: what.into(), file: DATA_FILE.into(), page: Some(page) }
     }
 }
 
@@ -50,7 +51,7 @@ impl fmt::Display for Error {
                 write!(
                     f,
                     "corrupt page {page} of file '{file}' (offset {}): {what}",
-                    u128::from(*page) * crate::PAGE_BYTES as u128
+                    u128::from(*page) * PAGE_BYTES as u128
                 )
             }
             Error::Corrupt { what, file, page: None } => write!(f, "corrupt file '{file}': {what}"),

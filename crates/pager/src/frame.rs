@@ -39,6 +39,7 @@ pub const LOADING: u32 = 32;
 
 pub static LATCH_WAIT: stdx::wait::Reason = stdx::wait::Reason::new("page_latch");
 
+/// The header of one frame; one cache line. The page's bytes are in `BufferPool::words`.
 #[repr(align(64))]
 pub struct Frame {
     latch: AtomicU64,

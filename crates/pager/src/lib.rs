@@ -12,6 +12,7 @@ mod double_write;
 mod error;
 mod extent;
 mod fetch;
+mod files;
 mod frame;
 mod guard;
 mod mtr;
@@ -36,6 +37,7 @@ pub use checkpoint::WalPin;
 pub use control::FORMAT;
 pub use counts::Counts;
 pub use error::{Error, Result};
+pub use files::{DATA_FILE, DOUBLE_WRITE_FILE};
 pub use guard::{Exclusive, Optimistic, PageStamp, Shared};
 pub use mtr::Mtr;
 pub use open::Opened;
@@ -50,8 +52,3 @@ pub use undo_reserve::UndoReserve;
 pub use undo_scope::UndoScope;
 pub use wal::read::RecoveryTarget;
 pub use wal::record::{NoObserver, Observer, Record};
-
-/// Name of the file of the pages.
-pub const DATA_FILE: &str = "data";
-/// Name of the double-write file.
-pub const DOUBLE_WRITE_FILE: &str = "doublewrite";

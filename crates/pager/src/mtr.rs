@@ -14,6 +14,7 @@ use crate::pager::Pager;
 use crate::space_map::{self, Run};
 use crate::wal::record::{self, FLAG_END, kind};
 
+/// Buffers of a mini-transaction, kept by the thread from one to the next.
 #[derive(Default)]
 struct Scratch {
     bytes: Vec<u8>,
@@ -26,6 +27,7 @@ thread_local! {
     static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
 }
 
+/// An open mini-transaction. Dropping it without a commit returns its allocated runs; it must have no records then.
 pub struct Mtr<'p> {
     pager: &'p Pager,
     scratch: Option<Box<Scratch>>,

@@ -14,6 +14,7 @@ use crate::buffer_pool::BufferPool;
 use crate::control::Control;
 use crate::double_write::DoubleWrite;
 use crate::error::{Error, Result};
+use crate::files::DATA_FILE;
 use crate::page::PAGE_BYTES;
 use crate::pager::{Background, Options, Pager};
 use crate::reader_pool::ReaderPool;
@@ -48,7 +49,7 @@ impl Pager {
         random: u64,
         progress: &dyn Fn(&RecoveryReport),
     ) -> Result<Opened> {
-        let name = crate::DATA_FILE;
+        let name = DATA_FILE;
         let data = folder.open(name, Open::Create).map_err(|error| Error::io(format!("opening '{name}'"), error))?;
         let found = Control::read(data.as_ref())?;
         // A creation that was cut short by a crash, before there was a WAL that could hold anything, is started again.

@@ -21,6 +21,7 @@ struct Bucket {
     state: AtomicU64,
 }
 
+/// The hash table. It has twice as many entries as there are frames, so it never fills up.
 pub struct PageTable {
     buckets: Vec<Bucket>,
 }

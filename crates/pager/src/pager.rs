@@ -91,6 +91,7 @@ pub(crate) fn become_cleaner() {
 pub(crate) type CheckpointHook = Box<dyn Fn() -> Lsn + Send + Sync>;
 pub(crate) type FailureHook = Box<dyn Fn(&Error) + Send + Sync>;
 
+/// The storage layer of one open database. All operations take `&self` and may run on any thread.
 pub struct Pager {
     pub(crate) pool: BufferPool,
     pub(crate) space: Space,

@@ -16,6 +16,7 @@ pub struct ReadQueueHooks {
     pub drain: Box<dyn Fn() + Send + Sync>,
 }
 
+/// Where threads that wait for a latch sleep, and the async read queues that they poll meanwhile.
 pub struct ParkingLot {
     slots: Vec<(Mutex<()>, Condvar)>,
     read_queues: RwLock<Vec<Arc<ReadQueueHooks>>>,

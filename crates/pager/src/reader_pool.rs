@@ -14,6 +14,7 @@ pub(crate) const BATCH: usize = 64;
 /// Called when the requested page is in memory, or could not be read.
 pub type ReadCallback = Box<dyn FnOnce() + Send>;
 
+/// The queue of requested pages.
 #[derive(Default)]
 pub(crate) struct ReadRequests {
     pub(crate) pages: VecDeque<(PageId, ReadCallback)>,

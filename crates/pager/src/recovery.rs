@@ -57,6 +57,7 @@ struct OwnedRecord {
     body: std::ops::Range<usize>,
 }
 
+/// A piece of the WAL whose records are applied together.
 #[derive(Default)]
 struct RecordWindow {
     records: Vec<OwnedRecord>,
@@ -91,6 +92,7 @@ impl RecordWindow {
     }
 }
 
+/// Recovery in progress.
 pub(crate) struct Recovery<'a> {
     pub pager: &'a Pager,
     pub redo: &'a RedoTable,

@@ -41,6 +41,7 @@ pub struct Run {
     pub pages: u32,
 }
 
+/// The bitmap in memory: allocated and reserved pages, and how many of the free ones are reserved for undo.
 #[derive(Default)]
 pub(crate) struct SpaceBitmap {
     /// Bit i: page FIRST_PAGE + i is allocated or reserved.
@@ -109,6 +110,7 @@ impl SpaceBitmap {
     }
 }
 
+/// The state of allocation.
 #[derive(Default)]
 pub(crate) struct Space {
     pub(crate) bits: Mutex<SpaceBitmap>,

@@ -10,5 +10,7 @@ pub mod ring;
 pub mod segment;
 pub mod stream;
 
+use crate::page::Lsn;
+
 /// The first position of a new WAL. Smaller numbers have special meanings (0: never, 1: decided long ago).
-pub const FIRST_LSN: crate::Lsn = 4096;
+pub const FIRST_LSN: Lsn = 4096;

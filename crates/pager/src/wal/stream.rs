@@ -33,6 +33,7 @@ pub(super) struct SegmentTail {
     pub(super) staging: Aligned,
 }
 
+/// The write-ahead log of one database, open for appends.
 pub struct Wal {
     pub(super) order: AppendOrder,
     pub(super) bytes: RingBytes,
@@ -57,6 +58,7 @@ pub struct Wal {
     pub(crate) flush_ns: stdx::histogram::Histogram,
 }
 
+/// How to open the WAL; `start` is where recovery ended, `epoch` the boot number.
 pub struct WalOptions {
     pub ring_bytes: usize,
     pub start: Lsn,
