@@ -1,13 +1,14 @@
-//! Who may enter: MYSQL41, a challenge that only the password answers, over the one list of accounts.
+//! Authentication: MYSQL41, a challenge that only the password answers, over the one list of accounts.
 //!
-//! The client answers twenty random bytes with SHA1(password) XOR SHA1(salt + SHA1(SHA1(password))), in hexadecimal digits behind a `*`: mysql_native_password's proof. So an account needs that
-//! method's verifier, or takes any password, or has none; one that keeps only a slow crypt cannot be let in by this protocol, which has no way to ask for the password itself.
+//! The client answers twenty random bytes with SHA1(password) XOR SHA1(salt + SHA1(SHA1(password))), as hexadecimal digits behind a `*`: the proof of
+//! mysql_native_password. An account therefore needs the verifier of that method, or accepts any password, or has none. An account that keeps only a slow hash
+//! cannot log in through this protocol, which has no way to request the password itself.
 
 use engine::{Account, Verifier, sha1};
 
 pub const SALT: usize = 20;
 
-/// What a client answers to the challenge.
+/// A client's answer to the challenge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer<'a> {
     pub schema: &'a [u8],
@@ -17,15 +18,15 @@ pub struct Answer<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Proof {
-    /// The client knows of no password.
+    /// The client sent no password.
     None,
     Digest([u8; 20]),
-    /// Not in the protocol's form.
+    /// The proof is not in the protocol's form.
     Bad,
 }
 
 impl<'a> Answer<'a> {
-    /// Schema, user and proof with zeros between. None: not in that form, or nobody.
+    /// Reads schema, user and proof, separated by zero bytes. Returns `None` if the form is wrong or the user is empty.
     pub fn read(data: &'a [u8]) -> Option<Answer<'a>> {
         let mut parts = data.splitn(3, |byte| *byte == 0);
         let (schema, user) = (parts.next()?, parts.next().filter(|user| !user.is_empty())?);
@@ -42,7 +43,7 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// The twenty bytes of `*` and forty digits.
+/// Decodes `*` and forty digits to twenty bytes.
 fn digest(text: &[u8]) -> Option<[u8; 20]> {
     let digits: &[u8; 40] = text.strip_prefix(b"*")?.try_into().ok()?;
     let mut bytes = [0; 20];
@@ -53,17 +54,18 @@ fn digest(text: &[u8]) -> Option<[u8; 20]> {
     Some(bytes)
 }
 
-/// What an answer comes to.
+/// The result of a login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Accepted,
     Denied,
-    /// The password is right, and still.
+    /// The password is right, but the account may not log in.
     Locked,
     Expired,
 }
 
-/// Judges an answer to `salt`. `account` is who the user is, if anybody; `is_private` that nobody can listen. Takes the same steps for an unknown user as for a wrong password (P7).
+/// Judges the answer to `salt`. `account` is the user's account, if there is one; `is_encrypted` says that the connection uses TLS. An unknown user takes the
+/// same steps as a wrong password (DX-7).
 pub fn judge(account: Option<&Account>, answer: &Answer<'_>, salt: &[u8; SALT], is_encrypted: bool) -> Verdict {
     let proof = match answer.proof {
         Proof::Digest(bytes) => bytes,
@@ -90,7 +92,7 @@ pub fn judge(account: Option<&Account>, answer: &Answer<'_>, salt: &[u8; SALT], 
     }
 }
 
-/// Was the proof made with the password whose SHA1(SHA1()) this is?
+/// Returns whether the proof was made with the password whose SHA1(SHA1()) is given.
 fn is_proof(mut proof: [u8; 20], double_sha1: &[u8; 20], salt: &[u8; SALT]) -> bool {
     let salted = sha1(&[&salt[..], double_sha1].concat());
     proof.iter_mut().zip(salted).for_each(|(byte, salt)| *byte ^= salt);
@@ -98,7 +100,7 @@ fn is_proof(mut proof: [u8; 20], double_sha1: &[u8; 20], salt: &[u8; SALT]) -> b
     std::hint::black_box(difference) == 0
 }
 
-/// Random bytes for a challenge, none of them zero.
+/// Returns random bytes for a challenge, none of them zero.
 pub fn new_salt() -> [u8; SALT] {
     let mut salt = [0; SALT];
     os::entropy(&mut salt).expect("the kernel has random bytes");
@@ -110,7 +112,7 @@ mod tests {
     use super::*;
 
     const SALTED: &[u8; SALT] = b"ABCDEFGHIJKLMNOPQRST";
-    /// For root, schema db, password secret and that salt.
+    /// For user root, schema db, password secret and that salt.
     const GOLDEN: &[u8] = b"db\0root\0*28441590674285e7d03cae7af237504797f70e91";
 
     fn account() -> Account {

@@ -1,11 +1,12 @@
-//! A connection: who it has logged in as, and the loop that takes frames apart and deals them out to sessions.
+//! A connection: its login, and the loop that cuts frames and distributes them to sessions.
 //!
 //! ```text
-//!   opening ──ours──► fresh ──start──► challenged ──answer──► entered
+//!   opening ──XRPC──► fresh ──start──► challenged ──answer──► entered
 //!      └─TLS─► the same inside of TLS     └─────── wrong: ERROR, closed
 //! ```
-//! Nothing is executed here. What belongs to no session, or must not wait for one, is answered at once: capabilities on a number without a session, logins, new sessions, kills, tokens. Everything else is copied out of the
-//! input and left to its session's session queue, and those that were idle are dealt out to the pool together, when all that has come is taken apart.
+//! The receiving thread executes no statement (DX-8). It answers requests that belong to no session, or must not wait for one: capabilities on a number without
+//! a session, logins, new sessions, kills, tokens. It copies every other request out of the input and pushes it to the queue of its session. Queues that were
+//! idle are dispatched to the thread pool together, when all received frames have been cut.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -34,15 +35,15 @@ use crate::session_control::{EndReason, SessionControl};
 use crate::session_handle::{SessionHandle, abandon_all};
 use crate::shared::Shared;
 
-/// Before the login a client gets no more room than its answer may need.
+/// The frame limit before the login, enough for an answer to the challenge.
 const LOGIN_LENGTH_MAX: usize = 64 << 10;
-/// How long a client may take to log in.
+/// The time limit of a login.
 const LOGIN_MAX: Duration = Duration::from_secs(10);
-/// Between the word that a client is cut off and the cut, so that the word arrives.
+/// The delay between the last message to a client and the close, so that the message arrives.
 const LAST_WORD: Duration = Duration::from_millis(200);
-/// Timestamps that are given out at once.
+/// The limit of timestamps in one request.
 const TIMESTAMPS_MAX: u32 = 1 << 16;
-/// Sessions that are over are looked for when so many are known, or twice those that were left the last time.
+/// Ended sessions are removed when this many are known, or twice as many as the last sweep kept.
 const SWEEP_MIN: usize = 64;
 
 enum Phase {
@@ -52,7 +53,7 @@ enum Phase {
     Entered(Arc<Identity>),
 }
 
-/// How far the login has come, for the timer.
+/// The progress of the login, for the login timer.
 const SILENT: u32 = 0;
 const SPEAKING: u32 = 1;
 const ENTERED: u32 = 2;
@@ -62,16 +63,16 @@ pub struct XrpcConnection {
     peer: SocketAddr,
     host: String,
     is_encrypted: bool,
-    /// Of the frames in both directions.
+    /// The frame header of both directions.
     mode: Mode,
     liveness: Arc<Liveness>,
     phase: Phase,
     progress: Arc<AtomicU32>,
-    /// A login whose answer is not consumed, since it may not be checked before.
+    /// A login that may not be checked yet, and when it may; its frame is not consumed.
     delayed: Option<(u64, Attempt)>,
     sessions: Map<u64, SessionHandle>,
     sweep_at: usize,
-    /// Session queues that were idle and have something to do.
+    /// Session queues that were idle and have received requests.
     tasks: Vec<Task>,
 }
 
@@ -84,7 +85,7 @@ impl XrpcConnection {
             let kill = handle.clone();
             match watched.load(Ordering::Relaxed) {
                 ENTERED => return,
-                // Who waits for a greeting speaks MySQL's protocol.
+                // A client that waits for a greeting speaks MySQL's protocol.
                 SILENT => handle.push(&protocol_detection::mysql_error(0)),
                 _ => {}
             }
@@ -107,7 +108,7 @@ impl XrpcConnection {
         }
     }
 
-    /// Takes apart what has come.
+    /// Handles the received bytes.
     pub(crate) fn serve(&mut self, io: &mut Io<'_>) -> Flow {
         let begun = self.shared.begin();
         let flow = self.process_frames(io);
@@ -155,7 +156,7 @@ impl XrpcConnection {
         }
     }
 
-    /// Looks at the first bytes. Some(Continue): they are ours. None: more must come, or TLS has begun.
+    /// Detects the protocol from the first bytes. Returns `Some(Continue)` for XRPC, and `None` if more has to arrive or TLS has begun.
     fn open(&mut self, io: &mut Io<'_>) -> Option<Flow> {
         if io.input().is_empty() {
             return None;
@@ -187,7 +188,7 @@ impl XrpcConnection {
         Some(Flow::Close)
     }
 
-    /// Deals with a frame.
+    /// Handles one frame.
     fn frame(&mut self, io: &mut Io<'_>, frame: &Frame<'_>) -> Result<(), Flow> {
         match (frame.kind, &self.phase) {
             (ask::CAPABILITIES_GET, _) => self.capabilities(io, frame),
@@ -208,7 +209,8 @@ impl XrpcConnection {
         }
     }
 
-    /// The session of the frame's number answers in its order, through its queue; without a session the connection answers at once, before the login too (X7).
+    /// Answers CapabilitiesGet. On a session's number the session answers in order, through its queue; on another number the connection answers at once, before
+    /// the login too (DX-14).
     fn capabilities(&mut self, io: &mut Io<'_>, frame: &Frame<'_>) -> Result<(), Flow> {
         read_empty(frame.payload).map_err(|_| self.broken())?;
         if let Phase::Entered(identity) = &self.phase {
@@ -267,7 +269,8 @@ impl XrpcConnection {
         }
     }
 
-    /// Whether the login may be checked now; `Err(Continue)` stops here until its delay is over, without a thread. None: refused.
+    /// Returns the login attempt if it may be checked now, and `None` if it is refused. `Err(Continue)` means that the connection is parked until the delay is
+    /// over.
     fn turn(&mut self, io: &mut Io<'_>, auth_data: &[u8]) -> Result<Option<Attempt>, Flow> {
         let now_ms = self.shared.now_ms();
         if let Some((until_ms, attempt)) = self.delayed.take() {
@@ -295,7 +298,7 @@ impl XrpcConnection {
         }
     }
 
-    /// Who answers the challenge like this.
+    /// Checks the answer to the challenge, and returns the identity of the account.
     fn judge(&self, auth_data: &[u8], salt: &[u8; SALT]) -> Result<Identity, SqlError> {
         let denied = |user: &str, has_password: bool| {
             errors::ACCESS_DENIED.with(&[&user, &self.host, &if has_password { "YES" } else { "NO" }])
@@ -316,7 +319,7 @@ impl XrpcConnection {
         }
     }
 
-    /// A frame of somebody who has logged in.
+    /// Handles a frame after the login.
     fn request(&mut self, io: &mut Io<'_>, frame: &Frame<'_>, identity: &Arc<Identity>) -> Result<(), Flow> {
         match frame.kind {
             ask::SESSION_NEW => self.begin_session(io, frame, identity),
@@ -349,7 +352,7 @@ impl XrpcConnection {
             errors::XRPC.with(&[&"A session cannot have this number."])
         } else if let Some(handle) = self.session_handle(frame.sid) {
             if !handle.is_closing {
-                // It says so itself, behind what it has answered, and holds nothing from then on (X4): the client forgets it.
+                // The session reports the error itself, after its earlier answers, and holds no locks from then on (DX-11): the client forgets the session.
                 let database = self.shared.database.clone();
                 self.sessions[&frame.sid].end(&database, EndReason::Duplicate);
                 return Ok(());
@@ -383,7 +386,7 @@ impl XrpcConnection {
         &self.sessions[&sid]
     }
 
-    /// The session of that number, unless it has ended.
+    /// Returns the session of a number, unless it has ended.
     fn session_handle(&mut self, sid: u64) -> Option<&mut SessionHandle> {
         if self.sessions.get(&sid).is_some_and(|handle| handle.control.is_over() && sid & SINGLE == 0) {
             self.sessions.remove(&sid);
@@ -391,7 +394,7 @@ impl XrpcConnection {
         self.sessions.get_mut(&sid)
     }
 
-    /// Leaves a request to its session.
+    /// Pushes a request to the queue of its session.
     fn session_request(
         &mut self,
         io: &mut Io<'_>,
@@ -425,7 +428,7 @@ impl XrpcConnection {
         Ok(())
     }
 
-    /// What nobody serves is told so in its place among the session's answers.
+    /// Answers a request that is not served, in its place among the answers of the session.
     fn refuse(&mut self, io: &mut Io<'_>, frame: &Frame<'_>, identity: &Arc<Identity>, what: &str) -> Result<(), Flow> {
         let error = errors::not_served(what);
         if frame.sid & SINGLE == 0 && self.session_handle(frame.sid).is_some() {
@@ -435,7 +438,7 @@ impl XrpcConnection {
         Ok(())
     }
 
-    /// The number of the frame counts, which the message repeats.
+    /// Kills a statement or a session: the one of the frame's number, which the message repeats.
     fn kill(&mut self, io: &mut Io<'_>, frame: &Frame<'_>, identity: &Identity) -> Result<(), Flow> {
         let kill = KillSession::read(frame.payload).map_err(|_| self.broken())?;
         if let Some(callback) = &self.shared.options.on_kill {
@@ -449,7 +452,7 @@ impl XrpcConnection {
         match kill.kind {
             KillKind::Query => {
                 handle.control.kill(&database, Kill::Query);
-                // It may wait for leave.
+                // The session may be waiting for tokens.
                 handle.session_queue.wake();
             }
             KillKind::Connection => handle.end(&database, EndReason::Killed),
@@ -464,14 +467,14 @@ impl XrpcConnection {
                 handle.control.offer(token);
                 handle.session_queue.wake();
             }
-            // Who offers tokens for a single statement does not know that they are not needed.
+            // Single statements need no tokens; an offer for one is ignored.
             None if frame.sid & SINGLE != 0 => {}
             None => self.write_error(io, frame.sid, Severity::Fatal, &errors::NO_SESSION.bare()),
         }
         Ok(())
     }
 
-    /// Answered here, for it must never wait behind a statement.
+    /// Answers GET_TSO in the receiving thread, so that timestamps never wait behind a statement.
     fn timestamps(&mut self, io: &mut Io<'_>, frame: &Frame<'_>) -> Result<(), Flow> {
         let request = GetTso::read(frame.payload).map_err(|_| self.broken())?;
         let count = u32::try_from(request.batch_count).ok().filter(|count| (1..=TIMESTAMPS_MAX).contains(count));
@@ -498,22 +501,22 @@ impl XrpcConnection {
         self.writer(io, sid).error(severity, (error.code, error.sqlstate, &error.message));
     }
 
-    /// Says why, and ends the connection.
+    /// Sends the error and ends the connection.
     fn break_off(&mut self, io: &mut Io<'_>, sid: u64, error: &SqlError) -> Flow {
         self.write_error(io, sid, Severity::Fatal, error);
-        // The close waits for those that are at work, and one may wait for its client.
+        // The close waits for running sessions, and one of them may wait for its client.
         abandon_all(self.sessions.values(), &self.shared.database);
         self.sessions.clear();
         Flow::Close
     }
 
-    /// What has come is no message of the protocol: there is nothing to say that the client would understand (P2).
+    /// Closes the connection after a malformed message, without an answer: nothing is known of the client's state (DX-2).
     fn broken(&self) -> Flow {
         self.shared.stats.malformed.add(1);
         Flow::CloseNow
     }
 
-    /// The connection is gone, and its sessions with it.
+    /// Ends the connection and its sessions.
     pub(crate) fn end(self) {
         self.progress.store(ENTERED, Ordering::Relaxed);
         self.liveness.close();

@@ -1,9 +1,11 @@
-//! What clients have sent and name by a digest: one cache for the whole server, in shards, each of which forgets what has not been asked for longest.
+//! The digest cache: statements and plans that clients have sent and refer to by a digest. There is one cache for the whole server, in shards; each shard
+//! evicts the entry that has been unused the longest.
 //!
-//! In front of it stands a table for each thread, with copies: otherwise its locks, and the counts of what it hands out, would go from processor to processor with each request. Whenever a digest comes
-//! to stand for something, `meanings` moves, and copies from before are not found any more.
+//! In front of it each thread has a table of copies. Without it the shards' locks and the reference counts of entries would move between processors with each
+//! request. Whenever a digest gets a meaning, `meanings` is incremented, and older copies are no longer found.
 //!
-//! Whoever sends text with a digest decides what the digest stands for, for everybody: as in the server that this protocol comes from. A digest reaches what it names through the rights of who asks.
+//! A client that sends text with a digest defines the digest for all clients, as in the server that this protocol comes from. The text is executed with the
+//! privileges of the client that refers to it.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -14,25 +16,25 @@ use stdx::hash::{Map, Seed};
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicU64, Ordering};
 
-/// So many copies are kept for a thread, of those that were asked for last.
+/// Copies kept for each thread: the most recently used.
 const NEAR: usize = 512;
 
-/// How much is kept.
+/// The limits of the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub entries: usize,
     pub shards: usize,
-    /// What is longer is executed and not kept.
+    /// Longer texts are executed and not cached.
     pub bytes_max: usize,
 }
 
 pub struct Digests {
     shards: Box<[Mutex<Shard>]>,
-    /// Clients choose digests, and could choose them all for one shard.
+    /// A random hash seed: clients choose digests, and could otherwise choose them all for one shard.
     hasher: Seed,
     shard_entries: usize,
     bytes_max: usize,
-    /// By the number of `meanings` and the digest.
+    /// The threads' copies, by `meanings` and digest.
     near: ShardedCache<Arc<[u8]>>,
     meanings: AtomicU64,
     pub hits: Counter,
@@ -43,7 +45,7 @@ pub struct Digests {
 #[derive(Default)]
 struct Shard {
     kept: Map<Box<[u8]>, Kept>,
-    /// Moves with each look.
+    /// Incremented with each lookup.
     now: u64,
 }
 
@@ -73,7 +75,7 @@ impl Digests {
     }
 
     pub fn get(&self, digest: &[u8]) -> Option<Arc<[u8]>> {
-        // Before the look at what all share: what is put in afterwards moves it.
+        // `meanings` is read before the shared table: an entry that is inserted afterwards increments it.
         let meanings = self.meanings.load(Ordering::Acquire);
         let found = self.near.get(meanings, digest).or_else(|| {
             let copy: Arc<[u8]> = (*self.shared(digest)?).into();
@@ -97,7 +99,7 @@ impl Digests {
         Some(kept.bytes.clone())
     }
 
-    /// From here on the digest stands for these bytes. Returns them as they are kept.
+    /// Defines the digest and returns the cached bytes.
     pub fn keep(&self, digest: &[u8], bytes: &[u8]) -> Arc<[u8]> {
         if bytes.len() > self.bytes_max || digest.len() > self.bytes_max {
             return bytes.into();
@@ -126,7 +128,7 @@ impl Digests {
         bytes
     }
 
-    /// How many are known.
+    /// Returns the number of entries.
     pub fn count(&self) -> usize {
         self.shards.iter().map(|shard| shard.lock().kept.len()).sum()
     }
@@ -179,7 +181,7 @@ mod tests {
         assert_eq!(digests.get(b"d").as_deref(), Some(&b"one"[..]));
         digests.keep(b"d", b"two");
         assert_eq!(digests.get(b"d").as_deref(), Some(&b"two"[..]));
-        // Forgotten by those who come, taken up again as another.
+        // Evicted by later entries, then defined again with another text.
         digests.keep(b"e", b"e");
         digests.keep(b"f", b"f");
         assert_eq!(digests.get(b"d"), None);

@@ -1,4 +1,4 @@
-//! The door: what all its connections share, and how one begins and ends.
+//! The door: opens and closes connections, and takes over settings that change while it is open.
 
 use std::sync::{Arc, OnceLock};
 
@@ -19,7 +19,7 @@ use crate::session_pool::SessionPool;
 use crate::shared::{PREPARED_PLANS, Shared};
 use crate::stats::Stats;
 
-/// XRPC on the engine.
+/// The XRPC door.
 pub struct XrpcDoor {
     shared: Arc<Shared>,
 }
@@ -44,7 +44,7 @@ impl XrpcDoor {
         XrpcDoor { shared }
     }
 
-    /// Gives the door the pool it runs on, whose timers end connections that do not log in.
+    /// Sets the thread pool that the door runs on; its timers end connections that do not log in.
     pub fn attach(&self, pool: &Arc<Pool>) {
         let _ = self.shared.pool.set(Arc::downgrade(pool));
     }
@@ -53,28 +53,29 @@ impl XrpcDoor {
         &self.shared.stats
     }
 
-    /// Statements by digest.
+    /// Returns the digest cache of statements.
     pub fn texts(&self) -> &Digests {
         &self.shared.texts
     }
 
-    /// Plans by digest.
+    /// Returns the digest cache of plans.
     pub fn plans(&self) -> &Digests {
         &self.shared.plans
     }
 
-    /// Sessions of clients, and those for single statements, at work or not.
+    /// Returns the number of sessions: those of clients, and those for single statements, running or idle.
     pub fn session_count(&self) -> u64 {
         let stats = self.stats();
         stats.sessions.get().wrapping_add(stats.borrowed.get()) + self.idle_session_count() as u64
     }
 
-    /// Sessions that wait for a single statement.
+    /// Returns the number of idle sessions in the pool for single statements.
     pub fn idle_session_count(&self) -> usize {
         self.shared.session_pool.count()
     }
 
-    /// Takes over what may change while the door is open: mode, lengths, queues, times of spare sessions, pages, histograms. The rest stays as it was.
+    /// Applies the settings that may change while the door is open: mode, lengths, queues, times of idle sessions, pages, histograms. The others keep their
+    /// values.
     pub fn tune(&self, options: &Options) {
         self.shared.settings.take(options);
     }
@@ -89,7 +90,7 @@ impl XrpcDoor {
         open && !connection.peer.ip().is_loopback() && self.shared.protected_mode.load(Ordering::Relaxed)
     }
 
-    /// A frame for a client that has not said anything yet.
+    /// Returns an error frame for a client that has not sent anything yet.
     fn farewell(&self, error: &SqlError) -> Vec<u8> {
         let mut out = Vec::new();
         let mut writer = Writer { out: &mut out, mode: self.shared.settings.mode(), sid: 0 };

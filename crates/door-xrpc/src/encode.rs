@@ -1,6 +1,6 @@
-//! Values of `query` as rows and chunks have them, and what a client is told of their columns.
+//! Encodes values of `query` as rows and chunks, and the metadata of their columns.
 //!
-//! A value must be of its column's kind: the client decodes by the column's type alone, so a value that is not is an error of the statement, not a guess (P6).
+//! The client decodes a value by its column's type alone, so a value of another kind is an error of the statement, not a guess (DX-6).
 
 pub mod chunk;
 pub mod column;

@@ -1,4 +1,4 @@
-//! Errors of the protocol itself. Those of statements are `query`'s.
+//! Errors of the protocol itself. `query` has the errors of statements.
 
 use query::error::{Code, SqlError};
 
@@ -6,7 +6,7 @@ const fn code(name: &'static str, code: u16, sqlstate: &'static str, format: &'s
     Code { name, code, sqlstate, format }
 }
 
-/// The statement is not known by this digest: the client sends it again with its text.
+/// The digest is unknown: the client sends the request again with its text.
 pub const CACHE_MISS: Code = code("XRPC_CACHE_MISS", 8000, "HY000", "Nothing is known by this digest.");
 pub const XRPC: Code = code("XRPC", 8001, "HY000", "{}");
 pub const KILLED: Code = code("XRPC_KILLED", 8001, "70100", "The session was killed.");
@@ -44,7 +44,7 @@ pub const NOT_ALLOWED_HOST: Code = code(
     "Host '{}' is not allowed to connect to this Beluga server while the account `default` needs no password; give it one with the setting redis_password, or turn xrpc_protected_mode off if nobody else can reach this port",
 );
 
-/// What the protocol has and this server does not do.
+/// The error for parts of the protocol that are not served.
 pub fn not_served(what: &str) -> SqlError {
     XRPC.with(&[&format!("This server does not serve {what}.")])
 }

@@ -1,8 +1,8 @@
 //! EXEC_SQL and EXEC_PLAN_READ: from the request to the end of its answer.
 //!
-//! Rows are drawn as far as the client takes them. Two things hold them up: a peer that has not read what was sent, and the client's leave to send (tokens), which a statement spends with each row. In
-//! both cases what is left waits in `Running`, without a thread. So does a statement that would wait for the disk: it has left (`query`'s X4), nothing of its answer is written, and it is resumed when
-//! its pages have come.
+//! Rows are sent as far as the client accepts them. Two kinds of backpressure stop them: a peer that has not read the sent bytes, and the client's tokens,
+//! which a statement spends with each row. In both cases the rest waits in `PendingAnswer`, without a thread. So does a statement that is suspended on a page
+//! miss: nothing of its answer is written, and it is resumed when its pages have arrived (DX-13).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -33,12 +33,12 @@ const PREPARED_MAX: usize = 256;
 /// The client's flag for counting the rows that were found, not those that were changed.
 const FOUND_ROWS: u64 = 2;
 
-/// How far rows have come.
+/// Why the sending of rows stopped.
 enum SendStep {
     Done,
-    /// There is no more room.
+    /// The output buffer is full.
     Room,
-    /// There is no more leave.
+    /// The tokens are used up.
     Leave,
 }
 
@@ -65,7 +65,7 @@ impl Session {
         self.respond(begun, options, outcome, reply);
     }
 
-    /// Goes on with an answer.
+    /// Continues a pending answer.
     pub(crate) fn resume(&mut self, reply: &mut Reply<'_>) {
         match self.pending.take() {
             None => {}
@@ -77,7 +77,7 @@ impl Session {
         }
     }
 
-    /// The answer to a statement that began then, or its leave.
+    /// Writes the answer to a statement, or suspends it.
     fn respond(
         &mut self,
         begun_ns: u64,
@@ -93,7 +93,7 @@ impl Session {
         self.settle(done, reply);
     }
 
-    /// Parks the session until the statement's wait is over.
+    /// Parks the session until the statement's wait is over (DX-13).
     fn suspend(&mut self, begun_ns: u64, options: ExecOptions, reply: &mut Reply<'_>) {
         let Some(sql) = &mut self.sql else { return };
         self.shared.stats.suspensions.add(1);
@@ -121,7 +121,7 @@ impl Session {
         self.respond(suspended.begun_ns, suspended.options, outcome.map_err(Failure::from), reply);
     }
 
-    /// True: the answer is whole.
+    /// Finishes a request. `Ok(true)` means that its answer is complete.
     fn settle(&mut self, done: Result<bool, Failure>, reply: &mut Reply<'_>) {
         match done {
             Ok(false) => return,
@@ -156,7 +156,7 @@ impl Session {
         Ok(outcome?)
     }
 
-    /// What is looked at before anything is executed.
+    /// Checks and applies the options of a request before it is executed.
     fn begin(&mut self, options: ExecOptions) -> Result<(), Failure> {
         if options.has_moment {
             return Err(errors::not_served("snapshots and commits with numbers of the client").into());
@@ -182,7 +182,7 @@ impl Session {
         let known = match known.filter(|known| known.is_of(sql, &bytes, &request.parameters)) {
             Some(known) => known,
             None => {
-                // Read when it was sent, by whoever sent it.
+                // The plan was validated by the request that sent it.
                 let plan = Plan::read(&bytes).map_err(|_| errors::XRPC.with(&[&"The plan is none."]))?;
                 let known =
                     Arc::new(plan_translation::prepare(sql, &plan, &bytes, &request.parameters, &shown(request))?);
@@ -207,7 +207,7 @@ impl Session {
         sql.use_database(&name).map_err(Failure::fatal)
     }
 
-    /// The statement, sent or known by its digest.
+    /// Returns the statement: the text of the request, or the cached text of its digest.
     fn text_of<'r>(&self, request: &StmtExecute<'r>) -> Result<Text<'r>, Failure> {
         match (request.statement, request.digest) {
             (Some(text), None) => Ok(Text::Sent(text)),
@@ -249,7 +249,7 @@ impl Session {
         sql.execute_prepared(&prepared.handle, bound.values.clone())
     }
 
-    /// Begins the answer. True: it is whole.
+    /// Begins the answer. Returns true if it is complete.
     fn answer(&mut self, options: ExecOptions, outcome: Outcome, reply: &mut Reply<'_>) -> Result<bool, Failure> {
         match outcome {
             Outcome::Done { affected, last_insert_id, info } => {
@@ -271,7 +271,7 @@ impl Session {
         }
     }
 
-    /// Sends rows as far as they go. True: those were all, and the answer is whole.
+    /// Sends rows as far as possible. Returns true after the last row, when the answer is complete.
     fn send_rows(&mut self, mut rows: Box<PendingRows>, reply: &mut Reply<'_>) -> Result<bool, Failure> {
         if self.is_interrupted() {
             if let Some(sql) = &mut self.sql {
@@ -334,7 +334,7 @@ impl Session {
         self.write_ending(reply, 0, 0, "");
     }
 
-    /// What every good answer ends with.
+    /// Writes the end of a successful answer.
     fn write_ending(&mut self, reply: &mut Reply<'_>, affected: u64, insert_id: u64, info: &str) {
         let Some(sql) = &self.sql else { return };
         reply.hold_until_durable(sql.gate());
@@ -359,7 +359,7 @@ impl Session {
 }
 
 impl PendingRows {
-    /// Writes the next row, or puts it into the chunk.
+    /// Writes the next row, or adds it to the chunk.
     fn put_row(&mut self, writer: &mut Writer<'_>, results: Results) -> Result<(), SqlError> {
         let (columns, cells) = (self.result.columns(), self.batch.row(self.at));
         self.at += 1;
@@ -383,7 +383,7 @@ impl PendingRows {
     }
 }
 
-/// The bytes of a statement.
+/// The text of a statement.
 enum Text<'r> {
     Sent(&'r [u8]),
     Known(Arc<[u8]>),
@@ -400,7 +400,7 @@ impl std::ops::Deref for Text<'_> {
     }
 }
 
-/// What a session for a single statement does not do.
+/// Refuses options that a session for a single statement does not serve.
 fn check_single(request: &StmtExecute<'_>) -> Result<(), SqlError> {
     match request {
         StmtExecute { statement: None, .. } => {
@@ -412,19 +412,19 @@ fn check_single(request: &StmtExecute<'_>) -> Result<(), SqlError> {
     }
 }
 
-/// A digest that nobody knows here. The client sends what it stands for, on the same session.
+/// The error for an unknown digest. It is not inherited by later requests: the client sends the text on the same session.
 fn cache_miss() -> Failure {
     Failure { severity: Severity::Error, error: errors::CACHE_MISS.bare(), is_remembered: false }
 }
 
-/// What the process list tells of a plan: the client's own word for its request, and the plan in the client's words or by its digest.
+/// Returns the text for the process list: the client's trace id, and the plan in the client's words or by its digest.
 fn shown(request: &ExecPlan<'_>) -> String {
     let words = |bytes: Option<&[u8]>| String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned();
     let digest: String = request.digest.unwrap_or_default().iter().map(|byte| format!("{byte:02x}")).collect();
     format!("{}/* xplan {digest} {} */", words(request.trace_id), words(request.audit_str))
 }
 
-/// The client's leave; None: to send anything.
+/// Returns the token budget of a request; `None` is unlimited.
 fn token_of(token: Option<i32>, is_single: bool) -> Result<Option<i32>, SqlError> {
     match token {
         Some(token) if token < -1 => Err(errors::XRPC.with(&[&format!("A token of {token} is none.")])),

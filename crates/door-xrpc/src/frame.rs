@@ -1,22 +1,21 @@
-//! Frames: a session's number, a length, a type and a payload, the same in both directions. And what stands on the port when it is not XRPC at all.
+//! Frames: a session's number, a length, a type and a payload, the same in both directions.
 //!
 //! ```text
 //!   legacy: sid u64 | length u32 | type u8 | payload            length counts the type and the payload
 //!   galaxy: sid u64 | version u8 | length u32 | type u8 | payload
 //! ```
-//! The hard thing is that nothing in the protocol says which of the two a client speaks, nor that it speaks either; a server that waits for the rest of a frame that never was one looks dead.
-//! So the first bytes of a connection are looked at once (`opening`): a client's first frame is for sid 0, in eight zeros, and nobody else's stream begins with those.
+//! Nothing in the protocol says which of the two a client speaks, so the first bytes of a connection are checked by `protocol_detection` before frames are cut.
 
-/// How frames are written on a connection; fixed when it is accepted.
+/// The form of the frame header; fixed when a connection is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     Legacy,
-    /// With this version in each frame.
+    /// Each header has this version.
     Galaxy(u8),
 }
 
 impl Mode {
-    /// Bytes before the payload.
+    /// Returns the bytes before the payload.
     pub const fn header_bytes(self) -> usize {
         match self {
             Mode::Legacy => 13,
@@ -24,21 +23,21 @@ impl Mode {
         }
     }
 
-    /// Where the length stands.
+    /// Returns the offset of the length.
     const fn length_at(self) -> usize {
         self.header_bytes() - 5
     }
 }
 
-/// What stands at the front of the input.
+/// The frame at the front of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Cut<'a> {
-    /// A whole frame needs more bytes: so many in all, as far as can be seen.
+    /// The frame needs this many bytes in all, as far as can be seen.
     More(usize),
     Frame(Frame<'a>),
-    /// For this sid, and longer than allowed.
+    /// The frame of this sid is longer than allowed.
     TooLong(u64),
-    /// Without even a type, or of another version: nobody knows what the next bytes mean.
+    /// The frame has no type, or another version: the meaning of the next bytes is unknown.
     Broken,
 }
 
@@ -47,7 +46,7 @@ pub struct Frame<'a> {
     pub sid: u64,
     pub kind: u8,
     pub payload: &'a [u8],
-    /// Bytes of the input that it takes up.
+    /// Bytes of the input that the frame occupies.
     pub size: usize,
 }
 
@@ -55,7 +54,7 @@ pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..at + 4).map(|bytes| u32::from_le_bytes(bytes.try_into().expect("four bytes")))
 }
 
-/// Cuts the frame at the front. `length_max` is what its length may say.
+/// Cuts the frame at the front. `length_max` is the limit for its length field.
 #[inline]
 pub fn cut(input: &[u8], mode: Mode, length_max: usize) -> Cut<'_> {
     let header = mode.header_bytes();
@@ -81,7 +80,7 @@ pub fn cut(input: &[u8], mode: Mode, length_max: usize) -> Cut<'_> {
     }
 }
 
-/// Appends a frame whose payload is what `write` appends.
+/// Appends a frame; `write` appends its payload.
 #[inline]
 pub fn put<R>(out: &mut Vec<u8>, mode: Mode, (sid, kind): (u64, u8), write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     let at = out.len();

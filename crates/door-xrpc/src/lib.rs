@@ -1,4 +1,4 @@
-//! PolarDB-X's private protocol 2.0 (XRPC) on the engine. Start with README.md beside this crate.
+//! PolarDB-X's private protocol 2.0 (XRPC) over `query`. Start with README.md beside this crate.
 #![forbid(unsafe_code)]
 
 pub mod frame;
@@ -31,7 +31,7 @@ mod shared;
 mod statement;
 mod stats;
 
-/// What the fuzz target of plans feeds.
+/// The entry point of the fuzz target of plans.
 #[cfg(fuzzing)]
 pub mod fuzzed {
     use query::batch::Batch;
@@ -42,7 +42,7 @@ pub mod fuzzed {
     use crate::message::plan::Plan;
     use crate::message::request::ExecPlan;
 
-    /// All that is done with the payload of EXEC_PLAN_READ, and with the rows that come of it.
+    /// Handles a payload of EXEC_PLAN_READ, and the rows that it returns.
     pub fn plan(sql: &mut Session, payload: &[u8]) {
         let Ok(request) = ExecPlan::read(payload) else { return };
         let Some(bytes) = request.plan_bytes.map(std::sync::Arc::<[u8]>::from) else { return };

@@ -1,4 +1,4 @@
-//! Connections that are there, and those that are closed while sessions of them are still at work.
+//! Counts open connections, and closed ones whose sessions are still running.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use stdx::sync::atomic::{AtomicBool, Ordering};
 
 use crate::shared::Shared;
 
-/// Held by a connection and by each of its sessions.
+/// A counted connection: held by the connection and by each of its sessions.
 pub struct Liveness {
     shared: Arc<Shared>,
     is_closing: AtomicBool,
@@ -18,7 +18,7 @@ impl Liveness {
         Arc::new(Liveness { shared: shared.clone(), is_closing: AtomicBool::new(false) })
     }
 
-    /// The connection is closed. To be called once.
+    /// Marks the connection as closed. Must be called once.
     pub fn close(&self) {
         self.is_closing.store(true, Ordering::Relaxed);
         self.shared.stats.connections.add(1u64.wrapping_neg());

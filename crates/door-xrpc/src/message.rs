@@ -1,6 +1,7 @@
-//! What clients and the door say to each other: the payloads of frames, read from the bytes that hold them and written into the connection's buffer.
+//! The messages of both sides: payloads of frames, read in place and written into the connection's buffer.
 //!
-//! A request is read whole, whatever it is asked for, so that one that lacks something is refused before anything is done (P2). Strings in it are slices of the payload.
+//! A request is read completely before it is acted on, so that an incomplete one is refused before it has any effect (DX-2). Its strings are slices of the
+//! payload (DX-4).
 
 pub mod datatypes;
 pub mod expr;
@@ -45,5 +46,5 @@ pub mod answer {
     pub const CHUNK: u8 = 21;
 }
 
-/// Messages inside of messages may go so deep: plans and expressions are walked by recursion.
+/// The depth limit of nested messages: plans and expressions are walked by recursion.
 pub const DEPTH_MAX: usize = 64;

@@ -9,39 +9,39 @@ use reactor::TlsConfig;
 use crate::digests::Limits;
 use crate::frame::Mode;
 
-/// Told what a connection looks like, and where it comes from.
+/// Called with the detected protocol of a foreign connection, and its address.
 pub type OnForeignProtocol = dyn Fn(&str, SocketAddr) + Send + Sync;
-/// Told whose session is killed, and whether as a whole.
+/// Called with the user and the number of a killed session, and whether the whole session is killed.
 pub type OnKill = dyn Fn(&str, u64, bool) + Send + Sync;
 
-/// How the door is opened.
+/// The door's settings.
 #[derive(Clone)]
 pub struct Options {
     pub mode: Mode,
-    /// What the length in a frame may say, of who has logged in.
+    /// The limit of a frame's length field after the login.
     pub length_max: usize,
     /// Requests that may wait in one session.
     pub queue_max: usize,
-    /// Sessions of all connections together.
+    /// The limit of sessions of all connections together.
     pub sessions_max: u64,
     pub digests: Limits,
-    /// How long a session for single statements waits for the next one.
+    /// How long an idle session for single statements is kept.
     pub idle_session_lifetime: Duration,
-    /// Between two looks at which of them have waited for so long.
+    /// The interval between two checks for such sessions.
     pub idle_session_check: Duration,
-    /// Half as many pages of 4 KiB are handed over at a time while rows are sent.
+    /// While rows are sent, half of this many pages of 4 KiB are handed over at a time.
     pub output_pages: usize,
-    /// The histograms of `Stats` are filled. That of statements is in any case.
+    /// Whether the histograms of `Stats` are filled. That of statements always is.
     pub measures: bool,
-    /// Connections from beyond loopback are refused while the account `default` needs no password.
+    /// Refuses connections from other machines while the account `default` needs no password.
     pub protected_mode: bool,
-    /// Connections that begin with TLS get it. None: it is not offered.
+    /// The TLS configuration for connections that begin with TLS; without one, TLS is not offered.
     pub tls: Option<Arc<TlsConfig>>,
-    /// Who does not begin with TLS is refused.
+    /// Refuses connections that do not begin with TLS.
     pub require_secure_transport: bool,
-    /// Hears of connections that are none of ours.
+    /// Called for connections that speak another protocol.
     pub on_foreign_protocol: Option<Arc<OnForeignProtocol>>,
-    /// Hears of SESS_KILL.
+    /// Called for SESS_KILL.
     pub on_kill: Option<Arc<OnKill>>,
 }
 

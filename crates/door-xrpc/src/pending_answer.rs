@@ -10,42 +10,42 @@ use stdx::sync::atomic::AtomicBool;
 use crate::encode::chunk::Chunk;
 use crate::message::request::{ExecPlan, StmtExecute};
 
-/// An answer under way.
+/// The rest of an answer.
 pub enum PendingAnswer {
     PendingRows(Box<PendingRows>),
-    /// That of a statement which has left for pages.
+    /// A statement suspended on a page miss.
     Suspended(Suspended),
 }
 
-/// Rows under way.
+/// The rest of a result.
 pub struct PendingRows {
     pub result: ResultSet,
-    /// Drawn, and sent up to there.
+    /// The current batch, and the next row of it.
     pub batch: Batch,
     pub at: usize,
     pub chunk: Option<Chunk>,
-    /// The client has been told that its leave is used up.
+    /// The client has been told that the tokens are used up.
     pub has_asked: bool,
 }
 
-/// A statement that has left.
+/// A suspended statement.
 pub struct Suspended {
     pub begun_ns: u64,
     pub options: ExecOptions,
-    /// Its wait may be over. It may be woken for something else, and would look in vain.
+    /// The statement can be resumed. The session may also be woken for another reason, and would resume it in vain.
     pub is_ready: Arc<AtomicBool>,
-    /// Resumes it when its wait takes too long.
+    /// Resumes the statement when its wait takes too long.
     pub _alarm: Option<Alarm>,
 }
 
-/// What both kinds of request say of how they are run and answered.
+/// The options that both kinds of request have.
 #[derive(Clone, Copy)]
 pub struct ExecOptions {
     pub is_compact: bool,
     pub is_chunked: bool,
     pub token: Option<i32>,
     pub capabilities: Option<u64>,
-    /// What asks for another moment than now.
+    /// The request asks for a snapshot or a commit with a number of the client.
     pub has_moment: bool,
 }
 

@@ -1,8 +1,9 @@
-//! EXEC_PLAN_READ: from a client's operator tree to a read of `query`, without text.
+//! EXEC_PLAN_READ: translates a client's operator tree to a read of `query`, without text.
 //!
-//! Every node looks at one row of the one below it, so a tree comes down to one block: a table, a condition, what is shown of each row. References to the columns of the node below are replaced by
-//! what stands there. Names of tables and columns may be parameters; they are part of what is prepared, and a plan that is named again by its digest with the same names is run as it was prepared.
-//! Literals become parameters behind those of the client, so values are never part of a plan.
+//! Each node processes one row of its child at a time, so a tree collapses into one block: a table, a condition, and the expressions shown of each row.
+//! References to the columns of the child are replaced by the expressions they stand for. Names of tables and columns may be parameters; they are part of the
+//! prepared plan, so a plan that is named by its digest with the same names runs as it was prepared. Literals become parameters behind those of the client, so
+//! values are never part of a plan.
 
 use std::sync::Arc;
 
@@ -18,12 +19,12 @@ use crate::message::plan::{Key, Plan, Source};
 use crate::statement::{decode, plain};
 use query::types::Charset;
 
-/// A plan that has been prepared in some session.
+/// A plan that some session has prepared.
 pub struct PreparedPlan {
     pub handle: PreparedHandle,
-    /// The plan's bytes: the digest may stand for others by now.
+    /// The bytes of the plan: the digest may have another meaning by now.
     bytes: Arc<[u8]>,
-    /// Which of the parameters are names, and what they were.
+    /// The parameters that are names, and their values.
     names: Vec<(usize, String)>,
     parameter_count: usize,
     literals: Vec<Value>,
@@ -31,7 +32,7 @@ pub struct PreparedPlan {
 }
 
 impl PreparedPlan {
-    /// Is this what would be prepared now?
+    /// Returns whether preparing the plan now would give the same result.
     pub fn is_of(&self, sql: &mut Session, bytes: &Arc<[u8]>, parameters: &[Scalar<'_>]) -> bool {
         (Arc::ptr_eq(&self.bytes, bytes) || self.bytes == *bytes)
             && self.parameter_count == parameters.len()
@@ -39,7 +40,7 @@ impl PreparedPlan {
             && sql.is_current(&self.origin)
     }
 
-    /// What it is run with.
+    /// Returns the values of an execution.
     pub fn values(&self, parameters: &[Scalar<'_>]) -> Vec<Value> {
         parameters.iter().map(|parameter| plain(*parameter)).chain(self.literals.iter().cloned()).collect()
     }
@@ -76,7 +77,7 @@ fn wrong(what: &str) -> SqlError {
     errors::XRPC.with(&[&format!("The plan cannot be run: {what}.")])
 }
 
-/// A tree on its way down.
+/// The block that a tree collapses into.
 struct ReadBlock<'s, 'p> {
     sql: &'s mut Session,
     parameters: &'s [Scalar<'p>],
@@ -86,23 +87,23 @@ struct ReadBlock<'s, 'p> {
     /// The expression behind each of `read.columns`.
     shapes: Vec<Shape>,
     filter_depth: usize,
-    /// How many more terms the read may come to have: a column that is computed from others stands for copies of them.
+    /// How many more terms the read may get: a column that is computed from others is copied into each reference.
     room: usize,
     origin: Option<Origin>,
 }
 
-/// How large a term is.
+/// The size of a term.
 #[derive(Clone, Copy, Default)]
 struct Shape {
     terms: usize,
     depth: usize,
 }
 
-/// Operators, values and columns of what one plan comes down to.
+/// The limit of operators, values and columns of one plan.
 const TERMS_MAX: usize = 200_000;
-/// And how deep they nest: operators of one node may, 64 levels deep, stand on columns that the node below computes.
+/// The limit of their nesting: operators of one node may, 64 levels deep, refer to columns that the node below computes.
 const DEPTH_MAX: usize = 200;
-/// As many columns as an index may have.
+/// The limit of an index's columns.
 const KEY_PARTS_MAX: usize = 16;
 
 impl ReadBlock<'_, '_> {
@@ -174,7 +175,7 @@ impl ReadBlock<'_, '_> {
 
     /// Begins with a table: all of its columns are shown.
     fn open(&mut self, source: &Source<'_>) -> Result<Outline> {
-        // Compute nodes send them in whatever case; data nodes keep them in lower case.
+        // Compute nodes send names in any case; data nodes keep them in lower case.
         self.read.table = self.name(source.table)?.to_lowercase();
         let schema = source.schema.map(|schema| self.name(schema)).transpose()?;
         self.read.schema = schema.map(|name| name.to_lowercase()).filter(|name| !name.is_empty());
@@ -191,7 +192,7 @@ impl ReadBlock<'_, '_> {
         self.read.order = key.map(|(name, descending)| (name.clone(), *descending != reverse)).collect();
     }
 
-    /// The columns of a key, by name or as they stand in the index, and their values.
+    /// Returns the columns of a key, by name or by their order in the index, and their values.
     fn key(&mut self, outline: &Outline, key: &Key<'_>) -> Result<Vec<(Term, Term)>> {
         if key.len() > KEY_PARTS_MAX {
             return Err(wrong("a key has more parts than an index may have"));
@@ -210,7 +211,7 @@ impl ReadBlock<'_, '_> {
         parts.collect()
     }
 
-    /// A name, sent as it is or as a parameter.
+    /// Returns a name, sent directly or as a parameter.
     fn name(&mut self, scalar: Scalar<'_>) -> Result<String> {
         let bytes = match scalar {
             Scalar::Placeholder(at) => {
@@ -234,7 +235,7 @@ impl ReadBlock<'_, '_> {
         Term::Parameter(self.parameters.len() + self.literals.len() - 1)
     }
 
-    /// A column of the node below, by name or position.
+    /// Returns a column of the node below, by name or position.
     fn pick(&mut self, column: Scalar<'_>) -> Result<((String, Term), Shape)> {
         let position = match column {
             Scalar::Int(at) => usize::try_from(at).ok(),
@@ -257,7 +258,7 @@ impl ReadBlock<'_, '_> {
         Ok(())
     }
 
-    /// The term of an expression, and how large it is.
+    /// Returns the term of an expression, and its size.
     fn term(&mut self, expr: &Expr<'_>) -> Result<(Term, Shape)> {
         let before = self.room;
         let (term, below) = self.bare_term(expr)?;
@@ -274,11 +275,11 @@ impl ReadBlock<'_, '_> {
             depth = depth.max(shape.depth);
             terms.push(term);
         }
-        // A chain of operands stands in a tree as low as can be.
+        // A chain of operands becomes a tree of minimal height.
         Ok((terms, depth + of.len().max(1).ilog2() as usize))
     }
 
-    /// The term, and how deep what is below it nests.
+    /// Returns the term, and the nesting depth below it.
     fn bare_term(&mut self, expr: &Expr<'_>) -> Result<(Term, usize)> {
         let leaf = |term| Ok((term, 0));
         match expr {
@@ -289,7 +290,7 @@ impl ReadBlock<'_, '_> {
                 Ok((term, shape.depth))
             }
             Expr::Operator(name, of) => self.operator(name, of),
-            // Nodes of PolarDB-X say it in one of these ways.
+            // Nodes of PolarDB-X write it in one of these ways.
             Expr::Function(b"bloomfilter" | b"bloom_filter", of) => {
                 let (terms, depth) = self.terms(of)?;
                 Ok((Term::BloomFilter(terms), depth))
@@ -338,7 +339,7 @@ impl ReadBlock<'_, '_> {
     }
 }
 
-/// The operator of that name over these terms.
+/// Applies the named operator to the terms.
 fn operate(name: &[u8], terms: Vec<Term>, count: usize) -> Result<Term> {
     let wrong_count = || wrong(&format!("the operator {} has {} operands", String::from_utf8_lossy(name), count));
     match (name, <[Term; 2]>::try_from(terms)) {
@@ -387,7 +388,7 @@ fn equal((column, value): (Term, Term)) -> Term {
     binary(Operator::Equal, column, value)
 }
 
-/// The terms in their order under one operator, in a tree as low as can be: the trees are walked and dropped by recursion.
+/// Joins the terms in their order by one operator, in a tree of minimal height: the trees are walked and dropped by recursion.
 fn fold(operator: Operator, terms: impl IntoIterator<Item = Term>) -> Option<Term> {
     let mut terms: Vec<Term> = terms.into_iter().collect();
     while terms.len() > 1 {
@@ -408,7 +409,7 @@ fn all_of(terms: impl IntoIterator<Item = Term>) -> Result<Term> {
     fold(Operator::And, terms).ok_or_else(|| wrong("a key has no parts"))
 }
 
-/// One of several; keys of one column become a list.
+/// Joins alternatives; keys of one column become an IN list.
 fn any_of(terms: Vec<Term>) -> Option<Term> {
     let (mut column, mut list) = (None, Vec::new());
     for term in &terms {
@@ -426,7 +427,7 @@ fn any_of(terms: Vec<Term>) -> Option<Term> {
     }
 }
 
-/// Rows whose key is that one or lies beyond it, part by part.
+/// Builds the condition for rows whose key equals the given one or lies beyond it, column by column.
 fn bound(key: &[(Term, Term)], beyond: Operator) -> Term {
     let [(column, value), rest @ ..] = key else { unreachable!("no empty key comes here") };
     if rest.is_empty() {

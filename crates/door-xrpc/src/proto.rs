@@ -1,18 +1,19 @@
-//! The wire format of protobuf: fields read in place from the bytes that hold them, and written straight into the connection's buffer.
+//! The wire format of protobuf: fields are read in place, and written directly into the connection's buffer.
 //!
-//! Ours and not a library's, because every request and every row goes through it: a library reads a message into a structure that owns copies of all its strings, and wants a whole row
-//! as such a structure before it writes one; here a string of a request is a slice of what was received, and a row is written from the executor's batch.
+//! The implementation is our own, because every request and every row passes through it. A library reads a message into a structure that owns copies of its
+//! strings, and needs a whole row as such a structure before it writes one; here a string of a request is a slice of the received bytes, and a row is written
+//! from the executor's batch.
 //!
-//! Bytes come from anybody: what is cut short, promises more than there is, or has another wire type than its field, is `Malformed`, and that ends a connection. Fields that nobody knows are
-//! skipped (P3): newer clients have some.
+//! The bytes are untrusted: a message that is cut short, promises more than there is, or has another wire type than its field is `Malformed`, and that ends a
+//! connection. Unknown fields are skipped (DX-3): newer clients have some.
 
-/// The bytes are not the message that they are said to be.
+/// The bytes are not a valid message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
 pub type Result<T> = std::result::Result<T, Malformed>;
 
-/// What a field holds.
+/// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wire<'a> {
     Varint(u64),
@@ -26,7 +27,7 @@ const FIXED64: u64 = 1;
 const BYTES: u64 = 2;
 const FIXED32: u64 = 5;
 
-/// The fields of a message in the order in which they stand there: their numbers, and what they hold.
+/// Iterates over the fields of a message in their order: numbers and values.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields<'a>(&'a [u8]);
 
@@ -49,7 +50,7 @@ impl<'a> Fields<'a> {
                 Wire::Bytes(bytes)
             }
             FIXED32 => Wire::Fixed32(self.array()?),
-            // Groups: no message here has ever had one.
+            // Groups: no message of this protocol has ever had one.
             _ => return Err(Malformed),
         };
         Ok((number, value))
@@ -72,17 +73,17 @@ impl<'a> Iterator for Fields<'a> {
         }
         let field = self.field();
         if field.is_err() {
-            // There is nothing behind a field that cannot be read.
+            // The iterator ends at a field that cannot be read.
             self.0 = &[];
         }
         Some(field)
     }
 }
 
-/// A number of seven bits a byte, the lowest first, taken off the front.
+/// Takes a varint off the front: seven bits a byte, the lowest first.
 #[inline]
 pub fn take_varint(bytes: &mut &[u8]) -> Result<u64> {
-    // Tags and most lengths are of one byte.
+    // Tags and most lengths have one byte.
     if let [byte @ ..0x80, rest @ ..] = bytes {
         let number = u64::from(*byte);
         *bytes = rest;
@@ -94,7 +95,7 @@ pub fn take_varint(bytes: &mut &[u8]) -> Result<u64> {
 fn take_long_varint(bytes: &mut &[u8]) -> Result<u64> {
     let mut number = 0u64;
     for (at, byte) in bytes.iter().take(10).enumerate() {
-        // The tenth byte has room for one bit.
+        // The tenth byte has space for one bit.
         if at == 9 && *byte > 1 {
             return Err(Malformed);
         }
@@ -108,7 +109,7 @@ fn take_long_varint(bytes: &mut &[u8]) -> Result<u64> {
 }
 
 impl<'a> Wire<'a> {
-    /// int64, uint64, and what is narrower, before it is looked at.
+    /// Returns the number of an int64, a uint64 or a narrower field, unchecked.
     #[inline]
     pub fn varint(self) -> Result<u64> {
         match self {
@@ -117,13 +118,13 @@ impl<'a> Wire<'a> {
         }
     }
 
-    /// uint32. The bits above are dropped, as protobuf has it.
+    /// Returns a uint32. The higher bits are dropped, as protobuf does.
     #[inline]
     pub fn u32(self) -> Result<u32> {
         self.varint().map(|number| number as u32)
     }
 
-    /// int32: a negative one is written with 64 bits.
+    /// Returns an int32: a negative one is written with 64 bits.
     #[inline]
     pub fn i32(self) -> Result<i32> {
         self.varint().map(|number| number as i32)
@@ -133,13 +134,13 @@ impl<'a> Wire<'a> {
         self.varint().map(|number| number != 0)
     }
 
-    /// sint64.
+    /// Returns a sint64.
     #[inline]
     pub fn zigzag(self) -> Result<i64> {
         self.varint().map(unzigzag)
     }
 
-    /// bytes, string, or a message.
+    /// Returns bytes, a string or a message.
     #[inline]
     pub fn bytes(self) -> Result<&'a [u8]> {
         match self {
@@ -163,7 +164,7 @@ impl<'a> Wire<'a> {
     }
 }
 
-/// Small numbers of either sign as small numbers.
+/// Maps small numbers of either sign to small numbers.
 #[inline]
 pub fn zigzag(number: i64) -> u64 {
     ((number << 1) ^ (number >> 63)) as u64
@@ -183,14 +184,14 @@ pub fn put_varint(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// A field with a number: uint64, bool, enum; sint64 after `zigzag`.
+/// Appends a field with a number: uint64, bool, enum; sint64 after `zigzag`.
 #[inline]
 pub fn put_number(out: &mut Vec<u8>, field: u32, number: u64) {
     put_varint(out, u64::from(field) << 3 | VARINT);
     put_varint(out, number);
 }
 
-/// A field with bytes.
+/// Appends a field with bytes.
 #[inline]
 pub fn put_bytes(out: &mut Vec<u8>, field: u32, bytes: &[u8]) {
     put_varint(out, u64::from(field) << 3 | BYTES);
@@ -198,14 +199,14 @@ pub fn put_bytes(out: &mut Vec<u8>, field: u32, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// A field with what `write` appends: a message inside of another, or bytes whose number is not known before.
+/// Appends a field with the output of `write`: a nested message, or bytes whose number is not known before.
 #[inline]
 pub fn put_measured<R>(out: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     put_varint(out, u64::from(field) << 3 | BYTES);
     put_with_length(out, write)
 }
 
-/// What `write` appends, behind its length: without a move if that is below 128, as values of rows mostly are.
+/// Appends the output of `write` behind its length. Below 128 bytes, as of most values of rows, nothing is moved.
 #[inline]
 pub fn put_with_length<R>(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     let at = out.len();
@@ -220,7 +221,7 @@ pub fn put_with_length<R>(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) ->
     result
 }
 
-/// The length takes more than the byte that is there.
+/// The length needs more than the byte that was left for it.
 #[cold]
 fn widen(out: &mut Vec<u8>, at: usize, length: usize) {
     let mut bytes = Vec::with_capacity(10);

@@ -1,30 +1,33 @@
-//! What is said to a client that speaks another protocol, in words that it understands: somebody looks for the reason on its side.
+//! Detects the protocol of a connection from its first bytes, and answers foreign protocols in their own form.
+//!
+//! A server that waits for the rest of a frame that never was one looks dead to its client. A client's first XRPC frame is for sid 0, eight zero bytes, and no
+//! other protocol begins with those. A foreign client gets an error that its library can show, so that the cause is visible on the client's side.
 
 use crate::errors;
 use crate::frame::{Cut, Mode, cut, u32_at};
 use crate::message::reply::{Severity, Writer};
 
-/// What a connection's first bytes are.
+/// The protocol of a connection's first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DetectedProtocol {
-    /// Too few to say.
+    /// Too few bytes to decide.
     Unclear,
     /// XRPC in the connection's mode, as far as can be seen.
     Ours,
-    /// XRPC in the mode that this connection does not have.
+    /// XRPC in the other mode.
     OtherMode,
     Tls,
     Http,
-    /// A MySQL client's answer to a greeting that nobody gave, or a client of MySQL's X Protocol.
+    /// A MySQL client's answer to a greeting that was not sent, or a client of MySQL's X Protocol.
     Mysql,
     Postgres,
     Unknown,
 }
 
-/// The least that tells all of them apart: a whole frame without payload in the longer of the two modes, of which the shorter one may have one less.
+/// The bytes that decide in every case: a whole frame without payload in the longer of the two modes. In the shorter mode one less may do.
 const OPENING_BYTES: usize = 14;
 
-/// Looks at the first bytes of a connection.
+/// Detects the protocol of the first bytes.
 pub fn detect(input: &[u8], mode: Mode) -> DetectedProtocol {
     let head = &input[..input.len().min(8)];
     if head.iter().any(|byte| *byte != 0) {
@@ -33,7 +36,7 @@ pub fn detect(input: &[u8], mode: Mode) -> DetectedProtocol {
     if other_mode(input, mode) {
         return DetectedProtocol::OtherMode;
     }
-    // A whole frame may be one byte shorter than what tells the modes apart.
+    // A whole frame may be one byte shorter than the bytes that tell the modes apart.
     if input.len() >= OPENING_BYTES || matches!(cut(input, mode, u32::MAX as usize), Cut::Frame(_)) {
         DetectedProtocol::Ours
     } else {
@@ -41,21 +44,21 @@ pub fn detect(input: &[u8], mode: Mode) -> DetectedProtocol {
     }
 }
 
-/// What is not for sid 0: four bytes say what it is, where anything is known of it.
+/// Detects a protocol that does not begin with sid 0: four bytes decide, if it is a known one.
 fn foreign(head: &[u8]) -> DetectedProtocol {
     const METHODS: [&[u8; 4]; 8] = [b"GET ", b"POST", b"PUT ", b"HEAD", b"OPTI", b"DELE", b"CONN", b"PRI "];
     let Some(first) = head.first_chunk::<4>() else { return DetectedProtocol::Unclear };
     match first {
         [0x16, 3, ..] => DetectedProtocol::Tls,
         first if METHODS.contains(&first) => DetectedProtocol::Http,
-        // A length of 24 bits and the sequence number of an answer; or a length of 32 bits, and what X Protocol's clients begin with.
+        // A length of 24 bits and the sequence number of an answer; or a length of 32 bits and a message that X Protocol's clients begin with.
         [_, _, _, 1] => DetectedProtocol::Mysql,
         [1..=64, 0, 0, 0] => match head.get(4) {
             None => DetectedProtocol::Unclear,
             Some(1..=4) => DetectedProtocol::Mysql,
             Some(_) => DetectedProtocol::Unknown,
         },
-        // A length, the highest byte first, of a startup packet or a request for TLS.
+        // A length, the highest byte first, of a startup packet or of a request for TLS.
         [0, 0, _, _] => match head.get(4..8) {
             None => DetectedProtocol::Unclear,
             Some([0, 3, 0, _] | [0x04, 0xd2, 0x16, _]) => DetectedProtocol::Postgres,
@@ -65,12 +68,12 @@ fn foreign(head: &[u8]) -> DetectedProtocol {
     }
 }
 
-/// The types with which a client may begin: it asks for capabilities or logs in.
+/// The types of a client's first frame: it asks for capabilities or logs in.
 const FIRST_KINDS: [u8; 2] = [1, 4];
-/// Longer than any first frame is.
+/// Longer than any first frame.
 const FIRST_LENGTH_MAX: u32 = 4096;
 
-/// Would the first frame make sense in the mode that this is not, and makes none in this one?
+/// Returns whether the first frame is plausible in the other mode and not in this one.
 fn other_mode(input: &[u8], mode: Mode) -> bool {
     let begins = |length_at: usize| {
         let length = u32_at(input, length_at)?;
@@ -82,7 +85,7 @@ fn other_mode(input: &[u8], mode: Mode) -> bool {
         Mode::Galaxy(version) => begins(9).map(|fits| fits && input[8] == version),
     };
     match mode {
-        // Any version: which one the client has is what was not known.
+        // Any version: the client's is unknown.
         Mode::Legacy => fits(Mode::Legacy) == Some(false) && begins(9) == Some(true),
         Mode::Galaxy(_) => fits(mode) != Some(true) && fits(Mode::Legacy) == Some(true),
     }
@@ -90,7 +93,7 @@ fn other_mode(input: &[u8], mode: Mode) -> bool {
 
 const WORDS: &str = "This port speaks XRPC, PolarDB-X's private protocol 2.0";
 
-/// What a connection looks like, for the log.
+/// Returns the name of a detected protocol, for the log.
 pub fn name(detect: DetectedProtocol) -> &'static str {
     match detect {
         DetectedProtocol::Tls => "TLS, which this port does not offer",
@@ -102,7 +105,7 @@ pub fn name(detect: DetectedProtocol) -> &'static str {
     }
 }
 
-/// Appends the farewell.
+/// Appends the last message to a foreign client.
 pub fn put_farewell(out: &mut Vec<u8>, detect: DetectedProtocol, mode: Mode) {
     match detect {
         // An alert: fatal, handshake_failure.
@@ -118,7 +121,7 @@ pub fn put_farewell(out: &mut Vec<u8>, detect: DetectedProtocol, mode: Mode) {
     }
 }
 
-/// An error packet as MySQL's clients expect it where that server's greeting, or its answer, would stand.
+/// Returns an error packet of MySQL's protocol, in place of a greeting or of its answer.
 pub fn mysql_error(sequence: u8) -> Vec<u8> {
     const BAD_HANDSHAKE: u16 = 1043;
     let mut payload = vec![0xff];
@@ -139,7 +142,7 @@ fn put_postgres_error(out: &mut Vec<u8>) {
     out.extend_from_slice(fields.as_bytes());
 }
 
-/// In the other mode, so that it is read.
+/// Appends an error frame in the other mode, so that the client can read it.
 fn put_other_mode(out: &mut Vec<u8>, mode: Mode) {
     let (other, words) = match mode {
         Mode::Legacy => (Mode::Galaxy(0), "13 bytes (galaxy protocol off)".to_owned()),

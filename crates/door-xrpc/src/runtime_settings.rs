@@ -1,4 +1,4 @@
-//! Those of the door's options that may change while it is open. What belongs to a connection or a session holds for those that begin from then on.
+//! The door's settings that may change while it is open. Those of a connection or a session apply to new ones.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use stdx::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering
 use crate::frame::Mode;
 use crate::options::Options;
 
-/// Of frames without a version.
+/// The mode without a version.
 const LEGACY: u32 = u32::MAX;
-/// What `output_pages` counts.
+/// The size of a page in `output_pages`.
 const PAGE: usize = 4096;
 
 #[derive(Default)]
@@ -63,12 +63,12 @@ impl RuntimeSettings {
         Duration::from_millis(self.spare_lifetime_ms.load(Ordering::Relaxed))
     }
 
-    /// Between two looks at the spare sessions.
+    /// Returns the interval between two checks of idle sessions.
     pub fn idle_session_check(&self) -> Duration {
         Duration::from_millis(self.spare_refresh_ms.load(Ordering::Relaxed)).min(self.idle_session_lifetime())
     }
 
-    /// A statement hands over so many bytes at a time: half of what its pages hold.
+    /// Returns the bytes that a statement hands over at a time: half of its pages.
     pub fn piece_bytes(&self) -> usize {
         (self.output_pages.load(Ordering::Relaxed) * PAGE / 2).max(PAGE)
     }

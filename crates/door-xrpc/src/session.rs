@@ -1,7 +1,8 @@
-//! A session: requests of one sid, one after another.
+//! A session: the requests of one sid, one after another.
 //!
-//! It begins with its first request and ends with SESS_CLOSE, with an error of severity FATAL, when it is killed or with its connection; in each case the transaction is rolled back and locks are
-//! given back in that moment, not when somebody forgets the session (X4). A sid with the top bit is a session from the door's pool, taken for one statement.
+//! It begins with its first request. It ends with SESS_CLOSE, with an error of severity FATAL, with a kill or with its connection; in each case the transaction
+//! is rolled back and locks are released at that moment, not when the session is dropped (DX-11). A sid with the top bit takes a session from the door's pool
+//! for one statement.
 
 use std::sync::Arc;
 
@@ -22,29 +23,29 @@ use crate::session_settings::SessionSettings;
 use crate::shared::Shared;
 use crate::statement::quoted;
 
-/// Sids with this bit are good for one statement.
+/// A sid with this bit serves one statement.
 pub const SINGLE: u64 = 1 << 63;
 
-/// What a connection pushes to a session. Payloads are the request's own: it is run in another thread.
+/// A request that a connection pushes to a session. It owns its payload, because another thread runs it.
 pub enum Request {
-    /// SESS_NEW, and the session queue that it begins.
+    /// SESS_NEW, with the session's own queue.
     New(SessionQueue<Session, Request>),
     Execute(Box<[u8]>),
     ExecutePlan(Box<[u8]>),
     Savepoint(Box<[u8]>),
     Close(Box<[u8]>),
     Capabilities,
-    /// Answered by an error that ends nothing.
+    /// Answered with an error that ends nothing.
     Refuse(SqlError),
-    /// There is something in `Outside`.
+    /// `SessionControl` has changed.
     CheckControl,
 }
 
-/// Why a request fails.
+/// The failure of a request.
 pub struct Failure {
     pub severity: Severity,
     pub error: SqlError,
-    /// A request behind it that depends on it gets the error too.
+    /// Whether later requests that depend on this one get the error too.
     pub is_remembered: bool,
 }
 
@@ -68,15 +69,15 @@ pub struct Session {
     pub(crate) sql: Option<Box<query::Session>>,
     pub(crate) settings: SessionSettings,
     pub(crate) pending: Option<PendingAnswer>,
-    /// Statements with arguments, by their text: those that are this session's alone.
+    /// Statements with arguments, by their text, that only this session can use.
     pub(crate) prepared: Map<Box<str>, Prepared>,
     last_error: Option<SqlError>,
     connection: reactor::Handle,
-    /// Nothing more is done.
+    /// The session has ended.
     is_over: bool,
-    /// It is one of those that are counted.
+    /// The session counts as a client's session.
     is_counted: bool,
-    /// It has taken a session out of the door's pool.
+    /// The session uses one of the door's pool.
     is_borrowed: bool,
     _presence: Arc<Liveness>,
 }
@@ -113,7 +114,7 @@ impl Session {
         self.sid & SINGLE != 0
     }
 
-    /// What the session queue calls.
+    /// Serves a call of the session queue.
     pub fn serve(&mut self, call: Call<Request>, reply: &mut Reply<'_>) {
         if !self.is_over && self.control.ending().is_none() {
             match call {
@@ -132,7 +133,7 @@ impl Session {
                 EndReason::Duplicate => errors::DUPLICATE_SESSION.bare(),
                 EndReason::QueueFull => errors::QUEUE_FULL.with(&[&self.shared.settings.queue_max()]),
             };
-            // A suspended statement has its own answer first, as one has that a thread runs.
+            // A suspended statement gets its own answer first, as a running one does (DX-9).
             if self.pending.take_if(|pending| matches!(pending, PendingAnswer::Suspended(_))).is_some() {
                 self.fail(error::QUERY_INTERRUPTED.bare().into(), reply);
             }
@@ -184,13 +185,13 @@ impl Session {
         }
     }
 
-    /// The client has sent what is no message: nobody knows what it believes (P2).
+    /// Closes the connection after a malformed message: nothing is known of the client's state (DX-2).
     pub(crate) fn break_off(&mut self) {
         self.shared.stats.malformed.add(1);
         self.connection.kill();
     }
 
-    /// The error that a failed request before left for those that depend on it.
+    /// Returns the error of a failed earlier request, if this one depends on it.
     pub(crate) fn inherited_error(&self, reset_error: Option<bool>) -> Option<SqlError> {
         if reset_error == Some(false) { self.last_error.clone() } else { None }
     }
@@ -199,7 +200,7 @@ impl Session {
         self.last_error = None;
     }
 
-    /// Answers with the error.
+    /// Answers with an error.
     pub(crate) fn fail(&mut self, failure: Failure, reply: &mut Reply<'_>) {
         let Failure { severity, error, is_remembered } = failure;
         self.shared.stats.errors.add(1);
@@ -215,14 +216,14 @@ impl Session {
         }
     }
 
-    /// Copies the session's variables again if the statement that has just run has set any.
+    /// Copies the session's variables again if the last statement has set any.
     pub(crate) fn refresh_settings(&mut self) {
         let Some(sql) = &self.sql else { return };
         if sql.variables_version() == self.settings.version {
             return;
         }
         self.settings = SessionSettings::of(sql);
-        // They were parsed under the modes before.
+        // They were parsed under the former SQL modes.
         self.prepared.clear();
     }
 
@@ -251,12 +252,12 @@ impl Session {
         sql.execute(&text).map(|_| ())
     }
 
-    /// Was the statement under way told to stop?
+    /// Returns whether the statement was killed.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.sql.as_ref().is_some_and(|sql| sql.handle().killed() != Kill::No)
     }
 
-    /// Ends the session: what its transaction did is taken back, and its locks are given back.
+    /// Ends the session: rolls back its transaction and releases its locks.
     fn end(&mut self) {
         self.is_over = true;
         self.discount();
@@ -279,7 +280,7 @@ impl Session {
         }
     }
 
-    /// Takes a session out of the door's pool for one statement.
+    /// Takes a session from the door's pool for one statement.
     pub(crate) fn borrow_sql(&mut self) -> Result<(), SqlError> {
         let sql = self.shared.borrow_session(&self.identity)?;
         self.shared.stats.borrowed.add(1);
@@ -291,7 +292,7 @@ impl Session {
         Ok(())
     }
 
-    /// The statement is over: the session goes back.
+    /// Returns the session to the pool after its statement.
     pub(crate) fn return_sql(&mut self) {
         self.give_back();
         self.control.set_sql(None);
@@ -309,12 +310,12 @@ impl Drop for Session {
     }
 }
 
-/// The error of a statement that was told to stop.
+/// The error of a killed statement.
 pub fn interrupted() -> SqlError {
     error::QUERY_INTERRUPTED.bare()
 }
 
-/// Lets the session look at what was left for it, whatever it does. A queue that is full is being worked on.
+/// Makes the session check its control block, whatever it does. A full queue is being served, so the request may be dropped.
 pub fn wake(session_queue: &SessionQueue<Session, Request>) {
     let _ = session_queue.post(Request::CheckControl);
     session_queue.wake();

@@ -1,4 +1,4 @@
-//! What a connection leaves for a session while a statement runs: send budget, kill, the reason to end.
+//! The control block of a session: send budget, kill and end reason, set by the connection while a statement runs (DX-8).
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use query::{Database, Handle, Kill};
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 
-/// Statements that may send as much as they have.
+/// The budget of statements without a limit.
 const UNLIMITED: i64 = i64::MAX;
-/// A token is so many bytes.
+/// Bytes of a token.
 const TOKEN_BYTES: i64 = 1024;
 
 /// Why a session ends before its client closes it.
@@ -16,30 +16,30 @@ const TOKEN_BYTES: i64 = 1024;
 pub enum EndReason {
     Killed = 1,
     QueueFull = 2,
-    /// The client has begun it twice: one of its two halves knows nothing of the other.
+    /// The client has begun the session twice: one part of the client does not know of the other.
     Duplicate = 3,
 }
 
-/// What others leave for a session.
+/// The state that other threads set for a session.
 #[derive(Default)]
 pub struct SessionControl {
-    /// Bytes that the statement under way may still send.
+    /// Bytes that the current statement may still send.
     budget: AtomicI64,
     ending: AtomicU32,
     /// The session has ended, and its number may be used again.
     is_over: AtomicBool,
-    /// Through which the statement under way is stopped.
+    /// The handle by which the current statement is killed.
     sql: Mutex<Option<Arc<Handle>>>,
 }
 
 impl SessionControl {
-    /// A statement begins, with the client's leave to send that many tokens; None: any number.
+    /// Sets the budget of a new statement in tokens; `None` is unlimited.
     pub fn begin(&self, token: Option<i32>) {
         let bytes = token.map_or(UNLIMITED, |token| i64::from(token) * TOKEN_BYTES);
         self.budget.store(bytes, Ordering::Relaxed);
     }
 
-    /// The client gives leave to send so much more, instead of what was left of the old leave.
+    /// Replaces the rest of the budget by the client's offer (DX-10).
     pub fn offer(&self, token: i32) {
         if token >= 0 && self.budget.load(Ordering::Relaxed) != UNLIMITED {
             self.budget.store((i64::from(token) * TOKEN_BYTES).min(i32::MAX.into()), Ordering::Release);
@@ -52,7 +52,7 @@ impl SessionControl {
         }
     }
 
-    /// Is the leave used up?
+    /// Returns whether the budget is used up.
     pub fn is_spent(&self) -> bool {
         self.budget.load(Ordering::Acquire) < 0
     }
@@ -66,7 +66,7 @@ impl SessionControl {
         }
     }
 
-    /// Says that the session is to end. The first reason stays.
+    /// Sets the reason to end. The first reason stays.
     pub fn end(&self, why: EndReason) {
         let _ = self.ending.compare_exchange(0, why as u32, Ordering::AcqRel, Ordering::Acquire);
     }
@@ -79,19 +79,19 @@ impl SessionControl {
         self.is_over.store(is_over, Ordering::Release);
     }
 
-    /// Whom a kill reaches from here on.
+    /// Sets the session that a kill reaches.
     pub fn set_sql(&self, handle: Option<Arc<Handle>>) {
         *self.sql.lock() = handle;
     }
 
-    /// Stops the statement under way when it looks whether it should, and wakes it not.
+    /// Sets the cancel flag of the current statement; does not wake a blocked statement.
     pub fn interrupt(&self) {
         if let Some(handle) = &*self.sql.lock() {
             handle.kill(Kill::Query);
         }
     }
 
-    /// Stops the statement under way, or the session with it.
+    /// Kills the current statement, or the session with it.
     pub fn kill(&self, database: &Database, how: Kill) {
         let handle = self.sql.lock().clone();
         if let Some(handle) = handle {

@@ -1,6 +1,7 @@
-//! Sessions for single statements: those that are free wait here, by account.
+//! The pool of idle sessions for single statements, by account.
 //!
-//! A session that somebody else has used must not show it: when it is taken it is entered anew, so that database, variables, temporary tables and transactions of its last statement are gone (X5).
+//! A session must not show traces of its last use: it is reset when it is taken, so that database, variables, temporary tables and transactions of the last
+//! statement are gone (DX-12).
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use stdx::sync::Mutex;
 
 use crate::identity::Identity;
 
-/// So many of an account wait.
+/// The limit of idle sessions of an account.
 const KEPT_MAX: usize = 16;
 
 #[derive(Default)]
@@ -67,7 +68,7 @@ impl SessionPool {
         true
     }
 
-    /// Lets go of those that have waited for so long.
+    /// Drops the sessions that have been idle for longer than `lifetime`.
     pub fn forget(&self, now_ms: u64, lifetime: Duration) {
         let mut old = Vec::new();
         let mut all = self.by_account.lock();
@@ -77,7 +78,7 @@ impl SessionPool {
         }
         all.retain(|_, free| !free.is_empty());
         drop(all);
-        // Their end is work, and nobody waits for it.
+        // Sessions are dropped without the lock, because ending them takes time.
         drop(old);
     }
 

@@ -22,30 +22,30 @@ use crate::runtime_settings::RuntimeSettings;
 use crate::session_pool::SessionPool;
 use crate::stats::Stats;
 
-/// Sessions are numbered apart from connections, from here on: CONNECTION_ID() and KILL have one list for all doors.
+/// Sessions have numbers from here on, apart from connections: CONNECTION_ID() and KILL have one list for all doors.
 const FIRST_ID: u64 = 1 << 32;
 
-/// So many plans that are ready to run are kept for a thread, of those that were asked for last.
+/// Prepared plans kept for each thread: the most recently used.
 pub const PREPARED_PLANS: usize = 512;
 
-/// What the connections of a door share.
+/// The state shared by the connections of a door.
 pub struct Shared {
     pub(crate) database: Arc<Database>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) options: Options,
-    /// What has become of those of them that may change.
+    /// The settings that may change while the door is open.
     pub(crate) settings: RuntimeSettings,
     pub(crate) stats: Stats,
-    /// Statements by digest.
+    /// The digest caches.
     pub(crate) texts: Digests,
     pub(crate) plans: Digests,
-    /// By what a session's plans stand on, and the digest.
+    /// Prepared plans, by plan-cache context and digest.
     pub(crate) prepared_plans: ShardedCache<Arc<PreparedPlan>>,
     pub(crate) session_pool: SessionPool,
     pub(crate) protected_mode: AtomicBool,
     pub(crate) last_id: AtomicU64,
     pub(crate) pool: OnceLock<Weak<Pool>>,
-    /// A timer is set that looks after the spare sessions.
+    /// Whether a timer for the cleanup of idle sessions is active.
     pub(crate) is_cleanup_scheduled: AtomicBool,
 }
 
@@ -100,12 +100,12 @@ impl Shared {
         }
     }
 
-    /// The same, cancelled when the result is dropped.
+    /// Starts a timer that is cancelled when the result is dropped.
     pub(crate) fn alarm(&self, delay: Duration, action: Box<dyn FnOnce() + Send>) -> Option<Alarm> {
         self.pool.get().and_then(Weak::upgrade).map(|pool| pool.alarm(delay, action))
     }
 
-    /// Sees to it that spare sessions do not stay for ever.
+    /// Starts a timer that drops old idle sessions, unless one is active.
     pub(crate) fn schedule_pool_cleanup(self: &Arc<Self>) {
         if self.is_cleanup_scheduled.swap(true, Ordering::AcqRel) {
             return;
@@ -126,7 +126,7 @@ impl Shared {
         );
     }
 
-    /// Now, for `record`; None while nothing is measured.
+    /// Returns the time for `record`, or `None` while nothing is measured.
     pub(crate) fn begin(&self) -> Option<u64> {
         self.settings.measures().then(|| self.clock.monotonic_ns())
     }

@@ -1,7 +1,7 @@
 //! A statement and its arguments, as `query` takes them: text with `?`, and values.
 //!
-//! Arguments are bound and never become text, whatever is in them. Two kinds have to: an identifier, in back quotes of its own, and a raw string, by which clients fill lists; for these the places of
-//! the `?` are looked for, as the tokenizer would see them.
+//! Arguments are bound and never become text, whatever they contain. Two kinds are exceptions: an identifier, which is quoted, and a raw string, with which
+//! clients fill lists. For these the positions of the `?` are found with the tokenizer.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ pub struct Bound<'t> {
     pub values: Vec<Value>,
 }
 
-/// Puts the hint in front of the text and the arguments in their places.
+/// Puts the hint in front of the text, and the arguments in their places.
 pub fn bind<'t>(sql: &Session, text: Cow<'t, str>, hint: &str, args: &[Any<'_>]) -> Result<Bound<'t>> {
     let mut bound = Bound { text, values: Vec::with_capacity(args.len()) };
     let mut pasted = Vec::new();
@@ -40,7 +40,7 @@ pub fn bind<'t>(sql: &Session, text: Cow<'t, str>, hint: &str, args: &[Any<'_>])
     Ok(bound)
 }
 
-/// More arguments than places.
+/// The error for more arguments than places.
 pub fn too_many(args: usize, places: usize) -> SqlError {
     errors::XRPC.with(&[&format!("The statement has {places} places and there are {args} arguments.")])
 }
@@ -77,7 +77,7 @@ fn value(arg: &Any<'_>) -> Result<Argument> {
     }))
 }
 
-/// What is a value anywhere. A placeholder, of which there are none by now, is none.
+/// Converts a scalar to a value. A placeholder is resolved before and has none.
 pub fn plain(scalar: Scalar<'_>) -> Value {
     match scalar {
         Scalar::Int(number) => Value::Int(number),
@@ -92,7 +92,7 @@ pub fn plain(scalar: Scalar<'_>) -> Value {
     }
 }
 
-/// Letters by the character set of the collation; bytes where it has none, or they are not in it.
+/// Decodes a string by the character set of its collation; without one, or if the bytes are not valid in it, the value is bytes.
 fn string(bytes: &[u8], collation: Option<u64>) -> Value {
     let collation = collation.and_then(|id| Collation::by_id(u16::try_from(id).ok()?));
     match collation.map_or(Charset::Utf8, Collation::charset) {
@@ -102,7 +102,7 @@ fn string(bytes: &[u8], collation: Option<u64>) -> Value {
     }
 }
 
-/// Text of a client whose character set is this.
+/// Decodes text of a client with the given character set.
 pub fn decode(bytes: &[u8], charset: Charset) -> Result<Cow<'_, str>> {
     letters::decode(bytes, charset).ok_or_else(|| letters::not_text(bytes, charset))
 }
@@ -118,7 +118,7 @@ pub fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// Does the hint say nothing to the server? Clients trace their requests by comments that are different each time, and a statement would never be the same twice.
+/// Returns whether the hint is only a comment. Clients trace their requests by comments that differ each time, and the cached statement would never be found.
 fn is_plain_comment(hint: &str) -> bool {
     let hint = hint.trim();
     match hint.strip_prefix("/*") {
@@ -127,7 +127,7 @@ fn is_plain_comment(hint: &str) -> bool {
     }
 }
 
-/// What the hint wants of the rows that the statement changes, as a list for RETURNING: `fields(a,b)`, or without it all. None: nothing.
+/// Returns the list for RETURNING that a hint asks for: `fields(a,b)`, or all columns without it; `None` if it asks for none.
 pub fn returned(hint: &str) -> Result<Option<String>> {
     let folded = hint.to_ascii_lowercase();
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
@@ -141,7 +141,7 @@ pub fn returned(hint: &str) -> Result<Option<String>> {
     Ok(Some(names.join(", ")))
 }
 
-/// A column's name, in back quotes of its own, or `*`.
+/// Returns a column's name, quoted, or `*`.
 fn column(name: &str) -> Option<String> {
     let name = name.trim();
     let bare = name.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')).unwrap_or(name);

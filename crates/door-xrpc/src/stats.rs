@@ -1,4 +1,4 @@
-//! What the door counts.
+//! The door's counters.
 
 use stdx::counter::Counter;
 use stdx::histogram::Histogram;
@@ -7,43 +7,43 @@ use stdx::histogram::Histogram;
 pub struct Stats {
     /// Frames of all kinds.
     pub requests: Counter,
-    /// Statements that were executed.
+    /// Executed statements.
     pub statements: Counter,
     /// Error frames.
     pub errors: Counter,
-    /// Rows sent.
+    /// Sent rows.
     pub rows: Counter,
-    /// Logins that were let in, and those that were not.
+    /// Successful logins, and denied ones.
     pub logins: Counter,
     pub denied: Counter,
     /// Connections with TLS.
     pub tls: Counter,
-    /// Connections that spoke something else, or broke the protocol.
+    /// Connections that spoke another protocol, or broke this one.
     pub foreign_connections: Counter,
     pub malformed: Counter,
     /// Sessions that clients have begun and not ended.
     pub sessions: Counter,
-    /// Sessions of the door that run a single statement.
+    /// Sessions of the pool that run a single statement.
     pub borrowed: Counter,
-    /// Connections that are open; and those that are closed while sessions of them are at work.
+    /// Open connections, and closed ones whose sessions are still running.
     pub connections: Counter,
     pub closing: Counter,
-    /// Statements that ended their turn for want of the client's leave to send more.
+    /// Times that a statement was stopped because its tokens were used up.
     pub token_waits: Counter,
-    /// Statements that left their thread until pages had been read.
+    /// Statements suspended on a page miss instead of blocking their thread.
     pub suspensions: Counter,
-    /// Time from a statement's start to its reply in the buffer, or to its first rows; without the wait for the disk.
+    /// Time from a statement's start to its reply in the buffer, or to its first rows; without the wait for durability.
     pub times: Histogram,
-    /// Time that it takes to take apart what has come on a connection.
+    /// Time to cut the received frames of a connection.
     pub decode: Histogram,
     /// Time of one message of a login.
     pub auth: Histogram,
-    /// Time of a look at the spare sessions.
+    /// Time of a cleanup of idle sessions.
     pub cleanup: Histogram,
 }
 
 impl Stats {
-    /// By the names that XRPC has for them.
+    /// Returns the histograms by the names that XRPC has for them.
     pub fn named(&self) -> [(&'static str, &Histogram); 4] {
         [("run", &self.times), ("decode", &self.decode), ("auth", &self.auth), ("cleanup", &self.cleanup)]
     }

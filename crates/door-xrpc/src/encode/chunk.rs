@@ -1,7 +1,8 @@
 //! Chunks: rows by column, some hundreds to thousands of them in a message.
 //!
-//! A column is a block of values one behind the other and, if any row has a NULL there, a bit for each row, the first in the highest place of its byte; NULL adds nothing to the values. A message
-//! has ten columns at most: wider rows take several in a row, each with the same number of rows, which the client puts together.
+//! A column is a block of concatenated values and, if any row has a NULL there, a bitmap with one bit for each row, the first in the highest bit of its byte;
+//! NULL adds nothing to the values. A message has ten columns at most: wider rows take several messages in a row, each with the same number of rows, which the
+//! client joins.
 
 use query::batch::{Cell, Cells};
 use query::error::SqlError;
@@ -15,19 +16,19 @@ use crate::message::reply::Writer;
 use crate::proto::{put_bytes, put_measured, put_number, put_varint, put_with_length};
 use query::letters::Results;
 
-/// A block of this size is full, less what one more value may need.
+/// A block of this size is full, less the bytes that one more value may need.
 const BLOCK_BYTES: usize = 4096;
 const ROWS_MAX: usize = 4096;
 const COLUMNS_MAX: usize = 10;
-/// Strings that may be longer travel in rows.
+/// Columns with longer strings are sent as rows.
 const STRING_MAX: u32 = 2048;
 
-/// Can rows of these columns travel in chunks? If not, they travel as rows, whatever the client has asked for.
+/// Returns whether rows of these columns can be sent in chunks. If not, they are sent as rows, whatever the client has asked for.
 pub fn is_possible(columns: &[Column], results: Results) -> bool {
     columns.iter().all(|column| string_bytes(column, results) <= STRING_MAX)
 }
 
-/// Rows on their way into a message.
+/// Rows collected for the next message.
 #[derive(Debug, Default)]
 pub struct Chunk {
     blocks: Vec<Block>,
@@ -73,13 +74,13 @@ impl Chunk {
         self.row_count == 0
     }
 
-    /// Should it be sent before there is more in it?
+    /// Returns whether the chunk has to be sent before another row is added.
     pub fn is_full(&self) -> bool {
         let is_full = |block: &Block| block.values.len() + block.reserve > BLOCK_BYTES;
         self.row_count >= ROWS_MAX || self.blocks.iter().any(is_full)
     }
 
-    /// Adds a row. After an error the chunk is of no use.
+    /// Adds a row. After an error the chunk must not be used.
     pub fn push(&mut self, columns: &[Column], row: Cells<'_>, results: Results) -> Result<(), SqlError> {
         assert_eq!(columns.len(), row.len());
         let (byte, bit) = (self.row_count / 8, 0x80 >> (self.row_count % 8));
@@ -96,7 +97,7 @@ impl Chunk {
         Ok(())
     }
 
-    /// Writes its rows as messages and begins anew.
+    /// Writes the rows as messages and clears the chunk.
     pub fn send(&mut self, writer: &mut Writer<'_>) {
         for blocks in self.blocks.chunks(COLUMNS_MAX) {
             writer.frame(answer::CHUNK, |out| {
@@ -113,7 +114,7 @@ impl Chunk {
     }
 }
 
-/// A value as blocks have it: as in rows, but moments are MySQL's packed numbers and what has no length of its own has one in front.
+/// Appends a value in chunk form: as in rows, but moments are MySQL's packed numbers, and a value without a length of its own gets one in front.
 fn put_value(out: &mut Vec<u8>, column: &Column, cell: Cell<'_>, results: Results) -> Result<(), SqlError> {
     let written = match WireKind::of(&column.ty) {
         WireKind::DateTime => row::moment(cell, column.ty.kind).map(|at| put_varint(out, packed_moment(at) as u64)),
@@ -127,7 +128,7 @@ fn put_value(out: &mut Vec<u8>, column: &Column, cell: Cell<'_>, results: Result
     written.ok_or_else(|| row::not_of_its_kind(column))
 }
 
-/// No member at all has another byte here than in rows.
+/// An empty set has another byte here than in rows.
 fn put_set(out: &mut Vec<u8>, members: &[u8]) {
     if members.is_empty() {
         return out.extend_from_slice(&[1, 0]);
@@ -162,7 +163,7 @@ mod tests {
         types.iter().map(|ty| Column::computed("x", ty.clone())).collect()
     }
 
-    /// The payloads of the messages that a chunk becomes.
+    /// Returns the payloads of the messages of a chunk.
     fn sent(chunk: &mut Chunk) -> Vec<Vec<u8>> {
         let mut out = Vec::new();
         chunk.send(&mut Writer { out: &mut out, mode: Mode::Legacy, sid: 2 });
@@ -183,7 +184,7 @@ mod tests {
         sent(&mut chunk)
     }
 
-    /// The values of the only column of the only message, without their length.
+    /// Returns the values of the only column of the only message, without their length.
     fn block(ty: Type, value: Value) -> Vec<u8> {
         let payload = of(&[ty], vec![vec![value]]).remove(0);
         let field = |bytes: &[u8], wanted: u32| match Fields::of(bytes)

@@ -1,4 +1,4 @@
-//! What a client is told of a result's columns; and by which of the protocol's types their values are written.
+//! Column metadata, and the protocol's types by which values are encoded.
 
 use query::types::{Column, Kind, Type};
 
@@ -45,7 +45,7 @@ impl WireKind {
     }
 }
 
-/// MySQL's own number of the type.
+/// Returns MySQL's number of the type.
 fn original_kind(kind: Kind) -> u8 {
     match kind {
         Kind::TinyInt => 1,
@@ -81,7 +81,7 @@ fn original_kind(kind: Kind) -> u8 {
 
 const JSON: u32 = 2;
 
-/// Everything about a column, with its names as `names` has them in the client's letters; None leaves them out.
+/// Returns a column's metadata. `names` are in the client's character set; `None` omits them.
 pub fn meta<'a>(column: &Column, names: Option<Names<'a>>, results: Results) -> ColumnMeta<'a> {
     let ty = &column.ty;
     let (collation, length) = results.collation_and_length(ty);
@@ -103,7 +103,7 @@ fn fractional_digits(ty: &Type) -> Option<u8> {
     matches!(WireKind::of(ty), Float | Double | Decimal | Time | DateTime).then_some(ty.scale)
 }
 
-/// The most bytes that a string of the column has on its way to the client; 0 for what is no string.
+/// Returns the most bytes that a string of the column has on the wire; 0 for other types.
 pub fn string_bytes(column: &Column, results: Results) -> u32 {
     match WireKind::of(&column.ty) {
         WireKind::Bytes | WireKind::Enum | WireKind::Set => results.collation_and_length(&column.ty).1,
@@ -111,7 +111,7 @@ pub fn string_bytes(column: &Column, results: Results) -> u32 {
     }
 }
 
-/// The protocol's own flags; what the lowest says depends on the type.
+/// Returns the protocol's own flags; the meaning of the lowest bit depends on the type.
 fn flags(column: &Column) -> u32 {
     const BY_TYPE: u32 = 0x01;
     let (ty, of) = (&column.ty, column.flags);
@@ -135,7 +135,7 @@ fn flags(column: &Column) -> u32 {
     bits.into_iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, bit)| all | bit)
 }
 
-/// MySQL's flags of a column.
+/// Returns MySQL's flags of a column.
 fn original_flags(column: &Column) -> u16 {
     let (ty, of) = (&column.ty, column.flags);
     let is_key = of.primary_key || of.unique_key || of.multiple_key;
@@ -176,7 +176,7 @@ mod tests {
         meta(&column, None, Results::UTF8)
     }
 
-    /// The protocol's type, MySQL's type, collation and length.
+    /// Returns the protocol's type, MySQL's type, collation and length.
     fn told(ty: Type) -> (u8, u8, u16, Option<u32>) {
         let meta = of(ty);
         (meta.kind, meta.original_kind, meta.collation, meta.length)
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!((of(Type::double()).fractional_digits, of(Type::integer()).fractional_digits), (Some(31), None));
     }
 
-    /// An `int` primary key with AUTO_INCREMENT, as the engine that this protocol comes from tells it in its own tests.
+    /// An `int` primary key with AUTO_INCREMENT, with the values that the engine this protocol comes from has in its own tests.
     #[test]
     fn a_key_is_told_as_the_reference_tells_it() {
         let mut column = Column::computed("id", Type::new(Kind::Int).with_nullable(false));

@@ -10,7 +10,7 @@ use crate::encode::column::WireKind;
 use crate::proto::{put_measured, put_varint, zigzag};
 use query::letters::Results;
 
-/// The payload of a row.
+/// Appends the payload of a row.
 #[inline]
 pub fn put_row(out: &mut Vec<u8>, columns: &[Column], row: Cells<'_>, results: Results) -> Result<()> {
     assert_eq!(columns.len(), row.len());
@@ -19,7 +19,7 @@ pub fn put_row(out: &mut Vec<u8>, columns: &[Column], row: Cells<'_>, results: R
     })
 }
 
-/// A value that is not NULL.
+/// Appends a value that is not NULL.
 #[inline]
 pub fn put_value(out: &mut Vec<u8>, column: &Column, cell: Cell<'_>, results: Results) -> Result<()> {
     let written = match WireKind::of(&column.ty) {
@@ -41,13 +41,13 @@ pub fn put_value(out: &mut Vec<u8>, column: &Column, cell: Cell<'_>, results: Re
     written.ok_or_else(|| not_of_its_kind(column))
 }
 
-/// The column promises what the value is not.
+/// The error of a value that does not match its column's type (DX-6).
 #[cold]
 pub fn not_of_its_kind(column: &Column) -> SqlError {
     error::UNKNOWN_ERROR.with(&[&format!("column '{}' is {}, and its value is not", column.name, column.ty.name())])
 }
 
-/// The bits of an integer.
+/// Returns the bits of an integer.
 #[inline]
 pub fn whole(cell: Cell<'_>) -> Option<u64> {
     match cell {
@@ -57,7 +57,7 @@ pub fn whole(cell: Cell<'_>) -> Option<u64> {
     }
 }
 
-/// The number that bits are, the highest first.
+/// Returns a BIT value as a number; the first byte is the highest.
 pub fn bits(cell: Cell<'_>) -> Option<u64> {
     match cell {
         Cell::Bytes(bytes) => number_of(bytes),
@@ -90,7 +90,7 @@ pub fn decimal(cell: Cell<'_>) -> Option<Decimal> {
     }
 }
 
-/// A date is its midnight, and of a moment in a DATE column nothing else counts.
+/// Returns a date or a moment. A date is its midnight; in a DATE column only the date of a moment counts.
 pub fn moment(cell: Cell<'_>, kind: Kind) -> Option<DateTime> {
     match cell {
         Cell::Value(Value::DateTime(at)) if kind == Kind::Date => Some(DateTime::from(at.date)),
@@ -115,7 +115,7 @@ pub fn text(cell: Cell<'_>) -> Option<&str> {
     }
 }
 
-/// Whatever it is, as a string shows it, without its end.
+/// Appends any value as a string, without the terminating zero.
 pub fn put_string(out: &mut Vec<u8>, column: &Column, cell: Cell<'_>, results: Results) {
     match cell {
         Cell::Text(text) => out.extend_from_slice(&results.encode(text)),
@@ -130,7 +130,7 @@ pub fn put_string(out: &mut Vec<u8>, column: &Column, cell: Cell<'_>, results: R
     }
 }
 
-/// Scale, two digits a byte, and the sign in half a byte behind them.
+/// Appends the scale, two digits a byte, and the sign in the half byte behind them.
 pub fn put_decimal(out: &mut Vec<u8>, number: &Decimal) {
     const PLUS: u8 = 0xc;
     const MINUS: u8 = 0xd;
@@ -150,7 +150,7 @@ pub fn put_decimal(out: &mut Vec<u8>, number: &Decimal) {
     }
 }
 
-/// Year, month, day, and of the rest as much as is not zero to the end.
+/// Appends year, month, day, and the clock without trailing zeros.
 fn put_moment(out: &mut Vec<u8>, at: DateTime, kind: Kind) {
     let Date { year, month, day } = at.date;
     let (hours, minutes, seconds, micros) = at.clock();
@@ -163,7 +163,7 @@ fn put_moment(out: &mut Vec<u8>, at: DateTime, kind: Kind) {
     }
 }
 
-/// The sign, and of hours, minutes, seconds and microseconds as much as is not zero to the end.
+/// Appends the sign, then hours, minutes, seconds and microseconds without trailing zeros.
 fn put_time(out: &mut Vec<u8>, time: Time) {
     let (hours, minutes, seconds, micros) = time.parts();
     out.push(u8::from(time.is_negative()));
@@ -175,7 +175,7 @@ fn put_to_last(out: &mut Vec<u8>, parts: &[u32]) {
     parts[..count].iter().for_each(|part| put_varint(out, u64::from(*part)));
 }
 
-/// The members, each behind its length. None at all is told from one that is blank by a byte that cannot be.
+/// Appends the members, each behind its length. An empty set has a byte of its own, which tells it from a set with one empty member.
 pub fn put_set(out: &mut Vec<u8>, members: &[u8]) {
     const NONE: u8 = 1;
     if members.is_empty() {

@@ -1,9 +1,9 @@
-//! Scalars, and what may hold them: arguments of statements, literals and names in plans, values of capabilities.
+//! Scalars and their containers: arguments of statements, literals and names in plans, values of capabilities.
 
 use crate::message::DEPTH_MAX;
 use crate::proto::{Fields, Malformed, Result, put_bytes, put_measured, put_number};
 
-/// The numbers of the types that are written here too.
+/// The numbers of the types that are also written.
 pub const V_SINT: u64 = 1;
 pub const V_UINT: u64 = 2;
 pub const V_STRING: u64 = 8;
@@ -17,12 +17,12 @@ pub enum Scalar<'a> {
     Double(f64),
     Float(f32),
     Bool(bool),
-    /// The number of the collation, if the client says it.
+    /// The number of the collation, if the client sends one.
     String(&'a [u8], Option<u64>),
-    /// Which of a plan's parameters.
+    /// The position of a plan's parameter.
     Placeholder(u32),
     Identifier(&'a [u8]),
-    /// Text that becomes a part of the statement as it stands.
+    /// Text that becomes a part of the statement unchanged.
     Raw(&'a [u8]),
 }
 
@@ -63,7 +63,7 @@ impl<'a> Scalar<'a> {
         parts.scalar()
     }
 
-    /// A string as clients write it, for tables' and columns' names too.
+    /// Returns a scalar as a string, which clients also use for names of tables and columns.
     pub fn name(self) -> Option<&'a [u8]> {
         match self {
             Scalar::String(name, _) | Scalar::Identifier(name) | Scalar::Octets(name) => Some(name),
@@ -93,7 +93,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Scalar.String and Scalar.Octets: bytes, and the number of a collation or of a content type.
+/// Reads Scalar.String or Scalar.Octets: bytes, and the number of a collation or of a content type.
 fn string_parts(message: &[u8]) -> Result<(&[u8], Option<u64>)> {
     let (mut bytes, mut about) = (None, None);
     for field in Fields::of(message) {
@@ -204,7 +204,7 @@ mod tests {
             (b"\x08\x09\x50\x03", Scalar::Placeholder(3)),
             (b"\x08\x0a\x5a\x03\x0a\x01t", Scalar::Identifier(b"t")),
             (b"\x08\x0b\x4a\x05\x0a\x031,2", Scalar::Raw(b"1,2")),
-            // Nothing but the type: protobuf's default.
+            // Only the type is present: protobuf's default value.
             (b"\x08\x01", Scalar::Int(0)),
             (b"\x08\x08", Scalar::String(b"", None)),
         ] {

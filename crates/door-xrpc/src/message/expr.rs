@@ -7,13 +7,13 @@ use crate::proto::{Fields, Malformed, Result};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr<'a> {
     Literal(Scalar<'a>),
-    /// Which of the plan's parameters.
+    /// The position of a plan's parameter.
     Placeholder(u32),
     /// A column of the node below, from 0.
     Ref(u32),
     Operator(&'a [u8], Vec<Expr<'a>>),
     Function(&'a [u8], Vec<Expr<'a>>),
-    /// Understood as a message and served by nobody: IDENT, VARIABLE, OBJECT, ARRAY.
+    /// Valid in a message but not served: IDENT, VARIABLE, OBJECT, ARRAY.
     Other(&'static str),
 }
 
@@ -56,7 +56,7 @@ impl<'a> Expr<'a> {
     }
 }
 
-/// FunctionCall and Operator: a name, and expressions.
+/// Reads FunctionCall or Operator: a name, and expressions.
 fn operands<'a>(
     message: &'a [u8],
     depth: usize,
@@ -73,7 +73,7 @@ fn operands<'a>(
     Ok((name.ok_or(Malformed)?, all))
 }
 
-/// Identifier, without its schema: functions have none.
+/// Reads Identifier, without its schema: functions have none.
 fn function_name(message: &[u8]) -> Result<&[u8]> {
     let mut name = None;
     for field in Fields::of(message) {

@@ -1,20 +1,20 @@
-//! Plans that clients make: a tree of nodes in which each but the lowest has one below.
+//! Plans of clients: a tree of nodes in which each node but the lowest has one child.
 
 use crate::message::DEPTH_MAX;
 use crate::message::datatypes::Scalar;
 use crate::message::expr::Expr;
 use crate::proto::{Fields, Malformed, Result};
 
-/// A table, and by which of its indexes it is read.
+/// A table, and the index by which it is read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Source<'a> {
     pub table: Scalar<'a>,
     pub schema: Option<Scalar<'a>>,
-    /// None: the primary key.
+    /// `None` is the primary key.
     pub index: Option<Scalar<'a>>,
 }
 
-/// Columns and the values they must have, all of them.
+/// Columns and the values that all of them must have.
 pub type Key<'a> = Vec<(Option<Scalar<'a>>, Scalar<'a>)>;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -25,16 +25,16 @@ pub enum Plan<'a> {
         source: Source<'a>,
         reverse: bool,
     },
-    /// From the one key to the other, both included.
+    /// The rows between two keys, both included.
     RangeScan {
         source: Source<'a>,
         from: Option<Key<'a>>,
         to: Option<Key<'a>>,
         reverse: bool,
     },
-    /// Columns by name, or by position.
+    /// Columns by name or by position.
     TableProject(Box<Plan<'a>>, Vec<Scalar<'a>>),
-    /// Computed columns, and their names.
+    /// Computed columns and their names.
     Project(Box<Plan<'a>>, Vec<Scalar<'a>>, Vec<Expr<'a>>),
     Filter(Box<Plan<'a>>, Expr<'a>),
     Aggregate {
@@ -67,7 +67,7 @@ impl<'a> Plan<'a> {
                 _ => {}
             }
         }
-        // The number of the type and the field that holds the node.
+        // The number of the type equals that of the field that holds the node.
         let (read, place): (ReadNode, usize) = match kind.ok_or(Malformed)? {
             1 => (get, 2),
             2 => (table_scan, 3),
@@ -86,7 +86,7 @@ fn below<'a>(message: &'a [u8], depth: usize) -> Result<Box<Plan<'a>>> {
     Plan::at_depth(message, depth + 1).map(Box::new)
 }
 
-/// TableInfo: name and schema.
+/// Reads TableInfo: name and schema.
 fn table_info(message: &[u8]) -> Result<(Scalar<'_>, Option<Scalar<'_>>)> {
     let (mut name, mut schema) = (None, None);
     for field in Fields::of(message) {
@@ -99,7 +99,7 @@ fn table_info(message: &[u8]) -> Result<(Scalar<'_>, Option<Scalar<'_>>)> {
     Ok((name.ok_or(Malformed)?, schema))
 }
 
-/// IndexInfo: the name.
+/// Reads IndexInfo: the name.
 fn index_info(message: &[u8]) -> Result<Scalar<'_>> {
     let mut name = None;
     for field in Fields::of(message) {
@@ -115,7 +115,7 @@ fn source<'a>(table: Option<&'a [u8]>, index: Option<&'a [u8]>) -> Result<Source
     Ok(Source { table, schema, index: index.map(index_info).transpose()? })
 }
 
-/// GetExpr.
+/// Reads GetExpr.
 fn key(message: &[u8]) -> Result<Key<'_>> {
     let mut key = Key::new();
     for field in Fields::of(message) {

@@ -1,11 +1,11 @@
-//! Answers: each function writes whole frames.
+//! Answers: each function writes whole frames (DX-5).
 
 use crate::frame::{self, Mode};
 use crate::message::answer;
 use crate::message::datatypes::{put_string_scalar, put_uint_scalar};
 use crate::proto::{put_bytes, put_measured, put_number};
 
-/// After an error of severity ERROR the session goes on; after FATAL it has ended.
+/// The severity of an error: after ERROR the session continues; after FATAL it has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
     Error = 0,
@@ -19,12 +19,12 @@ pub enum Level {
     Error = 3,
 }
 
-/// What a client is told of one column.
+/// The metadata of one column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ColumnMeta<'a> {
     pub kind: u8,
     pub original_kind: u8,
-    /// None: the client knows them (compact metadata).
+    /// `None` if the client knows the names already (compact metadata).
     pub names: Option<Names<'a>>,
     pub collation: u16,
     pub fractional_digits: Option<u8>,
@@ -45,7 +45,7 @@ pub struct Names<'a> {
 
 const CATALOG: &[u8] = b"def";
 
-/// Writes the frames of one session.
+/// The writer of one session's frames.
 pub struct Writer<'a> {
     pub out: &'a mut Vec<u8>,
     pub mode: Mode,
@@ -75,7 +75,7 @@ impl Writer<'_> {
         });
     }
 
-    /// The only capability there is, for clients that ask whether anybody is there.
+    /// Writes the only capability, for clients that probe whether the server is alive.
     pub fn capabilities(&mut self) {
         self.frame(answer::CAPABILITIES, |out| {
             put_measured(out, 1, |out| {
@@ -130,7 +130,7 @@ impl Writer<'_> {
         self.empty(answer::EXECUTE_OK);
     }
 
-    /// The budget is used up; the client is to offer more.
+    /// Writes that the token budget is used up; the client should offer more.
     pub fn token_done(&mut self) {
         self.frame(answer::TOKEN_DONE, |out| put_number(out, 1, 0));
     }
@@ -142,7 +142,7 @@ impl Writer<'_> {
         });
     }
 
-    /// A notice for the session: its type, and its payload.
+    /// Writes a notice for the session: its type and its payload.
     fn notice(&mut self, kind: u64, write: impl FnOnce(&mut Vec<u8>)) {
         const LOCAL: u64 = 2;
         self.frame(answer::NOTICE, |out| {
@@ -175,7 +175,7 @@ impl Writer<'_> {
         self.state(4, |out| put_uint_scalar(out, count));
     }
 
-    /// MySQL's line about what a change has done.
+    /// Writes MySQL's summary of a change.
     pub fn message(&mut self, text: &str) {
         self.state(10, |out| put_string_scalar(out, text.as_bytes()));
     }

@@ -1,10 +1,10 @@
-//! Requests beside plans: statements, logins, and the small ones that steer a session.
+//! Requests other than plans: statements, logins, and session control.
 
 use crate::message::datatypes::{Any, Scalar};
 use crate::message::plan::Plan;
 use crate::proto::{Fields, Malformed, Result};
 
-/// EXEC_SQL. What is absent is None; `namespace`, `session_variables` and `encoding` are not looked at, as in the server that this protocol comes from.
+/// EXEC_SQL. An absent field is `None`; `namespace`, `session_variables` and `encoding` are ignored, as in the server that this protocol comes from.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StmtExecute<'a> {
     pub statement: Option<&'a [u8]>,
@@ -58,7 +58,7 @@ impl<'a> StmtExecute<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExecPlan<'a> {
     pub plan: Option<Plan<'a>>,
-    /// The plan as it was sent, for whoever keeps it by its digest.
+    /// The plan as sent, for the digest cache.
     pub plan_bytes: Option<&'a [u8]>,
     pub digest: Option<&'a [u8]>,
     pub parameters: Vec<Scalar<'a>>,
@@ -109,7 +109,7 @@ impl<'a> ExecPlan<'a> {
     }
 }
 
-/// Session.AuthenticateStart. What it names as its method is not looked at: there is one.
+/// Session.AuthenticateStart. Its method is ignored: there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuthenticateStart<'a> {
     pub mech_name: &'a [u8],
@@ -133,7 +133,7 @@ impl<'a> AuthenticateContinue<'a> {
     }
 }
 
-/// The required bytes of field 1.
+/// Reads the required bytes of field 1.
 fn only_bytes(message: &[u8]) -> Result<&[u8]> {
     let mut bytes = None;
     for field in Fields::of(message) {
@@ -144,7 +144,7 @@ fn only_bytes(message: &[u8]) -> Result<&[u8]> {
     bytes.ok_or(Malformed)
 }
 
-/// A message of which nothing is asked: NewSession, Close, CapabilitiesGet.
+/// Checks a message without fields: NewSession, Close, CapabilitiesGet.
 pub fn read_empty(message: &[u8]) -> Result<()> {
     Fields::of(message).try_for_each(|field| field.map(|_| ()))
 }
@@ -155,7 +155,7 @@ pub enum KillKind {
     Connection,
 }
 
-/// Session.KillSession. The sid that counts is that of the frame.
+/// Session.KillSession. The sid of the frame counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KillSession {
     pub kind: KillKind,

@@ -52,7 +52,7 @@ fn foreign_protocols_are_told_apart_by_their_first_bytes() {
             (b"\x02\0\0\0\0\0\0\0\x01\0\0\0\x6e", DetectedProtocol::Unknown),
         ] {
             assert_eq!(detect(bytes, mode), meant, "{mode:?} {bytes:x?}");
-            // Never taken for something else on the way there.
+            // No prefix is taken for another protocol.
             for end in 0..bytes.len() {
                 let seen = detect(&bytes[..end], mode);
                 assert!(seen == meant || seen == DetectedProtocol::Unclear, "{mode:?} {bytes:x?} {end} {seen:?}");
@@ -71,7 +71,7 @@ fn a_client_of_the_other_mode_is_known_by_its_first_frame() {
                 let meant = if speaks == mode { DetectedProtocol::Ours } else { DetectedProtocol::OtherMode };
                 let both_galaxy = speaks != Mode::Legacy && mode != Mode::Legacy;
                 if both_galaxy && speaks != mode {
-                    // Another version of the same mode: `cut` says so.
+                    // Another version of the same mode: `cut` reports it.
                     assert_eq!(cut(&bytes, mode, 100), Cut::Broken);
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! A client that sends what it is told to, and takes answers apart.
+//! A client that sends scripted frames and decodes the answers.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -21,7 +21,7 @@ pub struct Frame {
     pub payload: Vec<u8>,
 }
 
-/// What a request comes to.
+/// The answer to a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
     /// Names of columns; empty without metadata.
@@ -33,7 +33,7 @@ pub struct Answer {
     pub insert_id: Option<u64>,
     /// Severity, code, state, text.
     pub error: Option<(u64, u64, String, String)>,
-    /// How often leave to send was asked for.
+    /// How often the server asked for tokens.
     pub token_waits: usize,
 }
 
@@ -46,12 +46,12 @@ impl Answer {
         self.error.as_ref().is_some_and(|error| error.0 == 1)
     }
 
-    /// The first column of each row as a signed number.
+    /// Returns the first column of each row as a signed number.
     pub fn numbers(&self) -> Vec<i64> {
         self.rows.iter().map(|row| unzigzag(varint(&row[0]))).collect()
     }
 
-    /// The first value as text.
+    /// Returns the first value as text.
     pub fn text(&self) -> String {
         let bytes = self.rows[0][0].strip_suffix(&[0]).expect("a string ends with a zero");
         String::from_utf8(bytes.to_vec()).unwrap()
@@ -190,7 +190,7 @@ impl Client {
         frame
     }
 
-    /// The server may have gone.
+    /// Sends bytes; the server may have closed the connection.
     pub fn send(&mut self, sid: u64, kind: u8, payload: &[u8]) {
         let frame = self.frame(sid, kind, payload);
         let _ = self.stream.write_all(&frame);
@@ -206,7 +206,7 @@ impl Client {
         Frame { sid: u64::from_le_bytes(header[..8].try_into().unwrap()), kind: header[end - 1], payload }
     }
 
-    /// Logs in; the answer to the proof.
+    /// Logs in, and returns the answer to the proof.
     pub fn enter(&mut self, user: &str, password: &str) -> Frame {
         self.send(0, 4, b"\x0a\x07MYSQL41");
         let challenge = self.receive();
@@ -236,14 +236,14 @@ impl Client {
         self.execute(sid, &Statement::new(text))
     }
 
-    /// The same, and it has to succeed.
+    /// Runs a statement that has to succeed.
     pub fn done(&mut self, sid: u64, text: &str) -> Answer {
         let answer = self.run(sid, text);
         assert_eq!(answer.error, None, "{text}");
         answer
     }
 
-    /// The answer of that session, when no other has one under way.
+    /// Returns the next answer of a session while no other has one pending.
     pub fn answer(&mut self, sid: u64) -> Answer {
         let mut answer = Answer::default();
         loop {
@@ -258,14 +258,14 @@ impl Client {
         }
     }
 
-    /// The server has nothing more to say.
+    /// Asserts that the server sends nothing more.
     pub fn is_closed(&mut self) -> bool {
         matches!(self.stream.read(&mut [0; 1]), Ok(0) | Err(_))
     }
 }
 
 impl Answer {
-    /// Adds a frame. True: it was the last.
+    /// Adds a frame. Returns true if it was the last.
     pub fn take(&mut self, frame: &Frame) -> bool {
         let payload = &frame.payload[..];
         match frame.kind {

@@ -1,18 +1,18 @@
-//! What breaks: clients that speak something else or half of it, sessions that wait for each other, kills, lost connections.
+//! Faults: foreign and broken clients, sessions that wait for each other, kills, lost connections.
 
 use std::io::{Read, Write};
 
 use super::client::{Answer, Statement};
 use super::*;
 
-/// Everything that a connection says until it is closed.
+/// Reads all that a connection receives until it is closed.
 fn all(client: &mut Client) -> Vec<u8> {
     let mut bytes = Vec::new();
     let _ = client.stream.read_to_end(&mut bytes);
     bytes
 }
 
-/// A session of another connection, which goes on whatever happens.
+/// A session of another connection, which must keep working.
 struct Bystander(Client);
 
 impl Bystander {
@@ -140,14 +140,14 @@ fn a_session_takes_so_many_requests_and_then_ends() {
     client.begin(3);
     let bytes: Vec<u8> = (0..200).flat_map(|_| client.frame(2, 101, b"\x0a\x10select sleep(.1)")).collect();
     client.stream.write_all(&bytes).unwrap();
-    // Those behind it find no session.
+    // Requests behind it find no session.
     loop {
         let error = client.answer(2).error;
         if error.is_some_and(|(severity, _, _, text)| severity == 1 && text.contains("16 requests")) {
             break;
         }
     }
-    // Another one goes on.
+    // Another session continues.
     client.say(3, &Statement::new("select 1"));
     let mut answer = Answer::default();
     loop {
@@ -200,10 +200,10 @@ fn a_killed_statement_ends_with_an_error_and_its_session_goes_on() {
     let (severity, code, state, _) = answer.error.clone().unwrap();
     assert_eq!((severity, code, &state[..]), (0, 1317, "70100"));
     assert_eq!(client.done(3, "select 1").numbers(), [1]);
-    // Nothing runs: nothing is killed, and nothing is said.
+    // Nothing runs: nothing is killed, and nothing is answered.
     client.send(3, 111, b"\x08\x01\x10\x03");
     assert_eq!(client.done(3, "select 2").numbers(), [2]);
-    // Also one that waits for leave.
+    // A session that waits for tokens can be killed too.
     client.say(3, &Statement::new("select 1 union all select 2").token(0));
     while client.receive().kind != 19 {}
     client.send(3, 111, b"\x08\x01\x10\x03");
@@ -215,7 +215,7 @@ fn a_killed_statement_ends_with_an_error_and_its_session_goes_on() {
 fn a_killed_session_is_gone_and_so_are_its_locks() {
     let served = serve(Options::default());
     let mut client = wait_for_a_row(&served, 3..5);
-    // One that holds the lock and does nothing.
+    // A session that holds the lock and is idle.
     client.send(2, 111, b"\x08\x02\x10\x02");
     let mut answers = [(2, Answer::default()), (3, Answer::default()), (4, Answer::default())];
     let mut open = 3;
@@ -229,7 +229,7 @@ fn a_killed_session_is_gone_and_so_are_its_locks() {
     assert_eq!((severity, code, &state[..]), (1, 8001, "70100"));
     assert!(others.iter().all(|other| other.affected == Some(1)));
     assert!(client.run(2, "select 1").is_fatal(), "nobody has this number now");
-    // And one that waits: by SQL this time.
+    // And a session that waits, killed by SQL this time.
     let mut client = wait_for_a_row(&served, 5..6);
     client.begin(6);
     let id =
@@ -324,7 +324,7 @@ fn who_closes_its_half_is_taken_for_gone() {
     served.stop();
 }
 
-/// As if its machine had gone: the socket says nothing, and takes nothing.
+/// As if the client's machine were gone: the socket sends nothing and reads nothing.
 #[test]
 fn who_takes_nothing_any_more_is_cut_off_and_its_locks_with_it() {
     let served = serve(Options::default());
@@ -353,7 +353,7 @@ fn a_flood_of_digests_takes_no_more_room_than_there_is() {
     }
     assert!(served.door.texts().count() <= 64);
     assert!(served.door.texts().evicted.get() >= 2_001 - 64);
-    // Another client's statement is forgotten: it is told so, and sends it again.
+    // Another client's statement is evicted: that client gets the error, and sends it again.
     let answer = bystander.0.execute(2, &Statement::default().digest(b"known"));
     assert_eq!((answer.code(), answer.is_fatal()), (8000, false));
     assert_eq!(bystander.0.execute(2, &known).numbers(), [42]);

@@ -1,4 +1,4 @@
-//! The protocol over real sockets: logins, sessions and their order, statements, flow control, kills, and what comes from clients that break it.
+//! The protocol over real sockets: logins, sessions and their order, statements, flow control, kills, and clients that break the protocol.
 
 mod client;
 mod faults;
@@ -31,7 +31,7 @@ pub fn serve(options: Options) -> Served {
     serve_in(16 << 20, options)
 }
 
-/// With memory for so many bytes of pages.
+/// Serves with this many bytes of memory for pages.
 pub fn serve_in(frame_bytes: u64, options: Options) -> Served {
     let clock = Arc::new(os::RealClock::new());
     let mut sizes = engine::Options::default();
@@ -54,14 +54,14 @@ impl Served {
         Client::connect(self.address)
     }
 
-    /// Logged in as the account that needs no password.
+    /// Logs in as the account that needs no password.
     pub fn enter(&self) -> Client {
         let mut client = self.connect();
         assert_eq!(client.enter("root", "").kind, 4);
         client
     }
 
-    /// With sid 2, in the database `d`.
+    /// Begins session 2 in the database `d`.
     pub fn session(&self) -> Client {
         let mut client = self.enter();
         client.begin(2);

@@ -1,4 +1,4 @@
-//! Plans that clients make: each node, keys and names as parameters, digests, errors.
+//! Plans of clients: each node, keys and names as parameters, digests, errors.
 
 use door_xrpc::proto::{put_bytes, put_measured, put_number, zigzag};
 
@@ -20,7 +20,7 @@ pub fn string(value: &str) -> Vec<u8> {
     scalar(8, |out| put_measured(out, 9, |out| put_bytes(out, 1, value.as_bytes())))
 }
 
-/// A name as clients send it: where strings are.
+/// A name as clients send it, in the place of a string.
 fn identifier(name: &str) -> Vec<u8> {
     scalar(10, |out| put_measured(out, 9, |out| put_bytes(out, 1, name.as_bytes())))
 }
@@ -64,7 +64,7 @@ fn names() -> (Vec<u8>, Vec<u8>) {
     (placeholder(0), placeholder(1))
 }
 
-/// Of the table and schema that are parameters 0 and 1, by the primary key.
+/// Reads the table and schema of parameters 0 and 1 by the primary key.
 pub fn get(keys: &[&[(&str, Vec<u8>)]]) -> Vec<u8> {
     let (name, schema) = names();
     node(1, 2, |out| {
@@ -150,7 +150,7 @@ fn operator(name: &str, of: &[Vec<u8>]) -> Vec<u8> {
     out
 }
 
-/// EXEC_PLAN_READ of `d.t` with these values behind the names.
+/// Builds EXEC_PLAN_READ of `d.t` with these values behind the names.
 fn request(plan: Option<&[u8]>, digest: Option<&[u8]>, table: &str, values: &[Vec<u8>]) -> Vec<u8> {
     let mut out = Vec::new();
     plan.into_iter().for_each(|plan| put_bytes(&mut out, 2, plan));
@@ -231,7 +231,7 @@ fn columns_are_picked_computed_and_looked_at() {
     let (served, mut client) = filled();
     let picked = pick(&scan(None, false), &[string("s"), scalar(2, |out| put_number(out, 3, 0))]);
     assert_eq!(run(&mut client, &picked, &[]).columns, ["s", "id"]);
-    // References are to what was picked: the second column is the id.
+    // References are to the selected columns: the second one is the id.
     let wanted = operator(
         "&&",
         &[

@@ -1,4 +1,4 @@
-//! What changes while the door is open, and what it counts of itself.
+//! Settings that change while the door is open, and its counters.
 
 use std::io::Write;
 
@@ -73,10 +73,10 @@ fn steps_are_measured_and_can_be_left_unmeasured() {
     };
     let mut client = served.session();
     client.done(2, "select 1");
-    // A session that has been woken comes through the queue; what comes alone need not.
+    // A session that was woken comes through the queue; a lone one need not.
     let rows = "with recursive c(n) as (select 1 union all select n + 1 from c where n < 900) select n from c";
     assert!(client.execute(2, &Statement::new(rows).token(0)).token_waits > 0);
-    // What is measured last is measured behind the answer.
+    // The last measurement happens after the answer.
     eventually("each step is there", || {
         let counts = counts();
         ["run", "decode", "auth", "work queue", "recv first", "recv all", "schedule"]

@@ -1,4 +1,4 @@
-//! Statements: arguments, digests, hints, errors and what depends on them, rows, chunks, leave to send.
+//! Statements: arguments, digests, hints, errors and their dependents, rows, chunks, tokens.
 
 use super::client::{Statement, bytes, field};
 use super::*;
@@ -98,7 +98,7 @@ fn an_error_fails_the_requests_that_depend_on_it_and_no_other() {
     let codes: Vec<u64> = statements.iter().map(|_| client.answer(2).code()).collect();
     assert_eq!(codes, [1146, 1146, 1146, 0, 0]);
     assert_eq!(client.done(2, "select id from t").numbers(), [3, 4]);
-    // A digest that is not known is no such error.
+    // An unknown digest is not an error that later requests inherit.
     client.say(2, &Statement::default().digest(b"none").reset_error(true));
     client.say(2, &Statement::new("select 1").reset_error(false));
     assert_eq!((client.answer(2).code(), client.answer(2).code()), (8000, 0));
@@ -189,18 +189,18 @@ fn rows_wait_for_the_clients_leave_and_other_sessions_go_on() {
         assert!(!answer.take(&client.receive()));
     }
     assert!(answer.rows.len() < 20, "{}", answer.rows.len());
-    // It waits without a thread: there are two of these, and a hundred sessions wait.
+    // Waiting holds no thread: there are two threads, and a hundred sessions wait.
     for sid in 100..200 {
         client.begin(sid);
         client.say(sid, &Statement::new("select s from d.t").token(0));
         while client.receive().kind != 19 {}
     }
     assert_eq!(client.done(3, "select 1").numbers(), [1]);
-    // More leave than there is to send.
+    // More tokens than the rest needs.
     client.send(2, 112, b"\x08\x90\x4e");
     while !answer.take(&client.receive()) {}
     assert_eq!((answer.rows.len(), answer.token_waits, answer.affected), (2000, 1, Some(0)));
-    // What is offered to nobody is not answered.
+    // An offer to no statement is not answered.
     client.send(2, 112, b"\x08\x0a");
     assert_eq!(client.done(2, "select 2").numbers(), [2]);
     client.send(999, 112, b"\x08\x0a");
@@ -223,12 +223,12 @@ fn a_change_answers_its_rows_where_the_hint_asks_for_them() {
     assert_eq!((answer.numbers(), answer.columns.len(), answer.code()), (vec![1, 2], 3, 0));
     let update = changed("update t set a = a + 1 where id = 2 -- all of it", "/*+ returning fields(twice, `id`) */");
     assert_eq!(client.execute(2, &update).numbers(), [14]);
-    // By its digest it is the statement, with the hint that comes with the digest.
+    // The digest is that of the statement; the hint comes with the request.
     let delete = Statement::new("delete from t where id = ?").digest(b"delete");
     assert_eq!(client.execute(2, &delete.clone().int(77)).code(), 0);
     let again = Statement::default().digest(b"delete").hint("/*+returning fields(a)*/").int(1);
     assert_eq!(client.execute(2, &again).numbers(), [5]);
-    // An error is one, and the change is taken back.
+    // An error is reported, and the change is rolled back.
     assert_eq!(client.execute(2, &changed("delete from t", "/*+returning fields(nothing)*/")).code(), 1054);
     assert_eq!(client.execute(2, &changed("select * from t", "/*+returning*/")).code(), 1064);
     assert_eq!(client.done(2, "select count(*) from t").numbers(), [1]);

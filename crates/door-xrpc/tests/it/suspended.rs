@@ -1,10 +1,10 @@
-//! Statements over a table larger than memory: they leave their thread for absent pages, and answer what they would have answered.
+//! Statements over a table larger than memory: they are suspended on absent pages, and answer as they would have without.
 
 use super::client::Statement;
 use super::plans::{get, int, pick, placeholder, run, string};
 use super::*;
 
-/// A quarter of what the table takes.
+/// A quarter of the table's size.
 const FRAME_BYTES: u64 = 1 << 20;
 const ROWS: i64 = 12_000;
 
@@ -19,7 +19,7 @@ fn world() -> (Served, Client) {
     (served, client)
 }
 
-/// Ids far from each other and from those of other rounds, so that most are on pages that have gone.
+/// Ids far from each other and from those of other rounds, so that most are on evicted pages.
 fn ids(round: i64) -> impl Iterator<Item = i64> {
     (60 * round..60 * round + 60).map(|step| step * 7_919 % ROWS + 1)
 }
@@ -70,7 +70,7 @@ fn many_sessions_are_away_at_once_and_each_gets_its_own_answers() {
         let id = |sid: u64| (sid as i64 * 977 + round * 3_331) % ROWS + 1;
         for sid in sids.clone() {
             client.say(sid, &Statement::new("select k from d.t where id = ?").int(id(sid)));
-            // An offer wakes it before its page has come.
+            // A token offer wakes it before its page has arrived.
             client.send(sid, 112, b"\x08\x01");
         }
         let mut answers: Vec<_> = sids.clone().map(|sid| (sid, client::Answer::default())).collect();
@@ -97,7 +97,7 @@ fn who_is_away_can_be_killed_and_lost() {
         let sid = 10 + nth as u64 % 20;
         client.say(sid, &Statement::new("select k from d.t where id = ?").int(id));
         client.send(sid, 111, &[8, 1, 16, sid as u8]);
-        // It was killed, or it was quicker; the session goes on in both cases.
+        // It was killed, or it was faster; the session continues in both cases.
         let answer = client.answer(sid);
         assert!(answer.code() == 1317 || answer.numbers() == [id * 7], "{answer:?}");
     }

@@ -6,7 +6,7 @@ fn hex(text: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
 }
 
-/// What the real client sends with every statement whose result it reads.
+/// The fields that the real client sends with every statement whose result it reads.
 fn plain<'a>(statement: &'a [u8]) -> StmtExecute<'a> {
     StmtExecute { statement: Some(statement), token: Some(10240), reset_error: Some(true), ..StmtExecute::default() }
 }
@@ -81,7 +81,7 @@ fn what_lacks_a_required_field_is_malformed() {
     assert_eq!(read_empty(b"\x0a\x05"), Err(Malformed));
 }
 
-/// Of a payload that is cut, either the fields before the cut are read or it is malformed: never more than there is.
+/// A payload that is cut either yields the fields before the cut or is malformed; it never yields more.
 #[test]
 fn a_cut_payload_is_malformed_inside_a_field_and_shorter_between_two() {
     let payload =
