@@ -8,6 +8,10 @@ pub mod decimal;
 pub mod fault;
 pub mod float;
 pub mod json;
+mod json_value;
+pub mod key;
+pub mod row;
+pub mod storage;
 pub mod temporal;
 pub mod value;
 
@@ -16,5 +20,6 @@ pub use collation::{Charset, Collation};
 pub use decimal::Decimal;
 pub use fault::{Fault, Raised, Result};
 pub use json::Json;
+pub use storage::{Shape, Storage};
 pub use temporal::{Date, DateTime, Time, Timestamp, Zone};
 pub use value::{Bytes, Text, Value};

@@ -10,6 +10,9 @@ use std::sync::Arc;
 
 use smol_str::SmolStr;
 
+use crate::float;
+use crate::temporal::Zone;
+
 pub use crate::decimal::Decimal;
 pub use crate::json::Json;
 pub use crate::temporal::{Date, DateTime, Time, Timestamp};
@@ -71,6 +74,27 @@ impl Value {
         match self {
             Value::Json(json) => json.node().held_bytes(),
             other => other.as_string_bytes().map_or(0, |bytes| if bytes.len() > 22 { bytes.len() } else { 0 }),
+        }
+    }
+}
+
+/// The value in full, without a type's declared digits: floats by the shortest digits that read back, times with their microseconds, instants in UTC.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Null => f.write_str("NULL"),
+            Value::Int(number) => write!(f, "{number}"),
+            Value::UInt(number) => write!(f, "{number}"),
+            Value::Decimal(decimal) => write!(f, "{decimal}"),
+            Value::Float(number) => f.write_str(&float::float_text(*number)),
+            Value::Double(number) => f.write_str(&float::double_text(*number)),
+            Value::Text(text) => f.write_str(text),
+            Value::Bytes(bytes) => write!(f, "{bytes:?}"),
+            Value::Date(date) => write!(f, "{date}"),
+            Value::Time(time) => write!(f, "{time:.6}"),
+            Value::DateTime(at) => write!(f, "{at:.6}"),
+            Value::Timestamp(at) => write!(f, "{:.6}", Zone::utc().local(*at)),
+            Value::Json(json) => write!(f, "{json}"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Keys of rows and indexes: columns in the order of values (`scalar::key`), one after another.
+//! Keys of rows and indexes: columns in the order of values (`datum::key`), one after another.
 //!
 //! ```text
 //!   primary key          its columns; a table without one has a row id of 8 bytes
@@ -9,9 +9,9 @@
 
 use crate::catalog::table::{Index, Part, Table};
 use crate::error::{self, Result, SqlError};
-use crate::scalar::key::{decode, encode, is_kept, length};
 use crate::types::Type;
 use crate::value::Value;
+use datum::key::{decode, encode, is_lossless, length};
 
 /// The first characters, or bytes, of a value.
 pub fn cut(value: &Value, prefix: u32) -> Value {
@@ -27,8 +27,8 @@ pub fn cut(value: &Value, prefix: u32) -> Value {
 
 pub fn encode_part(part: &Part, value: &Value, ty: &Type, out: &mut Vec<u8>) {
     match part.prefix {
-        Some(prefix) => encode(&cut(value, prefix), ty, part.descending, out),
-        None => encode(value, ty, part.descending, out),
+        Some(prefix) => encode(&cut(value, prefix), ty.shape(), part.descending, out),
+        None => encode(value, ty.shape(), part.descending, out),
     }
 }
 
@@ -90,7 +90,7 @@ pub struct Shown {
 }
 
 fn is_shown(table: &Table, part: &Part) -> bool {
-    part.prefix.is_none() && is_kept(&table.columns[part.column].ty)
+    part.prefix.is_none() && is_lossless(table.columns[part.column].ty.storage())
 }
 
 /// The columns that entries of the index show: whole parts, of types that keys keep, of its own and of the primary key's.
@@ -121,11 +121,11 @@ impl Shown {
         let ty = |part: &Part| &table.columns[part.column].ty;
         let damaged = || SqlError::corrupt("an entry of an index");
         for part in &parts[..self.nth] {
-            let length = length(rest, ty(part), part.descending).ok_or_else(damaged)?;
+            let length = length(rest, ty(part).shape(), part.descending).ok_or_else(damaged)?;
             rest = rest.get(length..).ok_or_else(damaged)?;
         }
         let part = &parts[self.nth];
-        decode(rest, ty(part), part.descending).map(|(value, _)| value).ok_or_else(damaged)
+        decode(rest, ty(part).storage(), part.descending).map(|(value, _)| value).ok_or_else(damaged)
     }
 }
 

@@ -18,7 +18,6 @@ mod nodes;
 mod parse;
 mod plan;
 pub mod rights;
-mod row;
 mod session;
 mod system;
 

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use datum::{Shape, Storage};
+
 pub use crate::scalar::collation::{Charset, CharsetName, Collation, CollationName};
 
 /// The kinds, with what `length` and `scale` mean for each.
@@ -124,6 +126,18 @@ impl Type {
         self
     }
 
+    /// Returns the form of the type's values in rows and keys.
+    #[inline]
+    pub fn storage(&self) -> Storage {
+        self.kind.storage(self.unsigned)
+    }
+
+    /// Returns the storage type with the collation, for the codecs.
+    #[inline]
+    pub fn shape(&self) -> Shape {
+        Shape { storage: self.storage(), collation: self.collation }
+    }
+
     /// Integers of this kind lie between these, both included. `None` for other kinds.
     pub fn integer_range(&self) -> Option<(i64, u64)> {
         let bits = match self.kind {
@@ -193,6 +207,40 @@ impl Type {
 }
 
 impl Kind {
+    /// Returns the form of the kind's values in rows and keys. A bare NULL has that of a text, which any value can be shown as.
+    #[inline]
+    pub fn storage(self, unsigned: bool) -> Storage {
+        let int = |bytes| Storage::Int { bytes, signed: !unsigned };
+        match self {
+            Kind::TinyInt => int(1),
+            Kind::SmallInt => int(2),
+            Kind::MediumInt | Kind::Int => int(4),
+            Kind::BigInt => int(8),
+            Kind::Decimal => Storage::Decimal,
+            Kind::Float => Storage::Float4,
+            Kind::Double => Storage::Float8,
+            Kind::Bit => Storage::Bit,
+            Kind::Null
+            | Kind::Char
+            | Kind::VarChar
+            | Kind::TinyText
+            | Kind::Text
+            | Kind::MediumText
+            | Kind::LongText => Storage::Text,
+            Kind::Binary | Kind::VarBinary | Kind::TinyBlob | Kind::Blob | Kind::MediumBlob | Kind::LongBlob => {
+                Storage::Bytes
+            }
+            Kind::Enum => Storage::Enum,
+            Kind::Set => Storage::Set,
+            Kind::Date => Storage::Date,
+            Kind::Time => Storage::Time,
+            Kind::DateTime => Storage::Timestamp,
+            Kind::Timestamp => Storage::TimestampTz,
+            Kind::Year => Storage::Int { bytes: 2, signed: false },
+            Kind::Json => Storage::Json,
+        }
+    }
+
     pub fn is_integer(self) -> bool {
         matches!(self, Kind::TinyInt | Kind::SmallInt | Kind::MediumInt | Kind::Int | Kind::BigInt)
     }

@@ -15,8 +15,7 @@ pub use parse::parse;
 pub use write::quote;
 
 use crate::decimal::Decimal;
-use crate::temporal::{Date, DateTime, Time, Zone};
-use crate::value::Value;
+use crate::temporal::{Date, DateTime, Time};
 
 /// Arrays and objects within each other.
 pub const DEPTH_MAX: usize = 100;
@@ -54,14 +53,6 @@ impl From<Node> for Json {
 }
 
 impl Json {
-    /// An SQL value as a JSON scalar: text is a string, not a document to parse.
-    pub fn from_value(value: &Value) -> Json {
-        match value {
-            Value::Json(json) => json.clone(),
-            other => Json::from(Node::scalar(other)),
-        }
-    }
-
     pub fn node(&self) -> &Node {
         &self.0
     }
@@ -84,24 +75,6 @@ impl Node {
             _ => 0,
         };
         size_of::<Node>() + inner
-    }
-
-    pub fn scalar(value: &Value) -> Node {
-        match value {
-            Value::Null => Node::Null,
-            Value::Int(number) => Node::Int(*number),
-            Value::UInt(number) => Node::UInt(*number),
-            Value::Decimal(decimal) => Node::Decimal(decimal.clone()),
-            Value::Float(number) => Node::Double(f64::from(*number)),
-            Value::Double(number) => Node::Double(*number),
-            Value::Text(text) => Node::String(text.as_str().into()),
-            Value::Bytes(bytes) => Node::Bytes(bytes.to_vec().into()),
-            Value::Date(date) => Node::Date(*date),
-            Value::Time(time) => Node::Time(*time),
-            Value::DateTime(at) => Node::DateTime(*at),
-            Value::Timestamp(at) => Node::DateTime(Zone::utc().local(*at)),
-            Value::Json(json) => (*json.0).clone(),
-        }
     }
 
     /// Members, elements, or 1.
@@ -131,24 +104,6 @@ impl Node {
             }
             other => other.to_string(),
         }
-    }
-
-    /// The SQL value of a scalar; `None` for arrays and objects.
-    pub fn to_value(&self) -> Option<Value> {
-        Some(match self {
-            Node::Null => Value::Null,
-            Node::Bool(truth) => Value::from(*truth),
-            Node::Int(number) => Value::Int(*number),
-            Node::UInt(number) => Value::UInt(*number),
-            Node::Double(number) => Value::Double(*number),
-            Node::Decimal(decimal) => Value::Decimal(decimal.clone()),
-            Node::String(text) => Value::text(text),
-            Node::Date(date) => Value::Date(*date),
-            Node::Time(time) => Value::Time(*time),
-            Node::DateTime(at) => Value::DateTime(*at),
-            Node::Bytes(bytes) => Value::bytes(bytes),
-            Node::Array(_) | Node::Object(_) => return None,
-        })
     }
 }
 

@@ -16,10 +16,10 @@ use crate::error::Result;
 use crate::exec::ranges::after;
 use crate::exec::scan::decode;
 use crate::key::{cut, encode_parts};
-use crate::scalar::key::{encode, length};
 use crate::scalar::temporal::Timestamp;
 use crate::types::Type;
 use crate::value::Value;
+use datum::key::{encode, length};
 
 /// How much is read.
 #[derive(Clone, Copy)]
@@ -223,7 +223,7 @@ impl<'g> Gathering<'g> {
 
 /// Where the parts end in a key.
 fn end_of(key: &[u8], types: &[(&Type, bool)]) -> Option<usize> {
-    types.iter().try_fold(0, |from, (ty, descending)| Some(from + length(key.get(from..)?, ty, *descending)?))
+    types.iter().try_fold(0, |from, (ty, descending)| Some(from + length(key.get(from..)?, ty.shape(), *descending)?))
 }
 
 /// How many of the first parts are the same in both keys.
@@ -257,7 +257,7 @@ fn sorted<'v>(values: impl Iterator<Item = &'v Value>, ty: &Type) -> (Vec<Value>
         }
         let value = cut(value, LETTERS);
         let mut key = Vec::new();
-        encode(&value, ty, false, &mut key);
+        encode(&value, ty.shape(), false, &mut key);
         keyed.push((key, value));
     }
     keyed.sort_by(|a, b| a.0.cmp(&b.0));
@@ -284,7 +284,7 @@ fn guess(values: &[Value], all: f64, ty: &Type) -> u64 {
     let mut runs: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
     for value in values {
         let mut key = Vec::new();
-        encode(value, ty, false, &mut key);
+        encode(value, ty.shape(), false, &mut key);
         *runs.entry(key).or_default() += 1;
     }
     let (seen, different) = (values.len() as f64, runs.len() as f64);

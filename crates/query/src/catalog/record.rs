@@ -18,8 +18,8 @@ use crate::catalog::generated::Generated;
 use crate::catalog::live::Live;
 use crate::catalog::table::{Check, Default, Index, Part, Table, TableColumn};
 use crate::error::{Result, SqlError};
-use crate::row::{Layout, decode_value, encode_value};
 use crate::types::{Collation, CollationName as _, Kind, Type};
+use datum::row::{Layout, decode_value, encode_value};
 
 /// Of the bytes of a definition. Those of version 1 end before the foreign keys, those of version 2 before the generated columns, those of version 3 before the options.
 const VERSION: u8 = 4;
@@ -136,7 +136,7 @@ impl Out {
             Default::Value(value) => {
                 self.byte(1);
                 let mut bytes = Vec::new();
-                encode_value(value, &column.ty, &mut bytes)?;
+                encode_value(value, column.ty.storage(), &mut bytes)?;
                 self.bytes(&bytes);
             }
             Default::Now(scale) => {
@@ -157,7 +157,7 @@ impl Out {
         );
         self.text(&column.comment);
         let mut bytes = Vec::new();
-        encode_value(&column.initial, &column.ty, &mut bytes)?;
+        encode_value(&column.initial, column.ty.storage(), &mut bytes)?;
         self.bytes(&bytes);
         Ok(())
     }
@@ -321,7 +321,7 @@ impl<'b> In<'b> {
         let slot = self.number()? as usize;
         let default = match self.byte()? {
             0 => Default::None,
-            1 => Default::Value(decode_value(self.bytes()?, &ty)?),
+            1 => Default::Value(decode_value(self.bytes()?, ty.storage())?),
             2 => Default::Now(self.byte()?),
             3 => Default::Expression(self.text()?),
             4 => Default::Dropped,
@@ -329,7 +329,7 @@ impl<'b> In<'b> {
         };
         let flags = self.byte()?;
         let comment = self.text()?;
-        let initial = decode_value(self.bytes()?, &ty)?;
+        let initial = decode_value(self.bytes()?, ty.storage())?;
         Ok(TableColumn {
             name,
             ty,

@@ -10,11 +10,11 @@ use engine::rows::MapId;
 use crate::catalog::record::{In, Out};
 use crate::catalog::table::Table;
 use crate::error::{Result, SqlError};
-use crate::row::{decode_value, encode_value};
-use crate::scalar::key::encode;
 use crate::scalar::temporal::calendar::day_number;
 use crate::types::{Kind, Type};
 use crate::value::Value;
+use datum::key::encode;
+use datum::row::{decode_value, encode_value};
 
 const VERSION: u8 = 1;
 
@@ -92,8 +92,8 @@ impl Statistics {
 
 fn order(a: &Value, b: &Value, ty: &Type) -> Ordering {
     let (mut left, mut right) = (Vec::new(), Vec::new());
-    encode(a, ty, false, &mut left);
-    encode(b, ty, false, &mut right);
+    encode(a, ty.shape(), false, &mut left);
+    encode(b, ty.shape(), false, &mut right);
     left.cmp(&right)
 }
 
@@ -244,7 +244,7 @@ impl Out {
         for bucket in buckets {
             for value in [&bucket.low, &bucket.high] {
                 let mut bytes = Vec::new();
-                encode_value(value, ty, &mut bytes)?;
+                encode_value(value, ty.storage(), &mut bytes)?;
                 self.bytes(&bytes);
             }
             self.share(bucket.upto);
@@ -262,8 +262,8 @@ impl In<'_> {
 
     fn buckets(&mut self, ty: &Type) -> Result<Vec<Bucket>> {
         self.list(|from| {
-            let low = decode_value(from.bytes()?, ty)?;
-            let high = decode_value(from.bytes()?, ty)?;
+            let low = decode_value(from.bytes()?, ty.storage())?;
+            let high = decode_value(from.bytes()?, ty.storage())?;
             Ok(Bucket { low, high, upto: from.share()?, distinct: from.number()? })
         })
     }

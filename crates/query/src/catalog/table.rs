@@ -7,9 +7,9 @@ use engine::rows::MapId;
 use crate::catalog::foreign::ForeignKey;
 use crate::catalog::generated::{Formula, Generated};
 use crate::catalog::live::Live;
-use crate::row::Layout;
 use crate::types::{Collation, CollationName as _, Kind, Type};
 use crate::value::Value;
+use datum::row::Layout;
 
 pub type TableId = u64;
 
@@ -162,7 +162,7 @@ pub struct Check {
 impl Table {
     /// Puts together what follows from the definition.
     pub fn settle(mut self) -> Table {
-        self.layout = Layout::new(&self.slots);
+        self.layout = Layout::new(self.slots.iter().map(|kind| kind.storage(false)));
         self.slot_columns = vec![None; self.slots.len()];
         for (at, column) in self.columns.iter().enumerate() {
             self.slot_columns[column.slot] = Some(at);

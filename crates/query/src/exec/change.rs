@@ -99,7 +99,7 @@ pub fn encode_row(table: &Table, row: &[Value], out: &mut Vec<u8>) -> Result<()>
     let null = Value::Null;
     let is_held = |column: &usize| !table.computes || !table.columns[*column].is_computed();
     let held = |slot: usize| table.slot_columns[slot].filter(is_held);
-    table.layout.encode(|slot| held(slot).map_or(&null, |column| &row[column]), out)
+    Ok(table.layout.encode(|slot| held(slot).map_or(&null, |column| &row[column]), out)?)
 }
 
 /// Puts the row in. Some: another row is in the way, and nothing was changed.

@@ -6,10 +6,10 @@ use crate::catalog::generated::Formula;
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
 use crate::exec::scan;
-use crate::row::Source;
 use crate::scalar::store::implicit_default;
 use crate::scalar::{EvalContext, Place, store};
 use crate::value::Value;
+use datum::row::RowBytes;
 
 /// Fills in what follows from the other columns of a row that is about to be written: all of it, or, where `old` is given, what has another source now.
 pub fn compute(
@@ -57,7 +57,7 @@ fn of_index(table: &Table, column: usize, number: u64, error: SqlError) -> SqlEr
 /// Decodes a row, the columns that it does not hold among them. `needed` has the sources of those too (`Table::with_sources`).
 pub fn decode<'r>(
     table: &Table,
-    bytes: impl Into<Source<'r>>,
+    bytes: impl Into<RowBytes<'r>>,
     needed: &[usize],
     out: &mut [Value],
     ctx: &mut EvalContext,

@@ -17,8 +17,8 @@ use crate::exec::{BATCH, Exec, all_hold};
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{HashJoin, JoinKind};
 use crate::scalar::EvalContext;
-use crate::scalar::key::encode;
 use crate::types::Type;
+use datum::key::encode;
 
 type Table = Map<Vec<u8>, Vec<Row>>;
 /// Gives a row with its key, or the end.
@@ -260,7 +260,7 @@ fn write_key(exprs: &[Expr], types: &[Type], row: &Row, ctx: &mut EvalContext, k
         if value.is_null() {
             return Ok(false);
         }
-        encode(value, ty, false, key);
+        encode(value, ty.shape(), false, key);
     }
     Ok(true)
 }

@@ -43,9 +43,9 @@ use crate::exec::spill::rows::Rows;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{Node, Recursion};
 use crate::scalar::EvalContext;
-use crate::scalar::key::encode;
 use crate::types::Type;
 use crate::value::Value;
+use datum::key::encode;
 
 /// Rows of a batch, about.
 const BATCH: usize = 256;
@@ -471,7 +471,7 @@ pub fn all_hold(conditions: &[Expr], row: &[Value], ctx: &mut EvalContext) -> Re
 /// The first values of a row as one key.
 pub fn key_of(row: &[Value], types: &[Type]) -> Vec<u8> {
     let mut key = Vec::with_capacity(16 * types.len());
-    row.iter().zip(types).for_each(|(value, ty)| encode(value, ty, false, &mut key));
+    row.iter().zip(types).for_each(|(value, ty)| encode(value, ty.shape(), false, &mut key));
     key
 }
 

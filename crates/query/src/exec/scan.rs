@@ -24,10 +24,10 @@ use crate::exec::{all_hold, generated};
 use crate::key::row_key;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{Lock, LockWait, Scan, Stages};
-use crate::row::{Opened, Source};
 use crate::scalar::EvalContext;
 use crate::session::count::Count;
 use crate::value::Value;
+use datum::row::{RowBytes, RowView};
 
 /// The bytes of a longer row are shared by its values.
 const LONG_ROW: usize = 256 << 10;
@@ -422,7 +422,7 @@ impl ScanState {
                 continue;
             }
             result = match index {
-                None => self.row(scan, key, Some(long.as_ref().map_or(value.into(), Source::from)), ctx, sink),
+                None => self.row(scan, key, Some(long.as_ref().map_or(value.into(), RowBytes::from)), ctx, sink),
                 Some(_) if is_told => self.bare(scan, ctx, sink),
                 Some(at) if self.is_covered => self.entry(scan, &scan.table.indexes[at], (key, value), ctx, sink),
                 Some(at) => match self.leads(scan, &scan.table.indexes[at], (key, value), ctx) {
@@ -477,7 +477,7 @@ impl ScanState {
         &mut self,
         scan: &Scan,
         key: &[u8],
-        known: Option<Source<'_>>,
+        known: Option<RowBytes<'_>>,
         ctx: &mut EvalContext,
         sink: &mut Sink<'_>,
     ) -> Result<()> {
@@ -493,7 +493,7 @@ impl ScanState {
         }
         // What is long is not copied: values are parts of it.
         let long = (bytes.len() > LONG_ROW).then(|| Arc::new(std::mem::take(&mut bytes)));
-        let source = known.unwrap_or_else(|| long.as_ref().map_or((&bytes).into(), Source::from));
+        let source = known.unwrap_or_else(|| long.as_ref().map_or((&bytes).into(), RowBytes::from));
         let is_long = source.is_shared();
         let (stages, skipped) = match self.is_exact {
             true => (&scan.stages_after, scan.implied + scan.pushed),
@@ -531,7 +531,7 @@ impl ScanState {
     fn holds(
         &mut self,
         scan: &Scan,
-        row: Source<'_>,
+        row: RowBytes<'_>,
         (stages, skipped): (&Stages, usize),
         ctx: &mut EvalContext,
     ) -> Result<bool> {
@@ -586,12 +586,12 @@ impl ScanState {
             return Ok(false);
         }
         self.renew_wide(scan);
-        self.fill_in(scan, Source::from(&bytes), &scan.needed, ctx)?;
+        self.fill_in(scan, RowBytes::from(&bytes), &scan.needed, ctx)?;
         all_hold(&scan.conditions, &self.wide, ctx)
     }
 
     /// The columns of the row into the wide one.
-    fn fill_in(&mut self, scan: &Scan, row: Source<'_>, needed: &[usize], ctx: &mut EvalContext) -> Result<()> {
+    fn fill_in(&mut self, scan: &Scan, row: RowBytes<'_>, needed: &[usize], ctx: &mut EvalContext) -> Result<()> {
         let Some(places) = &scan.places else {
             return generated::decode(&scan.table, row, needed, &mut self.wide[scan.offset..], ctx);
         };
@@ -641,8 +641,8 @@ fn take_lock(txn: &mut Transaction, map: MapId, key: &[u8], lock: Lock, out: &mu
 }
 
 /// Fills in the columns that are needed, as far as the row holds them; `generated::decode` computes the others.
-pub fn decode<'r>(table: &Table, row: impl Into<Source<'r>>, needed: &[usize], out: &mut [Value]) -> Result<()> {
-    let row: Opened<'_> = table.layout.open(row)?;
+pub fn decode<'r>(table: &Table, row: impl Into<RowBytes<'r>>, needed: &[usize], out: &mut [Value]) -> Result<()> {
+    let row: RowView<'_> = table.layout.open(row)?;
     for at in needed {
         put(table, &row, *at, &mut out[*at])?;
     }
@@ -650,9 +650,9 @@ pub fn decode<'r>(table: &Table, row: impl Into<Source<'r>>, needed: &[usize], o
 }
 
 #[inline]
-fn put(table: &Table, row: &Opened<'_>, at: usize, out: &mut Value) -> Result<()> {
+fn put(table: &Table, row: &RowView<'_>, at: usize, out: &mut Value) -> Result<()> {
     let column = &table.columns[at];
-    if !table.layout.put(row, column.slot, &column.ty, out)? {
+    if !table.layout.put(row, column.slot, column.ty.storage(), out)? {
         *out = column.initial.clone();
     }
     Ok(())
@@ -667,12 +667,12 @@ fn is_plain(scan: &Scan) -> bool {
 }
 
 /// Puts out some columns of a row, which is that of the only table there is.
-fn append(scan: &Scan, places: &[usize], row: Source<'_>, out: &mut Batch) -> Result<()> {
+fn append(scan: &Scan, places: &[usize], row: RowBytes<'_>, out: &mut Batch) -> Result<()> {
     let layout = &scan.table.layout;
     let row = layout.open(row)?;
     for place in places {
         let column = &scan.table.columns[*place - scan.offset];
-        layout.append(&row, column.slot, (&column.ty, &column.initial), out)?;
+        layout.append(&row, column.slot, (column.ty.storage(), &column.initial), out)?;
     }
     out.end_row();
     Ok(())

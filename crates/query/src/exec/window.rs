@@ -21,9 +21,9 @@ use crate::nodes::window::{What, Window, WindowCall};
 use crate::plan::estimate::estimate;
 use crate::scalar::aggregate::{Accumulator, Kind};
 use crate::scalar::arithmetic::fit;
-use crate::scalar::key::encode;
 use crate::scalar::{EvalContext, compare};
 use crate::value::Value;
+use datum::key::encode;
 
 pub struct WindowState {
     input: Option<Box<Exec>>,
@@ -127,11 +127,11 @@ fn gather(window: &Window, mut input: Exec, ctx: &mut EvalContext) -> Result<Sor
         for mut row in batch.drain(..) {
             let mut key = Vec::new();
             for expr in &window.partition {
-                encode(&expr.eval(&row, ctx)?, &expr.ty(), false, &mut key);
+                encode(&expr.eval(&row, ctx)?, expr.ty().shape(), false, &mut key);
             }
             let split = key.len() as u32;
             for (expr, descending) in &window.order {
-                encode(&expr.eval(&row, ctx)?, &expr.ty(), *descending, &mut key);
+                encode(&expr.eval(&row, ctx)?, expr.ty().shape(), *descending, &mut key);
             }
             key.extend_from_slice(&split.to_be_bytes());
             row.resize(window.width.max(row.len()), Value::Null);

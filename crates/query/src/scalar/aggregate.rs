@@ -9,9 +9,10 @@ use crate::error::{self, Result, SqlError};
 use crate::scalar::context::EvalContext;
 use crate::scalar::decimal::{Decimal, SCALE_MAX};
 use crate::scalar::json::{self, Json, Members, Node};
-use crate::scalar::{arithmetic, bind, cast, compare, convert, key};
+use crate::scalar::{arithmetic, bind, cast, compare, convert};
 use crate::types::{self, Collation, Type};
 use crate::value::Value;
+use datum::key;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
@@ -135,7 +136,7 @@ impl Aggregate {
         if !self.counts_null() && arguments.iter().any(Value::is_null) {
             return false;
         }
-        arguments.iter().zip(&self.arguments).for_each(|(value, ty)| key::encode(value, ty, false, out));
+        arguments.iter().zip(&self.arguments).for_each(|(value, ty)| key::encode(value, ty.shape(), false, out));
         true
     }
 
@@ -520,7 +521,7 @@ fn line(aggregate: &Aggregate, values: &[Value], ctx: &EvalContext) -> (Vec<u8>,
     let count = values.len() - aggregate.order.len();
     let mut order = Vec::new();
     for ((value, ty), descending) in values.iter().zip(&aggregate.arguments).skip(count).zip(&aggregate.order) {
-        key::encode(value, ty, *descending, &mut order);
+        key::encode(value, ty.shape(), *descending, &mut order);
     }
     let mut text = Vec::new();
     for (value, ty) in values.iter().zip(&aggregate.arguments).take(count) {

@@ -18,7 +18,6 @@ pub mod compare;
 pub mod convert;
 pub mod eval;
 pub mod functions;
-pub mod key;
 pub mod like;
 pub mod named;
 mod short;

@@ -1,5 +1,7 @@
 //! Expressions from text to value: the recorded corpus, and what a line of it cannot say.
 
+mod keys;
+
 use syntax::tree;
 
 use super::*;

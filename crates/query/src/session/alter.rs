@@ -18,7 +18,6 @@ use crate::key;
 use crate::nodes::expr::Expr;
 use crate::parse::parse_expression;
 use crate::parse::statement::{Alteration, Name};
-use crate::row::Layout;
 use crate::scalar::store::implicit_default;
 use crate::scalar::{EvalContext, Place, SqlMode, store};
 use crate::session::build::{self, all_of};
@@ -30,6 +29,7 @@ use crate::session::words::{
 use crate::session::{Outcome, Session};
 use crate::types::{CharsetName as _, Collation};
 use crate::value::Value;
+use datum::row::Layout;
 
 /// Where a column's values come from, if rows are written anew.
 #[derive(Clone, Debug)]
@@ -329,7 +329,7 @@ impl Session {
             index.map = writing.txn.create_map()?;
         }
         new.map = writing.txn.create_map()?;
-        new.layout = Layout::new(&new.slots);
+        new.layout = Layout::new(new.slots.iter().map(|kind| kind.storage(false)));
         new.slot_columns = (0..new.slots.len()).map(Some).collect();
         let all: Vec<usize> = (0..draft.old.columns.len()).collect();
         let mut cursor = writing.txn.scan(draft.old.map, Unbounded, Unbounded, false)?;

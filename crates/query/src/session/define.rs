@@ -13,9 +13,9 @@ use crate::error::{self, Result, SqlError};
 use crate::exec::generated;
 use crate::parse::parse_expression;
 use crate::parse::statement::{Alteration, CreateTable, Name};
-use crate::row::Layout;
 use crate::scalar::temporal::Timestamp;
 use crate::scalar::{Level, SqlMode};
+use datum::row::Layout;
 
 use crate::session::build;
 use crate::session::foreign::{Ends, follow_names, refuse_acting_keys};

@@ -16,13 +16,13 @@ use crate::exec::memory::{Gathered, Held};
 use crate::nodes::expr::Expr;
 use crate::nodes::expr::{Comparison, Domain};
 use crate::nodes::relation::{Origin, ScopeTable};
-use crate::row::Layout;
 use crate::scalar::EvalContext;
 use crate::scalar::temporal::Timestamp;
 use crate::system::Holds::{Bytes, LongBytes, Moment, Number};
 use crate::system::SystemTable;
 use crate::types::{Collation, Type};
 use crate::value::Value;
+use datum::row::Layout;
 
 pub const SCHEMA: &str = "redis";
 /// Keys whose values are read together in a scan.

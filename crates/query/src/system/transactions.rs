@@ -20,7 +20,7 @@ use crate::rights::Privileges;
 use crate::scalar::functions::digest::sha1;
 use crate::scalar::functions::encode::hex_text;
 use crate::scalar::temporal::{Time, Timestamp};
-use crate::scalar::{EvalContext, cast, convert, key};
+use crate::scalar::{EvalContext, cast, convert};
 use crate::session::Handle;
 use crate::session::track::level_words;
 use crate::system::Holds::{self, DateTime, LongText, Number, Text};
@@ -28,6 +28,7 @@ use crate::system::schema::NAME;
 use crate::system::tools::seen;
 use crate::system::{SystemTable, text};
 use crate::value::Value;
+use datum::key;
 
 const LOCK_ID: Holds = Text(128);
 
@@ -340,10 +341,10 @@ fn shown_key(table: &Table, index: Option<usize>, bytes: &[u8], ctx: &mut EvalCo
     let (mut rest, mut words) = (bytes, Vec::new());
     for part in parts {
         let ty = &table.columns[part.column].ty;
-        if part.prefix.is_some() || !key::is_kept(ty) {
+        if part.prefix.is_some() || !key::is_lossless(ty.storage()) {
             return None;
         }
-        let (value, length) = key::decode(rest, ty, part.descending)?;
+        let (value, length) = key::decode(rest, ty.storage(), part.descending)?;
         rest = rest.get(length..)?;
         let word = match value {
             Value::Null => "NULL".to_owned(),

@@ -1,39 +1,41 @@
-//! Bytes in the order of values: memcomparable keys of indexes, sorts and groups.
+//! The key codec: bytes in the order of values, for indexes, sorts and groups.
 //!
-//! K1: for a type, `encode(a) < encode(b)` as bytes exactly where `a` comes before `b`, and the bytes are equal exactly where the values are.
-//! K2: no encoding is the beginning of another of the same type, so that parts may follow one another.
-//! K3: of integers, YEAR, ENUM, SET, BIT, DATE, TIME, DATETIME and TIMESTAMP `decode` gives the very value (`is_kept`). Of other types what is equal need not be the same: a zero has a sign, a text its case.
-//! A value begins with a byte: NULL comes first. Descending turns every bit over. Numbers of different variants (a key's value may be wider than its column) must not meet in one
-//! key space: the type decides the form, not the value.
+//! DA-2: for one shape, `encode(a) < encode(b)` as bytes exactly where `a` comes before `b`, and the bytes are equal exactly where the values are equal.
+//! DA-3: no encoding is the beginning of another of the same shape, so that parts may follow one another.
+//! DA-4: `decode` returns the very value for the storage types that are `is_lossless`. For others equal values can differ: a zero in its sign, a text in
+//! its case.
 //!
-//! | kind | after the first byte |
+//! A key part begins with a byte that puts NULL first. Descending order inverts every bit. The shape decides the form and not the value, because a key
+//! may be searched for with a value of another variant than the column's.
+//!
+//! | storage type | after the first byte |
 //! |---|---|
-//! | integers, YEAR, ENUM, SET, BIT | 8 bytes, big-endian, the sign bit turned over where signed |
-//! | DECIMAL | class, exponent, digits in pairs, end |
-//! | FLOAT, DOUBLE | 8 bytes of the double, turned so that they order |
-//! | strings | the collation's sort key |
-//! | DATE | 4 bytes; TIME, DATETIME, TIMESTAMP: 8 bytes |
-//! | JSON | rank of the kind, then the content |
+//! | Int, Enum, Set, Bit | 8 bytes, big-endian, the sign bit inverted where signed |
+//! | Decimal | class, exponent, digits in pairs, end |
+//! | Float4, Float8 | 8 bytes of the double, mapped so that they order |
+//! | Text, Bytes | the collation's sort key |
+//! | Date | 4 bytes; Time, Timestamp, TimestampTz: 8 bytes |
+//! | Json | rank of the node, then its content |
 
 use crate::batch::Cell;
-use crate::scalar::convert;
-use crate::scalar::decimal::Decimal;
-use crate::scalar::json::{Json, Node};
-use crate::scalar::temporal::{Date, DateTime, Time, Timestamp};
-use crate::types::{Collation, Kind, Type};
+use crate::collation::Collation;
+use crate::decimal::Decimal;
+use crate::json::{Json, Node};
+use crate::storage::{Shape, Storage};
+use crate::temporal::{Date, DateTime, Time, Timestamp};
 use crate::value::Value;
 
 const NULL: u8 = 0;
 const SOME: u8 = 1;
 
-/// Appends the key of a value in stored form.
-pub fn encode(value: &Value, ty: &Type, descending: bool, out: &mut Vec<u8>) {
+/// Appends the key of a value. A value of another variant than the shape's is converted without loss of order where it can be.
+pub fn encode(value: &Value, shape: Shape, descending: bool, out: &mut Vec<u8>) {
     let from = out.len();
     match value {
         Value::Null => out.push(NULL),
         value => {
             out.push(SOME);
-            encode_some(value, ty, out);
+            encode_some(value, shape, out);
         }
     }
     if descending {
@@ -41,51 +43,58 @@ pub fn encode(value: &Value, ty: &Type, descending: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// The same of a row's cell.
-pub fn encode_cell(cell: Cell<'_>, ty: &Type, descending: bool, out: &mut Vec<u8>) {
+/// As `encode`, for a cell of a batch.
+pub fn encode_cell(cell: Cell<'_>, shape: Shape, descending: bool, out: &mut Vec<u8>) {
     let string = match cell {
-        Cell::Text(text) if ty.is_string() => text.as_bytes(),
-        Cell::Bytes(bytes) if ty.is_string() => bytes,
-        Cell::Value(value) => return encode(value, ty, descending, out),
-        other => return encode(&other.to_value(), ty, descending, out),
+        Cell::Text(text) if takes_text(shape.storage) => text.as_bytes(),
+        Cell::Bytes(bytes) if takes_text(shape.storage) => bytes,
+        Cell::Value(value) => return encode(value, shape, descending, out),
+        other => return encode(&other.to_value(), shape, descending, out),
     };
     let from = out.len();
     out.push(SOME);
-    ty.collation.sort_key(string, out);
+    shape.collation.sort_key(string, out);
     if descending {
         out[from..].iter_mut().for_each(|byte| *byte = !*byte);
     }
 }
 
-/// The first eight bytes of a text's key as a number that compares like them, where they are known before the key is made. It is longer than that.
-pub fn start_of_cell(cell: Cell<'_>, ty: &Type, descending: bool) -> Option<u64> {
+/// Returns the first eight bytes of a text's key as a number that compares as they do, where that takes no more than a look at the first characters. The
+/// whole key is longer. A sort compares these numbers first and makes keys only for ties.
+pub fn start_of_cell(cell: Cell<'_>, shape: Shape, descending: bool) -> Option<u64> {
     let string = match cell {
-        Cell::Text(text) if ty.is_string() => text.as_bytes(),
-        Cell::Bytes(bytes) if ty.is_string() => bytes,
+        Cell::Text(text) if takes_text(shape.storage) => text.as_bytes(),
+        Cell::Bytes(bytes) if takes_text(shape.storage) => bytes,
         _ => return None,
     };
-    let start = u64::from_be_bytes(ty.collation.sort_key_start(string)?);
+    let start = u64::from_be_bytes(shape.collation.sort_key_start(string)?);
     let start = (start >> 8) | (u64::from(SOME) << 56);
     Some(if descending { !start } else { start })
 }
 
-fn encode_some(value: &Value, ty: &Type, out: &mut Vec<u8>) {
-    match ty.kind {
-        kind if kind.is_integer() || matches!(kind, Kind::Year | Kind::Enum | Kind::Set | Kind::Bit) => {
-            integer(value, ty.unsigned || !kind.is_integer(), out);
-        }
-        Kind::Float | Kind::Double => out.extend_from_slice(&double(number(value)).to_be_bytes()),
-        Kind::Decimal => match value {
+/// Members of an enumeration can come as their names.
+fn takes_text(storage: Storage) -> bool {
+    matches!(storage, Storage::Text | Storage::Bytes | Storage::Enum | Storage::Set)
+}
+
+fn encode_some(value: &Value, shape: Shape, out: &mut Vec<u8>) {
+    match shape.storage {
+        Storage::Int { signed, .. } => integer(value, signed, out),
+        Storage::Enum | Storage::Set | Storage::Bit => integer(value, false, out),
+        Storage::Float4 | Storage::Float8 => out.extend_from_slice(&double(number(value)).to_be_bytes()),
+        Storage::Decimal => match value {
             Value::Decimal(decimal) => decimal_key(decimal, out),
             Value::Int(number) => decimal_key(&Decimal::from(*number), out),
             Value::UInt(number) => decimal_key(&Decimal::from(*number), out),
             other => decimal_key(&Decimal::from_f64(number(other)).unwrap_or(Decimal::ZERO), out),
         },
-        Kind::Date | Kind::Time | Kind::DateTime | Kind::Timestamp => temporal(value, ty.kind, out),
-        Kind::Json => json(Json::from_value(value).node(), out),
-        _ => match value.as_string_bytes() {
-            Some(text) => ty.collation.sort_key(text, out),
-            None => ty.collation.sort_key(convert::to_text(value, ty).as_bytes(), out),
+        Storage::Date | Storage::Time | Storage::Timestamp | Storage::TimestampTz => {
+            temporal(value, shape.storage, out)
+        }
+        Storage::Json => json(Json::from_value(value).node(), out),
+        Storage::Text | Storage::Bytes => match value.as_string_bytes() {
+            Some(text) => shape.collation.sort_key(text, out),
+            None => shape.collation.sort_key(value.to_string().as_bytes(), out),
         },
     }
 }
@@ -101,15 +110,15 @@ fn number(value: &Value) -> f64 {
     }
 }
 
-fn integer(value: &Value, unsigned: bool, out: &mut Vec<u8>) {
+fn integer(value: &Value, signed: bool, out: &mut Vec<u8>) {
     let wide = match value {
         Value::Int(number) => i128::from(*number),
         Value::UInt(number) => i128::from(*number),
         other => number(other) as i128,
     };
-    let bits = match unsigned {
-        true => wide.clamp(0, u64::MAX.into()) as u64,
-        false => (wide.clamp(i64::MIN.into(), i64::MAX.into()) as i64 as u64) ^ (1 << 63),
+    let bits = match signed {
+        false => wide.clamp(0, u64::MAX.into()) as u64,
+        true => (wide.clamp(i64::MIN.into(), i64::MAX.into()) as i64 as u64) ^ (1 << 63),
     };
     out.extend_from_slice(&bits.to_be_bytes());
 }
@@ -163,10 +172,10 @@ fn signed(number: i64) -> [u8; 8] {
     (number as u64 ^ 1 << 63).to_be_bytes()
 }
 
-fn temporal(value: &Value, kind: Kind, out: &mut Vec<u8>) {
-    match (value, kind) {
-        (Value::Date(date), Kind::Date) => out.extend_from_slice(&date_bits(*date).to_be_bytes()),
-        (Value::DateTime(at), Kind::Date) => out.extend_from_slice(&date_bits(at.date).to_be_bytes()),
+fn temporal(value: &Value, storage: Storage, out: &mut Vec<u8>) {
+    match (value, storage) {
+        (Value::Date(date), Storage::Date) => out.extend_from_slice(&date_bits(*date).to_be_bytes()),
+        (Value::DateTime(at), Storage::Date) => out.extend_from_slice(&date_bits(at.date).to_be_bytes()),
         (Value::Date(date), _) => out.extend_from_slice(&datetime_bits((*date).into()).to_be_bytes()),
         (Value::DateTime(at), _) => out.extend_from_slice(&datetime_bits(*at).to_be_bytes()),
         (Value::Time(time), _) => out.extend_from_slice(&signed(time.micros())),
@@ -211,54 +220,53 @@ fn json(node: &Node, out: &mut Vec<u8>) {
     }
 }
 
-/// Is a value of the type kept by its key as it was?
-pub fn is_kept(ty: &Type) -> bool {
-    use Kind::{Bit, Date, DateTime, Enum, Set, Time, Timestamp, Year};
-    ty.kind.is_integer() || matches!(ty.kind, Year | Enum | Set | Bit | Date | Time | DateTime | Timestamp)
+/// True: a key of this storage type gives its value back bit by bit (DA-4), so an index entry can stand for the row.
+pub fn is_lossless(storage: Storage) -> bool {
+    use Storage::{Bit, Date, Enum, Int, Set, Time, Timestamp, TimestampTz};
+    matches!(storage, Int { .. } | Enum | Set | Bit | Date | Time | Timestamp | TimestampTz)
 }
 
-/// The value back from its key, and how many bytes it took, where the key keeps it: numbers and times. `None` for strings and JSON, whose keys do not.
-pub fn decode(key: &[u8], ty: &Type, descending: bool) -> Option<(Value, usize)> {
+/// Returns the value at the beginning of a key, and how many bytes it takes. `None` for damaged bytes, and for decimals, strings and JSON, whose keys only
+/// order.
+pub fn decode(key: &[u8], storage: Storage, descending: bool) -> Option<(Value, usize)> {
     let byte = |place: usize| key.get(place).map(|byte| if descending { !byte } else { *byte });
     if byte(0)? == NULL {
         return Some((Value::Null, 1));
     }
     let bits = |width: usize| (1..=width).try_fold(0, |bits: u64, at| Some(bits << 8 | u64::from(byte(at)?)));
     let word = || bits(8);
-    Some(match ty.kind {
-        kind if kind.is_integer() && !ty.unsigned => (Value::Int((word()? ^ 1 << 63) as i64), 9),
-        kind if kind.is_integer() || matches!(kind, Kind::Year | Kind::Enum | Kind::Set | Kind::Bit) => {
-            (Value::UInt(word()?), 9)
-        }
-        Kind::Double | Kind::Float => {
+    Some(match storage {
+        Storage::Int { signed: true, .. } => (Value::Int((word()? ^ 1 << 63) as i64), 9),
+        Storage::Int { signed: false, .. } | Storage::Enum | Storage::Set | Storage::Bit => (Value::UInt(word()?), 9),
+        Storage::Float4 | Storage::Float8 => {
             let bits = word()?;
             let number = f64::from_bits(if bits >> 63 == 1 { bits ^ 1 << 63 } else { !bits });
-            (if ty.kind == Kind::Float { Value::Float(number as f32) } else { Value::Double(number) }, 9)
+            (if storage == Storage::Float4 { Value::Float(number as f32) } else { Value::Double(number) }, 9)
         }
-        Kind::Date => {
+        Storage::Date => {
             let bits = bits(4)?;
             (Value::Date(date_of(bits as u32)), 5)
         }
-        Kind::DateTime => {
+        Storage::Timestamp => {
             let bits = word()?;
             let micros = (bits & ((1 << 37) - 1)) as i64;
             (Value::DateTime(DateTime::new(date_of((bits >> 37) as u32), micros)), 9)
         }
-        Kind::Time => (Value::Time(Time::checked((word()? ^ 1 << 63) as i64)?), 9),
-        Kind::Timestamp => (Value::Timestamp(Timestamp((word()? ^ 1 << 63) as i64)), 9),
+        Storage::Time => (Value::Time(Time::checked((word()? ^ 1 << 63) as i64)?), 9),
+        Storage::TimestampTz => (Value::Timestamp(Timestamp((word()? ^ 1 << 63) as i64)), 9),
         _ => return None,
     })
 }
 
-/// How many bytes at the beginning of `key` are one value of the type. None: it is no such key, or of a kind that never stands in one.
-pub fn length(key: &[u8], ty: &Type, descending: bool) -> Option<usize> {
+/// Returns how many bytes at the beginning of a key are one value. `None` for damaged bytes, and for JSON, which never begins a key of several parts.
+pub fn length(key: &[u8], shape: Shape, descending: bool) -> Option<usize> {
     let byte = |place: usize| key.get(place).map(|byte| if descending { !byte } else { *byte });
     if byte(0)? == NULL {
         return Some(1);
     }
-    match ty.kind {
-        Kind::Date => Some(5),
-        Kind::Decimal => {
+    match shape.storage {
+        Storage::Date => Some(5),
+        Storage::Decimal => {
             let class = byte(1)?;
             if class == 1 {
                 return Some(2);
@@ -266,10 +274,9 @@ pub fn length(key: &[u8], ty: &Type, descending: bool) -> Option<usize> {
             let end = if class == 0 { 0xFF } else { 0 };
             (4..key.len()).find(|at| byte(*at) == Some(end)).map(|at| at + 1)
         }
-        Kind::Json => None,
-        kind if kind.is_integer() || kind.is_number() => Some(9),
-        Kind::Year | Kind::Enum | Kind::Set | Kind::Bit | Kind::Time | Kind::DateTime | Kind::Timestamp => Some(9),
-        _ => ty.collation.sort_key_length(|at| byte(at + 1)).map(|length| length + 1),
+        Storage::Json => None,
+        Storage::Text | Storage::Bytes => shape.collation.sort_key_length(|at| byte(at + 1)).map(|length| length + 1),
+        _ => Some(9),
     }
 }
 

@@ -1,37 +1,42 @@
+//! The order of keys against the order of values (`compare::sort_order`).
+
 use std::cmp::Ordering;
 
 use proptest::prelude::*;
 
-use super::*;
+use datum::key::{decode, encode, is_lossless, length, start_of_cell};
+
+use crate::batch::Cell;
 use crate::scalar::compare;
 use crate::scalar::context::EvalContext;
-use crate::scalar::json;
-use crate::types::CollationName as _;
+use crate::scalar::json::{self, Json};
+use crate::types::{Collation, CollationName as _, Kind, Type};
+use crate::value::{Date, DateTime, Decimal, Time, Timestamp, Value};
 
 fn order_of(value: &Value, other: &Value, ty: &Type) -> (Ordering, Ordering) {
     let mut ctx = EvalContext::new();
     let expected = compare::sort_order(ty, value, other, &mut ctx).expect("values of a type compare");
     let (mut a, mut b) = (Vec::new(), Vec::new());
-    encode(value, ty, false, &mut a);
-    encode(other, ty, false, &mut b);
+    encode(value, ty.shape(), false, &mut a);
+    encode(other, ty.shape(), false, &mut b);
     if a != b {
-        assert!(!a.starts_with(&b) && !b.starts_with(&a), "K2: {value:?} {other:?}");
+        assert!(!a.starts_with(&b) && !b.starts_with(&a), "DA-3: {value:?} {other:?}");
     }
     let (mut c, mut d) = (Vec::new(), Vec::new());
-    encode(value, ty, true, &mut c);
-    encode(other, ty, true, &mut d);
+    encode(value, ty.shape(), true, &mut c);
+    encode(other, ty.shape(), true, &mut d);
     assert_eq!(c.cmp(&d), a.cmp(&b).reverse(), "descending: {value:?} {other:?}");
     for (key, descending) in [(&a, false), (&c, true)] {
         if let Value::Text(text) = value
-            && let Some(start) = start_of_cell(Cell::Text(text), ty, descending)
+            && let Some(start) = start_of_cell(Cell::Text(text), ty.shape(), descending)
         {
             assert!(key.starts_with(&start.to_be_bytes()), "{value:?} {descending}");
         }
     }
     if ty.kind != Kind::Json {
         // Whatever follows, a key's length is told by itself.
-        assert_eq!(length(&[&a[..], &b].concat(), ty, false), Some(a.len()), "{value:?}");
-        assert_eq!(length(&[&c[..], &[0xFF; 4]].concat(), ty, true), Some(c.len()), "{value:?}");
+        assert_eq!(length(&[&a[..], &b].concat(), ty.shape(), false), Some(a.len()), "{value:?}");
+        assert_eq!(length(&[&c[..], &[0xFF; 4]].concat(), ty.shape(), true), Some(c.len()), "{value:?}");
     }
     (a.cmp(&b), expected)
 }
@@ -97,18 +102,18 @@ proptest! {
     #[test]
     fn keys_order_as_values_do((a, b, ty) in pairs()) {
         let (keys, values) = order_of(&a, &b, &ty);
-        prop_assert_eq!(keys, values, "K1: {:?} {:?} {:?}", a, b, ty.kind);
+        prop_assert_eq!(keys, values, "DA-2: {:?} {:?} {:?}", a, b, ty.kind);
     }
 
     #[test]
     fn keys_of_numbers_and_times_give_their_value_back((a, _, ty) in pairs(), descending in any::<bool>()) {
         let mut key = Vec::new();
-        encode(&a, &ty, descending, &mut key);
-        if let Some((value, length)) = decode(&key, &ty, descending) {
+        encode(&a, ty.shape(), descending, &mut key);
+        if let Some((value, length)) = decode(&key, ty.storage(), descending) {
             prop_assert_eq!(length, key.len());
             let mut ctx = EvalContext::new();
             prop_assert!(compare::sort_order(&ty, &value, &a, &mut ctx).expect("compares").is_eq());
-            prop_assert!(!is_kept(&ty) || value == a, "K3: {:?} {:?}", value, a);
+            prop_assert!(!is_lossless(ty.storage()) || value == a, "DA-4: {:?} {:?}", value, a);
         }
     }
 }

@@ -1,60 +1,57 @@
-//! A row as bytes: `docs/formats/row.md` has the picture.
+//! The row codec: a row as bytes, in the format of `docs/formats/row.md`.
 //!
-//! Columns lie in slots, in the order in which they were added to the table; a row ends with the slots that there were when it was written, so adding a column
-//! rewrites nothing. R1: a slot is never given to another column. R2: bytes from disk are checked before they are believed.
+//! Columns lie in slots, in the order in which they were added to the table. A row ends with the last slot that existed when it was written, so adding a
+//! column rewrites no row; the owner of the table never gives a slot to another column. Columns of fixed width come first, at offsets that depend on the
+//! slots alone; the others follow with their ends in a directory, so any column is found without reading those before it.
+//!
+//! DA-5: every offset from disk is checked before it is used. Damaged bytes give `Fault::Corrupt`, never a panic.
 
 use std::sync::Arc;
 
 use num_bigint::BigInt;
 
 use crate::batch::Batch;
-use crate::error::{Result, SqlError};
-use crate::types::{Kind, Type};
-use crate::value::{Bytes, Date, DateTime, Decimal, Json, Text, Time, Timestamp, Value};
+use crate::decimal::Decimal;
+use crate::fault::{Fault, Result};
+use crate::json::Json;
+use crate::storage::Storage;
+use crate::temporal::{Date, DateTime, Time, Timestamp};
+use crate::value::{Bytes, Text, Value};
 
-/// Ends of variable columns take two bytes, or four.
+/// Versions of the row format: ends of variable columns take two bytes, or four.
 const NARROW: u8 = 1;
 const WIDE: u8 = 2;
+/// Version, and the number of slots.
 const HEAD: usize = 3;
 
-/// How a kind is stored: in so many bytes, or at the end.
-fn width(kind: Kind) -> Option<usize> {
-    Some(match kind {
-        Kind::TinyInt => 1,
-        Kind::SmallInt | Kind::Year | Kind::Enum => 2,
-        Kind::MediumInt | Kind::Int | Kind::Float | Kind::Date => 4,
-        Kind::BigInt | Kind::Double | Kind::Bit | Kind::Set | Kind::Time | Kind::DateTime | Kind::Timestamp => 8,
-        _ => return None,
-    })
-}
-
 #[derive(Clone, Copy, Debug)]
-enum Place {
-    /// Behind the null bits, in so many bytes.
+enum Slot {
+    /// Behind the null bitmap.
     Fixed { offset: usize, width: usize },
-    /// The nth of the variable columns.
+    /// The index among the variable columns.
     Variable(usize),
 }
 
-/// Where the slots of a table's rows lie.
+/// The places of the slots in the rows of a table.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
-    places: Vec<Place>,
-    /// Of rows with so many slots: bytes of the fixed part, number of variable columns.
+    places: Vec<Slot>,
+    /// By the number of slots of a row: bytes of the fixed part, number of variable columns.
     sizes: Vec<(usize, usize)>,
 }
 
 impl Layout {
-    pub fn new(slots: &[Kind]) -> Layout {
+    /// Only the widths of the slots matter.
+    pub fn new(slots: impl IntoIterator<Item = Storage>) -> Layout {
         let (mut places, mut sizes, mut fixed, mut variable) = (Vec::new(), vec![(0, 0)], 0, 0);
-        for kind in slots {
-            match width(*kind) {
+        for storage in slots {
+            match storage.fixed_width() {
                 Some(width) => {
-                    places.push(Place::Fixed { offset: fixed, width });
+                    places.push(Slot::Fixed { offset: fixed, width });
                     fixed += width;
                 }
                 None => {
-                    places.push(Place::Variable(variable));
+                    places.push(Slot::Variable(variable));
                     variable += 1;
                 }
             }
@@ -63,14 +60,15 @@ impl Layout {
         Layout { places, sizes }
     }
 
-    /// Appends the row. `value_of` gives each slot's value; NULL for slots whose column is gone.
+    /// Appends a row of all slots. `value_of` gives the value of a slot, NULL for slots whose column was dropped. `Fault::Corrupt` for a value of another
+    /// storage type than its slot's.
     pub fn encode<'v>(&self, value_of: impl Fn(usize) -> &'v Value, out: &mut Vec<u8>) -> Result<()> {
         let count = self.places.len();
         let start = out.len();
         let (fixed, variable) = self.sizes[count];
         let nulls = start + HEAD;
         let base = nulls + count.div_ceil(8);
-        // Strings in one piece: a long one is to be copied once.
+        // Reserved at once, so that a long string is copied once.
         let strings: usize = (0..count).map(|slot| value_of(slot).as_string_bytes().map_or(0, <[u8]>::len)).sum();
         out.reserve_exact(base + fixed + 4 * variable + strings - start);
         out.resize(base + fixed + 2 * variable, 0);
@@ -84,18 +82,18 @@ impl Layout {
                 out[nulls + slot / 8] |= 1 << (slot % 8);
             }
             match self.places[slot] {
-                Place::Fixed { .. } if value.is_null() => {}
-                Place::Fixed { offset, width } => {
+                Slot::Fixed { .. } if value.is_null() => {}
+                Slot::Fixed { offset, width } => {
                     let bits = fixed_bits(value)?;
                     out[base + offset..base + offset + width].copy_from_slice(&bits.to_le_bytes()[..width]);
                 }
-                Place::Variable(nth) => {
+                Slot::Variable(nth) => {
                     append(value, out)?;
                     let end = out.len() - data;
                     let at = base + fixed + 2 * nth;
                     out[at..at + 2].copy_from_slice(&(end as u16).to_le_bytes());
                     if end > usize::from(u16::MAX) || !ends.is_empty() {
-                        // Rare: what was written narrow is written again below.
+                        // Rare: the directory was written with narrow ends and is replaced below.
                         if ends.is_empty() {
                             let narrow = &out[base + fixed..at];
                             ends = narrow
@@ -116,10 +114,10 @@ impl Layout {
         Ok(())
     }
 
-    /// Looks at a row's head.
-    pub fn open<'r>(&self, row: impl Into<Source<'r>>) -> Result<Opened<'r>> {
-        let Source { bytes: row, owner } = row.into();
-        let damaged = || SqlError::corrupt("a row's head");
+    /// Checks the head of a row and returns a view that reads its columns.
+    pub fn open<'r>(&self, row: impl Into<RowBytes<'r>>) -> Result<RowView<'r>> {
+        let RowBytes { bytes: row, owner } = row.into();
+        let damaged = || Fault::corrupt("a row's head");
         let [version, low, high, ..] = *row else { return Err(damaged()) };
         let count = usize::from(u16::from_le_bytes([low, high]));
         let (fixed, variable) = *self.sizes.get(count).ok_or_else(damaged)?;
@@ -134,18 +132,25 @@ impl Layout {
         if row.len() < data {
             return Err(damaged());
         }
-        Ok(Opened { row, owner, count, base, ends, step, data })
+        Ok(RowView { row, owner, count, base, ends, step, data })
     }
 
-    /// Appends the value of a slot to a batch, or `initial` where the row is older than the slot.
-    pub fn append(&self, row: &Opened<'_>, slot: usize, (ty, initial): (&Type, &Value), out: &mut Batch) -> Result<()> {
-        if let Some(Place::Variable(nth)) = self.places.get(slot)
+    /// Appends the value of a slot to a batch, or `initial` where the row is older than the slot. Strings are copied into the batch's buffers, or share
+    /// the row's.
+    pub fn append(
+        &self,
+        row: &RowView<'_>,
+        slot: usize,
+        (storage, initial): (Storage, &Value),
+        out: &mut Batch,
+    ) -> Result<()> {
+        if let Some(Slot::Variable(nth)) = self.places.get(slot)
             && slot < row.count
             && !row.is_null(slot)
-            && ty.is_string()
+            && storage.is_string()
         {
             let bytes = row.variable(*nth)?;
-            if ty.kind.is_bytes() {
+            if storage == Storage::Bytes {
                 match row.owner {
                     Some(owner) => out.push(Value::Bytes(Bytes::within(owner, bytes))),
                     None => out.push_bytes(bytes),
@@ -155,19 +160,20 @@ impl Layout {
             }
             return Ok(());
         }
-        out.push(self.value(row, slot, ty)?.unwrap_or_else(|| initial.clone()));
+        out.push(self.value(row, slot, storage)?.unwrap_or_else(|| initial.clone()));
         Ok(())
     }
 
-    /// The value of a slot; None: the row is older than the slot.
-    pub fn value(&self, row: &Opened<'_>, slot: usize, ty: &Type) -> Result<Option<Value>> {
+    /// Returns the value of a slot; `None` where the row is older than the slot.
+    pub fn value(&self, row: &RowView<'_>, slot: usize, storage: Storage) -> Result<Option<Value>> {
         let mut value = Value::Null;
-        Ok(self.put(row, slot, ty, &mut value)?.then_some(value))
+        Ok(self.put(row, slot, storage, &mut value)?.then_some(value))
     }
 
-    /// Puts the value of a slot where it belongs: one that is handed on is copied at each step. False: the row is older than the slot.
+    /// Decodes the value of a slot in place, because a value that is returned through several calls is copied by each. False: the row is older than the
+    /// slot, and `out` is unchanged.
     #[inline]
-    pub fn put(&self, row: &Opened<'_>, slot: usize, ty: &Type, out: &mut Value) -> Result<bool> {
+    pub fn put(&self, row: &RowView<'_>, slot: usize, storage: Storage, out: &mut Value) -> Result<bool> {
         if slot >= row.count {
             return Ok(false);
         }
@@ -176,7 +182,7 @@ impl Layout {
             return Ok(true);
         }
         match self.places[slot] {
-            Place::Fixed { offset, width } => {
+            Slot::Fixed { offset, width } => {
                 let from = row.base + offset;
                 let bits = match row.row[from..from + width] {
                     [a] => u64::from(a),
@@ -185,17 +191,17 @@ impl Layout {
                     [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
                     _ => return Err(damaged_column()),
                 };
-                *out = fixed_value(bits, width, ty);
+                *out = fixed_value(bits, width, storage);
             }
-            Place::Variable(nth) => {
+            Slot::Variable(nth) => {
                 let bytes = row.variable(nth)?;
-                match (row.owner, ty.kind) {
-                    (Some(owner), kind) if kind.is_bytes() => *out = Value::Bytes(Bytes::within(owner, bytes)),
-                    (_, Kind::Decimal) => match short_decimal(bytes) {
+                match (row.owner, storage) {
+                    (Some(owner), Storage::Bytes) => *out = Value::Bytes(Bytes::within(owner, bytes)),
+                    (_, Storage::Decimal) => match short_decimal(bytes) {
                         Some((coefficient, scale)) => *out = Value::Decimal(Decimal::new(coefficient.into(), scale)),
-                        None => *out = parse(bytes, ty)?,
+                        None => *out = variable_value(bytes, storage)?,
                     },
-                    _ => *out = parse(bytes, ty)?,
+                    _ => *out = variable_value(bytes, storage)?,
                 }
             }
         }
@@ -203,7 +209,7 @@ impl Layout {
     }
 }
 
-/// The coefficient and the scale, if the coefficient takes no more than 8 bytes.
+/// Returns the coefficient and the scale of a decimal whose coefficient takes at most 8 bytes.
 #[inline]
 fn short_decimal(bytes: &[u8]) -> Option<(i64, u8)> {
     let [scale, digits @ ..] = bytes else { return None };
@@ -215,39 +221,39 @@ fn short_decimal(bytes: &[u8]) -> Option<(i64, u8)> {
     Some(((bits << unused) as i64 >> unused, *scale))
 }
 
-/// The bytes of a row. If they are long and others may share them, values are parts of them.
+/// The bytes of a row. Where they are shared (`Arc`), long values become parts of them instead of copies.
 #[derive(Clone, Copy)]
-pub struct Source<'r> {
+pub struct RowBytes<'r> {
     bytes: &'r [u8],
     owner: Option<&'r Arc<Vec<u8>>>,
 }
 
-impl Source<'_> {
+impl RowBytes<'_> {
     pub fn is_shared(self) -> bool {
         self.owner.is_some()
     }
 }
 
-impl<'r> From<&'r [u8]> for Source<'r> {
-    fn from(bytes: &'r [u8]) -> Source<'r> {
-        Source { bytes, owner: None }
+impl<'r> From<&'r [u8]> for RowBytes<'r> {
+    fn from(bytes: &'r [u8]) -> RowBytes<'r> {
+        RowBytes { bytes, owner: None }
     }
 }
 
-impl<'r> From<&'r Vec<u8>> for Source<'r> {
-    fn from(bytes: &'r Vec<u8>) -> Source<'r> {
-        Source { bytes, owner: None }
+impl<'r> From<&'r Vec<u8>> for RowBytes<'r> {
+    fn from(bytes: &'r Vec<u8>) -> RowBytes<'r> {
+        RowBytes { bytes, owner: None }
     }
 }
 
-impl<'r> From<&'r Arc<Vec<u8>>> for Source<'r> {
-    fn from(owner: &'r Arc<Vec<u8>>) -> Source<'r> {
-        Source { bytes: owner, owner: Some(owner) }
+impl<'r> From<&'r Arc<Vec<u8>>> for RowBytes<'r> {
+    fn from(owner: &'r Arc<Vec<u8>>) -> RowBytes<'r> {
+        RowBytes { bytes: owner, owner: Some(owner) }
     }
 }
 
-/// A row whose head has been read.
-pub struct Opened<'r> {
+/// A row whose head has been checked.
+pub struct RowView<'r> {
     row: &'r [u8],
     owner: Option<&'r Arc<Vec<u8>>>,
     count: usize,
@@ -257,8 +263,8 @@ pub struct Opened<'r> {
     data: usize,
 }
 
-impl<'r> Opened<'r> {
-    /// Of a slot that the row has.
+impl<'r> RowView<'r> {
+    /// `slot` is one that the row has.
     fn is_null(&self, slot: usize) -> bool {
         self.row[HEAD + slot / 8] & (1 << (slot % 8)) != 0
     }
@@ -266,7 +272,7 @@ impl<'r> Opened<'r> {
     fn variable(&self, nth: usize) -> Result<&'r [u8]> {
         let from = if nth == 0 { 0 } else { self.end(nth - 1) };
         let bytes = self.row.get(self.data + from..self.data + self.end(nth));
-        bytes.ok_or_else(|| SqlError::corrupt("a column's end"))
+        bytes.ok_or_else(|| Fault::corrupt("a column's end"))
     }
 
     fn end(&self, nth: usize) -> usize {
@@ -278,8 +284,8 @@ impl<'r> Opened<'r> {
     }
 }
 
-fn misfit(value: &Value) -> SqlError {
-    SqlError::corrupt(&format!("a value that its column cannot hold: {value:?}"))
+fn misfit(value: &Value) -> Fault {
+    Fault::corrupt(format!("a value that its column cannot hold: {value:?}"))
 }
 
 fn fixed_bits(value: &Value) -> Result<u64> {
@@ -308,18 +314,17 @@ fn unpack_date(packed: u32) -> Date {
 }
 
 #[inline]
-fn fixed_value(bits: u64, width: usize, ty: &Type) -> Value {
-    match ty.kind {
-        Kind::Float => Value::Float(f32::from_bits(bits as u32)),
-        Kind::Double => Value::Double(f64::from_bits(bits)),
-        Kind::Date => Value::Date(unpack_date(bits as u32)),
-        Kind::Time => Value::Time(Time::from_micros(bits as i64)),
-        Kind::DateTime => {
+fn fixed_value(bits: u64, width: usize, storage: Storage) -> Value {
+    match storage {
+        Storage::Float4 => Value::Float(f32::from_bits(bits as u32)),
+        Storage::Float8 => Value::Double(f64::from_bits(bits)),
+        Storage::Date => Value::Date(unpack_date(bits as u32)),
+        Storage::Time => Value::Time(Time::from_micros(bits as i64)),
+        Storage::Timestamp => {
             Value::DateTime(DateTime::new(unpack_date((bits >> 37) as u32), (bits & ((1 << 37) - 1)) as i64))
         }
-        Kind::Timestamp => Value::Timestamp(Timestamp(bits as i64)),
-        Kind::Year | Kind::Enum | Kind::Set | Kind::Bit => Value::UInt(bits),
-        _ if ty.unsigned => Value::UInt(bits),
+        Storage::TimestampTz => Value::Timestamp(Timestamp(bits as i64)),
+        Storage::Enum | Storage::Set | Storage::Bit | Storage::Int { signed: false, .. } => Value::UInt(bits),
         _ => {
             let unused = 64 - 8 * width as u32;
             Value::Int((bits << unused) as i64 >> unused)
@@ -352,14 +357,14 @@ fn append(value: &Value, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-fn damaged_column() -> SqlError {
-    SqlError::corrupt("a column's bytes")
+fn damaged_column() -> Fault {
+    Fault::corrupt("a column's bytes")
 }
 
-fn parse(bytes: &[u8], ty: &Type) -> Result<Value> {
+fn variable_value(bytes: &[u8], storage: Storage) -> Result<Value> {
     let damaged = damaged_column;
-    Ok(match ty.kind {
-        Kind::Decimal => {
+    Ok(match storage {
+        Storage::Decimal => {
             let [scale, digits @ ..] = bytes else { return Err(damaged()) };
             if digits.is_empty() {
                 return Err(damaged());
@@ -372,39 +377,40 @@ fn parse(bytes: &[u8], ty: &Type) -> Result<Value> {
                 Value::Decimal(Decimal::from_big(BigInt::from_signed_bytes_be(digits), *scale))
             }
         }
-        Kind::Json => Value::Json(Json::decode(bytes).ok_or_else(damaged)?),
-        kind if kind.is_bytes() => Value::Bytes(Bytes::new(bytes)),
+        Storage::Json => Value::Json(Json::decode(bytes).ok_or_else(damaged)?),
+        Storage::Bytes => Value::Bytes(Bytes::new(bytes)),
         _ => Value::Text(Text::new(std::str::from_utf8(bytes).map_err(|_| damaged())?)),
     })
 }
 
-/// A value alone, for the catalog.
-pub fn encode_value(value: &Value, ty: &Type, out: &mut Vec<u8>) -> Result<()> {
+/// Appends one value by itself: a byte that is 0 for NULL and 1 otherwise, then the column's bytes. For defaults and bounds in definitions.
+pub fn encode_value(value: &Value, storage: Storage, out: &mut Vec<u8>) -> Result<()> {
     if value.is_null() {
         out.push(0);
         return Ok(());
     }
     out.push(1);
-    match width(ty.kind) {
+    match storage.fixed_width() {
         Some(width) => out.extend_from_slice(&fixed_bits(value)?.to_le_bytes()[..width]),
         None => append(value, out)?,
     }
     Ok(())
 }
 
-pub fn decode_value(bytes: &[u8], ty: &Type) -> Result<Value> {
-    let [present, rest @ ..] = bytes else { return Err(SqlError::corrupt("a default's bytes")) };
+/// Returns the value that `encode_value` wrote.
+pub fn decode_value(bytes: &[u8], storage: Storage) -> Result<Value> {
+    let [present, rest @ ..] = bytes else { return Err(Fault::corrupt("a default's bytes")) };
     if *present == 0 {
         return Ok(Value::Null);
     }
-    match width(ty.kind) {
+    match storage.fixed_width() {
         Some(width) if rest.len() == width => {
             let mut bits = [0; 8];
             bits[..width].copy_from_slice(rest);
-            Ok(fixed_value(u64::from_le_bytes(bits), width, ty))
+            Ok(fixed_value(u64::from_le_bytes(bits), width, storage))
         }
-        Some(_) => Err(SqlError::corrupt("a default's length")),
-        None => parse(rest, ty),
+        Some(_) => Err(Fault::corrupt("a default's length")),
+        None => variable_value(rest, storage),
     }
 }
 
@@ -412,39 +418,40 @@ pub fn decode_value(bytes: &[u8], ty: &Type) -> Result<Value> {
 mod tests {
     use super::*;
 
-    fn round_trip(cells: &[(Value, Type)]) {
-        let kinds: Vec<Kind> = cells.iter().map(|(_, ty)| ty.kind).collect();
-        let layout = Layout::new(&kinds);
+    const INT: Storage = Storage::Int { bytes: 4, signed: true };
+
+    fn round_trip(cells: &[(Value, Storage)]) {
+        let layout = Layout::new(cells.iter().map(|(_, storage)| *storage));
         let mut bytes = Vec::new();
         layout.encode(|slot| &cells[slot].0, &mut bytes).expect("it fits");
         let row = layout.open(&bytes).expect("it opens");
-        for (slot, (value, ty)) in cells.iter().enumerate() {
-            assert_eq!(layout.value(&row, slot, ty).expect("it parses").as_ref(), Some(value));
+        for (slot, (value, storage)) in cells.iter().enumerate() {
+            assert_eq!(layout.value(&row, slot, *storage).expect("it parses").as_ref(), Some(value));
         }
     }
 
     #[test]
-    fn every_kind_comes_back_as_it_went_in() {
-        let unsigned = Type { unsigned: true, ..Type::new(Kind::BigInt) };
+    fn every_value_comes_back_as_it_went_in() {
+        let int = |bytes, signed| Storage::Int { bytes, signed };
         round_trip(&[
-            (Value::Int(-5), Type::new(Kind::TinyInt)),
-            (Value::Null, Type::new(Kind::VarChar)),
-            (Value::text("héllo"), Type::new(Kind::VarChar)),
-            (Value::Int(-8_388_608), Type::new(Kind::MediumInt)),
-            (Value::UInt(u64::MAX), unsigned),
-            (Value::Int(i64::MIN), Type::new(Kind::BigInt)),
-            (Value::Null, Type::new(Kind::Int)),
-            (Value::Double(-0.5), Type::new(Kind::Double)),
-            (Value::Float(1.5), Type::new(Kind::Float)),
-            (Value::Date(Date::new(9999, 12, 31)), Type::new(Kind::Date)),
-            (Value::Time(Time::from_micros(-5)), Type::new(Kind::Time)),
-            (Value::DateTime(DateTime::at(Date::new(9999, 12, 31), 23, 59, 59, 999_999)), Type::new(Kind::DateTime)),
-            (Value::Timestamp(Timestamp(1_700_000_000_000_001)), Type::new(Kind::Timestamp)),
-            (Value::bytes([0, 255]), Type::new(Kind::Blob)),
-            (Value::text(""), Type::new(Kind::Char)),
-            (Value::Decimal(Decimal::new(-128, 2)), Type::new(Kind::Decimal)),
-            (Value::Decimal(Decimal::new(128, 0)), Type::new(Kind::Decimal)),
-            (Value::Decimal(Decimal::new(i128::MIN, 30)), Type::new(Kind::Decimal)),
+            (Value::Int(-5), int(1, true)),
+            (Value::Null, Storage::Text),
+            (Value::text("héllo"), Storage::Text),
+            (Value::Int(-8_388_608), int(4, true)),
+            (Value::UInt(u64::MAX), int(8, false)),
+            (Value::Int(i64::MIN), int(8, true)),
+            (Value::Null, INT),
+            (Value::Double(-0.5), Storage::Float8),
+            (Value::Float(1.5), Storage::Float4),
+            (Value::Date(Date::new(9999, 12, 31)), Storage::Date),
+            (Value::Time(Time::from_micros(-5)), Storage::Time),
+            (Value::DateTime(DateTime::at(Date::new(9999, 12, 31), 23, 59, 59, 999_999)), Storage::Timestamp),
+            (Value::Timestamp(Timestamp(1_700_000_000_000_001)), Storage::TimestampTz),
+            (Value::bytes([0, 255]), Storage::Bytes),
+            (Value::text(""), Storage::Text),
+            (Value::Decimal(Decimal::new(-128, 2)), Storage::Decimal),
+            (Value::Decimal(Decimal::new(128, 0)), Storage::Decimal),
+            (Value::Decimal(Decimal::new(i128::MIN, 30)), Storage::Decimal),
         ]);
     }
 
@@ -452,25 +459,26 @@ mod tests {
     fn a_long_value_makes_its_row_wide() {
         let long = "x".repeat(70_000);
         round_trip(&[
-            (Value::text("a"), Type::new(Kind::Text)),
-            (Value::text(&long), Type::new(Kind::Text)),
-            (Value::text("b"), Type::new(Kind::Text)),
+            (Value::text("a"), Storage::Text),
+            (Value::text(&long), Storage::Text),
+            (Value::text("b"), Storage::Text),
         ]);
     }
 
     #[test]
     fn a_row_that_is_older_than_a_slot_says_so() {
-        let (old, new) = (Layout::new(&[Kind::Int]), Layout::new(&[Kind::Int, Kind::VarChar]));
+        let (old, new) = (Layout::new([INT]), Layout::new([INT, Storage::Text]));
         let mut bytes = Vec::new();
         old.encode(|_| &Value::Int(7), &mut bytes).expect("it fits");
         let row = new.open(&bytes).expect("it opens");
-        assert_eq!(new.value(&row, 0, &Type::new(Kind::Int)).expect("a value"), Some(Value::Int(7)));
-        assert_eq!(new.value(&row, 1, &Type::new(Kind::VarChar)).expect("no value"), None);
+        assert_eq!(new.value(&row, 0, INT).expect("a value"), Some(Value::Int(7)));
+        assert_eq!(new.value(&row, 1, Storage::Text).expect("no value"), None);
     }
 
+    /// DA-5.
     #[test]
     fn damaged_bytes_are_refused() {
-        let layout = Layout::new(&[Kind::Int, Kind::VarChar]);
+        let layout = Layout::new([INT, Storage::Text]);
         for bytes in [&[][..], &[9, 2, 0, 0], &[1, 9, 0, 0], &[1, 2, 0, 0, 1]] {
             assert!(layout.open(bytes).is_err());
         }
