@@ -1,57 +1,58 @@
 //! Rows on their way out: to a client, into a sort.
 //!
-//! Hard part: a row of its own costs an allocation, and each of its longer strings another. Here rows lie one behind the other, and strings in one
-//! buffer for all of them; a cell says where. A batch that is dropped leaves its memory to the next one of the same thread.
+//! The hard part is the allocator: a row of its own costs an allocation, and each of its longer strings another. In a batch the cells of all rows lie in one
+//! vector and the strings in one buffer; a cell is a value or a range of that buffer. A batch that is dropped leaves its buffers to the next batch
+//! of the same thread.
 
 use std::cell::RefCell;
 use std::ops::Range;
 
 use crate::value::Value;
 
-/// Longer strings are values of their own, so that the buffers stay small.
+/// Longer strings, in bytes, are kept as values of their own, so that the buffers stay small.
 const LONG: usize = 16 << 10;
-/// A batch with more than this of them goes on its way before there are more.
+/// A batch with more bytes of long strings than this is full (`Batch::is_long`).
 const LONG_MAX: usize = 512 << 10;
-/// A batch with more memory than this is not kept.
+/// The buffers of a larger batch are freed and not kept.
 const KEPT_MAX: usize = 256 << 10;
-/// Batches that a thread keeps.
+/// Sets of buffers that a thread keeps.
 const KEPT: usize = 4;
 
 thread_local! {
-    static SPARE: RefCell<Vec<Parts>> = const { RefCell::new(Vec::new()) };
+    static SPARE: RefCell<Vec<Buffers>> = const { RefCell::new(Vec::new()) };
 }
 
 /// One row: a value for each column.
 pub type Row = Vec<Value>;
 
-/// Rows of one width.
+/// Rows of equal width.
 #[derive(Default, Debug)]
 pub struct Batch {
-    parts: Parts,
+    buffers: Buffers,
     width: usize,
     len: usize,
 }
 
 #[derive(Default, Debug)]
-struct Parts {
-    places: Vec<Place>,
+struct Buffers {
+    cells: Vec<CellRepr>,
     text: String,
     bytes: Vec<u8>,
-    /// For nodes that can only make rows of their own.
+    /// An empty list, lent to executor nodes that produce separate rows.
     rows: Vec<Row>,
-    /// Bytes of strings that are values of their own.
+    /// Bytes of the strings that are longer than `LONG`.
     long: usize,
 }
 
-/// A value, or where in the buffers it is.
+/// A value, or its range (start, end) in one of the buffers.
 #[derive(Debug)]
-enum Place {
+enum CellRepr {
     Value(Value),
     Text(usize, usize),
     Bytes(usize, usize),
 }
 
-/// What a row has in one column.
+/// The value of a row in one column.
 #[derive(Clone, Copy, Debug)]
 pub enum Cell<'b> {
     Value(&'b Value),
@@ -62,18 +63,18 @@ pub enum Cell<'b> {
 /// A row of a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct Cells<'b> {
-    parts: &'b Parts,
-    places: &'b [Place],
+    buffers: &'b Buffers,
+    cells: &'b [CellRepr],
 }
 
 impl Batch {
-    /// An empty one, with the memory of an earlier one where there is some.
+    /// Returns an empty batch, with the buffers of an earlier batch of this thread where there are any.
     pub fn new() -> Batch {
-        let parts = SPARE.with_borrow_mut(Vec::pop).unwrap_or_default();
-        Batch { parts, width: 0, len: 0 }
+        let buffers = SPARE.with_borrow_mut(Vec::pop).unwrap_or_default();
+        Batch { buffers, width: 0, len: 0 }
     }
 
-    /// How many rows.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -87,20 +88,20 @@ impl Batch {
     }
 
     pub fn row(&self, at: usize) -> Cells<'_> {
-        let places = &self.parts.places[at * self.width..(at + 1) * self.width];
-        Cells { parts: &self.parts, places }
+        let cells = &self.buffers.cells[at * self.width..(at + 1) * self.width];
+        Cells { buffers: &self.buffers, cells }
     }
 
-    /// Do its long strings take so much that no more should be gathered?
+    /// True: the long strings take so much memory that the batch should be passed on.
     pub fn is_long(&self) -> bool {
-        self.parts.long > LONG_MAX
+        self.buffers.long > LONG_MAX
     }
 
     pub fn clear(&mut self) {
-        self.parts.places.clear();
-        self.parts.text.clear();
-        self.parts.bytes.clear();
-        self.parts.long = 0;
+        self.buffers.cells.clear();
+        self.buffers.text.clear();
+        self.buffers.bytes.clear();
+        self.buffers.long = 0;
         self.width = 0;
         self.len = 0;
     }
@@ -110,14 +111,14 @@ impl Batch {
         self.end_row();
     }
 
-    /// The next value of the row that is being added.
+    /// Appends the next value of the current row.
     #[inline]
     pub fn push(&mut self, value: Value) {
         if let Value::Text(_) | Value::Bytes(_) = &value {
-            self.parts.long +=
+            self.buffers.long +=
                 value.as_string_bytes().map_or(0, |bytes| if bytes.len() > LONG { bytes.len() } else { 0 });
         }
-        self.parts.places.push(Place::Value(value));
+        self.buffers.cells.push(CellRepr::Value(value));
     }
 
     #[inline]
@@ -125,9 +126,9 @@ impl Batch {
         if text.len() > LONG {
             return self.push(Value::text(text));
         }
-        let from = self.parts.text.len();
-        self.parts.text.push_str(text);
-        self.parts.places.push(Place::Text(from, self.parts.text.len()));
+        let from = self.buffers.text.len();
+        self.buffers.text.push_str(text);
+        self.buffers.cells.push(CellRepr::Text(from, self.buffers.text.len()));
     }
 
     #[inline]
@@ -135,12 +136,12 @@ impl Batch {
         if bytes.len() > LONG {
             return self.push(Value::bytes(bytes));
         }
-        let from = self.parts.bytes.len();
-        self.parts.bytes.extend_from_slice(bytes);
-        self.parts.places.push(Place::Bytes(from, self.parts.bytes.len()));
+        let from = self.buffers.bytes.len();
+        self.buffers.bytes.extend_from_slice(bytes);
+        self.buffers.cells.push(CellRepr::Bytes(from, self.buffers.bytes.len()));
     }
 
-    /// The same of another row's value. Returns how much memory it takes.
+    /// Appends a value of another batch. Returns how many bytes of memory it takes.
     #[inline]
     pub fn push_cell(&mut self, cell: Cell<'_>) -> usize {
         let behind = match cell {
@@ -157,10 +158,10 @@ impl Batch {
                 bytes.len()
             }
         };
-        size_of::<Place>() + behind
+        size_of::<CellRepr>() + behind
     }
 
-    /// A row of another batch.
+    /// Appends a row of another batch.
     #[inline]
     pub fn push_cells(&mut self, row: Cells<'_>) {
         row.iter().for_each(|cell| {
@@ -169,73 +170,73 @@ impl Batch {
         self.end_row();
     }
 
-    /// How much memory the rows take.
+    /// Returns how many bytes of memory the rows take.
     pub fn held_bytes(&self) -> usize {
-        let Parts { places, text, bytes, .. } = &self.parts;
-        let behind = |place: &Place| if let Place::Value(value) = place { value.heap_bytes() } else { 0 };
-        size_of_val(&places[..]) + text.len() + bytes.len() + places.iter().map(behind).sum::<usize>()
+        let Buffers { cells, text, bytes, .. } = &self.buffers;
+        let behind = |place: &CellRepr| if let CellRepr::Value(value) = place { value.heap_bytes() } else { 0 };
+        size_of_val(&cells[..]) + text.len() + bytes.len() + cells.iter().map(behind).sum::<usize>()
     }
 
-    /// Bytes of the strings that lie in the batch; those of rows that were removed count too.
+    /// Bytes in the string buffers, those of removed rows included.
     pub fn string_bytes(&self) -> usize {
-        self.parts.text.len() + self.parts.bytes.len()
+        self.buffers.text.len() + self.buffers.bytes.len()
     }
 
-    /// Keeps these rows, in this order; none may be named twice. Strings stay where they are.
+    /// Keeps the named rows, in the given order; no row may be named twice. Strings are not moved.
     pub fn arrange(&mut self, rows: impl Iterator<Item = usize>) {
         let width = self.width;
-        let mut arranged = Vec::with_capacity(self.parts.places.len());
+        let mut arranged = Vec::with_capacity(self.buffers.cells.len());
         let mut len = 0;
         for row in rows {
-            let places = self.parts.places[row * width..(row + 1) * width].iter_mut();
-            arranged.extend(places.map(|place| std::mem::replace(place, Place::Value(Value::Null))));
+            let cells = self.buffers.cells[row * width..(row + 1) * width].iter_mut();
+            arranged.extend(cells.map(|place| std::mem::replace(place, CellRepr::Value(Value::Null))));
             len += 1;
         }
-        self.parts.places = arranged;
+        self.buffers.cells = arranged;
         self.len = len;
     }
 
-    /// The row that was being added is whole. All rows of a batch are of one width.
+    /// Ends the current row. The first row determines the width of the batch.
     #[inline]
     pub fn end_row(&mut self) {
         if self.len == 0 {
-            self.width = self.parts.places.len();
+            self.width = self.buffers.cells.len();
         }
         self.len += 1;
-        debug_assert_eq!(self.parts.places.len(), self.len * self.width);
+        debug_assert_eq!(self.buffers.cells.len(), self.len * self.width);
     }
 
-    /// Takes rows out; strings stay where they are until `clear`.
+    /// Removes rows. Their strings stay in the buffers until `clear`.
     pub fn remove(&mut self, rows: Range<usize>) {
-        self.parts.places.drain(rows.start * self.width..rows.end * self.width);
+        self.buffers.cells.drain(rows.start * self.width..rows.end * self.width);
         self.len -= rows.len();
     }
 
-    /// A list for whoever makes rows of their own; it comes back with `put_back`, which adds them.
+    /// Lends an empty list to a producer of separate rows; `put_back` appends the rows and takes the list back.
     pub fn lend_list(&mut self) -> Vec<Row> {
-        std::mem::take(&mut self.parts.rows)
+        std::mem::take(&mut self.buffers.rows)
     }
 
     pub fn put_back(&mut self, mut list: Vec<Row>) {
         list.drain(..).for_each(|row| self.push_row(row));
-        self.parts.rows = list;
+        self.buffers.rows = list;
     }
 }
 
 impl Drop for Batch {
     fn drop(&mut self) {
-        let Parts { places, text, bytes, rows, .. } = &self.parts;
-        let held = places.capacity() * size_of::<Place>() + text.capacity() + bytes.capacity();
+        let Buffers { cells, text, bytes, rows, .. } = &self.buffers;
+        let held = cells.capacity() * size_of::<CellRepr>() + text.capacity() + bytes.capacity();
         if held == 0 || held > KEPT_MAX || rows.capacity() > KEPT_MAX / size_of::<Row>() {
             return;
         }
         self.clear();
-        let parts = std::mem::take(&mut self.parts);
-        // At the end of a thread there is nobody to keep it for.
+        let buffers = std::mem::take(&mut self.buffers);
+        // Fails while the thread is torn down.
         let _ = SPARE.try_with(|spare| {
             let mut spare = spare.borrow_mut();
             if spare.len() < KEPT {
-                spare.push(parts);
+                spare.push(buffers);
             }
         });
     }
@@ -251,19 +252,19 @@ impl From<Vec<Row>> for Batch {
 
 impl<'b> Cells<'b> {
     pub fn len(self) -> usize {
-        self.places.len()
+        self.cells.len()
     }
 
     pub fn is_empty(self) -> bool {
-        self.places.is_empty()
+        self.cells.is_empty()
     }
 
     #[inline]
     pub fn get(self, at: usize) -> Cell<'b> {
-        match &self.places[at] {
-            Place::Value(value) => Cell::Value(value),
-            Place::Text(from, to) => Cell::Text(&self.parts.text[*from..*to]),
-            Place::Bytes(from, to) => Cell::Bytes(&self.parts.bytes[*from..*to]),
+        match &self.cells[at] {
+            CellRepr::Value(value) => Cell::Value(value),
+            CellRepr::Text(from, to) => Cell::Text(&self.buffers.text[*from..*to]),
+            CellRepr::Bytes(from, to) => Cell::Bytes(&self.buffers.bytes[*from..*to]),
         }
     }
 

@@ -1,8 +1,10 @@
-//! Exact decimal numbers: MySQL's DECIMAL(65,30).
+//! Exact decimal numbers of up to 65 digits, 30 of them behind the point.
 //!
-//! A number is a whole coefficient and a scale: how many of its digits stand behind the point. The coefficient is an `i128` while it fits (38 digits: nearly
-//! always), a big integer beyond. The scale is part of what is shown (`1.50`), not of what compares (`1.50 = 1.5`).
-//! A quotient carries digits to a multiple of nine behind the point, as MySQL's words do: `1/3*3` is 1 only because of them. Its expression rounds when it is shown.
+//! A number is an integer coefficient and a scale, the number of its digits behind the point. The coefficient is an `i128` while it fits, which 38 digits
+//! nearly always do, and a big integer beyond. The scale is part of the shown form (`1.50`) and not of the order (`1.50 = 1.5`).
+//!
+//! A quotient carries digits to a multiple of nine behind the point, as the words of MySQL's `decimal.c` do: `1/3*3` is 1 only because of them. The
+//! expression rounds when its value is shown or stored.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -10,22 +12,22 @@ use std::sync::Arc;
 
 use num_bigint::{BigInt, Sign};
 
-/// Digits in all, and behind the point, that a column may have.
+/// The most digits of a column: in all, and behind the point.
 pub const PRECISION_MAX: u32 = 65;
 pub const SCALE_MAX: u8 = 30;
 
 #[derive(Clone)]
-pub struct Decimal(Held);
+pub struct Decimal(DecimalRepr);
 
-/// Two words and not an `i128`: its alignment would widen every value by half.
+/// Two words and not an `i128`, whose alignment of 16 bytes would make every `Value` larger by half.
 #[derive(Clone)]
-enum Held {
+enum DecimalRepr {
     Small {
         low: u64,
         high: u64,
         scale: u8,
     },
-    /// More than an `i128` holds.
+    /// A coefficient beyond the range of an `i128`.
     Big {
         coefficient: Arc<BigInt>,
         scale: u8,
@@ -52,39 +54,39 @@ fn big_power(exponent: u32) -> BigInt {
 }
 
 impl Decimal {
-    pub const ZERO: Decimal = Decimal(Held::Small { low: 0, high: 0, scale: 0 });
+    pub const ZERO: Decimal = Decimal(DecimalRepr::Small { low: 0, high: 0, scale: 0 });
 
     /// `coefficient` / 10^`scale`.
     pub fn new(coefficient: i128, scale: u8) -> Decimal {
         let bits = coefficient as u128;
-        Decimal(Held::Small { low: bits as u64, high: (bits >> 64) as u64, scale })
+        Decimal(DecimalRepr::Small { low: bits as u64, high: (bits >> 64) as u64, scale })
     }
 
     pub fn from_big(coefficient: BigInt, scale: u8) -> Decimal {
         match i128::try_from(&coefficient) {
             Ok(small) => Decimal::new(small, scale),
-            Err(_) => Decimal(Held::Big { coefficient: Arc::new(coefficient), scale }),
+            Err(_) => Decimal(DecimalRepr::Big { coefficient: Arc::new(coefficient), scale }),
         }
     }
 
     pub fn scale(&self) -> u8 {
         match self.0 {
-            Held::Small { scale, .. } | Held::Big { scale, .. } => scale,
+            DecimalRepr::Small { scale, .. } | DecimalRepr::Big { scale, .. } => scale,
         }
     }
 
-    /// The coefficient where it fits an `i128`.
+    /// Returns the coefficient where it fits an `i128`.
     pub fn small(&self) -> Option<i128> {
         match self.0 {
-            Held::Small { low, high, .. } => Some(((u128::from(high) << 64) | u128::from(low)) as i128),
-            Held::Big { .. } => None,
+            DecimalRepr::Small { low, high, .. } => Some(((u128::from(high) << 64) | u128::from(low)) as i128),
+            DecimalRepr::Big { .. } => None,
         }
     }
 
     pub fn coefficient(&self) -> BigInt {
         match &self.0 {
-            Held::Small { .. } => BigInt::from(self.small().unwrap_or(0)),
-            Held::Big { coefficient, .. } => (**coefficient).clone(),
+            DecimalRepr::Small { .. } => BigInt::from(self.small().unwrap_or(0)),
+            DecimalRepr::Big { coefficient, .. } => (**coefficient).clone(),
         }
     }
 
@@ -94,12 +96,12 @@ impl Decimal {
 
     pub fn is_negative(&self) -> bool {
         match &self.0 {
-            Held::Small { high, .. } => (*high as i64) < 0,
-            Held::Big { coefficient, .. } => coefficient.sign() == Sign::Minus,
+            DecimalRepr::Small { high, .. } => (*high as i64) < 0,
+            DecimalRepr::Big { coefficient, .. } => coefficient.sign() == Sign::Minus,
         }
     }
 
-    /// Digits of the coefficient; 1 for zero.
+    /// The number of digits of the coefficient; 1 for zero.
     pub fn digits(&self) -> u32 {
         match self.small() {
             Some(0) => 1,
@@ -108,12 +110,12 @@ impl Decimal {
         }
     }
 
-    /// Digits before the point, 0 for a number below one.
+    /// The number of digits before the point; 0 for a number below one.
     pub fn whole_digits(&self) -> u32 {
         if self.is_zero() { 0 } else { self.digits().saturating_sub(u32::from(self.scale())) }
     }
 
-    /// The same number with more digits behind the point.
+    /// Returns the same number with more digits behind the point.
     fn raised(&self, scale: u8) -> Decimal {
         debug_assert!(scale >= self.scale());
         let by = scale - self.scale();
@@ -127,7 +129,7 @@ impl Decimal {
         }
     }
 
-    /// Both with the larger scale of the two.
+    /// Returns both numbers with the larger scale of the two.
     fn aligned(&self, other: &Decimal) -> (Decimal, Decimal) {
         let scale = self.scale().max(other.scale());
         (self.raised(scale), other.raised(scale))
@@ -144,16 +146,16 @@ impl Decimal {
         if self.is_negative() { self.negated() } else { self.clone() }
     }
 
-    /// The coefficient where it fits an `i64`, and the scale.
+    /// Returns the coefficient where it fits an `i64`, and the scale.
     #[inline]
     pub fn short(&self) -> Option<(i64, u8)> {
         match self.0 {
-            Held::Small { low, high, scale } if high as i64 == low as i64 >> 63 => Some((low as i64, scale)),
+            DecimalRepr::Small { low, high, scale } if high as i64 == low as i64 >> 63 => Some((low as i64, scale)),
             _ => None,
         }
     }
 
-    /// Adds a number of the same scale in place, if both are small and so is the sum. False: nothing is changed.
+    /// Adds a number in place where the scales are equal and both coefficients and the sum fit an `i128`. False: nothing was changed.
     #[inline]
     pub fn add_small(&mut self, other: &Decimal) -> bool {
         let Some((a, b)) = self.small().zip(other.small()).filter(|_| self.scale() == other.scale()) else {
@@ -176,7 +178,7 @@ impl Decimal {
         self.plus(&other.negated())
     }
 
-    /// The product, cut at 30 digits behind the point.
+    /// Returns the product, cut at 30 digits behind the point.
     pub fn times(&self, other: &Decimal) -> Decimal {
         let scale = self.scale() + other.scale();
         let product = match self.small().zip(other.small()).and_then(|(a, b)| a.checked_mul(b)) {
@@ -186,7 +188,7 @@ impl Decimal {
         if scale > SCALE_MAX { product.truncated(SCALE_MAX) } else { product }
     }
 
-    /// The quotient with at least `increment` more digits behind the point than the dividend has, cut, not rounded. `None` for a zero divisor.
+    /// Returns the quotient with at least `increment` more digits behind the point than the dividend has, cut and not rounded. `None` for a zero divisor.
     pub fn divided(&self, other: &Decimal, increment: u8) -> Option<Decimal> {
         if other.is_zero() {
             return None;
@@ -204,7 +206,7 @@ impl Decimal {
         Some(Decimal::from_big(self.coefficient() * big_power(exponent) / other.coefficient(), scale))
     }
 
-    /// What division to a whole quotient leaves; its sign is the dividend's. `None` for a zero divisor.
+    /// Returns the remainder of the division to an integer quotient, with the sign of the dividend. `None` for a zero divisor.
     pub fn remainder(&self, other: &Decimal) -> Option<Decimal> {
         if other.is_zero() {
             return None;
@@ -216,12 +218,12 @@ impl Decimal {
         })
     }
 
-    /// To the nearest with this scale, halves away from zero; digits are added where there are fewer.
+    /// Rounds to a scale, halves away from zero. Adds zeros where the number has fewer digits.
     pub fn rounded(&self, scale: u8) -> Decimal {
         self.rescaled(scale, true)
     }
 
-    /// Digits behind `scale` are cut off; digits are added where there are fewer.
+    /// Cuts the digits beyond a scale. Adds zeros where the number has fewer digits.
     pub fn truncated(&self, scale: u8) -> Decimal {
         self.rescaled(scale, false)
     }
@@ -249,7 +251,7 @@ impl Decimal {
         Decimal::from_big(whole + step, scale)
     }
 
-    /// Rounded or cut before the point: `digits` zeros at the end of the whole part.
+    /// Rounds or cuts before the point, so that the integer part ends in `digits` zeros.
     pub fn at_power(&self, digits: u32, round: bool) -> Decimal {
         let digits = digits.min(200);
         let power = big_power(digits);
@@ -282,7 +284,7 @@ impl Decimal {
         if !self.is_negative() && whole != *self { whole.plus(&Decimal::from(1i64)) } else { whole }
     }
 
-    /// The largest with so many digits: 9...9.9...9.
+    /// Returns the largest number of a precision and scale, all of whose digits are 9.
     pub fn largest(precision: u32, scale: u8) -> Decimal {
         match POWERS.get(precision as usize) {
             Some(power) => Decimal::new(power - 1, scale),
@@ -290,14 +292,14 @@ impl Decimal {
         }
     }
 
-    /// The whole part as an `i128` after rounding, saturated: for conversions to integers.
+    /// Rounds to an integer and saturates at the limits of an `i128`.
     pub fn to_whole(&self) -> i128 {
         let whole = self.rounded(0);
         whole.small().unwrap_or(if self.is_negative() { i128::MIN } else { i128::MAX })
     }
 
     pub fn to_f64(&self) -> f64 {
-        // Both are exact doubles, so that the one division is the only rounding.
+        // Both operands are exact doubles, so the division is the only rounding.
         const EXACT: u128 = 1 << 53;
         if let Some(small) = self.small().filter(|small| small.unsigned_abs() <= EXACT && self.scale() <= 22) {
             return small as f64 / 10f64.powi(self.scale().into());
@@ -305,7 +307,7 @@ impl Decimal {
         self.to_string().parse().unwrap_or(0.0)
     }
 
-    /// The decimal that the double is shown as, cut to 30 digits behind the point. `None` for what is no number or longer than MySQL's 81 digits.
+    /// Returns the decimal that a double is shown as, with at most 30 digits behind the point. `None` for infinities, NaN, and 1e81 and more.
     pub fn from_f64(double: f64) -> Option<Decimal> {
         if !double.is_finite() || double.abs() >= 1e81 {
             return None;
@@ -313,8 +315,8 @@ impl Decimal {
         Decimal::parse_prefix(&format!("{double:e}")).map(|(decimal, _)| decimal)
     }
 
-    /// The longest number at the text's start, and how many bytes it takes; exponents are allowed. `None` where there is none.
-    /// Digits beyond the 30th behind the point round; a number of more than 81 digits saturates.
+    /// Parses the longest number at the start of a text, with an exponent if it has one, and returns it with its length in bytes. `None` where there is no
+    /// number. Digits beyond the 30th behind the point are rounded; a number of more than 81 digits saturates.
     pub fn parse_prefix(text: &str) -> Option<(Decimal, usize)> {
         let bytes = text.as_bytes();
         let mut at = 0;
@@ -346,7 +348,7 @@ impl Decimal {
         Some((from_digits(negative, digits, behind as i64, exponent), at))
     }
 
-    /// All of the text as a number.
+    /// Parses a text that is a number as a whole.
     pub fn parse(text: &str) -> Option<Decimal> {
         Decimal::parse_prefix(text).filter(|(_, used)| *used == text.len()).map(|(decimal, _)| decimal)
     }
@@ -361,7 +363,7 @@ fn digit_run(bytes: &[u8], at: &mut usize, digits: &mut Vec<u8>) -> usize {
     *at - from
 }
 
-/// `e+5` behind a number, where it is complete.
+/// Parses `e+5` behind a number. Takes nothing, and returns 0, where the exponent has no digits.
 fn exponent(bytes: &[u8], at: &mut usize) -> i64 {
     if !matches!(bytes.get(*at), Some(b'e' | b'E')) {
         return 0;
@@ -380,7 +382,7 @@ fn exponent(bytes: &[u8], at: &mut usize) -> i64 {
     if negative { -size } else { size }
 }
 
-/// The number of these digits, `behind` of them after the point, times 10^`exponent`.
+/// Returns the number of these digits, `behind` of them after the point, times 10^`exponent`.
 fn from_digits(negative: bool, digits: Vec<u8>, behind: i64, exponent: i64) -> Decimal {
     const LENGTH_MAX: i64 = 81;
     let skipped = digits.iter().take_while(|digit| **digit == 0).count();
@@ -397,7 +399,7 @@ fn from_digits(negative: bool, digits: Vec<u8>, behind: i64, exponent: i64) -> D
         digits.push(0);
         scale += 1;
     }
-    // Of digits far behind the point only the first that is dropped matters.
+    // Only the first of the dropped digits matters for rounding.
     let limit = i64::from(SCALE_MAX) + 1;
     if scale > limit {
         let kept = (digits.len() as i64 - (scale - limit)).max(0);

@@ -32,8 +32,8 @@ pub enum Fault {
 pub struct Raised {
     /// The dialect's number of the error; 0 where the dialect has none.
     pub code: u16,
-    /// Five bytes.
-    pub sqlstate: &'static str,
+    /// Class and subclass of the SQL standard, five bytes.
+    pub state: &'static str,
     pub message: String,
 }
 
@@ -55,7 +55,7 @@ impl fmt::Display for Fault {
             Fault::InvalidZone(name) => write!(f, "unknown time zone '{name}'"),
             Fault::JsonSyntax { message, position } => write!(f, "invalid JSON at byte {position}: {message}"),
             Fault::JsonDepth => f.write_str("JSON document nested too deeply"),
-            Fault::Dialect(raised) => write!(f, "{} ({}): {}", raised.code, raised.sqlstate, raised.message),
+            Fault::Dialect(raised) => write!(f, "{} ({}): {}", raised.code, raised.state, raised.message),
         }
     }
 }

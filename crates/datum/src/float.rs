@@ -10,17 +10,17 @@ pub fn order(a: f64, b: f64) -> Ordering {
     a.partial_cmp(&b).unwrap_or(Ordering::Equal)
 }
 
-/// What a double is shown as: the shortest digits that give it back, with an exponent from 1e15 and below 1e-15.
+/// Returns the shortest digits that read back as the same number, with an exponent from 1e15 on and below 1e-15.
 pub fn double_text(number: f64) -> String {
     shown_digits(number, format!("{number:e}"))
 }
 
-/// A FLOAT is shown with six digits.
+/// Returns a single-precision number with at most six significant digits, laid out as `double_text` does.
 pub fn float_text(number: f32) -> String {
     shown_digits(f64::from(number), shortest_within_six(number))
 }
 
-/// Six digits at most, fewer where fewer give the same float.
+/// In scientific notation: the shortest digits, or the first six, rounded.
 fn shortest_within_six(number: f32) -> String {
     let exact = format!("{number:e}");
     let digits = exact.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
@@ -36,6 +36,7 @@ fn trim_mantissa(text: &str) -> String {
     }
 }
 
+/// Lays out a number in scientific notation.
 fn shown_digits(number: f64, scientific: String) -> String {
     if number == 0.0 {
         return if number.is_sign_negative() { "-0".to_owned() } else { "0".to_owned() };

@@ -1,8 +1,8 @@
 //! One value, as it travels between rows, expressions and doors.
 //!
-//! The stored form and the shown form differ for four kinds: ENUM, SET and BIT are a `UInt`, TIMESTAMP is UTC. Rows, keys and expressions hold the stored
-//! form; `scalar::present` wraps the outermost expression of a result where the form must change, so that nothing else has to know.
-//! A short string lives inside the value; a longer one is shared, so that a clone copies 24 bytes.
+//! Rows, keys and expressions hold values in stored form: members of an enumeration are numbers, instants are in UTC. A dialect converts to the shown form
+//! at the outermost expression of a result, so nothing else has to know it. A short string is kept inside the value and a longer one is shared, so a
+//! clone never copies more than 32 bytes and a value of every type fits in half a cache line.
 
 use std::fmt;
 use std::ops::Deref;
@@ -30,9 +30,9 @@ pub enum Value {
     Bytes(Bytes),
     Date(Date),
     Time(Time),
-    /// A wall clock's reading.
+    /// The reading of a wall clock.
     DateTime(DateTime),
-    /// A point in time: the value of a TIMESTAMP column.
+    /// An instant.
     Timestamp(Timestamp),
     Json(Json),
 }
@@ -60,7 +60,7 @@ impl Value {
         Value::Bytes(bytes.into())
     }
 
-    /// The bytes of a string of characters or bytes.
+    /// Returns the bytes of a string of characters or bytes; `None` for other values.
     pub fn as_string_bytes(&self) -> Option<&[u8]> {
         match self {
             Value::Text(text) => Some(text.as_bytes()),
@@ -69,7 +69,7 @@ impl Value {
         }
     }
 
-    /// About how much memory it takes beside itself.
+    /// Returns about how many bytes the value takes on the heap.
     pub fn heap_bytes(&self) -> usize {
         match self {
             Value::Json(json) => json.node().held_bytes(),
@@ -105,7 +105,7 @@ impl From<bool> for Value {
     }
 }
 
-/// The same variant and the same bits: for matching expressions and for tests, not SQL's `=`.
+/// Identity: the same variant and the same bits. For matching expressions and for tests; the `=` of SQL belongs to the dialects.
 impl PartialEq for Value {
     fn eq(&self, other: &Value) -> bool {
         match (self, other) {
@@ -173,21 +173,22 @@ impl fmt::Display for Text {
     }
 }
 
-/// Bytes without characters.
+/// Bytes without a character set. A clone shares them.
 #[derive(Clone)]
-pub struct Bytes(Held);
+pub struct Bytes(BytesRepr);
 
 #[derive(Clone)]
-enum Held {
+enum BytesRepr {
     Inline(u8, [u8; INLINE_MAX]),
     Shared(Arc<[u8]>),
-    /// So many bytes of others, from there on: what is long stays where it came.
+    /// A range of a larger buffer: offset and length. A long value stays in the buffer that it was read into.
     Part(Arc<Vec<u8>>, u32, u32),
 }
 
-/// What is longer is not copied to be shared.
+/// Longer values become parts of a shared buffer; others are copied, so that a short value does not keep a large buffer alive.
 const LONG: usize = 64 << 10;
 
+/// As in `SmolStr`: a value with its tag fits in 24 bytes.
 const INLINE_MAX: usize = 22;
 
 impl Bytes {
@@ -195,23 +196,21 @@ impl Bytes {
         if bytes.len() <= INLINE_MAX {
             let mut held = [0; INLINE_MAX];
             held[..bytes.len()].copy_from_slice(bytes);
-            Bytes(Held::Inline(bytes.len() as u8, held))
+            Bytes(BytesRepr::Inline(bytes.len() as u8, held))
         } else {
-            Bytes(Held::Shared(bytes.into()))
+            Bytes(BytesRepr::Shared(bytes.into()))
         }
     }
 
-    /// A part of bytes that several values are made of. They are there until the last of them is gone.
+    /// Returns a range of a buffer that several values share. The buffer is freed with the last of them. Panics where the range lies outside.
     pub fn part(of: &Arc<Vec<u8>>, from: usize, length: usize) -> Bytes {
         match (u32::try_from(from), u32::try_from(length)) {
-            (Ok(start), Ok(count)) if length > LONG => Bytes(Held::Part(of.clone(), start, count)),
+            (Ok(start), Ok(count)) if length > LONG => Bytes(BytesRepr::Part(of.clone(), start, count)),
             _ => Bytes::new(&of[from..from + length]),
         }
     }
-}
 
-impl Bytes {
-    /// The same of a stretch that lies in them.
+    /// Returns a slice of a shared buffer as a part of it, or a copy where the slice does not lie in the buffer.
     pub fn within(of: &Arc<Vec<u8>>, stretch: &[u8]) -> Bytes {
         let from = (stretch.as_ptr() as usize).wrapping_sub(of.as_ptr() as usize);
         let is_in = from.checked_add(stretch.len()).is_some_and(|to| to <= of.len());
@@ -230,9 +229,9 @@ impl Deref for Bytes {
 
     fn deref(&self) -> &[u8] {
         match &self.0 {
-            Held::Inline(length, held) => &held[..usize::from(*length)],
-            Held::Shared(shared) => shared,
-            Held::Part(of, from, length) => &of[*from as usize..*from as usize + *length as usize],
+            BytesRepr::Inline(length, held) => &held[..usize::from(*length)],
+            BytesRepr::Shared(shared) => shared,
+            BytesRepr::Part(of, from, length) => &of[*from as usize..*from as usize + *length as usize],
         }
     }
 }

@@ -89,7 +89,7 @@ impl From<Fault> for SqlError {
             Fault::JsonSyntax { message, position } => INVALID_JSON_TEXT.with(&[&message, &position, &""]),
             Fault::JsonDepth => JSON_DOCUMENT_TOO_DEEP.bare(),
             Fault::Dialect(raised) => {
-                let Raised { code, sqlstate, message } = *raised;
+                let Raised { code, state: sqlstate, message } = *raised;
                 SqlError { code, sqlstate, message }
             }
         }
@@ -101,7 +101,7 @@ impl From<SqlError> for Fault {
     #[cold]
     fn from(error: SqlError) -> Fault {
         let SqlError { code, sqlstate, message } = error;
-        Fault::Dialect(Box::new(Raised { code, sqlstate, message }))
+        Fault::Dialect(Box::new(Raised { code, state: sqlstate, message }))
     }
 }
 

@@ -12,7 +12,7 @@ use super::Charset;
 const NONE: char = '\u{FFFD}';
 
 /// A character set: from bytes to characters, and back.
-pub struct Bytes {
+pub struct CodePage {
     chars: [char; 256],
     bytes: HashMap<char, u8>,
 }
@@ -31,7 +31,7 @@ static PACKED: LazyLock<HashMap<&'static str, &'static [u8]>> = LazyLock::new(||
 });
 
 /// By character set, unpacked at first use.
-static SETS: [OnceLock<Bytes>; Charset::ALL.len()] = [const { OnceLock::new() }; Charset::ALL.len()];
+static SETS: [OnceLock<CodePage>; Charset::ALL.len()] = [const { OnceLock::new() }; Charset::ALL.len()];
 
 /// Returns the packed table of that name. Panics if there is none.
 pub fn packed(name: &str) -> &'static [u8] {
@@ -39,19 +39,19 @@ pub fn packed(name: &str) -> &'static [u8] {
 }
 
 /// Returns the map of a character set. Panics if it has none in the file: `Charset::Latin1` and the sets that are not single-byte.
-pub fn of(charset: Charset) -> &'static Bytes {
-    SETS[charset as usize].get_or_init(|| Bytes::unpack(packed(&format!("{charset:?}"))))
+pub fn of(charset: Charset) -> &'static CodePage {
+    SETS[charset as usize].get_or_init(|| CodePage::unpack(packed(&format!("{charset:?}"))))
 }
 
-impl Bytes {
-    fn unpack(table: &[u8]) -> Bytes {
+impl CodePage {
+    fn unpack(table: &[u8]) -> CodePage {
         let codes = table.as_chunks::<2>().0;
         let char_of = |byte: usize| char::from_u32(u32::from(u16::from_le_bytes(codes[byte]))).unwrap_or(NONE);
         let chars = std::array::from_fn(char_of);
-        // Where two bytes mean the same, the first is written.
+        // Of two bytes with the same character, the first is written.
         let bytes =
             (0..=255u8).rev().map(|byte| (chars[usize::from(byte)], byte)).filter(|(c, _)| *c != NONE).collect();
-        Bytes { chars, bytes }
+        CodePage { chars, bytes }
     }
 
     pub fn char(&self, byte: u8) -> Option<char> {

@@ -4,7 +4,7 @@
 //! (bytes, or a list of numbers for each character) and whether spaces at the end count (`NO PAD`) or not (`PAD SPACE`). Both are named here by what they
 //! are; the names and numbers that clients know them by belong to the dialects.
 //!
-//! DA-1: `compare(a, b)` is the order of `sort_key(a)` and `sort_key(b)`, and no sort key is the beginning of another.
+//! DA-1: `compare(a, b)` is the order of `sort_key(a)` and `sort_key(b)`.
 
 mod bytes;
 mod order;
@@ -215,7 +215,7 @@ impl Charset {
         self > Charset::Ascii && self <= Charset::Latin1
     }
 
-    /// Can a column of this set hold the character?
+    /// True for a character of the set.
     pub fn holds(self, c: char) -> bool {
         match self {
             Charset::Binary | Charset::Utf8 => true,

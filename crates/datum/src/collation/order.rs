@@ -1,21 +1,21 @@
 //! Comparison and sort keys.
 //!
-//! A key is a string of weights that ends so that no key is the beginning of another. Under PAD SPACE a string behaves as if blanks without end followed it. So in its key a
-//! run of blanks is told by whether what follows is more or less than a blank, and then by its length; the end is a blank that is followed by more blanks:
-//! `blank 1 length` < `blank 2` (the end) < `blank 3 length`.
+//! A key is a string of weights with an end mark, so that no key is the beginning of another (DA-1, DA-3). The hard part is PAD SPACE, under which a string
+//! behaves as if it were followed by infinitely many spaces. Its key therefore encodes a run of spaces by whether the next weight is less or more than a
+//! space, and then by its length. The end is a space that is followed by more spaces: `space 1 length` < `space 2` (the end) < `space 3 length`.
 
 use std::cmp::Ordering;
 
 use super::table::{self, Table};
 use super::{Collation, Weights};
 
-/// What follows a blank in a key.
+/// The byte behind a run of spaces in a key: how the next weight compares to a space.
 const LESS_FOLLOWS: u8 = 1;
 const END: u8 = 2;
 const MORE_FOLLOWS: u8 = 3;
 
 impl Collation {
-    /// Which of two strings (UTF-8, or bytes) is smaller.
+    /// Compares two strings of UTF-8 or of bytes.
     pub fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
         match (table::of(self), self.pads()) {
             (None, false) => a.cmp(b),
@@ -37,7 +37,7 @@ impl Collation {
         }
     }
 
-    /// Appends bytes that order as the strings do, and of which none is the beginning of another.
+    /// Appends bytes that compare as the strings do (DA-1). No sort key is the beginning of another.
     pub fn sort_key(self, text: &[u8], out: &mut Vec<u8>) {
         match (table::of(self), self.pads()) {
             (None, false) => {
@@ -62,7 +62,8 @@ impl Collation {
         }
     }
 
-    /// The first bytes of the sort key of a text that begins with plain characters, and whose key is longer; None: that takes more than a look at them.
+    /// Returns the first eight bytes of the sort key where the first characters have one weight each. The key is longer than that. `None` for texts that
+    /// would need the whole computation.
     pub fn sort_key_start(self, text: &[u8]) -> Option<[u8; 8]> {
         let Some(table) = table::of(self) else {
             let start = *text.first_chunk::<8>()?;
@@ -79,7 +80,7 @@ impl Collation {
         Some(start)
     }
 
-    /// How long a sort key is that begins with these bytes.
+    /// Returns the length of the sort key at the beginning of a byte string, which `byte` reads by position. `None` where the string ends first.
     pub fn sort_key_length(self, byte: impl Fn(usize) -> Option<u8>) -> Option<usize> {
         let table = table::of(self);
         let unit = if table.is_some() { 2 } else { 1 };
@@ -116,7 +117,8 @@ impl Collation {
         }
     }
 
-    /// How many bytes the text begins with that are ASCII characters and none of them that letter.
+    /// Returns how many bytes at the beginning of a text are ASCII characters other than `wanted`, case and accent as the collation has them. For pattern
+    /// matching that skips ahead.
     pub fn unlike(self, wanted: char, text: &[u8]) -> usize {
         let Ok(wanted) = u8::try_from(wanted) else { return 0 };
         let is_other = |byte: &u8| match table::of(self) {
@@ -126,7 +128,7 @@ impl Collation {
         if wanted.is_ascii() { text.iter().take_while(|byte| byte.is_ascii() && is_other(byte)).count() } else { 0 }
     }
 
-    /// Are two single characters the same letter?
+    /// True where two characters have the same weights.
     pub fn same_char(self, a: char, b: char) -> bool {
         if a == b {
             return true;
@@ -147,7 +149,7 @@ impl Collation {
     }
 }
 
-/// The weights of the ASCII characters at the beginning, all at once; returns what follows them.
+/// Appends the weights of the ASCII characters at the beginning in one pass, and returns the rest of the text.
 fn plain_key<'t>(table: &Table, text: &'t [u8], out: &mut Vec<u8>) -> &'t [u8] {
     let start = out.len();
     out.resize(start + 2 * text.len(), 0);
@@ -166,7 +168,7 @@ fn plain_key<'t>(table: &Table, text: &'t [u8], out: &mut Vec<u8>) -> &'t [u8] {
 }
 
 fn compare_weights(table: &Table, pads: bool, a: &[u8], b: &[u8]) -> Ordering {
-    // As far as both are ASCII with one weight a character, which is nearly always far enough.
+    // The common case: ASCII characters with one weight each, up to the first difference.
     let mut same = 0;
     for (a, b) in a.iter().zip(b) {
         let (a, b) = (table.single[usize::from(*a)], table.single[usize::from(*b)]);
@@ -192,7 +194,7 @@ fn compare_weights(table: &Table, pads: bool, a: &[u8], b: &[u8]) -> Ordering {
     }
 }
 
-/// One side is at its end: the other's rest against blanks.
+/// Compares the rest of one side with spaces, where the other side has ended.
 fn rest_order<W: Ord + Copy>(a: impl Iterator<Item = W>, b: impl Iterator<Item = W>, space: W) -> Ordering {
     let a = a.map(|weight| weight.cmp(&space)).find(|order| order.is_ne());
     let b = b.map(|weight| space.cmp(&weight)).find(|order| order.is_ne());
@@ -224,7 +226,7 @@ fn padded_key<W: Ord + Copy>(
     out.push(END);
 }
 
-/// The longer run is nearer to blanks without end: later where less follows, earlier where more follows.
+/// Appends the length of a run. A longer run is closer to infinitely many spaces: greater where less follows, smaller where more follows.
 fn write_run(mut run: usize, more: bool, out: &mut Vec<u8>) {
     let turn = |byte: u8| if more { !byte } else { byte };
     while run >= 255 {
@@ -234,11 +236,11 @@ fn write_run(mut run: usize, more: bool, out: &mut Vec<u8>) {
     out.push(turn(run as u8));
 }
 
-/// The weights of a string, one after the other.
+/// The weights of a string.
 struct Stream<'t> {
     table: &'t Table,
     rest: &'t [u8],
-    /// Weights of the last character that are not given yet, the next one last.
+    /// Weights of the current character that are left, in reverse.
     pending: Vec<u16>,
 }
 
@@ -247,7 +249,7 @@ impl<'t> Stream<'t> {
         Stream { table, rest: text, pending: Vec::new() }
     }
 
-    /// The next character; a byte that begins none stands for itself.
+    /// Returns the next character. A byte that begins none stands for the character with its number.
     fn decode(&mut self) -> Option<char> {
         let head = &self.rest[..self.rest.len().min(4)];
         let valid = match std::str::from_utf8(head) {

@@ -1,8 +1,9 @@
-//! Weights of characters, from the tables beside this file.
+//! Weights of characters, from the packed tables beside this file.
 //!
-//! A table lists the characters whose weights no rule gives, in the order of their code points: how many were left out since the last one (a varint), how many weights,
-//! and each weight's distance to the one before (a zigzag varint). `general.bin`: the letter in upper case without its accent. `uca400.bin`, `uca520.bin`, `uca900.bin`:
-//! primary weights of the default table of the Unicode collation algorithm. They are unpacked at first use, into pages of 256 characters.
+//! A packed table lists the characters whose weights no rule gives, in the order of their code points: the number of code points that are left out (a varint),
+//! the number of weights, and the difference of each weight to the one before (a zigzag varint). `general.bin` maps letters to upper case without accents.
+//! `uca400.bin`, `uca520.bin` and `uca900.bin` have the primary weights of the default table of the Unicode collation algorithm. A table is unpacked at
+//! its first use, into pages of 256 characters.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -10,12 +11,12 @@ use super::{Collation, Weights, bytes};
 
 pub struct Table {
     rule: Weights,
-    /// By code point / 256: where each character's weights lie in `pool`.
+    /// By code point / 256: the range of each character's weights in `pool`.
     pages: Vec<Option<Box<[Span; 256]>>>,
     pool: Vec<u16>,
-    /// By a byte of UTF-8: of ASCII characters with exactly one weight; 0 for the others and for bytes that are no character.
+    /// By byte: the weight of an ASCII character that has exactly one; 0 for other characters and for bytes of longer ones.
     pub single: [u16; 256],
-    /// What blanks at the end are compared with.
+    /// The weight of a space.
     pub space: u16,
 }
 
@@ -124,7 +125,7 @@ impl Table {
         table.finish()
     }
 
-    /// Gives the weights of a character, in order; there may be none.
+    /// Calls `give` with each weight of a character, in order. An ignorable character has none.
     pub fn weights(&self, c: char, give: impl FnMut(u16)) {
         self.give_weights(c, &mut { give });
     }
@@ -139,7 +140,7 @@ impl Table {
         }
         match self.rule {
             Weights::General | Weights::Latin1Swedish | Weights::Bytes => give(u16::try_from(code).unwrap_or(0xFFFD)),
-            // No character of the set: after all that are.
+            // A character that the set lacks sorts after all that it has.
             Weights::Packed => {
                 give(0xFE00 | (code >> 16) as u16);
                 give(code as u16);
@@ -157,7 +158,7 @@ impl Table {
         }
     }
 
-    /// A syllable has the weights of its letters.
+    /// A Hangul syllable has the weights of its two or three letters.
     fn hangul(&self, index: u32, give: &mut dyn FnMut(u16)) {
         let letters = [0x1100 + index / 588, 0x1161 + index % 588 / 28, 0x11A7 + index % 28];
         let count = if index.is_multiple_of(28) { 2 } else { 3 };
@@ -167,7 +168,7 @@ impl Table {
     }
 }
 
-/// Where the weights of characters begin that the algorithm derives from their number: of ideographs, of rarer ones, of the rest.
+/// Returns the first implicit weight of the algorithm for a code point without an entry: of ideographs, of rarer ideographs, of the rest.
 fn implicit_base(rule: Weights, code: u32) -> u32 {
     match code {
         0x4E00..=0x9FFF

@@ -1,4 +1,5 @@
-//! A document as bytes, for rows: a tag, then the content; lengths are four bytes, little-endian.
+//! The binary form of a document, for rows: a tag, then the content. Lengths are four bytes, little-endian. `decode` checks every length and the depth, as
+//! the bytes come from disk (DA-5).
 //!
 //! | tag | content |
 //! |---|---|
@@ -20,7 +21,7 @@ impl Json {
         encode(&self.0, out);
     }
 
-    /// `None` for bytes that are no document.
+    /// `None` for bytes that are not a document.
     pub fn decode(mut bytes: &[u8]) -> Option<Json> {
         let node = decode(&mut bytes, 0)?;
         bytes.is_empty().then(|| Json::from(node))

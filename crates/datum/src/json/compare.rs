@@ -1,4 +1,4 @@
-//! The order of documents: first by kind, then within the kind.
+//! The order of documents: first by the kind of node, then within the kind.
 
 use std::cmp::Ordering;
 
@@ -7,7 +7,7 @@ use crate::decimal::Decimal;
 use crate::float;
 
 impl Node {
-    /// The kinds from the smallest on.
+    /// The place of the kind in the order. Keys hold it (`key`).
     pub fn rank(&self) -> u8 {
         match self {
             Node::Null => 0,
@@ -55,7 +55,7 @@ impl Node {
             (Node::Bytes(a), Node::Bytes(b)) => a.cmp(b),
             (a, b) => a.rank().cmp(&b.rank()).then_with(|| match (a.decimal(), b.decimal()) {
                 (Some(a), Some(b)) => a.cmp(&b),
-                // A double too large for a decimal.
+                // One is a double that is too large for a decimal.
                 (None, Some(_)) => {
                     if matches!(a, Node::Double(n) if *n < 0.0) {
                         Ordering::Less

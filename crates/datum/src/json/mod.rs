@@ -1,7 +1,7 @@
-//! JSON documents: MySQL's JSON type.
+//! JSON documents.
 //!
-//! A document is a tree, shared and never changed. An object's members are kept in MySQL's order, shorter names first, then by bytes, without duplicates: so two
-//! equal documents are equal trees, and a member is found by binary search.
+//! A document is a tree that is shared and never changed. Members of an object are kept in the order of MySQL's binary JSON: shorter names first, then by
+//! bytes, without duplicates (DA-6). So equal documents are equal trees, and a member is found by binary search.
 
 mod binary;
 mod compare;
@@ -17,10 +17,10 @@ pub use write::quote;
 use crate::decimal::Decimal;
 use crate::temporal::{Date, DateTime, Time};
 
-/// Arrays and objects within each other.
+/// The most levels of arrays and objects within each other.
 pub const DEPTH_MAX: usize = 100;
 
-/// A document; a clone shares it.
+/// A document. A clone shares it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Json(pub Arc<Node>);
 
@@ -35,14 +35,14 @@ pub enum Node {
     String(Box<str>),
     Array(Vec<Node>),
     Object(Members),
-    // SQL values that JSON has no word for; they are written as strings.
+    // SQL values that JSON has no literals for. They are written as strings.
     Date(Date),
     Time(Time),
     DateTime(DateTime),
     Bytes(Box<[u8]>),
 }
 
-/// An object's members, in order and without duplicates.
+/// The members of an object, in the order of `name_order` and without duplicates (DA-6).
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Members(Vec<(Box<str>, Node)>);
 
@@ -63,7 +63,7 @@ impl Json {
 }
 
 impl Node {
-    /// About how much memory it takes.
+    /// Returns about how many bytes of memory the tree takes.
     pub fn held_bytes(&self) -> usize {
         let inner = match self {
             Node::String(text) => text.len(),
@@ -77,7 +77,7 @@ impl Node {
         size_of::<Node>() + inner
     }
 
-    /// Members, elements, or 1.
+    /// The number of members or elements; 1 for a scalar.
     pub fn length(&self) -> usize {
         match self {
             Node::Array(elements) => elements.len(),
@@ -86,7 +86,7 @@ impl Node {
         }
     }
 
-    /// 1 for a scalar and for what is empty.
+    /// The number of levels; 1 for a scalar and for an empty array or object.
     pub fn depth(&self) -> usize {
         match self {
             Node::Array(elements) => 1 + elements.iter().map(Node::depth).max().unwrap_or(0),
@@ -95,7 +95,7 @@ impl Node {
         }
     }
 
-    /// The characters without quotes, as JSON_UNQUOTE and `->>` show it.
+    /// Returns the text of the node, that of a string without quotes and escapes.
     pub fn unquoted(&self) -> String {
         match self {
             Node::String(text) => text.to_string(),
@@ -107,13 +107,13 @@ impl Node {
     }
 }
 
-/// MySQL's order of names: by length, then by bytes.
+/// By length, then by bytes.
 fn name_order(a: &str, b: &str) -> Ordering {
     a.len().cmp(&b.len()).then_with(|| a.as_bytes().cmp(b.as_bytes()))
 }
 
 impl Members {
-    /// Of members with the same name the last one stays.
+    /// Sorts the members. Of members with the same name the last one stays.
     pub fn new(mut members: Vec<(Box<str>, Node)>) -> Members {
         members.sort_by(|(a, _), (b, _)| name_order(a, b));
         let mut kept: Vec<(Box<str>, Node)> = Vec::with_capacity(members.len());

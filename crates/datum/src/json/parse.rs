@@ -1,11 +1,14 @@
-//! Text to a document. The messages are those MySQL's parser gives, because clients show them.
+//! Text to a document.
+//!
+//! The parser is RFC 8259's, with a limit of depth and with claims of memory, because a document comes from a client. Its messages are those of RapidJSON,
+//! which clients of MySQL know.
 
 use stdx::memory;
 
 use super::{DEPTH_MAX, Members, Node};
 use crate::fault::{Fault, Result};
 
-/// The parser claims memory for so many nodes at a time.
+/// The parser claims memory each time it has made so many nodes.
 const CLAIMED_NODES: usize = 1024;
 
 struct Parser<'t> {
@@ -15,6 +18,7 @@ struct Parser<'t> {
     nodes: usize,
 }
 
+/// Parses one document. `Fault::JsonSyntax`, `Fault::JsonDepth`, or `Fault::OutOfMemory` where a claim is refused.
 pub fn parse(text: &str) -> Result<Node> {
     let mut parser = Parser { text, at: 0, depth: 0, nodes: 0 };
     parser.blanks();
@@ -53,7 +57,7 @@ impl Parser<'_> {
     fn node(&mut self) -> Result<Node> {
         self.nodes += 1;
         if self.nodes.is_multiple_of(CLAIMED_NODES) {
-            // Twice, for a list doubles its room.
+            // Twice the size, because a growing vector doubles its capacity.
             drop(memory::claim(2 * self.nodes * size_of::<Node>())?);
         }
         match self.peek() {

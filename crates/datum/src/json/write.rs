@@ -1,4 +1,4 @@
-//! A document as text, in MySQL's one way: `{"a": 1, "b": [true, null]}`.
+//! A document as text in its one normal form: `{"a": 1, "b": [true, null]}`, a space behind each colon and comma.
 
 use std::fmt::{self, Display, Write};
 
@@ -47,7 +47,7 @@ impl Display for Node {
     }
 }
 
-/// A double always shows that it is one.
+/// A double has a point or an exponent, so that it reads back as a double.
 fn double(number: f64) -> String {
     let mut text = float::double_text(number);
     if !text.contains(['.', 'e']) {
@@ -83,7 +83,7 @@ fn quote_into(text: &str, f: &mut impl Write) -> fmt::Result {
     f.write_char('"')
 }
 
-/// The text as a JSON string.
+/// Returns a text as a JSON string, in quotes.
 pub fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     let written = quote_into(text, &mut out);

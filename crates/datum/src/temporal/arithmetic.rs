@@ -1,4 +1,4 @@
-//! Adding lengths of time to readings of a clock.
+//! Arithmetic on readings of a clock: sums, differences, rounding of fractions. A result outside the years 0 to 9999 is `None`.
 
 use super::{Date, DateTime, MICROS_PER_DAY, calendar};
 
@@ -12,7 +12,7 @@ pub enum Rounding {
 }
 
 impl DateTime {
-    /// Microseconds since the start of year 0, for differences.
+    /// Returns the microseconds since the start of year 0. The difference of two is the time between two readings.
     pub fn linear(self) -> i64 {
         calendar::day_number(self.date) * MICROS_PER_DAY + self.micros_of_day()
     }
@@ -22,12 +22,11 @@ impl DateTime {
         Some(DateTime::new(date, micros.rem_euclid(MICROS_PER_DAY)))
     }
 
-    /// `None` beyond the years 0 to 9999.
     pub fn plus_micros(self, micros: i64) -> Option<DateTime> {
         DateTime::from_linear(self.linear().checked_add(micros)?)
     }
 
-    /// To this many digits of the fraction, halves up. `None` where that leaves the calendar.
+    /// Rounds to `scale` digits of the fraction, halves up.
     pub fn rounded(self, scale: u8) -> Option<DateTime> {
         let unit = 10i64.pow(6 - u32::from(scale.min(6)));
         let rest = self.micros_of_day() % unit;
@@ -65,7 +64,7 @@ impl Date {
         calendar::from_day_number(calendar::day_number(self).checked_add(days)?)
     }
 
-    /// The same day so many months on, or the month's last day. `None` beyond the years 0 to 9999.
+    /// Returns the same day of the month some months later, or the last day of that month where it is shorter.
     pub fn plus_months(self, months: i64) -> Option<Date> {
         let period = (i64::from(self.year) * 12 + i64::from(self.month) - 1).checked_add(months)?;
         if !(0..120_000).contains(&period) {
@@ -77,7 +76,7 @@ impl Date {
 }
 
 impl super::Time {
-    /// To this many digits of the fraction, halves away from zero; clamped.
+    /// Rounds to `scale` digits of the fraction, halves away from zero, and clamps to the range.
     #[must_use]
     pub fn rounded(self, scale: u8) -> super::Time {
         let unit = 10i64.pow(6 - u32::from(scale.min(6)));

@@ -1,8 +1,10 @@
-//! Plain arithmetic of the Gregorian calendar, carried back to year 0 as MySQL does.
+//! The proleptic Gregorian calendar from year 0 to 9999: day numbers, weekdays, weeks.
+//!
+//! Day numbers and weeks follow `my_time.cc` of MySQL (`calc_daynr`, `calc_week`), where year 0 is not a leap year.
 
 use super::Date;
 
-/// Days of a month; 0 for a month that is none.
+/// Returns the number of days of a month; 0 for a month outside 1 to 12.
 pub fn days_in_month(year: u16, month: u8) -> u8 {
     match month {
         1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
@@ -13,12 +15,12 @@ pub fn days_in_month(year: u16, month: u8) -> u8 {
     }
 }
 
-/// Year 0 is no leap year to MySQL.
+/// Year 0 is not a leap year.
 pub fn is_leap(year: u16) -> bool {
     year != 0 && year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
 }
 
-/// Days since year 0, as TO_DAYS() counts them. Parts that are zero or beyond their range count on, as in MySQL.
+/// Returns the number of days since year 0. Months and days that are zero or beyond their range count on from the nearest real day.
 pub fn day_number(date: Date) -> i64 {
     let (year, month, day) = (i64::from(date.year), i64::from(date.month), i64::from(date.day));
     if year == 0 && month == 0 {
@@ -34,7 +36,7 @@ pub fn day_number(date: Date) -> i64 {
     days + leap_year / 4 - (leap_year / 100 + 1) * 3 / 4
 }
 
-/// The day with this number; `None` outside the years 0 to 9999.
+/// Returns the day with a number; `None` outside the years 0 to 9999, of which the first has no numbers either.
 pub fn from_day_number(number: i64) -> Option<Date> {
     if !(366..=3_652_424).contains(&number) {
         return None;
@@ -62,35 +64,36 @@ pub fn from_day_number(number: i64) -> Option<Date> {
     Some(Date::new(year, month, day as u8))
 }
 
-/// Monday is 0.
+/// Returns the weekday of a day number; Monday is 0.
 pub fn weekday(number: i64) -> i64 {
     (number + 5).rem_euclid(7)
 }
 
-/// Sunday is 0.
+/// Returns the weekday of a day number; Sunday is 0.
 pub fn weekday_from_sunday(number: i64) -> i64 {
     (number + 6).rem_euclid(7)
 }
 
-/// The three switches in WEEK()'s second argument.
+/// How weeks of a year are counted.
 #[derive(Clone, Copy, Debug)]
 pub struct WeekMode {
     pub monday_first: bool,
-    /// Weeks count from 1; days before the first week belong to the year before.
+    /// True: weeks count from 1, and days before the first week belong to the year before. False: those days are in week 0.
     pub year: bool,
-    /// The first week is the first that begins in the year, not the first with four days of it.
+    /// True: the first week is the first that begins in the year. False: the first with four days in it, as in ISO 8601.
     pub first_weekday: bool,
 }
 
 impl WeekMode {
+    /// From the three bits of the mode that MySQL numbers: Monday first (1), weeks from 1 (2), first weekday (4).
     pub fn new(mode: i64) -> WeekMode {
         let monday_first = mode & 1 != 0;
-        // Without Monday the third switch works the other way round.
+        // In modes that begin with Sunday the third bit is inverted.
         WeekMode { monday_first, year: mode & 2 != 0, first_weekday: (mode & 4 != 0) == monday_first }
     }
 }
 
-/// The week of a date and the year that week belongs to: MySQL's calc_week.
+/// Returns the week of a date and the year that the week belongs to.
 pub fn week(date: Date, mode: WeekMode) -> (i64, i64) {
     let mut year = i64::from(date.year);
     let number = day_number(date);

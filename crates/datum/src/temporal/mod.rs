@@ -1,7 +1,7 @@
-//! Dates and times as MySQL has them: zero dates, days that are not in the calendar, times beyond a day.
+//! Dates and times.
 //!
-//! `Date`, `Time` and `DateTime` are readings of a wall clock and compare field by field. A `Timestamp` is a point in time, in UTC. Only `Zone` leads from
-//! one to the other, and only it knows a calendar beyond the plain arithmetic in `calendar`.
+//! `Date`, `Time` and `DateTime` are readings of a wall clock and compare field by field. They can hold what no calendar has: zero dates, months and days
+//! of 0, and with a permissive dialect 31 February. A `Timestamp` is an instant, in UTC. Only a `Zone` converts between the two.
 
 mod arithmetic;
 pub mod calendar;
@@ -17,7 +17,7 @@ pub use zone::Zone;
 pub const MICROS_PER_SECOND: i64 = 1_000_000;
 pub const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 
-/// Year, month, day. Each may be zero; whether the day exists is a question to `is_real`.
+/// Year, month, day. Each may be zero; `is_real` tells whether the day exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Date {
     pub year: u16,
@@ -36,14 +36,14 @@ pub struct DateTime {
     micros: MicrosOfDay,
 }
 
-/// Less than a day. Two halves, so that a `DateTime` is 12 bytes.
+/// Less than a day. Two fields of 32 bits, so that a `DateTime` takes 12 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 struct MicrosOfDay {
     seconds: u32,
     micros: u32,
 }
 
-/// Microseconds since 1970 in UTC. Zero stands for the zero date, as in MySQL.
+/// An instant: microseconds since 1970 in UTC. Zero stands for the zero date, which as an instant would be lost otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(pub i64);
 
@@ -58,17 +58,17 @@ impl Date {
         self == Date::ZERO
     }
 
-    /// Month or day is zero: a date that stands for a whole year or month, or for none.
+    /// True where the month or the day is zero: the date of a whole year or month, or the zero date.
     pub fn has_zero_part(self) -> bool {
         self.month == 0 || self.day == 0
     }
 
-    /// Is the day in the calendar?
+    /// True for a day of the calendar.
     pub fn is_real(self) -> bool {
         (1..=12).contains(&self.month) && (1..=days_in_month(self.year, self.month)).contains(&self.day)
     }
 
-    /// As a number: 20261121.
+    /// Returns the digits as a number: 20261121.
     pub fn number(self) -> i64 {
         i64::from(self.year) * 10_000 + i64::from(self.month) * 100 + i64::from(self.day)
     }
@@ -77,12 +77,12 @@ impl Date {
 impl Time {
     pub const MAX: Time = Time((838 * 3600 + 59 * 60 + 59) * MICROS_PER_SECOND);
 
-    /// Clamped to the range.
+    /// Clamps to the range.
     pub fn from_micros(micros: i64) -> Time {
         Time(micros.clamp(-Time::MAX.0, Time::MAX.0))
     }
 
-    /// As it stands, where it lies in the range.
+    /// `None` outside the range.
     pub fn checked(micros: i64) -> Option<Time> {
         (micros.abs() <= Time::MAX.0).then_some(Time(micros))
     }
@@ -95,14 +95,14 @@ impl Time {
         self.0 < 0
     }
 
-    /// Hours, minutes, seconds and microseconds, without the sign.
+    /// Returns hours, minutes, seconds and microseconds, without the sign.
     pub fn parts(self) -> (u32, u32, u32, u32) {
         let micros = self.0.unsigned_abs();
         let seconds = micros / 1_000_000;
         ((seconds / 3600) as u32, (seconds / 60 % 60) as u32, (seconds % 60) as u32, (micros % 1_000_000) as u32)
     }
 
-    /// As a number: 123456 for 12:34:56, without the fraction.
+    /// Returns the digits as a number, 123456 for 12:34:56, without the fraction.
     pub fn number(self) -> i64 {
         let (hours, minutes, seconds, _) = self.parts();
         let number = i64::from(hours) * 10_000 + i64::from(minutes) * 100 + i64::from(seconds);
@@ -113,7 +113,7 @@ impl Time {
 impl DateTime {
     pub const ZERO: DateTime = DateTime { date: Date::ZERO, micros: MicrosOfDay { seconds: 0, micros: 0 } };
 
-    /// `micros` since midnight, less than a day's.
+    /// `micros` counts from midnight. Panics for a day or more.
     pub fn new(date: Date, micros: i64) -> DateTime {
         assert!((0..MICROS_PER_DAY).contains(&micros));
         let seconds = (micros / MICROS_PER_SECOND) as u32;
@@ -137,12 +137,12 @@ impl DateTime {
         self == DateTime::ZERO
     }
 
-    /// Hour, minute, second, microsecond.
+    /// Returns hour, minute, second and microsecond.
     pub fn clock(self) -> (u32, u32, u32, u32) {
         self.time().parts()
     }
 
-    /// As a number: 20261121123456, without the fraction.
+    /// Returns the digits as a number, 20261121123456, without the fraction.
     pub fn number(self) -> i64 {
         self.date.number() * 1_000_000 + self.time().number()
     }
