@@ -17,11 +17,11 @@ use crate::setup::Setup;
 use crate::sql;
 use crate::table::{Cell, Table};
 
-pub struct Options {
+pub struct ClientsOptions {
     pub effort: Effort,
     /// Connections, and the requests in flight on each.
     pub levels: Vec<(usize, usize)>,
-    pub sql: sql::Options,
+    pub sql: sql::SysbenchOptions,
 }
 
 /// Both clients choose among the same keys: redis-benchmark's `key:` and twelve digits.
@@ -54,25 +54,25 @@ impl Operation {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Client {
+enum ClientProgram {
     RedisBenchmark,
     OneByOne,
 }
 
-impl Client {
-    const ALL: [Client; 2] = [Client::RedisBenchmark, Client::OneByOne];
+impl ClientProgram {
+    const ALL: [ClientProgram; 2] = [ClientProgram::RedisBenchmark, ClientProgram::OneByOne];
 
     fn name(self) -> &'static str {
         match self {
-            Client::RedisBenchmark => "redis-benchmark",
-            Client::OneByOne => "bench load",
+            ClientProgram::RedisBenchmark => "redis-benchmark",
+            ClientProgram::OneByOne => "bench load",
         }
     }
 }
 
 /// One client with one load, against Beluga and against its peer.
 #[derive(Clone, Debug)]
-struct Row {
+struct ClientRow {
     client: &'static str,
     load: String,
     peer: &'static str,
@@ -80,7 +80,7 @@ struct Row {
     theirs: Figures,
 }
 
-impl Row {
+impl ClientRow {
     fn speed(&self) -> f64 {
         self.ours.operations_per_second / self.theirs.operations_per_second.max(1e-9)
     }
@@ -100,7 +100,7 @@ impl Row {
 }
 
 /// Returns true if no request failed and every program was found.
-pub fn run(setup: &Setup, options: &Options) -> io::Result<bool> {
+pub fn run(setup: &Setup, options: &ClientsOptions) -> io::Result<bool> {
     let programs = sql::Programs::debian(options.sql.beluga.clone());
     let mut missing = Vec::new();
     let mut rows = Vec::new();
@@ -128,13 +128,13 @@ fn is_there(program: PathBuf) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-fn redis(setup: &Setup, options: &Options) -> io::Result<Vec<Row>> {
+fn redis(setup: &Setup, options: &ClientsOptions) -> io::Result<Vec<ClientRow>> {
     let arena = Arena::open(&SIDES, &setup.place, "clients", &Launch::default())?;
     fill(&arena)?;
     let mut cases = Vec::new();
     for (connections, pipeline) in &options.levels {
         for operation in Operation::ALL {
-            cases.extend(Client::ALL.map(|client| Case {
+            cases.extend(ClientProgram::ALL.map(|client| ClientCase {
                 client,
                 operation,
                 connections: *connections,
@@ -158,7 +158,7 @@ fn redis(setup: &Setup, options: &Options) -> io::Result<Vec<Row>> {
             }
         }
     }
-    Ok(cases.iter().map(Case::row).collect())
+    Ok(cases.iter().map(ClientCase::row).collect())
 }
 
 /// Writes every key: the numbers of a load have no leading zeros, so each count of digits has a prefix of its own.
@@ -181,8 +181,8 @@ fn shape(server: &Server) -> Shape {
     Shape { value_bytes: VALUE_BYTES, ..server.shape() }
 }
 
-struct Case {
-    client: Client,
+struct ClientCase {
+    client: ClientProgram,
     operation: Operation,
     connections: usize,
     pipeline: usize,
@@ -191,7 +191,7 @@ struct Case {
     requests: BTreeMap<Side, u64>,
 }
 
-impl Case {
+impl ClientCase {
     fn load(&self) -> String {
         let (operation, connections) = (self.operation.name(), self.connections);
         let plural = if connections == 1 { "" } else { "s" };
@@ -201,9 +201,9 @@ impl Case {
         }
     }
 
-    fn turn(&mut self, setup: &Setup, server: &Server, options: &Options, round: usize) -> io::Result<Figures> {
+    fn turn(&mut self, setup: &Setup, server: &Server, options: &ClientsOptions, round: usize) -> io::Result<Figures> {
         let effort = &options.effort;
-        if self.client == Client::OneByOne {
+        if self.client == ClientProgram::OneByOne {
             // The five-digit keys are nine of ten that redis-benchmark chooses.
             let shape = Shape {
                 connections: self.connections,
@@ -236,9 +236,9 @@ impl Case {
         load.measure(server, requests)
     }
 
-    fn row(&self) -> Row {
+    fn row(&self) -> ClientRow {
         let median = |side| Figures::median(self.turns.get(&side).map_or(&[], |turns| &turns[..]));
-        Row {
+        ClientRow {
             client: self.client.name(),
             load: self.load(),
             peer: "Redis",
@@ -248,12 +248,12 @@ impl Case {
     }
 }
 
-fn sysbench(setup: &Setup, options: &sql::Options, programs: &sql::Programs) -> io::Result<Vec<Row>> {
+fn sysbench(setup: &Setup, options: &sql::SysbenchOptions, programs: &sql::Programs) -> io::Result<Vec<ClientRow>> {
     let (measured, lost) = sql::measure(setup, options, programs)?;
     if !lost.is_empty() {
         return Err(io::Error::other(format!("{lost:?} has ended under sysbench")));
     }
-    let figures = |row: &sql::Row, side| Figures {
+    let figures = |row: &sql::ScriptRow, side| Figures {
         operations_per_second: row.median(side, |turn| turn.told.per_second),
         p50_ms: row.median(side, |turn| turn.told.p50_ms),
         p99_ms: row.median(side, |turn| turn.told.p99_ms),
@@ -262,12 +262,12 @@ fn sysbench(setup: &Setup, options: &sql::Options, programs: &sql::Programs) -> 
     };
     Ok(measured
         .iter()
-        .map(|row| Row {
+        .map(|row| ClientRow {
             client: "sysbench",
             load: format!("{}, {} thread{}", row.script, row.threads, if row.threads == 1 { "" } else { "s" }),
             peer: "MariaDB",
-            ours: figures(row, sql::Side::Beluga),
-            theirs: figures(row, sql::Side::MariaDb),
+            ours: figures(row, sql::SqlSide::Beluga),
+            theirs: figures(row, sql::SqlSide::MariaDb),
         })
         .collect())
 }
@@ -277,7 +277,7 @@ pub fn scripts() -> Vec<String> {
     SCRIPTS.map(str::to_string).to_vec()
 }
 
-fn table(rows: &[&Row]) -> Table {
+fn table(rows: &[&ClientRow]) -> Table {
     let mut table = Table::new(&[
         "client",
         "load",
@@ -318,13 +318,13 @@ fn table(rows: &[&Row]) -> Table {
 }
 
 /// Slowest beside the peer first: those that fall short, and the others.
-fn sorted(rows: &[Row]) -> (Vec<&Row>, Vec<&Row>) {
-    let mut all: Vec<&Row> = rows.iter().collect();
+fn sorted(rows: &[ClientRow]) -> (Vec<&ClientRow>, Vec<&ClientRow>) {
+    let mut all: Vec<&ClientRow> = rows.iter().collect();
     all.sort_by(|a, b| a.speed().total_cmp(&b.speed()));
     all.into_iter().partition(|row| row.falls_short())
 }
 
-fn publish(setup: &Setup, options: &Options, rows: &[Row], missing: &[&str]) -> io::Result<()> {
+fn publish(setup: &Setup, options: &ClientsOptions, rows: &[ClientRow], missing: &[&str]) -> io::Result<()> {
     let (short, other) = sorted(rows);
     let mut page = String::from("# Beluga through redis-benchmark, a load of single replies, and sysbench\n\n");
     page += &setup.machine()?;
@@ -347,7 +347,7 @@ fn publish(setup: &Setup, options: &Options, rows: &[Row], missing: &[&str]) -> 
          Speed × is Beluga's throughput as a multiple of the peer's (above 1: Beluga is faster); CPU × and p99 × are likewise (below 1: Beluga takes less). \
          Client and server share the processors, and a client that is slower than the server bounds both: server CPU is then more telling than speed.\n\n",
         setup.place.versions().join(", "),
-        programs.version(sql::Side::MariaDb),
+        programs.version(sql::SqlSide::MariaDb),
         options.effort.threads,
         if options.effort.threads == 1 { "" } else { "s" },
         options.sql.data.tables,
@@ -360,7 +360,7 @@ fn publish(setup: &Setup, options: &Options, rows: &[Row], missing: &[&str]) -> 
     page += &if short.is_empty() { "None.\n".to_string() } else { table(&short).markdown() };
     page += "\n## The others\n\n";
     page += &if other.is_empty() { "None.\n".to_string() } else { table(&other).markdown() };
-    let all: Vec<&Row> = rows.iter().collect();
+    let all: Vec<&ClientRow> = rows.iter().collect();
     setup.publish("clients", page.trim_end(), &[("clients", &table(&all))], &[])
 }
 
@@ -368,13 +368,13 @@ fn publish(setup: &Setup, options: &Options, rows: &[Row], missing: &[&str]) -> 
 mod tests {
     use super::*;
 
-    fn row(speed: f64, cpu: f64) -> Row {
+    fn row(speed: f64, cpu: f64) -> ClientRow {
         let figures = |per_second, server_cpu_us| Figures {
             operations_per_second: per_second,
             server_cpu_us,
             ..Figures::default()
         };
-        Row {
+        ClientRow {
             client: "bench load",
             load: "GET".into(),
             peer: "Redis",
@@ -387,7 +387,7 @@ mod tests {
     fn rows_that_fall_short_stand_first_the_slowest_at_the_top() {
         let rows = [row(1.5, 0.5), row(0.9, 0.5), row(1.2, 1.1), row(0.5, 2.0), row(1.0, 1.0)];
         let (short, other) = sorted(&rows);
-        let speeds = |rows: &[&Row]| rows.iter().map(|row| row.speed()).collect::<Vec<_>>();
+        let speeds = |rows: &[&ClientRow]| rows.iter().map(|row| row.speed()).collect::<Vec<_>>();
         assert_eq!((speeds(&short), speeds(&other)), (vec![0.5, 0.9, 1.2], vec![1.0, 1.5]));
         assert_eq!(table(&short).markdown().lines().count(), 5);
     }

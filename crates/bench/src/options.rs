@@ -92,14 +92,14 @@ pub enum Command {
     Load(Box<Shape>),
     Cases { setup: Setup, only: String },
     Goals { setup: Setup, part: Option<String> },
-    Orca { setup: Setup, options: orca::Options },
-    Sysbench { setup: Setup, options: sql::Options },
-    Tpcc { setup: Setup, options: tpcc::Options },
-    Tpch { setup: Setup, options: tpch::Options },
-    Clients { setup: Setup, options: clients::Options },
-    Xrpc { setup: Setup, options: xrpc::Options },
-    Peer { kind: xrpc::peer::Kind, port: u16 },
-    All { setup: Setup, options: orca::Options },
+    Orca { setup: Setup, options: orca::OrcaOptions },
+    Sysbench { setup: Setup, options: sql::SysbenchOptions },
+    Tpcc { setup: Setup, options: tpcc::TpccOptions },
+    Tpch { setup: Setup, options: tpch::TpchOptions },
+    Clients { setup: Setup, options: clients::ClientsOptions },
+    Xrpc { setup: Setup, options: xrpc::XrpcOptions },
+    Peer { kind: xrpc::peer::PeerKind, port: u16 },
+    All { setup: Setup, options: orca::OrcaOptions },
 }
 
 type Result<T> = std::result::Result<T, String>;
@@ -221,7 +221,7 @@ fn measurement(command: &str, parser: &mut Parser) -> Result<Command> {
 fn sysbench(parser: &mut Parser) -> Result<Command> {
     let mut given = Given::default();
     let (mut threads, mut tables, mut rows, mut memory_mib) = (vec![64], 4, 100_000, 1024);
-    let (mut sides, mut only) = (sql::Side::ALL.to_vec(), Vec::new());
+    let (mut sides, mut only) = (sql::SqlSide::ALL.to_vec(), Vec::new());
     let (mut script_options, mut page, mut bounded) = (Vec::new(), "sysbench".to_string(), false);
     while let Some(argument) = parser.next().map_err(text)? {
         match argument {
@@ -231,7 +231,7 @@ fn sysbench(parser: &mut Parser) -> Result<Command> {
             Arg::Long("tables") => tables = positive(parser)?,
             Arg::Long("rows") => rows = positive(parser)? as u64,
             Arg::Long("memory") => memory_mib = positive(parser)? as u64,
-            Arg::Long("sides") => sides = list(parser, sql::Side::from_name)?,
+            Arg::Long("sides") => sides = list(parser, sql::SqlSide::from_name)?,
             Arg::Long("only") => only = list(parser, |word| Some(word.to_string()))?,
             Arg::Long("script-options") => {
                 script_options = word(parser)?.split_whitespace().map(str::to_string).collect();
@@ -248,15 +248,16 @@ fn sysbench(parser: &mut Parser) -> Result<Command> {
     let setup = given.setup("sysbench")?;
     let beluga = setup.place.beluga.clone();
     let (data, memory) = (sql::Data { tables, rows }, sql::Memory { mib: memory_mib, bounded });
-    let options = sql::Options { rounds, turn, threads, data, sides, only, script_options, page, memory, beluga };
+    let options =
+        sql::SysbenchOptions { rounds, turn, threads, data, sides, only, script_options, page, memory, beluga };
     Ok(Command::Sysbench { setup, options })
 }
 
 fn tpcc(parser: &mut Parser) -> Result<Command> {
     let mut given = Given::default();
     let (mut threads, mut warehouses, mut scale, mut memory_mib, mut seed, mut at) = (vec![16], 10, 1, 1024, 1, None);
-    let mut sides = vec![sql::Side::Beluga, sql::Side::MariaDb];
-    let speaks_mysql = |word: &str| sql::Side::from_name(word).filter(|side| *side != sql::Side::PostgreSql);
+    let mut sides = vec![sql::SqlSide::Beluga, sql::SqlSide::MariaDb];
+    let speaks_mysql = |word: &str| sql::SqlSide::from_name(word).filter(|side| *side != sql::SqlSide::PostgreSql);
     while let Some(argument) = parser.next().map_err(text)? {
         match argument {
             Arg::Long("rounds") => given.rounds = Some(positive(parser)?),
@@ -277,7 +278,7 @@ fn tpcc(parser: &mut Parser) -> Result<Command> {
     let (rounds, turn) = (given.rounds.unwrap_or(3), given.turn.unwrap_or(Duration::from_secs(30)));
     let setup = given.setup("tpcc")?;
     let beluga = setup.place.beluga.clone();
-    let options = tpcc::Options { rounds, turn, threads, warehouses, scale, sides, memory_mib, seed, at, beluga };
+    let options = tpcc::TpccOptions { rounds, turn, threads, warehouses, scale, sides, memory_mib, seed, at, beluga };
     Ok(Command::Tpcc { setup, options })
 }
 
@@ -305,12 +306,12 @@ fn tpch(parser: &mut Parser) -> Result<Command> {
     let rounds = given.rounds.unwrap_or(5);
     let setup = given.setup("tpch")?;
     let beluga = setup.place.beluga.clone();
-    Ok(Command::Tpch { setup, options: tpch::Options { scale, rounds, only, memory_mib, beluga } })
+    Ok(Command::Tpch { setup, options: tpch::TpchOptions { scale, rounds, only, memory_mib, beluga } })
 }
 
 fn xrpc(parser: &mut Parser) -> Result<Command> {
     let mut given = Given::default();
-    let (mut parts, mut rows, mut memory_mib) = (xrpc::Part::ALL.to_vec(), 10_000, 1024);
+    let (mut parts, mut rows, mut memory_mib) = (xrpc::XrpcPart::ALL.to_vec(), 10_000, 1024);
     let (mut levels, mut spreads) = (None, None);
     let count = |word: &str| word.parse().ok().filter(|count| (1..=4096).contains(count));
     while let Some(argument) = parser.next().map_err(text)? {
@@ -319,7 +320,7 @@ fn xrpc(parser: &mut Parser) -> Result<Command> {
             Arg::Long("rounds") => given.rounds = Some(positive(parser)?),
             Arg::Long("seconds") => given.turn = Some(seconds(parser)?),
             Arg::Long("threads") => given.threads = Some(positive(parser)?),
-            Arg::Long("parts") => parts = list(parser, xrpc::Part::from_name)?,
+            Arg::Long("parts") => parts = list(parser, xrpc::XrpcPart::from_name)?,
             Arg::Long("levels") => levels = Some(list(parser, count)?),
             Arg::Long("spreads") => spreads = Some(list(parser, count)?),
             Arg::Long("rows") => rows = positive(parser)? as u64,
@@ -338,7 +339,7 @@ fn xrpc(parser: &mut Parser) -> Result<Command> {
     let threads = given.threads.unwrap_or(2);
     let setup = given.setup("xrpc")?;
     let beluga = setup.place.beluga.clone();
-    let options = xrpc::Options { rounds, turn, threads, levels, spreads, rows, parts, memory_mib, beluga };
+    let options = xrpc::XrpcOptions { rounds, turn, threads, levels, spreads, rows, parts, memory_mib, beluga };
     Ok(Command::Xrpc { setup, options })
 }
 
@@ -369,25 +370,25 @@ fn clients(parser: &mut Parser) -> Result<Command> {
     given.turn = given.turn.or(Some(Duration::from_millis(if given.quick { 200 } else { 3000 })));
     let rows = rows.unwrap_or(if given.quick { 1_000 } else { 100_000 });
     let setup = given.setup("clients")?;
-    let sql = sql::Options {
+    let sql = sql::SysbenchOptions {
         rounds: setup.effort.rounds,
         turn: setup.effort.turn,
         threads,
         data: sql::Data { tables: 4, rows },
-        sides: vec![sql::Side::Beluga, sql::Side::MariaDb],
+        sides: vec![sql::SqlSide::Beluga, sql::SqlSide::MariaDb],
         only: clients::scripts(),
         script_options: Vec::new(),
         page: "clients".into(),
         memory: sql::Memory { mib: memory_mib, bounded: false },
         beluga: setup.place.beluga.clone(),
     };
-    let options = clients::Options { effort: setup.effort, levels, sql };
+    let options = clients::ClientsOptions { effort: setup.effort, levels, sql };
     Ok(Command::Clients { setup, options })
 }
 
 fn peer(parser: &mut Parser) -> Result<Command> {
     let kind = word_of(parser)?;
-    let kind = xrpc::peer::Kind::from_name(&kind).ok_or(format!("there is no peer {kind:?}"))?;
+    let kind = xrpc::peer::PeerKind::from_name(&kind).ok_or(format!("there is no peer {kind:?}"))?;
     match parser.next().map_err(text)? {
         Some(Arg::Long("port")) => Ok(Command::Peer { kind, port: number(parser)? }),
         _ => Err("a peer needs its --port".into()),
@@ -414,7 +415,7 @@ fn part(name: &str) -> Result<String> {
 
 impl Given {
     fn command(self, command: &str) -> Result<Command> {
-        let options = orca::Options {
+        let options = orca::OrcaOptions {
             scale: self.scale.unwrap_or(if self.quick { 10_000 } else { 500 }),
             rounds: self.rounds.unwrap_or(if self.quick { 1 } else { 3 }),
             turn: self.turn.unwrap_or(Duration::from_millis(if self.quick { 200 } else { 2000 })),

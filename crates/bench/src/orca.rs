@@ -16,7 +16,7 @@ use crate::setup::Setup;
 use crate::svg::{Chart, Panel};
 use crate::table::{Cell, Table};
 
-pub struct Options {
+pub struct OrcaOptions {
     pub scale: u64,
     pub rounds: usize,
     pub turn: Duration,
@@ -24,7 +24,7 @@ pub struct Options {
 
 /// One row of the reference table.
 #[derive(Clone, Debug)]
-struct Row {
+struct ReferenceRow {
     connections: usize,
     value_bytes: usize,
     mode: String,
@@ -38,7 +38,7 @@ struct Row {
 
 /// One row with its figures.
 struct Played {
-    row: Row,
+    row: ReferenceRow,
     turns: Turns,
     /// Median time of a durable 4 KiB write just before the turns.
     dsync_us: f64,
@@ -50,7 +50,7 @@ const REFERENCE: &str = include_str!("../orca_table.csv");
 const KEYS_MIN: u64 = 1000;
 
 /// True when no request of any row failed.
-pub fn run(setup: &Setup, options: &Options) -> io::Result<bool> {
+pub fn run(setup: &Setup, options: &OrcaOptions) -> io::Result<bool> {
     let rows = reference(options.scale);
     let mut played: Vec<Played> = Vec::new();
     let pings = pings(setup, options, &rows)?;
@@ -83,15 +83,15 @@ pub fn run(setup: &Setup, options: &Options) -> io::Result<bool> {
     Ok(played.iter().all(|played| played.turns.errors() == 0.0))
 }
 
-fn reference(scale: u64) -> Vec<Row> {
-    REFERENCE.lines().skip(1).map(|line| Row::parse(line, scale)).collect()
+fn reference(scale: u64) -> Vec<ReferenceRow> {
+    REFERENCE.lines().skip(1).map(|line| ReferenceRow::parse(line, scale)).collect()
 }
 
-impl Row {
-    fn parse(line: &str, scale: u64) -> Row {
+impl ReferenceRow {
+    fn parse(line: &str, scale: u64) -> ReferenceRow {
         let fields: Vec<&str> = line.split(',').collect();
         let number = |index: usize| fields[index].parse::<f64>().expect("the reference table is part of the program");
-        Row {
+        ReferenceRow {
             connections: number(0) as usize,
             value_bytes: number(1) as usize,
             mode: fields[2].into(),
@@ -104,7 +104,7 @@ impl Row {
         }
     }
 
-    fn shape(&self, server: &Server, setup: &Setup, options: &Options) -> Shape {
+    fn shape(&self, server: &Server, setup: &Setup, options: &OrcaOptions) -> Shape {
         Shape {
             connections: self.connections,
             threads: setup.effort.threads,
@@ -128,7 +128,7 @@ impl Row {
 }
 
 /// PING for each combination of connections and pipeline: the pool's throughput for requests without work.
-fn pings(setup: &Setup, options: &Options, rows: &[Row]) -> io::Result<BTreeMap<(usize, usize), f64>> {
+fn pings(setup: &Setup, options: &OrcaOptions, rows: &[ReferenceRow]) -> io::Result<BTreeMap<(usize, usize), f64>> {
     let mut pings = BTreeMap::new();
     if !setup.sides.contains(&Side::Beluga) {
         return Ok(pings);
@@ -151,7 +151,7 @@ fn pings(setup: &Setup, options: &Options, rows: &[Row]) -> io::Result<BTreeMap<
     Ok(pings)
 }
 
-fn publish(setup: &Setup, options: &Options, played: &[Played]) -> io::Result<()> {
+fn publish(setup: &Setup, options: &OrcaOptions, played: &[Played]) -> io::Result<()> {
     let (summary, figures) = (summary(played), figures(played));
     let mut page = String::from("# The 48 rows of the reference table\n\n");
     page += &setup.provenance("cargo run --release -p bench -- orca --out docs/bench")?;

@@ -15,9 +15,9 @@ use crate::setup::Setup;
 use crate::svg::{Chart, Panel};
 use crate::table::{Cell, Table, grouped};
 
-pub use server::{Memory, Programs, Server, Side, XRPC_PORT};
+pub use server::{Memory, Programs, SqlServer, SqlSide, XRPC_PORT};
 pub use sysbench::Data;
-pub use sysbench::Told;
+pub use sysbench::SysbenchResult;
 
 const SCRIPTS: [&str; 7] = [
     "oltp_point_select",
@@ -30,12 +30,12 @@ const SCRIPTS: [&str; 7] = [
 ];
 const SETTLE_PATIENCE: Duration = Duration::from_secs(3);
 
-pub struct Options {
+pub struct SysbenchOptions {
     pub rounds: usize,
     pub turn: Duration,
     pub threads: Vec<usize>,
     pub data: Data,
-    pub sides: Vec<Side>,
+    pub sides: Vec<SqlSide>,
     /// Only scripts whose names contain one of these; all if there are none.
     pub only: Vec<String>,
     /// Additional options for sysbench.
@@ -48,28 +48,28 @@ pub struct Options {
 
 /// A turn of one side.
 #[derive(Clone, Copy, Default)]
-pub struct Turn {
-    pub told: Told,
+pub struct ScriptTurn {
+    pub told: SysbenchResult,
     /// Of the server, for a transaction.
     pub cpu_us: f64,
     pub rss_bytes: f64,
 }
 
 /// A script with a number of threads, and the turns of each side.
-pub struct Row {
+pub struct ScriptRow {
     pub script: &'static str,
     pub threads: usize,
-    turns: BTreeMap<Side, Vec<Turn>>,
+    turns: BTreeMap<SqlSide, Vec<ScriptTurn>>,
 }
 
-impl Row {
-    pub fn median(&self, side: Side, of: fn(&Turn) -> f64) -> f64 {
+impl ScriptRow {
+    pub fn median(&self, side: SqlSide, of: fn(&ScriptTurn) -> f64) -> f64 {
         median(self.turns.get(&side).into_iter().flatten().map(of).collect())
     }
 }
 
 /// Returns true if no script lost a connection or met an unexpected error.
-pub fn run(setup: &Setup, options: &Options) -> io::Result<bool> {
+pub fn run(setup: &Setup, options: &SysbenchOptions) -> io::Result<bool> {
     let programs = Programs::debian(options.beluga.clone());
     let (rows, lost) = measure(setup, options, &programs)?;
     publish(setup, options, &programs, (&rows, lost))?;
@@ -77,36 +77,40 @@ pub fn run(setup: &Setup, options: &Options) -> io::Result<bool> {
 }
 
 /// Fills a server of each side and plays all scripts on them. Returns the rows, and the sides whose server has ended.
-pub fn measure(setup: &Setup, options: &Options, programs: &Programs) -> io::Result<(Vec<Row>, Vec<Side>)> {
+pub fn measure(
+    setup: &Setup,
+    options: &SysbenchOptions,
+    programs: &Programs,
+) -> io::Result<(Vec<ScriptRow>, Vec<SqlSide>)> {
     let mut servers = Vec::new();
     for side in &options.sides {
         eprintln!("sysbench: {} starts and is filled", side.name());
         let folder = setup.place.work.path().join(format!("sql-{}", side.name().to_lowercase()));
-        let server = Server::start(*side, programs, &folder, options.memory, "sbtest")?;
+        let server = SqlServer::start(*side, programs, &folder, options.memory, "sbtest")?;
         sysbench::prepare(*side, options.data)?;
         server.settle(SETTLE_PATIENCE);
         servers.push(server);
     }
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<ScriptRow> = Vec::new();
     let is_wanted = |script: &&str| options.only.is_empty() || options.only.iter().any(|word| script.contains(&**word));
     for script in SCRIPTS.into_iter().filter(is_wanted) {
         for threads in &options.threads {
             eprintln!("sysbench: {script}, {threads} threads");
-            let mut row = Row { script, threads: *threads, turns: BTreeMap::new() };
+            let mut row = ScriptRow { script, threads: *threads, turns: BTreeMap::new() };
             for round in 0..options.rounds {
                 play(&mut row, &mut servers, round, options)?;
             }
             rows.push(row);
         }
     }
-    let is_lost = |side: &Side| servers.iter().all(|server| server.side != *side);
+    let is_lost = |side: &SqlSide| servers.iter().all(|server| server.side != *side);
     let lost = options.sides.iter().copied().filter(is_lost).collect();
     Ok((rows, lost))
 }
 
 /// Runs one turn for each side, in alternating order. The kernel kills a peer that exceeds its memory cgroup; the others continue without it.
-fn play(row: &mut Row, servers: &mut Vec<Server>, round: usize, options: &Options) -> io::Result<()> {
-    let mut order: Vec<&Server> = servers.iter().collect();
+fn play(row: &mut ScriptRow, servers: &mut Vec<SqlServer>, round: usize, options: &SysbenchOptions) -> io::Result<()> {
+    let mut order: Vec<&SqlServer> = servers.iter().collect();
     if round % 2 == 1 {
         order.reverse();
     }
@@ -114,7 +118,7 @@ fn play(row: &mut Row, servers: &mut Vec<Server>, round: usize, options: &Option
     for server in order {
         let before = process::usage(server.pid());
         let told = match sysbench::run(server.side, row.script, row.threads, options) {
-            Err(error) if server.side != Side::Beluga && process::is_dead(server.pid()) => {
+            Err(error) if server.side != SqlSide::Beluga && process::is_dead(server.pid()) => {
                 eprintln!("sysbench: {} has ended in {}: {error}", server.side.name(), row.script);
                 lost = Some(server.side);
                 continue;
@@ -125,7 +129,7 @@ fn play(row: &mut Row, servers: &mut Vec<Server>, round: usize, options: &Option
         server.settle(SETTLE_PATIENCE);
         let cpu = process::usage(server.pid()).since(before).cpu;
         let cpu_us = cpu.as_secs_f64() * 1e6 / told.transactions.max(1.0);
-        row.turns.entry(server.side).or_default().push(Turn { told, cpu_us, rss_bytes });
+        row.turns.entry(server.side).or_default().push(ScriptTurn { told, cpu_us, rss_bytes });
     }
     servers.retain(|server| Some(server.side) != lost);
     Ok(())
@@ -140,8 +144,13 @@ fn goal(script: &str) -> (f64, f64) {
     }
 }
 
-fn publish(setup: &Setup, options: &Options, programs: &Programs, (rows, lost): (&[Row], Vec<Side>)) -> io::Result<()> {
-    let has_beluga = options.sides.contains(&Side::Beluga);
+fn publish(
+    setup: &Setup,
+    options: &SysbenchOptions,
+    programs: &Programs,
+    (rows, lost): (&[ScriptRow], Vec<SqlSide>),
+) -> io::Result<()> {
+    let has_beluga = options.sides.contains(&SqlSide::Beluga);
     let mut goals =
         Table::new(&["script", "threads", "TPS × better peer", "goal", "CPU × better peer", "goal", "verdict"]);
     let mut all =
@@ -160,14 +169,14 @@ fn publish(setup: &Setup, options: &Options, programs: &Programs, (rows, lost): 
                 row.turns.get(side).into_iter().flatten().map(|turn| turn.told.ignored).sum::<f64>().into(),
             ]);
         }
-        let peers = || row.turns.keys().copied().filter(|side| *side != Side::Beluga);
+        let peers = || row.turns.keys().copied().filter(|side| *side != SqlSide::Beluga);
         let best_tps = peers().map(|side| row.median(side, |turn| turn.told.per_second)).fold(0.0, f64::max);
         let best_cpu = peers().map(|side| row.median(side, |turn| turn.cpu_us)).fold(f64::INFINITY, f64::min);
         if !has_beluga || best_tps == 0.0 {
             continue;
         }
-        let tps = row.median(Side::Beluga, |turn| turn.told.per_second) / best_tps;
-        let cpu = row.median(Side::Beluga, |turn| turn.cpu_us) / best_cpu;
+        let tps = row.median(SqlSide::Beluga, |turn| turn.told.per_second) / best_tps;
+        let cpu = row.median(SqlSide::Beluga, |turn| turn.cpu_us) / best_cpu;
         let (want_tps, want_cpu) = goal(row.script);
         let verdict = if tps >= want_tps && cpu <= want_cpu { "pass" } else { "**miss**" };
         let number = |value: f64| Cell::Number(value, 2);
@@ -220,8 +229,8 @@ fn publish(setup: &Setup, options: &Options, programs: &Programs, (rows, lost): 
     setup.publish(&options.page, &page, &[(&options.page, &all)], &charts)
 }
 
-fn chart(rows: &[Row], options: &Options, title: &str, unit: &str, of: fn(&Turn) -> f64) -> Chart {
-    let panel = |row: &Row| Panel {
+fn chart(rows: &[ScriptRow], options: &SysbenchOptions, title: &str, unit: &str, of: fn(&ScriptTurn) -> f64) -> Chart {
+    let panel = |row: &ScriptRow| Panel {
         title: format!("{}, {} threads", row.script, row.threads),
         groups: vec![(String::new(), options.sides.iter().map(|side| row.median(*side, of)).collect())],
     };

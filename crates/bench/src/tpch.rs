@@ -14,17 +14,17 @@ use std::time::{Duration, Instant};
 use crate::measure::median;
 use crate::process;
 use crate::setup::Setup;
-use crate::sql::{Memory, Programs, Server, Side};
+use crate::sql::{Memory, Programs, SqlServer, SqlSide};
 use crate::table::{Cell, Table, grouped};
 
 use generate::Sizes;
 
-const SIDES: [Side; 2] = [Side::Beluga, Side::MariaDb];
+const SIDES: [SqlSide; 2] = [SqlSide::Beluga, SqlSide::MariaDb];
 const SETTLE_PATIENCE: Duration = Duration::from_secs(10);
 /// A query that takes longer has failed.
 const PATIENCE_S: u64 = 600;
 
-pub struct Options {
+pub struct TpchOptions {
     pub scale: f64,
     pub rounds: usize,
     /// Numbers of queries.
@@ -34,7 +34,7 @@ pub struct Options {
 }
 
 /// A query, and what each side made of it.
-struct Row {
+struct QueryRow {
     number: usize,
     lines: usize,
     /// In milliseconds, Beluga's and MariaDB's.
@@ -44,7 +44,7 @@ struct Row {
 }
 
 /// True when all answers were the same.
-pub fn run(setup: &Setup, options: &Options) -> io::Result<bool> {
+pub fn run(setup: &Setup, options: &TpchOptions) -> io::Result<bool> {
     let programs = Programs::debian(options.beluga.clone());
     let mut servers = Vec::new();
     let mut loads = Vec::new();
@@ -52,7 +52,7 @@ pub fn run(setup: &Setup, options: &Options) -> io::Result<bool> {
         eprintln!("tpch: {} starts and is filled", side.name());
         let folder = setup.place.work.path().join(format!("tpch-{}", side.name().to_lowercase()));
         let server =
-            Server::start(side, &programs, &folder, Memory { mib: options.memory_mib, bounded: false }, "tpch")?;
+            SqlServer::start(side, &programs, &folder, Memory { mib: options.memory_mib, bounded: false }, "tpch")?;
         let start = Instant::now();
         fill(&server, &programs, options.scale)?;
         loads.push(start.elapsed());
@@ -78,7 +78,7 @@ pub fn run(setup: &Setup, options: &Options) -> io::Result<bool> {
     Ok(rows.iter().all(|row| row.trouble.is_none()))
 }
 
-fn client(server: &Server, programs: &Programs) -> Command {
+fn client(server: &SqlServer, programs: &Programs) -> Command {
     let mut command = Command::new(&programs.mariadb);
     command.args(["--no-defaults", "-h", "127.0.0.1", "-P", &server.side.port().to_string(), "-u", "root"]);
     command.args(["--skip-ssl", "--batch", "--skip-column-names", "tpch"]);
@@ -86,7 +86,7 @@ fn client(server: &Server, programs: &Programs) -> Command {
 }
 
 /// Creates the tables, fills them, and lets the server look at them.
-fn fill(server: &Server, programs: &Programs, scale: f64) -> io::Result<()> {
+fn fill(server: &SqlServer, programs: &Programs, scale: f64) -> io::Result<()> {
     let mut child = client(server, programs).stdin(Stdio::piped()).stdout(Stdio::null()).spawn()?;
     let pipe = child.stdin.take().ok_or_else(|| io::Error::other("the client has no input"))?;
     let mut out = BufWriter::with_capacity(1 << 20, pipe);
@@ -115,7 +115,7 @@ fn query(number: usize, scale: f64) -> String {
 }
 
 /// The rows as the client prints them, and the time in milliseconds.
-fn ask(server: &Server, programs: &Programs, query: &str) -> io::Result<Result<(String, f64), String>> {
+fn ask(server: &SqlServer, programs: &Programs, query: &str) -> io::Result<Result<(String, f64), String>> {
     const CLOCK: &str = "select 'at', timestampdiff(microsecond, '2020-01-01', sysdate(6));";
     let statement = format!("{CLOCK} {query}; {CLOCK}");
     let mut command = Command::new("timeout");
@@ -136,9 +136,9 @@ fn ask(server: &Server, programs: &Programs, query: &str) -> io::Result<Result<(
 }
 
 /// Runs all rounds of one query. A server's first run, which brings data into memory, is not measured.
-fn play(number: usize, servers: &[Server], programs: &Programs, options: &Options) -> io::Result<Row> {
+fn play(number: usize, servers: &[SqlServer], programs: &Programs, options: &TpchOptions) -> io::Result<QueryRow> {
     let query = query(number, options.scale);
-    let mut row = Row { number, lines: 0, times: [Vec::new(), Vec::new()], trouble: None };
+    let mut row = QueryRow { number, lines: 0, times: [Vec::new(), Vec::new()], trouble: None };
     let mut first: Vec<String> = Vec::new();
     for server in servers {
         match ask(server, programs, &query)? {
@@ -190,9 +190,9 @@ fn difference(ours: &str, theirs: &str) -> Option<String> {
 
 fn publish(
     setup: &Setup,
-    options: &Options,
+    options: &TpchOptions,
     programs: &Programs,
-    rows: &[Row],
+    rows: &[QueryRow],
     (loads, rss): (&[Duration], &[f64]),
 ) -> io::Result<()> {
     let mut table = Table::new(&["query", "rows", "Beluga ms", "MariaDB ms", "times MariaDB's", "answers"]);

@@ -24,13 +24,13 @@ use crate::measure::median;
 use crate::process;
 use crate::setup::Setup;
 use crate::sql::client::Client;
-use crate::sql::{Memory, Programs, Server, Side, XRPC_PORT};
+use crate::sql::{Memory, Programs, SqlServer, SqlSide, XRPC_PORT};
 
 use load::Lane;
-use peer::{Kind, Peer};
-use speech::{Echo, EchoKind, Query, Speech, Statements, Telling};
+use peer::{Peer, PeerKind};
+use speech::{Echo, EchoKind, Query, Speech, XrpcForm, XrpcStatements};
 
-pub struct Options {
+pub struct XrpcOptions {
     pub rounds: usize,
     pub turn: Duration,
     pub threads: usize,
@@ -39,14 +39,14 @@ pub struct Options {
     /// Connections that many sessions are spread over, in the part `spread`.
     pub spreads: Vec<usize>,
     pub rows: u64,
-    pub parts: Vec<Part>,
+    pub parts: Vec<XrpcPart>,
     pub memory_mib: u64,
     pub beluga: PathBuf,
 }
 
 /// The parts of the comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
+pub enum XrpcPart {
     Echo,
     SelectOne,
     Point,
@@ -54,27 +54,27 @@ pub enum Part {
     Spread,
 }
 
-impl Part {
-    pub const ALL: [Part; 4] = [Part::Echo, Part::SelectOne, Part::Point, Part::Spread];
+impl XrpcPart {
+    pub const ALL: [XrpcPart; 4] = [XrpcPart::Echo, XrpcPart::SelectOne, XrpcPart::Point, XrpcPart::Spread];
 
     pub fn name(self) -> &'static str {
         match self {
-            Part::Echo => "echo",
-            Part::SelectOne => "select1",
-            Part::Point => "point",
-            Part::Spread => "spread",
+            XrpcPart::Echo => "echo",
+            XrpcPart::SelectOne => "select1",
+            XrpcPart::Point => "point",
+            XrpcPart::Spread => "spread",
         }
     }
 
-    pub fn from_name(name: &str) -> Option<Part> {
-        Part::ALL.into_iter().find(|part| part.name() == name)
+    pub fn from_name(name: &str) -> Option<XrpcPart> {
+        XrpcPart::ALL.into_iter().find(|part| part.name() == name)
     }
 
     fn sides(self) -> &'static [Way] {
         match self {
-            Part::Echo => &[Way::Echo, Way::Connection, Way::PlainEcho, Way::PlainEchoEach, Way::Grpc],
-            Part::SelectOne => &[Way::Text, Way::Digest, Way::MySqlText, Way::MariaDbText],
-            Part::Point => &[
+            XrpcPart::Echo => &[Way::Echo, Way::Connection, Way::PlainEcho, Way::PlainEchoEach, Way::Grpc],
+            XrpcPart::SelectOne => &[Way::Text, Way::Digest, Way::MySqlText, Way::MariaDbText],
+            XrpcPart::Point => &[
                 Way::Text,
                 Way::Digest,
                 Way::Plan,
@@ -83,7 +83,7 @@ impl Part {
                 Way::MariaDbText,
                 Way::MariaDbPrepared,
             ],
-            Part::Spread => &[Way::Echo, Way::Digest],
+            XrpcPart::Spread => &[Way::Echo, Way::Digest],
         }
     }
 }
@@ -113,7 +113,7 @@ pub enum Way {
 enum Host {
     Beluga,
     MariaDb,
-    Peer(Kind),
+    Peer(PeerKind),
 }
 
 impl Way {
@@ -136,8 +136,8 @@ impl Way {
 
     fn host(self) -> Host {
         match self {
-            Way::PlainEcho | Way::PlainEchoEach => Host::Peer(Kind::Echo),
-            Way::Grpc => Host::Peer(Kind::Grpc),
+            Way::PlainEcho | Way::PlainEchoEach => Host::Peer(PeerKind::Echo),
+            Way::Grpc => Host::Peer(PeerKind::Grpc),
             Way::MariaDbText | Way::MariaDbPrepared => Host::MariaDb,
             _ => Host::Beluga,
         }
@@ -157,47 +157,47 @@ const CONNECTIONS_MAX: usize = 32;
 const SETTLE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Everything that is up.
-struct Arena {
-    beluga: Server,
-    mariadb: Option<Server>,
-    peers: Vec<(Kind, Peer)>,
+struct XrpcArena {
+    beluga: SqlServer,
+    mariadb: Option<SqlServer>,
+    peers: Vec<(PeerKind, Peer)>,
 }
 
-impl Arena {
-    fn open(setup: &Setup, options: &Options, programs: &Programs) -> io::Result<Arena> {
+impl XrpcArena {
+    fn open(setup: &Setup, options: &XrpcOptions, programs: &Programs) -> io::Result<XrpcArena> {
         let memory = Memory { mib: options.memory_mib, bounded: false };
         let hosts = || options.parts.iter().flat_map(|part| part.sides()).map(|way| way.host());
-        let start = |side: Side| -> io::Result<Server> {
+        let start = |side: SqlSide| -> io::Result<SqlServer> {
             let folder = setup.place.work.path().join(format!("xrpc-{}", side.name().to_lowercase()));
-            let server = Server::start(side, programs, &folder, memory, speech::DATABASE)?;
+            let server = SqlServer::start(side, programs, &folder, memory, speech::DATABASE)?;
             fill(side, options.rows)?;
             server.settle(SETTLE_PATIENCE);
             Ok(server)
         };
         let mut peers = Vec::new();
-        for kind in [Kind::Echo, Kind::Grpc] {
+        for kind in [PeerKind::Echo, PeerKind::Grpc] {
             if kind.is_built() && hosts().any(|host| host == Host::Peer(kind)) {
                 peers.push((kind, Peer::start(kind)?));
             }
         }
-        let beluga = start(Side::Beluga)?;
+        let beluga = start(SqlSide::Beluga)?;
         let has_mariadb = programs.mariadbd.exists() && hosts().any(|host| host == Host::MariaDb);
-        let mariadb = if has_mariadb { Some(start(Side::MariaDb)?) } else { None };
-        Ok(Arena { beluga, mariadb, peers })
+        let mariadb = if has_mariadb { Some(start(SqlSide::MariaDb)?) } else { None };
+        Ok(XrpcArena { beluga, mariadb, peers })
     }
 
     /// The process that serves; None if it is not there.
     fn pid(&self, host: Host) -> Option<u32> {
         match host {
             Host::Beluga => Some(self.beluga.pid()),
-            Host::MariaDb => self.mariadb.as_ref().map(Server::pid),
+            Host::MariaDb => self.mariadb.as_ref().map(SqlServer::pid),
             Host::Peer(kind) => self.peers.iter().find(|peer| peer.0 == kind).map(|peer| peer.1.pid()),
         }
     }
 }
 
 /// The table that is read.
-fn fill(side: Side, rows: u64) -> io::Result<()> {
+fn fill(side: SqlSide, rows: u64) -> io::Result<()> {
     let mut client = Client::connect(local(side.port()), speech::DATABASE)?;
     let (table, bytes) = (speech::TABLE, speech::TEXT_BYTES);
     client.ask(&format!(
@@ -229,26 +229,26 @@ fn lanes(way: Way, query: Query, level: usize, connections: usize) -> io::Result
 fn lane(way: Way, query: Query, slot_count: usize, seed: u64) -> io::Result<Lane> {
     let mut opening = Vec::new();
     let mysql = |port: u16, telling| -> io::Result<(TcpStream, Box<dyn Speech>)> {
-        let (stream, speech) = mysql::Statements::connect(local(port), telling, query, seed)?;
+        let (stream, speech) = mysql::MysqlStatements::connect(local(port), telling, query, seed)?;
         Ok((stream, Box::new(speech)))
     };
     let told = |telling| -> io::Result<(TcpStream, Box<dyn Speech>)> {
-        Ok((xrpc()?, Box::new(Statements::new(telling, query, slot_count, seed))))
+        Ok((xrpc()?, Box::new(XrpcStatements::new(telling, query, slot_count, seed))))
     };
     let (stream, speech): (TcpStream, Box<dyn Speech>) = match way {
         Way::Echo => (xrpc()?, Box::new(Echo::new(EchoKind::Session, slot_count))),
         Way::Connection => (xrpc()?, Box::new(Echo::new(EchoKind::Connection, slot_count))),
         Way::PlainEcho | Way::PlainEchoEach => {
-            (TcpStream::connect(Kind::Echo.address())?, Box::new(Echo::new(EchoKind::Connection, slot_count)))
+            (TcpStream::connect(PeerKind::Echo.address())?, Box::new(Echo::new(EchoKind::Connection, slot_count)))
         }
-        Way::Grpc => (TcpStream::connect(Kind::Grpc.address())?, Box::new(http2::Calls::open(&mut opening))),
-        Way::Text => told(Telling::Text(query.sql()))?,
-        Way::Digest => told(Telling::Digest(Statement::new(query.sql())))?,
-        Way::Plan => told(Telling::plan())?,
-        Way::MySqlText => mysql(Side::Beluga.port(), mysql::Telling::Text)?,
-        Way::MySqlPrepared => mysql(Side::Beluga.port(), mysql::Telling::Prepared)?,
-        Way::MariaDbText => mysql(Side::MariaDb.port(), mysql::Telling::Text)?,
-        Way::MariaDbPrepared => mysql(Side::MariaDb.port(), mysql::Telling::Prepared)?,
+        Way::Grpc => (TcpStream::connect(PeerKind::Grpc.address())?, Box::new(http2::Calls::open(&mut opening))),
+        Way::Text => told(XrpcForm::Text(query.sql()))?,
+        Way::Digest => told(XrpcForm::Digest(Statement::new(query.sql())))?,
+        Way::Plan => told(XrpcForm::plan())?,
+        Way::MySqlText => mysql(SqlSide::Beluga.port(), mysql::MysqlForm::Text)?,
+        Way::MySqlPrepared => mysql(SqlSide::Beluga.port(), mysql::MysqlForm::Prepared)?,
+        Way::MariaDbText => mysql(SqlSide::MariaDb.port(), mysql::MysqlForm::Text)?,
+        Way::MariaDbPrepared => mysql(SqlSide::MariaDb.port(), mysql::MysqlForm::Prepared)?,
     };
     Ok(Lane { stream, speech, slot_count, opening })
 }
@@ -264,7 +264,7 @@ fn xrpc() -> io::Result<TcpStream> {
 
 /// Figures of a turn, or medians of several.
 #[derive(Clone, Copy, Default, Debug)]
-struct Figures {
+struct XrpcFigures {
     per_second: f64,
     p50_ms: f64,
     p99_ms: f64,
@@ -276,10 +276,10 @@ struct Figures {
 fn turn(
     way: Way,
     pid: u32,
-    options: &Options,
+    options: &XrpcOptions,
     query: Query,
     (level, connections): (usize, usize),
-) -> io::Result<Figures> {
+) -> io::Result<XrpcFigures> {
     let lanes = lanes(way, query, level, connections)?;
     let mut marks = Vec::new();
     let report = load::play(lanes, options.threads, options.turn, || {
@@ -290,7 +290,7 @@ fn turn(
     let spent =
         |of: fn(&(Duration, Duration)) -> Duration| (of(&marks[1]) - of(&marks[0])).as_secs_f64() * 1e6 / operations;
     let quantile = |q| report.latency.value_at_quantile(q) as f64 / 1e6;
-    Ok(Figures {
+    Ok(XrpcFigures {
         per_second: report.operations as f64 / report.elapsed.as_secs_f64(),
         p50_ms: quantile(0.5),
         p99_ms: quantile(0.99),
@@ -302,22 +302,22 @@ fn turn(
 
 /// A level of a part, played one way.
 #[derive(Clone, Debug)]
-struct Row {
-    part: Part,
+struct XrpcRow {
+    part: XrpcPart,
     level: usize,
     connections: usize,
     way: Way,
-    figures: Figures,
+    figures: XrpcFigures,
 }
 
 /// True when no answer was wrong.
-pub fn run(setup: &Setup, options: &Options) -> io::Result<bool> {
+pub fn run(setup: &Setup, options: &XrpcOptions) -> io::Result<bool> {
     machine::allow_open_files(20_000)?;
     let programs = Programs::debian(options.beluga.clone());
-    let arena = Arena::open(setup, options, &programs)?;
+    let arena = XrpcArena::open(setup, options, &programs)?;
     let mut rows = Vec::new();
     for part in &options.parts {
-        let query = if *part == Part::SelectOne { Query::One } else { Query::Point { rows: options.rows } };
+        let query = if *part == XrpcPart::SelectOne { Query::One } else { Query::Point { rows: options.rows } };
         for (level, connections) in steps(*part, options) {
             rows.extend(play(&arena, options, (*part, query), (level, connections))?);
         }
@@ -328,21 +328,21 @@ pub fn run(setup: &Setup, options: &Options) -> io::Result<bool> {
 }
 
 /// Requests at once, and the connections of those who share them.
-fn steps(part: Part, options: &Options) -> Vec<(usize, usize)> {
+fn steps(part: XrpcPart, options: &XrpcOptions) -> Vec<(usize, usize)> {
     let highest = options.levels.iter().copied().max().unwrap_or(1);
     match part {
-        Part::Spread => options.spreads.iter().map(|connections| (highest, *connections)).collect(),
+        XrpcPart::Spread => options.spreads.iter().map(|connections| (highest, *connections)).collect(),
         _ => options.levels.iter().map(|level| (*level, CONNECTIONS_MAX.min(*level))).collect(),
     }
 }
 
 /// All rounds of one level.
 fn play(
-    arena: &Arena,
-    options: &Options,
-    (part, query): (Part, Query),
+    arena: &XrpcArena,
+    options: &XrpcOptions,
+    (part, query): (XrpcPart, Query),
     (level, connections): (usize, usize),
-) -> io::Result<Vec<Row>> {
+) -> io::Result<Vec<XrpcRow>> {
     // Up to there the two are the same.
     let is_played = |way: &Way| *way != Way::PlainEchoEach || level > CONNECTIONS_MAX;
     let ways: Vec<(Way, u32)> = part
@@ -351,7 +351,7 @@ fn play(
         .filter(|way| is_played(way))
         .filter_map(|way| Some((*way, arena.pid(way.host())?)))
         .collect();
-    let mut turns: Vec<Vec<Figures>> = vec![Vec::new(); ways.len()];
+    let mut turns: Vec<Vec<XrpcFigures>> = vec![Vec::new(); ways.len()];
     for round in 0..options.rounds {
         let mut order: Vec<usize> = (0..ways.len()).collect();
         if round % 2 == 1 {
@@ -365,12 +365,12 @@ fn play(
             turns[at].push(figures);
         }
     }
-    let rows: Vec<Row> = ways
+    let rows: Vec<XrpcRow> = ways
         .iter()
         .zip(&turns)
         .map(|((way, _), turns)| {
             let connections = if way.is_single() { level } else { connections };
-            Row { part, level, connections, way: *way, figures: medians(turns) }
+            XrpcRow { part, level, connections, way: *way, figures: medians(turns) }
         })
         .collect();
     for row in &rows {
@@ -387,9 +387,9 @@ fn play(
     Ok(rows)
 }
 
-fn medians(turns: &[Figures]) -> Figures {
-    let of = |of: fn(&Figures) -> f64| median(turns.iter().map(of).collect());
-    Figures {
+fn medians(turns: &[XrpcFigures]) -> XrpcFigures {
+    let of = |of: fn(&XrpcFigures) -> f64| median(turns.iter().map(of).collect());
+    XrpcFigures {
         per_second: of(|turn| turn.per_second),
         p50_ms: of(|turn| turn.p50_ms),
         p99_ms: of(|turn| turn.p99_ms),

@@ -25,7 +25,7 @@ pub struct Load {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Told {
+struct BenchmarkResult {
     per_second: f64,
     mean_ms: f64,
     p50_ms: f64,
@@ -71,7 +71,7 @@ impl Load {
         })
     }
 
-    fn run(&self, server: &Server, requests: u64) -> io::Result<Told> {
+    fn run(&self, server: &Server, requests: u64) -> io::Result<BenchmarkResult> {
         let mut command = Command::new(&self.program);
         command.args(["-h", &server.address.ip().to_string(), "-p", &server.address.port().to_string(), "--csv"]);
         let test = if self.operation == "PING" { "ping_mbulk".into() } else { self.operation.to_lowercase() };
@@ -99,13 +99,13 @@ impl Load {
 }
 
 /// The last line of its CSV: name, requests per second, and mean, min, p50, p95, p99 and max in milliseconds.
-fn parse(text: &str) -> Option<Told> {
+fn parse(text: &str) -> Option<BenchmarkResult> {
     let line = text.lines().rfind(|line| line.starts_with('"'))?;
     // Names contain commas, and every field is in quotes.
     let fields: Vec<&str> = line.trim().trim_matches('"').split("\",\"").collect();
     let numbers: Vec<f64> = fields.iter().skip(1).map(|field| field.parse().ok()).collect::<Option<_>>()?;
     let [per_second, mean_ms, _, p50_ms, _, p99_ms, max_ms] = numbers[..] else { return None };
-    Some(Told { per_second, mean_ms, p50_ms, p99_ms, max_ms })
+    Some(BenchmarkResult { per_second, mean_ms, p50_ms, p99_ms, max_ms })
 }
 
 #[cfg(test)]
@@ -116,7 +116,7 @@ mod tests {
     fn the_csv_of_redis_benchmark_is_understood() {
         let text = "\"test\",\"rps\",\"avg_latency_ms\",\"min_latency_ms\",\"p50_latency_ms\",\"p95_latency_ms\",\"p99_latency_ms\",\"max_latency_ms\"\n\
                     \"GET\",\"98039.22\",\"0.260\",\"0.088\",\"0.255\",\"0.327\",\"0.471\",\"0.719\"\n";
-        let told = Told { per_second: 98039.22, mean_ms: 0.26, p50_ms: 0.255, p99_ms: 0.471, max_ms: 0.719 };
+        let told = BenchmarkResult { per_second: 98039.22, mean_ms: 0.26, p50_ms: 0.255, p99_ms: 0.471, max_ms: 0.719 };
         assert_eq!(parse(text), Some(told));
         assert_eq!(parse(&text[..120]), None);
     }

@@ -37,24 +37,24 @@ impl From<Failure> for io::Error {
 }
 
 /// Values as text; None is NULL.
-pub type Row = Vec<Option<String>>;
+pub type TextRow = Vec<Option<String>>;
 
 /// The result of a statement.
 #[derive(Debug, Default)]
-pub struct Answer {
-    pub rows: Vec<Row>,
+pub struct QueryResult {
+    pub rows: Vec<TextRow>,
     pub affected: u64,
 }
 
-impl Answer {
+impl QueryResult {
     /// Returns a number of the first row.
     pub fn number<T: std::str::FromStr>(&self, column: usize) -> Result<T, Failure> {
-        number(self.rows.first().unwrap_or(&Row::new()), column)
+        number(self.rows.first().unwrap_or(&TextRow::new()), column)
     }
 }
 
 /// A number of a row.
-pub fn number<T: std::str::FromStr>(row: &Row, column: usize) -> Result<T, Failure> {
+pub fn number<T: std::str::FromStr>(row: &TextRow, column: usize) -> Result<T, Failure> {
     let text = row.get(column).and_then(Option::as_deref);
     text.and_then(|text| text.parse().ok()).ok_or_else(|| odd(&format!("{text:?} where a number was expected")))
 }
@@ -149,14 +149,14 @@ impl Client {
         self.stream.into_inner()
     }
 
-    pub fn ask(&mut self, sql: &str) -> Result<Answer, Failure> {
+    pub fn ask(&mut self, sql: &str) -> Result<QueryResult, Failure> {
         self.sequence = 0;
         let mut body = Vec::with_capacity(sql.len() + 1);
         body.push(3);
         body.extend_from_slice(sql.as_bytes());
         self.send(&body)?;
         self.receive()?;
-        let mut answer = Answer::default();
+        let mut answer = QueryResult::default();
         let columns = match self.packet.first() {
             Some(0) => {
                 let mut rest = &self.packet[1..];
@@ -198,8 +198,8 @@ fn length(bytes: &mut &[u8]) -> Option<u64> {
     Some(word.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
 
-fn row(mut packet: &[u8], columns: u64) -> Option<Row> {
-    let mut row = Row::with_capacity(columns as usize);
+fn row(mut packet: &[u8], columns: u64) -> Option<TextRow> {
+    let mut row = TextRow::with_capacity(columns as usize);
     for _ in 0..columns {
         if packet.first() == Some(&0xfb) {
             packet = &packet[1..];

@@ -17,7 +17,7 @@ pub const XRPC_PORT: u16 = 16450;
 const NOBODY: &str = "65534";
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Side {
+pub enum SqlSide {
     Beluga,
     MariaDb,
     PostgreSql,
@@ -29,19 +29,19 @@ pub struct Driver {
     pub arguments: Vec<String>,
 }
 
-impl Side {
-    pub const ALL: [Side; 3] = [Side::Beluga, Side::MariaDb, Side::PostgreSql];
+impl SqlSide {
+    pub const ALL: [SqlSide; 3] = [SqlSide::Beluga, SqlSide::MariaDb, SqlSide::PostgreSql];
 
     pub fn name(self) -> &'static str {
         match self {
-            Side::Beluga => "Beluga",
-            Side::MariaDb => "MariaDB",
-            Side::PostgreSql => "PostgreSQL",
+            SqlSide::Beluga => "Beluga",
+            SqlSide::MariaDb => "MariaDB",
+            SqlSide::PostgreSql => "PostgreSQL",
         }
     }
 
-    pub fn from_name(name: &str) -> Option<Side> {
-        Side::ALL.into_iter().find(|side| side.name().eq_ignore_ascii_case(name))
+    pub fn from_name(name: &str) -> Option<SqlSide> {
+        SqlSide::ALL.into_iter().find(|side| side.name().eq_ignore_ascii_case(name))
     }
 
     pub fn port(self) -> u16 {
@@ -50,8 +50,8 @@ impl Side {
 
     pub fn driver(self) -> Driver {
         let (name, prefix, user) = match self {
-            Side::Beluga | Side::MariaDb => ("mysql", "mysql", "root"),
-            Side::PostgreSql => ("pgsql", "pgsql", "bench"),
+            SqlSide::Beluga | SqlSide::MariaDb => ("mysql", "mysql", "root"),
+            SqlSide::PostgreSql => ("pgsql", "pgsql", "bench"),
         };
         let port = self.port();
         let arguments =
@@ -92,7 +92,7 @@ impl Memory {
     }
 
     /// Creates a memory cgroup of that limit, where the machine permits it.
-    fn cgroup(self, side: Side) -> io::Result<PathBuf> {
+    fn cgroup(self, side: SqlSide) -> io::Result<PathBuf> {
         let root = Path::new("/sys/fs/cgroup");
         let is_second = root.join("cgroup.controllers").exists();
         let (parent, file) = match is_second {
@@ -134,11 +134,11 @@ impl Programs {
     }
 
     /// Returns a side's version text.
-    pub fn version(&self, side: Side) -> String {
+    pub fn version(&self, side: SqlSide) -> String {
         let program = match side {
-            Side::Beluga => self.beluga.clone(),
-            Side::MariaDb => self.mariadbd.clone(),
-            Side::PostgreSql => self.postgres.join("postgres"),
+            SqlSide::Beluga => self.beluga.clone(),
+            SqlSide::MariaDb => self.mariadbd.clone(),
+            SqlSide::PostgreSql => self.postgres.join("postgres"),
         };
         let said = Command::new(program).arg("--version").output().map(|output| output.stdout).unwrap_or_default();
         let said = String::from_utf8_lossy(&said).lines().next().unwrap_or_default().to_string();
@@ -147,8 +147,8 @@ impl Programs {
     }
 }
 
-pub struct Server {
-    pub side: Side,
+pub struct SqlServer {
+    pub side: SqlSide,
     child: Child,
     log: PathBuf,
     cgroup: Option<PathBuf>,
@@ -172,24 +172,30 @@ fn unprivileged(program: PathBuf) -> Command {
     command
 }
 
-impl Server {
+impl SqlServer {
     /// Starts a server with the empty data folder `data` and creates a database.
-    pub fn start(side: Side, programs: &Programs, data: &Path, memory: Memory, database: &str) -> io::Result<Server> {
+    pub fn start(
+        side: SqlSide,
+        programs: &Programs,
+        data: &Path,
+        memory: Memory,
+        database: &str,
+    ) -> io::Result<SqlServer> {
         fs::create_dir_all(data)?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, side.port()));
         if TcpStream::connect(address).is_ok() {
             return Err(io::Error::other(format!("{address} is in use; the figures need a server of their own")));
         }
         let mut command = match side {
-            Side::Beluga => beluga(programs, data, memory.mib),
-            Side::MariaDb => mariadb(programs, data, memory.mib)?,
-            Side::PostgreSql => postgres(programs, data, memory.of_postgres())?,
+            SqlSide::Beluga => beluga(programs, data, memory.mib),
+            SqlSide::MariaDb => mariadb(programs, data, memory.mib)?,
+            SqlSide::PostgreSql => postgres(programs, data, memory.of_postgres())?,
         };
         let log = data.with_extension("log");
         let file = fs::File::create(&log)?;
         let child = command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).spawn();
         let child = child.map_err(|error| io::Error::other(format!("{command:?}: {error}")))?;
-        let mut server = Server { side, child, log, cgroup: None };
+        let mut server = SqlServer { side, child, log, cgroup: None };
         if memory.bounded {
             let cgroup = server.cgroup.insert(memory.cgroup(side)?);
             fs::write(cgroup.join("cgroup.procs"), server.child.id().to_string())?;
@@ -216,10 +222,10 @@ impl Server {
     fn make_database(&self, programs: &Programs, database: &str) -> io::Result<()> {
         let port = self.side.port().to_string();
         match self.side {
-            Side::Beluga | Side::MariaDb => run(Command::new(&programs.mariadb)
+            SqlSide::Beluga | SqlSide::MariaDb => run(Command::new(&programs.mariadb)
                 .args(["--no-defaults", "-h", "127.0.0.1", "-P", &port, "-u", "root"])
                 .args(["-e", &format!("create database {database}")])),
-            Side::PostgreSql => run(Command::new(programs.postgres.join("createdb")).args([
+            SqlSide::PostgreSql => run(Command::new(programs.postgres.join("createdb")).args([
                 "-h",
                 "127.0.0.1",
                 "-p",
@@ -241,7 +247,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for SqlServer {
     fn drop(&mut self) {
         self.stop();
         if let Some(cgroup) = &self.cgroup {
@@ -250,7 +256,7 @@ impl Drop for Server {
     }
 }
 
-impl Server {
+impl SqlServer {
     fn stop(&mut self) {
         let pid = rustix::process::Pid::from_child(&self.child);
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
@@ -267,22 +273,22 @@ impl Server {
 }
 
 /// Whether the server answers. In MySQL's protocol it sends the first packet; PostgreSQL accepts a login, or reports that it is still starting.
-fn serves(side: Side, address: SocketAddr) -> bool {
+fn serves(side: SqlSide, address: SocketAddr) -> bool {
     let Ok(mut stream) = TcpStream::connect(address) else { return false };
     let _ = stream.set_read_timeout(Some(Duration::from_secs(2)));
     const LET_IN: u8 = b'R';
     const STARTUP: &[u8] = b"\0\0\0\x26\0\x03\0\0user\0bench\0database\0postgres\0\0";
-    if side == Side::PostgreSql && stream.write_all(STARTUP).is_err() {
+    if side == SqlSide::PostgreSql && stream.write_all(STARTUP).is_err() {
         return false;
     }
     let mut first = [0; 1];
-    matches!(stream.read(&mut first), Ok(1)) && (side != Side::PostgreSql || first == [LET_IN])
+    matches!(stream.read(&mut first), Ok(1)) && (side != SqlSide::PostgreSql || first == [LET_IN])
 }
 
 fn beluga(programs: &Programs, data: &Path, memory_mib: u64) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "--"]).arg(&programs.beluga).arg("--data").arg(data);
-    command.args(["--mysql-port", &Side::Beluga.port().to_string(), "--redis-port", "0"]);
+    command.args(["--mysql-port", &SqlSide::Beluga.port().to_string(), "--redis-port", "0"]);
     command.args(["--xrpc-port", &XRPC_PORT.to_string()]);
     command.args(["--memory", &format!("{memory_mib}mb"), "--max-connections", "5000"]);
     command.args(["--max-prepared-stmt-count", "1048576"]);
@@ -302,7 +308,7 @@ fn mariadb(programs: &Programs, data: &Path, memory_mib: u64) -> io::Result<Comm
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "--"]).arg(&programs.mariadbd).args(["--no-defaults", &folder, "--user=root"]);
     command.arg(format!("--socket={}", data.join("socket").display()));
-    command.args([format!("--port={}", Side::MariaDb.port()), "--bind-address=127.0.0.1".into()]);
+    command.args([format!("--port={}", SqlSide::MariaDb.port()), "--bind-address=127.0.0.1".into()]);
     command.args([
         "--max-connections=5000",
         "--max-prepared-stmt-count=1048576",
@@ -321,7 +327,12 @@ fn postgres(programs: &Programs, data: &Path, memory_mib: u64) -> io::Result<Com
     let mut initdb = unprivileged(programs.postgres.join("initdb"));
     run(initdb.arg("-D").arg(data).args(["-U", "bench", "-A", "trust", "--locale=C.UTF-8"]))?;
     let mut command = unprivileged(programs.postgres.join("postgres"));
-    command.arg("-D").arg(data).args(["-p", &Side::PostgreSql.port().to_string(), "-c", "listen_addresses=127.0.0.1"]);
+    command.arg("-D").arg(data).args([
+        "-p",
+        &SqlSide::PostgreSql.port().to_string(),
+        "-c",
+        "listen_addresses=127.0.0.1",
+    ]);
     command.args(["-c", "unix_socket_directories=", "-c", "max_connections=1200", "-c", "max_wal_size=4GB"]);
     command.arg("-c").arg(format!("shared_buffers={memory_mib}MB"));
     Ok(command)

@@ -3,8 +3,8 @@
 use std::io;
 use std::process::{Command, Stdio};
 
-use crate::sql::Options;
-use crate::sql::server::Side;
+use crate::sql::SysbenchOptions;
+use crate::sql::server::SqlSide;
 
 /// Tables and rows that a script works on.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +15,7 @@ pub struct Data {
 
 /// The result of a run.
 #[derive(Clone, Copy, Default, Debug, PartialEq)]
-pub struct Told {
+pub struct SysbenchResult {
     pub transactions: f64,
     pub per_second: f64,
     pub p50_ms: f64,
@@ -24,7 +24,7 @@ pub struct Told {
     pub ignored: f64,
 }
 
-fn command(side: Side, script: &str, data: Data, threads: usize) -> Command {
+fn command(side: SqlSide, script: &str, data: Data, threads: usize) -> Command {
     let driver = side.driver();
     let mut command = Command::new("sysbench");
     command.arg(script).arg(format!("--db-driver={}", driver.name)).args(driver.arguments);
@@ -46,13 +46,13 @@ fn said(mut command: Command) -> io::Result<String> {
     Err(io::Error::other(format!("{command:?}: {}", fatal.join(" | "))))
 }
 
-pub fn prepare(side: Side, data: Data) -> io::Result<()> {
+pub fn prepare(side: SqlSide, data: Data) -> io::Result<()> {
     let mut command = command(side, "oltp_read_write", data, data.tables);
     command.arg("prepare");
     said(command).map(drop)
 }
 
-pub fn run(side: Side, script: &str, threads: usize, options: &Options) -> io::Result<Told> {
+pub fn run(side: SqlSide, script: &str, threads: usize, options: &SysbenchOptions) -> io::Result<SysbenchResult> {
     let mut command = command(side, script, options.data, threads);
     command.args(&options.script_options);
     command.args([format!("--time={}", options.turn.as_secs().max(1)), "run".into()]);
@@ -60,14 +60,14 @@ pub fn run(side: Side, script: &str, threads: usize, options: &Options) -> io::R
     parse(&text).ok_or_else(|| io::Error::other(format!("sysbench said nothing that makes sense: {text}")))
 }
 
-fn parse(text: &str) -> Option<Told> {
+fn parse(text: &str) -> Option<SysbenchResult> {
     let line = |name: &str| text.lines().map(str::trim).find_map(|line| line.strip_prefix(name));
     let number = |text: &str| text.split_whitespace().next()?.parse::<f64>().ok();
     let transactions = line("transactions:")?;
     let per_second = number(transactions.split_once('(')?.1)?;
     let ignored = number(line("ignored errors:")?)? + number(line("reconnects:")?)?;
     let (p50_ms, p99_ms) = percentiles(text)?;
-    Some(Told { transactions: number(transactions)?, per_second, p50_ms, p99_ms, ignored })
+    Some(SysbenchResult { transactions: number(transactions)?, per_second, p50_ms, p99_ms, ignored })
 }
 
 /// From the histogram: `value |bar count`, ascending, in milliseconds.
@@ -112,7 +112,8 @@ SQL statistics:
     ignored errors:                      2      (1.00 per sec.)
     reconnects:                          1      (0.50 per sec.)
 ";
-        let told = Told { transactions: 100.0, per_second: 49.95, p50_ms: 0.110, p99_ms: 0.250, ignored: 3.0 };
+        let told =
+            SysbenchResult { transactions: 100.0, per_second: 49.95, p50_ms: 0.110, p99_ms: 0.250, ignored: 3.0 };
         assert_eq!(parse(text), Some(told));
         assert_eq!(parse("FATAL: nothing"), None);
     }

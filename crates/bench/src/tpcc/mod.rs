@@ -19,23 +19,23 @@ use crate::measure::median;
 use crate::process;
 use crate::setup::Setup;
 use crate::sql::client::{Client, Failure};
-use crate::sql::{Memory, Programs, Server, Side};
+use crate::sql::{Memory, Programs, SqlServer, SqlSide};
 use crate::table::{Cell, Table};
 
 use data::{Random, Size};
-use transactions::{Kind, Terminal};
+use transactions::{Terminal, TransactionKind};
 
 const SETTLE_PATIENCE: Duration = Duration::from_secs(5);
 const DATABASE: &str = "tpcc";
 
-pub struct Options {
+pub struct TpccOptions {
     pub rounds: usize,
     pub turn: Duration,
     pub threads: Vec<usize>,
     pub warehouses: u32,
     /// Items and customers are divided by it: for tests.
     pub scale: u32,
-    pub sides: Vec<Side>,
+    pub sides: Vec<SqlSide>,
     pub memory_mib: u64,
     pub seed: u64,
     /// A running server: it alone is filled, loaded and checked.
@@ -45,30 +45,31 @@ pub struct Options {
 
 /// The counts of a turn.
 #[derive(Default)]
-struct Turn {
+struct TpccTurn {
     /// Latencies by kind, of all transactions that were committed or intentionally rolled back.
-    times: BTreeMap<Kind, Vec<Duration>>,
+    times: BTreeMap<TransactionKind, Vec<Duration>>,
     /// Deadlocks and lock wait timeouts; each was retried.
     again: u64,
     elapsed: Duration,
     cpu: Duration,
 }
 
-impl Turn {
+impl TpccTurn {
     fn count(&self) -> usize {
         self.times.values().map(Vec::len).sum()
     }
 
     /// New-Orders a minute.
     fn per_minute(&self) -> f64 {
-        self.times.get(&Kind::NewOrder).map_or(0, Vec::len) as f64 * 60.0 / self.elapsed.as_secs_f64().max(1e-9)
+        self.times.get(&TransactionKind::NewOrder).map_or(0, Vec::len) as f64 * 60.0
+            / self.elapsed.as_secs_f64().max(1e-9)
     }
 
     fn cpu_us(&self) -> f64 {
         self.cpu.as_secs_f64() * 1e6 / self.count().max(1) as f64
     }
 
-    fn quantile_ms(&self, kind: Kind, quantile: f64) -> f64 {
+    fn quantile_ms(&self, kind: TransactionKind, quantile: f64) -> f64 {
         const AN_HOUR_US: u64 = 3_600_000_000;
         let mut histogram = Histogram::<u64>::new_with_bounds(1, AN_HOUR_US, 3).expect("three digits");
         for time in self.times.get(&kind).into_iter().flatten() {
@@ -86,7 +87,7 @@ fn address(port: u16) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, port))
 }
 
-fn fill(name: &str, port: u16, options: &Options) -> io::Result<()> {
+fn fill(name: &str, port: u16, options: &TpccOptions) -> io::Result<()> {
     let size = Size::new(options.warehouses, options.scale);
     let work = || -> Result<(), Failure> {
         Client::connect(address(port), "")?.ask(&format!("create database if not exists {DATABASE}"))?;
@@ -96,9 +97,9 @@ fn fill(name: &str, port: u16, options: &Options) -> io::Result<()> {
 }
 
 /// Runs the terminals for the length of a turn. A transaction that meets a deadlock is retried, and its time counts from the first attempt.
-fn play(port: u16, options: &Options, threads: usize, round: usize) -> Result<Turn, Failure> {
+fn play(port: u16, options: &TpccOptions, threads: usize, round: usize) -> Result<TpccTurn, Failure> {
     let size = Size::new(options.warehouses, options.scale);
-    let turn = Mutex::new(Turn::default());
+    let turn = Mutex::new(TpccTurn::default());
     let failed = Mutex::new(None);
     let begin = Instant::now();
     let terminal = |number: usize| -> Result<(), Failure> {
@@ -106,9 +107,9 @@ fn play(port: u16, options: &Options, threads: usize, round: usize) -> Result<Tu
         let random = Random::new(seed, options.seed);
         let client = Client::connect(address(port), DATABASE)?;
         let mut terminal = Terminal { client, random, size, home: number as u32 % size.warehouses + 1 };
-        let (mut times, mut again) = (BTreeMap::<Kind, Vec<Duration>>::new(), 0);
+        let (mut times, mut again) = (BTreeMap::<TransactionKind, Vec<Duration>>::new(), 0);
         while begin.elapsed() < options.turn {
-            let (kind, start) = (Kind::draw(&mut terminal.random), Instant::now());
+            let (kind, start) = (TransactionKind::draw(&mut terminal.random), Instant::now());
             loop {
                 match terminal.play(kind) {
                     Ok(_) => break,
@@ -150,7 +151,7 @@ fn check(name: &str, port: u16) -> io::Result<bool> {
 }
 
 /// True when every table was consistent afterwards.
-pub fn run(setup: &Setup, options: &Options) -> io::Result<bool> {
+pub fn run(setup: &Setup, options: &TpccOptions) -> io::Result<bool> {
     if let Some(port) = options.at {
         return run_at(port, options);
     }
@@ -160,15 +161,15 @@ pub fn run(setup: &Setup, options: &Options) -> io::Result<bool> {
         eprintln!("tpcc: {} starts and is filled", side.name());
         let folder = setup.place.work.path().join(format!("tpcc-{}", side.name().to_lowercase()));
         let server =
-            Server::start(*side, &programs, &folder, Memory { mib: options.memory_mib, bounded: false }, DATABASE)?;
+            SqlServer::start(*side, &programs, &folder, Memory { mib: options.memory_mib, bounded: false }, DATABASE)?;
         fill(side.name(), side.port(), options)?;
         server.settle(SETTLE_PATIENCE);
         servers.push(server);
     }
-    let mut turns: BTreeMap<(usize, Side), Vec<Turn>> = BTreeMap::new();
+    let mut turns: BTreeMap<(usize, SqlSide), Vec<TpccTurn>> = BTreeMap::new();
     for threads in &options.threads {
         for round in 0..options.rounds {
-            let mut order: Vec<&Server> = servers.iter().collect();
+            let mut order: Vec<&SqlServer> = servers.iter().collect();
             if round % 2 == 1 {
                 order.reverse();
             }
@@ -192,7 +193,7 @@ pub fn run(setup: &Setup, options: &Options) -> io::Result<bool> {
     Ok(is_consistent)
 }
 
-fn run_at(port: u16, options: &Options) -> io::Result<bool> {
+fn run_at(port: u16, options: &TpccOptions) -> io::Result<bool> {
     fill("the server", port, options)?;
     let mut is_consistent = check("freshly filled", port)?;
     for threads in &options.threads {
@@ -215,26 +216,26 @@ fn run_at(port: u16, options: &Options) -> io::Result<bool> {
 
 fn publish(
     setup: &Setup,
-    options: &Options,
+    options: &TpccOptions,
     programs: &Programs,
-    turns: &BTreeMap<(usize, Side), Vec<Turn>>,
+    turns: &BTreeMap<(usize, SqlSide), Vec<TpccTurn>>,
     is_consistent: bool,
 ) -> io::Result<()> {
     let mut whole =
         Table::new(&["threads", "server", "New-Orders a minute", "server CPU us a transaction", "tried again"]);
     let mut each = Table::new(&["threads", "server", "transaction", "share %", "p50 ms", "p99 ms"]);
     for ((threads, side), turns) in turns {
-        let middle = |of: &dyn Fn(&Turn) -> f64| median(turns.iter().map(of).collect());
+        let middle = |of: &dyn Fn(&TpccTurn) -> f64| median(turns.iter().map(of).collect());
         whole.row(vec![
             Cell::Number(*threads as f64, 0),
             side.name().into(),
-            Cell::Number(middle(&Turn::per_minute), 0),
-            Cell::Number(middle(&Turn::cpu_us), 0),
+            Cell::Number(middle(&TpccTurn::per_minute), 0),
+            Cell::Number(middle(&TpccTurn::cpu_us), 0),
             Cell::Number(turns.iter().map(|turn| turn.again as f64).sum(), 0),
         ]);
-        for kind in Kind::ALL {
+        for kind in TransactionKind::ALL {
             let share =
-                |turn: &Turn| turn.times.get(&kind).map_or(0, Vec::len) as f64 * 100.0 / turn.count().max(1) as f64;
+                |turn: &TpccTurn| turn.times.get(&kind).map_or(0, Vec::len) as f64 * 100.0 / turn.count().max(1) as f64;
             each.row(vec![
                 Cell::Number(*threads as f64, 0),
                 side.name().into(),
@@ -279,8 +280,8 @@ mod tests {
     #[test]
     fn a_turn_tells_how_long_its_transactions_took() {
         let times = (1..=100).map(Duration::from_millis).collect();
-        let turn = Turn { times: BTreeMap::from([(Kind::NewOrder, times)]), ..Turn::default() };
-        assert!((turn.quantile_ms(Kind::NewOrder, 0.5) - 50.0).abs() < 0.1);
-        assert!((turn.quantile_ms(Kind::NewOrder, 0.99) - 99.0).abs() < 0.1);
+        let turn = TpccTurn { times: BTreeMap::from([(TransactionKind::NewOrder, times)]), ..TpccTurn::default() };
+        assert!((turn.quantile_ms(TransactionKind::NewOrder, 0.5) - 50.0).abs() < 0.1);
+        assert!((turn.quantile_ms(TransactionKind::NewOrder, 0.99) - 99.0).abs() < 0.1);
     }
 }

@@ -4,7 +4,7 @@ use crate::sql::client::{Client, Failure, number};
 use crate::tpcc::data::{DISTRICTS, Random, Size};
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Kind {
+pub enum TransactionKind {
     NewOrder,
     Payment,
     OrderStatus,
@@ -12,27 +12,33 @@ pub enum Kind {
     StockLevel,
 }
 
-impl Kind {
-    pub const ALL: [Kind; 5] = [Kind::NewOrder, Kind::Payment, Kind::OrderStatus, Kind::Delivery, Kind::StockLevel];
+impl TransactionKind {
+    pub const ALL: [TransactionKind; 5] = [
+        TransactionKind::NewOrder,
+        TransactionKind::Payment,
+        TransactionKind::OrderStatus,
+        TransactionKind::Delivery,
+        TransactionKind::StockLevel,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
-            Kind::NewOrder => "New-Order",
-            Kind::Payment => "Payment",
-            Kind::OrderStatus => "Order-Status",
-            Kind::Delivery => "Delivery",
-            Kind::StockLevel => "Stock-Level",
+            TransactionKind::NewOrder => "New-Order",
+            TransactionKind::Payment => "Payment",
+            TransactionKind::OrderStatus => "Order-Status",
+            TransactionKind::Delivery => "Delivery",
+            TransactionKind::StockLevel => "Stock-Level",
         }
     }
 
     /// The mix of clause 5.2.3: 43% Payment, 4% of the last three each, the rest New-Order.
-    pub fn draw(random: &mut Random) -> Kind {
+    pub fn draw(random: &mut Random) -> TransactionKind {
         match random.number(1, 100) {
-            1..=43 => Kind::Payment,
-            44..=47 => Kind::OrderStatus,
-            48..=51 => Kind::Delivery,
-            52..=55 => Kind::StockLevel,
-            _ => Kind::NewOrder,
+            1..=43 => TransactionKind::Payment,
+            44..=47 => TransactionKind::OrderStatus,
+            48..=51 => TransactionKind::Delivery,
+            52..=55 => TransactionKind::StockLevel,
+            _ => TransactionKind::NewOrder,
         }
     }
 }
@@ -45,18 +51,18 @@ pub struct Terminal {
     pub home: u32,
 }
 
-type Result<T> = std::result::Result<T, Failure>;
+type Attempt<T> = Result<T, Failure>;
 
 impl Terminal {
     /// Runs one transaction, from BEGIN to COMMIT. Returns false if it was rolled back, as one New-Order of a hundred is. After an error the transaction is rolled back too, if the connection still works.
-    pub fn play(&mut self, kind: Kind) -> Result<bool> {
+    pub fn play(&mut self, kind: TransactionKind) -> Attempt<bool> {
         self.client.ask("begin")?;
         let done = match kind {
-            Kind::NewOrder => self.new_order(),
-            Kind::Payment => self.payment().map(|()| true),
-            Kind::OrderStatus => self.order_status().map(|()| true),
-            Kind::Delivery => self.delivery().map(|()| true),
-            Kind::StockLevel => self.stock_level().map(|()| true),
+            TransactionKind::NewOrder => self.new_order(),
+            TransactionKind::Payment => self.payment().map(|()| true),
+            TransactionKind::OrderStatus => self.order_status().map(|()| true),
+            TransactionKind::Delivery => self.delivery().map(|()| true),
+            TransactionKind::StockLevel => self.stock_level().map(|()| true),
         };
         match done {
             Ok(true) => self.client.ask("commit").map(|_| true),
@@ -79,7 +85,7 @@ impl Terminal {
         if count == 1 { 1 } else { (self.home + self.random.number(0, count - 2)) % count + 1 }
     }
 
-    fn new_order(&mut self) -> Result<bool> {
+    fn new_order(&mut self) -> Attempt<bool> {
         let (w, d, c) = (self.home, self.district(), self.random.customer(self.size));
         let count = self.random.number(5, 15);
         let is_wrong = self.random.number(1, 100) == 1;
@@ -131,7 +137,7 @@ impl Terminal {
     }
 
     /// A customer by number, or, three times of five, the middle one of those with a last name.
-    fn customer_of(&mut self, (w, d): (u32, u32), columns: &str, lock: &str) -> Result<(u32, Vec<Option<String>>)> {
+    fn customer_of(&mut self, (w, d): (u32, u32), columns: &str, lock: &str) -> Attempt<(u32, Vec<Option<String>>)> {
         let by = if self.random.number(1, 100) <= 60 {
             let last = self.random.last_name(self.size);
             format!("c_last = '{last}' order by c_first")
@@ -146,7 +152,7 @@ impl Terminal {
         Ok((number(row, 0)?, row.clone()))
     }
 
-    fn payment(&mut self) -> Result<()> {
+    fn payment(&mut self) -> Attempt<()> {
         let (w, d) = (self.home, self.district());
         let (cw, cd) = if self.random.number(1, 100) <= 85 { (w, d) } else { (self.other(), self.district()) };
         let cents = self.random.number(100, 500_000);
@@ -171,13 +177,13 @@ impl Terminal {
             "update customer set c_balance = c_balance - {amount}, c_ytd_payment = c_ytd_payment + {amount}, c_payment_cnt = c_payment_cnt + 1{data} \
              where c_w_id = {cw} and c_d_id = {cd} and c_id = {c}"
         ))?;
-        let name = |answer: &crate::sql::client::Answer| answer.rows[0][5].clone().unwrap_or_default();
+        let name = |answer: &crate::sql::client::QueryResult| answer.rows[0][5].clone().unwrap_or_default();
         let note = format!("{}    {}", name(&warehouse), name(&district));
         self.client.ask(&format!("insert into history values ({c},{cd},{cw},{d},{w},now(),{amount},'{note}')"))?;
         Ok(())
     }
 
-    fn order_status(&mut self) -> Result<()> {
+    fn order_status(&mut self) -> Attempt<()> {
         let (w, d) = (self.home, self.district());
         let (c, _) = self.customer_of((w, d), "c_balance, c_first, c_middle, c_last", "")?;
         let order = self.client.ask(&format!(
@@ -193,7 +199,7 @@ impl Terminal {
     }
 
     /// The oldest order of each district; its districts in one transaction, as 2.7.4.2 allows.
-    fn delivery(&mut self) -> Result<()> {
+    fn delivery(&mut self) -> Attempt<()> {
         let (w, carrier) = (self.home, self.random.number(1, 10));
         for d in 1..=DISTRICTS {
             let oldest = self.client.ask(&format!(
@@ -220,7 +226,7 @@ impl Terminal {
         Ok(())
     }
 
-    fn stock_level(&mut self) -> Result<()> {
+    fn stock_level(&mut self) -> Attempt<()> {
         let (w, d, least) = (self.home, self.district(), self.random.number(10, 20));
         let next = self.client.ask(&format!("select d_next_o_id from district where d_w_id = {w} and d_id = {d}"))?;
         let next: u32 = next.number(0)?;

@@ -16,13 +16,13 @@ use tonic::server::{Grpc, NamedService, UnaryService};
 use tonic_prost::ProstCodec;
 
 #[derive(Clone)]
-struct Echo;
+struct EchoService;
 
-impl NamedService for Echo {
+impl NamedService for EchoService {
     const NAME: &'static str = "beluga.bench.Echo";
 }
 
-impl Service<http::Request<Body>> for Echo {
+impl Service<http::Request<Body>> for EchoService {
     type Response = http::Response<Body>;
     type Error = Infallible;
     type Future = BoxFuture<Self::Response, Self::Error>;
@@ -32,13 +32,15 @@ impl Service<http::Request<Body>> for Echo {
     }
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        Box::pin(async move { Ok(Grpc::new(ProstCodec::<Capabilities, ()>::default()).unary(Answer, request).await) })
+        Box::pin(
+            async move { Ok(Grpc::new(ProstCodec::<Capabilities, ()>::default()).unary(EchoMethod, request).await) },
+        )
     }
 }
 
-struct Answer;
+struct EchoMethod;
 
-impl UnaryService<()> for Answer {
+impl UnaryService<()> for EchoMethod {
     type Response = Capabilities;
     type Future = Ready<Result<tonic::Response<Capabilities>, tonic::Status>>;
 
@@ -54,6 +56,6 @@ impl UnaryService<()> for Answer {
 pub fn serve(address: SocketAddr) -> io::Result<bool> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let server = tonic::transport::Server::builder().tcp_nodelay(true).max_concurrent_streams(Some(1 << 20));
-    let served = runtime.block_on(async { { server }.add_service(Echo).serve(address).await });
+    let served = runtime.block_on(async { { server }.add_service(EchoService).serve(address).await });
     served.map(|()| true).map_err(io::Error::other)
 }

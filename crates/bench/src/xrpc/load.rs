@@ -26,7 +26,7 @@ pub struct Lane {
 }
 
 /// The result of the measured time.
-pub struct Report {
+pub struct XrpcReport {
     pub operations: u64,
     pub wrong_count: u64,
     pub latency: Histogram<u64>,
@@ -56,7 +56,7 @@ impl Clock {
 }
 
 /// Runs the load for `turn`, after the warm-up. `mark` is called when the measured time begins and when it ends.
-pub fn play(lanes: Vec<Lane>, threads: usize, turn: Duration, mut mark: impl FnMut()) -> io::Result<Report> {
+pub fn play(lanes: Vec<Lane>, threads: usize, turn: Duration, mut mark: impl FnMut()) -> io::Result<XrpcReport> {
     let slot_count: usize = lanes.iter().map(|lane| lane.slot_count).sum();
     let clock = Clock {
         start: Instant::now(),
@@ -72,7 +72,7 @@ pub fn play(lanes: Vec<Lane>, threads: usize, turn: Duration, mut mark: impl FnM
     thread::scope(|scope| {
         let clock = &clock;
         let workers: Vec<_> =
-            shares.into_iter().map(|lanes| scope.spawn(move || Worker::new(lanes)?.run(clock))).collect();
+            shares.into_iter().map(|lanes| scope.spawn(move || XrpcWorker::new(lanes)?.run(clock))).collect();
         let pause = || thread::sleep(Duration::from_millis(1));
         while clock.cold_count.load(Ordering::Relaxed) > 0 && workers.iter().all(|worker| !worker.is_finished()) {
             if clock.start.elapsed() > PATIENCE {
@@ -89,7 +89,7 @@ pub fn play(lanes: Vec<Lane>, threads: usize, turn: Duration, mut mark: impl FnM
         clock.to.store(to, Ordering::Relaxed);
         mark();
         let elapsed = Duration::from_nanos(to - from);
-        let mut report = Report { operations: 0, wrong_count: 0, latency: histogram()?, elapsed };
+        let mut report = XrpcReport { operations: 0, wrong_count: 0, latency: histogram()?, elapsed };
         for worker in workers {
             let part = worker.join().map_err(|_| io::Error::other("a thread of the load has panicked"))??;
             report.operations += part.operations;
@@ -104,7 +104,7 @@ fn histogram() -> io::Result<Histogram<u64>> {
     Histogram::new_with_bounds(1, 120_000_000_000, 2).map_err(io::Error::other)
 }
 
-struct Connection {
+struct XrpcConnection {
     lane: Lane,
     /// When the request of each slot was written.
     asked: Vec<u64>,
@@ -125,16 +125,16 @@ enum Received {
     Last,
 }
 
-struct Worker {
+struct XrpcWorker {
     epoll: OwnedFd,
-    connections: Vec<Connection>,
+    connections: Vec<XrpcConnection>,
     operations: u64,
     wrong_count: u64,
     latency: Histogram<u64>,
 }
 
-impl Worker {
-    fn new(lanes: Vec<Lane>) -> io::Result<Worker> {
+impl XrpcWorker {
+    fn new(lanes: Vec<Lane>) -> io::Result<XrpcWorker> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let mut connections = Vec::with_capacity(lanes.len());
         for (at, mut lane) in lanes.into_iter().enumerate() {
@@ -145,12 +145,12 @@ impl Worker {
             let output = std::mem::take(&mut lane.opening);
             let (asked, cold) = (vec![0; lane.slot_count], vec![COLD; lane.slot_count]);
             let input = vec![0; if lane.slot_count == 1 { 1024 } else { INPUT_BYTES }];
-            connections.push(Connection { lane, asked, cold, input, filled: 0, output, sent: 0, open_count: 0 });
+            connections.push(XrpcConnection { lane, asked, cold, input, filled: 0, output, sent: 0, open_count: 0 });
         }
-        Ok(Worker { epoll, connections, operations: 0, wrong_count: 0, latency: histogram()? })
+        Ok(XrpcWorker { epoll, connections, operations: 0, wrong_count: 0, latency: histogram()? })
     }
 
-    fn run(mut self, clock: &Clock) -> io::Result<Report> {
+    fn run(mut self, clock: &Clock) -> io::Result<XrpcReport> {
         let now = clock.now();
         for connection in &mut self.connections {
             for slot in 0..connection.lane.slot_count {
@@ -178,7 +178,7 @@ impl Worker {
             }
         }
         let elapsed = Duration::ZERO;
-        Ok(Report { operations: self.operations, wrong_count: self.wrong_count, latency: self.latency, elapsed })
+        Ok(XrpcReport { operations: self.operations, wrong_count: self.wrong_count, latency: self.latency, elapsed })
     }
 
     /// Receives, writes the next request of every slot whose reply is complete, and sends.
@@ -222,7 +222,7 @@ impl Worker {
     }
 }
 
-impl Connection {
+impl XrpcConnection {
     fn ask(&mut self, slot: u32, now: u64) {
         self.lane.speech.ask(slot, &mut self.output);
         self.asked[slot as usize] = now;

@@ -14,12 +14,12 @@ const TYPE_LONGLONG: u8 = 8;
 
 /// The form in which a statement is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Telling {
+pub enum MysqlForm {
     Text,
     Prepared,
 }
 
-pub struct Statements {
+pub struct MysqlStatements {
     query: Query,
     /// The statement up to its key, which is its end.
     text: String,
@@ -28,25 +28,25 @@ pub struct Statements {
     random: Prng,
 }
 
-impl Statements {
+impl MysqlStatements {
     /// Returns a logged-in connection, with its statement prepared if that is its form.
     pub fn connect(
         address: SocketAddr,
-        telling: Telling,
+        telling: MysqlForm,
         query: Query,
         seed: u64,
-    ) -> io::Result<(TcpStream, Statements)> {
+    ) -> io::Result<(TcpStream, MysqlStatements)> {
         let mut client = Client::connect(address, "")?;
         let prepared = match telling {
-            Telling::Text => None,
-            Telling::Prepared => Some(client.prepare(&query.sql())?),
+            MysqlForm::Text => None,
+            MysqlForm::Prepared => Some(client.prepare(&query.sql())?),
         };
         let text = query.sql().trim_end_matches('?').to_string();
-        Ok((client.into_stream(), Statements { query, text, prepared, random: Prng::new(seed) }))
+        Ok((client.into_stream(), MysqlStatements { query, text, prepared, random: Prng::new(seed) }))
     }
 }
 
-impl Speech for Statements {
+impl Speech for MysqlStatements {
     fn ask(&mut self, _: u32, out: &mut Vec<u8>) {
         let key = self.query.key(&mut self.random);
         let start = out.len();
@@ -105,7 +105,7 @@ impl Speech for Statements {
     }
 }
 
-impl Statements {
+impl MysqlStatements {
     fn is_right(&self, row: &[u8]) -> bool {
         match (self.query, self.prepared) {
             (Query::One, None) => row == b"\x011",
@@ -134,7 +134,8 @@ mod tests {
     fn an_answer_is_taken_when_all_of_it_is_there() {
         let packets: [&[u8]; 5] = [&[1], b"def", &[0xfe, 0, 0, 0, 0], b"\x011", &[0xfe, 0, 0, 0, 0]];
         let bytes: Vec<u8> = packets.iter().flat_map(|body| [&[body.len() as u8, 0, 0, 1], *body].concat()).collect();
-        let mut speech = Statements { query: Query::One, text: String::new(), prepared: None, random: Prng::new(1) };
+        let mut speech =
+            MysqlStatements { query: Query::One, text: String::new(), prepared: None, random: Prng::new(1) };
         let mut done = Vec::new();
         for end in 0..bytes.len() {
             assert_eq!(speech.take(&bytes[..end], &mut done, &mut Vec::new()).unwrap(), 0);

@@ -3,9 +3,9 @@
 use std::fs;
 use std::io;
 
-use super::{CONNECTIONS_MAX, Figures, Options, Part, Row, Way};
+use super::{CONNECTIONS_MAX, Way, XrpcFigures, XrpcOptions, XrpcPart, XrpcRow};
 use crate::setup::Setup;
-use crate::sql::{Programs, Side};
+use crate::sql::{Programs, SqlSide};
 use crate::svg::{Chart, Panel};
 use crate::table::{Cell, Table, grouped};
 
@@ -13,36 +13,37 @@ const COLUMNS: [&str; 9] =
     ["requests", "connections", "side", "per second", "p50 ms", "p99 ms", "server CPU us", "client CPU us", "wrong"];
 
 /// All rows of the page.
-struct Rows(Vec<Row>);
+struct Rows(Vec<XrpcRow>);
 
 impl Rows {
     /// Takes the levels of an earlier run that were not measured now.
-    fn complete(&mut self, earlier: Vec<Row>) {
-        let is_same = |a: &Row, b: &Row| {
-            (a.part, a.level) == (b.part, b.level) && (a.part != Part::Spread || a.connections == b.connections)
+    fn complete(&mut self, earlier: Vec<XrpcRow>) {
+        let is_same = |a: &XrpcRow, b: &XrpcRow| {
+            (a.part, a.level) == (b.part, b.level) && (a.part != XrpcPart::Spread || a.connections == b.connections)
         };
-        let missing: Vec<Row> = earlier.into_iter().filter(|old| !self.0.iter().any(|new| is_same(new, old))).collect();
+        let missing: Vec<XrpcRow> =
+            earlier.into_iter().filter(|old| !self.0.iter().any(|new| is_same(new, old))).collect();
         self.0.extend(missing);
         self.0.sort_by_key(|row| {
-            (row.part as usize, row.level, if row.part == Part::Spread { row.connections } else { 0 })
+            (row.part as usize, row.level, if row.part == XrpcPart::Spread { row.connections } else { 0 })
         });
     }
 
-    fn of(&self, part: Part, way: Way) -> impl Iterator<Item = &Row> {
+    fn of(&self, part: XrpcPart, way: Way) -> impl Iterator<Item = &XrpcRow> {
         self.0.iter().filter(move |row| row.part == part && row.way == way)
     }
 
-    fn at(&self, part: Part, way: Way, level: usize) -> Option<&Figures> {
+    fn at(&self, part: XrpcPart, way: Way, level: usize) -> Option<&XrpcFigures> {
         self.of(part, way).find(|row| row.level == level).map(|row| &row.figures)
     }
 
     /// Compares one variant with another, at the levels that both have: the smallest and the largest quotient.
     fn beside(
         &self,
-        part: Part,
+        part: XrpcPart,
         (ours, theirs): (Way, Way),
         levels: (usize, usize),
-        of: fn(&Figures) -> f64,
+        of: fn(&XrpcFigures) -> f64,
     ) -> Option<(f64, f64)> {
         let quotients: Vec<f64> = self
             .of(part, ours)
@@ -57,14 +58,14 @@ impl Rows {
     }
 
     /// The lowest speed from the peak on, as a part of it.
-    fn after_peak(&self, part: Part, way: Way) -> Option<f64> {
+    fn after_peak(&self, part: XrpcPart, way: Way) -> Option<f64> {
         let speeds: Vec<f64> = self.of(part, way).map(|row| row.figures.per_second).collect();
         let peak = (0..speeds.len()).max_by(|a, b| speeds[*a].total_cmp(&speeds[*b]))?;
         Some(speeds[peak..].iter().copied().fold(f64::INFINITY, f64::min) / speeds[peak])
     }
 
     /// From this many requests on, every processor is busy with the load, on any machine.
-    fn saturated(&self, part: Part, ways: (Way, Way)) -> Option<f64> {
+    fn saturated(&self, part: XrpcPart, ways: (Way, Way)) -> Option<f64> {
         let quotients: Vec<f64> = self
             .of(part, ways.0)
             .filter(|row| row.level >= SATURATED)
@@ -83,59 +84,62 @@ fn goals(rows: &Rows) -> Table {
         let Some(found) = found else { return };
         found_all.push((what, wanted, found));
     };
-    let speed = |figures: &Figures| figures.per_second;
+    let speed = |figures: &XrpcFigures| figures.per_second;
     let low = |part, ways, levels| rows.beside(part, ways, levels, speed).map(|found| found.0);
     let all = (1, usize::MAX);
     goal(
         "echo of a session beside gRPC, speed at its worst level".into(),
         2.0,
-        low(Part::Echo, (Way::Echo, Way::Grpc), all),
+        low(XrpcPart::Echo, (Way::Echo, Way::Grpc), all),
     );
     goal(
         "echo of a session: server CPU of gRPC's to ours, from 64 at once".into(),
         2.0,
-        rows.saturated(Part::Echo, (Way::Grpc, Way::Echo)),
+        rows.saturated(XrpcPart::Echo, (Way::Grpc, Way::Echo)),
     );
     goal(
         "echo of a session beside the plain echo, up to 64 at once, worst level".into(),
         0.95,
-        low(Part::Echo, (Way::Echo, Way::PlainEcho), (1, 64)),
+        low(XrpcPart::Echo, (Way::Echo, Way::PlainEcho), (1, 64)),
     );
     goal(
         "echo of a session beside a plain echo with a connection and thread for each request, beyond 64".into(),
         1.0,
-        low(Part::Echo, (Way::Echo, Way::PlainEchoEach), (65, usize::MAX)),
+        low(XrpcPart::Echo, (Way::Echo, Way::PlainEchoEach), (65, usize::MAX)),
     );
     goal(
         format!(
             "echo of a session beside a plain echo with {CONNECTIONS_MAX} connections, each read and answered in batches, beyond 64"
         ),
         1.0,
-        low(Part::Echo, (Way::Echo, Way::PlainEcho), (65, usize::MAX)),
+        low(XrpcPart::Echo, (Way::Echo, Way::PlainEcho), (65, usize::MAX)),
     );
-    for (part, way) in
-        [(Part::Echo, Way::Echo), (Part::SelectOne, Way::Digest), (Part::Point, Way::Digest), (Part::Point, Way::Plan)]
-    {
+    for (part, way) in [
+        (XrpcPart::Echo, Way::Echo),
+        (XrpcPart::SelectOne, Way::Digest),
+        (XrpcPart::Point, Way::Digest),
+        (XrpcPart::Point, Way::Plan),
+    ] {
         let what = format!("no fall from the peak on: {}, {}", part.name(), way.name());
         goal(what, 0.85, rows.after_peak(part, way));
     }
     goal(
         "server CPU of texts to that of plans, from 64 at once".into(),
         1.4,
-        rows.saturated(Part::Point, (Way::Text, Way::Plan)),
+        rows.saturated(XrpcPart::Point, (Way::Text, Way::Plan)),
     );
     goal(
         "digest beside our MySQL door, select 1, worst level".into(),
         1.0,
-        low(Part::SelectOne, (Way::Digest, Way::MySqlText), all),
+        low(XrpcPart::SelectOne, (Way::Digest, Way::MySqlText), all),
     );
     for theirs in [Way::MySqlText, Way::MySqlPrepared] {
         let what = format!("digest beside our {}, point select, worst level", theirs.name());
-        goal(what, 1.0, low(Part::Point, (Way::Digest, theirs), all));
+        goal(what, 1.0, low(XrpcPart::Point, (Way::Digest, theirs), all));
     }
     for way in [Way::Echo, Way::Digest] {
         let on = |connections| {
-            rows.of(Part::Spread, way).find(|row| row.connections == connections).map(|row| row.figures.per_second)
+            rows.of(XrpcPart::Spread, way).find(|row| row.connections == connections).map(|row| row.figures.per_second)
         };
         let found = on(4).zip(on(32)).map(|(few, many)| few / many);
         goal(format!("all sessions on 4 connections beside 32: {}", way.name()), 0.85, found);
@@ -149,7 +153,7 @@ fn goals(rows: &Rows) -> Table {
     table
 }
 
-fn table(rows: &Rows, part: Part) -> Table {
+fn table(rows: &Rows, part: XrpcPart) -> Table {
     let mut table = Table::new(&COLUMNS);
     for row in rows.0.iter().filter(|row| row.part == part) {
         let figures = &row.figures;
@@ -169,11 +173,11 @@ fn table(rows: &Rows, part: Part) -> Table {
 }
 
 /// Rows of a part as an earlier run wrote them.
-fn read(text: &str, part: Part) -> Vec<Row> {
+fn read(text: &str, part: XrpcPart) -> Vec<XrpcRow> {
     text.lines().skip(1).filter_map(|line| row(line, part)).collect()
 }
 
-fn row(line: &str, part: Part) -> Option<Row> {
+fn row(line: &str, part: XrpcPart) -> Option<XrpcRow> {
     // A name with a comma is in quotes.
     let (first, rest) = line.split_once(',')?;
     let (second, rest) = rest.split_once(',')?;
@@ -184,11 +188,11 @@ fn row(line: &str, part: Part) -> Option<Row> {
     let way = part.sides().iter().copied().find(|way| way.name() == name)?;
     let numbers: Vec<f64> = rest.split(',').map(|word| word.parse().ok()).collect::<Option<_>>()?;
     let [per_second, p50_ms, p99_ms, server_us, client_us, wrong_count] = numbers[..] else { return None };
-    let figures = Figures { per_second, p50_ms, p99_ms, server_us, client_us, wrong_count };
-    Some(Row { part, level: first.parse().ok()?, connections: second.parse().ok()?, way, figures })
+    let figures = XrpcFigures { per_second, p50_ms, p99_ms, server_us, client_us, wrong_count };
+    Some(XrpcRow { part, level: first.parse().ok()?, connections: second.parse().ok()?, way, figures })
 }
 
-fn chart(rows: &Rows, part: Part) -> Chart {
+fn chart(rows: &Rows, part: XrpcPart) -> Chart {
     let ways: Vec<Way> = part.sides().iter().copied().filter(|way| rows.of(part, *way).next().is_some()).collect();
     let mut steps: Vec<(usize, usize)> = Vec::new();
     for row in rows.0.iter().filter(|row| row.part == part && !row.way.is_single()) {
@@ -199,18 +203,18 @@ fn chart(rows: &Rows, part: Part) -> Chart {
     let find = |way: Way, (level, connections): (usize, usize)| {
         rows.of(part, way).find(|row| row.level == level && (way.is_single() || row.connections == connections))
     };
-    let panel = |title: &str, of: fn(&Figures) -> f64| Panel {
+    let panel = |title: &str, of: fn(&XrpcFigures) -> f64| Panel {
         title: title.into(),
         groups: steps
             .iter()
             .map(|step| {
-                let name = if part == Part::Spread { step.1 } else { step.0 };
+                let name = if part == XrpcPart::Spread { step.1 } else { step.0 };
                 let values = ways.iter().map(|way| find(*way, *step).map_or(0.0, |row| of(&row.figures))).collect();
                 (name.to_string(), values)
             })
             .collect(),
     };
-    let axis = if part == Part::Spread { "by connections" } else { "by requests at once" };
+    let axis = if part == XrpcPart::Spread { "by connections" } else { "by requests at once" };
     Chart {
         title: format!("{}, {axis}", part.name()),
         unit: "thousand per second; us of the server's processors for each".into(),
@@ -223,10 +227,10 @@ fn chart(rows: &Rows, part: Part) -> Chart {
     }
 }
 
-pub fn publish(setup: &Setup, options: &Options, programs: &Programs, measured: &[Row]) -> io::Result<()> {
+pub fn publish(setup: &Setup, options: &XrpcOptions, programs: &Programs, measured: &[XrpcRow]) -> io::Result<()> {
     let mut rows = Rows(measured.to_vec());
     let mut earlier = Vec::new();
-    for part in Part::ALL {
+    for part in XrpcPart::ALL {
         let file = setup.out.as_ref().map(|out| out.join(format!("xrpc-{}.csv", part.name())));
         if let Some(text) = file.and_then(|file| fs::read_to_string(file).ok()) {
             let count = rows.0.len();
@@ -236,8 +240,10 @@ pub fn publish(setup: &Setup, options: &Options, programs: &Programs, measured: 
             }
         }
     }
-    let parts: Vec<Part> = Part::ALL.into_iter().filter(|part| rows.0.iter().any(|row| row.part == *part)).collect();
-    let versions: Vec<String> = [Side::Beluga, Side::MariaDb].iter().map(|side| programs.version(*side)).collect();
+    let parts: Vec<XrpcPart> =
+        XrpcPart::ALL.into_iter().filter(|part| rows.0.iter().any(|row| row.part == *part)).collect();
+    let versions: Vec<String> =
+        [SqlSide::Beluga, SqlSide::MariaDb].iter().map(|side| programs.version(*side)).collect();
     let mut page = String::from("# XRPC beside gRPC, a plain echo, MySQL's protocol and MariaDB\n\n");
     page += &setup.machine()?;
     page += "- To reproduce: `apt-get install mariadb-server`, then `cargo build --release -p server` and `cargo run --release -p bench --features grpc -- xrpc --out docs/bench`.\n\n";
@@ -275,12 +281,12 @@ pub fn publish(setup: &Setup, options: &Options, programs: &Programs, measured: 
     setup.publish("xrpc", page.trim_end(), &tables, &charts)
 }
 
-fn heading(part: Part) -> &'static str {
+fn heading(part: XrpcPart) -> &'static str {
     match part {
-        Part::Echo => "Echo",
-        Part::SelectOne => "select 1",
-        Part::Point => "A row by its primary key",
-        Part::Spread => "Many sessions on few connections",
+        XrpcPart::Echo => "Echo",
+        XrpcPart::SelectOne => "select 1",
+        XrpcPart::Point => "A row by its primary key",
+        XrpcPart::Spread => "Many sessions on few connections",
     }
 }
 
@@ -288,15 +294,15 @@ fn heading(part: Part) -> &'static str {
 mod tests {
     use super::*;
 
-    fn row_of(way: Way, level: usize, per_second: f64) -> Row {
-        let figures = Figures { per_second, server_us: 1e6 / per_second, ..Figures::default() };
-        Row { part: Part::Echo, level, connections: level.min(32), way, figures }
+    fn row_of(way: Way, level: usize, per_second: f64) -> XrpcRow {
+        let figures = XrpcFigures { per_second, server_us: 1e6 / per_second, ..XrpcFigures::default() };
+        XrpcRow { part: XrpcPart::Echo, level, connections: level.min(32), way, figures }
     }
 
     #[test]
     fn rows_come_back_from_their_file() {
         let rows = Rows(vec![row_of(Way::PlainEchoEach, 64, 1234.0), row_of(Way::Echo, 1, 50.0)]);
-        let found = read(&table(&rows, Part::Echo).csv(), Part::Echo);
+        let found = read(&table(&rows, XrpcPart::Echo).csv(), XrpcPart::Echo);
         assert_eq!(found.len(), 2);
         let mut newer = Rows(vec![row_of(Way::Echo, 64, 60.0)]);
         newer.complete(found.clone());
@@ -314,9 +320,9 @@ mod tests {
             row_of(Way::Grpc, 1, 50.0),
             row_of(Way::Grpc, 64, 100.0),
         ]);
-        let found = rows.beside(Part::Echo, (Way::Echo, Way::Grpc), (1, 64), |figures| figures.per_second);
+        let found = rows.beside(XrpcPart::Echo, (Way::Echo, Way::Grpc), (1, 64), |figures| figures.per_second);
         assert_eq!(found, Some((2.0, 4.0)));
-        assert_eq!(rows.after_peak(Part::Echo, Way::Echo), Some(0.75));
-        assert_eq!(rows.saturated(Part::Echo, (Way::Grpc, Way::Echo)), Some(4.0));
+        assert_eq!(rows.after_peak(XrpcPart::Echo, Way::Echo), Some(0.75));
+        assert_eq!(rows.saturated(XrpcPart::Echo, (Way::Grpc, Way::Echo)), Some(4.0));
     }
 }

@@ -11,27 +11,27 @@ use beluga_xrpc::frame::{self, HEAD_BYTES, answer};
 use super::speech::ECHO_ANSWER_BYTES;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum PeerKind {
     /// A thread for each connection, which reads a frame and writes one.
     Echo,
     /// tonic, if this program was built with the feature `grpc`.
     Grpc,
 }
 
-impl Kind {
-    pub fn from_name(name: &str) -> Option<Kind> {
-        [Kind::Echo, Kind::Grpc].into_iter().find(|kind| kind.name() == name)
+impl PeerKind {
+    pub fn from_name(name: &str) -> Option<PeerKind> {
+        [PeerKind::Echo, PeerKind::Grpc].into_iter().find(|kind| kind.name() == name)
     }
 
     fn name(self) -> &'static str {
         match self {
-            Kind::Echo => "echo",
-            Kind::Grpc => "grpc",
+            PeerKind::Echo => "echo",
+            PeerKind::Grpc => "grpc",
         }
     }
 
     pub fn is_built(self) -> bool {
-        self == Kind::Echo || cfg!(feature = "grpc")
+        self == PeerKind::Echo || cfg!(feature = "grpc")
     }
 
     fn port(self) -> u16 {
@@ -49,7 +49,7 @@ pub struct Peer(Child);
 const START_PATIENCE: Duration = Duration::from_secs(10);
 
 impl Peer {
-    pub fn start(kind: Kind) -> io::Result<Peer> {
+    pub fn start(kind: PeerKind) -> io::Result<Peer> {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", "--"]).arg(std::env::current_exe()?);
         command.args(["peer", kind.name(), "--port", &kind.port().to_string()]);
@@ -77,15 +77,15 @@ impl Drop for Peer {
 }
 
 /// Runs a peer's process.
-pub fn serve(kind: Kind, port: u16) -> io::Result<bool> {
+pub fn serve(kind: PeerKind, port: u16) -> io::Result<bool> {
     crate::machine::allow_open_files(10_000)?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     match kind {
-        Kind::Echo => echo(&TcpListener::bind(address)?),
+        PeerKind::Echo => echo(&TcpListener::bind(address)?),
         #[cfg(feature = "grpc")]
-        Kind::Grpc => super::grpc::serve(address),
+        PeerKind::Grpc => super::grpc::serve(address),
         #[cfg(not(feature = "grpc"))]
-        Kind::Grpc => Err(io::Error::other("this program was built without the feature `grpc`")),
+        PeerKind::Grpc => Err(io::Error::other("this program was built without the feature `grpc`")),
     }
 }
 

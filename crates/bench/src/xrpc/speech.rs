@@ -112,23 +112,23 @@ impl Query {
 }
 
 /// The form in which a statement is sent.
-pub enum Telling {
+pub enum XrpcForm {
     Text(String),
     Digest(Statement),
     Plan(Plan),
 }
 
-impl Telling {
+impl XrpcForm {
     /// A get by the primary key, in a tree without a name or value of its own.
-    pub fn plan() -> Telling {
+    pub fn plan() -> XrpcForm {
         let table = Table::named(TABLE).schema(DATABASE).index("PRIMARY");
-        Telling::Plan(Read::get(table, [key("id", parameter(0))]).columns(["c"]).plan())
+        XrpcForm::Plan(Read::get(table, [key("id", parameter(0))]).columns(["c"]).plan())
     }
 }
 
 /// Statements in sessions of their own, one for each slot.
-pub struct Statements {
-    telling: Telling,
+pub struct XrpcStatements {
+    telling: XrpcForm,
     query: Query,
     random: Prng,
     slots: Vec<Slot>,
@@ -143,13 +143,13 @@ struct Slot {
 
 const FIRST_SID: u64 = 2;
 
-impl Statements {
-    pub fn new(telling: Telling, query: Query, slot_count: usize, seed: u64) -> Statements {
-        Statements { telling, query, random: Prng::new(seed), slots: vec![Slot::default(); slot_count] }
+impl XrpcStatements {
+    pub fn new(telling: XrpcForm, query: Query, slot_count: usize, seed: u64) -> XrpcStatements {
+        XrpcStatements { telling, query, random: Prng::new(seed), slots: vec![Slot::default(); slot_count] }
     }
 }
 
-impl Speech for Statements {
+impl Speech for XrpcStatements {
     fn ask(&mut self, slot: u32, out: &mut Vec<u8>) {
         let sid = u64::from(slot) + FIRST_SID;
         let state = &mut self.slots[slot as usize];
@@ -161,9 +161,9 @@ impl Speech for Statements {
         *state = Slot { has_begun: true, right_count: 0 };
         let key = self.query.key(&mut self.random).map(|key| [key.into()]);
         let request = match &self.telling {
-            Telling::Text(text) => Request::text(text.as_str()),
-            Telling::Digest(statement) => Request::statement(statement),
-            Telling::Plan(plan) => Request::plan(plan),
+            XrpcForm::Text(text) => Request::text(text.as_str()),
+            XrpcForm::Digest(statement) => Request::statement(statement),
+            XrpcForm::Plan(plan) => Request::plan(plan),
         };
         match &key {
             Some(key) => request.with(&key[..]).write(out, sid, form, After::Anything),
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn an_answer_counts_only_if_it_is_what_was_asked_for() {
-        let mut speech = Statements::new(Telling::Text("select 1".into()), Query::One, 2, 1);
+        let mut speech = XrpcStatements::new(XrpcForm::Text("select 1".into()), Query::One, 2, 1);
         let mut out = Vec::new();
         speech.ask(0, &mut out);
         speech.ask(1, &mut out);
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_session_begins_once_and_says_its_statement_once() {
-        let mut speech = Statements::new(Telling::Digest(Statement::new("select 1")), Query::One, 1, 1);
+        let mut speech = XrpcStatements::new(XrpcForm::Digest(Statement::new("select 1")), Query::One, 1, 1);
         let mut lengths = Vec::new();
         for _ in 0..3 {
             let mut out = Vec::new();

@@ -11,7 +11,6 @@ const RATCHET: Ratchet = Ratchet {
     table: "type_names.rs",
     rows: &[
         ("beluga-xrpc", 2),
-        ("bench", 20),
         ("door-mysql", 1),
         ("door-xrpc", 3),
         ("engine", 15),
