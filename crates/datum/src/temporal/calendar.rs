@@ -4,6 +4,13 @@
 
 use super::Date;
 
+impl Date {
+    /// True for a day of the calendar.
+    pub fn is_real(self) -> bool {
+        (1..=12).contains(&self.month) && (1..=days_in_month(self.year, self.month)).contains(&self.day)
+    }
+}
+
 /// Returns the number of days of a month; 0 for a month outside 1 to 12.
 pub fn days_in_month(year: u16, month: u8) -> u8 {
     match month {

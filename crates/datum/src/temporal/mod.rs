@@ -63,11 +63,6 @@ impl Date {
         self.month == 0 || self.day == 0
     }
 
-    /// True for a day of the calendar.
-    pub fn is_real(self) -> bool {
-        (1..=12).contains(&self.month) && (1..=days_in_month(self.year, self.month)).contains(&self.day)
-    }
-
     /// Returns the digits as a number: 20261121.
     pub fn number(self) -> i64 {
         i64::from(self.year) * 10_000 + i64::from(self.month) * 100 + i64::from(self.day)
