@@ -82,15 +82,15 @@ impl Client {
     }
 
     /// Records the running command for CLIENT LIST.
-    pub fn run(&self, query_bytes: u64, args: &[&[u8]]) {
+    pub fn show_running(&self, query_bytes: u64, args: &[&[u8]]) {
         self.query_bytes.store(query_bytes, Ordering::Relaxed);
         self.argument_bytes.store(args.iter().map(|arg| arg.len() as u64).sum(), Ordering::Relaxed);
     }
 
     /// Records the end of a batch that left `send_bytes` to send.
-    pub fn rest(&self, send_bytes: u64) {
+    pub fn finish_batch(&self, send_bytes: u64) {
         if self.query_bytes.load(Ordering::Relaxed) > 0 {
-            self.run(0, &[]);
+            self.show_running(0, &[]);
         }
         if send_bytes > self.send_peak.load(Ordering::Relaxed) {
             self.send_peak.store(send_bytes, Ordering::Relaxed);
@@ -98,7 +98,7 @@ impl Client {
     }
 
     /// Records the end of its session and wakes the watchers.
-    fn leave(&self) {
+    fn finish(&self) {
         self.gone.store(true, Ordering::Release);
         let watchers = std::mem::take(&mut *self.watchers.lock());
         watchers.iter().for_each(Handle::wake);
@@ -213,7 +213,7 @@ impl Clients {
     pub fn remove(&self, id: u64) {
         let client = self.all.lock().remove(&id);
         if let Some(client) = client {
-            client.leave();
+            client.finish();
         }
     }
 

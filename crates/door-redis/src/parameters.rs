@@ -12,65 +12,9 @@ use crate::host::Refused;
 use crate::number;
 
 mod list;
+mod parameter;
 
-/// The values that a parameter can have.
-#[derive(Clone, Copy)]
-enum Kind {
-    Switch,
-    Number(i64, i64),
-    /// Bytes, with a minimum.
-    Size(i64),
-    Choice(&'static [&'static str]),
-    /// Numbers from 0 to 100, separated by blanks.
-    Percentiles,
-    Text,
-}
-
-#[derive(Clone, Copy)]
-enum Class {
-    Remembered,
-    /// Redis, too, only changes it at the start.
-    Immutable,
-    /// Redis could change it. Here there is nothing to change, for this reason.
-    Fixed(&'static str),
-}
-
-struct Parameter {
-    name: &'static str,
-    default: &'static str,
-    kind: Kind,
-    class: Class,
-    /// The newer name of the same parameter.
-    alias_of: Option<&'static str>,
-}
-
-const fn parameter(name: &'static str, default: &'static str, kind: Kind, class: Class) -> Parameter {
-    Parameter { name, default, kind, class, alias_of: None }
-}
-
-const fn remembered(name: &'static str, default: &'static str, kind: Kind) -> Parameter {
-    parameter(name, default, kind, Class::Remembered)
-}
-
-const fn fixed(name: &'static str, value: &'static str, reason: &'static str) -> Parameter {
-    parameter(name, value, Kind::Text, Class::Fixed(reason))
-}
-
-const fn immutable(name: &'static str, value: &'static str) -> Parameter {
-    parameter(name, value, Kind::Text, Class::Immutable)
-}
-
-impl Parameter {
-    const fn alias_of(mut self, name: &'static str) -> Parameter {
-        self.alias_of = Some(name);
-        self
-    }
-
-    /// Returns the name under which the value is stored.
-    fn kept_as(&self) -> &'static str {
-        self.alias_of.unwrap_or(self.name)
-    }
-}
+use parameter::{Class, Kind, Parameter};
 
 /// Changes that have been checked.
 pub struct Checked(Vec<(&'static str, String)>);

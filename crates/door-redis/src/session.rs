@@ -209,7 +209,7 @@ impl Session {
         let now = self.now_ms();
         self.client.last_ms.store(now, Ordering::Relaxed);
         let flow = self.run_batch(io);
-        self.client.rest(io.out().len() as u64);
+        self.client.finish_batch(io.out().len() as u64);
         if self.shared.strict.load(Ordering::Relaxed) {
             io.hold_until_durable(self.durability_lsn);
         }
@@ -307,7 +307,7 @@ impl Session {
         let mut window: Vec<Request> = Vec::new();
         loop {
             window.clear();
-            let stop = self.cut_window(input, &mut window);
+            let stop = self.parse_window(input, &mut window);
             if window.len() >= PREFETCH_MIN {
                 self.look_ahead(input, &window);
             }
@@ -342,7 +342,7 @@ impl Session {
                     return Flow::Continue;
                 }
                 if step == Step::Stop || self.closing {
-                    self.leave(io, request.end);
+                    self.consume(io, request.end);
                     return if self.closing { Flow::Close } else { Flow::Continue };
                 }
             }
@@ -351,7 +351,7 @@ impl Session {
                 None | Some(Parsed::Request(_)) => {}
                 Some(Parsed::Partial { needed }) => {
                     let start = self.parser.start();
-                    self.leave(io, start);
+                    self.consume(io, start);
                     if needed > 0 {
                         io.expect(needed);
                     }
@@ -369,7 +369,7 @@ impl Session {
 
     /// Parses requests until the window is full. Returns the result that ended it early. An inline request ends it too, because the parser keeps the text of
     /// only one.
-    fn cut_window(&mut self, input: &[u8], window: &mut Vec<Request>) -> Option<Parsed> {
+    fn parse_window(&mut self, input: &[u8], window: &mut Vec<Request>) -> Option<Parsed> {
         let limits = self.limits();
         let most = if limits.restricted { 1 } else { WINDOW };
         while window.len() < most {
@@ -409,7 +409,7 @@ impl Session {
     }
 
     /// Consumes the input up to `end`, which must be whole requests.
-    fn leave(&mut self, io: &mut Io<'_>, end: usize) {
+    fn consume(&mut self, io: &mut Io<'_>, end: usize) {
         io.consume(end);
         if end == self.parser.start() {
             self.parser.consumed(end);
@@ -571,7 +571,7 @@ impl Session {
 
     fn slow_path(&mut self, args: &[&[u8]], io: &mut Io<'_>) -> Step {
         if Session::is_http(args) {
-            self.shared.warn_of_http(&self.client.address, self.now_ms());
+            self.shared.warn_about_http(&self.client.address, self.now_ms());
             return Step::Abort;
         }
         let command = match table::of_request(args) {
@@ -594,11 +594,11 @@ impl Session {
             self.sleep(io, until);
             return Step::Hold;
         }
-        if let Some(step) = self.hold_login(command, args, io) {
+        if let Some(step) = self.delay_login(command, args, io) {
             return step;
         }
         self.client.state.lock().command = command.name;
-        self.client.run(io.input().len() as u64, args);
+        self.client.show_running(io.input().len() as u64, args);
         if let Some(multi) = &mut self.multi
             && !command.is(flag::NOW)
         {

@@ -53,7 +53,7 @@ impl Shared {
     }
 
     /// Logs a warning about HTTP requests, at most once per minute, as Redis does.
-    pub fn warn_of_http(&self, from: &str, now_ms: u64) {
+    pub fn warn_about_http(&self, from: &str, now_ms: u64) {
         let last = self.http_warned_ms.load(Ordering::Relaxed);
         let is_due = last == 0 || now_ms.saturating_sub(last) >= 60_000;
         let is_ours =

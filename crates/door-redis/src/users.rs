@@ -119,7 +119,7 @@ impl Selector {
         }
         for spec in command.keys {
             let needs = keys::needs(spec.flags_in(command.name, args));
-            if let Some(at) = spec.positions(args.len()).find(|at| !self.may_use(args[*at], needs)) {
+            if let Some(at) = spec.positions(args.len()).find(|at| !self.may_access(args[*at], needs)) {
                 return Err(Denied::Key(at));
             }
         }
@@ -134,7 +134,7 @@ impl Selector {
         named || self.first_arguments.iter().any(|(of, word)| *of == index && starts_with(word))
     }
 
-    fn may_use(&self, key: &[u8], (reads, writes): (bool, bool)) -> bool {
+    fn may_access(&self, key: &[u8], (reads, writes): (bool, bool)) -> bool {
         self.keys.iter().any(|allowed| {
             (allowed.read || !reads) && (allowed.write || !writes) && glob::matches(&allowed.pattern, key, false)
         })

@@ -15,18 +15,18 @@ use crate::settings::{Name, Settings};
 use crate::store::{self, Until};
 
 /// Options of an engine that is opened only to check or to copy: it writes little WAL, possibly to a disk that is nearly full.
-const VISIT_SEGMENT_BYTES: u64 = 1 << 20;
+const BRIEF_SEGMENT_BYTES: u64 = 1 << 20;
 
 /// Checks everything in a folder that no server uses. Recovery brings the folder up to date first, as at any start.
 pub fn check(settings: &Settings, path: &str) -> Result<(), Failure> {
     let engine = open(settings, path, Until::default())?;
     engine.stop_background();
-    let report = engine.check().map_err(|e| store::refused(path, e))?;
+    let report = engine.check().map_err(|e| store::failure(path, e))?;
     let mut problems = report.problems;
     let tables = check_tables(&engine, &mut problems);
     problems
         .extend(engine.opened().pager.damaged.iter().map(|(page, what)| format!("page {page} of file 'data': {what}")));
-    engine.close().map_err(|e| store::refused(path, e))?;
+    engine.close().map_err(|e| store::failure(path, e))?;
     let mut text = format!(
         "{path}: {} keys, {} tables, {} rows, {} index entries, {} elements, {} tree pages, {} value pages, {} expiry entries, {} purge entries\n",
         report.keys,
@@ -45,14 +45,14 @@ pub fn check(settings: &Settings, path: &str) -> Result<(), Failure> {
         return Ok(());
     }
     say(&text);
-    let way_out = "`beluga restore` brings back a backup";
+    let way_out = "restore a backup with `beluga restore`";
     Err(Failure::new(Exit::Data, format!("data: folder {path}: {} problems, listed above; {way_out}", problems.len())))
 }
 
 /// Copies the database in `--from` to `--to`: through its server if one is running, otherwise directly. With `--renew`, brings the WAL of an earlier copy up to
 /// date.
 pub fn backup(settings: &Settings, arguments: &Arguments) -> Result<(), Failure> {
-    let (from, to) = (wanted(arguments, "from")?, wanted(arguments, "to")?);
+    let (from, to) = (required(arguments, "from")?, required(arguments, "to")?);
     let to = std::path::absolute(to).map_err(|e| Failure::new(Exit::Create, format!("--to: {e}")))?;
     let renew = arguments.has("renew");
     let request = request(&to, renew)?;
@@ -60,11 +60,11 @@ pub fn backup(settings: &Settings, arguments: &Arguments) -> Result<(), Failure>
         Some(done) => done.map_err(|e| Failure::new(Exit::Io, format!("--to: {e}")))?,
         None => {
             if !Path::new(from).join("data").exists() {
-                return Err(Failure::new(Exit::Usage, format!("--from: {from} is no data folder")));
+                return Err(Failure::new(Exit::Usage, format!("--from: {from} is not a data folder")));
             }
             let engine = open(settings, from, Until::default())?;
             let done = serve(&engine, &request, &mut |text| say(&format!("{text}\n")));
-            engine.close().map_err(|e| store::refused(from, e))?;
+            engine.close().map_err(|e| store::failure(from, e))?;
             done.map_err(|e| Failure::new(Exit::Io, format!("--to: {e}")))?
         }
     };
@@ -104,20 +104,20 @@ pub fn serve(engine: &Arc<Engine>, request: &str, tell: &mut dyn FnMut(&str)) ->
     let done = done.map_err(|e| format!("{to}: {e}"))?;
     log::info("backup done", &[("to", &to), ("lsn", &done.to), ("bytes", &done.bytes)]);
     Ok(format!(
-        "{to}: {} bytes; it can be restored to log position {} and to any later one that its log reaches",
+        "{to}: {} bytes; it can be restored to LSN {} and to any later LSN that its WAL covers",
         done.bytes, done.to
     ))
 }
 
 /// Creates the data folder `--to` from the backup `--from`, as of the end of its WAL or of an earlier point.
 pub fn restore(settings: &Settings, arguments: &Arguments) -> Result<(), Failure> {
-    let (from, to) = (wanted(arguments, "from")?, wanted(arguments, "to")?);
+    let (from, to) = (required(arguments, "from")?, required(arguments, "to")?);
     let until = until(arguments)?;
     let fail = |folder: &str, e: std::io::Error| Failure::new(Exit::Create, format!("{folder}: {e}"));
     let source = RealFolder::open(Path::new(from), false).map_err(|e| fail(from, e))?;
     let target = store::folder(Path::new(to), true)?;
     if !target.list().map_err(|e| fail(to, e))?.is_empty() {
-        return Err(Failure::new(Exit::Create, format!("--to: folder {to} is not empty: choose a new one")));
+        return Err(Failure::new(Exit::Create, format!("--to: folder {to} is not empty; choose a new one")));
     }
     for name in source.list().map_err(|e| fail(from, e))? {
         let path = source.path().join(&name);
@@ -127,15 +127,14 @@ pub fn restore(settings: &Settings, arguments: &Arguments) -> Result<(), Failure
     }
     let engine = store::open(settings, target, until, settings.number(Name::LogSegment))?;
     let end = engine.opened().pager.to;
-    engine.close().map_err(|e| store::refused(to, e))?;
-    say(&format!("{to}: restored to log position {end}\n"));
+    engine.close().map_err(|e| store::failure(to, e))?;
+    say(&format!("{to}: restored to LSN {end}\n"));
     Ok(())
 }
 
 fn until(arguments: &Arguments) -> Result<Until, Failure> {
     let usage = |option: &str, expected: &str| Failure::new(Exit::Usage, format!("--{option}: expected {expected}"));
-    let lsn =
-        arguments.option("until-lsn").map(|t| t.parse().map_err(|_| usage("until-lsn", "a log position, a number")));
+    let lsn = arguments.option("until-lsn").map(|t| t.parse().map_err(|_| usage("until-lsn", "an LSN, a number")));
     let wall_ms = arguments
         .option("until-time")
         .map(|t| log::parse_time(t).ok_or_else(|| usage("until-time", "a time like 2026-11-20T22:36:01Z")));
@@ -158,11 +157,11 @@ fn check_tables(engine: &Arc<Engine>, problems: &mut Vec<String>) -> query::chec
 }
 
 fn open(settings: &Settings, path: &str, until: Until) -> Result<Arc<Engine>, Failure> {
-    let segment_bytes = settings.number(Name::LogSegment).min(VISIT_SEGMENT_BYTES);
+    let segment_bytes = settings.number(Name::LogSegment).min(BRIEF_SEGMENT_BYTES);
     store::open(settings, store::folder(Path::new(path), false)?, until, segment_bytes)
 }
 
-fn wanted<'a>(arguments: &'a Arguments, option: &str) -> Result<&'a str, Failure> {
+fn required<'a>(arguments: &'a Arguments, option: &str) -> Result<&'a str, Failure> {
     arguments
         .option(option)
         .ok_or_else(|| Failure::new(Exit::Usage, format!("--{option} DIR is missing; see beluga --help")))

@@ -33,7 +33,7 @@ pub fn set_level(word: &str) {
 }
 
 /// Installs a panic hook that logs a panic as one line.
-pub fn take_panics() {
+pub fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let payload = panic.payload();
         let what =

@@ -1,10 +1,10 @@
 //! `beluga`: reads the settings, opens the engine, starts the worker pool and opens the doors. It closes them in the reverse order.
 #![forbid(unsafe_code)]
 
-mod around;
 mod control;
 mod copy;
 mod exit;
+mod hooks;
 mod log;
 mod machine;
 mod memory;
@@ -31,19 +31,22 @@ use settings::{Name, Settings};
 const HELP: &str = "\
 Beluga, a durable database that speaks Redis, MySQL and XRPC.
 
-  beluga [--SETTING VALUE ...]                   serve until SIGTERM
-  beluga check DIR                               verify a data folder that no server has
-  beluga backup --from DIR --to NEW [--renew]    copy the database in DIR while it is served, or while it is not;
-                                                 with --renew bring the log of an earlier copy up to now
+Usage:
+  beluga [--SETTING VALUE ...]                   start the server; SIGTERM or Ctrl-C stops it
+  beluga check DIR                               check a data folder that no server uses
+  beluga backup --from DIR --to NEW [--renew]    copy the database in DIR, with or without a running server;
+                                                 --renew brings the WAL of an earlier copy up to date
   beluga restore --from COPY --to NEW [--until-lsn N | --until-time 2026-11-20T22:36:01Z]
-                                                 make a data folder from a copy, as of the end of its log or earlier
-  beluga settings                                every setting with its value and where it comes from
-  beluga counters                                what is counted and served at /metrics
+                                                 create a data folder from a copy, as of the end of its WAL or earlier
+  beluga settings                                list every setting with its value, source and description
+  beluga counters                                list the counters that /metrics shows
 
-  --config FILE     settings file (TOML); BELUGA_CONFIG names one too
-  --help, --version
+Options:
+  --config FILE      read settings from a TOML file; the environment variable BELUGA_CONFIG names one, too
+  -h, --help         show this help
+  -V, --version      show the version
 
-Settings, as flags; in the environment --log-level is BELUGA_LOG_LEVEL, in the file log_level:
+Settings, as flags. The setting of --log-level is log_level in the file and BELUGA_LOG_LEVEL in the environment.
 ";
 
 fn main() -> ExitCode {
@@ -103,7 +106,7 @@ fn load(arguments: &Arguments) -> Result<Settings, Failure> {
         opened
             .map_err(|e| Failure::new(Exit::Create, format!("log_file: {file} cannot be opened for writing: {e}")))?;
     }
-    log::take_panics();
+    log::log_panics();
     warnings.iter().for_each(|w| log::warn("environment", &[("what", w)]));
     Ok(settings)
 }

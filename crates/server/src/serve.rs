@@ -17,10 +17,10 @@ use reactor::{Door, EventSource, ListenOptions, Pool, TlsConfig};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
-use crate::around::{self, Parts};
 use crate::control;
 use crate::copy;
 use crate::exit::{Exit, Failure, say};
+use crate::hooks::{self, Parts};
 use crate::log::{self, Throttle};
 use crate::memory::{self, Shares};
 use crate::metrics::Sources;
@@ -35,7 +35,7 @@ use crate::tls;
 const DRAIN_MAX: Duration = Duration::from_secs(3);
 
 /// How long a stop waits for disk space. A rollback that finds no space waits for it, and nobody may ever free any.
-const FULL_MAX: Duration = Duration::from_secs(20);
+const FULL_DISK_STOP_MAX: Duration = Duration::from_secs(20);
 
 /// File descriptors of one worker group: epoll, event, the read ring, and a listener for each port.
 const DESCRIPTORS_OF_GROUP: u64 = 9;
@@ -44,12 +44,12 @@ const DESCRIPTORS_OF_GROUP: u64 = 9;
 const DESCRIPTORS_SPARE: u64 = 32;
 
 /// Shortest interval between two log lines about the same lasting problem.
-const TROUBLE_EVERY: Duration = Duration::from_secs(60);
+const PROBLEM_LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 pub fn run(settings: Settings) -> Result<(), Failure> {
     let settings = Arc::new(settings);
     let shares = shares(&settings)?;
-    check_ways(&settings)?;
+    refuse_fixed_settings(&settings)?;
     os::process::make_files_private();
     let descriptors = os::process::raise_descriptor_limit().unwrap_or(u64::MAX);
     // Registered before anything is opened, so that a signal during recovery stops the process cleanly as soon as recovery is done.
@@ -68,9 +68,9 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
         std::process::exit(Exit::Io as i32);
     }));
     let pool = Arc::new(pool(&settings, &shares, &engine, descriptors)?);
-    tune_pool(&settings, &pool);
-    tell_troubles(&pool, &engine);
-    tune_logins(&settings, &engine);
+    follow_pool_settings(&settings, &pool);
+    log_problems(&pool, &engine);
+    follow_login_settings(&settings, &engine);
     let (doors, database) = match listen(&settings, &engine, &pool) {
         Ok(doors) => doors,
         Err(failure) => {
@@ -89,8 +89,8 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
     banner(&settings, &path, &doors);
     let signal = signals.forever().next().unwrap_or(SIGTERM);
     log::info("stopping", &[("signal", &signal)]);
-    hasten(signals);
-    give_up_when_full(&engine);
+    exit_on_second_signal(signals);
+    exit_if_disk_stays_full(&engine);
     pool.stop_accepting();
     if let Some(database) = &database {
         database.end_waits();
@@ -103,7 +103,7 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
     }
     drop(control);
     pool.stop();
-    close(&engine).map_err(|e| store::refused(&path.display().to_string(), e))?;
+    close(&engine).map_err(|e| store::failure(&path.display().to_string(), e))?;
     log::info("stopped", &[]);
     Ok(())
 }
@@ -120,12 +120,12 @@ fn close(engine: &Engine) -> Result<(), Error> {
     }
 }
 
-/// Ends the process with an exit code if the disk stays full for `FULL_MAX`, because the stop may then never end by itself.
-fn give_up_when_full(engine: &Arc<Engine>) {
+/// Ends the process with an exit code if the disk stays full for `FULL_DISK_STOP_MAX`, because the stop may then never end by itself.
+fn exit_if_disk_stays_full(engine: &Arc<Engine>) {
     let engine = engine.clone();
     let body = move || {
         let mut room_seen = Instant::now();
-        while room_seen.elapsed() < FULL_MAX {
+        while room_seen.elapsed() < FULL_DISK_STOP_MAX {
             std::thread::sleep(Duration::from_millis(100));
             if !engine.pager().is_full() {
                 room_seen = Instant::now();
@@ -156,7 +156,7 @@ fn fit_connections(settings: &Settings, limit: u64, groups: usize) {
 }
 
 /// Refuses to turn off methods for which there is no alternative.
-fn check_ways(settings: &Settings) -> Result<(), Failure> {
+fn refuse_fixed_settings(settings: &Settings) -> Result<(), Failure> {
     match [Name::CsnLockfree, Name::BlinkTree].into_iter().find(|name| !settings.is_on(*name)) {
         None => Ok(()),
         Some(name) => {
@@ -196,7 +196,7 @@ fn pool(settings: &Settings, shares: &Shares, engine: &Engine, descriptors: u64)
         output_total_bytes: shares.output_bytes() as usize,
         idle_buffer_bytes: 0,
         tcp_listen_queue: number(Name::TcpBacklog) as i32,
-        ..live_pool(settings)
+        ..runtime_pool_settings(settings)
     }
     .resolve(os::cpu::allowed().len());
     fit_connections(settings, descriptors, sizes.epoll_groups);
@@ -224,7 +224,7 @@ fn pool(settings: &Settings, shares: &Shares, engine: &Engine, descriptors: u64)
 }
 
 /// Returns the settings of the pool that can change while it runs.
-fn live_pool(settings: &Settings) -> reactor::Settings {
+fn runtime_pool_settings(settings: &Settings) -> reactor::Settings {
     let number = |name| settings.number(name) as usize;
     let time = |name| Duration::from_micros(settings.number(name));
     reactor::Settings {
@@ -241,20 +241,20 @@ fn live_pool(settings: &Settings) -> reactor::Settings {
 }
 
 /// Applies changes of settings to the running pool.
-fn tune_pool(settings: &Settings, pool: &Arc<Pool>) {
+fn follow_pool_settings(settings: &Settings, pool: &Arc<Pool>) {
     pool.counters().latency.switch(settings.is_on(Name::WorkerHistograms));
     let tuned = Arc::downgrade(pool);
     settings.on_change(Box::new(move |_, settings| {
         if let Some(pool) = tuned.upgrade() {
-            pool.tune(&live_pool(settings));
+            pool.tune(&runtime_pool_settings(settings));
             pool.counters().latency.switch(settings.is_on(Name::WorkerHistograms));
         }
     }));
 }
 
-/// Logs lasting problems of the pool and the engine, each at most once per `TROUBLE_EVERY`.
-fn tell_troubles(pool: &Pool, engine: &Engine) {
-    let throttle = Throttle::new(TROUBLE_EVERY);
+/// Logs lasting problems of the pool and the engine, each at most once per `PROBLEM_LOG_INTERVAL`.
+fn log_problems(pool: &Pool, engine: &Engine) {
+    let throttle = Throttle::new(PROBLEM_LOG_INTERVAL);
     pool.on_descriptors_exhausted(Box::new(move || {
         if throttle.is_due() {
             log::error(
@@ -263,7 +263,7 @@ fn tell_troubles(pool: &Pool, engine: &Engine) {
             );
         }
     }));
-    let throttle = Throttle::new(TROUBLE_EVERY);
+    let throttle = Throttle::new(PROBLEM_LOG_INTERVAL);
     engine.keyspace().on_background_error(Box::new(move |error| {
         if throttle.is_due() {
             log::error("expiry and purge failed; they will be retried", &[("error", error)]);
@@ -272,7 +272,7 @@ fn tell_troubles(pool: &Pool, engine: &Engine) {
 }
 
 /// Applies changes of the login delay settings to the engine.
-fn tune_logins(settings: &Settings, engine: &Arc<Engine>) {
+fn follow_login_settings(settings: &Settings, engine: &Arc<Engine>) {
     let attempts = engine.accounts().attempts().clone();
     let apply = move |settings: &Settings| {
         let delay_max = Duration::from_micros(settings.number(Name::LoginDelayMax));
@@ -308,13 +308,13 @@ fn listen(
             mysql: mysql.as_ref().map(Arc::downgrade).unwrap_or_default(),
             xrpc: xrpc.as_ref().map(Arc::downgrade).unwrap_or_default(),
         };
-        let stands = around::stand(database, parts);
+        let stands = hooks::install(database, parts);
         stands.map_err(|e| {
             Failure::new(Exit::Data, format!("data: system variables set by SET PERSIST: {}", e.message))
         })?;
     }
     let tables = database.as_ref().map(Arc::downgrade).unwrap_or_default();
-    store::follow_rollback(engine, move || {
+    store::log_rollback(engine, move || {
         if let Some(database) = tables.upgrade()
             && let Err(error) = database.drop_left_temporary()
         {
@@ -410,11 +410,11 @@ fn database(
         return Err(Failure::new(Exit::Config, format!("secure_file_priv: {} is not a folder", folder.display())));
     }
     database.allow_files(files.as_deref(), settings.is_on(Name::LocalInfile));
-    database.tell(around::facts(settings, pool));
+    database.tell(hooks::facts(settings, pool));
     let (told, threads) = (Arc::downgrade(&database), Arc::downgrade(pool));
     settings.on_change(Box::new(move |_, settings| {
         if let (Some(database), Some(pool)) = (told.upgrade(), threads.upgrade()) {
-            database.tell(around::facts(settings, &pool));
+            database.tell(hooks::facts(settings, &pool));
         }
     }));
     Ok(Some(database))
@@ -450,7 +450,7 @@ fn mysql_door(
             log::info("not listening", &[("address", &address), ("why", &error)]);
             continue;
         }
-        refuse_open("mysql", settings.is_on(Name::MysqlProtectedMode), address, database.engine())?;
+        refuse_open_address("mysql", settings.is_on(Name::MysqlProtectedMode), address, database.engine())?;
         let address = open_port(pool, ("mysql_bind", "mysql_port"), address, &door, ListenOptions::default())?;
         let hint = format!("mysql -h {} -P {} -u root", address.ip(), address.port());
         doors.push(Listening { door: "mysql", address, hint });
@@ -473,7 +473,7 @@ fn xrpc_door(
     settings.on_change(Box::new(move |_, settings| {
         if let Some(door) = tuned.upgrade() {
             door.set_protected_mode(settings.is_on(Name::XrpcProtectedMode));
-            door.tune(&live_xrpc(settings));
+            door.tune(&runtime_xrpc_settings(settings));
         }
     }));
     for (address, needed) in bind_addresses("xrpc", &settings.text(Name::XrpcBind), port)? {
@@ -481,7 +481,7 @@ fn xrpc_door(
             log::info("not listening", &[("address", &address), ("why", &error)]);
             continue;
         }
-        refuse_open("xrpc", settings.is_on(Name::XrpcProtectedMode), address, database.engine())?;
+        refuse_open_address("xrpc", settings.is_on(Name::XrpcProtectedMode), address, database.engine())?;
         let address = open_port(pool, ("xrpc_bind", "xrpc_port"), address, &door, ListenOptions::default())?;
         let hint = match settings.is_on(Name::GalaxyProtocol) {
             true => format!("galaxy protocol, version {}", settings.number(Name::GalaxyVersion)),
@@ -493,7 +493,7 @@ fn xrpc_door(
 }
 
 /// Returns the settings of the XRPC door that can change while it is open.
-fn live_xrpc(settings: &Settings) -> XrpcOptions {
+fn runtime_xrpc_settings(settings: &Settings) -> XrpcOptions {
     let number = |name| settings.number(name) as usize;
     let mode = match settings.is_on(Name::GalaxyProtocol) {
         true => Mode::Galaxy(settings.number(Name::GalaxyVersion) as u8),
@@ -533,12 +533,12 @@ fn xrpc_options(settings: &Arc<Settings>) -> Result<XrpcOptions, Failure> {
                 log::info("killed over XRPC", &[("what", &what), ("session", &session), ("user", &user)]);
             }
         })),
-        ..live_xrpc(settings)
+        ..runtime_xrpc_settings(settings)
     })
 }
 
 /// Refuses to listen on an address that other machines can reach while anybody may log in.
-fn refuse_open(door: &str, protected: bool, address: SocketAddr, engine: &Engine) -> Result<(), Failure> {
+fn refuse_open_address(door: &str, protected: bool, address: SocketAddr, engine: &Engine) -> Result<(), Failure> {
     if !protected || address.ip().is_loopback() || !redis::is_open(engine) {
         return Ok(());
     }
@@ -564,7 +564,7 @@ fn listen_redis(
             log::info("not listening", &[("address", &address), ("why", &error)]);
             continue;
         }
-        refuse_open("redis", settings.is_on(Name::RedisProtectedMode), address, engine)?;
+        refuse_open_address("redis", settings.is_on(Name::RedisProtectedMode), address, engine)?;
         let options = ListenOptions { tls: tls.clone(), ..ListenOptions::default() };
         let address = open_port(pool, ("redis_bind", port_setting), address, door, options)?;
         let (name, flag) = if tls.is_some() { ("redis, TLS", " --tls") } else { ("redis", "") };
@@ -647,7 +647,7 @@ fn follow_changes(settings: &Settings) {
 }
 
 /// Ends the process at once on a second signal. Acknowledged changes are in the WAL.
-fn hasten(mut signals: Signals) {
+fn exit_on_second_signal(mut signals: Signals) {
     let spawned = std::thread::Builder::new().name("signals".into()).spawn(move || {
         if let Some(signal) = signals.forever().next() {
             log::warn("stopped by a second signal", &[]);

@@ -60,7 +60,7 @@ impl Settings {
     }
 
     /// Returns the settings that have a name or an alias with this prefix: that name, and the value as a bare number in the unit of the list.
-    pub fn plain(&self, prefix: &str) -> Vec<(&'static str, u64)> {
+    pub fn numbers(&self, prefix: &str) -> Vec<(&'static str, u64)> {
         let named = list::list().iter().enumerate().filter_map(|(at, setting)| {
             let name = setting.names().find(|name| name.starts_with(prefix))?;
             Some((name, self.read(at).0.number() / setting.kind.unit()))
@@ -70,7 +70,7 @@ impl Settings {
 
     /// Changes the setting with this name while the server runs. Ignores names that are no dynamic settings, which SQL handles itself. `number` must be allowed
     /// by the row and is in the unit of the list.
-    pub fn set_plain(&self, name: &str, number: u64) {
+    pub fn set_number(&self, name: &str, number: u64) {
         let Some(at) = list::find(name).filter(|at| list::list()[*at].dynamic) else { return };
         self.change(at, Value::Number(number * list::list()[at].kind.unit()));
     }

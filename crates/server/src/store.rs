@@ -92,7 +92,7 @@ pub fn open(
             }
         }
     });
-    let engine = opened.map_err(|e| refused(&path, e))?;
+    let engine = opened.map_err(|e| failure(&path, e))?;
     let opened = engine.opened();
     for (page, what) in &opened.pager.damaged {
         log::error("damaged page", &[("page", page), ("what", what)]);
@@ -115,7 +115,7 @@ pub fn open(
 }
 
 /// Logs the progress of the rollback of transactions that a crash interrupted. Calls `over` when it is done.
-pub fn follow_rollback(engine: &Arc<Engine>, over: impl FnOnce() + Send + 'static) {
+pub fn log_rollback(engine: &Arc<Engine>, over: impl FnOnce() + Send + 'static) {
     let opened = engine.opened();
     if opened.rolling_back == 0 {
         return;
@@ -156,14 +156,14 @@ pub fn follow_rollback(engine: &Arc<Engine>, over: impl FnOnce() + Send + 'stati
 }
 
 /// Converts an error of the engine to the end of the program.
-pub fn refused(path: &str, error: Error) -> Failure {
+pub fn failure(path: &str, error: Error) -> Failure {
     let exit = match &error {
         Error::Corrupt { .. } | Error::Format(_) => Exit::Data,
         Error::DiskFull | Error::Io(_) => Exit::Io,
         _ => Exit::Internal,
     };
     let way_out = match &error {
-        Error::Corrupt { .. } => "; `beluga check` lists all damage, `beluga restore` brings back a backup",
+        Error::Corrupt { .. } => "; `beluga check` lists all damage, `beluga restore` restores a backup",
         Error::DiskFull => "; free some space on its disk",
         _ => "",
     };

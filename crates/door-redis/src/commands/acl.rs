@@ -118,8 +118,7 @@ pub fn setuser(session: &mut Session, call: &mut Call<'_>) -> Result {
 }
 
 /// The error for a user who tries to change an account that SQL protects.
-pub(crate) const PROTECTED: &str =
-    "NOPERM this user lacks SYSTEM_USER, without which accounts that hold it cannot be changed";
+pub(crate) const PROTECTED: &str = "NOPERM only a user with SYSTEM_USER can change accounts that hold it";
 
 /// Keeps users without SYSTEM_USER from changing accounts that hold it, as SQL does. Otherwise `+acl` alone would give access to all of SQL.
 pub(crate) struct Guard<'s> {
@@ -161,7 +160,7 @@ fn changed(name: &str, old: Option<&Account>, args: &[&[u8]]) -> std::result::Re
     for word in &words {
         draft.change(word).map_err(|Bad(why)| format!("ERR Error in ACL SETUSER modifier '{}': {why}", shown(word)))?;
     }
-    draft.finish().ok_or_else(|| "ERR Patterns of a user have to be UTF-8".to_owned())
+    draft.finish().ok_or_else(|| "ERR Patterns of a user must be UTF-8".to_owned())
 }
 
 pub fn deluser(session: &mut Session, call: &mut Call<'_>) -> Result {

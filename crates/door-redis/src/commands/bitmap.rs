@@ -3,7 +3,7 @@
 use engine::{Expire, Form, KeyTransaction};
 
 use crate::call::{Call, Result};
-use crate::commands::{Fetched, fetch, look};
+use crate::commands::{Fetched, fetch, lookup};
 use crate::errors;
 use crate::number;
 
@@ -26,7 +26,7 @@ fn bit_offset(call: &mut Call<'_>, at: usize, width: Option<u64>) -> Option<u64>
 
 pub fn getbit(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let Some(offset) = bit_offset(call, 2, None) else { return Ok(()) };
-    let Some(found) = look(txn, call, call.args[1])? else { return Ok(()) };
+    let Some(found) = lookup(txn, call, call.args[1])? else { return Ok(()) };
     let mut byte = Vec::new();
     if let Some(entry) = found {
         txn.value(&entry, offset / 8..offset / 8 + 1, &mut byte)?;
@@ -45,7 +45,7 @@ pub fn setbit(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
             return Ok(());
         }
     };
-    let Some(found) = look(txn, call, call.args[1])? else { return Ok(()) };
+    let Some(found) = lookup(txn, call, call.args[1])? else { return Ok(()) };
     let (mut byte, at) = (Vec::new(), offset / 8);
     if let Some(entry) = &found {
         txn.value(entry, at..at + 1, &mut byte)?;

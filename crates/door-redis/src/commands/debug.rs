@@ -16,7 +16,7 @@ pub fn debug(session: &mut Session, call: &mut Call<'_>) -> Result {
         (b"sleep", 3) => {
             let seconds = number::leading_float(call.args[2]).clamp(0.0, SLEEP_SECONDS_MAX);
             let Some(_waiting) = stdx::wait::try_announce(&DEBUG_SLEEP) else {
-                call.reply.error("ERR too many requests block a thread each while they wait");
+                call.reply.error("ERR too many waiting requests block threads; try again later");
                 return Ok(());
             };
             std::thread::sleep(std::time::Duration::from_secs_f64(seconds));

@@ -55,12 +55,12 @@ pub fn doctor(session: &mut Session, call: &mut Call<'_>) -> Result {
     let held = os::memory::rss_bytes();
     let text = match limit(session) {
         Some(limit) if held > limit / 10 * 11 => {
-            format!("The process holds {held} bytes, more than the setting 'memory' allows ({limit}).\n")
+            format!("The process uses {held} bytes, more than the setting 'memory' allows ({limit}).\n")
         }
-        Some(limit) => format!(
-            "The process holds {held} bytes, within what the setting 'memory' allows ({limit}). There is nothing to complain about.\n"
-        ),
-        None => format!("The process holds {held} bytes.\n"),
+        Some(limit) => {
+            format!("The process uses {held} bytes, within the setting 'memory' ({limit}). No problem was found.\n")
+        }
+        None => format!("The process uses {held} bytes.\n"),
     };
     call.reply.verbatim(text.as_bytes());
     Ok(())

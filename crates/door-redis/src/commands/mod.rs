@@ -92,7 +92,7 @@ pub(crate) fn fetch(txn: &mut KeyTransaction<'_>, call: &Call<'_>, key: &[u8]) -
 }
 
 /// Looks up a key without reading its value. Returns None after a WRONGTYPE reply.
-pub(crate) fn look(
+pub(crate) fn lookup(
     txn: &mut KeyTransaction<'_>,
     call: &mut Call<'_>,
     key: &[u8],

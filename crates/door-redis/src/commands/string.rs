@@ -3,7 +3,7 @@
 use engine::{Expire, Form, KeyTransaction, Kind};
 
 use crate::call::{Call, Result};
-use crate::commands::{Fetched, fetch, look};
+use crate::commands::{Fetched, fetch, lookup};
 use crate::errors;
 use crate::extended::Extended;
 use crate::number;
@@ -16,7 +16,7 @@ pub fn get(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
 }
 
 fn reply_value(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, key: &[u8]) -> Result {
-    match look(txn, call, key)? {
+    match lookup(txn, call, key)? {
         None => {}
         Some(None) => call.reply.null(),
         Some(Some(entry)) => call.bulk_value(txn, &entry, 0..entry.len)?,
@@ -36,7 +36,7 @@ pub fn mget(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
 }
 
 pub fn strlen(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    if let Some(found) = look(txn, call, call.args[1])? {
+    if let Some(found) = lookup(txn, call, call.args[1])? {
         call.reply.integer(found.map_or(0, |entry| entry.len as i64));
     }
     Ok(())
@@ -224,7 +224,7 @@ pub fn msetnx(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
 }
 
 pub fn getset(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    match look(txn, call, call.args[1])? {
+    match lookup(txn, call, call.args[1])? {
         None => return Ok(()),
         Some(None) => call.reply.null(),
         Some(Some(entry)) => call.bulk_value(txn, &entry, 0..entry.len)?,
@@ -233,7 +233,7 @@ pub fn getset(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
 }
 
 pub fn getdel(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    match look(txn, call, call.args[1])? {
+    match lookup(txn, call, call.args[1])? {
         None => {}
         Some(None) => call.reply.null(),
         Some(Some(entry)) => {
@@ -305,7 +305,7 @@ pub(crate) fn clamp_range(mut start: i64, mut end: i64, len: i64) -> Option<(i64
 pub fn getrange(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let Some(start) = call.integer(2) else { return Ok(()) };
     let Some(end) = call.integer(3) else { return Ok(()) };
-    let Some(found) = look(txn, call, call.args[1])? else { return Ok(()) };
+    let Some(found) = lookup(txn, call, call.args[1])? else { return Ok(()) };
     match found.and_then(|entry| clamp_range(start, end, entry.len as i64).map(|range| (entry, range))) {
         Some((entry, (start, end))) => call.bulk_value(txn, &entry, start as u64..end as u64 + 1),
         None => {
@@ -322,7 +322,7 @@ pub fn setrange(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
         return Ok(());
     }
     let value = call.args[3];
-    let Some(found) = look(txn, call, call.args[1])? else { return Ok(()) };
+    let Some(found) = lookup(txn, call, call.args[1])? else { return Ok(()) };
     let len = found.map_or(0, |entry| entry.len);
     if value.is_empty() {
         call.reply.integer(len as i64);
@@ -336,7 +336,7 @@ pub fn setrange(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
 }
 
 pub fn append(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    let Some(found) = look(txn, call, call.args[1])? else { return Ok(()) };
+    let Some(found) = lookup(txn, call, call.args[1])? else { return Ok(()) };
     let (key, value) = (call.args[1], call.args[2]);
     let len = match found {
         // A new key is created as by SET.

@@ -12,8 +12,7 @@ use reactor::Io;
 use super::{Session, Step};
 use crate::command::Command;
 
-pub(crate) const TOO_MANY: &str =
-    "WRONGPASS too many logins of this user from this address have failed, and many wait already; try again later";
+pub(crate) const TOO_MANY: &str = "WRONGPASS too many logins of this user from this address have failed, and too many are already delayed; try again later";
 
 /// The result of a login.
 pub(crate) enum Outcome {
@@ -65,7 +64,7 @@ impl Session {
     }
 
     /// Holds a request with a password until the password may be checked. Returns None if it may be checked now or there is none.
-    pub(super) fn hold_login(&mut self, command: &'static Command, args: &[&[u8]], io: &mut Io<'_>) -> Option<Step> {
+    pub(super) fn delay_login(&mut self, command: &'static Command, args: &[&[u8]], io: &mut Io<'_>) -> Option<Step> {
         if self.attempt.is_some() || self.multi.is_some() {
             return None;
         }

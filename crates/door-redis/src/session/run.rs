@@ -114,7 +114,7 @@ impl Session {
             }
             Reply { out: &mut *out, resp3 }.array(queue.len());
             for (queued, args) in queue.iter().zip(&args) {
-                self.run_in(txn, queued.command, args, (out, spooling))?;
+                self.run_one(txn, queued.command, args, (out, spooling))?;
             }
             Ok::<bool, engine::Error>(true)
         });
@@ -133,7 +133,7 @@ impl Session {
         }
     }
 
-    fn run_in(
+    fn run_one(
         &mut self,
         txn: &mut KeyTransaction<'_>,
         command: &'static Command,

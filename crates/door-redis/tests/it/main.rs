@@ -230,8 +230,7 @@ fn failed_logins_delay_later_ones_and_nobody_else() {
     // In EXEC nothing can wait.
     assert_eq!(late.call("MULTI"), "+OK");
     (0..5).for_each(|_| assert_eq!(late.call("AUTH app x"), "+QUEUED"));
-    let too_many =
-        "-WRONGPASS too many logins of this user from this address have failed, and many wait already; try again later";
+    let too_many = "-WRONGPASS too many logins of this user from this address have failed, and too many are already delayed; try again later";
     assert_eq!(late.call("EXEC"), format!("*5 {wrong} {wrong} {wrong} {too_many} {too_many}"));
     served.stop();
 }
@@ -244,7 +243,7 @@ fn users_without_system_user_leave_administrators_alone() {
     assert_eq!(admin.call("ACL SETUSER boss on >x ~* +@all"), "+OK");
     let mut helper = Client::connect(served.address);
     assert_eq!(helper.call("AUTH helper x"), "+OK");
-    let denied = "-NOPERM this user lacks SYSTEM_USER, without which accounts that hold it cannot be changed";
+    let denied = "-NOPERM only a user with SYSTEM_USER can change accounts that hold it";
     for request in
         ["ACL SETUSER default >y", "ACL SETUSER boss off", "ACL DELUSER app boss", "CONFIG SET requirepass y"]
     {

@@ -4,15 +4,10 @@ use door_mysql::MysqlDoor;
 use door_xrpc::XrpcDoor;
 use query::Database;
 
-use super::CounterKind::{Counter, Gauge, Histogram};
-use super::{Row, Series, Sources};
+use super::row::CounterKind::{Counter, Gauge, Histogram};
+use super::row::{CounterKind, Row, Series, Sources};
 
-const fn row(
-    name: &'static str,
-    kind: super::CounterKind,
-    read: fn(&Sources, &mut Series<'_>),
-    help: &'static str,
-) -> Row {
+const fn row(name: &'static str, kind: CounterKind, read: fn(&Sources, &mut Series<'_>), help: &'static str) -> Row {
     Row { name, kind, help, read }
 }
 

@@ -56,7 +56,7 @@ impl Arguments {
                 let value =
                     if *takes_value { parser.value().and_then(|v| v.string()).map_err(usage)? } else { String::new() };
                 parsed.options.insert(option, value);
-            } else if let Some(at) = list::find(without_loose(&name)) {
+            } else if let Some(at) = list::find(without_loose_prefix(&name)) {
                 let value = parser.value().and_then(|v| v.string());
                 let value = value.map_err(|_| bad_value(&format!("--{name}"), at, None))?;
                 parsed.flags.push((at, name, value));
@@ -107,7 +107,7 @@ impl Settings {
         let mut given = Given::default();
         for (at, name, text) in &arguments.flags {
             let flag = |name: &str| format!("--{}", name.replace('_', "-"));
-            given.add(*at, without_loose(name), flag)?;
+            given.add(*at, without_loose_prefix(name), flag)?;
             settings.take(*at, text, Source::Flag, &flag(name))?;
         }
         Ok((settings, warnings))
@@ -123,8 +123,8 @@ impl Settings {
     fn read_file(&self, path: &Path) -> Result<Vec<String>, Failure> {
         let file = path.display();
         let fail = |message: String| Failure::new(Exit::Config, format!("settings file {file}: {message}"));
-        let text =
-            std::fs::read_to_string(path).map_err(|e| fail(format!("{e}; --config or BELUGA_CONFIG names it")))?;
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| fail(format!("{e}; the name comes from --config or BELUGA_CONFIG")))?;
         let document: DocumentMut = text.parse().map_err(|e: toml_edit::TomlError| {
             let line = e.span().map_or(0, |s| text[..s.start.min(text.len())].lines().count().max(1));
             fail(format!("line {line}: {}", e.message()))
@@ -134,7 +134,7 @@ impl Settings {
         let mut given = Given::default();
         for (name, value) in entries {
             let place = format!("settings file {file}: {name}");
-            let tight = without_loose(&name);
+            let tight = without_loose_prefix(&name);
             let Some(at) = list::find(tight) else {
                 let unknown = unknown(&place, tight, Exit::Config);
                 if tight == name {
@@ -221,7 +221,7 @@ fn flatten(prefix: &str, table: &dyn TableLike, entries: &mut Vec<(String, Optio
 }
 
 /// Removes the prefix `loose_`, which in MySQL marks options that not every server knows.
-fn without_loose(name: &str) -> &str {
+fn without_loose_prefix(name: &str) -> &str {
     match name.get(..6) {
         Some(prefix) if prefix.eq_ignore_ascii_case("loose_") || prefix.eq_ignore_ascii_case("loose-") => &name[6..],
         _ => name,
@@ -232,7 +232,7 @@ fn without_loose(name: &str) -> &str {
 fn holds(table: &dyn TableLike, name: &str) -> bool {
     let mut entries = Vec::new();
     flatten("", table, &mut entries);
-    let plain = |key: &str| without_loose(&key.replace('-', "_").to_ascii_lowercase()) == name;
+    let plain = |key: &str| without_loose_prefix(&key.replace('-', "_").to_ascii_lowercase()) == name;
     entries.iter().any(|(key, _)| plain(key))
 }
 
@@ -241,7 +241,7 @@ fn put(table: &mut dyn TableLike, name: &str, value: Toml) {
     let keys: Vec<String> = table.iter().map(|(key, _)| key.to_string()).collect();
     for key in keys {
         let plain = key.replace('-', "_").to_ascii_lowercase();
-        let plain = without_loose(&plain).to_string();
+        let plain = without_loose_prefix(&plain).to_string();
         if plain == name {
             let item = table.get_mut(&key).expect("the key was just listed");
             let decor = item.as_value().map(|v| v.decor().clone());
@@ -261,7 +261,7 @@ fn put(table: &mut dyn TableLike, name: &str, value: Toml) {
 
 fn unknown(place: &str, name: &str, exit: Exit) -> Failure {
     let hint = list::nearest(name).map_or(String::new(), |n| format!(" did you mean {n}?"));
-    Failure::new(exit, format!("{place}: unknown setting;{hint} `beluga settings` lists all"))
+    Failure::new(exit, format!("{place}: unknown setting;{hint} `beluga settings` lists all settings"))
 }
 
 fn bad_value(place: &str, at: usize, text: Option<&str>) -> Failure {

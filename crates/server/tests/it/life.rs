@@ -1,4 +1,4 @@
-//! From start to SIGTERM, and what stands in the way.
+//! The life of a server from the start to SIGTERM, and what can prevent it.
 
 use std::os::unix::fs::FileExt;
 use std::process::Command;
@@ -98,7 +98,7 @@ fn a_backup_of_a_running_server_can_be_restored() {
     assert_fails(
         &run(&["backup", "--from", &folder.join("nothing"), "--to", &folder.join("x")]),
         64,
-        &["no data folder"],
+        &["not a data folder"],
     );
     assert_fails(&run(&["restore", "--to", "x"]), 64, &["--from DIR is missing"]);
     assert_fails(

@@ -1,4 +1,4 @@
-//! The built `beluga`, as a process: what it says, how it ends.
+//! Tests of the built binary `beluga` as a process: its output and its exit codes.
 
 mod life;
 mod mysql;

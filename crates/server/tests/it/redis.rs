@@ -1,4 +1,4 @@
-//! The Redis door as the server wires it: settings reach it, it survives restarts, it does not open wider than it should.
+//! The Redis door as the server opens it: settings take effect, data survives restarts, and the door is not open wider than configured.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -13,9 +13,9 @@ impl Client {
         Client(BufReader::new(stream))
     }
 
-    /// One inline request; the reply as one line, the elements of an array separated by blanks.
+    /// Sends one inline request. Returns the reply as one line, with the elements of an array separated by blanks.
     fn ask(&mut self, request: &str) -> String {
-        // In one piece: a request in two packets would wait for an acknowledgement in between.
+        // Sent in one piece: a request in two packets would wait for an acknowledgement in between.
         self.0.get_mut().write_all(format!("{request}\r\n").as_bytes()).expect("the door takes a request");
         self.reply()
     }
@@ -134,7 +134,7 @@ fn a_copy_holds_what_was_written_before_it() {
     let (data, copy, restored) = (folder.join("data"), folder.join("copy"), folder.join("restored"));
     let server = Server::start(&data, &[]);
     let mut client = Client::connect(&server);
-    // In one piece: one write of the log, not five hundred.
+    // Sent in one piece: one write of the WAL instead of five hundred.
     let requests: String = (0..500).map(|n| format!("SET key:{n} {n}\r\n")).collect();
     client.0.get_mut().write_all(requests.as_bytes()).unwrap();
     (0..500).for_each(|_| assert_eq!(client.reply(), "+OK"));
@@ -149,7 +149,7 @@ fn a_copy_holds_what_was_written_before_it() {
     assert_eq!(client.ask("MGET key:499 after later"), "499 1 (nil)");
 }
 
-/// Changes one bit of the page that holds `bytes`, and tells which page that is.
+/// Flips one bit of the page that holds `bytes`. Returns the number of the page.
 fn damage(file: &std::path::Path, bytes: &[u8]) -> usize {
     let mut image = std::fs::read(file).unwrap();
     let at = image.windows(bytes.len()).position(|window| window == bytes).expect("the bytes are in the file");
@@ -174,7 +174,7 @@ fn damage_fails_one_request_and_check_names_every_page() {
     let output = run(&["check", &data]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
-        text.contains(&format!("corrupt page {value_page} of file 'data'")) && text.contains("V1: record"),
+        text.contains(&format!("corrupt page {value_page} of file 'data'")) && text.contains("EN-51: record"),
         "{text}"
     );
     let leaf_pages = [damage(&file, b"small-value-20-"), damage(&file, b"small-value-1999-")];

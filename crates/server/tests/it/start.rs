@@ -1,4 +1,4 @@
-//! What keeps the server from starting, and the lists it prints.
+//! Errors that keep the server from starting, and the lists it prints.
 
 use crate::support::{Folder, assert_fails, beluga, run};
 

@@ -1,4 +1,4 @@
-//! A folder of its own for each test, and runs of the binary.
+//! A temporary folder for each test, and runs of the binary.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -30,13 +30,13 @@ impl Drop for Folder {
     }
 }
 
-/// `beluga` with these words, and no setting from the surroundings.
+/// Runs `beluga` with these arguments and no settings from the environment.
 pub fn beluga(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_beluga"));
     for (variable, _) in std::env::vars().filter(|(v, _)| v.starts_with("BELUGA_")) {
         command.env_remove(variable);
     }
-    // Of many servers at once only the one that is asked to takes the port.
+    // Tests run many servers at once. Only a test that sets this port itself opens the MySQL door.
     command.env("BELUGA_MYSQL_PORT", "0").args(words);
     command
 }
@@ -45,7 +45,7 @@ pub fn run(words: &[&str]) -> Output {
     beluga(words).output().expect("beluga can be started")
 }
 
-/// Ends with this code and one line on standard error that holds all the parts.
+/// Asserts the exit code, and one line on standard error that contains all the parts.
 pub fn assert_fails(output: &Output, code: i32, parts: &[&str]) {
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{text}");
@@ -55,13 +55,13 @@ pub fn assert_fails(output: &Output, code: i32, parts: &[&str]) {
     }
 }
 
-/// A port that was free a moment ago.
+/// Returns a port that was free a moment ago.
 pub fn free_port() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
     listener.local_addr().expect("it has an address").port().to_string()
 }
 
-/// A running server; killed when dropped.
+/// A running server, killed when dropped.
 pub struct Server {
     child: Child,
     /// Door and address, as the server printed them.
@@ -69,7 +69,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts on free ports and waits until it is ready.
+    /// Starts a server on free ports and waits until it is ready.
     pub fn start(data: &str, words: &[&str]) -> Server {
         let port =
             if words.contains(&"--redis-port") { Vec::new() } else { vec!["--redis-port".to_string(), free_port()] };
@@ -89,7 +89,7 @@ impl Server {
         &self.doors.iter().find(|(name, _)| name == door).unwrap_or_else(|| panic!("no {door} in {:?}", self.doors)).1
     }
 
-    /// The body of a page of the metrics door.
+    /// Returns the body of a page of the metrics door.
     pub fn page(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(self.address("metrics")).expect("the metrics door is open");
         write!(stream, "GET {path} HTTP/1.1\r\nConnection: close\r\n\r\n").expect("it takes a request");
@@ -98,7 +98,7 @@ impl Server {
         response.split_once("\r\n\r\n").expect("a head and a body").1.to_string()
     }
 
-    /// Sends the signal and waits; the exit code, if it ended in order.
+    /// Sends the signal and waits. Returns the exit code if the process exited.
     pub fn stop(&mut self, signal: &str) -> Option<i32> {
         let sent = Command::new("kill").args([&format!("-{signal}"), &self.child.id().to_string()]).status();
         assert!(sent.expect("kill can be run").success());

@@ -34,7 +34,7 @@ pub struct Parts {
 /// Returns the settings that SQL shows.
 pub fn facts(settings: &Settings, pool: &Pool) -> Vec<(&'static str, u64)> {
     let (groups, in_group) = (pool.settings().epoll_groups as u64, pool.settings().epoll_threads_per_group as u64);
-    let mut facts = settings.plain(PREFIX);
+    let mut facts = settings.numbers(PREFIX);
     facts.extend([
         ("innodb_buffer_pool_size", settings.number(Name::Memory)),
         ("innodb_lock_sys_rec_partition", settings.number(Name::LockPartitions)),
@@ -52,12 +52,12 @@ pub fn facts(settings: &Settings, pool: &Pool) -> Vec<(&'static str, u64)> {
 }
 
 /// Installs the hooks. Values that SET PERSIST stored take effect here.
-pub fn stand(database: &Database, parts: Parts) -> query::error::Result<()> {
+pub fn install(database: &Database, parts: Parts) -> query::error::Result<()> {
     let settings = parts.settings.clone();
     let parts = Arc::new(parts);
     let (counting, measuring, clearing) = (parts.clone(), parts.clone(), parts);
     database.stand_in(Around {
-        set: Box::new(move |name, number| settings.set_plain(name, number)),
+        set: Box::new(move |name, number| settings.set_number(name, number)),
         status: Box::new(move || status(&counting)),
         procedures: vec![
             Procedure {
@@ -262,7 +262,7 @@ mod tests {
             assert_eq!(code(&mut session, &set("'many'".into())), wrong, "{name}");
             assert_eq!(code(&mut session, &set("default".into())), 0, "{name}");
             let settings = Settings::of(crate::machine::Machine { cores: 2, memory_bytes: 8 << 30 });
-            let value = settings.plain(name)[0].1;
+            let value = settings.numbers(name)[0].1;
             let is_default = format!("do 1 / (@@{name} = {value})");
             assert_eq!(code(&mut session, &is_default), 0);
             assert_eq!(session.warnings().count(), 0, "{name}: the defaults differ");
