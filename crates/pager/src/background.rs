@@ -1,7 +1,7 @@
 //! The background threads: the WAL flusher, the page cleaner, the page readers; starting and stopping them.
 //!
 //! The cleaner sleeps until it is signalled: by the flusher when the WAL has grown far beyond the last checkpoint or needs a segment, by a thread that
-//! needs a frame, by a write that found no room. One `background_step` then does whatever is due. After a failure it retries every 200 ms.
+//! needs a frame, by a write that found no space. One `background_step` then does whatever is due. After a failure it retries every 200 ms.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,8 +31,8 @@ impl Pager {
 
     fn run_flusher(&self) {
         let watch = |durable: Lsn| {
-            let far = Self::checkpoint_age_max(self.options.checkpoint_distance);
-            if durable.saturating_sub(self.checkpoint_lsn()) > far || self.wal().wants_segment() {
+            let age_max = Self::checkpoint_age_max(self.options.checkpoint_distance);
+            if durable.saturating_sub(self.checkpoint_lsn()) > age_max || self.wal().wants_segment() {
                 self.wake_cleaner();
             }
         };

@@ -21,11 +21,12 @@ const AHEAD_MAX: usize = 4 * PAGES_MAX;
 
 /// Outcome for a page that looked dirty.
 enum CopyOutcome {
-    /// Skipped: it is no longer dirty, is being changed, or its page LSN is not durable.
-    No,
+    /// It is no longer dirty, is being changed, or its page LSN is not durable.
+    Skipped,
     /// Nothing can reach it any more: its dirty mark was moved, and there is nothing to write.
-    Dead,
-    Taken,
+    Unreachable,
+    /// Its dirty mark was moved, and the copy must be written.
+    Copied,
 }
 
 impl Pager {
@@ -99,9 +100,9 @@ impl Pager {
         let mut with_header = 0;
         for (raw, pid, index) in batch {
             match self.copy_for_write(*index, *pid, *raw, batch_writer.page_mut(copied.len())) {
-                CopyOutcome::No => {}
-                CopyOutcome::Dead => self.pool.frames[*index].end_write(true),
-                CopyOutcome::Taken => {
+                CopyOutcome::Skipped => {}
+                CopyOutcome::Unreachable => self.pool.frames[*index].end_write(true),
+                CopyOutcome::Copied => {
                     copied.push(CopiedPage { pid: *pid, frame: *index });
                     with_header += usize::from(!*raw);
                 }
@@ -123,23 +124,23 @@ impl Pager {
     fn copy_for_write(&self, index: usize, pid: PageId, raw: bool, image: &mut [u8]) -> CopyOutcome {
         let frame = &self.pool.frames[index];
         if !frame.try_shared() {
-            return CopyOutcome::No;
+            return CopyOutcome::Skipped;
         }
         let guard = Shared { pool: &self.pool, frame: index };
         let unchanged = guard.pid() == pid && (frame.flags.load(Ordering::Relaxed) & RAW != 0) == raw;
         let durable = self.wal_if_open().map_or(Lsn::MAX, |wal| wal.durable.get());
         if !unchanged || frame.page_lsn.load(Ordering::Acquire) > durable || !frame.start_write() {
-            return CopyOutcome::No;
+            return CopyOutcome::Skipped;
         }
         if frame.flags.load(Ordering::Relaxed) & FREED != 0 {
             // The record that freed it is durable: compared above (PG-8).
-            return CopyOutcome::Dead;
+            return CopyOutcome::Unreachable;
         }
         guard.page().copy_out(image);
         if !raw {
             debug_assert_eq!(guard.page().id(), pid);
             page::seal(image);
         }
-        CopyOutcome::Taken
+        CopyOutcome::Copied
     }
 }

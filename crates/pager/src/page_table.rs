@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_what_was_inserted_and_only_that() {
+    fn finds_exactly_the_inserted_pages() {
         const COUNT: u64 = if cfg!(miri) { 60 } else { 500 };
         let table = PageTable::new(COUNT as usize);
         for pid in 1..=COUNT {

@@ -44,14 +44,17 @@ impl ParkingLot {
         &self.slots[(address >> 6) % self.slots.len()]
     }
 
+    /// Registers a queue for as long as the pager lives.
     pub fn add_read_queue(&self, hooks: ReadQueueHooks) {
         self.read_queues.write().push(Arc::new(hooks));
     }
 
+    /// Polls all queues: called by threads that wait for a latch or a frame (PG-9).
     pub fn poll_read_queues(&self) {
         self.read_queues().iter().for_each(|queue| (queue.poll)());
     }
 
+    /// Waits until no queue has a read in flight: called when the pager stops.
     pub fn drain_read_queues(&self) {
         self.read_queues().iter().for_each(|queue| (queue.drain)());
     }

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_back_is_found_again() {
+    fn a_returned_run_is_found_again() {
         let mut bits = bits(1000);
         let all: Vec<u64> = std::iter::from_fn(|| bits.take(4, NO_PAGE)).collect();
         assert_eq!(all.len(), 250);

@@ -43,7 +43,7 @@ impl BatchWriter {
     /// Writes the previous batch in place again if its write failed.
     pub fn rewrite_unsettled(&mut self, data: &dyn Device) -> Result<()> {
         if !self.unsettled.is_empty() {
-            self.write_home(data, &self.unsettled)?;
+            self.write_in_place(data, &self.unsettled)?;
             self.unsettled.clear();
         }
         Ok(())
@@ -54,7 +54,7 @@ impl BatchWriter {
         let pids: Vec<PageId> = copied[..with_header].iter().map(|page| page.pid).collect();
         let raw = copied[with_header..].iter().map(|page| page.pid);
         self.double_write.write(self.buffer.as_mut_slice(), &pids, raw)?;
-        let result = self.write_home(data, copied);
+        let result = self.write_in_place(data, copied);
         if result.is_err() {
             self.unsettled.extend(copied[..with_header].iter().cloned());
         }
@@ -62,7 +62,7 @@ impl BatchWriter {
     }
 
     /// Writes the copies in place, adjacent pages in one write, and syncs.
-    fn write_home(&self, data: &dyn Device, copied: &[CopiedPage]) -> Result<()> {
+    fn write_in_place(&self, data: &dyn Device, copied: &[CopiedPage]) -> Result<()> {
         let pages = &self.buffer.as_slice()[PAGE_BYTES..];
         let mut writes: Vec<(u64, &[u8])> = Vec::new();
         let mut start = 0;

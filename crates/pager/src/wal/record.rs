@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_image_comes_back_without_its_hole() {
+    fn an_image_is_restored_from_its_parts_without_the_hole() {
         let mut random = stdx::prng::Prng::new(1);
         for round in 0..if cfg!(miri) { 12 } else { 600usize } {
             let mut image = [0; PAGE_BYTES];
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_comes_back_as_it_was_put_in() {
+    fn a_record_is_decoded_as_it_was_encoded() {
         for body_bytes in 0..40usize {
             for txn in [None, Some(77)] {
                 let body: Vec<u8> = (0..body_bytes as u8).collect();
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_refused_not_believed() {
+    fn garbage_is_rejected() {
         assert!(length(&[1, 0, 0]).is_none());
         assert!(length(&[7, 0, 0, 0]).unwrap().is_err());
         assert!(decode(&[0xff; 24], 0, 24).is_err());
