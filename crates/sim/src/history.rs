@@ -33,11 +33,11 @@ pub enum Step {
     Account(String, usize),
     Forget(String),
     Tick(u64),
-    Background,
+    EngineBackground,
     FlushLog,
     Clean,
     Checkpoint,
-    BackgroundStep,
+    PagerBackground,
     Reopen,
     /// Limits the disk to this many more bytes.
     Full(u64),
@@ -101,11 +101,11 @@ impl Step {
             Step::Account(name, bytes) => format!("account {name} {bytes}b"),
             Step::Forget(name) => format!("account {name} deleted"),
             Step::Tick(ms) => format!("clock + {ms} ms"),
-            Step::Background => "expiry and purge".into(),
+            Step::EngineBackground => "expiry and purge".into(),
             Step::FlushLog => "flush log".into(),
             Step::Clean => "clean".into(),
             Step::Checkpoint => "checkpoint".into(),
-            Step::BackgroundStep => "background step".into(),
+            Step::PagerBackground => "background step of the pager".into(),
             Step::Reopen => "close and open".into(),
             Step::Full(left) => format!("disk has {left} bytes left"),
             Step::Room => "disk has room".into(),
@@ -218,7 +218,7 @@ pub fn draw(prng: &mut Prng, now: u64, shape: &Shape) -> Step {
             16..19 => Step::Undo(1 + prng.below(6) as usize),
             19..22 => Step::FlushLog,
             22 => Step::Checkpoint,
-            _ => Step::Background,
+            _ => Step::EngineBackground,
         };
     }
     if shape.rows && prng.chance(0.4) {
@@ -240,11 +240,11 @@ pub fn draw(prng: &mut Prng, now: u64, shape: &Shape) -> Step {
         42 => Step::Account(account(prng), prng.below(4_000) as usize),
         43 if prng.chance(0.3) => Step::Forget(account(prng)),
         43..46 => Step::Tick(prng.below(200)),
-        46..49 => Step::Background,
+        46..49 => Step::EngineBackground,
         49..54 => Step::FlushLog,
         54..56 => Step::Clean,
         56..58 => Step::Checkpoint,
-        58 => Step::BackgroundStep,
+        58 => Step::PagerBackground,
         59 if prng.chance(0.4) => Step::Reopen,
         60 if shape.copies => {
             if prng.chance(0.5) {

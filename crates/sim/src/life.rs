@@ -356,11 +356,11 @@ impl<'p> Life<'p> {
                 self.now += ms;
                 self.world.clock.set_ms(self.now);
             }
-            Step::Background => drop(engine.background_once(8)?),
+            Step::EngineBackground => drop(engine.background_once(8)?),
             Step::FlushLog => while pager.flush_once().map_err(Error::from)? {},
             Step::Clean => drop(self.world.undisturbed(|| pager.clean_ahead()).map_err(Error::from)?),
             Step::Checkpoint => drop(self.world.undisturbed(|| pager.checkpoint()).map_err(Error::from)?),
-            Step::BackgroundStep => self.world.undisturbed(|| pager.background_step()).map_err(Error::from)?,
+            Step::PagerBackground => self.world.undisturbed(|| pager.background_step()).map_err(Error::from)?,
             Step::Reopen => self.reopen()?,
             Step::Full(left) => {
                 self.is_full = true;
