@@ -1,4 +1,4 @@
-//! Answers `+PONG` to every request line: what the pool itself costs, the limit for every door.
+//! Answers `+PONG` to every request line. It measures the cost of the pool itself, the limit for every door.
 //! `cargo run --release -p reactor --example ping -- 7000`, then `redis-benchmark -p 7000 -t ping_inline -c 128`.
 
 use std::sync::Arc;
@@ -18,13 +18,13 @@ impl Door for Ping {
     fn serve(&self, (): &mut (), io: &mut Io<'_>) -> Flow {
         let input = io.input();
         let mut consumed = 0;
-        // `PING` inline, or `*1 $4 PING`: only the line that names the command is answered.
+        // The request is `PING` inline or `*1 $4 PING`; the line that names the command is answered.
         while let Some(end) = input[consumed..].iter().position(|byte| *byte == b'\n') {
             let line = &input[consumed..consumed + end];
             if line.starts_with(b"PING") || line.starts_with(b"ping") {
                 io.out().extend_from_slice(b"+PONG\r\n");
             } else if line.starts_with(b"CONFIG") {
-                // redis-benchmark asks for settings first and goes on without an answer to its liking.
+                // redis-benchmark requests settings first and continues after an error.
                 io.out().extend_from_slice(b"-ERR no settings here\r\n");
             }
             consumed += end + 1;

@@ -6,7 +6,7 @@ use crate::worker_slots::{WorkerSlot, WorkerSlots};
 /// The connections whose output leaves in one submission, and the buffers of each kind that a thread keeps for them.
 pub(crate) const BATCH_MAX: usize = 64;
 
-/// What a thread carries from one connection to the next: buffers, the time of the round, and counts that are added to the counters once per round.
+/// The state that a thread carries from one connection to the next: buffers, the time of the round, and counts that are added to the counters once per round.
 pub(crate) struct Scratch {
     pub input: Vec<u8>,
     /// Empty buffers for input that the connections of a round receive.

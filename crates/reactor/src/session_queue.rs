@@ -70,7 +70,7 @@ pub struct Reply<'a> {
 /// Wakes a parked session from any thread.
 pub type Waker = Arc<dyn Fn() + Send + Sync>;
 
-/// What the current request waits for.
+/// The event that the current request waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Pending {
     /// Nothing: it is done.
@@ -152,7 +152,7 @@ struct Body<S> {
     session: Option<S>,
     /// No reply of the session leaves before the WAL is durable up to this LSN. It never falls, so a later reply never overtakes an earlier one (RE-6).
     durability_lsn: u64,
-    /// What the request at the front waits for.
+    /// The event that the request at the front waits for.
     pending: Pending,
 }
 

@@ -1,4 +1,4 @@
-//! What could have been in std. Anything new here must pass that one question. Start with README.md.
+//! Small pieces that could have been in std. Anything new here must pass that one question. Start with README.md.
 
 pub mod cache;
 pub mod counter;

@@ -1,4 +1,4 @@
-//! The pool over real sockets: bytes cut anywhere, gates in order, growth and shrinking, limits, endings.
+//! The pool over real sockets: requests cut anywhere, replies that wait for the WAL, threads that are added and end, limits, endings.
 
 mod sessions;
 mod tls;
@@ -12,24 +12,24 @@ use std::time::{Duration, Instant};
 use reactor::{Connection, Door, Fetch, Flow, Handle, Io, ListenOptions, Next, Pool, Received, Settings};
 use stdx::watermark::Watermark;
 
-/// A door of lines: `echo TEXT`, `gate N`, `block` (waits, announced, until released), `big N`, `sleep` (parks), `processors` (how many the thread may run on), `quit`, `panic`.
+/// A door of lines: `echo TEXT`, `hold LSN` (the reply waits for the WAL), `block` (an announced wait until released), `big N`, `sleep` (parks), `processors` (how many the thread may run on), `quit`, `panic`.
 #[derive(Default)]
 struct Lines {
     open: AtomicUsize,
     closed: AtomicUsize,
     blocked: Mutex<usize>,
     released: Mutex<bool>,
-    bell: Condvar,
+    condvar: Condvar,
     handles: Mutex<Vec<Handle>>,
-    /// To be called when what late requests need is there.
-    away: Away,
-    /// How often somebody looked ahead at what a session has received.
+    /// The callbacks of deferred requests, called when the test wants their pages to be there.
+    deferred: Deferred,
+    /// Sessions that `look_ahead` has seen.
     looked: AtomicUsize,
-    /// How many requests have begun to spin.
+    /// Requests that have begun to spin.
     spinning: AtomicUsize,
 }
 
-type Away = Arc<Mutex<Vec<Box<dyn FnOnce() + Send>>>>;
+type Deferred = Arc<Mutex<Vec<Box<dyn FnOnce() + Send>>>>;
 
 static BLOCK: stdx::wait::Reason = stdx::wait::Reason::new("test_block");
 
@@ -41,13 +41,13 @@ impl Lines {
     fn run(&self, session: &mut Session, line: &str, io: &mut Io<'_>) -> Flow {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
-            "gate" => io.hold_until_durable(rest.parse().unwrap()),
+            "hold" => io.hold_until_durable(rest.parse().unwrap()),
             "block" => {
                 *self.blocked.lock().unwrap() += 1;
                 let _waiting = stdx::wait::announce(&BLOCK);
                 let mut released = self.released.lock().unwrap();
                 while !*released {
-                    released = self.bell.wait(released).unwrap();
+                    released = self.condvar.wait(released).unwrap();
                 }
             }
             "spin" => {
@@ -86,7 +86,7 @@ impl Lines {
                 io.out().extend_from_slice(b"bye\n");
                 return Flow::Close;
             }
-            "panic" => panic!("asked for"),
+            "panic" => panic!("requested by the test"),
             _ => {}
         }
         io.out().extend_from_slice(line.as_bytes());
@@ -137,7 +137,7 @@ impl Door for Lines {
         }
     }
 
-    /// What begins with "late" needs something that comes when the test says so.
+    /// Defers requests that begin with "late" until the test calls their callbacks.
     fn look_ahead(&self, arrived: &mut [Received<'_, Session>]) -> Option<Fetch> {
         let mut any = false;
         self.looked.fetch_add(arrived.len(), Ordering::SeqCst);
@@ -146,8 +146,8 @@ impl Door for Lines {
             any |= arrived.is_deferred;
         }
         any.then(|| -> Fetch {
-            let away = self.away.clone();
-            Box::new(move |thens| away.lock().unwrap().extend(thens))
+            let deferred = self.deferred.clone();
+            Box::new(move |callbacks| deferred.lock().unwrap().extend(callbacks))
         })
     }
 
@@ -176,6 +176,20 @@ fn start(settings: Settings) -> Bench {
 }
 
 impl Bench {
+    /// The server's side of a client's connection.
+    fn connection_of(&self, stream: &TcpStream) -> Arc<Connection> {
+        let peer = stream.local_addr().unwrap();
+        let of_peer = |connection: &Arc<Connection>| connection.peer == peer;
+        self.pool.connections().into_iter().find(of_peer).expect("an open connection")
+    }
+
+    /// Waits until the connection holds `bytes` of output, and asserts that none of it has arrived.
+    fn holds_output(&self, stream: &mut TcpStream, bytes: u64) {
+        let connection = self.connection_of(stream);
+        eventually("the output is held", || connection.pending().1 == bytes);
+        has_nothing(stream);
+    }
+
     fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(self.address).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -194,10 +208,11 @@ fn hear(stream: &mut TcpStream, expected: &str) {
     assert_eq!(String::from_utf8_lossy(&bytes), expected);
 }
 
-fn hears_nothing(stream: &mut TcpStream) {
-    stream.set_read_timeout(Some(Duration::from_millis(60))).unwrap();
-    assert!(stream.read(&mut [0; 1]).is_err(), "nothing may come yet");
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+/// Asserts that no byte has arrived. The caller has waited for the state in which the reply is held.
+fn has_nothing(stream: &mut TcpStream) {
+    stream.set_nonblocking(true).unwrap();
+    assert!(stream.peek(&mut [0; 1]).is_err(), "no reply may arrive yet");
+    stream.set_nonblocking(false).unwrap();
 }
 
 fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
@@ -218,7 +233,9 @@ fn requests_cut_anywhere_are_answered_whole() {
     hear(&mut stream, answer);
     for cut in 1..text.len() {
         say(&mut stream, &text[..cut]);
-        std::thread::sleep(Duration::from_micros(300));
+        // The first text and the texts of the earlier cuts, then this part.
+        let sent = (cut * text.len() + cut) as u64;
+        eventually("the first part is received", || bench.pool.counters().bytes_in.get() == sent);
         say(&mut stream, &text[cut..]);
         hear(&mut stream, answer);
     }
@@ -230,9 +247,9 @@ fn requests_cut_anywhere_are_answered_whole() {
     assert_eq!(bench.door.open.load(Ordering::SeqCst), bench.door.closed.load(Ordering::SeqCst));
 }
 
-/// The last bytes and the end arrive as one event.
+/// RE-2: the last bytes and the end of the stream arrive as one event.
 #[test]
-fn who_says_all_at_once_and_ends_is_answered_and_let_go() {
+fn a_client_that_sends_all_at_once_and_ends_is_answered_and_closed() {
     let settings = Settings { epoll_threads_per_group: 1, epoll_groups: 1, ..Settings::default() };
     let bench = start(settings);
     let mut busy = bench.connect();
@@ -246,7 +263,7 @@ fn who_says_all_at_once_and_ends_is_answered_and_let_go() {
         say(&mut stream, "last\n");
         stream.shutdown(std::net::Shutdown::Write).unwrap();
         let mut heard = String::new();
-        stream.read_to_string(&mut heard).expect("the other side closes too");
+        stream.read_to_string(&mut heard).expect("the server closes too");
         assert_eq!(heard, "last\n");
         if round % 2 == 0 {
             hear(&mut busy, "spin 10\n");
@@ -267,33 +284,33 @@ fn a_large_request_is_received_whole() {
 }
 
 #[test]
-fn replies_wait_for_their_gate_in_order_and_threads_do_not() {
+fn replies_wait_for_the_wal_in_order_and_threads_do_not() {
     let bench = start(Settings::default());
-    let mut gated: Vec<TcpStream> = (0..300)
+    let mut held: Vec<TcpStream> = (0..300)
         .map(|at| {
             let mut stream = bench.connect();
-            say(&mut stream, &format!("gate {}\n", 10 + at % 3));
+            say(&mut stream, &format!("hold {}\n", 10 + at % 3));
             stream
         })
         .collect();
     let mut free = bench.connect();
     say(&mut free, "hello\n");
     hear(&mut free, "hello\n");
-    eventually("all are gated", || bench.pool.counters().replies_held.get() == 300);
-    say(&mut gated[0], "later\n");
-    hears_nothing(&mut gated[0]);
+    eventually("all are held", || bench.pool.counters().replies_held.get() == 300);
+    say(&mut held[0], "later\n");
+    bench.holds_output(&mut held[0], 14);
     bench.durable.advance(10);
-    hear(&mut gated[0], "gate 10\nlater\n");
-    hears_nothing(&mut gated[1]);
+    hear(&mut held[0], "hold 10\nlater\n");
+    bench.holds_output(&mut held[1], 8);
     bench.durable.advance(12);
-    for (at, stream) in gated.iter_mut().enumerate().skip(1) {
-        hear(stream, &format!("gate {}\n", 10 + at % 3));
+    for (at, stream) in held.iter_mut().enumerate().skip(1) {
+        hear(stream, &format!("hold {}\n", 10 + at % 3));
     }
     bench.pool.stop();
 }
 
 #[test]
-fn gates_race_with_the_watermark_and_none_is_forgotten() {
+fn held_replies_race_with_the_watermark_and_none_is_lost() {
     let bench = start(Settings::default());
     let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let advancer = {
@@ -312,7 +329,7 @@ fn gates_race_with_the_watermark_and_none_is_forgotten() {
             scope.spawn(|| {
                 let mut stream = bench.connect();
                 for _ in 0..400 {
-                    let line = format!("gate {}\n", bench.durable.get() + 2);
+                    let line = format!("hold {}\n", bench.durable.get() + 2);
                     say(&mut stream, &line);
                     hear(&mut stream, &line);
                 }
@@ -325,7 +342,7 @@ fn gates_race_with_the_watermark_and_none_is_forgotten() {
 }
 
 #[test]
-fn blocked_requests_bring_threads_that_leave_again() {
+fn blocked_requests_add_threads_that_end_again() {
     let settings = Settings {
         epoll_threads_per_group: 2,
         epoll_groups: 1,
@@ -346,7 +363,7 @@ fn blocked_requests_bring_threads_that_leave_again() {
     hear(&mut other, "still here\n");
     assert!(bench.pool.thread_counts().0 >= 41);
     *bench.door.released.lock().unwrap() = true;
-    bench.door.bell.notify_all();
+    bench.door.condvar.notify_all();
     for stream in &mut blocked {
         hear(stream, "block\n");
     }
@@ -373,7 +390,7 @@ impl Bench {
 }
 
 #[test]
-fn silent_busy_threads_are_noticed_by_the_watchdog_and_an_idle_pool_sleeps() {
+fn the_watchdog_finds_busy_threads_and_an_idle_pool_sleeps() {
     let settings = Settings {
         epoll_threads_per_group: 1,
         epoll_groups: 1,
@@ -386,7 +403,7 @@ fn silent_busy_threads_are_noticed_by_the_watchdog_and_an_idle_pool_sleeps() {
     hear(&mut busy, "hello\n");
     let mut other = bench.connect();
     say(&mut busy, "spin 3000\n");
-    std::thread::sleep(Duration::from_millis(10));
+    eventually("it spins", || bench.door.spinning.load(Ordering::SeqCst) == 1);
     let started = Instant::now();
     say(&mut other, "quick\n");
     hear(&mut other, "quick\n");
@@ -394,11 +411,11 @@ fn silent_busy_threads_are_noticed_by_the_watchdog_and_an_idle_pool_sleeps() {
     hear(&mut busy, "spin 3000\n");
     let before = bench.settle();
     std::thread::sleep(Duration::from_millis(300));
-    assert_eq!(bench.pool.counters().wakeups.get(), before, "idle means no wake-ups");
+    assert_eq!(bench.pool.counters().wakeups.get(), before, "an idle pool does not wake up");
     bench.pool.stop();
 }
 
-/// As many endless computations as a group may have threads, and more: the last ones end, and short requests are served all the time.
+/// RE-20: more endless computations than a group may have threads. The last ones end, and short requests are served all the time.
 #[test]
 fn computations_that_would_take_every_thread_end() {
     const MOST: usize = 4;
@@ -418,18 +435,18 @@ fn computations_that_would_take_every_thread_end() {
         hear(&mut other, "quick\n");
     }
     let ended = || bench.pool.counters().computations_ended.get() as usize;
-    eventually("all but those that threads are left for have ended", || ended() == 2 * MOST + 1);
+    eventually("the computations beyond the threads end", || ended() == 2 * MOST + 1);
     for _ in 0..100 {
         say(&mut other, "quick\n");
         hear(&mut other, "quick\n");
     }
-    assert_eq!(ended(), 2 * MOST + 1, "the others go on");
+    assert_eq!(ended(), 2 * MOST + 1, "the other computations continue");
     *bench.door.released.lock().unwrap() = true;
     bench.pool.stop();
 }
 
 #[test]
-fn a_slow_reader_stops_nobody_and_is_cut_off() {
+fn a_slow_reader_delays_no_other_client_and_is_disconnected() {
     let settings = Settings { net_write_timeout: Duration::from_millis(400), ..Settings::default() };
     let bench = start(settings);
     let mut slow = bench.connect();
@@ -443,9 +460,9 @@ fn a_slow_reader_stops_nobody_and_is_cut_off() {
     bench.pool.stop();
 }
 
-/// Little enough waits to go out with the replies of others. When the slow one spoke again, that was tried again and again, and nobody else had a turn.
+/// The unsent output is small enough for the send batch. Earlier, further requests of the slow client made the pool retry that for ever, and no other client was served.
 #[test]
-fn a_slow_reader_of_small_replies_that_goes_on_asking_stops_nobody() {
+fn a_slow_reader_that_sends_more_requests_delays_no_other_client() {
     let bench = start(Settings { epoll_groups: 1, output_soft_bytes: 16 << 10, ..Settings::default() });
     let mut slow = bench.connect();
     say(&mut slow, &"big 30000\n".repeat(1000));
@@ -465,7 +482,7 @@ fn a_slow_reader_of_small_replies_that_goes_on_asking_stops_nobody() {
     bench.pool.stop();
 }
 
-/// Reads the replies to so many requests for so many bytes.
+/// Reads the replies to `times` requests for `count` bytes.
 fn hear_big(stream: &mut TcpStream, times: usize, count: usize) {
     let mut reply = vec![0; count + 1];
     for _ in 0..times {
@@ -474,54 +491,51 @@ fn hear_big(stream: &mut TcpStream, times: usize, count: usize) {
     }
 }
 
-/// R10: 14 KB of requests ask for 200 MB of replies.
+/// RE-10: 14 KB of requests ask for 200 MB of replies.
 #[test]
 fn a_client_that_reads_nothing_is_not_served_further() {
     let bench = start(Settings::default());
     let mut stream = bench.connect();
     say(&mut stream, &"big 200000\n".repeat(1000));
     say(&mut stream, "last\n");
-    eventually("it has begun", || bench.pool.counters().unsent_bytes() > 0);
-    std::thread::sleep(Duration::from_millis(200));
+    eventually("it has reached the limit", || bench.pool.counters().unsent_bytes() > 1 << 20);
     let unsent = bench.pool.connections()[0].pending().1;
-    assert!(unsent > 0 && unsent <= (1 << 20) + 200_001, "{unsent}");
+    assert!(unsent <= (1 << 20) + 200_001, "{unsent}");
     hear_big(&mut stream, 1000, 200_000);
     hear(&mut stream, "last\n");
-    eventually("nothing is owed", || bench.pool.counters().unsent_bytes() == 0);
+    eventually("all output is sent", || bench.pool.counters().unsent_bytes() == 0);
     say(&mut stream, "after\n");
     hear(&mut stream, "after\n");
     bench.pool.stop();
 }
 
-/// R10: together they may owe a megabyte, and each one reply more.
+/// RE-10: all connections together may have a megabyte of unsent output, and each connection one reply more.
 #[test]
-fn clients_that_read_nothing_share_what_they_may_keep_waiting() {
+fn clients_that_read_nothing_share_the_limit_of_unsent_output() {
     let bench = start(Settings { output_total_bytes: 1 << 20, ..Settings::default() });
     let mut slow: Vec<TcpStream> = (0..16).map(|_| bench.connect()).collect();
     for stream in &mut slow {
         say(stream, &"big 200000\n".repeat(200));
         say(stream, "last\n");
     }
-    eventually("they have begun", || bench.pool.counters().unsent_bytes() > 1 << 20);
-    std::thread::sleep(Duration::from_millis(200));
-    let unsent = bench.pool.counters().unsent_bytes();
-    assert!(unsent <= (1 << 20) + (1 << 20) + 17 * 200_001, "{unsent}");
+    eventually("they have reached the limit", || bench.pool.counters().unsent_bytes() > 1 << 20);
+    let is_bounded = || bench.pool.counters().unsent_bytes() <= (1 << 20) + (1 << 20) + 17 * 200_001;
+    assert!(is_bounded());
     let mut other = bench.connect();
     say(&mut other, &"quick\n".repeat(50));
     hear(&mut other, &"quick\n".repeat(50));
-    // Small replies that wait for the log do not hold up the requests behind them.
-    say(&mut other, &"gate 5\n".repeat(100));
-    let port = other.local_addr().unwrap();
-    let ours = bench.pool.connections().into_iter().find(|connection| connection.peer == port).unwrap();
-    eventually("all have run", || ours.pending().1 == 700);
+    // Small replies that wait for the WAL do not delay the requests behind them.
+    say(&mut other, &"hold 5\n".repeat(100));
+    bench.holds_output(&mut other, 700);
     bench.durable.advance(5);
-    hear(&mut other, &"gate 5\n".repeat(100));
+    hear(&mut other, &"hold 5\n".repeat(100));
+    assert!(is_bounded());
     for stream in &mut slow {
         hear_big(stream, 200, 200_000);
         hear(stream, "last\n");
     }
     drop(slow);
-    eventually("nothing is owed", || bench.pool.counters().unsent_bytes() == 0);
+    eventually("all output is sent", || bench.pool.counters().unsent_bytes() == 0);
     bench.pool.stop();
 }
 
@@ -542,8 +556,10 @@ fn sessions_park_and_wake_without_a_thread() {
     let bench = start(Settings::default());
     let mut stream = bench.connect();
     say(&mut stream, "sleep\nhello\n");
-    eventually("it sleeps", || bench.door.handles.lock().unwrap().len() == 1);
-    hears_nothing(&mut stream);
+    eventually("it is accepted", || bench.pool.connections().len() == 1);
+    let connection = bench.connection_of(&stream);
+    eventually("it is parked", || connection.pending().0 == "hello\n".len() as u64);
+    has_nothing(&mut stream);
     let handle = bench.door.handles.lock().unwrap()[0].clone();
     handle.wake();
     hear(&mut stream, "woken\nhello\n");
@@ -569,7 +585,7 @@ fn a_panic_costs_one_connection() {
 }
 
 #[test]
-fn the_limit_is_told_and_frees_up() {
+fn a_connection_beyond_the_limit_is_refused_until_another_closes() {
     let bench = start(Settings { max_connections: 2, ..Settings::default() });
     let (mut first, _second) = (bench.connect(), bench.connect());
     say(&mut first, "hello\n");
@@ -587,18 +603,19 @@ fn the_limit_is_told_and_frees_up() {
 }
 
 #[test]
-fn draining_lets_gated_replies_out() {
+fn draining_sends_held_replies() {
     let bench = start(Settings::default());
     let mut stream = bench.connect();
-    say(&mut stream, "gate 5\n");
-    eventually("gated", || bench.pool.counters().replies_held.get() == 1);
+    say(&mut stream, "hold 5\n");
+    eventually("held", || bench.pool.counters().replies_held.get() == 1);
     bench.pool.stop_accepting();
     assert!(TcpStream::connect(bench.address).is_err());
+    let before = bench.pool.counters().wakeups.get();
     std::thread::scope(|scope| {
         let drained = scope.spawn(|| bench.pool.drain(Duration::from_secs(10)));
-        std::thread::sleep(Duration::from_millis(30));
+        eventually("the drain has begun", || bench.pool.counters().wakeups.get() > before);
         bench.durable.advance(5);
-        hear(&mut stream, "gate 5\n");
+        hear(&mut stream, "hold 5\n");
         assert!(drained.join().unwrap());
     });
     assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0);
@@ -606,7 +623,7 @@ fn draining_lets_gated_replies_out() {
 }
 
 #[test]
-fn a_job_that_is_kicked_while_it_waits_has_one_timer_all_the_same() {
+fn a_job_that_is_kicked_while_it_waits_keeps_one_timer() {
     let bench = start(Settings::default());
     let (runs, start) = (Arc::new(AtomicUsize::new(0)), Instant::now());
     let count = runs.clone();
@@ -673,9 +690,9 @@ fn replies_of_a_round_leave_before_a_request_of_it_waits() {
         say(stream, "hello\n");
         hear(stream, "hello\n");
     }
-    // While the only thread spins, the events of all the others come together: they make one round, and its tenth request waits.
+    // While the only thread spins, the events of all the others arrive together. They make one round, and its tenth request waits.
     say(&mut busy, "spin 100\n");
-    std::thread::sleep(Duration::from_millis(20));
+    eventually("it spins", || bench.door.spinning.load(Ordering::SeqCst) == 1);
     for (at, stream) in others.iter_mut().enumerate() {
         say(stream, if at == 10 { "block\n" } else { "now\n" });
     }
@@ -685,15 +702,15 @@ fn replies_of_a_round_leave_before_a_request_of_it_waits() {
             hear(stream, "now\n");
         }
     }
-    assert_eq!(*bench.door.blocked.lock().unwrap(), 1, "the tenth still waits");
+    assert_eq!(*bench.door.blocked.lock().unwrap(), 1, "the tenth request still waits");
     *bench.door.released.lock().unwrap() = true;
-    bench.door.bell.notify_all();
+    bench.door.condvar.notify_all();
     hear(&mut others[10], "block\n");
     bench.pool.stop();
 }
 
 #[test]
-fn connections_move_to_where_their_packets_come_in_and_lose_nothing() {
+fn connections_migrate_to_the_processor_of_their_packets_and_lose_nothing() {
     let processors = os::cpu::allowed();
     let settings = Settings { auto_cpu_affinity: true, ..Settings::default() };
     let bench = start(settings);
@@ -703,7 +720,7 @@ fn connections_move_to_where_their_packets_come_in_and_lose_nothing() {
             scope.spawn(move || {
                 let mut streams: Vec<TcpStream> = (0..8).map(|_| bench.connect()).collect();
                 for round in 0..4 {
-                    // Each time from another processor.
+                    // Each round sends from another processor.
                     os::cpu::pin(&[processors[(client + round) % processors.len()]]);
                     for number in 0..400 {
                         let line = format!("{client} {round} {number}\n");
@@ -714,15 +731,15 @@ fn connections_move_to_where_their_packets_come_in_and_lose_nothing() {
             });
         }
     });
-    let moved = bench.pool.counters().migrated.get();
-    assert!(moved > 0 || processors.len() == 1, "{moved} moves on {} processors", processors.len());
+    let migrated = bench.pool.counters().migrated.get();
+    assert!(migrated > 0 || processors.len() == 1, "{migrated} migrations on {} processors", processors.len());
     bench.pool.stop();
     assert_eq!(bench.door.open.load(Ordering::SeqCst), bench.door.closed.load(Ordering::SeqCst));
 }
 
-/// Whichever of the threads is left when others need not wait any more: it has what a base thread has (R15).
+/// RE-15: the thread that remains when a wait has ended has what a base thread has.
 #[test]
-fn the_thread_that_stays_sits_where_the_first_one_sat() {
+fn the_thread_that_remains_has_the_worker_slot() {
     let settings = Settings {
         epoll_groups: 1,
         epoll_threads_per_group: 1,
@@ -739,15 +756,15 @@ fn the_thread_that_stays_sits_where_the_first_one_sat() {
         say(&mut asking, "processors\n");
         hear(&mut asking, &format!("{}\n", os::cpu::allowed().len()));
         *bench.door.released.lock().unwrap() = true;
-        bench.door.bell.notify_all();
+        bench.door.condvar.notify_all();
         hear(&mut waiting, "block\n");
-        eventually("one lies down and leaves", || {
-            // An active one finds that it is too many when it has something to do.
+        eventually("one thread parks and ends", || {
+            // A thread notices that it is surplus after it has worked.
             say(&mut asking, "echo\n");
             hear(&mut asking, "echo\n");
             bench.pool.thread_counts().0 == 1
         });
-        // What it did before may have been without a seat.
+        // The previous request may have run before it took the slot.
         say(&mut asking, "echo\n");
         hear(&mut asking, "echo\n");
         say(&mut asking, "processors\n");
@@ -758,10 +775,10 @@ fn the_thread_that_stays_sits_where_the_first_one_sat() {
     bench.pool.stop();
 }
 
-/// A thread that begins to wait sends what it has put up and gives back what it has not served: both connections go on in rounds.
+/// RE-5: a thread that begins to wait sends its batch and gives back the requests that it has not served. Both connections take part in later rounds.
 #[test]
-fn whoever_stood_beside_a_request_that_waits_is_looked_at_like_others() {
-    // No watchdog: it would let another thread take the three one by one.
+fn the_members_of_a_round_with_a_waiting_request_take_part_in_later_rounds() {
+    // Without the watchdog, which would let another thread take the three one by one.
     let settings = Settings {
         epoll_threads_per_group: 1,
         epoll_groups: 1,
@@ -776,7 +793,7 @@ fn whoever_stood_beside_a_request_that_waits_is_looked_at_like_others() {
     }
     let looked = || bench.door.looked.load(Ordering::SeqCst);
     let before = looked();
-    // The only thread is busy until the next three have come, in this order: they make one round.
+    // The only thread is busy until the next three have arrived, in this order. They make one round.
     say(&mut streams[0], "spin 500\n");
     eventually("it spins", || bench.door.spinning.load(Ordering::SeqCst) == 1);
     for (at, line) in [(1, "first\n"), (2, "block\n"), (3, "last\n")] {
@@ -785,20 +802,20 @@ fn whoever_stood_beside_a_request_that_waits_is_looked_at_like_others() {
     hear(&mut streams[1], "first\n");
     hear(&mut streams[3], "last\n");
     assert_eq!(*bench.door.blocked.lock().unwrap(), 1);
-    assert_eq!(looked() - before, 5, "the last one a second time, when it was given back");
+    assert_eq!(looked() - before, 5, "the last one is seen twice, because it was given back");
     for at in [1, 3] {
         say(&mut streams[at], "again\n");
         hear(&mut streams[at], "again\n");
     }
     assert_eq!(looked() - before, 7);
     *bench.door.released.lock().unwrap() = true;
-    bench.door.bell.notify_all();
+    bench.door.condvar.notify_all();
     hear(&mut streams[2], "block\n");
     bench.pool.stop();
 }
 
 #[test]
-fn requests_that_need_the_disk_are_served_when_it_has_answered_and_nobody_waits_for_them() {
+fn deferred_requests_are_served_when_their_pages_are_there_and_hold_no_thread() {
     let settings = Settings { epoll_threads_per_group: 1, epoll_groups: 1, ..Settings::default() };
     let bench = start(settings);
     let mut streams: Vec<TcpStream> = (0..12).map(|_| bench.connect()).collect();
@@ -808,23 +825,23 @@ fn requests_that_need_the_disk_are_served_when_it_has_answered_and_nobody_waits_
     for (_, stream) in streams.iter_mut().enumerate().filter(|(at, _)| at % 3 != 0) {
         hear(stream, "now\n");
     }
-    let away = || std::mem::take(&mut *bench.door.away.lock().unwrap());
-    let mut first = Vec::new();
+    let callbacks = || std::mem::take(&mut *bench.door.deferred.lock().unwrap());
     let late = [0, 3, 6, 9];
+    let mut first = Vec::new();
     // They may have come in several rounds.
-    eventually("all are away", || {
-        first.extend(away());
-        hears_nothing(&mut streams[0]);
-        bench.pool.counters().batches.get() >= 8
+    eventually("all are deferred", || {
+        first.extend(callbacks());
+        first.len() == late.len()
     });
-    // More for one that is away waits with it; one that goes away for good is closed when it is back.
+    has_nothing(&mut streams[0]);
+    // Further input of a deferred connection waits with it. A connection whose peer closes is closed when it comes back.
     say(&mut streams[3], "still more\n");
     streams[9].shutdown(std::net::Shutdown::Both).unwrap();
     assert_eq!(bench.door.closed.load(Ordering::SeqCst), 0);
     for at in late {
         eventually("it comes back", || {
-            first.extend(away());
-            first.drain(..).for_each(|then| then());
+            first.extend(callbacks());
+            first.drain(..).for_each(|callback| callback());
             at == 9 || streams[at].peek(&mut [0; 1]).is_ok()
         });
         if at != 9 {
@@ -832,7 +849,7 @@ fn requests_that_need_the_disk_are_served_when_it_has_answered_and_nobody_waits_
         }
     }
     hear(&mut streams[3], "still more\n");
-    eventually("the one that left is closed", || bench.door.closed.load(Ordering::SeqCst) == 1);
+    eventually("the connection without a peer is closed", || bench.door.closed.load(Ordering::SeqCst) == 1);
     assert_eq!(bench.pool.thread_counts(), (1, 0), "no thread has waited");
     bench.pool.stop();
     assert_eq!(bench.door.open.load(Ordering::SeqCst), bench.door.closed.load(Ordering::SeqCst));

@@ -1,4 +1,4 @@
-//! Many sessions on one connection: each in order, none waiting for another, replies behind their gates, slow readers, ends.
+//! Many sessions on one connection: each in its order, none waiting for another, replies that wait for the WAL, slow readers, endings.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -16,7 +16,7 @@ static LOCK: stdx::wait::Reason = stdx::wait::Reason::bounded("test_lock");
 const QUEUE_MAX: usize = 100;
 const CHUNK: usize = 64 << 10;
 
-/// A door of lines `SESSION WORD ARGUMENT`: `echo N`, `gate POSITION`, `block`, `spin`, `free`, `big CHUNKS`, `park`, `wake`, `end`, `panic`. Answers begin with the session.
+/// A door of lines `SESSION WORD ARGUMENT`: `echo N`, `hold LSN`, `block`, `spin`, `free`, `big CHUNKS`, `park`, `wake`, `end`, `panic`. Answers begin with the session.
 #[derive(Default)]
 struct Many {
     shared: Arc<Shared>,
@@ -26,12 +26,14 @@ struct Many {
 struct Shared {
     blocked: Mutex<usize>,
     free: Mutex<bool>,
-    bell: Condvar,
+    condvar: Condvar,
+    /// Calls that have been served.
+    served: AtomicUsize,
     chunks: AtomicUsize,
     dropped: AtomicUsize,
 }
 
-/// What a session remembers.
+/// The state of a session.
 struct One {
     number: u32,
     shared: Arc<Shared>,
@@ -51,7 +53,7 @@ fn serve(one: &mut One, call: Call<String>, reply: &mut Reply<'_>) {
         Call::Request(line) => {
             let (word, argument) = line.split_once(' ').unwrap_or((&line, ""));
             match word {
-                "gate" => reply.hold_until_durable(argument.parse().unwrap()),
+                "hold" => reply.hold_until_durable(argument.parse().unwrap()),
                 "block" => {
                     *one.shared.blocked.lock().unwrap() += 1;
                     let Some(_waiting) = stdx::wait::try_announce(&LOCK) else {
@@ -60,10 +62,10 @@ fn serve(one: &mut One, call: Call<String>, reply: &mut Reply<'_>) {
                     };
                     let mut free = one.shared.free.lock().unwrap();
                     while !*free {
-                        free = one.shared.bell.wait(free).unwrap();
+                        free = one.shared.condvar.wait(free).unwrap();
                     }
                 }
-                // Nobody is told that the thread is lost to others.
+                // The wait is not announced: the pool does not know that the thread is unavailable.
                 "spin" => {
                     while !*one.shared.free.lock().unwrap() {
                         std::thread::yield_now();
@@ -71,14 +73,14 @@ fn serve(one: &mut One, call: Call<String>, reply: &mut Reply<'_>) {
                 }
                 "free" => {
                     *one.shared.free.lock().unwrap() = true;
-                    one.shared.bell.notify_all();
+                    one.shared.condvar.notify_all();
                 }
                 "big" => {
                     one.chunks_left = argument.parse().unwrap();
-                    go_on(one, reply);
+                    send_chunks(one, reply);
                 }
                 "park" => reply.park(),
-                "panic" => panic!("asked for"),
+                "panic" => panic!("requested by the test"),
                 _ => {}
             }
             if one.chunks_left == 0 {
@@ -86,17 +88,18 @@ fn serve(one: &mut One, call: Call<String>, reply: &mut Reply<'_>) {
             }
         }
         Call::Resume => {
-            go_on(one, reply);
+            send_chunks(one, reply);
             if one.chunks_left == 0 {
                 writeln!(reply.out(), "{} done", one.number).unwrap();
             }
         }
     }
     one.inside = false;
+    one.shared.served.fetch_add(1, Ordering::SeqCst);
 }
 
-/// Sends chunks while the peer takes them.
-fn go_on(one: &mut One, reply: &mut Reply<'_>) {
+/// Sends chunks as long as the peer takes them, then pauses.
+fn send_chunks(one: &mut One, reply: &mut Reply<'_>) {
     while one.chunks_left > 0 {
         reply.out().resize(CHUNK, b'x');
         one.chunks_left -= 1;
@@ -121,23 +124,23 @@ impl Door for Many {
             io.consume(end + 1);
             let (number, request) = line.split_once(' ').unwrap();
             let number: u32 = number.parse().unwrap();
-            let strand = sessions.entry(number).or_insert_with(|| {
+            let queue = sessions.entry(number).or_insert_with(|| {
                 let one = One { number, shared: self.shared.clone(), inside: false, chunks_left: 0 };
                 SessionQueue::new(io.connection(), one, QUEUE_MAX, serve)
             });
             match request {
                 "end" => {
-                    strand.close();
+                    queue.close();
                     continue;
                 }
                 "wake" => {
-                    strand.wake();
+                    queue.wake();
                     continue;
                 }
                 _ => {}
             }
-            match strand.push(request.to_string()) {
-                Pushed::WasIdle => tasks.push(strand.task()),
+            match queue.push(request.to_string()) {
+                Pushed::WasIdle => tasks.push(queue.task()),
                 Pushed::Queued => {}
                 Pushed::Full(_) => io.out().extend_from_slice(format!("{number} full\n").as_bytes()),
                 Pushed::Closed(_) => io.out().extend_from_slice(format!("{number} closed\n").as_bytes()),
@@ -184,10 +187,18 @@ impl Bench {
         line.trim_end().to_string()
     }
 
-    fn hears_nothing(&mut self) {
-        self.stream.set_read_timeout(Some(Duration::from_millis(60))).unwrap();
-        assert!(self.lines.fill_buf().is_err(), "nothing may come yet");
-        self.stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    /// Waits until `count` calls have been served in all, and asserts that no further reply has arrived.
+    fn has_nothing_after(&mut self, count: usize) {
+        let shared = self.shared.clone();
+        eventually("all calls are served", || shared.served.load(Ordering::SeqCst) == count);
+        self.stream.set_nonblocking(true).unwrap();
+        assert!(self.lines.fill_buf().is_err(), "no reply may arrive yet");
+        self.stream.set_nonblocking(false).unwrap();
+    }
+
+    /// Waits until a session is paused because the peer takes nothing (RE-10).
+    fn reach_output_limit(&self) {
+        eventually("the output limit is reached", || self.pool.counters().unsent_bytes() > 1 << 20);
     }
 }
 
@@ -200,7 +211,7 @@ fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
 }
 
 #[test]
-fn thousands_of_sessions_on_a_connection_keep_each_its_order() {
+fn each_of_thousands_of_sessions_on_a_connection_keeps_its_order() {
     const SESSIONS: u32 = 4_000;
     let mut bench = start(Settings::default());
     let mut next = vec![0; SESSIONS as usize];
@@ -227,7 +238,7 @@ fn thousands_of_sessions_on_a_connection_keep_each_its_order() {
 }
 
 #[test]
-fn as_many_sessions_block_a_thread_as_there_are_wait_slots_and_the_others_hear_of_it() {
+fn sessions_beyond_the_wait_slots_are_refused_and_the_base_threads_serve() {
     const SLOTS: usize = 3;
     let settings = Settings {
         epoll_threads_per_group: 1,
@@ -246,7 +257,7 @@ fn as_many_sessions_block_a_thread_as_there_are_wait_slots_and_the_others_hear_o
     assert_eq!(bench.pool.counters().waits_refused.get(), 60 - SLOTS as u64);
     bench.say("1000 echo still here\n");
     assert_eq!(bench.hear(), "1000 echo still here");
-    bench.hears_nothing();
+    assert_eq!(bench.pool.thread_counts().1, SLOTS, "the others still wait");
     bench.say("1000 free\n");
     let mut heard: Vec<String> = (0..2 * SLOTS + 1).map(|_| bench.hear()).collect();
     heard.retain(|line| line.ends_with(" block"));
@@ -255,7 +266,7 @@ fn as_many_sessions_block_a_thread_as_there_are_wait_slots_and_the_others_hear_o
 }
 
 #[test]
-fn a_session_that_computes_holds_up_those_behind_it_until_the_watchdog_looks() {
+fn a_session_that_computes_delays_those_behind_it_until_the_watchdog_finds_it() {
     let settings = Settings {
         epoll_threads_per_group: 1,
         epoll_groups: 1,
@@ -263,7 +274,7 @@ fn a_session_that_computes_holds_up_those_behind_it_until_the_watchdog_looks() {
         ..Settings::default()
     };
     let mut bench = start(settings);
-    // All three come to one thread at once: who frees the first stands behind it (R14).
+    // RE-14: all three come to one thread at once, and the one that frees the first is queued behind it.
     bench.say("1 spin\n2 echo beside\n3 free\n");
     let mut heard = [bench.hear(), bench.hear(), bench.hear()];
     heard.sort();
@@ -272,25 +283,25 @@ fn a_session_that_computes_holds_up_those_behind_it_until_the_watchdog_looks() {
 }
 
 #[test]
-fn a_session_behind_a_gate_holds_up_itself_alone() {
+fn a_session_that_waits_for_the_wal_delays_itself_alone() {
     let mut bench = start(Settings::default());
-    bench.say("1 gate 20\n1 echo second\n2 gate 10\n");
+    bench.say("1 hold 20\n1 echo second\n2 hold 10\n");
     bench.say("3 echo free\n");
     assert_eq!(bench.hear(), "3 echo free");
-    bench.hears_nothing();
+    bench.has_nothing_after(4);
     bench.durable.advance(10);
-    assert_eq!(bench.hear(), "2 gate 10");
+    assert_eq!(bench.hear(), "2 hold 10");
     bench.say("2 echo again\n");
     assert_eq!(bench.hear(), "2 echo again");
-    bench.hears_nothing();
+    bench.has_nothing_after(5);
     bench.durable.advance(20);
-    assert_eq!(bench.hear(), "1 gate 20");
+    assert_eq!(bench.hear(), "1 hold 20");
     assert_eq!(bench.hear(), "1 echo second");
     bench.pool.stop();
 }
 
 #[test]
-fn gates_of_sessions_race_with_the_watermark_and_none_is_forgotten() {
+fn held_replies_of_sessions_race_with_the_watermark_and_none_is_lost() {
     let mut bench = start(Settings::default());
     let durable = bench.durable.clone();
     let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
@@ -307,11 +318,11 @@ fn gates_of_sessions_race_with_the_watermark_and_none_is_forgotten() {
         })
     };
     for _ in 0..1_000 {
-        let position = bench.durable.get() + 2;
-        (0..8).for_each(|session| bench.say(&format!("{session} gate {position}\n")));
+        let lsn = bench.durable.get() + 2;
+        (0..8).for_each(|session| bench.say(&format!("{session} hold {lsn}\n")));
         let mut heard: Vec<String> = (0..8).map(|_| bench.hear()).collect();
         heard.sort();
-        assert_eq!(heard, (0..8).map(|session| format!("{session} gate {position}")).collect::<Vec<_>>());
+        assert_eq!(heard, (0..8).map(|session| format!("{session} hold {lsn}")).collect::<Vec<_>>());
     }
     stop.store(true, Ordering::Relaxed);
     advancer.join().unwrap();
@@ -319,16 +330,12 @@ fn gates_of_sessions_race_with_the_watermark_and_none_is_forgotten() {
 }
 
 #[test]
-fn a_long_answer_waits_for_its_reader_without_a_thread() {
+fn a_long_reply_waits_for_its_reader_without_a_thread() {
     const CHUNKS: usize = 400;
     let settings = Settings { epoll_threads_per_group: 1, epoll_groups: 1, ..Settings::default() };
     let mut bench = start(settings);
     bench.say(&format!("1 big {CHUNKS}\n"));
-    eventually("it stops", || {
-        let before = bench.shared.chunks.load(Ordering::SeqCst);
-        std::thread::sleep(Duration::from_millis(50));
-        before > 0 && bench.shared.chunks.load(Ordering::SeqCst) == before
-    });
+    bench.reach_output_limit();
     assert!(bench.shared.chunks.load(Ordering::SeqCst) < CHUNKS);
     assert_eq!(bench.pool.thread_counts(), (1, 0));
     let mut bytes = vec![0; CHUNK];
@@ -341,16 +348,16 @@ fn a_long_answer_waits_for_its_reader_without_a_thread() {
 }
 
 #[test]
-fn a_parked_session_goes_on_when_it_is_woken_and_not_before() {
+fn a_parked_session_continues_when_it_is_woken_and_not_before() {
     let mut bench = start(Settings::default());
     bench.say("1 park\n1 echo behind\n2 echo beside\n");
     let mut heard = [bench.hear(), bench.hear()];
     heard.sort();
     assert_eq!(heard, ["1 park", "2 echo beside"]);
-    bench.hears_nothing();
+    bench.has_nothing_after(2);
     bench.say("1 wake\n");
     assert_eq!([bench.hear(), bench.hear()], ["1 done", "1 echo behind"]);
-    // A word that comes before it parks counts.
+    // A wake-up before the park counts.
     bench.say("1 wake\n1 park\n1 echo behind\n");
     assert_eq!([bench.hear(), bench.hear(), bench.hear()], ["1 park", "1 done", "1 echo behind"]);
     bench.pool.stop();
@@ -366,13 +373,13 @@ fn a_parked_session_ends_with_its_connection_and_when_it_is_closed() {
     let shared = bench.shared.clone();
     eventually("the closed session is dropped", || shared.dropped.load(Ordering::SeqCst) == 1);
     bench.stream.shutdown(std::net::Shutdown::Both).unwrap();
-    eventually("so is the other", || shared.dropped.load(Ordering::SeqCst) == 2);
+    eventually("the other is dropped too", || shared.dropped.load(Ordering::SeqCst) == 2);
     bench.pool.stop();
 }
 
-/// The word comes before the session parks, while it does or when it has: whichever, it goes on.
+/// The wake-up comes before the session parks, while it parks, or afterwards. The session continues in each case.
 #[test]
-fn no_word_to_a_session_that_parks_is_lost() {
+fn no_wake_up_of_a_session_that_parks_is_lost() {
     let mut bench = start(Settings::default());
     for _ in 0..3_000 {
         bench.say("1 park\n1 wake\n");
@@ -382,7 +389,7 @@ fn no_word_to_a_session_that_parks_is_lost() {
 }
 
 #[test]
-fn a_session_takes_so_many_requests_and_no_more() {
+fn a_session_queue_takes_at_most_its_limit_of_requests() {
     let mut bench = start(Settings::default());
     bench.say("1 block\n");
     eventually("it waits", || *bench.shared.blocked.lock().unwrap() == 1);
@@ -399,7 +406,7 @@ fn a_session_takes_so_many_requests_and_no_more() {
 }
 
 #[test]
-fn a_closed_session_ends_with_the_request_under_way() {
+fn a_closed_session_ends_after_its_current_request() {
     let mut bench = start(Settings::default());
     bench.say("1 block\n1 echo never\n");
     eventually("it waits", || *bench.shared.blocked.lock().unwrap() == 1);
@@ -410,21 +417,17 @@ fn a_closed_session_ends_with_the_request_under_way() {
     let mut heard = [bench.hear(), bench.hear()];
     heard.sort();
     assert_eq!(heard, ["1 block", "3 free"]);
-    eventually("the other ends behind its request", || bench.shared.dropped.load(Ordering::SeqCst) == 2);
+    eventually("the other ends after its request", || bench.shared.dropped.load(Ordering::SeqCst) == 2);
     bench.pool.stop();
 }
 
 #[test]
-fn sessions_end_with_their_connection_also_those_that_wait_for_its_reader() {
+fn sessions_end_with_their_connection_even_if_they_wait_for_its_reader() {
     let mut bench = start(Settings::default());
     bench.say("1 big 400\n2 echo x\n");
-    eventually("it stops", || {
-        let before = bench.shared.chunks.load(Ordering::SeqCst);
-        std::thread::sleep(Duration::from_millis(50));
-        before > 0 && bench.shared.chunks.load(Ordering::SeqCst) == before
-    });
+    bench.reach_output_limit();
     let Bench { pool, shared, stream, lines, .. } = bench;
-    // Shut down alone it might stay: who sends no more may still read, and is waited for.
+    // A shutdown for writing would not be enough: the client could still read, and the pool would wait for it.
     drop((stream, lines));
     eventually("both have ended", || shared.dropped.load(Ordering::SeqCst) == 2);
     pool.stop();
@@ -444,7 +447,7 @@ fn no_session_outlives_the_pool() {
 }
 
 #[test]
-fn a_panic_costs_its_connection_and_no_other() {
+fn a_panic_closes_its_own_connection_alone() {
     let mut bench = start(Settings::default());
     let address = bench.stream.peer_addr().unwrap();
     let mut other = TcpStream::connect(address).unwrap();
@@ -461,23 +464,24 @@ fn a_panic_costs_its_connection_and_no_other() {
 }
 
 #[test]
-fn a_drained_connection_closes_behind_the_replies_of_its_sessions() {
+fn a_drained_connection_closes_after_the_replies_of_its_sessions() {
     let mut bench = start(Settings::default());
-    bench.say("1 block\n2 gate 5\n");
+    bench.say("1 block\n2 hold 5\n");
     eventually("it waits", || *bench.shared.blocked.lock().unwrap() == 1);
     let (pool, shared, durable) = (&bench.pool, &bench.shared, &bench.durable);
     std::thread::scope(|scope| {
-        scope.spawn(|| {
-            std::thread::sleep(Duration::from_millis(100));
+        let before = pool.counters().wakeups.get();
+        scope.spawn(move || {
+            eventually("the drain has begun", || pool.counters().wakeups.get() > before);
             *shared.free.lock().unwrap() = true;
-            shared.bell.notify_all();
-            std::thread::sleep(Duration::from_millis(50));
+            shared.condvar.notify_all();
+            eventually("the blocked session has ended", || pool.thread_counts().1 == 0);
             durable.advance(5);
         });
         assert!(pool.drain(Duration::from_secs(20)));
     });
     let mut rest = String::new();
     bench.lines.read_to_string(&mut rest).unwrap();
-    assert_eq!(rest, "1 block\n2 gate 5\n");
+    assert_eq!(rest, "1 block\n2 hold 5\n");
     bench.pool.stop();
 }

@@ -1,4 +1,4 @@
-//! TLS that begins in the middle of a connection. The certificate beside this file is for `localhost`, for these tests alone.
+//! TLS that starts in the middle of a connection. The certificate beside this file is for `localhost` and for these tests alone.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -14,7 +14,7 @@ use stdx::watermark::Watermark;
 const CERTIFICATE: &[u8] = include_bytes!("tls/certificate.pem");
 const KEY: &[u8] = include_bytes!("tls/key.pem");
 
-/// Echoes lines; `tls` begins TLS and answers nothing, `rude` says something first.
+/// Echoes lines; `tls` starts TLS without a reply, `rude` writes a reply first.
 struct Upgrading {
     config: Arc<TlsConfig>,
     seen: Mutex<Vec<String>>,
@@ -37,7 +37,7 @@ impl Door for Upgrading {
             }
             if line == b"tls" || line == b"rude" {
                 io.start_tls(&self.config);
-                assert!(io.input().is_empty(), "what follows is not for the session");
+                assert!(io.input().is_empty(), "the rest of the input belongs to TLS");
                 continue;
             }
             io.out().extend_from_slice(&[line, b"\n"].concat());
@@ -83,7 +83,7 @@ fn echo(stream: &mut (impl Read + Write), line: &[u8]) {
 }
 
 #[test]
-fn tls_begins_where_the_session_says() {
+fn tls_starts_where_the_session_requests_it() {
     let (pool, _, address) = start();
     for at_once in [true, false] {
         let mut stream = connect(address);
@@ -107,11 +107,11 @@ fn tls_begins_where_the_session_says() {
 fn is_closed(stream: &mut TcpStream) {
     let mut rest = Vec::new();
     let _ = stream.read_to_end(&mut rest);
-    assert!(!rest.windows(5).any(|five| five == b"plain"), "served in plain words: {rest:?}");
+    assert!(!rest.windows(5).any(|five| five == b"plain"), "a plain request was served: {rest:?}");
 }
 
 #[test]
-fn plain_words_behind_the_request_for_tls_are_never_served() {
+fn plain_requests_behind_the_request_for_tls_are_never_served() {
     let (pool, door, address) = start();
     let mut stream = connect(address);
     stream.write_all(b"tls\nplain\n").unwrap();
@@ -121,7 +121,7 @@ fn plain_words_behind_the_request_for_tls_are_never_served() {
 }
 
 #[test]
-fn tls_cannot_begin_behind_unsent_words() {
+fn tls_cannot_start_behind_unsent_output() {
     let (pool, _, address) = start();
     let mut stream = connect(address);
     stream.write_all(b"rude\n").unwrap();
