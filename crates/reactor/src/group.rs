@@ -64,7 +64,7 @@ impl Group {
         })
     }
 
-    /// Enqueues work and makes sure that a thread comes for it: whoever finds the queue empty wakes one thread, and a thread that leaves something in it wakes another.
+    /// Enqueues work and makes sure that a thread comes for it: a caller that finds the queue empty wakes one thread, and a thread that leaves something in it wakes another.
     pub fn enqueue(&self, work: impl Iterator<Item = Work>) {
         let now = self.shared.counters.latency.now();
         let was_empty = {

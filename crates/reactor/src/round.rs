@@ -1,4 +1,4 @@
-//! A round: the requests of several connections are received first, then looked at together, then served.
+//! A round: the requests of several connections are received first, passed to the door's look ahead together, and then served.
 //!
 //! Together, because then the cache misses of all requests overlap and the disk gets all reads at once. Requests that need a page which is not in
 //! memory are deferred: they leave the round and come back through the queue when the page has been read, and no thread waits for it.
@@ -16,7 +16,7 @@ use crate::send_batch;
 use crate::state::{AnyDoor, Batch, Fetch, Group, Member, Work};
 
 thread_local! {
-    /// Members that have joined and that no door has looked at.
+    /// Members that have joined and have not passed the look ahead.
     static JOINED: RefCell<Vec<Member>> = const { RefCell::new(Vec::new()) };
     /// Members to be served now. They are apart from the others, because a request served without a look ahead would wait for its page here.
     static READY: RefCell<VecDeque<Member>> = const { RefCell::new(VecDeque::new()) };

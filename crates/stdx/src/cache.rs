@@ -49,12 +49,12 @@ impl<K: Hash + Eq, V: Clone> GenerationCache<K, V> {
 /// One `GenerationCache` per thread or per few threads. Neither a cache nor the reference counts of its values move between processors. A thread finds what threads of its own shard have inserted.
 /// Keys are bytes within a name space.
 pub struct ShardedCache<V> {
-    shards: Box<[Padded<Mutex<Shard<V>>>]>,
+    shards: Box<[Padded<Mutex<CacheShard<V>>>]>,
 }
 
 const SHARDS_MAX: usize = 64;
 
-struct Shard<V> {
+struct CacheShard<V> {
     table: GenerationCache<Box<[u8]>, V>,
     /// A buffer in which the key of a lookup is built.
     key: Vec<u8>,
@@ -64,7 +64,7 @@ impl<V: Clone> ShardedCache<V> {
     /// `capacity` is that of each shard, as in `GenerationCache::new`.
     pub fn new(capacity: usize) -> ShardedCache<V> {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let shard = |_| Padded(Mutex::new(Shard { table: GenerationCache::new(capacity), key: Vec::new() }));
+        let shard = |_| Padded(Mutex::new(CacheShard { table: GenerationCache::new(capacity), key: Vec::new() }));
         ShardedCache { shards: (0..processors.next_power_of_two().min(SHARDS_MAX)).map(shard).collect() }
     }
 
@@ -91,12 +91,12 @@ impl<V: Clone> ShardedCache<V> {
         }
     }
 
-    fn shard(&self) -> &Mutex<Shard<V>> {
+    fn shard(&self) -> &Mutex<CacheShard<V>> {
         &self.shards[thread_number::current() % self.shards.len()].0
     }
 }
 
-impl<V> Shard<V> {
+impl<V> CacheShard<V> {
     fn put_key(&mut self, space: u64, key: &[u8]) {
         self.key.clear();
         self.key.extend_from_slice(&space.to_le_bytes());

@@ -13,10 +13,10 @@ const BUCKETS: usize = (42 - SUB_BITS as usize + 1) * SUB;
 const SHARDS: usize = 4;
 
 pub struct Histogram {
-    shards: Vec<Shard>,
+    shards: Vec<HistogramShard>,
 }
 
-struct Shard {
+struct HistogramShard {
     buckets: Vec<AtomicU64>,
     sum: AtomicU64,
     max: AtomicU64,
@@ -57,7 +57,7 @@ impl Default for Histogram {
 
 impl Histogram {
     pub fn new() -> Histogram {
-        let shard = || Shard {
+        let shard = || HistogramShard {
             buckets: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(),
             sum: AtomicU64::new(0),
             max: AtomicU64::new(0),

@@ -219,7 +219,7 @@ impl Connection {
         }
     }
 
-    /// Adds events. Returns true if the caller has become the runner. If another thread runs a request of the connection and the peer has gone, the door is told.
+    /// Adds events. Returns true if the caller has become the runner. If another thread runs a request of the connection and the peer has gone, the door is notified.
     fn add_events(&self, bits: u32) -> bool {
         let is_runner = self.run_state.notify(bits);
         if !is_runner && bits & END != 0 {
