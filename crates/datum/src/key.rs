@@ -123,7 +123,7 @@ fn integer(value: &Value, signed: bool, out: &mut Vec<u8>) {
     out.extend_from_slice(&bits.to_be_bytes());
 }
 
-/// Negative doubles have all bits turned, others the sign only; both zeros are one.
+/// Maps a double to bits that order as it does: a negative one has all bits inverted, others the sign. Both zeros are one.
 fn double(number: f64) -> u64 {
     let bits = if number == 0.0 { 0 } else { number.to_bits() };
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
@@ -137,7 +137,8 @@ fn decimal_key(decimal: &Decimal, out: &mut Vec<u8>) {
     number_key(decimal.is_negative(), &digits, digits.len() as i32 - i32::from(decimal.scale()), out);
 }
 
-/// 0.d1d2d3... times 10^`exponent`: class (negative, zero, positive), exponent, the digits in pairs as 1 to 100, then 0. A negative number has all but its class turned over.
+/// Appends the key of 0.d1d2d3... times 10^`exponent`: class (negative, zero, positive), exponent, pairs of digits as 1 to 100, then 0. Of a negative number
+/// everything behind the class is inverted.
 fn number_key(negative: bool, digits: &str, exponent: i32, out: &mut Vec<u8>) {
     let leading = digits.bytes().take_while(|digit| *digit == b'0').count();
     let digits = digits[leading..].trim_end_matches('0').as_bytes();
@@ -159,25 +160,16 @@ fn number_key(negative: bool, digits: &str, exponent: i32, out: &mut Vec<u8>) {
     }
 }
 
-fn date_bits(date: Date) -> u32 {
-    u32::from(date.year) << 9 | u32::from(date.month) << 5 | u32::from(date.day)
-}
-
-fn datetime_bits(at: DateTime) -> u64 {
-    // A day has less than 2^37 microseconds.
-    u64::from(date_bits(at.date)) << 37 | at.micros_of_day() as u64
-}
-
 fn signed(number: i64) -> [u8; 8] {
     (number as u64 ^ 1 << 63).to_be_bytes()
 }
 
 fn temporal(value: &Value, storage: Storage, out: &mut Vec<u8>) {
     match (value, storage) {
-        (Value::Date(date), Storage::Date) => out.extend_from_slice(&date_bits(*date).to_be_bytes()),
-        (Value::DateTime(at), Storage::Date) => out.extend_from_slice(&date_bits(at.date).to_be_bytes()),
-        (Value::Date(date), _) => out.extend_from_slice(&datetime_bits((*date).into()).to_be_bytes()),
-        (Value::DateTime(at), _) => out.extend_from_slice(&datetime_bits(*at).to_be_bytes()),
+        (Value::Date(date), Storage::Date) => out.extend_from_slice(&date.to_bits().to_be_bytes()),
+        (Value::DateTime(at), Storage::Date) => out.extend_from_slice(&at.date.to_bits().to_be_bytes()),
+        (Value::Date(date), _) => out.extend_from_slice(&DateTime::from(*date).to_bits().to_be_bytes()),
+        (Value::DateTime(at), _) => out.extend_from_slice(&at.to_bits().to_be_bytes()),
         (Value::Time(time), _) => out.extend_from_slice(&signed(time.micros())),
         (Value::Timestamp(at), _) => out.extend_from_slice(&signed(at.0)),
         _ => out.extend_from_slice(&[0; 8]),
@@ -213,9 +205,9 @@ fn json(node: &Node, out: &mut Vec<u8>) {
                 json(node, out);
             }
         }
-        Node::Date(date) => out.extend_from_slice(&date_bits(*date).to_be_bytes()),
+        Node::Date(date) => out.extend_from_slice(&date.to_bits().to_be_bytes()),
         Node::Time(time) => out.extend_from_slice(&signed(time.micros())),
-        Node::DateTime(at) => out.extend_from_slice(&datetime_bits(*at).to_be_bytes()),
+        Node::DateTime(at) => out.extend_from_slice(&at.to_bits().to_be_bytes()),
         Node::Bytes(bytes) => Collation::Binary.sort_key(bytes, out),
     }
 }
@@ -245,13 +237,9 @@ pub fn decode(key: &[u8], storage: Storage, descending: bool) -> Option<(Value, 
         }
         Storage::Date => {
             let bits = bits(4)?;
-            (Value::Date(date_of(bits as u32)), 5)
+            (Value::Date(Date::from_bits(bits as u32)), 5)
         }
-        Storage::Timestamp => {
-            let bits = word()?;
-            let micros = (bits & ((1 << 37) - 1)) as i64;
-            (Value::DateTime(DateTime::new(date_of((bits >> 37) as u32), micros)), 9)
-        }
+        Storage::Timestamp => (Value::DateTime(DateTime::from_bits(word()?)?), 9),
         Storage::Time => (Value::Time(Time::checked((word()? ^ 1 << 63) as i64)?), 9),
         Storage::TimestampTz => (Value::Timestamp(Timestamp((word()? ^ 1 << 63) as i64)), 9),
         _ => return None,
@@ -278,10 +266,6 @@ pub fn length(key: &[u8], shape: Shape, descending: bool) -> Option<usize> {
         Storage::Text | Storage::Bytes => shape.collation.sort_key_length(|at| byte(at + 1)).map(|length| length + 1),
         _ => Some(9),
     }
-}
-
-fn date_of(bits: u32) -> Date {
-    Date::new((bits >> 9) as u16, (bits >> 5 & 15) as u8, (bits & 31) as u8)
 }
 
 #[cfg(test)]

@@ -191,7 +191,7 @@ impl Layout {
                     [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
                     _ => return Err(damaged_column()),
                 };
-                *out = fixed_value(bits, width, storage);
+                *out = fixed_value(bits, width, storage)?;
             }
             Slot::Variable(nth) => {
                 let bytes = row.variable(nth)?;
@@ -294,42 +294,29 @@ fn fixed_bits(value: &Value) -> Result<u64> {
         Value::UInt(number) => *number,
         Value::Float(number) => u64::from(number.to_bits()),
         Value::Double(number) => number.to_bits(),
-        Value::Date(date) => u64::from(pack_date(*date)),
+        Value::Date(date) => u64::from(date.to_bits()),
         Value::Time(time) => time.micros() as u64,
-        Value::DateTime(reading) => {
-            // A day has fewer than 2^37 microseconds.
-            u64::from(pack_date(reading.date)) << 37 | reading.micros_of_day() as u64
-        }
+        Value::DateTime(reading) => reading.to_bits(),
         Value::Timestamp(at) => at.0 as u64,
         value => return Err(misfit(value)),
     })
 }
 
-fn pack_date(date: Date) -> u32 {
-    u32::from(date.year) << 9 | u32::from(date.month) << 5 | u32::from(date.day)
-}
-
-fn unpack_date(packed: u32) -> Date {
-    Date::new((packed >> 9) as u16, (packed >> 5 & 15) as u8, (packed & 31) as u8)
-}
-
 #[inline]
-fn fixed_value(bits: u64, width: usize, storage: Storage) -> Value {
-    match storage {
+fn fixed_value(bits: u64, width: usize, storage: Storage) -> Result<Value> {
+    Ok(match storage {
         Storage::Float4 => Value::Float(f32::from_bits(bits as u32)),
         Storage::Float8 => Value::Double(f64::from_bits(bits)),
-        Storage::Date => Value::Date(unpack_date(bits as u32)),
+        Storage::Date => Value::Date(Date::from_bits(bits as u32)),
         Storage::Time => Value::Time(Time::from_micros(bits as i64)),
-        Storage::Timestamp => {
-            Value::DateTime(DateTime::new(unpack_date((bits >> 37) as u32), (bits & ((1 << 37) - 1)) as i64))
-        }
+        Storage::Timestamp => Value::DateTime(DateTime::from_bits(bits).ok_or_else(damaged_column)?),
         Storage::TimestampTz => Value::Timestamp(Timestamp(bits as i64)),
         Storage::Enum | Storage::Set | Storage::Bit | Storage::Int { signed: false, .. } => Value::UInt(bits),
         _ => {
             let unused = 64 - 8 * width as u32;
             Value::Int((bits << unused) as i64 >> unused)
         }
-    }
+    })
 }
 
 fn append(value: &Value, out: &mut Vec<u8>) -> Result<()> {
@@ -407,7 +394,7 @@ pub fn decode_value(bytes: &[u8], storage: Storage) -> Result<Value> {
         Some(width) if rest.len() == width => {
             let mut bits = [0; 8];
             bits[..width].copy_from_slice(rest);
-            Ok(fixed_value(u64::from_le_bytes(bits), width, storage))
+            fixed_value(u64::from_le_bytes(bits), width, storage)
         }
         Some(_) => Err(Fault::corrupt("a default's length")),
         None => variable_value(rest, storage),
@@ -482,5 +469,8 @@ mod tests {
         for bytes in [&[][..], &[9, 2, 0, 0], &[1, 9, 0, 0], &[1, 2, 0, 0, 1]] {
             assert!(layout.open(bytes).is_err());
         }
+        let more_than_a_day = [&[1][..], &[0xFF; 8]].concat();
+        assert!(decode_value(&more_than_a_day, Storage::Timestamp).is_err());
+        assert!(crate::key::decode(&more_than_a_day, Storage::Timestamp, false).is_none());
     }
 }

@@ -17,6 +17,10 @@ pub use zone::Zone;
 pub const MICROS_PER_SECOND: i64 = 1_000_000;
 pub const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 
+/// Bits that hold the microseconds of a day.
+const MICROS_BITS: u32 = 37;
+const _: () = assert!(MICROS_PER_DAY <= 1 << MICROS_BITS);
+
 /// Year, month, day. Each may be zero; `is_real` tells whether the day exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Date {
@@ -61,6 +65,15 @@ impl Date {
     /// True where the month or the day is zero: the date of a whole year or month, or the zero date.
     pub fn has_zero_part(self) -> bool {
         self.month == 0 || self.day == 0
+    }
+
+    /// Returns the form of rows and keys, which orders as dates do: year, 4 bits of month, 5 bits of day.
+    pub fn to_bits(self) -> u32 {
+        u32::from(self.year) << 9 | u32::from(self.month) << 5 | u32::from(self.day)
+    }
+
+    pub fn from_bits(bits: u32) -> Date {
+        Date::new((bits >> 9) as u16, (bits >> 5 & 15) as u8, (bits & 31) as u8)
     }
 
     /// Returns the digits as a number: 20261121.
@@ -118,6 +131,17 @@ impl DateTime {
     pub fn at(date: Date, hour: u32, minute: u32, second: u32, micros: u32) -> DateTime {
         let seconds = i64::from(hour * 3600 + minute * 60 + second);
         DateTime::new(date, seconds * MICROS_PER_SECOND + i64::from(micros))
+    }
+
+    /// Returns the form of rows and keys, which orders as readings do: the date's bits, then 37 bits of microseconds, of which a day has fewer.
+    pub fn to_bits(self) -> u64 {
+        u64::from(self.date.to_bits()) << MICROS_BITS | self.micros_of_day() as u64
+    }
+
+    /// `None` for bits with more microseconds than a day has: they come from disk.
+    pub fn from_bits(bits: u64) -> Option<DateTime> {
+        let micros = (bits & ((1 << MICROS_BITS) - 1)) as i64;
+        (micros < MICROS_PER_DAY).then(|| DateTime::new(Date::from_bits((bits >> MICROS_BITS) as u32), micros))
     }
 
     pub fn micros_of_day(self) -> i64 {
