@@ -12,8 +12,6 @@
 
 use std::sync::Arc;
 
-use stdx::sync::atomic::Ordering;
-
 use crate::error::{Error, Result};
 use crate::rows::purge_list::{CommittedTxn, PurgeItem, SpillFile, SpilledBatch};
 use crate::rows::run::failed;
@@ -41,7 +39,7 @@ impl Rows {
     ///
     /// If they cannot be written, because the disk is full or nearly so, the oldest snapshot is given up instead.
     pub(crate) fn spill_versions(&self) -> Result<bool> {
-        let max = self.versions_max.load(Ordering::Relaxed);
+        let max = self.versions_max;
         if self.versions.bytes() <= max {
             return Ok(false);
         }

@@ -16,7 +16,7 @@ use std::sync::{Arc, Weak};
 use pager::{Lsn, TxnId};
 use stdx::hash::Seed;
 use stdx::sync::Mutex;
-use stdx::sync::atomic::{AtomicU64, Ordering};
+use stdx::sync::atomic::AtomicU64;
 
 use crate::error::{Error, Result};
 use crate::keyspace::key_locks::KeyLocks;
@@ -52,8 +52,9 @@ pub struct Rows {
     pub(super) kept: AtomicU64,
     /// What open transactions keep in memory of what they may take back.
     pub(super) budget: UndoBudget,
-    /// Old versions may take so much memory before they go to files.
-    pub(super) versions_max: AtomicU64,
+    /// Bytes that old versions may take in memory before they go to files. Without room on disk for them the oldest snapshot is given up
+    /// (`Error::SnapshotTooOld`).
+    pub(super) versions_max: u64,
     pub(super) spill_file: Mutex<SpillFile>,
     /// Calls the background soon, and now.
     pub(super) ring: Call,
@@ -77,7 +78,7 @@ impl Rows {
             keyspace: Arc::downgrade(keyspace),
             ended: Mutex::default(),
             kept: AtomicU64::new(0),
-            versions_max: AtomicU64::new(versions_max),
+            versions_max,
             spill_file: Mutex::default(),
             budget: UndoBudget::new(versions_max),
             store: keyspace.store.clone(),
@@ -107,16 +108,6 @@ impl Rows {
     /// Bytes of files that old versions of committed transactions take.
     pub fn version_file_bytes(&self) -> u64 {
         self.versions.file_bytes()
-    }
-
-    /// Old versions may take about so many bytes of memory; beyond, they go to files. Where the disk has no room for them the oldest snapshot is given up (`Error::SnapshotTooOld`).
-    pub fn limit_versions(&self, bytes: u64) {
-        self.versions_max.store(bytes, Ordering::Relaxed);
-    }
-
-    /// Open transactions keep about so many bytes in memory of what they may take back; beyond, it goes to files.
-    pub fn limit_undo(&self, bytes: u64) {
-        self.budget.limit(bytes);
     }
 
     /// Memory that open transactions take for what they may take back, about.

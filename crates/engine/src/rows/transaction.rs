@@ -165,12 +165,6 @@ impl Transaction {
         self.gate
     }
 
-    /// True if it has changed something.
-    pub fn has_changes(&self) -> bool {
-        let changes = |writer: &Writer| writer.undo.len() > 0 || writer.loaded || !writer.keys.is_empty();
-        self.writer.as_ref().is_some_and(changes)
-    }
-
     /// The snapshot of plain reads, taken at the first of them.
     pub(crate) fn seen(&mut self) -> Snapshot {
         if let Some(snapshot) = self.snapshot {

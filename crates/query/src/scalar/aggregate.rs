@@ -106,12 +106,6 @@ impl Aggregate {
         Ok(Aggregate { kind, distinct, arguments, order: Vec::new(), separator: ",".into(), ty, increment })
     }
 
-    /// GROUP_CONCAT's ORDER BY: the types of its expressions, whose values follow the others in `add`.
-    pub fn ordered_by(&mut self, types: Vec<Type>, descending: Vec<bool>) {
-        self.arguments.extend(types);
-        self.order = descending;
-    }
-
     pub fn init(&self) -> Accumulator {
         let state = match self.kind {
             Kind::Count => State::Count(0),
