@@ -10,7 +10,7 @@ help: ## this list
 
 run: ## build the release and serve all doors on loopback, data in ./beluga-data; settings: make run ARGS="--memory 1gb"
 	@scripts/setup.sh run
-	@scripts/cargo.sh build --release --package server --bin beluga
+	@scripts/release.sh
 	@exec target/release/beluga --data ./beluga-data --xrpc-port 33660 $(ARGS)
 
 test: ## everything: format, clippy, unit, crash and client tests, documents; ends with one summary
@@ -19,7 +19,7 @@ test: ## everything: format, clippy, unit, crash and client tests, documents; en
 
 bench: ## compare with redis-server, gRPC and MariaDB on this machine, through their own clients too; writes docs/bench/ (about an hour and a half; ARGS=--quick for some minutes)
 	@scripts/setup.sh bench
-	@scripts/cargo.sh build --release --package server --bin beluga
+	@scripts/release.sh
 	@scripts/cargo.sh run --release --package bench --features grpc -- all $(ARGS)
 	@scripts/cargo.sh run --release --package bench --features grpc -- xrpc --out docs/bench $(ARGS)
 	@scripts/cargo.sh run --release --package bench --features grpc -- clients --out docs/bench $(ARGS)

@@ -53,6 +53,7 @@ impl Reply<'_> {
         self.out.extend_from_slice(b"\r\n");
     }
 
+    /// Writes text with its format, where the protocol version supports that.
     pub fn verbatim(&mut self, text: &[u8]) {
         if !self.resp3 {
             return self.bulk(text);
