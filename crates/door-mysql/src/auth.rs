@@ -211,7 +211,7 @@ impl LoginExchange {
             Expects::Password if ground.is_local && !ground.rsa_key.has_length(payload) => {
                 self.check_password(ground, payload)
             }
-            // A client may have cached the public key.
+            // A client may have cached the public key (DM-6).
             Expects::Password | Expects::Sealed => match ground.rsa_key.open(payload) {
                 Some(mut password) => {
                     password.iter_mut().zip(self.scramble.iter().cycle()).for_each(|(byte, salt)| *byte ^= salt);

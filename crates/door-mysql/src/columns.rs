@@ -3,41 +3,18 @@
 use std::sync::LazyLock;
 
 use query::letters::Results;
+use query::mysql_column::{code, common_flags, flag, set_bits, type_code};
 use query::types::{Collation, CollationName as _, Column, Kind, Type};
 
 use crate::charset::put_text;
-use crate::protocol::{flag, kind};
 use crate::wire::put_bytes;
 
 /// Returns the type of a column on the wire, by which a binary row encodes its values.
 pub fn wire_kind(column: Kind) -> u8 {
     match column {
-        Kind::Null => kind::NULL,
-        Kind::TinyInt => kind::TINY,
-        Kind::SmallInt => kind::SHORT,
-        Kind::MediumInt => kind::INT24,
-        Kind::Int => kind::LONG,
-        Kind::BigInt => kind::LONGLONG,
-        Kind::Decimal => kind::NEWDECIMAL,
-        Kind::Float => kind::FLOAT,
-        Kind::Double => kind::DOUBLE,
-        Kind::Bit => kind::BIT,
-        Kind::Char | Kind::Binary | Kind::Enum | Kind::Set => kind::STRING,
-        Kind::VarChar | Kind::VarBinary => kind::VAR_STRING,
-        Kind::TinyText
-        | Kind::Text
-        | Kind::MediumText
-        | Kind::LongText
-        | Kind::TinyBlob
-        | Kind::Blob
-        | Kind::MediumBlob
-        | Kind::LongBlob => kind::BLOB,
-        Kind::Date => kind::DATE,
-        Kind::Time => kind::TIME,
-        Kind::DateTime => kind::DATETIME,
-        Kind::Timestamp => kind::TIMESTAMP,
-        Kind::Year => kind::YEAR,
-        Kind::Json => kind::JSON,
+        Kind::Enum | Kind::Set => code::STRING,
+        Kind::VarChar | Kind::VarBinary => code::VAR_STRING,
+        column => type_code(column),
     }
 }
 
@@ -90,15 +67,10 @@ fn flags(column: &Column) -> u16 {
     let (ty, of) = (&column.ty, column.flags);
     let is_computed = is_computed(column);
     let is_number = ty.kind.is_number() || ty.kind == Kind::Year;
-    let bits = [
-        (!ty.nullable, flag::NOT_NULL),
-        (of.primary_key, flag::PRIMARY_KEY),
-        (of.unique_key, flag::UNIQUE_KEY),
-        (of.multiple_key, flag::MULTIPLE_KEY),
+    let own = set_bits([
         (of.primary_key || of.part_key, flag::PART_KEY),
         (ty.kind.is_blob() && !is_computed, flag::BLOB),
         (ty.unsigned && !ty.is_string() || matches!(ty.kind, Kind::Bit | Kind::Year), flag::UNSIGNED),
-        (ty.zerofill || ty.kind == Kind::Year, flag::ZEROFILL),
         (
             ty.kind.is_bytes()
                 || ty.kind.is_temporal()
@@ -107,14 +79,9 @@ fn flags(column: &Column) -> u16 {
                 || is_number && is_computed,
             flag::BINARY,
         ),
-        (ty.kind == Kind::Enum, flag::ENUM),
-        (ty.kind == Kind::Set, flag::SET),
         (ty.kind == Kind::Timestamp && (of.default_now || of.on_update_now), flag::TIMESTAMP),
-        (of.auto_increment, flag::AUTO_INCREMENT),
-        (of.no_default, flag::NO_DEFAULT_VALUE),
-        (of.on_update_now, flag::ON_UPDATE_NOW),
-    ];
-    bits.into_iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, bit)| all | bit)
+    ]);
+    common_flags(column) | own
 }
 
 #[cfg(test)]

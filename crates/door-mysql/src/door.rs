@@ -92,7 +92,7 @@ impl Door for MysqlDoor {
 
     fn open(&self, connection: &Arc<Connection>) -> Result<Session, Vec<u8>> {
         if self.is_protected_from(connection) {
-            return Err(farewell(&errors::NOT_ALLOWED_HOST.with(&[&connection.peer.ip()])));
+            return Err(farewell(&errors::not_allowed_host(connection.peer.ip())));
         }
         let (session, greeting) = Session::new(&self.shared, connection);
         // The server sends the first packet.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use query::letters::decode;
+use query::mysql_column::code as kind;
 use query::types::Charset;
 use query::value::{Bytes, Date, DateTime, Decimal, Time, Value};
 
-use crate::protocol::kind;
 use crate::wire::Reader;
 
 /// The type of a parameter, and whether it is unsigned. An attribute also has a name.

@@ -1,4 +1,4 @@
-//! What is left of a reply that could not be written at once. The command stays in the input until its reply is complete (DM-2).
+//! The rest of a reply that could not be written at once. The command stays in the input until its reply is complete (DM-2).
 
 use query::ResultSet;
 use query::batch::Batch;

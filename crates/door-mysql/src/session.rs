@@ -276,19 +276,8 @@ impl Session {
         }
         let mut context =
             CommandContext { shared: &self.shared, sequence: &mut self.sequence, capabilities: self.capabilities, io };
-        match state.resume(&mut context) {
-            Progress::Running => {}
-            Progress::Close => return Some(Flow::Close),
-            Progress::AwaitsInput(size) => context.io.consume(size),
-            Progress::Done(size) => {
-                context.io.consume(size);
-                self.sequence = 0;
-                if state.sql.is_released() {
-                    return Some(Flow::Close);
-                }
-            }
-        }
-        Some(Flow::Continue)
+        let progress = state.resume(&mut context);
+        Some(self.apply(io, progress))
     }
 
     /// Passes bytes of the client's file on as they arrive. Returns `None` if more has to arrive first.
@@ -296,20 +285,10 @@ impl Session {
         let Phase::Ready(state) = &mut self.phase else { return None };
         let mut context =
             CommandContext { shared: &self.shared, sequence: &mut self.sequence, capabilities: self.capabilities, io };
-        let next = match state.receive(&mut context) {
-            Ok(next) => next?,
-            Err(error) => return Some(self.break_off(io, &error)),
-        };
-        match next {
-            Progress::Running => {}
-            Progress::Close => return Some(Flow::Close),
-            Progress::AwaitsInput(size) => context.io.consume(size),
-            Progress::Done(size) => {
-                context.io.consume(size);
-                self.sequence = 0;
-            }
+        match state.receive(&mut context) {
+            Ok(progress) => progress.map(|progress| self.apply(io, progress)),
+            Err(error) => Some(self.break_off(io, &error)),
         }
-        Some(Flow::Continue)
     }
 
     /// Cuts the next packet off the input and handles it. Returns `None` if more has to arrive first.
@@ -505,21 +484,26 @@ impl Session {
         self.settle(io, state, next)
     }
 
-    /// Consumes input as the progress of a command demands.
+    /// Keeps the connection's state after a command, and applies its progress.
     fn settle(&mut self, io: &mut Io<'_>, state: Box<ConnectionState>, next: Progress) -> Flow {
-        match next {
+        self.phase = Phase::Ready(state);
+        self.apply(io, next)
+    }
+
+    /// Consumes input as the progress of a command demands. A complete reply resets the sequence number, and ends a released session.
+    fn apply(&mut self, io: &mut Io<'_>, progress: Progress) -> Flow {
+        match progress {
             Progress::Running => {}
             Progress::Close => return Flow::Close,
             Progress::AwaitsInput(size) => io.consume(size),
             Progress::Done(size) => {
                 io.consume(size);
                 self.sequence = 0;
-                if state.sql.is_released() {
+                if matches!(&self.phase, Phase::Ready(state) if state.sql.is_released()) {
                     return Flow::Close;
                 }
             }
         }
-        self.phase = Phase::Ready(state);
         Flow::Continue
     }
 
@@ -550,7 +534,7 @@ impl Session {
             Some(FirstPacket::HandshakeResponse(answer)) => {
                 self.capabilities = answer.capabilities;
                 if self.shared.require_secure_transport && !self.is_encrypted {
-                    return self.break_off(io, &errors::SECURE_TRANSPORT.bare());
+                    return self.break_off(io, &errors::insecure_transport());
                 }
                 match Method::chosen(answer.capabilities, answer.zstd_level, &self.algorithms()) {
                     Ok(method) => self.method = method,

@@ -93,7 +93,7 @@ impl Statements {
         }
     }
 
-    /// Closes all statements.
+    /// Closes all statements and releases their share of the limit (DM-10).
     pub fn clear(&mut self) {
         self.shared.stats.prepared.add((self.by_id.len() as u64).wrapping_neg());
         self.by_id.clear();

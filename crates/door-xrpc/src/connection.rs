@@ -167,7 +167,7 @@ impl XrpcConnection {
         match detected {
             DetectedProtocol::Unclear => return None,
             DetectedProtocol::Ours if self.shared.options.require_secure_transport && !self.is_encrypted => {
-                return Some(self.break_off(io, 0, &errors::SECURE_TRANSPORT.bare()));
+                return Some(self.break_off(io, 0, &errors::insecure_transport()));
             }
             DetectedProtocol::Ours => {
                 self.phase = Phase::Fresh;

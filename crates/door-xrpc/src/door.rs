@@ -104,7 +104,7 @@ impl Door for XrpcDoor {
 
     fn open(&self, connection: &Arc<Connection>) -> Result<XrpcConnection, Vec<u8>> {
         if self.is_protected_from(connection) {
-            return Err(self.farewell(&errors::NOT_ALLOWED_HOST.with(&[&connection.peer.ip()])));
+            return Err(self.farewell(&errors::not_allowed_host(connection.peer.ip())));
         }
         Ok(XrpcConnection::new(&self.shared, connection))
     }

@@ -54,7 +54,7 @@ pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..at + 4).map(|bytes| u32::from_le_bytes(bytes.try_into().expect("four bytes")))
 }
 
-/// Cuts the frame at the front. `length_max` is the limit for its length field.
+/// Cuts the frame at the front, once all of it has arrived (DX-1). `length_max` is the limit for its length field.
 #[inline]
 pub fn cut(input: &[u8], mode: Mode, length_max: usize) -> Cut<'_> {
     let header = mode.header_bytes();

@@ -1,4 +1,4 @@
-//! What is left of an answer that could not be written at once: rows, or a suspended statement.
+//! The rest of an answer that could not be written at once: rows, or a suspended statement.
 
 use std::sync::Arc;
 

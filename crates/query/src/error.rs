@@ -26,7 +26,28 @@ pub struct Code {
     pub format: &'static str,
 }
 
+/// The error of a client from another machine while the account `default` needs no password; its arguments are the host and the door's setting.
+pub const HOST_NOT_PRIVILEGED: Code = Code::new(
+    "HOST_NOT_PRIVILEGED",
+    1130,
+    "HY000",
+    "Host '{}' is not allowed to connect to this Beluga server while the account `default` needs no password; give it one with the setting redis_password, or turn {} off if nobody else can reach this port",
+);
+
+/// The error of a client without TLS where it is required; its argument is the door's setting.
+pub const SECURE_TRANSPORT_REQUIRED: Code = Code::new(
+    "SECURE_TRANSPORT_REQUIRED",
+    3159,
+    "HY000",
+    "Connections using insecure transport are prohibited while {}.",
+);
+
 impl Code {
+    /// Returns a row of the table, for errors of a protocol that stand beside it.
+    pub const fn new(name: &'static str, code: u16, sqlstate: &'static str, format: &'static str) -> Code {
+        Code { name, code, sqlstate, format }
+    }
+
     /// The error with its arguments in place of each `{}`.
     pub fn with(&self, arguments: &[&dyn Display]) -> SqlError {
         let mut message = String::with_capacity(self.format.len() + 16 * arguments.len());

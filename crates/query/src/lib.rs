@@ -5,6 +5,7 @@ pub use datum::{batch, value};
 
 pub mod error;
 pub mod letters;
+pub mod mysql_column;
 pub mod types;
 
 pub mod scalar;

@@ -1,4 +1,4 @@
-//! A client that sends what it is told to.
+//! A client that sends scripted packets.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use engine::sha1;
 
 pub const OK: u8 = 0;
-/// What most clients ask for: the protocol of version 4.1, methods by name, states with errors.
+/// The capabilities of most clients: the protocol of version 4.1, methods by name, SQLSTATE in errors.
 pub const PLAIN: u32 = 0x0008_8200 | 0x0020_0000;
 
 pub struct Client {
@@ -85,19 +85,19 @@ impl Client {
         payload
     }
 
-    /// A command, without waiting for the reply. The server may have gone.
+    /// Sends a command without waiting for the reply. The server may have closed the connection.
     pub fn say(&mut self, payload: &[u8]) {
         let [a, b, c, _] = (payload.len() as u32).to_le_bytes();
         let _ = self.stream.write_all(&[&[a, b, c, 0], payload].concat());
     }
 
-    /// A command and the first packet of its reply.
+    /// Sends a command and returns the first packet of its reply.
     pub fn command(&mut self, payload: &[u8]) -> Vec<u8> {
         self.say(payload);
         self.receive()
     }
 
-    /// The server has nothing more to say.
+    /// Asserts that the server sends nothing more.
     pub fn is_closed(&mut self) -> bool {
         matches!(self.stream.read(&mut [0; 1]), Ok(0))
     }

@@ -44,7 +44,7 @@ impl Served {
         Client::connect(self.address)
     }
 
-    /// Logged in as the account that needs no password.
+    /// Logs in as the account that needs no password.
     fn enter(&self) -> Client {
         let mut client = self.connect();
         client.answer(PLAIN, "root", b"", None);
@@ -110,7 +110,7 @@ fn an_account_without_a_password_takes_none() {
     served.stop();
 }
 
-/// The door has one thread: a delay that held it would keep others waiting.
+/// The door has one thread: a delay that held it would block the other connections.
 #[test]
 fn failed_logins_delay_later_ones_and_nobody_else() {
     let served = serve(0, Options::default());
@@ -134,7 +134,7 @@ fn failed_logins_delay_later_ones_and_nobody_else() {
     assert_eq!(late.receive()[0], OK, "the right password opens, later");
     assert!(begun.elapsed() >= Duration::from_millis(1500), "{:?}", begun.elapsed());
     assert!(quick < Duration::from_millis(1500), "others did not wait: {quick:?}");
-    // From now on nothing waits, and CHANGE_USER is a login too.
+    // The series has ended, and CHANGE_USER is a login too.
     assert_eq!(begin("secret").receive()[0], OK);
     for _ in 0..4 {
         let mut client = served.enter();
@@ -263,7 +263,7 @@ fn who_is_released_is_answered_and_let_go() {
     for text in ["create database d", "create table d.t (a int primary key)"] {
         assert_eq!(bystander.command(&[b"\x03", text.as_bytes()].concat())[0], OK);
     }
-    // What a session says, and the rows that are left of it.
+    // The reply of a session, and the rest of its rows.
     let sessions: [(&[&str], &str); 4] = [
         (&["begin", "insert into d.t values (1)", "commit release"], "1"),
         (&["begin", "insert into d.t values (2)", "rollback release"], "1"),
@@ -280,7 +280,7 @@ fn who_is_released_is_answered_and_let_go() {
         let packets: Vec<Vec<u8>> = (0..5).map(|_| bystander.receive()).collect();
         assert_eq!(packets[3][1..], *rows.as_bytes(), "{texts:?}");
     }
-    // Of several statements those behind it are not run.
+    // The statements behind it in the text are not run.
     let mut client = served.enter();
     assert_eq!(client.command(b"\x1b\0\0")[0], 0xfe, "multi-statements on");
     let reply = client.command(b"\x03commit release; insert into d.t values (9)");
@@ -313,7 +313,7 @@ fn who_must_use_tls_and_does_not_is_refused() {
     served.stop();
 }
 
-/// Whatever is sent, the door answers or closes, and goes on serving others.
+/// The door answers or closes whatever it receives, and keeps serving others.
 #[test]
 fn random_commands_bring_nobody_down() {
     let seed = 20261121;

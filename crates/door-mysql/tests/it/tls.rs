@@ -1,4 +1,4 @@
-//! TLS on the door's one port: the request for it and the first words of TLS may come in one piece.
+//! TLS on the door's port: the request for it and the first TLS bytes may arrive together.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use crate::client::{Client, OK, PLAIN};
 use crate::serve;
 
-/// For `localhost`, for tests alone.
+/// A certificate for `localhost`, for tests only.
 const CERTIFICATE: &[u8] = include_bytes!("../../../reactor/tests/it/tls/certificate.pem");
 const KEY: &[u8] = include_bytes!("../../../reactor/tests/it/tls/key.pem");
 const SSL: u32 = 0x800;
@@ -79,7 +79,7 @@ fn tls_may_begin_in_the_packet_that_asks_for_it() {
     served.stop();
 }
 
-/// A command put in behind the request, by somebody on the way, is no command.
+/// A command that an attacker appends to the request is not executed (DM-6).
 #[test]
 fn plain_commands_behind_the_request_are_not_run() {
     let served = serve(0, Options { tls: Some(server_config()), ..Options::default() });

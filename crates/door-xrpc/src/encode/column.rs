@@ -1,5 +1,6 @@
 //! Column metadata, and the protocol's types by which values are encoded.
 
+use query::mysql_column::{common_flags, flag, set_bits, type_code};
 use query::types::{Column, Kind, Type};
 
 use crate::message::reply::{ColumnMeta, Names};
@@ -45,40 +46,6 @@ impl WireKind {
     }
 }
 
-/// Returns MySQL's number of the type.
-fn original_kind(kind: Kind) -> u8 {
-    match kind {
-        Kind::TinyInt => 1,
-        Kind::SmallInt => 2,
-        Kind::Int => 3,
-        Kind::Float => 4,
-        Kind::Double => 5,
-        Kind::Null => 6,
-        Kind::Timestamp => 7,
-        Kind::BigInt => 8,
-        Kind::MediumInt => 9,
-        Kind::Date => 10,
-        Kind::Time => 11,
-        Kind::DateTime => 12,
-        Kind::Year => 13,
-        Kind::VarChar | Kind::VarBinary => 15,
-        Kind::Bit => 16,
-        Kind::Json => 245,
-        Kind::Decimal => 246,
-        Kind::Enum => 247,
-        Kind::Set => 248,
-        Kind::TinyText
-        | Kind::Text
-        | Kind::MediumText
-        | Kind::LongText
-        | Kind::TinyBlob
-        | Kind::Blob
-        | Kind::MediumBlob
-        | Kind::LongBlob => 252,
-        Kind::Char | Kind::Binary => 254,
-    }
-}
-
 const JSON: u32 = 2;
 
 /// Returns a column's metadata. `names` are in the client's character set; `None` omits them.
@@ -87,7 +54,7 @@ pub fn meta<'a>(column: &Column, names: Option<Names<'a>>, results: Results) -> 
     let (collation, length) = results.collation_and_length(ty);
     ColumnMeta {
         kind: WireKind::of(ty) as u8,
-        original_kind: original_kind(ty.kind),
+        original_kind: type_code(ty.kind),
         names,
         collation,
         fractional_digits: fractional_digits(ty),
@@ -138,29 +105,18 @@ fn flags(column: &Column) -> u32 {
 /// Returns MySQL's flags of a column.
 fn original_flags(column: &Column) -> u16 {
     let (ty, of) = (&column.ty, column.flags);
-    let is_key = of.primary_key || of.unique_key || of.multiple_key;
     let is_binary = ty.kind.is_bytes()
         || ty.kind.is_temporal()
         || ty.kind == Kind::Json
         || ty.kind.is_number() && column.org_table.is_empty();
-    let bits = [
-        (!ty.nullable, 1),
-        (of.primary_key, 1 << 1),
-        (of.unique_key, 1 << 2),
-        (of.multiple_key, 1 << 3),
-        (ty.kind.is_blob(), 1 << 4),
-        (ty.unsigned || matches!(ty.kind, Kind::Bit | Kind::Year), 1 << 5),
-        (ty.zerofill || ty.kind == Kind::Year, 1 << 6),
-        (is_binary, 1 << 7),
-        (ty.kind == Kind::Enum, 1 << 8),
-        (of.auto_increment, 1 << 9),
-        (ty.kind == Kind::Timestamp, 1 << 10),
-        (ty.kind == Kind::Set, 1 << 11),
-        (of.no_default, 1 << 12),
-        (of.on_update_now, 1 << 13),
-        (is_key, 1 << 14),
-    ];
-    bits.into_iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, bit)| all | bit)
+    let own = set_bits([
+        (of.primary_key || of.unique_key || of.multiple_key, flag::PART_KEY),
+        (ty.kind.is_blob(), flag::BLOB),
+        (ty.unsigned || matches!(ty.kind, Kind::Bit | Kind::Year), flag::UNSIGNED),
+        (is_binary, flag::BINARY),
+        (ty.kind == Kind::Timestamp, flag::TIMESTAMP),
+    ]);
+    common_flags(column) | own
 }
 
 #[cfg(test)]
