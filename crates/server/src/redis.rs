@@ -9,10 +9,10 @@ use crate::log;
 use crate::settings::value::OFF;
 use crate::settings::{Name, Settings};
 
-/// That of `main`.
+/// The allocator of `main`, as INFO shows it.
 const ALLOCATOR: &str = "jemalloc-5.3.0";
 
-/// A new password is on its way to the disk.
+/// The reason of the wait until a new password is on disk.
 static ACCOUNT: stdx::wait::Reason = stdx::wait::Reason::new("account");
 
 pub struct ServerHost {
@@ -27,7 +27,7 @@ impl Host for ServerHost {
 
     fn change(&self, changes: &[(&str, &str)]) -> Result<(), Refused> {
         let checked = self.settings.redis_check(changes)?;
-        // The only change that can fail, so it comes first: all or none.
+        // The password is the only change that can fail, so it comes first: all changes or none are made.
         if let Some(password) = checked.text(Name::RedisPassword) {
             set_password(&self.engine, password).map_err(|e| Refused::Bad("requirepass".into(), e.to_string()))?;
         }
@@ -52,7 +52,7 @@ impl Host for ServerHost {
                 vec![("config_file", self.settings.file.as_ref().map_or(String::new(), |f| f.display().to_string()))]
             }
             "memory" => {
-                // What the process has in use is what it is counted by, so nothing lies between the two.
+                // Used memory is the memory of the process, so its fragmentation is zero.
                 let (used, peak) = (os::memory::rss_bytes(), os::memory::peak_rss_bytes());
                 let dataset = self.engine.pager().frame_use().1 * engine::PAGE_BYTES as u64;
                 let percent = |part: u64, whole: u64| format!("{:.2}%", part as f64 * 100.0 / whole.max(1) as f64);
@@ -110,7 +110,7 @@ impl Host for ServerHost {
     }
 }
 
-/// `1.50M`, as Redis writes sizes for people.
+/// Formats a size as Redis does for people: `1.50M`.
 fn human(bytes: u64) -> String {
     let units = [(1_u64 << 40, "T"), (1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")];
     match units.iter().find(|(factor, _)| bytes >= *factor) {
@@ -119,11 +119,11 @@ fn human(bytes: u64) -> String {
     }
 }
 
-/// Gives the user `default` exactly this password; none if it is empty. Durable on return.
+/// Sets the only password of the user `default`, or removes it if the text is empty. The change is durable on return.
 pub fn set_password(engine: &Engine, password: &str) -> Result<(), engine::Error> {
     let accounts = engine.accounts();
     let passwords = if password.is_empty() { Vec::new() } else { vec![engine::sha256(password.as_bytes())] };
-    // The error of the change: there is nothing to change.
+    // The error by which a change is aborted because there is nothing to change.
     let changed = accounts.change(DEFAULT_ACCOUNT, |old| {
         let old = old.cloned().unwrap_or_else(|| Account::new(DEFAULT_ACCOUNT));
         if old.nopass == password.is_empty() && old.passwords == passwords {
@@ -138,12 +138,12 @@ pub fn set_password(engine: &Engine, password: &str) -> Result<(), engine::Error
     Ok(())
 }
 
-/// True if anybody may enter as `default`.
+/// Returns whether anybody can log in as `default` without a password.
 pub fn is_open(engine: &Engine) -> bool {
     engine.accounts().get(DEFAULT_ACCOUNT).is_none_or(|account| account.enabled && account.nopass)
 }
 
-/// Gives the door the values in force; called at the start and after each change.
+/// Applies the current settings to the door, at the start and after each change.
 pub fn tune(door: &RedisDoor, settings: &Settings) {
     door.set_strict(settings.text(Name::RedisAppendfsync) == "always");
     door.set_protected_mode(settings.is_on(Name::RedisProtectedMode));

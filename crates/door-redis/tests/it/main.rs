@@ -160,7 +160,7 @@ fn what_was_found_ahead_for_one_key_is_not_taken_for_another() {
     let long = "k".repeat(12_000);
     let mut keys: Vec<String> = (0..300).map(|at| format!("key:{at:04}")).collect();
     keys.push(long);
-    // So many that the first and the last of them are in leaves far apart.
+    // Enough keys to spread over leaves that are far apart.
     for key in &keys {
         client.send(&["SET", key, &"v".repeat(200)]);
         assert_eq!(client.receive(), "+OK");
