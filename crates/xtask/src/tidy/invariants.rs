@@ -28,11 +28,8 @@ const LETTERS: &[(&str, &str)] = &[
     ("syntax", "SY"),
 ];
 
-const OLD: Ratchet = Ratchet {
-    what: "tags without the letters of the crate",
-    table: "invariants.rs",
-    rows: &[("engine", 56), ("query", 55)],
-};
+const OLD: Ratchet =
+    Ratchet { what: "tags without the letters of the crate", table: "invariants.rs", rows: &[("query", 52)] };
 
 pub fn check(workspace: &Workspace) -> Result<Vec<String>, String> {
     let mut texts = Vec::new();

@@ -12,7 +12,7 @@ const HEADLESS: &[&str] = &["What ", "Who ", "Whose ", "Whoever ", "So many "];
 const RATCHET: Ratchet = Ratchet {
     what: "sentences without a subject",
     table: "prose.rs",
-    rows: &[("engine", 131), ("query", 389), ("syntax", 3)],
+    rows: &[("engine", 116), ("query", 375), ("syntax", 3)],
 };
 
 pub fn check(workspace: &Workspace) -> Result<Vec<String>, String> {
