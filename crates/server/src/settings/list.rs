@@ -238,7 +238,7 @@ settings! {
         LocalInfile = switch("local_infile", false,
             "Initial value of the system variable local_infile: whether LOAD DATA LOCAL may read files of the client.");
         SecureFilePriv = text("secure_file_priv", "",
-            "Folder to which LOAD DATA INFILE and SELECT ... INTO OUTFILE are restricted. If it is empty, both statements fail with error 1290.");
+            "Folder whose files SQL statements may read and write. LOAD DATA INFILE and SELECT ... INTO OUTFILE are restricted to it. If it is empty, both statements fail with error 1290.");
         StatementMemory = bytes("statement_memory", 0..=TIB, 0,
             "Memory that one SQL statement may use for sorts, groups, hash joins and other materialized rows. It is also the target for all statements together. Rows beyond it are spilled to files in the folder `spill` of the data folder, which recovery ignores. 0 means a sixteenth of `memory`, at most 1gb.");
     }
