@@ -161,7 +161,7 @@ impl Walk<'_> {
         for map in store.maps.all() {
             self.each(&map.tree, |walk, key, record| {
                 match summarize(record) {
-                    Ok(row) if rows.is_rolling_back(row.writer) => {
+                    Ok(row) if rows.is_rolling_back(row.creator) => {
                         walk.report.rows += 1;
                         walk.dead_versions.extend(row.segments.map(|(version, _)| version));
                     }

@@ -121,7 +121,7 @@ impl Engine {
         let undone = recovery.undo_losers(&store, &|done, of| progress(Recovering::Undo { done, of }))?;
         keyspace.settle(recovery.counts(), recovery.next_space())?;
         let rows = open_rows(&keyspace, versions_max, recovery.seed());
-        rows.adopt(recovery.lost());
+        rows.adopt(recovery.take_losers());
         drop(recovery);
         let rolling_back = rows.rolling_back();
         let accounts = Accounts::open(store.clone())?;
@@ -228,7 +228,7 @@ fn open_rows(keyspace: &Arc<Keyspace>, versions_max: u64, seed: Seed) -> Arc<Row
             }
         })
     };
-    let rows = Arc::new(Rows::new(keyspace, versions_max, seed, call(Keyspace::ring), call(Keyspace::wake)));
+    let rows = Arc::new(Rows::new(keyspace, versions_max, seed, call(Keyspace::wake_soon), call(Keyspace::wake)));
     let work = rows.clone();
     let others: Others = Box::new(move |budget| work.background_step(budget));
     assert!(keyspace.others.set(others).is_ok(), "the other background work is set once");
@@ -239,7 +239,7 @@ fn open_rows(keyspace: &Arc<Keyspace>, versions_max: u64, seed: Seed) -> Arc<Row
 #[derive(Default)]
 struct UndoThread {
     is_stopping: Mutex<bool>,
-    bell: Condvar,
+    condvar: Condvar,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
 }
 
@@ -265,7 +265,7 @@ impl UndoThread {
                 Err(_) => {
                     let stopping = self.is_stopping.lock();
                     if !*stopping {
-                        drop(self.bell.wait_timeout(stopping, UNDO_PAUSE));
+                        drop(self.condvar.wait_timeout(stopping, UNDO_PAUSE));
                     }
                 }
             }
@@ -274,7 +274,7 @@ impl UndoThread {
 
     fn stop(&self) {
         *self.is_stopping.lock() = true;
-        self.bell.notify_all();
+        self.condvar.notify_all();
         if let Some(thread) = self.thread.lock().take() {
             let _ = thread.join();
         }

@@ -1,4 +1,4 @@
-//! What every door talks to: keys and values, transactions over several of them, accounts. Start with README.md beside this crate.
+//! Transactions over keys and rows, durable by one WAL: what every door talks to. Start with the README.md of this crate.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,8 @@
-//! What recovery must know beside the pages: which transactions were not decided, and how many keys there are.
+//! What recovery takes from the WAL beside the pages: which transactions are undecided, and how many keys there are.
 //!
-//! The pager shows every record from the checkpoint on, in log order. Before-images of a transaction are kept until its COMMIT or ABORT comes by; transactions that are
-//! left at the end, the losers, are undone. Those that have changed nothing but rows of tables are undone beside the service (`rows/losers`), all others here, before the doors open. Images of rows may be more than memory holds, and goes to a file in sorted runs then, as that of transactions under way does, as long as the disk has room for it. Keys are counted from the last COUNTS record: see `keyspace/counts.rs` for how that is a consistent cut.
+//! The pager shows every record from the checkpoint on, in WAL order. Before-images of a transaction are kept until its COMMIT or ABORT comes by. Transactions that are left at the end, the losers, are undone: those that changed nothing but rows of tables beside the service
+//! (`rows/undo_losers`), all others here, before the doors open. Images of rows may exceed memory. They are then written to a file in sorted runs, as those of open transactions are, as long as the disk has space. Keys are counted from the last COUNTS record on: see
+//! `keyspace/counts.rs` for how that is a consistent cut.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -29,32 +30,31 @@ use crate::store::wal::{Counted, decode_deltas};
 #[derive(Default)]
 struct Loser {
     first: Lsn,
-    /// Of keys, and of the directory of maps.
+    /// Images of keys, and of the directory of maps.
     images: Images,
-    /// Of rows: those met last, and runs of those before.
+    /// Images of rows since the last run.
     rows: Images,
     rows_bytes: u64,
     runs: Vec<UndoRun>,
-    /// Rows in them.
+    /// Number of rows in runs.
     written: u64,
     file: Option<Arc<dyn Device>>,
-    /// OpenMaps of the rows.
+    /// Maps of the rows.
     maps: BTreeSet<u32>,
 }
 
-/// Who wrote the version that a row's image is; None: it is no row's.
+/// Returns the creator of the version that a row's image is; `None` if it is not a row's image.
 fn writer_of(map: u32, image: &[u8]) -> Option<TxnId> {
-    RowHead::parse(image).ok().filter(|_| map != QUEUE).map(|(head, _)| head.writer)
+    RowHead::parse(image).ok().filter(|_| map != QUEUE).map(|(head, _)| head.creator)
 }
 
 impl Loser {
-    /// True if it can be undone beside the service: nobody depends on what it has changed but who reads or changes those rows. Keys have no versions, definitions are needed in memory from the
-    /// beginning.
+    /// Returns true if it can be undone beside the service, because only transactions that read or change its rows depend on it. Keys have no versions, and definitions are needed in memory from the beginning.
     fn has_rows_only(&self) -> bool {
         self.images.is_empty() && !self.maps.contains(&ROW_CATALOG)
     }
 
-    /// The oldest image of a row since the last run counts. One that the transaction itself has written is not the oldest.
+    /// Adds a row's image. The oldest since the last run counts; one that the transaction itself has written is not the oldest.
     fn add_row(&mut self, txn: TxnId, at: (u32, Vec<u8>), before: Option<Vec<u8>>, budget: &UndoBudget) {
         if before.as_ref().is_some_and(|before| writer_of(at.0, before) == Some(txn)) {
             return;
@@ -62,7 +62,7 @@ impl Loser {
         if at.0 != QUEUE {
             self.maps.insert(at.0);
         }
-        // As `UndoStep::bytes`: that is what it becomes.
+        // As `UndoStep::bytes`, which it will become.
         let bytes = (256 + 3 * at.1.len() + 2 * before.as_ref().map_or(0, Vec::len)) as u64;
         self.rows.entry(at).or_insert_with(|| {
             budget.add(bytes);
@@ -71,7 +71,7 @@ impl Loser {
         });
     }
 
-    /// Writes the rows in memory out. After an error they are there still.
+    /// Writes the rows in memory to a run. After an error they are still in memory.
     fn write_out(&mut self, txn: TxnId, folder: &dyn Folder, seed: Seed) -> Result<()> {
         let device = match &self.file {
             Some(device) => device,
@@ -95,19 +95,19 @@ impl Loser {
 
 type Counts = HashMap<u32, Counted>;
 
-/// Watches the log while the pager recovers.
+/// Observes the WAL while the pager recovers.
 pub(crate) struct Recovery {
     folder: Arc<dyn Folder>,
-    /// What rows' images may take in memory.
+    /// The memory for images of rows.
     budget: UndoBudget,
     seed: Seed,
     losers: BTreeMap<TxnId, Loser>,
     counts: Counts,
-    /// What was counted since the last mark, until the COUNTS record that belongs to it is seen.
+    /// What was counted since the last mark, until its COUNTS record comes.
     mark: Option<(Lsn, Counts)>,
-    /// The first keyspace number that no unit has given out, be it decided or not.
+    /// The smallest keyspace number that no transaction has given out, decided or not.
     next_space: u32,
-    /// Records that could not be understood, or images that could not be kept: recovery must not go on.
+    /// A record that could not be parsed, or an image that could not be kept: recovery must stop.
     pub damage: Option<Error>,
 }
 
@@ -159,7 +159,7 @@ impl Recovery {
             if self.budget.is_too_much(loser.rows_bytes) {
                 match loser.write_out(txn, self.folder.as_ref(), self.seed) {
                     Ok(()) => self.budget.sub(std::mem::take(&mut loser.rows_bytes)),
-                    // A start needs no room on disk: from here on it stays in memory.
+                    // A start must not need disk space: from here on images stay in memory.
                     Err(Error::DiskFull) => self.budget.limit(u64::MAX),
                     Err(error) => {
                         self.damage.get_or_insert(error);
@@ -218,7 +218,7 @@ impl Recovery {
         Some(())
     }
 
-    /// Keys and expiries of each keyspace at the end of the log. The losers' are not among them: they count at COMMIT only.
+    /// Returns keys and expiry entries of each keyspace at the end of the WAL. Losers do not count, since transactions count at COMMIT only.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -227,7 +227,7 @@ impl Recovery {
         self.next_space
     }
 
-    /// Tells the store which transactions are undecided, so that no checkpoint passes their first record (EN-9).
+    /// Registers the undecided transactions in the store, so that no checkpoint passes their first record (EN-9).
     pub fn announce(&self, store: &Store) {
         store.enlist_recovered(self.losers.iter().map(|(txn, loser)| (*txn, loser.first)));
     }
@@ -236,10 +236,10 @@ impl Recovery {
         self.seed
     }
 
-    /// The losers that are undone beside the service.
-    pub fn lost(&mut self) -> Vec<RecoveredLoser> {
+    /// Takes the losers that are undone beside the service.
+    pub fn take_losers(&mut self) -> Vec<RecoveredLoser> {
         let losers = std::mem::take(&mut self.losers).into_iter().filter(|(_, loser)| loser.has_rows_only());
-        let lost = losers.map(|(id, loser)| {
+        let take_losers = losers.map(|(id, loser)| {
             let step = |((map, key), before): ((u32, Vec<u8>), Option<Vec<u8>>)| UndoStep {
                 map,
                 key: key.into(),
@@ -249,14 +249,14 @@ impl Recovery {
             };
             RecoveredLoser { id, tail: loser.rows.into_iter().map(step).collect(), runs: loser.runs, maps: loser.maps }
         });
-        lost.collect()
+        take_losers.collect()
     }
 
-    /// Undoes the others, telling how many of how many rows and keys are done. Returns how many transactions that were.
-    pub fn undo_losers(&self, store: &Store, tell: &dyn Fn(u64, u64)) -> Result<usize> {
+    /// Undoes the others, and reports how many of how many rows and keys are done. Returns the number of transactions.
+    pub fn undo_losers(&self, store: &Store, report: &dyn Fn(u64, u64)) -> Result<usize> {
         // A map that a loser has dropped is in its images only.
         store.load_maps()?;
-        // And one that a loser has made may be garbage already, if the crash came while it was taken back: what hangs on its rows is put right as before.
+        // A map that a loser has created may already be garbage, if the crash interrupted its rollback. Its rows' values are restored as before.
         store.garbage_maps()?.into_iter().for_each(|tree| store.maps.add(tree));
         let losers = || self.losers.iter().filter(|(_, loser)| !loser.has_rows_only());
         for ((tree, key), image) in losers().flat_map(|(_, loser)| &loser.images) {
@@ -273,14 +273,14 @@ impl Recovery {
             pieces(&loser.rows, |piece| {
                 store.put_back(*txn, piece, &loser.images)?;
                 done += piece.len() as u64;
-                tell(done, all);
+                report(done, all);
                 Ok(())
             })?;
             for run in loser.runs.iter().rev() {
                 stretches(run, |stretch, rows| {
                     store.put_back(*txn, stretch, &loser.images)?;
                     done += rows;
-                    tell(done, all);
+                    report(done, all);
                     Ok(())
                 })?;
             }
@@ -299,7 +299,7 @@ impl Observer for Recovery {
             Some(_) => self.change(record),
             None => {
                 if self.logical(record).is_none() {
-                    let what = format!("log record of kind {:#x} at {} makes no sense", record.kind, record.lsn_end);
+                    let what = format!("WAL record of kind {:#x} at {} cannot be parsed", record.kind, record.lsn_end);
                     self.damage.get_or_insert(Error::corrupt(what));
                 }
             }

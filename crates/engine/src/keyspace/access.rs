@@ -1,12 +1,9 @@
-//! Keys and values of sixteen databases in one tree.
-//!
-//! What a door calls: `get` and `set` for the two commands that are most of all traffic, `read` and `write` for everything else. Both take the keys of a
-//! command, or of a whole EXEC, and run a closure over a `KeyTransaction` that sees and changes them as of one moment.
+//! What a door calls: `get` and `set` for the two most frequent commands, `read` and `write` for all others. The latter take the keys of a command, or of a whole EXEC, and run a closure over a `KeyTransaction`.
 //!
 //! ```text
-//!   get    observe the stripe | one descent, value copied out | stripe unchanged? else again
-//!   set    [big value written to its pages] | take the stripe | one descent: old record out, new one in, one log record | give the stripe back
-//!   write  take the stripes in ascending order | closure | COMMIT if there is a transaction | give them back
+//!   get    observe the stripe | one descent, value copied out | stripe unchanged? otherwise again
+//!   set    [large value written to its pages] | take the stripe | one descent: old record out, new one in, one WAL record | release the stripe
+//!   write  take the stripes in ascending order | closure | COMMIT if there is a transaction | release them
 //! ```
 
 use std::cell::RefCell;
@@ -30,40 +27,39 @@ use crate::keyspace::{expiry, key, record};
 use crate::store::wal::Counted;
 use crate::txn::page_changes::PageChanges;
 
-/// Optimistic tries of a reading unit before it takes its locks.
+/// Optimistic tries before a reading transaction takes its stripes.
 const READ_TRIES: usize = 8;
 
-/// Bytes that a door puts behind a value.
+/// Bytes that a door appends to a value.
 const LINE_END: usize = 2;
 
 thread_local! {
-    /// The record that a GET looks at: taken out of the tree first, so that what is sent is copied once more and not moved.
+    /// The record that a GET reads. It is copied out of the tree first, so that the reply is copied once more and not moved.
     static RECORD: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What is known of a key before it is read. Belongs to that key.
+/// What `look_ahead` found out about a key. Valid for that key only.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ahead {
-    /// The keyspace number that the key was looked for under.
+    /// The keyspace number under which the key was looked up.
     space: u32,
     stripe: Stripe,
     at: btree::LeafHint,
 }
 
 impl Ahead {
-    /// The record's page is not in memory: reading it waits for the disk.
+    /// Returns true if the record's page is not cached, so that reading it waits for the disk.
     pub fn is_absent(&self) -> bool {
         matches!(self.at, btree::LeafHint::Missing(_))
     }
 
-    /// What was found counts only for the same keyspace number (the database may have been renewed or swapped). The stripe is compared because it costs
-    /// nothing and shows nearly every mix-up of keys, which would otherwise hide a value.
+    /// Returns the hint if it was made for the same keyspace number (the database may have been flushed or swapped since). The stripe is compared because that costs nothing and detects nearly every mix-up of keys, which would otherwise hide a value.
     fn of(self, space: u32, stripe: Stripe) -> btree::LeafHint {
         if self.space == space && self.stripe == stripe { self.at } else { btree::LeafHint::Unknown }
     }
 }
 
-/// What a GET found.
+/// The outcome of a GET.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     Missing,
@@ -74,17 +70,17 @@ pub enum Found {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Got {
     pub found: Found,
-    /// The log up to here must be durable before the answer is sent.
+    /// The durability LSN of the answer.
     pub gate: Lsn,
 }
 
 impl Keyspace {
-    /// GET. For a string, `frame` is called with its length and may put something before it; then the value is appended to `out`.
+    /// Runs GET. If the key holds a string, calls `frame` with its length, which may write a header, and then appends the value to `out`.
     pub fn get(&self, db: u8, key: &[u8], out: &mut Vec<u8>, frame: impl Fn(&mut Vec<u8>, usize)) -> Result<Got> {
         self.get_at(Ahead::default(), db, key, out, frame)
     }
 
-    /// `get` of a key of which `look_ahead` said `ahead`.
+    /// Runs `get` with what `look_ahead` found out about the key.
     pub fn get_at(
         &self,
         ahead: Ahead,
@@ -100,7 +96,7 @@ impl Keyspace {
             let tree_key = TreeKey::new(space, key);
             let stripe = LockStripes::stripe(db, tree_key.suffix());
             if attempt == READ_TRIES {
-                // Writers of the key leave no moment for a value of this size: they have to wait for once.
+                // Writers of the key leave no moment to read a value of this size, so they have to wait for once.
                 let held = self.stripes.hold(stripe);
                 let tree_key = TreeKey::new(self.databases.space(db), key);
                 let got = self.try_get(btree::LeafHint::Unknown, &tree_key, held.lsn(), out, &frame);
@@ -110,7 +106,7 @@ impl Keyspace {
             let got = if self.databases.space(db) == space {
                 self.try_get(ahead.of(space, stripe), &tree_key, seen, out, &frame)
             } else {
-                Err(Error::Misuse("the database was renewed meanwhile"))
+                Err(Error::Misuse("the database was flushed or swapped meanwhile"))
             };
             if self.stripes.validate(stripe, seen) {
                 return got.inspect(|got| self.count_get(*got));
@@ -171,18 +167,18 @@ impl Keyspace {
         })
     }
 
-    /// SET without conditions. Returns the gate of its answer.
+    /// Runs SET without conditions. Returns the durability LSN of its answer.
     ///
-    /// One descent for a value of up to 256 KiB; its pages, if it needs any, are written before the key is taken.
+    /// A value of up to 256 KiB takes one descent; its pages, if it needs any, are written before the stripe is taken.
     pub fn set(&self, db: u8, key: &[u8], value: &[u8], expire: Expire) -> Result<Lsn> {
         self.set_at(Ahead::default(), db, key, value, expire)
     }
 
-    /// `set` of a key of which `look_ahead` said `ahead`.
+    /// Runs `set` with what `look_ahead` found out about the key.
     pub fn set_at(&self, ahead: Ahead, db: u8, key: &[u8], value: &[u8], expire: Expire) -> Result<Lsn> {
         check_database(db)?;
         if key.len() > key::SHORT_KEY_MAX || value.len() as u64 > VALUE_MAX {
-            return self.set_by_unit(db, key, value, expire);
+            return self.set_by_key_txn(db, key, value, expire);
         }
         self.store.pager.admit()?;
         if value.len() > record::EXTENT_MAX {
@@ -192,7 +188,7 @@ impl Keyspace {
             let put = RecordPut { body: Body::Inline(value), ..RecordPut::new(0, expire, 0) };
             return match self.try_set(ahead, db, key, put)? {
                 Some(lsn) => Ok(lsn),
-                None => self.set_by_unit(db, key, value, expire),
+                None => self.set_by_key_txn(db, key, value, expire),
             };
         }
         let fresh = NewBody::write(&self.store.pager, value)?;
@@ -204,12 +200,12 @@ impl Keyspace {
             }
             None => {
                 drop(fresh);
-                self.set_by_unit(db, key, value, expire)
+                self.set_by_key_txn(db, key, value, expire)
             }
         }
     }
 
-    /// All segments are written before the key is taken; so nobody waits for them, nor does a checkpoint.
+    /// Stores a value in segments. They are written before the stripe is taken, so neither another command nor a checkpoint waits for them.
     fn set_segments(&self, db: u8, key: &[u8], value: &[u8], expire: Expire) -> Result<Lsn> {
         let read = |range: Range<u64>, out: &mut Vec<u8>| {
             out.extend_from_slice(&value[range.start as usize..range.end as usize]);
@@ -217,24 +213,24 @@ impl Keyspace {
         };
         let segments =
             Segments::write(&self.store, value.len() as u64, read).inspect_err(|_| self.background.wake())?;
-        let put = |unit: &mut KeyTransaction<'_>| {
-            let place = unit.place(db, key)?;
-            unit.put_segments(&place, RecordPut::new(0, expire, 0), segments)
+        let put = |key_txn: &mut KeyTransaction<'_>| {
+            let place = key_txn.place(db, key)?;
+            key_txn.put_segments(&place, RecordPut::new(0, expire, 0), segments)
         };
         Ok(self.write::<(), Error>(KeySet::Keys(&[(db, key)]), false, put)?.1)
     }
 
-    fn set_by_unit(&self, db: u8, key: &[u8], value: &[u8], expire: Expire) -> Result<Lsn> {
-        let put = |unit: &mut KeyTransaction<'_>| unit.put_string(db, key, value, expire);
+    fn set_by_key_txn(&self, db: u8, key: &[u8], value: &[u8], expire: Expire) -> Result<Lsn> {
+        let put = |key_txn: &mut KeyTransaction<'_>| key_txn.put_string(db, key, value, expire);
         Ok(self.write::<(), Error>(KeySet::Keys(&[(db, key)]), false, put)?.1)
     }
 
-    /// Puts a record of its own under a short key. None: what stands there has many records, so it takes a transaction.
+    /// Stores a value in the key's one record. Returns `None` if that needs a transaction, because the old value is in segments.
     fn try_set(&self, ahead: Ahead, db: u8, key: &[u8], put: RecordPut<'_>) -> Result<Option<Lsn>> {
         let mut space = self.databases.space(db);
         let mut tree_key = TreeKey::new(space, key);
         let stripe = LockStripes::stripe(db, tree_key.suffix());
-        let mut held = self.hold_unclaimed(db, &tree_key, stripe)?;
+        let mut held = self.hold_unlocked(db, &tree_key, stripe)?;
         if self.databases.space(db) != space {
             space = self.databases.space(db);
             tree_key = TreeKey::new(space, key);
@@ -259,7 +255,7 @@ impl Keyspace {
             self.counts.add(db, space, Counted { keys: 1, expiries: 0 }, done.lsn);
         }
         if let Some(time) = facts.stale_time() {
-            // The change is made, whatever becomes of the entry: one that stays is found out when its time comes.
+            // The change is made, whatever happens to the entry: one that remains is recognised as stale when its time comes.
             let _ = self.remove_expiry(&expiry::entry(time, tree_key.as_slice()));
         }
         if self.watched.is_watched() {
@@ -268,7 +264,7 @@ impl Keyspace {
         Ok(Some(done.lsn))
     }
 
-    /// Appends to `ahead` what is known of where each key's record stands, and brings the pages that are in memory near the processor. Waits for nothing.
+    /// Appends to `ahead` where each key's record is, and prefetches pages that are in memory into the processor's cache. Does not block.
     pub fn look_ahead(&self, keys: &[(u8, &[u8])], ahead: &mut Vec<Ahead>) {
         let space = |db: u8| if db < DATABASES { self.databases.space(db) } else { key::ELEMENTS };
         let spaces: Vec<u32> = keys.iter().map(|(db, _)| space(*db)).collect();
@@ -284,21 +280,21 @@ impl Keyspace {
         }));
     }
 
-    /// Reads the pages that `look_ahead` found absent, all at once: waits for the disk.
+    /// Reads the pages that `look_ahead` found missing, all at once. Blocks until they are read.
     pub fn fetch_now(&self, ahead: &[Ahead]) {
         let ahead: Vec<btree::LeafHint> = ahead.iter().map(|ahead| ahead.at).collect();
         self.store.records.read_missing(&ahead);
     }
 
-    /// Has the pages read that `look_ahead` found absent, and calls for each of them one of `thens`, in order, when it is in memory. Does not wait.
+    /// Requests the pages that `look_ahead` found missing, and calls for each of them one of `thens`, in order, when it is in memory. Does not block.
     pub fn fetch(&self, ahead: &[Ahead], thens: Vec<pager::ReadCallback>) {
         let ahead: Vec<btree::LeafHint> = ahead.iter().map(|ahead| ahead.at).collect();
         self.store.records.fetch_missing(&ahead, thens);
     }
 
-    /// Runs a unit that changes nothing. `f` may run several times; what it returns is kept only if nothing it looked at changed meanwhile.
+    /// Runs a reading key transaction. `f` may run several times; its result is kept only if no key of the set changed meanwhile.
     ///
-    /// The LSN is the gate of everything the unit saw.
+    /// Returns the result and its durability LSN.
     pub fn read<R, E: From<Error>>(
         &self,
         locks: KeySet<'_>,
@@ -307,39 +303,39 @@ impl Keyspace {
         let now = self.clock.wall_ms();
         if let KeySet::Keys(keys) = locks {
             for _ in 0..READ_TRIES {
-                let mut unit = KeyTransaction::new(self, stripes_of(keys)?, Mode::Optimistic, false, now);
-                let result = f(&mut unit);
-                if unit.is_current() {
-                    unit.count_lookups();
-                    return result.map(|result| (result, unit.gate()));
+                let mut key_txn = KeyTransaction::new(self, stripes_of(keys)?, Mode::Optimistic, false, now);
+                let result = f(&mut key_txn);
+                if key_txn.is_current() {
+                    key_txn.count_lookups();
+                    return result.map(|result| (result, key_txn.gate()));
                 }
                 self.store.metrics.read_retries.add(1);
             }
         }
-        let mut unit = KeyTransaction::new(self, stripes(locks)?, Mode::Locked, false, now);
-        let result = f(&mut unit)?;
-        unit.count_lookups();
-        Ok((result, unit.commit()?))
+        let mut key_txn = KeyTransaction::new(self, stripes(locks)?, Mode::Locked, false, now);
+        let result = f(&mut key_txn)?;
+        key_txn.count_lookups();
+        Ok((result, key_txn.commit()?))
     }
 
-    /// Runs a unit that holds its keys. `several`: it may change more than one key, all of them or none, also over a crash.
+    /// Runs a writing key transaction, which holds its keys. With `several` it may change more than one key, atomically also over a crash.
     ///
-    /// An error takes everything back. Without `several` the one change is to be the last thing the unit does, for it cannot be taken back.
+    /// An error of `f` rolls back. Without `several`, the one change must be the last thing that `f` does, because it cannot be rolled back.
     pub fn write<R, E: From<Error>>(
         &self,
         locks: KeySet<'_>,
         several: bool,
         f: impl FnOnce(&mut KeyTransaction<'_>) -> Result<R, E>,
     ) -> Result<(R, Lsn), E> {
-        let mut unit = self.unclaimed_unit(locks, several)?;
-        match f(&mut unit) {
+        let mut key_txn = self.begin_unlocked(locks, several)?;
+        match f(&mut key_txn) {
             Ok(result) => {
-                unit.count_lookups();
-                let gate = unit.commit()?;
+                key_txn.count_lookups();
+                let gate = key_txn.commit()?;
                 Ok((result, gate))
             }
             Err(error) => {
-                unit.abort();
+                key_txn.abort();
                 Err(error)
             }
         }

@@ -1,6 +1,6 @@
-//! Work that nobody waits for: keys whose time has come, and what nobody names any more.
+//! The background thread: removes expired keys and garbage.
 //!
-//! One thread, asleep while there is nothing to do: until the next key expires, or somebody rings. In single-threaded simulation the caller steps.
+//! It sleeps while there is nothing to do, until the next key expires or another thread wakes it. In single-threaded simulation the caller runs the steps.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,20 +8,20 @@ use std::time::Duration;
 use stdx::sync::atomic::Ordering;
 
 use crate::error::{Error, Result};
-use crate::keyspace::background_signal::{NAP, OnError, Progress};
+use crate::keyspace::background_signal::{BATCHING_DELAY, OnError, Progress};
 use crate::keyspace::state::Keyspace;
 
-/// Records of one step.
+/// Records per step.
 const STEP: usize = 256;
-/// The clock may be set: the sleep is never longer than this while keys have a time.
+/// Longest sleep while keys have an expiry time, since the clock may be set.
 const SLEEP_MAX: Duration = Duration::from_secs(60);
-/// After an error, such as a full disk.
+/// Pause after an error, such as a full disk.
 const PAUSE: Duration = Duration::from_millis(500);
 
 impl Keyspace {
-    /// One step of expiry and purge.
+    /// Runs one step of expiry and purge.
     pub fn background_step(&self, budget: usize) -> Result<Progress> {
-        let expiry = match self.expire_rests() {
+        let expiry = match self.expire_pause() {
             None => self.expire_step(budget)?,
             Some(left) => Progress::idle(left),
         };
@@ -31,7 +31,7 @@ impl Keyspace {
         Ok(Progress { more: expiry.more || purge.more || others.more, due_ms })
     }
 
-    /// Registers a call for each error that a background step meets, from the background's thread; the background goes on after a pause. Later registrations are ignored.
+    /// Registers a call for each error of a background step, made from the background thread, which goes on after a pause. Later registrations are ignored.
     pub fn on_background_error(&self, call: OnError) {
         let _ = self.background.on_error.set(call);
     }
@@ -41,7 +41,7 @@ impl Keyspace {
             self.background.wakes_at.store(0, Ordering::SeqCst);
             match self.background_step(STEP) {
                 Ok(Progress { more: true, .. }) => {}
-                Ok(Progress { due_ms, .. }) => self.rest(due_ms),
+                Ok(Progress { due_ms, .. }) => self.sleep_until_due(due_ms),
                 Err(Error::ShuttingDown) => return,
                 Err(error) => {
                     self.store.metrics.background_errors.add(1);
@@ -54,20 +54,20 @@ impl Keyspace {
         }
     }
 
-    fn rest(&self, due_ms: Option<u64>) {
-        let nap = due_ms.map(|due| Duration::from_millis(due).clamp(NAP, SLEEP_MAX));
+    fn sleep_until_due(&self, due_ms: Option<u64>) {
+        let sleep = due_ms.map(|due| Duration::from_millis(due).clamp(BATCHING_DELAY, SLEEP_MAX));
         let now = self.clock.wall_ms();
-        let until = nap.map_or(u64::MAX, |nap| now + nap.as_millis() as u64);
+        let until = sleep.map_or(u64::MAX, |sleep| now + sleep.as_millis() as u64);
         self.background.wakes_at.store(until, Ordering::SeqCst);
-        // A key may have got its time between the step and the store: it either saw the store and rang, or is seen here.
-        let seen = if self.expire_rests().is_some() { None } else { self.expire_due().unwrap_or(None) };
-        // The same of others' work: it is due at once, if there is some.
+        // A key may have got its expiry time between the step and the store. Its writer either saw the store and woke us, or we see the entry here.
+        let seen = if self.expire_pause().is_some() { None } else { self.expire_due().unwrap_or(None) };
+        // The same holds for the other parts' work: if there is some, it is due at once.
         let left = self.others.get().map_or(Ok(Progress::idle(None)), |others| others(0));
-        if left.is_ok_and(|left| left.more || left.due_ms.is_some_and(|_| nap.is_none())) {
+        if left.is_ok_and(|left| left.more || left.due_ms.is_some_and(|_| sleep.is_none())) {
             return;
         }
-        if seen.is_none_or(|time| time >= until || until - time <= NAP.as_millis() as u64) {
-            self.background.sleep(nap);
+        if seen.is_none_or(|time| time >= until || until - time <= BATCHING_DELAY.as_millis() as u64) {
+            self.background.sleep(sleep);
         }
     }
 

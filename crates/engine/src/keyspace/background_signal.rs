@@ -1,4 +1,4 @@
-//! SIGNAL.
+//! How the background thread is woken, and what a step of background work reports.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -8,12 +8,12 @@ use stdx::sync::{Condvar, Mutex};
 
 use crate::error::Error;
 
-/// What a step of background work found.
+/// The result of a step of background work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// There may be more to do at once.
+    /// There may be more work right now.
     pub more: bool,
-    /// Otherwise: there is something to do in so many milliseconds.
+    /// If there is no more work now: the time until there will be some, in milliseconds.
     pub due_ms: Option<u64>,
 }
 
@@ -30,12 +30,12 @@ impl Progress {
 /// Called with each error of a background step.
 pub type OnError = Box<dyn Fn(&Error) + Send + Sync>;
 
-/// Wakes the background.
+/// Wakes the background thread.
 #[derive(Default)]
 pub(crate) struct BackgroundSignal {
-    rung: Mutex<bool>,
+    is_woken: Mutex<bool>,
     condvar: Condvar,
-    /// When the background will wake by itself, ms since 1970; nobody needs to ring for anything later. 0: it is awake.
+    /// When the background thread will wake by itself, in ms since 1970. Work that is due later needs no wake-up. 0: it is awake.
     pub wakes_at: AtomicU64,
     pub stop: AtomicBool,
     pub on_error: OnceLock<OnError>,
@@ -43,11 +43,11 @@ pub(crate) struct BackgroundSignal {
 
 impl BackgroundSignal {
     pub fn wake(&self) {
-        *self.rung.lock() = true;
+        *self.is_woken.lock() = true;
         self.condvar.notify_all();
     }
 
-    /// A key will expire at `time`.
+    /// Makes sure that the background thread is awake at `time`, when a key expires.
     #[inline]
     pub fn due(&self, time: u64) {
         if time < self.wakes_at.load(Ordering::SeqCst) {
@@ -60,20 +60,20 @@ impl BackgroundSignal {
         self.wake();
     }
 
-    pub fn sleep(&self, nap: Option<Duration>) {
-        let mut rung = self.rung.lock();
-        while !*rung {
-            match nap {
-                None => rung = self.condvar.wait(rung),
-                Some(nap) => {
-                    rung = self.condvar.wait_timeout(rung, nap).0;
+    pub fn sleep(&self, sleep: Option<Duration>) {
+        let mut is_woken = self.is_woken.lock();
+        while !*is_woken {
+            match sleep {
+                None => is_woken = self.condvar.wait(is_woken),
+                Some(sleep) => {
+                    is_woken = self.condvar.wait_timeout(is_woken, sleep).0;
                     break;
                 }
             }
         }
-        *rung = false;
+        *is_woken = false;
     }
 }
 
-/// Expiry in groups rather than one by one.
-pub(crate) const NAP: Duration = Duration::from_millis(20);
+/// How long due work waits, so that keys expire in groups.
+pub(crate) const BATCHING_DELAY: Duration = Duration::from_millis(20);

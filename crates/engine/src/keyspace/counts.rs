@@ -1,16 +1,14 @@
-//! How many keys each database has, exactly, also after a crash.
+//! Key counts: how many keys each database has, exactly, also after a crash.
 //!
-//! In memory a counter follows every insertion and deletion. For recovery, each checkpoint leaves a consistent cut in the log:
+//! In memory a counter follows every insertion and deletion. For recovery, each checkpoint leaves a consistent cut in the WAL:
 //!
 //! ```text
 //!   counting = true  ->  pass every stripe  ->  MARK  ->  pass every stripe  ->  COUNTS { mark, counts as of the mark }
 //! ```
-//! *Passing* a stripe waits until whoever held it has given it back; no stripe is held, so nobody waits for the checkpoint. Recovery takes the numbers of
-//! COUNTS and adds what it sees in the log after the mark (EN-10).
+//! *Passing* a stripe waits until its present holder has released it. The checkpoint holds no stripe, so no thread waits for it. Recovery takes the numbers of COUNTS and adds the changes that it finds in the WAL after the mark (EN-10).
 //!
-//! Hard part: which changes lie before the mark? Whoever began before `counting` was set is done after the first pass, so before the mark. Everybody later
-//! also notes the LSN of his change in a list; after the second pass all changes before the mark have been counted or noted, so the counter less
-//! the noted changes behind the mark is the number at the mark.
+//! Hard part: which changes lie before the mark? A change that began before `counting` was set is complete after the first pass, and so before the mark. Every later change also notes its LSN in a list. After the second pass, all changes before the mark
+//! have been counted or noted. So the counter minus the noted changes after the mark is the count at the mark.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,9 +24,8 @@ use crate::keyspace::stripes::{ALL, LockStripes, Stripe};
 use crate::store::Store;
 use crate::store::wal::Counted;
 
-/// How long a checkpoint waits for stripes before it leaves the counts of the last one in force. Short: it keeps the cleaner from cleaning, and whoever
-/// holds a stripe for long may be waiting for the cleaner.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// How long a checkpoint waits for stripes before it keeps the counts of the last one. It is short: waiting stops the page cleaner, and the holder of a stripe may itself be waiting for the cleaner.
+const WAIT_MAX: Duration = Duration::from_millis(200);
 
 struct Noted {
     lsn: Lsn,
@@ -43,15 +40,15 @@ struct KeyCounter {
     expiries: AtomicU64,
 }
 
-/// The last COUNTS.
+/// The last COUNTS record.
 struct Cut {
-    /// Where recovery must begin for its sake.
+    /// Where recovery must begin because of it.
     bound: Lsn,
-    /// Its end.
+    /// The record's end.
     end: Lsn,
 }
 
-/// One counter pair per database. Each is changed under the key lock of the key that came or went.
+/// The counters of all databases. Each is changed while the stripe of the inserted or deleted key is held.
 pub(crate) struct Counts {
     databases: Box<[stdx::padded::Padded<KeyCounter>]>,
     counting: AtomicBool,
@@ -60,7 +57,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// `bound`: the position where recovery began this time; it holds until the first checkpoint.
+    /// Creates the counters. `bound` is the position where recovery began this time; it holds until the first checkpoint.
     pub fn new(bound: Lsn) -> Counts {
         Counts {
             databases: (0..DATABASES).map(|_| stdx::padded::Padded(KeyCounter::default())).collect(),
@@ -78,14 +75,14 @@ impl Counts {
         }
     }
 
-    /// Sets a database's numbers; nobody else may be at work on it.
+    /// Sets a database's numbers. No other thread may be changing them.
     pub fn set(&self, db: u8, counted: Counted) {
         let counter = &self.databases[usize::from(db)].0;
         counter.keys.store(counted.keys as u64, Ordering::Relaxed);
         counter.expiries.store(counted.expiries as u64, Ordering::Relaxed);
     }
 
-    /// Counts a change whose record ends at `lsn`. The key's stripe is held.
+    /// Counts a change whose record ends at `lsn`. The key's stripe must be held.
     #[inline]
     pub fn add(&self, db: u8, space: u32, by: Counted, lsn: Lsn) {
         if self.counting.load(Ordering::Acquire) {
@@ -108,9 +105,9 @@ impl Counts {
     }
 }
 
-/// The checkpoint's hook: logs a cut of the counts and returns where recovery must begin for its sake and for that of open transactions.
+/// The checkpoint's hook. Logs a cut of the counts, and returns where recovery must begin because of the cut and of open transactions.
 ///
-/// If a key lock is held for too long (in single-threaded simulation: at all), the cut of the last checkpoint stays in force.
+/// If a stripe is held for too long (in single-threaded simulation: at all), the cut of the last checkpoint stays in force.
 pub(crate) fn cut(
     counts: &Counts,
     locks: &LockStripes,
@@ -120,13 +117,13 @@ pub(crate) fn cut(
 ) -> Lsn {
     let mut cut = counts.cut.lock();
     if store.pager.wal_head() == cut.end {
-        // Nothing was logged since. A checkpoint that is tried again and again on a full disk must not fill the log with cuts.
+        // Nothing was logged since. A checkpoint that is retried on a full disk must not fill the WAL with cuts.
         return cut.bound.min(store.oldest_active());
     }
-    // The word beyond the stripes keeps units out that change which database is which keyspace.
+    // The word after the stripes keeps out transactions that change the map of databases.
     let Some(seen) = locks.try_lock(ALL) else { return cut.bound.min(store.oldest_active()) };
     counts.counting.store(true, Ordering::SeqCst);
-    let patience = if threaded { PATIENCE } else { Duration::ZERO };
+    let patience = if threaded { WAIT_MAX } else { Duration::ZERO };
     let pass_all = || (0..STRIPES as Stripe).try_fold(patience, |left, stripe| locks.pass(stripe, left)).is_some();
     if pass_all() {
         let from = store.pager.wal_head();
@@ -141,11 +138,11 @@ pub(crate) fn cut(
     noted.clear();
     drop(noted);
     locks.unlock(ALL, seen);
-    // Read last: a transaction that begins now has its records behind the mark.
+    // Read last: a transaction that begins now has its records after the mark.
     cut.bound.min(store.oldest_active())
 }
 
-/// The numbers as of the mark.
+/// Returns the counts as of the mark.
 fn at(counts: &Counts, databases: &Databases, mark: Lsn) -> Vec<(u32, i64, i64)> {
     let noted = counts.noted.lock();
     let number = |db: u8| {

@@ -1,8 +1,7 @@
-//! Keys that a transaction of rows has changed, put in their places as it commits.
+//! The keys' side of a commit of rows and keys.
 //!
-//! Until then they are in the transaction alone, and it claims them (`claims`). Now their stripes are taken, in ascending order as always; the changes are made as changes
-//! of that transaction, with images in the log; one COMMIT decides rows and keys; then the stripes are given back. For others this is a unit like any other. If it fails half-way,
-//! rows and keys are taken back by one undo and one ABORT.
+//! WaitDeadline the commit, changed keys are in the memory of the transaction alone, which holds key locks on them (`key_locks`). The commit takes their stripes in ascending order, changes their records under the transaction's id, with images in the WAL, and lets the
+//! rows' side write the one COMMIT for both (EN-41). Then the stripes are released. To others this is a key transaction like any other. If it fails half-way, rows and keys are rolled back by one undo and one ABORT.
 
 use pager::TxnId;
 
@@ -19,59 +18,59 @@ use crate::txn::record_txn::PreparedCommit;
 use crate::txn::record_txn::RecordTxn;
 
 pub(crate) struct CrossDoorCommit<'k> {
-    unit: KeyTransaction<'k>,
+    key_txn: KeyTransaction<'k>,
     prepared: Option<PreparedCommit>,
 }
 
 impl<'k> CrossDoorCommit<'k> {
-    /// Takes the stripes. The transaction claims all these keys, so nobody else is changing them, and may wait for room in the log no more.
+    /// Takes the stripes. The transaction holds key locks on all these keys, so no other transaction is changing them. From here on it must not wait for WAL space.
     pub fn new(keyspace: &'k Keyspace, id: TxnId, changes: &KeyChanges) -> Result<CrossDoorCommit<'k>> {
         let keys: Vec<(u8, &[u8])> = changes.iter().map(|((db, key), _)| (*db, &**key)).collect();
         let stripes = stripes(KeySet::Keys(&keys))?;
-        let mut unit = KeyTransaction::new(keyspace, stripes, Mode::Writing, true, keyspace.clock.wall_ms());
-        unit.txn = Some(RecordTxn::join(&keyspace.store, id));
-        Ok(CrossDoorCommit { unit, prepared: None })
+        let mut key_txn = KeyTransaction::new(keyspace, stripes, Mode::Writing, true, keyspace.clock.wall_ms());
+        key_txn.record_txn = Some(RecordTxn::join(&keyspace.store, id));
+        Ok(CrossDoorCommit { key_txn, prepared: None })
     }
 
-    /// Changes the records. After an error everything must be taken back.
+    /// Changes the records. After an error everything must be rolled back.
     pub fn apply(&mut self, changes: &KeyChanges) -> Result<()> {
         for ((db, key), change) in changes.iter() {
             match change {
-                Some(new) if !new.is_expired(self.unit.now_ms()) => {
+                Some(new) if !new.is_expired(self.key_txn.now_ms()) => {
                     let expire = new.expire_at_ms.map_or(Expire::None, Expire::At);
-                    self.unit.put_string(*db, key, &new.value, expire)?;
+                    self.key_txn.put_string(*db, key, &new.value, expire)?;
                 }
-                _ => drop(self.unit.delete(*db, key)?),
+                _ => drop(self.key_txn.delete(*db, key)?),
             }
         }
-        let txn = self.unit.txn.as_mut().expect("joined at the beginning");
+        let txn = self.key_txn.record_txn.as_mut().expect("joined at the beginning");
         self.prepared = Some(txn.prepare()?);
         Ok(())
     }
 
-    /// What COMMIT has to say of the counts.
+    /// Returns the changes of the key counts, for COMMIT.
     pub fn deltas(&self) -> &Deltas {
         &self.prepared.as_ref().expect("applied").deltas
     }
 
-    /// COMMIT is in the log and ends at `lsn`.
+    /// Ends the commit. COMMIT is in the WAL and ends at `lsn`.
     pub fn committed(mut self, lsn: pager::Lsn) {
-        let (txn, prepared) = (self.unit.txn.take(), self.prepared.take());
+        let (txn, prepared) = (self.key_txn.record_txn.take(), self.prepared.take());
         let (txn, prepared) = (txn.expect("joined"), prepared.expect("applied"));
         let deltas = txn.committed(prepared);
-        self.unit.decided(lsn, deltas);
+        self.key_txn.decided(lsn, deltas);
     }
 
-    /// What was there before, for the rollback of the whole transaction.
+    /// Returns the before-images, for the rollback of the whole transaction.
     pub fn images(&mut self) -> Images {
-        self.unit.txn.as_mut().expect("joined").take_images()
+        self.key_txn.record_txn.as_mut().expect("joined").take_images()
     }
 
-    /// ABORT is in the log.
-    pub fn taken_back(mut self) {
-        if let Some(txn) = self.unit.txn.take() {
-            txn.taken_back();
+    /// Ends the rollback. ABORT is in the WAL.
+    pub fn rolled_back(mut self) {
+        if let Some(txn) = self.key_txn.record_txn.take() {
+            txn.rolled_back();
         }
-        self.unit.undone();
+        self.key_txn.undone();
     }
 }

@@ -1,16 +1,15 @@
-//! Where SCANs go on: a cursor is a number for "behind this key".
+//! SCAN cursors: a cursor is a number for "behind this key".
 //!
-//! SCAN's guarantee, that a key which is there from beginning to end is returned, needs no more than the key. A scan leaves two entries: where it
-//! is, and the step before it, for a client whose reply was lost. So the table holds thousands of scans, not calls, and it is the scan that was
-//! idle longest whose cursor is pushed out. What was pushed out, or was given out before a restart, begins again from the first key: longer, never
-//! less, and counted. Numbers begin anywhere, so that no cursor of an earlier run means another scan's place in this one.
+//! SCAN guarantees to return every key that exists from its beginning to its end, and for that the last key is enough. Each scan leaves two entries: its position, and the step before it for a client whose reply was lost. So the table holds thousands of
+//! scans, not calls, and evicts the cursor of the scan that was idle longest. An evicted cursor, or one given out before a restart, starts again from the first key. That takes longer, never loses a key, and is counted. Numbers start at random, so that a
+//! cursor of an earlier run is not taken for another scan's position in this one.
 
 use std::collections::{BTreeMap, HashMap};
 
 use stdx::sync::Mutex;
 
 const CURSORS_MAX: usize = 16 << 10;
-/// Clients of some languages keep a cursor in a double, which is exact to 2^53.
+/// Clients of some languages keep a cursor in a double, which is exact up to 2^53.
 const FIRST_MAX: u64 = 1 << 52;
 
 pub(crate) struct Cursors {
@@ -19,7 +18,7 @@ pub(crate) struct Cursors {
 
 struct CursorTable {
     entries: HashMap<u64, CursorEntry>,
-    /// Cursors by when they were used last.
+    /// Cursors in the order of their last use.
     by_use: BTreeMap<u64, u64>,
     uses: u64,
     next: u64,
@@ -27,31 +26,31 @@ struct CursorTable {
 
 struct CursorEntry {
     behind: Vec<u8>,
-    /// The cursor that the scan came from; 0: from the beginning.
+    /// The previous cursor of the scan; 0 if this is its first.
     from: u64,
-    /// The latest one that it went on to; 0: none yet.
+    /// The latest cursor that followed; 0 if there is none yet.
     to: u64,
     used: u64,
 }
 
 impl Cursors {
-    /// `anywhere` is random.
+    /// Creates an empty table. `anywhere` is random.
     pub fn new(anywhere: u64) -> Cursors {
         let next = anywhere % FIRST_MAX + 1;
         Cursors { table: Mutex::new(CursorTable { entries: HashMap::new(), by_use: BTreeMap::new(), uses: 0, next }) }
     }
 
-    /// The suffix to go on behind. None: the cursor is not known.
+    /// Returns the suffix after which a scan continues; `None` if the cursor is not known.
     pub fn get(&self, cursor: u64) -> Option<Vec<u8>> {
         let mut table = self.table.lock();
         table.touch(cursor);
         table.entries.get(&cursor).map(|entry| entry.behind.clone())
     }
 
-    /// A number for "behind this suffix", for a scan that came from the cursor `from`.
+    /// Returns a cursor for "behind this suffix", for a scan that came from the cursor `from`.
     pub fn put(&self, from: u64, suffix: &[u8]) -> u64 {
         let mut table = self.table.lock();
-        // The same step once more: a unit that was run again, or a client that did not get the reply.
+        // The same step once more: an optimistic read ran again, or the client did not get the reply.
         let to = table.entries.get(&from).map_or(0, |entry| entry.to);
         if table.entries.get(&to).is_some_and(|entry| entry.behind == suffix) {
             table.touch(to);

@@ -1,8 +1,7 @@
-//! Which keyspace a database number stands for.
+//! The map of databases: which keyspace a database number refers to.
 //!
-//! One catalog record maps all databases. FLUSHDB gives the database a fresh keyspace number, SWAPDB exchanges two: one record each, whatever the size.
-//! What stands under a number that no database has any more is dead, and the background removes it (`purge.rs`). The map changes only while all stripes
-//! are held, so whoever holds or has validated one stripe knows that it stands still.
+//! One catalog record maps all databases. FLUSHDB gives the database a new keyspace number, and SWAPDB exchanges two: one record each, whatever the size. Records under a number that no database refers to are dead; purge removes them (`purge.rs`).
+//! The map changes only while all stripes are held, so it is constant for a thread that holds or has validated one stripe.
 
 use pager::Lsn;
 use stdx::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -37,7 +36,7 @@ impl DatabaseMap {
         Ok(DatabaseMap { spaces: spaces.try_into().map_err(|_| broken())?, next: *next })
     }
 
-    /// Gives the database a keyspace that never was.
+    /// Gives the database a keyspace number that was never used.
     pub fn renew(&mut self, db: u8) -> Result<()> {
         if self.next == ELEMENTS {
             return Err(Error::Invalid("all keyspace numbers are used up".into()));
@@ -52,12 +51,12 @@ impl DatabaseMap {
 pub(crate) struct Databases {
     spaces: [AtomicU32; DATABASES as usize],
     next: AtomicU32,
-    /// End of the last decided change of the map: what a database shows depends on it.
+    /// End of the last decided change of the map. What a database shows depends on it.
     mapped: AtomicU64,
 }
 
 impl Databases {
-    /// Reads the map; a new database has none until the first change.
+    /// Reads the map. A new database has no record until the first change.
     pub fn load(&self, store: &Store) -> Result<()> {
         let mut bytes = Vec::new();
         let map = if store.catalog.get(MAP_KEY, &mut bytes)?.present {
@@ -82,18 +81,18 @@ impl Databases {
         DatabaseMap { spaces: std::array::from_fn(|db| self.space(db as u8)), next: self.next.load(Ordering::Relaxed) }
     }
 
-    /// The log up to here says which keyspace a database is.
+    /// Returns the LSN up to which the WAL must be durable for the present map.
     #[inline]
     pub fn mapped(&self) -> Lsn {
         self.mapped.load(Ordering::Relaxed)
     }
 
-    /// A change of the map is decided at `lsn`; all stripes are still held, so who observes one of them afterwards sees it.
+    /// Notes that a change of the map was decided at `lsn`. All stripes are still held, so a thread that observes one of them afterwards sees it.
     pub fn decided(&self, lsn: Lsn) {
         self.mapped.fetch_max(lsn, Ordering::Relaxed);
     }
 
-    /// Makes numbers below `next` stay given out, also those of units that the crash cut off: entries of the expiry tree may still have them.
+    /// Makes sure that numbers below `next` are not given out again, also those of transactions that a crash interrupted: entries of the expiry tree may still have them.
     pub fn skip_to(&self, next: u32, store: &Store) -> Result<()> {
         let map = self.map();
         if next > map.next {
@@ -105,7 +104,7 @@ impl Databases {
         Ok(())
     }
 
-    /// Only while all stripes are held. Whoever reads a new number sees, when validating, that they are.
+    /// Replaces the map. All stripes must be held; a reader that sees a new number finds that out when it validates.
     pub fn set(&self, map: &DatabaseMap) {
         for (word, space) in self.spaces.iter().zip(map.spaces) {
             word.store(space, Ordering::Release);

@@ -1,4 +1,4 @@
-//! EXPIRE.
+//! Removal of expired keys in the background.
 
 use btree::OwnedEntry;
 
@@ -11,7 +11,7 @@ use crate::keyspace::record_change::Removal;
 use crate::keyspace::state::Keyspace;
 
 impl Keyspace {
-    /// Removes up to `budget` keys whose time has come. A key that cannot be read stops nothing but itself.
+    /// Removes up to `budget` expired keys. A key that cannot be read is skipped, and its error returned at the end.
     pub(crate) fn expire_step(&self, budget: usize) -> Result<Progress> {
         let (mut behind, mut damage) = (Vec::new(), None);
         let mut progress = Progress::more();
@@ -37,7 +37,7 @@ impl Keyspace {
         damage.map_or(Ok(progress), Err)
     }
 
-    /// When the next key expires.
+    /// Returns when the next key expires.
     pub(crate) fn expire_due(&self) -> Result<Option<u64>> {
         let first = self.store.expiry.first_after(&[])?;
         Ok(first.and_then(|entry| parse_entry(&entry.key).map(|(time, _)| time)))
@@ -48,15 +48,15 @@ impl Keyspace {
         let space = key::meta_of(tree_key)?.unwrap_or(key::ELEMENTS);
         let Some(db) = self.databases.database_of(space) else { return self.remove_expiry(entry) };
         let tree_key = TreeKey::from_bytes(tree_key);
-        let mut unit = self.lock_one(db, &tree_key, now);
+        let mut key_txn = self.lock_one(db, &tree_key, now);
         if self.databases.space(db) == space {
             if expire_of(&self.store, tree_key.as_slice())? == Some(time) {
-                // Takes the entry out too, once the removal is decided.
-                unit.remove_record(db, tree_key, Removal::Expired)?;
+                // Also removes the entry, once the removal is decided.
+                key_txn.remove_record(db, tree_key, Removal::Expired)?;
             } else {
                 self.remove_expiry(entry)?;
             }
         }
-        unit.commit().map(drop)
+        key_txn.commit().map(drop)
     }
 }

@@ -1,12 +1,12 @@
-//! Keys that go by themselves.
+//! Entries of the expiry tree.
 //!
-//! The time stands in the meta record; that alone decides whether a key is there. A second tree, sorted by time, only tells the background where to look:
+//! The expiry time in the meta record alone decides whether a key exists. A second tree, sorted by time, tells the background thread where to look:
 //!
 //! ```text
 //!   expiry tree   time u64 BE, ms since 1970 | tree key of the meta record   ->   nothing
 //! ```
-//! An entry is written before the record that needs it and taken out after the record has changed (EN-55). Entries are not part of a transaction: after a crash
-//! or a rollback there may be one too many, never one too few. One too many is found out when its time comes, because the record says otherwise.
+//! An entry is added before the record that needs it and removed after the record has changed (EN-55). Entries are not part of a transaction: after a crash or a rollback there may be one too many, never one too few. A stale entry is recognised when its
+//! time comes, because the record has another time.
 
 use crate::error::Result;
 use crate::keyspace::record::Meta;
@@ -28,7 +28,7 @@ const ONE: Counted = Counted { keys: 0, expiries: 1 };
 const MINUS_ONE: Counted = Counted { keys: 0, expiries: -1 };
 
 impl Keyspace {
-    /// Makes sure that the entry exists; true if it did not before. The key's stripe is held.
+    /// Makes sure that the entry exists. Returns true if it did not before. The key's stripe must be held.
     pub(crate) fn add_expiry(&self, db: u8, entry: &[u8]) -> Result<bool> {
         let done = self.store.expiry.modify(entry, None, |old, change| {
             if old.is_none() {
@@ -44,7 +44,7 @@ impl Keyspace {
         Ok(done.lsn != 0)
     }
 
-    /// Counts an entry again that was added under a map of databases which did not last.
+    /// Counts an entry again that was added under a map of databases that was rolled back.
     pub(crate) fn recount_expiry(&self, entry: &[u8]) {
         let space = parse_entry(entry).and_then(|(_, tree_key)| key::meta_of(tree_key).ok().flatten());
         if let Some(space) = space
@@ -54,7 +54,7 @@ impl Keyspace {
         }
     }
 
-    /// Takes the entry out, if it is there. The key's stripe is held, unless its keyspace is dead.
+    /// Removes the entry, if it exists. The key's stripe must be held, unless its keyspace is dead.
     pub(crate) fn remove_expiry(&self, entry: &[u8]) -> Result<()> {
         let done = self.store.expiry.modify(entry, None, |old, change| {
             if old.is_some() {
@@ -74,14 +74,14 @@ impl Keyspace {
         Ok(self.store.expiry.get(&expiry::entry(time, tree_key), &mut Vec::new())?.present)
     }
 
-    /// Takes the entry out if the record, as it stands now, has another time. The key's stripe is held.
+    /// Removes the entry if the present record has another time. The key's stripe must be held.
     pub(crate) fn remove_expiry_if_stale(&self, entry: &[u8]) -> Result<()> {
         let Some((time, tree_key)) = parse_entry(entry) else { return Ok(()) };
         if expire_of(&self.store, tree_key)? == Some(time) { Ok(()) } else { self.remove_expiry(entry) }
     }
 }
 
-/// The time in the record, if there is a record and it has one.
+/// Returns the expiry time of the record, if there is a record and it has one.
 pub(crate) fn expire_of(store: &Store, tree_key: &[u8]) -> Result<Option<u64>> {
     let mut bytes = Vec::new();
     if !store.records.get(tree_key, &mut bytes)?.present {

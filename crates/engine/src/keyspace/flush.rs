@@ -1,4 +1,4 @@
-//! FLUSHDB, FLUSHALL, SWAPDB: one record, whatever the size.
+//! FLUSHDB, FLUSHALL and SWAPDB: one record each, whatever the size.
 
 use crate::error::{Error, Result};
 use crate::keyspace::databases::{DatabaseMap, MAP_KEY};
@@ -71,7 +71,9 @@ impl KeyTransaction<'_> {
         self.must_write()?;
         match self.stripes {
             TxnStripes::All(_) => Ok(()),
-            TxnStripes::Some(_) => Err(Error::Misuse("FLUSH or SWAPDB in a unit that does not hold all stripes")),
+            TxnStripes::Some(_) => {
+                Err(Error::Misuse("FLUSH or SWAPDB in a transaction that does not hold all stripes"))
+            }
         }
     }
 
@@ -79,7 +81,7 @@ impl KeyTransaction<'_> {
         self.before_change()?;
         let catalog = &self.keyspace.store.catalog;
         let bytes = map.encode();
-        match &mut self.txn {
+        match &mut self.record_txn {
             Some(txn) => {
                 txn.change(catalog, MAP_KEY, |_, pages| pages.change.put(&[&bytes]))?;
                 if self.before_remap.is_none() {
@@ -99,7 +101,7 @@ impl KeyTransaction<'_> {
         Ok(())
     }
 
-    /// What happens to each watched key of `db` when its content is replaced by that of `by`.
+    /// Returns what happens to each watched key of `db` when its contents are replaced by those of `by`, or removed.
     fn watched_in(&self, db: u8, by: Option<u8>) -> Vec<(Vec<u8>, Touch)> {
         if !self.keyspace.watched.is_watched() {
             return Vec::new();
@@ -114,7 +116,7 @@ impl KeyTransaction<'_> {
         self.keyspace.watched.names(db).into_iter().map(touch).collect()
     }
 
-    /// None: no such record. A record that cannot be read counts as there: the watcher is told rather than not.
+    /// Returns the expiry time of a key's record; the outer `None` if there is no record. A record that cannot be read counts as existing, so that the watcher is rather marked than not.
     fn expiry_of(&self, db: u8, suffix: &[u8]) -> Option<Option<u64>> {
         let tree_key = [&bound(self.keyspace.databases.space(db))[..], suffix].concat();
         let mut value = Vec::new();

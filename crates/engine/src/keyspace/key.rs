@@ -1,29 +1,28 @@
-//! Where a key stands in the tree.
+//! Tree keys: how a user key, or an element of a large value, is stored.
 //!
 //! ```text
 //!   keyspace u32 BE | kind 0 | user key                                   meta record of a key of at most 512 bytes
 //!   keyspace u32 BE | kind 1 | first 256 bytes | SHA-256 of the key       meta record of a longer key; its value starts with the whole key
 //!   ff ff ff ff     | version id u64 BE | kind >= 16 | sub key            element of a value that has more than one record
 //! ```
-//! Elements hang on a version id, which is never used twice, and not on the keyspace: so RENAME, MOVE and SWAPDB move a value of any size by its meta
-//! record alone, and DEL leaves the elements to the background. docs/formats/keyspace.md has the whole table.
+//! Elements belong to a version id, which is never reused, and not to a keyspace. So RENAME, MOVE and SWAPDB move a value of any size by its meta record alone, and DEL leaves the elements to the background. docs/formats/keyspace.md has the whole table.
 
 use crate::digest::sha256;
 use crate::error::{Error, Result};
 
-/// Databases that SELECT knows.
+/// Number of databases that SELECT accepts.
 pub const DATABASES: u8 = 16;
 
 pub(crate) const SHORT_KEY_MAX: usize = 512;
 pub(crate) const LONG_KEY_PREFIX: usize = 256;
 /// Bytes of the keyspace number.
 pub(crate) const SPACE_BYTES: usize = 4;
-/// The keyspace number under which all elements stand. Never given to a database.
+/// The keyspace number of all elements. Never given to a database.
 pub(crate) const ELEMENTS: u32 = u32::MAX;
 
 pub(crate) const META_SHORT: u8 = 0;
 pub(crate) const META_LONG: u8 = 1;
-/// 256 KiB of a string.
+/// Element kind: 256 KiB of a string.
 pub(crate) const SEGMENT: u8 = 16;
 
 const _: () = assert!(SPACE_BYTES + 1 + SHORT_KEY_MAX <= btree::Tree::KEY_MAX);
@@ -35,12 +34,12 @@ const SMALL: usize = 72;
 /// Longest value, and longest key: Redis's own limit.
 pub const VALUE_MAX: u64 = 512 << 20;
 
-/// Which keys a unit may touch.
+/// The keys that a key transaction may touch.
 #[derive(Clone, Copy)]
 pub enum KeySet<'a> {
-    /// These, in any order, repeated or not.
+    /// These keys, in any order, duplicates allowed.
     Keys(&'a [(u8, &'a [u8])]),
-    /// Every key of every database: FLUSHALL, SWAPDB, and units with SCAN, KEYS or RANDOMKEY among other commands.
+    /// Every key of every database: for FLUSHALL, SWAPDB, and key transactions with SCAN, KEYS or RANDOMKEY among other commands.
     All,
 }
 
@@ -48,7 +47,7 @@ pub(crate) fn check_database(db: u8) -> Result<()> {
     if db < DATABASES { Ok(()) } else { Err(Error::Misuse("a database number beyond the last one")) }
 }
 
-/// The tree key of a user key. Short ones live in the struct itself.
+/// The tree key of a user key. A short one is stored inline.
 #[derive(Clone)]
 pub(crate) struct TreeKey {
     small: [u8; SMALL],
@@ -76,7 +75,7 @@ impl TreeKey {
         Self::from_bytes(&parts.concat())
     }
 
-    /// A key that was read from a tree.
+    /// Wraps a key that was read from a tree.
     pub fn from_bytes(from: &[u8]) -> TreeKey {
         let mut tree_key = Self::with_len(from.len());
         tree_key.bytes_mut().copy_from_slice(from);
@@ -99,7 +98,7 @@ impl TreeKey {
         if self.len > SMALL { &self.large } else { &self.small[..self.len] }
     }
 
-    /// Everything but the keyspace number: the name of the key within its database.
+    /// Returns all but the keyspace number: the name of the key within its database.
     #[inline]
     pub fn suffix(&self) -> &[u8] {
         &self.as_slice()[SPACE_BYTES..]
@@ -116,7 +115,7 @@ impl AsRef<[u8]> for TreeKey {
     }
 }
 
-/// Keyspace number and kind of a meta record's key; None for elements.
+/// Returns the keyspace number of a meta record's key; `None` for an element.
 pub(crate) fn meta_of(tree_key: &[u8]) -> Result<Option<u32>> {
     let space = tree_key.get(..SPACE_BYTES).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
     let kind = tree_key.get(SPACE_BYTES);
@@ -127,7 +126,7 @@ pub(crate) fn meta_of(tree_key: &[u8]) -> Result<Option<u32>> {
     }
 }
 
-/// First key that could belong to the keyspace; `bound(space + 1)` is behind its last one.
+/// Returns the first key that could belong to the keyspace; `bound(space + 1)` follows its last one.
 pub(crate) fn bound(space: u32) -> [u8; SPACE_BYTES] {
     space.to_be_bytes()
 }
@@ -141,7 +140,7 @@ pub(crate) fn element(version: u64, kind: u8, sub: u32) -> [u8; 17] {
     key
 }
 
-/// All elements of a version lie in `from..to`.
+/// Returns bounds `(from, to)` of all elements of a version.
 pub(crate) fn elements(version: u64) -> ([u8; 12], [u8; 12]) {
     let mut from = [0xff; 12];
     from[4..].copy_from_slice(&version.to_be_bytes());
@@ -150,7 +149,7 @@ pub(crate) fn elements(version: u64) -> ([u8; 12], [u8; 12]) {
     (from, to)
 }
 
-/// The smallest byte string greater than every string that starts with `prefix`; None if there is none.
+/// Returns the smallest byte string greater than every string that starts with `prefix`; `None` if there is none.
 pub(crate) fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut bound = prefix.to_vec();
     while let Some(last) = bound.pop() {

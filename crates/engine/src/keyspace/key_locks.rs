@@ -1,15 +1,15 @@
 //! Keys that transactions of SQL hold: locked, or changed and not committed yet.
 //!
-//! Nothing of such a transaction stands in the tree before it commits (`joint`), so whoever reads keys sees what is committed and looks at nothing here. Whoever changes
-//! a key, its stripe in hand, asks whether anybody claims it; if so he gives the stripe back, waits for the end of that transaction and begins again.
+//! The tree holds nothing of such a transaction before it commits (`cross_door_commit`), so readers of keys see what is committed and need not look here. A command that changes a key checks, with the key's stripe held, whether an open transaction holds a
+//! lock on it. If so, it releases the stripe, waits for the end of that transaction and starts again.
 //!
 //! ```text
-//!   claim     stripe | entry in the lock table of rows, under database and name of the key | the key is read | stripe given back
-//!   SET       stripe | any claims at all? one load, no store | entry of an open transaction? then: stripe given back, wait for its end
-//!   COMMIT    stripes of all changed keys | changes | COMMIT in the log | the claims end with the transaction | stripes given back
+//!   lock      stripe | entry in the lock table of rows, under database and name of the key | the key is read | stripe released
+//!   SET       stripe | any key locks at all? one load, no store | lock of an open transaction? then: stripe released, wait for its end
+//!   COMMIT    stripes of all changed keys | changes | COMMIT in the WAL | the key locks end with the transaction | stripes released
 //! ```
-//! So a claim needs no fence of its own: it is put in and looked for under the same stripe (EN-37). KeyLocks are locks as those of rows are: they belong to a transaction, count
-//! while it is open, and its waits are in the same search for deadlocks. Who waits here holds nothing, so nobody ever waits for him.
+//! So a key lock needs no fence of its own: it is added and checked under the same stripe (EN-37). Key locks are like locks of rows: they belong to a transaction, count while it is open, and its waits are in the same wait graph. A command that waits here
+//! holds nothing, so no transaction waits for it (EN-39).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,25 +24,25 @@ use crate::rows::lock_table::{Acquired, LockTable, Requester, Strength};
 use crate::rows::status_table::{StatusTable, WaitLimits, WaitOutcome};
 use crate::store::maps::RowMap;
 
-/// How long a change of a key waits for the transaction that claims it, in all. MySQL's default for rows.
-const PATIENCE: Duration = Duration::from_secs(50);
+/// The default limit of a key change's waits for transactions, in all. It is MySQL's default for rows.
+const WAIT_MAX: Duration = Duration::from_secs(50);
 
 pub(crate) struct KeyLocks {
     pub statuses: Arc<StatusTable>,
     pub locks: Arc<LockTable>,
-    /// What the lock table calls the keys.
+    /// The map that stands for the keys in the lock table.
     pub keys: Arc<RowMap>,
-    pub patience_ms: AtomicU64,
+    pub wait_max_ms: AtomicU64,
 }
 
-/// The key's name in the lock table: the same whatever keyspace its database is.
+/// Returns the key's name in the lock table. It does not depend on the keyspace of the database.
 pub(crate) fn name(db: u8, suffix: &[u8]) -> Box<[u8]> {
     [&[db], suffix].concat().into()
 }
 
-/// For how long somebody may be made to wait, counted from his first wait.
+/// The time until which a command may wait, counted from its first wait.
 #[derive(Default)]
-pub(crate) struct Until(Option<Instant>);
+pub(crate) struct WaitDeadline(Option<Instant>);
 
 impl KeyLocks {
     pub fn new(records: Tree, locks: LockTable, first: TxnId) -> KeyLocks {
@@ -50,28 +50,28 @@ impl KeyLocks {
             statuses: Arc::new(StatusTable::new(first)),
             locks: Arc::new(locks),
             keys: Arc::new(RowMap::new(records)),
-            patience_ms: AtomicU64::new(PATIENCE.as_millis() as u64),
+            wait_max_ms: AtomicU64::new(WAIT_MAX.as_millis() as u64),
         }
     }
 
-    /// Are there any? The truth for keys whose stripe the caller holds.
+    /// Returns true if there are any key locks. Exact for keys whose stripe the caller holds.
     #[inline]
     pub fn any(&self) -> bool {
         self.keys.row_locks.load(Ordering::Acquire) != 0
     }
 
-    /// Takes the claim, or names an open transaction that is in the way. The key's stripe is held.
+    /// Takes the lock, or returns an open transaction that holds a conflicting one. The key's stripe must be held.
     pub fn take(&self, name: &[u8], requester: Requester) -> Result<Acquired, TxnId> {
         self.locks.take(&self.keys, name, requester, |id| self.statuses.is_open(id))
     }
 
-    /// An open transaction that claims the key. The key's stripe is held.
+    /// Returns an open transaction that holds a lock on the key. The key's stripe must be held.
     pub fn holder(&self, db: u8, suffix: &[u8]) -> Option<TxnId> {
         self.locks
             .holder(&self.keys, &name(db, suffix), (0, Strength::Exclusive), false, |id| self.statuses.is_open(id))
     }
 
-    /// An open transaction that claims one of these keys. Their stripes are held.
+    /// Returns an open transaction that holds a lock on one of these keys. Their stripes must be held.
     pub fn holder_of(&self, locks: KeySet<'_>) -> Option<TxnId> {
         let is_open = |id| self.statuses.is_open(id);
         match locks {
@@ -80,9 +80,9 @@ impl KeyLocks {
         }
     }
 
-    /// Waits until `holder` is decided or has given something back; the caller holds nothing.
-    pub fn wait(&self, holder: TxnId, releases: u64, until: &mut Until) -> Result<()> {
-        let wait = || Instant::now() + Duration::from_millis(self.patience_ms.load(Ordering::Relaxed));
+    /// Waits until `holder` is decided or has released a lock. The caller must hold nothing.
+    pub fn wait(&self, holder: TxnId, releases: u64, until: &mut WaitDeadline) -> Result<()> {
+        let wait = || Instant::now() + Duration::from_millis(self.wait_max_ms.load(Ordering::Relaxed));
         let patience = WaitLimits { until: *until.0.get_or_insert_with(wait), is_cancelled: &|| false, releases };
         match self.statuses.sleep(holder, &patience) {
             WaitOutcome::Over => Ok(()),

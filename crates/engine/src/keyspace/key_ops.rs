@@ -1,4 +1,4 @@
-//! OPS.
+//! What a command can do with a key transaction: read, store, patch, delete, rename and copy keys.
 
 use std::ops::Range;
 
@@ -14,14 +14,14 @@ use crate::keyspace::watch_registry::Touch;
 use crate::store::trees::RECORDS;
 use crate::store::wal::Counted;
 
-/// What OBJECT ENCODING shall say of a string; the bytes are stored alike.
+/// What OBJECT ENCODING shall answer for a string. The bytes are stored alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// As after SET: int, embstr or raw.
     Auto,
     /// As after INCRBYFLOAT: embstr or raw.
     NotInt,
-    /// As after APPEND, SETRANGE, SETBIT: raw.
+    /// As after APPEND, SETRANGE or SETBIT: raw.
     Raw,
 }
 
@@ -36,7 +36,7 @@ impl Form {
 }
 
 impl<'k> KeyTransaction<'k> {
-    /// Finds a key, for a command that reads it: counts a hit or a miss.
+    /// Looks up a key for a command that reads it, and counts a hit or a miss.
     pub fn get(&mut self, db: u8, key: &[u8]) -> Result<Option<Entry>> {
         let found = self.peek(db, key)?;
         match found {
@@ -46,7 +46,7 @@ impl<'k> KeyTransaction<'k> {
         Ok(found)
     }
 
-    /// Finds a key, for a command that goes on to change it.
+    /// Looks up a key for a command that goes on to change it.
     pub fn peek(&mut self, db: u8, key: &[u8]) -> Result<Option<Entry>> {
         let place = self.place(db, key)?;
         self.entry(&place)
@@ -60,7 +60,7 @@ impl<'k> KeyTransaction<'k> {
     pub fn value(&mut self, entry: &Entry, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
         let meta = Meta::parse(&entry.record)?;
         if meta.head.kind != Kind::String {
-            return Err(Error::Misuse("value() of a key that is no string"));
+            return Err(Error::Misuse("value() of a key that is not a string"));
         }
         let range = range.start..range.end.min(entry.len);
         if range.is_empty() {
@@ -70,7 +70,7 @@ impl<'k> KeyTransaction<'k> {
         self.keyspace.store.read_payload(&meta.body, range.start + skip..range.end + skip, out)
     }
 
-    /// SET: whatever the key held is gone.
+    /// Stores a string as SET does, whatever type of value the key held.
     pub fn put_string(&mut self, db: u8, key: &[u8], value: &[u8], expire: Expire) -> Result<()> {
         self.put_string_as(db, key, value, expire, Form::Auto)
     }
@@ -109,9 +109,9 @@ impl<'k> KeyTransaction<'k> {
         self.put_fresh(&place, put, fresh)
     }
 
-    /// Puts bytes at an offset of a string, which grows if need be; a gap is zeros, an absent key an empty string. Returns the new length.
+    /// Writes bytes at an offset of a string, which grows if needed. A gap is filled with zeros, and an absent key counts as an empty string. Returns the new length.
     ///
-    /// Only the touched pages of a big value are written. APPEND is a patch at the end.
+    /// Only the touched pages of a large value are written. APPEND is a patch at the end.
     pub fn patch_string(&mut self, db: u8, key: &[u8], offset: u64, bytes: &[u8]) -> Result<u64> {
         let place = self.place(db, key)?;
         self.must_write()?;
@@ -129,7 +129,7 @@ impl<'k> KeyTransaction<'k> {
             None => Body::Inline(stored_key),
         };
         if entry.as_ref().is_some_and(|entry| entry.kind != Kind::String) {
-            return Err(Error::Misuse("patch_string() of a key that is no string"));
+            return Err(Error::Misuse("patch_string() of a key that is not a string"));
         }
         let expire = if entry.is_some() { Expire::Keep } else { Expire::None };
         let mut put = RecordPut::new(RAW, expire, stored_key.len());
@@ -137,7 +137,7 @@ impl<'k> KeyTransaction<'k> {
         match body {
             Body::Segments { version, .. } => {
                 let patched = self.patch_segments(&place, put, version, skip + old_len, skip + offset, bytes);
-                patched.inspect_err(|error| self.breaks(error))?;
+                patched.inspect_err(|error| self.mark_broken(error))?;
             }
             body if skip + len <= EXTENT_MAX as u64 => {
                 let fresh = value::patch(&self.keyspace.store.pager, &body, (skip + offset) as usize, bytes)?;
@@ -156,14 +156,14 @@ impl<'k> KeyTransaction<'k> {
         Ok(len)
     }
 
-    /// Removes a key. Takes the same time whatever its size.
+    /// Removes a key, in the same time whatever its size. Returns true if it existed.
     pub fn delete(&mut self, db: u8, key: &[u8]) -> Result<bool> {
         let place = self.place(db, key)?;
         self.must_write()?;
         self.remove(&place, Removal::Deleted)
     }
 
-    /// Gives a key another time to go, or none. False if there is no such key.
+    /// Sets or removes a key's expiry time. Returns false if there is no such key.
     pub fn set_expire(&mut self, db: u8, key: &[u8], at_ms: Option<u64>) -> Result<bool> {
         let place = self.place(db, key)?;
         self.must_write()?;
@@ -173,7 +173,7 @@ impl<'k> KeyTransaction<'k> {
         Ok(true)
     }
 
-    /// Gives a key another name, in another database or in the same; what stood there is gone. False if there is no such key.
+    /// Renames a key, within a database or to another one. A key with the new name is replaced. Returns false if there is no such key.
     pub fn rename(&mut self, from: (u8, &[u8]), to: (u8, &[u8])) -> Result<bool> {
         let (source, target) = (self.place(from.0, from.1)?, self.place(to.0, to.1)?);
         self.must_write()?;
@@ -184,33 +184,33 @@ impl<'k> KeyTransaction<'k> {
         self.begin()?;
         let expire = entry.expire_at_ms.map_or(Expire::None, Expire::At);
         if source.key.is_long() || target.key.is_long() {
-            // The payload of a long key starts with the key: it is another payload under another name.
+            // The payload of a long key starts with the key, so it changes with the name.
             self.copy_value(&entry, to, expire)?;
             let removed = self.remove(&source, Removal::Deleted);
-            removed.inspect_err(|error| self.breaks(error))?;
+            removed.inspect_err(|error| self.mark_broken(error))?;
         } else {
             let renamed = self.move_record(&source, &target, &entry, expire);
-            renamed.inspect_err(|error| self.breaks(error))?;
+            renamed.inspect_err(|error| self.mark_broken(error))?;
         }
         Ok(true)
     }
 
-    /// In the order in which undo knows all names of the value's pages wherever the log ends (EN-8).
+    /// Moves a record in the order in which undo knows an owner of the value's pages wherever the WAL ends (EN-8).
     fn move_record(&mut self, source: &KeyPlace, target: &KeyPlace, entry: &Entry, expire: Expire) -> Result<()> {
-        let is_own = self.txn.as_ref().is_some_and(|txn| txn.has_changed(RECORDS, source.key.as_slice()));
+        let is_own = self.record_txn.as_ref().is_some_and(|txn| txn.has_changed(RECORDS, source.key.as_slice()));
         if is_own {
-            // No image may name the pages. Both records do until the old one goes, and undo finds both.
+            // No image refers to the pages. Both records do until the old one is deleted, and undo finds both.
             self.put_again(target, entry, expire)?;
             self.remove(source, Removal::Renamed)?;
         } else {
-            // The image names the pages. Were the new record first, undo would find only that one, and free what the old one names.
+            // The image refers to the pages. If the new record came first, undo might find only that one, and free the pages of the old one.
             self.remove(source, Removal::Renamed)?;
             self.put_again(target, entry, expire)?;
         }
         Ok(())
     }
 
-    /// Copies a key with its time; what stood at the target is gone. False if there is no such key.
+    /// Copies a key with its expiry time. A key at the target is replaced. Returns false if there is no such key.
     pub fn copy(&mut self, from: (u8, &[u8]), to: (u8, &[u8])) -> Result<bool> {
         let (source, _) = (self.place(from.0, from.1)?, self.place(to.0, to.1)?);
         self.must_write()?;
@@ -222,7 +222,7 @@ impl<'k> KeyTransaction<'k> {
         Ok(true)
     }
 
-    /// Makes OBJECT ENCODING of a string say "raw", as Redis does when it makes ready to change one in place, also if nothing changes then. Watchers are not marked.
+    /// Makes OBJECT ENCODING of a string answer "raw", as Redis does before it changes a string in place, also if the string then stays the same. Watchers are not marked.
     pub fn make_raw(&mut self, db: u8, key: &[u8]) -> Result<()> {
         let place = self.place(db, key)?;
         self.must_write()?;
@@ -244,12 +244,12 @@ impl<'k> KeyTransaction<'k> {
         Ok(())
     }
 
-    /// Keys of a database, those included that have expired but are not removed yet.
+    /// Returns the number of keys of a database. Expired keys that are not yet removed count.
     pub fn count(&mut self, db: u8) -> Result<u64> {
         Ok(self.counted(db)?.keys.max(0) as u64)
     }
 
-    /// Keys of a database that have a time to go.
+    /// Returns the number of keys of a database that have an expiry time.
     pub fn expires(&mut self, db: u8) -> Result<u64> {
         Ok(self.counted(db)?.expiries.max(0) as u64)
     }
@@ -258,7 +258,7 @@ impl<'k> KeyTransaction<'k> {
         check_database(db)?;
         let mut counted = self.keyspace.counts.get(db);
         let space = self.keyspace.databases.space(db);
-        let own = self.txn.iter().flat_map(|txn| txn.deltas()).filter(|delta| delta.0 == space);
+        let own = self.record_txn.iter().flat_map(|txn| txn.deltas()).filter(|delta| delta.0 == space);
         for (_, keys, expiries) in own {
             counted.keys += keys;
             counted.expiries += expiries;
@@ -267,7 +267,7 @@ impl<'k> KeyTransaction<'k> {
         Ok(counted)
     }
 
-    /// The same value under the same or another key.
+    /// Stores the same value under the same or another key.
     fn put_again(&mut self, place: &KeyPlace, entry: &Entry, expire: Expire) -> Result<()> {
         let meta = Meta::parse(&entry.record)?;
         let mut put = RecordPut::new(meta.head.form, expire, meta.head.key_len as usize);
@@ -282,7 +282,7 @@ impl<'k> KeyTransaction<'k> {
         self.placed = false;
         let result = self.write(place, &RecordChange::Put(put));
         if self.placed {
-            // Also when something failed after that: the pages are the record's, and taking it back frees them.
+            // Also if a later step failed: the record refers to the pages, and undoing it frees them.
             fresh.reserved.settle();
         }
         result.map(drop)
@@ -297,7 +297,7 @@ impl<'k> KeyTransaction<'k> {
         Segments::write(&self.keyspace.store, len, read)
     }
 
-    /// Writes another copy of a value, of whatever size.
+    /// Writes another copy of a value of any size.
     fn copy_value(&mut self, entry: &Entry, to: (u8, &[u8]), expire: Expire) -> Result<()> {
         let meta = Meta::parse(&entry.record)?;
         let target = self.place(to.0, to.1)?;
@@ -327,14 +327,14 @@ impl<'k> KeyTransaction<'k> {
         self.put_fresh(&target, put, fresh)
     }
 
-    /// Removes a record by its tree key, for the background. The unit holds its stripe.
+    /// Removes a record by its tree key, for the background thread. The transaction must hold its stripe.
     pub(crate) fn remove_record(&mut self, db: u8, key: TreeKey, why: Removal) -> Result<bool> {
         let space = self.keyspace.databases.space(db);
         let place = self.place_of(db, space, key)?;
         self.remove(&place, why)
     }
 
-    /// True if there was a key that had not expired.
+    /// Removes a record. Returns true if there was a key that had not expired.
     fn remove(&mut self, place: &KeyPlace, why: Removal) -> Result<bool> {
         let facts = self.write(place, &RecordChange::Remove(why))?;
         if !facts.existed {

@@ -1,10 +1,10 @@
-//! What a command sees and changes: several keys as of one moment.
+//! A key transaction: what a command, or a whole EXEC, sees and changes of several keys as of one moment.
 //!
-//! A unit runs in one of three ways. Optimistic: it reads without storing anything, and its owner runs it again if a stripe changed meanwhile. Locked:
-//! it reads under its stripes, after too many such tries. Writing: it holds its stripes until commit or rollback.
+//! It runs in one of three modes. Optimistic: it reads without storing anything, and its caller runs it again if a stripe has changed meanwhile. Locked: it reads under its stripes, after too many optimistic tries. Writing: it holds its stripes until commit
+//! or rollback.
 //!
-//! A writing unit that changes one key needs no transaction: its one log record is all or nothing by itself. It gets one as soon as a second record must
-//! stand or fall with the first: when the caller announced several keys, or when a value of many records comes or goes.
+//! A writing key transaction that changes one key needs no record transaction, because its one WAL record is atomic by itself. It begins one as soon as a second record must be changed atomically with the first: when the caller announced several keys, or when
+//! a value in segments is added or removed.
 
 use pager::Lsn;
 
@@ -18,15 +18,15 @@ use crate::keyspace::watch_registry::Touch;
 use crate::store::wal::{Counted, Deltas};
 use crate::txn::record_txn::RecordTxn;
 
-/// Bit of a version word: written inside a transaction, so the word is not the LSN that decides (EN-2).
+/// Bit of a version word: the record was written inside a transaction, so the word is not the LSN that decided it (EN-2).
 const IN_TXN: u64 = 1 << 63;
 
-/// A key that is there and has not expired.
+/// A key that exists and has not expired.
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub kind: Kind,
     pub expire_at_ms: Option<u64>,
-    /// Bytes of a string.
+    /// Length of a string in bytes.
     pub len: u64,
     /// The record's version word.
     pub word: u64,
@@ -34,7 +34,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// What OBJECT ENCODING says.
+    /// Returns the answer of OBJECT ENCODING.
     pub fn encoding(&self) -> &'static str {
         const INT_MAX: u64 = 20;
         const EMBSTR_MAX: u64 = 44;
@@ -47,7 +47,7 @@ impl Entry {
         if meta.head.form & NOT_INT == 0 && self.len <= INT_MAX && is_canonical_int(value) { "int" } else { "embstr" }
     }
 
-    /// Bytes that the key takes on disk and, while it is cached, in memory: its record and its pages.
+    /// Returns the bytes that the key takes on disk and, while it is cached, in memory: its record and its pages.
     pub fn memory(&self) -> u64 {
         let own = self.record.len() as u64;
         let Ok(meta) = Meta::parse(&self.record) else { return own };
@@ -59,7 +59,7 @@ impl Entry {
     }
 }
 
-/// True if the bytes are what printing some i64 gives.
+/// Returns true if the bytes are the decimal text of an i64, as it would be printed.
 fn is_canonical_int(bytes: &[u8]) -> bool {
     let text = std::str::from_utf8(bytes).ok();
     text.and_then(|text| text.parse::<i64>().ok()).is_some_and(|number| number.to_string().as_bytes() == bytes)
@@ -72,7 +72,7 @@ pub(crate) enum Mode {
     Writing,
 }
 
-/// A key's place, and how much log must be durable before its absence may be shown.
+/// A key's tree key, and the durability LSN of its absence.
 pub(crate) struct KeyPlace {
     pub db: u8,
     pub space: u32,
@@ -80,7 +80,7 @@ pub(crate) struct KeyPlace {
     pub stripe_lsn: Lsn,
 }
 
-/// The map of databases and its counts before the unit changed them, and how many expiry entries it had added by then.
+/// The map of databases and its counts before the transaction changed them, and how many expiry entries it had added by then.
 pub(crate) struct BeforeRemap {
     pub map: DatabaseMap,
     pub counts: Vec<Counted>,
@@ -93,20 +93,20 @@ pub struct KeyTransaction<'k> {
     pub(crate) mode: Mode,
     pub(crate) stripes: TxnStripes,
     several: bool,
-    /// A record was changed without a transaction.
+    /// A record was changed without a record transaction.
     pub(crate) changed: bool,
-    pub(crate) txn: Option<RecordTxn<'k>>,
-    /// The log up to here must be durable before what the unit read may be shown.
+    pub(crate) record_txn: Option<RecordTxn<'k>>,
+    /// The durability LSN of everything read so far.
     pub(crate) gate: Lsn,
-    /// End of the last record that the unit itself logged without a transaction.
+    /// End of the last WAL record that was written without a record transaction.
     pub(crate) last: Lsn,
-    /// Expiry entries that are wrong if the transaction commits, and if it does not.
+    /// Expiry entries that are stale if the transaction commits, and if it does not.
     pub(crate) stale_if_committed: Vec<Vec<u8>>,
     pub(crate) stale_if_aborted: Vec<Vec<u8>>,
     pub(crate) before_remap: Option<BeforeRemap>,
-    /// The background has something to remove, whichever way the unit ends.
+    /// The background thread has something to remove, whether the transaction commits or not.
     pub(crate) leaves_garbage: bool,
-    /// The last record that was to be written is in the tree, whatever failed behind it.
+    /// The last record that was to be written is in the tree, even if a later step failed.
     pub(crate) placed: bool,
     pub(crate) hits: u64,
     pub(crate) misses: u64,
@@ -132,7 +132,7 @@ impl<'k> KeyTransaction<'k> {
             stripes,
             several,
             changed: false,
-            txn: None,
+            record_txn: None,
             gate: 0,
             last: 0,
             stale_if_committed: Vec::new(),
@@ -146,12 +146,12 @@ impl<'k> KeyTransaction<'k> {
         }
     }
 
-    /// The wall clock when the unit began, in milliseconds since 1970. It stands still during the unit.
+    /// Returns the wall clock at the beginning of the transaction, in milliseconds since 1970. It does not move during the transaction (EN-3).
     pub fn now_ms(&self) -> u64 {
         self.now
     }
 
-    /// How much of the log must be durable before anything the unit has read so far may be shown.
+    /// Returns the durability LSN of everything read so far.
     pub fn gate(&self) -> Lsn {
         self.gate.max(self.last)
     }
@@ -167,15 +167,19 @@ impl<'k> KeyTransaction<'k> {
 
     pub(crate) fn place_of(&self, db: u8, space: u32, key: TreeKey) -> Result<KeyPlace> {
         let lsn = self.stripes.lsn(LockStripes::stripe(db, key.suffix()));
-        let stripe_lsn = lsn.ok_or(Error::Misuse("a key that is not among the unit's locks"))?;
+        let stripe_lsn = lsn.ok_or(Error::Misuse("a key outside the transaction's key set"))?;
         Ok(KeyPlace { db, space, key, stripe_lsn })
     }
 
     pub(crate) fn must_write(&self) -> Result<()> {
-        if self.mode == Mode::Writing { Ok(()) } else { Err(Error::Misuse("a change in a unit that only reads")) }
+        if self.mode == Mode::Writing {
+            Ok(())
+        } else {
+            Err(Error::Misuse("a change in a transaction that only reads"))
+        }
     }
 
-    /// The key at a place, unless it has expired.
+    /// Reads the key at a place, unless it has expired.
     pub(crate) fn entry(&mut self, place: &KeyPlace) -> Result<Option<Entry>> {
         let mut record = Vec::new();
         let found = self.keyspace.store.records.get(place.key.as_slice(), &mut record)?;
@@ -187,7 +191,7 @@ impl<'k> KeyTransaction<'k> {
         Ok(Some(Entry { kind, expire_at_ms, len, word: found.word, record }))
     }
 
-    /// The key that a record stands for: a long one is in its payload.
+    /// Returns the user key of a record. A long one is in the record's payload.
     pub(crate) fn user_key(&self, suffix: &[u8], meta: &Meta<'_>) -> Result<Vec<u8>> {
         if meta.head.key_len == 0 {
             return Ok(suffix[1..].to_vec());
@@ -197,25 +201,25 @@ impl<'k> KeyTransaction<'k> {
         Ok(key)
     }
 
-    /// From here on all changes stand or fall together.
+    /// Begins a record transaction: from here on all changes are atomic together.
     pub(crate) fn begin(&mut self) -> Result<()> {
-        if self.txn.is_none() {
+        if self.record_txn.is_none() {
             if self.changed {
-                return Err(Error::Misuse("a second change in a unit that announced one"));
+                return Err(Error::Misuse("a second change in a transaction that announced one"));
             }
-            self.txn = Some(RecordTxn::begin(&self.keyspace.store));
+            self.record_txn = Some(RecordTxn::begin(&self.keyspace.store));
         }
         Ok(())
     }
 
-    /// A command has stopped half-way: the unit can only be taken back.
-    pub(crate) fn breaks(&mut self, error: &Error) {
-        if let Some(txn) = &mut self.txn {
-            txn.breaks(error);
+    /// Marks the transaction as broken: a command has stopped half-way, so it can only be rolled back.
+    pub(crate) fn mark_broken(&mut self, error: &Error) {
+        if let Some(txn) = &mut self.record_txn {
+            txn.mark_broken(error);
         }
     }
 
-    /// To be called before a change: what was announced decides whether it needs a transaction.
+    /// Prepares for a change. Begins a record transaction if the caller announced several changes.
     pub(crate) fn before_change(&mut self) -> Result<()> {
         self.must_write()?;
         if self.several || self.changed { self.begin() } else { Ok(()) }
@@ -227,7 +231,7 @@ impl<'k> KeyTransaction<'k> {
         }
     }
 
-    /// True if nothing that the unit looked at has changed since it began.
+    /// Returns true if no key that the transaction may touch has changed since it began.
     pub(crate) fn is_current(&self) -> bool {
         let TxnStripes::Some(set) = &self.stripes else { return true };
         set.as_slice().iter().all(|(stripe, lsn)| self.keyspace.stripes.validate(*stripe, *lsn))
@@ -243,9 +247,9 @@ impl<'k> KeyTransaction<'k> {
         }
     }
 
-    /// Decides everything the unit did and gives its stripes back. Returns its gate.
+    /// Commits, and releases the stripes. Returns the durability LSN.
     pub(crate) fn commit(mut self) -> Result<Lsn> {
-        let Some(txn) = self.txn.take() else {
+        let Some(txn) = self.record_txn.take() else {
             self.end((self.last != 0).then_some(self.last));
             return Ok(self.gate());
         };
@@ -261,7 +265,7 @@ impl<'k> KeyTransaction<'k> {
         }
     }
 
-    /// The transaction is committed at `lsn`: counts, and gives the stripes back.
+    /// Ends the transaction after its commit at `lsn`: updates the counts, and releases the stripes.
     pub(crate) fn decided(&mut self, lsn: Lsn, deltas: Deltas) {
         for (space, keys, expiries) in deltas {
             if let Some(db) = self.keyspace.databases.database_of(space) {
@@ -269,7 +273,7 @@ impl<'k> KeyTransaction<'k> {
             }
         }
         for entry in std::mem::take(&mut self.stale_if_committed) {
-            // One that stays is found out when its time comes.
+            // An entry that remains is recognised as stale when its time comes.
             let _ = self.keyspace.remove_expiry_if_stale(&entry);
         }
         self.last = self.last.max(lsn);
@@ -279,18 +283,18 @@ impl<'k> KeyTransaction<'k> {
         self.end((self.last != 0).then_some(self.last));
     }
 
-    /// Takes everything back and gives the stripes back.
+    /// Rolls back, and releases the stripes.
     pub(crate) fn abort(mut self) {
-        if let Some(txn) = self.txn.take() {
+        if let Some(txn) = self.record_txn.take() {
             txn.abort();
         }
         self.undone();
     }
 
-    /// The transaction has been rolled back: the rest of what it left behind.
+    /// Ends the transaction after its rollback: removes stale expiry entries, restores the map of databases, and releases the stripes.
     pub(crate) fn undone(&mut self) {
         if let Some(before) = self.before_remap.take() {
-            // The numbers given out stay so: entries of the expiry tree may have them for a while.
+            // Numbers that were given out stay given out: entries of the expiry tree may have them for a while.
             let next = self.keyspace.databases.map().next;
             self.keyspace.databases.set(&DatabaseMap { next, ..before.map });
             for (db, counted) in before.counts.into_iter().enumerate() {
@@ -319,17 +323,17 @@ impl<'k> KeyTransaction<'k> {
 }
 
 impl Drop for KeyTransaction<'_> {
-    /// A panic in the caller's code, or an optimistic unit at its end.
+    /// Rolls back after a panic in the caller's code. An optimistic transaction has nothing to undo.
     fn drop(&mut self) {
         if !self.open || self.mode == Mode::Optimistic {
             return;
         }
-        drop(self.txn.take());
+        drop(self.record_txn.take());
         self.undone();
     }
 }
 
-/// How much of the log must be durable before a lookup's result may be shown (EN-2). `mapped`: what says that the record belongs to the database.
+/// Returns the durability LSN of a lookup's result (EN-2). `mapped` is the LSN of the map that assigns the keyspace to the database.
 pub(crate) fn gate_of(found: &btree::Found, meta: Option<&Meta<'_>>, stripe_lsn: Lsn, mapped: Lsn) -> Lsn {
     match meta {
         Some(meta) if found.word & IN_TXN == 0 && meta.body.version().is_none() => found.word.max(mapped),
@@ -338,7 +342,7 @@ pub(crate) fn gate_of(found: &btree::Found, meta: Option<&Meta<'_>>, stripe_lsn:
 }
 
 impl Keyspace {
-    /// A writing unit over one key known by its tree key, for the background.
+    /// Begins a writing transaction over one key known by its tree key, for the background thread.
     pub(crate) fn lock_one(&self, db: u8, tree_key: &TreeKey, now: u64) -> KeyTransaction<'_> {
         let stripe = LockStripes::stripe(db, tree_key.suffix());
         KeyTransaction::new(
@@ -350,25 +354,25 @@ impl Keyspace {
         )
     }
 
-    /// A unit that holds a key and changes nothing.
+    /// Begins a reading transaction that holds the stripe of a key.
     pub(crate) fn lock_to_read(&self, db: u8, key: &[u8]) -> Result<KeyTransaction<'_>> {
         Ok(KeyTransaction::new(self, stripes_of(&[(db, key)])?, Mode::Locked, false, self.clock.wall_ms()))
     }
 
-    /// Runs `f` with a key's suffix, time to go and the clock while the key's stripe is held.
+    /// Runs `f` with a key's suffix, its expiry time and the clock, while the key's stripe is held.
     pub(crate) fn while_locked<R>(
         &self,
         db: u8,
         key: &[u8],
         f: impl FnOnce(&[u8], Option<u64>, u64) -> R,
     ) -> Result<R> {
-        let unit = self.lock_to_read(db, key)?;
-        let place = unit.place(db, key)?;
+        let key_txn = self.lock_to_read(db, key)?;
+        let place = key_txn.place(db, key)?;
         let mut record = Vec::new();
         self.store.records.get(place.key.as_slice(), &mut record)?;
         let expire = if record.is_empty() { None } else { Meta::parse(&record)?.head.expire };
-        let result = f(place.key.suffix(), expire, unit.now_ms());
-        unit.commit()?;
+        let result = f(place.key.suffix(), expire, key_txn.now_ms());
+        key_txn.commit()?;
         Ok(result)
     }
 }

@@ -1,14 +1,12 @@
-//! The one way in which meta records change.
+//! How a key transaction changes a meta record, with everything that belongs to it.
 //!
 //! ```text
-//!   expiry entry of the new time        its own record, before (EN-55)
-//!   meta record                         one descent: what stands there decides what becomes free
-//!   purge queue                         if a value of many records came or went; then all this is a transaction
-//!   expiry entry of the old time        its own record, after, or after COMMIT
+//!   expiry entry of the new time        a record of its own, added before (EN-55)
+//!   meta record                         one descent: the old record decides which pages become free
+//!   purge queue                         if a value in segments was added or removed; then all this is a record transaction
+//!   expiry entry of the old time        a record of its own, removed afterwards, or after COMMIT
 //!   counts, watchers
 //! ```
-//! A value of many records is written before its meta record, under a version id that nobody knows yet and that stands in the purge queue meanwhile: a crash
-//! leaves it to the background (EN-8). The transaction that makes it reachable takes it out of the queue; the one that drops its predecessor puts that in.
 
 use pager::Lsn;
 
@@ -31,7 +29,7 @@ impl<'k> KeyTransaction<'k> {
         if let RecordChange::Put(RecordPut { expire: Expire::At(time), .. }) = target {
             let entry = expiry::entry(*time, place.key.as_slice());
             let is_new = self.keyspace.add_expiry(place.db, &entry)?;
-            if self.txn.is_some() && is_new {
+            if self.record_txn.is_some() && is_new {
                 self.stale_if_aborted.push(entry);
             }
         }
@@ -40,7 +38,7 @@ impl<'k> KeyTransaction<'k> {
             self.begin()?;
             facts = self.write_record(place, target)?;
         }
-        if let (Some(version), Some(txn)) = (facts.orphaned, &mut self.txn) {
+        if let (Some(version), Some(txn)) = (facts.orphaned, &mut self.record_txn) {
             self.leaves_garbage = true;
             let value = encode_version(txn.id());
             txn.change_too(&self.keyspace.store.queue, &version_key(version), |_, pages| {
@@ -53,11 +51,11 @@ impl<'k> KeyTransaction<'k> {
 
     fn write_record(&mut self, place: &KeyPlace, target: &RecordChange<'_>) -> Result<Replaced> {
         let (now, key) = (self.now, place.key.as_slice());
-        if let (RecordChange::Remove(_), Some(txn)) = (target, &mut self.txn) {
+        if let (RecordChange::Remove(_), Some(txn)) = (target, &mut self.record_txn) {
             txn.removes();
         }
         let records = &self.keyspace.store.records;
-        let (done, alone) = match &mut self.txn {
+        let (done, alone) = match &mut self.record_txn {
             Some(txn) => (txn.change(records, key, |old, pages| apply(old, pages, target, now, false))?, false),
             None => {
                 let done = records.modify(key, None, |old, change| {
@@ -86,7 +84,7 @@ impl<'k> KeyTransaction<'k> {
         if keys == 0 {
             return;
         }
-        match &mut self.txn {
+        match &mut self.record_txn {
             Some(txn) => txn.count(place.space, keys, 0),
             None => self.keyspace.counts.add(place.db, place.space, Counted { keys, expiries: 0 }, lsn),
         }
@@ -95,10 +93,10 @@ impl<'k> KeyTransaction<'k> {
     fn after_write(&mut self, place: &KeyPlace, target: &RecordChange<'_>, facts: &Replaced) -> Result<()> {
         if let Some(old) = facts.stale_time() {
             let entry = expiry::entry(old, place.key.as_slice());
-            if self.txn.is_some() {
+            if self.record_txn.is_some() {
                 self.stale_if_committed.push(entry);
             } else {
-                // The change is made, whatever becomes of the entry: one that stays is found out when its time comes.
+                // The change is made, whatever happens to the entry: one that remains is recognised as stale when its time comes.
                 let _ = self.keyspace.remove_expiry(&entry);
             }
         }
@@ -112,19 +110,19 @@ impl<'k> KeyTransaction<'k> {
         Ok(())
     }
 
-    /// Puts a value of more than 256 KiB whose segments are written.
+    /// Stores a value of more than 256 KiB whose segments are written.
     pub(crate) fn put_segments(
         &mut self,
         place: &KeyPlace,
         mut put: RecordPut<'_>,
         segments: Segments<'_>,
     ) -> Result<()> {
-        // If anything fails from here on, the segments still stand in the purge queue.
+        // If anything fails from here on, the segments are still in the purge queue.
         self.leaves_garbage = true;
         self.begin()?;
         put.body = Body::Segments { len: segments.len, version: segments.version };
         self.write(place, &RecordChange::Put(put))?;
-        let txn = self.txn.as_mut().expect("begun above");
+        let txn = self.record_txn.as_mut().expect("begun above");
         let queue = &self.keyspace.store.queue;
         txn.change_too(queue, &version_key(segments.version), |_, pages| pages.change.delete())?;
         Ok(())
@@ -175,7 +173,7 @@ impl<'k> KeyTransaction<'k> {
     fn write_segment(&mut self, version: u64, index: u32, fresh: NewBody<'k>) -> Result<()> {
         let key = key::element(version, SEGMENT, index);
         let records = &self.keyspace.store.records;
-        let done = match &mut self.txn {
+        let done = match &mut self.record_txn {
             Some(txn) => txn.change(records, &key, |old, pages| apply_segment(old, pages, &fresh))?,
             None => {
                 let done = records.modify(&key, None, |old, change| {

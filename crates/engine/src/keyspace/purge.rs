@@ -1,14 +1,6 @@
-//! What nobody names any more, and how it goes: in the background, and after a crash as if there had been none.
+//! Purge: removes what no record refers to any more, in the background and after a crash alike.
 //!
-//! ```text
-//!   queue tree   1 | transaction id u64 BE | part u32 BE   ->   transaction id u64 | runs: first page u64, pages u32      pages free once it is committed
-//!                2 | version id u64 BE                     ->   transaction id u64, or 0 while the elements are written   elements to be removed
-//!                3 | map u32 BE                            ->   transaction id u64 | root page u64                        a tree to be removed
-//! ```
-//! Every entry is written by the transaction that makes its content garbage, so it exists if and only if the garbage does (EN-8). An entry whose
-//! transaction is still open is left alone, also one that its rollback has put back (EN-12).
-//!
-//! Records of a dead keyspace need no entry: a keyspace number that is in the tree but not in the map of databases is dead.
+//! `store/purge_queue` has the entries. An entry whose transaction is still open is skipped, also one that its rollback has put back (EN-12). Records of a dead keyspace need no entry: a keyspace number that is in the tree but not in the map of databases is dead.
 
 use std::ops::Bound;
 
@@ -25,13 +17,13 @@ use crate::store::Store;
 use crate::store::purge_queue::{Queued, encode_version, version_key};
 
 impl Store {
-    /// Removes about `budget` records between two keys, together with the pages they name. True if none is left.
+    /// Removes about `budget` records between two keys, together with the pages that they refer to. Returns true if none is left.
     fn purge_records(&self, from: &[u8], to: &[u8], budget: usize) -> Result<bool> {
         let mut purge = self.records.delete_range(from, Some(to));
         let mut is_done = false;
         while !is_done && purge.records < budget as u64 {
             is_done = purge.step(1, |_, value, freed| {
-                // What cannot be read names nothing: its pages are lost to use, and nothing else is.
+                // A record that cannot be read refers to nothing: its pages are lost, and nothing else is.
                 if let Ok(meta) = Meta::parse(value) {
                     for run in meta.body.runs() {
                         freed.free(run.first, run.pages);
@@ -45,13 +37,13 @@ impl Store {
 }
 
 impl Store {
-    /// Removes about `budget` rows of a map that nobody names; with the last of them its pages and its entry in the queue.
+    /// Removes about `budget` rows of a dropped map, and with the last of them its pages and its entry in the queue.
     fn purge_map(&self, key: &[u8], map: TreeId, root: PageId, budget: usize) -> Result<()> {
         let tree = Tree::open(&self.pager, map, root);
         let mut scan = tree.scan(Bound::Unbounded, Bound::Unbounded);
         let (mut batch, mut behind, mut seen) = (Batch::new(), None, 0);
         while seen < budget && scan.next_batch(&mut batch)? {
-            // First what hangs on the rows, then they themselves.
+            // First the values of the rows, then the rows themselves.
             for record in batch.iter() {
                 if let Ok(Some((version, _))) = summarize(record.value).map(|row| row.segments) {
                     self.queue.modify(&version_key(version), None, |_, change| change.put(&[&encode_version(0)]))?;
@@ -76,7 +68,7 @@ impl Store {
 }
 
 impl Keyspace {
-    /// Entries of the purge queue, up to a thousand; then it says a thousand.
+    /// Returns the number of entries in the purge queue, at most 1000.
     pub fn purge_backlog(&self) -> Result<u64> {
         let mut scan = self.store.queue.scan(Bound::Unbounded, Bound::Unbounded);
         let (mut batch, mut count) = (Batch::new(), 0);
@@ -86,7 +78,7 @@ impl Keyspace {
         Ok(count.min(1000))
     }
 
-    /// Removes up to about `budget` records that nobody names.
+    /// Removes up to about `budget` records that are garbage.
     pub(crate) fn purge_step(&self, budget: usize) -> Result<Progress> {
         if self.purge_queue(budget)? || self.purge_dead(budget)? {
             Ok(Progress::more())
@@ -95,7 +87,7 @@ impl Keyspace {
         }
     }
 
-    /// Works on the first entry that may be worked on. False if there is none. An entry that cannot be worked on stops nothing but itself.
+    /// Works on the first entry that may be removed. Returns false if there is none. A damaged entry is skipped, and its error returned at the end.
     fn purge_queue(&self, budget: usize) -> Result<bool> {
         let (mut behind, mut damage) = (Vec::new(), None);
         loop {
@@ -111,10 +103,10 @@ impl Keyspace {
         }
     }
 
-    /// False if the entry belongs to a unit that is under way.
+    /// Works on an entry. Returns false if the entry belongs to an open transaction.
     fn purge_entry(&self, key: &[u8], value: &[u8], budget: usize) -> Result<bool> {
         let entry = Queued::parse(key, value)?;
-        // Asked first and looked at again: an entry that is there after its unit was decided is there for good.
+        // The order matters: an entry that is still there after its transaction was decided stays until purge removes it.
         if self.is_open(&entry) || !self.is_still(key, value)? {
             return Ok(false);
         }
@@ -137,17 +129,17 @@ impl Keyspace {
         Ok(self.store.queue.get(key, &mut now)?.present && now == value)
     }
 
-    /// True if the entry belongs to a unit that is still under way.
+    /// Returns true if the entry belongs to an open transaction, or must be kept for a snapshot.
     fn is_open(&self, entry: &Queued) -> bool {
         let creating = match entry {
             Queued::Version { version, .. } => self.store.creating.lock().contains(version),
             Queued::Pages { .. } | Queued::Map { .. } => false,
         };
-        // A transaction's own are held until no snapshot can see what it has replaced.
+        // A transaction's own entries are held until no snapshot can see what it has replaced.
         creating || self.store.is_active(entry.txn()) || self.store.held.lock().contains(&entry.txn())
     }
 
-    /// Works on the first dead keyspace. False if there is none.
+    /// Works on the first dead keyspace. Returns false if there is none.
     fn purge_dead(&self, budget: usize) -> Result<bool> {
         let mut space = 0;
         while let Some(first) = self.store.records.first_after(&key::bound(space))? {
@@ -156,7 +148,7 @@ impl Keyspace {
                 space = found + 1;
                 continue;
             }
-            // A unit that renews a database holds all stripes until it is decided: behind that, dead is dead for good.
+            // A transaction that flushes a database holds all stripes until it is decided. After passing them, a dead keyspace stays dead.
             let (stripe, lsn) = (stripes::ALL, self.stripes.lock(stripes::ALL));
             let dead = self.databases.database_of(found).is_none();
             self.stripes.unlock(stripe, lsn);
@@ -169,7 +161,7 @@ impl Keyspace {
         Ok(false)
     }
 
-    /// Removes the first records of a dead keyspace: first what hangs on them, then they themselves.
+    /// Removes the first records of a dead keyspace: first what they refer to, then the records themselves.
     fn purge_space(&self, space: u32, budget: usize) -> Result<()> {
         let (from, to) = (key::bound(space), key::bound(space + 1));
         let mut scan = self.store.records.scan(Bound::Included(&from[..]), Bound::Excluded(&to[..]));
@@ -208,7 +200,7 @@ mod tests {
     use crate::keyspace::{Expire, KeySet};
     use crate::{Engine, Options};
 
-    /// An undo that a full disk has stopped begins again: what it has put back must not have gone meanwhile.
+    /// An undo that a full disk has stopped starts again. Purge must not have removed what it has put back.
     #[test]
     fn a_rollback_that_begins_again_finds_what_it_has_put_back() {
         let pager = pager::Options {
@@ -221,10 +213,10 @@ mod tests {
         let options = Options { pager, ..Options::default() };
         let engine = Engine::open(options, SimFolder::new(1), Arc::new(SimClock::new(1))).unwrap();
         let keyspace = engine.keyspace();
-        let done = keyspace.write::<(), Error>(KeySet::Keys(&[(0, b"long")]), true, |unit| {
-            unit.put_string(0, b"long", &[1; 600_000], Expire::None)?;
-            unit.patch_string(0, b"long", 300_000, &[2; 100_000])?;
-            let txn = unit.txn.as_ref().expect("a value in segments needs one");
+        let done = keyspace.write::<(), Error>(KeySet::Keys(&[(0, b"long")]), true, |key_txn| {
+            key_txn.put_string(0, b"long", &[1; 600_000], Expire::None)?;
+            key_txn.patch_string(0, b"long", 300_000, &[2; 100_000])?;
+            let txn = key_txn.record_txn.as_ref().expect("a value in segments needs one");
             let (id, images) = (txn.id(), txn.images().clone());
             keyspace.store.put_back(id, &images, &images)?;
             while keyspace.background_step(64)?.more {}
@@ -256,11 +248,11 @@ mod tests {
         while keyspace.background_step(64).unwrap().more {}
         assert_eq!(engine.metrics().expired.get(), 0);
         let due_ms = keyspace.background_step(64).unwrap().due_ms;
-        assert!(due_ms.is_some_and(|due| due <= 500), "it comes again when the pause is over: {due_ms:?}");
+        assert!(due_ms.is_some_and(|due| due <= 500), "the next step is due when the pause is over: {due_ms:?}");
         clock.advance_ms(500);
         while keyspace.background_step(64).unwrap().more {}
         assert_eq!(engine.metrics().expired.get(), 1);
-        // A pause can be ended sooner.
+        // A pause can be ended early.
         keyspace.set(0, b"k", b"v", Expire::At(2100)).unwrap();
         keyspace.pause_expire(1 << 40);
         clock.advance_ms(500);

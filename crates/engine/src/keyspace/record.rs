@@ -8,9 +8,8 @@
 //!             1 EXTENT    payload length u32 | run count u8 | runs: first page u48, units u8 | crc32c u32 of each unit | tail
 //!             2 SEGMENTS  payload length u64 | version id u64
 //! ```
-//! All numbers are little-endian. A payload of up to 1200 bytes is inline; up to 256 KiB it stands in units of 4 KiB whose last bytes, if not more than 512,
-//! stay in the record as the tail; beyond that it is cut into segments of 256 KiB, each a record of its own that looks like one of the first two.
-//! Format 3 is kept for collections (count u64 | version id u64 | fields of the kind); docs/formats/keyspace.md describes them.
+//! All numbers are little-endian. A payload of up to 1200 bytes is inline. A payload of up to 256 KiB is stored in units of 4 KiB; if its last bytes are no more than 512, they stay in the record as the tail. A longer payload is cut into segments of 256 KiB,
+//! each a record of its own in one of the first two formats. Format 3 is reserved for collections (count u64 | version id u64 | fields of the kind); docs/formats/keyspace.md describes them.
 
 use pager::{PAGE_BYTES, PageId, Run};
 
@@ -20,7 +19,7 @@ pub(crate) const INLINE_MAX: usize = 1200;
 pub(crate) const EXTENT_MAX: usize = 256 << 10;
 pub(crate) const TAIL_MAX: usize = 512;
 pub(crate) const UNITS_MAX: usize = EXTENT_MAX / PAGE_BYTES;
-/// More pieces than this and the next change writes the extent anew in one piece.
+/// Maximum number of runs of an extent. A change that would exceed it writes the extent anew in one piece.
 pub(crate) const RUNS_MAX: usize = 32;
 
 const HEADER_MAX: usize = 2 + 8 + 4;
@@ -37,7 +36,7 @@ const LONG_KEY: u8 = 2;
 pub(crate) const NOT_INT: u8 = 4;
 pub(crate) const RAW: u8 = 8;
 
-/// What a key holds. Only strings are served so far; the others have their place in the format.
+/// The type of a key's value. Only strings are served so far; the format has a place for the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     String,
@@ -51,7 +50,7 @@ pub enum Kind {
 impl Kind {
     const ALL: [Kind; 6] = [Kind::String, Kind::List, Kind::Set, Kind::ZSet, Kind::Hash, Kind::Stream];
 
-    /// The word that TYPE answers.
+    /// Returns the word that TYPE answers.
     pub fn name(self) -> &'static str {
         match self {
             Kind::String => "string",
@@ -64,19 +63,19 @@ impl Kind {
     }
 }
 
-/// First bytes of a meta record.
+/// The header of a meta record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub kind: Kind,
-    /// NOT_INT and RAW.
+    /// The bits NOT_INT and RAW.
     pub form: u8,
     pub expire: Option<u64>,
-    /// The payload starts with the key itself.
+    /// Length of the key at the beginning of the payload; 0 if the payload does not contain it.
     pub key_len: u32,
 }
 
 impl Head {
-    /// Appends the head; the body's bytes, which `format` names, must follow.
+    /// Appends the header. The body's bytes, in the given format, must follow.
     fn encode(&self, format: u8, out: &mut HeadBytes) {
         let flags =
             self.form | if self.expire.is_some() { EXPIRES } else { 0 } | if self.key_len > 0 { LONG_KEY } else { 0 };
@@ -112,7 +111,7 @@ impl HeadBytes {
     }
 }
 
-/// The body of a record, seen in its bytes.
+/// The body of a record, borrowed from its bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Body<'a> {
     Inline(&'a [u8]),
@@ -150,7 +149,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Runs of pages that the record itself names.
+    /// Returns the runs of pages that the record itself refers to.
     pub fn runs(&self) -> impl Iterator<Item = Run> + use<'a> {
         let extent = match self {
             Body::Extent(extent) => Some(*extent),
@@ -166,7 +165,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The body's bytes as they stand behind a head, in two parts.
+    /// Calls `f` with the body's bytes, as they follow a header, in two parts.
     pub fn with_bytes<R>(&self, f: impl FnOnce(&[u8], &[u8]) -> R) -> R {
         match self {
             Body::Inline(bytes) => f(bytes, &[]),
@@ -216,7 +215,7 @@ impl<'a> Extent<'a> {
         u32::from_le_bytes(self.crcs[unit * 4..][..4].try_into().expect("four bytes"))
     }
 
-    /// The page of every unit, in order.
+    /// Returns the page of every unit, in order.
     pub fn pages(&self) -> impl Iterator<Item = PageId> + use<'a> {
         self.runs().flat_map(|run| run.first..run.first + u64::from(run.pages))
     }
@@ -237,13 +236,13 @@ impl<'a> Extent<'a> {
     }
 }
 
-/// Units of a payload of `len` bytes that is not inline; what is left over is the tail.
+/// Returns the number of units of a payload of `len` bytes that is not inline. The rest is the tail.
 pub(crate) fn units(len: usize) -> usize {
     let rest = len % PAGE_BYTES;
     len / PAGE_BYTES + usize::from(rest > TAIL_MAX)
 }
 
-/// A meta record, taken apart.
+/// A parsed meta record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Meta<'a> {
     pub head: Head,
@@ -276,7 +275,7 @@ impl<'a> Meta<'a> {
         (body.payload_len() >= u64::from(key_len)).then_some(Meta { head, body })
     }
 
-    /// Length of the value proper.
+    /// Returns the length of the value without the key.
     pub fn len(&self) -> u64 {
         self.body.payload_len() - u64::from(self.head.key_len)
     }
@@ -286,7 +285,7 @@ impl<'a> Meta<'a> {
     }
 }
 
-/// The head of a segment record.
+/// Returns the header of a segment record.
 pub(crate) fn segment_head(body: &Body<'_>) -> [u8; 2] {
     [body.format() << 4, 0]
 }
@@ -299,7 +298,7 @@ pub(crate) fn parse_segment(bytes: &[u8]) -> Result<Body<'_>> {
     body.ok_or_else(|| Error::corrupt("segment record of unknown form"))
 }
 
-/// PageChanges that a meta or segment record names. (A segment reads like the meta record of a string.)
+/// Returns the pages that a meta or segment record refers to. (A segment parses as the meta record of a string.)
 pub(crate) fn pages_of(bytes: &[u8]) -> Result<Vec<PageId>> {
     let meta = Meta::parse(bytes)?;
     Ok(meta.body.runs().flat_map(|run| run.first..run.first + u64::from(run.pages)).collect())
@@ -317,7 +316,7 @@ pub(crate) fn runs_of(pages: impl Iterator<Item = PageId>) -> Vec<Run> {
     runs
 }
 
-/// The parts of `runs` that `keep` does not claim, as runs.
+/// Returns `runs` without the pages for which `keep` returns true.
 pub(crate) fn without(runs: impl Iterator<Item = Run>, keep: impl Fn(PageId) -> bool) -> Vec<Run> {
     runs_of(runs.flat_map(|run| run.first..run.first + u64::from(run.pages)).filter(|page| !keep(*page)))
 }

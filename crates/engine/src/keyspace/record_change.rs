@@ -1,4 +1,4 @@
-//! RECCHANGE.
+//! The one way in which a meta record changes: the old record decides, under the leaf's latch, which pages become free.
 
 use btree::OldRecord;
 use pager::Run;
@@ -8,13 +8,13 @@ use crate::keyspace::record;
 use crate::keyspace::record::{Body, Head, Kind, Meta};
 use crate::txn::page_changes::PageChanges;
 
-/// When a key goes.
+/// A change of a key's expiry time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expire {
-    /// As before; an absent key has no time.
+    /// Unchanged. A new key has no expiry time.
     Keep,
     None,
-    /// Milliseconds since 1970. The key is gone when the clock shows more.
+    /// Milliseconds since 1970. The key is absent when the clock shows more.
     At(u64),
 }
 
@@ -23,22 +23,22 @@ pub enum Expire {
 pub(crate) enum Removal {
     Deleted,
     Expired,
-    /// It stands under another key now, with its pages.
+    /// Its value has another name now, with its pages.
     Renamed,
 }
 
-/// A meta record to be.
+/// A new meta record.
 pub(crate) struct RecordPut<'a> {
     pub kind: Kind,
     pub form: u8,
     pub expire: Expire,
     pub key_len: u32,
     pub body: Body<'a>,
-    /// ReservedPages pages that the body names for the first time.
+    /// Reserved pages that the body refers to for the first time.
     pub allocated: &'a [Run],
-    /// The body may name pages that the old record names too.
+    /// The body may refer to pages of the old record.
     pub shares_pages: bool,
-    /// The value stays the same: watchers need not know.
+    /// The value stays the same, so watchers are not marked.
     pub unseen: bool,
 }
 
@@ -62,25 +62,25 @@ pub(crate) enum RecordChange<'a> {
     Remove(Removal),
 }
 
-/// What stood there before.
+/// Facts about the record that was replaced or removed.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Replaced {
     pub existed: bool,
     pub expire: Option<u64>,
-    /// The old value's elements, which nobody names any more.
+    /// The version id of the old value's elements, if no record refers to it any more.
     pub orphaned: Option<u64>,
     new_expire: Option<u64>,
     pub needs_txn: bool,
 }
 
 impl Replaced {
-    /// The time in the old record, if the new one has another.
+    /// Returns the old record's expiry time if the new record has another one.
     pub fn stale_time(&self) -> Option<u64> {
         self.expire.filter(|old| Some(*old) != self.new_expire)
     }
 }
 
-/// Changes the record under its leaf's latch.
+/// Changes the record under its leaf's latch. With `alone`, a change that needs a transaction is not made, and `needs_txn` is set.
 pub(crate) fn apply(
     old: Option<&OldRecord<'_>>,
     pages: &mut PageChanges<'_, '_>,

@@ -1,10 +1,9 @@
-//! Walking over the keys of a database: SCAN, KEYS, RANDOMKEY.
+//! Scans over the keys of a database: SCAN, KEYS, RANDOMKEY.
 //!
-//! A walk takes no locks. What it reads may belong to a transaction that is rolled back a moment later: a key that was never there, or, worse, the gap of a
-//! key that was there all the time (EN-56). So after each stretch it asks: was a transaction that removes keys under way, or has one been rolled
-//! back, meanwhile? Then the stretch is read again. And has the stripe of a key it found moved since the stretch began? Then that key is looked at again.
+//! A scan takes no locks. What it reads may belong to a transaction that is rolled back a moment later: a key that never existed, or, worse, the gap of a key that existed all the time (EN-56). So after each stretch it checks whether a transaction that removes
+//! keys was open, or one was rolled back, meanwhile. If so, it reads the stretch again. If the stripe of a key that it found has changed since the stretch began, it reads that key again.
 //!
-//! Where a SCAN goes on is kept beside (`cursors.rs`).
+//! The position of a SCAN between calls is kept in `cursors.rs`.
 
 use std::ops::Bound;
 
@@ -20,28 +19,28 @@ use crate::keyspace::key_txn::{KeyTransaction, Mode};
 use crate::keyspace::record::{Kind, Meta};
 use crate::keyspace::stripes::{LockStripes, TxnStripes};
 
-/// Records that a leaf's batch is cut to.
+/// Maximum number of records that one leaf contributes to a batch.
 const STRETCH_MAX: usize = 1024;
-/// Readings of one stretch before all stripes are taken for it.
+/// How often one stretch is read before all stripes are taken for it.
 const TRIES: usize = 16;
 
-/// A key found by a walk, as of a moment at which it was there.
+/// A key found by a scan, as of a moment at which it existed.
 struct FoundKey {
     key: Vec<u8>,
     kind: Kind,
 }
 
-/// A stretch of a walk: what was found, and where it ends.
+/// One stretch of a scan.
 struct Stretch {
     found: Vec<FoundKey>,
-    /// Records looked at, expired ones included.
-    looked_at: usize,
-    /// Tree key of the last record; None if the end was reached.
+    /// Number of records read, expired ones included.
+    read_count: usize,
+    /// Tree key of the last record; `None` if the end was reached.
     last: Option<Vec<u8>>,
 }
 
 impl KeyTransaction<'_> {
-    /// Shows about `count` keys from a cursor on. Returns the next cursor, 0 at the end.
+    /// Calls `f` with about `count` keys from a cursor on. Returns the next cursor, 0 at the end.
     pub fn scan(&mut self, db: u8, cursor: u64, count: usize, mut f: impl FnMut(&[u8], Kind)) -> Result<u64> {
         check_database(db)?;
         let space = self.keyspace.databases.space(db);
@@ -61,7 +60,7 @@ impl KeyTransaction<'_> {
         Ok(stretch.last.map_or(0, |last| self.keyspace.cursors.put(cursor, &last[SPACE_BYTES..])))
     }
 
-    /// Shows all keys that begin with `prefix`.
+    /// Calls `f` with all keys that begin with `prefix`.
     pub fn keys(&mut self, db: u8, prefix: &[u8], mut f: impl FnMut(&[u8], Kind)) -> Result<()> {
         check_database(db)?;
         let space = self.keyspace.databases.space(db);
@@ -83,7 +82,7 @@ impl KeyTransaction<'_> {
         Ok(())
     }
 
-    /// Some key of the database, each about as likely as any other.
+    /// Returns some key of the database, each with about the same probability.
     pub fn random_key(&mut self, db: u8) -> Result<Option<Vec<u8>>> {
         const DRAWS: usize = 100;
         check_database(db)?;
@@ -95,11 +94,11 @@ impl KeyTransaction<'_> {
                 self.keyspace.store.records.random(&from, Some(&to), &mut prng)?
             };
             let Some(drawn) = drawn else { return Ok(None) };
-            if let Some(found) = self.look(db, space, &drawn.key)? {
+            if let Some(found) = self.read_one(db, space, &drawn.key)? {
                 return Ok(Some(found.key));
             }
         }
-        // Nearly all keys have expired: the first one that has not.
+        // Nearly all keys have expired: take the first one that has not.
         let mut from = from.to_vec();
         loop {
             let stretch = self.walk(db, &from, &to, 1024)?;
@@ -132,35 +131,35 @@ impl KeyTransaction<'_> {
                 return stretch;
             }
         }
-        // A unit of its own: it holds every stripe for this one stretch.
+        // A transaction of its own holds every stripe for this one stretch.
         let mut locked = KeyTransaction::new(self.keyspace, TxnStripes::All(Vec::new()), Mode::Locked, false, self.now);
         let stretch = locked.stretch(db, from, to, count, Lsn::MAX);
         self.gate = self.gate.max(store.pager.wal_head());
         stretch
     }
 
-    /// Others may hold the stripes that a walk would have to wait for, and wait for ours.
+    /// Fails in a writing transaction: other threads may hold the stripes that the scan would have to wait for, and wait for ours.
     fn must_not_write(&self) -> Result<()> {
         if self.mode == Mode::Optimistic {
             Ok(())
         } else {
-            Err(Error::Misuse("SCAN, KEYS or RANDOMKEY in a unit that holds some stripes but not all"))
+            Err(Error::Misuse("SCAN, KEYS or RANDOMKEY in a transaction that holds some stripes but not all"))
         }
     }
 
-    /// One pass. Keys whose stripe has moved beyond `head` are looked at singly.
+    /// Reads one stretch. Keys whose stripe has changed after `head` are read again one by one.
     fn stretch(&mut self, db: u8, from: &[u8], to: &[u8], count: usize, head: Lsn) -> Result<Stretch> {
         let space = self.keyspace.databases.space(db);
         let scan = self.keyspace.store.records.scan(Bound::Included(from), Bound::Excluded(to));
         let mut scan = scan.with_limit(count.min(STRETCH_MAX));
-        let mut stretch = Stretch { found: Vec::new(), looked_at: 0, last: None };
+        let mut stretch = Stretch { found: Vec::new(), read_count: 0, last: None };
         let mut batch = Batch::new();
         while scan.next_batch(&mut batch)? {
             for record in batch.iter() {
-                if stretch.looked_at == count {
+                if stretch.read_count == count {
                     return Ok(stretch);
                 }
-                stretch.looked_at += 1;
+                stretch.read_count += 1;
                 stretch.last = Some(record.key.to_vec());
                 let suffix = &record.key[SPACE_BYTES..];
                 let stripe = LockStripes::stripe(db, suffix);
@@ -168,7 +167,7 @@ impl KeyTransaction<'_> {
                 let found = if settled && Meta::parse(record.value)?.head.key_len == 0 {
                     self.live(suffix, record.value)?
                 } else {
-                    self.look(db, space, record.key)?
+                    self.read_one(db, space, record.key)?
                 };
                 stretch.found.extend(found);
             }
@@ -185,8 +184,8 @@ impl KeyTransaction<'_> {
         Ok(Some(FoundKey { key: self.user_key(suffix, &meta)?, kind: meta.head.kind }))
     }
 
-    /// Looks at one key under its stripe.
-    fn look(&mut self, db: u8, space: u32, tree_key: &[u8]) -> Result<Option<FoundKey>> {
+    /// Reads one key under its stripe.
+    fn read_one(&mut self, db: u8, space: u32, tree_key: &[u8]) -> Result<Option<FoundKey>> {
         let key = TreeKey::from_bytes(tree_key);
         let stripe = LockStripes::stripe(db, key.suffix());
         let held = matches!(self.stripes, TxnStripes::All(_));

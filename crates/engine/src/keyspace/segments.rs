@@ -1,4 +1,7 @@
-//! SEGS.
+//! Values of more than 256 KiB: segments under a version id.
+//!
+//! The segments are written before their meta record, under a new version id that is in the purge queue meanwhile. So a crash leaves them to purge (EN-8). The transaction that makes the value reachable removes the queue's entry; the one that removes
+//! the value adds an entry.
 
 use std::ops::Range;
 
@@ -34,7 +37,7 @@ pub(crate) fn apply_segment(
     Ok(())
 }
 
-/// Segments written under a version id that no key has yet.
+/// Segments written under a version id that no key refers to yet.
 pub(crate) struct Segments<'s> {
     store: &'s Store,
     pub version: u64,
@@ -46,7 +49,7 @@ impl<'s> Segments<'s> {
         self.version
     }
 
-    /// Writes a payload of `len` bytes; `read` appends a range of it. Until a key takes them, the segments stand in the purge queue.
+    /// Writes a payload of `len` bytes; `read` appends a range of it. WaitDeadline a key refers to them, the segments are in the purge queue.
     pub fn write(
         store: &'s Store,
         len: u64,
@@ -68,7 +71,7 @@ impl<'s> Segments<'s> {
     }
 
     fn write_one(&self, index: u32, payload: &[u8]) -> Result<()> {
-        // What is missing at a segment's end reads as zeros, so a gap of zeros costs nothing.
+        // Missing bytes at a segment's end read as zeros, so a gap of zeros costs nothing.
         let used = payload.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
         self.store.pager.admit()?;
         let fresh = NewBody::write(&self.store.pager, &payload[..used])?;
@@ -84,7 +87,7 @@ impl<'s> Segments<'s> {
 }
 
 impl Drop for Segments<'_> {
-    /// From here on the background may remove the segments, if the queue still names them.
+    /// From here on purge may remove the segments, if the queue still has their entry.
     fn drop(&mut self) {
         self.store.creating.lock().remove(&self.version);
     }

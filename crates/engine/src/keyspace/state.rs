@@ -1,4 +1,4 @@
-//! STATE.
+//! The shared state of the keyspace. The other files of this folder build on it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -10,7 +10,7 @@ use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::error::Result;
-use crate::keyspace::background_signal::{BackgroundSignal, NAP, Progress};
+use crate::keyspace::background_signal::{BATCHING_DELAY, BackgroundSignal, Progress};
 use crate::keyspace::counts::Counts;
 use crate::keyspace::cursors::Cursors;
 use crate::keyspace::databases::Databases;
@@ -23,14 +23,14 @@ use crate::rows::lock_table::LockTable;
 use crate::store::wal::Counted;
 use crate::store::{Store, first_id};
 
-/// Sets the cursors' random numbers apart from the others of the same seed.
+/// Separates the cursors' random numbers from the others of the same seed.
 const CURSORS: u64 = 0x5ca9;
 
 pub struct Keyspace {
     pub(crate) store: Arc<Store>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) stripes: LockStripes,
-    /// Who beside units has a say in which keys may change.
+    /// Keys that transactions of SQL hold.
     pub(crate) key_locks: Arc<KeyLocks>,
     pub(crate) databases: Databases,
     pub(crate) counts: Counts,
@@ -39,16 +39,16 @@ pub struct Keyspace {
     pub(crate) background: BackgroundSignal,
     pub(crate) prng: Mutex<Prng>,
     active_expire: AtomicBool,
-    /// Until then nothing expires in the background, ms since 1970.
+    /// WaitDeadline this time nothing expires in the background, in ms since 1970.
     expire_paused_until_ms: AtomicU64,
-    /// Background work of the engine's other parts, which shares the thread: called with a number of records.
+    /// Background work of the engine's other parts, which shares the thread. It is called with a number of records.
     pub(crate) others: OnceLock<Others>,
 }
 
 pub(crate) type Others = Box<dyn Fn(usize) -> Result<Progress> + Send + Sync>;
 
 impl Keyspace {
-    /// Not to be used before `settle`; but the checkpoint's hook may already be.
+    /// Creates a keyspace that must not be used before `settle`; only the checkpoint's hook may be.
     pub(crate) fn new(store: Arc<Store>, clock: Arc<dyn Clock>, row_locks: LockTable, seed: u64) -> Keyspace {
         let stripes = LockStripes::new();
         stripes.lock(stripes::ALL);
@@ -71,20 +71,20 @@ impl Keyspace {
         }
     }
 
-    /// Turns the removal of expired keys in the background on or off. Off, they stay on disk but are as absent as before.
+    /// Turns the removal of expired keys in the background on or off. While it is off, they stay on disk but are absent for every command.
     pub fn set_active_expire(&self, on: bool) {
         self.active_expire.store(on, Ordering::Relaxed);
         self.background.wake();
     }
 
-    /// Removes no expired keys in the background until `until_ms`, ms since 1970; 0 ends such a pause.
+    /// Pauses the removal of expired keys until `until_ms`, in ms since 1970; 0 ends the pause.
     pub fn pause_expire(&self, until_ms: u64) {
         self.expire_paused_until_ms.store(until_ms, Ordering::Relaxed);
         self.background.wake();
     }
 
-    /// Why expired keys stay for now: since it is turned off (`Some(None)`), or for so many milliseconds more.
-    pub(crate) fn expire_rests(&self) -> Option<Option<u64>> {
+    /// Returns why expired keys are not removed now: turned off (`Some(None)`), or paused for so many milliseconds more.
+    pub(crate) fn expire_pause(&self) -> Option<Option<u64>> {
         if !self.active_expire.load(Ordering::Relaxed) {
             return Some(None);
         }
@@ -92,17 +92,17 @@ impl Keyspace {
         (left > 0).then_some(Some(left))
     }
 
-    /// How often a thread slept until a key was given back.
+    /// Returns how often a thread slept until a stripe was released.
     pub fn lock_waits(&self) -> u64 {
         self.stripes.waits.get()
     }
 
-    /// The checkpoint's hook.
+    /// The checkpoint's hook (`counts::cut`).
     pub(crate) fn cut(&self, threaded: bool) -> Lsn {
         counts::cut(&self.counts, &self.stripes, &self.databases, &self.store, threaded)
     }
 
-    /// Undo is through: reads the map of databases and takes over the counts. From here on checkpoints cut them.
+    /// Reads the map of databases and takes over the counts, after undo is done. From here on checkpoints cut the counts.
     pub(crate) fn settle(&self, counts: &HashMap<u32, Counted>, next_space: u32) -> Result<()> {
         self.databases.load(&self.store)?;
         self.databases.skip_to(next_space, &self.store)?;
@@ -122,12 +122,12 @@ impl Keyspace {
         self.databases.database_of(space)
     }
 
-    /// Somebody has left something for the background, to be looked at within 20 ms or so.
-    pub(crate) fn ring(&self) {
-        self.background.due(self.clock.wall_ms() + NAP.as_millis() as u64);
+    /// Tells the background thread about new work, to be done within 20 ms or so.
+    pub(crate) fn wake_soon(&self) {
+        self.background.due(self.clock.wall_ms() + BATCHING_DELAY.as_millis() as u64);
     }
 
-    /// Somebody has left something for the background to do now.
+    /// Tells the background thread about work to be done now.
     pub(crate) fn wake(&self) {
         self.background.wake();
     }

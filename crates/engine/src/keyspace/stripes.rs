@@ -1,17 +1,15 @@
-//! Key locks: what makes a unit of several records one thing for everybody else.
+//! Lock stripes: what makes a key transaction over several records atomic for all others.
 //!
-//! Each key belongs to one of 8192 stripes, each stripe is one word:
+//! Each key belongs to one of 8192 stripes, and each stripe is one word:
 //!
 //! ```text
 //!   bit 63 LOCKED | bit 62 WAITERS | LSN of the last decided change of any key of the stripe (0: none since the engine was opened)
 //! ```
-//! A writer holds the stripes of all its keys, taken in ascending order, until what it did is decided (EN-47); then it leaves behind the LSN of its last
-//! record. A reader stores nothing: it remembers the words, reads, and reads again if a word has changed (EN-48). The LSN is at the same time the answer to
-//! "how much of the log must be durable before this may be shown" (EN-49): it covers values, absence, deletions and rolled-back changes alike.
+//! A writer holds the stripes of all its keys, taken in ascending order, until its changes are decided (EN-47). It then leaves the LSN of its last record in them. A reader stores nothing: it notes the words, reads, and reads again if a word has
+//! changed (EN-48). The LSN is at the same time the durability LSN of what was read (EN-49): it covers values, absence, deletions and rolled-back changes alike.
 //!
-//! Hard part: the word does not go through two values during a change, as a sequence lock's does. It need not: LOCKED is stored before the first page is
-//! changed and the LSN grows with every change, so a reader that saw any page of the change sees LOCKED or the new LSN when it looks again, because
-//! page latches order the two (the loom model in `tests.rs` plays it).
+//! Hard part: unlike a sequence lock's, the word does not take two values during a change. It need not. LOCKED is stored before the first page is changed, and the LSN grows with every change. So a reader that saw any page of the change finds LOCKED or
+//! the new LSN when it validates, because page latches order the two (checked by the loom model in `tests.rs`).
 
 use std::time::Duration;
 
@@ -24,7 +22,7 @@ use stdx::sync::{Condvar, Mutex, hint, thread};
 #[cfg(test)]
 mod tests;
 
-/// A writer of the same key is at work.
+/// Wait reason: another writer holds the key's stripe.
 pub static KEY_LOCK: stdx::wait::Reason = stdx::wait::Reason::new("key_lock");
 
 #[cfg(not(loom))]
@@ -40,13 +38,13 @@ const WAITERS: u64 = 1 << 62;
 const LSN: u64 = WAITERS - 1;
 
 pub(crate) type Stripe = u32;
-/// One word more than there are stripes: held by units that take all stripes, and by the checkpoint while it counts keys (EN-50).
+/// The word after the stripes. It is held by key transactions that take all stripes, and by the checkpoint while it counts keys (EN-50).
 pub(crate) const ALL: Stripe = STRIPES as Stripe;
 
 pub(crate) struct LockStripes {
     words: Box<[AtomicU64]>,
     parkers: Box<[(Mutex<()>, Condvar)]>,
-    /// How often somebody slept until a stripe was given back.
+    /// How often a thread slept until a stripe was released.
     pub waits: Counter,
 }
 
@@ -59,27 +57,27 @@ impl LockStripes {
         }
     }
 
-    /// The stripe of a key: `suffix` is the tree key without its keyspace number.
+    /// Returns the stripe of a key. `suffix` is the tree key without its keyspace number.
     #[inline]
     pub fn stripe(db: u8, suffix: &[u8]) -> Stripe {
         (hash(u64::from(db) + 1, suffix) % STRIPES as u64) as Stripe
     }
 
-    /// The stripe's LSN, once nobody holds it.
+    /// Returns the stripe's LSN, after waiting until no thread holds the stripe.
     #[inline]
     pub fn observe(&self, stripe: Stripe) -> Lsn {
         let word = self.words[stripe as usize].load(Ordering::Acquire);
         if word & LOCKED == 0 { word } else { self.wait_unlocked(stripe) }
     }
 
-    /// True if nothing of the stripe changed since `observe` returned `seen`.
+    /// Returns true if no key of the stripe has changed since `observe` returned `seen`.
     #[inline]
     pub fn validate(&self, stripe: Stripe, seen: Lsn) -> bool {
         fence(Ordering::Acquire);
         self.words[stripe as usize].load(Ordering::Relaxed) == seen
     }
 
-    /// True if nobody holds the stripe and its last change ended at or below `lsn`.
+    /// Returns true if no thread holds the stripe and its last change ended at or below `lsn`.
     pub fn is_settled(&self, stripe: Stripe, lsn: Lsn) -> bool {
         // A held stripe's word is greater than any LSN.
         self.words[stripe as usize].load(Ordering::Acquire) <= lsn
@@ -101,7 +99,7 @@ impl LockStripes {
         StripeGuard { lsn: self.lock(stripe), locks: self, stripe }
     }
 
-    /// Takes the stripe if nobody holds it.
+    /// Takes the stripe if no thread holds it.
     pub fn try_lock(&self, stripe: Stripe) -> Option<Lsn> {
         let seen = self.words[stripe as usize].load(Ordering::Relaxed);
         (seen & LOCKED == 0 && self.try_from(stripe, seen)).then_some(seen)
@@ -113,11 +111,11 @@ impl LockStripes {
         word.compare_exchange(seen, seen | LOCKED, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Gives the stripe back. `lsn` is that of the last change, or what `lock` returned if there was none.
+    /// Releases the stripe. `lsn` is the last change's LSN, or what `lock` returned if there was none.
     #[inline]
     pub fn unlock(&self, stripe: Stripe, lsn: Lsn) {
         let old = self.words[stripe as usize].swap(lsn, Ordering::Release);
-        debug_assert!(old & LOCKED != 0, "EN-47: a stripe is given back by who holds it");
+        debug_assert!(old & LOCKED != 0, "EN-47: a stripe is released by its holder");
         debug_assert!(lsn >= old & LSN && lsn <= LSN, "EN-49: the LSN of a stripe only grows");
         if old & WAITERS != 0 {
             let (mutex, condvar) = self.parker(stripe);
@@ -126,9 +124,9 @@ impl LockStripes {
         }
     }
 
-    /// Returns when whoever held the stripe at the call, if anybody, has given it back: what is left of `patience`, or None if it was not enough.
+    /// Waits until the thread that holds the stripe at the call, if any, has released it. Returns what is left of `patience`, or `None` if it did not suffice.
     ///
-    /// The looks are writes of nothing: so whoever takes the stripe afterwards sees what the caller stored before.
+    /// It reads the word by writing nothing to it with a read-modify-write, so a thread that takes the stripe afterwards sees what the caller stored before.
     pub fn pass(&self, stripe: Stripe, patience: Duration) -> Option<Duration> {
         let word = &self.words[stripe as usize];
         let look = || word.fetch_or(0, Ordering::AcqRel);
@@ -154,7 +152,7 @@ impl LockStripes {
         gone(look()).then_some(Duration::ZERO)
     }
 
-    /// Asks the holder for a wake-up. Unlocking takes the parker's mutex if it finds the mark, so the wake cannot slip in before the wait.
+    /// Asks the holder for a wake-up. If `unlock` finds the mark, it takes the parker's mutex, so the wake-up cannot come before the wait.
     fn mark(&self, stripe: Stripe, now: u64) -> bool {
         let word = &self.words[stripe as usize];
         now & WAITERS != 0 || word.compare_exchange(now, now | WAITERS, Ordering::Relaxed, Ordering::Relaxed).is_ok()
@@ -190,7 +188,7 @@ impl LockStripes {
     }
 }
 
-/// A stripe held for one record. Dropped, it is given back.
+/// A stripe held for one record. It is released on drop.
 pub(crate) struct StripeGuard<'l> {
     locks: &'l LockStripes,
     stripe: Stripe,
@@ -198,12 +196,12 @@ pub(crate) struct StripeGuard<'l> {
 }
 
 impl StripeGuard<'_> {
-    /// The stripe's LSN.
+    /// Returns the stripe's LSN.
     pub fn lsn(&self) -> Lsn {
         self.lsn
     }
 
-    /// Something was changed; its record ends at `lsn`.
+    /// Notes a change whose record ends at `lsn`.
     pub fn changed(&mut self, lsn: Lsn) {
         self.lsn = self.lsn.max(lsn);
     }
@@ -215,7 +213,7 @@ impl Drop for StripeGuard<'_> {
     }
 }
 
-/// TxnStripes that a unit holds or has looked at, with the LSN each had then. A few live in the unit itself.
+/// Stripes of a key transaction, each with its LSN when it was taken or observed. Up to four are stored inline.
 #[derive(Default)]
 pub(crate) struct StripeSet {
     few: [(Stripe, Lsn); 4],
@@ -224,7 +222,7 @@ pub(crate) struct StripeSet {
 }
 
 impl StripeSet {
-    /// Builds the set of `stripes`, sorted and without duplicates.
+    /// Collects `stripes`, sorted and without duplicates.
     pub fn collect(stripes: impl Iterator<Item = Stripe>) -> StripeSet {
         let mut set = StripeSet::default();
         for stripe in stripes {
@@ -263,7 +261,7 @@ impl StripeSet {
         if self.many.is_empty() { &mut self.few[..self.count] } else { &mut self.many }
     }
 
-    /// The LSN noted for the stripe, if it belongs to the set.
+    /// Returns the LSN noted for the stripe, if it belongs to the set.
     pub fn lsn(&self, stripe: Stripe) -> Option<Lsn> {
         let all = self.as_slice();
         if all.len() <= 8 {
@@ -273,7 +271,7 @@ impl StripeSet {
     }
 }
 
-/// TxnStripes of a unit with the LSN each had when it was taken or observed.
+/// The stripes of a key transaction: some, or all of them.
 pub(crate) enum TxnStripes {
     Some(StripeSet),
     All(Vec<Lsn>),

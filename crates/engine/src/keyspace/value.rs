@@ -1,11 +1,10 @@
 //! Payloads that do not fit into a record: writing, reading and patching their pages.
 //!
-//! A page of a value is written once, before any record names it, and never changed in place: a patch writes the touched units elsewhere and the record
-//! names them from then on (EN-51). PageChanges are only reserved in memory until the mini-transaction that names them makes them real (EN-52); whatever fails in
-//! between gives them back by dropping `ReservedPages`.
+//! A page of a value is written once, before any record refers to it, and never changed in place. A patch writes the touched units elsewhere, and the record refers to them from then on (EN-51). Pages are only reserved in memory until the
+//! mini-transaction of the record allocates them (EN-52). If anything fails in between, dropping `ReservedPages` releases them.
 //!
-//! Hard part: a reader without locks may follow a record to pages that are already freed and hold something else. What it reads then is rubbish or an
-//! error; both are thrown away, because its key lock has changed (EN-48). So nothing here may trust a byte more than bounds checks do.
+//! Hard part: a reader without locks may follow a record to pages that are already freed and hold other data. What it reads then is garbage or an error. Both are discarded, because the word of the key's stripe has changed (EN-48). So this code must check
+//! the bounds of everything it reads.
 
 use std::ops::Range;
 
@@ -19,7 +18,7 @@ use crate::store::Store;
 #[cfg(test)]
 mod tests;
 
-/// PageChanges taken for a value that no record names yet.
+/// Pages taken for a value that no record refers to yet.
 pub(crate) struct ReservedPages<'p> {
     pager: &'p Pager,
     runs: Vec<Run>,
@@ -30,7 +29,7 @@ impl<'p> ReservedPages<'p> {
         ReservedPages { pager, runs: Vec::new() }
     }
 
-    /// Takes `pages` pages, in one run if there is one, else in a few.
+    /// Takes `pages` pages, in one run if possible, otherwise in a few.
     fn take(&mut self, pages: usize) -> Result<Vec<Run>> {
         let mut taken = Vec::new();
         let mut left = pages as u32;
@@ -55,7 +54,7 @@ impl<'p> ReservedPages<'p> {
         &self.runs
     }
 
-    /// The mini-transaction is in the log.
+    /// Keeps the pages: the mini-transaction that allocates them is in the WAL.
     pub fn settle(mut self) {
         self.runs.clear();
     }
@@ -69,7 +68,7 @@ impl Drop for ReservedPages<'_> {
     }
 }
 
-/// The body of a record to be, with the pages it will name.
+/// The body of a new record, with the pages that it will refer to.
 pub(crate) struct NewBody<'p> {
     bytes: Vec<u8>,
     is_extent: bool,
@@ -115,7 +114,7 @@ impl<'p> NewBody<'p> {
     }
 }
 
-/// Writes `part` to the pages from `first` on; its last unit is filled up with zeros.
+/// Writes `part` to the pages from `first` on, and fills the last unit with zeros.
 fn write_run(pager: &Pager, first: PageId, part: &[u8], crcs: &mut Vec<u32>) -> Result<()> {
     let (whole, rest) = part.split_at(part.len() - part.len() % PAGE_BYTES);
     crcs.extend(whole.chunks_exact(PAGE_BYTES).map(crc32c::crc32c));
@@ -165,7 +164,7 @@ fn read_extent(pager: &Pager, extent: &Extent<'_>, range: Range<usize>, out: &mu
     Ok(())
 }
 
-/// Reads every page of a record's value; what is wrong with each.
+/// Reads every page of a record's value. Returns the error of each damaged one.
 pub(crate) fn damage(pager: &Pager, body: &Body<'_>) -> Vec<pager::Error> {
     let Body::Extent(extent) = body else { return Vec::new() };
     let pages = extent.runs().flat_map(|run| (0..run.pages).map(move |at| (run.first, at)));
@@ -176,7 +175,7 @@ pub(crate) fn damage(pager: &Pager, body: &Body<'_>) -> Vec<pager::Error> {
         .collect()
 }
 
-/// Appends `range` of the payload of a record that is not cut into segments.
+/// Appends `range` of the payload of a record without segments.
 fn read_plain(pager: &Pager, body: &Body<'_>, range: Range<usize>, out: &mut Vec<u8>) -> Result<()> {
     match body {
         Body::Inline(bytes) => {
@@ -189,7 +188,7 @@ fn read_plain(pager: &Pager, body: &Body<'_>, range: Range<usize>, out: &mut Vec
     }
 }
 
-/// Writes the body that `old` becomes when `with` is put at `at`; the gap, if there is one, is zeros. PageChanges of untouched units are shared with `old`.
+/// Writes the body that results from putting `with` into `old` at `at`. A gap is filled with zeros. Pages of untouched units are shared with `old`.
 pub(crate) fn patch<'p>(pager: &'p Pager, old: &Body<'_>, at: usize, with: &[u8]) -> Result<NewBody<'p>> {
     let old_len = old.payload_len() as usize;
     let len = old_len.max(at + with.len());
@@ -205,7 +204,7 @@ pub(crate) fn patch<'p>(pager: &'p Pager, old: &Body<'_>, at: usize, with: &[u8]
     NewBody::write(pager, &payload)
 }
 
-/// Appends `range` of the payload that `old` becomes when `with` is put at `at`.
+/// Appends `range` of the payload that results from putting `with` into `old` at `at`.
 pub(crate) fn compose(
     store: &Store,
     old: &Body<'_>,
@@ -253,13 +252,13 @@ impl<'p> Patch<'_, 'p> {
         Ok(())
     }
 
-    /// True if the patch leaves the bytes of `range` as they were.
+    /// Returns true if the patch leaves the bytes of `range` unchanged.
     fn spares(&self, range: &Range<usize>) -> bool {
         let changed = self.at.min(self.old_len)..self.at + self.with.len();
         range.end <= changed.start || range.start >= changed.end
     }
 
-    /// Writes only the touched units. None if the extent would fall into too many pieces.
+    /// Writes only the touched units. Returns `None` if the extent would have too many runs.
     fn units(&self, extent: &Extent<'_>, len: usize) -> Result<Option<NewBody<'p>>> {
         let unit_count = record::units(len);
         let old_pages: Vec<PageId> = extent.pages().collect();
@@ -303,7 +302,7 @@ impl<'p> Patch<'_, 'p> {
 }
 
 impl Store {
-    /// Appends `range` of a payload. `range` lies within the payload.
+    /// Appends `range` of a payload. `range` must lie within the payload.
     pub fn read_payload(&self, body: &Body<'_>, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
         let Body::Segments { version, .. } = body else {
             return read_plain(&self.pager, body, range.start as usize..range.end as usize, out);
@@ -319,7 +318,7 @@ impl Store {
         Ok(())
     }
 
-    /// A segment may be shorter than its place: what is missing at its end is zeros.
+    /// Appends `range` of a segment. Missing bytes at a segment's end are zeros.
     fn read_segment(&self, version: u64, index: u32, range: Range<usize>, out: &mut Vec<u8>) -> Result<()> {
         let mut bytes = Vec::new();
         let body = self.segment(version, index, &mut bytes)?;
@@ -332,7 +331,7 @@ impl Store {
         Ok(())
     }
 
-    /// The record of a segment; `bytes` holds it.
+    /// Reads the record of a segment into `bytes` and returns its body.
     pub fn segment<'b>(&self, version: u64, index: u32, bytes: &'b mut Vec<u8>) -> Result<Body<'b>> {
         bytes.clear();
         let found = self.records.get(&key::element(version, key::SEGMENT, index), bytes)?;

@@ -1,11 +1,4 @@
-//! WATCH: who wants to know that a key was touched.
-//!
-//! A watched key stands in one of 64 partitions with the sessions that watch it. A writer looks there only if anybody watches anything at all, and marks
-//! them while it still holds the key's stripe. Registering takes the same stripe for a moment: so a change either comes before the WATCH, and then its
-//! reader sees the change, or marks the watcher.
-//!
-//! Expired keys follow Redis 7.0: a key that had expired when it was watched and is then removed has not changed for the watcher; a key that expires
-//! while it is watched counts as changed at EXEC, removed or not.
+//! WATCH: the keys that a session watches (`watch_registry`).
 
 use std::sync::Arc;
 
@@ -18,11 +11,11 @@ use crate::keyspace::watch_registry::{Name, Watcher};
 struct WatchedKey {
     key: Vec<u8>,
     name: Name,
-    /// When it expires, if it had not when it was watched.
+    /// The expiry time, if the key had not expired when it was watched.
     expire: Option<u64>,
 }
 
-/// The keys that a session watches. Forgotten when dropped.
+/// The keys that a session watches. They are unregistered on drop.
 pub struct WatchSet {
     keyspace: Arc<Keyspace>,
     watcher: Arc<Watcher>,
@@ -30,7 +23,7 @@ pub struct WatchSet {
 }
 
 impl Keyspace {
-    /// An empty set of watched keys, for a session to keep.
+    /// Returns an empty set of watched keys, for a session to keep.
     pub fn watch_set(self: &Arc<Self>) -> WatchSet {
         WatchSet::new(self.clone())
     }
@@ -56,7 +49,7 @@ impl WatchSet {
         Ok(())
     }
 
-    /// UNWATCH: forgets all keys and that any of them was touched.
+    /// Runs UNWATCH: forgets all keys and that any of them was touched.
     pub fn clear(&mut self) {
         for key in self.keys.drain(..) {
             self.keyspace.watched.remove(&self.watcher, &key.name);
@@ -68,12 +61,12 @@ impl WatchSet {
         self.keys.is_empty()
     }
 
-    /// The watched keys: EXEC locks them together with its own, so that nothing changes between the question and the answer.
+    /// Returns the watched keys. EXEC locks them together with its own, so that nothing changes between `dirty` and its commands.
     pub fn keys(&self) -> impl Iterator<Item = (u8, &[u8])> {
         self.keys.iter().map(|key| (key.name.0, key.key.as_slice()))
     }
 
-    /// True if a watched key was touched, or has expired by `now_ms`. To be asked inside EXEC's unit.
+    /// Returns true if a watched key was touched, or has expired by `now_ms`. To be called inside EXEC's transaction.
     pub fn dirty(&self, now_ms: u64) -> bool {
         self.watcher.dirty.load(Ordering::Acquire)
             || self.keys.iter().any(|key| key.expire.is_some_and(|expire| now_ms > expire))

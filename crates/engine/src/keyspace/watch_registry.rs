@@ -1,4 +1,9 @@
-//! WATCHREG.
+//! The registry of watched keys: which sessions learn that a key was touched.
+//!
+//! A watched key is registered in one of 64 partitions with the sessions that watch it. A writer looks there only if any key is watched, and marks the watchers while it still holds the key's stripe. Registering takes the same stripe for a moment. So a
+//! change either precedes the WATCH, and the client's reads see it, or marks the watcher (EN-5).
+//!
+//! Expired keys follow Redis 7.0. If a key had expired when it was watched, its later removal is no change for the watcher. If a key expires while it is watched, EXEC treats it as changed, removed or not.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +14,7 @@ use stdx::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const PARTITIONS: usize = 64;
 
-/// Database and suffix of the tree key.
+/// A database and the suffix of a tree key.
 pub(crate) type Name = (u8, Vec<u8>);
 
 pub(crate) struct Watcher {
@@ -18,17 +23,17 @@ pub(crate) struct Watcher {
 
 struct Watched {
     watcher: Arc<Watcher>,
-    /// The key was there but expired when WATCH was called, and has not been removed since.
+    /// The key existed but had expired when WATCH was called, and has not been removed since.
     expired: bool,
 }
 
-/// What a change does to a key, as far as watchers care.
+/// A change of a key, as far as watchers care.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Touch {
     Changed,
-    /// The background removed it because its time had come.
+    /// The background thread removed the key after its expiry time.
     Expired,
-    /// FLUSH or SWAPDB: the key was there before; it is there afterwards; it is there afterwards but expired.
+    /// FLUSH or SWAPDB replaced the database's contents. Says whether the key existed before, exists afterwards, and has then expired.
     Replaced {
         before: bool,
         after: bool,
@@ -39,7 +44,7 @@ pub(crate) enum Touch {
 #[derive(Default)]
 pub(crate) struct WatchRegistry {
     partitions: Vec<Mutex<HashMap<Name, Vec<Watched>>>>,
-    /// Entries in all partitions. Registering holds the key's stripe, so a writer that holds it reads the truth about its own keys.
+    /// Entries in all partitions. Registering holds the key's stripe, so the value is exact for a writer that holds the stripe of its key.
     count: AtomicUsize,
 }
 
@@ -69,13 +74,13 @@ impl WatchRegistry {
         }
     }
 
-    /// True if a writer has to call `touch`. The writer holds the stripe of its key.
+    /// Returns true if a writer has to call `touch`. The writer must hold the stripe of its key.
     #[inline]
     pub fn is_watched(&self) -> bool {
         self.count.load(Ordering::Acquire) != 0
     }
 
-    /// Marks the watchers of a key that has changed. The key's stripe is held.
+    /// Marks the watchers of a changed key. The key's stripe must be held.
     pub fn touch(&self, db: u8, suffix: &[u8], touch: Touch) {
         let mut partition = self.partition(db, suffix).lock();
         let Some(list) = partition.get_mut(&(db, suffix.to_vec())) else { return };
@@ -86,7 +91,7 @@ impl WatchRegistry {
         }
     }
 
-    /// PageRefs of all watched keys of a database.
+    /// Returns the names of all watched keys of a database.
     pub fn names(&self, db: u8) -> Vec<Vec<u8>> {
         let names = |partition: &Mutex<HashMap<Name, Vec<Watched>>>| {
             partition.lock().keys().filter(|name| name.0 == db).map(|name| name.1.clone()).collect::<Vec<_>>()
@@ -96,7 +101,7 @@ impl WatchRegistry {
 }
 
 impl Watched {
-    /// True if the change makes the watcher dirty.
+    /// Returns true if the change makes the watcher dirty.
     fn notice(&mut self, touch: Touch) -> bool {
         match touch {
             Touch::Changed => true,

@@ -1,6 +1,6 @@
-//! What others may know of a transaction while it runs: its number, the row that it waits for, its locks.
+//! What other sessions may see of a running transaction: its id and the lock that it waits for.
 //!
-//! Nobody is stopped for a look, so what is told may be of different moments: a lock that is listed may be gone, and who waits may have got it.
+//! The transaction is not stopped for it, so different parts may be of different moments: a wait that is shown may be over.
 
 use std::time::Instant;
 
@@ -10,14 +10,14 @@ use stdx::sync::atomic::{AtomicU64, Ordering};
 
 use crate::rows::lock_table::RowLock;
 
-/// Where a transaction leaves word: a session has one for all of its transactions, one after another (`Transaction::set_activity`).
+/// The published activity of a session's transactions, one after another (`Transaction::set_activity`).
 #[derive(Debug, Default)]
 pub struct Activity {
     id: AtomicU64,
     awaited: Mutex<Option<AwaitedLock>>,
 }
 
-/// A row that somebody waits for, and since when.
+/// A row lock that a transaction waits for, and since when.
 #[derive(Clone, Debug)]
 pub struct AwaitedLock {
     pub row: RowLock,
@@ -25,12 +25,12 @@ pub struct AwaitedLock {
 }
 
 impl Activity {
-    /// The number of the transaction; None: it has changed and locked nothing, or there is none.
+    /// Returns the transaction's id; `None` if it has changed and locked nothing, or there is none.
     pub fn id(&self) -> Option<TxnId> {
         Some(self.id.load(Ordering::Relaxed)).filter(|id| *id != 0)
     }
 
-    /// What it waits for now.
+    /// Returns the lock that it waits for.
     pub fn awaited(&self) -> Option<AwaitedLock> {
         self.awaited.lock().clone()
     }

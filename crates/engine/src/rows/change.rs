@@ -1,7 +1,7 @@
-//! Changing: one row, and which maps there are.
+//! Changes of one row, and of which maps exist.
 //!
-//! Everything is decided under the latch of the row's leaf, in one go: is the row's writer decided, does anybody lock the row or, for a new row, its range, is there a row at all. If
-//! somebody is in the way the latch is given back and this transaction waits for that one's end, then looks again.
+//! A change is decided under the latch of the row's leaf, at once: whether the record's creator is decided, whether another transaction locks the row or, for a new row, its range, and whether there is a row at all. If there is a conflict, the latch is released, this
+//! transaction waits for the other one's end and tries again.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::store::maps::RowMap;
 use crate::store::purge_queue::{encode_version, queued_map, version_key};
 use crate::store::trees::{MAPS, MapId, QUEUE};
 
-/// What is to become of a row.
+/// The wanted change of a row.
 #[derive(Clone, Copy)]
 enum RowChange<'v> {
     Insert(NewValue<'v>),
@@ -30,42 +30,42 @@ enum RowChange<'v> {
     Delete,
 }
 
-/// A value as it will stand in the record.
+/// The bytes of a value in the record.
 #[derive(Clone, Copy)]
 struct NewValue<'v> {
     bytes: &'v [u8],
     is_long: bool,
 }
 
-/// What a look under the latch came to.
+/// The outcome of a try under the latch.
 enum ChangeOutcome {
-    /// The record was changed; version id of the segments that it named.
+    /// The record was changed. Holds the version id of the segments that the old record referred to.
     Changed(Option<u64>),
-    /// There is no row where there must be one.
+    /// There is no row, but there has to be one.
     NoRow,
-    /// There is a row where there must be none; the record.
+    /// There is a row, but there must be none. Holds its record.
     Exists(Vec<u8>),
     Blocked(TxnId),
 }
 
 impl Transaction {
-    /// Puts a new row in. If there is one with this key (its writer, if open, is waited for), its value is appended to `old` and nothing is changed.
+    /// Inserts a row. If there is a row with this key, after its creator is decided, its value is appended to `old` and nothing is changed.
     pub fn insert(&mut self, map: MapId, key: &[u8], value: &[u8], old: &mut Vec<u8>) -> Result<Inserted> {
         let done = self.with_value(key, value, |txn, new| txn.change(map, key, RowChange::Insert(new), old))?;
         Ok(if done { Inserted::Done } else { Inserted::Exists })
     }
 
-    /// Replaces the newest value of a row. False: there is no such row.
+    /// Replaces the newest value of a row. Returns false if there is no such row.
     pub fn update(&mut self, map: MapId, key: &[u8], value: &[u8]) -> Result<bool> {
         self.with_value(key, value, |txn, new| txn.change(map, key, RowChange::Update(new), &mut Vec::new()))
     }
 
-    /// Removes a row. False: there is no such row.
+    /// Deletes a row. Returns false if there is no such row.
     pub fn delete(&mut self, map: MapId, key: &[u8]) -> Result<bool> {
         self.change(map, key, RowChange::Delete, &mut Vec::new())
     }
 
-    /// A long value is written first. Until a record names it, it stands in the purge queue; a change that comes about takes it out of there (EN-8).
+    /// Writes a long value before the change. WaitDeadline a record refers to it, it is in the purge queue; a successful change removes it from there (EN-8).
     fn with_value(
         &mut self,
         key: &[u8],
@@ -94,7 +94,7 @@ impl Transaction {
         let named = [len.to_le_bytes(), version.to_le_bytes()].concat();
         let mut done = change(self, NewValue { bytes: &named, is_long: true });
         if matches!(done, Ok(true)) {
-            done = self.half_way(before, |txn| txn.change_queue(version, None)).map(|()| true);
+            done = self.second_half(before, |txn| txn.change_queue(version, None)).map(|()| true);
         }
         drop(segments);
         if !matches!(done, Ok(true)) {
@@ -103,20 +103,20 @@ impl Transaction {
         done
     }
 
-    /// Puts a new row into a map that this transaction has made: as `insert`, but cheaper. Nobody else knows the map, so there is no lock to look for, no version to keep, and nothing to remember:
-    /// whoever takes the transaction back lets the map go with all its rows. It can be taken back as a whole only. Keys in ascending order fill the pages best.
+    /// Inserts a row into a map that this transaction has created: as `insert`, but cheaper. No other transaction knows the map, so there is no lock to check, no version to keep and no step to remember; rollback drops the map with all its rows. The transaction can be rolled
+    /// back only as a whole from then on (EN-31). Keys in ascending order fill the pages best.
     pub fn load(&mut self, map: MapId, key: &[u8], value: &[u8]) -> Result<Inserted> {
         if value.len() > ROW_INLINE_MAX || key.len() > ROW_KEY_MAX {
-            // The queue names long values until a record does: that has to be taken back.
+            // The purge queue refers to a long value until a record does, which needs undo steps.
             return self.insert(map, key, value, &mut Vec::new());
         }
         let rows = self.rows.clone();
         let writer = self.writer()?;
         if !writer.made.contains(&map) {
-            return Err(Error::Misuse("loading into a map of others"));
+            return Err(Error::Misuse("loading into a map of another transaction"));
         }
         let map = rows.map(map)?;
-        let head = RowHead { writer: writer.id, is_delete_marked: false, is_long: false }.bytes();
+        let head = RowHead { creator: writer.id, is_delete_marked: false, is_long: false }.bytes();
         writer.loaded = true;
         let done = map.tree.modify(key, None, |old, change| {
             if old.is_some() {
@@ -129,14 +129,14 @@ impl Transaction {
     }
 
     fn change(&mut self, map: MapId, key: &[u8], change: RowChange<'_>, old: &mut Vec<u8>) -> Result<bool> {
-        // Nothing is changed yet: a wait for this row may suspend the statement, a later one not.
-        let suspends = self.near.suspends;
-        self.near.begin_change();
+        // Nothing is changed yet: a wait for this row may suspend the statement, a later one may not.
+        let suspends = self.wait_mode.suspends;
+        self.wait_mode.begin_change();
         self.make_room()?;
         let map = self.rows.map(map)?;
         let rows = self.rows.clone();
         let before = self.savepoint();
-        let mut turn = self.turn(&rows, map.id, key, Strength::Exclusive);
+        let mut attempt = self.attempt(&rows, map.id, key, Strength::Exclusive);
         loop {
             let releases = rows.statuses.releases();
             let snapshot = self.snapshot;
@@ -145,47 +145,47 @@ impl Transaction {
                 ChangeOutcome::Changed(Some(version)) => {
                     let entry = encode_version(self.writer()?.id);
                     let queue = |txn: &mut Self| txn.change_queue(version, Some(&entry));
-                    return self.half_way(before, queue).map(|()| true);
+                    return self.second_half(before, queue).map(|()| true);
                 }
                 ChangeOutcome::NoRow => return Ok(false),
-                // It may have been replaced since, and the segments may be gone.
+                // It may have been replaced since, and its segments may be gone.
                 ChangeOutcome::Exists(record) => match rows.load(RowValue::parse(&record)?.1, old) {
                     Ok(()) => return Ok(false),
                     Err(error) if rows.is_same(&map, key, &record)? => return Err(error),
                     Err(_) => {}
                 },
                 ChangeOutcome::Blocked(holder) => {
-                    self.near.suspends = suspends;
-                    let waited = self.wait_for(&mut turn, holder, self.patience(), releases);
-                    self.near.begin_change();
+                    self.wait_mode.suspends = suspends;
+                    let waited = self.wait_for(&mut attempt, holder, self.patience(), releases);
+                    self.wait_mode.begin_change();
                     waited?;
                 }
             }
         }
     }
 
-    /// Steps that are too many for memory go to a file, before there are more of them.
+    /// Writes undo steps to a file if they take too much memory, before more are added.
     fn make_room(&mut self) -> Result<()> {
         let Some(writer) = &mut self.writer else { return Ok(()) };
         let rows = &self.rows;
         writer.undo.make_room(writer.id, &rows.budget, &rows.versions, rows.store.pager.folder().as_ref())
     }
 
-    /// The second half of a change. If it fails, the first half is taken back too: a record and the purge queue must not name the same value.
-    fn half_way(&mut self, before: Savepoint, half: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+    /// Makes the second half of a change. If it fails, the first half is undone too, since a record and the purge queue must not both refer to one value.
+    fn second_half(&mut self, before: Savepoint, half: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         half(self).or_else(|error| {
             self.rollback_to(before)?;
             Err(error)
         })
     }
 
-    /// Puts a value's segments into the purge queue or takes them out, as a change of this transaction.
+    /// Puts a value's segments into the purge queue or removes them from it, as a change of this transaction.
     fn change_queue(&mut self, version: u64, entry: Option<&[u8]>) -> Result<()> {
         let rows = self.rows.clone();
         let (key, writer) = (version_key(version), self.writer()?);
         writer.has_values = true;
         rows.store.pager.admit()?;
-        writer.aside.reserve_pages(writer.debt.pages_with_one_more())?;
+        writer.reserve.reserve_pages(writer.undo_cost.pages_with_one_more())?;
         rows.store.queue.modify(&key, Some(writer.id), |old, change| {
             let before = old.map(|old| old.value);
             let now = entry.map_or(0, <[u8]>::len);
@@ -195,16 +195,16 @@ impl Transaction {
                 None => change.delete(),
             }
         })?;
-        writer.aside.reserve_wal(writer.debt.log_bytes);
+        writer.reserve.reserve_wal(writer.undo_cost.log_bytes);
         Ok(())
     }
 
-    /// Makes an empty map. It is gone again if the transaction is rolled back.
+    /// Creates an empty map. A rollback drops it.
     pub fn create_map(&mut self) -> Result<MapId> {
         let rows = self.rows.clone();
         let writer = self.writer()?;
         rows.store.pager.admit()?;
-        writer.aside.reserve_pages(writer.debt.pages_with_one_more())?;
+        writer.reserve.reserve_pages(writer.undo_cost.pages_with_one_more())?;
         let id = writer.id;
         let map = rows.store.maps.create(&rows.store.pager, |map, root| {
             let (key, value) = (map_key(map), root.to_le_bytes());
@@ -216,12 +216,12 @@ impl Transaction {
             })?;
             Ok(())
         })?;
-        writer.aside.reserve_wal(writer.debt.log_bytes);
+        writer.reserve.reserve_wal(writer.undo_cost.log_bytes);
         writer.made.push(map);
         Ok(map)
     }
 
-    /// Drops a map with all its rows when the transaction commits. The caller sees to it that nobody else uses it. LoserList of the last crash that have changed it are waited for.
+    /// Drops a map with all its rows when the transaction commits. The caller makes sure that no other transaction uses it. Waits for losers of the last crash that have changed it.
     pub fn drop_map(&mut self, map: MapId) -> Result<()> {
         self.wait_for_losers(map)?;
         let rows = self.rows.clone();
@@ -229,7 +229,7 @@ impl Transaction {
         let (key, root) = (map_key(map), open.tree.root());
         let (queue_key, entry) = queued_map(map, root, writer.id);
         rows.store.pager.admit()?;
-        writer.aside.reserve_pages(writer.debt.pages_with_one_more())?;
+        writer.reserve.reserve_pages(writer.undo_cost.pages_with_one_more())?;
         rows.store.queue.modify(&queue_key, Some(writer.id), |old, change| {
             writer.remember_plain(QUEUE, &queue_key, old.map(|old| old.value), entry.len(), &rows.budget);
             change.put(&[&entry]);
@@ -239,23 +239,23 @@ impl Transaction {
             writer.remember_plain(MAPS, &key, value, 0, &rows.budget);
             change.delete();
         })?;
-        writer.aside.reserve_wal(writer.debt.log_bytes);
+        writer.reserve.reserve_wal(writer.undo_cost.log_bytes);
         writer.dropped.push(map);
         Ok(())
     }
 }
 
 impl Transaction {
-    /// Waits until no loser of the last crash has changes in the map that are not put back. A loser has no session that would hold the table's metadata lock, and its undo needs the map (EN-34). Whoever is
-    /// about to drop a map calls this before it takes what others wait for.
+    /// Waits until no loser of the last crash has changes in the map that are not undone. A loser has no session that would hold the table's metadata lock, and its undo needs the map (EN-34). A caller that is about to drop a map calls this before it takes locks that others
+    /// wait for.
     pub fn wait_for_losers(&mut self, map: MapId) -> Result<()> {
         let rows = self.rows.clone();
-        // Shared: it waits for the end of a transaction, in no line for a row.
-        let mut turn = LockAttempt::new(&rows.lock_queues, &rows.statuses, map, &[], Strength::Shared);
+        // Shared, since it waits for the end of a transaction without a ticket.
+        let mut attempt = LockAttempt::new(&rows.lock_queues, &rows.statuses, map, &[], Strength::Shared);
         loop {
             let releases = rows.statuses.releases();
             let Some(loser) = rows.losers.in_map(map) else { return Ok(()) };
-            self.wait_for(&mut turn, loser, self.patience(), releases)?;
+            self.wait_for(&mut attempt, loser, self.patience(), releases)?;
         }
     }
 }
@@ -270,19 +270,19 @@ impl Rows {
         wanted: RowChange<'_>,
     ) -> Result<ChangeOutcome> {
         self.store.pager.admit()?;
-        writer.aside.reserve_pages(writer.debt.pages_with_one_more())?;
+        writer.reserve.reserve_pages(writer.undo_cost.pages_with_one_more())?;
         let id = writer.id;
         let done = map.tree.modify(key, Some(id), |old, change| -> Result<ChangeOutcome> {
             let before = old.map(|old| old.value);
             let parsed = before.map(RowValue::parse).transpose()?;
             let head = parsed.map(|(head, _)| head);
             let is_row = head.is_some_and(|head| !head.is_delete_marked);
-            // That a row is there is all that an insert asks of it: who has it shared keeps it there.
+            // An insert only needs to know that there is a row: a shared lock of another transaction keeps it there.
             let strength = match wanted {
                 RowChange::Insert(_) if is_row => Strength::Shared,
                 _ => Strength::Exclusive,
             };
-            if let Some(holder) = self.in_the_way(map, key, (id, strength), head, is_row) {
+            if let Some(holder) = self.conflicting_holder(map, key, (id, strength), head, is_row) {
                 return Ok(ChangeOutcome::Blocked(holder));
             }
             let (value, is_delete_marked) = match (wanted, is_row) {
@@ -292,38 +292,38 @@ impl Rows {
                 (RowChange::Update(_) | RowChange::Delete, false) => return Ok(ChangeOutcome::NoRow),
             };
             let (old_len, now) = (before.map_or(0, <[u8]>::len), HEAD_BYTES + value.bytes.len());
-            // The transaction has not written it yet: others may see what was there.
-            let is_version = head.is_some_and(|head| head.writer != id);
+            // The transaction has not changed the row before, so others may see the old version.
+            let is_version = head.is_some_and(|head| head.creator != id);
             if let (true, Some(before)) = (is_version, before) {
                 self.versions.push(map.id, key, id, before);
             }
             if let (true, Some(head), Some(snapshot)) = (is_version, head, snapshot)
-                && self.visibility(head.writer, snapshot, Some(id)) == Visibility::No
+                && self.visibility(head.creator, snapshot, Some(id)) == Visibility::No
             {
                 writer.unseen.insert(map.id);
             }
             let image = before.map(Into::into);
             let step = UndoStep { map: map.id, key: key.into(), before: image, is_version, deletes: is_delete_marked };
             writer.remember(step, old_len, now, &self.budget);
-            change.put(&[&RowHead { writer: id, is_delete_marked, is_long: value.is_long }.bytes(), value.bytes]);
+            change.put(&[&RowHead { creator: id, is_delete_marked, is_long: value.is_long }.bytes(), value.bytes]);
             Ok(ChangeOutcome::Changed(match parsed {
                 Some((_, RowValue::Segments { version, .. })) => Some(version),
                 _ => None,
             }))
         });
-        writer.aside.reserve_wal(writer.debt.log_bytes);
-        // After an error what was remembered is harmless: taking it back puts there what is there.
+        writer.reserve.reserve_wal(writer.undo_cost.log_bytes);
+        // After an error the remembered step is harmless: undoing it changes nothing.
         done.map_err(Error::from)?.result
     }
 
-    /// True if the record still is what it was.
+    /// Returns true if the record is unchanged.
     fn is_same(&self, map: &RowMap, key: &[u8], record: &[u8]) -> Result<bool> {
         let mut now = Vec::new();
         Ok(map.tree.get(key, &mut now)?.present && now == record)
     }
 
-    /// An open transaction that has written the row, or locked it so that this strength conflicts, or locked the range that a new row falls into.
-    fn in_the_way(
+    /// Returns an open transaction that has changed the row, holds a conflicting lock on it, or locks the range of a new row.
+    fn conflicting_holder(
         &self,
         map: &RowMap,
         key: &[u8],
@@ -333,12 +333,12 @@ impl Rows {
     ) -> Option<TxnId> {
         let is_open = |id| self.statuses.is_open(id);
         if let Some(head) = head
-            && head.writer != id
-            && is_open(head.writer)
+            && head.creator != id
+            && is_open(head.creator)
         {
-            return Some(head.writer);
+            return Some(head.creator);
         }
-        let owns = head.is_some_and(|head| head.writer == id);
+        let owns = head.is_some_and(|head| head.creator == id);
         let holder = self.locks.holder(map, key, (id, strength), owns, is_open);
         if is_row { holder } else { holder.or_else(|| self.locks.range_holder(map, key, id, is_open)) }
     }

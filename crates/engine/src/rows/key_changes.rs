@@ -1,4 +1,4 @@
-//! KEYCH.
+//! The keys that a transaction of rows has changed and not committed yet. They are in memory only.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyValue {
     pub value: Arc<[u8]>,
-    /// Milliseconds since 1970. The key is gone when the clock shows more.
+    /// Milliseconds since 1970. The key is absent when the clock shows more.
     pub expire_at_ms: Option<u64>,
 }
 
@@ -21,11 +21,11 @@ impl KeyValue {
 /// Database and key.
 pub(crate) type KeyName = (u8, Box<[u8]>);
 
-/// The keys that a transaction has changed: what they are to be. None: gone.
+/// The new state of each changed key; `None`: deleted.
 #[derive(Default)]
 pub(crate) struct KeyChanges {
     pub now: BTreeMap<KeyName, Option<KeyValue>>,
-    /// What each change has replaced; None: the first of its key.
+    /// What each change has replaced; `None`: it was the first of its key.
     before: Vec<(KeyName, Option<Option<KeyValue>>)>,
 }
 
@@ -34,7 +34,7 @@ impl KeyChanges {
         self.now.is_empty()
     }
 
-    /// How many changes there have been.
+    /// Returns the number of changes.
     pub fn count(&self) -> usize {
         self.before.len()
     }
@@ -48,7 +48,7 @@ impl KeyChanges {
         self.before.push((name, before));
     }
 
-    pub fn take_back_to(&mut self, count: usize) {
+    pub fn undo_to(&mut self, count: usize) {
         while self.before.len() > count {
             let Some((name, before)) = self.before.pop() else { return };
             match (self.now.entry(name), before) {

@@ -1,14 +1,13 @@
-//! LockQueues of those who wait for a row: when its holder ends, one of them tries, not all.
+//! Lock queues: when the holder of a row ends, one of the waiting transactions tries, not all.
 //!
 //! ```text
-//!   holder  <-  first in line  <-  second  <-  third        each waits for the one before it
+//!   holder  <-  first ticket  <-  second  <-  third        each waits for the one before it
 //! ```
-//! Who finds a row taken and wants it for himself alone gets a place at the end of the row's line. The first waits for the holder's end (`slot`) and tries again then; the others
-//! sleep. A place is left when the row was got and as well when nobody wants it any more, and the next one is woken. A newcomer who finds the row free takes it,
-//! whoever stands in line: the first one tries again at that one's end.
+//! A transaction that wants a row exclusively and finds it locked gets a ticket at the end of the row's queue. The first ticket waits for the holder's end (`status_table`) and tries again then; the others sleep. A ticket leaves when its transaction has the row or gives
+//! up, and wakes the next one. A newcomer that finds the row free takes it, queue or not: the first ticket tries again at the newcomer's end.
 //!
-//! Hard part: circles. Who stands in line waits for the one before him as far as the search for deadlocks knows, and that is true only because each would be kept waiting by
-//! whoever has the row. It is not true of who has a part of the row already: so a circle that only a line closes is none, and who closes one does without a place (EN-23).
+//! Hard part: cycles. For deadlock detection a queued transaction waits for the one before it. That is right only because the row's holder blocks each of them. It is not right for a transaction that already holds a share of the row: so a cycle that only a queue closes is
+//! no deadlock, and the transaction that would close one waits without a ticket (EN-23).
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -33,17 +32,17 @@ type Queue = VecDeque<Arc<Ticket>>;
 
 struct Ticket {
     txn: TxnId,
-    /// Of the shard's mutex.
-    bell: Condvar,
-    /// Of who waits without a thread.
+    /// Used with the shard's mutex.
+    condvar: Condvar,
+    /// The wake-up of a suspended statement.
     wake: Mutex<Option<Wake>>,
 }
 
 impl Ticket {
-    /// It is the first. The result is called when the shard is given free.
+    /// Wakes the ticket, which is now the first. The caller calls the result after it has released the shard's mutex.
     #[must_use]
     fn call(&self) -> Option<Wake> {
-        self.bell.notify_all();
+        self.condvar.notify_all();
         self.wake.lock().take()
     }
 }
@@ -53,21 +52,21 @@ pub(crate) struct LockQueues {
     seed: Seed,
 }
 
-/// One row's being asked for, again and again until it is got.
+/// Repeated tries to lock one row.
 pub(crate) struct LockAttempt<'r> {
     queues: &'r Arc<LockQueues>,
     statuses: &'r Arc<StatusTable>,
     row: (MapId, &'r [u8]),
     strength: Strength,
-    /// The first wait.
+    /// When the first wait began.
     since: Option<Instant>,
-    stands_in_line: bool,
+    may_queue: bool,
     place: Option<QueuePlace>,
-    /// The statement was suspended for the row before.
+    /// The statement was suspended for this row before.
     is_resumed: bool,
 }
 
-/// Somebody's place; given back when dropped.
+/// A ticket's place in its queue. It leaves the queue on drop.
 struct QueuePlace {
     lock_queues: Arc<LockQueues>,
     statuses: Arc<StatusTable>,
@@ -75,14 +74,14 @@ struct QueuePlace {
     ticket: Arc<Ticket>,
 }
 
-/// What came of asking for a place.
+/// The outcome of joining a queue.
 enum JoinResult {
-    /// The first one: the holder is to be waited for.
+    /// It is the first ticket: wait for the holder.
     First(QueuePlace),
-    /// Was not the first and is now: the row is to be tried again.
+    /// It became the first ticket: try the row again.
     Moved(QueuePlace),
-    /// To stand in line would close a circle.
-    Circle,
+    /// Queueing would close a cycle.
+    Cycle,
     /// `TimedOut`, `Cancelled` or `Refused`.
     GaveUp(WaitOutcome),
 }
@@ -98,7 +97,7 @@ impl LockQueues {
         &self.shards[(self.seed.within(row.0.into(), &row.1) >> 40) as usize % self.shards.len()]
     }
 
-    /// A place in the row's line, at its head when this returns.
+    /// Joins the row's queue, and waits until the ticket is the first.
     fn join(
         self: &Arc<LockQueues>,
         statuses: &Arc<StatusTable>,
@@ -106,7 +105,7 @@ impl LockQueues {
         me: TxnId,
         patience: &WaitLimits<'_>,
     ) -> JoinResult {
-        let Some((place, is_first)) = self.enter(statuses, row, me) else { return JoinResult::Circle };
+        let Some((place, is_first)) = self.enter(statuses, row, me) else { return JoinResult::Cycle };
         if is_first {
             return JoinResult::First(place);
         }
@@ -115,7 +114,7 @@ impl LockQueues {
         if waited == WaitOutcome::Over { JoinResult::Moved(place) } else { JoinResult::GaveUp(waited) }
     }
 
-    /// A place at the end of the row's line, and whether it is the first; who is not the first is noted as waiting for the one before. None: that would close a circle.
+    /// Joins the row's queue. Returns the place and whether it is the first; otherwise an edge to the ticket before is in the wait-for graph. Returns `None` if that edge would close a cycle.
     fn enter(
         self: &Arc<LockQueues>,
         statuses: &Arc<StatusTable>,
@@ -129,24 +128,24 @@ impl LockQueues {
         if before.is_some_and(|before| !statuses.note_wait(me, before)) {
             return None;
         }
-        let ticket = Arc::new(Ticket { txn: me, bell: Condvar::default(), wake: Mutex::default() });
+        let ticket = Arc::new(Ticket { txn: me, condvar: Condvar::default(), wake: Mutex::default() });
         line.push_back(ticket.clone());
         drop(shard);
         Some((QueuePlace { lock_queues: self.clone(), statuses: statuses.clone(), row, ticket }, before.is_none()))
     }
 
-    /// Every thread that stands in line asks whether it still may; statements that are suspended hear of it from their sessions.
-    pub fn rouse(&self) {
+    /// Makes all waiting threads check `is_cancelled` again. Suspended statements are told by their sessions.
+    pub fn recheck_waiters(&self) {
         for shard in &self.shards {
             let shard = shard.lock();
             let has_thread = |ticket: &&Arc<Ticket>| ticket.wake.lock().is_none();
-            shard.values().flatten().filter(has_thread).for_each(|ticket| ticket.bell.notify_all());
+            shard.values().flatten().filter(has_thread).for_each(|ticket| ticket.condvar.notify_all());
         }
     }
 }
 
 impl<'r> LockAttempt<'r> {
-    /// Of who wants a row shared nobody keeps another one waiting: they stand in no line.
+    /// Begins the tries for a row. Requests for a shared lock do not queue, since they do not block each other.
     pub fn new(
         queues: &'r Arc<LockQueues>,
         statuses: &'r Arc<StatusTable>,
@@ -154,14 +153,14 @@ impl<'r> LockAttempt<'r> {
         key: &'r [u8],
         strength: Strength,
     ) -> LockAttempt<'r> {
-        let stands_in_line = strength == Strength::Exclusive;
+        let may_queue = strength == Strength::Exclusive;
         LockAttempt {
             queues,
             statuses,
             row: (map, key),
             strength,
             since: None,
-            stands_in_line,
+            may_queue,
             place: None,
             is_resumed: false,
         }
@@ -171,19 +170,19 @@ impl<'r> LockAttempt<'r> {
         self.is_resumed
     }
 
-    /// What is waited for, from the first wait on.
+    /// Returns what is waited for, since the first wait.
     pub fn awaited(&mut self) -> AwaitedLock {
         let row = RowLock { map: self.row.0, key: self.row.1.into(), strength: self.strength };
         AwaitedLock { row, since: *self.since.get_or_insert_with(Instant::now) }
     }
 
-    /// Returns when the first wait began and when one of `wait` in all ends. A time beyond the clock's is a hundred years away.
+    /// Returns when the first wait began and when a wait of `wait` in all ends. A time beyond the clock's range becomes a hundred years.
     fn span(&mut self, wait: Duration) -> (Instant, Instant) {
         let since = *self.since.get_or_insert_with(Instant::now);
         (since, since.checked_add(wait).unwrap_or(since + Duration::from_secs(u32::MAX.into())))
     }
 
-    /// Waits until the row may be tried again, which `holder` has; `me` is the one who waits, `wait` in all. A place in line is kept until the turn is dropped.
+    /// Blocks `me` until the row, which `holder` has locked, may be tried again, for `wait` in all. A place in the queue is kept until the attempt is dropped.
     pub fn wait(
         &mut self,
         me: TxnId,
@@ -194,14 +193,14 @@ impl<'r> LockAttempt<'r> {
     ) -> WaitOutcome {
         let (_, until) = self.span(wait);
         let (patience, statuses) = (WaitLimits { until, is_cancelled, releases }, self.statuses);
-        if self.stands_in_line && self.place.is_none() {
+        if self.may_queue && self.place.is_none() {
             match self.queues.join(statuses, self.row, me, &patience) {
                 JoinResult::First(place) => self.place = Some(place),
                 JoinResult::Moved(place) => {
                     self.place = Some(place);
                     return WaitOutcome::Over;
                 }
-                JoinResult::Circle => self.stands_in_line = false,
+                JoinResult::Cycle => self.may_queue = false,
                 JoinResult::GaveUp(waited) => return waited,
             }
         }
@@ -209,11 +208,11 @@ impl<'r> LockAttempt<'r> {
         if waited != WaitOutcome::Deadlock || self.place.take().is_none() {
             return waited;
         }
-        self.stands_in_line = false;
+        self.may_queue = false;
         statuses.wait(me, holder, &patience)
     }
 
-    /// Does what `wait` does without a thread: the wait goes on in the result. Err: how it has ended, or why it does not begin.
+    /// Does the same without blocking a thread: the wait goes on in the result. `Err`: how the wait has ended, or why it cannot begin.
     pub fn suspend(
         &mut self,
         me: TxnId,
@@ -231,52 +230,52 @@ impl<'r> LockAttempt<'r> {
             row: (self.row.0, self.row.1.into()),
             since,
             until,
-            stands_in_line: self.stands_in_line,
+            may_queue: self.may_queue,
             place: None,
             holder: None,
         };
-        if self.stands_in_line && self.place.is_none() {
+        if self.may_queue && self.place.is_none() {
             match self.queues.enter(statuses, self.row, me) {
                 Some((place, is_first)) if is_first => self.place = Some(place),
                 Some((place, _)) => {
                     suspended.place = Some(place);
                     return Ok(suspended);
                 }
-                None => self.stands_in_line = false,
+                None => self.may_queue = false,
             }
         }
         if !statuses.note_wait(me, holder) {
             if self.place.take().is_none() || !statuses.note_wait(me, holder) {
                 return Err(WaitOutcome::Deadlock);
             }
-            self.stands_in_line = false;
+            self.may_queue = false;
         }
-        suspended.stands_in_line = self.stands_in_line;
+        suspended.may_queue = self.may_queue;
         suspended.place = self.place.take();
         suspended.holder = Some((holder, releases));
         Ok(suspended)
     }
 
-    /// Goes on with a wait that was suspended for the same row.
+    /// Continues a suspended wait for the same row.
     pub fn adopt(&mut self, mut suspended: SuspendedWait) {
         self.is_resumed = true;
         self.since = Some(suspended.since);
-        self.stands_in_line &= suspended.stands_in_line;
-        // A place that is not the first one yet is given up: then the wait has ended some other way.
+        self.may_queue &= suspended.may_queue;
+        // A place that is not the first yet is given up: the wait has ended for another reason.
         self.place = suspended.place.take().filter(QueuePlace::is_first);
     }
 }
 
-/// A wait for a row that keeps no thread: a place in the row's line, or the wait of the first for the holder (EN-25). It ends when it is dropped.
+/// A wait for a row that blocks no thread: a place in the row's queue, or the wait of the first ticket for the holder (EN-25). It ends on drop.
 pub(crate) struct SuspendedWait {
     statuses: Arc<StatusTable>,
     me: TxnId,
     row: Row,
     since: Instant,
     pub until: Instant,
-    stands_in_line: bool,
+    may_queue: bool,
     place: Option<QueuePlace>,
-    /// The transaction that is waited for, and what `StatusTable::releases` was before; None: the places before.
+    /// The transaction that is waited for, and `StatusTable::releases` before; `None` while the place is not the first.
     holder: Option<(TxnId, u64)>,
 }
 
@@ -285,7 +284,7 @@ impl SuspendedWait {
         self.row.0 == map && *self.row.1 == *key
     }
 
-    /// `wake` is called when the row may be tried again.
+    /// Registers `wake`, to be called when the row may be tried again.
     pub fn park(&self, wake: Wake) {
         match (self.holder, &self.place) {
             (Some((holder, releases)), _) => self.statuses.park(self.me, holder, releases, wake),
@@ -320,7 +319,7 @@ impl QueuePlace {
         self.is_first_in(&self.lock_queues.shard(&self.row).lock())
     }
 
-    /// `wake` is called when this is the first place, at once if it is.
+    /// Registers `wake`, to be called when this place is the first. It is called at once if it already is.
     fn park(&self, wake: Wake) {
         let shard = self.lock_queues.shard(&self.row).lock();
         if self.is_first_in(&shard) {
@@ -338,7 +337,7 @@ impl QueuePlace {
                 return WaitOutcome::Over;
             }
             match patience.left() {
-                Ok(left) => shard = self.ticket.bell.wait_timeout(shard, left).0,
+                Ok(left) => shard = self.ticket.condvar.wait_timeout(shard, left).0,
                 Err(end) => return end,
             }
         }
@@ -354,7 +353,7 @@ impl Drop for QueuePlace {
         line.remove(at);
         match (line.get(at), at.checked_sub(1).map(|before| line[before].txn)) {
             (Some(next), None) => {
-                // It waits for nobody until it has tried.
+                // It waits for no transaction until it has tried.
                 self.statuses.forget_wait(next.txn);
                 called = next.call();
             }

@@ -1,17 +1,15 @@
-//! LockTable that no record shows: rows read to be changed later, rows read to stay as they are, ranges that must stay as they are.
+//! The lock table: locks that no record shows. Rows read to be changed later, rows read to stay as they are, ranges into which no other transaction may insert.
 //!
-//! A row that a transaction has changed needs no entry here, for its record names the writer. Entries belong to a transaction and count while it is
-//! open, so a lock ends at the very moment its transaction is decided; the entries are swept up afterwards.
+//! A row that a transaction has changed needs no entry, since its record names the creator. Entries belong to a transaction and count while it is open, so a lock ends at the moment its transaction is decided; the entries are removed afterwards.
 //!
 //! ```text
 //!   few locks of a transaction      an entry for each, with its key
-//!   many                            `EscalatedLocks`: for each map and shard the hashes of the keys, some 16 bytes a lock
-//!   more than memory is given       the hashes of a shard are let go, and all rows of that shard of the map are its own that nobody else has
+//!   escalated_locks                            `EscalatedLocks`: for each map and shard the hashes of the keys, some 16 bytes a lock
+//!   more than the memory limit      the hashes of a shard are dropped: the transaction then holds all rows of that shard of the map that no other transaction holds
 //! ```
 //! Two keys with one hash are locked together: that locks too much, never too little.
 //!
-//! Hard part: a writer looks here under the latch of the row's leaf, whoever locks looks at the record after putting the entry in, and both with a full fence between:
-//! one of them sees the other (EN-17).
+//! Hard part: a writer checks the table under the latch of the row's leaf; a locking reader reads the record after it has added its entry. A full fence on each side makes one of them see the other (EN-17).
 
 use std::collections::{HashMap, HashSet};
 
@@ -23,14 +21,14 @@ use stdx::sync::{Mutex, RwLock};
 use crate::store::maps::RowMap;
 use crate::store::trees::MapId;
 
-/// Partitions where nobody says how many.
+/// Default number of partitions.
 pub(crate) const PARTITIONS: usize = 64;
-/// So many entries with keys a transaction may always have, and so many if there is room.
+/// Number of locks by key that a transaction may always have, and that it may have while there is memory.
 const EXACT_MIN: usize = 128;
 const EXACT_MAX: usize = 8192;
-/// A new range is joined to one of the same transaction among so many of the map's last ranges: those of a scan that locks step by step become one.
+/// A new range is joined to one of the same transaction among this escalated_locks last ranges of the map, so that the ranges of a scan that locks step by step become one.
 const RANGES_JOINED: usize = 16;
-/// What an entry with its key takes in memory, and a hash, about.
+/// Approximate memory of a lock by key, and of a hash.
 const EXACT_BYTES: u64 = 256;
 const HASH_BYTES: u64 = 16;
 
@@ -47,17 +45,17 @@ pub struct RowLock {
     pub strength: Strength,
 }
 
-/// What an open transaction has locked.
+/// A lock of an open transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HeldLock {
     Row(RowLock),
-    /// So many rows of a map, without their keys. None: all that nobody else has, of a part of the map.
+    /// `count` rows of a map, without their keys. `None`: all rows of a part of the map that no other transaction holds.
     Rows {
         map: MapId,
         strength: Strength,
         count: Option<u64>,
     },
-    /// Nobody else puts a new row in from here on, and before the other end.
+    /// No other transaction may insert rows from `from` on, and before `to`.
     Range {
         map: MapId,
         from: Vec<u8>,
@@ -69,11 +67,11 @@ pub enum HeldLock {
 struct Holder {
     txn: TxnId,
     strength: Strength,
-    /// This very row is meant, not just all that nobody else has.
-    is_sure: bool,
+    /// The transaction locked this very row, and not just all rows that no other transaction holds.
+    is_by_key: bool,
 }
 
-/// A lock with its key.
+/// A lock by key.
 struct RowLockEntry {
     map: MapId,
     key: Box<[u8]>,
@@ -86,7 +84,7 @@ impl RowLockEntry {
     }
 }
 
-/// `from <= key < to`.
+/// A lock of the range `from <= key < to`.
 struct RangeLock {
     txn: TxnId,
     from: Vec<u8>,
@@ -94,7 +92,7 @@ struct RangeLock {
 }
 
 impl RangeLock {
-    /// Extends the range by one that overlaps or touches it. False: there is a gap between them.
+    /// Extends the range by one that overlaps or touches it. Returns false if there is a gap between them.
     fn join(&mut self, from: &[u8], to: Option<&[u8]>) -> bool {
         let begins_before_end = |from: &[u8], to: Option<&[u8]>| to.is_none_or(|to| *from <= *to);
         if !begins_before_end(from, self.to.as_deref()) || !begins_before_end(&self.from, to) {
@@ -112,10 +110,10 @@ impl RangeLock {
     }
 }
 
-/// LockTable of one strength without their keys.
+/// Escalated locks of one strength.
 enum LockSet {
     Hashes(HashSet<u64, Seed>),
-    /// Whatever nobody else has.
+    /// All rows that no other transaction holds.
     All,
 }
 
@@ -132,7 +130,7 @@ impl LockSet {
     }
 }
 
-/// The locks of a transaction with many, in one shard of one map.
+/// The locks of a transaction with escalated_locks, in one shard of one map.
 struct EscalatedLocks {
     txn: TxnId,
     map: MapId,
@@ -143,13 +141,13 @@ struct EscalatedLocks {
 impl EscalatedLocks {
     fn holder(&self, hash: u64) -> Option<Holder> {
         let of = |set: &LockSet, strength| {
-            let is_sure = matches!(set, LockSet::Hashes(_));
-            set.has(hash).then_some(Holder { txn: self.txn, strength, is_sure })
+            let is_by_key = matches!(set, LockSet::Hashes(_));
+            set.has(hash).then_some(Holder { txn: self.txn, strength, is_by_key })
         };
         of(&self.exclusive, Strength::Exclusive).or_else(|| of(&self.shared, Strength::Shared))
     }
 
-    /// All were given back.
+    /// Returns true if all were released.
     fn is_empty(&self) -> bool {
         self.shared.is_empty() && self.exclusive.is_empty()
     }
@@ -162,44 +160,44 @@ impl EscalatedLocks {
 struct LockShard {
     /// By the row's hash.
     rows: HashMap<u64, Vec<RowLockEntry>, Seed>,
-    many: Vec<EscalatedLocks>,
+    escalated_locks: Vec<EscalatedLocks>,
 }
 
 impl LockShard {
-    /// LockTable of the row that have its key, those of transactions that are decided included.
+    /// Locks by key of the row, those of decided transactions included.
     fn exact(&self, map: MapId, key: &[u8], hash: u64) -> impl Iterator<Item = Holder> {
         let of_hash = self.rows.get(&hash).into_iter().flatten();
         of_hash.filter(move |exact| exact.is_of(map, key)).map(|exact| exact.holder)
     }
 
-    /// Those without.
-    fn in_many(&self, map: MapId, hash: u64) -> impl Iterator<Item = Holder> {
-        let of_map = self.many.iter().filter(move |many| many.map == map);
-        of_map.filter_map(move |many| many.holder(hash))
+    /// Escalated locks that cover the row.
+    fn escalated(&self, map: MapId, hash: u64) -> impl Iterator<Item = Holder> {
+        let of_map = self.escalated_locks.iter().filter(move |escalated_locks| escalated_locks.map == map);
+        of_map.filter_map(move |escalated_locks| escalated_locks.holder(hash))
     }
 
     fn holders(&self, map: MapId, key: &[u8], hash: u64) -> impl Iterator<Item = Holder> {
-        self.exact(map, key, hash).chain(self.in_many(map, hash))
+        self.exact(map, key, hash).chain(self.escalated(map, hash))
     }
 }
 
 /// How a lock was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Acquired {
-    /// The transaction had it before.
+    /// The transaction held it before.
     AlreadyHeld,
     Exact,
     Escalated,
 }
 
-/// Who asks for a lock.
+/// The transaction that asks for a lock.
 #[derive(Clone, Copy)]
 pub(crate) struct Requester {
     pub txn: TxnId,
     pub strength: Strength,
-    /// How many locks with keys it has.
+    /// Number of locks by key that it holds.
     pub exact: usize,
-    /// It has written the row and puts it back: what others claim in bulk does not stand against that.
+    /// It has created the row's record and restores it: escalated locks of others do not conflict with that (EN-30).
     pub owns: bool,
 }
 
@@ -215,7 +213,7 @@ pub(crate) struct LockTable {
 impl LockTable {
     pub fn new(bytes_max: u64, partitions: usize) -> LockTable {
         let seed = Seed::default();
-        let shard = || Mutex::new(LockShard { rows: HashMap::with_hasher(seed), many: Vec::new() });
+        let shard = || Mutex::new(LockShard { rows: HashMap::with_hasher(seed), escalated_locks: Vec::new() });
         LockTable {
             shards: (0..partitions.max(1)).map(|_| shard()).collect(),
             ranges: RwLock::default(),
@@ -230,24 +228,24 @@ impl LockTable {
         self.bytes_max.store(bytes, Ordering::Relaxed);
     }
 
-    /// Memory that locks take, about.
+    /// Returns the approximate memory that locks take.
     pub fn bytes(&self) -> u64 {
         self.exact.load(Ordering::Relaxed) * EXACT_BYTES + self.hashes.load(Ordering::Relaxed) * HASH_BYTES
     }
 
-    /// LockTable with keys may take a quarter, those without the rest.
+    /// Returns true if the given use exceeds its part of the limit. Locks by key may take a quarter, escalated locks the rest.
     fn is_full(&self, taken: u64, parts: u64) -> bool {
         taken > self.bytes_max.load(Ordering::Relaxed) / 4 * parts
     }
 
-    /// The hash of a row, and its shard.
+    /// Returns the hash of a row, and its shard.
     fn place(&self, map: MapId, key: &[u8]) -> (u64, &Mutex<LockShard>) {
         let hash = self.seed.within(map.into(), key);
-        // Other bits than those that the shard's tables go by.
+        // Other bits than those that the shard's tables use.
         (hash, &self.shards[(hash >> 40) as usize % self.shards.len()])
     }
 
-    /// Takes the lock, or names an open transaction that is in the way.
+    /// Takes the lock, or returns an open transaction that holds a conflicting one.
     pub fn take(
         &self,
         map: &RowMap,
@@ -259,14 +257,14 @@ impl LockTable {
         let mut shard = shard.lock();
         let own = || shard.holders(map.id, key, hash).filter(|holder| holder.txn == requester.txn);
         let is_enough = |own: &Holder| own.strength == Strength::Exclusive || own.strength == requester.strength;
-        if own().any(|own| own.is_sure && is_enough(&own)) {
+        if own().any(|own| own.is_by_key && is_enough(&own)) {
             return Ok(Acquired::AlreadyHeld);
         }
-        let in_the_way = |holder: &Holder| {
+        let conflicting_holder = |holder: &Holder| {
             holder.txn != requester.txn && conflict(holder.strength, requester.strength) && is_open(holder.txn)
         };
-        let in_many = || shard.in_many(map.id, hash).filter(|_| !requester.owns);
-        if let Some(holder) = shard.exact(map.id, key, hash).chain(in_many()).find(in_the_way) {
+        let escalated = || shard.escalated(map.id, hash).filter(|_| !requester.owns);
+        if let Some(holder) = shard.exact(map.id, key, hash).chain(escalated()).find(conflicting_holder) {
             return Err(holder.txn);
         }
         if own().any(|own| is_enough(&own)) {
@@ -274,15 +272,15 @@ impl LockTable {
         }
         let has_weaker = own().next().is_some();
         let is_full = || self.is_full(self.exact.load(Ordering::Relaxed) * EXACT_BYTES, 1);
-        let is_many = requester.exact >= EXACT_MAX || (requester.exact >= EXACT_MIN && is_full());
+        let is_escalated = requester.exact >= EXACT_MAX || (requester.exact >= EXACT_MIN && is_full());
         let taken = if has_weaker {
             self.strengthen(&mut shard, map, key, hash, requester.txn);
             Acquired::AlreadyHeld
-        } else if is_many {
-            self.add_to_many(&mut shard, map, hash, requester);
+        } else if is_escalated {
+            self.add_escalated(&mut shard, map, hash, requester);
             Acquired::Escalated
         } else {
-            let holder = Holder { txn: requester.txn, strength: requester.strength, is_sure: true };
+            let holder = Holder { txn: requester.txn, strength: requester.strength, is_by_key: true };
             shard.rows.entry(hash).or_default().push(RowLockEntry { map: map.id, key: key.into(), holder });
             self.exact.fetch_add(1, Ordering::Relaxed);
             map.row_locks.fetch_add(1, Ordering::SeqCst);
@@ -293,7 +291,7 @@ impl LockTable {
         Ok(taken)
     }
 
-    /// A shared lock that the transaction has becomes an exclusive one.
+    /// Turns a shared lock of the transaction into an exclusive one.
     fn strengthen(&self, shard: &mut LockShard, map: &RowMap, key: &[u8], hash: u64, txn: TxnId) {
         let is_own = |exact: &&mut RowLockEntry| exact.holder.txn == txn && exact.is_of(map.id, key);
         if let Some(own) = shard.rows.get_mut(&hash).and_then(|of_hash| of_hash.iter_mut().find(is_own)) {
@@ -301,19 +299,25 @@ impl LockTable {
             return;
         }
         let requester = Requester { txn, strength: Strength::Exclusive, exact: 0, owns: false };
-        self.add_to_many(shard, map, hash, requester);
+        self.add_escalated(shard, map, hash, requester);
     }
 
-    fn add_to_many(&self, shard: &mut LockShard, map: &RowMap, hash: u64, requester: Requester) {
-        let is_own = |many: &EscalatedLocks| (many.txn, many.map) == (requester.txn, map.id);
-        let at = shard.many.iter().position(is_own).unwrap_or_else(|| {
+    fn add_escalated(&self, shard: &mut LockShard, map: &RowMap, hash: u64, requester: Requester) {
+        let is_own =
+            |escalated_locks: &EscalatedLocks| (escalated_locks.txn, escalated_locks.map) == (requester.txn, map.id);
+        let at = shard.escalated_locks.iter().position(is_own).unwrap_or_else(|| {
             let none = || LockSet::Hashes(HashSet::with_hasher(self.seed));
-            shard.many.push(EscalatedLocks { txn: requester.txn, map: map.id, shared: none(), exclusive: none() });
+            shard.escalated_locks.push(EscalatedLocks {
+                txn: requester.txn,
+                map: map.id,
+                shared: none(),
+                exclusive: none(),
+            });
             map.row_locks.fetch_add(1, Ordering::SeqCst);
-            shard.many.len() - 1
+            shard.escalated_locks.len() - 1
         });
         let is_full = self.is_full(self.hashes.load(Ordering::Relaxed) * HASH_BYTES, 3);
-        let set = shard.many[at].set(requester.strength);
+        let set = shard.escalated_locks[at].set(requester.strength);
         let LockSet::Hashes(hashes) = set else { return };
         if is_full && hashes.len() >= EXACT_MIN / 8 {
             self.hashes.fetch_sub(hashes.len() as u64, Ordering::Relaxed);
@@ -323,7 +327,7 @@ impl LockTable {
         }
     }
 
-    /// An open transaction other than `txn` whose lock on the row conflicts with `strength`. Called under the latch of the row's leaf. `owns`: `txn` has written the row.
+    /// Returns an open transaction other than `txn` whose lock on the row conflicts with `strength`. Called under the latch of the row's leaf. `owns`: `txn` has created the record.
     pub fn holder(
         &self,
         map: &RowMap,
@@ -338,29 +342,34 @@ impl LockTable {
         }
         let (hash, shard) = self.place(map.id, key);
         let shard = shard.lock();
-        let has = |own: Holder| own.txn == txn && own.strength == Strength::Exclusive && own.is_sure;
-        let in_the_way = |other: &Holder| other.txn != txn && conflict(other.strength, strength) && is_open(other.txn);
-        // Whoever has it for himself has it from before others claimed all: they mean the rest.
+        let has = |own: Holder| own.txn == txn && own.strength == Strength::Exclusive && own.is_by_key;
+        let conflicting_holder =
+            |other: &Holder| other.txn != txn && conflict(other.strength, strength) && is_open(other.txn);
+        // A lock by key was there before others escalated: they hold the rest (EN-30).
         let other = if owns || shard.holders(map.id, key, hash).any(has) {
-            shard.exact(map.id, key, hash).find(in_the_way)
+            shard.exact(map.id, key, hash).find(conflicting_holder)
         } else {
-            shard.holders(map.id, key, hash).find(in_the_way)
+            shard.holders(map.id, key, hash).find(conflicting_holder)
         };
         other.map(|other| other.txn)
     }
 
-    /// Gives a lock back that was just taken.
-    pub fn give_back(&self, map: &RowMap, key: &[u8], txn: TxnId, taken: Acquired) {
+    /// Releases a lock that was just taken.
+    pub fn release(&self, map: &RowMap, key: &[u8], txn: TxnId, taken: Acquired) {
         match taken {
             Acquired::AlreadyHeld => {}
             Acquired::Exact => self.drop_row(map, key, txn),
             Acquired::Escalated => {
                 let (hash, shard) = self.place(map.id, key);
                 let mut shard = shard.lock();
-                let Some(many) = shard.many.iter_mut().find(|many| (many.txn, many.map) == (txn, map.id)) else {
+                let Some(escalated_locks) = shard
+                    .escalated_locks
+                    .iter_mut()
+                    .find(|escalated_locks| (escalated_locks.txn, escalated_locks.map) == (txn, map.id))
+                else {
                     return;
                 };
-                for set in [&mut many.shared, &mut many.exclusive] {
+                for set in [&mut escalated_locks.shared, &mut escalated_locks.exclusive] {
                     if let LockSet::Hashes(hashes) = set
                         && hashes.remove(&hash)
                     {
@@ -371,30 +380,34 @@ impl LockTable {
         }
     }
 
-    /// An open transaction that locks any row of the map.
+    /// Returns an open transaction that locks any row of the map.
     pub fn any_holder(&self, map: &RowMap, is_open: impl Fn(TxnId) -> bool) -> Option<TxnId> {
         self.shards.iter().find_map(|shard| {
             let shard = shard.lock();
             let exact = shard.rows.values().flatten().filter(|exact| exact.map == map.id);
-            let many = shard.many.iter().filter(|many| many.map == map.id && !many.is_empty());
-            let mut holders = exact.map(|exact| exact.holder.txn).chain(many.map(|many| many.txn));
+            let escalated_locks = shard
+                .escalated_locks
+                .iter()
+                .filter(|escalated_locks| escalated_locks.map == map.id && !escalated_locks.is_empty());
+            let mut holders =
+                exact.map(|exact| exact.holder.txn).chain(escalated_locks.map(|escalated_locks| escalated_locks.txn));
             holders.find(|holder| is_open(*holder))
         })
     }
 
-    /// All locks of open transactions, of one shard after another.
+    /// Lists the locks of open transactions, shard by shard.
     pub fn list(&self, is_open: impl Fn(TxnId) -> bool) -> Vec<(TxnId, HeldLock)> {
         let mut all = Vec::new();
-        let mut many: HashMap<(TxnId, MapId, bool), Option<u64>> = HashMap::new();
+        let mut escalated_locks: HashMap<(TxnId, MapId, bool), Option<u64>> = HashMap::new();
         for shard in &self.shards {
             let shard = shard.lock();
             for exact in shard.rows.values().flatten().filter(|exact| is_open(exact.holder.txn)) {
                 let (map, key, strength) = (exact.map, exact.key.clone(), exact.holder.strength);
                 all.push((exact.holder.txn, HeldLock::Row(RowLock { map, key, strength })));
             }
-            for one in shard.many.iter().filter(|many| is_open(many.txn)) {
+            for one in shard.escalated_locks.iter().filter(|escalated_locks| is_open(escalated_locks.txn)) {
                 for (set, is_shared) in [(&one.shared, true), (&one.exclusive, false)] {
-                    let sum = many.entry((one.txn, one.map, is_shared)).or_insert(Some(0));
+                    let sum = escalated_locks.entry((one.txn, one.map, is_shared)).or_insert(Some(0));
                     *sum = match set {
                         LockSet::Hashes(hashes) => sum.map(|sum| sum + hashes.len() as u64),
                         LockSet::All => None,
@@ -402,7 +415,7 @@ impl LockTable {
                 }
             }
         }
-        for ((txn, map, is_shared), count) in many.into_iter().filter(|(_, count)| *count != Some(0)) {
+        for ((txn, map, is_shared), count) in escalated_locks.into_iter().filter(|(_, count)| *count != Some(0)) {
             let strength = if is_shared { Strength::Shared } else { Strength::Exclusive };
             all.push((txn, HeldLock::Rows { map, strength, count }));
         }
@@ -414,7 +427,7 @@ impl LockTable {
         all
     }
 
-    /// Sweeps up an entry.
+    /// Removes the lock by key of a decided transaction.
     pub fn drop_row(&self, map: &RowMap, key: &[u8], txn: TxnId) {
         let (hash, shard) = self.place(map.id, key);
         let mut shard = shard.lock();
@@ -429,14 +442,20 @@ impl LockTable {
         map.row_locks.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Sweeps up the locks without keys.
-    pub fn drop_many(&self, map: &RowMap, txn: TxnId) {
+    /// Removes the escalated locks of a decided transaction.
+    pub fn drop_escalated(&self, map: &RowMap, txn: TxnId) {
         for shard in &self.shards {
             let mut shard = shard.lock();
-            let Some(at) = shard.many.iter().position(|many| (many.txn, many.map) == (txn, map.id)) else { continue };
-            let many = shard.many.swap_remove(at);
+            let Some(at) = shard
+                .escalated_locks
+                .iter()
+                .position(|escalated_locks| (escalated_locks.txn, escalated_locks.map) == (txn, map.id))
+            else {
+                continue;
+            };
+            let escalated_locks = shard.escalated_locks.swap_remove(at);
             drop(shard);
-            for set in [&many.shared, &many.exclusive] {
+            for set in [&escalated_locks.shared, &escalated_locks.exclusive] {
                 if let LockSet::Hashes(hashes) = set {
                     self.hashes.fetch_sub(hashes.len() as u64, Ordering::Relaxed);
                 }
@@ -445,7 +464,7 @@ impl LockTable {
         }
     }
 
-    /// Until `txn` is decided nobody else puts a new row into `from <= key < to`.
+    /// Locks the range `from <= key < to` against inserts by others, until `txn` is decided.
     pub fn take_range(&self, map: &RowMap, from: &[u8], to: Option<&[u8]>, txn: TxnId) {
         let mut ranges = self.ranges.write();
         let of_map = ranges.entry(map.id).or_default();
@@ -458,7 +477,7 @@ impl LockTable {
         fence(Ordering::SeqCst);
     }
 
-    /// An open transaction other than `txn` whose range holds the key. Called under the latch of the row's leaf, before a row is put in.
+    /// Returns an open transaction other than `txn` that locks a range with this key. Called under the latch of the row's leaf, before a row is inserted.
     pub fn range_holder(&self, map: &RowMap, key: &[u8], txn: TxnId, is_open: impl Fn(TxnId) -> bool) -> Option<TxnId> {
         fence(Ordering::SeqCst);
         if map.range_locks.load(Ordering::SeqCst) == 0 {
@@ -470,7 +489,7 @@ impl LockTable {
         others.filter(holds).map(|range| range.txn).find(|holder| is_open(*holder))
     }
 
-    /// Sweeps up the ranges of a transaction.
+    /// Removes the range locks of a decided transaction.
     pub fn drop_ranges(&self, map: &RowMap, txn: TxnId) {
         let mut ranges = self.ranges.write();
         let Some(of_map) = ranges.get_mut(&map.id) else { return };

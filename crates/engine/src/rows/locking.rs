@@ -1,4 +1,4 @@
-//! LOCKING.
+//! Locking reads: locks on rows and ranges that a transaction does not change yet.
 
 use std::sync::Arc;
 
@@ -13,8 +13,7 @@ use crate::store::maps::RowMap;
 use crate::store::trees::MapId;
 
 impl Transaction {
-    /// LockTable a row until the end of the transaction and appends its newest committed value, or the transaction's own, to `out`. An absent row is locked too: nobody else can
-    /// put it in.
+    /// Locks a row until the end of the transaction and appends its newest committed value, or the transaction's own, to `out`. An absent row is locked too, so that no other transaction can insert it.
     pub fn lock(
         &mut self,
         map: MapId,
@@ -25,33 +24,32 @@ impl Transaction {
     ) -> Result<Locked> {
         let rows = self.rows.clone();
         let map = rows.map(map)?;
-        let mut turn = self.turn(&rows, map.id, key, strength);
+        let mut attempt = self.attempt(&rows, map.id, key, strength);
         loop {
             let releases = rows.statuses.releases();
             match self.try_lock(&rows, &map, key, strength, out)? {
                 Ok(locked) => return Ok(locked),
                 Err(_) if wait == Wait::SkipLocked => return Ok(Locked::Skipped),
-                Err(holder) => self.wait_for(&mut turn, holder, wait, releases)?,
+                Err(holder) => self.wait_for(&mut attempt, holder, wait, releases)?,
             }
         }
     }
 
-    /// Gives back the lock of the last `lock`, unless the transaction had it before: the row turned out not to be wanted, and the isolation level does not ask
-    /// that it stays as it is.
+    /// Releases the lock of the last `lock`, unless the transaction held it before. For rows that do not satisfy the statement's conditions, where the isolation level does not require that they stay as they are (EN-22).
     pub fn unlock_last(&mut self) {
         let Some((map, key, taken)) = self.locked_anew.take() else { return };
         let Some(writer) = &mut self.writer else { return };
         writer.unnote_lock(taken);
-        self.rows.locks.give_back(&map, &key, writer.id, taken);
+        self.rows.locks.release(&map, &key, writer.id, taken);
         self.rows.statuses.released(writer.id);
     }
 
-    /// The same with the wait that `set_lock_wait` has set.
+    /// Does the same as `lock` with the timeout that `set_lock_wait` has set.
     pub fn lock_patiently(&mut self, map: MapId, key: &[u8], strength: Strength, out: &mut Vec<u8>) -> Result<Locked> {
         self.lock(map, key, strength, self.patience(), out)
     }
 
-    /// The inner Err names who is in the way.
+    /// Tries once. The inner `Err` is an open transaction that holds a conflicting lock.
     fn try_lock(
         &mut self,
         rows: &Rows,
@@ -76,12 +74,12 @@ impl Transaction {
                 Ok(Ok(if present { Locked::Present } else { Locked::Absent }))
             }
             Ok(Err(holder)) => {
-                self.give_back(map, key, taken)?;
+                self.release(map, key, taken)?;
                 Ok(Err(holder))
             }
             Err(Error::WouldBlock) => {
-                let id = self.give_back(map, key, taken)?;
-                // It may be long until this is tried again, and somebody may have met the lock (EN-22).
+                let id = self.release(map, key, taken)?;
+                // It may take long until the next try, and another transaction may have met the lock (EN-22).
                 rows.statuses.released(id);
                 Err(Error::WouldBlock)
             }
@@ -89,17 +87,16 @@ impl Transaction {
         }
     }
 
-    /// Gives back the lock that was noted last.
-    fn give_back(&mut self, map: &RowMap, key: &[u8], taken: Acquired) -> Result<TxnId> {
+    /// Releases the lock that was remembered last.
+    fn release(&mut self, map: &RowMap, key: &[u8], taken: Acquired) -> Result<TxnId> {
         let rows = self.rows.clone();
         let writer = self.writer()?;
         writer.unnote_lock(taken);
-        rows.locks.give_back(map, key, writer.id, taken);
+        rows.locks.release(map, key, writer.id, taken);
         Ok(writer.id)
     }
 
-    /// Until the end of the transaction nobody else puts a new row into the range. What others have put in and not committed is met by whoever reads the range
-    /// afterwards with `lock`.
+    /// Locks a range against inserts by other transactions, until the end of this one. Uncommitted rows of others in the range are found by reading it afterwards with `lock`.
     pub fn lock_range(&mut self, map: MapId, from: &[u8], to: Option<&[u8]>) -> Result<()> {
         let map = self.rows.map(map)?;
         let rows = self.rows.clone();

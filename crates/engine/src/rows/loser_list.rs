@@ -1,4 +1,4 @@
-//! LOSERS.
+//! The losers of the last crash that are undone beside the service.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use crate::rows::row::summarize;
 use crate::rows::run::{Runs, UndoRun, UndoStep};
 use crate::store::trees::{MapId, QUEUE};
 
-/// A loser as recovery has found it.
+/// A loser as recovery found it.
 pub(crate) struct RecoveredLoser {
     pub id: TxnId,
-    /// The images that are in memory, each row and each entry of the purge queue once; the youngest, if there are runs.
+    /// The images in memory, one for each row and each purge queue entry. If there are runs, these are the youngest.
     pub tail: Vec<UndoStep>,
-    /// Those that are not, oldest run first; within a run each row once.
+    /// The other images, oldest run first. Within a run each row comes once.
     pub runs: Vec<UndoRun>,
-    /// OpenMaps that it has changed.
+    /// Maps that it has changed.
     pub maps: BTreeSet<MapId>,
 }
 
@@ -27,12 +27,12 @@ pub(crate) struct RecoveredLoser {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RollingBack {
     pub id: TxnId,
-    /// Rows and entries that are done, and how many there are.
+    /// Rows and entries that are restored, and their number.
     pub done: u64,
     pub changes: u64,
 }
 
-/// A loser, as others may see it.
+/// The part of a loser's state that other threads read.
 pub(crate) struct OpenLoser {
     pub id: TxnId,
     pub maps: BTreeSet<MapId>,
@@ -40,15 +40,15 @@ pub(crate) struct OpenLoser {
     pub done: AtomicU64,
 }
 
-/// What the one who undoes it knows.
+/// The part of a loser's state that the undo thread uses.
 pub(crate) struct LoserWork {
     pub open: Arc<OpenLoser>,
     pub tail: Vec<UndoStep>,
     pub tail_bytes: u64,
-    /// How many of `tail` are done.
+    /// Number of entries of `tail` that are restored.
     pub at: usize,
     pub runs: Runs,
-    /// Runs that are left, the youngest of them next; and how many of its blocks are done.
+    /// Number of runs that are left, the youngest of them next, and of its blocks that are done.
     pub left: usize,
     pub blocks: usize,
 }
@@ -56,18 +56,18 @@ pub(crate) struct LoserWork {
 #[derive(Default)]
 pub(crate) struct LoserList {
     pub open: Mutex<Vec<Arc<OpenLoser>>>,
-    /// Smallest first, so that most of them are over soon. HeldLock while one undoes.
+    /// The smallest first, so that most losers end soon. Locked during a step of undo.
     pub work: Mutex<VecDeque<LoserWork>>,
     pub error: Mutex<Option<String>>,
 }
 
 impl LoserList {
-    /// A loser with changes in the map that are not all put back.
+    /// Returns a loser with changes in the map that are not undone yet.
     pub fn in_map(&self, map: MapId) -> Option<TxnId> {
         self.open.lock().iter().find(|open| open.maps.contains(&map)).map(|open| open.id)
     }
 
-    /// Long values that undo may give a name to, or take one from. Nobody undoes meanwhile.
+    /// Returns the version ids of long values to which undo may add or remove a reference. No undo may run meanwhile.
     pub fn values(&self) -> Result<Vec<u64>> {
         let mut found = Vec::new();
         let mut note = |map: MapId, key: &[u8], image: Option<&[u8]>| -> Result<()> {

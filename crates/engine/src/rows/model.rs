@@ -1,4 +1,4 @@
-//! Models of what readers look at without a lock: statuses, and the registry of snapshots.
+//! Loom models of what readers use without a lock: the status table and the snapshot registry.
 
 use stdx::sync::atomic::{AtomicU64, Ordering};
 use stdx::sync::{Arc, thread};
@@ -6,7 +6,7 @@ use stdx::sync::{Arc, thread};
 use crate::rows::slot::{Status, StatusTable};
 use crate::rows::snapshot::SnapshotRegistry;
 
-/// The log's head, moved by reservations.
+/// The WAL's head, moved by reservations.
 struct Log(AtomicU64);
 
 impl Log {
@@ -14,13 +14,13 @@ impl Log {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// Reserves a record; its end.
+    /// Reserves a record and returns its end.
     fn append(&self) -> u64 {
         self.0.fetch_add(10, Ordering::SeqCst) + 10
     }
 }
 
-/// EN-14: whoever takes a snapshot sees a commit if and only if its record ends at or before the snapshot.
+/// EN-14: a snapshot sees a commit if and only if its record ends at or before the snapshot.
 #[test]
 fn loom_a_commit_is_seen_by_just_the_snapshots_behind_it() {
     loom::model(|| {
@@ -46,7 +46,7 @@ fn loom_a_commit_is_seen_by_just_the_snapshots_behind_it() {
     });
 }
 
-/// EN-15: a slot that is used again says nothing wrong of who had it: when that one was committed if somebody may ask, else that it is past.
+/// EN-15: a reused slot never reports a wrong status of its former owner: committed if a snapshot may ask, otherwise past.
 #[test]
 fn loom_a_slot_used_again_is_not_taken_for_its_former_owner() {
     for keep in [0, 1_000] {
@@ -68,7 +68,7 @@ fn loom_a_slot_used_again_is_not_taken_for_its_former_owner() {
     }
 }
 
-/// EN-16: what is taken for the oldest snapshot is no younger than any that is open or being taken.
+/// EN-16: the oldest snapshot that purge computes is no younger than any that is open or being taken.
 #[test]
 fn loom_no_snapshot_is_older_than_the_oldest() {
     loom::model(|| {
@@ -81,6 +81,6 @@ fn loom_no_snapshot_is_older_than_the_oldest() {
         log.append();
         let oldest = snapshots.oldest(|| log.head());
         let taken = reader.join().unwrap();
-        assert!(oldest <= taken, "{oldest} is forgotten, {taken} is read");
+        assert!(oldest <= taken, "{oldest} is purged, {taken} is read");
     });
 }

@@ -1,7 +1,6 @@
-//! Forgetting: old versions that no snapshot can see, and the records of deleted rows.
+//! Purge: removes old versions that no snapshot can see, and the records of deleted rows.
 //!
-//! What a transaction has replaced is needed as long as a snapshot is older than its commit. The record of a deleted row goes when, besides, the commit is durable: so who finds no record
-//! at all need not wait for the log (EN-19).
+//! A replaced version is needed as long as a snapshot is older than the replacing commit. The record of a deleted row is removed when, besides, the commit is durable. So a reader that finds no record has no durability LSN to wait for (EN-19).
 
 use pager::{Lsn, TxnId};
 use stdx::sync::atomic::Ordering;
@@ -13,13 +12,13 @@ use crate::rows::row::RowHead;
 use crate::rows::state::Rows;
 use crate::store::trees::MapId;
 
-/// How soon to look again for what a snapshot or the log holds up, in milliseconds.
+/// When to retry what a snapshot or the WAL delays, in milliseconds.
 const SOON_MS: u64 = 20;
-/// A commit clears away what has gathered when there are so many; to look who still reads costs a step for each session.
+/// A commit purges when the list has grown to a multiple of this. Scanning the snapshot registry costs a step for each session.
 const GATHERED: usize = 16;
 const COMMIT_BUDGET: usize = 256;
 
-/// Who clears away: what is in files is for the background, a commit does not read them.
+/// Which thread purges. Remains in files are left to the background thread; a commit does not read them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purger {
     Commit,
@@ -27,35 +26,35 @@ enum Purger {
 }
 
 impl Rows {
-    /// A transaction is committed: what it has replaced waits for its time, and a little of what has waited is cleared away.
+    /// Adds a committed transaction to the purge list, and sometimes purges a little.
     pub(crate) fn end(&self, ended: CommittedTxn) {
         let gathered = {
             let mut all = self.ended.lock();
             all.push_back(PurgeItem::Transaction(ended));
             all.len()
         };
-        // What fails here is left to the background.
+        // If this fails, it is left to the background thread.
         if !gathered.is_multiple_of(GATHERED) || !matches!(self.purge(Purger::Commit, COMMIT_BUDGET), Ok((_, true))) {
-            (self.ring)();
+            (self.wake_soon)();
         }
     }
 
-    /// One step of the background, of about so many rows.
+    /// Runs one background step of about `budget` rows.
     pub(crate) fn background_step(&self, budget: usize) -> Result<Progress> {
         let (has_done, is_empty) = self.purge(Purger::Background, budget)?;
         if has_done {
-            // There may be more, and what was held up before is not any more.
+            // There may be more, and what was delayed may not be any more.
             return Ok(Progress::more());
         }
         Ok(if is_empty { Progress::idle(None) } else { Progress::idle(Some(SOON_MS)) })
     }
 
-    /// Commits up to here are seen by every snapshot, and durable.
+    /// Returns an LSN such that every snapshot sees commits up to it, and they are durable.
     fn purgeable(&self) -> Lsn {
         self.oldest_snapshot().min(self.store.pager.durable().get())
     }
 
-    /// Has it done something, and is nothing left?
+    /// Purges. Returns whether anything was done, and whether the list is empty now.
     fn purge(&self, purger: Purger, budget: usize) -> Result<(bool, bool)> {
         let purgeable = self.purgeable();
         self.kept.store(purgeable, Ordering::Relaxed);
@@ -90,10 +89,12 @@ impl Rows {
         Ok((done > 0 || has_spilled, self.ended.lock().is_empty()))
     }
 
-    /// Forgets one run, or the rest. Returns how many steps those were. May run twice.
+    /// Purges one run, or the rest of a transaction. Returns the number of steps. Idempotent.
     fn forget(&self, ended: &mut CommittedTxn) -> Result<usize> {
         if let Some(run) = ended.runs.last() {
-            run.each(|entry| if entry.deletes() { self.bury(entry.map, entry.key, ended.id) } else { Ok(()) })?;
+            run.each(
+                |entry| if entry.deletes() { self.remove_deleted(entry.map, entry.key, ended.id) } else { Ok(()) },
+            )?;
             let steps = run.steps as usize;
             ended.runs.pop();
             if !ended.runs.is_empty() {
@@ -106,7 +107,7 @@ impl Rows {
                 self.versions.remove(step.map, &step.key, ended.id);
             }
             if step.deletes {
-                self.bury(step.map, &step.key, ended.id)?;
+                self.remove_deleted(step.map, &step.key, ended.id)?;
             }
         }
         if ended.holds_values {
@@ -116,9 +117,9 @@ impl Rows {
         Ok(ended.tail.len())
     }
 
-    /// Removes the record of a row that `by` has deleted, if it still is that.
-    pub(crate) fn bury(&self, map: MapId, key: &[u8], by: TxnId) -> Result<()> {
-        let ghost = RowHead { writer: by, is_delete_marked: true, is_long: false }.bytes();
+    /// Removes the record of a row that `by` has deleted, if it is unchanged.
+    pub(crate) fn remove_deleted(&self, map: MapId, key: &[u8], by: TxnId) -> Result<()> {
+        let ghost = RowHead { creator: by, is_delete_marked: true, is_long: false }.bytes();
         let Some(map) = self.store.maps.get(map) else { return Ok(()) };
         map.tree.modify(key, None, |old, change| {
             if old.is_some_and(|old| old.value == ghost) {

@@ -1,4 +1,4 @@
-//! PURGELIST.
+//! The purge list: what committed transactions left behind, in the order of their commits.
 
 use std::sync::Arc;
 
@@ -8,34 +8,34 @@ use pager::{Lsn, TxnId};
 use crate::rows::run::{UndoRun, UndoStep};
 use crate::rows::versions::VersionBatch;
 
-/// A committed transaction with what it has left behind.
+/// A committed transaction with its remains.
 pub(crate) struct CommittedTxn {
     pub id: TxnId,
     pub lsn: Lsn,
-    /// Its steps: those in memory, and runs of those that are not, oldest first.
+    /// Its steps: those in memory, and runs of the others, oldest first.
     pub tail: Vec<UndoStep>,
     pub runs: Vec<Arc<UndoRun>>,
-    /// Long values that it replaced stand in the purge queue, and `Store::held` keeps the background from them.
+    /// It replaced long values, whose purge queue entries `Store::held` protects.
     pub holds_values: bool,
 }
 
-/// A batch in the queue of the purge.
+/// A batch of versions in the purge list.
 pub(crate) struct SpilledBatch {
     /// The last of its commits.
     pub lsn: Lsn,
     pub batch: Arc<VersionBatch>,
-    /// Those of its transactions that have replaced long values (`CommittedTxn::holds_values`).
+    /// Those of its transactions that replaced long values (`CommittedTxn::holds_values`).
     pub holds_values: Vec<TxnId>,
 }
 
-/// What the purge still has to do, in the order of commits.
+/// An item of the purge list.
 pub(crate) enum PurgeItem {
     Transaction(CommittedTxn),
     Batch(SpilledBatch),
 }
 
 impl PurgeItem {
-    /// The commit behind which nobody may need it.
+    /// Returns the commit after which no snapshot needs the item.
     pub fn lsn(&self) -> Lsn {
         match self {
             PurgeItem::Transaction(ended) => ended.lsn,

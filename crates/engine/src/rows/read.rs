@@ -1,11 +1,10 @@
-//! Reading: which version of a row a transaction sees.
+//! Plain reads and scans: which version of a row a transaction sees.
 //!
-//! Hard part: the record, the slot of its writer and the old versions are looked at one after the other, without a lock. Each way they may have moved meanwhile shows in the record's version
-//! word: it is another one as soon as anybody has written or taken back. So "there is no older version" and "decided long ago" count only if the word still stands; else it
-//! starts again (EN-15).
+//! Hard part: the record, its creator's status and the older versions are read one after the other, without a lock. Every change and every undo in between gives the record another version word. So "there is no older version" and "decided long ago" count only if the
+//! word is unchanged; otherwise the lookup starts again (EN-15).
 //!
-//! An index entry has a creator of its own, which need not be the creator of the row's visible version: once a transaction has written a row over a version that its snapshot does not see, the row's
-//! newest entries are the visible ones, although somebody else has made them. A scan of an index therefore knows the map of its rows and decides such entries by the row (EN-26).
+//! An index entry has a creator of its own, which need not be the creator of the row's visible version. Once a transaction has written a row over a version that its snapshot does not see, the row's newest entries are the visible ones, although another transaction
+//! created them. A scan of an index therefore knows the map of its rows and decides such entries by the row (EN-26).
 
 use std::cell::Cell;
 use std::ops::Bound;
@@ -30,7 +29,7 @@ use crate::store::trees::MapId;
 pub struct IndexOf {
     /// The map of the rows.
     pub rows: MapId,
-    /// Returns the row's key that an entry, key and value, names.
+    /// Returns the row's key from an entry's key and value.
     pub row_key: for<'e> fn(&'e [u8], &'e [u8]) -> &'e [u8],
 }
 
@@ -40,7 +39,7 @@ impl Rows {
         Ok(found.present && found.word == word)
     }
 
-    /// The value that `snapshot` sees of a record that was found with `word`; None: no row. The outer None: the record has changed.
+    /// Appends the value that `snapshot` sees of a record that was found with `word`. Returns whether there is a row; the outer `None` if the record has changed meanwhile.
     fn resolve(
         &self,
         map: &RowMap,
@@ -51,11 +50,11 @@ impl Rows {
         out: &mut Vec<u8>,
     ) -> Result<Option<bool>> {
         let (head, value) = RowValue::parse(record)?;
-        match self.visibility(head.writer, snapshot, me) {
+        match self.visibility(head.creator, snapshot, me) {
             Visibility::Yes(lsn) => *gate = (*gate).max(lsn),
             Visibility::IfItStands if !self.stands(map, key, word)? => return Ok(None),
             Visibility::IfItStands => {}
-            Visibility::No => return self.older(map, key, (word, head.writer), (snapshot, me), gate, out),
+            Visibility::No => return self.older(map, key, (word, head.creator), (snapshot, me), gate, out),
         }
         if !head.is_delete_marked {
             self.load_for(snapshot, value, out)?;
@@ -63,7 +62,7 @@ impl Rows {
         Ok(Some(!head.is_delete_marked))
     }
 
-    /// Appends a value to `out`. Of segments that somebody has replaced since, and that nobody's snapshot keeps, it makes an error.
+    /// Appends a value to `out`. Fails if its segments were replaced since and are not kept for a snapshot.
     pub(crate) fn load(&self, value: RowValue<'_>, out: &mut Vec<u8>) -> Result<()> {
         match value {
             RowValue::Inline(bytes) => {
@@ -79,7 +78,7 @@ impl Rows {
         }
     }
 
-    /// What a snapshot sees stays until the snapshot goes, or is given up.
+    /// Does the same for a value that a snapshot sees. Its segments are kept until the snapshot ends or is given up.
     fn load_for(&self, snapshot: Snapshot, value: RowValue<'_>, out: &mut Vec<u8>) -> Result<()> {
         self.load(value, out)
             .map_err(|error| if self.snapshots.is_expired(snapshot.lsn) { Error::SnapshotTooOld } else { error })
@@ -89,22 +88,22 @@ impl Rows {
         &self,
         map: &RowMap,
         key: &[u8],
-        (word, writer): (u64, TxnId),
+        (word, creator): (u64, TxnId),
         (snapshot, me): (Snapshot, Option<TxnId>),
         gate: &mut Lsn,
         out: &mut Vec<u8>,
     ) -> Result<Option<bool>> {
         let seen = Cell::new(0);
-        let sees = |writer| match self.visibility(writer, snapshot, me) {
+        let sees = |creator| match self.visibility(creator, snapshot, me) {
             Visibility::Yes(lsn) => {
                 seen.set(lsn);
                 true
             }
-            // Replaced, so it was committed.
+            // It was replaced, so it was committed.
             Visibility::IfItStands => true,
             Visibility::No => false,
         };
-        let found = self.versions.find(map.id, key, writer, sees)?;
+        let found = self.versions.find(map.id, key, creator, sees)?;
         if self.snapshots.is_expired(snapshot.lsn) {
             return Err(Error::SnapshotTooOld);
         }
@@ -121,7 +120,7 @@ impl Rows {
 }
 
 impl Transaction {
-    /// The row as the transaction's snapshot, or the transaction itself, has it: appended to `out`. False: there is none.
+    /// Appends the row's value to `out`, as the transaction's snapshot or the transaction itself has it. Returns false if there is no row.
     pub fn get(&mut self, map: MapId, key: &[u8], out: &mut Vec<u8>) -> Result<bool> {
         self.alive()?;
         let view = (self.seen(), self.id());
@@ -140,8 +139,8 @@ impl Transaction {
             self.record.clear();
             let found = map
                 .tree
-                .get_in_mode(self.near.read_mode, key, &mut self.record)
-                .map_err(|error| self.near.note(error))?;
+                .get_in_mode(self.wait_mode.read_mode, key, &mut self.record)
+                .map_err(|error| self.wait_mode.note(error))?;
             if !found.present {
                 return Ok(false);
             }
@@ -152,23 +151,25 @@ impl Transaction {
         }
     }
 
-    /// The newest committed value, or the transaction's own. The inner Err names an open transaction that has written the row.
+    /// Appends the newest committed value, or the transaction's own. The inner `Err` is an open transaction that has changed the row.
     pub(crate) fn newest(&mut self, map: &RowMap, key: &[u8], out: &mut Vec<u8>) -> Result<Result<bool, TxnId>> {
         let me = self.id();
         let mut record = Vec::new();
         loop {
             record.clear();
-            // Before the record is read: what is below was put back before that, if it was not committed.
+            // Read before the record: undo of transactions below it was complete by then.
             let low = self.rows.statuses.low();
-            let found =
-                map.tree.get_in_mode(self.near.read_mode, key, &mut record).map_err(|error| self.near.note(error))?;
+            let found = map
+                .tree
+                .get_in_mode(self.wait_mode.read_mode, key, &mut record)
+                .map_err(|error| self.wait_mode.note(error))?;
             if !found.present {
                 return Ok(Ok(false));
             }
             let (head, value) = RowValue::parse(&record)?;
-            if Some(head.writer) != me && (head.writer >= low || self.rows.statuses.is_loser(head.writer)) {
-                match self.rows.statuses.status(head.writer) {
-                    Status::Active => return Ok(Err(head.writer)),
+            if Some(head.creator) != me && (head.creator >= low || self.rows.statuses.is_loser(head.creator)) {
+                match self.rows.statuses.status(head.creator) {
+                    Status::Active => return Ok(Err(head.creator)),
                     Status::Committed(lsn) => self.gate = self.gate.max(lsn),
                     Status::Aborted => continue,
                     Status::Past if !self.rows.stands(map, key, found.word)? => continue,
@@ -176,20 +177,20 @@ impl Transaction {
                 }
             }
             if !head.is_delete_marked {
-                // Nobody replaces it: the caller has locked the row.
+                // It cannot be replaced: the caller has locked the row.
                 self.rows.load(value, out)?;
             }
             return Ok(Ok(!head.is_delete_marked));
         }
     }
 
-    /// The rows of a range as the snapshot has them.
+    /// Begins a scan of a range of rows, as the snapshot has them.
     pub fn scan(&mut self, map: MapId, from: Bound<&[u8]>, to: Bound<&[u8]>, backward: bool) -> Result<Cursor> {
         self.cursor(map, from, to, backward, None, false)
     }
 
-    /// The same of a map that is an index of `of`: the entries of exactly those row versions that `get` and `scan` of the rows' map return (EN-26). A key may come twice, with the entries of two rows:
-    /// the snapshot's, and that of a row which the transaction has written itself.
+    /// Does the same for a map that is an index of `of`. The scan returns the entries of exactly those row versions that `get` and `scan` of the rows' map return (EN-26). A key may come twice, with the entries of two rows: the snapshot's row, and one that the
+    /// transaction has written itself.
     pub fn scan_index(
         &mut self,
         map: MapId,
@@ -201,22 +202,24 @@ impl Transaction {
         self.cursor(map, from, to, backward, Some(of), false)
     }
 
-    /// True if the transaction has written a row of the map over a version that its snapshot did not see. Only then do `scan_index` and `scan` or `get` of an index differ.
+    /// Returns true if the transaction has written a row of the map over a version that its snapshot did not see. Only then do `scan_index` and `scan` or `get` of an index differ.
     pub fn has_overwritten_unseen(&self, map: MapId) -> bool {
         self.writer.as_ref().is_some_and(|writer| writer.unseen.contains(&map))
     }
 
-    /// True if the row's newest version is the transaction's own, a deletion included.
+    /// Returns true if the row's newest version is the transaction's own, a deletion included.
     fn owns(&mut self, map: &RowMap, key: &[u8]) -> Result<bool> {
         let Some(me) = self.id() else { return Ok(false) };
         let mut record = Vec::new();
-        let found =
-            map.tree.get_in_mode(self.near.read_mode, key, &mut record).map_err(|error| self.near.note(error))?;
-        Ok(found.present && RowHead::parse(&record)?.0.writer == me)
+        let found = map
+            .tree
+            .get_in_mode(self.wait_mode.read_mode, key, &mut record)
+            .map_err(|error| self.wait_mode.note(error))?;
+        Ok(found.present && RowHead::parse(&record)?.0.creator == me)
     }
 
-    /// The keys of a range whose rows may be there now, those that others are just putting in or changing included. For whoever locks each of them
-    /// next and looks at what `lock` returns. Values are hints: long ones are left out, and so are those of records that another transaction has written which is not decided.
+    /// Begins a scan of the keys of a range whose rows may exist now, those that other open transactions are inserting or changing included. It is for callers that go on to `lock` each key. Values are hints: long ones are left out, and so are those of records of other
+    /// undecided transactions.
     pub fn scan_current(&mut self, map: MapId, from: Bound<&[u8]>, to: Bound<&[u8]>, backward: bool) -> Result<Cursor> {
         self.cursor(map, from, to, backward, None, true)
     }
@@ -232,32 +235,32 @@ impl Transaction {
     ) -> Result<Cursor> {
         self.alive()?;
         let map = self.rows.map(map)?;
-        // A statement's rows are those of one moment, also if it goes on later.
+        // A statement's rows are those of one moment, even if it continues later.
         let snapshot = if is_current { None } else { Some(self.seen()) };
         Ok(Cursor { map, span: ScanState::new(from, to, is_backward), is_backward, index, snapshot })
     }
 }
 
-/// A scan under way. It holds nothing between calls.
+/// A scan under way. It holds no lock or latch between calls.
 pub struct Cursor {
     map: Arc<RowMap>,
     span: ScanState,
     is_backward: bool,
     index: Option<IndexOf>,
-    /// None: what is there now.
+    /// `None`: the newest versions.
     snapshot: Option<Snapshot>,
 }
 
 impl Cursor {
-    /// Replaces `out` by the next rows, those of one leaf, or fewer where they are long; false, and nothing, at the end.
+    /// Replaces `out` by the next rows: those of one leaf, or fewer if they are long. Returns false, with no rows, at the end.
     pub fn next(&mut self, txn: &mut Transaction, out: &mut RowBatch) -> Result<bool> {
         txn.alive()?;
         out.clear();
         while out.is_empty() && !self.span.is_done() {
             let low = txn.rows.statuses.low();
             let Cursor { map, span, .. } = self;
-            let drawn = span.next_batch(&map.tree, txn.near.read_mode, &mut out.records);
-            drawn.map_err(|error| txn.near.note_range(error, map, span))?;
+            let drawn = span.next_batch(&map.tree, txn.wait_mode.read_mode, &mut out.records);
+            drawn.map_err(|error| txn.wait_mode.note_range(error, map, span))?;
             match self.snapshot {
                 Some(snapshot) => {
                     if let Some(last) = self.take_seen((snapshot, LONG_ALONE), txn, out)? {
@@ -270,21 +273,21 @@ impl Cursor {
         Ok(!out.is_empty())
     }
 
-    /// As `next`, of a scan of what is there now, but at most `most` rows; and before they are returned the range from the scan's position to the last of them, or to the end of the scan if there are
-    /// none, is locked as by `Transaction::lock_range`. So a scan that is not finished has locked no more of its range than it has passed.
+    /// Does the same for a scan of the newest versions, with at most `most` rows. Before it returns, it locks the range from the scan's position to the last row, or to the end of the scan if there are no more rows, as `Transaction::lock_range` does. So an unfinished scan
+    /// has locked only the part of its range that it has passed.
     pub fn next_locked(&mut self, txn: &mut Transaction, out: &mut RowBatch, most: usize) -> Result<bool> {
         txn.alive()?;
         let (from, to) = self.span.clone().bounds();
-        // Locked up to this key; the inner None: to the end.
+        // Locked up to this key; the inner `None`: to the end.
         let mut locked: Option<Option<Vec<u8>>> = None;
         loop {
-            // Read once to learn how far to lock, and again when that is locked (EN-17).
+            // Read once to learn how far to lock, and again once that is locked (EN-17).
             let mut span = self.span.clone();
             out.clear();
             while out.is_empty() && !span.is_done() {
                 let low = txn.rows.statuses.low();
-                let drawn = span.next_batch(&self.map.tree, txn.near.read_mode, &mut out.records);
-                drawn.map_err(|error| txn.near.note_range(error, &self.map, &span))?;
+                let drawn = span.next_batch(&self.map.tree, txn.wait_mode.read_mode, &mut out.records);
+                drawn.map_err(|error| txn.wait_mode.note_range(error, &self.map, &span))?;
                 take_current(txn, low, out)?;
             }
             out.items.truncate(most.max(1));
@@ -311,7 +314,7 @@ impl Cursor {
         }
     }
 
-    /// The rows of some leaf: the scan itself stays where it is.
+    /// Reads the rows of a random leaf. The scan's position does not change.
     pub(super) fn draw(&self, txn: &mut Transaction, prng: &mut Prng, out: &mut RowBatch) -> Result<()> {
         out.clear();
         let low = txn.rows.statuses.low();
@@ -322,7 +325,7 @@ impl Cursor {
         }
     }
 
-    /// Rows as the snapshot has them. Nearly all of them are what stands in the tree. Some: long values have filled the batch, and that was the last record that was looked at.
+    /// Collects the rows that the snapshot sees; nearly all of them are in the tree. Returns the index of the last record read if long values have filled the batch.
     fn take_seen(
         &self,
         (snapshot, most): (Snapshot, u64),
@@ -332,34 +335,34 @@ impl Cursor {
         let rows = txn.rows.clone();
         let view = (snapshot, txn.id());
         let index_of = self.index.filter(|index| txn.has_overwritten_unseen(index.rows));
-        let RowBatch { records, aside, items } = out;
+        let RowBatch { records, outside, items } = out;
         for (index, record) in records.iter().enumerate() {
             let head = RowHead::parse(record.value)?.0;
             let is_plain = !head.is_delete_marked && !head.is_long;
-            if is_plain && let Visibility::Yes(lsn) = rows.visibility(head.writer, snapshot, view.1) {
+            if is_plain && let Visibility::Yes(lsn) = rows.visibility(head.creator, snapshot, view.1) {
                 txn.gate = txn.gate.max(lsn);
                 items.push(Item { record: index as u32, value: ValuePlace::Record });
                 continue;
             }
-            // A long value comes alone: then whoever reads it can take it (`RowBatch::take_long`).
+            // A long value comes alone, so that the caller can take it without a copy (`RowBatch::take_long`).
             if let RowValue::Segments { len, .. } = RowValue::parse(record.value)?.1
                 && len > most
                 && !items.is_empty()
             {
                 return Ok(index.checked_sub(1));
             }
-            let start = aside.len();
+            let start = outside.len();
             let found = (record.word, record.value);
-            let mut present = match rows.resolve(&self.map, record.key, found, view, &mut txn.gate, aside)? {
+            let mut present = match rows.resolve(&self.map, record.key, found, view, &mut txn.gate, outside)? {
                 Some(present) => present,
-                None => txn.get_seen(&self.map, record.key, view, aside)?,
+                None => txn.get_seen(&self.map, record.key, view, outside)?,
             };
-            let seen = Item { record: index as u32, value: ValuePlace::Aside(start, aside.len()) };
+            let seen = Item { record: index as u32, value: ValuePlace::Outside(start, outside.len()) };
             if let Some(of) = index_of
-                && rows.visibility(head.writer, snapshot, view.1) == Visibility::No
+                && rows.visibility(head.creator, snapshot, view.1) == Visibility::No
             {
                 let row_map = rows.map(of.rows)?;
-                let old_key = present.then(|| (of.row_key)(record.key, &aside[start..]).to_vec());
+                let old_key = present.then(|| (of.row_key)(record.key, &outside[start..]).to_vec());
                 if let Some(old_key) = &old_key {
                     present = !txn.owns(&row_map, old_key)?;
                 }
@@ -371,10 +374,10 @@ impl Cursor {
                 if let Some(new_key) = new_key
                     && txn.owns(&row_map, new_key)?
                 {
-                    if let Status::Committed(lsn) = rows.statuses.status(head.writer) {
+                    if let Status::Committed(lsn) = rows.statuses.status(head.creator) {
                         txn.gate = txn.gate.max(lsn);
                     }
-                    // Two rows under one key: in the order of their own keys, as an index of InnoDB has them.
+                    // Two rows under one key: in the order of their own keys, as in an index of InnoDB.
                     let comes_first = old_key.is_none_or(|old_key| (new_key < &old_key[..]) != self.is_backward);
                     let newest = Item { record: index as u32, value: ValuePlace::Record };
                     match (present, comes_first) {
@@ -388,7 +391,7 @@ impl Cursor {
             if present {
                 items.push(seen);
             }
-            if aside.len() as u64 > most && index + 1 < records.len() {
+            if outside.len() as u64 > most && index + 1 < records.len() {
                 return Ok(Some(index));
             }
         }
@@ -396,31 +399,31 @@ impl Cursor {
     }
 }
 
-/// Of values beyond this a batch has no more than the last.
+/// A value longer than this is the last of its batch.
 const LONG_ALONE: u64 = 1 << 20;
 
-/// Whatever may be a row. `low` was read before the records were: what a transaction below it has deleted without committing had been put back by then.
+/// Collects everything that may be a row. `low` was read before the records, so undo of uncommitted deletions below it was complete by then.
 fn take_current(txn: &Transaction, low: TxnId, out: &mut RowBatch) -> Result<()> {
     for (index, record) in out.records.iter().enumerate() {
         let head = RowHead::parse(record.value)?.0;
-        // What is taken back while this looks is undecided too: the record that was read may not be the one that is put back.
-        let is_decided = Some(head.writer) == txn.id()
-            || (head.writer < low && !txn.rows.statuses.is_loser(head.writer))
-            || matches!(txn.rows.statuses.status(head.writer), Status::Committed(_));
+        // A record whose transaction is being rolled back counts as undecided: the record that was read may not be the one that is restored.
+        let is_decided = Some(head.creator) == txn.id()
+            || (head.creator < low && !txn.rows.statuses.is_loser(head.creator))
+            || matches!(txn.rows.statuses.status(head.creator), Status::Committed(_));
         if !head.is_delete_marked || !is_decided {
-            let value = if head.is_long || !is_decided { ValuePlace::Aside(0, 0) } else { ValuePlace::Record };
+            let value = if head.is_long || !is_decided { ValuePlace::Outside(0, 0) } else { ValuePlace::Record };
             out.items.push(Item { record: index as u32, value });
         }
     }
     Ok(())
 }
 
-/// Rows of one step of a scan. Reuse it: it keeps its memory.
+/// The rows of one step of a scan. Reuse it, since it keeps its memory.
 #[derive(Default, Debug)]
 pub struct RowBatch {
     records: Batch,
-    /// Values that do not stand in their records: older ones, and long ones.
-    aside: Vec<u8>,
+    /// Values that are not in the batch's records: older ones, and long ones.
+    outside: Vec<u8>,
     items: Vec<Item>,
 }
 
@@ -433,8 +436,8 @@ struct Item {
 #[derive(Clone, Copy, Debug)]
 enum ValuePlace {
     Record,
-    /// From where to where in `aside`.
-    Aside(usize, usize),
+    /// A range of `outside`.
+    Outside(usize, usize),
 }
 
 impl RowBatch {
@@ -450,18 +453,18 @@ impl RowBatch {
         self.items.is_empty()
     }
 
-    /// Bytes of memory that it keeps.
+    /// Returns the bytes of memory that it keeps.
     pub fn capacity(&self) -> usize {
-        self.records.capacity() + self.aside.capacity() + self.items.capacity() * size_of::<Item>()
+        self.records.capacity() + self.outside.capacity() + self.items.capacity() * size_of::<Item>()
     }
 
-    /// Key and value.
+    /// Returns key and value.
     pub fn get(&self, index: usize) -> (&[u8], &[u8]) {
         let item = self.items[index];
         let record = self.records.get(item.record as usize);
         let value = match item.value {
             ValuePlace::Record => &record.value[HEAD_BYTES..],
-            ValuePlace::Aside(from, to) => &self.aside[from..to],
+            ValuePlace::Outside(from, to) => &self.outside[from..to],
         };
         (record.key, value)
     }
@@ -470,20 +473,20 @@ impl RowBatch {
         (0..self.len()).map(|index| self.get(index))
     }
 
-    /// The value of the only row, if it is a long one: without a copy. The batch has none afterwards.
+    /// Takes the value of the only row, if it is a long one, without a copy. The batch's value is empty afterwards.
     pub fn take_long(&mut self) -> Option<Vec<u8>> {
         match self.items[..] {
-            [Item { value: ValuePlace::Aside(0, to), .. }] if to == self.aside.len() && to as u64 > LONG_ALONE => {
-                self.items[0].value = ValuePlace::Aside(0, 0);
-                Some(std::mem::take(&mut self.aside))
+            [Item { value: ValuePlace::Outside(0, to), .. }] if to == self.outside.len() && to as u64 > LONG_ALONE => {
+                self.items[0].value = ValuePlace::Outside(0, 0);
+                Some(std::mem::take(&mut self.outside))
             }
             _ => None,
         }
     }
 
     fn clear(&mut self) {
-        self.aside.clear();
-        self.aside.shrink_to(LONG_ALONE as usize);
+        self.outside.clear();
+        self.outside.shrink_to(LONG_ALONE as usize);
         self.items.clear();
     }
 }

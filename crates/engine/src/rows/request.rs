@@ -1,27 +1,27 @@
-//! REQUEST.
+//! What callers ask of a transaction, and the answers: isolation levels, how long to wait, outcomes, limits.
 
 use std::time::Duration;
 
 use crate::rows::row::HEAD_BYTES;
 
-/// Longest key and value of a row.
+/// Longest key of a row.
 pub const ROW_KEY_MAX: usize = btree::Tree::KEY_MAX;
 
 pub const ROW_VALUE_MAX: usize = 1 << 30;
 
-/// A longer value lies in segments of its own.
+/// Longest value in a record. A longer one is stored in segments.
 pub(crate) const ROW_INLINE_MAX: usize = btree::Tree::VALUE_MAX - HEAD_BYTES;
 
-/// What a statement sees of others.
+/// What a statement sees of other transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Isolation {
-    /// As READ COMMITTED: nothing uncommitted is ever shown.
+    /// As READ COMMITTED: uncommitted changes are never visible.
     ReadUncommitted,
     /// Each statement sees what was committed when it began.
     ReadCommitted,
-    /// Every statement sees what was committed when the first one began; changes act on the newest.
+    /// Every statement sees what was committed when the first one began. Changes act on the newest committed version.
     RepeatableRead,
-    /// As REPEATABLE READ. That plain reads lock is for the layer above to see to, with `lock` and `lock_range`.
+    /// As REPEATABLE READ. The layer above makes plain reads lock, with `lock` and `lock_range`.
     Serializable,
 }
 
@@ -33,16 +33,16 @@ pub enum Wait {
     SkipLocked,
 }
 
-/// What `Transaction::lock` found.
+/// The outcome of `Transaction::lock`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Locked {
     Present,
     Absent,
-    /// Somebody else holds it, and the caller did not want to wait.
+    /// Another transaction holds the lock, and the caller asked not to wait.
     Skipped,
 }
 
-/// What became of `Transaction::insert`.
+/// The outcome of `Transaction::insert`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inserted {
     Done,

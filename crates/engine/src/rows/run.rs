@@ -1,10 +1,10 @@
-//! Steps that did not stay in memory: sorted by row, in blocks of a file without a name.
+//! Undo runs: steps written to a file without a name, sorted by row, in blocks.
 //!
 //! ```text
-//!   block, 32 KiB    bytes used u32 | entries          entry    map u32 | step u32 | writer u64 | flags u8 | key length u16 | image length u16 | key | image
+//!   block, 32 KiB    bytes used u32 | entries          entry    map u32 | step u32 | creator u64 | flags u8 | key length u16 | image length u16 | key | image
 //! ```
-//! A run holds a stretch of one transaction's steps, or what many committed transactions have replaced (`spill`). Rollback reads it whole; a lookup of an old version finds the block by its first row,
-//! and mostly does not read it: a filter knows which rows have no version of that writer here. The file goes with the last reference to it, and with the process: after a crash the log has all of it (EN-27).
+//! A run holds a stretch of one transaction's steps, or what many committed transactions have replaced (`spill`). Rollback reads it whole. A lookup of an old version finds the block by its first row, and mostly does not read it: a Bloom filter knows which rows have no
+//! version of that transaction here. The file goes with the last reference to it, and with the process: after a crash the WAL has all of it (EN-27).
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -27,36 +27,36 @@ const HAS_IMAGE: u8 = 1;
 const IS_VERSION: u8 = 2;
 const DELETES: u8 = 4;
 
-/// Bits of the filter for each version, and how many of them one sets: one lookup in eighty reads a block for nothing.
+/// Bits of the filter for each version, and how many of them a version sets: one lookup in eighty reads a block in vain.
 const FILTER_BITS: usize = 10;
 const FILTER_PROBES: u64 = 4;
 
-/// A change that can be taken back.
+/// A change that can be undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UndoStep {
     pub map: MapId,
     pub key: Box<[u8]>,
-    /// The record as it was before, head and all.
+    /// The record before the change, with its head.
     pub before: Option<Box<[u8]>>,
-    /// What was before is a version that others may see: the transaction had not written the row yet.
+    /// The record before the change is a version that others may see: the transaction had not changed the row before.
     pub is_version: bool,
-    /// The row was deleted.
+    /// The change deletes the row.
     pub deletes: bool,
 }
 
 impl UndoStep {
     pub fn bytes(&self) -> usize {
-        // Itself, the first step of its row, the version beside it.
+        // The step, the index of the row's first step, and the version in the version store.
         256 + 3 * self.key.len() + 2 * self.before.as_ref().map_or(0, |before| before.len())
     }
 }
 
-/// One step as a block has it.
+/// A step as stored in a block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunEntry<'b> {
     pub map: MapId,
     pub step: u32,
-    /// The transaction whose step it is.
+    /// The transaction that made the change.
     pub by: TxnId,
     pub key: &'b [u8],
     pub before: Option<&'b [u8]>,
@@ -90,7 +90,7 @@ impl RunEntry<'_> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Writers<'w> {
     One(TxnId),
-    /// For each step its own.
+    /// One transaction for each step.
     Each(&'w [TxnId]),
 }
 
@@ -103,10 +103,10 @@ impl Writers<'_> {
     }
 }
 
-/// The runs of a transaction, oldest first. Readers look into them too.
+/// The runs of a transaction, oldest first. Readers search them too.
 pub(crate) type Runs = Arc<RwLock<Vec<Arc<UndoRun>>>>;
 
-/// The hash by which a run's filter knows a version: of its row, and of who has replaced it.
+/// Returns the filter hash of a version: of its row, and of the transaction that replaced it.
 fn version_hash(row: u64, by: TxnId) -> u64 {
     (row ^ by.wrapping_mul(0x9e37_79b9_7f4a_7c15)).rotate_left(17).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
@@ -124,7 +124,7 @@ fn append(step: &UndoStep, number: u32, by: TxnId, out: &mut Vec<u8>) {
     out.extend_from_slice(before);
 }
 
-/// Which rows may have a version in a run.
+/// A Bloom filter of the versions in a run.
 #[derive(Debug)]
 struct BloomFilter(Box<[u64]>);
 
@@ -163,14 +163,14 @@ impl Fence {
 }
 
 pub(crate) struct UndoRun {
-    /// Its own among all runs.
+    /// Identifies the run.
     id: u64,
     device: Arc<dyn Device>,
     pub from: u64,
     /// First row of each block.
     fences: Vec<Fence>,
     filter: BloomFilter,
-    /// How many steps it holds, and how many of them delete a row.
+    /// Number of steps, and of those that delete a row.
     pub steps: u32,
     pub deletes: u32,
 }
@@ -178,7 +178,7 @@ pub(crate) struct UndoRun {
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// The block that this thread has looked into last: a scan meets the rows of one after another.
+    /// The block that this thread read last. A scan asks for rows of one block in succession.
     static LAST: RefCell<Option<((u64, usize), Aligned)>> = const { RefCell::new(None) };
 }
 
@@ -189,7 +189,7 @@ pub(crate) fn failed(error: std::io::Error) -> Error {
     }
 }
 
-/// A file for runs.
+/// Creates a file for runs.
 pub(crate) fn scratch(folder: &dyn os::Folder) -> Result<Arc<dyn Device>> {
     folder.scratch().map_err(failed)
 }
@@ -240,7 +240,7 @@ impl UndoRun {
         Ok(run)
     }
 
-    /// The block whose fence was pushed last.
+    /// Writes the block whose fence was pushed last.
     fn write_block(&self, block: &[u8], out: &mut Aligned) -> Result<()> {
         let Some(number) = self.fences.len().checked_sub(1) else { return Ok(()) };
         let bytes = out.as_mut_slice();
@@ -249,12 +249,12 @@ impl UndoRun {
         self.device.write(self.from + (number * BLOCK) as u64, bytes).map_err(failed)
     }
 
-    /// Where the next run begins.
+    /// Returns the position where the next run begins.
     pub fn end(&self) -> u64 {
         self.from + (self.fences.len() * BLOCK) as u64
     }
 
-    /// Bytes of the file that it takes.
+    /// Returns the bytes of the file that it takes.
     pub fn bytes(&self) -> u64 {
         (self.fences.len() * BLOCK) as u64
     }
@@ -263,9 +263,9 @@ impl UndoRun {
         self.device.read(self.from + (number * BLOCK) as u64, out.as_mut_slice()).map_err(failed)
     }
 
-    /// The entries of a block.
+    /// Returns the entries of a block.
     fn entries(block: &[u8]) -> Result<impl Iterator<Item = Result<RunEntry<'_>>>> {
-        let damaged = || Error::corrupt("a file for undo is not what was written");
+        let damaged = || Error::corrupt("a block of an undo file cannot be parsed");
         let (used, rest) = block.split_first_chunk::<BLOCK_HEAD>().ok_or_else(damaged)?;
         let mut rest = rest.get(..u32::from_le_bytes(*used) as usize).ok_or_else(damaged)?;
         Ok(std::iter::from_fn(move || {
@@ -280,7 +280,7 @@ impl UndoRun {
         }))
     }
 
-    /// Shows all entries, by row, those of a row in the order in which they were made.
+    /// Calls `f` with all entries, by row, and those of a row in the order in which they were made.
     pub fn each(&self, mut f: impl FnMut(&RunEntry<'_>) -> Result<()>) -> Result<()> {
         let mut block = Aligned::with_capacity(BLOCK);
         for number in 0..self.fences.len() {
@@ -296,14 +296,14 @@ impl UndoRun {
         self.fences.len()
     }
 
-    /// Shows the entries of one block.
+    /// Calls `f` with the entries of one block.
     pub fn each_of_block(&self, number: usize, mut f: impl FnMut(&RunEntry<'_>) -> Result<()>) -> Result<()> {
         let mut block = Aligned::with_capacity(BLOCK);
         self.read(number, &mut block)?;
         Self::entries(block.as_slice())?.try_for_each(|entry| f(&entry?))
     }
 
-    /// The steps again as they were written.
+    /// Reads the steps as they were written.
     pub fn load(&self) -> Result<Vec<UndoStep>> {
         let mut steps = Vec::with_capacity(self.steps as usize);
         self.each(|entry| {
@@ -323,7 +323,7 @@ impl UndoRun {
         Ok(steps.into_iter().map(|(_, step)| step).collect())
     }
 
-    /// Returns the version of a row that `by` has replaced, if it is in this run. `hash`: of the row.
+    /// Returns the version of a row that `by` has replaced, if it is in this run. `hash` is the row's.
     pub fn version(&self, map: MapId, key: &[u8], hash: u64, by: TxnId) -> Result<Option<Vec<u8>>> {
         if !self.filter.may_have(version_hash(hash, by)) {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! What a map's tree tells without being read through: about how many rows a range has, how much room they take, and the rows of some of its leaves.
+//! Estimates from a map's tree without reading all of it: number of rows in a range, space, and rows of random leaves.
 
 use std::ops::Bound;
 
@@ -13,23 +13,23 @@ use crate::rows::state::Rows;
 use crate::rows::transaction::Transaction;
 use crate::store::trees::MapId;
 
-/// Leaves that are looked through for long values.
+/// Number of leaves that are read to estimate long values.
 const LEAVES: usize = 4;
 
 impl Rows {
-    /// About how many records a range of the map has, those of deleted rows that are still there and of open transactions included. Costs a few pages a level.
+    /// Estimates the number of records in a range, delete-marked ones and those of open transactions included. Reads a few pages per level.
     pub fn extent(&self, map: MapId, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Result<RangeEstimate> {
         let (from, to) = ScanState::new(from, to, false).bounds();
         Ok(self.map(map)?.tree.estimate_range(&from, to.as_deref())?)
     }
 
-    /// About how many bytes the map's leaves take on disk.
+    /// Estimates the bytes that the map's leaves take on disk.
     pub fn bytes(&self, map: MapId) -> Result<u64> {
         let all = self.extent(map, Bound::Unbounded, Bound::Unbounded)?;
         Ok((all.leaves * PAGE_BYTES as f64) as u64)
     }
 
-    /// About how many bytes the map's values take beside it, those that are too long for a leaf: going by some leaves.
+    /// Estimates the bytes of the map's long values from a few leaves.
     pub fn long_bytes(&self, map: MapId) -> Result<u64> {
         let all = self.extent(map, Bound::Unbounded, Bound::Unbounded)?;
         let tree = &self.map(map)?.tree;
@@ -47,7 +47,7 @@ impl Rows {
 }
 
 impl Transaction {
-    /// The rows of some leaf of the map, in their order, as the transaction's snapshot has them: they replace `out`. None if the leaf has none.
+    /// Replaces `out` by the rows of a random leaf of the map, in their order, as the transaction's snapshot has them. It may be empty.
     pub fn sample(&mut self, map: MapId, prng: &mut Prng, out: &mut RowBatch) -> Result<()> {
         let cursor: Cursor = self.scan(map, Bound::Unbounded, Bound::Unbounded, false)?;
         cursor.draw(self, prng, out)

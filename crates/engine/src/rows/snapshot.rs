@@ -1,7 +1,6 @@
-//! Who reads as of which moment: one word for each open snapshot.
+//! The snapshot registry: one word for each open snapshot.
 //!
-//! Whoever takes one says PENDING first and then reads the head of the log; whoever looks for the oldest reads the head first and then the words. So a snapshot
-//! that was not seen is no older than what the looker goes by (EN-16).
+//! A reader sets its word to PENDING and then reads the WAL's head; purge reads the head first and then the words. So a snapshot that purge did not see is no older than the head that it read (EN-16).
 
 use pager::Lsn;
 use stdx::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -25,13 +24,13 @@ type Chunk = std::sync::Arc<[RegistryWord]>;
 pub(crate) struct SnapshotRegistry {
     chunks: RwLock<Vec<Chunk>>,
     free: Mutex<Vec<usize>>,
-    /// Words that have ever been used.
+    /// Number of words that have ever been used.
     used: AtomicUsize,
-    /// SnapshotRegistry at or below this position have been given up.
+    /// Snapshots at or below this position have been given up.
     expired: AtomicU64,
 }
 
-/// A word of the registry. Given back by `SnapshotRegistry::leave`.
+/// A word of the registry. Returned by `SnapshotRegistry::leave`.
 pub(crate) struct SnapshotRegistration {
     chunk: Chunk,
     number: usize,
@@ -62,7 +61,7 @@ impl SnapshotRegistry {
         self.free.lock().push(registration.number);
     }
 
-    /// Registers a snapshot of the moment that `head` tells, and returns it.
+    /// Registers a snapshot of the moment that `head` returns, and returns it.
     pub fn take(&self, registration: &SnapshotRegistration, head: impl Fn() -> Lsn) -> Lsn {
         registration.word().store(PENDING, Ordering::SeqCst);
         stdx::sync::atomic::fence(Ordering::SeqCst);
@@ -75,7 +74,7 @@ impl SnapshotRegistry {
         registration.word().store(FREE, Ordering::Release);
     }
 
-    /// No open or coming snapshot is older. `head` is the log's head.
+    /// Returns a position such that no open or future snapshot is older. `head` returns the WAL's head.
     pub fn oldest(&self, head: impl Fn() -> Lsn) -> Lsn {
         let mut oldest = head();
         stdx::sync::atomic::fence(Ordering::SeqCst);
@@ -95,7 +94,7 @@ impl SnapshotRegistry {
         oldest
     }
 
-    /// Gives up the snapshots that are not younger than `lsn`: what they need is kept no longer.
+    /// Gives up the snapshots at or below `lsn`: what they need is kept no longer.
     pub fn expire(&self, lsn: Lsn) {
         self.expired.fetch_max(lsn, Ordering::SeqCst);
     }

@@ -1,14 +1,12 @@
 //! Old versions of committed transactions, written to files while a snapshot keeps them.
 //!
 //! ```text
-//!   commit   CommittedTxn { steps }        versions in memory                          `ended`, the queue of the purge
-//!   spill    [CommittedTxn, CommittedTxn, ..] ──► one run, each entry with its writer ──► VersionBatch in the queue, versions leave memory
-//!   purge    the youngest of the batch is older than every snapshot: deleted rows are buried, the run is withdrawn
+//!   commit   CommittedTxn { steps }                    versions in memory                               the purge list
+//!   spill    [CommittedTxn, CommittedTxn, ..] ──► one run, each entry with its creator ──► SpilledBatch in the list, versions leave memory
+//!   purge    the youngest of the batch is older than every snapshot: deleted rows are removed, the run is withdrawn
 //! ```
-//! A long read (a dump, a report) keeps every version that is replaced beside it. In memory they have a limit; beyond it the background writes the oldest of them out, many transactions to a run,
-//! and a read that needs one finds it there. What stays in memory of a transaction then is its place in the transaction status table.
-//!
-//! Invariant EN-36 is in the crate's README.
+//! A long read (a dump, a report) keeps every version that is replaced meanwhile. Their memory is limited. Beyond the limit the background thread writes the oldest of them out, many transactions to a run, and a read that needs one finds it there (EN-36). What stays in
+//! memory of a transaction then is its entry in the transaction status table.
 
 use std::sync::Arc;
 
@@ -19,23 +17,23 @@ use crate::rows::run::{UndoRun, UndoStep, Writers, scratch};
 use crate::rows::state::Rows;
 use crate::rows::versions::VersionBatch;
 
-/// A file takes runs up to about this size; then the next one is begun, so that room comes back file by file.
+/// A file takes runs up to about this size; then the next one is begun, so that space is released file by file.
 const FILE_BYTES: u64 = 256 << 20;
 /// Bounds of a batch, which is copied once while it is written.
 const BATCH_MIN: u64 = 64 << 10;
 const BATCH_MAX: u64 = 32 << 20;
-/// Room that must stay free on the disk beside what is written.
+/// Space that must stay free on the disk beside what is written.
 const FREE_MIN: u64 = 64 << 20;
 
-/// Transactions taken out of the queue, and what they have replaced.
+/// Transactions taken out of the purge list.
 struct TakenTxns {
-    /// Their place in the queue.
+    /// Their position in the list.
     at: usize,
     ended: Vec<CommittedTxn>,
 }
 
 impl Rows {
-    /// Writes out the oldest versions in memory if they take more than they may. Returns whether it has done something.
+    /// Writes out the oldest versions in memory if they exceed the limit. Returns whether anything was done.
     ///
     /// If they cannot be written, because the disk is full or nearly so, the oldest snapshot is given up instead.
     pub(crate) fn spill_versions(&self) -> Result<bool> {
@@ -43,7 +41,7 @@ impl Rows {
         if self.versions.bytes() <= max {
             return Ok(false);
         }
-        // One at a time: another caller of the background's step has nothing to add.
+        // One at a time: a second caller has nothing to add.
         let Some(mut file) = self.spill_file.try_lock() else { return Ok(false) };
         let Some(taken) = self.take_oldest(max) else { return Ok(false) };
         match self.write_batch(&mut file, &taken.ended) {
@@ -51,7 +49,7 @@ impl Rows {
                 let mut ended = self.ended.lock();
                 let at = taken.at.min(ended.len());
                 ended.insert(at, PurgeItem::Batch(spilled));
-                // Those that have runs of their own stay for these.
+                // Transactions with runs of their own stay in the list for these.
                 let with_runs = taken.ended.into_iter().filter(|one| !one.runs.is_empty());
                 for (nth, one) in with_runs.enumerate() {
                     ended.insert(at + 1 + nth, PurgeItem::Transaction(CommittedTxn { tail: Vec::new(), ..one }));
@@ -76,7 +74,7 @@ impl Rows {
         }
     }
 
-    /// Takes the oldest transactions whose versions are in memory and needed out of the queue. None: those are too few to be worth a run, so others' versions take the memory.
+    /// Takes the oldest transactions whose versions are in memory and needed out of the list. Returns `None` if they are too few to be worth a run: then versions of open transactions take the memory.
     fn take_oldest(&self, max: u64) -> Option<TakenTxns> {
         let oldest = self.oldest_snapshot();
         let limit = (max / 4).clamp(BATCH_MIN, BATCH_MAX);
@@ -101,13 +99,13 @@ impl Rows {
         Some(TakenTxns { at, ended: ended.collect() })
     }
 
-    /// What a transaction's versions and steps take in memory, about.
+    /// Returns the approximate memory of a transaction's versions and steps.
     fn bytes_of(&self, ended: &CommittedTxn) -> u64 {
         let versions = ended.tail.iter().map(|step| self.versions.size_of(step.map, &step.key, ended.id));
         versions.sum::<u64>() + (ended.tail.len() * size_of::<UndoStep>()) as u64
     }
 
-    /// Writes what the transactions have replaced as one run, and forgets it in memory (EN-36).
+    /// Writes what the transactions have replaced to one run, and removes it from memory (EN-36).
     fn write_batch(&self, file: &mut SpillFile, all: &[CommittedTxn]) -> Result<SpilledBatch> {
         let (mut steps, mut writers, mut bytes) = (Vec::new(), Vec::new(), 0);
         for ended in all {
@@ -120,7 +118,7 @@ impl Rows {
             }
         }
         let folder = self.store.pager.folder();
-        // What is in files already may take as much again as is free, and no more.
+        // The files may take as much space as is still free, and no more.
         let free = folder.free_bytes().map_err(failed)?;
         if free < FREE_MIN.saturating_add(bytes).max(self.versions.file_bytes()) {
             return Err(Error::DiskFull);
@@ -149,11 +147,13 @@ impl Rows {
         })
     }
 
-    /// Forgets a batch that no snapshot needs any more. Returns how many steps those were. May run twice.
+    /// Purges a batch that no snapshot needs any more. Returns the number of its steps. Idempotent.
     pub(crate) fn forget_batch(&self, spilled: &SpilledBatch) -> Result<usize> {
         let run = &spilled.batch.run;
         if run.deletes > 0 {
-            run.each(|entry| if entry.deletes() { self.bury(entry.map, entry.key, entry.by) } else { Ok(()) })?;
+            run.each(
+                |entry| if entry.deletes() { self.remove_deleted(entry.map, entry.key, entry.by) } else { Ok(()) },
+            )?;
         }
         self.versions.withdraw_batch(&spilled.batch);
         if !spilled.holds_values.is_empty() {

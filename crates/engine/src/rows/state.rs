@@ -1,14 +1,4 @@
-//! Rows for SQL: ordered maps of bytes with transactions, snapshots and locks. The layer above knows tables, columns and indexes; here a row is a key and a value.
-//!
-//! ```text
-//!   record in the tree    writer | ghost? | long? | value        the newest version, committed or not; a long value lies in segments, as those of the keyspace
-//!   `slot`                writer -> active, committed at, aborted          `version`  what the record was before, for older snapshots
-//!   `snapshot`            who reads as of when                             `lock`     rows and ranges that are only locked
-//! ```
-//! A record whose writer is open is the exclusive lock on the row. Reads wait for nobody: they take the newest version that their snapshot may see. Changes and locking
-//! reads wait for whoever is in the way, and act on the newest committed version.
-//!
-//! Invariants EN-13 to EN-26 stand in the crate's README.
+//! The shared state of all maps of rows. The other files of this folder build on it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -36,7 +26,7 @@ use crate::store::trees::MapId;
 /// All maps of rows of a database.
 pub struct Rows {
     pub(super) store: Arc<Store>,
-    /// What keys and rows share: statuses, locks, and with them waits.
+    /// What keys and rows share: the status table and the lock table, and with them waits.
     pub(super) key_locks: Arc<KeyLocks>,
     pub(super) statuses: Arc<StatusTable>,
     pub(super) lock_queues: Arc<LockQueues>,
@@ -46,26 +36,26 @@ pub struct Rows {
     /// Transactions of former openings that are being rolled back.
     pub(super) losers: LoserList,
     pub(super) keyspace: Weak<Keyspace>,
-    /// Committed transactions whose old versions and delete_marked are still there, about in the order of their commits.
+    /// The purge list: remains of committed transactions, about in the order of their commits.
     pub(super) ended: Mutex<VecDeque<PurgeItem>>,
-    /// Commits up to here were seen by every snapshot when somebody looked last.
+    /// Every open snapshot saw commits up to here when purge last checked.
     pub(super) kept: AtomicU64,
-    /// What open transactions keep in memory of what they may take back.
+    /// The memory that undo steps of open transactions take.
     pub(super) budget: UndoBudget,
-    /// Bytes that old versions may take in memory before they go to files. Without room on disk for them the oldest snapshot is given up
+    /// The memory that old versions may take before they are written to files. If the disk has no space for them, the oldest snapshot is given up
     /// (`Error::SnapshotTooOld`).
     pub(super) versions_max: u64,
     pub(super) spill_file: Mutex<SpillFile>,
-    /// Calls the background soon, and now.
-    pub(super) ring: Call,
+    /// Wake the background thread soon, and now.
+    pub(super) wake_soon: Call,
     pub(super) wake: Call,
 }
 
 pub(super) type Call = Box<dyn Fn() + Send + Sync>;
 
 impl Rows {
-    /// `seed`: that of recovery's runs.
-    pub(crate) fn new(keyspace: &Arc<Keyspace>, versions_max: u64, seed: Seed, ring: Call, wake: Call) -> Rows {
+    /// Creates the maps of rows. `seed` is that of the runs that recovery wrote.
+    pub(crate) fn new(keyspace: &Arc<Keyspace>, versions_max: u64, seed: Seed, wake_soon: Call, wake: Call) -> Rows {
         let key_locks = keyspace.key_locks.clone();
         Rows {
             statuses: key_locks.statuses.clone(),
@@ -82,55 +72,55 @@ impl Rows {
             spill_file: Mutex::default(),
             budget: UndoBudget::new(versions_max),
             store: keyspace.store.clone(),
-            ring,
+            wake_soon,
             wake,
         }
     }
 
-    /// Whoever waits for a lock asks his `Cancel` again.
+    /// Makes every transaction that waits for a lock call its `Cancel` again.
     pub fn wake_waiters(&self) {
-        self.statuses.rouse();
-        self.lock_queues.rouse();
+        self.statuses.recheck_waiters();
+        self.lock_queues.recheck_waiters();
     }
 
-    /// All maps that there are, in the order of their numbers, those of open transactions included.
+    /// Returns all maps in the order of their numbers, those created by open transactions included.
     pub fn maps(&self) -> Vec<MapId> {
         let mut ids: Vec<MapId> = self.store.maps.all().iter().map(|map| map.id).collect();
         ids.sort_unstable();
         ids
     }
 
-    /// Memory that old versions take, about.
+    /// Returns the approximate memory that old versions take.
     pub fn version_bytes(&self) -> u64 {
         self.versions.bytes()
     }
 
-    /// Bytes of files that old versions of committed transactions take.
+    /// Returns the bytes of files that old versions of committed transactions take.
     pub fn version_file_bytes(&self) -> u64 {
         self.versions.file_bytes()
     }
 
-    /// Memory that open transactions take for what they may take back, about.
+    /// Returns the approximate memory that undo steps of open transactions take.
     pub fn undo_bytes(&self) -> u64 {
         self.budget.bytes()
     }
 
-    /// LockTable take about so many bytes; beyond, transactions with many lock whole parts of a map.
+    /// Limits the memory for locks to about `bytes`. Beyond it, the locks of transactions with many are escalated to parts of a map.
     pub fn limit_locks(&self, bytes: u64) {
         self.locks.limit(bytes);
     }
 
-    /// Memory that locks take, about.
+    /// Returns the approximate memory that locks take.
     pub fn lock_bytes(&self) -> u64 {
         self.locks.bytes()
     }
 
-    /// The locks of open transactions. Rows that one has changed and never locked are not among them: their records name it.
+    /// Lists the locks of open transactions. Rows that a transaction has changed and never locked are not among them: their records name it.
     pub fn held_locks(&self) -> Vec<(TxnId, HeldLock)> {
         self.locks.list(|txn| self.statuses.is_open(txn))
     }
 
-    /// Who waits for whom.
+    /// Returns the edges of the wait-for graph as (waiter, holder).
     pub fn lock_waits(&self) -> Vec<(TxnId, TxnId)> {
         self.statuses.all_waits()
     }

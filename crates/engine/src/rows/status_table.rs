@@ -1,17 +1,16 @@
-//! Which transactions are decided, and when: an array of statuses that readers look at without a lock.
+//! The transaction status table: which transactions are decided, and when. Readers use it without a lock.
 //!
 //! ```text
 //!   id, slot = id mod 65,536:   { id | ACTIVE -> COMMITTING -> commit LSN, or ACTIVE -> ABORTED }
-//!   low                         every id below it is decided and durable: the usual answer, without a look at a slot
+//!   low                         every id below it is decided and durable: the usual answer, without reading a slot
 //! ```
-//! The number of a commit is the end of its COMMIT record in the log. A writer says COMMITTING before it reserves that record, so a reader whose snapshot was
-//! taken behind the reservation finds COMMITTING or the number, never ACTIVE; on COMMITTING it waits some nanoseconds (EN-14).
+//! The number of a commit is the end of its COMMIT record in the WAL. A writer sets COMMITTING before it reserves that record. So a reader whose snapshot was taken after the reservation finds COMMITTING or the number, never ACTIVE; on COMMITTING it spins for
+//! some nanoseconds (EN-14).
 //!
-//! LoserList of the last crash that are undone beside the service have ids of former openings, far below all statuses. They are kept in a list of their own: ACTIVE until their ABORT is in the log,
-//! ABORTED from then on. `low` knows nothing of them, so whoever takes a shortcut by `low` asks `is_loser` too (EN-35).
+//! Losers of the last crash that are undone beside the service have ids of former openings, far below all slots. They are in a list of their own: ACTIVE until their ABORT is in the WAL, ABORTED from then on. `low` does not cover them, so every shortcut by `low`
+//! checks `is_loser` too (EN-35).
 //!
-//! Hard part: a slot is used again. What it said moves to `spilled` while somebody may need it. A reader that finds neither knows that the transaction is decided, and
-//! looks whether the record still is what it was: if so, it was a commit (EN-15).
+//! Hard part: slots are reused. The commit LSN of the former owner moves to `spilled` while a snapshot may need it. A reader that finds neither knows that the transaction is decided, and checks whether the record is still the same. If so, it was committed (EN-15).
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
@@ -30,19 +29,19 @@ const SHARDS: usize = if cfg!(loom) { 1 } else { 64 };
 const ACTIVE: u64 = 0;
 const COMMITTING: u64 = 1;
 const ABORTED: u64 = 2;
-/// Smaller numbers are states: the first commit of a log lies far behind its header.
+/// Smaller numbers are states. The first commit of a WAL lies far behind its header.
 const FIRST_LSN: u64 = 16;
 
-/// A transaction waits for another one.
+/// Wait reason: a transaction waits for another one.
 pub static ROW_LOCK: stdx::wait::Reason = stdx::wait::Reason::bounded("row_lock");
 
-/// What is known of a transaction.
+/// The status of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
     Active,
     Committed(Lsn),
     Aborted,
-    /// Decided so long ago that nobody keeps when: committed, if its record still stands.
+    /// Decided so long ago that its LSN is no longer kept. It was committed if its record is still the same.
     Past,
 }
 
@@ -51,25 +50,25 @@ pub(crate) enum Status {
 pub(crate) enum WaitOutcome {
     Over,
     TimedOut,
-    /// It waits, perhaps by way of others, for the one that asks.
+    /// The holder waits for the waiter, perhaps through others.
     Deadlock,
-    /// The one that waits was told to stop.
+    /// The waiter was told to stop.
     Cancelled,
-    /// It would block a thread, and as many are blocked as may be.
+    /// The wait would block a thread, and no more threads may be blocked.
     Refused,
 }
 
-/// How long, and why no longer, somebody waits.
+/// What limits a wait.
 pub(crate) struct WaitLimits<'p> {
     pub until: Instant,
-    /// Asked again whenever `StatusTable::rouse` was called.
+    /// Called again whenever `StatusTable::recheck_waiters` is called.
     pub is_cancelled: &'p dyn Fn() -> bool,
-    /// What `StatusTable::releases` was before the holder was found in the way.
+    /// The value of `StatusTable::releases` before the conflicting lock was found.
     pub releases: u64,
 }
 
 impl WaitLimits<'_> {
-    /// How long the wait may go on, or how it has ended.
+    /// Returns how long the wait may go on, or how it has ended.
     pub fn left(&self) -> Result<Duration, WaitOutcome> {
         if (self.is_cancelled)() {
             return Err(WaitOutcome::Cancelled);
@@ -85,34 +84,34 @@ struct StatusSlot {
     state: AtomicU64,
 }
 
-/// Resumes what waits without a thread. Called from any thread, perhaps more than once.
+/// Resumes a suspended statement. Called from any thread, perhaps more than once.
 pub type Wake = Arc<dyn Fn() + Send + Sync>;
 
 #[derive(Default)]
 struct WaitShard {
     waiting: Mutex<ShardWaits>,
-    bell: Condvar,
+    condvar: Condvar,
 }
 
-/// Those that wait for transactions of a shard.
+/// The waits for transactions of one shard.
 #[derive(Default)]
 struct ShardWaits {
-    /// With a thread: how many.
+    /// Number of threads that wait.
     threads: usize,
-    /// Without one: by whom they wait for, and who they are.
+    /// Suspended statements, by the transaction that they wait for and their own.
     parked: HashMap<TxnId, HashMap<TxnId, Wake>>,
 }
 
-/// Who waits for whom.
+/// The wait-for graph: each waiting transaction has one edge to a holder.
 #[derive(Default)]
 struct WaitGraph {
     holders: HashMap<TxnId, TxnId>,
-    /// For how many a transaction is the holder: one that nobody waits for closes no circle.
+    /// Number of waiters of each holder. A transaction without waiters closes no cycle.
     waiters: HashMap<TxnId, usize>,
 }
 
 impl WaitGraph {
-    fn closes_circle(&self, me: TxnId, holder: TxnId) -> bool {
+    fn closes_cycle(&self, me: TxnId, holder: TxnId) -> bool {
         if me != holder && !self.waiters.contains_key(&me) {
             return false;
         }
@@ -143,7 +142,7 @@ impl WaitGraph {
     }
 }
 
-/// A transaction that the last crash has cut off.
+/// A transaction that the last crash interrupted.
 struct RecoveredLoserState {
     id: TxnId,
     is_undone: AtomicBool,
@@ -153,22 +152,22 @@ pub(crate) struct StatusTable {
     statuses: Box<[StatusSlot]>,
     /// Smaller ids were given out by former openings.
     first: TxnId,
-    /// LoserList of the last crash, ascending. They stay in the list when they are undone: a reader may still have a record that names one.
+    /// Losers of the last crash, ascending. They stay in the list when they are undone, since a reader may still have a record that names one.
     losers: OnceLock<Box<[RecoveredLoserState]>>,
-    /// Commits that were asked for when their slot was used again, by id. A long snapshot makes them many: 16 bytes for each transaction since.
+    /// Commits whose slot was reused while a snapshot may need them, by id. A long snapshot makes them many: 16 bytes for each transaction since.
     spilled: RwLock<VecDeque<(TxnId, Lsn)>>,
     low: AtomicU64,
-    /// Behind the greatest id given out; guards giving out and `low`.
+    /// One more than the greatest id given out. The mutex guards giving out ids and `low`.
     next: Mutex<TxnId>,
-    /// Who waits for whom.
+    /// The wait-for graph.
     waits: Mutex<WaitGraph>,
     shards: Box<[WaitShard]>,
-    /// How often a lock was given back before its transaction's end.
+    /// How often a lock was released before its transaction's end.
     releases: AtomicU64,
 }
 
 impl StatusTable {
-    /// `first`: no id of this opening is smaller; whatever has a smaller one is decided, but for losers (`recover`).
+    /// Creates a table. `first` is the smallest id of this opening; transactions with smaller ids are decided, except losers (`recover`).
     pub fn new(first: TxnId) -> StatusTable {
         StatusTable {
             statuses: (0..SLOTS).map(|_| StatusSlot::default()).collect(),
@@ -183,7 +182,7 @@ impl StatusTable {
         }
     }
 
-    /// Declares the losers of the last crash active, once, before anybody reads.
+    /// Declares the losers of the last crash active. To be called once, before the first read.
     pub fn recover(&self, mut ids: Vec<TxnId>) {
         ids.sort_unstable();
         assert!(ids.last().is_none_or(|last| *last < self.first), "EN-35: a loser has an id of this opening");
@@ -199,7 +198,7 @@ impl StatusTable {
         losers.binary_search_by_key(&id, |loser| loser.id).ok().map(|at| &losers[at])
     }
 
-    /// True for a loser of the last crash, whether or not it is undone by now.
+    /// Returns true for a loser of the last crash, whether or not it is undone by now.
     #[inline]
     pub fn is_loser(&self, id: TxnId) -> bool {
         id < self.first && self.loser(id).is_some()
@@ -209,12 +208,12 @@ impl StatusTable {
         &self.statuses[id as usize % SLOTS]
     }
 
-    /// Every id below is decided, and durable if it was committed; but for losers of the last crash.
+    /// Returns an id below which all transactions are decided, and durable if committed; losers of the last crash excepted.
     pub fn low(&self) -> TxnId {
         self.low.load(Ordering::Acquire)
     }
 
-    /// A slot for a new transaction. `new_id` gives ascending ids; `keep`: ends behind this position are still asked for.
+    /// Assigns a slot to a new transaction. `new_id` gives ascending ids. Commits after `keep` may still be asked for.
     pub fn begin(&self, new_id: impl Fn() -> TxnId, keep: Lsn) -> TxnId {
         let mut next = self.next.lock();
         loop {
@@ -222,16 +221,16 @@ impl StatusTable {
             let slot = self.slot(id);
             let (before, state) = (slot.id.load(Ordering::Relaxed), slot.state.load(Ordering::Acquire));
             if before != 0 && matches!(state, ACTIVE | COMMITTING) {
-                // Somebody has been at work for 65,536 transactions.
+                // The slot's owner has been open for 65,536 transactions.
                 continue;
             }
             if before != 0 && state >= FIRST_LSN && (state > keep || before >= self.low()) {
                 let mut spilled = self.spilled.write();
-                // Nearly always the greatest so far: a slot that a long transaction had comes late.
+                // Nearly always the greatest so far. A slot that a long transaction had comes late.
                 let at = spilled.partition_point(|(id, _)| *id < before);
                 spilled.insert(at, (before, state));
             }
-            // A reader of the slot that sees the new state sees the new id when it looks again.
+            // A reader of the slot that sees the new state sees the new id when it checks again.
             slot.id.store(id, Ordering::Relaxed);
             fence(Ordering::Release);
             slot.state.store(ACTIVE, Ordering::Release);
@@ -245,13 +244,13 @@ impl StatusTable {
         fence(Ordering::SeqCst);
     }
 
-    /// The transaction is committed; its record in the log ends at `lsn`.
+    /// Notes that the transaction is committed; its WAL record ends at `lsn`.
     pub fn committed(&self, id: TxnId, lsn: Lsn) {
         assert!(lsn >= FIRST_LSN);
         self.end(id, lsn);
     }
 
-    /// Everything that the transaction had changed is as it was before.
+    /// Notes that the transaction is undone.
     pub fn aborted(&self, id: TxnId) {
         self.end(id, ABORTED);
     }
@@ -297,12 +296,12 @@ impl StatusTable {
         (id >= self.low() || self.is_loser(id)) && self.status(id) == Status::Active
     }
 
-    /// Moves `low` on over what is decided and durable, and forgets ends up to `keep`.
+    /// Advances `low` over transactions that are decided and durable, and forgets commits up to `keep`.
     pub fn advance(&self, durable: Lsn, keep: Lsn) {
         let next = self.next.lock();
         let mut low = self.low.load(Ordering::Relaxed);
         while low < *next {
-            // Ids that are no transactions of ours have no slot.
+            // Ids that are not transactions of rows have no slot.
             let is_done = match self.status(low) {
                 Status::Active => false,
                 Status::Committed(lsn) => lsn <= durable,
@@ -317,7 +316,7 @@ impl StatusTable {
         drop(next);
         if !self.spilled.read().is_empty() {
             let mut spilled = self.spilled.write();
-            // One that is still needed keeps those behind it a little longer.
+            // An entry that is still needed keeps those behind it a little longer.
             while spilled.front().is_some_and(|(id, lsn)| *id < low && *lsn <= keep) {
                 spilled.pop_front();
             }
@@ -327,41 +326,41 @@ impl StatusTable {
         }
     }
 
-    /// To be asked before a lock is tried, for a wait that may follow.
+    /// Returns the number of early releases. To be called before a lock is tried, for a wait that may follow (EN-22).
     pub fn releases(&self) -> u64 {
         self.releases.load(Ordering::SeqCst)
     }
 
-    /// A lock of `holder` is gone, and `holder` is not: whoever waits for it tries again.
+    /// Notes that `holder` has released a lock before its end. Its waiters try again.
     pub fn released(&self, holder: TxnId) {
         self.releases.fetch_add(1, Ordering::SeqCst);
         self.wake_waiters(holder);
     }
 
-    /// Everybody who waits asks whether he still may.
-    pub fn rouse(&self) {
+    /// Makes all waiting threads check `is_cancelled` again.
+    pub fn recheck_waiters(&self) {
         self.shards.iter().for_each(|shard| self.ring(shard));
     }
 
     fn ring(&self, shard: &WaitShard) {
         if shard.waiting.lock().threads > 0 {
-            shard.bell.notify_all();
+            shard.condvar.notify_all();
         }
     }
 
-    /// Whoever waits for `holder` looks again.
+    /// Wakes everything that waits for `holder`.
     fn wake_waiters(&self, holder: TxnId) {
         let shard = &self.shards[holder as usize % SHARDS];
         let mut waiting = shard.waiting.lock();
         if waiting.threads > 0 {
-            shard.bell.notify_all();
+            shard.condvar.notify_all();
         }
         let parked = if waiting.parked.is_empty() { None } else { waiting.parked.remove(&holder) };
         drop(waiting);
         parked.into_iter().flatten().for_each(|(_, wake)| wake());
     }
 
-    /// `wake` is called once `holder` is decided, or a lock of it has been given back; at once if that is so already, or if `releases` has moved.
+    /// Registers `wake`, to be called once `holder` is decided or has released a lock. It is called at once if that is so already, or if `releases` has changed.
     pub fn park(&self, me: TxnId, holder: TxnId, releases: u64, wake: Wake) {
         let mut waiting = self.shards[holder as usize % SHARDS].waiting.lock();
         if self.is_over(holder, releases) {
@@ -371,7 +370,7 @@ impl StatusTable {
         waiting.parked.entry(holder).or_default().insert(me, wake);
     }
 
-    /// Forgets `park`.
+    /// Undoes `park`.
     pub fn unpark(&self, me: TxnId, holder: TxnId) {
         let mut waiting = self.shards[holder as usize % SHARDS].waiting.lock();
         let Some(of_holder) = waiting.parked.get_mut(&holder) else { return };
@@ -381,12 +380,12 @@ impl StatusTable {
         }
     }
 
-    /// Is a wait for `holder` over, that began when `releases` was this?
+    /// Returns true if a wait for `holder` is over that began when `releases` had this value.
     pub fn is_over(&self, holder: TxnId, releases: u64) -> bool {
         self.status(holder) != Status::Active || self.releases() != releases
     }
 
-    /// WaitGraph until `holder` is decided, or some lock has been given back; `me` is the one who waits.
+    /// Blocks `me` until `holder` is decided or some lock has been released.
     pub fn wait(&self, me: TxnId, holder: TxnId, patience: &WaitLimits<'_>) -> WaitOutcome {
         if !self.note_wait(me, holder) {
             return WaitOutcome::Deadlock;
@@ -396,10 +395,10 @@ impl StatusTable {
         waited
     }
 
-    /// `me` is about to wait for `holder`. False: that would close a circle, and is not noted.
+    /// Adds the edge from `me` to `holder`. Returns false, and adds nothing, if that would close a cycle.
     pub fn note_wait(&self, me: TxnId, holder: TxnId) -> bool {
         let mut waits = self.waits.lock();
-        let is_safe = !waits.closes_circle(me, holder);
+        let is_safe = !waits.closes_cycle(me, holder);
         if is_safe {
             waits.note(me, holder);
         }
@@ -410,12 +409,12 @@ impl StatusTable {
         self.waits.lock().forget(me);
     }
 
-    /// Each who waits, and for whom.
+    /// Returns all edges of the wait-for graph as (waiter, holder).
     pub fn all_waits(&self) -> Vec<(TxnId, TxnId)> {
         self.waits.lock().holders.iter().map(|(waiter, holder)| (*waiter, *holder)).collect()
     }
 
-    /// Who waits waits for another one now, for whom the former one waited: that closes no circle.
+    /// Replaces the waiter's edge by one to the transaction that its former holder waited for. That closes no cycle.
     pub fn wait_instead(&self, waiter: TxnId, holder: TxnId) {
         let mut waits = self.waits.lock();
         if waits.holders.contains_key(&waiter) {
@@ -423,7 +422,7 @@ impl StatusTable {
         }
     }
 
-    /// WaitGraph as somebody for whom nobody waits.
+    /// Blocks until `holder` is decided or some lock has been released, without an edge: for a waiter that no transaction waits for.
     pub fn sleep(&self, holder: TxnId, patience: &WaitLimits<'_>) -> WaitOutcome {
         let Some(_waiting) = stdx::wait::try_announce(&ROW_LOCK) else { return WaitOutcome::Refused };
         let shard = &self.shards[holder as usize % SHARDS];
@@ -434,7 +433,7 @@ impl StatusTable {
                 break WaitOutcome::Over;
             }
             match patience.left() {
-                Ok(left) => waiting = shard.bell.wait_timeout(waiting, left).0,
+                Ok(left) => waiting = shard.condvar.wait_timeout(waiting, left).0,
                 Err(end) => break end,
             }
         };

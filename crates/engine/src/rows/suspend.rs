@@ -1,6 +1,6 @@
-//! Reads that leave rather than wait for the disk: who serves many clients with one thread has the pages brought, serves others, and begins again.
+//! Statements that are suspended instead of blocking their thread: on a page miss, or for a row lock. The caller requests the pages or parks the statement, serves other clients, and restarts the statement.
 //!
-//! Hard part: whoever leaves must have changed nothing. So only reads leave; a change asks about its pages first (`look_ahead`), and then waits for what is still missing.
+//! Hard part: a suspended statement must not have changed anything. So only reads are suspended. A change first asks for its pages (`look_ahead`), and then waits for those that are still missing.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,30 +18,29 @@ use crate::rows::wait_mode::SUSPENDS_MAX;
 use crate::store::trees::MapId;
 
 impl Transaction {
-    /// With `ReadMode::CachedOnly`, reads of rows that would wait for the disk fail with `Error::WouldBlock` from here on, having changed nothing. A transaction begins with `ReadMode::MayRead`.
+    /// Sets the read mode. With `ReadMode::CachedOnly`, reads of rows that would wait for the disk fail with `Error::WouldBlock`, having changed nothing. A transaction begins with `ReadMode::MayRead`.
     pub fn set_read_mode(&mut self, mode: ReadMode) {
-        self.near.read_mode = mode;
+        self.wait_mode.read_mode = mode;
     }
 
-    /// From here on a wait for a row's lock fails with `Error::WouldBlock`, having changed nothing, and goes on without a thread (`Transaction::park`); until the next change, or
-    /// `suspend_for_rows(false)`, which also ends the wait.
+    /// Makes waits for row locks fail with `Error::WouldBlock`, having changed nothing, until the next change. The wait goes on without a thread (`Transaction::park`). `suspend_for_rows(false)` makes waits block again, and ends the present one.
     pub fn suspend_for_rows(&mut self, suspends: bool) {
-        self.near.suspends = suspends.then(|| self.near.suspends_left.unwrap_or(SUSPENDS_MAX));
+        self.wait_mode.suspends = suspends.then(|| self.wait_mode.suspends_left.unwrap_or(SUSPENDS_MAX));
     }
 
-    /// The statement is over, and with it a wait for a row.
+    /// Ends the statement, and with it a wait for a row.
     pub fn end_suspension(&mut self) {
-        self.near.suspends = None;
-        self.near.suspends_left = None;
+        self.wait_mode.suspends = None;
+        self.wait_mode.suspends_left = None;
         self.drop_suspended();
     }
 
-    /// The end of the wait for a row for which the statement is suspended, if it is.
+    /// Returns when the wait ends for which the statement is suspended, if it is.
     pub fn suspended_until(&self) -> Option<Instant> {
         self.suspended.as_ref().map(|suspended| suspended.until)
     }
 
-    /// `wake` is called when the row may be tried again: the statement is restarted then.
+    /// Registers `wake`, to be called when the row may be tried again. The statement is restarted then.
     pub fn park(&self, wake: Wake) {
         match &self.suspended {
             Some(suspended) => suspended.park(wake),
@@ -49,22 +48,22 @@ impl Transaction {
         }
     }
 
-    /// May the row be tried again?
+    /// Returns true if the row may be tried again.
     pub fn is_ready(&self) -> bool {
         self.suspended.as_ref().is_none_or(SuspendedWait::is_ready)
     }
 
-    /// The pages that the last `Error::WouldBlock` was about, for `Rows::fetch`.
+    /// Takes the pages that the last `Error::WouldBlock` was about, for `Rows::fetch`.
     pub fn take_absent(&mut self) -> Vec<PageId> {
-        std::mem::take(&mut self.near.absent)
+        std::mem::take(&mut self.wait_mode.absent)
     }
 
-    /// True if memory cannot hold all pages: `look_ahead` is worth its descents then.
+    /// Returns true if memory cannot hold all pages, so that `look_ahead` is worth its descents.
     pub fn is_crowded(&self) -> bool {
         self.rows.store.pager.is_crowded()
     }
 
-    /// Before a change of these rows: the pages that it will need are brought together, or named by `Error::WouldBlock`.
+    /// Prefetches the pages that a change of these rows will need, or fails with `Error::WouldBlock`, which names them.
     pub fn look_ahead(&mut self, keys: &[(MapId, &[u8])]) -> Result<()> {
         let mut ahead = Vec::with_capacity(keys.len());
         for (map, key) in keys {
@@ -74,8 +73,8 @@ impl Transaction {
         if absent.is_empty() {
             return Ok(());
         }
-        if self.near.read_mode == ReadMode::CachedOnly {
-            self.near.absent = absent;
+        if self.wait_mode.read_mode == ReadMode::CachedOnly {
+            self.wait_mode.absent = absent;
             return Err(Error::WouldBlock);
         }
         self.rows.store.pager.prefetch_many(&absent);
@@ -84,7 +83,7 @@ impl Transaction {
 }
 
 impl Rows {
-    /// Has the pages read, and calls `then` when all of them are in memory, or cannot be read; in this thread or another. Does not wait.
+    /// Requests the pages, and calls `then` in this thread or another when all of them are in memory or have failed. Does not block.
     pub fn fetch(&self, pages: &[PageId], then: ReadCallback) {
         let (left, then) =
             (Arc::new(AtomicUsize::new(pages.len().max(1))), Arc::new(stdx::sync::Mutex::new(Some(then))));

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!   begin     nothing
-//!   reads     a snapshot, registered
-//!   changes   an id and a slot; each change a log record with what was there before; room put aside for taking it back (EN-11)
-//!   commit    COMMITTING | COMMIT in the log | its end is the number          visible at once, to be acknowledged when durable
-//!   rollback  oldest images put back, stretch by stretch of the steps (`undo`) | ABORT | ABORTED
+//!   reads     a registered snapshot
+//!   changes   an id and a status; each change is a WAL record with a before-image; pages and WAL bytes for the undo are reserved (EN-11)
+//!   commit    COMMITTING | COMMIT in the WAL | its end is the commit's number          visible at once, acknowledged when durable
+//!   rollback  oldest images restored, stretch by stretch of the steps (`undo`) | ABORT | ABORTED
 //! ```
-//! Between the last image put back and ABORTED others still take the rows for locked, so nobody sees a half (EN-18).
+//! Between the last restored image and ABORTED the rows are still locked for others, so no transaction sees a half (EN-18).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -39,16 +39,16 @@ use crate::store::wal::encode_deltas;
 use crate::store::wal::kind;
 use crate::txn::undo_cost::{UndoCost, undo_cost};
 
-/// Hears how many of how many changes have been taken back, every thousand or so.
-pub type Tell<'t> = dyn FnMut(u64, u64) + 't;
+/// Called with (undone, all) numbers of changes, about every thousand changes.
+pub type ReportProgress<'t> = dyn FnMut(u64, u64) + 't;
 
-/// MySQL's own default.
+/// The default lock wait timeout. It is MySQL's default.
 const LOCK_WAIT: Duration = Duration::from_secs(50);
 
-/// Says whether a wait for a lock has to end: see `Transaction::set_cancel`.
+/// Returns true if a wait for a lock has to end: see `Transaction::set_cancel`.
 pub type Cancel = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// A point to come back to.
+/// A point to roll back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Savepoint {
     steps: usize,
@@ -58,51 +58,51 @@ pub struct Savepoint {
 /// What a transaction has from its first change or lock on.
 pub(crate) struct Writer {
     pub id: TxnId,
-    pub aside: UndoReserve,
-    pub debt: UndoCost,
+    pub reserve: UndoReserve,
+    pub undo_cost: UndoCost,
     pub undo: UndoLog,
-    /// The log holds records of this transaction, so that it must say how it ended, also if all of them were taken back.
+    /// The WAL has records of this transaction, so COMMIT or ABORT must follow, even if all of them were undone.
     pub has_records: bool,
-    /// Rows were put into maps of its own without steps: only the whole can be taken back.
+    /// Rows were loaded into maps of its own without steps, so it can only be rolled back as a whole (EN-31).
     pub loaded: bool,
     pub row_locks: Vec<(Arc<RowMap>, Box<[u8]>)>,
-    /// OpenMaps of which it has locks without keys.
-    pub many_locks: Vec<Arc<RowMap>>,
+    /// Maps in which it has escalated locks.
+    pub escalated_locks: Vec<Arc<RowMap>>,
     pub range_locks: Vec<Arc<RowMap>>,
-    /// It has put long values into the purge queue, or taken some out of it.
+    /// It has put long values into the purge queue, or removed some from it.
     pub has_values: bool,
-    /// OpenMaps in which it has written a row over a version that its snapshot did not see (EN-26).
+    /// Maps in which it has written a row over a version that its snapshot did not see (EN-26).
     pub unseen: HashSet<MapId>,
     pub made: Vec<MapId>,
     pub dropped: Vec<MapId>,
     pub keys: KeyChanges,
 }
 
-/// A transaction. Dropped before its end, it is rolled back.
+/// A transaction. It is rolled back if it is dropped before its end.
 pub struct Transaction {
     pub(crate) rows: Arc<Rows>,
     isolation: Isolation,
     registration: Option<SnapshotRegistration>,
-    /// What plain reads see; None: not taken yet.
+    /// The snapshot of plain reads, once it is taken.
     pub(crate) snapshot: Option<Snapshot>,
     pub(crate) writer: Option<Writer>,
     pub(crate) gate: Lsn,
     lock_wait: Duration,
     cancel: Option<Cancel>,
     activity: Option<Arc<Activity>>,
-    /// The last lock that `lock` or `lock_key` took and that the transaction did not have.
+    /// The lock that the last `lock` or `lock_key` took, if the transaction did not hold it before.
     pub(crate) locked_anew: Option<(Arc<RowMap>, Box<[u8]>, Acquired)>,
-    /// For the record that is looked at; it keeps its memory.
+    /// Buffer for the record that is being read.
     pub(crate) record: Vec<u8>,
-    /// It cannot be committed: why.
+    /// Set if the transaction can no longer commit: returns the reason.
     doomed: Option<fn() -> Error>,
-    pub(crate) near: WaitMode,
-    /// The wait for which its statement is suspended.
+    pub(crate) wait_mode: WaitMode,
+    /// The wait for which the statement is suspended.
     pub(crate) suspended: Option<SuspendedWait>,
 }
 
 impl Rows {
-    /// Begins a transaction. Nothing is written, and no snapshot taken, before it is needed.
+    /// Begins a transaction. It writes nothing and takes no snapshot before it has to.
     pub fn begin(self: &Arc<Rows>, isolation: Isolation) -> Transaction {
         Transaction::new(self.clone(), isolation)
     }
@@ -123,7 +123,7 @@ impl Transaction {
             locked_anew: None,
             record: Vec::new(),
             doomed: None,
-            near: WaitMode::default(),
+            wait_mode: WaitMode::default(),
             suspended: None,
         }
     }
@@ -132,10 +132,10 @@ impl Transaction {
         self.isolation
     }
 
-    /// A statement begins: under READ COMMITTED it sees what is committed by now.
+    /// Begins a statement. Under READ COMMITTED it gets a new snapshot.
     pub fn begin_statement(&mut self) {
         if self.isolation <= Isolation::ReadCommitted && self.snapshot.take().is_some() {
-            // Nobody need keep old versions for a transaction that thinks.
+            // So that an idle transaction keeps no old versions.
             self.registration.iter().for_each(|registration| self.rows.snapshots.release(registration));
         }
     }
@@ -149,23 +149,23 @@ impl Transaction {
         self.lock_wait = wait;
     }
 
-    /// A wait for a lock ends with `Error::Cancelled` if `cancel` says so when it begins or when `Rows::wake_waiters` is called.
+    /// Sets a function that ends a wait for a lock with `Error::Cancelled` if it returns true when the wait begins or `Rows::wake_waiters` is called.
     pub fn set_cancel(&mut self, cancel: Cancel) {
         self.cancel = Some(cancel);
     }
 
-    /// Where others are to see what becomes of it.
+    /// Sets where the transaction publishes its activity.
     pub fn set_activity(&mut self, activity: Arc<Activity>) {
         activity.set_id(self.id().unwrap_or(0));
         self.activity = Some(activity);
     }
 
-    /// Whoever is shown what the transaction has read must not be shown it before the log is durable up to here.
+    /// Returns the durability LSN of everything that the transaction has read.
     pub fn gate(&self) -> Lsn {
         self.gate
     }
 
-    /// The snapshot of plain reads, taken at the first of them.
+    /// Returns the snapshot of plain reads. The first call takes it.
     pub(crate) fn seen(&mut self) -> Snapshot {
         if let Some(snapshot) = self.snapshot {
             return snapshot;
@@ -185,25 +185,25 @@ impl Transaction {
         self.doomed.map_or(Ok(()), |why| Err(why()))
     }
 
-    /// The id and all that belongs to it, from the first change or lock on.
+    /// Returns the writing part. The first call assigns an id and a status.
     pub(crate) fn writer(&mut self) -> Result<&mut Writer> {
         self.alive()?;
         let rows = &self.rows;
         Ok(self.writer.get_or_insert_with(|| {
-            // An older answer keeps more than need be.
+            // An older value only keeps more than necessary.
             let keep = rows.kept.load(Ordering::Relaxed);
             let id = rows.statuses.begin(|| rows.store.new_id(), keep);
             rows.store.enlist(id);
             self.activity.iter().for_each(|activity| activity.set_id(id));
             Writer {
                 id,
-                aside: rows.store.pager.undo_reserve(),
-                debt: UndoCost::default(),
+                reserve: rows.store.pager.undo_reserve(),
+                undo_cost: UndoCost::default(),
                 undo: UndoLog::default(),
                 has_records: false,
                 loaded: false,
                 row_locks: Vec::new(),
-                many_locks: Vec::new(),
+                escalated_locks: Vec::new(),
                 range_locks: Vec::new(),
                 has_values: false,
                 unseen: HashSet::new(),
@@ -214,11 +214,10 @@ impl Transaction {
         }))
     }
 
-    /// Waits for the end of `holder`, which was found in the way after `StatusTable::releases` said `releases`. A deadlock ends this transaction.
-    /// Waits for the row of `turn`, which `holder` has, to be tried again. `releases`: what `StatusTable::releases` was before it was tried.
+    /// Waits until the row of `attempt`, which `holder` has locked, may be tried again. `releases` is `StatusTable::releases` before the last try. A deadlock rolls this transaction back.
     pub(crate) fn wait_for(
         &mut self,
-        turn: &mut LockAttempt<'_>,
+        attempt: &mut LockAttempt<'_>,
         holder: TxnId,
         wait: Wait,
         releases: u64,
@@ -229,9 +228,9 @@ impl Transaction {
         };
         let me = self.writer()?.id;
         let is_cancelled = || self.cancel.as_ref().is_some_and(|cancel| cancel());
-        self.activity.iter().for_each(|activity| activity.set_awaited(Some(turn.awaited())));
-        if self.near.may_suspend(turn.is_resumed()) {
-            match turn.suspend(me, holder, wait, &is_cancelled, releases) {
+        self.activity.iter().for_each(|activity| activity.set_awaited(Some(attempt.awaited())));
+        if self.wait_mode.may_suspend(attempt.is_resumed()) {
+            match attempt.suspend(me, holder, wait, &is_cancelled, releases) {
                 Ok(suspended) => {
                     self.suspended = Some(suspended);
                     return Err(Error::WouldBlock);
@@ -239,7 +238,7 @@ impl Transaction {
                 Err(waited) => return self.end_wait(waited),
             }
         }
-        let waited = turn.wait(me, holder, wait, &is_cancelled, releases);
+        let waited = attempt.wait(me, holder, wait, &is_cancelled, releases);
         self.end_wait(waited)
     }
 
@@ -257,20 +256,20 @@ impl Transaction {
         }
     }
 
-    /// The turn for a row, with the place that the suspended statement has in its line.
-    pub(crate) fn turn<'r>(
+    /// Returns the tries for a row, with the place that the suspended statement has in its queue.
+    pub(crate) fn attempt<'r>(
         &mut self,
         rows: &'r Rows,
         map: MapId,
         key: &'r [u8],
         strength: Strength,
     ) -> LockAttempt<'r> {
-        let mut turn = LockAttempt::new(&rows.lock_queues, &rows.statuses, map, key, strength);
+        let mut attempt = LockAttempt::new(&rows.lock_queues, &rows.statuses, map, key, strength);
         if self.suspended.as_ref().is_some_and(|suspended| suspended.is_for(map, key)) {
             self.activity.iter().for_each(|activity| activity.set_awaited(None));
-            turn.adopt(self.suspended.take().expect("looked at above"));
+            attempt.adopt(self.suspended.take().expect("looked at above"));
         }
-        turn
+        attempt
     }
 
     pub(crate) fn drop_suspended(&mut self) {
@@ -283,35 +282,35 @@ impl Transaction {
         Wait::For(self.lock_wait)
     }
 
-    /// A point to come back to, before the next change.
+    /// Returns a point to roll back to, before the next change.
     pub fn savepoint(&self) -> Savepoint {
         let counts = |writer: &Writer| Savepoint { steps: writer.undo.len(), keys: writer.keys.count() };
         self.writer.as_ref().map_or(Savepoint { steps: 0, keys: 0 }, counts)
     }
 
-    /// Takes back every change since `savepoint`. LockTable stay. An error means that the whole transaction has been rolled back.
+    /// Undoes every change since `savepoint`. Locks are kept. An error means that the whole transaction has been rolled back.
     pub fn rollback_to(&mut self, savepoint: Savepoint) -> Result<()> {
         self.rollback_to_with_progress(savepoint, &mut |_, _| ())
     }
 
-    /// The same, telling how many of how many changes have been taken back.
-    pub fn rollback_to_with_progress(&mut self, savepoint: Savepoint, tell: &mut Tell<'_>) -> Result<()> {
+    /// Does the same and reports progress.
+    pub fn rollback_to_with_progress(&mut self, savepoint: Savepoint, report: &mut ReportProgress<'_>) -> Result<()> {
         self.alive()?;
         if self.writer.as_ref().is_some_and(|writer| writer.loaded) {
             self.roll_back();
             self.doomed = Some(|| Error::Misuse("the transaction has been rolled back"));
-            return Err(Error::Misuse("what was loaded cannot be taken back alone"));
+            return Err(Error::Misuse("loaded rows cannot be rolled back alone"));
         }
         if let Some(writer) = &mut self.writer {
-            writer.keys.take_back_to(savepoint.keys);
+            writer.keys.undo_to(savepoint.keys);
         }
         let steps = self.savepoint().steps;
         while self.savepoint().steps > savepoint.steps {
             let done = steps - self.savepoint().steps;
             if done.is_multiple_of(1024) && done > 0 {
-                tell(done as u64, (steps - savepoint.steps) as u64);
+                report(done as u64, (steps - savepoint.steps) as u64);
             }
-            if let Err(error) = self.take_back_last() {
+            if let Err(error) = self.undo_last() {
                 self.roll_back();
                 self.doomed = Some(|| Error::Misuse("the transaction has been rolled back"));
                 return Err(error);
@@ -320,7 +319,7 @@ impl Transaction {
         Ok(())
     }
 
-    fn take_back_last(&mut self) -> Result<()> {
+    fn undo_last(&mut self) -> Result<()> {
         let rows = self.rows.clone();
         let _undoing = rows.store.pager.enter_undo();
         let Some(writer) = &mut self.writer else { return Ok(()) };
@@ -329,7 +328,7 @@ impl Transaction {
             return Ok(());
         };
         if id == MAPS {
-            return Err(Error::Misuse("making or dropping a map cannot be taken back alone"));
+            return Err(Error::Misuse("creating or dropping a map cannot be rolled back alone"));
         }
         let tree = rows.store.tree(id).ok_or(Error::Misuse("a map that does not exist"))?;
         let map = rows.store.maps.get(id);
@@ -350,11 +349,11 @@ impl Transaction {
         if is_version {
             rows.versions.remove(id, &key, writer.id);
         }
-        writer.aside.reserve_wal(writer.debt.log_bytes);
+        writer.reserve.reserve_wal(writer.undo_cost.log_bytes);
         Ok(())
     }
 
-    /// Makes the changes count. They are seen from here on; the LSN returned is the gate of whoever is told so.
+    /// Commits. The changes are visible from here on. Returns the durability LSN of the acknowledgement.
     pub fn commit(mut self) -> Result<Lsn> {
         self.alive()?;
         let rows = self.rows.clone();
@@ -400,7 +399,7 @@ impl Transaction {
             keys.committed(lsn);
         }
         writer.dropped.iter().for_each(|map| rows.store.maps.forget(*map));
-        rows.sweep_locks(&writer);
+        rows.remove_locks(&writer);
         self.leave();
         let (tail, runs) = writer.undo.end(&rows.budget);
         if lsn > 0 {
@@ -411,22 +410,22 @@ impl Transaction {
         lsn
     }
 
-    /// Takes everything back.
+    /// Rolls back.
     pub fn rollback(mut self) {
         self.roll_back();
     }
 
-    /// The same, telling how many of how many changes have been taken back.
-    pub fn rollback_with_progress(mut self, tell: &mut Tell<'_>) {
-        self.roll_back_with(None, tell);
+    /// Rolls back and reports progress.
+    pub fn rollback_with_progress(mut self, report: &mut ReportProgress<'_>) {
+        self.roll_back_with(None, report);
     }
 
     fn roll_back(&mut self) {
         self.roll_back_with(None, &mut |_, _| ());
     }
 
-    /// `keys`: their part, if the commit has failed while they were put in their places.
-    fn roll_back_with(&mut self, mut keys: Option<CrossDoorCommit<'_>>, tell: &mut Tell<'_>) {
+    /// Rolls back. `keys` is the keys' part if the commit failed while it changed their records.
+    fn roll_back_with(&mut self, mut keys: Option<CrossDoorCommit<'_>>, report: &mut ReportProgress<'_>) {
         self.drop_suspended();
         self.leave();
         let Some(mut writer) = self.writer.take() else { return };
@@ -434,10 +433,10 @@ impl Transaction {
         if writer.has_records {
             let keys = keys.as_mut().map_or_else(Images::new, CrossDoorCommit::images);
             loop {
-                match rows.put_back(&mut writer, &keys, tell) {
+                match rows.put_back(&mut writer, &keys, report) {
                     Ok(()) => break,
                     Err(Error::DiskFull) if rows.store.is_threaded => rows.store.wait_for_disk(),
-                    // The changes stand in pages that can no longer be reached. Recovery can put it right, going on cannot.
+                    // The changes are in pages that can no longer be reached. Recovery can repair that; the running process cannot.
                     Err(error) => rows.store.fail(&error),
                 }
             }
@@ -448,16 +447,16 @@ impl Transaction {
         writer.undo.end(&rows.budget);
         rows.statuses.aborted(writer.id);
         rows.store.delist(writer.id);
-        keys.into_iter().for_each(CrossDoorCommit::taken_back);
+        keys.into_iter().for_each(CrossDoorCommit::rolled_back);
         writer.made.iter().for_each(|map| rows.store.maps.forget(*map));
-        rows.sweep_locks(&writer);
+        rows.remove_locks(&writer);
         if writer.has_values || !writer.made.is_empty() {
             // They are garbage now.
             (rows.wake)();
         }
     }
 
-    /// Reads are over.
+    /// Ends the snapshot and its registration.
     fn leave(&mut self) {
         self.snapshot = None;
         if let Some(registration) = self.registration.take() {
@@ -473,10 +472,10 @@ impl Drop for Transaction {
 }
 
 impl Rows {
-    /// Puts everything back as it was before the transaction, and logs that it has been (EN-28). After an error it may run again.
+    /// Restores everything as it was before the transaction, and logs ABORT (EN-28). After an error it may run again.
     ///
-    /// `keys` first: they were changed last, in the commit that failed, and all at once, for a page is freed unless any of their images names it (EN-8). Recovery goes the same way.
-    fn put_back(&self, writer: &mut Writer, keys: &Images, tell: &mut Tell<'_>) -> Result<()> {
+    /// `keys` come first and all at once. First, because they were changed last, in the commit that failed. All at once, because undo frees a page unless one of their images refers to it (EN-8). Recovery uses the same order (EN-45).
+    fn put_back(&self, writer: &mut Writer, keys: &Images, report: &mut ReportProgress<'_>) -> Result<()> {
         let store = &self.store;
         store.put_back(writer.id, keys, &Images::new())?;
         let directory = writer.undo.directory().clone();
@@ -487,7 +486,7 @@ impl Rows {
         pieces(&images, |piece| {
             self.put_back_stretch(writer, piece, &directory)?;
             done += piece.len() as u64;
-            tell(tail * done / rows, all);
+            report(tail * done / rows, all);
             Ok(())
         })?;
         done = tail;
@@ -495,7 +494,7 @@ impl Rows {
             stretches(run, |stretch, steps| {
                 self.put_back_stretch(writer, stretch, &directory)?;
                 done += steps;
-                tell(done, all);
+                report(done, all);
                 Ok(())
             })?;
         }
@@ -512,9 +511,9 @@ impl Rows {
         self.store.put_back(writer.id, images, directory)
     }
 
-    /// Keeps others from rows that are about to be as they were before this transaction, which is not decided yet (EN-18).
+    /// Locks a row that is about to be restored while this transaction is undecided (EN-18).
     ///
-    /// Who has written a row has it for himself, but whoever wants to lock it puts its entry in before it looks at the record (EN-17), and takes it out when it sees the writer: for that moment it is waited.
+    /// The creator of a row's record holds it exclusively. But a transaction that wants to lock the row adds its entry before it reads the record (EN-17), and removes it when it finds the creator. This spins for that moment.
     pub(crate) fn hold(&self, writer: &mut Writer, map: &Arc<RowMap>, key: &[u8]) {
         let is_open = |id| self.statuses.is_open(id);
         let requester = writer.requester(Strength::Exclusive);
@@ -527,9 +526,9 @@ impl Rows {
         writer.note_lock(map, key, taken);
     }
 
-    fn sweep_locks(&self, writer: &Writer) {
+    fn remove_locks(&self, writer: &Writer) {
         writer.row_locks.iter().for_each(|(map, key)| self.locks.drop_row(map, key, writer.id));
-        writer.many_locks.iter().for_each(|map| self.locks.drop_many(map, writer.id));
+        writer.escalated_locks.iter().for_each(|map| self.locks.drop_escalated(map, writer.id));
         writer.range_locks.iter().for_each(|map| self.locks.drop_ranges(map, writer.id));
     }
 }
@@ -539,34 +538,34 @@ impl Writer {
         Requester { txn: self.id, strength, exact: self.row_locks.len(), owns: false }
     }
 
-    /// Remembers a lock for the sweep.
+    /// Remembers a lock, to be removed at the end.
     pub fn note_lock(&mut self, map: &Arc<RowMap>, key: &[u8], taken: Acquired) {
         match taken {
             Acquired::AlreadyHeld => {}
             Acquired::Exact => self.row_locks.push((map.clone(), key.into())),
-            Acquired::Escalated if self.many_locks.iter().any(|known| known.id == map.id) => {}
-            Acquired::Escalated => self.many_locks.push(map.clone()),
+            Acquired::Escalated if self.escalated_locks.iter().any(|known| known.id == map.id) => {}
+            Acquired::Escalated => self.escalated_locks.push(map.clone()),
         }
     }
 
-    /// The lock noted last is about to be given back.
+    /// Forgets the lock that was remembered last, which is about to be released.
     pub fn unnote_lock(&mut self, taken: Acquired) {
         if taken == Acquired::Exact {
             self.row_locks.pop();
         }
     }
 
-    /// A record is about to change: remembers how it was. `now` bytes will stand there.
+    /// Remembers a record before it changes. `now` is the length of its new value.
     pub fn remember(&mut self, step: UndoStep, old_len: usize, now: usize, budget: &UndoBudget) {
         let known = self.undo.image(step.map, &step.key);
-        let debt_before = known.map_or(UndoCost::default(), |image| undo_cost(image, &step.key, old_len));
-        let debt_now = undo_cost(known.unwrap_or(step.before.as_deref()), &step.key, now);
-        self.debt.replace(debt_before, debt_now);
+        let cost_before = known.map_or(UndoCost::default(), |image| undo_cost(image, &step.key, old_len));
+        let cost_now = undo_cost(known.unwrap_or(step.before.as_deref()), &step.key, now);
+        self.undo_cost.replace(cost_before, cost_now);
         self.has_records = true;
         self.undo.push(step, budget);
     }
 
-    /// The same of a record that is no row.
+    /// Does the same for a record that is not a row.
     pub fn remember_plain(&mut self, map: MapId, key: &[u8], before: Option<&[u8]>, now: usize, budget: &UndoBudget) {
         let old_len = before.map_or(0, <[u8]>::len);
         let before = before.map(Into::into);
@@ -574,13 +573,13 @@ impl Writer {
         self.remember(step, old_len, now, budget);
     }
 
-    /// The last step, which put this image away, has been taken back: `then` bytes stood there before that, `now` do now.
+    /// Forgets the last step, which has been undone. It had remembered this image; the record's value had `then` bytes before the undo, and has `now` bytes.
     fn forget(&mut self, map: MapId, key: &[u8], (before, is_first): (Option<&[u8]>, bool), then: usize, now: usize) {
         if is_first {
-            self.debt.replace(undo_cost(before, key, then), UndoCost::default());
+            self.undo_cost.replace(undo_cost(before, key, then), UndoCost::default());
         } else if let Some(image) = self.undo.image(map, key) {
-            let (debt_before, debt_now) = (undo_cost(image, key, then), undo_cost(image, key, now));
-            self.debt.replace(debt_before, debt_now);
+            let (cost_before, cost_now) = (undo_cost(image, key, then), undo_cost(image, key, now));
+            self.undo_cost.replace(cost_before, cost_now);
         }
     }
 }

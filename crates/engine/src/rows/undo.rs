@@ -1,10 +1,6 @@
-//! What a transaction can take back: its steps, the youngest in memory, older stretches of them as runs of a file.
+//! The undo log of a transaction: its steps, the youngest in memory, older stretches of them as runs of a file.
 //!
-//! - **EN-27** A step is in memory or in a run, and besides, until the transaction is decided, in the log. Runs are for going on; recovery knows only the log.
-//! - **EN-28** Taking back goes backwards, stretch by stretch, and puts back the oldest image of each row in it: after the last stretch each row is as it was before the first step. It may stop
-//!   anywhere and begin again, for what it writes is no step: the log records of taking back name no transaction.
-//! - **EN-29** Before a version leaves memory its run can be found, before a run goes its versions are in memory or needed by nobody. So who looks in memory first and in the runs afterwards
-//!   finds it (EN-13).
+//! Steps and runs serve rollback and savepoints of the running process; recovery uses the WAL (EN-27). Rollback goes backwards, stretch by stretch, and restores the oldest image of each row in a stretch (EN-28). A run is published before its versions leave memory (EN-29).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +16,7 @@ use crate::rows::versions::VersionStore;
 use crate::store::images::{Images, is_directory};
 use crate::store::trees::MapId;
 
-/// What all open transactions together keep in memory of their steps.
+/// The memory that the steps of all open transactions together may take.
 pub(crate) struct UndoBudget {
     bytes: AtomicU64,
     max: AtomicU64,
@@ -39,7 +35,7 @@ impl UndoBudget {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// A transaction that keeps so much should write it out: nobody keeps more than a quarter, and together not more than the whole unless there are very many.
+    /// Returns true if a transaction with this much in memory should write it out. No transaction keeps more than a quarter of the limit, and together they do not exceed it unless they are very many.
     pub fn is_too_much(&self, own: u64) -> bool {
         let max = self.max.load(Ordering::Relaxed);
         own > max / 4 || (own > max / 64 && self.bytes() > max)
@@ -59,13 +55,13 @@ impl UndoBudget {
 pub(crate) struct UndoLog {
     tail: Vec<UndoStep>,
     tail_bytes: u64,
-    /// The first step in `tail` of each record.
+    /// The index in `tail` of each record's first step.
     first: HashMap<(MapId, Box<[u8]>), usize, Seed>,
     file: Option<Arc<dyn Device>>,
     runs: Runs,
-    /// Steps in runs.
+    /// Number of steps in runs.
     written: usize,
-    /// Oldest images of the directory of maps and its garbage: which maps come and go.
+    /// Oldest images of the directory of maps and its garbage.
     directory: Images,
 }
 
@@ -86,7 +82,7 @@ impl UndoLog {
         &self.directory
     }
 
-    /// The oldest image of a record among the steps in memory; None: there is no such step.
+    /// Returns the oldest image of a record among the steps in memory; the outer `None` if there is no such step.
     pub fn image(&self, map: MapId, key: &[u8]) -> Option<Option<&[u8]>> {
         let first = self.first.get(&(map, key.into()) as &(MapId, Box<[u8]>))?;
         Some(self.tail[*first].before.as_deref())
@@ -106,7 +102,7 @@ impl UndoLog {
         self.tail.push(step);
     }
 
-    /// The youngest step, which is about to be taken back; true: it was the first of its record in memory.
+    /// Removes the youngest step, which is about to be undone. The flag is true if it was the first of its record in memory.
     pub fn pop(&mut self, budget: &UndoBudget) -> Option<(UndoStep, bool)> {
         let step = self.tail.pop()?;
         self.tail_bytes -= step.bytes() as u64;
@@ -119,7 +115,7 @@ impl UndoLog {
         Some((step, is_first))
     }
 
-    /// Writes the steps in memory out if they are too many. After an error everything is as it was.
+    /// Writes the steps in memory out if they are too many. After an error nothing has changed.
     pub fn make_room(
         &mut self,
         id: TxnId,
@@ -137,7 +133,7 @@ impl UndoLog {
         let from = self.runs.read().last().map_or(0, |run| run.end());
         let run = UndoRun::write(device, from, &self.tail, Writers::One(id), versions.seed())?;
         self.runs.write().push(Arc::new(run));
-        // From here on it is found there (EN-29).
+        // From here on readers find the versions there (EN-29).
         versions.publish(id, &self.runs);
         let versioned = self.tail.iter().filter(|step| step.is_version);
         versioned.for_each(|step| versions.remove(step.map, &step.key, id));
@@ -146,7 +142,7 @@ impl UndoLog {
         Ok(())
     }
 
-    /// Gets the youngest run back into memory if there are no steps there.
+    /// Loads the youngest run into memory if there are no steps in memory.
     pub fn bring_back(&mut self, id: TxnId, budget: &UndoBudget, versions: &VersionStore) -> Result<()> {
         if !self.tail.is_empty() {
             return Ok(());
@@ -163,7 +159,7 @@ impl UndoLog {
         Ok(())
     }
 
-    /// The oldest images of the stretch in memory. The directory is left out.
+    /// Returns the oldest images of the stretch in memory, without the directory.
     pub fn tail_images(&self) -> Images {
         let mut images = Images::new();
         for (map, key) in self.first.keys().filter(|(map, key)| !is_directory(*map, key)) {
@@ -180,10 +176,10 @@ impl UndoLog {
         self.first = HashMap::default();
     }
 
-    /// The transaction is decided: what is left to do afterwards, the steps in memory that have left something behind, without their images, and the runs.
+    /// Ends the undo log of a decided transaction. Returns what purge still needs: the steps in memory that replaced a version or deleted a row, without their images, and the runs.
     pub fn end(&mut self, budget: &UndoBudget) -> (Vec<UndoStep>, Vec<Arc<UndoRun>>) {
         let left = self.tail.drain(..).filter(|step| step.is_version || step.deletes);
-        // Collected anew: in place it would keep the room of all the others.
+        // Collected anew: in place it would keep the memory of all the others.
         let mut tail = Vec::new();
         tail.extend(left.map(|step| UndoStep { before: None, ..step }));
         self.forget_tail(budget);
@@ -191,10 +187,10 @@ impl UndoLog {
     }
 }
 
-/// Rows of a run that are put back together.
+/// Number of rows that are restored together.
 const STRETCH_ROWS: usize = 1024;
 
-/// Cuts a run into pieces and shows the oldest images of the rows in each, and how many steps they stand for. The directory is left out.
+/// Calls `f` with the oldest images of the rows in a run, piece by piece, and the number of steps of each piece. The directory is left out.
 pub(crate) fn stretches(run: &UndoRun, mut f: impl FnMut(&Images, u64) -> Result<()>) -> Result<()> {
     let (mut stretch, mut steps) = (Images::new(), 0);
     run.each(|entry| {
@@ -202,7 +198,7 @@ pub(crate) fn stretches(run: &UndoRun, mut f: impl FnMut(&Images, u64) -> Result
         if is_directory(entry.map, entry.key) {
             return Ok(());
         }
-        // Entries come by row: the oldest of a row is met first, and no row is in two pieces.
+        // Entries come by row: the oldest of a row comes first, and no row is in two pieces.
         let at = (entry.map, entry.key.to_vec());
         if stretch.len() >= STRETCH_ROWS && !stretch.contains_key(&at) {
             f(&std::mem::take(&mut stretch), std::mem::take(&mut steps))?;
@@ -213,7 +209,7 @@ pub(crate) fn stretches(run: &UndoRun, mut f: impl FnMut(&Images, u64) -> Result
     f(&stretch, steps)
 }
 
-/// The same of what is in memory.
+/// Does the same for images in memory.
 pub(crate) fn pieces(images: &Images, mut f: impl FnMut(&Images) -> Result<()>) -> Result<()> {
     let mut piece = Images::new();
     for (at, image) in images {

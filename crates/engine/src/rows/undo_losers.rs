@@ -1,19 +1,18 @@
-//! LoserList of the last crash, undone beside the service.
+//! Undo of the last crash's losers, beside the service.
 //!
 //! ```text
-//!   redo     oldest before-images of each loser, in memory or in runs                                 (`txn/recover`)
+//!   redo     oldest before-images of each loser, in memory or in runs                                 (`recovery`)
 //!   adopt    its id is ACTIVE in the transaction status table, its images are versions that readers find        then the doors open
-//!   step     some rows are put back, without locks; anybody may change them from here on
+//!   step     some rows are restored, without locks; any transaction may change them from here on
 //!   end      ABORT | versions withdrawn | ABORTED
 //! ```
-//! A loser is to others what a transaction under way is: its version word in a record is the row lock, and readers find the version before.
+//! To others a loser is an open transaction: its id in a record is the row lock, and readers find the version before.
 //!
-//! Hard part: undo meets rows that are not the loser's any more. The loser may have taken them back itself before the crash, by a savepoint or a rollback that was cut; or an earlier opening has, whose
-//! undo was cut by the next crash. Others may have changed and committed them since. So this undo is not blind: a row is put back only if its record names the loser, an entry of the purge queue is
-//! removed only if it names the loser (EN-33). That makes locks and log records of progress unnecessary: a row that has been put back is free at once, and the log in its order says for each row whether
-//! it has been.
+//! Hard part: undo meets rows that the loser no longer owns. The loser may have undone them itself before the crash, by a savepoint or an interrupted rollback; or an earlier opening has, whose undo was interrupted by the next crash. Others may have changed and committed
+//! them since. So this undo checks ownership: a row is restored only if its record names the loser, and a purge queue entry is removed only if it names the loser (EN-33). That makes locks and WAL records of progress unnecessary: a restored row is free at once, and the order
+//! of the WAL says for each row whether it has been restored.
 //!
-//! Only losers that have changed nothing but rows of tables come here. Those that have changed keys, definitions or the directory of maps are undone before the doors open.
+//! Only losers that changed nothing but rows of tables come here. Those that changed keys, definitions or the directory of maps are undone before the doors open.
 
 use std::sync::Arc;
 
@@ -30,11 +29,11 @@ use crate::rows::state::Rows;
 use crate::store::purge_queue::{encode_version, is_version_key};
 use crate::store::trees::{MapId, QUEUE};
 
-/// After so many changes that are put back, whoever waits for the loser tries again.
+/// After this many undone changes, waiters of the loser try again.
 const WAKE_EVERY: u64 = 16_384;
 
 impl Rows {
-    /// Takes the losers over, before anybody else reads.
+    /// Takes over the losers. To be called before the first read.
     pub(crate) fn adopt(&self, losers: Vec<RecoveredLoser>) {
         self.statuses.recover(losers.iter().map(|lost| lost.id).collect());
         let mut all: Vec<LoserWork> = losers.into_iter().map(|lost| self.adopt_one(lost)).collect();
@@ -61,7 +60,7 @@ impl Rows {
         LoserWork { open: Arc::new(open), tail, tail_bytes, at: 0, runs, left, blocks: 0 }
     }
 
-    /// LoserList that are not undone yet.
+    /// Returns the losers that are not undone yet.
     pub fn rolling_back(&self) -> Vec<RollingBack> {
         let of = |open: &Arc<OpenLoser>| {
             let OpenLoser { id, changes, done, .. } = &**open;
@@ -70,34 +69,34 @@ impl Rows {
         self.losers.open.lock().iter().map(of).collect()
     }
 
-    /// True for a loser that is not undone yet.
+    /// Returns true for a loser that is not undone yet.
     pub(crate) fn is_rolling_back(&self, id: TxnId) -> bool {
         self.statuses.is_loser(id) && self.statuses.is_open(id)
     }
 
-    /// Version ids of the long values that are those losers' or that they have replaced: amid the undo nobody may name one, or two may.
+    /// Returns the version ids of long values that those losers have written or replaced. During the undo such a value may have no reference, or two.
     pub(crate) fn values_rolling_back(&self) -> Result<Vec<u64>> {
         self.losers.values()
     }
 
-    /// True while a loser has changes in the map that are not put back: it cannot be dropped so long.
+    /// Returns true while a loser has changes in the map that are not undone. The map cannot be dropped until then.
     pub fn is_rolling_back_in(&self, map: MapId) -> bool {
         self.losers.in_map(map).is_some()
     }
 
-    /// Why undoing does not go on, if it does not. It is tried again.
+    /// Returns why the undo does not advance, if it does not. It is retried.
     pub fn rolling_back_error(&self) -> Option<String> {
         self.losers.error.lock().clone()
     }
 
-    /// Undoes about so many changes. True: there are more. An error leaves what it has met for the next call.
+    /// Undoes about `budget` changes. Returns true if there are more. After an error the next call tries the same change again.
     pub(crate) fn undo_step(&self, budget: usize) -> Result<bool> {
         let mut all = self.losers.work.lock();
         let Some(work) = all.front_mut() else { return Ok(false) };
         let (id, before) = (work.open.id, work.open.done.load(Ordering::Relaxed));
         let done = self.undo_some(work, budget);
         if before / WAKE_EVERY != work.open.done.load(Ordering::Relaxed) / WAKE_EVERY {
-            // Who waits for a row may find that it has been put back.
+            // A transaction that waits for a row may find that it has been restored.
             self.statuses.released(id);
         }
         *self.losers.error.lock() = done.as_ref().err().map(Error::to_string);
@@ -108,7 +107,7 @@ impl Rows {
         Ok(!all.is_empty())
     }
 
-    /// True: nothing is left of it. Youngest images first (EN-28).
+    /// Undoes some changes of a loser, youngest images first (EN-28). Returns true if nothing is left.
     fn undo_some(&self, work: &mut LoserWork, budget: usize) -> Result<bool> {
         let id = work.open.id;
         if work.at < work.tail.len() {
@@ -135,14 +134,14 @@ impl Rows {
         Ok(false)
     }
 
-    /// Puts one record back, if it is the loser's (EN-33). Room on disk is asked for as any change does: what a transaction puts aside for its undo was forgotten in the crash.
+    /// Restores one record, if the loser owns it (EN-33). It needs disk space as any change does, since the loser's undo reserve was lost in the crash.
     fn restore(&self, loser: TxnId, map: MapId, key: &[u8], image: Option<&[u8]>) -> Result<()> {
         let store = &self.store;
         let tree: Tree = store
             .tree(map)
             .ok_or_else(|| Error::corrupt(format!("undo of transaction {loser} in unknown map {map}")))?;
         store.pager.admit()?;
-        // A value that comes back to the purge queue is left alone until ABORT is in the log (EN-12).
+        // Purge skips a value that comes back to its queue until ABORT is in the WAL (EN-12).
         let queued = encode_version(loser);
         let is_queue = map == QUEUE;
         let image = if is_queue && is_version_key(key) { image.map(|_| &queued[..]) } else { image };
@@ -150,9 +149,9 @@ impl Rows {
             let current = old.map(|old| old.value);
             let is_its_own = match current {
                 Some(current) if is_queue => current.starts_with(&queued),
-                // Nobody else has anything to do with a value that the loser has taken out of the queue.
+                // No other transaction uses a value that the loser has removed from the queue.
                 None => is_queue,
-                Some(current) => RowHead::parse(current)?.0.writer == loser,
+                Some(current) => RowHead::parse(current)?.0.creator == loser,
             };
             match image {
                 _ if current == image => {}
@@ -165,7 +164,7 @@ impl Rows {
         done.result
     }
 
-    /// Everything is put back.
+    /// Ends a loser whose changes are all undone.
     fn end_loser(&self, work: LoserWork) {
         let id = work.open.id;
         self.store.log_abort(id);
@@ -173,11 +172,11 @@ impl Rows {
         versions.for_each(|step| self.versions.remove(step.map, &step.key, id));
         self.versions.withdraw(id);
         self.budget.sub(work.tail_bytes);
-        // Whoever waits for it looks into the list again, so it goes from there first.
+        // Waiters of the loser read the list again, so it is removed from there first.
         self.losers.open.lock().retain(|open| open.id != id);
         self.statuses.aborted(id);
         self.store.delist(id);
-        // Values that it has named are garbage now.
+        // Values that it has written are garbage now.
         (self.wake)();
     }
 }

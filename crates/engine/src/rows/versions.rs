@@ -1,7 +1,7 @@
-//! What rows looked like before: images in memory, for snapshots that must not see the newest.
+//! The version store: older versions of rows, for snapshots that must not see the newest.
 //!
-//! The newest version stands in the tree, behind eight bytes that say who wrote it. A transaction that changes a row it has not written puts what it finds
-//! here, under the latch of the row's leaf: whoever reads the new version finds the one before (EN-13). Nothing of this is durable; after a crash there are no snapshots.
+//! The newest version is in the tree, behind eight bytes that name its creator. A transaction that changes a row for the first time puts the version that it finds here, under the latch of the row's leaf. So a reader of the new version finds the one before (EN-13).
+//! Nothing of this is durable; after a crash there are no snapshots.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use crate::rows::run::{Runs, UndoRun};
 use crate::store::trees::MapId;
 
 const SHARDS: usize = 64;
-/// What an image costs beside its bytes, about.
+/// Approximate memory of an image beside its bytes.
 const OVERHEAD: usize = 96;
 
-/// A version that another one has replaced.
+/// A version that has been replaced.
 struct OldVersion {
     map: MapId,
     key: Box<[u8]>,
-    /// Who replaced it.
+    /// The transaction that replaced it.
     by: TxnId,
     record: Box<[u8]>,
 }
@@ -35,7 +35,7 @@ impl OldVersion {
     }
 }
 
-/// VersionStore that transactions with ids of a range have replaced.
+/// Versions that were replaced by transactions with ids of a range, in a run.
 pub(crate) struct VersionBatch {
     pub first: TxnId,
     pub last: TxnId,
@@ -43,7 +43,7 @@ pub(crate) struct VersionBatch {
 }
 
 impl VersionBatch {
-    /// May it hold versions that `by` has replaced?
+    /// Returns true if it may hold versions that `by` has replaced.
     pub fn may_be_of(&self, by: TxnId) -> bool {
         (self.first..=self.last).contains(&by)
     }
@@ -56,11 +56,11 @@ pub(crate) struct VersionStore {
     shards: Box<[VersionShard]>,
     seed: Seed,
     bytes: AtomicU64,
-    /// What transactions have written out (EN-29), and how many they are.
+    /// Runs of transactions that wrote out their versions (EN-29).
     runs: RwLock<HashMap<TxnId, Runs>>,
-    /// What committed transactions have replaced and the background has written out (EN-36), about in the order of commits.
+    /// Batches of versions that the background thread wrote out (EN-36), about in the order of commits.
     batches: RwLock<Vec<Arc<VersionBatch>>>,
-    /// Runs and batches.
+    /// Number of runs and batches.
     run_count: AtomicU64,
     file_bytes: AtomicU64,
 }
@@ -76,7 +76,7 @@ fn cost(key: &[u8], record: &[u8]) -> u64 {
 }
 
 impl VersionStore {
-    /// `seed`: that of runs which are already written.
+    /// Creates a store. `seed` is that of runs that are already written.
     pub fn new(seed: Seed) -> VersionStore {
         VersionStore {
             shards: (0..SHARDS).map(|_| Mutex::new(HashMap::with_hasher(seed))).collect(),
@@ -89,10 +89,10 @@ impl VersionStore {
         }
     }
 
-    /// The hash of a row, and its shard.
+    /// Returns the hash of a row, and its shard.
     fn place(&self, map: MapId, key: &[u8]) -> (u64, &VersionShard) {
         let hash = self.seed.within(map.into(), key);
-        // Other bits than those that the shard's table goes by.
+        // Other bits than those that the shard's table uses.
         (hash, &self.shards[(hash >> 40) as usize % SHARDS])
     }
 
@@ -100,28 +100,28 @@ impl VersionStore {
         self.seed
     }
 
-    /// What `by` has replaced is found in its runs too.
+    /// Makes the versions in the runs of `by` findable.
     pub fn publish(&self, by: TxnId, runs: &Runs) {
         if self.runs.write().insert(by, runs.clone()).is_none() {
             self.run_count.fetch_add(1, Ordering::SeqCst);
         }
     }
 
-    /// Nobody needs the runs of `by` any more.
+    /// Removes the runs of `by`, which no reader needs any more.
     pub fn withdraw(&self, by: TxnId) {
         if self.run_count.load(Ordering::SeqCst) > 0 && self.runs.write().remove(&by).is_some() {
             self.run_count.fetch_sub(1, Ordering::SeqCst);
         }
     }
 
-    /// What the batch's transactions have replaced is found in its run too.
+    /// Makes the versions in a batch findable.
     pub fn publish_batch(&self, batch: &Arc<VersionBatch>) {
         self.file_bytes.fetch_add(batch.run.bytes(), Ordering::Relaxed);
         self.batches.write().push(batch.clone());
         self.run_count.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Nobody needs the batch any more.
+    /// Removes a batch that no reader needs any more.
     pub fn withdraw_batch(&self, batch: &Arc<VersionBatch>) {
         let mut batches = self.batches.write();
         let Some(at) = batches.iter().position(|known| Arc::ptr_eq(known, batch)) else { return };
@@ -130,17 +130,17 @@ impl VersionStore {
         self.file_bytes.fetch_sub(batch.run.bytes(), Ordering::Relaxed);
     }
 
-    /// Bytes of files that old versions of committed transactions take.
+    /// Returns the bytes of files that old versions of committed transactions take.
     pub fn file_bytes(&self) -> u64 {
         self.file_bytes.load(Ordering::Relaxed)
     }
 
-    /// Memory that what `by` has replaced of a row takes, about; 0: it is not in memory.
+    /// Returns the approximate memory of the version of a row that `by` has replaced; 0 if it is not in memory.
     pub fn size_of(&self, map: MapId, key: &[u8], by: TxnId) -> u64 {
         self.in_memory(map, key, by, |old| cost(&old.key, &old.record)).unwrap_or(0)
     }
 
-    /// The version of a row that `by` has replaced, if it is in memory.
+    /// Returns the version of a row that `by` has replaced, if it is in memory.
     pub fn image(&self, map: MapId, key: &[u8], by: TxnId) -> Option<Box<[u8]>> {
         self.in_memory(map, key, by, |old| old.record.clone())
     }
@@ -152,12 +152,12 @@ impl VersionStore {
         olds.find(|old| old.by == by && old.is_of(map, key)).map(read)
     }
 
-    /// Memory that old versions take, about.
+    /// Returns the approximate memory that old versions take.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// `by` replaces `record`. Called under the latch of the row's leaf.
+    /// Adds `record`, which `by` replaces. Called under the latch of the row's leaf.
     pub fn push(&self, map: MapId, key: &[u8], by: TxnId, record: &[u8]) {
         self.bytes.fetch_add(cost(key, record), Ordering::Relaxed);
         let old = OldVersion { map, key: key.into(), by, record: record.into() };
@@ -165,21 +165,27 @@ impl VersionStore {
         shard.lock().entry(hash).or_default().push(old);
     }
 
-    /// The newest version before that of `writer` which `sees` accepts, as a record.
+    /// Returns the newest version before that of `creator` which `sees` accepts, as a record.
     ///
-    /// Each step goes from a version to the one it replaced. Whoever is taken back meanwhile leaves no step, and what lies further back is not what he had replaced.
-    pub fn find(&self, map: MapId, key: &[u8], writer: TxnId, sees: impl Fn(TxnId) -> bool) -> Result<Option<Vec<u8>>> {
-        let mut by = writer;
+    /// Each step goes from a version to the one that it replaced. A transaction that is rolled back meanwhile leaves no step.
+    pub fn find(
+        &self,
+        map: MapId,
+        key: &[u8],
+        creator: TxnId,
+        sees: impl Fn(TxnId) -> bool,
+    ) -> Result<Option<Vec<u8>>> {
+        let mut by = creator;
         loop {
             let Some(record) = self.replaced(map, key, by)? else { return Ok(None) };
-            by = RowHead::parse(&record)?.0.writer;
+            by = RowHead::parse(&record)?.0.creator;
             if sees(by) {
                 return Ok(Some(record));
             }
         }
     }
 
-    /// What `by` has replaced.
+    /// Returns the version that `by` has replaced.
     fn replaced(&self, map: MapId, key: &[u8], by: TxnId) -> Result<Option<Vec<u8>>> {
         if let Some(record) = self.in_memory(map, key, by, |old| old.record.to_vec()) {
             return Ok(Some(record));
@@ -205,7 +211,7 @@ impl VersionStore {
         Ok(None)
     }
 
-    /// Forgets what `by` replaced.
+    /// Removes the version that `by` has replaced.
     pub fn remove(&self, map: MapId, key: &[u8], by: TxnId) {
         let (hash, shard) = self.place(map, key);
         let mut shard = shard.lock();
@@ -228,7 +234,7 @@ mod tests {
     use super::*;
 
     fn record(writer: TxnId, is_delete_marked: bool, value: &[u8]) -> Vec<u8> {
-        [&RowHead { writer, is_delete_marked, is_long: false }.bytes(), value].concat()
+        [&RowHead { creator: writer, is_delete_marked, is_long: false }.bytes(), value].concat()
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! WAITMODE.
+//! Whether a transaction's reads and row locks may block the thread (EN-24, EN-25).
 
 use btree::{ReadMode, ScanState};
 use pager::PageId;
@@ -6,29 +6,29 @@ use pager::PageId;
 use crate::error::Error;
 use crate::store::maps::RowMap;
 
-/// How far a transaction's reads go for a page.
+/// The wait mode of a transaction.
 #[derive(Default)]
 pub(crate) struct WaitMode {
     pub read_mode: ReadMode,
-    /// For how many more rows a wait may suspend the statement instead of blocking its thread.
+    /// The number of further rows for which a wait may suspend the statement. `None`: a wait blocks the thread.
     pub suspends: Option<u8>,
-    /// The same, kept while the statement is not under way.
+    /// The same number, kept while the statement is not running.
     pub suspends_left: Option<u8>,
-    /// What the read that left was missing, and will be missing next.
+    /// The pages that the last failed read missed, and those that it will need next.
     pub absent: Vec<PageId>,
 }
 
-/// So many different rows suspend a statement; then it waits with a thread, because each restart reads what came before once more.
+/// Number of rows for which a statement is suspended before it blocks its thread, since each restart repeats the reads before it.
 pub(crate) const SUSPENDS_MAX: u8 = 16;
 
 impl WaitMode {
-    /// A change follows: a restart would do it twice.
+    /// Makes the rest of the statement block: a restart would repeat the change that follows.
     pub fn begin_change(&mut self) {
         self.read_mode = ReadMode::MayRead;
         self.suspends = None;
     }
 
-    /// May the statement be suspended for a row? `is_known`: it was for this one before.
+    /// Returns true if the statement may be suspended for a row. `is_known`: it was suspended for this row before.
     pub fn may_suspend(&mut self, is_known: bool) -> bool {
         match &mut self.suspends {
             Some(left) if is_known || *left > 0 => {
@@ -40,7 +40,7 @@ impl WaitMode {
         }
     }
 
-    /// Notes what a read of the map was missing.
+    /// Notes the page that a read of the map missed.
     pub fn note(&mut self, error: pager::Error) -> Error {
         if let pager::Error::PageMiss(page) = error {
             self.absent = vec![page];
@@ -48,7 +48,7 @@ impl WaitMode {
         error.into()
     }
 
-    /// The same of a range: what it will want next is brought with it.
+    /// Does the same for a range, and notes the pages that the scan will need next.
     pub fn note_range(&mut self, error: pager::Error, map: &RowMap, span: &ScanState) -> Error {
         let error = self.note(error);
         if matches!(error, Error::WouldBlock) {

@@ -31,8 +31,8 @@ pub(crate) struct RecordTxn<'s> {
     store: &'s Store,
     id: TxnId,
     /// Pages and WAL bytes reserved for the undo (EN-11).
-    aside: UndoReserve,
-    debt: UndoCost,
+    reserve: UndoReserve,
+    undo_cost: UndoCost,
     images: Images,
     /// Pages that this transaction allocated itself. No other transaction needs them, and undo frees them.
     own: HashSet<PageId>,
@@ -68,8 +68,8 @@ impl<'s> RecordTxn<'s> {
         RecordTxn {
             store,
             id,
-            aside: store.pager.undo_reserve(),
-            debt: UndoCost::default(),
+            reserve: store.pager.undo_reserve(),
+            undo_cost: UndoCost::default(),
             images: Images::new(),
             own: HashSet::new(),
             deferred: Vec::new(),
@@ -112,9 +112,9 @@ impl<'s> RecordTxn<'s> {
     ) -> Result<Modified<R>> {
         self.sound()?;
         self.store.pager.admit()?;
-        self.aside.reserve_pages(self.debt.pages_with_one_more())?;
+        self.reserve.reserve_pages(self.undo_cost.pages_with_one_more())?;
         let (images, own, deferred) = (&mut self.images, &mut self.own, &mut self.deferred);
-        let debt = &mut self.debt;
+        let cost = &mut self.undo_cost;
         let done = tree.modify(key, Some(self.id), |old, change| {
             let old_len = old.as_ref().map_or(0, |old| old.value.len());
             let entry = images.entry((tree.id(), key.to_vec()));
@@ -124,10 +124,10 @@ impl<'s> RecordTxn<'s> {
             };
             let image = entry.or_insert_with(|| old.as_ref().map(|old| old.value.to_vec()));
             let result = f(old.as_ref(), &mut PageChanges { change, txn: Some((own, deferred)) });
-            debt.replace(cost_before, undo_cost(image.as_deref(), key, change.len_after(old_len)));
+            cost.replace(cost_before, undo_cost(image.as_deref(), key, change.len_after(old_len)));
             result
         });
-        self.aside.reserve_wal(self.debt.log_bytes);
+        self.reserve.reserve_wal(self.undo_cost.log_bytes);
         match done {
             Ok(done) => {
                 self.last = self.last.max(done.lsn);
@@ -135,7 +135,7 @@ impl<'s> RecordTxn<'s> {
             }
             Err(error) => {
                 let error = Error::from(error);
-                self.breaks(&error);
+                self.mark_broken(&error);
                 Err(error)
             }
         }
@@ -149,11 +149,11 @@ impl<'s> RecordTxn<'s> {
         f: impl FnOnce(Option<&OldRecord<'_>>, &mut PageChanges<'_, '_>) -> R,
     ) -> Result<Modified<R>> {
         let done = self.change(tree, key, f);
-        done.inspect_err(|error| self.breaks(error))
+        done.inspect_err(|error| self.mark_broken(error))
     }
 
     /// Marks the transaction as broken: a command has stopped half-way, so it can only be rolled back.
-    pub fn breaks(&mut self, error: &Error) {
+    pub fn mark_broken(&mut self, error: &Error) {
         self.broken = Some(matches!(error, Error::DiskFull));
     }
 
@@ -231,7 +231,7 @@ impl<'s> RecordTxn<'s> {
     }
 
     /// Ends the keys' part after the row transaction has been rolled back together with its images.
-    pub fn taken_back(mut self) {
+    pub fn rolled_back(mut self) {
         self.store.undone.fetch_add(1, Ordering::AcqRel);
         self.finish();
     }

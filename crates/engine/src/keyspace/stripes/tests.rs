@@ -46,7 +46,7 @@ fn a_waiter_sleeps_until_the_stripe_is_given_back() {
     assert!(locks.pass(5, Duration::ZERO).is_some());
 }
 
-/// The models: a page is a value under a latch, which here is a mutex, as far as ordering goes the same as a page latch.
+/// The models. A page is a value under a mutex, which orders memory as a page latch does.
 #[cfg(loom)]
 mod models {
     use super::*;
@@ -54,7 +54,7 @@ mod models {
 
     struct World {
         locks: LockStripes,
-        /// Two pages, changed one after the other; the log's next position.
+        /// Two pages, changed one after the other, and the WAL's next position.
         pages: [Mutex<u64>; 2],
         head: AtomicU64,
     }
@@ -68,7 +68,7 @@ mod models {
             })
         }
 
-        /// A unit that changes both pages under the stripes given.
+        /// Changes both pages under the given stripes.
         fn change(&self, stripes: &[Stripe]) {
             let before: Vec<Lsn> = stripes.iter().map(|stripe| self.locks.lock(*stripe)).collect();
             let mut lsn = 0;
@@ -83,7 +83,7 @@ mod models {
         }
     }
 
-    /// EN-48, EN-49: a reader that validates has seen all of a unit or nothing, and its gate covers what it saw.
+    /// EN-48, EN-49: a reader that validates has seen all of a transaction or nothing, and its durability LSN covers what it saw.
     #[test]
     fn a_validated_read_saw_whole_units() {
         loom::model(|| {
@@ -96,13 +96,13 @@ mod models {
             let (one, two) = (*world.pages[0].lock(), *world.pages[1].lock());
             if world.locks.validate(0, seen) {
                 assert_eq!(one, two);
-                assert_eq!(one > 0, seen > 0, "the gate tells whether there is something to wait for");
+                assert_eq!(one > 0, seen > 0, "the LSN tells whether there is something to wait for");
             }
             writer.join().unwrap();
         });
     }
 
-    /// EN-47: two writers of overlapping stripes exclude each other, and nobody waits for ever.
+    /// EN-47: two writers of overlapping stripes exclude each other, and neither waits forever.
     #[test]
     fn writers_take_turns() {
         loom::model(|| {
@@ -118,7 +118,7 @@ mod models {
         });
     }
 
-    /// EN-50: who takes a stripe after it was passed sees what was stored before; who took it earlier is done.
+    /// EN-50: a thread that takes a stripe after it was passed sees what was stored before; one that took it earlier is done.
     #[test]
     fn passing_a_stripe_separates_before_from_after() {
         loom::model(|| {
@@ -141,7 +141,10 @@ mod models {
             let plain_before = plain.load(Ordering::Relaxed);
             let noted = writer.join().unwrap();
             if passed && !noted {
-                assert_eq!(plain_before, 1, "whoever did not see the flag had finished when the stripe was passed");
+                assert_eq!(
+                    plain_before, 1,
+                    "a writer that did not see the flag had finished when the stripe was passed"
+                );
             }
         });
     }

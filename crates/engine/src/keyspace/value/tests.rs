@@ -48,7 +48,7 @@ fn a_patch_shares_the_pages_it_does_not_touch() {
     let mut expected = bytes(40_960);
     expected[9_000..9_002].copy_from_slice(b"!!");
     assert_eq!(whole(&pager, &new.body()), expected);
-    assert_eq!(whole(&pager, &old.body()), bytes(40_960), "the old value stands until its record goes");
+    assert_eq!(whole(&pager, &old.body()), bytes(40_960), "the old value is unchanged until its record is deleted");
     let grown = patch(&pager, &new.body(), 40_960, b"tail").unwrap();
     assert!(grown.reserved.runs().is_empty(), "a short tail stays in the record");
     assert_eq!(whole(&pager, &grown.body())[40_960..], *b"tail");

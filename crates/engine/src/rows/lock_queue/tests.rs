@@ -3,7 +3,7 @@ mod model {
     use super::super::*;
     use stdx::sync::thread;
 
-    /// EN-23: whoever stands in line comes to its head, whatever those before do at the same time; nobody sleeps on.
+    /// EN-23: every ticket comes to the head of its queue, whatever those before it do at the same time.
     #[test]
     fn loom_who_stands_in_line_comes_to_its_head() {
         loom::model(|| {
@@ -28,7 +28,7 @@ mod model {
                 let shard = place.lock_queues.shard(&place.row).lock();
                 assert!(shard[&place.row].front().is_some_and(|first| first.txn == txn));
             }
-            _ => panic!("nobody is in a circle, and nobody gives up"),
+            _ => panic!("there is no cycle, and no ticket gives up"),
         }
     }
 }
@@ -47,7 +47,7 @@ mod model {
     fn first(lock_queues: &Arc<LockQueues>, statuses: &Arc<StatusTable>, txn: TxnId) -> QueuePlace {
         match lock_queues.join(statuses, ROW, txn, &patience(0, &|| false)) {
             JoinResult::First(place) => place,
-            _ => panic!("somebody stands in line"),
+            _ => panic!("the queue is not empty"),
         }
     }
 
@@ -67,7 +67,7 @@ mod model {
                 let (lock_queues, statuses, told) = (&lock_queues, &statuses, told.clone());
                 scope.spawn(move || match lock_queues.join(statuses, ROW, txn, &patience(20_000, &|| false)) {
                     JoinResult::Moved(place) => told.send((txn, place)).unwrap(),
-                    _ => panic!("{txn} is not the first, and closes no circle"),
+                    _ => panic!("{txn} is not the first, and closes no cycle"),
                 });
                 wait_until_long(lock_queues, txn as usize);
             }
@@ -81,7 +81,7 @@ mod model {
             drop(place);
         });
         assert!(lock_queues.shards.iter().all(|shard| shard.lock().is_empty()));
-        assert!((2..6).all(|txn| statuses.note_wait(1, txn)), "nobody waits any more");
+        assert!((2..6).all(|txn| statuses.note_wait(1, txn)), "no transaction waits any more");
     }
 
     #[test]
@@ -95,7 +95,7 @@ mod model {
             wait_until_long(&lock_queues, 3);
             assert!(matches!(second.join().unwrap(), JoinResult::GaveUp(WaitOutcome::TimedOut)));
             assert!(!statuses.note_wait(1, 3), "the third waits for the first, also without the second");
-            assert!(statuses.note_wait(1, 2), "the second waits for nobody");
+            assert!(statuses.note_wait(1, 2), "the second no longer waits");
             statuses.forget_wait(1);
             drop(place);
             assert!(matches!(third.join().unwrap(), JoinResult::Moved(_)));
@@ -106,9 +106,9 @@ mod model {
     fn a_circle_that_the_line_would_close_is_told_and_not_noted() {
         let (lock_queues, statuses) = (Arc::new(LockQueues::default()), Arc::new(StatusTable::new(1)));
         let _place = first(&lock_queues, &statuses, 1);
-        assert!(statuses.note_wait(1, 2), "the first waits for the second as the one who has a part of the row");
-        assert!(matches!(lock_queues.join(&statuses, ROW, 2, &patience(20_000, &|| false)), JoinResult::Circle));
-        assert!(statuses.note_wait(2, 3) && !statuses.note_wait(3, 1), "and yet real ones are seen");
+        assert!(statuses.note_wait(1, 2), "the first waits for the second, which holds a share of the row");
+        assert!(matches!(lock_queues.join(&statuses, ROW, 2, &patience(20_000, &|| false)), JoinResult::Cycle));
+        assert!(statuses.note_wait(2, 3) && !statuses.note_wait(3, 1), "real cycles are still found");
     }
 
     #[test]
@@ -121,7 +121,7 @@ mod model {
             let second = scope.spawn(|| lock_queues.join(&statuses, ROW, 2, &patience(20_000, &is_cancelled)));
             wait_until_long(&lock_queues, 2);
             is_told.store(true, std::sync::atomic::Ordering::SeqCst);
-            lock_queues.rouse();
+            lock_queues.recheck_waiters();
             assert!(matches!(second.join().unwrap(), JoinResult::GaveUp(WaitOutcome::Cancelled)));
         });
         drop(place);

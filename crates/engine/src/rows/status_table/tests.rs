@@ -30,7 +30,7 @@ fn a_loser_is_active_until_it_is_undone_and_never_committed() {
     assert!(statuses.is_open(7) && statuses.is_open(70) && !statuses.is_open(8));
     assert_eq!((statuses.status(7), statuses.status(8)), (Status::Active, Status::Past));
     statuses.advance(1 << 50, 1 << 50);
-    assert!(statuses.is_open(7) && statuses.low() > 70, "what is decided is forgotten beside it");
+    assert!(statuses.is_open(7) && statuses.low() > 70, "decided transactions are forgotten beside it");
     statuses.aborted(7);
     assert_eq!((statuses.status(7), statuses.status(70)), (Status::Aborted, Status::Active));
     assert!(statuses.is_loser(7) && !statuses.is_loser(8));
@@ -105,11 +105,11 @@ fn a_wait_ends_when_a_lock_is_given_back_or_it_is_cancelled() {
         waits();
         statuses.released(b);
         assert_eq!(waiter.join().unwrap(), WaitOutcome::Over);
-        assert_eq!(statuses.wait(a, b, &patience(0)), WaitOutcome::Over, "given back before the wait began");
+        assert_eq!(statuses.wait(a, b, &patience(0)), WaitOutcome::Over, "released before the wait began");
         let waiter = scope.spawn(|| statuses.wait(a, b, &patience(1)));
         waits();
         is_told.store(true, Ordering::SeqCst);
-        statuses.rouse();
+        statuses.recheck_waiters();
         assert_eq!(waiter.join().unwrap(), WaitOutcome::Cancelled);
     });
 }
