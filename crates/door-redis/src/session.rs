@@ -477,7 +477,7 @@ impl Session {
                 let ahead = self.ahead.get(self.at).copied().unwrap_or_default();
                 match self.shared.keyspace.get_at(ahead, self.db, key, out, reply::bulk_header) {
                     Ok(got) => {
-                        self.durability_lsn = self.durability_lsn.max(got.gate);
+                        self.durability_lsn = self.durability_lsn.max(got.durability_lsn);
                         match got.found {
                             Found::Value => out.extend_from_slice(b"\r\n"),
                             Found::Missing => self.reply(out).null(),

@@ -1,7 +1,6 @@
-//! What commands cost on one thread, all in memory. Runs tiny under `cargo test`, large under `cargo bench -p engine`;
-//! `cargo bench -p engine -- get` runs only what has "get" in its name.
+//! The cost of commands on one thread, all in memory. Runs tiny under `cargo test`, large under `cargo bench -p engine`; `cargo bench -p engine -- get` runs only benchmarks with "get" in their name.
 //!
-//! The log goes to a simulated folder, so the figures are of keyspace, tree and the copy into the log, not of a device.
+//! The WAL goes to a simulated folder, so the figures are of keyspace, tree and the copy into the WAL, not of a device.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use engine::{Engine, Error, Expire, KeySet, Options};
 use os::{RealClock, SimFolder};
 use stdx::prng::Prng;
 
-/// Prints wall time and this thread's processor time per round; on a busy machine the second is the one to look at.
+/// Prints wall time and this thread's processor time per round. On a busy machine the second is the relevant one.
 fn timed(what: &str, rounds: u64, mut run: impl FnMut()) {
     let (started, busy) = (Instant::now(), busy_ns());
     run();
@@ -25,7 +24,7 @@ fn timed(what: &str, rounds: u64, mut run: impl FnMut()) {
     }
 }
 
-/// Nanoseconds that this thread has run, where the system tells.
+/// Returns the nanoseconds that this thread has run, where the system tells.
 fn busy_ns() -> Option<u64> {
     std::fs::read_to_string("/proc/thread-self/schedstat").ok()?.split(' ').next()?.parse().ok()
 }
@@ -67,7 +66,7 @@ fn main() {
             for number in &order {
                 out.clear();
                 let got = keyspace.get(0, &key(*number), &mut out, header).expect("get");
-                hash = hash.wrapping_mul(31).wrapping_add(got.gate ^ out.len() as u64);
+                hash = hash.wrapping_mul(31).wrapping_add(got.durability_lsn ^ out.len() as u64);
             }
         });
         timed("get of few keys, lines in the cache", rounds, || {
@@ -143,7 +142,7 @@ fn main() {
     engine.close().expect("closes");
 }
 
-/// Rows of SQL: each round is a transaction of its own where nothing else is said.
+/// Rows of SQL. Each round is a transaction of its own, unless its name says otherwise.
 fn rows(engine: &Engine, records: u64, order: &[u64], value: &[u8]) {
     let rows = engine.rows();
     let mut txn = rows.begin(Isolation::RepeatableRead);

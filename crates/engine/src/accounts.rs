@@ -1,8 +1,7 @@
-//! Who may enter, for every door: names, password digests, and rules that a door interprets.
+//! Accounts of all doors: names, password digests, and rights that a door interprets.
 //!
-//! Accounts live in the catalog; a copy in memory answers. Changes are rare: they go through one mutex and one transaction, then the copy is replaced.
-//! What an account may do is kept twice, for the Redis door as `rules` and for SQL as `grants`; the engine reads neither.
-//! A password is kept as its SHA-256 digest, as Redis keeps it, or as a `Verifier`, as MySQL does; a door that is told a password takes either. Digests are compared in a time that does not depend on where they differ.
+//! Accounts are stored in the catalog; a copy in memory answers. Changes are rare: they go through one mutex and one transaction, and then replace the copy. An account's rights are kept twice, for the Redis door as `rules` and for SQL as `grants`; the engine interprets
+//! neither. A password is kept as its SHA-256 digest, as Redis keeps it, or as a `Verifier`, as MySQL does; a door that receives a password accepts either. Digests are compared in constant time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +24,7 @@ pub mod verifier;
 #[cfg(test)]
 mod tests;
 
-/// The account of connections that did not say who they are. It always exists.
+/// The account of connections that have not named one. It always exists.
 pub const DEFAULT_ACCOUNT: &str = "default";
 
 const PREFIX: &[u8] = b"account\0";
@@ -35,7 +34,7 @@ const PASSWORDS_MAX: usize = 1000;
 const RULES_MAX: usize = 64 << 10;
 const PART_BYTES: usize = 1200;
 const GRANTS_MAX: usize = 1 << 20;
-/// Format 1 has no verifier, format 2 no grants.
+/// Format 1 has no verifier, and format 2 no grants.
 const FORMAT: u8 = 3;
 
 const ENABLED: u8 = 1;
@@ -48,24 +47,24 @@ const GRANTED: u8 = 16;
 pub struct Account {
     pub name: String,
     pub enabled: bool,
-    /// Any password will do.
+    /// Any password is accepted.
     pub nopass: bool,
-    /// SHA-256 of each password that is accepted.
+    /// SHA-256 digests of the accepted passwords.
     pub passwords: Vec<[u8; 32]>,
     /// One more password, kept as MySQL keeps it.
     pub verifier: Option<Verifier>,
-    /// What the account may do at the Redis door, in its own words.
+    /// The rights at the Redis door, as ACL rules.
     pub rules: String,
-    /// What it may do in SQL, in the bytes of `query`; None: nobody has said so far.
+    /// The rights in SQL, in the encoding of `query`; `None` if they were never set.
     pub grants: Option<Vec<u8>>,
-    /// Let in through TLS only.
+    /// Only connections with TLS are accepted.
     pub needs_tls: bool,
-    /// The password must be changed before anything else; only a door that can ask for that lets the account in.
+    /// The password must be changed before anything else. Only a door that can ask for that accepts the account.
     pub expired: bool,
 }
 
 impl Account {
-    /// Disabled, without password or rights.
+    /// Returns a disabled account without password or rights.
     pub fn new(name: &str) -> Account {
         Account {
             name: name.into(),
@@ -154,7 +153,7 @@ impl Account {
         Ok(())
     }
 
-    /// Is this a password of the account, enabled or not? A wrong one takes as long for every account as for none (milliseconds), so that the time tells nothing about names.
+    /// Returns true if this is a password of the account, enabled or not. A wrong password takes as long (milliseconds) for every account as for none, so that the time does not tell which names exist.
     pub fn has_password(account: Option<&Account>, password: &[u8]) -> bool {
         let digest = sha256(password);
         if account.map_or_else(|| is_same(&digest, &[0; 32]), |account| account.knows_digest(&digest)) {
@@ -165,7 +164,7 @@ impl Account {
             other => {
                 let is_right = other.is_some_and(|verifier| verifier.accepts(password));
                 if !is_right {
-                    // For its time alone.
+                    // Only for the time that it takes.
                     std::hint::black_box(Verifier::decoy().accepts(password));
                 }
                 is_right
@@ -173,14 +172,14 @@ impl Account {
         }
     }
 
-    /// Does the empty password open it, and not just any? Takes as long for one account as for another.
+    /// Returns true if the account accepts the empty password, but not any password. Takes the same time for every account.
     pub fn has_empty_password(&self) -> bool {
         let empty = sha256(b"");
         self.passwords.iter().fold(false, |found, known| found | is_same(known, &empty))
     }
 
     fn knows_digest(&self, digest: &[u8; 32]) -> bool {
-        // Every digest is looked at whole, whichever fits.
+        // All digests are compared, whichever matches.
         let fits = self.passwords.iter().fold(0, |fits, known| fits | u8::from(is_same(known, digest)));
         self.nopass || fits != 0
     }
@@ -192,7 +191,7 @@ fn is_same(one: &[u8; 32], two: &[u8; 32]) -> bool {
     std::hint::black_box(difference) == 0
 }
 
-/// A step of a change of several accounts.
+/// One change of an account, among several that are made together.
 #[derive(Clone, Debug)]
 pub enum AccountChange {
     /// Creates the account or replaces it.
@@ -203,7 +202,7 @@ pub enum AccountChange {
 pub struct Accounts {
     store: Arc<Store>,
     by_name: RwLock<BTreeMap<String, Arc<Account>>>,
-    /// One change at a time; held until it is decided.
+    /// Serializes changes. Held until the change is decided.
     changing: Mutex<()>,
     generation: AtomicU64,
     attempts: Arc<Attempts>,
@@ -215,7 +214,7 @@ impl Accounts {
         for (key, part) in catalog::with_prefix(&store, PREFIX)? {
             let name =
                 key.get(PREFIX.len()..key.len().saturating_sub(3)).and_then(|name| std::str::from_utf8(name).ok());
-            let name = name.ok_or_else(|| Error::corrupt("an account without a name"))?;
+            let name = name.ok_or_else(|| Error::corrupt("an account has no name"))?;
             bytes.entry(name.into()).or_default().extend_from_slice(&part);
         }
         let mut by_name = BTreeMap::from([(DEFAULT_ACCOUNT.to_string(), Arc::new(Account::default_account()))]);
@@ -228,7 +227,7 @@ impl Accounts {
         Ok(Accounts { store, by_name, changing: Mutex::new(()), generation, attempts: Arc::default() })
     }
 
-    /// The account, if it may enter with this password, at a door that sees neither hosts nor TLS and cannot have an expired password changed. A failure takes as long for an unknown name as for a known one.
+    /// Returns the account if it accepts this password, at a door that sees neither hosts nor TLS and cannot ask for a new password. A failure takes as long for an unknown name as for a known one.
     pub fn authenticate(&self, name: &str, password: &[u8]) -> Option<Arc<Account>> {
         let account = self.get(name);
         let is_right = Account::has_password(account.as_deref(), password);
@@ -238,7 +237,7 @@ impl Accounts {
         account.filter(may_enter)
     }
 
-    /// The failed logins of all doors.
+    /// Returns the counts of failed logins at all doors.
     pub fn attempts(&self) -> &Arc<Attempts> {
         &self.attempts
     }
@@ -247,17 +246,17 @@ impl Accounts {
         self.by_name.read().get(name).cloned()
     }
 
-    /// All accounts, by name.
+    /// Returns all accounts in the order of their names.
     pub fn list(&self) -> Vec<Arc<Account>> {
         self.by_name.read().values().cloned().collect()
     }
 
-    /// Changes with every change of any account: who keeps an `Arc<Account>` fetches it anew when this has moved.
+    /// Returns a number that changes with every change of an account. A holder of an `Arc<Account>` fetches it anew when the number has changed.
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// Creates or replaces an account. Returns the LSN at which that is durable.
+    /// Creates or replaces an account. Returns the LSN at which the change is durable.
     pub fn put(&self, account: Account) -> Result<Lsn> {
         let name = account.name.clone();
         match self.change(&name, |_| Ok::<Account, std::convert::Infallible>(account))? {
@@ -266,7 +265,7 @@ impl Accounts {
         }
     }
 
-    /// Makes a new account out of the old one, if there is one; no other change comes in between. An error of `f` changes nothing.
+    /// Replaces an account by what `f` makes of it, without another change in between. An error of `f` changes nothing.
     pub fn change<E>(
         &self,
         name: &str,
@@ -275,7 +274,7 @@ impl Accounts {
         self.change_many(|all| Ok(vec![AccountChange::Put(f(all.get(name).map(|account| &**account))?)]))
     }
 
-    /// Changes several accounts, all or none, after a look at the whole list; no other change comes in between. An error of `f` changes nothing. `default` cannot be removed.
+    /// Changes several accounts, all or none, as `f` decides from the whole list, without another change in between. An error of `f` changes nothing. `default` cannot be removed.
     pub fn change_many<E>(
         &self,
         f: impl FnOnce(&BTreeMap<String, Arc<Account>>) -> std::result::Result<Vec<AccountChange>, E>,
@@ -315,7 +314,7 @@ impl Accounts {
         Ok(Ok(lsn))
     }
 
-    /// Removes the accounts that exist; returns how many that were. `default` stays.
+    /// Removes the accounts that exist, except `default`. Returns their number.
     pub fn remove(&self, names: &[&str]) -> Result<(usize, Lsn)> {
         let mut removed = 0;
         let lsn = self.change_many(|all| {
@@ -330,7 +329,7 @@ impl Accounts {
         }
     }
 
-    /// Changes all parts of an account.
+    /// Rewrites all parts of an account's record.
     fn replace(&self, txn: &mut RecordTxn<'_>, name: &str, bytes: Option<&[u8]>) -> Result<()> {
         let prefix = [PREFIX, name.as_bytes(), &[0]].concat();
         let old_parts = catalog::with_prefix(&self.store, &prefix)?.len();

@@ -28,7 +28,7 @@ use crate::rows::lock_table::{LockTable, PARTITIONS};
 use crate::rows::state::Rows;
 use crate::store::Store;
 
-/// What opening found and did, for the log line at start.
+/// A summary of the opening, for the log line at start.
 #[derive(Clone, Debug)]
 pub struct Opened {
     /// The folder was empty.

@@ -1,4 +1,4 @@
-//! What recovery takes from the WAL beside the pages: which transactions are undecided, and how many keys there are.
+//! The facts that recovery takes from the WAL beside the pages: which transactions are undecided, and how many keys there are.
 //!
 //! The pager shows every record from the checkpoint on, in WAL order. Before-images of a transaction are kept until its COMMIT or ABORT comes by. Transactions that are left at the end, the losers, are undone: those that changed nothing but rows of tables beside the service
 //! (`rows/undo_losers`), all others here, before the doors open. Images of rows may exceed memory. They are then written to a file in sorted runs, as those of open transactions are, as long as the disk has space. Keys are counted from the last COUNTS record on: see
@@ -93,7 +93,7 @@ impl Loser {
     }
 }
 
-type Counts = HashMap<u32, Counted>;
+type KeyCounts = HashMap<u32, Counted>;
 
 /// Observes the WAL while the pager recovers.
 pub(crate) struct Recovery {
@@ -102,9 +102,9 @@ pub(crate) struct Recovery {
     budget: UndoBudget,
     seed: Seed,
     losers: BTreeMap<TxnId, Loser>,
-    counts: Counts,
-    /// What was counted since the last mark, until its COUNTS record comes.
-    mark: Option<(Lsn, Counts)>,
+    counts: KeyCounts,
+    /// The changes of key counts since the last mark, until its COUNTS record comes.
+    mark: Option<(Lsn, KeyCounts)>,
     /// The smallest keyspace number that no transaction has given out, decided or not.
     next_space: u32,
     /// A record that could not be parsed, or an image that could not be kept: recovery must stop.
@@ -118,7 +118,7 @@ impl Recovery {
             budget: UndoBudget::new(images_max),
             seed: Seed::default(),
             losers: BTreeMap::new(),
-            counts: Counts::new(),
+            counts: KeyCounts::new(),
             mark: None,
             next_space: 0,
             damage: None,
@@ -199,7 +199,7 @@ impl Recovery {
             (kind::ABORT, Some(txn)) => {
                 self.forget(txn);
             }
-            (kind::MARK, None) => self.mark = Some((record.lsn_end, Counts::new())),
+            (kind::MARK, None) => self.mark = Some((record.lsn_end, KeyCounts::new())),
             (kind::COUNTS, None) => {
                 let (mark, counts) = record.body.split_first_chunk::<8>()?;
                 let counts = decode_deltas(counts)?;
@@ -219,7 +219,7 @@ impl Recovery {
     }
 
     /// Returns keys and expiry entries of each keyspace at the end of the WAL. Losers do not count, since transactions count at COMMIT only.
-    pub fn counts(&self) -> &Counts {
+    pub fn counts(&self) -> &KeyCounts {
         &self.counts
     }
 

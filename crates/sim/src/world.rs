@@ -131,8 +131,8 @@ impl World {
         let mut out = Vec::new();
         let got = self.engine.keyspace().get(name.0, &name.1, &mut out, |_, _| {})?;
         match got.found {
-            Found::Missing => Ok((None, got.gate)),
-            Found::Value => Ok((Some(out), got.gate)),
+            Found::Missing => Ok((None, got.durability_lsn)),
+            Found::Value => Ok((Some(out), got.durability_lsn)),
             Found::WrongType(kind) => Err(Error::Invalid(format!("a key of kind {kind:?} that no step has made"))),
         }
     }

@@ -1,11 +1,11 @@
-//! Failed logins, counted by address and account, so that passwords cannot be guessed quickly at any door.
+//! Rate limits for failed logins, counted by address and account, so that passwords cannot be guessed quickly at any door.
 //!
-//! Two counts exist: one for each pair of an address and an account, one for each address alone. A login whose pair has failed in a row more often than is free is checked only after a delay, which doubles
-//! with each failure up to a limit; an address that fails with ever more names delays its logins too, by a fixed time. The delay comes before the check and applies to right passwords as well: if only failures
-//! were slow, a client would take silence for a failure and go on with another connection. A door holds no thread meanwhile, it parks the connection.
+//! There are two counts: one for each pair of an address and an account, and one for each address alone. When a pair has failed in a row more often than the free number, its logins are checked only after a delay, which doubles with each failure up to a limit. An address that
+//! fails with ever more names has its logins delayed too, by a fixed time. The delay comes before the check and applies to right passwords as well: if only failures were slow, a client would take silence for a failure and go on with another connection. A door blocks no
+//! thread for the delay; it parks the connection.
 //!
-//! The delay is short and belongs to the pair, so nobody locks an account for others: the same account from another address is not delayed, and counts halve with time. The hard part is the bound: both
-//! tables have a fixed size, are keyed by a hash under a random key, and replace the entry that counts least; at most `WAITING_MAX` logins of a pair wait, and further ones are refused unchecked.
+//! The delay is short and belongs to the pair, so one client cannot lock an account for others: the same account from another address is not delayed, and counts halve with time. The hard part is the bound. Both tables have a fixed size, are keyed by a hash under a random
+//! key, and replace the entry with the lowest count. At most `WAITING_MAX` logins of a pair wait, and further ones are refused unchecked.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
@@ -17,51 +17,51 @@ use stdx::sync::atomic::{AtomicU64, Ordering};
 
 const PAIRS: usize = 4096;
 const ADDRESSES: usize = 1024;
-/// Entries that a key may be in.
+/// Number of entries in which a key may be.
 const WAYS: usize = 4;
-/// Logins of one pair that wait at once.
+/// Number of logins of one pair that may wait at once.
 const WAITING_MAX: u32 = 64;
 /// The first delay of a pair.
 const STEP_MS: u64 = 100;
 /// A count halves in this time without a failure.
 const PAIR_HALF_LIFE_MS: u64 = 60_000;
 const ADDRESS_HALF_LIFE_MS: u64 = 10_000;
-/// From this count on an address delays all its logins.
+/// From this count on, all logins of an address are delayed.
 const ADDRESS_FAILURES: u32 = 32;
 const ADDRESS_DELAY_MS: u64 = 500;
 
 #[derive(Clone, Copy, Default)]
-struct Entry {
+struct FailureCount {
     key: u64,
     failures: u32,
     waiting: u32,
     last_ms: u64,
 }
 
-impl Entry {
+impl FailureCount {
     fn failures_at(&self, now_ms: u64, half_life_ms: u64) -> u32 {
         let halvings = now_ms.saturating_sub(self.last_ms) / half_life_ms;
         self.failures.checked_shr(u32::try_from(halvings).unwrap_or(u32::MAX)).unwrap_or(0)
     }
 }
 
-/// A table of fixed size; a key has `WAYS` places.
+/// A table of fixed size in which a key may be in `WAYS` entries.
 struct Table {
-    entries: Box<[Entry]>,
+    entries: Box<[FailureCount]>,
     half_life_ms: u64,
 }
 
 impl Table {
     fn new(count: usize, half_life_ms: u64) -> Table {
-        Table { entries: vec![Entry::default(); count].into(), half_life_ms }
+        Table { entries: vec![FailureCount::default(); count].into(), half_life_ms }
     }
 
-    fn places(&mut self, key: u64) -> &mut [Entry] {
+    fn places(&mut self, key: u64) -> &mut [FailureCount] {
         let first = key as usize % (self.entries.len() / WAYS) * WAYS;
         &mut self.entries[first..first + WAYS]
     }
 
-    fn find(&mut self, key: u64) -> Option<&mut Entry> {
+    fn find(&mut self, key: u64) -> Option<&mut FailureCount> {
         self.places(key).iter_mut().find(|entry| entry.key == key && entry.failures > 0)
     }
 
@@ -77,12 +77,12 @@ impl Table {
         let entry = if known {
             places.iter_mut().find(|entry| entry.key == key)
         } else {
-            // What counts least makes room, of several the one that failed longest ago.
+            // The lowest count is replaced; of several, the one that failed longest ago.
             places.iter_mut().min_by_key(|entry| (entry.failures_at(now_ms, half_life_ms), entry.last_ms))
         };
         let entry = entry.expect("a key has places");
         if !known {
-            *entry = Entry { key, ..Entry::default() };
+            *entry = FailureCount { key, ..FailureCount::default() };
         }
         entry.failures = entry.failures_at(now_ms, half_life_ms).saturating_add(1);
         entry.last_ms = now_ms;
@@ -90,7 +90,7 @@ impl Table {
 
     fn forget(&mut self, key: u64) {
         if let Some(entry) = self.find(key) {
-            *entry = Entry::default();
+            *entry = FailureCount::default();
         }
     }
 }
@@ -102,7 +102,7 @@ struct Tables {
 
 /// The failed logins of all doors.
 pub struct Attempts {
-    /// None until the first failure.
+    /// `None` until the first failure.
     tables: Mutex<Option<Tables>>,
     keys: RandomState,
     free: AtomicU64,
@@ -130,26 +130,26 @@ impl Default for Attempts {
 pub enum Turn {
     Now(Attempt),
     After(Duration, Attempt),
-    /// Too many logins of this pair wait already.
+    /// Too many logins of this pair are waiting already.
     Refused,
 }
 
 impl Attempts {
-    /// Failures in a row that cost nothing, and the longest delay of later ones; without a delay nothing is delayed or refused.
+    /// Sets how many failures in a row are free, and the longest delay of later ones. With a delay of 0, logins are neither delayed nor refused.
     pub fn set_limits(&self, free: u64, delay_max: Duration) {
         self.free.store(free, Ordering::Relaxed);
         self.delay_max_ms.store(delay_max.as_millis() as u64, Ordering::Relaxed);
     }
 
-    /// Logins that failed, were delayed, and were refused unchecked.
+    /// Returns the numbers of logins that failed, were delayed, and were refused unchecked.
     pub fn counts(&self) -> (u64, u64, u64) {
         let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
         (get(&self.failed), get(&self.delayed), get(&self.refused))
     }
 
-    /// A login from `address` that may open any of `accounts`. `now_ms` never goes back. The caller reports how the attempt ended.
+    /// Registers a login from `address` that may open any of `accounts`. `now_ms` must never go back. The caller reports how the attempt ended.
     pub fn arrive(self: &Arc<Self>, address: IpAddr, accounts: &[&str], now_ms: u64) -> Turn {
-        // One who has a network of version 6 has all its addresses.
+        // A client with an IPv6 network has all of its addresses.
         let address = match address.to_canonical() {
             IpAddr::V4(address) => u64::from(u32::from(address)) << 8 | 1,
             IpAddr::V6(address) => (u128::from(address) >> 64) as u64,
@@ -209,12 +209,12 @@ impl Attempts {
     }
 }
 
-/// One login, from when the client named itself until it is let in or not.
+/// One login, from when the client names itself until it is accepted or not.
 pub struct Attempt {
     attempts: Arc<Attempts>,
     address: u64,
     pairs: Vec<u64>,
-    /// Counted among the waiting ones of its pairs.
+    /// It counts among the waiting ones of its pairs.
     waits: bool,
     /// The client knows that its first proof was wrong.
     is_shown: bool,
@@ -222,17 +222,17 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// The password was wrong.
+    /// Reports that the password was wrong.
     pub fn failed(mut self) {
         self.is_shown = true;
     }
 
-    /// The client can tell by now that what it sent first was wrong: if it says no more, it has failed.
+    /// Notes that the client can tell by now that its first proof was wrong. If it sends nothing more, the attempt has failed.
     pub fn show(&mut self) {
         self.is_shown = true;
     }
 
-    /// The password opened `account`, one of those that the attempt was for: its failures are forgotten.
+    /// Reports that the password opened the `nth` account of the attempt, whose failures are then forgotten.
     pub fn passed(mut self, nth: usize) {
         self.is_shown = false;
         if let Some(Tables { pairs, .. }) = self.attempts.tables.lock().as_mut()
@@ -270,7 +270,7 @@ mod tests {
         IpAddr::V4(Ipv4Addr::new(10, 0, 0, last))
     }
 
-    /// The delay of a login in milliseconds, which then fails; None: refused.
+    /// Makes a login fail. Returns its delay in milliseconds; `None` if it was refused.
     fn fails(attempts: &Arc<Attempts>, from: IpAddr, account: &str, now_ms: u64) -> Option<u64> {
         match attempts.arrive(from, &[account], now_ms) {
             Turn::Now(attempt) => {
@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(delay(&attempts, address(1), "other", 1000), 0);
         assert_eq!(delay(&attempts, address(2), "app", 1000), 0);
         assert_eq!(attempts.counts(), (11, 8, 0));
-        // The right password waits as well, and then all is forgotten.
+        // The right password is delayed as well; then the failures are forgotten.
         let Turn::After(_, attempt) = attempts.arrive(address(1), &["app"], 2000) else { panic!("not delayed") };
         attempt.passed(0);
         assert_eq!(delay(&attempts, address(1), "app", 2000), 0);
@@ -341,7 +341,7 @@ mod tests {
             attempt.show();
         }
         assert_eq!(delay(&attempts, address(1), "app", 0), 100);
-        // One that leaves before costs nothing.
+        // A login that disconnects before costs nothing.
         (0..9).for_each(|_| assert_eq!(delay(&attempts, address(2), "app", 0), 0));
     }
 
@@ -361,7 +361,7 @@ mod tests {
         assert!(fails(&attempts, address(1), "app", 0).is_some());
     }
 
-    /// An attacker with many names and addresses neither grows the table nor gets the count of a pair that goes on failing out of it.
+    /// An attacker with many names and addresses neither makes the table grow nor evicts the count of a pair that goes on failing.
     #[test]
     fn a_flood_of_names_stays_bounded_and_hides_nothing() {
         let attempts = Arc::new(Attempts::default());

@@ -1,16 +1,16 @@
-//! What an account keeps to verify a password as MySQL does: never the password, and in the text form that MySQL shows and other servers' dumps bring.
+//! Password verifiers as MySQL keeps them: never the password, and in the text form that MySQL shows and dumps of other servers contain.
 //!
-//! `caching_sha2_password` keeps a salted SHA-256 crypt (Drepper 2007) of 5,000 rounds, so that a stolen file is dear to guess from; it takes some
-//! milliseconds to compute, which a door does once and then remembers. `mysql_native_password` keeps SHA1(SHA1(password)), cheap and unsalted: for clients that know nothing else.
+//! `caching_sha2_password` keeps a salted SHA-256 crypt (Drepper 2007) of 5,000 rounds, so that guessing from a stolen file is expensive. It takes some milliseconds to compute, which a door does once and then remembers. `mysql_native_password` keeps
+//! SHA1(SHA1(password)), cheap and unsalted, for clients that support nothing else.
 
 use crate::digest::{sha1, sha256};
 
-/// Bytes of the longest password that caching_sha2_password takes, as in MySQL. The crypt takes time and memory with the square of the length.
+/// Longest password of caching_sha2_password in bytes, as in MySQL. The crypt takes time and memory with the square of the length.
 pub const PASSWORD_MAX: usize = 256;
 const SALT_BYTES: usize = 20;
 const CRYPT_BYTES: usize = 43;
 const ROUNDS: usize = 5000;
-/// Of a caching_sha2_password text: `$A$`, rounds in thousands, `$`; salt and crypt follow.
+/// Prefix of a caching_sha2_password text: `$A$`, rounds in thousands, `$`. Salt and crypt follow.
 const HEAD: &[u8] = b"$A$005$";
 const ALPHABET: &[u8; 64] = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -22,27 +22,27 @@ pub enum Verifier {
 }
 
 impl Verifier {
-    /// For `caching_sha2_password`, with a new salt. The password must not be longer than `PASSWORD_MAX`.
+    /// Makes a verifier for `caching_sha2_password` with a new salt. The password must not be longer than `PASSWORD_MAX`.
     pub fn caching_sha2(password: &[u8]) -> Verifier {
         assert!(password.len() <= PASSWORD_MAX);
         let mut salt = [0; SALT_BYTES];
         os::entropy(&mut salt).expect("the kernel has random bytes");
-        // Text without `$`, which ends a salt.
+        // No `$`, which ends a salt.
         salt.iter_mut().for_each(|byte| *byte = ALPHABET[usize::from(*byte & 63)]);
         Verifier::CachingSha2 { salt, crypt: crypt(password, &salt) }
     }
 
-    /// One that no password fits, as slow to ask as any of caching_sha2.
+    /// Returns a verifier that accepts no password and is as slow as any of caching_sha2.
     pub fn decoy() -> Verifier {
         Verifier::CachingSha2 { salt: [b'.'; SALT_BYTES], crypt: [0; CRYPT_BYTES] }
     }
 
-    /// For `mysql_native_password`.
+    /// Makes a verifier for `mysql_native_password`.
     pub fn native(password: &[u8]) -> Verifier {
         Verifier::Native { double_sha1: sha1(&sha1(password)) }
     }
 
-    /// The name of MySQL's method.
+    /// Returns the name of MySQL's method.
     pub fn plugin(&self) -> &'static str {
         match self {
             Verifier::CachingSha2 { .. } => "caching_sha2_password",
@@ -50,7 +50,7 @@ impl Verifier {
         }
     }
 
-    /// Is this the password? Takes milliseconds for caching_sha2, which knows none longer than `PASSWORD_MAX`.
+    /// Returns true if this is the password. Takes milliseconds for caching_sha2, which accepts none longer than `PASSWORD_MAX`.
     pub fn accepts(&self, password: &[u8]) -> bool {
         match self {
             Verifier::CachingSha2 { salt, crypt: known } => {
@@ -61,7 +61,7 @@ impl Verifier {
         }
     }
 
-    /// As in MySQL's `mysql.user.authentication_string`. A salt is bytes, not always text.
+    /// Returns the text of MySQL's `mysql.user.authentication_string`. A salt is bytes, not always text.
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Verifier::CachingSha2 { salt, crypt } => [HEAD, salt, crypt].concat(),
@@ -72,7 +72,7 @@ impl Verifier {
         }
     }
 
-    /// What `encode` wrote; its first letter tells the method.
+    /// Parses the text that `encode` returns; its first letter names the method.
     pub fn decode(text: &[u8]) -> Option<Verifier> {
         if let Some(rest) = text.strip_prefix(HEAD) {
             let (salt, crypt) = rest.split_first_chunk::<SALT_BYTES>()?;
@@ -93,7 +93,7 @@ fn is_same(one: &[u8], two: &[u8]) -> bool {
     std::hint::black_box(difference) == 0
 }
 
-/// SHA-256 crypt.
+/// Computes the SHA-256 crypt.
 fn crypt(password: &[u8], salt: &[u8]) -> [u8; CRYPT_BYTES] {
     let repeat = |digest: [u8; 32], length: usize| digest.iter().copied().cycle().take(length).collect::<Vec<u8>>();
     let other = sha256(&[password, salt, password].concat());
@@ -123,7 +123,7 @@ fn crypt(password: &[u8], salt: &[u8]) -> [u8; CRYPT_BYTES] {
     spell(&digest)
 }
 
-/// The digest in crypt's letters: three bytes, ten apart and turning, to four letters; the last two bytes to three.
+/// Encodes the digest in crypt's letters: three bytes, ten apart and rotating, to four letters; the last two bytes to three.
 fn spell(digest: &[u8; 32]) -> [u8; CRYPT_BYTES] {
     let mut text = [0; CRYPT_BYTES];
     for (group, letters) in text.chunks_mut(4).enumerate() {

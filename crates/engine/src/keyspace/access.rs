@@ -1,4 +1,4 @@
-//! What a door calls: `get` and `set` for the two most frequent commands, `read` and `write` for all others. The latter take the keys of a command, or of a whole EXEC, and run a closure over a `KeyTransaction`.
+//! The interface for doors: `get` and `set` for the two most frequent commands, `read` and `write` for all others. The latter take the keys of a command, or of a whole EXEC, and run a closure over a `KeyTransaction`.
 //!
 //! ```text
 //!   get    observe the stripe | one descent, value copied out | stripe unchanged? otherwise again
@@ -15,7 +15,7 @@ use stdx::memory;
 use crate::error::{Error, Result};
 use crate::keyspace::key::{DATABASES, KeySet, TreeKey, VALUE_MAX, check_database};
 use crate::keyspace::key_txn::stripes;
-use crate::keyspace::key_txn::{KeyTransaction, Mode, gate_of, stripes_of};
+use crate::keyspace::key_txn::{KeyTransaction, Mode, durability_lsn_of, stripes_of};
 use crate::keyspace::record::{Body, Kind, Meta};
 use crate::keyspace::record_change::{Expire, RecordChange, RecordPut, apply};
 use crate::keyspace::segments::Segments;
@@ -38,7 +38,7 @@ thread_local! {
     static RECORD: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What `look_ahead` found out about a key. Valid for that key only.
+/// A hint that `look_ahead` found for a key. Valid for that key only.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ahead {
     /// The keyspace number under which the key was looked up.
@@ -71,7 +71,7 @@ pub enum Found {
 pub struct Got {
     pub found: Found,
     /// The durability LSN of the answer.
-    pub gate: Lsn,
+    pub durability_lsn: Lsn,
 }
 
 impl Keyspace {
@@ -137,10 +137,10 @@ impl Keyspace {
             record.clear();
             let found = self.store.records.get_with_hint(ahead, tree_key.as_slice(), record)?;
             if !found.present {
-                return Ok(Got { found: Found::Missing, gate: stripe_lsn });
+                return Ok(Got { found: Found::Missing, durability_lsn: stripe_lsn });
             }
             let meta = Meta::parse(record)?;
-            let gate = gate_of(&found, Some(&meta), stripe_lsn, self.databases.mapped());
+            let durability_lsn = durability_lsn_of(&found, Some(&meta), stripe_lsn, self.databases.mapped());
             let found = if meta.head.expire.is_some() && meta.is_expired(self.clock.wall_ms()) {
                 Found::Missing
             } else if meta.head.kind != Kind::String {
@@ -163,7 +163,7 @@ impl Keyspace {
                 }
                 Found::Value
             };
-            Ok(Got { found, gate })
+            Ok(Got { found, durability_lsn })
         })
     }
 
@@ -307,7 +307,7 @@ impl Keyspace {
                 let result = f(&mut key_txn);
                 if key_txn.is_current() {
                     key_txn.count_lookups();
-                    return result.map(|result| (result, key_txn.gate()));
+                    return result.map(|result| (result, key_txn.durability_lsn()));
                 }
                 self.store.metrics.read_retries.add(1);
             }
@@ -331,8 +331,8 @@ impl Keyspace {
         match f(&mut key_txn) {
             Ok(result) => {
                 key_txn.count_lookups();
-                let gate = key_txn.commit()?;
-                Ok((result, gate))
+                let durability_lsn = key_txn.commit()?;
+                Ok((result, durability_lsn))
             }
             Err(error) => {
                 key_txn.abort();

@@ -51,7 +51,7 @@ impl DatabaseMap {
 pub(crate) struct Databases {
     spaces: [AtomicU32; DATABASES as usize],
     next: AtomicU32,
-    /// End of the last decided change of the map. What a database shows depends on it.
+    /// End of the last decided change of the map. A database's contents depend on it.
     mapped: AtomicU64,
 }
 

@@ -1,4 +1,4 @@
-//! Waiting for transactions of SQL that hold a key (`key_locks`). The wait holds neither a stripe nor a key lock (EN-39).
+//! Waiting for transactions of SQL that hold a key (`key_locks`). The wait holds neither a stripe nor a key lock (EN-39, EN-40).
 
 use std::time::Duration;
 

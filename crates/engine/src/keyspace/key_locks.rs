@@ -75,6 +75,7 @@ impl KeyLocks {
     pub fn holder_of(&self, locks: KeySet<'_>) -> Option<TxnId> {
         let is_open = |id| self.statuses.is_open(id);
         match locks {
+            // Escalated locks count only if they hold anything (EN-46). While there are any, databases stay where they are (EN-42).
             KeySet::All => self.locks.any_holder(&self.keys, is_open),
             KeySet::Keys(keys) => keys.iter().find_map(|(db, key)| self.holder(*db, TreeKey::new(0, key).suffix())),
         }

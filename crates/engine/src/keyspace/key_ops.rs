@@ -1,4 +1,4 @@
-//! What a command can do with a key transaction: read, store, patch, delete, rename and copy keys.
+//! The operations of a key transaction for commands: read, store, patch, delete, rename and copy keys.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::keyspace::watch_registry::Touch;
 use crate::store::trees::RECORDS;
 use crate::store::wal::Counted;
 
-/// What OBJECT ENCODING shall answer for a string. The bytes are stored alike.
+/// The answer of OBJECT ENCODING for a string. The bytes are stored alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// As after SET: int, embstr or raw.
@@ -263,7 +263,7 @@ impl<'k> KeyTransaction<'k> {
             counted.keys += keys;
             counted.expiries += expiries;
         }
-        self.gate = self.gate.max(self.keyspace.store.pager.wal_head());
+        self.durability_lsn = self.durability_lsn.max(self.keyspace.store.pager.wal_head());
         Ok(counted)
     }
 
@@ -338,7 +338,7 @@ impl<'k> KeyTransaction<'k> {
     fn remove(&mut self, place: &KeyPlace, why: Removal) -> Result<bool> {
         let facts = self.write(place, &RecordChange::Remove(why))?;
         if !facts.existed {
-            self.gate = self.gate.max(place.stripe_lsn);
+            self.durability_lsn = self.durability_lsn.max(place.stripe_lsn);
         }
         let expired = facts.expire.is_some_and(|expire| self.now > expire);
         if facts.existed && expired {

@@ -1,4 +1,4 @@
-//! A key transaction: what a command, or a whole EXEC, sees and changes of several keys as of one moment.
+//! A key transaction: what a command, or a whole EXEC, sees and changes of several keys as of one moment (EN-1).
 //!
 //! It runs in one of three modes. Optimistic: it reads without storing anything, and its caller runs it again if a stripe has changed meanwhile. Locked: it reads under its stripes, after too many optimistic tries. Writing: it holds its stripes until commit
 //! or rollback.
@@ -97,7 +97,7 @@ pub struct KeyTransaction<'k> {
     pub(crate) changed: bool,
     pub(crate) record_txn: Option<RecordTxn<'k>>,
     /// The durability LSN of everything read so far.
-    pub(crate) gate: Lsn,
+    pub(crate) durability_lsn: Lsn,
     /// End of the last WAL record that was written without a record transaction.
     pub(crate) last: Lsn,
     /// Expiry entries that are stale if the transaction commits, and if it does not.
@@ -133,7 +133,7 @@ impl<'k> KeyTransaction<'k> {
             several,
             changed: false,
             record_txn: None,
-            gate: 0,
+            durability_lsn: 0,
             last: 0,
             stale_if_committed: Vec::new(),
             stale_if_aborted: Vec::new(),
@@ -152,8 +152,8 @@ impl<'k> KeyTransaction<'k> {
     }
 
     /// Returns the durability LSN of everything read so far.
-    pub fn gate(&self) -> Lsn {
-        self.gate.max(self.last)
+    pub fn durability_lsn(&self) -> Lsn {
+        self.durability_lsn.max(self.last)
     }
 
     pub(crate) fn place(&self, db: u8, key: &[u8]) -> Result<KeyPlace> {
@@ -185,7 +185,8 @@ impl<'k> KeyTransaction<'k> {
         let found = self.keyspace.store.records.get(place.key.as_slice(), &mut record)?;
         let meta = if found.present { Some(Meta::parse(&record)?) } else { None };
         let mapped = self.keyspace.databases.mapped();
-        self.gate = self.gate.max(gate_of(&found, meta.as_ref(), place.stripe_lsn, mapped));
+        self.durability_lsn =
+            self.durability_lsn.max(durability_lsn_of(&found, meta.as_ref(), place.stripe_lsn, mapped));
         let Some(meta) = meta.filter(|meta| !meta.is_expired(self.now)) else { return Ok(None) };
         let (kind, expire_at_ms, len) = (meta.head.kind, meta.head.expire, meta.len());
         Ok(Some(Entry { kind, expire_at_ms, len, word: found.word, record }))
@@ -251,12 +252,12 @@ impl<'k> KeyTransaction<'k> {
     pub(crate) fn commit(mut self) -> Result<Lsn> {
         let Some(txn) = self.record_txn.take() else {
             self.end((self.last != 0).then_some(self.last));
-            return Ok(self.gate());
+            return Ok(self.durability_lsn());
         };
         match txn.commit() {
             Ok((lsn, deltas)) => {
                 self.decided(lsn, deltas);
-                Ok(self.gate())
+                Ok(self.durability_lsn())
             }
             Err(error) => {
                 self.undone();
@@ -334,7 +335,7 @@ impl Drop for KeyTransaction<'_> {
 }
 
 /// Returns the durability LSN of a lookup's result (EN-2). `mapped` is the LSN of the map that assigns the keyspace to the database.
-pub(crate) fn gate_of(found: &btree::Found, meta: Option<&Meta<'_>>, stripe_lsn: Lsn, mapped: Lsn) -> Lsn {
+pub(crate) fn durability_lsn_of(found: &btree::Found, meta: Option<&Meta<'_>>, stripe_lsn: Lsn, mapped: Lsn) -> Lsn {
     match meta {
         Some(meta) if found.word & IN_TXN == 0 && meta.body.version().is_none() => found.word.max(mapped),
         _ => stripe_lsn,

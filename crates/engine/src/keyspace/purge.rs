@@ -202,7 +202,7 @@ mod tests {
 
     /// An undo that a full disk has stopped starts again. Purge must not have removed what it has put back.
     #[test]
-    fn a_rollback_that_begins_again_finds_what_it_has_put_back() {
+    fn a_rollback_that_starts_again_finds_what_it_has_restored() {
         let pager = pager::Options {
             frame_bytes: 512 * 4096,
             ring_bytes: 4 << 20,

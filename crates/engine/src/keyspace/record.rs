@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn meta_records_come_back_as_they_were_put_in() {
+    fn meta_records_parse_as_they_were_encoded() {
         let mut extent = Vec::new();
         let runs = [Run { first: 9, pages: 3 }, Run { first: 1 << 40, pages: 1 }];
         Extent::encode(4 * 4096 + 17, &runs, &[1, 2, 3, 4], &[7; 17], &mut extent);

@@ -1,6 +1,6 @@
 //! Scans over the keys of a database: SCAN, KEYS, RANDOMKEY.
 //!
-//! A scan takes no locks. What it reads may belong to a transaction that is rolled back a moment later: a key that never existed, or, worse, the gap of a key that existed all the time (EN-56). So after each stretch it checks whether a transaction that removes
+//! A scan takes no locks. A record that it reads may belong to a transaction that is rolled back a moment later: a key that never existed, or, worse, the gap of a key that existed all the time (EN-56). So after each stretch it checks whether a transaction that removes
 //! keys was open, or one was rolled back, meanwhile. If so, it reads the stretch again. If the stripe of a key that it found has changed since the stretch began, it reads that key again.
 //!
 //! The position of a SCAN between calls is kept in `cursors.rs`.
@@ -127,14 +127,14 @@ impl KeyTransaction<'_> {
             let head = store.pager.wal_head();
             let stretch = self.stretch(db, from, to, count, head);
             if store.removing.load(Ordering::Acquire) == 0 && store.undone.load(Ordering::Acquire) == undone {
-                self.gate = self.gate.max(store.pager.wal_head());
+                self.durability_lsn = self.durability_lsn.max(store.pager.wal_head());
                 return stretch;
             }
         }
         // A transaction of its own holds every stripe for this one stretch.
         let mut locked = KeyTransaction::new(self.keyspace, TxnStripes::All(Vec::new()), Mode::Locked, false, self.now);
         let stretch = locked.stretch(db, from, to, count, Lsn::MAX);
-        self.gate = self.gate.max(store.pager.wal_head());
+        self.durability_lsn = self.durability_lsn.max(store.pager.wal_head());
         stretch
     }
 
@@ -203,7 +203,7 @@ impl KeyTransaction<'_> {
                 Ok(None)
             };
             if held || self.keyspace.stripes.validate(stripe, seen) {
-                self.gate = self.gate.max(self.keyspace.store.pager.wal_head());
+                self.durability_lsn = self.durability_lsn.max(self.keyspace.store.pager.wal_head());
                 return found;
             }
         }

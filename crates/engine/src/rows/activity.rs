@@ -1,4 +1,4 @@
-//! What other sessions may see of a running transaction: its id and the lock that it waits for.
+//! The state of a running transaction that other sessions may see: its id and the lock that it waits for.
 //!
 //! The transaction is not stopped for it, so different parts may be of different moments: a wait that is shown may be over.
 

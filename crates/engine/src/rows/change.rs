@@ -171,7 +171,7 @@ impl Transaction {
         writer.undo.make_room(writer.id, &rows.budget, &rows.versions, rows.store.pager.folder().as_ref())
     }
 
-    /// Makes the second half of a change. If it fails, the first half is undone too, since a record and the purge queue must not both refer to one value.
+    /// Makes the second half of a change. If it fails, the first half is undone too, since a record and the purge queue must not both refer to one value (EN-21).
     fn second_half(&mut self, before: Savepoint, half: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         half(self).or_else(|error| {
             self.rollback_to(before)?;

@@ -25,7 +25,7 @@ pub(crate) type KeyName = (u8, Box<[u8]>);
 #[derive(Default)]
 pub(crate) struct KeyChanges {
     pub now: BTreeMap<KeyName, Option<KeyValue>>,
-    /// What each change has replaced; `None`: it was the first of its key.
+    /// The state that each change has replaced; `None`: it was the first of its key.
     before: Vec<(KeyName, Option<Option<KeyValue>>)>,
 }
 

@@ -90,7 +90,7 @@ impl Transaction {
         if taken != Acquired::AlreadyHeld {
             self.locked_anew = Some((key_locks.keys.clone(), name, taken));
         }
-        self.gate = self.gate.max(key_txn.commit()?);
+        self.durability_lsn = self.durability_lsn.max(key_txn.commit()?);
         Ok(Ok(found))
     }
 

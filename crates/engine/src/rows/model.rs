@@ -22,7 +22,7 @@ impl Log {
 
 /// EN-14: a snapshot sees a commit if and only if its record ends at or before the snapshot.
 #[test]
-fn loom_a_commit_is_seen_by_just_the_snapshots_behind_it() {
+fn loom_a_commit_is_visible_to_exactly_the_snapshots_after_it() {
     loom::model(|| {
         let (statuses, log) = (Arc::new(StatusTable::new(1)), Arc::new(Log(AtomicU64::new(100))));
         let id = statuses.begin(|| 1, 0);
@@ -48,7 +48,7 @@ fn loom_a_commit_is_seen_by_just_the_snapshots_behind_it() {
 
 /// EN-15: a reused slot never reports a wrong status of its former owner: committed if a snapshot may ask, otherwise past.
 #[test]
-fn loom_a_slot_used_again_is_not_taken_for_its_former_owner() {
+fn loom_a_reused_slot_is_not_taken_for_its_former_owner() {
     for keep in [0, 1_000] {
         loom::model(move || {
             let statuses = Arc::new(StatusTable::new(1));

@@ -46,15 +46,15 @@ impl Rows {
         key: &[u8],
         (word, record): (u64, &[u8]),
         (snapshot, me): (Snapshot, Option<TxnId>),
-        gate: &mut Lsn,
+        durability_lsn: &mut Lsn,
         out: &mut Vec<u8>,
     ) -> Result<Option<bool>> {
         let (head, value) = RowValue::parse(record)?;
         match self.visibility(head.creator, snapshot, me) {
-            Visibility::Yes(lsn) => *gate = (*gate).max(lsn),
+            Visibility::Yes(lsn) => *durability_lsn = (*durability_lsn).max(lsn),
             Visibility::IfItStands if !self.stands(map, key, word)? => return Ok(None),
             Visibility::IfItStands => {}
-            Visibility::No => return self.older(map, key, (word, head.creator), (snapshot, me), gate, out),
+            Visibility::No => return self.older(map, key, (word, head.creator), (snapshot, me), durability_lsn, out),
         }
         if !head.is_delete_marked {
             self.load_for(snapshot, value, out)?;
@@ -90,7 +90,7 @@ impl Rows {
         key: &[u8],
         (word, creator): (u64, TxnId),
         (snapshot, me): (Snapshot, Option<TxnId>),
-        gate: &mut Lsn,
+        durability_lsn: &mut Lsn,
         out: &mut Vec<u8>,
     ) -> Result<Option<bool>> {
         let seen = Cell::new(0);
@@ -110,7 +110,7 @@ impl Rows {
         let Some(record) = found else {
             return Ok(if self.stands(map, key, word)? { Some(false) } else { None });
         };
-        *gate = (*gate).max(seen.get());
+        *durability_lsn = (*durability_lsn).max(seen.get());
         let (head, value) = RowValue::parse(&record)?;
         if !head.is_delete_marked {
             self.load_for(snapshot, value, out)?;
@@ -144,7 +144,7 @@ impl Transaction {
             if !found.present {
                 return Ok(false);
             }
-            let seen = self.rows.resolve(map, key, (found.word, &self.record), view, &mut self.gate, out)?;
+            let seen = self.rows.resolve(map, key, (found.word, &self.record), view, &mut self.durability_lsn, out)?;
             if let Some(present) = seen {
                 return Ok(present);
             }
@@ -170,7 +170,7 @@ impl Transaction {
             if Some(head.creator) != me && (head.creator >= low || self.rows.statuses.is_loser(head.creator)) {
                 match self.rows.statuses.status(head.creator) {
                     Status::Active => return Ok(Err(head.creator)),
-                    Status::Committed(lsn) => self.gate = self.gate.max(lsn),
+                    Status::Committed(lsn) => self.durability_lsn = self.durability_lsn.max(lsn),
                     Status::Aborted => continue,
                     Status::Past if !self.rows.stands(map, key, found.word)? => continue,
                     Status::Past => {}
@@ -340,7 +340,7 @@ impl Cursor {
             let head = RowHead::parse(record.value)?.0;
             let is_plain = !head.is_delete_marked && !head.is_long;
             if is_plain && let Visibility::Yes(lsn) = rows.visibility(head.creator, snapshot, view.1) {
-                txn.gate = txn.gate.max(lsn);
+                txn.durability_lsn = txn.durability_lsn.max(lsn);
                 items.push(Item { record: index as u32, value: ValuePlace::Record });
                 continue;
             }
@@ -353,10 +353,11 @@ impl Cursor {
             }
             let start = outside.len();
             let found = (record.word, record.value);
-            let mut present = match rows.resolve(&self.map, record.key, found, view, &mut txn.gate, outside)? {
-                Some(present) => present,
-                None => txn.get_seen(&self.map, record.key, view, outside)?,
-            };
+            let mut present =
+                match rows.resolve(&self.map, record.key, found, view, &mut txn.durability_lsn, outside)? {
+                    Some(present) => present,
+                    None => txn.get_seen(&self.map, record.key, view, outside)?,
+                };
             let seen = Item { record: index as u32, value: ValuePlace::Outside(start, outside.len()) };
             if let Some(of) = index_of
                 && rows.visibility(head.creator, snapshot, view.1) == Visibility::No
@@ -375,7 +376,7 @@ impl Cursor {
                     && txn.owns(&row_map, new_key)?
                 {
                     if let Status::Committed(lsn) = rows.statuses.status(head.creator) {
-                        txn.gate = txn.gate.max(lsn);
+                        txn.durability_lsn = txn.durability_lsn.max(lsn);
                     }
                     // Two rows under one key: in the order of their own keys, as in an index of InnoDB.
                     let comes_first = old_key.is_none_or(|old_key| (new_key < &old_key[..]) != self.is_backward);

@@ -1,4 +1,4 @@
-//! What callers ask of a transaction, and the answers: isolation levels, how long to wait, outcomes, limits.
+//! Requests to a transaction, and the answers: isolation levels, how long to wait, outcomes, limits.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub const ROW_VALUE_MAX: usize = 1 << 30;
 /// Longest value in a record. A longer one is stored in segments.
 pub(crate) const ROW_INLINE_MAX: usize = btree::Tree::VALUE_MAX - HEAD_BYTES;
 
-/// What a statement sees of other transactions.
+/// Which changes of other transactions a statement sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Isolation {
     /// As READ COMMITTED: uncommitted changes are never visible.

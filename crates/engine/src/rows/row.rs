@@ -60,7 +60,7 @@ impl RowHead {
     }
 }
 
-/// What `Engine::check` and purge need to know of a record.
+/// A summary of a record for `Engine::check` and purge.
 pub(crate) struct RowSummary {
     pub is_delete_marked: bool,
     pub creator: TxnId,

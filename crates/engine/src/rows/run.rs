@@ -359,7 +359,7 @@ mod tests {
     use os::SimFolder;
 
     #[test]
-    fn what_was_written_is_found_and_comes_back_in_order() {
+    fn steps_are_found_and_read_back_in_order() {
         let folder = SimFolder::new(1);
         let (device, seed) = (scratch(folder.as_ref()).unwrap(), Seed::default());
         let step = |number: u32| UndoStep {

@@ -5,8 +5,8 @@
 //!   spill    [CommittedTxn, CommittedTxn, ..] ──► one run, each entry with its creator ──► SpilledBatch in the list, versions leave memory
 //!   purge    the youngest of the batch is older than every snapshot: deleted rows are removed, the run is withdrawn
 //! ```
-//! A long read (a dump, a report) keeps every version that is replaced meanwhile. Their memory is limited. Beyond the limit the background thread writes the oldest of them out, many transactions to a run, and a read that needs one finds it there (EN-36). What stays in
-//! memory of a transaction then is its entry in the transaction status table.
+//! A long read (a dump, a report) keeps every version that is replaced meanwhile. Their memory is limited. Beyond the limit the background thread writes the oldest of them out, many transactions to a run, and a read that needs one finds it there (EN-36). Only
+//! the transaction's entry in the transaction status table stays in memory then.
 
 use std::sync::Arc;
 

@@ -26,7 +26,7 @@ use crate::store::trees::MapId;
 /// All maps of rows of a database.
 pub struct Rows {
     pub(super) store: Arc<Store>,
-    /// What keys and rows share: the status table and the lock table, and with them waits.
+    /// Shared by keys and rows: the status table and the lock table, and with them waits.
     pub(super) key_locks: Arc<KeyLocks>,
     pub(super) statuses: Arc<StatusTable>,
     pub(super) lock_queues: Arc<LockQueues>,
@@ -123,6 +123,11 @@ impl Rows {
     /// Returns the edges of the wait-for graph as (waiter, holder).
     pub fn lock_waits(&self) -> Vec<(TxnId, TxnId)> {
         self.statuses.all_waits()
+    }
+
+    /// Returns the number of threads that are blocked until a transaction ends. Queued tickets that are not the first do not count.
+    pub fn waiting_threads(&self) -> usize {
+        self.statuses.waiting_threads()
     }
 
     pub(super) fn map(&self, map: MapId) -> Result<Arc<RowMap>> {

@@ -58,7 +58,7 @@ pub(crate) enum WaitOutcome {
     Refused,
 }
 
-/// What limits a wait.
+/// The limits of a wait.
 pub(crate) struct WaitLimits<'p> {
     pub until: Instant,
     /// Called again whenever `StatusTable::recheck_waiters` is called.
@@ -102,7 +102,7 @@ struct ShardWaits {
     parked: HashMap<TxnId, HashMap<TxnId, Wake>>,
 }
 
-/// The wait-for graph: each waiting transaction has one edge to a holder.
+/// The wait-for graph: each waiting transaction has one edge to a holder. A transaction whose edge would close a cycle is rolled back (EN-20).
 #[derive(Default)]
 struct WaitGraph {
     holders: HashMap<TxnId, TxnId>,
@@ -393,6 +393,11 @@ impl StatusTable {
         let waited = self.sleep(holder, patience);
         self.forget_wait(me);
         waited
+    }
+
+    /// Returns the number of threads that are blocked until a transaction ends.
+    pub fn waiting_threads(&self) -> usize {
+        self.shards.iter().map(|shard| shard.waiting.lock().threads).sum()
     }
 
     /// Adds the edge from `me` to `holder`. Returns false, and adds nothing, if that would close a cycle.

@@ -55,7 +55,7 @@ pub struct Savepoint {
     keys: usize,
 }
 
-/// What a transaction has from its first change or lock on.
+/// The state of a transaction from its first change or lock on.
 pub(crate) struct Writer {
     pub id: TxnId,
     pub reserve: UndoReserve,
@@ -86,7 +86,7 @@ pub struct Transaction {
     /// The snapshot of plain reads, once it is taken.
     pub(crate) snapshot: Option<Snapshot>,
     pub(crate) writer: Option<Writer>,
-    pub(crate) gate: Lsn,
+    pub(crate) durability_lsn: Lsn,
     lock_wait: Duration,
     cancel: Option<Cancel>,
     activity: Option<Arc<Activity>>,
@@ -116,7 +116,7 @@ impl Transaction {
             registration: None,
             snapshot: None,
             writer: None,
-            gate: 0,
+            durability_lsn: 0,
             lock_wait: LOCK_WAIT,
             cancel: None,
             activity: None,
@@ -161,8 +161,8 @@ impl Transaction {
     }
 
     /// Returns the durability LSN of everything that the transaction has read.
-    pub fn gate(&self) -> Lsn {
-        self.gate
+    pub fn durability_lsn(&self) -> Lsn {
+        self.durability_lsn
     }
 
     /// Returns the snapshot of plain reads. The first call takes it.
@@ -395,6 +395,7 @@ impl Transaction {
             rows.store.metrics.txn_commits.add(1);
         }
         rows.store.delist(writer.id);
+        // After the status, so that the key locks have ended when the stripes are released (EN-43).
         if let Some(keys) = keys {
             keys.committed(lsn);
         }

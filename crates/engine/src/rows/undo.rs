@@ -176,7 +176,7 @@ impl UndoLog {
         self.first = HashMap::default();
     }
 
-    /// Ends the undo log of a decided transaction. Returns what purge still needs: the steps in memory that replaced a version or deleted a row, without their images, and the runs.
+    /// Ends the undo log of a decided transaction. Returns what purge still needs: the steps in memory that replaced a version or deleted a row, without their images, and the runs (EN-32).
     pub fn end(&mut self, budget: &UndoBudget) -> (Vec<UndoStep>, Vec<Arc<UndoRun>>) {
         let left = self.tail.drain(..).filter(|step| step.is_version || step.deletes);
         // Collected anew: in place it would keep the memory of all the others.

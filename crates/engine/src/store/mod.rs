@@ -1,4 +1,4 @@
-//! What all parts of the engine share: the trees that every database has, transaction ids, open transactions and WAL records.
+//! The state that all parts of the engine share: the trees that every database has, transaction ids, open transactions and WAL records.
 //!
 //! A checkpoint must not pass the first record of an undecided transaction (EN-9), so every transaction is enlisted here with the WAL position before its first record.
 

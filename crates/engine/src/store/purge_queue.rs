@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_come_back_as_they_were_put_in() {
+    fn entries_parse_as_they_were_encoded() {
         let runs = vec![Run { first: 7, pages: 64 }, Run { first: 1 << 40, pages: 1 }];
         let value = encode_queued_pages(5, &runs);
         assert_eq!(Queued::parse(&queue_key_of_pages(5, 0), &value).unwrap(), Queued::Pages { txn: 5, runs });

@@ -10,7 +10,7 @@ use crate::store::trees::{CATALOG, EXPIRY, MAPS, QUEUE, RECORDS};
 use crate::txn::page_refs::PageRefs;
 
 impl Store {
-    /// Restores the images and logs ABORT. Idempotent: after any part of it the whole may run again.
+    /// Restores the images and logs ABORT. Idempotent: after any part of it the whole may run again (EN-4).
     pub fn undo(&self, txn: TxnId, images: &Images) -> Result<Lsn> {
         self.put_back(txn, images, images)?;
         Ok(self.log_abort(txn))

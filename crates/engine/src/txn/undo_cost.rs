@@ -1,4 +1,4 @@
-//! What undoing a transaction may cost in pages and WAL bytes. It is reserved while the transaction runs, so that a full disk cannot stop a rollback (EN-11).
+//! The cost of undoing a transaction in pages and WAL bytes. It is reserved while the transaction runs, so that a full disk cannot stop a rollback (EN-11).
 
 /// WAL bytes of an undo record beside key and values.
 const UNDO_RECORD_BYTES: usize = 256;

@@ -1,4 +1,4 @@
-//! Transactions that memory does not hold: steps in files, locks without keys.
+//! Transactions that exceed memory: undo steps in files, escalated locks.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::Unbounded;
@@ -21,7 +21,7 @@ fn small() -> Options {
     Options { versions_max: 40_000, ..options() }
 }
 
-/// With a flusher that writes the log every so often while `is_flushing`.
+/// With a hook that flushes the WAL every so often while `is_flushing`.
 fn flushed(is_flushing: &Arc<AtomicBool>) -> Options {
     let (is_flushing, count) = (is_flushing.clone(), AtomicU64::new(0));
     let turn = move |pager: &pager::Pager| {
@@ -47,7 +47,7 @@ fn all(txn: &mut Transaction, map: MapId) -> Model {
     found
 }
 
-/// Draws changes of one transaction, some of which are taken back to a savepoint.
+/// Draws changes of one transaction, some of which are rolled back to a savepoint.
 fn change(txn: &mut Transaction, map: MapId, model: &mut Model, count: usize, prng: &mut Prng) {
     let mut draw = |below: u64| prng.next_u64() % below;
     let mut savepoint = (txn.savepoint(), model.clone());
@@ -81,9 +81,9 @@ fn change(txn: &mut Transaction, map: MapId, model: &mut Model, count: usize, pr
     }
 }
 
-/// What it changes can be seen by itself, taken back in parts and as a whole, committed, looked behind by old snapshots, and forgotten.
+/// Its changes can be read by itself, rolled back in parts and as a whole, committed, hidden from old snapshots, and purged.
 #[test]
-fn a_transaction_that_memory_does_not_hold_is_as_good_as_another() {
+fn a_transaction_that_exceeds_memory_behaves_like_any_other() {
     for seed in 0..6 {
         let world = world(seed);
         let rows = world.engine.rows().clone();
@@ -126,9 +126,9 @@ fn a_transaction_that_memory_does_not_hold_is_as_good_as_another() {
     }
 }
 
-/// A crash anywhere in a long rollback, and in the recovery that finishes it: what was taken back twice is as it was before.
+/// A crash anywhere in a long rollback, and in the recovery that finishes it: a row that is restored twice is as it was before.
 #[test]
-fn a_long_rollback_may_be_cut_anywhere() {
+fn a_long_rollback_may_be_interrupted_anywhere() {
     let prepared = |seed| {
         let is_flushing = Arc::new(AtomicBool::new(false));
         let clock = Arc::new(SimClock::new(START_MS));
@@ -175,7 +175,7 @@ fn a_long_rollback_may_be_cut_anywhere() {
     }
 }
 
-/// A disk without room for the file refuses the change and nothing else.
+/// A disk without space for the file refuses the change and nothing else.
 #[test]
 fn a_file_that_cannot_be_written_refuses_the_change() {
     let world = world(3);
@@ -196,9 +196,9 @@ fn a_file_that_cannot_be_written_refuses_the_change() {
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(txn)));
 }
 
-/// Very many locks: they cost little, hold what they must, and are gone with their transaction.
+/// Very many locks cost little, hold what they must, and end with their transaction.
 #[test]
-fn many_locks_hold_and_go() {
+fn escalated_locks_hold_and_end() {
     let world = world(4);
     let rows = world.engine.rows().clone();
     rows.limit_locks(200_000);
@@ -217,7 +217,7 @@ fn many_locks_hold_and_go() {
         for number in 0..3_000 {
             lock(&mut many, number, strength).unwrap();
         }
-        // One that turned out not to be wanted.
+        // One that turned out not to satisfy the conditions.
         lock(&mut many, 3_000, strength).unwrap();
         many.unlock_last();
         assert_eq!(lock(&mut late, 3_000, Strength::Exclusive).unwrap(), Locked::Present);
@@ -226,17 +226,17 @@ fn many_locks_hold_and_go() {
         }
         assert_eq!(lock(&mut late, 7, other).is_ok(), other == Strength::Shared);
         late.rollback();
-        // What it shares it can have for itself.
+        // It can turn its shared lock into an exclusive one.
         lock(&mut many, 7, Strength::Exclusive).unwrap();
         let mut late = rows.begin(RR);
         assert!(matches!(lock(&mut late, 7, Strength::Shared), Err(Error::LockNotAvailable)));
-        // More than memory is given for: whole parts of the map, except what others have.
+        // Beyond the memory limit: whole parts of the map, except rows that others hold.
         for number in 3_000..19_000 {
             lock(&mut many, number, strength).unwrap();
         }
         assert!(rows.lock_bytes() < 300_000, "{}", rows.lock_bytes());
         assert!(matches!(lock(&mut many, 19_999, strength), Err(Error::LockNotAvailable)));
-        assert!(early.update(map, &key(19_999), b"mine").unwrap(), "who had it before still has it");
+        assert!(early.update(map, &key(19_999), b"mine").unwrap(), "it held the row before and still does");
         lock(&mut early, 19_999, Strength::Exclusive).unwrap();
         for number in [0, 2_999, 3_000, 18_999] {
             assert!(matches!(lock(&mut late, number, Strength::Exclusive), Err(Error::LockNotAvailable)));
@@ -252,9 +252,9 @@ fn many_locks_hold_and_go() {
     world.check();
 }
 
-/// What is loaded into a new map is there with the commit, and gone with the rollback and in a crash, long values too; it costs no undo.
+/// Rows loaded into a new map are there with the commit, and gone with the rollback and in a crash, long values too. Loading needs no undo.
 #[test]
-fn what_is_loaded_comes_and_goes_with_its_map() {
+fn loaded_rows_come_and_go_with_their_map() {
     let world = world(5);
     let before = world.engine.check().unwrap();
     let rows = world.engine.rows().clone();
@@ -269,7 +269,7 @@ fn what_is_loaded_comes_and_goes_with_its_map() {
     let map = txn.create_map().unwrap();
     fill(&mut txn, map);
     assert!(rows.undo_bytes() < 15_000);
-    assert_eq!(all(&mut txn, map).len(), 4_000, "it sees itself");
+    assert_eq!(all(&mut txn, map).len(), 4_000, "it sees its own rows");
     assert!(matches!(rows.begin(RR).load(map, b"k", b"v"), Err(Error::Misuse(_))));
     txn.rollback();
     world.flush();
@@ -277,7 +277,7 @@ fn what_is_loaded_comes_and_goes_with_its_map() {
     world.settle();
     let report = world.engine.check().unwrap();
     assert_eq!((report.tree_pages, report.elements, report.queued), (before.tree_pages, 0, 0));
-    // Taken back by a crash.
+    // Undone by a crash.
     let mut txn = rows.begin(RR);
     let map = txn.create_map().unwrap();
     fill(&mut txn, map);
@@ -289,7 +289,7 @@ fn what_is_loaded_comes_and_goes_with_its_map() {
     world.settle();
     let report = world.engine.check().unwrap();
     assert_eq!((report.tree_pages, report.elements, report.queued), (before.tree_pages, 0, 0));
-    // Kept, and a part cannot be taken back alone.
+    // Kept; a part cannot be rolled back alone.
     let rows = world.engine.rows().clone();
     let mut txn = rows.begin(RR);
     let map = txn.create_map().unwrap();
@@ -307,7 +307,7 @@ fn what_is_loaded_comes_and_goes_with_its_map() {
     world.check();
 }
 
-/// Rows of a map, put in by a transaction of their own or not yet committed.
+/// Rows of a map, inserted by a transaction of their own or not yet committed.
 fn numbered(txn: &mut Transaction, map: MapId, value: &[u8]) {
     for number in 0..6_000u32 {
         let key = number.to_be_bytes();
@@ -318,9 +318,9 @@ fn numbered(txn: &mut Transaction, map: MapId, value: &[u8]) {
     }
 }
 
-/// What recovery must remember of a large transaction and no file takes stays in memory.
+/// If no file can take the images of a large transaction, recovery keeps them in memory.
 #[test]
-fn a_start_on_a_full_disk_takes_back_what_is_large() {
+fn a_start_on_a_full_disk_undoes_a_large_transaction() {
     let world = world(43);
     let rows = world.engine.rows().clone();
     let mut txn = rows.begin(RR);
@@ -336,7 +336,7 @@ fn a_start_on_a_full_disk_takes_back_what_is_large() {
     let after = world.folder.crash();
     drop(txn);
     after.set_capacity(Some(after.used_bytes()));
-    let world = World::with(after, world.clock.clone(), small()).expect("a start needs no room");
+    let world = World::with(after, world.clock.clone(), small()).expect("a start needs no disk space");
     assert_eq!((world.engine.opened().undone, world.engine.opened().rolling_back), (0, 1));
     let is_as_before = || {
         let found = all(&mut world.engine.rows().begin(RR), map);
@@ -344,7 +344,7 @@ fn a_start_on_a_full_disk_takes_back_what_is_large() {
     };
     assert!(is_as_before());
     world.check();
-    // As far as there is room.
+    // As far as there is space.
     while world.engine.undo_once(100).unwrap_or(false) {}
     assert!(is_as_before());
     world.folder.set_capacity(None);
@@ -354,7 +354,7 @@ fn a_start_on_a_full_disk_takes_back_what_is_large() {
 }
 
 #[test]
-fn taking_back_tells_how_far_it_is() {
+fn rollback_reports_its_progress() {
     let world = world(41);
     let rows = world.engine.rows().clone();
     let mut txn = rows.begin(RR);
@@ -378,7 +378,7 @@ fn taking_back_tells_how_far_it_is() {
     told(&whole, 12_000);
     assert_eq!(whole.last(), Some(&(12_000, 12_000)));
     assert!(all(&mut rows.begin(RR), map).is_empty());
-    // What a crash leaves undecided is told of too, if it has to be taken back before the opening is over: it has changed definitions.
+    // The undo of a loser before the doors open reports its progress too: this one has changed definitions.
     let mut txn = rows.begin(RR);
     txn.insert(CATALOG, b"a definition", b"new", &mut Vec::new()).unwrap();
     numbered(&mut txn, map, b"four");
@@ -398,7 +398,7 @@ fn taking_back_tells_how_far_it_is() {
     assert!(undone.last().is_some_and(|(done, of)| done == of && *of >= 6_000), "{undone:?}");
 }
 
-/// Rows too long to stand beside each other come one by one, in both directions, and none is left out.
+/// Rows that are too long for one batch come one by one, in both directions, and none is left out.
 #[test]
 fn long_values_come_one_by_one() {
     let world = World::new(42);

@@ -1,13 +1,13 @@
 mod support;
 
-mod joint;
+mod cross_door;
+mod full_disk;
+mod key_transactions;
 mod large;
-mod lines;
+mod lock_queues;
 mod rename;
 mod rows;
 mod stress;
 mod strings;
-mod trouble;
 mod undo;
-mod units;
 mod versions;

@@ -1,4 +1,4 @@
-//! Renames cut between any two of their records, by a crash or by a full disk: the value has one name, and its pages have an owner.
+//! Renames interrupted between any two of their records, by a crash or a full disk: the value has one name, and its pages have an owner.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use os::{SimClock, SimFolder};
 
 use crate::support::{START_MS, World, bytes, options};
 
-/// The log is written after each mini-transaction, but only after so many more.
+/// Options with a hook that flushes the WAL after each of the first `left` mini-transactions, and then no more.
 fn flushed(left: &Arc<AtomicU64>) -> Options {
     let left = left.clone();
     let turn = move |pager: &pager::Pager| {
@@ -25,8 +25,8 @@ fn flushed(left: &Arc<AtomicU64>) -> Options {
 
 const NAMES: [(u8, &[u8]); 3] = [(0, b"a"), (0, b"m"), (2, b"z")];
 
-/// Runs a unit so often that the log ends behind each of its mini-transactions once; what it leaves is sound and all or nothing.
-fn cut_anywhere(before: impl Fn(&World), unit: impl Fn(&mut KeyTransaction<'_>) -> Result<(), Error>) {
+/// Runs a key transaction so often that the WAL ends behind each of its mini-transactions once. The result is consistent, and all or nothing.
+fn cut_anywhere(before: impl Fn(&World), key_txn: impl Fn(&mut KeyTransaction<'_>) -> Result<(), Error>) {
     for records in 0.. {
         let left = Arc::new(AtomicU64::new(0));
         let world = World::with(SimFolder::new(1), Arc::new(SimClock::new(START_MS)), flushed(&left)).unwrap();
@@ -35,7 +35,7 @@ fn cut_anywhere(before: impl Fn(&World), unit: impl Fn(&mut KeyTransaction<'_>) 
         world.flush();
         let old = all(&world);
         left.store(records, Ordering::Relaxed);
-        let _ = world.engine.keyspace().write(KeySet::Keys(&NAMES), true, &unit);
+        let _ = world.engine.keyspace().write(KeySet::Keys(&NAMES), true, &key_txn);
         let is_whole = left.load(Ordering::Relaxed) > 0;
         let new = all(&world);
         world.check();
@@ -53,36 +53,36 @@ fn cut_anywhere(before: impl Fn(&World), unit: impl Fn(&mut KeyTransaction<'_>) 
     }
 }
 
-/// Recovery found the new value under no name when the log ended in the middle of the rename, and its pages were never free again.
+/// If the WAL ended in the middle of the rename, recovery used to find no record for the new value, and its pages were never freed.
 #[test]
-fn a_new_value_that_is_renamed_keeps_an_owner_wherever_the_log_ends() {
+fn a_new_value_that_is_renamed_keeps_an_owner_wherever_the_wal_ends() {
     for len in [10, 3_394, 300_000] {
         for [one, two, three] in [[0, 1, 2], [2, 1, 0]] {
             for roll_back in [false, true] {
                 let (one, two, three) = (NAMES[one], NAMES[two], NAMES[three]);
                 let end = || if roll_back { Err(Error::Invalid("rolled back".into())) } else { Ok(()) };
-                let put = |unit: &mut KeyTransaction<'_>| {
-                    unit.put_string(one.0, one.1, &bytes(len, 1), Expire::At(START_MS + 5))
+                let put = |key_txn: &mut KeyTransaction<'_>| {
+                    key_txn.put_string(one.0, one.1, &bytes(len, 1), Expire::At(START_MS + 5))
                 };
                 cut_anywhere(
                     |_| {},
-                    |unit| {
-                        put(unit)?;
-                        assert!(unit.rename(one, two)? && unit.rename(two, three)?);
+                    |key_txn| {
+                        put(key_txn)?;
+                        assert!(key_txn.rename(one, two)? && key_txn.rename(two, three)?);
                         end()
                     },
                 );
-                // The same over a value that goes, of a name that is used again.
+                // The same over a value that is replaced, under a name that is used again.
                 cut_anywhere(
                     |world| {
                         world.set(two.0, two.1, &bytes(5_000, 2));
                     },
-                    |unit| {
-                        put(unit)?;
-                        assert!(unit.rename(one, two)?);
-                        unit.patch_string(two.0, two.1, 1, b"x")?;
-                        put(unit)?;
-                        assert!(unit.rename(two, three)? && unit.delete(three.0, three.1)?);
+                    |key_txn| {
+                        put(key_txn)?;
+                        assert!(key_txn.rename(one, two)?);
+                        key_txn.patch_string(two.0, two.1, 1, b"x")?;
+                        put(key_txn)?;
+                        assert!(key_txn.rename(two, three)? && key_txn.delete(three.0, three.1)?);
                         end()
                     },
                 );
@@ -92,7 +92,7 @@ fn a_new_value_that_is_renamed_keeps_an_owner_wherever_the_log_ends() {
 }
 
 #[test]
-fn an_old_value_that_is_renamed_keeps_an_owner_wherever_the_log_ends() {
+fn an_old_value_that_is_renamed_keeps_an_owner_wherever_the_wal_ends() {
     for len in [10, 3_394, 300_000] {
         for roll_back in [false, true] {
             cut_anywhere(
@@ -100,9 +100,9 @@ fn an_old_value_that_is_renamed_keeps_an_owner_wherever_the_log_ends() {
                     world.set(0, b"m", &bytes(len, 1));
                     world.set(2, b"z", &bytes(len, 2));
                 },
-                |unit| {
-                    assert!(unit.rename((0, b"m"), (2, b"z"))? && unit.rename((2, b"z"), (0, b"a"))?);
-                    unit.patch_string(0, b"a", len as u64, b"more")?;
+                |key_txn| {
+                    assert!(key_txn.rename((0, b"m"), (2, b"z"))? && key_txn.rename((2, b"z"), (0, b"a"))?);
+                    key_txn.patch_string(0, b"a", len as u64, b"more")?;
                     if roll_back { Err(Error::Invalid("rolled back".into())) } else { Ok(()) }
                 },
             );
@@ -110,7 +110,7 @@ fn an_old_value_that_is_renamed_keeps_an_owner_wherever_the_log_ends() {
     }
 }
 
-/// Leaves so few pages free that a unit of a few renames comes to the end of those put aside for its rollback.
+/// Leaves so few pages free that a key transaction of a few renames exhausts those reserved for its rollback.
 fn almost_full() -> World {
     let world = World::new(2);
     for at in 0..12u32 {
@@ -129,26 +129,26 @@ fn almost_full() -> World {
         }
     }
     for at in 0u32..2 {
-        world.one(0, &[&[b'f', 0], &at.to_be_bytes()[..]].concat(), |unit| {
-            unit.delete(0, &[&[b'f', 0], &at.to_be_bytes()[..]].concat())
+        world.one(0, &[&[b'f', 0], &at.to_be_bytes()[..]].concat(), |key_txn| {
+            key_txn.delete(0, &[&[b'f', 0], &at.to_be_bytes()[..]].concat())
         });
     }
     world
 }
 
-/// A unit that goes on after a refused rename used to be committed with the old name gone and the new one not there.
+/// A key transaction that continued after a refused rename used to commit without the old name and without the new one.
 #[test]
-fn a_rename_that_a_full_disk_stops_half_way_takes_its_unit_back() {
+fn a_rename_that_a_full_disk_stops_half_way_is_rolled_back() {
     let mut taken_back = 0;
     for first in 0..4 {
         let world = almost_full();
         let names: Vec<[u8; 2]> = (0..12).flat_map(|at| [[b'a', at], [b'b', at]]).collect();
         let keys: Vec<(u8, &[u8])> = names.iter().map(|name| (0, name.as_slice())).collect();
-        let done = world.engine.keyspace().write::<_, Error>(KeySet::Keys(&keys), true, |unit| {
+        let done = world.engine.keyspace().write::<_, Error>(KeySet::Keys(&keys), true, |key_txn| {
             for at in 0..first {
-                unit.delete(0, &[b'b', at])?;
+                key_txn.delete(0, &[b'b', at])?;
             }
-            let renames = (first..12).map(|at| unit.rename((0, &[b'a', at]), (0, &[b'b', at])));
+            let renames = (first..12).map(|at| key_txn.rename((0, &[b'a', at]), (0, &[b'b', at])));
             Ok(renames.filter(Result::is_err).count())
         });
         for at in 0..12 {

@@ -1,4 +1,4 @@
-//! Maps of rows: what transactions see of each other, who waits for whom, what a crash leaves.
+//! Maps of rows: what transactions see of each other, lock waits, crashes.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Included, Unbounded};
@@ -14,7 +14,7 @@ use engine::{Error, Options};
 use os::{SimClock, SimFolder};
 use stdx::prng::Prng;
 
-use crate::support::{START_MS, Story, World, bury_all, crash_at};
+use crate::support::{START_MS, Story, World, bury_all, crash_at, wait_until};
 
 const RC: Isolation = Isolation::ReadCommitted;
 const RR: Isolation = Isolation::RepeatableRead;
@@ -69,7 +69,7 @@ fn a_snapshot_sees_its_moment_and_a_statement_its_own() {
     assert!(writer.delete(map, b"b").unwrap());
     put(&mut writer, map, b"d", b"4");
     let changed = pairs(&[("a", "one"), ("c", "3"), ("d", "4")]);
-    assert_eq!(all(&mut writer, map, false), changed, "it sees itself");
+    assert_eq!(all(&mut writer, map, false), changed, "it sees its own changes");
     for other in [&mut repeatable, &mut committed] {
         other.begin_statement();
         assert_eq!(all(other, map, false), pairs(&[("a", "1"), ("b", "2"), ("c", "3")]), "uncommitted");
@@ -78,12 +78,12 @@ fn a_snapshot_sees_its_moment_and_a_statement_its_own() {
     assert_eq!(get(&mut committed, map, b"a").unwrap(), b"1", "the statement goes on as it began");
     committed.begin_statement();
     assert_eq!(all(&mut committed, map, true), changed.into_iter().rev().collect::<Pairs>());
-    assert!(committed.gate() >= lsn, "what it has read may not be durable yet");
+    assert!(committed.durability_lsn() >= lsn, "what it has read may not be durable yet");
     repeatable.begin_statement();
     assert_eq!(all(&mut repeatable, map, true), pairs(&[("c", "3"), ("b", "2"), ("a", "1")]));
-    assert!(repeatable.gate() < lsn);
+    assert!(repeatable.durability_lsn() < lsn);
 
-    // Deleted and put in again, several times, under the eyes of an old snapshot.
+    // Deleted and inserted again, several times, while an old snapshot is open.
     for value in ["x", "y"] {
         let mut writer = rows(&world).begin(RR);
         writer.delete(map, b"d").unwrap();
@@ -97,14 +97,14 @@ fn a_snapshot_sees_its_moment_and_a_statement_its_own() {
     drop(committed);
     world.flush();
     world.settle();
-    assert_eq!(rows(&world).version_bytes(), 0, "nobody looks back any more");
+    assert_eq!(rows(&world).version_bytes(), 0, "no snapshot needs old versions any more");
     let report = world.engine.check().unwrap();
     assert_eq!((report.problems, report.delete_marked), (vec![], 0));
     assert_eq!(report.rows, 3);
 }
 
 #[test]
-fn what_is_taken_back_was_never_there() {
+fn changes_that_were_rolled_back_are_never_visible() {
     let world = World::new(2);
     let map = filled(&world, &[("a", "1"), ("b", "2")]);
     let mut txn = rows(&world).begin(RR);
@@ -121,7 +121,7 @@ fn what_is_taken_back_was_never_there() {
     txn.rollback_to(first).unwrap();
     assert_eq!(all(&mut txn, map, false), pairs(&[("a", "1"), ("b", "2"), ("c", "3")]));
 
-    // What has been taken back stays locked until the transaction is decided.
+    // A row that was restored stays locked until the transaction is decided.
     let mut other = rows(&world).begin(RR);
     other.set_lock_wait(Duration::from_millis(5));
     assert!(matches!(other.update(map, b"a", b"no"), Err(Error::LockTimeout)));
@@ -139,9 +139,9 @@ fn what_is_taken_back_was_never_there() {
     world.check();
 }
 
-/// Recovery must hear of its end, or it would put back what others have changed since.
+/// Recovery must find its end, or it would undo over later changes of others.
 #[test]
-fn a_transaction_that_has_taken_back_all_it_did_still_ends_in_the_log() {
+fn a_transaction_that_undid_all_its_changes_still_ends_in_the_wal() {
     let world = World::new(10);
     let map = filled(&world, &[("a", "1")]);
     for end in [Transaction::rollback, |txn: Transaction| assert!(txn.commit().unwrap() > 0)] {
@@ -159,9 +159,9 @@ fn a_transaction_that_has_taken_back_all_it_did_still_ends_in_the_log() {
     assert_eq!(get(&mut rows(&world).begin(RR), map, b"a").unwrap(), b"2");
 }
 
-/// EN-19: the record of a deleted row stands until the deletion is durable, so that who finds nothing knows since when.
+/// EN-19: the record of a deleted row stays until the deletion is durable, so the absence of a row needs no durability LSN.
 #[test]
-fn that_a_row_is_gone_is_shown_when_it_is_durable() {
+fn the_absence_of_a_row_is_shown_when_it_is_durable() {
     let world = World::new(13);
     let map = filled(&world, &[("a", "1")]);
     world.flush();
@@ -173,18 +173,18 @@ fn that_a_row_is_gone_is_shown_when_it_is_durable() {
         let mut reader = rows(&world).begin(RC);
         let is_there =
             if scans { !all(&mut reader, map, false).is_empty() } else { get(&mut reader, map, b"a").is_some() };
-        assert!(!is_there && reader.gate() == lsn);
+        assert!(!is_there && reader.durability_lsn() == lsn);
     }
     world.flush();
     world.settle();
     let mut reader = rows(&world).begin(RC);
-    assert_eq!((get(&mut reader, map, b"a"), reader.gate()), (None, 0));
+    assert_eq!((get(&mut reader, map, b"a"), reader.durability_lsn()), (None, 0));
     assert_eq!(world.engine.check().unwrap().delete_marked, 0);
 }
 
-/// EN-18: a row that is as it was before is still the transaction's own until the log says ABORT.
+/// EN-18: a restored row belongs to its transaction until ABORT is in the WAL.
 #[test]
-fn nobody_gets_a_row_before_the_log_says_that_it_was_given_back() {
+fn a_restored_row_stays_locked_until_abort_is_logged() {
     const ROWS: u32 = 5_000;
     let world = World::new(12);
     let mut txn = rows(&world).begin(RR);
@@ -194,6 +194,7 @@ fn nobody_gets_a_row_before_the_log_says_that_it_was_given_back() {
     let mut txn = rows(&world).begin(RR);
     (0..ROWS).for_each(|at| assert!(txn.update(map, &at.to_be_bytes(), b"regretted").unwrap()));
     let aborts = || world.engine.metrics().txn_aborts.get();
+    let tries = AtomicU64::new(0);
     std::thread::scope(|scope| {
         let greedy = scope.spawn(|| {
             let mut txn = rows(&world).begin(RR);
@@ -201,12 +202,12 @@ fn nobody_gets_a_row_before_the_log_says_that_it_was_given_back() {
             loop {
                 match txn.update(map, &0u32.to_be_bytes(), b"mine") {
                     Ok(is_row) => break assert!(is_row && aborts() == 1),
-                    Err(Error::LockTimeout) => std::thread::yield_now(),
+                    Err(Error::LockTimeout) => drop(tries.fetch_add(1, Ordering::SeqCst)),
                     Err(error) => panic!("{error}"),
                 }
             }
         });
-        std::thread::sleep(Duration::from_millis(10));
+        wait_until("the other one has tried", || tries.load(Ordering::SeqCst) > 0);
         txn.rollback();
         greedy.join().unwrap();
     });
@@ -216,7 +217,7 @@ fn nobody_gets_a_row_before_the_log_says_that_it_was_given_back() {
 }
 
 #[test]
-fn a_change_waits_for_the_writer_and_acts_on_what_he_leaves() {
+fn a_change_waits_for_the_holder_and_acts_on_the_newest_version() {
     let world = World::new(3);
     let map = filled(&world, &[("n", "0")]);
     let mut first = rows(&world).begin(RR);
@@ -238,7 +239,7 @@ fn a_change_waits_for_the_writer_and_acts_on_what_he_leaves() {
             let mut old = Vec::new();
             txn.insert(map, b"m", b"mine", &mut old).unwrap()
         });
-        std::thread::sleep(Duration::from_millis(30));
+        wait_until("the waiter waits", || rows(&world).lock_waits().len() == 1);
         assert!(!waiter.is_finished());
         first.commit().unwrap();
         waiter.join().unwrap();
@@ -249,7 +250,7 @@ fn a_change_waits_for_the_writer_and_acts_on_what_he_leaves() {
 }
 
 #[test]
-fn a_row_is_put_back_while_others_try_to_lock_it() {
+fn a_row_is_restored_while_others_try_to_lock_it() {
     let world = World::new(44);
     let map = filled(&world, &[("a", "1")]);
     let is_over = AtomicBool::new(false);
@@ -293,7 +294,7 @@ fn locks_are_shared_or_not_waited_for_or_skipped() {
     assert_eq!(lock(&mut two, b"b", Strength::Shared, Wait::SkipLocked).unwrap(), Locked::Skipped);
     assert!(matches!(two.delete(map, b"b"), Err(Error::LockTimeout)));
 
-    // An absent row is locked too, and a range against new rows.
+    // An absent row is locked too, and a range against inserts.
     assert_eq!(lock(&mut one, b"d", Strength::Exclusive, Wait::NoWait).unwrap(), Locked::Absent);
     assert!(matches!(two.insert(map, b"d", b"", &mut Vec::new()), Err(Error::LockTimeout)));
     one.lock_range(map, b"e", Some(b"g")).unwrap();
@@ -303,7 +304,7 @@ fn locks_are_shared_or_not_waited_for_or_skipped() {
     }
     assert!(two.update(map, b"c", b"x").unwrap());
 
-    // Rows that somebody has written are met by those who look at what is there now.
+    // A scan of the newest versions meets rows that other transactions have changed.
     let mut cursor = one.scan_current(map, Included(b"c"), Excluded(b"e"), false).unwrap();
     let mut batch = RowBatch::new();
     assert!(cursor.next(&mut one, &mut batch).unwrap());
@@ -326,7 +327,7 @@ fn large(world: &World, rows_of_it: u64) -> MapId {
 }
 
 #[test]
-fn who_does_not_want_to_wait_for_a_page_is_told_and_has_done_nothing() {
+fn a_read_that_would_block_fails_and_changes_nothing() {
     let world = World::new(12);
     let map = large(&world, 20_000);
     let mut txn = rows(&world).begin(RR);
@@ -358,7 +359,7 @@ fn who_does_not_want_to_wait_for_a_page_is_told_and_has_done_nothing() {
 }
 
 #[test]
-fn of_two_that_wait_for_each_other_one_is_taken_back() {
+fn of_two_that_wait_for_each_other_one_is_rolled_back() {
     let world = World::new(5);
     let map = filled(&world, &[("a", "0"), ("b", "0")]);
     let deadlocks = AtomicU64::new(0);
@@ -378,7 +379,7 @@ fn of_two_that_wait_for_each_other_one_is_taken_back() {
                         Ok(()) => drop(txn.commit().unwrap()),
                         Err(Error::Deadlock) => {
                             deadlocks.fetch_add(1, Ordering::Relaxed);
-                            assert!(matches!(txn.update(map, mine, b"y"), Err(Error::Deadlock)), "it is over");
+                            assert!(matches!(txn.update(map, mine, b"y"), Err(Error::Deadlock)), "it is rolled back");
                             assert!(matches!(txn.commit(), Err(Error::Deadlock)));
                         }
                         Err(error) => panic!("{error}"),
@@ -513,7 +514,7 @@ fn maps_come_and_go_with_their_transactions() {
 }
 
 #[test]
-fn what_is_too_long_is_refused_in_words() {
+fn keys_and_values_that_are_too_long_are_refused() {
     let world = World::new(9);
     let mut txn = rows(&world).begin(RR);
     let long = vec![0; 5_000];
@@ -537,7 +538,7 @@ fn long_values_are_as_good_as_short_ones() {
     let mut reader = rows(&world).begin(RR);
     assert_eq!(get(&mut reader, map, b"short").unwrap(), b"s");
 
-    // Replaced, made short, made long, deleted; some of it taken back.
+    // Replaced, made short, made long, deleted; some of it rolled back.
     let mut txn = rows(&world).begin(RR);
     let start = txn.savepoint();
     for (at, len) in sizes.into_iter().enumerate() {
@@ -581,11 +582,11 @@ fn long_values_are_as_good_as_short_ones() {
 
 type State = BTreeMap<MapId, BTreeMap<Vec<u8>, Vec<u8>>>;
 
-/// A history of transactions, several open at a time; what may be found after a crash is the state after some commit, not before the last durable one.
+/// A history of transactions, several open at a time. After a crash the state of some commit must be found, not older than the last durable one.
 struct History {
     states: Vec<(u64, State)>,
     prng: Prng,
-    /// Transactions under way.
+    /// Open transactions.
     open: Vec<Transaction>,
 }
 
@@ -664,7 +665,7 @@ impl History {
             }),
         };
         match done {
-            // The bystander has it.
+            // The other open transaction holds the lock.
             Err(Error::LockTimeout) => Ok(()),
             other => other,
         }
@@ -672,7 +673,7 @@ impl History {
 }
 
 impl Story for History {
-    /// Plays some transactions; an error means that the disk is dead.
+    /// Plays some transactions. An error means that the disk is dead.
     fn play(&mut self, world: &World) -> Result<(), Error> {
         for _ in 0..30 {
             let mut state = self.state();
@@ -685,7 +686,7 @@ impl Story for History {
             for _ in 0..1 + self.draw(12) {
                 self.change(ours, &mut state)?;
                 if self.draw(4) == 0 {
-                    // Somebody who may never be decided.
+                    // A transaction that may never be decided.
                     self.disturb(ours + 1)?;
                 }
             }
@@ -709,12 +710,12 @@ impl Story for History {
         Ok(())
     }
 
-    /// Lets go of transactions whose disk is dead: they cannot even be taken back.
+    /// Drops transactions whose disk is dead: they cannot even be rolled back.
     fn bury(&mut self) {
         bury_all(&mut self.open);
     }
 
-    /// What is there now is one of the states that may be.
+    /// Asserts that the present state is one of those that may be.
     fn verify(&self, world: &World, durable: u64) {
         let newest = self.states.iter().rposition(|(lsn, _)| *lsn <= durable).expect("the first");
         let possible = &self.states[newest..];
@@ -737,10 +738,10 @@ impl Story for History {
     }
 }
 
-/// Histories that are crashed; a soak takes more.
+/// Number of histories that are crashed; a soak takes more.
 const SEEDS: u64 = 100;
 
-/// Crashes at one I/O after another of the same history, and recovers, in the middle of which it crashes again.
+/// Crashes at one I/O after another of the same history, recovers, and crashes again during the recovery.
 #[test]
 fn a_crash_at_any_io_leaves_what_was_committed() {
     crash_everywhere(0..SEEDS, crate::support::options);
@@ -748,7 +749,7 @@ fn a_crash_at_any_io_leaves_what_was_committed() {
 
 /// The same where no transaction keeps more than a step or two in memory.
 #[test]
-fn a_crash_leaves_what_was_committed_also_of_what_memory_did_not_hold() {
+fn a_crash_leaves_what_was_committed_also_from_undo_files() {
     crash_everywhere(SEEDS..SEEDS + SEEDS / 10, || Options { versions_max: 2_000, ..crate::support::options() });
 }
 

@@ -1,4 +1,4 @@
-//! Many threads at once: units stay whole for readers, walks miss nothing, counts stay exact, and a power cut in the middle changes none of that.
+//! Many threads at once: key transactions stay atomic for readers, scans miss nothing, counts stay exact, and a power cut in the middle changes none of that.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -33,12 +33,12 @@ fn balance(amount: u64, at: usize) -> Vec<u8> {
     value
 }
 
-/// An optimistic reader may see what never was; so what cannot be is an error here, not a panic, and the engine throws it away.
-fn read_balance(unit: &mut engine::KeyTransaction<'_>, key: &[u8]) -> Result<u64, Error> {
+/// An optimistic reader may see a state that never existed. So an impossible state is an error here, not a panic, and the engine discards it.
+fn read_balance(key_txn: &mut engine::KeyTransaction<'_>, key: &[u8]) -> Result<u64, Error> {
     let missing = || Error::Invalid("an account is missing".into());
-    let entry = unit.get(0, key)?.ok_or_else(missing)?;
+    let entry = key_txn.get(0, key)?.ok_or_else(missing)?;
     let mut out = Vec::new();
-    unit.value(&entry, 0..u64::MAX, &mut out)?;
+    key_txn.value(&entry, 0..u64::MAX, &mut out)?;
     Ok(number(&out))
 }
 
@@ -51,17 +51,17 @@ fn transfer(keyspace: &Keyspace, prng: &mut Prng) -> Result<u64, Error> {
     let give_up = prng.chance(0.1);
     let amount = prng.below(50);
     let keys: [(u8, &[u8]); 2] = [(0, &source), (0, &target)];
-    let done = keyspace.write::<(), Error>(KeySet::Keys(&keys), true, |unit| {
-        let (a, b) = (read_balance(unit, &source)?, read_balance(unit, &target)?);
+    let done = keyspace.write::<(), Error>(KeySet::Keys(&keys), true, |key_txn| {
+        let (a, b) = (read_balance(key_txn, &source)?, read_balance(key_txn, &target)?);
         let amount = amount.min(a);
-        unit.put_string(0, &source, &balance(a - amount, from), Expire::None)?;
+        key_txn.put_string(0, &source, &balance(a - amount, from), Expire::None)?;
         if give_up {
             return Err(Error::Invalid("changed my mind".into()));
         }
-        unit.put_string(0, &target, &balance(b + amount, to), Expire::None)
+        key_txn.put_string(0, &target, &balance(b + amount, to), Expire::None)
     });
     match done {
-        Ok(((), gate)) => Ok(gate),
+        Ok(((), lsn)) => Ok(lsn),
         Err(Error::Invalid(_)) => Ok(0),
         Err(error) => Err(error),
     }
@@ -70,8 +70,8 @@ fn transfer(keyspace: &Keyspace, prng: &mut Prng) -> Result<u64, Error> {
 fn sum(keyspace: &Keyspace) -> u64 {
     let names: Vec<Vec<u8>> = (0..ACCOUNTS).map(account).collect();
     let keys: Vec<(u8, &[u8])> = names.iter().map(|name| (0, name.as_slice())).collect();
-    let read = keyspace.read::<u64, Error>(KeySet::Keys(&keys), |unit| {
-        names.iter().map(|name| read_balance(unit, name)).sum::<Result<u64, Error>>()
+    let read = keyspace.read::<u64, Error>(KeySet::Keys(&keys), |key_txn| {
+        names.iter().map(|name| read_balance(key_txn, name)).sum::<Result<u64, Error>>()
     });
     read.expect("reads work").0
 }
@@ -81,7 +81,7 @@ fn open(folder: &Arc<SimFolder>) -> Arc<Engine> {
     Engine::open(threaded(), folder.clone() as Arc<dyn Folder>, clock).expect("it opens")
 }
 
-/// Runs `body` in a thread until the time is up, counting rounds.
+/// Runs `body` in a thread until the time is up, and counts rounds.
 fn until<'s>(
     scope: &'s std::thread::Scope<'s, '_>,
     stop: &'s AtomicBool,
@@ -111,9 +111,9 @@ fn transfers_keep_the_sum_for_every_reader_and_over_a_power_cut() {
     let after = std::thread::scope(|scope| {
         for seed in 0..2 {
             until(scope, &stop, &counters[0], seed, |prng| {
-                let gate = transfer(keyspace, prng).expect("transfers work");
-                if gate <= engine.durable().get() {
-                    acknowledged.fetch_max(gate, Ordering::Relaxed);
+                let lsn = transfer(keyspace, prng).expect("transfers work");
+                if lsn <= engine.durable().get() {
+                    acknowledged.fetch_max(lsn, Ordering::Relaxed);
                 }
             });
         }
@@ -127,8 +127,8 @@ fn transfers_keep_the_sum_for_every_reader_and_over_a_power_cut() {
                     keyspace.set(1, key.as_bytes(), &bytes(len, 1), expire).expect("writes work");
                 } else {
                     let keys: [(u8, &[u8]); 1] = [(1, key.as_bytes())];
-                    let deleted = keyspace.write::<_, Error>(KeySet::Keys(&keys), prng.chance(0.3), |unit| {
-                        unit.delete(1, key.as_bytes())
+                    let deleted = keyspace.write::<_, Error>(KeySet::Keys(&keys), prng.chance(0.3), |key_txn| {
+                        key_txn.delete(1, key.as_bytes())
                     });
                     deleted.expect("deletes work");
                 }
@@ -137,25 +137,25 @@ fn transfers_keep_the_sum_for_every_reader_and_over_a_power_cut() {
         until(scope, &stop, &counters[3], 0, |_| {
             engine.pager().checkpoint().expect("checkpoints work");
         });
-        // Units that take keys away and then put them back by giving up: no walk may miss an account.
+        // Key transactions that delete keys and roll back: no scan may miss an account.
         until(scope, &stop, &counters[4], 20, |prng| {
             let name = account(prng.below(ACCOUNTS as u64) as usize);
-            let failed = keyspace.write::<(), Error>(KeySet::Keys(&[(0, &name)]), true, |unit| {
-                assert!(unit.delete(0, &name)?);
+            let failed = keyspace.write::<(), Error>(KeySet::Keys(&[(0, &name)]), true, |key_txn| {
+                assert!(key_txn.delete(0, &name)?);
                 Err(Error::Invalid("no".into()))
             });
             assert!(matches!(failed, Err(Error::Invalid(_))));
             let mut seen = 0;
-            let walked = keyspace.read::<_, Error>(KeySet::Keys(&[]), |unit| {
+            let walked = keyspace.read::<_, Error>(KeySet::Keys(&[]), |key_txn| {
                 seen = 0;
-                unit.keys(0, b"account:", |_, _| seen += 1)
+                key_txn.keys(0, b"account:", |_, _| seen += 1)
             });
             walked.expect("walks work");
             assert_eq!(seen, ACCOUNTS);
         });
         let end = Instant::now() + Duration::from_secs(4);
         let is_enough = || counters.iter().all(|counter| counter.load(Ordering::Relaxed) > 10);
-        // On a busy machine not everybody comes to something in that time.
+        // On a busy machine not every thread gets to its work in that time.
         while Instant::now() < end || !is_enough() && Instant::now() < end + Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -202,19 +202,19 @@ fn readers_of_a_value_see_one_version_of_it_whatever_its_size() {
         stop.store(true, Ordering::Relaxed);
     });
     assert!(writes.load(Ordering::Relaxed) > 20 && reads.load(Ordering::Relaxed) > 20, "{writes:?} {reads:?}");
-    // What was replaced last may still be in the purge.
+    // The last replaced values may still be in the purge queue.
     let end = Instant::now() + Duration::from_secs(20);
     while keyspace.purge_backlog().unwrap() > 0 && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert_eq!(keyspace.purge_backlog().unwrap(), 0, "the background removes what nobody names");
+    assert_eq!(keyspace.purge_backlog().unwrap(), 0, "the background removes garbage");
     engine.close().unwrap();
     let problems = engine.check().unwrap().problems;
     assert!(problems.is_empty(), "{problems:#?}");
 }
 
 #[test]
-fn the_background_removes_expired_keys_by_itself() {
+fn the_background_thread_removes_expired_keys() {
     let folder = SimFolder::new(3);
     let clock = Arc::new(SimClock::new(START_MS));
     let engine = Engine::open(threaded(), folder as Arc<dyn Folder>, clock.clone()).unwrap();
@@ -222,7 +222,7 @@ fn the_background_removes_expired_keys_by_itself() {
         engine.keyspace().set(0, &at.to_le_bytes(), b"v", Expire::At(START_MS + 100)).unwrap();
     }
     clock.set_ms(START_MS + 200);
-    // One more entry rings the bell, as a clock that really runs would.
+    // One more entry wakes the background, as a running clock would.
     engine.keyspace().set(0, b"last", b"v", Expire::At(START_MS + 150)).unwrap();
     let end = Instant::now() + Duration::from_secs(20);
     while engine.metrics().expired.get() < 501 && Instant::now() < end {

@@ -1,10 +1,10 @@
-//! What one key can do: sizes, patches, times, names.
+//! Commands on one key: sizes, patches, expiry, names.
 
 use engine::{Error, Expire, Form, KeySet};
 
 use crate::support::{START_MS, World, bytes};
 
-/// Around every boundary of the format.
+/// Sizes around every boundary of the format.
 const SIZES: [usize; 17] = [
     0,
     1,
@@ -45,7 +45,7 @@ fn values_of_every_size_come_back_also_after_reopening() {
     }
     for at in 0..SIZES.len() {
         let key = format!("key{at}");
-        assert!(world.one(0, key.as_bytes(), |unit| unit.delete(0, key.as_bytes())));
+        assert!(world.one(0, key.as_bytes(), |key_txn| key_txn.delete(0, key.as_bytes())));
         assert_eq!(world.get(0, key.as_bytes()), None);
     }
     world.settle();
@@ -77,10 +77,10 @@ fn ranges_are_cut_to_the_value() {
         for (from, to) in
             [(0, size), (size / 2, size), (1, 2), (size - 1, size + 100), (4095.min(size), 4097.min(size))]
         {
-            let read = world.engine.keyspace().read::<_, Error>(KeySet::Keys(&[(0, b"k")]), |unit| {
-                let entry = unit.get(0, b"k")?.expect("it is there");
+            let read = world.engine.keyspace().read::<_, Error>(KeySet::Keys(&[(0, b"k")]), |key_txn| {
+                let entry = key_txn.get(0, b"k")?.expect("it is there");
                 let mut out = b"x".to_vec();
-                unit.value(&entry, from as u64..to as u64, &mut out)?;
+                key_txn.value(&entry, from as u64..to as u64, &mut out)?;
                 Ok(out)
             });
             let expected = &value[from.min(size)..to.min(size)];
@@ -98,12 +98,12 @@ fn patches_change_only_their_bytes() {
                 Some(size) => bytes(size, 5),
                 None => Vec::new(),
             };
-            world.one(0, b"k", |unit| unit.delete(0, b"k"));
+            world.one(0, b"k", |key_txn| key_txn.delete(0, b"k"));
             if start.is_some() {
                 world.set(0, b"k", &model);
             }
             let with = bytes(len, 6);
-            let new_len = world.one(0, b"k", |unit| unit.patch_string(0, b"k", at as u64, &with));
+            let new_len = world.one(0, b"k", |key_txn| key_txn.patch_string(0, b"k", at as u64, &with));
             model.resize(model.len().max(at + len), 0);
             model[at..at + len].copy_from_slice(&with);
             assert_eq!(new_len, model.len() as u64);
@@ -123,7 +123,7 @@ fn many_small_patches_and_appends_add_up() {
     for round in 0..400u64 {
         let at = if round % 3 == 0 { model.len() } else { prng.below(model.len() as u64) as usize };
         let with = bytes(1 + prng.below(300) as usize, round);
-        world.one(0, b"k", |unit| unit.patch_string(0, b"k", at as u64, &with));
+        world.one(0, b"k", |key_txn| key_txn.patch_string(0, b"k", at as u64, &with));
         model.resize(model.len().max(at + with.len()), 0);
         model[at..at + with.len()].copy_from_slice(&with);
     }
@@ -138,7 +138,7 @@ fn one_bit_of_a_big_value_costs_one_page_of_log_not_the_value() {
     let world = World::new(6);
     world.set(0, b"k", &bytes(2_000_000, 1));
     let before = world.engine.pager().wal_head();
-    world.one(0, b"k", |unit| unit.patch_string(0, b"k", 1_234_567, b"!"));
+    world.one(0, b"k", |key_txn| key_txn.patch_string(0, b"k", 1_234_567, b"!"));
     let written = world.engine.pager().wal_head() - before;
     assert!(written < 8192, "{written}");
     assert_eq!(world.get(0, b"k").unwrap()[1_234_567], b'!');
@@ -152,7 +152,7 @@ fn long_keys_are_keys() {
     for key in &keys {
         world.set(0, key, b"one");
         world.set(0, key, &bytes(20_000, 1));
-        world.one(0, key, |unit| unit.patch_string(0, key, 20_000, b"tail"));
+        world.one(0, key, |key_txn| key_txn.patch_string(0, key, 20_000, b"tail"));
     }
     world = world.reopen();
     for key in &keys {
@@ -163,12 +163,12 @@ fn long_keys_are_keys() {
     sorted.sort();
     assert_eq!(world.scan(0, 2), sorted);
     let (short, long) = (b"short".as_slice(), keys[2].as_slice());
-    assert!(world.write(&[(0, long), (0, short)], |unit| unit.rename((0, long), (0, short))));
+    assert!(world.write(&[(0, long), (0, short)], |key_txn| key_txn.rename((0, long), (0, short))));
     assert_eq!(world.get(0, short).unwrap().len(), 20_004);
-    assert!(world.write(&[(0, long), (0, short)], |unit| unit.rename((0, short), (0, long))));
+    assert!(world.write(&[(0, long), (0, short)], |key_txn| key_txn.rename((0, short), (0, long))));
     assert_eq!(world.get(0, long).unwrap().len(), 20_004);
     for key in &keys {
-        assert!(world.one(0, key, |unit| unit.delete(0, key)));
+        assert!(world.one(0, key, |key_txn| key_txn.delete(0, key)));
     }
     world.settle();
     world.check();
@@ -176,7 +176,7 @@ fn long_keys_are_keys() {
 }
 
 #[test]
-fn keys_go_when_the_clock_shows_more_than_their_time() {
+fn keys_expire_when_the_clock_passes_their_time() {
     let world = World::new(8);
     let keyspace = world.engine.keyspace();
     let at = START_MS + 1000;
@@ -199,36 +199,36 @@ fn a_new_time_replaces_the_old_one_in_record_and_index() {
     let key: &[u8] = b"k";
     let entries = |world: &World| world.engine.check().unwrap().expiry_entries;
     world.engine.keyspace().set(0, key, b"v", Expire::At(START_MS + 500)).unwrap();
-    assert!(world.one(0, key, |unit| unit.set_expire(0, key, Some(START_MS + 9000))));
+    assert!(world.one(0, key, |key_txn| key_txn.set_expire(0, key, Some(START_MS + 9000))));
     assert_eq!(entries(&world), 1);
-    world.one(0, key, |unit| unit.put_string(0, key, b"w", Expire::Keep));
+    world.one(0, key, |key_txn| key_txn.put_string(0, key, b"w", Expire::Keep));
     assert_eq!(world.ttl(0, key), Some(Some(START_MS + 9000)));
-    world.one(0, key, |unit| unit.patch_string(0, key, 1, b"x"));
+    world.one(0, key, |key_txn| key_txn.patch_string(0, key, 1, b"x"));
     assert_eq!(world.ttl(0, key), Some(Some(START_MS + 9000)));
     world = world.reopen();
     assert_eq!((world.ttl(0, key), entries(&world)), (Some(Some(START_MS + 9000)), 1));
-    assert!(world.one(0, key, |unit| unit.set_expire(0, key, None)));
+    assert!(world.one(0, key, |key_txn| key_txn.set_expire(0, key, None)));
     assert_eq!((world.ttl(0, key), entries(&world)), (Some(None), 0));
     world.engine.keyspace().set(0, key, b"v", Expire::At(START_MS + 500)).unwrap();
     world.set(0, key, b"plain");
     assert_eq!((world.ttl(0, key), entries(&world)), (Some(None), 0));
-    assert!(!world.one(0, b"none", |unit| unit.set_expire(0, b"none", Some(START_MS))));
+    assert!(!world.one(0, b"none", |key_txn| key_txn.set_expire(0, b"none", Some(START_MS))));
     world.check();
 }
 
 #[test]
-fn an_expired_key_is_as_good_as_absent_for_the_next_writer() {
+fn an_expired_key_is_absent_for_the_next_writer() {
     let world = World::new(10);
     let key: &[u8] = b"k";
     for size in [3, 10_000, 500_000] {
         world.engine.keyspace().set(0, key, &bytes(size, 1), Expire::At(START_MS + 5)).unwrap();
         world.clock.set_ms(START_MS + 10);
-        assert_eq!(world.one(0, key, |unit| unit.patch_string(0, key, 2, b"ab")), 4);
+        assert_eq!(world.one(0, key, |key_txn| key_txn.patch_string(0, key, 2, b"ab")), 4);
         assert_eq!((world.get(0, key).as_deref(), world.ttl(0, key)), (Some(&b"\0\0ab"[..]), Some(None)));
         world.clock.set_ms(START_MS);
         world.engine.keyspace().set(0, key, &bytes(size, 1), Expire::At(START_MS + 5)).unwrap();
         world.clock.set_ms(START_MS + 10);
-        assert!(!world.one(0, key, |unit| unit.delete(0, key)));
+        assert!(!world.one(0, key, |key_txn| key_txn.delete(0, key)));
         assert_eq!(world.count(0), 0);
         world.clock.set_ms(START_MS);
     }
@@ -237,10 +237,10 @@ fn an_expired_key_is_as_good_as_absent_for_the_next_writer() {
 }
 
 #[test]
-fn encodings_are_those_that_redis_would_name() {
+fn encodings_are_those_of_redis() {
     let world = World::new(11);
     let encoding = |key: &[u8]| {
-        let entry = world.engine.keyspace().read::<_, Error>(KeySet::Keys(&[(0, key)]), |unit| unit.peek(0, key));
+        let entry = world.engine.keyspace().read::<_, Error>(KeySet::Keys(&[(0, key)]), |key_txn| key_txn.peek(0, key));
         entry.unwrap().0.unwrap().encoding()
     };
     for (value, expected) in [
@@ -257,18 +257,18 @@ fn encodings_are_those_that_redis_would_name() {
         world.set(0, b"k", value);
         assert_eq!(encoding(b"k"), expected, "{value:?}");
     }
-    world.one(0, b"k", |unit| unit.put_string_as(0, b"k", b"12", Expire::None, Form::NotInt));
+    world.one(0, b"k", |key_txn| key_txn.put_string_as(0, b"k", b"12", Expire::None, Form::NotInt));
     assert_eq!(encoding(b"k"), "embstr");
-    world.one(0, b"k", |unit| unit.set_expire(0, b"k", Some(START_MS + 99)));
-    assert_eq!(encoding(b"k"), "embstr", "a new time does not change the form");
+    world.one(0, b"k", |key_txn| key_txn.set_expire(0, b"k", Some(START_MS + 99)));
+    assert_eq!(encoding(b"k"), "embstr", "a new expiry time does not change the encoding");
     world.set(0, b"k", b"12");
-    world.one(0, b"k", |unit| unit.patch_string(0, b"k", 2, b"3"));
+    world.one(0, b"k", |key_txn| key_txn.patch_string(0, b"k", 2, b"3"));
     assert_eq!(encoding(b"k"), "raw");
 }
 
-/// What was found ahead for one key, in one database, is not taken for another key or for what the database is by then.
+/// A hint for one key in one database is not used for another key, nor after the database was swapped.
 #[test]
-fn what_was_found_ahead_counts_for_its_key_only() {
+fn a_hint_counts_for_its_key_only() {
     let world = World::new(77);
     let keys: Vec<String> = (0..400).map(|number| format!("key:{}", number * 7919 % 100_000)).collect();
     for key in &keys {
@@ -288,7 +288,7 @@ fn what_was_found_ahead_counts_for_its_key_only() {
         let other = &keys[(at + 200) % 400];
         assert!(get(at, other).starts_with(other.as_bytes()), "{other} by what was found for {key}");
     }
-    keyspace.write::<_, Error>(KeySet::All, true, |unit| unit.flush(0)).unwrap();
+    keyspace.write::<_, Error>(KeySet::All, true, |key_txn| key_txn.flush(0)).unwrap();
     world.set(0, keys[7].as_bytes(), b"new");
     for (at, key) in keys.iter().enumerate() {
         assert_eq!(get(at, key), if at == 7 { &b"new"[..] } else { b"" });

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use engine::rows::Transaction;
 use engine::{Engine, Error, Expire, Found, KeySet, KeyTransaction, Lsn, Options};
@@ -71,7 +72,7 @@ impl World {
         while self.engine.background_once(256).expect("the background works").more {}
     }
 
-    /// What threads of the server do beside the transactions: by the number one of three, or nothing.
+    /// Does what threads of the server do beside the transactions: by the number one of three things, or nothing.
     pub fn go_about(&self, which: u64) -> Result<(), Error> {
         match which {
             0 => while self.engine.pager().flush_once()? {},
@@ -109,32 +110,36 @@ impl World {
         self.engine.keyspace().set(db, key, value, Expire::None).expect("a write works")
     }
 
-    /// A unit over some keys that changes several of them.
+    /// Runs a key transaction over some keys that changes several of them.
     pub fn write<R>(&self, keys: &[(u8, &[u8])], f: impl FnOnce(&mut KeyTransaction<'_>) -> Result<R, Error>) -> R {
-        self.engine.keyspace().write(KeySet::Keys(keys), true, f).expect("a unit works").0
+        self.engine.keyspace().write(KeySet::Keys(keys), true, f).expect("a key transaction works").0
     }
 
-    /// A unit that changes one key.
+    /// Runs a key transaction that changes one key.
     pub fn one<R>(&self, db: u8, key: &[u8], f: impl FnOnce(&mut KeyTransaction<'_>) -> Result<R, Error>) -> R {
-        self.engine.keyspace().write(KeySet::Keys(&[(db, key)]), false, f).expect("a unit works").0
+        self.engine.keyspace().write(KeySet::Keys(&[(db, key)]), false, f).expect("a key transaction works").0
     }
 
-    /// A unit over everything.
+    /// Runs a key transaction over all keys.
     pub fn all<R>(&self, f: impl FnOnce(&mut KeyTransaction<'_>) -> Result<R, Error>) -> R {
-        self.engine.keyspace().write(KeySet::All, true, f).expect("a unit works").0
+        self.engine.keyspace().write(KeySet::All, true, f).expect("a key transaction works").0
     }
 
     pub fn count(&self, db: u8) -> u64 {
-        self.engine.keyspace().read::<_, Error>(KeySet::Keys(&[]), |unit| unit.count(db)).expect("counting works").0
+        self.engine
+            .keyspace()
+            .read::<_, Error>(KeySet::Keys(&[]), |key_txn| key_txn.count(db))
+            .expect("counting works")
+            .0
     }
 
-    /// All keys by SCAN, sorted.
+    /// Returns all keys found by SCAN, sorted.
     pub fn scan(&self, db: u8, count: usize) -> Vec<Vec<u8>> {
         let (mut keys, mut cursor) = (Vec::new(), 0);
         loop {
-            let read = self.engine.keyspace().read::<_, Error>(KeySet::Keys(&[]), |unit| {
+            let read = self.engine.keyspace().read::<_, Error>(KeySet::Keys(&[]), |key_txn| {
                 let mut page = Vec::new();
-                let next = unit.scan(db, cursor, count, |key, _| page.push(key.to_vec()))?;
+                let next = key_txn.scan(db, cursor, count, |key, _| page.push(key.to_vec()))?;
                 Ok((next, page))
             });
             let ((next, page), _) = read.expect("a scan works");
@@ -148,12 +153,22 @@ impl World {
     }
 
     pub fn ttl(&self, db: u8, key: &[u8]) -> Option<Option<u64>> {
-        let entry = self.engine.keyspace().read::<_, Error>(KeySet::Keys(&[(db, key)]), |unit| unit.peek(db, key));
+        let entry =
+            self.engine.keyspace().read::<_, Error>(KeySet::Keys(&[(db, key)]), |key_txn| key_txn.peek(db, key));
         entry.expect("a read works").0.map(|entry| entry.expire_at_ms)
     }
 }
 
-/// Bytes that do not repeat, so that a misplaced piece shows.
+/// Waits until `is_reached` returns true; panics after a minute.
+pub fn wait_until(what: &str, is_reached: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !is_reached() {
+        assert!(Instant::now() < end, "not reached within a minute: {what}");
+        std::thread::yield_now();
+    }
+}
+
+/// Returns random bytes, so that a misplaced piece shows.
 pub fn bytes(len: usize, seed: u64) -> Vec<u8> {
     let mut prng = stdx::prng::Prng::new(seed);
     let mut bytes = vec![0; len];
@@ -161,25 +176,25 @@ pub fn bytes(len: usize, seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// What is done to a world, and what must be found afterwards.
+/// A sequence of changes of a world, with the state that must be found afterwards.
 pub trait Story {
     fn play(&mut self, world: &World) -> Result<(), Error>;
 
-    /// Lets go of what is under way without a word to the engine.
+    /// Drops open transactions although the disk is dead.
     fn bury(&mut self);
 
-    /// Holds the world against what was committed; commits up to `durable` must be there.
+    /// Compares the world with what was committed. Commits up to `durable` must be there.
     fn verify(&self, world: &World, durable: u64);
 }
 
-/// Lets go of transactions whose disk is dead: they cannot even be taken back.
+/// Drops transactions whose disk is dead: they cannot even be rolled back.
 pub fn bury_all(open: &mut Vec<Transaction>) {
     for txn in open.drain(..) {
         let _ = catch_unwind(AssertUnwindSafe(|| drop(txn)));
     }
 }
 
-/// Plays until the power goes at that I/O from now on; it goes again after recovery. Each time what is found is verified.
+/// Plays until the power fails at the `io`-th I/O from now; it fails again after recovery. Each time the state is verified.
 pub fn crash_at(world: World, story: &mut impl Story, io: u64, options: fn() -> Options) {
     world.engine.pager().set_failure_hook(Box::new(|error| panic!("stopped: {error}")));
     world.folder.crash_at_io(world.folder.io_count() + io);

@@ -14,7 +14,7 @@ use crate::support::{World, bury_all, bytes, options};
 
 type State = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Steps of undo are few rows each, so that tests can stop in the middle.
+/// Steps of undo are a few rows each, so that tests can stop in the middle.
 const FEW: usize = 5;
 
 fn rows(world: &World) -> &Arc<Rows> {
@@ -47,12 +47,12 @@ fn commit_one(world: &World, map: MapId, number: u32, value: &[u8]) {
     txn.commit().unwrap();
 }
 
-/// Short ones, and some in segments.
+/// Short values, and some in segments.
 fn value(number: u32) -> Vec<u8> {
     bytes(if number % 50 == 3 { 5_000 } else { 20 + number as usize % 90 }, number.into())
 }
 
-/// Rows 0, 2, 4 and so on of a map, as of which a loser has updated some, deleted some and put some odd ones in. Nothing of that was committed when the crash came.
+/// Rows 0, 2, 4 and so on of a map. A loser has updated some, deleted some and inserted odd ones; nothing of that was committed at the crash.
 fn with_loser(options: fn() -> Options) -> (World, MapId, State) {
     let folder = os::SimFolder::new(7);
     let world = World::with(folder, Arc::new(SimClock::new(crate::support::START_MS)), options()).unwrap();
@@ -75,14 +75,14 @@ fn with_loser(options: fn() -> Options) -> (World, MapId, State) {
             loser.insert(map, &key(number + 1), &value(number), &mut Vec::new()).unwrap();
         }
     }
-    // These two it has taken back itself.
+    // These two it has undone itself.
     let regret = loser.savepoint();
     loser.insert(map, &key(1001), b"regretted", &mut Vec::new()).unwrap();
     loser.rollback_to(regret).unwrap();
     (crash_under(world, loser, options()), map, committed)
 }
 
-/// The power goes while `loser` is open, all of whose changes are in the log.
+/// Crashes while `loser` is open; all of its changes are in the WAL.
 fn crash_under(world: World, loser: Transaction, options: Options) -> World {
     world.flush();
     world.engine.pager().set_failure_hook(Box::new(|error| panic!("stopped: {error}")));
@@ -100,14 +100,14 @@ fn in_runs() -> Options {
     Options { versions_max: 20_000, ..options() }
 }
 
-/// True if anybody may change the row now.
+/// Returns true if another transaction may change the row now.
 fn is_free(world: &World, map: MapId, number: u32) -> bool {
     let locked = begin(world).lock(map, &key(number), Strength::Exclusive, Wait::SkipLocked, &mut Vec::new());
     locked.unwrap() != Locked::Skipped
 }
 
 #[test]
-fn rows_of_a_loser_are_seen_as_they_were_and_locked_until_they_are_put_back() {
+fn rows_of_a_loser_are_read_as_they_were_and_locked_until_they_are_restored() {
     for options in [in_memory, in_runs] {
         let (world, map, committed) = with_loser(options);
         let [loser] = rows(&world).rolling_back()[..] else { panic!("one loser") };
@@ -115,7 +115,7 @@ fn rows_of_a_loser_are_seen_as_they_were_and_locked_until_they_are_put_back() {
         assert_eq!((world.engine.opened().undone, world.engine.opened().rolling_back), (0, 1));
         assert_eq!(all(&world, map), committed);
         world.check();
-        // Updated, deleted, put in: nobody else may have it; what it has not touched is free.
+        // Updated, deleted, inserted rows are locked; rows that it has not changed are free.
         for number in [0, 4, 8, 11] {
             assert!(!is_free(&world, map, number), "row {number}");
         }
@@ -136,17 +136,17 @@ fn rows_of_a_loser_are_seen_as_they_were_and_locked_until_they_are_put_back() {
         assert_eq!((rows(&world).undo_bytes(), rows(&world).version_bytes()), (0, 0));
         world.flush();
         let world = world.crash_with(options());
-        assert!(rows(&world).rolling_back().is_empty(), "ABORT is in the log, or the rows are as they were");
+        assert!(rows(&world).rolling_back().is_empty(), "ABORT is in the WAL, or the rows are as they were");
         assert_eq!(all(&world, map), committed);
     }
 }
 
 #[test]
-fn what_was_put_back_and_changed_by_others_is_theirs_also_after_the_next_crash() {
+fn a_restored_row_that_others_changed_survives_the_next_crash() {
     for options in [in_memory, in_runs] {
         let (mut world, map, mut expected) = with_loser(options);
         let mut changed = 0;
-        // One crash after another, each amid the undo.
+        // One crash after another, each during the undo.
         for crash in 0..6 {
             for _ in 0..2 + crash {
                 world.engine.undo_once(FEW).unwrap();
@@ -169,16 +169,16 @@ fn what_was_put_back_and_changed_by_others_is_theirs_also_after_the_next_crash()
             assert_eq!(all(&world, map), expected, "after crash {crash}");
             world.check();
         }
-        assert!(changed > 20, "{changed} rows were changed amid the undo");
+        assert!(changed > 20, "{changed} rows were changed during the undo");
         world.settle();
         assert_eq!(all(&world, map), expected);
         world.check();
     }
 }
 
-/// The loser's own rollback was under way when the crash came: its rows are free, and what others make of them stays.
+/// The loser's own rollback was running at the crash: its rows are free, and later changes by others stay.
 #[test]
-fn a_row_that_the_loser_itself_has_taken_back_is_not_put_back_over_a_commit() {
+fn a_row_that_the_loser_itself_undid_is_not_restored_over_a_commit() {
     let world = World::new(3);
     let mut txn = begin(&world);
     let map = txn.create_map().unwrap();
@@ -210,7 +210,7 @@ fn a_map_is_not_dropped_while_a_loser_needs_it() {
     assert!(rows(&world).is_rolling_back_in(map));
     assert!(matches!(begin(&world).drop_map(map), Err(Error::LockTimeout)));
     world.engine.undo_once(FEW).unwrap();
-    assert!(matches!(begin(&world).drop_map(map), Err(Error::LockTimeout)), "some of it is not put back");
+    assert!(matches!(begin(&world).drop_map(map), Err(Error::LockTimeout)), "some of it is not undone");
     while world.engine.undo_once(FEW).unwrap() {}
     let mut txn = begin(&world);
     txn.drop_map(map).unwrap();
@@ -222,9 +222,9 @@ fn a_map_is_not_dropped_while_a_loser_needs_it() {
     assert!(!rows(&world).maps().contains(&map));
 }
 
-/// A stop in order amid the undo: the next opening goes on with it.
+/// A clean stop during the undo: the next opening continues it.
 #[test]
-fn a_close_amid_the_undo_leaves_the_rest_to_the_next_opening() {
+fn a_close_during_the_undo_leaves_the_rest_to_the_next_opening() {
     let (world, map, committed) = with_loser(in_runs);
     for _ in 0..3 {
         assert!(world.engine.undo_once(FEW).unwrap());
@@ -238,12 +238,12 @@ fn a_close_amid_the_undo_leaves_the_rest_to_the_next_opening() {
     world.check();
 }
 
-/// On a full disk undo waits, is told of, and goes on when there is room. Reads do not wait.
+/// On a full disk undo waits, reports that, and goes on when there is space. Reads do not wait.
 #[test]
-fn undo_waits_for_room_on_a_full_disk() {
+fn undo_waits_for_space_on_a_full_disk() {
     let (world, map, committed) = with_loser(in_memory);
     world.folder.set_capacity(Some(world.folder.used_bytes()));
-    // Until the log has no room any more.
+    // Until the WAL has no space any more.
     let mut filled = 0;
     while filled < 1_000_000 && world.engine.keyspace().set(0, b"k", &[7; 1000], engine::Expire::None).is_ok() {
         filled += 1;
@@ -261,9 +261,9 @@ fn undo_waits_for_room_on_a_full_disk() {
     world.check();
 }
 
-/// With threads the undo goes on by itself, and who wants a row of the loser waits for it.
+/// With threads the undo runs by itself, and a transaction that wants a row of the loser waits for it.
 #[test]
-fn a_thread_undoes_and_lets_go_who_waits() {
+fn the_undo_thread_wakes_waiting_transactions() {
     let (world, map, committed) = with_loser(in_runs);
     let folder = world.folder.clone();
     world.flush();

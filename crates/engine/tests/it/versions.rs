@@ -59,13 +59,13 @@ fn commit_some(world: &World, map: MapId, model: &mut Model, prng: &mut Prng) {
         }
     }
     match draw(10) {
-        // Others' open transactions come and go meanwhile.
+        // Open transactions of others come and go meanwhile.
         0 => drop(txn),
         _ => drop(txn.commit().unwrap()),
     }
 }
 
-/// Snapshots of many moments each see their own, whatever has gone to files; when they have gone, nothing is left of it.
+/// Snapshots of many moments each see their own state, also from files. When they have ended, nothing is left of it.
 #[test]
 fn snapshots_see_their_moment_in_memory_and_in_files() {
     for seed in 0..3 {
@@ -123,9 +123,9 @@ fn snapshots_see_their_moment_in_memory_and_in_files() {
     }
 }
 
-/// Where files for them find no room the oldest snapshot is given up, and says so; others go on.
+/// If there is no space for their files, the oldest snapshot is given up and reports it; others go on.
 #[test]
-fn a_snapshot_whose_versions_find_no_room_is_given_up_and_says_so() {
+fn a_snapshot_whose_versions_find_no_space_is_given_up_and_reports_it() {
     let world = world(8);
     let rows = world.engine.rows().clone();
     let mut txn = rows.begin(RR);
@@ -156,7 +156,7 @@ fn a_snapshot_whose_versions_find_no_room_is_given_up_and_says_so() {
             let mut txn = rows.begin(RR);
             assert_eq!(value(&mut txn).unwrap().unwrap()[0], number as u8);
             late = Some((txn, number));
-            // From here on the disk is too full for more of them, though not for the log.
+            // From here on the disk is too full for more of them, but not for the WAL.
             world.folder.set_capacity(Some(world.folder.used_bytes() + (48 << 20)));
         }
         if matches!(value(&mut reader), Err(Error::SnapshotTooOld)) {

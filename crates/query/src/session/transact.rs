@@ -105,7 +105,7 @@ impl Session {
         let txn = self.host().txn.take();
         let committed = match txn {
             Some(txn) => {
-                self.gate = self.gate.max(txn.gate());
+                self.gate = self.gate.max(txn.durability_lsn());
                 self.handle.counts.add(Count::HandlerCommit);
                 txn.commit()
             }
@@ -130,7 +130,7 @@ impl Session {
         self.statement_start = None;
         self.note_gate();
         if let Some(txn) = self.host().txn.take() {
-            self.gate = self.gate.max(txn.gate());
+            self.gate = self.gate.max(txn.durability_lsn());
             self.handle.counts.add(Count::HandlerRollback);
             let handle = self.handle.clone();
             txn.rollback_with_progress(&mut |done, of| tell(&handle, done, of));
@@ -191,7 +191,7 @@ impl Session {
     /// What the transaction has read bounds when its replies may leave.
     pub(super) fn note_gate(&mut self) {
         let host = self.host();
-        let gate = host.txn.as_ref().map_or(0, |txn| txn.gate()).max(host.seen);
+        let gate = host.txn.as_ref().map_or(0, |txn| txn.durability_lsn()).max(host.seen);
         self.gate = self.gate.max(gate);
     }
 

@@ -5,7 +5,7 @@ mod model {
 
     /// EN-23: every ticket comes to the head of its queue, whatever those before it do at the same time.
     #[test]
-    fn loom_who_stands_in_line_comes_to_its_head() {
+    fn loom_every_ticket_comes_to_the_head_of_its_queue() {
         loom::model(|| {
             let (lock_queues, statuses) = (Arc::new(LockQueues::default()), Arc::new(StatusTable::new(1)));
             let others: Vec<_> = (2..4)
@@ -58,7 +58,7 @@ mod model {
     }
 
     #[test]
-    fn who_leaves_wakes_the_next_one_alone() {
+    fn a_ticket_that_leaves_wakes_only_the_next() {
         let (lock_queues, statuses) = (Arc::new(LockQueues::default()), Arc::new(StatusTable::new(1)));
         let (told, came) = mpsc::channel();
         let mut place = first(&lock_queues, &statuses, 1);
@@ -85,7 +85,7 @@ mod model {
     }
 
     #[test]
-    fn who_gives_up_in_the_middle_ties_those_around_him_together() {
+    fn a_ticket_that_gives_up_in_the_middle_links_its_neighbours() {
         let (lock_queues, statuses) = (Arc::new(LockQueues::default()), Arc::new(StatusTable::new(1)));
         let place = first(&lock_queues, &statuses, 1);
         std::thread::scope(|scope| {
@@ -103,7 +103,7 @@ mod model {
     }
 
     #[test]
-    fn a_circle_that_the_line_would_close_is_told_and_not_noted() {
+    fn a_cycle_that_the_queue_would_close_is_reported_and_not_recorded() {
         let (lock_queues, statuses) = (Arc::new(LockQueues::default()), Arc::new(StatusTable::new(1)));
         let _place = first(&lock_queues, &statuses, 1);
         assert!(statuses.note_wait(1, 2), "the first waits for the second, which holds a share of the row");
@@ -112,7 +112,7 @@ mod model {
     }
 
     #[test]
-    fn who_is_told_to_stop_leaves_the_line() {
+    fn a_cancelled_ticket_leaves_the_queue() {
         let (lock_queues, statuses) = (Arc::new(LockQueues::default()), Arc::new(StatusTable::new(1)));
         let place = first(&lock_queues, &statuses, 1);
         let is_told = std::sync::atomic::AtomicBool::new(false);

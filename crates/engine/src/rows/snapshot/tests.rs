@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn the_oldest_of_those_that_are_open_counts() {
+fn the_oldest_open_snapshot_counts() {
     let snapshots = SnapshotRegistry::default();
     let seats: Vec<SnapshotRegistration> = (0..600).map(|_| snapshots.enter()).collect();
     assert_eq!(snapshots.oldest(|| 5_000), 5_000);

@@ -7,7 +7,7 @@ fn counter(first: u64) -> impl Fn() -> u64 {
 }
 
 #[test]
-fn ends_are_known_until_nobody_asks() {
+fn commit_lsns_are_known_while_a_snapshot_may_ask() {
     let statuses = StatusTable::new(100);
     let ids = counter(100);
     let (a, b, c) = (statuses.begin(&ids, 0), statuses.begin(&ids, 0), statuses.begin(&ids, 0));
@@ -37,7 +37,7 @@ fn a_loser_is_active_until_it_is_undone_and_never_committed() {
 }
 
 #[test]
-fn a_slot_used_again_keeps_what_a_snapshot_may_ask() {
+fn a_reused_slot_keeps_what_a_snapshot_may_ask() {
     let statuses = StatusTable::new(1);
     let ids = counter(1);
     let old = statuses.begin(&ids, 0);
@@ -59,7 +59,7 @@ fn a_slot_used_again_keeps_what_a_snapshot_may_ask() {
 }
 
 #[test]
-fn a_circle_of_waits_is_seen_by_the_one_who_closes_it() {
+fn the_transaction_that_closes_a_cycle_detects_the_deadlock() {
     let statuses = StatusTable::new(1);
     let ids = counter(1);
     let (a, b, c) = (statuses.begin(&ids, 0), statuses.begin(&ids, 0), statuses.begin(&ids, 0));
@@ -84,7 +84,7 @@ fn a_circle_of_waits_is_seen_by_the_one_who_closes_it() {
 }
 
 #[test]
-fn a_wait_ends_when_a_lock_is_given_back_or_it_is_cancelled() {
+fn a_wait_ends_when_a_lock_is_released_or_it_is_cancelled() {
     let statuses = StatusTable::new(1);
     let ids = counter(1);
     let (a, b) = (statuses.begin(&ids, 0), statuses.begin(&ids, 0));

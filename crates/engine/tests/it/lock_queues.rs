@@ -1,4 +1,4 @@
-//! Many who want the same row.
+//! Many transactions that want the same row.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use engine::Error;
 use engine::rows::{Isolation::ReadCommitted as RC, Locked, MapId, Strength, Transaction, Wait};
 
-use crate::support::World;
+use crate::support::{World, wait_until};
 
 fn filled(world: &World, keys: &[&[u8]]) -> MapId {
     let mut txn = world.engine.rows().begin(RC);
@@ -35,7 +35,7 @@ fn count(world: &World, map: MapId, key: &[u8]) -> u64 {
 }
 
 #[test]
-fn a_row_that_many_want_is_got_by_each_and_nobody_is_taken_for_a_circle() {
+fn every_transaction_that_wants_a_row_gets_it_and_no_deadlock_is_reported() {
     let world = World::new(31);
     let map = filled(&world, &[b"hot", b"cold"]);
     std::thread::scope(|scope| {
@@ -61,9 +61,9 @@ fn a_row_that_many_want_is_got_by_each_and_nobody_is_taken_for_a_circle() {
     world.check();
 }
 
-/// Whom the one in line waits for is the one who has the row longest: the one who wants the rest, or the other.
+/// The queued transaction waits for the holder with the oldest lock: the one that wants the rest of the row, or the other one.
 #[test]
-fn who_has_a_part_of_a_row_is_not_kept_from_it_by_those_in_line() {
+fn a_holder_of_a_shared_lock_is_not_blocked_by_queued_tickets() {
     rest_of_a_row(true);
     rest_of_a_row(false);
 }
@@ -82,16 +82,16 @@ fn rest_of_a_row(is_longest: bool) {
         scope.spawn(|| {
             let mut third = begin();
             add_one(&mut third, map, b"row").unwrap();
-            assert_eq!(is_through.load(Ordering::SeqCst), 1, "the row was locked by another one until then");
+            assert_eq!(is_through.load(Ordering::SeqCst), 1, "the row was locked by another transaction until then");
             third.commit().unwrap();
         });
-        std::thread::sleep(Duration::from_millis(100));
+        wait_until("the third waits", || world.engine.rows().lock_waits().len() == 1);
         let second = scope.spawn(|| {
-            add_one(&mut two, map, b"row").expect("the one in line waits for this one, and not this one for it");
+            add_one(&mut two, map, b"row").expect("the queued one waits for this one, and not this one for it");
             is_through.store(1, Ordering::SeqCst);
             two.commit().unwrap();
         });
-        std::thread::sleep(Duration::from_millis(100));
+        wait_until("the second waits", || world.engine.rows().lock_waits().len() == 2);
         one.commit().unwrap();
         second.join().unwrap();
     });
@@ -99,7 +99,7 @@ fn rest_of_a_row(is_longest: bool) {
 }
 
 #[test]
-fn impatient_ones_and_circles_leave_nobody_asleep() {
+fn timeouts_cancels_and_deadlocks_lose_no_wake_up() {
     let world = World::new(33);
     let map = filled(&world, &[b"a", b"b", b"c"]);
     let done = [const { AtomicU64::new(0) }; 3];

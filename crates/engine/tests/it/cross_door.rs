@@ -1,4 +1,4 @@
-//! Keys in transactions of rows: one COMMIT for both, who waits for whom, what a crash leaves.
+//! Keys in transactions of rows: one COMMIT for both, lock waits, crashes.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::Unbounded;
@@ -14,7 +14,7 @@ use engine::{Error, Expire, KeySet, Options};
 use os::{SimClock, SimFolder};
 use stdx::prng::Prng;
 
-use crate::support::{START_MS, Story, World, bury_all, bytes, crash_at, options};
+use crate::support::{START_MS, Story, World, bury_all, bytes, crash_at, options, wait_until};
 
 const RR: Isolation = Isolation::RepeatableRead;
 const X: Strength = Strength::Exclusive;
@@ -23,7 +23,7 @@ fn rows(world: &World) -> &Arc<Rows> {
     world.engine.rows()
 }
 
-/// A transaction that waits for nobody.
+/// Begins a transaction that waits for no lock.
 fn begin(world: &World) -> Transaction {
     let mut txn = rows(world).begin(RR);
     txn.set_lock_wait(Duration::ZERO);
@@ -36,7 +36,7 @@ fn hasty(seed: u64) -> World {
     world
 }
 
-/// Nearly every step of rows is written out, and so are images that recovery gathers.
+/// Options under which nearly every undo step, and nearly every image that recovery collects, is written out.
 fn small() -> Options {
     Options { versions_max: 1_000, ..options() }
 }
@@ -95,9 +95,9 @@ fn keys_and_rows_are_committed_together_or_not_at_all() {
         txn.rollback_to(savepoint).unwrap();
         assert_eq!((lock(&mut txn, b"kept").unwrap(), lock(&mut txn, b"more")), (b"old".to_vec(), None));
         assert_eq!((txn.own_key(0, b"gone"), txn.own_key(0, b"kept")), (Some(None), None));
-        assert_eq!(lock(&mut txn, &key(6)).unwrap(), bytes(900_000, 6), "it sees itself");
+        assert_eq!(lock(&mut txn, &key(6)).unwrap(), bytes(900_000, 6), "it sees its own change");
         assert_eq!(txn.own_keys(0).count(), sizes.len() + 2);
-        // Nobody else sees anything of it.
+        // No other client sees any of it.
         assert_eq!((world.get(0, &key(1)), world.get(0, b"gone")), (None, Some(bytes(50_000, 1))));
         assert_eq!((world.count(0), world.scan(0, 5)), (2, vec![b"gone".to_vec(), b"kept".to_vec()]));
         if regret {
@@ -124,9 +124,9 @@ fn keys_and_rows_are_committed_together_or_not_at_all() {
     assert_eq!(report.queued, 0);
 }
 
-/// Only keys: the log must hear of the end of such a transaction too.
+/// With keys alone, too, the WAL must have the transaction's end.
 #[test]
-fn a_transaction_of_keys_alone_is_one_too() {
+fn a_transaction_of_keys_alone_is_committed() {
     let world = World::new(2);
     let mut txn = begin(&world);
     put(&mut txn, b"a", b"1");
@@ -134,7 +134,7 @@ fn a_transaction_of_keys_alone_is_one_too() {
     let lsn = txn.commit().unwrap();
     let mut out = Vec::new();
     let got = world.engine.keyspace().get(0, b"a", &mut out, |_, _| {}).unwrap();
-    assert!(lsn > 0 && got.gate == lsn, "the answer waits for COMMIT: {} and {lsn}", got.gate);
+    assert!(lsn > 0 && got.durability_lsn == lsn, "the answer waits for COMMIT: {} and {lsn}", got.durability_lsn);
     // Removed again before anything was durable, and nothing at all.
     let mut txn = begin(&world);
     assert!(txn.delete_key(0, b"a").unwrap());
@@ -148,7 +148,7 @@ fn a_transaction_of_keys_alone_is_one_too() {
 }
 
 #[test]
-fn whoever_changes_a_claimed_key_waits_and_whoever_reads_it_does_not() {
+fn changes_of_a_locked_key_wait_and_reads_do_not() {
     let world = hasty(3);
     world.set(0, b"k", b"old");
     world.set(0, b"free", b"f");
@@ -157,27 +157,27 @@ fn whoever_changes_a_claimed_key_waits_and_whoever_reads_it_does_not() {
     put(&mut txn, b"k", b"new");
     assert_eq!(lock(&mut txn, b"absent"), None);
     assert_eq!(world.get(0, b"k").unwrap(), b"old");
-    let seen = keyspace.read::<_, Error>(KeySet::All, |unit| Ok(unit.get(0, b"k")?.is_some()));
+    let seen = keyspace.read::<_, Error>(KeySet::All, |key_txn| Ok(key_txn.get(0, b"k")?.is_some()));
     assert!(seen.unwrap().0);
     assert!(is_refused(set(&world, b"k", b"no")) && is_refused(set(&world, b"absent", b"no")));
     assert!(is_refused(set(&world, b"k", &bytes(100_000, 1))) && is_refused(set(&world, b"k", &bytes(300_000, 1))));
-    let unit = |keys: &[(u8, &[u8])]| keyspace.write::<(), Error>(KeySet::Keys(keys), true, |_| Ok(()));
-    assert!(is_refused(unit(&[(0, b"free"), (0, b"k")])) && unit(&[(0, b"free"), (1, b"k")]).is_ok());
-    assert!(is_refused(keyspace.write::<(), Error>(KeySet::All, false, |unit| unit.flush(0))));
-    assert!(is_refused(keyspace.write::<(), Error>(KeySet::All, false, |unit| unit.swap(0, 1))));
+    let write = |keys: &[(u8, &[u8])]| keyspace.write::<(), Error>(KeySet::Keys(keys), true, |_| Ok(()));
+    assert!(is_refused(write(&[(0, b"free"), (0, b"k")])) && write(&[(0, b"free"), (1, b"k")]).is_ok());
+    assert!(is_refused(keyspace.write::<(), Error>(KeySet::All, false, |key_txn| key_txn.flush(0))));
+    assert!(is_refused(keyspace.write::<(), Error>(KeySet::All, false, |key_txn| key_txn.swap(0, 1))));
     set(&world, b"free", b"g").unwrap();
     txn.commit().unwrap();
     assert_eq!(world.get(0, b"k").unwrap(), b"new");
     set(&world, b"k", b"newer").unwrap();
-    world.all(|unit| unit.swap(0, 1));
+    world.all(|key_txn| key_txn.swap(0, 1));
     assert_eq!(world.get(1, b"k").unwrap(), b"newer");
-    world.all(|unit| unit.flush_all());
+    world.all(|key_txn| key_txn.flush_all());
     world.settle();
     world.check();
 }
 
 #[test]
-fn a_change_goes_on_when_the_transaction_ends_or_gives_the_key_back() {
+fn a_change_goes_on_when_the_transaction_ends_or_releases_the_key() {
     let world = World::new(4);
     world.engine.keyspace().limit_key_wait(Duration::from_secs(60));
     for (round, end) in ["commit", "rollback", "unlock"].into_iter().enumerate() {
@@ -192,22 +192,20 @@ fn a_change_goes_on_when_the_transaction_ends_or_gives_the_key_back() {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let keyspace = world.engine.keyspace();
-                let append = |unit: &mut engine::KeyTransaction<'_>| {
+                let append = |key_txn: &mut engine::KeyTransaction<'_>| {
                     let mut was = Vec::new();
-                    if let Some(entry) = unit.get(0, &key)? {
-                        unit.value(&entry, 0..99, &mut was)?;
+                    if let Some(entry) = key_txn.get(0, &key)? {
+                        key_txn.value(&entry, 0..99, &mut was)?;
                     }
-                    unit.put_string(0, &key, &[&was[..], b"+"].concat(), Expire::None)
+                    key_txn.put_string(0, &key, &[&was[..], b"+"].concat(), Expire::None)
                 };
                 keyspace.write::<(), Error>(KeySet::Keys(&[(0, &key)]), false, append).unwrap();
                 is_through.store(true, Ordering::SeqCst);
             });
-            let set = scope.spawn(|| {
-                std::thread::sleep(Duration::from_millis(60));
-                set(&world, &key, b"0").map(drop)
-            });
-            std::thread::sleep(Duration::from_millis(40));
-            assert!(!is_through.load(Ordering::SeqCst), "it waits");
+            wait_until("the key transaction waits", || rows(&world).waiting_threads() == 1);
+            let set = scope.spawn(|| set(&world, &key, b"0").map(drop));
+            wait_until("SET waits", || rows(&world).waiting_threads() == 2);
+            assert!(!is_through.load(Ordering::SeqCst));
             match end {
                 "commit" => assert!(txn.commit().unwrap() > 0),
                 "rollback" => txn.rollback(),
@@ -226,7 +224,7 @@ fn a_change_goes_on_when_the_transaction_ends_or_gives_the_key_back() {
 }
 
 #[test]
-fn claims_are_shared_or_not_waited_for_or_skipped() {
+fn key_locks_are_shared_or_not_waited_for_or_skipped() {
     let world = hasty(5);
     world.set(0, b"k", b"v");
     let (mut one, mut two) = (begin(&world), begin(&world));
@@ -234,7 +232,7 @@ fn claims_are_shared_or_not_waited_for_or_skipped() {
     for txn in [&mut one, &mut two] {
         assert_eq!(txn.lock_key(0, b"k", shared, Wait::NoWait).unwrap(), LockedKey::Present(value(b"v", None)));
     }
-    assert!(is_refused(set(&world, b"k", b"w")), "those who read it for good hold it too");
+    assert!(is_refused(set(&world, b"k", b"w")), "shared locks keep writers away");
     assert!(matches!(one.lock_key(0, b"k", X, Wait::NoWait), Err(Error::LockNotAvailable)));
     assert_eq!(one.lock_key(0, b"k", X, Wait::SkipLocked).unwrap(), LockedKey::Skipped);
     assert!(is_refused(one.put_key(0, b"k", value(b"w", None))));
@@ -242,15 +240,15 @@ fn claims_are_shared_or_not_waited_for_or_skipped() {
     put(&mut one, b"k", b"w");
     assert!(is_refused(set(&world, b"k", b"x")));
     one.unlock_last();
-    assert!(is_refused(set(&world, b"k", b"x")), "it had the claim before");
+    assert!(is_refused(set(&world, b"k", b"x")), "it held the lock before");
     one.commit().unwrap();
     assert_eq!(world.get(0, b"k").unwrap(), b"w");
     set(&world, b"k", b"x").unwrap();
 }
 
-/// Claims without their names, and such of whole parts of all keys, hold what they must, let reads pass, and go with the transaction.
+/// Escalated key locks hold what they must, let reads pass, and end with the transaction.
 #[test]
-fn many_claims_hold_and_go() {
+fn escalated_key_locks_hold_and_end() {
     for bytes_max in [1 << 20, 10_000] {
         let world = hasty(3);
         let name = |number: u32| format!("key {number}").into_bytes();
@@ -273,10 +271,10 @@ fn many_claims_hold_and_go() {
             assert_eq!(world.get(0, &name(number)).unwrap(), b"0");
         }
         let others = (2_000..3_000).filter(|number| is_refused(set(&world, &name(*number), b"0"))).count();
-        // Only where memory for names is short others wait too.
+        // Only with little memory for locks other keys are locked too.
         assert_eq!(others > 0, bytes_max < 1 << 20, "{others} of 1000");
-        assert!(is_refused(world.engine.keyspace().write(KeySet::All, false, |unit| unit.flush(0))));
-        // What somebody else had by name before is his.
+        assert!(is_refused(world.engine.keyspace().write(KeySet::All, false, |key_txn| key_txn.flush(0))));
+        // A lock by key that another transaction took before is still its own.
         put(&mut early, b"early", b"2");
         early.commit().unwrap();
         txn.commit().unwrap();
@@ -286,20 +284,20 @@ fn many_claims_hold_and_go() {
             set(&world, &name(number), b"3").unwrap();
         }
         assert_eq!((world.get(0, b"early").unwrap(), rows(&world).lock_bytes()), (b"2".to_vec(), 0));
-        // Claims that were all given back hold nobody up.
+        // Key locks that were all released block no transaction.
         let mut txn = begin(&world);
         for number in 0..2_000 {
             lock(&mut txn, &name(number));
             txn.unlock_last();
         }
-        world.engine.keyspace().write(KeySet::All, false, |unit| unit.flush(0)).unwrap();
+        world.engine.keyspace().write(KeySet::All, false, |key_txn| key_txn.flush(0)).unwrap();
         drop(txn);
         world.check();
     }
 }
 
 #[test]
-fn rows_and_keys_are_in_one_search_for_deadlocks() {
+fn rows_and_keys_are_in_one_wait_for_graph() {
     let world = World::new(6);
     world.set(0, b"k", b"v");
     let wait = Duration::from_secs(60);
@@ -313,18 +311,13 @@ fn rows_and_keys_are_in_one_search_for_deadlocks() {
             let done = one.put_key(0, b"k", value(b"one", None));
             (done.is_ok().then(|| one.commit().unwrap()), done)
         });
-        std::thread::sleep(Duration::from_millis(50));
+        wait_until("the first waits", || rows(&world).lock_waits().len() == 1);
         let second = two.insert(CATALOG, b"row", b"2", &mut Vec::new()).map(drop);
-        let is_second = second.is_ok();
-        if is_second {
-            two.commit().unwrap();
-        } else {
-            assert!(matches!(second, Err(Error::Deadlock)));
-            assert!(matches!(two.put_key(0, b"k", value(b"no", None)), Err(Error::Deadlock)), "it is over");
-        }
+        assert!(matches!(second, Err(Error::Deadlock)), "the second closes the cycle");
+        assert!(matches!(two.put_key(0, b"k", value(b"no", None)), Err(Error::Deadlock)), "it has been rolled back");
         let (_, first) = first.join().unwrap();
-        assert!(first.is_ok() != is_second, "one of the two goes on");
-        assert_eq!(world.get(0, b"k").unwrap(), if is_second { b"two" } else { b"one" });
+        assert!(first.is_ok(), "the first goes on");
+        assert_eq!(world.get(0, b"k").unwrap(), b"one");
     });
 }
 
@@ -351,7 +344,7 @@ fn times_and_watchers_follow_the_commit() {
     assert_eq!(lock(&mut txn, b"past"), None);
     assert_eq!(lock(&mut txn, b"passing").unwrap(), b"1");
     assert!(!watched.dirty(START_MS), "nothing has happened yet");
-    // A claim keeps no key from going when its time has come.
+    // A key lock does not delay expiry.
     world.clock.set_ms(START_MS + 30);
     world.settle();
     assert_eq!((world.get(0, b"passing"), lock(&mut txn, b"passing"), lock(&mut txn, b"late")), (None, None, None));
@@ -366,22 +359,22 @@ fn times_and_watchers_follow_the_commit() {
     world.settle();
     assert_eq!(world.get(0, b"timed").unwrap(), b"for good");
     world.check();
-    assert!(untouched.dirty(START_MS + 30), "it went because its time came");
+    assert!(untouched.dirty(START_MS + 30), "it has expired");
 }
 
-/// What cannot be put in its place at COMMIT takes back rows and keys.
+/// A commit that cannot store a key rolls back rows and keys.
 #[test]
-fn a_commit_that_finds_the_disk_full_takes_everything_back() {
+fn a_commit_that_finds_the_disk_full_rolls_everything_back() {
     full_at_commit(hasty(8), 1);
 }
 
-/// The same when rows are put back stretch by stretch.
+/// The same when rows are restored stretch by stretch.
 #[test]
-fn a_commit_that_finds_the_disk_full_takes_back_what_was_written_out() {
+fn a_commit_that_finds_the_disk_full_rolls_back_steps_in_files() {
     full_at_commit(hasty_with(8, small()), 200);
 }
 
-/// Leaves some room on the disk for what comes first, and not for what comes last. Returns how many keys database 1 has then.
+/// Leaves some space on the disk for what comes first, and not for what comes last. Returns the number of keys in database 1.
 fn fill_disk(world: &World) -> u64 {
     world.folder.set_capacity(Some(world.folder.used_bytes() + (24 << 20)));
     let mut count = 0u32;
@@ -390,7 +383,7 @@ fn fill_disk(world: &World) -> u64 {
         count += 1;
     }
     for at in 0..40u32 {
-        world.one(1, &at.to_be_bytes(), |unit| unit.delete(1, &at.to_be_bytes()));
+        world.one(1, &at.to_be_bytes(), |key_txn| key_txn.delete(1, &at.to_be_bytes()));
     }
     world.flush();
     u64::from(count) - 40
@@ -416,7 +409,7 @@ fn full_at_commit(world: World, others: u32) {
     put(&mut txn, b"a", b"new");
     put(&mut txn, b"b", &bytes(3_000_000, 1));
     let done = txn.commit();
-    assert_eq!(world.engine.metrics().txn_aborts.get(), aborts + 1, "there was something to take back");
+    assert_eq!(world.engine.metrics().txn_aborts.get(), aborts + 1, "there was something to undo");
     assert!(matches!(done, Err(Error::DiskFull)), "{done:?}");
     assert_eq!((world.get(0, b"a").unwrap(), world.get(0, b"b")), (b"old".to_vec(), None));
     let mut out = Vec::new();
@@ -429,7 +422,7 @@ fn full_at_commit(world: World, others: u32) {
     }
     drop(txn);
     world.folder.set_capacity(None);
-    world.engine.pager().background_step().expect("room is found again");
+    world.engine.pager().background_step().expect("space is found again");
     set(&world, b"a", b"free again").unwrap();
     let mut txn = begin(&world);
     assert!(txn.update(CATALOG, b"row", b"3").unwrap());
@@ -442,7 +435,7 @@ fn full_at_commit(world: World, others: u32) {
     world.check();
 }
 
-/// With a flusher that writes the log every so often while `is_flushing`.
+/// With a hook that flushes the WAL every so often while `is_flushing`.
 fn flushed(is_flushing: &Arc<AtomicBool>) -> Options {
     let (is_flushing, count) = (is_flushing.clone(), AtomicU64::new(0));
     let turn = move |pager: &pager::Pager| {
@@ -455,9 +448,9 @@ fn flushed(is_flushing: &Arc<AtomicBool>) -> Options {
     options
 }
 
-/// A commit that fails, cut anywhere while rows and keys are put back, and in the recovery that finishes it.
+/// A commit that fails, interrupted by a crash anywhere in its rollback, and in the recovery that finishes it.
 #[test]
-fn a_commit_that_takes_everything_back_may_be_cut_anywhere() {
+fn a_failed_commit_may_be_interrupted_anywhere() {
     let key = |number: u32| [b"row", &number.to_be_bytes()[..]].concat();
     let prepared = || {
         let is_flushing = Arc::new(AtomicBool::new(false));
@@ -529,7 +522,7 @@ fn a_commit_that_takes_everything_back_may_be_cut_anywhere() {
     }
 }
 
-/// Money goes between rows and keys by transactions, among keys by units and single commands; every locked look finds all of it.
+/// Money moves between rows and keys by transactions, and among keys by key transactions and single commands. Every locking read finds all of it.
 #[test]
 fn money_is_neither_made_nor_lost_between_rows_and_keys() {
     const EACH: u64 = 1_000;
@@ -548,10 +541,10 @@ fn money_is_neither_made_nor_lost_between_rows_and_keys() {
     let (moved, mixed, looked, stop) =
         (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
     let over = &AtomicBool::new(false);
-    let read = |unit: &mut engine::KeyTransaction<'_>, key: &[u8]| -> Result<u64, Error> {
-        let entry = unit.get(0, key)?.ok_or(Error::Misuse("missing"))?;
+    let read = |key_txn: &mut engine::KeyTransaction<'_>, key: &[u8]| -> Result<u64, Error> {
+        let entry = key_txn.get(0, key)?.ok_or(Error::Misuse("missing"))?;
         let mut out = Vec::new();
-        unit.value(&entry, 0..99, &mut out)?;
+        key_txn.value(&entry, 0..99, &mut out)?;
         String::from_utf8_lossy(&out).parse().map_err(|_| Error::Misuse("no number"))
     };
     std::thread::scope(|scope| {
@@ -605,11 +598,11 @@ fn money_is_neither_made_nor_lost_between_rows_and_keys() {
                         continue;
                     }
                     let keys: [(u8, &[u8]); 2] = [(0, &from), (0, &to)];
-                    let done = keyspace.write::<(), Error>(KeySet::Keys(&keys), true, |unit| {
-                        let (of_from, of_to) = (read(unit, &from)?, read(unit, &to)?);
+                    let done = keyspace.write::<(), Error>(KeySet::Keys(&keys), true, |key_txn| {
+                        let (of_from, of_to) = (read(key_txn, &from)?, read(key_txn, &to)?);
                         let less = of_from.checked_sub(1).ok_or(Error::Misuse("broke"))?;
-                        unit.put_string(0, &from, &text(less), Expire::None)?;
-                        unit.put_string(0, &to, &text(of_to + 1), Expire::None)
+                        key_txn.put_string(0, &from, &text(less), Expire::None)?;
+                        key_txn.put_string(0, &to, &text(of_to + 1), Expire::None)
                     });
                     assert!(matches!(done, Ok(_) | Err(Error::Misuse("broke"))), "{done:?}");
                     keyspace.set(0, b"noise", &from, Expire::None).unwrap();
@@ -652,7 +645,7 @@ fn money_is_neither_made_nor_lost_between_rows_and_keys() {
         });
         let begun = Instant::now();
         let is_enough = || [&moved, &mixed, &looked].iter().all(|count| count.load(Ordering::Relaxed) > 5);
-        // On a busy machine not everybody comes to something at once.
+        // On a busy machine not every thread gets to its work at once.
         while begun.elapsed() < Duration::from_secs(2) || !is_enough() && begun.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(5));
             world.engine.background_once(16).unwrap();
@@ -683,7 +676,7 @@ struct State {
     keys: BTreeMap<(u8, Vec<u8>), Vec<u8>>,
 }
 
-/// A history of transactions over rows and keys, with Redis's own changes between; some stay open until the crash.
+/// A history of transactions over rows and keys, with Redis commands between them. Some stay open until the crash.
 struct History {
     states: Vec<(u64, State)>,
     prng: Prng,
@@ -722,25 +715,25 @@ impl History {
         (self.draw(2) as u8, key)
     }
 
-    /// A command of Redis, if nobody is in its way.
+    /// Runs a Redis command, if no lock is in its way.
     fn redis(&mut self, world: &World) -> Result<(), Error> {
         let (mut state, keyspace) = (self.state(), world.engine.keyspace());
         let (one, two, value) = (self.key(), self.key(), self.value());
         let names: [(u8, &[u8]); 2] = [(one.0, &one.1), (two.0, &two.1)];
         let done = match self.draw(8) {
-            0 => keyspace.write(KeySet::All, false, |unit| unit.flush(one.0)).map(|((), lsn)| {
+            0 => keyspace.write(KeySet::All, false, |key_txn| key_txn.flush(one.0)).map(|((), lsn)| {
                 state.keys.retain(|(db, _), _| *db != one.0);
                 lsn
             }),
-            1 => keyspace.write(KeySet::All, false, |unit| unit.swap(0, 1)).map(|((), lsn)| {
+            1 => keyspace.write(KeySet::All, false, |key_txn| key_txn.swap(0, 1)).map(|((), lsn)| {
                 let turned = std::mem::take(&mut state.keys).into_iter();
                 state.keys = turned.map(|((db, key), value)| ((1 - db, key), value)).collect();
                 lsn
             }),
             2..5 => keyspace
-                .write(KeySet::Keys(&names), true, |unit| {
-                    unit.put_string(one.0, &one.1, &value, Expire::None)?;
-                    unit.delete(two.0, &two.1)
+                .write(KeySet::Keys(&names), true, |key_txn| {
+                    key_txn.put_string(one.0, &one.1, &value, Expire::None)?;
+                    key_txn.delete(two.0, &two.1)
                 })
                 .map(|(_, lsn)| {
                     state.keys.insert(one.clone(), value.clone());
@@ -752,7 +745,7 @@ impl History {
             }),
         };
         match done {
-            // What changes nothing has no place in the log.
+            // A command that changes nothing has no WAL record.
             Ok(lsn) if lsn > self.states.last().expect("the first").0 => self.states.push((lsn, state)),
             Ok(_) => assert_eq!(state, self.state()),
             Err(Error::LockTimeout) => {}
@@ -789,7 +782,7 @@ impl History {
             },
         };
         match done {
-            // Another one has it.
+            // Another transaction holds the lock.
             Err(Error::LockTimeout) => Ok(()),
             other => other,
         }
@@ -852,14 +845,14 @@ impl Story for History {
     }
 }
 
-/// Crashes at one I/O after another of the same history, and recovers, in the middle of which it crashes again.
+/// Crashes at one I/O after another of the same history, recovers, and crashes again during the recovery.
 #[test]
 fn a_crash_at_any_io_leaves_rows_and_keys_of_one_commit() {
     crash_everywhere(options, 0..120);
 }
 
 #[test]
-fn a_crash_at_any_io_leaves_rows_that_were_written_out_and_keys_of_one_commit() {
+fn a_crash_at_any_io_leaves_spilled_rows_and_keys_of_one_commit() {
     crash_everywhere(small, 200..260);
 }
 

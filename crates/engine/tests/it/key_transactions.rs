@@ -1,30 +1,30 @@
-//! What several keys do together: atomicity, rollback, walks, watching, flushing.
+//! Key transactions: atomicity, rollback, scans, watching, flushing.
 
 use engine::{Error, Expire, Found, KeySet};
 
 use crate::support::{START_MS, World, bytes};
 
 #[test]
-fn a_unit_is_all_or_nothing() {
+fn a_key_transaction_is_all_or_nothing() {
     let world = World::new(1);
     let keys: [(u8, &[u8]); 3] = [(0, b"a"), (0, b"b"), (5, b"a")];
     world.set(0, b"a", &bytes(10_000, 1));
-    world.write(&keys, |unit| {
-        unit.put_string(0, b"a", &bytes(20_000, 2), Expire::None)?;
-        unit.put_string(0, b"b", b"small", Expire::None)?;
-        unit.put_string(5, b"a", &bytes(400_000, 3), Expire::At(START_MS + 50))
+    world.write(&keys, |key_txn| {
+        key_txn.put_string(0, b"a", &bytes(20_000, 2), Expire::None)?;
+        key_txn.put_string(0, b"b", b"small", Expire::None)?;
+        key_txn.put_string(5, b"a", &bytes(400_000, 3), Expire::At(START_MS + 50))
     });
     assert_eq!(world.get(0, b"a"), Some(bytes(20_000, 2)));
     assert_eq!(world.get(5, b"a"), Some(bytes(400_000, 3)));
     world.check();
-    let failed = world.engine.keyspace().write::<(), Error>(KeySet::Keys(&keys), true, |unit| {
-        unit.put_string(0, b"a", b"never", Expire::At(START_MS + 1))?;
-        unit.put_string(0, b"a", &bytes(30_000, 4), Expire::None)?;
-        assert!(unit.delete(0, b"b")?);
-        assert!(unit.delete(5, b"a")?);
-        unit.put_string(0, b"b", &bytes(300_000, 5), Expire::None)?;
-        assert!(unit.rename((0, b"a"), (5, b"a"))?);
-        assert_eq!((unit.count(0)?, unit.count(5)?), (1, 1));
+    let failed = world.engine.keyspace().write::<(), Error>(KeySet::Keys(&keys), true, |key_txn| {
+        key_txn.put_string(0, b"a", b"never", Expire::At(START_MS + 1))?;
+        key_txn.put_string(0, b"a", &bytes(30_000, 4), Expire::None)?;
+        assert!(key_txn.delete(0, b"b")?);
+        assert!(key_txn.delete(5, b"a")?);
+        key_txn.put_string(0, b"b", &bytes(300_000, 5), Expire::None)?;
+        assert!(key_txn.rename((0, b"a"), (5, b"a"))?);
+        assert_eq!((key_txn.count(0)?, key_txn.count(5)?), (1, 1));
         Err(Error::Invalid("changed my mind".into()))
     });
     assert!(matches!(failed, Err(Error::Invalid(_))));
@@ -38,13 +38,13 @@ fn a_unit_is_all_or_nothing() {
 }
 
 #[test]
-fn a_panic_in_a_unit_takes_it_back() {
+fn a_panic_in_a_key_transaction_rolls_it_back() {
     let world = World::new(2);
     world.set(0, b"a", b"old");
     let keyspace = world.engine.keyspace();
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        keyspace.write::<(), Error>(KeySet::Keys(&[(0, b"a")]), true, |unit| {
-            unit.put_string(0, b"a", b"new", Expire::None)?;
+        keyspace.write::<(), Error>(KeySet::Keys(&[(0, b"a")]), true, |key_txn| {
+            key_txn.put_string(0, b"a", b"new", Expire::None)?;
             panic!("a bug of the door");
         })
     }));
@@ -58,19 +58,21 @@ fn the_rules_of_the_api_are_checked() {
     let world = World::new(3);
     let keyspace = world.engine.keyspace();
     let misuse = |result: Result<(), Error>| assert!(matches!(result, Err(Error::Misuse(_))), "{result:?}");
-    let foreign = |unit: &mut engine::KeyTransaction<'_>| -> Result<(), Error> {
+    let foreign = |key_txn: &mut engine::KeyTransaction<'_>| -> Result<(), Error> {
         for other in 0..10_000u32 {
-            unit.put_string(0, &other.to_le_bytes(), b"", Expire::None)?;
+            key_txn.put_string(0, &other.to_le_bytes(), b"", Expire::None)?;
         }
         Ok(())
     };
     misuse(keyspace.write(KeySet::Keys(&[(0, b"a")]), true, foreign).map(drop));
-    misuse(keyspace.read(KeySet::Keys(&[(0, b"a")]), |unit| unit.put_string(0, b"a", b"", Expire::None)).map(drop));
-    misuse(keyspace.read(KeySet::Keys(&[(16, b"a")]), |unit| unit.peek(16, b"a").map(drop)).map(drop));
-    misuse(keyspace.write(KeySet::Keys(&[(0, b"a")]), false, |unit| unit.flush(0)).map(drop));
-    let twice = keyspace.write::<(), Error>(KeySet::Keys(&[(0, b"a"), (0, b"b")]), false, |unit| {
-        unit.put_string(0, b"a", b"", Expire::None)?;
-        unit.put_string(0, b"b", b"", Expire::None)
+    misuse(
+        keyspace.read(KeySet::Keys(&[(0, b"a")]), |key_txn| key_txn.put_string(0, b"a", b"", Expire::None)).map(drop),
+    );
+    misuse(keyspace.read(KeySet::Keys(&[(16, b"a")]), |key_txn| key_txn.peek(16, b"a").map(drop)).map(drop));
+    misuse(keyspace.write(KeySet::Keys(&[(0, b"a")]), false, |key_txn| key_txn.flush(0)).map(drop));
+    let twice = keyspace.write::<(), Error>(KeySet::Keys(&[(0, b"a"), (0, b"b")]), false, |key_txn| {
+        key_txn.put_string(0, b"a", b"", Expire::None)?;
+        key_txn.put_string(0, b"b", b"", Expire::None)
     });
     misuse(twice.map(drop));
     assert_eq!((world.get(0, b"b"), world.scan(0, 10)), (None, vec![b"a".to_vec()]));
@@ -87,16 +89,16 @@ fn rename_and_copy_keep_value_and_time() {
         world.engine.keyspace().set(0, b"from", &value, Expire::At(START_MS + 77)).unwrap();
         world.set(0, b"to", &bytes(5_000, 2));
         let keys: [(u8, &[u8]); 3] = [(0, b"from"), (0, b"to"), (3, b"from")];
-        assert!(world.write(&keys, |unit| unit.rename((0, b"from"), (0, b"to"))));
+        assert!(world.write(&keys, |key_txn| key_txn.rename((0, b"from"), (0, b"to"))));
         assert_eq!((world.get(0, b"from"), world.get(0, b"to")), (None, Some(value.clone())));
         assert_eq!(world.ttl(0, b"to"), Some(Some(START_MS + 77)));
-        assert!(world.write(&keys, |unit| unit.copy((0, b"to"), (3, b"from"))));
+        assert!(world.write(&keys, |key_txn| key_txn.copy((0, b"to"), (3, b"from"))));
         assert_eq!((world.get(3, b"from"), world.get(0, b"to")), (Some(value.clone()), Some(value.clone())));
         assert_eq!(world.ttl(3, b"from"), Some(Some(START_MS + 77)));
-        assert!(!world.write(&keys, |unit| unit.rename((0, b"from"), (0, b"to"))));
-        assert!(world.write(&keys, |unit| unit.rename((3, b"from"), (0, b"to"))), "MOVE is a rename");
+        assert!(!world.write(&keys, |key_txn| key_txn.rename((0, b"from"), (0, b"to"))));
+        assert!(world.write(&keys, |key_txn| key_txn.rename((3, b"from"), (0, b"to"))), "MOVE is a rename");
         assert_eq!((world.count(0), world.count(3)), (1, 0));
-        assert!(world.write(&keys, |unit| unit.rename((0, b"to"), (0, b"to"))), "onto itself");
+        assert!(world.write(&keys, |key_txn| key_txn.rename((0, b"to"), (0, b"to"))), "onto itself");
         assert_eq!(world.get(0, b"to"), Some(value));
         world.settle();
         world.check();
@@ -116,9 +118,9 @@ fn scan_returns_every_key_whatever_the_count() {
     }
     assert!(world.scan(0, 10).is_empty());
     let with_prefix = |prefix: &[u8]| {
-        let read = world.engine.keyspace().read::<_, Error>(KeySet::Keys(&[]), |unit| {
+        let read = world.engine.keyspace().read::<_, Error>(KeySet::Keys(&[]), |key_txn| {
             let mut found = Vec::new();
-            unit.keys(1, prefix, |key, _| found.push(key.to_vec()))?;
+            key_txn.keys(1, prefix, |key, _| found.push(key.to_vec()))?;
             Ok(found)
         });
         read.unwrap().0
@@ -126,31 +128,31 @@ fn scan_returns_every_key_whatever_the_count() {
     assert_eq!(with_prefix(b""), keys);
     assert_eq!(with_prefix(b"key:99").len(), 11);
     assert!(with_prefix(b"nothing").is_empty());
-    let in_unit = world.all(|unit| {
+    let in_unit = world.all(|key_txn| {
         let mut found = 0;
-        unit.keys(1, b"key:1", |_, _| found += 1)?;
+        key_txn.keys(1, b"key:1", |_, _| found += 1)?;
         Ok(found)
     });
     assert_eq!(in_unit, 111);
 }
 
 #[test]
-fn an_unknown_cursor_begins_again_rather_than_end() {
+fn an_unknown_cursor_starts_again_rather_than_ends() {
     let world = World::new(6);
     world.set(0, b"only", b"v");
-    let read = world.engine.keyspace().read::<_, Error>(KeySet::Keys(&[]), |unit| {
+    let read = world.engine.keyspace().read::<_, Error>(KeySet::Keys(&[]), |key_txn| {
         let mut found = Vec::new();
-        unit.scan(0, 123_456, 10, |key, _| found.push(key.to_vec()))?;
+        key_txn.scan(0, 123_456, 10, |key, _| found.push(key.to_vec()))?;
         Ok(found)
     });
     assert_eq!(read.unwrap().0, [b"only".to_vec()]);
 }
 
 #[test]
-fn random_key_finds_what_is_there_and_not_what_has_expired() {
+fn random_key_finds_existing_and_not_expired_keys() {
     let world = World::new(7);
     let random = |world: &World| {
-        world.engine.keyspace().read::<_, Error>(KeySet::Keys(&[]), |unit| unit.random_key(2)).unwrap().0
+        world.engine.keyspace().read::<_, Error>(KeySet::Keys(&[]), |key_txn| key_txn.random_key(2)).unwrap().0
     };
     assert_eq!(random(&world), None);
     for at in 0..200u32 {
@@ -161,7 +163,7 @@ fn random_key_finds_what_is_there_and_not_what_has_expired() {
     world.set(2, b"stays", b"v");
     world.clock.set_ms(START_MS + 20);
     assert_eq!(random(&world).as_deref(), Some(&b"stays"[..]));
-    world.one(2, b"stays", |unit| unit.delete(2, b"stays"));
+    world.one(2, b"stays", |key_txn| key_txn.delete(2, b"stays"));
     assert_eq!(random(&world), None);
 }
 
@@ -174,11 +176,11 @@ fn flush_and_swap_are_one_record_and_leave_nothing_behind() {
     world.set(0, b"big", &bytes(600_000, 1));
     world.set(1, b"one", b"1");
     let before = world.engine.pager().wal_head();
-    world.engine.keyspace().write::<_, Error>(KeySet::All, false, |unit| unit.flush(0)).unwrap();
+    world.engine.keyspace().write::<_, Error>(KeySet::All, false, |key_txn| key_txn.flush(0)).unwrap();
     assert!(world.engine.pager().wal_head() - before < 1000);
     assert_eq!((world.count(0), world.scan(0, 10).len(), world.count(1)), (0, 0, 1));
     world.set(0, b"new", b"n");
-    world.all(|unit| unit.swap(0, 1));
+    world.all(|key_txn| key_txn.swap(0, 1));
     assert_eq!((world.get(0, b"one").as_deref(), world.get(1, b"new").as_deref()), (Some(&b"1"[..]), Some(&b"n"[..])));
     world.check();
     world = world.crash();
@@ -189,26 +191,26 @@ fn flush_and_swap_are_one_record_and_leave_nothing_behind() {
 }
 
 #[test]
-fn a_flush_within_a_unit_can_be_taken_back() {
+fn a_flush_within_a_key_transaction_can_be_rolled_back() {
     let world = World::new(9);
     world.set(0, b"a", b"1");
     world.set(4, b"b", b"2");
-    let failed = world.engine.keyspace().write::<(), Error>(KeySet::All, true, |unit| {
-        unit.put_string(0, b"c", b"3", Expire::None)?;
-        unit.flush_all()?;
-        assert_eq!((unit.count(0)?, unit.count(4)?), (0, 0));
-        unit.put_string(0, b"d", b"4", Expire::None)?;
-        assert_eq!((unit.count(0)?, unit.peek(0, b"a")?.is_none()), (1, true));
-        unit.swap(0, 4)?;
+    let failed = world.engine.keyspace().write::<(), Error>(KeySet::All, true, |key_txn| {
+        key_txn.put_string(0, b"c", b"3", Expire::None)?;
+        key_txn.flush_all()?;
+        assert_eq!((key_txn.count(0)?, key_txn.count(4)?), (0, 0));
+        key_txn.put_string(0, b"d", b"4", Expire::None)?;
+        assert_eq!((key_txn.count(0)?, key_txn.peek(0, b"a")?.is_none()), (1, true));
+        key_txn.swap(0, 4)?;
         Err(Error::Invalid("no".into()))
     });
     assert!(failed.is_err());
     assert_eq!((world.scan(0, 10), world.scan(4, 10)), (vec![b"a".to_vec()], vec![b"b".to_vec()]));
     world.settle();
     world.check();
-    world.all(|unit| {
-        unit.flush_all()?;
-        unit.put_string(0, b"d", b"4", Expire::None)
+    world.all(|key_txn| {
+        key_txn.flush_all()?;
+        key_txn.put_string(0, b"d", b"4", Expire::None)
     });
     assert_eq!((world.scan(0, 10), world.scan(4, 10).len()), (vec![b"d".to_vec()], 0));
     world.settle();
@@ -226,7 +228,7 @@ fn watchers_hear_of_changes_and_only_of_changes() {
     assert_eq!(set.keys().count(), 1);
     world.set(0, b"b", b"x");
     assert!(!set.dirty(now()));
-    world.one(0, b"a", |unit| unit.delete(0, b"a"));
+    world.one(0, b"a", |key_txn| key_txn.delete(0, b"a"));
     assert!(!set.dirty(now()), "there was nothing to delete");
     world.set(0, b"a", b"x");
     assert!(set.dirty(now()));
@@ -239,19 +241,19 @@ fn watchers_hear_of_changes_and_only_of_changes() {
         set.clear();
         set.add(0, b"a").unwrap();
         match change {
-            0 => world.all(|unit| unit.flush(0)),
-            1 => world.write(&[(0, b"a"), (0, b"z")], |unit| unit.rename((0, b"a"), (0, b"z")).map(drop)),
-            2 => world.one(0, b"a", |unit| unit.patch_string(0, b"a", 0, b"y").map(drop)),
-            3 => world.one(0, b"a", |unit| unit.set_expire(0, b"a", Some(START_MS + 1)).map(drop)),
-            4 => world.all(|unit| unit.swap(0, 9)),
-            _ => world.one(0, b"a", |unit| unit.touch(0, b"a")),
+            0 => world.all(|key_txn| key_txn.flush(0)),
+            1 => world.write(&[(0, b"a"), (0, b"z")], |key_txn| key_txn.rename((0, b"a"), (0, b"z")).map(drop)),
+            2 => world.one(0, b"a", |key_txn| key_txn.patch_string(0, b"a", 0, b"y").map(drop)),
+            3 => world.one(0, b"a", |key_txn| key_txn.set_expire(0, b"a", Some(START_MS + 1)).map(drop)),
+            4 => world.all(|key_txn| key_txn.swap(0, 9)),
+            _ => world.one(0, b"a", |key_txn| key_txn.touch(0, b"a")),
         }
         assert!(set.dirty(now()), "{change}");
     }
     set.clear();
     set.add(7, b"absent").unwrap();
-    world.all(|unit| unit.flush_all());
-    world.all(|unit| unit.swap(7, 8));
+    world.all(|key_txn| key_txn.flush_all());
+    world.all(|key_txn| key_txn.swap(7, 8));
     assert!(!set.dirty(now()), "absent before, absent after");
 }
 
@@ -274,31 +276,32 @@ fn a_watched_key_that_expires_is_dirty_and_one_expired_before_is_not() {
 }
 
 #[test]
-fn gates_cover_what_was_seen() {
+fn durability_lsns_cover_what_was_read() {
     let world = World::new(12);
     let keyspace = world.engine.keyspace();
-    let gate = |key: &[u8]| keyspace.get(0, key, &mut Vec::new(), |_, _| {}).unwrap().gate;
+    let lsn_of = |key: &[u8]| keyspace.get(0, key, &mut Vec::new(), |_, _| {}).unwrap().durability_lsn;
     let set = world.set(0, b"a", b"1");
-    assert_eq!(gate(b"a"), set);
+    assert_eq!(lsn_of(b"a"), set);
     world.flush();
     assert!(world.engine.durable().get() >= set);
     let (_, deleted) =
-        keyspace.write::<_, Error>(KeySet::Keys(&[(0, b"a")]), false, |unit| unit.delete(0, b"a")).unwrap();
+        keyspace.write::<_, Error>(KeySet::Keys(&[(0, b"a")]), false, |key_txn| key_txn.delete(0, b"a")).unwrap();
     assert!(deleted > set);
-    assert_eq!(gate(b"a"), deleted, "absence is gated like a value");
-    let (_, unit) = keyspace
-        .write::<_, Error>(KeySet::Keys(&[(0, b"a"), (0, b"b")]), true, |unit| {
-            unit.put_string(0, b"a", b"2", Expire::None)?;
-            unit.put_string(0, b"b", b"2", Expire::None)
+    assert_eq!(lsn_of(b"a"), deleted, "absence has a durability LSN like a value");
+    let (_, commit) = keyspace
+        .write::<_, Error>(KeySet::Keys(&[(0, b"a"), (0, b"b")]), true, |key_txn| {
+            key_txn.put_string(0, b"a", b"2", Expire::None)?;
+            key_txn.put_string(0, b"b", b"2", Expire::None)
         })
         .unwrap();
-    assert_eq!((gate(b"a"), gate(b"b")), (unit, unit), "the COMMIT, not the record");
-    let (_, read) = keyspace.read::<_, Error>(KeySet::Keys(&[(0, b"a"), (0, b"b")]), |unit| unit.get(0, b"b")).unwrap();
-    assert_eq!(read, unit);
+    assert_eq!((lsn_of(b"a"), lsn_of(b"b")), (commit, commit), "the COMMIT, not the record");
+    let (_, read) =
+        keyspace.read::<_, Error>(KeySet::Keys(&[(0, b"a"), (0, b"b")]), |key_txn| key_txn.get(0, b"b")).unwrap();
+    assert_eq!(read, commit);
     world.flush();
     let world = world.crash();
     assert_eq!(world.get(0, b"b").as_deref(), Some(&b"2"[..]));
-    let after = world.engine.keyspace().get(0, b"b", &mut Vec::new(), |_, _| {}).unwrap().gate;
+    let after = world.engine.keyspace().get(0, b"b", &mut Vec::new(), |_, _| {}).unwrap().durability_lsn;
     assert!(after <= world.engine.durable().get(), "what recovery found is durable");
 }
 
@@ -356,38 +359,41 @@ fn accounts_and_settings_outlive_a_crash() {
     world.check();
 }
 
-/// Seed 3240 of `sim random`: the key is old, but that it is in this database is new.
+/// Seed 3240 of `sim random`: the key is old, but its place in this database is new.
 #[test]
 fn what_a_swapped_database_shows_waits_for_the_swap() {
     let world = World::new(31);
     world.set(1, b"k", b"old");
     world.flush();
-    let ((), swapped) =
-        world.engine.keyspace().write::<(), Error>(KeySet::All, true, |unit| unit.swap(0, 1)).expect("a swap works");
+    let ((), swapped) = world
+        .engine
+        .keyspace()
+        .write::<(), Error>(KeySet::All, true, |key_txn| key_txn.swap(0, 1))
+        .expect("a swap works");
     assert!(swapped > world.engine.durable().get());
     let got = world.engine.keyspace().get(0, b"k", &mut Vec::new(), |_, _| {}).unwrap();
-    assert_eq!((got.found, got.gate), (Found::Value, swapped));
-    let peeked = world.engine.keyspace().read::<_, Error>(KeySet::Keys(&[(0, b"k")]), |unit| unit.peek(0, b"k"));
+    assert_eq!((got.found, got.durability_lsn), (Found::Value, swapped));
+    let peeked = world.engine.keyspace().read::<_, Error>(KeySet::Keys(&[(0, b"k")]), |key_txn| key_txn.peek(0, b"k"));
     assert_eq!(peeked.unwrap().1, swapped);
 }
 
-/// Seed 2141 of `sim random`: the expiry entry outlives the unit that it was made for.
+/// Seed 2141 of `sim random`: the expiry entry outlives the transaction that it was made for.
 #[test]
-fn a_keyspace_number_of_a_unit_that_a_crash_cut_off_is_not_given_out_again() {
+fn a_keyspace_number_of_an_interrupted_transaction_is_not_reused() {
     let world = World::new(32);
     world.set(0, b"k", b"v");
     let mut cut = None;
-    let unit = world.engine.keyspace().write::<(), Error>(KeySet::All, true, |unit| {
-        unit.flush(0)?;
-        unit.put_string(0, b"k", b"v", Expire::At(START_MS + 1000))?;
+    let key_txn = world.engine.keyspace().write::<(), Error>(KeySet::All, true, |key_txn| {
+        key_txn.flush(0)?;
+        key_txn.put_string(0, b"k", b"v", Expire::At(START_MS + 1000))?;
         world.flush();
         cut = Some(world.folder.crash());
         Err(Error::Invalid("the power is gone".into()))
     });
-    assert!(unit.is_err());
-    let world = World::on(cut.expect("the unit ran"), world.clock.clone()).expect("it recovers");
+    assert!(key_txn.is_err());
+    let world = World::on(cut.expect("the transaction ran"), world.clock.clone()).expect("it recovers");
     assert_eq!(world.engine.opened().undone, 1);
     world.check();
-    world.all(|unit| unit.flush(0));
+    world.all(|key_txn| key_txn.flush(0));
     world.check();
 }
