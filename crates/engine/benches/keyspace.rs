@@ -1,4 +1,5 @@
-//! The cost of commands on one thread, all in memory. Runs tiny under `cargo test`, large under `cargo bench -p engine`; `cargo bench -p engine -- get` runs only benchmarks with "get" in their name.
+//! The cost of commands on one thread, all in memory. Runs tiny under `cargo test`, large under `cargo bench -p engine`; `cargo bench -p engine -- get` runs
+//! only benchmarks with "get" in their name.
 //!
 //! The WAL goes to a simulated folder, so the figures are of keyspace, tree and the copy into the WAL, not of a device.
 

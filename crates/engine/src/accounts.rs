@@ -1,7 +1,8 @@
 //! Accounts of all doors: names, password digests, and rights that a door interprets.
 //!
-//! Accounts are stored in the catalog; a copy in memory answers. Changes are rare: they go through one mutex and one transaction, and then replace the copy. An account's rights are kept twice, for the Redis door as `rules` and for SQL as `grants`; the engine interprets
-//! neither. A password is kept as its SHA-256 digest, as Redis keeps it, or as a `Verifier`, as MySQL does; a door that receives a password accepts either. Digests are compared in constant time.
+//! Accounts are stored in the catalog; a copy in memory answers. Changes are rare: they go through one mutex and one transaction, and then replace the copy. An
+//! account's rights are kept twice, for the Redis door as `rules` and for SQL as `grants`; the engine interprets neither. A password is kept as its SHA-256
+//! digest, as Redis keeps it, or as a `Verifier`, as MySQL does; a door that receives a password accepts either. Digests are compared in constant time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -153,7 +154,8 @@ impl Account {
         Ok(())
     }
 
-    /// Returns true if this is a password of the account, enabled or not. A wrong password takes as long (milliseconds) for every account as for none, so that the time does not tell which names exist.
+    /// Returns true if this is a password of the account, enabled or not. A wrong password takes as long (milliseconds) for every account as for none, so that
+    /// the time does not tell which names exist.
     pub fn has_password(account: Option<&Account>, password: &[u8]) -> bool {
         let digest = sha256(password);
         if account.map_or_else(|| is_same(&digest, &[0; 32]), |account| account.knows_digest(&digest)) {
@@ -227,7 +229,8 @@ impl Accounts {
         Ok(Accounts { store, by_name, changing: Mutex::new(()), generation, attempts: Arc::default() })
     }
 
-    /// Returns the account if it accepts this password, at a door that sees neither hosts nor TLS and cannot ask for a new password. A failure takes as long for an unknown name as for a known one.
+    /// Returns the account if it accepts this password, at a door that sees neither hosts nor TLS and cannot ask for a new password. A failure takes as long
+    /// for an unknown name as for a known one.
     pub fn authenticate(&self, name: &str, password: &[u8]) -> Option<Arc<Account>> {
         let account = self.get(name);
         let is_right = Account::has_password(account.as_deref(), password);
@@ -274,7 +277,8 @@ impl Accounts {
         self.change_many(|all| Ok(vec![AccountChange::Put(f(all.get(name).map(|account| &**account))?)]))
     }
 
-    /// Changes several accounts, all or none, as `f` decides from the whole list, without another change in between. An error of `f` changes nothing. `default` cannot be removed.
+    /// Changes several accounts, all or none, as `f` decides from the whole list, without another change in between. An error of `f` changes nothing. `default`
+    /// cannot be removed.
     pub fn change_many<E>(
         &self,
         f: impl FnOnce(&BTreeMap<String, Arc<Account>>) -> std::result::Result<Vec<AccountChange>, E>,

@@ -78,7 +78,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Opens a data folder, and creates the database if the folder is empty. On return, every acknowledged change is there and no undecided change is visible; rows of undecided transactions may be locked for a while.
+    /// Opens a data folder, and creates the database if the folder is empty. On return, every acknowledged change is there and no undecided change is visible;
+    /// rows of undecided transactions may be locked for a while.
     pub fn open(options: Options, folder: Arc<dyn Folder>, clock: Arc<dyn Clock>) -> Result<Arc<Engine>> {
         Self::open_with(options, folder, clock, &|_| {})
     }
@@ -200,7 +201,8 @@ impl Engine {
         check::check(&self.store, &self.keyspace, &self.rows)
     }
 
-    /// Stops the background work, makes everything durable, writes all pages and a checkpoint. The next opening undoes what is not undone by then: the checkpoint does not pass it (EN-9).
+    /// Stops the background work, makes everything durable, writes all pages and a checkpoint. The next opening undoes what is not undone by then: the
+    /// checkpoint does not pass it (EN-9).
     pub fn close(&self) -> Result<()> {
         self.stop_background();
         self.store.pager.close()?;

@@ -33,8 +33,8 @@ pub enum Error {
     Deadlock,
     /// The transaction's snapshot was given up, because it kept too many old versions. The transaction can only be rolled back.
     SnapshotTooOld,
-    /// A page is not cached, or a row is locked, and the transaction is set not to block its thread for it (`Transaction::set_read_mode`, `Transaction::suspend_for_rows`).
-    /// Nothing was changed.
+    /// A page is not cached, or a row is locked, and the transaction is set not to block its thread for it (`Transaction::set_read_mode`,
+    /// `Transaction::suspend_for_rows`). Nothing was changed.
     WouldBlock,
     /// The caller broke a rule of the API, for instance used a key outside the transaction's key set, or made a second change where it announced one.
     Misuse(&'static str),

@@ -1,8 +1,9 @@
 //! The facts that recovery takes from the WAL beside the pages: which transactions are undecided, and how many keys there are.
 //!
-//! The pager shows every record from the checkpoint on, in WAL order. Before-images of a transaction are kept until its COMMIT or ABORT comes by. Transactions that are left at the end, the losers, are undone: those that changed nothing but rows of tables beside the service
-//! (`rows/undo_losers`), all others here, before the doors open. Images of rows may exceed memory. They are then written to a file in sorted runs, as those of open transactions are, as long as the disk has space. Keys are counted from the last COUNTS record on: see
-//! `keyspace/counts.rs` for how that is a consistent cut.
+//! The pager shows every record from the checkpoint on, in WAL order. Before-images of a transaction are kept until its COMMIT or ABORT comes by. Transactions
+//! that are left at the end, the losers, are undone: those that changed nothing but rows of tables beside the service (`rows/undo_losers`), all others here,
+//! before the doors open. Images of rows may exceed memory. They are then written to a file in sorted runs, as those of open transactions are, as long as the
+//! disk has space. Keys are counted from the last COUNTS record on: see `keyspace/counts.rs` for how that is a consistent cut.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -49,7 +50,8 @@ fn writer_of(map: u32, image: &[u8]) -> Option<TxnId> {
 }
 
 impl Loser {
-    /// Returns true if it can be undone beside the service, because only transactions that read or change its rows depend on it. Keys have no versions, and definitions are needed in memory from the beginning.
+    /// Returns true if it can be undone beside the service, because only transactions that read or change its rows depend on it. Keys have no versions, and
+    /// definitions are needed in memory from the beginning.
     fn has_rows_only(&self) -> bool {
         self.images.is_empty() && !self.maps.contains(&ROW_CATALOG)
     }

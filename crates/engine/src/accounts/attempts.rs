@@ -1,11 +1,13 @@
 //! Rate limits for failed logins, counted by address and account, so that passwords cannot be guessed quickly at any door.
 //!
-//! There are two counts: one for each pair of an address and an account, and one for each address alone. When a pair has failed in a row more often than the free number, its logins are checked only after a delay, which doubles with each failure up to a limit. An address that
-//! fails with ever more names has its logins delayed too, by a fixed time. The delay comes before the check and applies to right passwords as well: if only failures were slow, a client would take silence for a failure and go on with another connection. A door blocks no
-//! thread for the delay; it parks the connection.
+//! There are two counts: one for each pair of an address and an account, and one for each address alone. When a pair has failed in a row more often than the
+//! free number, its logins are checked only after a delay, which doubles with each failure up to a limit. An address that fails with ever more names has its
+//! logins delayed too, by a fixed time. The delay comes before the check and applies to right passwords as well: if only failures were slow, a client would
+//! take silence for a failure and go on with another connection. A door blocks no thread for the delay; it parks the connection.
 //!
-//! The delay is short and belongs to the pair, so one client cannot lock an account for others: the same account from another address is not delayed, and counts halve with time. The hard part is the bound. Both tables have a fixed size, are keyed by a hash under a random
-//! key, and replace the entry with the lowest count. At most `WAITING_MAX` logins of a pair wait, and further ones are refused unchecked.
+//! The delay is short and belongs to the pair, so one client cannot lock an account for others: the same account from another address is not delayed, and
+//! counts halve with time. The hard part is the bound. Both tables have a fixed size, are keyed by a hash under a random key, and replace the entry with the
+//! lowest count. At most `WAITING_MAX` logins of a pair wait, and further ones are refused unchecked.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;

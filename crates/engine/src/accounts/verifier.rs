@@ -1,7 +1,8 @@
 //! Password verifiers as MySQL keeps them: never the password, and in the text form that MySQL shows and dumps of other servers contain.
 //!
-//! `caching_sha2_password` keeps a salted SHA-256 crypt (Drepper 2007) of 5,000 rounds, so that guessing from a stolen file is expensive. It takes some milliseconds to compute, which a door does once and then remembers. `mysql_native_password` keeps
-//! SHA1(SHA1(password)), cheap and unsalted, for clients that support nothing else.
+//! `caching_sha2_password` keeps a salted SHA-256 crypt (Drepper 2007) of 5,000 rounds, so that guessing from a stolen file is expensive. It takes some
+//! milliseconds to compute, which a door does once and then remembers. `mysql_native_password` keeps SHA1(SHA1(password)), cheap and unsalted, for clients that
+//! support nothing else.
 
 use crate::digest::{sha1, sha256};
 

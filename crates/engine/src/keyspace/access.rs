@@ -1,4 +1,5 @@
-//! The interface for doors: `get` and `set` for the two most frequent commands, `read` and `write` for all others. The latter take the keys of a command, or of a whole EXEC, and run a closure over a `KeyTransaction`.
+//! The interface for doors: `get` and `set` for the two most frequent commands, `read` and `write` for all others. The latter take the keys of a command, or of
+//! a whole EXEC, and run a closure over a `KeyTransaction`.
 //!
 //! ```text
 //!   get    observe the stripe | one descent, value copied out | stripe unchanged? otherwise again
@@ -53,7 +54,8 @@ impl Ahead {
         matches!(self.at, btree::LeafHint::Missing(_))
     }
 
-    /// Returns the hint if it was made for the same keyspace number (the database may have been flushed or swapped since). The stripe is compared because that costs nothing and detects nearly every mix-up of keys, which would otherwise hide a value.
+    /// Returns the hint if it was made for the same keyspace number (the database may have been flushed or swapped since). The stripe is compared because that
+    /// costs nothing and detects nearly every mix-up of keys, which would otherwise hide a value.
     fn of(self, space: u32, stripe: Stripe) -> btree::LeafHint {
         if self.space == space && self.stripe == stripe { self.at } else { btree::LeafHint::Unknown }
     }

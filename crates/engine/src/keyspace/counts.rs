@@ -5,10 +5,12 @@
 //! ```text
 //!   counting = true  ->  pass every stripe  ->  MARK  ->  pass every stripe  ->  COUNTS { mark, counts as of the mark }
 //! ```
-//! *Passing* a stripe waits until its present holder has released it. The checkpoint holds no stripe, so no thread waits for it. Recovery takes the numbers of COUNTS and adds the changes that it finds in the WAL after the mark (EN-10).
+//! *Passing* a stripe waits until its present holder has released it. The checkpoint holds no stripe, so no thread waits for it. Recovery takes the numbers of
+//! COUNTS and adds the changes that it finds in the WAL after the mark (EN-10).
 //!
-//! Hard part: which changes lie before the mark? A change that began before `counting` was set is complete after the first pass, and so before the mark. Every later change also notes its LSN in a list. After the second pass, all changes before the mark
-//! have been counted or noted. So the counter minus the noted changes after the mark is the count at the mark.
+//! Hard part: which changes lie before the mark? A change that began before `counting` was set is complete after the first pass, and so before the mark. Every
+//! later change also notes its LSN in a list. After the second pass, all changes before the mark have been counted or noted. So the counter minus the noted
+//! changes after the mark is the count at the mark.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +26,8 @@ use crate::keyspace::stripes::{ALL, LockStripes, Stripe};
 use crate::store::Store;
 use crate::store::wal::Counted;
 
-/// How long a checkpoint waits for stripes before it keeps the counts of the last one. It is short: waiting stops the page cleaner, and the holder of a stripe may itself be waiting for the cleaner.
+/// How long a checkpoint waits for stripes before it keeps the counts of the last one. It is short: waiting stops the page cleaner, and the holder of a stripe
+/// may itself be waiting for the cleaner.
 const WAIT_MAX: Duration = Duration::from_millis(200);
 
 struct Noted {

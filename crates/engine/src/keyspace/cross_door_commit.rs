@@ -1,7 +1,9 @@
 //! The keys' side of a commit of rows and keys.
 //!
-//! WaitDeadline the commit, changed keys are in the memory of the transaction alone, which holds key locks on them (`key_locks`); the tree has none of them (EN-38). The commit takes their stripes in ascending order, changes their records under the transaction's id, with images in the WAL, and lets the
-//! rows' side write the one COMMIT for both (EN-41). Then the stripes are released. To others this is a key transaction like any other. If it fails half-way, rows and keys are rolled back by one undo and one ABORT.
+//! WaitDeadline the commit, changed keys are in the memory of the transaction alone, which holds key locks on them (`key_locks`); the tree has none of them
+//! (EN-38). The commit takes their stripes in ascending order, changes their records under the transaction's id, with images in the WAL, and lets the rows'
+//! side write the one COMMIT for both (EN-41). Then the stripes are released. To others this is a key transaction like any other. If it fails half-way, rows
+//! and keys are rolled back by one undo and one ABORT.
 
 use pager::TxnId;
 
@@ -23,7 +25,8 @@ pub(crate) struct CrossDoorCommit<'k> {
 }
 
 impl<'k> CrossDoorCommit<'k> {
-    /// Takes the stripes. The transaction holds key locks on all these keys, so no other transaction is changing them. From here on it must not wait for WAL space.
+    /// Takes the stripes. The transaction holds key locks on all these keys, so no other transaction is changing them. From here on it must not wait for WAL
+    /// space.
     pub fn new(keyspace: &'k Keyspace, id: TxnId, changes: &KeyChanges) -> Result<CrossDoorCommit<'k>> {
         let keys: Vec<(u8, &[u8])> = changes.iter().map(|((db, key), _)| (*db, &**key)).collect();
         let stripes = stripes(KeySet::Keys(&keys))?;

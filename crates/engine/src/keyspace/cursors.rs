@@ -1,8 +1,9 @@
 //! SCAN cursors: a cursor is a number for "behind this key".
 //!
-//! SCAN guarantees to return every key that exists from its beginning to its end, and for that the last key is enough. Each scan leaves two entries: its position, and the step before it for a client whose reply was lost. So the table holds thousands of
-//! scans, not calls, and evicts the cursor of the scan that was idle longest. An evicted cursor, or one given out before a restart, starts again from the first key. That takes longer, never loses a key, and is counted. Numbers start at random, so that a
-//! cursor of an earlier run is not taken for another scan's position in this one.
+//! SCAN guarantees to return every key that exists from its beginning to its end, and for that the last key is enough. Each scan leaves two entries: its
+//! position, and the step before it for a client whose reply was lost. So the table holds thousands of scans, not calls, and evicts the cursor of the scan that
+//! was idle longest. An evicted cursor, or one given out before a restart, starts again from the first key. That takes longer, never loses a key, and is
+//! counted. Numbers start at random, so that a cursor of an earlier run is not taken for another scan's position in this one.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,7 +1,8 @@
 //! The map of databases: which keyspace a database number refers to.
 //!
-//! One catalog record maps all databases. FLUSHDB gives the database a new keyspace number, and SWAPDB exchanges two: one record each, whatever the size. Records under a number that no database refers to are dead; purge removes them (`purge.rs`).
-//! The map changes only while all stripes are held, so it is constant for a thread that holds or has validated one stripe.
+//! One catalog record maps all databases. FLUSHDB gives the database a new keyspace number, and SWAPDB exchanges two: one record each, whatever the size.
+//! Records under a number that no database refers to are dead; purge removes them (`purge.rs`). The map changes only while all stripes are held, so it is
+//! constant for a thread that holds or has validated one stripe.
 
 use pager::Lsn;
 use stdx::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -92,7 +93,8 @@ impl Databases {
         self.mapped.fetch_max(lsn, Ordering::Relaxed);
     }
 
-    /// Makes sure that numbers below `next` are not given out again, also those of transactions that a crash interrupted: entries of the expiry tree may still have them.
+    /// Makes sure that numbers below `next` are not given out again, also those of transactions that a crash interrupted: entries of the expiry tree may still
+    /// have them.
     pub fn skip_to(&self, next: u32, store: &Store) -> Result<()> {
         let map = self.map();
         if next > map.next {

@@ -5,8 +5,8 @@
 //! ```text
 //!   expiry tree   time u64 BE, ms since 1970 | tree key of the meta record   ->   nothing
 //! ```
-//! An entry is added before the record that needs it and removed after the record has changed (EN-55). Entries are not part of a transaction: after a crash or a rollback there may be one too many, never one too few. A stale entry is recognised when its
-//! time comes, because the record has another time.
+//! An entry is added before the record that needs it and removed after the record has changed (EN-55). Entries are not part of a transaction: after a crash or
+//! a rollback there may be one too many, never one too few. A stale entry is recognised when its time comes, because the record has another time.
 
 use crate::error::Result;
 use crate::keyspace::record::Meta;

@@ -116,7 +116,8 @@ impl KeyTransaction<'_> {
         self.keyspace.watched.names(db).into_iter().map(touch).collect()
     }
 
-    /// Returns the expiry time of a key's record; the outer `None` if there is no record. A record that cannot be read counts as existing, so that the watcher is rather marked than not.
+    /// Returns the expiry time of a key's record; the outer `None` if there is no record. A record that cannot be read counts as existing, so that the watcher
+    /// is rather marked than not.
     fn expiry_of(&self, db: u8, suffix: &[u8]) -> Option<Option<u64>> {
         let tree_key = [&bound(self.keyspace.databases.space(db))[..], suffix].concat();
         let mut value = Vec::new();

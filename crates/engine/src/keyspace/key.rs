@@ -5,7 +5,8 @@
 //!   keyspace u32 BE | kind 1 | first 256 bytes | SHA-256 of the key       meta record of a longer key; its value starts with the whole key
 //!   ff ff ff ff     | version id u64 BE | kind >= 16 | sub key            element of a value that has more than one record
 //! ```
-//! Elements belong to a version id, which is never reused, and not to a keyspace. So RENAME, MOVE and SWAPDB move a value of any size by its meta record alone, and DEL leaves the elements to the background. docs/formats/keyspace.md has the whole table.
+//! Elements belong to a version id, which is never reused, and not to a keyspace. So RENAME, MOVE and SWAPDB move a value of any size by its meta record alone,
+//! and DEL leaves the elements to the background. docs/formats/keyspace.md has the whole table.
 
 use crate::digest::sha256;
 use crate::error::{Error, Result};

@@ -1,15 +1,17 @@
 //! Keys that transactions of SQL hold: locked, or changed and not committed yet.
 //!
-//! The tree holds nothing of such a transaction before it commits (`cross_door_commit`), so readers of keys see what is committed and need not look here. A command that changes a key checks, with the key's stripe held, whether an open transaction holds a
-//! lock on it. If so, it releases the stripe, waits for the end of that transaction and starts again.
+//! The tree holds nothing of such a transaction before it commits (`cross_door_commit`), so readers of keys see what is committed and need not look here. A
+//! command that changes a key checks, with the key's stripe held, whether an open transaction holds a lock on it. If so, it releases the stripe, waits for the
+//! end of that transaction and starts again.
 //!
 //! ```text
 //!   lock      stripe | entry in the lock table of rows, under database and name of the key | the key is read | stripe released
 //!   SET       stripe | any key locks at all? one load, no store | lock of an open transaction? then: stripe released, wait for its end
 //!   COMMIT    stripes of all changed keys | changes | COMMIT in the WAL | the key locks end with the transaction | stripes released
 //! ```
-//! So a key lock needs no fence of its own: it is added and checked under the same stripe (EN-37). Key locks are like locks of rows: they belong to a transaction, count while it is open, and its waits are in the same wait graph. A command that waits here
-//! holds nothing, so no transaction waits for it (EN-39).
+//! So a key lock needs no fence of its own: it is added and checked under the same stripe (EN-37). Key locks are like locks of rows: they belong to a
+//! transaction, count while it is open, and its waits are in the same wait graph. A command that waits here holds nothing, so no transaction waits for it
+//! (EN-39).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -109,7 +109,8 @@ impl<'k> KeyTransaction<'k> {
         self.put_fresh(&place, put, fresh)
     }
 
-    /// Writes bytes at an offset of a string, which grows if needed. A gap is filled with zeros, and an absent key counts as an empty string. Returns the new length.
+    /// Writes bytes at an offset of a string, which grows if needed. A gap is filled with zeros, and an absent key counts as an empty string. Returns the new
+    /// length.
     ///
     /// Only the touched pages of a large value are written. APPEND is a patch at the end.
     pub fn patch_string(&mut self, db: u8, key: &[u8], offset: u64, bytes: &[u8]) -> Result<u64> {
@@ -222,7 +223,8 @@ impl<'k> KeyTransaction<'k> {
         Ok(true)
     }
 
-    /// Makes OBJECT ENCODING of a string answer "raw", as Redis does before it changes a string in place, also if the string then stays the same. Watchers are not marked.
+    /// Makes OBJECT ENCODING of a string answer "raw", as Redis does before it changes a string in place, also if the string then stays the same. Watchers are
+    /// not marked.
     pub fn make_raw(&mut self, db: u8, key: &[u8]) -> Result<()> {
         let place = self.place(db, key)?;
         self.must_write()?;

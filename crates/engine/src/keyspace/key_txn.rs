@@ -1,10 +1,10 @@
 //! A key transaction: what a command, or a whole EXEC, sees and changes of several keys as of one moment (EN-1).
 //!
-//! It runs in one of three modes. Optimistic: it reads without storing anything, and its caller runs it again if a stripe has changed meanwhile. Locked: it reads under its stripes, after too many optimistic tries. Writing: it holds its stripes until commit
-//! or rollback.
+//! It runs in one of three modes. Optimistic: it reads without storing anything, and its caller runs it again if a stripe has changed meanwhile. Locked: it
+//! reads under its stripes, after too many optimistic tries. Writing: it holds its stripes until commit or rollback.
 //!
-//! A writing key transaction that changes one key needs no record transaction, because its one WAL record is atomic by itself. It begins one as soon as a second record must be changed atomically with the first: when the caller announced several keys, or when
-//! a value in segments is added or removed.
+//! A writing key transaction that changes one key needs no record transaction, because its one WAL record is atomic by itself. It begins one as soon as a
+//! second record must be changed atomically with the first: when the caller announced several keys, or when a value in segments is added or removed.
 
 use pager::Lsn;
 

@@ -1,4 +1,5 @@
-//! Keys and values of sixteen Redis databases in one tree. `access` has what a door calls, `key_txn` what a command sees. The crate's README lists the files in reading order.
+//! Keys and values of sixteen Redis databases in one tree. `access` has what a door calls, `key_txn` what a command sees. The crate's README lists the files in
+//! reading order.
 
 mod access;
 mod background;

@@ -1,6 +1,7 @@
 //! Purge: removes what no record refers to any more, in the background and after a crash alike.
 //!
-//! `store/purge_queue` has the entries. An entry whose transaction is still open is skipped, also one that its rollback has put back (EN-12). Records of a dead keyspace need no entry: a keyspace number that is in the tree but not in the map of databases is dead.
+//! `store/purge_queue` has the entries. An entry whose transaction is still open is skipped, also one that its rollback has put back (EN-12). Records of a dead
+//! keyspace need no entry: a keyspace number that is in the tree but not in the map of databases is dead.
 
 use std::ops::Bound;
 

@@ -8,8 +8,9 @@
 //!             1 EXTENT    payload length u32 | run count u8 | runs: first page u48, units u8 | crc32c u32 of each unit | tail
 //!             2 SEGMENTS  payload length u64 | version id u64
 //! ```
-//! All numbers are little-endian. A payload of up to 1200 bytes is inline. A payload of up to 256 KiB is stored in units of 4 KiB; if its last bytes are no more than 512, they stay in the record as the tail. A longer payload is cut into segments of 256 KiB,
-//! each a record of its own in one of the first two formats. Format 3 is reserved for collections (count u64 | version id u64 | fields of the kind); docs/formats/keyspace.md describes them.
+//! All numbers are little-endian. A payload of up to 1200 bytes is inline. A payload of up to 256 KiB is stored in units of 4 KiB; if its last bytes are no
+//! more than 512, they stay in the record as the tail. A longer payload is cut into segments of 256 KiB, each a record of its own in one of the first two
+//! formats. Format 3 is reserved for collections (count u64 | version id u64 | fields of the kind); docs/formats/keyspace.md describes them.
 
 use pager::{PAGE_BYTES, PageId, Run};
 

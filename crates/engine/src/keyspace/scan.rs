@@ -1,7 +1,8 @@
 //! Scans over the keys of a database: SCAN, KEYS, RANDOMKEY.
 //!
-//! A scan takes no locks. A record that it reads may belong to a transaction that is rolled back a moment later: a key that never existed, or, worse, the gap of a key that existed all the time (EN-56). So after each stretch it checks whether a transaction that removes
-//! keys was open, or one was rolled back, meanwhile. If so, it reads the stretch again. If the stripe of a key that it found has changed since the stretch began, it reads that key again.
+//! A scan takes no locks. A record that it reads may belong to a transaction that is rolled back a moment later: a key that never existed, or, worse, the gap
+//! of a key that existed all the time (EN-56). So after each stretch it checks whether a transaction that removes keys was open, or one was rolled back,
+//! meanwhile. If so, it reads the stretch again. If the stripe of a key that it found has changed since the stretch began, it reads that key again.
 //!
 //! The position of a SCAN between calls is kept in `cursors.rs`.
 

@@ -1,7 +1,7 @@
 //! Values of more than 256 KiB: segments under a version id.
 //!
-//! The segments are written before their meta record, under a new version id that is in the purge queue meanwhile. So a crash leaves them to purge (EN-8). The transaction that makes the value reachable removes the queue's entry; the one that removes
-//! the value adds an entry.
+//! The segments are written before their meta record, under a new version id that is in the purge queue meanwhile. So a crash leaves them to purge (EN-8). The
+//! transaction that makes the value reachable removes the queue's entry; the one that removes the value adds an entry.
 
 use std::ops::Range;
 

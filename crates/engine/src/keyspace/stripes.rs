@@ -5,11 +5,13 @@
 //! ```text
 //!   bit 63 LOCKED | bit 62 WAITERS | LSN of the last decided change of any key of the stripe (0: none since the engine was opened)
 //! ```
-//! A writer holds the stripes of all its keys, taken in ascending order (EN-6), until its changes are decided (EN-47). It then leaves the LSN of its last record in them. A reader stores nothing: it notes the words, reads, and reads again if a word has
-//! changed (EN-48). The LSN is at the same time the durability LSN of what was read (EN-49): it covers values, absence, deletions and rolled-back changes alike.
+//! A writer holds the stripes of all its keys, taken in ascending order (EN-6), until its changes are decided (EN-47). It then leaves the LSN of its last
+//! record in them. A reader stores nothing: it notes the words, reads, and reads again if a word has changed (EN-48). The LSN is at the same time the
+//! durability LSN of what was read (EN-49): it covers values, absence, deletions and rolled-back changes alike.
 //!
-//! Hard part: unlike a sequence lock's, the word does not take two values during a change. It need not. LOCKED is stored before the first page is changed, and the LSN grows with every change. So a reader that saw any page of the change finds LOCKED or
-//! the new LSN when it validates, because page latches order the two (checked by the loom model in `tests.rs`).
+//! Hard part: unlike a sequence lock's, the word does not take two values during a change. It need not. LOCKED is stored before the first page is changed, and
+//! the LSN grows with every change. So a reader that saw any page of the change finds LOCKED or the new LSN when it validates, because page latches order the
+//! two (checked by the loom model in `tests.rs`).
 
 use std::time::Duration;
 

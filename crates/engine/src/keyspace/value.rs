@@ -1,10 +1,11 @@
 //! Payloads that do not fit into a record: writing, reading and patching their pages.
 //!
-//! A page of a value is written once, before any record refers to it, and never changed in place. A patch writes the touched units elsewhere, and the record refers to them from then on (EN-51). Pages are only reserved in memory until the
-//! mini-transaction of the record allocates them (EN-52). If anything fails in between, dropping `ReservedPages` releases them.
+//! A page of a value is written once, before any record refers to it, and never changed in place. A patch writes the touched units elsewhere, and the record
+//! refers to them from then on (EN-51). Pages are only reserved in memory until the mini-transaction of the record allocates them (EN-52). If anything fails in
+//! between, dropping `ReservedPages` releases them.
 //!
-//! Hard part: a reader without locks may follow a record to pages that are already freed and hold other data. It then reads garbage or gets an error. Both are discarded, because the word of the key's stripe has changed (EN-48). So this code must check
-//! the bounds of everything it reads.
+//! Hard part: a reader without locks may follow a record to pages that are already freed and hold other data. It then reads garbage or gets an error. Both are
+//! discarded, because the word of the key's stripe has changed (EN-48). So this code must check the bounds of everything it reads.
 
 use std::ops::Range;
 

@@ -1,9 +1,11 @@
 //! The registry of watched keys: which sessions learn that a key was touched.
 //!
-//! A watched key is registered in one of 64 partitions with the sessions that watch it. A writer looks there only if any key is watched, and marks the watchers while it still holds the key's stripe. Registering takes the same stripe for a moment. So a
-//! change either precedes the WATCH, and the client's reads see it, or marks the watcher (EN-5).
+//! A watched key is registered in one of 64 partitions with the sessions that watch it. A writer looks there only if any key is watched, and marks the watchers
+//! while it still holds the key's stripe. Registering takes the same stripe for a moment. So a change either precedes the WATCH, and the client's reads see it,
+//! or marks the watcher (EN-5).
 //!
-//! Expired keys follow Redis 7.0. If a key had expired when it was watched, its later removal is no change for the watcher. If a key expires while it is watched, EXEC treats it as changed, removed or not.
+//! Expired keys follow Redis 7.0. If a key had expired when it was watched, its later removal is no change for the watcher. If a key expires while it is
+//! watched, EXEC treats it as changed, removed or not.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! Changes of one row, and of which maps exist.
 //!
-//! A change is decided under the latch of the row's leaf, at once: whether the record's creator is decided, whether another transaction locks the row or, for a new row, its range, and whether there is a row at all. If there is a conflict, the latch is released, this
-//! transaction waits for the other one's end and tries again.
+//! A change is decided under the latch of the row's leaf, at once: whether the record's creator is decided, whether another transaction locks the row or, for a
+//! new row, its range, and whether there is a row at all. If there is a conflict, the latch is released, this transaction waits for the other one's end and
+//! tries again.
 
 use std::sync::Arc;
 
@@ -103,8 +104,9 @@ impl Transaction {
         done
     }
 
-    /// Inserts a row into a map that this transaction has created: as `insert`, but cheaper. No other transaction knows the map, so there is no lock to check, no version to keep and no step to remember; rollback drops the map with all its rows. The transaction can be rolled
-    /// back only as a whole from then on (EN-31). Keys in ascending order fill the pages best.
+    /// Inserts a row into a map that this transaction has created: as `insert`, but cheaper. No other transaction knows the map, so there is no lock to check,
+    /// no version to keep and no step to remember; rollback drops the map with all its rows. The transaction can be rolled back only as a whole from then on
+    /// (EN-31). Keys in ascending order fill the pages best.
     pub fn load(&mut self, map: MapId, key: &[u8], value: &[u8]) -> Result<Inserted> {
         if value.len() > ROW_INLINE_MAX || key.len() > ROW_KEY_MAX {
             // The purge queue refers to a long value until a record does, which needs undo steps.
@@ -171,7 +173,8 @@ impl Transaction {
         writer.undo.make_room(writer.id, &rows.budget, &rows.versions, rows.store.pager.folder().as_ref())
     }
 
-    /// Makes the second half of a change. If it fails, the first half is undone too, since a record and the purge queue must not both refer to one value (EN-21).
+    /// Makes the second half of a change. If it fails, the first half is undone too, since a record and the purge queue must not both refer to one value
+    /// (EN-21).
     fn second_half(&mut self, before: Savepoint, half: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         half(self).or_else(|error| {
             self.rollback_to(before)?;
@@ -221,7 +224,8 @@ impl Transaction {
         Ok(map)
     }
 
-    /// Drops a map with all its rows when the transaction commits. The caller makes sure that no other transaction uses it. Waits for losers of the last crash that have changed it.
+    /// Drops a map with all its rows when the transaction commits. The caller makes sure that no other transaction uses it. Waits for losers of the last crash
+    /// that have changed it.
     pub fn drop_map(&mut self, map: MapId) -> Result<()> {
         self.wait_for_losers(map)?;
         let rows = self.rows.clone();
@@ -246,8 +250,8 @@ impl Transaction {
 }
 
 impl Transaction {
-    /// Waits until no loser of the last crash has changes in the map that are not undone. A loser has no session that would hold the table's metadata lock, and its undo needs the map (EN-34). A caller that is about to drop a map calls this before it takes locks that others
-    /// wait for.
+    /// Waits until no loser of the last crash has changes in the map that are not undone. A loser has no session that would hold the table's metadata lock, and
+    /// its undo needs the map (EN-34). A caller that is about to drop a map calls this before it takes locks that others wait for.
     pub fn wait_for_losers(&mut self, map: MapId) -> Result<()> {
         let rows = self.rows.clone();
         // Shared, since it waits for the end of a transaction without a ticket.

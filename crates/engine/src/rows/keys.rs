@@ -1,6 +1,7 @@
 //! Keys of the keyspace in a transaction: locked at once, changed in memory, stored at COMMIT (`keyspace/key_locks`, `keyspace/cross_door_commit`).
 //!
-//! The transaction sees its own change of a key, or what is committed now: keys have no snapshots. A key lock keeps others from changing the key; it does not delay expiry (EN-44).
+//! The transaction sees its own change of a key, or what is committed now: keys have no snapshots. A key lock keeps others from changing the key; it does not
+//! delay expiry (EN-44).
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -94,7 +95,8 @@ impl Transaction {
         Ok(Ok(found))
     }
 
-    /// Returns this transaction's own change of a key: a value, or nothing if it is deleted or has expired. The outer `None`: the transaction has not changed it.
+    /// Returns this transaction's own change of a key: a value, or nothing if it is deleted or has expired. The outer `None`: the transaction has not changed
+    /// it.
     pub fn own_key(&self, db: u8, key: &[u8]) -> Option<Option<&KeyValue>> {
         let changes = self.writer.as_ref().map(|writer| &writer.keys).filter(|keys| !keys.is_empty())?;
         let own = changes.now.get(&(db, key.into()))?;

@@ -3,11 +3,13 @@
 //! ```text
 //!   holder  <-  first ticket  <-  second  <-  third        each waits for the one before it
 //! ```
-//! A transaction that wants a row exclusively and finds it locked gets a ticket at the end of the row's queue. The first ticket waits for the holder's end (`status_table`) and tries again then; the others sleep. A ticket leaves when its transaction has the row or gives
-//! up, and wakes the next one. A newcomer that finds the row free takes it, queue or not: the first ticket tries again at the newcomer's end.
+//! A transaction that wants a row exclusively and finds it locked gets a ticket at the end of the row's queue. The first ticket waits for the holder's end
+//! (`status_table`) and tries again then; the others sleep. A ticket leaves when its transaction has the row or gives up, and wakes the next one. A newcomer
+//! that finds the row free takes it, queue or not: the first ticket tries again at the newcomer's end.
 //!
-//! Hard part: cycles. For deadlock detection a queued transaction waits for the one before it. That is right only because the row's holder blocks each of them. It is not right for a transaction that already holds a share of the row: so a cycle that only a queue closes is
-//! no deadlock, and the transaction that would close one waits without a ticket (EN-23).
+//! Hard part: cycles. For deadlock detection a queued transaction waits for the one before it. That is right only because the row's holder blocks each of them.
+//! It is not right for a transaction that already holds a share of the row: so a cycle that only a queue closes is no deadlock, and the transaction that would
+//! close one waits without a ticket (EN-23).
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -114,7 +116,8 @@ impl LockQueues {
         if waited == WaitOutcome::Over { JoinResult::Moved(place) } else { JoinResult::GaveUp(waited) }
     }
 
-    /// Joins the row's queue. Returns the place and whether it is the first; otherwise an edge to the ticket before is in the wait-for graph. Returns `None` if that edge would close a cycle.
+    /// Joins the row's queue. Returns the place and whether it is the first; otherwise an edge to the ticket before is in the wait-for graph. Returns `None` if
+    /// that edge would close a cycle.
     fn enter(
         self: &Arc<LockQueues>,
         statuses: &Arc<StatusTable>,

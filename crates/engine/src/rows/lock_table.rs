@@ -1,6 +1,7 @@
 //! The lock table: locks that no record shows. Rows read to be changed later, rows read to stay as they are, ranges into which no other transaction may insert.
 //!
-//! A row that a transaction has changed needs no entry, since its record names the creator. Entries belong to a transaction and count while it is open, so a lock ends at the moment its transaction is decided; the entries are removed afterwards.
+//! A row that a transaction has changed needs no entry, since its record names the creator. Entries belong to a transaction and count while it is open, so a
+//! lock ends at the moment its transaction is decided; the entries are removed afterwards.
 //!
 //! ```text
 //!   few locks of a transaction      an entry for each, with its key
@@ -9,7 +10,8 @@
 //! ```
 //! Two keys with one hash are locked together: that locks too much, never too little.
 //!
-//! Hard part: a writer checks the table under the latch of the row's leaf; a locking reader reads the record after it has added its entry. A full fence on each side makes one of them see the other (EN-17).
+//! Hard part: a writer checks the table under the latch of the row's leaf; a locking reader reads the record after it has added its entry. A full fence on each
+//! side makes one of them see the other (EN-17).
 
 use std::collections::{HashMap, HashSet};
 
@@ -26,7 +28,8 @@ pub(crate) const PARTITIONS: usize = 64;
 /// Number of locks by key that a transaction may always have, and that it may have while there is memory.
 const EXACT_MIN: usize = 128;
 const EXACT_MAX: usize = 8192;
-/// A new range is joined to one of the same transaction among this escalated_locks last ranges of the map, so that the ranges of a scan that locks step by step become one.
+/// A new range is joined to one of the same transaction among this escalated_locks last ranges of the map, so that the ranges of a scan that locks step by step
+/// become one.
 const RANGES_JOINED: usize = 16;
 /// Approximate memory of a lock by key, and of a hash.
 const EXACT_BYTES: u64 = 256;
@@ -327,7 +330,8 @@ impl LockTable {
         }
     }
 
-    /// Returns an open transaction other than `txn` whose lock on the row conflicts with `strength`. Called under the latch of the row's leaf. `owns`: `txn` has created the record.
+    /// Returns an open transaction other than `txn` whose lock on the row conflicts with `strength`. Called under the latch of the row's leaf. `owns`: `txn`
+    /// has created the record.
     pub fn holder(
         &self,
         map: &RowMap,

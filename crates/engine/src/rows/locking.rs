@@ -13,7 +13,8 @@ use crate::store::maps::RowMap;
 use crate::store::trees::MapId;
 
 impl Transaction {
-    /// Locks a row until the end of the transaction and appends its newest committed value, or the transaction's own, to `out`. An absent row is locked too, so that no other transaction can insert it.
+    /// Locks a row until the end of the transaction and appends its newest committed value, or the transaction's own, to `out`. An absent row is locked too, so
+    /// that no other transaction can insert it.
     pub fn lock(
         &mut self,
         map: MapId,
@@ -35,7 +36,8 @@ impl Transaction {
         }
     }
 
-    /// Releases the lock of the last `lock`, unless the transaction held it before. For rows that do not satisfy the statement's conditions, where the isolation level does not require that they stay as they are (EN-22).
+    /// Releases the lock of the last `lock`, unless the transaction held it before. For rows that do not satisfy the statement's conditions, where the
+    /// isolation level does not require that they stay as they are (EN-22).
     pub fn unlock_last(&mut self) {
         let Some((map, key, taken)) = self.locked_anew.take() else { return };
         let Some(writer) = &mut self.writer else { return };
@@ -96,7 +98,8 @@ impl Transaction {
         Ok(writer.id)
     }
 
-    /// Locks a range against inserts by other transactions, until the end of this one. Uncommitted rows of others in the range are found by reading it afterwards with `lock`.
+    /// Locks a range against inserts by other transactions, until the end of this one. Uncommitted rows of others in the range are found by reading it
+    /// afterwards with `lock`.
     pub fn lock_range(&mut self, map: MapId, from: &[u8], to: Option<&[u8]>) -> Result<()> {
         let map = self.rows.map(map)?;
         let rows = self.rows.clone();

@@ -1,12 +1,13 @@
-//! Rows for SQL: ordered maps of bytes with transactions, snapshots and locks. The layer above knows tables, columns and indexes; here a row is a key and a value.
+//! Rows for SQL: ordered maps of bytes with transactions, snapshots and locks. The layer above knows tables, columns and indexes; here a row is a key and a
+//! value.
 //!
 //! ```text
 //!   record in the tree    creator | delete mark | long | value    the newest version, committed or not; a long value is in segments, as those of the keyspace
 //!   `status_table`        creator -> active, committed at, aborted         `versions`     the record's older versions, for older snapshots
 //!   `snapshot`            who reads as of when                             `lock_table`   rows and ranges that are locked without being changed
 //! ```
-//! A record whose creator is an open transaction is the exclusive lock on the row. Plain reads never wait for a transaction: they take the newest version that their snapshot sees. Changes and locking reads wait for conflicting locks, and act on the newest committed
-//! version.
+//! A record whose creator is an open transaction is the exclusive lock on the row. Plain reads never wait for a transaction: they take the newest version that
+//! their snapshot sees. Changes and locking reads wait for conflicting locks, and act on the newest committed version.
 
 mod activity;
 mod change;

@@ -1,6 +1,7 @@
 //! Purge: removes old versions that no snapshot can see, and the records of deleted rows.
 //!
-//! A replaced version is needed as long as a snapshot is older than the replacing commit. The record of a deleted row is removed when, besides, the commit is durable. So a reader that finds no record has no durability LSN to wait for (EN-19).
+//! A replaced version is needed as long as a snapshot is older than the replacing commit. The record of a deleted row is removed when, besides, the commit is
+//! durable. So a reader that finds no record has no durability LSN to wait for (EN-19).
 
 use pager::{Lsn, TxnId};
 use stdx::sync::atomic::Ordering;

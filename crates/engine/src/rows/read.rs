@@ -1,10 +1,12 @@
 //! Plain reads and scans: which version of a row a transaction sees.
 //!
-//! Hard part: the record, its creator's status and the older versions are read one after the other, without a lock. Every change and every undo in between gives the record another version word. So "there is no older version" and "decided long ago" count only if the
-//! word is unchanged; otherwise the lookup starts again (EN-15).
+//! Hard part: the record, its creator's status and the older versions are read one after the other, without a lock. Every change and every undo in between
+//! gives the record another version word. So "there is no older version" and "decided long ago" count only if the word is unchanged; otherwise the lookup
+//! starts again (EN-15).
 //!
-//! An index entry has a creator of its own, which need not be the creator of the row's visible version. Once a transaction has written a row over a version that its snapshot does not see, the row's newest entries are the visible ones, although another transaction
-//! created them. A scan of an index therefore knows the map of its rows and decides such entries by the row (EN-26).
+//! An index entry has a creator of its own, which need not be the creator of the row's visible version. Once a transaction has written a row over a version
+//! that its snapshot does not see, the row's newest entries are the visible ones, although another transaction created them. A scan of an index therefore knows
+//! the map of its rows and decides such entries by the row (EN-26).
 
 use std::cell::Cell;
 use std::ops::Bound;
@@ -39,7 +41,8 @@ impl Rows {
         Ok(found.present && found.word == word)
     }
 
-    /// Appends the value that `snapshot` sees of a record that was found with `word`. Returns whether there is a row; the outer `None` if the record has changed meanwhile.
+    /// Appends the value that `snapshot` sees of a record that was found with `word`. Returns whether there is a row; the outer `None` if the record has
+    /// changed meanwhile.
     fn resolve(
         &self,
         map: &RowMap,
@@ -189,8 +192,8 @@ impl Transaction {
         self.cursor(map, from, to, backward, None, false)
     }
 
-    /// Does the same for a map that is an index of `of`. The scan returns the entries of exactly those row versions that `get` and `scan` of the rows' map return (EN-26). A key may come twice, with the entries of two rows: the snapshot's row, and one that the
-    /// transaction has written itself.
+    /// Does the same for a map that is an index of `of`. The scan returns the entries of exactly those row versions that `get` and `scan` of the rows' map
+    /// return (EN-26). A key may come twice, with the entries of two rows: the snapshot's row, and one that the transaction has written itself.
     pub fn scan_index(
         &mut self,
         map: MapId,
@@ -202,7 +205,8 @@ impl Transaction {
         self.cursor(map, from, to, backward, Some(of), false)
     }
 
-    /// Returns true if the transaction has written a row of the map over a version that its snapshot did not see. Only then do `scan_index` and `scan` or `get` of an index differ.
+    /// Returns true if the transaction has written a row of the map over a version that its snapshot did not see. Only then do `scan_index` and `scan` or `get`
+    /// of an index differ.
     pub fn has_overwritten_unseen(&self, map: MapId) -> bool {
         self.writer.as_ref().is_some_and(|writer| writer.unseen.contains(&map))
     }
@@ -218,8 +222,8 @@ impl Transaction {
         Ok(found.present && RowHead::parse(&record)?.0.creator == me)
     }
 
-    /// Begins a scan of the keys of a range whose rows may exist now, those that other open transactions are inserting or changing included. It is for callers that go on to `lock` each key. Values are hints: long ones are left out, and so are those of records of other
-    /// undecided transactions.
+    /// Begins a scan of the keys of a range whose rows may exist now, those that other open transactions are inserting or changing included. It is for callers
+    /// that go on to `lock` each key. Values are hints: long ones are left out, and so are those of records of other undecided transactions.
     pub fn scan_current(&mut self, map: MapId, from: Bound<&[u8]>, to: Bound<&[u8]>, backward: bool) -> Result<Cursor> {
         self.cursor(map, from, to, backward, None, true)
     }
@@ -273,8 +277,9 @@ impl Cursor {
         Ok(!out.is_empty())
     }
 
-    /// Does the same for a scan of the newest versions, with at most `most` rows. Before it returns, it locks the range from the scan's position to the last row, or to the end of the scan if there are no more rows, as `Transaction::lock_range` does. So an unfinished scan
-    /// has locked only the part of its range that it has passed.
+    /// Does the same for a scan of the newest versions, with at most `most` rows. Before it returns, it locks the range from the scan's position to the last
+    /// row, or to the end of the scan if there are no more rows, as `Transaction::lock_range` does. So an unfinished scan has locked only the part of its range
+    /// that it has passed.
     pub fn next_locked(&mut self, txn: &mut Transaction, out: &mut RowBatch, most: usize) -> Result<bool> {
         txn.alive()?;
         let (from, to) = self.span.clone().bounds();
@@ -325,7 +330,8 @@ impl Cursor {
         }
     }
 
-    /// Collects the rows that the snapshot sees; nearly all of them are in the tree. Returns the index of the last record read if long values have filled the batch.
+    /// Collects the rows that the snapshot sees; nearly all of them are in the tree. Returns the index of the last record read if long values have filled the
+    /// batch.
     fn take_seen(
         &self,
         (snapshot, most): (Snapshot, u64),

@@ -3,8 +3,9 @@
 //! ```text
 //!   block, 32 KiB    bytes used u32 | entries          entry    map u32 | step u32 | creator u64 | flags u8 | key length u16 | image length u16 | key | image
 //! ```
-//! A run holds a stretch of one transaction's steps, or what many committed transactions have replaced (`spill`). Rollback reads it whole. A lookup of an old version finds the block by its first row, and mostly does not read it: a Bloom filter knows which rows have no
-//! version of that transaction here. The file goes with the last reference to it, and with the process: after a crash the WAL has all of it (EN-27).
+//! A run holds a stretch of one transaction's steps, or what many committed transactions have replaced (`spill`). Rollback reads it whole. A lookup of an old
+//! version finds the block by its first row, and mostly does not read it: a Bloom filter knows which rows have no version of that transaction here. The file
+//! goes with the last reference to it, and with the process: after a crash the WAL has all of it (EN-27).
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! The snapshot registry: one word for each open snapshot.
 //!
-//! A reader sets its word to PENDING and then reads the WAL's head; purge reads the head first and then the words. So a snapshot that purge did not see is no older than the head that it read (EN-16).
+//! A reader sets its word to PENDING and then reads the WAL's head; purge reads the head first and then the words. So a snapshot that purge did not see is no
+//! older than the head that it read (EN-16).
 
 use pager::Lsn;
 use stdx::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

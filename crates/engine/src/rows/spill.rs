@@ -5,8 +5,9 @@
 //!   spill    [CommittedTxn, CommittedTxn, ..] ──► one run, each entry with its creator ──► SpilledBatch in the list, versions leave memory
 //!   purge    the youngest of the batch is older than every snapshot: deleted rows are removed, the run is withdrawn
 //! ```
-//! A long read (a dump, a report) keeps every version that is replaced meanwhile. Their memory is limited. Beyond the limit the background thread writes the oldest of them out, many transactions to a run, and a read that needs one finds it there (EN-36). Only
-//! the transaction's entry in the transaction status table stays in memory then.
+//! A long read (a dump, a report) keeps every version that is replaced meanwhile. Their memory is limited. Beyond the limit the background thread writes the
+//! oldest of them out, many transactions to a run, and a read that needs one finds it there (EN-36). Only the transaction's entry in the transaction status
+//! table stays in memory then.
 
 use std::sync::Arc;
 
@@ -74,7 +75,8 @@ impl Rows {
         }
     }
 
-    /// Takes the oldest transactions whose versions are in memory and needed out of the list. Returns `None` if they are too few to be worth a run: then versions of open transactions take the memory.
+    /// Takes the oldest transactions whose versions are in memory and needed out of the list. Returns `None` if they are too few to be worth a run: then
+    /// versions of open transactions take the memory.
     fn take_oldest(&self, max: u64) -> Option<TakenTxns> {
         let oldest = self.oldest_snapshot();
         let limit = (max / 4).clamp(BATCH_MIN, BATCH_MAX);

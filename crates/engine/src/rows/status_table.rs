@@ -4,13 +4,14 @@
 //!   id, slot = id mod 65,536:   { id | ACTIVE -> COMMITTING -> commit LSN, or ACTIVE -> ABORTED }
 //!   low                         every id below it is decided and durable: the usual answer, without reading a slot
 //! ```
-//! The number of a commit is the end of its COMMIT record in the WAL. A writer sets COMMITTING before it reserves that record. So a reader whose snapshot was taken after the reservation finds COMMITTING or the number, never ACTIVE; on COMMITTING it spins for
-//! some nanoseconds (EN-14).
+//! The number of a commit is the end of its COMMIT record in the WAL. A writer sets COMMITTING before it reserves that record. So a reader whose snapshot was
+//! taken after the reservation finds COMMITTING or the number, never ACTIVE; on COMMITTING it spins for some nanoseconds (EN-14).
 //!
-//! Losers of the last crash that are undone beside the service have ids of former openings, far below all slots. They are in a list of their own: ACTIVE until their ABORT is in the WAL, ABORTED from then on. `low` does not cover them, so every shortcut by `low`
-//! checks `is_loser` too (EN-35).
+//! Losers of the last crash that are undone beside the service have ids of former openings, far below all slots. They are in a list of their own: ACTIVE until
+//! their ABORT is in the WAL, ABORTED from then on. `low` does not cover them, so every shortcut by `low` checks `is_loser` too (EN-35).
 //!
-//! Hard part: slots are reused. The commit LSN of the former owner moves to `spilled` while a snapshot may need it. A reader that finds neither knows that the transaction is decided, and checks whether the record is still the same. If so, it was committed (EN-15).
+//! Hard part: slots are reused. The commit LSN of the former owner moves to `spilled` while a snapshot may need it. A reader that finds neither knows that the
+//! transaction is decided, and checks whether the record is still the same. If so, it was committed (EN-15).
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
@@ -360,7 +361,8 @@ impl StatusTable {
         parked.into_iter().flatten().for_each(|(_, wake)| wake());
     }
 
-    /// Registers `wake`, to be called once `holder` is decided or has released a lock. It is called at once if that is so already, or if `releases` has changed.
+    /// Registers `wake`, to be called once `holder` is decided or has released a lock. It is called at once if that is so already, or if `releases` has
+    /// changed.
     pub fn park(&self, me: TxnId, holder: TxnId, releases: u64, wake: Wake) {
         let mut waiting = self.shards[holder as usize % SHARDS].waiting.lock();
         if self.is_over(holder, releases) {

@@ -1,6 +1,8 @@
-//! Statements that are suspended instead of blocking their thread: on a page miss, or for a row lock. The caller requests the pages or parks the statement, serves other clients, and restarts the statement.
+//! Statements that are suspended instead of blocking their thread: on a page miss, or for a row lock. The caller requests the pages or parks the statement,
+//! serves other clients, and restarts the statement.
 //!
-//! Hard part: a suspended statement must not have changed anything. So only reads are suspended. A change first asks for its pages (`look_ahead`), and then waits for those that are still missing.
+//! Hard part: a suspended statement must not have changed anything. So only reads are suspended. A change first asks for its pages (`look_ahead`), and then
+//! waits for those that are still missing.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,12 +20,14 @@ use crate::rows::wait_mode::SUSPENDS_MAX;
 use crate::store::trees::MapId;
 
 impl Transaction {
-    /// Sets the read mode. With `ReadMode::CachedOnly`, reads of rows that would wait for the disk fail with `Error::WouldBlock`, having changed nothing. A transaction begins with `ReadMode::MayRead`.
+    /// Sets the read mode. With `ReadMode::CachedOnly`, reads of rows that would wait for the disk fail with `Error::WouldBlock`, having changed nothing. A
+    /// transaction begins with `ReadMode::MayRead`.
     pub fn set_read_mode(&mut self, mode: ReadMode) {
         self.wait_mode.read_mode = mode;
     }
 
-    /// Makes waits for row locks fail with `Error::WouldBlock`, having changed nothing, until the next change. The wait goes on without a thread (`Transaction::park`). `suspend_for_rows(false)` makes waits block again, and ends the present one.
+    /// Makes waits for row locks fail with `Error::WouldBlock`, having changed nothing, until the next change. The wait goes on without a thread
+    /// (`Transaction::park`). `suspend_for_rows(false)` makes waits block again, and ends the present one.
     pub fn suspend_for_rows(&mut self, suspends: bool) {
         self.wait_mode.suspends = suspends.then(|| self.wait_mode.suspends_left.unwrap_or(SUSPENDS_MAX));
     }

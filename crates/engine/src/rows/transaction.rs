@@ -214,7 +214,8 @@ impl Transaction {
         }))
     }
 
-    /// Waits until the row of `attempt`, which `holder` has locked, may be tried again. `releases` is `StatusTable::releases` before the last try. A deadlock rolls this transaction back.
+    /// Waits until the row of `attempt`, which `holder` has locked, may be tried again. `releases` is `StatusTable::releases` before the last try. A deadlock
+    /// rolls this transaction back.
     pub(crate) fn wait_for(
         &mut self,
         attempt: &mut LockAttempt<'_>,
@@ -475,7 +476,8 @@ impl Drop for Transaction {
 impl Rows {
     /// Restores everything as it was before the transaction, and logs ABORT (EN-28). After an error it may run again.
     ///
-    /// `keys` come first and all at once. First, because they were changed last, in the commit that failed. All at once, because undo frees a page unless one of their images refers to it (EN-8). Recovery uses the same order (EN-45).
+    /// `keys` come first and all at once. First, because they were changed last, in the commit that failed. All at once, because undo frees a page unless one
+    /// of their images refers to it (EN-8). Recovery uses the same order (EN-45).
     fn put_back(&self, writer: &mut Writer, keys: &Images, report: &mut ReportProgress<'_>) -> Result<()> {
         let store = &self.store;
         store.put_back(writer.id, keys, &Images::new())?;
@@ -514,7 +516,8 @@ impl Rows {
 
     /// Locks a row that is about to be restored while this transaction is undecided (EN-18).
     ///
-    /// The creator of a row's record holds it exclusively. But a transaction that wants to lock the row adds its entry before it reads the record (EN-17), and removes it when it finds the creator. This spins for that moment.
+    /// The creator of a row's record holds it exclusively. But a transaction that wants to lock the row adds its entry before it reads the record (EN-17), and
+    /// removes it when it finds the creator. This spins for that moment.
     pub(crate) fn hold(&self, writer: &mut Writer, map: &Arc<RowMap>, key: &[u8]) {
         let is_open = |id| self.statuses.is_open(id);
         let requester = writer.requester(Strength::Exclusive);

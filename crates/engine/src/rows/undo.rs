@@ -1,6 +1,7 @@
 //! The undo log of a transaction: its steps, the youngest in memory, older stretches of them as runs of a file.
 //!
-//! Steps and runs serve rollback and savepoints of the running process; recovery uses the WAL (EN-27). Rollback goes backwards, stretch by stretch, and restores the oldest image of each row in a stretch (EN-28). A run is published before its versions leave memory (EN-29).
+//! Steps and runs serve rollback and savepoints of the running process; recovery uses the WAL (EN-27). Rollback goes backwards, stretch by stretch, and
+//! restores the oldest image of each row in a stretch (EN-28). A run is published before its versions leave memory (EN-29).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,7 +36,8 @@ impl UndoBudget {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Returns true if a transaction with this much in memory should write it out. No transaction keeps more than a quarter of the limit, and together they do not exceed it unless they are very many.
+    /// Returns true if a transaction with this much in memory should write it out. No transaction keeps more than a quarter of the limit, and together they do
+    /// not exceed it unless they are very many.
     pub fn is_too_much(&self, own: u64) -> bool {
         let max = self.max.load(Ordering::Relaxed);
         own > max / 4 || (own > max / 64 && self.bytes() > max)
@@ -176,7 +178,8 @@ impl UndoLog {
         self.first = HashMap::default();
     }
 
-    /// Ends the undo log of a decided transaction. Returns what purge still needs: the steps in memory that replaced a version or deleted a row, without their images, and the runs (EN-32).
+    /// Ends the undo log of a decided transaction. Returns what purge still needs: the steps in memory that replaced a version or deleted a row, without their
+    /// images, and the runs (EN-32).
     pub fn end(&mut self, budget: &UndoBudget) -> (Vec<UndoStep>, Vec<Arc<UndoRun>>) {
         let left = self.tail.drain(..).filter(|step| step.is_version || step.deletes);
         // Collected anew: in place it would keep the memory of all the others.

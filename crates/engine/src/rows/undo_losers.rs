@@ -8,11 +8,13 @@
 //! ```
 //! To others a loser is an open transaction: its id in a record is the row lock, and readers find the version before.
 //!
-//! Hard part: undo meets rows that the loser no longer owns. The loser may have undone them itself before the crash, by a savepoint or an interrupted rollback; or an earlier opening has, whose undo was interrupted by the next crash. Others may have changed and committed
-//! them since. So this undo checks ownership: a row is restored only if its record names the loser, and a purge queue entry is removed only if it names the loser (EN-33). That makes locks and WAL records of progress unnecessary: a restored row is free at once, and the order
-//! of the WAL says for each row whether it has been restored.
+//! Hard part: undo meets rows that the loser no longer owns. The loser may have undone them itself before the crash, by a savepoint or an interrupted rollback;
+//! or an earlier opening has, whose undo was interrupted by the next crash. Others may have changed and committed them since. So this undo checks ownership: a
+//! row is restored only if its record names the loser, and a purge queue entry is removed only if it names the loser (EN-33). That makes locks and WAL records
+//! of progress unnecessary: a restored row is free at once, and the order of the WAL says for each row whether it has been restored.
 //!
-//! Only losers that changed nothing but rows of tables come here. Those that changed keys, definitions or the directory of maps are undone before the doors open.
+//! Only losers that changed nothing but rows of tables come here. Those that changed keys, definitions or the directory of maps are undone before the doors
+//! open.
 
 use std::sync::Arc;
 

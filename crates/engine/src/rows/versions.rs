@@ -1,7 +1,8 @@
 //! The version store: older versions of rows, for snapshots that must not see the newest.
 //!
-//! The newest version is in the tree, behind eight bytes that name its creator. A transaction that changes a row for the first time puts the version that it finds here, under the latch of the row's leaf. So a reader of the new version finds the one before (EN-13).
-//! Nothing of this is durable; after a crash there are no snapshots.
+//! The newest version is in the tree, behind eight bytes that name its creator. A transaction that changes a row for the first time puts the version that it
+//! finds here, under the latch of the row's leaf. So a reader of the new version finds the one before (EN-13). Nothing of this is durable; after a crash there
+//! are no snapshots.
 
 use std::collections::HashMap;
 use std::sync::Arc;

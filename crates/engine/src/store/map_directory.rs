@@ -4,8 +4,9 @@
 //!   tree 5, MAPS     map u32 BE  ->  root page u64 LE                          one record for each map; changed inside transactions like any record
 //!   purge queue      3 | map u32 BE  ->  transaction u64 | root page u64       a map that no directory record names any more
 //! ```
-//! A map's root page is allocated by the mini-transaction that writes its directory record. If a transaction that created a map is rolled back, an entry in the purge queue is written before the directory record is deleted, and purge handles the entry only
-//! when ABORT is in the WAL. A transaction that drops a map writes the entry as one of its changes (EN-8).
+//! A map's root page is allocated by the mini-transaction that writes its directory record. If a transaction that created a map is rolled back, an entry in the
+//! purge queue is written before the directory record is deleted, and purge handles the entry only when ABORT is in the WAL. A transaction that drops a map
+//! writes the entry as one of its changes (EN-8).
 
 use std::ops::Bound;
 

@@ -62,7 +62,8 @@ impl OpenMaps {
         self.open.write().remove(&map);
     }
 
-    /// Creates a map with a new number and an empty tree. Its root page is only reserved when `name` is called; `name` writes the directory record, whose mini-transaction allocates the page.
+    /// Creates a map with a new number and an empty tree. Its root page is only reserved when `name` is called; `name` writes the directory record, whose
+    /// mini-transaction allocates the page.
     pub fn create(&self, pager: &Arc<Pager>, name: impl FnOnce(MapId, PageId) -> Result<()>) -> Result<MapId> {
         let _making = self.making.lock();
         let id = self.next.fetch_add(1, Ordering::Relaxed);

@@ -1,6 +1,7 @@
 //! The state that all parts of the engine share: the trees that every database has, transaction ids, open transactions and WAL records.
 //!
-//! A checkpoint must not pass the first record of an undecided transaction (EN-9), so every transaction is enlisted here with the WAL position before its first record.
+//! A checkpoint must not pass the first record of an undecided transaction (EN-9), so every transaction is enlisted here with the WAL position before its first
+//! record.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -50,7 +51,8 @@ pub(crate) struct Store {
     pub creating: Mutex<HashSet<u64>>,
     /// Committed transactions whose purge queue entries a snapshot may still need.
     pub held: Mutex<HashSet<TxnId>>,
-    /// The number of open transactions that have removed a key, and the number of rollbacks so far. A scan over keys compares them to learn whether a gap that it saw may have been filled again (EN-56).
+    /// The number of open transactions that have removed a key, and the number of rollbacks so far. A scan over keys compares them to learn whether a gap that
+    /// it saw may have been filled again (EN-56).
     pub removing: AtomicU64,
     pub undone: AtomicU64,
     /// Never notified: a rollback that finds the disk full waits on it with a timeout and retries.

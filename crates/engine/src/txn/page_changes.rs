@@ -28,7 +28,8 @@ impl<'c, 't> PageChanges<'c, 't> {
         }
     }
 
-    /// Notes that no record refers to these pages any more. Outside a transaction they are freed with the change. Within one, only pages that it allocated itself are freed at once (EN-8).
+    /// Notes that no record refers to these pages any more. Outside a transaction they are freed with the change. Within one, only pages that it allocated
+    /// itself are freed at once (EN-8).
     pub fn dropped(&mut self, runs: Vec<Run>) {
         let Some((own, deferred)) = &mut self.txn else {
             for run in runs {

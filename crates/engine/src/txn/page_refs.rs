@@ -1,9 +1,11 @@
 //! Which pages undo frees: those whose last reference it removes and that no image refers to (EN-7, EN-8).
 //!
-//! Hard part: while a key is being renamed, two records refer to its pages. If the transaction allocated these pages itself, no image refers to them, and a crash between the two changes leaves both records to undo, which deletes one after the other.
-//! So references are counted before the first record is deleted. A crash in the middle does no harm: the next undo counts what is there then.
+//! Hard part: while a key is being renamed, two records refer to its pages. If the transaction allocated these pages itself, no image refers to them, and a
+//! crash between the two changes leaves both records to undo, which deletes one after the other. So references are counted before the first record is deleted.
+//! A crash in the middle does no harm: the next undo counts what is there then.
 //!
-//! Only records with an image are counted. That suffices: pages that no image refers to were allocated by the transaction, and every record that refers to them was written by it (`KeyTransaction::move_record`).
+//! Only records with an image are counted. That suffices: pages that no image refers to were allocated by the transaction, and every record that refers to them
+//! was written by it (`KeyTransaction::move_record`).
 
 use std::collections::{HashMap, HashSet};
 

@@ -18,7 +18,8 @@ impl Store {
 
     /// Restores images. `directory` has those of the directory of maps, whether or not they are among `images`.
     ///
-    /// The WAL records for rows and the purge queue name no transaction, so recovery does not take them for steps to be undone in turn (EN-28). Records of keys name it, since keys are counted when their transaction commits.
+    /// The WAL records for rows and the purge queue name no transaction, so recovery does not take them for steps to be undone in turn (EN-28). Records of keys
+    /// name it, since keys are counted when their transaction commits.
     pub fn put_back(&self, txn: TxnId, images: &Images, directory: &Images) -> Result<()> {
         let _undoing = self.pager.enter_undo();
         let mut names = PageRefs::of(self, images)?;

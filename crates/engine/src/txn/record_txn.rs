@@ -8,8 +8,8 @@
 //! ```
 //! After a crash the same undo runs for every transaction that has records in the WAL but neither COMMIT nor ABORT (`recovery`).
 //!
-//! Hard part: undo must be idempotent, because a crash may interrupt it. Restoring an image without looking at the current record is idempotent; freeing the pages of what it replaces is not by itself. EN-7 and EN-8 in the README
-//! say why it still is.
+//! Hard part: undo must be idempotent, because a crash may interrupt it. Restoring an image without looking at the current record is idempotent; freeing the
+//! pages of what it replaces is not by itself. EN-7 and EN-8 in the README say why it still is.
 
 use std::collections::HashSet;
 use std::collections::btree_map::Entry;
@@ -183,7 +183,8 @@ impl<'s> RecordTxn<'s> {
         &self.deltas
     }
 
-    /// Commits. The caller still holds the lock stripes. Returns the LSN of COMMIT, which is the durability LSN of every reply that shows the changes; 0 if nothing was changed.
+    /// Commits. The caller still holds the lock stripes. Returns the LSN of COMMIT, which is the durability LSN of every reply that shows the changes; 0 if
+    /// nothing was changed.
     pub fn commit(mut self) -> Result<(Lsn, Deltas)> {
         let prepared = self.prepare()?;
         if self.last == 0 {

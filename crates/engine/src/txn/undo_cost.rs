@@ -28,7 +28,8 @@ impl UndoCost {
         self.log_bytes = self.log_bytes + new.log_bytes - old.log_bytes;
     }
 
-    /// Returns the number of pages that undo may need when one more record has been changed, to split leaves that other transactions have filled meanwhile, and their parents.
+    /// Returns the number of pages that undo may need when one more record has been changed, to split leaves that other transactions have filled meanwhile, and
+    /// their parents.
     ///
     /// Each of the first thousand records has a leaf of its own to split. More records share leaves, and a split frees at least a kilobyte.
     pub fn pages_with_one_more(&self) -> u64 {

@@ -121,7 +121,8 @@ fn a_rollback_that_must_split_a_leaf_finds_a_page_on_a_full_disk() {
     world.check();
 }
 
-/// Each try of the page cleaner to find space makes a checkpoint, and each of those used to log a cut of the counts: a disk that was full for minutes used up the WAL.
+/// Each try of the page cleaner to find space makes a checkpoint, and each of those used to log a cut of the counts: a disk that was full for minutes used up
+/// the WAL.
 #[test]
 fn retrying_for_space_does_not_use_up_the_wal() {
     let world = World::new(5);
