@@ -32,7 +32,7 @@ const WAIT_MAX: Duration = Duration::from_secs(50);
 pub(crate) struct KeyLocks {
     pub statuses: Arc<StatusTable>,
     pub locks: Arc<LockTable>,
-    /// The map that stands for the keys in the lock table.
+    /// The map under which keys are in the lock table.
     pub keys: Arc<RowMap>,
     pub wait_max_ms: AtomicU64,
 }

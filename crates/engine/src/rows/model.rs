@@ -3,8 +3,8 @@
 use stdx::sync::atomic::{AtomicU64, Ordering};
 use stdx::sync::{Arc, thread};
 
-use crate::rows::slot::{Status, StatusTable};
 use crate::rows::snapshot::SnapshotRegistry;
+use crate::rows::status_table::{Status, StatusTable};
 
 /// The WAL's head, moved by reservations.
 struct Log(AtomicU64);

@@ -69,7 +69,7 @@ impl Rows {
                 if ended.front().is_none_or(waits) {
                     break;
                 }
-                ended.pop_front().expect("looked at above")
+                ended.pop_front().expect("checked above")
             };
             let forgotten = match &mut left {
                 PurgeItem::Transaction(ended) => self.forget(ended),

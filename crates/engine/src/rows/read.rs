@@ -36,7 +36,7 @@ pub struct IndexOf {
 }
 
 impl Rows {
-    fn stands(&self, map: &RowMap, key: &[u8], word: u64) -> Result<bool> {
+    fn is_unchanged(&self, map: &RowMap, key: &[u8], word: u64) -> Result<bool> {
         let found = map.tree.get(key, &mut Vec::new())?;
         Ok(found.present && found.word == word)
     }
@@ -55,8 +55,8 @@ impl Rows {
         let (head, value) = RowValue::parse(record)?;
         match self.visibility(head.creator, snapshot, me) {
             Visibility::Yes(lsn) => *durability_lsn = (*durability_lsn).max(lsn),
-            Visibility::IfItStands if !self.stands(map, key, word)? => return Ok(None),
-            Visibility::IfItStands => {}
+            Visibility::IfUnchanged if !self.is_unchanged(map, key, word)? => return Ok(None),
+            Visibility::IfUnchanged => {}
             Visibility::No => return self.older(map, key, (word, head.creator), (snapshot, me), durability_lsn, out),
         }
         if !head.is_delete_marked {
@@ -103,7 +103,7 @@ impl Rows {
                 true
             }
             // It was replaced, so it was committed.
-            Visibility::IfItStands => true,
+            Visibility::IfUnchanged => true,
             Visibility::No => false,
         };
         let found = self.versions.find(map.id, key, creator, sees)?;
@@ -111,7 +111,7 @@ impl Rows {
             return Err(Error::SnapshotTooOld);
         }
         let Some(record) = found else {
-            return Ok(if self.stands(map, key, word)? { Some(false) } else { None });
+            return Ok(if self.is_unchanged(map, key, word)? { Some(false) } else { None });
         };
         *durability_lsn = (*durability_lsn).max(seen.get());
         let (head, value) = RowValue::parse(&record)?;
@@ -175,7 +175,7 @@ impl Transaction {
                     Status::Active => return Ok(Err(head.creator)),
                     Status::Committed(lsn) => self.durability_lsn = self.durability_lsn.max(lsn),
                     Status::Aborted => continue,
-                    Status::Past if !self.rows.stands(map, key, found.word)? => continue,
+                    Status::Past if !self.rows.is_unchanged(map, key, found.word)? => continue,
                     Status::Past => {}
                 }
             }

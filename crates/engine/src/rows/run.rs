@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use os::{Aligned, Device};
 use pager::TxnId;
+use std::sync::atomic::{AtomicU64, Ordering};
 use stdx::hash::Seed;
 use stdx::sync::RwLock;
-use stdx::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
 use crate::store::trees::MapId;

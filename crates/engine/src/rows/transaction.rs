@@ -268,7 +268,7 @@ impl Transaction {
         let mut attempt = LockAttempt::new(&rows.lock_queues, &rows.statuses, map, key, strength);
         if self.suspended.as_ref().is_some_and(|suspended| suspended.is_for(map, key)) {
             self.activity.iter().for_each(|activity| activity.set_awaited(None));
-            attempt.adopt(self.suspended.take().expect("looked at above"));
+            attempt.adopt(self.suspended.take().expect("checked above"));
         }
         attempt
     }

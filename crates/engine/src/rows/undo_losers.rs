@@ -103,7 +103,7 @@ impl Rows {
         }
         *self.losers.error.lock() = done.as_ref().err().map(Error::to_string);
         if done? {
-            let work = all.pop_front().expect("looked at above");
+            let work = all.pop_front().expect("checked above");
             self.end_loser(work);
         }
         Ok(!all.is_empty())

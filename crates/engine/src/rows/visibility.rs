@@ -20,7 +20,7 @@ pub(super) enum Visibility {
     Yes(Lsn),
     No,
     /// Visible if the record is still the same (EN-15).
-    IfItStands,
+    IfUnchanged,
 }
 
 impl Rows {
@@ -31,7 +31,7 @@ impl Rows {
         match self.statuses.status(creator) {
             Status::Committed(lsn) if lsn <= snapshot.lsn => Visibility::Yes(lsn),
             Status::Committed(_) | Status::Active | Status::Aborted => Visibility::No,
-            Status::Past => Visibility::IfItStands,
+            Status::Past => Visibility::IfUnchanged,
         }
     }
 }

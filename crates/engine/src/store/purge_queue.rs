@@ -14,17 +14,13 @@ use crate::error::{Error, Result};
 use crate::store::trees::MapId;
 
 const PAGES: u8 = 1;
-
 const VERSION: u8 = 2;
-
 /// First byte of an entry for a dropped map of rows.
 pub(crate) const MAP_GARBAGE: u8 = 3;
-
 const RUN_BYTES: usize = 12;
 
 /// Maximum number of runs in one entry.
 pub(crate) const QUEUED_RUNS_MAX: usize = 96;
-
 const _: () = assert!(8 + QUEUED_RUNS_MAX * RUN_BYTES <= btree::Tree::VALUE_MAX);
 
 pub(crate) fn queue_key_of_pages(txn: TxnId, part: u32) -> [u8; 13] {

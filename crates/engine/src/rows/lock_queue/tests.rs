@@ -34,7 +34,7 @@ mod model {
 }
 
 #[cfg(not(loom))]
-mod model {
+mod threads {
     use super::super::*;
     use std::sync::mpsc;
 
