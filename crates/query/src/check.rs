@@ -10,13 +10,13 @@ use std::sync::atomic::Ordering;
 use engine::rows::{CATALOG, Isolation, MapId, RowBatch, Transaction};
 
 use crate::catalog::Snapshot;
+use crate::catalog::decode;
 use crate::catalog::foreign::ForeignKey;
 use crate::catalog::table::{Index, Table};
 use crate::error::Result;
 use crate::exec::foreign::each_orphan;
-use crate::exec::scan;
+use crate::instance::database::Database;
 use crate::key;
-use crate::session::Database;
 use crate::value::Value;
 
 /// Problems named for one table or index; of more only the number.
@@ -118,7 +118,7 @@ impl<'w> Walk<'w> {
         let mut row = vec![Value::Null; needed.len()];
         self.each(self.table.map, |walk, txn, row_key, bytes| {
             rows += 1;
-            match scan::decode(walk.table, bytes, &needed, &mut row) {
+            match decode::decode(walk.table, bytes, &needed, &mut row) {
                 Ok(()) => walk.row(txn, row_key, &row, &mut wrong),
                 Err(error) => {
                     wrong.add(|| format!("row {}: {error}", hex(row_key)));
@@ -217,7 +217,7 @@ impl<'w> Walk<'w> {
     fn without_parent(&mut self, whose: &str, key: &ForeignKey, vouched: bool) -> Result<()> {
         let (mut wrong, mut row) = (Wrong::default(), vec![Value::Null; self.table.columns.len()]);
         self.each(self.table.map, |walk, _, row_key, bytes| {
-            scan::decode(walk.table, bytes, &key.columns, &mut row)?;
+            decode::decode(walk.table, bytes, &key.columns, &mut row)?;
             if !key.columns.iter().any(|at| row[*at].is_null()) {
                 wrong.add(|| format!("row {} has no parent", hex(row_key)));
             }

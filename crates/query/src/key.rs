@@ -135,3 +135,15 @@ fn check(key: &[u8]) -> Result<()> {
     }
     Ok(())
 }
+
+/// The keys that begin with these bytes end before this.
+pub fn after(prefix: &[u8]) -> std::ops::Bound<Vec<u8>> {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if last < 0xFF {
+            end.push(last + 1);
+            return std::ops::Bound::Excluded(end);
+        }
+    }
+    std::ops::Bound::Unbounded
+}

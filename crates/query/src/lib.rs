@@ -1,4 +1,5 @@
 //! SQL: types, text to plan, plan to rows. Start with README.md beside this crate.
+
 #![forbid(unsafe_code)]
 
 pub use datum::{batch, value};
@@ -14,6 +15,7 @@ mod bind;
 mod catalog;
 pub mod check;
 mod exec;
+mod instance;
 mod key;
 mod nodes;
 mod parse;
@@ -26,7 +28,7 @@ mod system;
 #[cfg(fuzzing)]
 pub mod fuzzed {
     use crate::parse::{lexical, normal, normal::Normal, parse};
-    use crate::scalar::SqlMode;
+    use crate::scalar::sql_mode::SqlMode;
 
     /// All that is done with a text before names are looked up. The bits of `mode` are the SQL modes that change how a text is read.
     pub fn read(text: &str, mode: u8) {
@@ -56,8 +58,11 @@ pub mod fuzzed {
 }
 
 pub use batch::Row;
+pub use instance::count::Count;
+pub use instance::database::Database;
+pub use instance::handle::{Handle, Kill, Wake};
+pub use instance::hooks::{Around, Procedure};
+pub use instance::prepared::{Prepared, PreparedHandle};
+pub use session::around::returning;
 pub use session::read;
-pub use session::{
-    Around, Change, Count, Database, Handle, Kill, Login, Outcome, Prepared, PreparedHandle, Procedure, Ready,
-    ResultSet, Session, Status, Wake, returning,
-};
+pub use session::{Change, Login, Outcome, Ready, ResultSet, Session, Status};

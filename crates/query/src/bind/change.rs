@@ -25,6 +25,7 @@ use crate::nodes::change::Target;
 use crate::nodes::change::Update;
 use crate::nodes::change::Values;
 use crate::nodes::expr::Expr;
+use crate::nodes::keyspace_table;
 use crate::nodes::node::{Lock, LockWait, Node, SortKey};
 use crate::nodes::relation::Allowed;
 use crate::nodes::relation::{Origin, ScopeTable, Source};
@@ -34,7 +35,6 @@ use crate::parse::statement::Name;
 use crate::rights::Privileges;
 use crate::rights::effective::Columns;
 use crate::scalar::bind::as_sent;
-use crate::system::keys;
 use engine::rows::Strength;
 
 /// Is a table that is changed read from end to end?
@@ -110,7 +110,7 @@ impl Bind<'_> {
         for doing in &mut doing {
             if let Doing::Update(sets) = doing {
                 sets.extend(clocks.iter().map(|(column, _)| *column));
-                let formulas = table.formulas.get().into_iter().flatten();
+                let formulas = table.bound_formulas().into_iter().flatten();
                 let moved: Vec<usize> = formulas
                     .filter(|formula| formula.reads.iter().any(|read| sets.contains(read)))
                     .map(|formula| formula.column)
@@ -242,7 +242,7 @@ impl Bind<'_> {
     fn refuse_system(&self, name: &Name) -> Result<()> {
         let schema = name.schema.as_deref().or(self.around.database).unwrap_or("");
         match crate::system::find(schema, &name.name) {
-            Some(table) if keys::is_keys(table) => Ok(()),
+            Some(table) if table.is_keyspace() => Ok(()),
             Some(table) => Err(self.rights.no_database(table.schema)),
             None => Ok(()),
         }
@@ -521,7 +521,7 @@ impl Bind<'_> {
         let (offset, key_at) = (table.offset, table.key_at.unwrap_or(table.offset));
         let base = match &table.origin {
             Origin::Base(base) => base.clone(),
-            Origin::System(system) if keys::is_keys(system) => keys::table().clone(),
+            Origin::System(system) if system.is_keyspace() => keyspace_table::table().clone(),
             _ => return Err(error::NON_UPDATABLE_TABLE.with(&[&table.alias.clone(), &"UPDATE"])),
         };
         Ok(Target { rules: self.rules(&base, &[doing])?, offset, key_at, sets })

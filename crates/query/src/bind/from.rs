@@ -18,7 +18,6 @@ use crate::parse::statement::Name;
 use crate::rights::Privileges;
 use crate::rights::effective::Columns;
 use crate::scalar::bind::compare;
-use crate::system::keys;
 use crate::types::{Column, ColumnFlags};
 
 /// The most tables of one FROM, of an UPDATE or DELETE, as in MySQL.
@@ -302,7 +301,7 @@ impl Bind<'_> {
         let schema = name.schema.as_deref().or(self.around.database).unwrap_or("");
         if let Some(system) = crate::system::find(schema, &name.name) {
             // As of other tables below.
-            let keyed = self.keyed && keys::is_keys(system);
+            let keyed = self.keyed && system.is_keyspace();
             let others = Privileges::UPDATE | Privileges::DELETE;
             if !keyed || !self.rights.has_any_column(system.schema, system.name, others) {
                 self.rights.need_some_columns(system.schema, system.name, Privileges::SELECT)?;

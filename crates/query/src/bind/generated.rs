@@ -6,21 +6,23 @@ use std::sync::Arc;
 
 use crate::bind::scope::Scope;
 use crate::bind::{Bind, Surroundings};
-use crate::catalog::generated::Formula;
 use crate::catalog::table::Table;
 use crate::error::Result;
 use crate::nodes::expr::Expr;
+use crate::nodes::formula::Formula;
 use crate::nodes::node::SortKey;
 use crate::nodes::relation::{Origin, ScopeTable};
 use crate::parse::parse_expression;
-use crate::scalar::Settings;
+use crate::plan::generated::indexed;
+use crate::plan::generated::is_like;
 use crate::scalar::bind::present;
-use crate::types::{Kind, Type};
+use crate::scalar::settings::Settings;
+use crate::types::Type;
 
 impl Bind<'_> {
     /// Binds what the table's generated columns are computed by, if nobody has.
     pub fn formulas(&self, table: &Arc<Table>) -> Result<()> {
-        if table.formulas.get().is_some() || !table.is_generated() {
+        if table.bound_formulas().is_some() || !table.is_generated() {
             return Ok(());
         }
         let mut formulas: Vec<Formula> = Vec::new();
@@ -38,7 +40,7 @@ impl Bind<'_> {
             formulas.push(Formula { column, expr, reads });
         }
         // Somebody else may have been quicker, with the same result.
-        let _ = table.formulas.set(formulas);
+        table.keep_formulas(formulas);
         Ok(())
     }
 
@@ -88,54 +90,6 @@ fn base(table: &ScopeTable) -> Option<&Arc<Table>> {
         Origin::Base(base) => Some(base),
         _ => None,
     }
-}
-
-/// The generated columns that keys begin with or contain, and their formulas over the wide row.
-pub fn indexed(table: &Table, offset: usize) -> Vec<(usize, Expr)> {
-    let formulas = table.formulas.get().into_iter().flatten();
-    let useful = formulas.filter(|formula| {
-        let ty = &table.columns[formula.column].ty;
-        table.is_in_key(formula.column)
-            && holds_all(ty, &formula.expr.ty())
-            && !matches!(formula.expr, Expr::Column(..))
-    });
-    let shifted = useful.map(|formula| {
-        let mut expr = formula.expr.clone();
-        expr.rewrite(&mut |expr| {
-            if let Expr::Column(at, _) = expr {
-                *at += offset;
-            }
-        });
-        (formula.column, expr)
-    });
-    shifted.collect()
-}
-
-/// Has the column the values of the expression, not others that they were turned into?
-fn holds_all(column: &Type, expr: &Type) -> bool {
-    match column.kind {
-        kind if kind.is_integer() => expr.kind.is_integer() && column.unsigned == expr.unsigned,
-        Kind::Decimal => expr.kind == Kind::Decimal && column.scale >= expr.scale,
-        Kind::Double | Kind::Date | Kind::Json | Kind::Year => column.kind == expr.kind,
-        Kind::Time | Kind::DateTime => column.kind == expr.kind && column.scale >= expr.scale,
-        Kind::Char | Kind::VarChar | Kind::TinyText | Kind::Text | Kind::MediumText | Kind::LongText => {
-            expr.kind.is_text() && !matches!(expr.kind, Kind::Enum | Kind::Set) && column.collation == expr.collation
-        }
-        kind if kind.is_bytes() => expr.kind.is_bytes() && column.length >= expr.length,
-        _ => false,
-    }
-}
-
-/// Is it the formula, read over the same columns? `loosely`: a parameter may stand for a literal.
-pub fn is_like(expr: &Expr, formula: &Expr, loosely: bool) -> bool {
-    let same_head = match (expr, formula) {
-        // A literal takes its collation from the connection, and gives way to that of columns.
-        (Expr::Literal(a, s), Expr::Literal(b, t)) => a == b && s.kind == t.kind,
-        (Expr::Parameter(..), Expr::Literal(..)) => loosely,
-        (expr, formula) => expr.has_same_head(formula),
-    };
-    let (ours, theirs) = (expr.children(), formula.children());
-    same_head && ours.len() == theirs.len() && ours.into_iter().zip(theirs).all(|(a, b)| is_like(a, b, loosely))
 }
 
 /// The order that is wanted, where expressions that an indexed column is computed by count as the column.

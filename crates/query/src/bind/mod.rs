@@ -25,11 +25,9 @@ pub mod summary;
 pub mod view;
 mod window;
 
-use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use engine::rows::MapId;
 use syntax::tree as ast;
 
 use crate::bind::scope::{Common, Scope};
@@ -39,30 +37,20 @@ use crate::catalog::view::View;
 use crate::error::Result;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::Lock;
-use crate::parse::statement::{self, Name};
+use crate::nodes::system_table::SystemTable;
+use crate::parse::statement::Name;
+use crate::plan::variables::Variables;
 use crate::rights::Rights;
-use crate::scalar;
-use crate::scalar::{Binder, SqlMode};
+use crate::scalar::bind::Binder;
+use crate::scalar::sql_mode::SqlMode;
 use crate::types::Type;
 use crate::value::Value;
-
-/// What the session says of variables.
-pub trait Variables {
-    fn system(&self, scope: Option<statement::Scope>, name: &str) -> Result<(Value, Type)>;
-    fn user(&self, name: &str) -> Type;
-    /// What an account may do; None: there is no such account.
-    fn rights_of(&self, account: &str) -> Result<Option<Arc<Rights>>>;
-    /// The table is about to be planned over: what is known of it should not be old.
-    fn know(&self, table: &Arc<Table>);
-    /// About how many records a map has from one key to before another.
-    fn extent(&self, map: MapId, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Option<f64>;
-}
 
 /// Everything around the statement that its meaning depends on.
 pub struct Surroundings<'s> {
     pub snapshot: Arc<Snapshot>,
     pub rights: &'s Arc<Rights>,
-    pub settings: &'s scalar::Settings,
+    pub settings: &'s crate::scalar::settings::Settings,
     pub database: Option<&'s str>,
     pub variables: &'s dyn Variables,
     /// Types of the parameters, as far as known.
@@ -183,7 +171,7 @@ impl<'s> Bind<'s> {
         self.next_id
     }
 
-    pub fn settings(&self) -> &'s scalar::Settings {
+    pub fn settings(&self) -> &'s crate::scalar::settings::Settings {
         self.around.settings
     }
 
@@ -240,8 +228,8 @@ impl<'s> Bind<'s> {
     /// The table of that name, to be used by the statement. The right to do so has been looked at.
     pub fn base_table(&mut self, name: &Name) -> Result<Arc<Table>> {
         let schema = self.schema_of(name)?;
-        if crate::system::find(&schema, &name.name).is_some_and(crate::system::keys::is_keys) {
-            return Ok(crate::system::keys::table().clone());
+        if crate::system::find(&schema, &name.name).is_some_and(SystemTable::is_keyspace) {
+            return Ok(crate::nodes::keyspace_table::table().clone());
         }
         let table = self.definitions().table(&schema, &name.name)?.clone();
         if !self.tables.iter().any(|known| known.id == table.id) {

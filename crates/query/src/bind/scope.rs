@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use crate::bind::window::Windowed;
 use crate::error::{self, Result};
+use crate::nodes::aggregate::Kind;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{AggregateCall, Node};
 use crate::nodes::relation::Origin;
 use crate::nodes::relation::ScopeTable;
 use crate::nodes::subquery::Plain;
 use crate::rights::Rights;
-use crate::scalar::aggregate::Kind;
 use crate::scalar::bind::constant::padded;
 use crate::types::{Column, Type};
 

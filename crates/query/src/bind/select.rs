@@ -19,6 +19,7 @@ use crate::bind::semi::pull;
 use crate::bind::summary::{Block, Wishes};
 use crate::error::{self, Code, Result, SqlError};
 use crate::nodes::expr::Expr;
+use crate::nodes::keyspace_table;
 use crate::nodes::node::{Group, Lock, LockWait, Node, Recursion, SortKey};
 use crate::nodes::relation::{Origin, ScopeTable};
 use crate::nodes::subquery::Plain;
@@ -28,9 +29,8 @@ use crate::plan::join::filter;
 use crate::plan::pack::pack;
 use crate::plan::share::Sight;
 use crate::rights::Privileges;
-use crate::scalar::SqlMode;
 use crate::scalar::bind::{present, union_type};
-use crate::system::keys;
+use crate::scalar::sql_mode::SqlMode;
 use crate::types::{Column, Type};
 use engine::rows::Strength;
 
@@ -576,7 +576,7 @@ impl Bind<'_> {
                 let shown = table.within.as_ref().unwrap_or(&table.alias);
                 let base = match &table.origin {
                     Origin::Base(base) => Some(base),
-                    Origin::System(system) if keys::is_keys(system) => Some(keys::table()),
+                    Origin::System(system) if system.is_keyspace() => Some(keyspace_table::table()),
                     _ => None,
                 };
                 if let Some(base) = base

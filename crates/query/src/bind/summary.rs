@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use crate::bind::Variables;
 use crate::bind::scope::Grouped;
 use crate::bind::select::{group_count, group_node};
 use crate::bind::semi::TABLES;
@@ -22,8 +21,9 @@ use crate::plan::estimate::{asking, estimate};
 use crate::plan::join::{Part, Planner, key_type};
 use crate::plan::pack::pack;
 use crate::plan::share::Sight;
+use crate::plan::variables::Variables;
 use crate::rights::effective::Columns;
-use crate::scalar::EvalContext;
+use crate::scalar::context::EvalContext;
 use crate::types::{Column, Type};
 use crate::value::Value;
 

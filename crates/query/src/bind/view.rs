@@ -20,6 +20,7 @@ use crate::catalog::table::Table;
 use crate::catalog::view::{Algorithm, CheckOption, View};
 use crate::error::{self, Result, SqlError};
 use crate::nodes::expr::Expr;
+use crate::nodes::keyspace_table;
 use crate::nodes::relation::Merged;
 use crate::nodes::relation::{Origin, ScopeTable, Source};
 use crate::nodes::walk::conjuncts;
@@ -27,8 +28,7 @@ use crate::parse::lexical::quoted_name;
 use crate::parse::statement::Name;
 use crate::rights::effective::Columns;
 use crate::rights::{Privileges, Rights};
-use crate::scalar::SqlMode;
-use crate::system::keys;
+use crate::scalar::sql_mode::SqlMode;
 use crate::types::Column;
 
 /// A place of the text that can be written otherwise.
@@ -298,9 +298,9 @@ impl Bind<'_> {
         loop {
             let table = &self.scope().tables[at];
             match table.origin.clone() {
-                Origin::System(system) if !keys::is_keys(system) => return Err(not_updatable()),
+                Origin::System(system) if !system.is_keyspace() => return Err(not_updatable()),
                 origin @ (Origin::Base(_) | Origin::System(_)) => {
-                    let base = if let Origin::Base(base) = origin { base } else { keys::table().clone() };
+                    let base = if let Origin::Base(base) = origin { base } else { keyspace_table::table().clone() };
                     let names = base.columns.iter().map(|column| &*column.name);
                     check_given(&rights, (&base.schema, &base.name), one, names.collect(), &map, columns)?;
                     let offset = table.offset;

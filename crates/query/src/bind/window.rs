@@ -9,11 +9,11 @@ use syntax::tree as ast;
 
 use crate::bind::Bind;
 use crate::error::{self, Result, SqlError};
+use crate::nodes::aggregate::{Aggregate, Kind};
 use crate::nodes::expr::Expr;
 use crate::nodes::expr::{Comparison, Operator};
 use crate::nodes::node::Node;
 use crate::nodes::window::{Distance, Edge, Frame, Reach, What, Window, WindowCall};
-use crate::scalar::aggregate::{Aggregate, Kind};
 use crate::scalar::bind::{arithmetic, common_type, compare};
 use crate::types::Type;
 

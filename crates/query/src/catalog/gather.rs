@@ -10,11 +10,11 @@ use engine::Engine;
 use engine::rows::{Isolation, MapId, RowBatch, Transaction};
 use stdx::prng::Prng;
 
+use crate::catalog::decode::decode;
 use crate::catalog::statistics::{ColumnStatistics, Histogram, KeyStatistics, Statistics, buckets, is_spread};
 use crate::catalog::table::{Part, Table};
 use crate::error::Result;
-use crate::exec::ranges::after;
-use crate::exec::scan::decode;
+use crate::key::after;
 use crate::key::{cut, encode_parts};
 use crate::scalar::temporal::Timestamp;
 use crate::types::Type;

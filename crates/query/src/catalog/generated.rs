@@ -5,8 +5,6 @@
 //! G2: a generated column looks at columns that are no generated ones, or stand before it: computed from left to right, each finds what it needs.
 
 use crate::catalog::table::{Table, TableColumn};
-use crate::error::{Result, SqlError};
-use crate::nodes::expr::Expr;
 
 /// GENERATED ALWAYS AS (text).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,15 +15,6 @@ pub struct Generated {
     pub hidden: bool,
     /// Rows hold its values. Follows from the definition.
     pub kept: bool,
-}
-
-/// The expression of a generated column, over the table's columns.
-#[derive(Clone, Debug)]
-pub struct Formula {
-    pub column: usize,
-    pub expr: Expr,
-    /// All columns of the row that it follows from, those of generated columns among them counted through.
-    pub reads: Vec<usize>,
 }
 
 impl TableColumn {
@@ -63,28 +52,6 @@ impl Table {
     /// Columns that have a name.
     pub fn named(&self) -> impl Iterator<Item = (usize, &TableColumn)> {
         self.columns.iter().enumerate().filter(|(_, column)| !column.is_hidden())
-    }
-
-    /// Its formulas, from left to right.
-    pub fn formulas(&self) -> Result<&[Formula]> {
-        match self.formulas.get() {
-            Some(formulas) => Ok(formulas),
-            None if !self.is_generated() => Ok(&[]),
-            None => Err(SqlError::corrupt("a generated column that nobody has bound")),
-        }
-    }
-
-    /// These columns, and those that computed ones among them are computed from.
-    pub fn with_sources(&self, mut columns: Vec<usize>) -> Vec<usize> {
-        let formulas = self.formulas.get().map_or(&[][..], |formulas| formulas);
-        let computed = formulas.iter().filter(|formula| self.columns[formula.column].is_computed());
-        let needed: Vec<&Formula> = computed.filter(|formula| columns.contains(&formula.column)).collect();
-        if !needed.is_empty() {
-            columns.extend(needed.iter().flat_map(|formula| &formula.reads));
-            columns.sort_unstable();
-            columns.dedup();
-        }
-        columns
     }
 
     /// The word for a part of a key, as SHOW CREATE TABLE has it: a name, or an expression in brackets.

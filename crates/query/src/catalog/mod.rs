@@ -2,6 +2,7 @@
 //!
 //! A statement sees one `Snapshot`; DDL makes the next one, and publishes it after its transaction has committed. Only one DDL statement writes at a time (`writing`).
 
+pub mod decode;
 pub mod foreign;
 pub mod foreign_graph;
 pub mod gather;
@@ -11,6 +12,7 @@ mod persisted;
 pub(crate) mod record;
 pub mod statistics;
 pub mod still;
+pub mod system_schemas;
 pub mod table;
 mod temporary;
 pub mod timestamps;
@@ -71,7 +73,9 @@ impl Snapshot {
             None if schema.eq_ignore_ascii_case("information_schema") => {
                 Err(error::UNKNOWN_TABLE.with(&[&name, &"information_schema"]))
             }
-            None if crate::system::is_system(schema) => Err(error::NO_SUCH_TABLE.with(&[&schema, &name])),
+            None if crate::catalog::system_schemas::is_system(schema) => {
+                Err(error::NO_SUCH_TABLE.with(&[&schema, &name]))
+            }
             None => Err(error::BAD_DB.with(&[&schema])),
         }
     }

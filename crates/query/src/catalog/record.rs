@@ -452,12 +452,12 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::system::keys;
+    use crate::nodes::keyspace_table;
 
     /// Each version ends where the next one goes on.
     #[test]
     fn definitions_of_earlier_versions_are_read() {
-        let bytes = encode_table(keys::table()).unwrap();
+        let bytes = encode_table(keyspace_table::table()).unwrap();
         assert_eq!(bytes[0], VERSION);
         // Behind the foreign keys: the generated columns; the flag and the options. The lists are empty.
         for (version, missing) in [(4, 0), (3, 1 + 4), (2, 1 + 4 + 4), (1, 1 + 4 + 4 + 4)] {

@@ -1,11 +1,12 @@
 //! A table as statements see it: one version, never changed in place.
 
+use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
 use engine::rows::MapId;
 
 use crate::catalog::foreign::ForeignKey;
-use crate::catalog::generated::{Formula, Generated};
+use crate::catalog::generated::Generated;
 use crate::catalog::live::Live;
 use crate::types::{Collation, CollationName as _, Kind, Type};
 use crate::value::Value;
@@ -45,8 +46,8 @@ pub struct Table {
     pub computes: bool,
     /// What all versions of the table share.
     pub live: Arc<Live>,
-    /// Expressions of its generated columns, bound by the first statement that uses this version.
-    pub formulas: OnceLock<Vec<Formula>>,
+    /// Expressions of its generated columns (`nodes::formula` alone knows their type: expressions lie above the catalog), bound by the first statement that uses this version.
+    pub formulas: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 #[derive(Clone, Debug)]

@@ -15,15 +15,18 @@ use crate::exec::host::host;
 use crate::exec::spill::keys::Keys;
 use crate::exec::spill::rows::Rows;
 use crate::exec::{ahead, foreign, gather, generated, keys};
+use crate::instance::count::Count;
 use crate::key;
 use crate::nodes::change::Returning;
 use crate::nodes::change::{Delete, Insert, OnConflict, Rules, Target, Update, Values};
 use crate::nodes::expr::Expr;
 use crate::nodes::node::Node;
 use crate::scalar::bind::present;
+use crate::scalar::context::EvalContext;
+use crate::scalar::sql_mode::SqlMode;
+use crate::scalar::store::Place;
 use crate::scalar::store::implicit_default;
-use crate::scalar::{EvalContext, Place, SqlMode, store};
-use crate::session::count::Count;
+use crate::scalar::store::store;
 use crate::types::{CollationName as _, Type};
 use crate::value::Value;
 
@@ -104,7 +107,7 @@ pub fn encode_row(table: &Table, row: &[Value], out: &mut Vec<u8>) -> Result<()>
 
 /// Puts the row in. Some: another row is in the way, and nothing was changed.
 fn put(table: &Table, row: &[Value], ctx: &mut EvalContext) -> Result<Option<Conflict>> {
-    if keys::is_keys(table) {
+    if table.is_keyspace() {
         let taken = keys::put(row, ctx)?;
         host(ctx).handle.counts.add(Count::HandlerWrite);
         return Ok(taken.map(|row_key| Conflict { index: None, row_key }));
@@ -139,7 +142,7 @@ fn put(table: &Table, row: &[Value], ctx: &mut EvalContext) -> Result<Option<Con
 
 /// Takes the row out.
 pub(super) fn take_out(table: &Table, row_key: &[u8], row: &[Value], ctx: &mut EvalContext) -> Result<bool> {
-    if keys::is_keys(table) {
+    if table.is_keyspace() {
         host(ctx).handle.counts.add(Count::HandlerDelete);
         return keys::take_out(row_key, ctx);
     }
@@ -166,7 +169,7 @@ pub(super) fn replace(
     new: &[Value],
     ctx: &mut EvalContext,
 ) -> Result<()> {
-    if keys::is_keys(table) {
+    if table.is_keyspace() {
         host(ctx).handle.counts.add(Count::HandlerUpdate);
         let done = keys::replace(row_key, old, new, ctx)?;
         return if done { Ok(()) } else { Err(duplicate(table, None, new, ctx)) };
@@ -334,7 +337,7 @@ fn stored(rules: &Rules, column: usize, value: Value, row: u64, ctx: &mut EvalCo
         return Ok(implicit_default(&definition.ty));
     }
     let value = store(value, &definition.ty, Place { column: &definition.name, row }, ctx)?;
-    if keys::is_keys(&rules.table) {
+    if rules.table.is_keyspace() {
         keys::check(column, &value, row)?;
     }
     Ok(value)
@@ -559,7 +562,7 @@ impl<'i> Inserting<'i> {
                 OnConflict::Replace => {
                     if let Some(old) = current(table, &conflict.row_key, ctx)? {
                         let in_place =
-                            conflict.index == last_unique(table) && !is_parent(family) && !keys::is_keys(table);
+                            conflict.index == last_unique(table) && !is_parent(family) && !table.is_keyspace();
                         if in_place && old == row {
                             self.tally.changed.affected += 1;
                             self.tally.changed.note(number);
@@ -636,7 +639,7 @@ fn is_parent(family: Option<&Family>) -> bool {
 
 /// The newest version of a row, locked.
 pub(super) fn current(table: &Table, row_key: &[u8], ctx: &mut EvalContext) -> Result<Option<Row>> {
-    if keys::is_keys(table) {
+    if table.is_keyspace() {
         return keys::current(row_key, ctx);
     }
     let mut bytes = Vec::new();

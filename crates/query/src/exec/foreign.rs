@@ -15,10 +15,10 @@ use crate::error::{self, Result, SqlError};
 use crate::exec::change::{current, replace, take_out};
 use crate::exec::generated;
 use crate::exec::host::host;
-use crate::exec::ranges::after;
 use crate::exec::spill::rows::Rows;
+use crate::key::after;
 use crate::key::{encode_part, row_key};
-use crate::scalar::EvalContext;
+use crate::scalar::context::EvalContext;
 use crate::value::Value;
 
 /// InnoDB's own limit.
@@ -380,7 +380,7 @@ pub fn each_orphan(
     while cursor.next(txn, &mut batch)? {
         tick(batch.len())?;
         for (row_key, bytes) in batch.iter() {
-            crate::exec::scan::decode(child, bytes, &key.columns, &mut row)?;
+            crate::catalog::decode::decode(child, bytes, &key.columns, &mut row)?;
             let values: Vec<&Value> = key.columns.iter().map(|column| &row[*column]).collect();
             if values.iter().any(|value| value.is_null()) {
                 continue;

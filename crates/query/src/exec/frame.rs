@@ -6,7 +6,7 @@ use crate::error::{self, Result};
 use crate::exec::window::{Amounts, Partition};
 use crate::nodes::expr::Expr;
 use crate::nodes::window::{Distance, Edge, Frame, Reach};
-use crate::scalar::EvalContext;
+use crate::scalar::context::EvalContext;
 use crate::value::Value;
 
 /// How far the edges of a RANGE frame have come.

@@ -2,12 +2,14 @@
 //!
 //! What is written obeys the session's mode: data that does not fit is an error under a strict one. What is read never is: it leaves a warning at most.
 
-use crate::catalog::generated::Formula;
+use crate::catalog::decode;
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
-use crate::exec::scan;
+use crate::nodes::formula::Formula;
+use crate::scalar::context::EvalContext;
+use crate::scalar::store::Place;
 use crate::scalar::store::implicit_default;
-use crate::scalar::{EvalContext, Place, store};
+use crate::scalar::store::store;
 use crate::value::Value;
 use datum::row::RowBytes;
 
@@ -62,7 +64,7 @@ pub fn decode<'r>(
     out: &mut [Value],
     ctx: &mut EvalContext,
 ) -> Result<()> {
-    scan::decode(table, bytes, needed, out)?;
+    decode::decode(table, bytes, needed, out)?;
     if !table.computes || !needed.iter().any(|at| table.columns[*at].is_computed()) {
         return Ok(());
     }

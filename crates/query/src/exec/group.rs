@@ -20,8 +20,8 @@ use crate::exec::{BATCH, BATCH_BYTES, Exec};
 use crate::nodes::expr::Expr;
 use crate::nodes::node::Group;
 use crate::plan::estimate::estimate;
-use crate::scalar::EvalContext;
 use crate::scalar::aggregate::Accumulator;
+use crate::scalar::context::EvalContext;
 use crate::value::Value;
 use datum::key::encode;
 

@@ -16,7 +16,7 @@ use crate::exec::spill::partition::{LEVELS, Part, Partitions, Rows};
 use crate::exec::{BATCH, Exec, all_hold};
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{HashJoin, JoinKind};
-use crate::scalar::EvalContext;
+use crate::scalar::context::EvalContext;
 use crate::types::Type;
 use datum::key::encode;
 

@@ -15,10 +15,11 @@ use crate::exec::repeat::Answers;
 use crate::exec::spill::Spill;
 use crate::exec::spill::rows::Rows;
 use crate::exec::subquery::{Answer, Listing};
+use crate::instance::database::Database;
+use crate::instance::handle::{Handle, Kill};
+use crate::instance::variables::Values;
 use crate::rights::Rights;
-use crate::scalar::EvalContext;
-use crate::session::variables::Values;
-use crate::session::{Database, Handle, Kill};
+use crate::scalar::context::EvalContext;
 use crate::value::Value;
 
 pub struct Host {

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::exec::{BATCH, Exec, all_hold};
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{JoinKind, Node};
-use crate::scalar::EvalContext;
+use crate::scalar::context::EvalContext;
 use crate::value::Value;
 
 pub struct LoopState {

@@ -5,7 +5,7 @@ use crate::error::{self, Result};
 use crate::exec::host::host;
 use crate::exec::spill::rows::Rows;
 use crate::nodes::json_table::{Holds, JsonColumn, JsonTable, Level, Otherwise};
-use crate::scalar::EvalContext;
+use crate::scalar::context::EvalContext;
 use crate::scalar::json::table::stored;
 use crate::scalar::json::{self, Json, Node};
 use crate::types::Kind;

@@ -9,23 +9,19 @@ use std::sync::Arc;
 use engine::rows::{KeyValue, LockedKey, Strength, Wait};
 
 use crate::batch::Row;
-use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
 use crate::exec::all_hold;
 use crate::exec::host::host;
+use crate::exec::keyspace_scan::{Found, find, read, row};
 use crate::exec::memory::Gathered;
 use crate::nodes::expr::Expr;
+use crate::nodes::keyspace_table::{DB, EXPIRES_AT, KEY, VALUE};
 use crate::nodes::node::{Lock, LockWait};
-use crate::scalar::EvalContext;
-use crate::system::keys::{DB, EXPIRES_AT, Found, KEY, VALUE, find, read, row, table};
+use crate::scalar::context::EvalContext;
 use crate::value::Value;
 
 /// Keys that are looked at together before they are claimed.
 const TOGETHER: usize = 64;
-
-pub fn is_keys(of: &Table) -> bool {
-    of.id == table().id
-}
 
 fn row_key(db: u8, key: &[u8]) -> Vec<u8> {
     [&[db], key].concat()

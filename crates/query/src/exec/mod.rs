@@ -6,7 +6,6 @@
 mod ahead;
 pub mod change;
 mod distinct;
-pub mod fold;
 pub mod foreign;
 mod frame;
 pub mod generated;
@@ -16,6 +15,7 @@ pub mod host;
 pub mod join;
 mod json_table;
 pub mod keys;
+pub mod keyspace_scan;
 pub mod load;
 pub mod measure;
 pub mod memory;
@@ -42,7 +42,8 @@ use crate::exec::spill::keys::Keys;
 use crate::exec::spill::rows::Rows;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{Node, Recursion};
-use crate::scalar::EvalContext;
+use crate::nodes::system_table::SystemRows;
+use crate::scalar::context::EvalContext;
 use crate::types::Type;
 use crate::value::Value;
 use datum::key::encode;
@@ -179,12 +180,13 @@ impl Exec {
                 State::Rows(rows, held)
             }
             Node::System { table, offset, width, wanted, .. } => {
-                let found = if crate::system::keys::is_keys(table) {
-                    crate::system::keys::rows(wanted, *offset, base.map(|row| &**row), ctx)?
-                } else {
-                    let mut found = Gathered::default();
-                    (table.rows)(ctx)?.into_iter().try_for_each(|row| found.push(row, ctx))?;
-                    found
+                let found = match table.rows {
+                    SystemRows::Keyspace => keyspace_scan::rows(wanted, *offset, base.map(|row| &**row), ctx)?,
+                    SystemRows::Computed(rows) => {
+                        let mut found = Gathered::default();
+                        rows(ctx)?.into_iter().try_for_each(|row| found.push(row, ctx))?;
+                        found
+                    }
                 };
                 let (found, held) = found.into_parts();
                 let rows: Vec<Row> = found.map(|values| placed(values, base, *offset, *width)).collect();

@@ -7,11 +7,12 @@ use std::ops::Bound;
 
 use crate::catalog::table::{Part, Table};
 use crate::error::Result;
+use crate::key::after;
 use crate::key::encode_part;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{Access, Limit, Scan, Span};
 use crate::plan::fit::{Fit, fit};
-use crate::scalar::EvalContext;
+use crate::scalar::context::EvalContext;
 use crate::types::Type;
 use crate::value::Value;
 
@@ -24,18 +25,6 @@ pub enum Range {
     /// The whole key: one entry at most.
     Point(Vec<u8>),
     Between(Bound<Vec<u8>>, Bound<Vec<u8>>),
-}
-
-/// The keys that begin with these bytes end before this.
-pub(crate) fn after(prefix: &[u8]) -> Bound<Vec<u8>> {
-    let mut end = prefix.to_vec();
-    while let Some(last) = end.pop() {
-        if last < 0xFF {
-            end.push(last + 1);
-            return Bound::Excluded(end);
-        }
-    }
-    Bound::Unbounded
 }
 
 /// The key of an access that names one entry, with values that fit. None: it is to be looked at with more care.

@@ -14,18 +14,19 @@ use engine::rows::{Cursor, IndexOf, Isolation, Locked, MapId, RowBatch, Transact
 
 use crate::batch::Batch;
 use crate::batch::Row;
-use crate::catalog::table::{Index, Table};
+use crate::catalog::decode::put;
+use crate::catalog::table::Index;
 use crate::error::Result;
-use crate::exec::fold::folded;
 use crate::exec::host::host;
 use crate::exec::ranges::{Range, point, ranges_of};
 use crate::exec::spill::keys::Keys;
 use crate::exec::{all_hold, generated};
+use crate::instance::count::Count;
 use crate::key::row_key;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{Lock, LockWait, Scan, Stages};
-use crate::scalar::EvalContext;
-use crate::session::count::Count;
+use crate::plan::fold::folded;
+use crate::scalar::context::EvalContext;
 use crate::value::Value;
 use datum::row::{RowBytes, RowView};
 
@@ -638,24 +639,6 @@ fn take_lock(txn: &mut Transaction, map: MapId, key: &[u8], lock: Lock, out: &mu
         LockWait::NoWait => txn.lock(map, key, lock.strength, Wait::NoWait, out)?,
         LockWait::SkipLocked => txn.lock(map, key, lock.strength, Wait::SkipLocked, out)?,
     })
-}
-
-/// Fills in the columns that are needed, as far as the row holds them; `generated::decode` computes the others.
-pub fn decode<'r>(table: &Table, row: impl Into<RowBytes<'r>>, needed: &[usize], out: &mut [Value]) -> Result<()> {
-    let row: RowView<'_> = table.layout.open(row)?;
-    for at in needed {
-        put(table, &row, *at, &mut out[*at])?;
-    }
-    Ok(())
-}
-
-#[inline]
-fn put(table: &Table, row: &RowView<'_>, at: usize, out: &mut Value) -> Result<()> {
-    let column = &table.columns[at];
-    if !table.layout.put(row, column.slot, column.ty.storage(), out)? {
-        *out = column.initial.clone();
-    }
-    Ok(())
 }
 
 /// Are the places that the scan puts out columns that its rows hold?

@@ -14,7 +14,7 @@ use crate::exec::memory::Held;
 use crate::exec::spill::partition::{LEVELS, Part, Partitions, Rows};
 use crate::exec::{BATCH, Exec, key_of};
 use crate::nodes::node::Node;
-use crate::scalar::EvalContext;
+use crate::scalar::context::EvalContext;
 use crate::types::Type;
 use crate::value::Value;
 

@@ -9,7 +9,7 @@ use crate::exec::{BATCH, Exec, limits};
 use crate::nodes::expr::Expr;
 use crate::nodes::node::SortKey;
 use crate::plan::estimate::estimate;
-use crate::scalar::EvalContext;
+use crate::scalar::context::EvalContext;
 
 /// Strings of so many bytes are gathered before they are counted.
 const BATCH_BYTES: usize = 64 << 10;

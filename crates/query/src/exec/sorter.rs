@@ -18,8 +18,7 @@ use crate::exec::memory;
 use crate::exec::progress::{Of, Progress};
 use crate::exec::spill::{PIECE as READ_BYTES, Reader, Run, Writer, decode_row, encode_cells, unpack_row};
 use crate::nodes::node::SortKey;
-use crate::scalar::EvalContext;
-use datum::key::{encode_cell, start_of_cell};
+use crate::scalar::context::EvalContext;
 
 /// Runs that are merged at once.
 const WAYS: usize = 64;

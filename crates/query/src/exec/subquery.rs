@@ -11,7 +11,7 @@ use crate::exec::spill::rows::Rows;
 use crate::exec::{Exec, drain, fill, key_of};
 use crate::nodes::expr::Expr;
 use crate::nodes::subquery::{Listed, Question, Subquery};
-use crate::scalar::EvalContext;
+use crate::scalar::context::EvalContext;
 use crate::types::Type;
 use crate::value::Value;
 

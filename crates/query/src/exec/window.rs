@@ -15,13 +15,15 @@ use crate::exec::progress::{self, Of};
 use crate::exec::sorter::{Sorted, Sorter};
 use crate::exec::spill::rows::{Near, Rows};
 use crate::exec::{BATCH, Exec};
+use crate::nodes::aggregate::Kind;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::AggregateCall;
 use crate::nodes::window::{What, Window, WindowCall};
 use crate::plan::estimate::estimate;
-use crate::scalar::aggregate::{Accumulator, Kind};
+use crate::scalar::aggregate::Accumulator;
 use crate::scalar::arithmetic::fit;
-use crate::scalar::{EvalContext, compare};
+use crate::scalar::compare;
+use crate::scalar::context::EvalContext;
 use crate::value::Value;
 use datum::key::encode;
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crate::catalog::foreign_graph::Family;
 use crate::catalog::table::Table;
+use crate::nodes::walk::is_steady;
 use crate::nodes::{expr::Expr, node::Node};
 use crate::parse::statement::Format;
-use crate::plan::again::is_steady;
 use crate::types::{Charset, Column};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Insert {
         let defaults = self.rules.defaults.iter().flatten();
         let updates = self.updates.iter().map(|(_, expr)| expr);
         let mut exprs = rows.iter().flatten().flatten().chain(defaults).chain(updates);
-        !crate::exec::keys::is_keys(&self.rules.table) && exprs.all(is_steady)
+        !self.rules.table.is_keyspace() && exprs.all(is_steady)
     }
 }
 

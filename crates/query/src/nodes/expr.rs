@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
+use crate::nodes::function::Function;
 use crate::nodes::subquery::Subquery;
-use crate::scalar::functions::Function;
 use crate::scalar::temporal::Unit;
 use crate::types::{Collation, Kind, Type};
 use crate::value::Value;

@@ -3,11 +3,17 @@
 //! The files of this folder describe one recursive type: an expression may hold a subquery, a subquery a plan, a plan expressions. They hold data and how to walk it, no decisions and
 //! no state of a run.
 
+pub mod aggregate;
 pub mod change;
+pub mod compiled;
 pub mod expr;
+pub mod formula;
+pub mod function;
 pub mod json_table;
+pub mod keyspace_table;
 pub mod node;
 pub mod relation;
 pub mod subquery;
+pub mod system_table;
 pub mod walk;
 pub mod window;

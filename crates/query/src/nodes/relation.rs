@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use crate::catalog::table::Table;
 use crate::catalog::view::View;
+use crate::nodes::system_table::SystemTable;
 use crate::nodes::{
     expr::Expr,
     node::{Lock, Node},
 };
 use crate::rights::Rights;
 use crate::rights::effective::Columns;
-use crate::system::SystemTable;
 use crate::types::Column;
 
 /// What a name in FROM stands for.

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::nodes::expr::{Domain, Expr};
 use crate::nodes::node::{AggregateCall, Node};
 use crate::nodes::relation::{ScopeTable, Source};
-use crate::scalar::EvalContext;
+use crate::scalar::context::EvalContext;
 use crate::types::Type;
 use crate::value::Value;
 

@@ -184,3 +184,8 @@ fn expr_looks_around(expr: &Expr) -> bool {
     });
     looks
 }
+
+/// Is its value the same each time it is evaluated over a row, and does it leave nothing behind?
+pub fn is_steady(expr: &Expr) -> bool {
+    !is_volatile(expr) && !has_subquery(expr)
+}

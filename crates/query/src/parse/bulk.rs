@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use crate::parse::lexical::{skip, skip_quoted};
-use crate::scalar::SqlMode;
+use crate::scalar::sql_mode::SqlMode;
 
 /// Shorter statements are not cut.
 const TEXT_MIN: usize = 32 << 10;

@@ -7,7 +7,7 @@ use syntax::tree::{
 };
 
 use crate::error::{Result, SqlError};
-use crate::scalar::SqlMode;
+use crate::scalar::sql_mode::SqlMode;
 
 /// A construct that must not stand in the expression of a generated column.
 #[derive(Debug, PartialEq, Eq)]

@@ -4,12 +4,12 @@
 //! finds may have to be looked at again, for a value may not fit its column (`fit`), and locking reads look at newer rows than the index. `implied` are those that need not if
 //! every value fits exactly and the rows are those of the index's snapshot.
 
-use crate::bind::generated::is_like;
 use crate::catalog::table::{Part, Table};
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{Access, Limit, SortKey};
 use crate::nodes::relation::Allowed;
 use crate::plan::cost::{HASH, KEPT, KEPT_BETWEEN, LOOKUP, RANGE, ROW, UNION, WHOLE};
+use crate::plan::generated::is_like;
 use crate::plan::said::{Bounds, Said, parts, says_no_more};
 use crate::plan::share::Sight;
 

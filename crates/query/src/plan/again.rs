@@ -6,7 +6,7 @@
 use crate::nodes::expr::Expr;
 use crate::nodes::node::Node;
 use crate::nodes::walk;
-use crate::nodes::walk::is_volatile;
+use crate::nodes::walk::is_steady;
 
 pub fn may_begin_again(node: &Node) -> bool {
     match node {
@@ -73,8 +73,4 @@ fn is_steady_but_sleep(expr: &Expr) -> bool {
         is_volatile |= matches!(expr, Expr::Call(call) if call.function.volatile && call.function.name() != SLEEP);
     });
     !is_volatile && !walk::has_subquery(expr)
-}
-
-pub fn is_steady(expr: &Expr) -> bool {
-    !is_volatile(expr) && !walk::has_subquery(expr)
 }

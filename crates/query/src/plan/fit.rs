@@ -3,7 +3,10 @@
 //! Whatever does not fit exactly is not looked up: the scan is wider, and the condition, which is always looked at again, decides.
 
 use crate::nodes::expr::Domain;
-use crate::scalar::{EvalContext, Place, store, temporal};
+use crate::scalar::context::EvalContext;
+use crate::scalar::store::Place;
+use crate::scalar::store::store;
+use crate::scalar::temporal;
 use crate::types::{Kind, Type};
 use crate::value::{Decimal, Value};
 

@@ -5,11 +5,10 @@
 
 use std::sync::Arc;
 
-use crate::bind::generated::indexed;
-use crate::exec::fold::folds;
 use crate::key;
 use crate::nodes::expr::Expr;
 use crate::nodes::expr::{Comparison, Domain};
+use crate::nodes::keyspace_table;
 use crate::nodes::node::{HashJoin, JoinKind, Node, Scan, SortKey, Stages};
 use crate::nodes::relation::{Origin, ScopeTable, Source};
 use crate::nodes::walk::{columns, has_subquery, is_volatile};
@@ -17,9 +16,10 @@ use crate::plan::access::{Choice, Target};
 use crate::plan::cost::{HASH, OPEN, PROBE, ROWS};
 use crate::plan::equal;
 use crate::plan::estimate::{asking, estimate};
+use crate::plan::fold::folds;
+use crate::plan::generated::indexed;
 use crate::plan::order::{Way, kept, order};
 use crate::plan::share::Sight;
-use crate::system::keys;
 use crate::types::{Kind, Type};
 
 pub struct Planner<'p> {
@@ -208,8 +208,8 @@ impl Planner<'_> {
                 Part { node: filter(Arc::new(lateral), ripe), tables: vec![at], rows: 10.0, ordered: false }
             }
             Origin::System(system) => {
-                let wanted = if keys::is_keys(system) { ripe.clone() } else { Vec::new() };
-                let (lock, key_at) = (table.lock.filter(|_| keys::is_keys(system)), table.key_at);
+                let wanted = if system.is_keyspace() { ripe.clone() } else { Vec::new() };
+                let (lock, key_at) = (table.lock.filter(|_| system.is_keyspace()), table.key_at);
                 let node = Arc::new(Node::System { table: system, offset, width, wanted, lock, key_at });
                 Part { node: filter(node, ripe), tables: vec![at], rows: ROWS, ordered: false }
             }
@@ -354,7 +354,7 @@ impl Planner<'_> {
         conditions.iter().any(|condition| {
             let Expr::Compare(compare) = condition else { return false };
             let sides = [(&compare.left, &compare.right), (&compare.right, &compare.left)];
-            let is_key = |mine: &Expr| matches!(mine, Expr::Column(place, _) if keys::is_key(&self.tables[at], *place));
+            let is_key = |mine: &Expr| matches!(mine, Expr::Column(place, _) if keyspace_table::is_key(&self.tables[at], *place));
             compare.op == Comparison::Equal && sides.iter().any(|(mine, other)| is_key(mine) && is_known(other))
         })
     }

@@ -3,7 +3,6 @@
 //! Conditions are taken to be independent of each other. Values count as far as they are at hand when the plan is made: literals, and parameters if the plan is made for a run. Nothing here decides
 //! an answer.
 
-use crate::bind::Variables;
 use crate::catalog::statistics::ColumnStatistics;
 use crate::catalog::table::Table;
 use crate::nodes::expr::Expr;
@@ -14,7 +13,8 @@ use crate::nodes::walk::is_volatile;
 use crate::plan::cost::{KEPT, KEPT_BETWEEN, KEPT_EQUAL, ROWS};
 use crate::plan::estimate::estimate;
 use crate::plan::fit::{Fit, fit};
-use crate::scalar::EvalContext;
+use crate::plan::variables::Variables;
+use crate::scalar::context::EvalContext;
 use crate::scalar::like::{escape_char, prefix};
 use crate::types::Type;
 use crate::value::Value;

@@ -6,34 +6,15 @@
 use std::cmp::Ordering;
 
 use crate::error::{self, Result, SqlError};
+use crate::nodes::aggregate::{Aggregate, Kind};
 use crate::scalar::context::EvalContext;
 use crate::scalar::decimal::{Decimal, SCALE_MAX};
 use crate::scalar::json::{self, Json, Members, Node};
+use crate::scalar::settings::Settings;
 use crate::scalar::{arithmetic, bind, cast, compare, convert};
 use crate::types::{self, Collation, Type};
 use crate::value::Value;
 use datum::key;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// COUNT(*) has no argument; COUNT(DISTINCT a, b) has several.
-    Count,
-    Sum,
-    Avg,
-    Min,
-    Max,
-    BitAnd,
-    BitOr,
-    BitXor,
-    StdPop,
-    StdSamp,
-    VarPop,
-    VarSamp,
-    GroupConcat,
-    JsonArrayAgg,
-    JsonObjectAgg,
-    AnyValue,
-}
 
 const NAMES: &[(&str, Kind)] = &[
     ("count", Kind::Count),
@@ -57,20 +38,6 @@ const NAMES: &[(&str, Kind)] = &[
     ("any_value", Kind::AnyValue),
 ];
 
-/// An aggregate of a statement: what is added up, and what comes out.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Aggregate {
-    pub kind: Kind,
-    pub distinct: bool,
-    /// Types of the values that `add` is given; those of GROUP_CONCAT's ORDER BY follow the others.
-    pub arguments: Vec<Type>,
-    /// GROUP_CONCAT: of each ORDER BY expression, whether it descends.
-    pub order: Vec<bool>,
-    pub separator: Box<str>,
-    pub ty: Type,
-    increment: u8,
-}
-
 impl Aggregate {
     /// Sums take quotients with all their digits, as MySQL's do; what is made distinct first is what is shown.
     pub fn sums_exactly(&self) -> bool {
@@ -87,7 +54,7 @@ impl Aggregate {
     }
 
     /// The result's type comes from the arguments'; error 1064 for a wrong number of them.
-    pub fn new(kind: Kind, distinct: bool, arguments: Vec<Type>, settings: &bind::Settings) -> Result<Aggregate> {
+    pub fn new(kind: Kind, distinct: bool, arguments: Vec<Type>, settings: &Settings) -> Result<Aggregate> {
         let wanted = match kind {
             Kind::Count => 0..=usize::MAX,
             Kind::GroupConcat => 1..=usize::MAX,
@@ -160,7 +127,7 @@ fn is_byte_string(ty: &Type) -> bool {
     ty.kind.is_bytes() && !ty.unsigned
 }
 
-fn result_type(kind: Kind, arguments: &[Type], settings: &bind::Settings) -> Type {
+fn result_type(kind: Kind, arguments: &[Type], settings: &Settings) -> Type {
     let first = arguments.first().map(arithmetic::operand);
     let is_exact = first.as_ref().is_some_and(|ty| ty.kind != types::Kind::Double);
     let (precision, scale) = first.as_ref().map_or((0, 0), |ty| (arithmetic::digits(ty), ty.scale));
@@ -573,7 +540,7 @@ mod tests {
     use crate::types::CollationName as _;
 
     fn run(kind: Kind, distinct: bool, ty: Type, values: &[Value]) -> String {
-        let aggregate = Aggregate::new(kind, distinct, vec![ty], &bind::Settings::default()).expect("an aggregate");
+        let aggregate = Aggregate::new(kind, distinct, vec![ty], &Settings::default()).expect("an aggregate");
         let (mut group, mut ctx, mut seen) = (aggregate.init(), EvalContext::new(), Vec::new());
         for value in values {
             let mut key = Vec::new();

@@ -5,9 +5,10 @@
 
 use crate::error::{self, Result};
 use crate::nodes::expr::{Arithmetic, Operator};
-use crate::scalar::context::{EvalContext, SqlMode};
+use crate::scalar::context::EvalContext;
 use crate::scalar::convert;
 use crate::scalar::decimal::Decimal;
+use crate::scalar::sql_mode::SqlMode;
 use crate::types::{Kind, Type};
 use crate::value::Value;
 

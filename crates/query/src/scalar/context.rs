@@ -9,10 +9,11 @@ use stdx::memory;
 
 use crate::batch::Row;
 use crate::error::{self, Result, SqlError};
-use crate::scalar::functions::crypt;
+use crate::scalar::block_encryption;
 use crate::scalar::named::NamedLocks;
+use crate::scalar::sql_mode::SqlMode;
 use crate::scalar::temporal::Locale;
-use crate::scalar::temporal::{Rounding, Timestamp, Zone};
+use crate::scalar::temporal::{Timestamp, Zone};
 use crate::types::Type;
 use crate::value::{Text, Value};
 
@@ -48,7 +49,7 @@ pub struct EvalContext {
     /// `auto_increment_increment` and `auto_increment_offset`: the numbers that AUTO_INCREMENT takes.
     pub auto_step: (u64, u64),
     /// How AES_ENCRYPT and AES_DECRYPT work.
-    pub block_encryption: crypt::Mode,
+    pub block_encryption: block_encryption::Mode,
     pub random: Random,
     /// Sequences of RAND(seed): by the call's address, valid for the statement that began them.
     pub seeded: Vec<(usize, Timestamp, Random)>,
@@ -155,7 +156,7 @@ impl EvalContext {
             group_concat_max_len: 1024,
             time_names: &crate::scalar::temporal::ENGLISH,
             auto_step: (1, 1),
-            block_encryption: crypt::Mode::default(),
+            block_encryption: block_encryption::Mode::default(),
             random: Random::from_seed(0x9E37_79B9),
             seeded: Vec::new(),
             killed: None,
@@ -262,121 +263,6 @@ impl Warnings {
 
 pub fn level_name(level: Level) -> &'static str {
     level.name()
-}
-
-/// The session's `sql_mode`: a set of names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SqlMode(u64);
-
-macro_rules! modes {
-    ($($name:ident $bit:literal;)*) => {
-        impl SqlMode {
-            $(pub const $name: SqlMode = SqlMode(1 << $bit);)*
-            const NAMES: &[(&'static str, SqlMode)] = &[$((stringify!($name), SqlMode::$name)),*];
-        }
-    };
-}
-
-// The bits are MySQL's: a number is accepted for `sql_mode` too.
-modes! {
-    REAL_AS_FLOAT 0;
-    PIPES_AS_CONCAT 1;
-    ANSI_QUOTES 2;
-    IGNORE_SPACE 3;
-    ONLY_FULL_GROUP_BY 5;
-    NO_UNSIGNED_SUBTRACTION 6;
-    NO_DIR_IN_CREATE 7;
-    ANSI 18;
-    NO_AUTO_VALUE_ON_ZERO 19;
-    NO_BACKSLASH_ESCAPES 20;
-    STRICT_TRANS_TABLES 21;
-    STRICT_ALL_TABLES 22;
-    NO_ZERO_IN_DATE 23;
-    NO_ZERO_DATE 24;
-    ALLOW_INVALID_DATES 25;
-    ERROR_FOR_DIVISION_BY_ZERO 26;
-    TRADITIONAL 27;
-    HIGH_NOT_PRECEDENCE 29;
-    NO_ENGINE_SUBSTITUTION 30;
-    PAD_CHAR_TO_FULL_LENGTH 31;
-    TIME_TRUNCATE_FRACTIONAL 32;
-}
-
-impl SqlMode {
-    pub const NONE: SqlMode = SqlMode(0);
-    pub const DEFAULT: SqlMode = SqlMode(
-        Self::ONLY_FULL_GROUP_BY.0
-            | Self::STRICT_TRANS_TABLES.0
-            | Self::NO_ZERO_IN_DATE.0
-            | Self::NO_ZERO_DATE.0
-            | Self::ERROR_FOR_DIVISION_BY_ZERO.0
-            | Self::NO_ENGINE_SUBSTITUTION.0,
-    );
-
-    /// How fractions of a second that a type cannot hold are dropped.
-    pub fn rounding(self) -> Rounding {
-        if self.has(SqlMode::TIME_TRUNCATE_FRACTIONAL) { Rounding::Truncate } else { Rounding::Nearest }
-    }
-
-    pub fn has(self, mode: SqlMode) -> bool {
-        self.0 & mode.0 == mode.0
-    }
-
-    #[must_use]
-    pub fn with(self, mode: SqlMode) -> SqlMode {
-        SqlMode(self.0 | mode.0)
-    }
-
-    #[must_use]
-    pub fn without(self, mode: SqlMode) -> SqlMode {
-        SqlMode(self.0 & !mode.0)
-    }
-
-    pub fn is_strict(self) -> bool {
-        self.has(Self::STRICT_TRANS_TABLES) || self.has(Self::STRICT_ALL_TABLES)
-    }
-
-    pub fn bits(self) -> u64 {
-        self.0
-    }
-
-    /// From names with commas between them; error 1231.
-    pub fn parse(text: &str) -> Result<SqlMode> {
-        let mut mode = SqlMode::NONE;
-        for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-            let found = Self::NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
-            let (_, found) = found.ok_or_else(|| error::WRONG_VALUE_FOR_VAR.with(&[&"sql_mode", &name]))?;
-            mode = mode.with(found.expanded());
-        }
-        Ok(mode)
-    }
-
-    /// The names that stand for several.
-    fn expanded(self) -> SqlMode {
-        match self {
-            Self::ANSI => self
-                .with(Self::REAL_AS_FLOAT)
-                .with(Self::PIPES_AS_CONCAT)
-                .with(Self::ANSI_QUOTES)
-                .with(Self::IGNORE_SPACE)
-                .with(Self::ONLY_FULL_GROUP_BY),
-            Self::TRADITIONAL => self
-                .with(Self::STRICT_TRANS_TABLES)
-                .with(Self::STRICT_ALL_TABLES)
-                .with(Self::NO_ZERO_IN_DATE)
-                .with(Self::NO_ZERO_DATE)
-                .with(Self::ERROR_FOR_DIVISION_BY_ZERO)
-                .with(Self::NO_ENGINE_SUBSTITUTION),
-            mode => mode,
-        }
-    }
-}
-
-impl std::fmt::Display for SqlMode {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<&str> = Self::NAMES.iter().filter(|(_, mode)| self.has(*mode)).map(|(name, _)| *name).collect();
-        f.write_str(&names.join(","))
-    }
 }
 
 /// RAND(): MySQL's own generator, so that a seed gives MySQL's numbers.

@@ -6,8 +6,8 @@ use stdx::memory::{self, Claim};
 
 use crate::error::Result;
 use crate::nodes::expr::{Between, Call, Case, Compare, Comparison, Domain, Expr, In, Like};
+use crate::nodes::function::Run;
 use crate::scalar::context::EvalContext;
-use crate::scalar::functions::Run;
 use crate::scalar::{arithmetic, cast, compare, convert, like, short};
 use crate::types::{Collation, Kind, Type};
 use crate::value::Value;

@@ -13,6 +13,7 @@ pub mod temporal;
 pub mod aggregate;
 pub mod arithmetic;
 pub mod bind;
+pub mod block_encryption;
 pub mod cast;
 pub mod compare;
 pub mod convert;
@@ -20,12 +21,10 @@ pub mod eval;
 pub mod functions;
 pub mod like;
 pub mod named;
+pub mod settings;
 mod short;
+pub mod sql_mode;
 pub mod store;
-
-pub use bind::{Binder, Settings};
-pub use context::{EvalContext, Level, SessionFacts, SqlMode, Warnings};
-pub use store::{Place, store};
 
 #[cfg(test)]
 mod tests;

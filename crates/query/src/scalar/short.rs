@@ -4,7 +4,7 @@
 
 use crate::nodes::expr::Expr;
 use crate::nodes::expr::{Arithmetic, Operator};
-use crate::scalar::EvalContext;
+use crate::scalar::context::EvalContext;
 use crate::scalar::decimal::{Decimal, SCALE_MAX};
 use crate::types::Kind;
 use crate::value::Value;
@@ -79,7 +79,8 @@ fn number(value: &Value) -> Option<Number> {
 mod tests {
     use crate::nodes::expr::Expr;
     use crate::nodes::expr::{Arithmetic, Operator};
-    use crate::scalar::{EvalContext, arithmetic};
+    use crate::scalar::arithmetic;
+    use crate::scalar::context::EvalContext;
     use crate::types::Type;
     use crate::value::{Decimal, Value};
 

@@ -9,6 +9,11 @@ use crate::error::Result;
 use crate::nodes::expr::Expr;
 use crate::parse::statement::Statement;
 use crate::parse::{parse, parse_expression};
+use crate::scalar::bind::Binder;
+use crate::scalar::context::{EvalContext, Level};
+use crate::scalar::settings::Settings;
+use crate::scalar::sql_mode::SqlMode;
+use crate::scalar::store::{Place, store};
 use crate::scalar::temporal::Timestamp;
 use crate::types::{self, CollationName as _, Kind, Type};
 use crate::value::Value;
@@ -229,7 +234,7 @@ fn no_function_fails_at_the_ends_of_ranges() {
     for function in
         functions::all().filter(|function| !["sleep", "benchmark", "random_bytes"].contains(&function.name()))
     {
-        let name = function.names[0];
+        let name = function.name();
         let counts = function.arity.min..=function.arity.max.min(function.arity.min + 2);
         for (count, round) in counts.flat_map(|count| (0..60).map(move |round| (count, round))) {
             let arguments: Vec<&str> = (0..count)

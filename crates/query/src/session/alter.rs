@@ -8,18 +8,21 @@ use syntax::tree::{ColumnDef, ColumnOption, DefaultValue, Ident, Position, Table
 
 use crate::bind::Bind;
 use crate::catalog::Writing;
+use crate::catalog::decode::decode;
 use crate::catalog::table::{Check, Default, Index, Part, Table, TableColumn};
 use crate::error::{self, Result, SqlError};
 use crate::exec::change::encode_row;
 use crate::exec::generated;
 use crate::exec::progress::Progress;
-use crate::exec::scan::decode;
 use crate::key;
 use crate::nodes::expr::Expr;
 use crate::parse::parse_expression;
 use crate::parse::statement::{Alteration, Name};
+use crate::scalar::context::EvalContext;
+use crate::scalar::sql_mode::SqlMode;
+use crate::scalar::store::Place;
 use crate::scalar::store::implicit_default;
-use crate::scalar::{EvalContext, Place, SqlMode, store};
+use crate::scalar::store::store;
 use crate::session::build::{self, all_of};
 use crate::session::define::{self, Reach, same_storage};
 use crate::session::foreign::{Wanted, check_nullable, drop_needless_indexes};

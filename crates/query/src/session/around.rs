@@ -5,38 +5,14 @@
 use syntax::tree::Expr;
 
 use crate::error::{self, Result, SqlError};
+use crate::instance::hooks::Procedure;
+use crate::instance::variables::text_of;
 use crate::parse::statement::Name;
-use crate::rights::Privileges;
 use crate::scalar::functions::TIMESTAMP_SEQUENCE;
 use crate::scalar::temporal::Timestamp;
-use crate::session::variables::text_of;
 use crate::session::{Outcome, Session};
 use crate::types::{Collation, CollationName as _, Column, Type};
 use crate::value::Value;
-
-/// See `Database::stand_in`.
-pub struct Around {
-    /// SET GLOBAL has set this variable, to a value within its bounds; 0 or 1 for a flag. Called in the session's thread, which holds nothing.
-    pub set: Box<dyn Fn(&'static str, u64) + Send + Sync>,
-    /// Names and values for SHOW STATUS.
-    pub status: Box<dyn Fn() -> Vec<(&'static str, String)> + Send + Sync>,
-    pub procedures: Vec<Procedure>,
-}
-
-/// From the argument to rows of texts.
-pub type Run = dyn Fn(&str) -> Vec<Vec<String>> + Send + Sync;
-
-/// What CALL can name. It has one argument, a text.
-pub struct Procedure {
-    pub schema: &'static str,
-    pub name: &'static str,
-    /// Names of its columns, and how many letters they hold.
-    pub columns: &'static [(&'static str, u32)],
-    /// One of these must be had to call it with that argument.
-    pub needs: fn(&str) -> Privileges,
-    /// Its rows.
-    pub run: Box<Run>,
-}
 
 /// Timestamps that one call gives out, as at the XRPC door.
 const TIMESTAMPS_MAX: u32 = 1 << 16;

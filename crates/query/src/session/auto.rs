@@ -4,9 +4,9 @@ use std::ops::Bound::Unbounded;
 
 use engine::rows::{RowBatch, Transaction};
 
+use crate::catalog::decode::decode;
 use crate::catalog::table::Table;
 use crate::error::Result;
-use crate::exec::scan::decode;
 use crate::session::Session;
 use crate::value::Value;
 

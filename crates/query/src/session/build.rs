@@ -8,14 +8,14 @@ use std::ops::Bound::Unbounded;
 use engine::rows::{Inserted, RowBatch, Transaction};
 
 use crate::batch::Cell;
+use crate::catalog::decode::decode;
 use crate::catalog::table::{Index, Table};
 use crate::error::{self, Result, SqlError};
 use crate::exec::host::host;
 use crate::exec::progress::{Of, Progress};
-use crate::exec::scan::decode;
 use crate::exec::sorter::{Sorted, Sorter};
 use crate::key;
-use crate::scalar::EvalContext;
+use crate::scalar::context::EvalContext;
 use crate::value::Value;
 
 /// All rows of the table, as far as they are counted.

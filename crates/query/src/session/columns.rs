@@ -7,7 +7,9 @@ use crate::catalog::table::{Default, TableColumn};
 use crate::error::{self, Result, SqlError};
 use crate::parse::stored::stored_text;
 use crate::scalar::bind::data_type;
-use crate::scalar::{EvalContext, Place, store};
+use crate::scalar::context::EvalContext;
+use crate::scalar::store::Place;
+use crate::scalar::store::store;
 use crate::session::Session;
 use crate::session::generated::check_generated_options;
 use crate::session::words::{

@@ -3,11 +3,13 @@
 use syntax::tree::{self, Maintenance, Pattern, PrepareSource, Show, Shown, Statement};
 
 use crate::error::{self, Result, SqlError};
+use crate::instance::count;
+use crate::instance::database::ReadOnly;
+use crate::instance::handle::Kill;
+use crate::instance::prepared::Prepared;
 use crate::parse::statement::StatementKind;
 use crate::rights::Privileges;
-use crate::session::count;
-use crate::session::database::ReadOnly;
-use crate::session::{Kill, Outcome, Prepared, Session};
+use crate::session::{Outcome, Session};
 use crate::value::Value;
 
 impl Session {

@@ -15,8 +15,8 @@ use crate::catalog::table::{Default, Table, TableColumn};
 use crate::error::{self, Result};
 use crate::exec::change::{self, Changed};
 use crate::nodes::change::{Insert, OnConflict, Values};
+use crate::nodes::compiled::{Compiled, Plan};
 use crate::scalar::store::implicit_default;
-use crate::session::run::{Compiled, Plan};
 use crate::session::{Outcome, Session};
 use crate::types::{Collation, Column, Kind, Type};
 

@@ -11,11 +11,12 @@ use crate::catalog::table::{Default, Index, Table};
 use crate::catalog::{Snapshot, Writing};
 use crate::error::{self, Result, SqlError};
 use crate::exec::generated;
+use crate::nodes::system_table::SystemTable;
 use crate::parse::parse_expression;
 use crate::parse::statement::{Alteration, CreateTable, Name};
+use crate::scalar::context::Level;
+use crate::scalar::sql_mode::SqlMode;
 use crate::scalar::temporal::Timestamp;
-use crate::scalar::{Level, SqlMode};
-use datum::row::Layout;
 
 use crate::session::build;
 use crate::session::foreign::{Ends, follow_names, refuse_acting_keys};
@@ -31,7 +32,7 @@ impl Session {
     }
 
     pub(super) fn refuse_system(&self, schema: &str) -> Result<()> {
-        if crate::system::is_system(schema) {
+        if crate::catalog::system_schemas::is_system(schema) {
             return Err(error::DBACCESS_DENIED.with(&[&self.who.user, &self.who.host, &schema]));
         }
         Ok(())
@@ -184,7 +185,7 @@ impl Session {
 
     pub(super) fn truncate(&mut self, name: &Name) -> Result<Outcome> {
         let (schema, name) = self.full_name(name)?;
-        if crate::system::find(&schema, &name).is_some_and(crate::system::keys::is_keys) {
+        if crate::system::find(&schema, &name).is_some_and(SystemTable::is_keyspace) {
             return Err(SqlError::unsupported("TRUNCATE of Redis keys"));
         }
         let db = self.db.clone();

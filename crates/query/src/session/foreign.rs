@@ -13,9 +13,11 @@ use crate::catalog::table::{Index, Table, TableColumn};
 use crate::catalog::{Snapshot, Writing};
 use crate::error::{self, Result};
 use crate::exec::foreign::check_rows;
+use crate::instance::database::Database;
+use crate::session::Session;
 use crate::session::generated::check_parent;
+use crate::session::transact::Closed;
 use crate::session::words::{check_name, index_name, single};
-use crate::session::{Database, Session, transact::Closed};
 
 /// A foreign key as its words have it. Without a name it gets one; without a schema its parent is in the child's.
 pub(super) struct Wanted {

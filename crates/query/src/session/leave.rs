@@ -16,8 +16,9 @@ use std::time::{Duration, Instant};
 use engine::rows::ReadMode;
 
 use crate::error::{self, Result, SqlError};
-use crate::session::handle::Wake;
-use crate::session::run::{Compiled, More};
+use crate::instance::handle::Wake;
+use crate::nodes::compiled::Compiled;
+use crate::session::run::More;
 use crate::session::{Outcome, Session};
 
 /// A statement is suspended for pages no more often: then it blocks. A page may be evicted before its reader is back, and one that reads much would restart too often.

@@ -13,9 +13,9 @@ use stdx::wait::{self, Reason};
 
 use crate::error::{self, Result, SqlError};
 use crate::exec::load::{Loading, variable_type};
+use crate::instance::variables::find;
 use crate::parse::statement::Statement;
 use crate::parse::statement::{FieldTarget, Load};
-use crate::session::variables::find;
 use crate::session::{Outcome, Session};
 use crate::value::Value;
 

@@ -272,7 +272,7 @@ impl Session {
 }
 
 /// A change of definitions that is under way.
-pub(super) struct Defining(Arc<crate::session::Database>);
+pub(super) struct Defining(Arc<crate::instance::database::Database>);
 
 impl Drop for Defining {
     fn drop(&mut self) {

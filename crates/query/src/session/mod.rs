@@ -8,27 +8,23 @@
 
 mod alter;
 mod analyze;
-mod around;
+pub mod around;
 mod auto;
 mod build;
 mod bulk;
 mod columns;
 mod command;
-pub(crate) mod count;
 mod create_as;
-mod database;
 mod define;
 mod explain;
 mod foreign;
 mod generated;
 mod granted;
 mod grants;
-mod handle;
 mod leave;
 mod load;
 mod locks;
 mod maintain;
-pub(crate) mod open;
 mod outfile;
 mod plans;
 mod prepared;
@@ -42,7 +38,6 @@ mod temporary;
 pub(crate) mod track;
 mod transact;
 mod users;
-pub(crate) mod variables;
 mod view;
 mod words;
 
@@ -60,10 +55,20 @@ use crate::catalog::timestamps::STEP as TIMESTAMP_STEP;
 use crate::error::{self, Result, SqlError};
 use crate::exec::Exec;
 use crate::exec::host::Host;
+use crate::instance::count::Count;
+use crate::instance::database::Database;
+use crate::instance::handle::Handle;
+use crate::instance::handle::Kill;
+use crate::instance::handle::Shown;
+use crate::instance::prepared::PreparedHandle;
+use crate::instance::variables::Values;
 use crate::parse::lexical;
 use crate::parse::normal::Normal;
 use crate::rights::Rights;
-use crate::scalar::{self, EvalContext, SqlMode};
+use crate::scalar;
+use crate::scalar::context::EvalContext;
+use crate::scalar::context::Level;
+use crate::scalar::sql_mode::SqlMode;
 use crate::session::around::wall_ms;
 use crate::session::leave::Leaving;
 use crate::session::load::Incoming;
@@ -72,15 +77,9 @@ use crate::session::rights::Standing;
 use crate::session::temporary::Temporary;
 use crate::session::track::Track;
 use crate::session::transact::CompletionType;
-use crate::session::variables::Values;
 use crate::types::{CollationName as _, Column, Type};
 use crate::value::{Text, Value};
 
-pub use around::{Around, Procedure, returning};
-pub use count::Count;
-pub use database::Database;
-pub(crate) use handle::Shown;
-pub use handle::{Handle, Kill, Wake};
 pub use leave::Ready;
 pub use track::Change;
 
@@ -169,26 +168,6 @@ impl ResultSet {
     }
 }
 
-/// A statement with parameters, ready to run. Drop it to forget it.
-#[derive(Clone, Debug)]
-pub struct Prepared {
-    /// One for each `?`. Any value is taken.
-    pub parameters: Arc<[Column]>,
-    /// Empty: it answers no rows.
-    pub columns: Arc<[Column]>,
-    pub handle: PreparedHandle,
-}
-
-/// Names a prepared statement of one session.
-#[derive(Clone, Debug)]
-pub struct PreparedHandle(Arc<prepared::Preparation>);
-
-impl PreparedHandle {
-    fn text(&self) -> &str {
-        self.0.text()
-    }
-}
-
 /// What a reply's status word tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
@@ -224,7 +203,7 @@ pub struct Session {
     rights: Arc<Rights>,
     ctx: EvalContext,
     values: Values,
-    settings: scalar::Settings,
+    settings: crate::scalar::settings::Settings,
     database: Option<String>,
     catalog: Arc<Snapshot>,
     /// Statements so far.
@@ -300,7 +279,7 @@ impl Session {
             rights: Arc::default(),
             ctx,
             values,
-            settings: scalar::Settings::default(),
+            settings: crate::scalar::settings::Settings::default(),
             database: None,
             catalog: db.catalog().snapshot(),
             number: 0,
@@ -342,7 +321,7 @@ impl Session {
         let facts = &mut self.ctx.session;
         facts.connection_id = self.who.connection_id;
         facts.user = Text::from(format!("{}@{}", self.who.user, self.who.host));
-        facts.version = Text::from(variables::VERSION);
+        facts.version = Text::from(crate::instance::variables::VERSION);
         self.enter()?;
         self.load_variables()?;
         self.track_anew()?;
@@ -367,7 +346,7 @@ impl Session {
     }
 
     /// What the last statement warned of, as SHOW WARNINGS shows it.
-    pub fn warnings(&self) -> impl Iterator<Item = &(scalar::Level, SqlError)> {
+    pub fn warnings(&self) -> impl Iterator<Item = &(Level, SqlError)> {
         self.ctx.warnings.iter()
     }
 
@@ -402,7 +381,7 @@ impl Session {
         if !self.rights.sees_database(name) {
             return Err(self.rights.no_database(name));
         }
-        if !crate::system::is_system(name) {
+        if !crate::catalog::system_schemas::is_system(name) {
             self.catalog.schema(name)?;
         }
         self.set_database(Some(name.to_owned()));
@@ -446,7 +425,7 @@ impl Session {
     /// A system variable as text, as `SELECT @@name` shows it.
     pub fn variable(&self, name: &str) -> Result<String> {
         let (value, _) = self.system_variable(None, name)?;
-        Ok(variables::text_of(&value))
+        Ok(crate::instance::variables::text_of(&value))
     }
 
     /// A number that moves with each change of the session's variables, by whatever statement: a door whose copies are of another one reads them again.
@@ -501,7 +480,7 @@ impl Session {
         self.named.clear();
         self.leave_ground();
         self.ctx.warnings.clear();
-        self.ctx.session = scalar::SessionFacts::default();
+        self.ctx.session = crate::scalar::context::SessionFacts::default();
         self.ctx.variables.clear();
     }
 

@@ -9,76 +9,23 @@ use stdx::sync::Mutex;
 
 use crate::bind::hints::max_execution_ms;
 use crate::error::{self, Result};
+use crate::instance::count::Count;
+use crate::instance::handle::Shown;
+use crate::instance::prepared::Described;
+use crate::instance::prepared::Preparation;
+use crate::instance::prepared::Run;
+use crate::instance::prepared::type_of;
+use crate::instance::prepared::{Prepared, PreparedHandle};
+use crate::nodes::compiled::Compiled;
 use crate::parse::statement::{Statement, StatementKind};
 use crate::parse::{self, Parsed};
-use crate::session::count::Count;
-use crate::session::run::{Compiled, type_of};
-use crate::session::{Outcome, Prepared, PreparedHandle, Session, Shown};
-use crate::types::{Collation, Column, Type};
+use crate::session::{Outcome, Session};
+use crate::types::{Column, Type};
 use crate::value::Value;
-
-/// Plans of one statement that are kept: for as many lists of types, and grounds.
-const RUNS: usize = 4;
-
-/// A prepared statement: its tree, and plans for the parameter types that it was last run with.
-#[derive(Debug)]
-pub struct Preparation {
-    text: Box<str>,
-    statement: Statement,
-    pub parameters: usize,
-    /// MAX_EXECUTION_TIME of the statement itself, in milliseconds: at hand, for a look at the tree is dear.
-    time_limit: Option<u64>,
-    /// The newest last.
-    runs: Mutex<Vec<Run>>,
-}
-
-/// What a prepared statement was run as.
-#[derive(Debug)]
-struct Run {
-    /// Of the parameters.
-    types: Vec<Type>,
-    ground: u64,
-    compiled: Arc<Compiled>,
-}
-
-impl Run {
-    fn is_for(&self, ground: u64, parameters: &[Value], collation: Collation) -> bool {
-        let same = |(ty, value): (&Type, &Value)| *ty == type_of(value, collation);
-        self.ground == ground && self.types.iter().zip(parameters).all(same)
-    }
-}
-
-impl Preparation {
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    fn known(&self, ground: u64, parameters: &[Value], collation: Collation) -> Option<Arc<Compiled>> {
-        let runs = self.runs.lock();
-        runs.iter().find(|run| run.is_for(ground, parameters, collation)).map(|run| run.compiled.clone())
-    }
-
-    fn keep(&self, run: Run) {
-        let mut runs = self.runs.lock();
-        runs.retain(|known| known.ground != run.ground || known.types != run.types);
-        if runs.len() >= RUNS {
-            runs.remove(0);
-        }
-        runs.push(run);
-    }
-}
 
 /// What a prepared statement takes, and how many times its text, about.
 const PREPARED_BYTES: usize = 8 << 10;
 const PREPARED_SHARE: usize = 8;
-
-/// A prepared statement with what it was described by.
-#[derive(Debug)]
-pub(super) struct Described {
-    prepared: Prepared,
-    /// Its plan, with parameters of no known type: as long as it stands, so does the description.
-    by: Arc<Compiled>,
-}
 
 impl Session {
     pub fn prepare(&mut self, sql: &str) -> Result<Prepared> {

@@ -13,8 +13,9 @@ use syntax::tree::{
 
 use crate::catalog::table::{Part, Table};
 use crate::error::{self, Result, SqlError};
+use crate::instance::prepared::Prepared;
 use crate::parse::Parsed;
-use crate::session::{Prepared, Session};
+use crate::session::Session;
 
 /// Rows of a table.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -13,49 +13,42 @@ use syntax::tree::walk::{self, Visitor};
 use syntax::tree::{self, ExprKind, Query, QueryBody, TableRef};
 
 use crate::batch::{Batch, Cells};
-use crate::bind::{Bind, Surroundings, Uses, Variables};
+use crate::bind::{Bind, Surroundings, Uses};
 use crate::catalog::table::Table;
-use crate::catalog::view::View;
 use crate::error::{self, Result, SqlError};
 use crate::exec::load::Loading;
 use crate::exec::{Exec, change as changes};
+use crate::instance::count;
+use crate::instance::count::Count;
+use crate::instance::plans::OfText;
+use crate::instance::prepared::type_of;
 use crate::nodes::change::Returning;
-use crate::nodes::change::{self, Delete, Insert, Load, OnConflict, Update, Values};
+use crate::nodes::change::{self, Delete, Insert, OnConflict, Update, Values};
+use crate::nodes::compiled::Compiled;
+use crate::nodes::compiled::Plan;
 use crate::nodes::expr::Expr;
-use crate::nodes::node::{Lock, LockWait, Node};
+use crate::nodes::node::{Lock, LockWait};
+use crate::nodes::walk::is_steady;
 use crate::parse::normal::{Normal, text_of};
 use crate::parse::statement::{self, Statement, StatementKind, Target};
 use crate::parse::{self, Parsed};
-use crate::plan::again::{is_steady, may_begin_again, only_sleep, only_sleeps};
+use crate::plan::again::{may_begin_again, only_sleep, only_sleeps};
 use crate::plan::estimate::estimate;
 use crate::plan::estimate::joined_rows;
+use crate::plan::variables::Variables;
 use crate::rights::Rights;
 use crate::scalar::temporal::Timestamp;
-use crate::session::count::{self, Count};
 use crate::session::load::Incoming;
-use crate::session::plans::OfText;
 use crate::session::prepared::time_limit;
 use crate::session::track::{READ, READ_UNSAFE, UNSAFE, WRITE};
 use crate::session::{Outcome, ResultSet, Session};
 use crate::types::{Column, Kind, Type};
 use crate::value::Value;
 
-/// A string of more bytes is of a type that holds any length.
-const LONG: usize = 0xFFFF;
 /// Plans that are expected to cost more are made anew for each run: it is a small part of it.
 const HEAVY: f64 = 5000.0;
 /// It is at tables.
 const DEEDS: u16 = READ | READ_UNSAFE | WRITE;
-
-#[derive(Debug)]
-pub enum Plan {
-    Query { node: Arc<Node>, columns: Arc<[Column]> },
-    Insert(Insert),
-    Update(Update),
-    Delete(Delete),
-    Do(Vec<Expr>),
-    Load(Load),
-}
 
 impl Plan {
     /// What it is expected to cost to find its rows.
@@ -153,30 +146,6 @@ pub(super) type Again<'a> = &'a mut dyn FnMut(&mut Session) -> Option<Arc<Compil
 /// Makes the plan of an INSERT's next piece, which goes with the one given.
 pub(super) type More<'a> = &'a mut dyn FnMut(&mut Session, &Compiled) -> Result<Option<Arc<Compiled>>>;
 
-#[derive(Debug)]
-pub struct Compiled {
-    pub plan: Plan,
-    pub tables: Vec<Arc<Table>>,
-    /// Those whose rows it changes.
-    written: Vec<Arc<Table>>,
-    /// The names under which the statement reads them: LOCK TABLES locks names.
-    named: Vec<(u64, String)>,
-    /// All whose gates are passed: these, and those that foreign keys bring in.
-    pub gates: Vec<Arc<Table>>,
-    views: Vec<Arc<View>>,
-    /// Tables that are read, with the ages of what was known of them.
-    known: Vec<(Arc<Table>, u64)>,
-    pub(super) volatile: bool,
-    /// It is expected to read much: worth a plan of its own for each run.
-    pub(super) is_heavy: bool,
-    /// It may be dropped half-way and begun anew, while it has changed nothing.
-    pub may_begin_again: bool,
-    /// It only computes a row with SLEEP: it needs no thread meanwhile.
-    pub only_sleeps: bool,
-    /// What it does, in the letters of a transaction's state.
-    pub deeds: u16,
-}
-
 impl Compiled {
     /// What finds the rows of a change, alone: None where there is nothing to find, or one table is walked over. It locks as the change would, and changes nothing.
     pub(super) fn finding(&self) -> Option<Compiled> {
@@ -253,30 +222,6 @@ impl Variables for Session {
         let known = self.ctx.variables.type_of(name).cloned();
         known.unwrap_or_else(|| Type::new(Kind::LongBlob)).with_nullable(true)
     }
-}
-
-/// The type of a parameter whose value is known.
-pub(super) fn type_of(value: &Value, collation: crate::types::Collation) -> Type {
-    let ty = match value {
-        Value::Null => return Type::null(),
-        Value::Int(_) => Type::integer(),
-        Value::UInt(_) => Type::unsigned(),
-        Value::Decimal(decimal) => {
-            Type::decimal(decimal.digits().max(u32::from(decimal.scale())).max(1), decimal.scale())
-        }
-        Value::Float(_) => Type::new(Kind::Float),
-        Value::Double(_) => Type::double(),
-        Value::Text(text) if text.len() > LONG => Type { collation, ..Type::new(Kind::LongText) },
-        Value::Bytes(bytes) if bytes.len() > LONG => Type::new(Kind::LongBlob),
-        Value::Text(_) => Type::text(255, collation),
-        Value::Bytes(_) => Type::bytes(255),
-        Value::Date(_) => Type::new(Kind::Date),
-        Value::Time(_) => Type::temporal(Kind::Time, 6),
-        Value::DateTime(_) => Type::temporal(Kind::DateTime, 6),
-        Value::Timestamp(_) => Type::temporal(Kind::Timestamp, 6),
-        Value::Json(_) => Type::new(Kind::Json),
-    };
-    ty.with_nullable(false)
 }
 
 impl Session {
@@ -389,7 +334,7 @@ impl Session {
 
     /// The plan that texts like this share, and this one's literals.
     fn known_plan(&mut self, sql: &str) -> Option<(Arc<Compiled>, Vec<Value>)> {
-        let is_odd = self.ctx.sql_mode.has(crate::scalar::SqlMode::ANSI_QUOTES) || self.standing.must_change;
+        let is_odd = self.ctx.sql_mode.has(crate::scalar::sql_mode::SqlMode::ANSI_QUOTES) || self.standing.must_change;
         if is_odd || !self.locked.tables.is_empty() || self.serializes() {
             return None;
         }

@@ -6,16 +6,16 @@ use syntax::tree::Expr as Node;
 
 use crate::bind::{Bind, Surroundings};
 use crate::error::{self, Result};
+use crate::instance::prepared::type_of;
+use crate::instance::variables;
+use crate::instance::variables::{Is, find};
 use crate::nodes::expr::Expr;
 use crate::nodes::walk::has_subquery;
 use crate::parse::statement::{Scope, Setting};
-use crate::scalar::SqlMode;
-use crate::scalar::functions::crypt;
+use crate::scalar::sql_mode::SqlMode;
 use crate::scalar::temporal::{self, Zone};
-use crate::session::run::type_of;
 use crate::session::track::{READ, TRACKERS};
 use crate::session::transact::{CompletionType, isolation_of};
-use crate::session::variables::{self, Is, find};
 use crate::session::{Outcome, Session};
 use crate::types::{Charset, CharsetName as _, Collation, CollationName as _, Type};
 use crate::value::{Decimal, Value};
@@ -299,7 +299,7 @@ impl Session {
         match name {
             "block_encryption_mode" => {
                 let wrong = || error::WRONG_VALUE_FOR_VAR.with(&[&name, &variables::spelled(value)]);
-                Ok(Value::text(crypt::Mode::named(value).ok_or_else(wrong)?.name()))
+                Ok(Value::text(crate::scalar::block_encryption::Mode::named(value).ok_or_else(wrong)?.name()))
             }
             "completion_type" => {
                 let wrong = || error::WRONG_VALUE_FOR_VAR.with(&[&name, &variables::spelled(value)]);
@@ -353,7 +353,9 @@ impl Session {
                 }
                 self.autocommit = on;
             }
-            "block_encryption_mode" => self.ctx.block_encryption = crypt::Mode::named(value).unwrap_or_default(),
+            "block_encryption_mode" => {
+                self.ctx.block_encryption = crate::scalar::block_encryption::Mode::named(value).unwrap_or_default()
+            }
             "completion_type" => self.quick.completion = CompletionType::named(value).unwrap_or_default(),
             "sql_mode" => {
                 let mode = mode_of(&text)?;

@@ -7,21 +7,25 @@ use syntax::tree::{ColumnName, Expr as Parsed, ExprKind, Literal};
 
 use crate::batch::Row;
 use crate::bind::Bind;
+use crate::catalog::system_schemas::is_system;
 use crate::catalog::table::SHOWN_OPTIONS;
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
 use crate::exec::{Exec, drain};
+use crate::instance::variables::{VARIABLES, shown};
+use crate::nodes::keyspace_table;
 use crate::nodes::node::Node;
 use crate::nodes::relation::{Origin, ScopeTable};
+use crate::nodes::system_table::SystemTable;
 use crate::parse::lexical::quoted_name;
 use crate::parse::statement::{Name, Pattern, Show, Shown, Statement};
 use crate::parse::stored::{listed_text, shown_text};
-use crate::scalar::Level;
+use crate::scalar::context::Level;
 use crate::scalar::context::level_name;
-use crate::session::variables::{VARIABLES, shown};
 use crate::session::{Outcome, Session, number_column, text_column};
+use crate::system;
 use crate::system::statistics::cardinality;
-use crate::system::{self, column_extra, column_key, default_text, hex_text, keys, text};
+use crate::system::{column_extra, column_key, default_text, hex_text, keys, text};
 use crate::types::{CharsetName as _, Collation, CollationName as _, Column, Type};
 use crate::value::Value;
 
@@ -312,8 +316,8 @@ impl Session {
 
     fn show_tables(&mut self, schema: Option<&str>, full: bool) -> Result<Answer> {
         let schema = self.schema_of(schema)?;
-        let kind = if system::is_system(&schema) { "SYSTEM VIEW" } else { "BASE TABLE" };
-        let names: Vec<String> = if system::is_system(&schema) {
+        let kind = if is_system(&schema) { "SYSTEM VIEW" } else { "BASE TABLE" };
+        let names: Vec<String> = if is_system(&schema) {
             system::all()
                 .filter(|table| self.rights.sees_table(&schema, table.name))
                 .filter(|table| table.schema.eq_ignore_ascii_case(&schema))
@@ -381,7 +385,7 @@ impl Session {
             &["Field", "Type", "Null", "Key", "Default", "Extra"]
         };
         let found = system::find(&schema, &name);
-        let is_keys = found.is_some_and(system::keys::is_keys);
+        let is_keys = found.is_some_and(SystemTable::is_keyspace);
         if let Some(table) = found.filter(|_| !is_keys) {
             let row = |column: Column| {
                 let (field, ty) = (text(&column.name), text(column.ty.name()));
@@ -410,7 +414,7 @@ impl Session {
             return Ok((texts(names), rows));
         }
         let table = match is_keys {
-            true => system::keys::table().clone(),
+            true => keyspace_table::table().clone(),
             false => self.catalog.table(&schema, &name)?.clone(),
         };
         let mut rows = Vec::new();

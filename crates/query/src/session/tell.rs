@@ -83,7 +83,7 @@ impl Session {
         let counted = system::status::rows(&mut self.ctx, true);
         let count = |name: &str| {
             let row = counted.iter().find(|row| row[0] == Value::text(name));
-            row.map_or_else(|| "0".to_owned(), |row| super::variables::text_of(&row[1]))
+            row.map_or_else(|| "0".to_owned(), |row| crate::instance::variables::text_of(&row[1]))
         };
         let rule = "=====================================";
         let mut out = format!(

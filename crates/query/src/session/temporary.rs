@@ -61,7 +61,7 @@ impl Session {
     }
 
     /// A change of this session's tables: no gate but its own, no definitions that others wait for.
-    pub(super) fn write_temporary<'c>(&mut self, db: &'c crate::session::Database) -> Writing<'c> {
+    pub(super) fn write_temporary<'c>(&mut self, db: &'c crate::instance::database::Database) -> Writing<'c> {
         self.refresh();
         db.catalog().write_temporary(&self.catalog)
     }

@@ -9,9 +9,10 @@ mod words;
 use engine::rows::Isolation;
 
 use crate::error::{self, Result};
+use crate::instance::variables;
+use crate::instance::variables::find;
 use crate::parse::statement::{Name, Statement};
 use crate::session::Session;
-use crate::session::variables::{self, find};
 use crate::value::Value;
 
 use transaction::{Info, Transactions};

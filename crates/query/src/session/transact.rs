@@ -7,10 +7,11 @@ use engine::rows::{Isolation, Savepoint};
 
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
+use crate::instance::count::Count;
+use crate::instance::handle::Handle;
 use crate::parse::statement::Completion;
-use crate::scalar::Level;
-use crate::session::count::Count;
-use crate::session::{Handle, Session, has_ended_transaction};
+use crate::scalar::context::Level;
+use crate::session::{Session, has_ended_transaction};
 use crate::value::Value;
 
 impl Session {
@@ -209,7 +210,7 @@ impl Session {
         self.statement_start = None;
         // They may be long.
         self.ctx.parameters.clear();
-        self.handle.show(super::Shown::end);
+        self.handle.show(crate::instance::handle::Shown::end);
         if self.explicit || (!self.autocommit && !self.is_bare) {
             self.note_gate();
             return Ok(());
@@ -239,7 +240,7 @@ impl Session {
             self.note_gate();
         }
         // The process list tells of it until it has been taken back.
-        self.handle.show(super::Shown::end);
+        self.handle.show(crate::instance::handle::Shown::end);
         self.ctx.session.row_count = -1;
         self.ctx.warnings.push(Level::Error, error.clone());
         error

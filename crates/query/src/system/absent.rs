@@ -3,11 +3,13 @@
 
 use crate::batch::Row;
 use crate::error::Result;
-use crate::scalar::EvalContext;
+use crate::nodes::system_table::Holds::{DateTime, LongText, Number, Text};
+use crate::nodes::system_table::SystemRows::Computed;
+use crate::nodes::system_table::SystemTable;
+use crate::scalar::context::EvalContext;
 use crate::scalar::temporal::Timestamp;
-use crate::system::Holds::{DateTime, LongText, Number, Text};
 use crate::system::schema::{NAME, all_tables, nothing};
-use crate::system::{SystemTable, text};
+use crate::system::text;
 use crate::value::Value;
 
 pub const TABLES: &[SystemTable] = &[
@@ -38,7 +40,7 @@ pub const TABLES: &[SystemTable] = &[
             ("COLLATION_CONNECTION", NAME),
             ("DATABASE_COLLATION", NAME),
         ],
-        rows: nothing,
+        rows: Computed(nothing),
     },
     SystemTable {
         schema: "information_schema",
@@ -76,7 +78,7 @@ pub const TABLES: &[SystemTable] = &[
             ("COLLATION_CONNECTION", NAME),
             ("DATABASE_COLLATION", NAME),
         ],
-        rows: nothing,
+        rows: Computed(nothing),
     },
     SystemTable {
         schema: "information_schema",
@@ -99,7 +101,7 @@ pub const TABLES: &[SystemTable] = &[
             ("DTD_IDENTIFIER", LongText),
             ("ROUTINE_TYPE", Text(9)),
         ],
-        rows: nothing,
+        rows: Computed(nothing),
     },
     SystemTable {
         schema: "information_schema",
@@ -130,7 +132,7 @@ pub const TABLES: &[SystemTable] = &[
             ("COLLATION_CONNECTION", NAME),
             ("DATABASE_COLLATION", NAME),
         ],
-        rows: nothing,
+        rows: Computed(nothing),
     },
     SystemTable {
         schema: "information_schema",
@@ -175,7 +177,7 @@ pub const TABLES: &[SystemTable] = &[
             ("STATUS", Text(256)),
             ("EXTRA", Text(256)),
         ],
-        rows: nothing,
+        rows: Computed(nothing),
     },
     SystemTable {
         schema: "information_schema",
@@ -193,7 +195,7 @@ pub const TABLES: &[SystemTable] = &[
             ("PLUGIN_LICENSE", Text(80)),
             ("LOAD_OPTION", NAME),
         ],
-        rows: plugins,
+        rows: Computed(plugins),
     },
     SystemTable {
         schema: "information_schema",
@@ -205,7 +207,7 @@ pub const TABLES: &[SystemTable] = &[
             ("VCPU_IDS", LongText),
             ("THREAD_PRIORITY", Number),
         ],
-        rows: nothing,
+        rows: Computed(nothing),
     },
     SystemTable {
         schema: "information_schema",
@@ -219,7 +221,7 @@ pub const TABLES: &[SystemTable] = &[
             ("SRS_ID", Number),
             ("GEOMETRY_TYPE_NAME", LongText),
         ],
-        rows: nothing,
+        rows: Computed(nothing),
     },
     SystemTable {
         schema: "information_schema",
@@ -244,7 +246,7 @@ pub const TABLES: &[SystemTable] = &[
             ("SOURCE_FILE", Text(20)),
             ("SOURCE_LINE", Number),
         ],
-        rows: nothing,
+        rows: Computed(nothing),
     },
     SystemTable {
         schema: "information_schema",
@@ -276,7 +278,7 @@ pub const TABLES: &[SystemTable] = &[
             ("NODEGROUP", Text(256)),
             ("TABLESPACE_NAME", Text(268)),
         ],
-        rows: partitions,
+        rows: Computed(partitions),
     },
 ];
 

@@ -9,11 +9,14 @@ use engine::Account;
 use crate::batch::Row;
 use crate::error::Result;
 use crate::exec::host::host;
+use crate::nodes::system_table::Holds;
+use crate::nodes::system_table::Holds::{DateTime, LongText, Number, Text};
+use crate::nodes::system_table::SystemRows::Computed;
+use crate::nodes::system_table::SystemTable;
 use crate::rights::privilege::{self, Privileges};
 use crate::rights::{Grants, Who};
-use crate::scalar::EvalContext;
-use crate::system::Holds::{self, DateTime, LongText, Number, Text};
-use crate::system::{SystemTable, text};
+use crate::scalar::context::EvalContext;
+use crate::system::text;
 use crate::value::Value;
 
 const NAME: Holds = Text(64);
@@ -27,7 +30,7 @@ pub const TABLES: &[SystemTable] = &[
         schema: "information_schema",
         name: "USER_PRIVILEGES",
         columns: &[("GRANTEE", GRANTEE), ("TABLE_CATALOG", NAME), ("PRIVILEGE_TYPE", NAME), ("IS_GRANTABLE", Text(3))],
-        rows: user_privileges,
+        rows: Computed(user_privileges),
     },
     SystemTable {
         schema: "information_schema",
@@ -39,7 +42,7 @@ pub const TABLES: &[SystemTable] = &[
             ("PRIVILEGE_TYPE", NAME),
             ("IS_GRANTABLE", Text(3)),
         ],
-        rows: schema_privileges,
+        rows: Computed(schema_privileges),
     },
     SystemTable {
         schema: "information_schema",
@@ -52,7 +55,7 @@ pub const TABLES: &[SystemTable] = &[
             ("PRIVILEGE_TYPE", NAME),
             ("IS_GRANTABLE", Text(3)),
         ],
-        rows: table_privileges,
+        rows: Computed(table_privileges),
     },
     SystemTable {
         schema: "information_schema",
@@ -66,7 +69,7 @@ pub const TABLES: &[SystemTable] = &[
             ("PRIVILEGE_TYPE", NAME),
             ("IS_GRANTABLE", Text(3)),
         ],
-        rows: column_privileges,
+        rows: Computed(column_privileges),
     },
     SystemTable {
         schema: "mysql",
@@ -120,7 +123,7 @@ pub const TABLES: &[SystemTable] = &[
             ("Create_role_priv", FLAG),
             ("Drop_role_priv", FLAG),
         ],
-        rows: user,
+        rows: Computed(user),
     },
     SystemTable {
         schema: "mysql",
@@ -149,7 +152,7 @@ pub const TABLES: &[SystemTable] = &[
             ("Event_priv", FLAG),
             ("Trigger_priv", FLAG),
         ],
-        rows: db,
+        rows: Computed(db),
     },
     SystemTable {
         schema: "mysql",
@@ -164,7 +167,7 @@ pub const TABLES: &[SystemTable] = &[
             ("Table_priv", Text(256)),
             ("Column_priv", Text(64)),
         ],
-        rows: tables_priv,
+        rows: Computed(tables_priv),
     },
     SystemTable {
         schema: "mysql",
@@ -178,7 +181,7 @@ pub const TABLES: &[SystemTable] = &[
             ("Timestamp", DateTime),
             ("Column_priv", Text(64)),
         ],
-        rows: columns_priv,
+        rows: Computed(columns_priv),
     },
     SystemTable {
         schema: "mysql",
@@ -190,13 +193,13 @@ pub const TABLES: &[SystemTable] = &[
             ("TO_USER", USER),
             ("WITH_ADMIN_OPTION", FLAG),
         ],
-        rows: role_edges,
+        rows: Computed(role_edges),
     },
     SystemTable {
         schema: "mysql",
         name: "default_roles",
         columns: &[("HOST", HOST), ("USER", USER), ("DEFAULT_ROLE_HOST", HOST), ("DEFAULT_ROLE_USER", USER)],
-        rows: default_roles,
+        rows: Computed(default_roles),
     },
 ];
 

@@ -2,16 +2,18 @@
 
 use crate::batch::Row;
 use crate::error::Result;
-use crate::scalar::EvalContext;
-use crate::system::Holds::{Number, Text};
-use crate::system::{SystemTable, text};
+use crate::nodes::system_table::Holds::{Number, Text};
+use crate::nodes::system_table::SystemRows::Computed;
+use crate::nodes::system_table::SystemTable;
+use crate::scalar::context::EvalContext;
+use crate::system::text;
 use crate::value::Value;
 
 pub const TABLES: &[SystemTable] = &[SystemTable {
     schema: "information_schema",
     name: "KEYWORDS",
     columns: &[("WORD", Text(128)), ("RESERVED", Number)],
-    rows,
+    rows: Computed(rows),
 }];
 
 /// In the order of the words, as MySQL lists them.

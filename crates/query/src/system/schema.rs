@@ -6,17 +6,19 @@ use crate::batch::Row;
 use crate::catalog::table::{Default, LISTED_OPTIONS, Part, Table, TableColumn};
 use crate::error::Result;
 use crate::exec::host::host;
+use crate::nodes::system_table::Holds::{DateTime, LongText, Number, Text};
+use crate::nodes::system_table::SystemRows::Computed;
+use crate::nodes::system_table::SystemTable;
 use crate::parse::stored::listed_text;
 use crate::rights::Privileges;
-use crate::scalar::EvalContext;
+use crate::scalar::context::EvalContext;
 use crate::scalar::temporal::Timestamp;
-use crate::system::Holds::{DateTime, LongText, Number, Text};
 use crate::system::statistics::{bytes_of, cardinality, rows_of};
-use crate::system::{SystemTable, text, views};
+use crate::system::{text, views};
 use crate::types::{Charset, CharsetName as _, Collation, CollationName as _, Kind, Type};
 use crate::value::Value;
 
-pub const NAME: crate::system::Holds = Text(64);
+pub const NAME: crate::nodes::system_table::Holds = Text(64);
 
 pub const TABLES: &[SystemTable] = &[
     SystemTable {
@@ -30,7 +32,7 @@ pub const TABLES: &[SystemTable] = &[
             ("SQL_PATH", NAME),
             ("DEFAULT_ENCRYPTION", Text(3)),
         ],
-        rows: schemata,
+        rows: Computed(schemata),
     },
     SystemTable {
         schema: "information_schema",
@@ -58,7 +60,7 @@ pub const TABLES: &[SystemTable] = &[
             ("CREATE_OPTIONS", Text(256)),
             ("TABLE_COMMENT", Text(2048)),
         ],
-        rows: tables,
+        rows: Computed(tables),
     },
     SystemTable {
         schema: "information_schema",
@@ -87,7 +89,7 @@ pub const TABLES: &[SystemTable] = &[
             ("GENERATION_EXPRESSION", LongText),
             ("SRS_ID", Number),
         ],
-        rows: columns,
+        rows: Computed(columns),
     },
     SystemTable {
         schema: "information_schema",
@@ -112,7 +114,7 @@ pub const TABLES: &[SystemTable] = &[
             ("IS_VISIBLE", Text(3)),
             ("EXPRESSION", LongText),
         ],
-        rows: statistics,
+        rows: Computed(statistics),
     },
     SystemTable {
         schema: "information_schema",
@@ -131,7 +133,7 @@ pub const TABLES: &[SystemTable] = &[
             ("REFERENCED_TABLE_NAME", NAME),
             ("REFERENCED_COLUMN_NAME", NAME),
         ],
-        rows: key_columns,
+        rows: Computed(key_columns),
     },
     SystemTable {
         schema: "information_schema",
@@ -145,7 +147,7 @@ pub const TABLES: &[SystemTable] = &[
             ("CONSTRAINT_TYPE", Text(11)),
             ("ENFORCED", Text(3)),
         ],
-        rows: constraints,
+        rows: Computed(constraints),
     },
     SystemTable {
         schema: "information_schema",
@@ -156,7 +158,7 @@ pub const TABLES: &[SystemTable] = &[
             ("CONSTRAINT_NAME", NAME),
             ("CHECK_CLAUSE", LongText),
         ],
-        rows: checks,
+        rows: Computed(checks),
     },
     SystemTable {
         schema: "information_schema",
@@ -174,7 +176,7 @@ pub const TABLES: &[SystemTable] = &[
             ("TABLE_NAME", NAME),
             ("REFERENCED_TABLE_NAME", NAME),
         ],
-        rows: references,
+        rows: Computed(references),
     },
     SystemTable {
         schema: "information_schema",
@@ -191,7 +193,7 @@ pub const TABLES: &[SystemTable] = &[
             ("CHARACTER_SET_CLIENT", NAME),
             ("COLLATION_CONNECTION", NAME),
         ],
-        rows: views::views,
+        rows: Computed(views::views),
     },
     SystemTable {
         schema: "information_schema",
@@ -204,7 +206,7 @@ pub const TABLES: &[SystemTable] = &[
             ("XA", Text(3)),
             ("SAVEPOINTS", Text(3)),
         ],
-        rows: engines,
+        rows: Computed(engines),
     },
     SystemTable {
         schema: "information_schema",
@@ -215,7 +217,7 @@ pub const TABLES: &[SystemTable] = &[
             ("DESCRIPTION", Text(2048)),
             ("MAXLEN", Number),
         ],
-        rows: charsets,
+        rows: Computed(charsets),
     },
     SystemTable {
         schema: "information_schema",
@@ -229,13 +231,13 @@ pub const TABLES: &[SystemTable] = &[
             ("SORTLEN", Number),
             ("PAD_ATTRIBUTE", Text(9)),
         ],
-        rows: collations,
+        rows: Computed(collations),
     },
     SystemTable {
         schema: "information_schema",
         name: "COLLATION_CHARACTER_SET_APPLICABILITY",
         columns: &[("COLLATION_NAME", NAME), ("CHARACTER_SET_NAME", NAME)],
-        rows: applicability,
+        rows: Computed(applicability),
     },
     SystemTable {
         schema: "information_schema",
@@ -250,7 +252,7 @@ pub const TABLES: &[SystemTable] = &[
             ("STATE", NAME),
             ("INFO", LongText),
         ],
-        rows: processes,
+        rows: Computed(processes),
     },
 ];
 
@@ -734,7 +736,7 @@ fn processes(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let sessions = host(ctx).db.sessions();
     let sees_all = host(ctx).rights.global.has(Privileges::PROCESS);
     let own = host(ctx).handle.shown().account;
-    let row = |handle: Arc<crate::session::Handle>| {
+    let row = |handle: Arc<crate::instance::handle::Handle>| {
         let shown = handle.shown();
         vec![
             number(handle.connection_id),

@@ -9,13 +9,15 @@ use crate::catalog::statistics::{Histogram, Statistics};
 use crate::catalog::table::{Part, Table};
 use crate::error::Result;
 use crate::exec::host::host;
-use crate::scalar::EvalContext;
+use crate::nodes::system_table::Holds::{LongText, Moment, Number, Text};
+use crate::nodes::system_table::SystemRows::Computed;
+use crate::nodes::system_table::SystemTable;
+use crate::scalar::context::EvalContext;
 use crate::scalar::convert::to_text;
 use crate::scalar::json::quote;
 use crate::scalar::temporal::{Timestamp, Zone};
-use crate::system::Holds::{LongText, Moment, Number, Text};
 use crate::system::schema::{NAME, all_tables};
-use crate::system::{SystemTable, text};
+use crate::system::text;
 use crate::types::{CollationName as _, Kind, Type};
 use crate::value::Value;
 
@@ -24,7 +26,7 @@ pub const TABLES: &[SystemTable] = &[
         schema: "information_schema",
         name: "COLUMN_STATISTICS",
         columns: &[("SCHEMA_NAME", NAME), ("TABLE_NAME", NAME), ("COLUMN_NAME", NAME), ("HISTOGRAM", LongText)],
-        rows: column_statistics,
+        rows: Computed(column_statistics),
     },
     SystemTable {
         schema: "mysql",
@@ -37,7 +39,7 @@ pub const TABLES: &[SystemTable] = &[
             ("clustered_index_size", Number),
             ("sum_of_other_index_sizes", Number),
         ],
-        rows: table_stats,
+        rows: Computed(table_stats),
     },
     SystemTable {
         schema: "mysql",
@@ -52,7 +54,7 @@ pub const TABLES: &[SystemTable] = &[
             ("sample_size", Number),
             ("stat_description", Text(1024)),
         ],
-        rows: index_stats,
+        rows: Computed(index_stats),
     },
 ];
 

@@ -3,37 +3,50 @@
 use crate::batch::Row;
 use crate::error::Result;
 use crate::exec::host::host;
-use crate::scalar::EvalContext;
-use crate::session::Database;
-use crate::session::count::NAMES;
-use crate::session::variables::{VARIABLES, Variable, find, shown, text_of};
-use crate::system::Holds::Text;
-use crate::system::{SystemTable, text};
+use crate::instance::count::NAMES;
+use crate::instance::database::Database;
+use crate::instance::variables::{May, VARIABLES, Variable, find, shown, text_of};
+use crate::nodes::system_table::Holds::Text;
+use crate::nodes::system_table::SystemRows::Computed;
+use crate::nodes::system_table::SystemTable;
+use crate::scalar::context::EvalContext;
+use crate::system::text;
 use crate::value::Value;
 
-const COLUMNS: &[(&str, crate::system::Holds)] = &[("VARIABLE_NAME", Text(64)), ("VARIABLE_VALUE", Text(1024))];
+const COLUMNS: &[(&str, crate::nodes::system_table::Holds)] =
+    &[("VARIABLE_NAME", Text(64)), ("VARIABLE_VALUE", Text(1024))];
 
 pub const TABLES: &[SystemTable] = &[
     SystemTable {
         schema: "performance_schema",
         name: "global_status",
         columns: COLUMNS,
-        rows: |ctx| Ok(rows(ctx, true)),
+        rows: Computed(|ctx| Ok(rows(ctx, true))),
     },
-    SystemTable { schema: "performance_schema", name: "global_variables", columns: COLUMNS, rows: global_variables },
+    SystemTable {
+        schema: "performance_schema",
+        name: "global_variables",
+        columns: COLUMNS,
+        rows: Computed(global_variables),
+    },
     SystemTable {
         schema: "performance_schema",
         name: "persisted_variables",
         columns: COLUMNS,
-        rows: persisted_variables,
+        rows: Computed(persisted_variables),
     },
     SystemTable {
         schema: "performance_schema",
         name: "session_status",
         columns: COLUMNS,
-        rows: |ctx| Ok(rows(ctx, false)),
+        rows: Computed(|ctx| Ok(rows(ctx, false))),
     },
-    SystemTable { schema: "performance_schema", name: "session_variables", columns: COLUMNS, rows: session_variables },
+    SystemTable {
+        schema: "performance_schema",
+        name: "session_variables",
+        columns: COLUMNS,
+        rows: Computed(session_variables),
+    },
 ];
 
 /// Name and value, in the order of the names. Numbers of the whole server stand beside those of the session.

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use crate::batch::Row;
 use crate::error::Result;
 use crate::exec::host::host;
+use crate::instance::handle::Handle;
+use crate::instance::variables::VERSION;
+use crate::nodes::system_table::Holds;
+use crate::nodes::system_table::Holds::{LongText, Number, Text};
+use crate::nodes::system_table::SystemRows::Computed;
+use crate::nodes::system_table::SystemTable;
 use crate::rights::Privileges;
-use crate::scalar::EvalContext;
-use crate::session::Handle;
-use crate::session::variables::VERSION;
-use crate::system::Holds::{self, LongText, Number, Text};
+use crate::scalar::context::EvalContext;
 use crate::system::schema::{NAME, nothing};
-use crate::system::{SystemTable, text};
+use crate::system::text;
 use crate::value::Value;
 
 const ATTRIBUTES: &[(&str, Holds)] =
@@ -22,13 +25,13 @@ pub const TABLES: &[SystemTable] = &[
         schema: "performance_schema",
         name: "session_account_connect_attrs",
         columns: ATTRIBUTES,
-        rows: |ctx| Ok(attributes(ctx, false)),
+        rows: Computed(|ctx| Ok(attributes(ctx, false))),
     },
     SystemTable {
         schema: "performance_schema",
         name: "session_connect_attrs",
         columns: ATTRIBUTES,
-        rows: |ctx| Ok(attributes(ctx, true)),
+        rows: Computed(|ctx| Ok(attributes(ctx, true))),
     },
     SystemTable {
         schema: "performance_schema",
@@ -53,31 +56,31 @@ pub const TABLES: &[SystemTable] = &[
             ("THREAD_OS_ID", Number),
             ("RESOURCE_GROUP", NAME),
         ],
-        rows: threads,
+        rows: Computed(threads),
     },
     SystemTable {
         schema: "mysql",
         name: "func",
         columns: &[("name", NAME), ("ret", Number), ("dl", Text(128)), ("type", Text(9))],
-        rows: nothing,
+        rows: Computed(nothing),
     },
     SystemTable {
         schema: "mysql",
         name: "help_category",
         columns: &[("help_category_id", Number), ("name", NAME), ("parent_category_id", Number), ("url", LongText)],
-        rows: nothing,
+        rows: Computed(nothing),
     },
     SystemTable {
         schema: "mysql",
         name: "help_keyword",
         columns: &[("help_keyword_id", Number), ("name", NAME)],
-        rows: nothing,
+        rows: Computed(nothing),
     },
     SystemTable {
         schema: "mysql",
         name: "help_relation",
         columns: &[("help_topic_id", Number), ("help_keyword_id", Number)],
-        rows: nothing,
+        rows: Computed(nothing),
     },
     SystemTable {
         schema: "mysql",
@@ -90,7 +93,7 @@ pub const TABLES: &[SystemTable] = &[
             ("example", LongText),
             ("url", LongText),
         ],
-        rows: nothing,
+        rows: Computed(nothing),
     },
     SystemTable {
         schema: "mysql",
@@ -105,13 +108,13 @@ pub const TABLES: &[SystemTable] = &[
             ("Proc_priv", Text(64)),
             ("Timestamp", Holds::Moment),
         ],
-        rows: nothing,
+        rows: Computed(nothing),
     },
     SystemTable {
         schema: "sys",
         name: "version",
         columns: &[("sys_version", Text(5)), ("mysql_version", NAME)],
-        rows: |_| Ok(vec![vec![text("2.1.2"), text(VERSION)]]),
+        rows: Computed(|_| Ok(vec![vec![text("2.1.2"), text(VERSION)]])),
     },
 ];
 

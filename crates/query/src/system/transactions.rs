@@ -15,18 +15,22 @@ use crate::batch::Row;
 use crate::catalog::table::{Part, Table};
 use crate::error::{self, Result};
 use crate::exec::host::host;
+use crate::instance::handle::Handle;
+use crate::nodes::system_table::Holds;
+use crate::nodes::system_table::Holds::{DateTime, LongText, Number, Text};
+use crate::nodes::system_table::SystemRows::Computed;
+use crate::nodes::system_table::SystemTable;
 use crate::parse::lexical::quoted_name;
 use crate::rights::Privileges;
+use crate::scalar::context::EvalContext;
 use crate::scalar::functions::digest::sha1;
 use crate::scalar::functions::encode::hex_text;
 use crate::scalar::temporal::{Time, Timestamp};
-use crate::scalar::{EvalContext, cast, convert};
-use crate::session::Handle;
+use crate::scalar::{cast, convert};
 use crate::session::track::level_words;
-use crate::system::Holds::{self, DateTime, LongText, Number, Text};
 use crate::system::schema::NAME;
+use crate::system::text;
 use crate::system::tools::seen;
-use crate::system::{SystemTable, text};
 use crate::value::Value;
 use datum::key;
 
@@ -63,7 +67,7 @@ pub const TABLES: &[SystemTable] = &[
             ("trx_autocommit_non_locking", Number),
             ("trx_schedule_weight", Number),
         ],
-        rows: transactions,
+        rows: Computed(transactions),
     },
     SystemTable {
         schema: "performance_schema",
@@ -85,7 +89,7 @@ pub const TABLES: &[SystemTable] = &[
             ("LOCK_STATUS", Text(32)),
             ("LOCK_DATA", Text(8192)),
         ],
-        rows: data_locks,
+        rows: Computed(data_locks),
     },
     SystemTable {
         schema: "performance_schema",
@@ -103,7 +107,7 @@ pub const TABLES: &[SystemTable] = &[
             ("BLOCKING_EVENT_ID", Number),
             ("BLOCKING_OBJECT_INSTANCE_BEGIN", Number),
         ],
-        rows: data_lock_waits,
+        rows: Computed(data_lock_waits),
     },
     SystemTable {
         schema: "sys",
@@ -140,7 +144,7 @@ pub const TABLES: &[SystemTable] = &[
             ("sql_kill_blocking_query", Text(32)),
             ("sql_kill_blocking_connection", Text(26)),
         ],
-        rows: lock_waits,
+        rows: Computed(lock_waits),
     },
 ];
 

@@ -14,11 +14,11 @@ use crate::exec::host::host;
 use crate::letters;
 use crate::nodes::change::OnConflict;
 use crate::nodes::change::{Load, LoadField};
+use crate::nodes::compiled::{Compiled, Plan};
 use crate::nodes::expr::Expr;
-use crate::scalar::EvalContext;
+use crate::scalar::context::EvalContext;
 use crate::scalar::store::implicit_default;
 use crate::scalar::temporal::Timestamp;
-use crate::session::run::{Compiled, Plan};
 use crate::types::{Charset, Kind, Type};
 use crate::value::Value;
 

@@ -300,10 +300,10 @@ fn shown(scan: &Scan, around: &[Names], beside: &Names) -> Shown {
         access.equal.iter().flatten().map(|expr| reference(expr, &known)).collect()
     };
     let asked: Vec<usize> = scan.conditions.iter().flat_map(|condition| condition.columns()).collect();
-    let through = crate::bind::generated::indexed(table, scan.offset);
+    let through = crate::plan::generated::indexed(table, scan.offset);
     let is_asked = |formula: &Expr| {
         let mut found = false;
-        let mut look = |expr: &Expr| found |= crate::bind::generated::is_like(expr, formula, false);
+        let mut look = |expr: &Expr| found |= crate::plan::generated::is_like(expr, formula, false);
         scan.conditions.iter().for_each(|condition| condition.walk(&mut look));
         found
     };

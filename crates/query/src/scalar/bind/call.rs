@@ -5,10 +5,10 @@ use syntax::tree::{self as ast, ExprKind, OnMissing, TemporalKind};
 use super::Binder;
 use super::constant::{Place, beside};
 use crate::error::{self, Result, SqlError};
+use crate::nodes::aggregate::Aggregate;
 use crate::nodes::expr::{Call, Expr, Extra, TrimSide};
-use crate::scalar::aggregate::Aggregate;
 use crate::scalar::functions::TIMESTAMP_SEQUENCE;
-use crate::scalar::functions::{self, Function, Returns};
+use crate::scalar::functions::{self, Entry, Returns};
 use crate::scalar::temporal::Unit;
 use crate::types::{Collation, Type};
 use crate::value::Value;
@@ -119,38 +119,38 @@ impl Binder<'_> {
         self.finish(function, arguments, extra)
     }
 
-    fn finish(&mut self, function: &'static Function, mut arguments: Vec<Expr>, extra: Extra) -> Result<Expr> {
-        function.check(arguments.len())?;
-        if function.name() == "char" {
+    fn finish(&mut self, entry: &'static Entry, mut arguments: Vec<Expr>, extra: Extra) -> Result<Expr> {
+        entry.check(arguments.len())?;
+        if entry.name() == "char" {
             arguments = arguments.into_iter().map(super::literal::hex_as_number).collect();
         }
-        if function.name() == "if" {
+        if entry.name() == "if" {
             arguments[0] = super::chooser(arguments[0].clone());
         }
-        if function.name() == "nullif"
+        if entry.name() == "nullif"
             && let [value, other] = &mut arguments[..]
         {
             *other = beside(other.clone(), value, Place::Side, self.settings);
         }
-        let mut ty = function.result_type(&arguments, self.settings)?;
+        let mut ty = entry.result_type(&arguments, self.settings)?;
         match extra {
             Extra::Scale(scale) if ty.kind.is_temporal() => ty.scale = scale,
-            Extra::Unit(unit) if matches!(function.returns, Returns::Custom(_)) => {
-                ty = functions::type_with_unit(function, &arguments, unit, ty);
+            Extra::Unit(unit) if matches!(entry.returns, Returns::Custom(_)) => {
+                ty = functions::type_with_unit(entry, &arguments, unit, ty);
             }
             _ => {}
         }
         // One of them is bytes, so all are.
-        if ty.kind.is_bytes() && !matches!(function.returns, Returns::Bytes(_)) {
+        if ty.kind.is_bytes() && !matches!(entry.returns, Returns::Bytes(_)) {
             arguments = arguments.into_iter().map(super::as_sent).collect();
         }
         let strings: Vec<&Expr> = arguments.iter().filter(|argument| argument.ty().is_string()).collect();
         let collation = match strings.is_empty() {
             true => self.settings.collation,
             // A function that does not compare does not mind what it is given.
-            false => super::merge_collations(&strings, function.name(), self.settings).unwrap_or(Collation::Binary),
+            false => super::merge_collations(&strings, entry.name(), self.settings).unwrap_or(Collation::Binary),
         };
-        Ok(Expr::Call(Box::new(Call { function, arguments, ty, collation, extra })))
+        Ok(Expr::Call(Box::new(Call { function: &entry.function, arguments, ty, collation, extra })))
     }
 
     fn function(&mut self, function: &ast::Function) -> Result<Expr> {

@@ -6,11 +6,12 @@
 
 use crate::error::{self, Result, SqlError};
 use crate::nodes::expr::{Call, Expr, Extra};
-use crate::scalar::bind::Settings;
+use crate::nodes::function::Function;
 use crate::scalar::context::EvalContext;
 use crate::scalar::convert::{self, number_prefix, shorten};
 use crate::scalar::decimal::Decimal;
-use crate::scalar::functions::{Function, conversion};
+use crate::scalar::functions::conversion;
+use crate::scalar::settings::Settings;
 use crate::scalar::temporal::{self, Strictness};
 use crate::types::{Kind, Type};
 use crate::value::Value;

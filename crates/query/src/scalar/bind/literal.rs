@@ -4,8 +4,8 @@ use syntax::tree::{self as ast, Literal, TemporalKind};
 
 use crate::error::{self, Result, SqlError};
 use crate::nodes::expr::Expr;
-use crate::scalar::bind::Settings;
 use crate::scalar::decimal::{Decimal, PRECISION_MAX, SCALE_MAX};
+use crate::scalar::settings::Settings;
 use crate::scalar::temporal::{self, Strictness};
 use crate::types::{Kind, Type};
 use crate::value::Value;

@@ -17,7 +17,9 @@ use syntax::tree as ast;
 use crate::error::{self, Result, SqlError};
 use crate::nodes::expr::{Case, Compare, Comparison, Derivation, Domain, Expr, Like, Operator};
 use crate::scalar::cast;
-use crate::scalar::context::{EvalContext, SqlMode};
+use crate::scalar::context::EvalContext;
+use crate::scalar::settings::Settings;
+use crate::scalar::sql_mode::SqlMode;
 use crate::scalar::temporal::{Date, DateTime};
 use crate::types::{CharsetName as _, Collation, CollationName as _, Kind, Type};
 use crate::value::Value;
@@ -27,36 +29,6 @@ pub use operator::{arithmetic, between, compare, comparison, in_list, sort_liter
 pub use types::{
     as_sent, charset_type, common_type, data_type, display_length, merge_collations, string_type, unified, union_type,
 };
-
-/// What binding depends on: part of a cached plan's key.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Settings {
-    pub sql_mode: SqlMode,
-    /// `collation_connection`: of literals.
-    pub collation: Collation,
-    pub div_precision_increment: u8,
-    /// `sql_select_limit`: of a SELECT that has no LIMIT of its own.
-    pub select_limit: u64,
-    /// Changes must find their rows by a key, or say LIMIT.
-    pub safe_updates: bool,
-    /// `max_join_size`, which counts unless `sql_big_selects` is on.
-    pub max_join_size: u64,
-    pub big_selects: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            sql_mode: SqlMode::DEFAULT,
-            collation: Collation::DEFAULT,
-            div_precision_increment: 4,
-            select_limit: u64::MAX,
-            safe_updates: false,
-            max_join_size: u64::MAX,
-            big_selects: true,
-        }
-    }
-}
 
 /// Answers a node that is not the binder's, or `None` for one that is.
 pub type Hook<'h> = dyn FnMut(&ast::Expr) -> Result<Option<Expr>> + 'h;

@@ -5,10 +5,11 @@ use std::fmt::{self, Write};
 use syntax::tree::{self as ast, BinaryOp, CompareOp};
 
 use super::constant::{self, Place};
-use super::{Settings, as_sent, literal, merge_collations, present};
+use super::{as_sent, literal, merge_collations, present};
 use crate::error::Result;
 use crate::nodes::expr::{Arithmetic, Between, Compare, Comparison, Domain, Expr, In, Operator};
 use crate::scalar::context::EvalContext;
+use crate::scalar::settings::Settings;
 use crate::scalar::temporal::{self, Strictness};
 use crate::scalar::{arithmetic as compute, compare as meet};
 use crate::types::{Collation, Kind, Type};

@@ -2,10 +2,10 @@
 
 use syntax::tree::{CastType, ColumnType, DataType, IntegerSize, Sign, TextSize};
 
-use super::Settings;
 use crate::error::{self, Result, SqlError};
 use crate::nodes::expr::{Case, Derivation, Expr};
 use crate::scalar::decimal::{PRECISION_MAX, SCALE_MAX};
+use crate::scalar::settings::Settings;
 use crate::types::{Charset, CharsetName as _, Collation, CollationName as _, Kind, Type};
 use crate::value::Value;
 

@@ -2,16 +2,18 @@
 
 use std::cmp::Ordering;
 
-use super::{Args, Function, MANY, Returns, Run, exact, row};
+use super::{Args, Entry, MANY, Returns, exact, row};
 use crate::error::Result;
 use crate::nodes::expr::{Call, Domain, Expr};
-use crate::scalar::bind::{self, Settings};
+use crate::nodes::function::Run;
+use crate::scalar::bind;
 use crate::scalar::context::EvalContext;
+use crate::scalar::settings::Settings;
 use crate::scalar::{compare, eval};
 use crate::types::{Kind, Type};
 use crate::value::Value;
 
-pub const FUNCTIONS: &[Function] = &[
+pub const FUNCTIONS: &[Entry] = &[
     row(&["if"], 3, 3, Returns::Custom(type_of_if), Run::Lazy(if_)),
     row(&["ifnull"], 2, 2, Returns::Custom(type_of_ifnull), Run::Lazy(coalesce)),
     row(&["coalesce"], 1, MANY, Returns::Custom(type_of_coalesce), Run::Lazy(coalesce)),

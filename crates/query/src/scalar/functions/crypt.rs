@@ -12,91 +12,23 @@ use aes::cipher::{
 };
 use aes::{Aes128, Aes192, Aes256};
 
-use super::{Args, Function, Returns, Run, row};
+use super::{Args, Entry, Returns, row};
 use crate::error::{self, Result, SqlError};
+use crate::nodes::function::Run;
 use crate::nodes::expr::{Call, Expr};
-use crate::scalar::bind::{self, Settings};
+use crate::scalar::bind;
+use crate::scalar::block_encryption::{BLOCK, Chain, Mode};
+use crate::scalar::settings::Settings;
 use crate::scalar::context::EvalContext;
 use crate::types::{Collation, Type};
 use crate::value::Value;
 
-pub const FUNCTIONS: &[Function] = &[
+pub const FUNCTIONS: &[Entry] = &[
     row(&["aes_encrypt"], 2, 6, Returns::Custom(type_of_encrypted), Run::Values(encrypt)),
     row(&["aes_decrypt"], 2, 6, Returns::Custom(type_of_decrypted), Run::Values(decrypt)),
 ];
 
-const BLOCK: usize = 16;
 type Block = [u8; BLOCK];
-
-/// How blocks hang together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Chain {
-    #[default]
-    Ecb,
-    Cbc,
-    /// So many bits at a time.
-    Cfb(u8),
-    Ofb,
-}
-
-/// A value of `block_encryption_mode`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mode {
-    key_bits: u16,
-    chain: Chain,
-}
-
-impl Default for Mode {
-    fn default() -> Mode {
-        Mode { key_bits: 128, chain: Chain::Ecb }
-    }
-}
-
-const KEY_BITS: [u16; 3] = [128, 192, 256];
-const CHAINS: [(Chain, &str); 6] = [
-    (Chain::Ecb, "ecb"),
-    (Chain::Cbc, "cbc"),
-    (Chain::Cfb(1), "cfb1"),
-    (Chain::Cfb(8), "cfb8"),
-    (Chain::Cfb(128), "cfb128"),
-    (Chain::Ofb, "ofb"),
-];
-
-impl Mode {
-    /// All of them, in the order of MySQL's numbers.
-    fn all() -> impl Iterator<Item = Mode> {
-        CHAINS.iter().flat_map(|(chain, _)| KEY_BITS.map(|key_bits| Mode { key_bits, chain: *chain }))
-    }
-
-    /// By its name or its number.
-    pub fn named(value: &Value) -> Option<Mode> {
-        match value {
-            Value::Int(number) => Mode::all().nth(usize::try_from(*number).ok()?),
-            Value::UInt(number) => Mode::all().nth(usize::try_from(*number).ok()?),
-            Value::Text(text) => Mode::all().find(|mode| mode.name().eq_ignore_ascii_case(text)),
-            _ => None,
-        }
-    }
-
-    pub fn name(self) -> String {
-        let chain = CHAINS.iter().find(|(chain, _)| *chain == self.chain).map_or("", |(_, name)| name);
-        format!("aes-{}-{chain}", self.key_bits)
-    }
-
-    fn needs_vector(self) -> bool {
-        self.chain != Chain::Ecb
-    }
-
-    /// Are texts filled up to whole blocks?
-    fn pads(self) -> bool {
-        matches!(self.chain, Chain::Ecb | Chain::Cbc)
-    }
-
-    /// How long so many bytes become.
-    fn length(self, bytes: u32) -> u32 {
-        if self.pads() { (bytes / BLOCK as u32 + 1).saturating_mul(BLOCK as u32) } else { bytes }
-    }
-}
 
 /// A key of any length in `length` bytes: what is beyond is laid over the beginning.
 fn folded(key: &[u8], length: usize) -> Vec<u8> {

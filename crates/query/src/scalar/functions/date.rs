@@ -2,13 +2,15 @@
 //!
 //! A function that counts days needs a real day and answers NULL for others; one that takes a part of a date takes it of `2026-00-00` too.
 
-use super::{Args, Function, Returns, Run, row, volatile};
+use super::{Args, Entry, Returns, row, volatile};
 use crate::error::{self, Result};
 use crate::nodes::expr::{Call, Expr, Extra};
-use crate::scalar::bind::{self, Settings};
+use crate::nodes::function::Run;
+use crate::scalar::bind;
 use crate::scalar::context::EvalContext;
 use crate::scalar::convert;
 use crate::scalar::decimal::Decimal;
+use crate::scalar::settings::Settings;
 use crate::scalar::temporal::calendar::{self, WeekMode};
 use crate::scalar::temporal::{
     self, Date, DateTime, Interval, MICROS_PER_DAY, MICROS_PER_SECOND, Strictness, Time, Timestamp, Unit, Zone,
@@ -16,7 +18,7 @@ use crate::scalar::temporal::{
 use crate::types::{Kind, Type};
 use crate::value::Value;
 
-pub const FUNCTIONS: &[Function] = &[
+pub const FUNCTIONS: &[Entry] = &[
     row(
         &["now", "current_timestamp", "localtime", "localtimestamp"],
         0,

@@ -3,17 +3,19 @@
 use datum::base64;
 use stdx::memory;
 
-use super::{Args, Function, Returns, Run, row, string_value};
+use super::{Args, Entry, Returns, row, string_value};
+use crate::nodes::function::Run;
 
 use crate::error::{self, Result};
 use crate::nodes::expr::{Call, Expr};
-use crate::scalar::bind::{self, Settings};
+use crate::scalar::bind;
 use crate::scalar::context::EvalContext;
 use crate::scalar::convert;
+use crate::scalar::settings::Settings;
 use crate::types::{Kind, Type};
 use crate::value::Value;
 
-pub const FUNCTIONS: &[Function] = &[
+pub const FUNCTIONS: &[Entry] = &[
     row(&["hex"], 1, 1, Returns::Custom(type_of_hex), Run::Strict(hex)),
     row(&["unhex"], 1, 1, Returns::Bytes(16_000_000), Run::Strict(unhex)),
     row(&["to_base64"], 1, 1, Returns::Plain(u32::MAX / 4), Run::Strict(to_base64)),

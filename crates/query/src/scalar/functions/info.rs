@@ -1,12 +1,13 @@
 //! What the session and the server are: answered from `EvalContext`.
 
-use super::{Args, Function, MANY, Returns, Run, row, volatile};
+use super::{Args, Entry, MANY, Returns, row, volatile};
 use crate::error::{self, Result, SqlError};
 use crate::nodes::expr::Call;
+use crate::nodes::function::Run;
 use crate::scalar::context::EvalContext;
 use crate::value::Value;
 
-pub const FUNCTIONS: &[Function] = &[
+pub const FUNCTIONS: &[Entry] = &[
     row(&["version"], 0, 0, Returns::Plain(64), Run::Values(version)),
     row(&["database", "schema"], 0, 0, Returns::Plain(64), Run::Values(database)),
     row(&["user", "session_user", "system_user"], 0, 0, Returns::Plain(288), Run::Values(user)),
@@ -59,7 +60,7 @@ pub const FUNCTIONS: &[Function] = &[
     absent(&["weight_string"]),
 ];
 
-const fn absent(names: &'static [&'static str]) -> Function {
+const fn absent(names: &'static [&'static str]) -> Entry {
     volatile(row(names, 0, MANY, Returns::Int, Run::Values(not_served)))
 }
 

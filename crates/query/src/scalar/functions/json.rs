@@ -2,20 +2,22 @@
 //!
 //! Where a document is asked for, text is parsed (3141 if it is none); where a value is, text is a string. JSON's null is a value, SQL's NULL is none.
 
-use super::{Args, Function, MANY, Returns, Run, row};
+use super::{Args, Entry, MANY, Returns, row};
 use crate::error::{self, Result};
 use crate::nodes::expr::{Call, Expr};
-use crate::scalar::bind::{self, Settings};
+use crate::nodes::function::Run;
+use crate::scalar::bind;
 use crate::scalar::cast;
 use crate::scalar::context::EvalContext;
 use crate::scalar::json::path::{Leg, Path, Place};
 use crate::scalar::json::table;
 use crate::scalar::json::{self, Json, Members, Node};
 use crate::scalar::like;
+use crate::scalar::settings::Settings;
 use crate::types::{Collation, Kind, Type};
 use crate::value::Value;
 
-pub const FUNCTIONS: &[Function] = &[
+pub const FUNCTIONS: &[Entry] = &[
     row(&["json_extract"], 2, MANY, Returns::Kind(Kind::Json), Run::Strict(json_extract)),
     row(&["json_unquote"], 1, 1, Returns::Custom(type_of_long_text), Run::Strict(json_unquote)),
     row(&["json_value"], 2, 2, Returns::Custom(type_of_value), Run::Strict(json_value)),

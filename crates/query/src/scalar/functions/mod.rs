@@ -24,27 +24,23 @@ use std::sync::LazyLock;
 
 use crate::error::{self, Result};
 use crate::nodes::expr::{Call, Expr};
-use crate::scalar::bind::{self, Settings};
+use crate::nodes::function::{Body, Function, Run};
+use crate::scalar::bind;
 use crate::scalar::cast;
 use crate::scalar::context::EvalContext;
 use crate::scalar::convert;
 use crate::scalar::decimal::Decimal;
+use crate::scalar::settings::Settings;
 use crate::scalar::temporal::{DateTime, Strictness, Time, Unit};
 use crate::types::{Collation, Kind, Type};
 use crate::value::{Text, Value};
 
 /// A row of the table.
 #[derive(Debug)]
-pub struct Function {
-    /// In lower case; the first is the name, the others are aliases.
-    pub names: &'static [&'static str],
+pub struct Entry {
+    pub function: Function,
     pub arity: Arity,
     pub returns: Returns,
-    pub run: Run,
-    /// Never folded or cached: RAND(), UUID(), SLEEP().
-    pub volatile: bool,
-    /// It takes quotients with all the digits that were computed, not with those that are shown.
-    pub exact: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,8 +72,6 @@ pub enum Returns {
 
 /// The sequence that gives out timestamps, which every database has: schema and name.
 pub const TIMESTAMP_SEQUENCE: [&str; 2] = ["mysql", "gts_base"];
-
-type Body = fn(&Call, &[Value], &mut EvalContext) -> Result<Value>;
 
 /// Letters of whole numbers that are told to clients, where they are not those of any.
 const LENGTHS: &[(&str, u32)] = &[
@@ -167,44 +161,27 @@ const NEVER_NULL: &[&str] = &[
 const NEVER_NULL_BARE: &[&str] = &["last_insert_id", "unix_timestamp"];
 
 /// How a function is run.
-#[derive(Clone, Copy, Debug)]
-pub enum Run {
-    /// NULL if an argument is NULL, else of their values.
-    Strict(Body),
-    /// Of the values, NULL or not.
-    Values(Body),
-    /// Evaluates its arguments itself, or not at all; it is given the row.
-    Lazy(Body),
-}
-
 /// As many arguments as one likes.
 const MANY: usize = usize::MAX;
 
-const fn row(names: &'static [&'static str], min: usize, max: usize, returns: Returns, run: Run) -> Function {
-    Function { names, arity: Arity { min, max }, returns, run, volatile: false, exact: false }
+const fn row(names: &'static [&'static str], min: usize, max: usize, returns: Returns, run: Run) -> Entry {
+    Entry { function: Function { names, run, volatile: false, exact: false }, arity: Arity { min, max }, returns }
 }
 
-const fn exact(function: Function) -> Function {
-    Function { exact: true, ..function }
+const fn exact(entry: Entry) -> Entry {
+    Entry { function: Function { exact: true, ..entry.function }, ..entry }
 }
 
-const fn volatile(function: Function) -> Function {
-    Function { volatile: true, ..function }
+const fn volatile(entry: Entry) -> Entry {
+    Entry { function: Function { volatile: true, ..entry.function }, ..entry }
 }
 
 /// Stands where a constant is converted, not in the table: nobody writes it.
 pub(in crate::scalar) const fn conversion(names: &'static [&'static str], run: Body) -> Function {
-    Function {
-        names,
-        arity: Arity { min: 1, max: 1 },
-        returns: Returns::First,
-        run: Run::Strict(run),
-        volatile: false,
-        exact: false,
-    }
+    Function { names, run: Run::Strict(run), volatile: false, exact: false }
 }
 
-static PARTS: [&[Function]; 11] = [
+static PARTS: [&[Entry]; 11] = [
     bloom::FUNCTIONS,
     control::FUNCTIONS,
     string::FUNCTIONS,
@@ -218,24 +195,24 @@ static PARTS: [&[Function]; 11] = [
     named::FUNCTIONS,
 ];
 
-static BY_NAME: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new(|| {
-    let named = all().flat_map(|function| function.names.iter().map(move |name| (*name, function)));
+static BY_NAME: LazyLock<HashMap<&'static str, &'static Entry>> = LazyLock::new(|| {
+    let named = all().flat_map(|entry| entry.function.names.iter().map(move |name| (*name, entry)));
     named.collect()
 });
 
 /// Every row.
-pub fn all() -> impl Iterator<Item = &'static Function> {
+pub fn all() -> impl Iterator<Item = &'static Entry> {
     PARTS.iter().flat_map(|part| part.iter())
 }
 
 /// The row of that name in any case.
-pub fn find(name: &str) -> Option<&'static Function> {
+pub fn find(name: &str) -> Option<&'static Entry> {
     BY_NAME.get(name).or_else(|| BY_NAME.get(name.to_ascii_lowercase().as_str())).copied()
 }
 
-impl Function {
+impl Entry {
     pub fn name(&self) -> &'static str {
-        self.names[0]
+        self.function.name()
     }
 
     /// Error 1582 for a wrong number of arguments.
@@ -247,7 +224,7 @@ impl Function {
     }
 
     pub fn result_type(&self, arguments: &[Expr], settings: &Settings) -> Result<Type> {
-        let nullable = match self.run {
+        let nullable = match self.function.run {
             Run::Strict(_) if OF_DATES.contains(&self.name()) => true,
             Run::Strict(_) => arguments.iter().any(|argument| argument.ty().nullable),
             _ => true,
@@ -277,12 +254,12 @@ impl Function {
 }
 
 /// May its argument be the digits of a second's fraction? NOW(6).
-pub fn takes_scale(function: &Function) -> bool {
+pub fn takes_scale(function: &Entry) -> bool {
     date::takes_scale(function.name())
 }
 
 /// The type of a call with a unit: adding hours to a date makes it a date and a time.
-pub fn type_with_unit(function: &Function, arguments: &[Expr], unit: Unit, ty: Type) -> Type {
+pub fn type_with_unit(function: &Entry, arguments: &[Expr], unit: Unit, ty: Type) -> Type {
     date::type_with_unit(function.name(), arguments, unit, ty)
 }
 
@@ -435,7 +412,7 @@ mod tests {
 
     #[test]
     fn every_name_is_there_once_and_in_lower_case() {
-        let names: Vec<&str> = all().flat_map(|function| function.names.iter().copied()).collect();
+        let names: Vec<&str> = all().flat_map(|function| function.function.names.iter().copied()).collect();
         assert_eq!(names.len(), BY_NAME.len());
         assert!(names.iter().all(|name| name.to_ascii_lowercase() == **name));
         assert!(find("CONCAT").is_some());

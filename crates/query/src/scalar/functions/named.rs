@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Args, Function, Returns, Run, row, volatile};
+use super::{Args, Entry, Returns, row, volatile};
 use crate::error::Result;
 use crate::nodes::expr::Call;
+use crate::nodes::function::Run;
 use crate::scalar::context::EvalContext;
 use crate::scalar::convert;
 use crate::scalar::named::{NamedLocks, name_of};
 use crate::value::Value;
 
-pub const FUNCTIONS: &[Function] = &[
+pub const FUNCTIONS: &[Entry] = &[
     volatile(row(&["get_lock"], 2, 2, Returns::Int, Run::Values(get_lock))),
     volatile(row(&["release_lock"], 1, 1, Returns::Int, Run::Values(release_lock))),
     volatile(row(&["release_all_locks"], 0, 0, Returns::UInt, Run::Values(release_all_locks))),

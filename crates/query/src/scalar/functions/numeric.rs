@@ -1,17 +1,18 @@
 //! Numbers.
 
-use super::{Args, Function, Returns, Run, exact, row, volatile};
+use super::{Args, Entry, Returns, exact, row, volatile};
 use crate::error::{self, Result};
 use crate::nodes::expr::{Call, Expr};
+use crate::nodes::function::Run;
 use crate::scalar::arithmetic::{self, divided_by_zero};
-use crate::scalar::bind::Settings;
 use crate::scalar::context::{EvalContext, Random};
 use crate::scalar::convert;
 use crate::scalar::decimal::{Decimal, SCALE_MAX};
+use crate::scalar::settings::Settings;
 use crate::types::{Kind, Type};
 use crate::value::Value;
 
-pub const FUNCTIONS: &[Function] = &[
+pub const FUNCTIONS: &[Entry] = &[
     exact(row(&["abs"], 1, 1, Returns::Custom(type_of_number), Run::Strict(abs))),
     exact(row(&["sign"], 1, 1, Returns::Int, Run::Strict(sign))),
     // Bound to the operator; the row is for its name.

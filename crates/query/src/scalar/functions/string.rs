@@ -1,17 +1,18 @@
 //! Strings. Positions count characters from 1, bytes in binary strings; from the end where they are negative.
 
-use super::{Args, Function, MANY, Returns, Run, first_length, longest, row, string_value, sum_of_lengths, too_long};
+use super::{Args, Entry, MANY, Returns, first_length, longest, row, string_value, sum_of_lengths, too_long};
+use crate::nodes::function::Run;
 use stdx::memory;
 
 use crate::error::{self, Result};
 use crate::nodes::expr::{Call, Expr, Extra, TrimSide};
-use crate::scalar::bind::Settings;
 use crate::scalar::context::EvalContext;
+use crate::scalar::settings::Settings;
 use crate::scalar::{cast, compare, convert};
 use crate::types::{CharsetName as _, Collation, CollationName as _, Kind, Type};
 use crate::value::{Text, Value};
 
-pub const FUNCTIONS: &[Function] = &[
+pub const FUNCTIONS: &[Entry] = &[
     row(&["concat"], 1, MANY, Returns::Text(sum_of_lengths), Run::Strict(concat)),
     row(&["concat_ws"], 2, MANY, Returns::Text(sum_of_lengths), Run::Values(concat_ws)),
     row(&["length", "octet_length"], 1, 1, Returns::Int, Run::Strict(length)),

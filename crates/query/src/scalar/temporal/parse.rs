@@ -5,7 +5,7 @@
 
 use datum::temporal::{Date, DateTime, MICROS_PER_SECOND, Time};
 
-use crate::scalar::context::SqlMode;
+use crate::scalar::sql_mode::SqlMode;
 
 /// Which dates that are in no calendar pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -4,9 +4,9 @@
 
 use crate::error::Result;
 use crate::nodes::expr::Expr;
-use crate::scalar::EvalContext;
 use crate::scalar::bind::constant::{is_conversion, is_of_date};
 use crate::scalar::bind::sort_literals;
+use crate::scalar::context::EvalContext;
 
 /// From so many rows on it pays to put the values of parameters in their places.
 const ROWS: f64 = 64.0;

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use stdx::sync::Mutex;
 
-use crate::session::count::Counts;
-use crate::session::open::Open;
+use crate::instance::count::Counts;
+use crate::instance::open::Open;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kill {

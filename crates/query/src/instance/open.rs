@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use engine::rows::{Activity, Isolation};
 use stdx::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::session::count::Counts;
+use crate::instance::count::Counts;
 
 const READ_ONLY: u32 = 1;
 /// It goes on behind the statement that began it.
@@ -84,7 +84,7 @@ impl Open {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::count::Count;
+    use crate::instance::count::Count;
 
     #[test]
     fn what_a_transaction_leaves_is_read_until_it_ends() {

@@ -5,8 +5,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::nodes::compiled::Plan;
 use crate::parse::statement::{Maintenance, Shown, Statement};
-use crate::session::run::Plan;
 
 macro_rules! counts {
     ($($name:ident $text:literal;)*) => {

@@ -14,12 +14,12 @@ use crate::catalog::table::Table;
 use crate::catalog::timestamps::Timestamps;
 use crate::error::Result;
 use crate::exec::spill::Spill;
+use crate::instance::count::Counts;
+use crate::instance::handle::{Handle, Kill};
+use crate::instance::hooks::Around;
+use crate::instance::plans::Plans;
+use crate::instance::variables::{Is, May, find};
 use crate::scalar::named::NamedLocks;
-use crate::session::around::Around;
-use crate::session::count::Counts;
-use crate::session::handle::{Handle, Kill};
-use crate::session::plans::Plans;
-use crate::session::variables::{Is, find};
 use crate::value::Value;
 
 pub struct Database {
@@ -43,7 +43,7 @@ pub struct Database {
     /// GET_LOCK.
     pub(crate) locks: Arc<NamedLocks>,
     timestamps: Timestamps,
-    pub(super) plans: Arc<Plans>,
+    pub(crate) plans: Arc<Plans>,
     /// What the server around adds.
     around: OnceLock<Around>,
     is_stopping: AtomicBool,

@@ -1,99 +1,24 @@
-//! The keys of the Redis door as a table: docs/decisions/0011-keys-as-tables.md, D11-1 to D11-10. How they are locked and changed is in `exec/keys`.
+//! Rows of `redis.strings` found and read.
 //!
 //! Conditions on the key and the database only narrow what is read; all of them are looked at again above, so what is not understood here costs time and nothing else.
-
-use std::sync::{Arc, OnceLock};
 
 use engine::rows::KeyValue;
 use engine::{Entry, KeySet, Keyspace, Kind, Lsn};
 
 use crate::batch::Row;
-use crate::catalog::live::Live;
-use crate::catalog::table::{Default, Part, Table, TableColumn};
 use crate::error::Result;
 use crate::exec::host::host;
 use crate::exec::memory::{Gathered, Held};
-use crate::nodes::expr::Expr;
-use crate::nodes::expr::{Comparison, Domain};
-use crate::nodes::relation::{Origin, ScopeTable};
-use crate::scalar::EvalContext;
+use crate::nodes::expr::{Comparison, Domain, Expr};
+use crate::nodes::keyspace_table::{DB, KEY, TABLES};
+use crate::scalar::context::EvalContext;
 use crate::scalar::temporal::Timestamp;
-use crate::system::Holds::{Bytes, LongBytes, Moment, Number};
-use crate::system::SystemTable;
-use crate::types::{Collation, Type};
+use crate::types::Collation;
 use crate::value::Value;
 use datum::row::Layout;
 
-pub const SCHEMA: &str = "redis";
 /// Keys whose values are read together in a scan.
 const TOGETHER: usize = 64;
-
-pub const DB: usize = 0;
-pub const KEY: usize = 1;
-pub const VALUE: usize = 2;
-pub const EXPIRES_AT: usize = 3;
-
-pub const TABLES: &[SystemTable] = &[SystemTable {
-    schema: SCHEMA,
-    name: "strings",
-    columns: &[("db", Number), ("key", Bytes(65_535)), ("value", LongBytes), ("expires_at", Moment)],
-    rows: all,
-}];
-
-/// Is it a table whose rows are keys?
-pub fn is_keys(table: &SystemTable) -> bool {
-    table.schema == SCHEMA
-}
-
-/// The keys' table as those see it who change rows. Its rows are in no map.
-pub fn table() -> &'static Arc<Table> {
-    static TABLE: OnceLock<Arc<Table>> = OnceLock::new();
-    TABLE.get_or_init(|| {
-        let [strings] = TABLES else { unreachable!("one table") };
-        let types = strings.columns_as(strings.name).into_iter().map(|column| column.ty);
-        let column = |(at, ty): (usize, Type)| {
-            let default = match at {
-                DB => Default::Value(Value::UInt(0)),
-                EXPIRES_AT => Default::Value(Value::Null),
-                _ => Default::None,
-            };
-            let name = strings.columns[at].0.to_owned();
-            TableColumn { default, ..TableColumn::new(name, ty.with_nullable(at == EXPIRES_AT), at) }
-        };
-        let columns: Vec<TableColumn> = types.enumerate().map(column).collect();
-        let part = |column| Part { column, prefix: None, descending: false };
-        let table = Table {
-            id: u64::MAX,
-            schema: SCHEMA.to_owned(),
-            name: strings.name.to_owned(),
-            version: 1,
-            map: engine::rows::MapId::MAX,
-            slots: columns.iter().map(|column| column.ty.kind).collect(),
-            columns,
-            layout: Layout::default(),
-            slot_columns: Vec::new(),
-            formulas: OnceLock::from(Vec::new()),
-            primary: Some(vec![part(DB), part(KEY)]),
-            indexes: Vec::new(),
-            checks: Vec::new(),
-            foreign_keys: Vec::new(),
-            collation: Collation::Binary,
-            comment: String::new(),
-            options: Vec::new(),
-            primary_using: false,
-            created: 0,
-            temporary: false,
-            computes: false,
-            live: Arc::new(Live::new(1)),
-        };
-        Arc::new(table.settle())
-    })
-}
-
-/// Is that place the key's column of this table?
-pub fn is_key(table: &ScopeTable, place: usize) -> bool {
-    matches!(&table.origin, Origin::System(system) if is_keys(system)) && place == table.offset + KEY
-}
 
 /// What conditions leave to be read.
 #[derive(Debug, Default)]
@@ -119,10 +44,6 @@ impl Wanted {
             Some(known) => known.retain(|db| databases.contains(db)),
         }
     }
-}
-
-fn all(ctx: &mut EvalContext) -> Result<Vec<Row>> {
-    Ok(rows(&[], 0, None, ctx)?.rows)
 }
 
 /// Where keys are found: named ones, or all of a database with a prefix.

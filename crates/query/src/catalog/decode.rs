@@ -1,0 +1,25 @@
+//! Rows of a stored table from their bytes.
+
+use crate::catalog::table::Table;
+use crate::error::Result;
+use datum::row::{RowBytes, RowView};
+use crate::value::Value;
+
+/// Fills in the columns that are needed, as far as the row holds them; `generated::decode` computes the others.
+pub fn decode<'r>(table: &Table, row: impl Into<RowBytes<'r>>, needed: &[usize], out: &mut [Value]) -> Result<()> {
+    let row: RowView<'_> = table.layout.open(row)?;
+    for at in needed {
+        put(table, &row, *at, &mut out[*at])?;
+    }
+    Ok(())
+}
+
+/// Fills in one column of an opened row.
+#[inline]
+pub fn put(table: &Table, row: &RowView<'_>, at: usize, out: &mut Value) -> Result<()> {
+    let column = &table.columns[at];
+    if !table.layout.put(row, column.slot, column.ty.storage(), out)? {
+        *out = column.initial.clone();
+    }
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! The keys of the Redis door as a table, `redis.strings`: docs/decisions/0011-keys-as-tables.md, F1 to F10. `exec::keys` reads, locks and changes its rows.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::catalog::live::Live;
+use crate::catalog::table::{Default, Part, Table, TableColumn};
+use crate::nodes::relation::{Origin, ScopeTable};
+use crate::nodes::system_table::Holds::{Bytes, LongBytes, Moment, Number};
+use crate::nodes::system_table::{SystemRows, SystemTable};
+use crate::row::Layout;
+use crate::types::{Collation, Type};
+use crate::value::Value;
+
+pub const SCHEMA: &str = "redis";
+
+pub const DB: usize = 0;
+pub const KEY: usize = 1;
+pub const VALUE: usize = 2;
+pub const EXPIRES_AT: usize = 3;
+
+pub const TABLES: &[SystemTable] = &[SystemTable {
+    schema: SCHEMA,
+    name: "strings",
+    columns: &[("db", Number), ("key", Bytes(65_535)), ("value", LongBytes), ("expires_at", Moment)],
+    rows: SystemRows::Keyspace,
+}];
+
+/// The keys' table as those see it who change rows. Its rows are in no map.
+pub fn table() -> &'static Arc<Table> {
+    static TABLE: OnceLock<Arc<Table>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let [strings] = TABLES else { unreachable!("one table") };
+        let types = strings.columns_as(strings.name).into_iter().map(|column| column.ty);
+        let column = |(at, ty): (usize, Type)| {
+            let default = match at {
+                DB => Default::Value(Value::UInt(0)),
+                EXPIRES_AT => Default::Value(Value::Null),
+                _ => Default::None,
+            };
+            let name = strings.columns[at].0.to_owned();
+            TableColumn { default, ..TableColumn::new(name, ty.with_nullable(at == EXPIRES_AT), at) }
+        };
+        let columns: Vec<TableColumn> = types.enumerate().map(column).collect();
+        let part = |column| Part { column, prefix: None, descending: false };
+        let table = Table {
+            id: u64::MAX,
+            schema: SCHEMA.to_owned(),
+            name: strings.name.to_owned(),
+            version: 1,
+            map: engine::rows::MapId::MAX,
+            slots: columns.iter().map(|column| column.ty.kind).collect(),
+            columns,
+            layout: Layout::default(),
+            slot_columns: Vec::new(),
+            formulas: OnceLock::new(),
+            primary: Some(vec![part(DB), part(KEY)]),
+            indexes: Vec::new(),
+            checks: Vec::new(),
+            foreign_keys: Vec::new(),
+            collation: Collation::Binary,
+            comment: String::new(),
+            options: Vec::new(),
+            primary_using: false,
+            created: 0,
+            temporary: false,
+            computes: false,
+            live: Arc::new(Live::new(1)),
+        };
+        Arc::new(table.settle())
+    })
+}
+
+/// Is that place the key's column of this table?
+pub fn is_key(table: &ScopeTable, place: usize) -> bool {
+    matches!(&table.origin, Origin::System(system) if system.is_keyspace()) && place == table.offset + KEY
+}
+
+impl Table {
+    /// Is this the table whose rows are keys of the Redis door?
+    pub fn is_keyspace(&self) -> bool {
+        self.id == table().id
+    }
+}

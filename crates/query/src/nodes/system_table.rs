@@ -1,0 +1,74 @@
+//! Tables that are not stored as maps of rows: those of information_schema and its like, and the keys of the Redis door.
+
+use crate::batch::Row;
+use crate::error::Result;
+use crate::scalar::context::EvalContext;
+use crate::types::{Column, Kind, Type};
+
+/// What a column of a system table holds.
+#[derive(Clone, Copy, Debug)]
+pub enum Holds {
+    Text(u32),
+    LongText,
+    Number,
+    DateTime,
+    Time,
+    Bytes(u32),
+    LongBytes,
+    /// A point in time, with milliseconds.
+    Moment,
+}
+
+pub struct SystemTable {
+    pub schema: &'static str,
+    pub name: &'static str,
+    pub columns: &'static [(&'static str, Holds)],
+    pub rows: SystemRows,
+}
+
+/// Where the rows of a system table come from.
+pub enum SystemRows {
+    /// Made when they are asked for.
+    Computed(fn(&mut EvalContext) -> Result<Vec<Row>>),
+    /// The strings of the keyspace: rows that can be locked and changed.
+    Keyspace,
+}
+
+impl std::fmt::Debug for SystemTable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.schema, self.name)
+    }
+}
+
+impl SystemTable {
+    /// Are its rows keys of the Redis door?
+    pub fn is_keyspace(&self) -> bool {
+        matches!(self.rows, SystemRows::Keyspace)
+    }
+
+    pub fn columns_as(&self, alias: &str) -> Vec<Column> {
+        let column = |(name, holds): &(&'static str, Holds)| {
+            let ty = match holds {
+                Holds::Text(length) => Type::text(*length, crate::types::Collation::Utf8BmpGeneralCi),
+                Holds::LongText => {
+                    Type { collation: crate::types::Collation::Utf8BmpGeneralCi, ..Type::new(Kind::LongText) }
+                }
+                Holds::Number => Type::unsigned(),
+                Holds::DateTime => Type::new(Kind::DateTime),
+                Holds::Time => Type::new(Kind::Time),
+                Holds::Bytes(length) => Type::bytes(*length),
+                Holds::LongBytes => Type::new(Kind::LongBlob),
+                Holds::Moment => Type::temporal(Kind::Timestamp, 3).with_nullable(true),
+            };
+            let ty = if self.is_keyspace() { ty.with_nullable(*name == "expires_at") } else { ty };
+            Column {
+                schema: self.schema.to_owned(),
+                table: alias.to_owned(),
+                org_table: self.name.to_owned(),
+                org_name: (*name).to_owned(),
+                ..Column::computed(*name, ty)
+            }
+        };
+        self.columns.iter().map(column).collect()
+    }
+}
