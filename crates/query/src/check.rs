@@ -11,7 +11,7 @@ use engine::rows::{CATALOG, Isolation, MapId, RowBatch, Transaction};
 
 use crate::catalog::Snapshot;
 use crate::catalog::decode;
-use crate::catalog::foreign::ForeignKey;
+use crate::catalog::foreign_key::ForeignKey;
 use crate::catalog::table::{Index, Table};
 use crate::error::Result;
 use crate::exec::foreign::each_orphan;

@@ -2,8 +2,8 @@
 
 use crate::catalog::table::Table;
 use crate::error::Result;
-use datum::row::{RowBytes, RowView};
 use crate::value::Value;
+use datum::row::{RowBytes, RowView};
 
 /// Fills in the columns that are needed, as far as the row holds them; `generated::decode` computes the others.
 pub fn decode<'r>(table: &Table, row: impl Into<RowBytes<'r>>, needed: &[usize], out: &mut [Value]) -> Result<()> {

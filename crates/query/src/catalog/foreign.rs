@@ -3,56 +3,17 @@
 //! The child's definition holds everything, and names its parent: the parent may be missing (foreign_key_checks = 0), and whatever table has that name later is it. So the parent's side is a search
 //! over the definitions, kept in the snapshot as `children`. F5: a change of definitions leaves no constraint whose two ends do not fit, be the checks on or off.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
 use crate::catalog::Snapshot;
+use crate::catalog::foreign_key::Action;
+use crate::catalog::foreign_key::Children;
+use crate::catalog::foreign_key::ForeignKey;
+use crate::catalog::foreign_key::KeyAt;
 use crate::catalog::table::{Part, Table};
 use crate::error::{self, Result};
 use crate::types::{Kind, Type};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    Nothing,
-    Restrict,
-    Cascade,
-    SetNull,
-}
-
-impl Action {
-    pub fn name(self) -> &'static str {
-        match self {
-            Action::Nothing => "NO ACTION",
-            Action::Restrict => "RESTRICT",
-            Action::Cascade => "CASCADE",
-            Action::SetNull => "SET NULL",
-        }
-    }
-
-    /// Does it change the child's rows?
-    pub fn acts(self) -> bool {
-        matches!(self, Action::Cascade | Action::SetNull)
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ForeignKey {
-    pub name: String,
-    /// Columns of the child.
-    pub columns: Vec<usize>,
-    pub parent_schema: String,
-    pub parent: String,
-    pub parent_columns: Vec<String>,
-    pub on_delete: Action,
-    pub on_update: Action,
-}
-
-/// By which key rows are found: an index, or the primary key.
-pub type KeyAt = Option<usize>;
-
-/// By schema and name of the parent: the tables that refer to it.
-pub type Children = BTreeMap<(String, String), Vec<(String, String)>>;
 
 impl ForeignKey {
     pub fn refers_to(&self, schema: &str, name: &str) -> bool {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::catalog::Snapshot;
-use crate::catalog::foreign::{Action, KeyAt};
+use crate::catalog::foreign_key::{Action, KeyAt};
 use crate::catalog::table::Table;
 
 /// How rows of a table are changed.
@@ -123,7 +123,7 @@ impl Family {
             return;
         }
         let table = self.members[at].table.clone();
-        let parent = |key: &crate::catalog::foreign::ForeignKey| {
+        let parent = |key: &crate::catalog::foreign_key::ForeignKey| {
             let parent = snapshot.table(&key.parent_schema, &key.parent).ok()?.clone();
             let by = key.fit(&table, &parent).ok()?;
             Some((parent, by))

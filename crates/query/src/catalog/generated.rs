@@ -6,17 +6,6 @@
 
 use crate::catalog::table::{Table, TableColumn};
 
-/// GENERATED ALWAYS AS (text).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Generated {
-    pub text: String,
-    pub stored: bool,
-    /// It stands behind a part of a functional index, and no name reaches it.
-    pub hidden: bool,
-    /// Rows hold its values. Follows from the definition.
-    pub kept: bool,
-}
-
 impl TableColumn {
     pub fn is_hidden(&self) -> bool {
         self.generated.as_ref().is_some_and(|generated| generated.hidden)

@@ -8,13 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use stdx::sync::{Condvar, Mutex, RwLock};
-use stdx::wait::{self, Reason};
+use stdx::wait::{self};
 
 use crate::catalog::statistics::Statistics;
-use crate::catalog::still::Stillness;
+use crate::catalog::still::{STEP, Stillness, TABLE_LOCK, gives_up};
 use crate::error::{self, Result};
-
-pub static TABLE_LOCK: Reason = Reason::bounded("table_lock");
 
 /// The gate's word: whether it is closed, and how many are inside.
 const CLOSED: u64 = 1 << 63;
@@ -59,17 +57,6 @@ pub struct Auto {
 
 /// What is known is good for so long, unless very much changes.
 const LEARNT_FOR: Duration = Duration::from_secs(1);
-
-/// How often who waits looks up.
-pub(super) const STEP: Duration = Duration::from_millis(100);
-
-/// Why to wait no longer.
-pub(super) fn gives_up(left: Duration, is_killed: &dyn Fn() -> bool) -> Option<error::SqlError> {
-    if is_killed() {
-        return Some(error::QUERY_INTERRUPTED.bare());
-    }
-    left.is_zero().then(|| error::LOCK_WAIT_TIMEOUT.bare())
-}
 
 impl Live {
     pub fn new(version: u64) -> Live {

@@ -2,15 +2,18 @@
 //!
 //! A statement sees one `Snapshot`; DDL makes the next one, and publishes it after its transaction has committed. Only one DDL statement writes at a time (`writing`).
 
+pub mod codec;
 pub mod decode;
 pub mod foreign;
 pub mod foreign_graph;
+pub mod foreign_key;
 pub mod gather;
 pub mod generated;
 pub mod live;
 mod persisted;
 pub(crate) mod record;
 pub mod statistics;
+pub mod statistics_record;
 pub mod still;
 pub mod system_schemas;
 pub mod table;
@@ -28,12 +31,13 @@ use engine::Engine;
 use engine::rows::{CATALOG, Inserted, Isolation, RowBatch, Transaction};
 use stdx::sync::{Mutex, MutexGuard, RwLock};
 
-use crate::catalog::foreign::Children;
+use crate::catalog::codec::{In, Out};
+use crate::catalog::foreign_key::Children;
 use crate::catalog::record::{
-    In, Out, PIECE, auto_key, decode_table, encode_table, schema_key, statistics_key, table_key, temporary_key,
-    unchecked_key,
+    PIECE, auto_key, decode_table, encode_table, schema_key, statistics_key, table_key, temporary_key, unchecked_key,
 };
-use crate::catalog::statistics::{Statistics, decode_statistics, encode_statistics};
+use crate::catalog::statistics::Statistics;
+use crate::catalog::statistics_record::{decode_statistics, encode_statistics};
 use crate::catalog::table::{Table, TableId};
 use crate::catalog::view::{View, decode_view, encode_view, view_key};
 use crate::error::{self, Result, SqlError};

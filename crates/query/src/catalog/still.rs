@@ -5,10 +5,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use stdx::sync::{Condvar, Mutex};
-use stdx::wait;
+use stdx::wait::{self, Reason};
 
-use crate::catalog::live::{STEP, TABLE_LOCK, gives_up};
 use crate::error::{self, Result};
+
+pub static TABLE_LOCK: Reason = Reason::bounded("table_lock");
+
+/// How often who waits looks up.
+pub(super) const STEP: Duration = Duration::from_millis(100);
+
+/// Why to wait no longer.
+pub(super) fn gives_up(left: Duration, is_killed: &dyn Fn() -> bool) -> Option<error::SqlError> {
+    if is_killed() {
+        return Some(error::QUERY_INTERRUPTED.bare());
+    }
+    left.is_zero().then(|| error::LOCK_WAIT_TIMEOUT.bare())
+}
 
 /// One who wants stillness; below are the writers.
 const ONE: u64 = 1 << 32;

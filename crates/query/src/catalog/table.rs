@@ -5,8 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use engine::rows::MapId;
 
-use crate::catalog::foreign::ForeignKey;
-use crate::catalog::generated::Generated;
+use crate::catalog::foreign_key::ForeignKey;
 use crate::catalog::live::Live;
 use crate::types::{Collation, CollationName as _, Kind, Type};
 use crate::value::Value;
@@ -277,4 +276,15 @@ impl Table {
             formulas: OnceLock::new(),
         }
     }
+}
+
+/// GENERATED ALWAYS AS (text).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Generated {
+    pub text: String,
+    pub stored: bool,
+    /// It stands behind a part of a functional index, and no name reaches it.
+    pub hidden: bool,
+    /// Rows hold its values. Follows from the definition.
+    pub kept: bool,
 }

@@ -7,8 +7,9 @@ use engine::rows::{CATALOG, Isolation};
 use engine::{Engine, Lsn};
 use stdx::sync::Mutex;
 
+use crate::catalog::codec::In;
 use crate::catalog::put;
-use crate::catalog::record::{In, TIMESTAMPS_KEY};
+use crate::catalog::record::TIMESTAMPS_KEY;
 use crate::error::Result;
 
 /// Between two timestamps.

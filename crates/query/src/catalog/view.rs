@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use crate::catalog::record::{In, Out};
+use crate::catalog::codec::{In, Out};
 use crate::error::{Result, SqlError};
 use crate::types::Type;
 

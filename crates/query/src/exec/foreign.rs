@@ -8,8 +8,8 @@ use std::ops::Bound;
 
 use engine::rows::{Locked, MapId, ROW_KEY_MAX, RowBatch, Strength};
 
-use crate::catalog::foreign::{Action, ForeignKey, KeyAt};
 use crate::catalog::foreign_graph::{Child, Family, Member};
+use crate::catalog::foreign_key::{Action, ForeignKey, KeyAt};
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
 use crate::exec::change::{current, replace, take_out};

@@ -15,7 +15,6 @@ use crate::scalar::context::EvalContext;
 use crate::scalar::temporal::Timestamp;
 use crate::types::Collation;
 use crate::value::Value;
-use datum::row::Layout;
 
 /// Keys whose values are read together in a scan.
 const TOGETHER: usize = 64;

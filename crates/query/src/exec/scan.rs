@@ -28,7 +28,7 @@ use crate::nodes::node::{Lock, LockWait, Scan, Stages};
 use crate::plan::fold::folded;
 use crate::scalar::context::EvalContext;
 use crate::value::Value;
-use datum::row::{RowBytes, RowView};
+use datum::row::RowBytes;
 
 /// The bytes of a longer row are shared by its values.
 const LONG_ROW: usize = 256 << 10;

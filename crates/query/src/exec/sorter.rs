@@ -19,6 +19,7 @@ use crate::exec::progress::{Of, Progress};
 use crate::exec::spill::{PIECE as READ_BYTES, Reader, Run, Writer, decode_row, encode_cells, unpack_row};
 use crate::nodes::node::SortKey;
 use crate::scalar::context::EvalContext;
+use datum::key::{encode_cell, start_of_cell};
 
 /// Runs that are merged at once.
 const WAYS: usize = 64;

@@ -18,7 +18,7 @@ use crate::instance::count::Counts;
 use crate::instance::handle::{Handle, Kill};
 use crate::instance::hooks::Around;
 use crate::instance::plans::Plans;
-use crate::instance::variables::{Is, May, find};
+use crate::instance::variables::{Is, find};
 use crate::scalar::named::NamedLocks;
 use crate::value::Value;
 

@@ -34,3 +34,8 @@ pub enum Run {
     /// Evaluates its arguments itself, or not at all; it is given the row.
     Lazy(Body),
 }
+
+/// A function that the binder puts in where a constant is converted; no name leads to it.
+pub const fn conversion(names: &'static [&'static str], run: Body) -> Function {
+    Function { names, run: Run::Strict(run), volatile: false, exact: false }
+}

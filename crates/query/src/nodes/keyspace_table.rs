@@ -7,9 +7,9 @@ use crate::catalog::table::{Default, Part, Table, TableColumn};
 use crate::nodes::relation::{Origin, ScopeTable};
 use crate::nodes::system_table::Holds::{Bytes, LongBytes, Moment, Number};
 use crate::nodes::system_table::{SystemRows, SystemTable};
-use crate::row::Layout;
 use crate::types::{Collation, Type};
 use crate::value::Value;
+use datum::row::Layout;
 
 pub const SCHEMA: &str = "redis";
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use engine::Account;
 
-use crate::catalog::record::{In, Out};
+use crate::catalog::codec::{In, Out};
 use crate::error::{Result, SqlError};
 use crate::rights::identity::is_like;
 use crate::rights::privilege::Privileges;

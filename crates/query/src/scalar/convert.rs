@@ -9,10 +9,10 @@ use datum::float::{double_text, float_text};
 use crate::error::{self, Result};
 use crate::scalar::context::EvalContext;
 use crate::scalar::decimal::Decimal;
-use crate::scalar::json::Node;
 use crate::scalar::temporal::{self, Date, DateTime, Parsed, Strictness, Time, Timestamp};
 use crate::types::{CollationName as _, Kind, Type};
 use crate::value::{Text, Value};
+use datum::json::Node;
 
 /// The longest number at the beginning of the text, and whether only blanks follow.
 pub fn number_prefix(text: &str) -> (&str, bool) {

@@ -1,7 +1,7 @@
 //! `sql_mode`: a set of flags with names.
 
 use crate::error::{self, Result};
-use crate::scalar::temporal::Rounding;
+use datum::temporal::Rounding;
 
 /// The session's `sql_mode`: a set of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

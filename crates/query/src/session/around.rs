@@ -8,7 +8,7 @@ use crate::error::{self, Result, SqlError};
 use crate::instance::hooks::Procedure;
 use crate::instance::variables::text_of;
 use crate::parse::statement::Name;
-use crate::scalar::functions::TIMESTAMP_SEQUENCE;
+use crate::scalar::functions::entry::TIMESTAMP_SEQUENCE;
 use crate::scalar::temporal::Timestamp;
 use crate::session::{Outcome, Session};
 use crate::types::{Collation, CollationName as _, Column, Type};

@@ -2,7 +2,7 @@
 
 use syntax::tree::{ColumnDef, ColumnOption, ColumnType, DefaultValue, ExprKind, Literal, TableConstraint};
 
-use crate::catalog::generated::Generated;
+use crate::catalog::table::Generated;
 use crate::catalog::table::{Default, TableColumn};
 use crate::error::{self, Result, SqlError};
 use crate::parse::stored::stored_text;

@@ -17,6 +17,7 @@ use crate::parse::statement::{Alteration, CreateTable, Name};
 use crate::scalar::context::Level;
 use crate::scalar::sql_mode::SqlMode;
 use crate::scalar::temporal::Timestamp;
+use datum::row::Layout;
 
 use crate::session::build;
 use crate::session::foreign::{Ends, follow_names, refuse_acting_keys};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use engine::rows::Isolation;
 use syntax::tree::{self, ReferentialAction};
 
-use crate::catalog::foreign::{Action, ForeignKey};
+use crate::catalog::foreign_key::{Action, ForeignKey};
 use crate::catalog::table::{Index, Table, TableColumn};
 use crate::catalog::{Snapshot, Writing};
 use crate::error::{self, Result};

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use syntax::tree::{ColumnOption, ExprKind, Ident, IndexDef, IndexKind, KeyPart, PartKey, TableConstraint};
 
 use crate::bind::Bind;
-use crate::catalog::foreign::{Action, ForeignKey};
-use crate::catalog::generated::Generated;
+use crate::catalog::foreign_key::{Action, ForeignKey};
+use crate::catalog::table::Generated;
 use crate::catalog::table::{Table, TableColumn};
 use crate::error::{self, Result, SqlError};
 use crate::nodes::expr::Expr;

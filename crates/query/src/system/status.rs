@@ -1,11 +1,11 @@
-//! SHOW STATUS and performance_schema's tables of it: what sessions count (`session::count`), and what the server and its engine know of themselves. What is not counted has no row.
+//! SHOW STATUS and performance_schema's tables of it: what sessions count (`instance::count`), and what the server and its engine know of themselves. What is not counted has no row.
 
 use crate::batch::Row;
 use crate::error::Result;
 use crate::exec::host::host;
 use crate::instance::count::NAMES;
 use crate::instance::database::Database;
-use crate::instance::variables::{May, VARIABLES, Variable, find, shown, text_of};
+use crate::instance::variables::{VARIABLES, Variable, find, shown, text_of};
 use crate::nodes::system_table::Holds::Text;
 use crate::nodes::system_table::SystemRows::Computed;
 use crate::nodes::system_table::SystemTable;

@@ -7,10 +7,10 @@
 use crate::error::{self, Result, SqlError};
 use crate::nodes::expr::{Call, Expr, Extra};
 use crate::nodes::function::Function;
+use crate::nodes::function::conversion;
 use crate::scalar::context::EvalContext;
 use crate::scalar::convert::{self, number_prefix, shorten};
 use crate::scalar::decimal::Decimal;
-use crate::scalar::functions::conversion;
 use crate::scalar::settings::Settings;
 use crate::scalar::temporal::{self, Strictness};
 use crate::types::{Kind, Type};

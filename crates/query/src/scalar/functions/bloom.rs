@@ -5,7 +5,7 @@
 
 use murmur3::murmur3_x64_128;
 
-use super::{Entry, Returns, row};
+use super::entry::{Entry, Returns, row};
 use crate::error::{self, Result};
 use crate::nodes::expr::Call;
 use crate::nodes::function::Run;

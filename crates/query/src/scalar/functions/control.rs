@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{Args, Entry, MANY, Returns, exact, row};
+use super::entry::{Args, Entry, MANY, Returns, exact, row};
 use crate::error::Result;
 use crate::nodes::expr::{Call, Domain, Expr};
 use crate::nodes::function::Run;

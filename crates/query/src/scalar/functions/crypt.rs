@@ -12,14 +12,14 @@ use aes::cipher::{
 };
 use aes::{Aes128, Aes192, Aes256};
 
-use super::{Args, Entry, Returns, row};
+use super::entry::{Args, Entry, Returns, row};
 use crate::error::{self, Result, SqlError};
-use crate::nodes::function::Run;
 use crate::nodes::expr::{Call, Expr};
+use crate::nodes::function::Run;
 use crate::scalar::bind;
 use crate::scalar::block_encryption::{BLOCK, Chain, Mode};
-use crate::scalar::settings::Settings;
 use crate::scalar::context::EvalContext;
+use crate::scalar::settings::Settings;
 use crate::types::{Collation, Type};
 use crate::value::Value;
 
@@ -176,13 +176,13 @@ fn given(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Option<
 
 fn encrypt(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let Some((text, key, vector)) = given(call, values, ctx)? else { return Ok(Value::Null) };
-    Ok(super::string_value(call, encrypted(&text, &key, vector, ctx.block_encryption), ctx))
+    Ok(super::entry::string_value(call, encrypted(&text, &key, vector, ctx.block_encryption), ctx))
 }
 
 fn decrypt(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let Some((bytes, key, vector)) = given(call, values, ctx)? else { return Ok(Value::Null) };
     let text = decrypted(&bytes, &key, vector, ctx.block_encryption);
-    Ok(text.map_or(Value::Null, |text| super::string_value(call, text, ctx)))
+    Ok(text.map_or(Value::Null, |text| super::entry::string_value(call, text, ctx)))
 }
 
 #[cfg(test)]

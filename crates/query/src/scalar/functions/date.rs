@@ -2,7 +2,7 @@
 //!
 //! A function that counts days needs a real day and answers NULL for others; one that takes a part of a date takes it of `2026-00-00` too.
 
-use super::{Args, Entry, Returns, row, volatile};
+use super::entry::{Args, Entry, Returns, row, volatile};
 use crate::error::{self, Result};
 use crate::nodes::expr::{Call, Expr, Extra};
 use crate::nodes::function::Run;

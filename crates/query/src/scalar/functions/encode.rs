@@ -3,7 +3,7 @@
 use datum::base64;
 use stdx::memory;
 
-use super::{Args, Entry, Returns, row, string_value};
+use super::entry::{Args, Entry, Returns, row, string_value};
 use crate::nodes::function::Run;
 
 use crate::error::{self, Result};

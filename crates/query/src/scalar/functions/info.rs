@@ -1,6 +1,6 @@
 //! What the session and the server are: answered from `EvalContext`.
 
-use super::{Args, Entry, MANY, Returns, row, volatile};
+use super::entry::{Args, Entry, MANY, Returns, row, volatile};
 use crate::error::{self, Result, SqlError};
 use crate::nodes::expr::Call;
 use crate::nodes::function::Run;
@@ -96,7 +96,7 @@ fn connection_id(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> 
 /// With an argument it is that from now on.
 /// The attribute of that name; NULL if the client has given none.
 fn attribute(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    let name = Args { call, values }.text(0, ctx);
+    let name = Args::new(call, values).text(0, ctx);
     let named = ctx.session.attributes.iter().find(|(known, _)| *known == *name);
     Ok(named.and_then(|(_, text)| text.clone()).map_or(Value::Null, Value::Text))
 }

@@ -2,7 +2,7 @@
 //!
 //! Where a document is asked for, text is parsed (3141 if it is none); where a value is, text is a string. JSON's null is a value, SQL's NULL is none.
 
-use super::{Args, Entry, MANY, Returns, row};
+use super::entry::{Args, Entry, MANY, Returns, row};
 use crate::error::{self, Result};
 use crate::nodes::expr::{Call, Expr};
 use crate::nodes::function::Run;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Args, Entry, Returns, row, volatile};
+use super::entry::{Args, Entry, Returns, row, volatile};
 use crate::error::Result;
 use crate::nodes::expr::Call;
 use crate::nodes::function::Run;

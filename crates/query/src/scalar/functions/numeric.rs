@@ -1,6 +1,6 @@
 //! Numbers.
 
-use super::{Args, Entry, Returns, exact, row, volatile};
+use super::entry::{Args, Entry, Returns, exact, row, volatile};
 use crate::error::{self, Result};
 use crate::nodes::expr::{Call, Expr};
 use crate::nodes::function::Run;

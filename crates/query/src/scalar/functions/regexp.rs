@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use fancy_regex::Regex;
 
-use super::{Args, Entry, Returns, longest, row, string_value, too_long};
+use super::entry::{Args, Entry, Returns, longest, row, string_value, too_long};
 use crate::nodes::function::Run;
 use stdx::memory;
 

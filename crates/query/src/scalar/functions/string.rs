@@ -1,6 +1,6 @@
 //! Strings. Positions count characters from 1, bytes in binary strings; from the end where they are negative.
 
-use super::{Args, Entry, MANY, Returns, first_length, longest, row, string_value, sum_of_lengths, too_long};
+use super::entry::{Args, Entry, MANY, Returns, first_length, longest, row, string_value, sum_of_lengths, too_long};
 use crate::nodes::function::Run;
 use stdx::memory;
 
@@ -56,13 +56,13 @@ const MANY_BYTES: u32 = 16_000_000;
 
 /// The first argument alone says collation and length.
 fn type_of_first(arguments: &[Expr], settings: &Settings) -> Result<Type> {
-    super::text_type(&arguments[..1], first_length(arguments), "substring", settings)
+    super::entry::text_type(&arguments[..1], first_length(arguments), "substring", settings)
 }
 
 fn type_of_long(arguments: &[Expr], settings: &Settings) -> Result<Type> {
     let length =
         literal_count(&arguments[1]).map_or(u32::MAX / 4, |count| first_length(arguments).saturating_mul(count));
-    super::text_type(&arguments[..1], length, "repeat", settings)
+    super::entry::text_type(&arguments[..1], length, "repeat", settings)
 }
 
 /// A number that is known when the call is bound.

@@ -5,24 +5,7 @@ use std::fmt::Write;
 use datum::temporal::calendar::{self, WeekMode};
 use datum::temporal::{Date, DateTime, Time};
 
-use super::locale::Locale;
-
-pub const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
-/// From Monday on.
-pub const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+use super::locale::{Locale, MONTHS, WEEKDAYS};
 
 fn ordinal(day: u8) -> &'static str {
     match (day % 100, day % 10) {

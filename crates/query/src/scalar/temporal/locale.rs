@@ -3,7 +3,22 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::format::{MONTHS, WEEKDAYS};
+pub const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+/// From Monday on.
+pub const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 /// The names of one language. Weekdays begin with Monday.
 #[derive(Debug, PartialEq, Eq)]

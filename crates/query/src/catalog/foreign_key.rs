@@ -1,0 +1,45 @@
+//! Foreign keys as a definition keeps them. `catalog::foreign` finds their two ends.
+
+use std::collections::BTreeMap;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Nothing,
+    Restrict,
+    Cascade,
+    SetNull,
+}
+
+impl Action {
+    pub fn name(self) -> &'static str {
+        match self {
+            Action::Nothing => "NO ACTION",
+            Action::Restrict => "RESTRICT",
+            Action::Cascade => "CASCADE",
+            Action::SetNull => "SET NULL",
+        }
+    }
+
+    /// Does it change the child's rows?
+    pub fn acts(self) -> bool {
+        matches!(self, Action::Cascade | Action::SetNull)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignKey {
+    pub name: String,
+    /// Columns of the child.
+    pub columns: Vec<usize>,
+    pub parent_schema: String,
+    pub parent: String,
+    pub parent_columns: Vec<String>,
+    pub on_delete: Action,
+    pub on_update: Action,
+}
+
+/// By which key rows are found: an index, or the primary key.
+pub type KeyAt = Option<usize>;
+
+/// By schema and name of the parent: the tables that refer to it.
+pub type Children = BTreeMap<(String, String), Vec<(String, String)>>;
