@@ -1,4 +1,4 @@
-//! The keys of the Redis door as a table, `redis.strings`: docs/decisions/0011-keys-as-tables.md, F1 to F10. `exec::keys` reads, locks and changes its rows.
+//! The keys of the Redis door as a table, `redis.strings`: docs/decisions/0011-keys-as-tables.md, D11-1 to D11-10. `exec::keys` reads, locks and changes its rows.
 
 use std::sync::{Arc, OnceLock};
 
