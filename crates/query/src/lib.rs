@@ -28,7 +28,7 @@ mod system;
 #[cfg(fuzzing)]
 pub mod fuzzed {
     use crate::parse::{lexical, normal, normal::Normal, parse};
-    use crate::scalar::sql_mode::SqlMode;
+    use crate::scalar::modes::SqlMode;
 
     /// All that is done with a text before names are looked up. The bits of `mode` are the SQL modes that change how a text is read.
     pub fn read(text: &str, mode: u8) {

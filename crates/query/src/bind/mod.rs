@@ -42,7 +42,7 @@ use crate::parse::statement::Name;
 use crate::plan::variables::Variables;
 use crate::rights::Rights;
 use crate::scalar::bind::Binder;
-use crate::scalar::sql_mode::SqlMode;
+use crate::scalar::modes::SqlMode;
 use crate::types::Type;
 use crate::value::Value;
 

@@ -30,7 +30,7 @@ use crate::plan::pack::pack;
 use crate::plan::share::Sight;
 use crate::rights::Privileges;
 use crate::scalar::bind::{present, union_type};
-use crate::scalar::sql_mode::SqlMode;
+use crate::scalar::modes::SqlMode;
 use crate::types::{Column, Type};
 use engine::rows::Strength;
 

@@ -28,7 +28,7 @@ use crate::parse::lexical::quoted_name;
 use crate::parse::statement::Name;
 use crate::rights::effective::Columns;
 use crate::rights::{Privileges, Rights};
-use crate::scalar::sql_mode::SqlMode;
+use crate::scalar::modes::SqlMode;
 use crate::types::Column;
 
 /// A place of the text that can be written otherwise.

@@ -23,7 +23,7 @@ use crate::nodes::expr::Expr;
 use crate::nodes::node::Node;
 use crate::scalar::bind::present;
 use crate::scalar::context::EvalContext;
-use crate::scalar::sql_mode::SqlMode;
+use crate::scalar::modes::SqlMode;
 use crate::scalar::store::Place;
 use crate::scalar::store::implicit_default;
 use crate::scalar::store::store;

@@ -12,7 +12,7 @@ use crate::batch::Row;
 use crate::error::{self, Result, SqlError};
 use crate::exec::all_hold;
 use crate::exec::host::host;
-use crate::exec::keyspace_scan::{Found, find, read, row};
+use crate::exec::keyspace_scan::{FoundKeys, find, read, row};
 use crate::exec::memory::Gathered;
 use crate::nodes::expr::Expr;
 use crate::nodes::keyspace_table::{DB, EXPIRES_AT, KEY, VALUE};
@@ -128,8 +128,10 @@ impl Locking<'_> {
     pub fn rows(&self, ctx: &mut EvalContext) -> Result<Gathered> {
         let mut rows = Gathered::default();
         find(self.conditions, self.offset, self.base.map(|row| &**row), ctx, |found, ctx| match found {
-            Found::Named(keys) => keys.iter().try_for_each(|(db, key)| self.take(*db, key, &mut rows, ctx)),
-            Found::Walked(db, keys) => keys.chunks(TOGETHER).try_for_each(|some| self.walk(db, some, &mut rows, ctx)),
+            FoundKeys::Named(keys) => keys.iter().try_for_each(|(db, key)| self.take(*db, key, &mut rows, ctx)),
+            FoundKeys::Walked(db, keys) => {
+                keys.chunks(TOGETHER).try_for_each(|some| self.walk(db, some, &mut rows, ctx))
+            }
         })?;
         Ok(rows)
     }

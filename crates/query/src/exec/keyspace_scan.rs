@@ -46,7 +46,7 @@ impl Wanted {
 }
 
 /// Where keys are found: named ones, or all of a database with a prefix.
-pub enum Found {
+pub enum FoundKeys {
     Named(Vec<(u8, Vec<u8>)>),
     Walked(u8, Vec<Vec<u8>>),
 }
@@ -57,17 +57,17 @@ pub fn find(
     offset: usize,
     base: Option<&Row>,
     ctx: &mut EvalContext,
-    mut each: impl FnMut(Found, &mut EvalContext) -> Result<()>,
+    mut each: impl FnMut(FoundKeys, &mut EvalContext) -> Result<()>,
 ) -> Result<()> {
     let wanted = wanted(conditions, offset, base, ctx)?;
     let databases = wanted.databases.unwrap_or_else(|| (0..engine::DATABASES).collect());
     if let Some(keys) = wanted.keys {
         let named = databases.iter().flat_map(|db| keys.iter().map(|key| (*db, key.clone()))).collect();
-        return each(Found::Named(named), ctx);
+        return each(FoundKeys::Named(named), ctx);
     }
     for db in databases {
         let (keys, _held) = walk(db, &wanted.prefix, ctx)?;
-        each(Found::Walked(db, keys), ctx)?;
+        each(FoundKeys::Walked(db, keys), ctx)?;
     }
     Ok(())
 }
@@ -108,11 +108,11 @@ pub fn rows(conditions: &[Expr], offset: usize, base: Option<&Row>, ctx: &mut Ev
     let keyspace = host(ctx).db.engine().keyspace().clone();
     let mut rows = Gathered::default();
     find(conditions, offset, base, ctx, |found, ctx| match found {
-        Found::Named(keys) => {
+        FoundKeys::Named(keys) => {
             let named: Vec<(u8, &[u8])> = keys.iter().map(|(db, key)| (*db, &**key)).collect();
             read(&keyspace, &named, &mut rows, ctx)
         }
-        Found::Walked(db, keys) => keys.chunks(TOGETHER).try_for_each(|some| {
+        FoundKeys::Walked(db, keys) => keys.chunks(TOGETHER).try_for_each(|some| {
             host(ctx).look_up()?;
             let named: Vec<(u8, &[u8])> = some.iter().map(|key| (db, &**key)).collect();
             read(&keyspace, &named, &mut rows, ctx)

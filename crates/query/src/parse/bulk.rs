@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use crate::parse::lexical::{skip, skip_quoted};
-use crate::scalar::sql_mode::SqlMode;
+use crate::scalar::modes::SqlMode;
 
 /// Shorter statements are not cut.
 const TEXT_MIN: usize = 32 << 10;

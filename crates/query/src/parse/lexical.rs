@@ -2,7 +2,7 @@
 //!
 //! The hard thing is to agree with the tokenizer on what lies inside quotes and comments: all three walks stand on one `skip`.
 
-use crate::scalar::sql_mode::SqlMode;
+use crate::scalar::modes::SqlMode;
 
 /// The end of what begins at `at` and cannot be cut: a quoted text, a comment, a word, or one byte.
 pub(super) fn skip(text: &[u8], at: usize, escapes: bool) -> usize {

@@ -18,7 +18,7 @@ use syntax::{Mode, Problem};
 pub use syntax::Parsed;
 
 use crate::error::{self, Result, SqlError};
-use crate::scalar::sql_mode::SqlMode;
+use crate::scalar::modes::SqlMode;
 
 /// Of the stack that the parser takes for one level of a tree, in a build without optimisation.
 const LEVEL_BYTES: usize = 6 << 10;

@@ -7,7 +7,7 @@ use syntax::tree::{
 };
 
 use crate::error::{Result, SqlError};
-use crate::scalar::sql_mode::SqlMode;
+use crate::scalar::modes::SqlMode;
 
 /// A construct that must not stand in the expression of a generated column.
 #[derive(Debug, PartialEq, Eq)]

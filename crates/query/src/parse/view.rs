@@ -4,7 +4,7 @@ use syntax::tree::Query;
 
 use crate::error::{Result, SqlError};
 use crate::parse::statement::Statement;
-use crate::scalar::sql_mode::SqlMode;
+use crate::scalar::modes::SqlMode;
 
 /// Returns the query of a view's text and the number of its parameters. Spans are of `text`.
 pub fn query(text: &str, mode: SqlMode) -> Result<(Box<Query>, usize)> {

@@ -8,7 +8,7 @@ use crate::nodes::expr::{Arithmetic, Operator};
 use crate::scalar::context::EvalContext;
 use crate::scalar::convert;
 use crate::scalar::decimal::Decimal;
-use crate::scalar::sql_mode::SqlMode;
+use crate::scalar::modes::SqlMode;
 use crate::types::{Kind, Type};
 use crate::value::Value;
 

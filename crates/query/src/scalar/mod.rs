@@ -20,10 +20,10 @@ pub mod convert;
 pub mod eval;
 pub mod functions;
 pub mod like;
+pub mod modes;
 pub mod named;
 pub mod settings;
 mod short;
-pub mod sql_mode;
 pub mod store;
 
 #[cfg(test)]

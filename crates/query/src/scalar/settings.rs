@@ -1,6 +1,6 @@
 //! The settings of a session that decide what an expression means.
 
-use crate::scalar::sql_mode::SqlMode;
+use crate::scalar::modes::SqlMode;
 use crate::types::{Collation, CollationName as _};
 
 /// What binding depends on: part of a cached plan's key.

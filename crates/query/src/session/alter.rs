@@ -19,7 +19,7 @@ use crate::nodes::expr::Expr;
 use crate::parse::parse_expression;
 use crate::parse::statement::{Alteration, Name};
 use crate::scalar::context::EvalContext;
-use crate::scalar::sql_mode::SqlMode;
+use crate::scalar::modes::SqlMode;
 use crate::scalar::store::Place;
 use crate::scalar::store::implicit_default;
 use crate::scalar::store::store;

@@ -15,7 +15,7 @@ use crate::nodes::system_table::SystemTable;
 use crate::parse::parse_expression;
 use crate::parse::statement::{Alteration, CreateTable, Name};
 use crate::scalar::context::Level;
-use crate::scalar::sql_mode::SqlMode;
+use crate::scalar::modes::SqlMode;
 use crate::scalar::temporal::Timestamp;
 use datum::row::Layout;
 

@@ -68,7 +68,7 @@ use crate::rights::Rights;
 use crate::scalar;
 use crate::scalar::context::EvalContext;
 use crate::scalar::context::Level;
-use crate::scalar::sql_mode::SqlMode;
+use crate::scalar::modes::SqlMode;
 use crate::session::around::wall_ms;
 use crate::session::leave::Leaving;
 use crate::session::load::Incoming;

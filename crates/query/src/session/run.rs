@@ -334,7 +334,7 @@ impl Session {
 
     /// The plan that texts like this share, and this one's literals.
     fn known_plan(&mut self, sql: &str) -> Option<(Arc<Compiled>, Vec<Value>)> {
-        let is_odd = self.ctx.sql_mode.has(crate::scalar::sql_mode::SqlMode::ANSI_QUOTES) || self.standing.must_change;
+        let is_odd = self.ctx.sql_mode.has(crate::scalar::modes::SqlMode::ANSI_QUOTES) || self.standing.must_change;
         if is_odd || !self.locked.tables.is_empty() || self.serializes() {
             return None;
         }

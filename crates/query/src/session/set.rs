@@ -12,7 +12,7 @@ use crate::instance::variables::{Is, find};
 use crate::nodes::expr::Expr;
 use crate::nodes::walk::has_subquery;
 use crate::parse::statement::{Scope, Setting};
-use crate::scalar::sql_mode::SqlMode;
+use crate::scalar::modes::SqlMode;
 use crate::scalar::temporal::{self, Zone};
 use crate::session::track::{READ, TRACKERS};
 use crate::session::transact::{CompletionType, isolation_of};

@@ -22,7 +22,7 @@ use crate::parse::statement::Name;
 use crate::parse::view::query;
 use crate::rights::{Privileges, Rights};
 use crate::scalar::context::Level;
-use crate::scalar::sql_mode::SqlMode;
+use crate::scalar::modes::SqlMode;
 use crate::session::words::check_name;
 use crate::session::{Outcome, Session, text_column};
 use crate::system::text;

@@ -9,7 +9,7 @@ use syntax::tree::{
 use crate::catalog::table::{Check, Part, Table, TableColumn};
 use crate::error::{self, Result, SqlError};
 use crate::parse::stored::{Disallowed, disallowed, is_boolean, stored_text};
-use crate::scalar::sql_mode::SqlMode;
+use crate::scalar::modes::SqlMode;
 use crate::session::foreign::{Wanted, wanted};
 use crate::types::{Charset, CharsetName as _, Collation, CollationName as _};
 use crate::value::Value;

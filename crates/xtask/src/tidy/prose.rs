@@ -10,7 +10,7 @@ use crate::workspace::Workspace;
 const HEADLESS: &[&str] = &["What ", "Who ", "Whose ", "Whoever ", "So many "];
 
 const RATCHET: Ratchet =
-    Ratchet { what: "sentences without a subject", table: "prose.rs", rows: &[("query", 375), ("syntax", 3)] };
+    Ratchet { what: "sentences without a subject", table: "prose.rs", rows: &[("query", 364), ("syntax", 3)] };
 
 pub fn check(workspace: &Workspace) -> Result<Vec<String>, String> {
     let mut finds: BTreeMap<String, Vec<String>> = BTreeMap::new();

@@ -9,7 +9,7 @@ use crate::nodes::aggregate::Aggregate;
 use crate::nodes::expr::{Call, Expr, Extra, TrimSide};
 use crate::scalar::functions;
 use crate::scalar::functions::entry::TIMESTAMP_SEQUENCE;
-use crate::scalar::functions::entry::{Entry, Returns};
+use crate::scalar::functions::entry::{FunctionEntry, Returns};
 use crate::scalar::temporal::Unit;
 use crate::types::{Collation, Type};
 use crate::value::Value;
@@ -120,7 +120,7 @@ impl Binder<'_> {
         self.finish(function, arguments, extra)
     }
 
-    fn finish(&mut self, entry: &'static Entry, mut arguments: Vec<Expr>, extra: Extra) -> Result<Expr> {
+    fn finish(&mut self, entry: &'static FunctionEntry, mut arguments: Vec<Expr>, extra: Extra) -> Result<Expr> {
         entry.check(arguments.len())?;
         if entry.name() == "char" {
             arguments = arguments.into_iter().map(super::literal::hex_as_number).collect();

@@ -5,7 +5,7 @@
 
 use murmur3::murmur3_x64_128;
 
-use super::entry::{Entry, Returns, row};
+use super::entry::{FunctionEntry, Returns, row};
 use crate::error::{self, Result};
 use crate::nodes::expr::Call;
 use crate::nodes::function::Run;
@@ -17,7 +17,7 @@ use crate::value::Value;
 /// The only way to hash.
 const STRATEGY: &str = "murmur3_128";
 
-pub const FUNCTIONS: &[Entry] = &[row(&["bloomfilter"], 5, 5, Returns::Truth, Run::Values(bloomfilter))];
+pub const FUNCTIONS: &[FunctionEntry] = &[row(&["bloomfilter"], 5, 5, Returns::Truth, Run::Values(bloomfilter))];
 
 fn bloomfilter(call: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
     let [value, bits, hashes, strategy, bitmap] = values else { unreachable!("the table says five") };

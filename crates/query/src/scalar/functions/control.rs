@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::entry::{Args, Entry, MANY, Returns, exact, row};
+use super::entry::{Args, FunctionEntry, MANY, Returns, exact, row};
 use crate::error::Result;
 use crate::nodes::expr::{Call, Domain, Expr};
 use crate::nodes::function::Run;
@@ -13,7 +13,7 @@ use crate::scalar::{compare, eval};
 use crate::types::{Kind, Type};
 use crate::value::Value;
 
-pub const FUNCTIONS: &[Entry] = &[
+pub const FUNCTIONS: &[FunctionEntry] = &[
     row(&["if"], 3, 3, Returns::Custom(type_of_if), Run::Lazy(if_)),
     row(&["ifnull"], 2, 2, Returns::Custom(type_of_ifnull), Run::Lazy(coalesce)),
     row(&["coalesce"], 1, MANY, Returns::Custom(type_of_coalesce), Run::Lazy(coalesce)),

@@ -12,7 +12,7 @@ use aes::cipher::{
 };
 use aes::{Aes128, Aes192, Aes256};
 
-use super::entry::{Args, Entry, Returns, row};
+use super::entry::{Args, FunctionEntry, Returns, row};
 use crate::error::{self, Result, SqlError};
 use crate::nodes::expr::{Call, Expr};
 use crate::nodes::function::Run;
@@ -23,7 +23,7 @@ use crate::scalar::settings::Settings;
 use crate::types::{Collation, Type};
 use crate::value::Value;
 
-pub const FUNCTIONS: &[Entry] = &[
+pub const FUNCTIONS: &[FunctionEntry] = &[
     row(&["aes_encrypt"], 2, 6, Returns::Custom(type_of_encrypted), Run::Values(encrypt)),
     row(&["aes_decrypt"], 2, 6, Returns::Custom(type_of_decrypted), Run::Values(decrypt)),
 ];

@@ -2,7 +2,7 @@
 //!
 //! A function that counts days needs a real day and answers NULL for others; one that takes a part of a date takes it of `2026-00-00` too.
 
-use super::entry::{Args, Entry, Returns, row, volatile};
+use super::entry::{Args, FunctionEntry, Returns, row, volatile};
 use crate::error::{self, Result};
 use crate::nodes::expr::{Call, Expr, Extra};
 use crate::nodes::function::Run;
@@ -18,7 +18,7 @@ use crate::scalar::temporal::{
 use crate::types::{Kind, Type};
 use crate::value::Value;
 
-pub const FUNCTIONS: &[Entry] = &[
+pub const FUNCTIONS: &[FunctionEntry] = &[
     row(
         &["now", "current_timestamp", "localtime", "localtimestamp"],
         0,

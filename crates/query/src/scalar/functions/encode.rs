@@ -3,7 +3,7 @@
 use datum::base64;
 use stdx::memory;
 
-use super::entry::{Args, Entry, Returns, row, string_value};
+use super::entry::{Args, FunctionEntry, Returns, row, string_value};
 use crate::nodes::function::Run;
 
 use crate::error::{self, Result};
@@ -15,7 +15,7 @@ use crate::scalar::settings::Settings;
 use crate::types::{Kind, Type};
 use crate::value::Value;
 
-pub const FUNCTIONS: &[Entry] = &[
+pub const FUNCTIONS: &[FunctionEntry] = &[
     row(&["hex"], 1, 1, Returns::Custom(type_of_hex), Run::Strict(hex)),
     row(&["unhex"], 1, 1, Returns::Bytes(16_000_000), Run::Strict(unhex)),
     row(&["to_base64"], 1, 1, Returns::Plain(u32::MAX / 4), Run::Strict(to_base64)),

@@ -15,7 +15,7 @@ use crate::value::{Text, Value};
 
 /// A row of the table.
 #[derive(Debug)]
-pub struct Entry {
+pub struct FunctionEntry {
     pub function: Function,
     pub arity: Arity,
     pub returns: Returns,
@@ -142,19 +142,23 @@ pub const NEVER_NULL_BARE: &[&str] = &["last_insert_id", "unix_timestamp"];
 /// As many arguments as one likes.
 pub const MANY: usize = usize::MAX;
 
-pub const fn row(names: &'static [&'static str], min: usize, max: usize, returns: Returns, run: Run) -> Entry {
-    Entry { function: Function { names, run, volatile: false, exact: false }, arity: Arity { min, max }, returns }
+pub const fn row(names: &'static [&'static str], min: usize, max: usize, returns: Returns, run: Run) -> FunctionEntry {
+    FunctionEntry {
+        function: Function { names, run, volatile: false, exact: false },
+        arity: Arity { min, max },
+        returns,
+    }
 }
 
-pub const fn exact(entry: Entry) -> Entry {
-    Entry { function: Function { exact: true, ..entry.function }, ..entry }
+pub const fn exact(entry: FunctionEntry) -> FunctionEntry {
+    FunctionEntry { function: Function { exact: true, ..entry.function }, ..entry }
 }
 
-pub const fn volatile(entry: Entry) -> Entry {
-    Entry { function: Function { volatile: true, ..entry.function }, ..entry }
+pub const fn volatile(entry: FunctionEntry) -> FunctionEntry {
+    FunctionEntry { function: Function { volatile: true, ..entry.function }, ..entry }
 }
 
-impl Entry {
+impl FunctionEntry {
     pub fn name(&self) -> &'static str {
         self.function.name()
     }

@@ -1,13 +1,13 @@
 //! What the session and the server are: answered from `EvalContext`.
 
-use super::entry::{Args, Entry, MANY, Returns, row, volatile};
+use super::entry::{Args, FunctionEntry, MANY, Returns, row, volatile};
 use crate::error::{self, Result, SqlError};
 use crate::nodes::expr::Call;
 use crate::nodes::function::Run;
 use crate::scalar::context::EvalContext;
 use crate::value::Value;
 
-pub const FUNCTIONS: &[Entry] = &[
+pub const FUNCTIONS: &[FunctionEntry] = &[
     row(&["version"], 0, 0, Returns::Plain(64), Run::Values(version)),
     row(&["database", "schema"], 0, 0, Returns::Plain(64), Run::Values(database)),
     row(&["user", "session_user", "system_user"], 0, 0, Returns::Plain(288), Run::Values(user)),
@@ -60,7 +60,7 @@ pub const FUNCTIONS: &[Entry] = &[
     absent(&["weight_string"]),
 ];
 
-const fn absent(names: &'static [&'static str]) -> Entry {
+const fn absent(names: &'static [&'static str]) -> FunctionEntry {
     volatile(row(names, 0, MANY, Returns::Int, Run::Values(not_served)))
 }
 

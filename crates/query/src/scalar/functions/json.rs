@@ -2,7 +2,7 @@
 //!
 //! Where a document is asked for, text is parsed (3141 if it is none); where a value is, text is a string. JSON's null is a value, SQL's NULL is none.
 
-use super::entry::{Args, Entry, MANY, Returns, row};
+use super::entry::{Args, FunctionEntry, MANY, Returns, row};
 use crate::error::{self, Result};
 use crate::nodes::expr::{Call, Expr};
 use crate::nodes::function::Run;
@@ -17,7 +17,7 @@ use crate::scalar::settings::Settings;
 use crate::types::{Collation, Kind, Type};
 use crate::value::Value;
 
-pub const FUNCTIONS: &[Entry] = &[
+pub const FUNCTIONS: &[FunctionEntry] = &[
     row(&["json_extract"], 2, MANY, Returns::Kind(Kind::Json), Run::Strict(json_extract)),
     row(&["json_unquote"], 1, 1, Returns::Custom(type_of_long_text), Run::Strict(json_unquote)),
     row(&["json_value"], 2, 2, Returns::Custom(type_of_value), Run::Strict(json_value)),

@@ -24,11 +24,11 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::nodes::expr::Expr;
-use crate::scalar::functions::entry::Entry;
+use crate::scalar::functions::entry::FunctionEntry;
 use crate::scalar::temporal::Unit;
 use crate::types::Type;
 
-static PARTS: [&[Entry]; 11] = [
+static PARTS: [&[FunctionEntry]; 11] = [
     bloom::FUNCTIONS,
     control::FUNCTIONS,
     string::FUNCTIONS,
@@ -42,28 +42,28 @@ static PARTS: [&[Entry]; 11] = [
     named::FUNCTIONS,
 ];
 
-static BY_NAME: LazyLock<HashMap<&'static str, &'static Entry>> = LazyLock::new(|| {
+static BY_NAME: LazyLock<HashMap<&'static str, &'static FunctionEntry>> = LazyLock::new(|| {
     let named = all().flat_map(|entry| entry.function.names.iter().map(move |name| (*name, entry)));
     named.collect()
 });
 
 /// Every row.
-pub fn all() -> impl Iterator<Item = &'static Entry> {
+pub fn all() -> impl Iterator<Item = &'static FunctionEntry> {
     PARTS.iter().flat_map(|part| part.iter())
 }
 
 /// The row of that name in any case.
-pub fn find(name: &str) -> Option<&'static Entry> {
+pub fn find(name: &str) -> Option<&'static FunctionEntry> {
     BY_NAME.get(name).or_else(|| BY_NAME.get(name.to_ascii_lowercase().as_str())).copied()
 }
 
 /// May its argument be the digits of a second's fraction? NOW(6).
-pub fn takes_scale(function: &Entry) -> bool {
+pub fn takes_scale(function: &FunctionEntry) -> bool {
     date::takes_scale(function.name())
 }
 
 /// The type of a call with a unit: adding hours to a date makes it a date and a time.
-pub fn type_with_unit(function: &Entry, arguments: &[Expr], unit: Unit, ty: Type) -> Type {
+pub fn type_with_unit(function: &FunctionEntry, arguments: &[Expr], unit: Unit, ty: Type) -> Type {
     date::type_with_unit(function.name(), arguments, unit, ty)
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::entry::{Args, Entry, Returns, row, volatile};
+use super::entry::{Args, FunctionEntry, Returns, row, volatile};
 use crate::error::Result;
 use crate::nodes::expr::Call;
 use crate::nodes::function::Run;
@@ -12,7 +12,7 @@ use crate::scalar::convert;
 use crate::scalar::named::{NamedLocks, name_of};
 use crate::value::Value;
 
-pub const FUNCTIONS: &[Entry] = &[
+pub const FUNCTIONS: &[FunctionEntry] = &[
     volatile(row(&["get_lock"], 2, 2, Returns::Int, Run::Values(get_lock))),
     volatile(row(&["release_lock"], 1, 1, Returns::Int, Run::Values(release_lock))),
     volatile(row(&["release_all_locks"], 0, 0, Returns::UInt, Run::Values(release_all_locks))),

@@ -1,6 +1,6 @@
 //! Numbers.
 
-use super::entry::{Args, Entry, Returns, exact, row, volatile};
+use super::entry::{Args, FunctionEntry, Returns, exact, row, volatile};
 use crate::error::{self, Result};
 use crate::nodes::expr::{Call, Expr};
 use crate::nodes::function::Run;
@@ -12,7 +12,7 @@ use crate::scalar::settings::Settings;
 use crate::types::{Kind, Type};
 use crate::value::Value;
 
-pub const FUNCTIONS: &[Entry] = &[
+pub const FUNCTIONS: &[FunctionEntry] = &[
     exact(row(&["abs"], 1, 1, Returns::Custom(type_of_number), Run::Strict(abs))),
     exact(row(&["sign"], 1, 1, Returns::Int, Run::Strict(sign))),
     // Bound to the operator; the row is for its name.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use fancy_regex::Regex;
 
-use super::entry::{Args, Entry, Returns, longest, row, string_value, too_long};
+use super::entry::{Args, FunctionEntry, Returns, longest, row, string_value, too_long};
 use crate::nodes::function::Run;
 use stdx::memory;
 
@@ -16,7 +16,7 @@ use crate::scalar::context::EvalContext;
 use crate::types::{Collation, CollationName as _};
 use crate::value::{Text, Value};
 
-pub const FUNCTIONS: &[Entry] = &[
+pub const FUNCTIONS: &[FunctionEntry] = &[
     row(&["regexp_like"], 2, 3, Returns::Truth, Run::Strict(regexp_like)),
     row(&["regexp_instr"], 2, 6, Returns::Int, Run::Strict(regexp_instr)),
     row(&["regexp_substr"], 2, 5, Returns::Text(longest), Run::Strict(regexp_substr)),

@@ -1,6 +1,8 @@
 //! Strings. Positions count characters from 1, bytes in binary strings; from the end where they are negative.
 
-use super::entry::{Args, Entry, MANY, Returns, first_length, longest, row, string_value, sum_of_lengths, too_long};
+use super::entry::{
+    Args, FunctionEntry, MANY, Returns, first_length, longest, row, string_value, sum_of_lengths, too_long,
+};
 use crate::nodes::function::Run;
 use stdx::memory;
 
@@ -12,7 +14,7 @@ use crate::scalar::{cast, compare, convert};
 use crate::types::{CharsetName as _, Collation, CollationName as _, Kind, Type};
 use crate::value::{Text, Value};
 
-pub const FUNCTIONS: &[Entry] = &[
+pub const FUNCTIONS: &[FunctionEntry] = &[
     row(&["concat"], 1, MANY, Returns::Text(sum_of_lengths), Run::Strict(concat)),
     row(&["concat_ws"], 2, MANY, Returns::Text(sum_of_lengths), Run::Values(concat_ws)),
     row(&["length", "octet_length"], 1, 1, Returns::Int, Run::Strict(length)),

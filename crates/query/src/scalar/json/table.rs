@@ -3,7 +3,7 @@
 use super::{Json, Node};
 use crate::error::{self, SqlError};
 use crate::scalar::context::EvalContext;
-use crate::scalar::sql_mode::SqlMode;
+use crate::scalar::modes::SqlMode;
 use crate::scalar::store::{Place, store};
 use crate::types::{Kind, Type};
 use crate::value::Value;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::scalar::sql_mode::SqlMode;
+use crate::scalar::modes::SqlMode;
 use crate::types::{Collation, CollationName as _};
 
 fn stored(value: Value, ty: &Type, mode: SqlMode) -> (Result<Value>, Vec<u16>) {

@@ -5,7 +5,7 @@
 
 use datum::temporal::{Date, DateTime, MICROS_PER_SECOND, Time};
 
-use crate::scalar::sql_mode::SqlMode;
+use crate::scalar::modes::SqlMode;
 
 /// Which dates that are in no calendar pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -1,7 +1,7 @@
 //! Which texts MySQL calls unsafe: another server that runs them need not come to the same rows. Looked for in the words, as MySQL's parser does, whether they are reached or not.
 
 use crate::parse::lexical::Words;
-use crate::scalar::sql_mode::SqlMode;
+use crate::scalar::modes::SqlMode;
 
 /// Functions, with the parenthesis that makes them one.
 const FUNCTIONS: [&str; 20] = [
