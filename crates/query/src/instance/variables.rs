@@ -69,17 +69,17 @@ use May::{Global, GlobalHint, Hint, Keep, Only, Read, Set};
 
 // Why a hint changes no result.
 const MEMORY: &str = "statements share the memory of the setting `memory`";
-const CACHES: &str = "caches and threads have no number of their own";
+const CACHES: &str = "there are no separate limits for caches and threads";
 const PLANS: &str = "the planner compares costs of its own, and every plan gives the same result";
 const NO_BINARY_LOG: &str = "there is no binary log";
-const NO_MYISAM: &str = "no table is MyISAM's";
+const NO_MYISAM: &str = "there are no MyISAM tables";
 const NO_GENERAL_LOG: &str = "there is no general log";
-const ALWAYS_FRESH: &str = "figures are never cached";
+const ALWAYS_FRESH: &str = "statistics are never cached";
 const WHOLE_VALUES: &str = "sorting compares whole values";
 const UNIQUE: &str = "unique keys are always checked";
-const REBUILD: &str = "how a table is rebuilt does not change what it holds";
-const ROW_FORMATS: &str = "options of row and page formats are only shown again";
-const SEND_TIMEOUT: &str = "`polarx_rpc_net_write_timeout` holds for all doors";
+const REBUILD: &str = "the method of a rebuild does not change the table's content";
+const ROW_FORMATS: &str = "options of row and page formats are only stored and shown";
+const SEND_TIMEOUT: &str = "the setting `send_timeout` applies to all doors";
 
 /// The longest that may be waited for, in seconds.
 const YEAR_S: u64 = 365 * 24 * 3600;

@@ -239,7 +239,7 @@ impl<'a> Args<'a> {
         Args { call, values }
     }
 
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.values.len()
     }
 
