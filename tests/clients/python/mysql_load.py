@@ -92,6 +92,15 @@ def written(server):
                 (3, "", b"", "0", "0001-01-01", "x", "", 1999, "00:00:00"), (4, "NULL", b"N", "-3", "2026-11-21", "x", "q", 2000, "01:00:00"), (5, "wal \U0001f40b", b"Z", "1", "2026-11-21", "x", "q", 2000, "01:00:00")]
         cursor.executemany("INSERT INTO out_ VALUES (%s,%s,%s,%s,%s,%s,%s,%s,%s)", rows)
     before = ask(root, "SELECT * FROM out_ ORDER BY id")
+    path = os.path.join(server.files, "latin1")
+    with open(path, "wb") as out:
+        out.write(b"1\tcaf\xe9\n")
+    ask(root, "CREATE TABLE latin (id INT PRIMARY KEY, a VARCHAR(10))")
+    ask(root, "SET character_set_database = latin1")
+    tally.equal("a file in character_set_database", ask(root, f"LOAD DATA INFILE '{path}' INTO TABLE latin"), [])
+    ask(root, "USE d")
+    tally.equal("its text", ask(root, "SELECT a, @@character_set_database FROM latin"), [["caf\u00e9", "utf8mb4"]])
+    ask(root, "DROP TABLE latin")
     forms = ["", "FIELDS TERMINATED BY ','", "FIELDS TERMINATED BY ',' ENCLOSED BY '\"'", "FIELDS TERMINATED BY ',' OPTIONALLY ENCLOSED BY '\"' LINES TERMINATED BY '\\r\\n'",
              "FIELDS TERMINATED BY '||' ENCLOSED BY '#' ESCAPED BY '$' LINES STARTING BY '>>' TERMINATED BY ';;'", "FIELDS TERMINATED BY ';' ENCLOSED BY '' LINES TERMINATED BY '|'"]
     for nth, form in enumerate(forms):

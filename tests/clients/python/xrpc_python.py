@@ -33,14 +33,19 @@ def messages():
 
 
 def readme(pool, server):
-    """The ten lines of the README do what they say."""
-    with open(os.path.join(ROOT, "README.md")) as file:
+    """The example in the client's README does what it says."""
+    pool.execute("create database shop")
+    pool.execute("create table shop.item (id int primary key, name varchar(20), price double)")
+    pool.execute("create user app identified with mysql_native_password by 'secret'")
+    pool.execute("grant all on shop.* to app")
+    with open(os.path.join(ROOT, "clients", "python", "README.md")) as file:
         lines = file.read().split("```python\n")[1].split("```")[0]
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         exec(lines.replace("33660", str(server.xrpc_port)), {})
     tally.equal("the README's example", said.getvalue(), "pen costs 1.5\n")
     tally.check("in ten lines", lines.count("\n") <= 10)
+    pool.execute("drop user app")
     pool.execute("drop database shop")
 
 

@@ -6,6 +6,7 @@ use crate::bind::Bind;
 use crate::bind::change::refuse_value;
 use crate::catalog::table::Table;
 use crate::error::{self, Result};
+use crate::instance::variables::text_of;
 use crate::letters::fixed_width;
 use crate::nodes::change::Load;
 use crate::nodes::change::LoadField;
@@ -79,7 +80,10 @@ impl Bind<'_> {
         if !is_local && !self.rights.global.has(Privileges::FILE) {
             return Err(self.rights.no_file());
         }
-        let charset = charset.as_deref().map_or(Ok(Charset::Utf8), Charset::by_name)?;
+        let charset = match charset {
+            Some(name) => Charset::by_name(name)?,
+            None => Charset::by_name(&text_of(&self.around.variables.system(None, "character_set_database")?.0))?,
+        };
         let insert = self.insert(&as_insert(load))?;
         let table = insert.rules.table.clone();
         let mut fields = Vec::new();

@@ -97,13 +97,13 @@ pub const VARIABLES: &[Variable] = &[
     of("bulk_insert_buffer_size", Near(8_388_608, 0, u64::MAX), Hint(MEMORY)),
     of("character_set_client", Word("utf8mb4"), Set),
     of("character_set_connection", Word("utf8mb4"), Set),
-    of("character_set_database", Word("utf8mb4"), Only),
+    of("character_set_database", Word("utf8mb4"), Set),
     of("character_set_filesystem", Word("binary"), Keep),
     of("character_set_results", Word("utf8mb4"), Set),
     of("character_set_server", Word("utf8mb4"), Set),
     of("character_set_system", Word("utf8mb3"), Read),
     of("collation_connection", Word("utf8mb4_0900_ai_ci"), Set),
-    of("collation_database", Word("utf8mb4_0900_ai_ci"), Only),
+    of("collation_database", Word("utf8mb4_0900_ai_ci"), Set),
     of("collation_server", Word("utf8mb4_0900_ai_ci"), Set),
     of("completion_type", Word("NO_CHAIN"), Set),
     of("connect_timeout", Near(10, 2, YEAR_S), Global),
@@ -514,7 +514,6 @@ impl Variable {
         match self.may {
             Read => Err(error::INCORRECT_GLOBAL_LOCAL_VAR.with(&[&self.name, &"read only"])),
             // The session knows the database's character set.
-            Only if self.name.ends_with("_database") => Ok(()),
             Keep | Only if text_of(value).eq_ignore_ascii_case(&text_of(&self.default())) => Ok(()),
             Only => Err(self.wrong_value(value)),
             Keep => Err(error::SqlError::unsupported(format!("{} = {}", self.name, text_of(value)))),

@@ -224,7 +224,7 @@ impl Session {
                     let kept = self.db.persist(name, &value)?;
                     self.gate = self.gate.max(kept);
                 }
-                if let Some((partner, follows)) = partner_of(name, &value, &self.db.global_word("collation_server"))? {
+                if let Some((partner, follows)) = partner_of(name, &value, |name| self.db.global_word(name))? {
                     self.db.globals.lock().insert(partner, follows);
                 }
                 self.db.globals.lock().insert(name, value.clone());
@@ -248,7 +248,7 @@ impl Session {
             Scope::Session => {}
         }
         self.obey(name, &value)?;
-        if let Some((partner, follows)) = partner_of(name, &value, &self.values.word("collation_server"))? {
+        if let Some((partner, follows)) = partner_of(name, &value, |name| self.values.word(name))? {
             self.values.set(partner, follows);
         }
         self.values.set(name, value);
@@ -326,8 +326,6 @@ impl Session {
                 let now = if scope.is_global() { self.global(variable) } else { self.values.get(variable) };
                 Ok(Value::text(variables::switched(&variables::text_of(&now), &text).ok_or_else(wrong)?))
             }
-            "character_set_database" if Charset::by_name(&text)?.name() != self.values.word(name) => Err(wrong()),
-            "collation_database" if Collation::by_name(&text)?.name() != self.values.word(name) => Err(wrong()),
             "character_set_results" if text.is_empty() || text.eq_ignore_ascii_case("null") => Ok(Value::text("")),
             name if name.starts_with("character_set_") => {
                 let charset = Charset::by_name(&text)?;
@@ -456,18 +454,28 @@ impl Session {
 /// What SET NAMES sets.
 const NAMES: [&str; 3] = ["character_set_client", "character_set_connection", "character_set_results"];
 
-/// The variable that follows when one of the server's character set and collation is set, with its value. `collation` is the server's now.
-fn partner_of(name: &str, value: &Value, collation: &str) -> Result<Option<(&'static str, Value)>> {
+/// Variables that keep a character set and a collation of it.
+const CHARSET_PAIRS: [(&str, &str); 2] =
+    [("character_set_server", "collation_server"), ("character_set_database", "collation_database")];
+
+/// The variable that follows when one of a pair of character set and collation is set, with its value. `current` gives the value of a variable now.
+fn partner_of(
+    name: &str,
+    value: &Value,
+    current: impl Fn(&'static str) -> String,
+) -> Result<Option<(&'static str, Value)>> {
     let text = variables::text_of(value);
-    Ok(match name {
-        "collation_server" => Some(("character_set_server", Value::text(Collation::by_name(&text)?.charset().name()))),
-        "character_set_server" => {
-            let charset = Charset::by_name(&text)?;
-            let differs = Collation::by_name(collation)?.charset() != charset;
-            differs.then(|| ("collation_server", Value::text(charset.default_collation().name())))
+    for (charset_name, collation_name) in CHARSET_PAIRS {
+        if name == collation_name {
+            return Ok(Some((charset_name, Value::text(Collation::by_name(&text)?.charset().name()))));
         }
-        _ => None,
-    })
+        if name == charset_name {
+            let charset = Charset::by_name(&text)?;
+            let differs = Collation::by_name(&current(collation_name))?.charset() != charset;
+            return Ok(differs.then(|| (collation_name, Value::text(charset.default_collation().name()))));
+        }
+    }
+    Ok(None)
 }
 
 /// A part of SET that can be done without an error.
