@@ -9,10 +9,9 @@ use std::sync::atomic::Ordering;
 
 use engine::rows::{CATALOG, Isolation, MapId, RowBatch, Transaction};
 
-use crate::catalog::Snapshot;
-use crate::catalog::decode;
 use crate::catalog::foreign_key::ForeignKey;
 use crate::catalog::table::{Index, Table};
+use crate::catalog::{Snapshot, decode};
 use crate::error::Result;
 use crate::exec::foreign::each_orphan;
 use crate::instance::database::Database;

@@ -7,11 +7,12 @@
 //! ```
 //! Y1: two rows have the same key of a unique index exactly if MySQL calls them duplicates.
 
+use datum::key::{decode, encode, is_lossless, length};
+
 use crate::catalog::table::{Index, Part, Table};
 use crate::error::{self, Result, SqlError};
 use crate::types::Type;
 use crate::value::Value;
-use datum::key::{decode, encode, is_lossless, length};
 
 /// The first characters, or bytes, of a value.
 pub fn cut(value: &Value, prefix: u32) -> Value {

@@ -1,14 +1,14 @@
 //! Aggregates, and what becomes of expressions above the grouping.
 
-use syntax::tree::{self as ast, ExprKind, walk};
+use syntax::tree as ast;
+use syntax::tree::{ExprKind, walk};
 
 use crate::bind::Bind;
 use crate::bind::scope::Grouped;
 use crate::bind::window::is_window_only;
 use crate::error::{self, Result, SqlError};
 use crate::nodes::aggregate::{Aggregate, Kind};
-use crate::nodes::expr::Expr;
-use crate::nodes::expr::{Case, Compare, Comparison, Domain};
+use crate::nodes::expr::{Case, Compare, Comparison, Domain, Expr};
 use crate::nodes::node::AggregateCall;
 use crate::nodes::walk::same;
 use crate::scalar::bind::present;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use engine::rows::Strength;
 use syntax::tree::{
     self, Assignment, ColumnName, ExprKind, Ident, InsertSource, Joined, Limit, OrderItem, RowAlias, TableName,
     TableRef,
@@ -17,25 +18,17 @@ use crate::bind::summary::{Block, Wishes};
 use crate::catalog::foreign_graph::{Doing, Family};
 use crate::catalog::table::{Default, Table, TableColumn};
 use crate::error::{self, Result, SqlError};
-use crate::nodes::change::Delete;
-use crate::nodes::change::Insert;
-use crate::nodes::change::OnConflict;
-use crate::nodes::change::Rules;
-use crate::nodes::change::Target;
-use crate::nodes::change::Update;
-use crate::nodes::change::Values;
+use crate::nodes::change::{Delete, Insert, OnConflict, Rules, Target, Update, Values};
 use crate::nodes::expr::Expr;
 use crate::nodes::keyspace_table;
 use crate::nodes::node::{Lock, LockWait, Node, SortKey};
-use crate::nodes::relation::Allowed;
-use crate::nodes::relation::{Origin, ScopeTable, Source};
+use crate::nodes::relation::{Allowed, Origin, ScopeTable, Source};
 use crate::nodes::walk::conjuncts;
 use crate::parse::parse_expression;
 use crate::parse::statement::Name;
 use crate::rights::Privileges;
 use crate::rights::effective::Columns;
 use crate::scalar::bind::as_sent;
-use engine::rows::Strength;
 
 /// Is a table that is changed read from end to end?
 fn reads_all(node: &Node) -> bool {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use syntax::tree::{self as ast, Literal, OnMissing};
+use syntax::tree as ast;
+use syntax::tree::{Literal, OnMissing};
 
 use crate::bind::Bind;
 use crate::error::{self, Result, SqlError};

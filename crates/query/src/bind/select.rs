@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use engine::rows::Strength;
 use syntax::tree::walk::{self, Visitor};
 use syntax::tree::{
     self, ColumnName, CommonTable, ExprKind, Join, JoinKind, Joined, Limit, Literal, Locking, LockingWait, NamedWindow,
@@ -32,7 +33,6 @@ use crate::rights::Privileges;
 use crate::scalar::bind::{present, union_type};
 use crate::scalar::modes::SqlMode;
 use crate::types::{Column, Type};
-use engine::rows::Strength;
 
 /// The limit and the offset of a query.
 type Limits = (Option<Expr>, Option<Expr>);

@@ -14,10 +14,8 @@ use crate::bind::summary::Block;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::AggregateCall;
 use crate::nodes::relation::{Origin, ScopeTable, Source};
-use crate::nodes::subquery::Plain;
-use crate::nodes::subquery::{Question, Subquery};
-use crate::nodes::walk::looks_around;
-use crate::nodes::walk::{columns, is_volatile};
+use crate::nodes::subquery::{Plain, Question, Subquery};
+use crate::nodes::walk::{columns, is_volatile, looks_around};
 
 /// With more tables a block stays as it is.
 pub const TABLES: usize = 30;

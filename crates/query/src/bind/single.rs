@@ -4,8 +4,7 @@
 //! the comparison calls the same values equal as the key does, two rows of the key cannot equal one value. MySQL calls this table pullout.
 
 use crate::catalog::table::Part;
-use crate::nodes::expr::Expr;
-use crate::nodes::expr::{Compare, Comparison, Domain};
+use crate::nodes::expr::{Compare, Comparison, Domain, Expr};
 use crate::nodes::relation::{Origin, ScopeTable, Source};
 use crate::nodes::walk::{columns, is_volatile};
 use crate::plan::join::key_type;

@@ -1,13 +1,11 @@
 //! How records of the catalog put values, types and names one after another.
 
-use crate::catalog::foreign_key::Action;
-use crate::catalog::foreign_key::ForeignKey;
-use crate::catalog::table::Default;
-use crate::catalog::table::TableColumn;
-use crate::catalog::table::{Generated, Part};
+use datum::row::{decode_value, encode_value};
+
+use crate::catalog::foreign_key::{Action, ForeignKey};
+use crate::catalog::table::{Default, Generated, Part, TableColumn};
 use crate::error::{Result, SqlError};
 use crate::types::{Collation, CollationName as _, Kind, Type};
-use datum::row::{decode_value, encode_value};
 
 const ACTIONS: &[Action] = &[Action::Nothing, Action::Restrict, Action::Cascade, Action::SetNull];
 

@@ -1,9 +1,10 @@
 //! Rows of a stored table from their bytes.
 
+use datum::row::{RowBytes, RowView};
+
 use crate::catalog::table::Table;
 use crate::error::Result;
 use crate::value::Value;
-use datum::row::{RowBytes, RowView};
 
 /// Fills in the columns that are needed, as far as the row holds them; `generated::decode` computes the others.
 pub fn decode<'r>(table: &Table, row: impl Into<RowBytes<'r>>, needed: &[usize], out: &mut [Value]) -> Result<()> {

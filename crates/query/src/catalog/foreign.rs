@@ -7,10 +7,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use crate::catalog::Snapshot;
-use crate::catalog::foreign_key::Action;
-use crate::catalog::foreign_key::Children;
-use crate::catalog::foreign_key::ForeignKey;
-use crate::catalog::foreign_key::KeyAt;
+use crate::catalog::foreign_key::{Action, Children, ForeignKey, KeyAt};
 use crate::catalog::table::{Part, Table};
 use crate::error::{self, Result};
 use crate::types::{Kind, Type};

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
 
+use datum::key::{encode, length};
 use engine::Engine;
 use engine::rows::{Isolation, MapId, RowBatch, Transaction};
 use stdx::prng::Prng;
@@ -14,12 +15,10 @@ use crate::catalog::decode::decode;
 use crate::catalog::statistics::{ColumnStatistics, Histogram, KeyStatistics, Statistics, buckets, is_spread};
 use crate::catalog::table::{Part, Table};
 use crate::error::Result;
-use crate::key::after;
-use crate::key::{cut, encode_parts};
+use crate::key::{after, cut, encode_parts};
 use crate::scalar::temporal::Timestamp;
 use crate::types::Type;
 use crate::value::Value;
-use datum::key::{encode, length};
 
 /// How much is read.
 #[derive(Clone, Copy)]

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use stdx::sync::{Condvar, Mutex, RwLock};
-use stdx::wait::{self};
+use stdx::wait;
 
 use crate::catalog::statistics::Statistics;
 use crate::catalog::still::{STEP, Stillness, TABLE_LOCK, gives_up};

@@ -11,15 +11,15 @@
 //!   'u' id (8)                   rows of the table were written, or may have lost their parents, while foreign keys were not checked
 //! ```
 
-use crate::catalog::codec::In;
-use crate::catalog::codec::Out;
-use crate::catalog::codec::damaged;
+use std::sync::{Arc, OnceLock};
+
+use datum::row::Layout;
+
+use crate::catalog::codec::{In, Out, damaged};
 use crate::catalog::live::Live;
 use crate::catalog::table::{Check, Index, Table};
 use crate::error::{Result, SqlError};
 use crate::types::CollationName as _;
-use datum::row::Layout;
-use std::sync::{Arc, OnceLock};
 
 /// Of the bytes of a definition. Those of version 1 end before the foreign keys, those of version 2 before the generated columns, those of version 3 before the options.
 const VERSION: u8 = 4;

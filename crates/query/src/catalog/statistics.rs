@@ -5,11 +5,12 @@
 
 use std::cmp::Ordering;
 
+use datum::key::encode;
+use engine::rows::MapId;
+
 use crate::scalar::temporal::calendar::day_number;
 use crate::types::{Kind, Type};
 use crate::value::Value;
-use datum::key::encode;
-use engine::rows::MapId;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statistics {

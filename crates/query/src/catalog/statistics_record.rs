@@ -1,11 +1,12 @@
 //! Statistics of a table as a record of the catalog.
 
+use datum::row::{decode_value, encode_value};
+
 use crate::catalog::codec::{In, Out};
 use crate::catalog::statistics::{Bucket, ColumnStatistics, Histogram, KeyStatistics, Statistics};
 use crate::catalog::table::Table;
 use crate::error::{Result, SqlError};
 use crate::types::Type;
-use datum::row::{decode_value, encode_value};
 
 const VERSION: u8 = 1;
 

@@ -3,13 +3,13 @@
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
+use datum::row::Layout;
 use engine::rows::MapId;
 
 use crate::catalog::foreign_key::ForeignKey;
 use crate::catalog::live::Live;
 use crate::types::{Collation, CollationName as _, Kind, Type};
 use crate::value::Value;
-use datum::row::Layout;
 
 pub type TableId = u64;
 

@@ -17,16 +17,13 @@ use crate::exec::spill::rows::Rows;
 use crate::exec::{ahead, foreign, gather, generated, keys};
 use crate::instance::count::Count;
 use crate::key;
-use crate::nodes::change::Returning;
-use crate::nodes::change::{Delete, Insert, OnConflict, Rules, Target, Update, Values};
+use crate::nodes::change::{Delete, Insert, OnConflict, Returning, Rules, Target, Update, Values};
 use crate::nodes::expr::Expr;
 use crate::nodes::node::Node;
 use crate::scalar::bind::present;
 use crate::scalar::context::EvalContext;
 use crate::scalar::modes::SqlMode;
-use crate::scalar::store::Place;
-use crate::scalar::store::implicit_default;
-use crate::scalar::store::store;
+use crate::scalar::store::{Place, implicit_default, store};
 use crate::types::{CollationName as _, Type};
 use crate::value::Value;
 

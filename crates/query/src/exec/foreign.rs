@@ -16,8 +16,7 @@ use crate::exec::change::{current, replace, take_out};
 use crate::exec::generated;
 use crate::exec::host::host;
 use crate::exec::spill::rows::Rows;
-use crate::key::after;
-use crate::key::{encode_part, row_key};
+use crate::key::{after, encode_part, row_key};
 use crate::scalar::context::EvalContext;
 use crate::value::Value;
 

@@ -2,16 +2,15 @@
 //!
 //! What is written obeys the session's mode: data that does not fit is an error under a strict one. What is read never is: it leaves a warning at most.
 
+use datum::row::RowBytes;
+
 use crate::catalog::decode;
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
 use crate::nodes::formula::Formula;
 use crate::scalar::context::EvalContext;
-use crate::scalar::store::Place;
-use crate::scalar::store::implicit_default;
-use crate::scalar::store::store;
+use crate::scalar::store::{Place, implicit_default, store};
 use crate::value::Value;
-use datum::row::RowBytes;
 
 /// Fills in what follows from the other columns of a row that is about to be written: all of it, or, where `old` is given, what has another source now.
 pub fn compute(

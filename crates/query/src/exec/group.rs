@@ -5,10 +5,10 @@
 //!
 //! Where groups gather values (GROUP_CONCAT, JSON_ARRAYAGG, JSON_OBJECTAGG) each may go on growing to the end: there the rows are sorted by their keys first, and one group is in memory at a time.
 
+use datum::key::encode;
 use stdx::hash::Map;
 
-use crate::batch::Cell;
-use crate::batch::Row;
+use crate::batch::{Cell, Row};
 use crate::error::Result;
 use crate::exec::host::{host, row_bytes};
 use crate::exec::memory::Held;
@@ -23,7 +23,6 @@ use crate::plan::estimate::estimate;
 use crate::scalar::aggregate::Accumulator;
 use crate::scalar::context::EvalContext;
 use crate::value::Value;
-use datum::key::encode;
 
 struct Gathering {
     keys: Row,

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use datum::key::encode;
 use stdx::hash::Map;
 
 use crate::batch::Row;
@@ -18,7 +19,6 @@ use crate::nodes::expr::Expr;
 use crate::nodes::node::{HashJoin, JoinKind};
 use crate::scalar::context::EvalContext;
 use crate::types::Type;
-use datum::key::encode;
 
 type Table = Map<Vec<u8>, Vec<Row>>;
 /// Gives a row with its key, or the end.

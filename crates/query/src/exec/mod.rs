@@ -33,8 +33,9 @@ pub mod window;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::batch::Row;
-use crate::batch::{Batch, Cells};
+use datum::key::encode;
+
+use crate::batch::{Batch, Cells, Row};
 use crate::error::{self, Result};
 use crate::exec::host::host;
 use crate::exec::memory::{Gathered, Held};
@@ -46,7 +47,6 @@ use crate::nodes::system_table::SystemRows;
 use crate::scalar::context::EvalContext;
 use crate::types::Type;
 use crate::value::Value;
-use datum::key::encode;
 
 /// Rows of a batch, about.
 const BATCH: usize = 256;

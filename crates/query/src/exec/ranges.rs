@@ -7,8 +7,7 @@ use std::ops::Bound;
 
 use crate::catalog::table::{Part, Table};
 use crate::error::Result;
-use crate::key::after;
-use crate::key::encode_part;
+use crate::key::{after, encode_part};
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{Access, Limit, Scan, Span};
 use crate::plan::fit::{Fit, fit};

@@ -10,10 +10,10 @@ use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use datum::row::RowBytes;
 use engine::rows::{Cursor, IndexOf, Isolation, Locked, MapId, RowBatch, Transaction, Wait};
 
-use crate::batch::Batch;
-use crate::batch::Row;
+use crate::batch::{Batch, Row};
 use crate::catalog::decode::put;
 use crate::catalog::table::Index;
 use crate::error::Result;
@@ -28,7 +28,6 @@ use crate::nodes::node::{Lock, LockWait, Scan, Stages};
 use crate::plan::fold::folded;
 use crate::scalar::context::EvalContext;
 use crate::value::Value;
-use datum::row::RowBytes;
 
 /// The bytes of a longer row are shared by its values.
 const LONG_ROW: usize = 256 << 10;

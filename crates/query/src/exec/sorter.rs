@@ -10,8 +10,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Deref;
 
-use crate::batch::Row;
-use crate::batch::{Batch, Cell, Cells};
+use datum::key::{encode_cell, start_of_cell};
+
+use crate::batch::{Batch, Cell, Cells, Row};
 use crate::error::Result;
 use crate::exec::host::host;
 use crate::exec::memory;
@@ -19,7 +20,6 @@ use crate::exec::progress::{Of, Progress};
 use crate::exec::spill::{PIECE as READ_BYTES, Reader, Run, Writer, decode_row, encode_cells, unpack_row};
 use crate::nodes::node::SortKey;
 use crate::scalar::context::EvalContext;
-use datum::key::{encode_cell, start_of_cell};
 
 /// Runs that are merged at once.
 const WAYS: usize = 64;

@@ -6,8 +6,9 @@
 
 use std::collections::VecDeque;
 
-use crate::batch::Cell;
-use crate::batch::Row;
+use datum::key::encode;
+
+use crate::batch::{Cell, Row};
 use crate::error::{self, Result};
 use crate::exec::frame::{Edges, amounts};
 use crate::exec::host::host;
@@ -25,7 +26,6 @@ use crate::scalar::arithmetic::fit;
 use crate::scalar::compare;
 use crate::scalar::context::EvalContext;
 use crate::value::Value;
-use datum::key::encode;
 
 pub struct WindowState {
     input: Option<Box<Exec>>,

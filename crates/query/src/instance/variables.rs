@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use Is::{Flag, Near, Number, OneOf, Seconds, Within, Word};
+use May::{Global, GlobalHint, Hint, Keep, Only, Read, Set};
 use stdx::sync::Mutex;
 
 use crate::error::{self, Result};
@@ -63,9 +65,6 @@ pub struct Variable {
 const fn of(name: &'static str, is: Is, may: May) -> Variable {
     Variable { name, is, may }
 }
-
-use Is::{Flag, Near, Number, OneOf, Seconds, Within, Word};
-use May::{Global, GlobalHint, Hint, Keep, Only, Read, Set};
 
 // Why a hint changes no result.
 const MEMORY: &str = "statements share the memory of the setting `memory`";

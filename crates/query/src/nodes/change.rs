@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crate::catalog::foreign_graph::Family;
 use crate::catalog::table::Table;
+use crate::nodes::expr::Expr;
+use crate::nodes::node::Node;
 use crate::nodes::walk::is_steady;
-use crate::nodes::{expr::Expr, node::Node};
 use crate::parse::statement::Format;
 use crate::types::{Charset, Column};
 

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use datum::row::Layout;
+
 use crate::catalog::live::Live;
 use crate::catalog::table::{Default, Part, Table, TableColumn};
 use crate::nodes::relation::{Origin, ScopeTable};
@@ -9,7 +11,6 @@ use crate::nodes::system_table::Holds::{Bytes, LongBytes, Moment, Number};
 use crate::nodes::system_table::{SystemRows, SystemTable};
 use crate::types::{Collation, Type};
 use crate::value::Value;
-use datum::row::Layout;
 
 pub const SCHEMA: &str = "redis";
 

@@ -10,8 +10,9 @@ use engine::rows::Strength;
 use crate::catalog::table::{Part, Table};
 use crate::key::Shown;
 use crate::nodes::aggregate::Aggregate;
+use crate::nodes::expr::Expr;
 use crate::nodes::system_table::SystemTable;
-use crate::nodes::{expr::Expr, json_table, walk, window};
+use crate::nodes::{json_table, walk, window};
 use crate::types::Type;
 
 #[derive(Debug)]

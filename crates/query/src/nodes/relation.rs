@@ -4,11 +4,9 @@ use std::sync::Arc;
 
 use crate::catalog::table::Table;
 use crate::catalog::view::View;
+use crate::nodes::expr::Expr;
+use crate::nodes::node::{Lock, Node};
 use crate::nodes::system_table::SystemTable;
-use crate::nodes::{
-    expr::Expr,
-    node::{Lock, Node},
-};
 use crate::rights::Rights;
 use crate::rights::effective::Columns;
 use crate::types::Column;

@@ -5,8 +5,7 @@
 
 use crate::nodes::expr::Expr;
 use crate::nodes::node::Node;
-use crate::nodes::walk;
-use crate::nodes::walk::is_steady;
+use crate::nodes::walk::{self, is_steady};
 
 pub fn may_begin_again(node: &Node) -> bool {
     match node {

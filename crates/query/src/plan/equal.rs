@@ -3,8 +3,7 @@
 //! Of such a class every pair may be joined by, so all pairs are conditions while the order of the tables is looked for; when it stands, only so many are kept that each column is compared once. The hard thing is what may
 //! be concluded: equality is carried over only where the columns compare by the same kind of key, for `1 = '1'` and `'1' = '1.0'`, as numbers, say nothing of `1` and `'1.0'` as texts. MySQL calls this equality propagation.
 
-use crate::nodes::expr::Expr;
-use crate::nodes::expr::{Compare, Comparison, Domain};
+use crate::nodes::expr::{Compare, Comparison, Domain, Expr};
 use crate::plan::join::{Planner, key_type};
 use crate::types::Type;
 

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{JoinKind, Node};
-use crate::nodes::subquery::Question;
-use crate::nodes::subquery::Subquery;
+use crate::nodes::subquery::{Question, Subquery};
 use crate::plan::cost::{HASH, KEPT, OPEN, PROBE, ROWS, STEP};
 use crate::plan::order::kept;
 use crate::value::Value;

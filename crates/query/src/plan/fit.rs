@@ -4,8 +4,7 @@
 
 use crate::nodes::expr::Domain;
 use crate::scalar::context::EvalContext;
-use crate::scalar::store::Place;
-use crate::scalar::store::store;
+use crate::scalar::store::{Place, store};
 use crate::scalar::temporal;
 use crate::types::{Kind, Type};
 use crate::value::{Decimal, Value};

@@ -6,8 +6,7 @@
 use std::sync::Arc;
 
 use crate::key;
-use crate::nodes::expr::Expr;
-use crate::nodes::expr::{Comparison, Domain};
+use crate::nodes::expr::{Comparison, Domain, Expr};
 use crate::nodes::keyspace_table;
 use crate::nodes::node::{HashJoin, JoinKind, Node, Scan, SortKey, Stages};
 use crate::nodes::relation::{Origin, ScopeTable, Source};

@@ -4,9 +4,10 @@
 //! that nobody reads are taken out and all others move up. The hard thing is to find everybody who names a place: expressions of the joins' nodes and of what stands right above them are rewritten; a block that is looked
 //! at from within, by a subquery that depends on its rows or by a table that is made anew for each of them, stays as it is.
 
+use std::sync::Arc;
+
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{Node, Scan};
-use std::sync::Arc;
 
 /// Takes what is not `used` out of the rows of a join; `above` are the expressions over them.
 pub fn pack(node: &mut Arc<Node>, used: &[bool], mut above: Vec<&mut Expr>) {

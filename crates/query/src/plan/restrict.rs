@@ -5,8 +5,7 @@
 //!
 //! So it says of a column too: `(x = 1 AND y > 2) OR (x = 5 AND y < 0)` is true of no row but those with `x IN (1, 5)`. That leads through an index, and of a row that is not wanted only `x` is read.
 
-use crate::nodes::expr::Expr;
-use crate::nodes::expr::{Comparison, Domain, In};
+use crate::nodes::expr::{Comparison, Domain, Expr, In};
 use crate::nodes::relation::Origin;
 use crate::nodes::walk::{columns, has_subquery, is_volatile, parts_of, same};
 use crate::plan::join::Planner;

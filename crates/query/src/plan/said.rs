@@ -5,8 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::nodes::expr::Expr;
-use crate::nodes::expr::{Comparison, Domain};
+use crate::nodes::expr::{Comparison, Domain, Expr};
 use crate::nodes::node::{Limit, Span};
 use crate::plan::access::Target;
 use crate::plan::fit::is_promising;

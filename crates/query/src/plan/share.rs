@@ -5,8 +5,7 @@
 
 use crate::catalog::statistics::ColumnStatistics;
 use crate::catalog::table::Table;
-use crate::nodes::expr::Expr;
-use crate::nodes::expr::{Between, Compare, Comparison, In, Like};
+use crate::nodes::expr::{Between, Compare, Comparison, Expr, In, Like};
 use crate::nodes::node::{Access, Node};
 use crate::nodes::relation::{Origin, ScopeTable};
 use crate::nodes::walk::is_volatile;

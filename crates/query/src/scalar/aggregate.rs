@@ -5,6 +5,8 @@
 
 use std::cmp::Ordering;
 
+use datum::key;
+
 use crate::error::{self, Result, SqlError};
 use crate::nodes::aggregate::{Aggregate, Kind};
 use crate::scalar::context::EvalContext;
@@ -14,7 +16,6 @@ use crate::scalar::settings::Settings;
 use crate::scalar::{arithmetic, bind, cast, compare, convert};
 use crate::types::{self, Collation, Type};
 use crate::value::Value;
-use datum::key;
 
 const NAMES: &[(&str, Kind)] = &[
     ("count", Kind::Count),

@@ -12,8 +12,7 @@ use crate::error::{self, Result, SqlError};
 use crate::scalar::block_encryption;
 use crate::scalar::modes::SqlMode;
 use crate::scalar::named::NamedLocks;
-use crate::scalar::temporal::Locale;
-use crate::scalar::temporal::{Timestamp, Zone};
+use crate::scalar::temporal::{Locale, Timestamp, Zone};
 use crate::types::Type;
 use crate::value::{Text, Value};
 

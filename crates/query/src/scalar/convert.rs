@@ -5,6 +5,7 @@
 use std::fmt::Write;
 
 use datum::float::{double_text, float_text};
+use datum::json::Node;
 
 use crate::error::{self, Result};
 use crate::scalar::context::EvalContext;
@@ -12,7 +13,6 @@ use crate::scalar::decimal::Decimal;
 use crate::scalar::temporal::{self, Date, DateTime, Parsed, Strictness, Time, Timestamp};
 use crate::types::{CollationName as _, Kind, Type};
 use crate::value::{Text, Value};
-use datum::json::Node;
 
 /// The longest number at the beginning of the text, and whether only blanks follow.
 pub fn number_prefix(text: &str) -> (&str, bool) {

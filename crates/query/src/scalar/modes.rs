@@ -1,7 +1,8 @@
 //! `sql_mode`: a set of flags with names.
 
-use crate::error::{self, Result};
 use datum::temporal::Rounding;
+
+use crate::error::{self, Result};
 
 /// The session's `sql_mode`: a set of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,8 +2,7 @@
 //!
 //! What comes out is what `arithmetic` computes, digit by digit and scale by scale. The hard thing is to be sure of that: whatever is not a plain decimal, or might grow out of 128 bits, is left to `arithmetic` as a whole.
 
-use crate::nodes::expr::Expr;
-use crate::nodes::expr::{Arithmetic, Operator};
+use crate::nodes::expr::{Arithmetic, Expr, Operator};
 use crate::scalar::context::EvalContext;
 use crate::scalar::decimal::{Decimal, SCALE_MAX};
 use crate::types::Kind;

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use datum::row::Layout;
 use engine::rows::{Inserted, RowBatch};
 use syntax::tree::{ColumnDef, ColumnOption, DefaultValue, Ident, Position, TableConstraint, TableOption};
 
@@ -20,9 +21,7 @@ use crate::parse::parse_expression;
 use crate::parse::statement::{Alteration, Name};
 use crate::scalar::context::EvalContext;
 use crate::scalar::modes::SqlMode;
-use crate::scalar::store::Place;
-use crate::scalar::store::implicit_default;
-use crate::scalar::store::store;
+use crate::scalar::store::{Place, implicit_default, store};
 use crate::session::build::{self, all_of};
 use crate::session::define::{self, Reach, same_storage};
 use crate::session::foreign::{Wanted, check_nullable, drop_needless_indexes};
@@ -32,7 +31,6 @@ use crate::session::words::{
 use crate::session::{Outcome, Session};
 use crate::types::{CharsetName as _, Collation};
 use crate::value::Value;
-use datum::row::Layout;
 
 /// Where a column's values come from, if rows are written anew.
 #[derive(Clone, Debug)]

@@ -2,14 +2,12 @@
 
 use syntax::tree::{ColumnDef, ColumnOption, ColumnType, DefaultValue, ExprKind, Literal, TableConstraint};
 
-use crate::catalog::table::Generated;
-use crate::catalog::table::{Default, TableColumn};
+use crate::catalog::table::{Default, Generated, TableColumn};
 use crate::error::{self, Result, SqlError};
 use crate::parse::stored::stored_text;
 use crate::scalar::bind::data_type;
 use crate::scalar::context::EvalContext;
-use crate::scalar::store::Place;
-use crate::scalar::store::store;
+use crate::scalar::store::{Place, store};
 use crate::session::Session;
 use crate::session::generated::check_generated_options;
 use crate::session::words::{

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use datum::row::Layout;
 use engine::rows::{MapId, RowBatch};
 use syntax::tree::{CreateIndex, IndexKind, TableConstraint};
 
@@ -17,12 +18,9 @@ use crate::parse::statement::{Alteration, CreateTable, Name};
 use crate::scalar::context::Level;
 use crate::scalar::modes::SqlMode;
 use crate::scalar::temporal::Timestamp;
-use datum::row::Layout;
-
-use crate::session::build;
 use crate::session::foreign::{Ends, follow_names, refuse_acting_keys};
 use crate::session::words::{NewIndex, check_keys, check_name, collation_of, index_name, like_table, options_of};
-use crate::session::{Outcome, Session};
+use crate::session::{Outcome, Session, build};
 use crate::types::{Collation, CollationName as _, Type};
 use crate::value::Value;
 

@@ -8,8 +8,7 @@ use syntax::tree::{ColumnOption, ExprKind, Ident, IndexDef, IndexKind, KeyPart, 
 
 use crate::bind::Bind;
 use crate::catalog::foreign_key::{Action, ForeignKey};
-use crate::catalog::table::Generated;
-use crate::catalog::table::{Table, TableColumn};
+use crate::catalog::table::{Generated, Table, TableColumn};
 use crate::error::{self, Result, SqlError};
 use crate::nodes::expr::Expr;
 use crate::parse::parse_expression;

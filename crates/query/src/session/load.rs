@@ -14,8 +14,7 @@ use stdx::wait::{self, Reason};
 use crate::error::{self, Result, SqlError};
 use crate::exec::load::{Loading, variable_type};
 use crate::instance::variables::find;
-use crate::parse::statement::Statement;
-use crate::parse::statement::{FieldTarget, Load};
+use crate::parse::statement::{FieldTarget, Load, Statement};
 use crate::session::{Outcome, Session};
 use crate::value::Value;
 

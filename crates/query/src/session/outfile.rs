@@ -11,8 +11,7 @@ use std::sync::Arc;
 use stdx::wait::{self, Reason};
 use syntax::tree::{Format, Query, Statement};
 
-use crate::batch::Row;
-use crate::batch::{Batch, Cell};
+use crate::batch::{Batch, Cell, Row};
 use crate::error::{self, Result, SqlError};
 use crate::instance::prepared::type_of;
 use crate::letters::fixed_width;

@@ -7,15 +7,14 @@ mod transaction;
 mod words;
 
 use engine::rows::Isolation;
+use transaction::{Info, Transactions};
 
 use crate::error::{self, Result};
-use crate::instance::variables;
-use crate::instance::variables::find;
+use crate::instance::variables::{self, find};
 use crate::parse::statement::{Name, Statement};
 use crate::session::Session;
 use crate::value::Value;
 
-use transaction::{Info, Transactions};
 pub(super) use transaction::{LOCKED, READ, READ_UNSAFE, RESULT, UNSAFE, WRITE};
 
 /// One of the notes that an OK packet carries.

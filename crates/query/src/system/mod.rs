@@ -12,6 +12,7 @@ mod views;
 
 use crate::nodes::system_table::SystemTable;
 use crate::value::Value;
+
 pub use schema::{column_extra, column_key, default_text, empty_text, hex_text, keys, value_text};
 
 pub fn find(schema: &str, name: &str) -> Option<&'static SystemTable> {

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use datum::key;
 use engine::rows::{AwaitedLock, HeldLock, MapId, RollingBack, RowLock, Strength};
 
 use crate::batch::Row;
@@ -16,8 +17,7 @@ use crate::catalog::table::{Part, Table};
 use crate::error::{self, Result};
 use crate::exec::host::host;
 use crate::instance::handle::Handle;
-use crate::nodes::system_table::Holds;
-use crate::nodes::system_table::Holds::{DateTime, LongText, Number, Text};
+use crate::nodes::system_table::Holds::{self, DateTime, LongText, Number, Text};
 use crate::nodes::system_table::SystemRows::Computed;
 use crate::nodes::system_table::SystemTable;
 use crate::parse::lexical::quoted_name;
@@ -32,7 +32,6 @@ use crate::system::schema::NAME;
 use crate::system::text;
 use crate::system::tools::seen;
 use crate::value::Value;
-use datum::key;
 
 const LOCK_ID: Holds = Text(128);
 

@@ -7,13 +7,14 @@ mod cut;
 
 use std::sync::Arc;
 
+use cut::{Cut, Cutter};
+
 use crate::batch::Row;
 use crate::error::{self, Result};
 use crate::exec::change::{Changed, Inserting, Tally};
 use crate::exec::host::host;
 use crate::letters;
-use crate::nodes::change::OnConflict;
-use crate::nodes::change::{Load, LoadField};
+use crate::nodes::change::{Load, LoadField, OnConflict};
 use crate::nodes::compiled::{Compiled, Plan};
 use crate::nodes::expr::Expr;
 use crate::scalar::context::EvalContext;
@@ -21,8 +22,6 @@ use crate::scalar::store::implicit_default;
 use crate::scalar::temporal::Timestamp;
 use crate::types::{Charset, Kind, Type};
 use crate::value::Value;
-
-use cut::{Cut, Cutter};
 
 /// A LOAD DATA under way.
 #[derive(Debug)]

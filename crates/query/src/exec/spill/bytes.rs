@@ -1,7 +1,6 @@
 //! A row as bytes and back, without its types: each value says what it is.
 
-use crate::batch::Row;
-use crate::batch::{Batch, Cell};
+use crate::batch::{Batch, Cell, Row};
 use crate::error::{Result, SqlError};
 use crate::scalar::json::Json;
 use crate::value::{Bytes, Date, DateTime, Decimal, Text, Time, Timestamp, Value};

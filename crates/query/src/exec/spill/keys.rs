@@ -8,7 +8,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use stdx::hash::Set;
 
 use super::{Run, Writer};
-
 use crate::error::Result;
 use crate::exec::host::host;
 use crate::exec::memory::Held;

@@ -4,11 +4,9 @@ use std::sync::Arc;
 
 use super::{Explained, Names, Verb, around_of, names, words};
 use crate::catalog::table::Part;
-use crate::nodes::expr::Expr;
-use crate::nodes::expr::Expr as E;
+use crate::nodes::expr::{Expr, Expr as E};
 use crate::nodes::node::{Access, JoinKind, Node, Scan};
-use crate::nodes::walk::inputs;
-use crate::nodes::walk::subqueries;
+use crate::nodes::walk::{inputs, subqueries};
 use crate::plan::estimate::estimate;
 use crate::types::{Kind, Type};
 

@@ -8,8 +8,7 @@ use crate::catalog::table::Table;
 use crate::exec::measure::Measures;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{Access, JoinKind, Limit, Node, Scan, Span};
-use crate::nodes::walk::inputs;
-use crate::nodes::walk::subqueries;
+use crate::nodes::walk::{inputs, subqueries};
 use crate::plan::estimate::estimate;
 
 struct Drawing<'m> {

@@ -1,14 +1,13 @@
 //! An expression as text, for people: columns by name as far as the plan knows them.
 
-use crate::nodes::expr::Expr;
-use crate::nodes::expr::Operator;
-use crate::nodes::subquery::Question;
-use crate::nodes::subquery::Subquery;
+use std::collections::HashMap;
+
+use crate::nodes::expr::{Expr, Operator};
+use crate::nodes::subquery::{Question, Subquery};
 use crate::scalar::bind::constant::is_conversion;
 use crate::scalar::convert;
 use crate::types::CollationName as _;
 use crate::value::Value;
-use std::collections::HashMap;
 
 /// What the places of a row are called.
 pub type Names = HashMap<usize, String>;

@@ -1,6 +1,7 @@
 //! Function calls, and the notations that are calls in disguise: EXTRACT, TRIM, DATE_ADD, JSON_VALUE.
 
-use syntax::tree::{self as ast, ExprKind, OnMissing, TemporalKind};
+use syntax::tree as ast;
+use syntax::tree::{ExprKind, OnMissing, TemporalKind};
 
 use super::Binder;
 use super::constant::{Place, beside};
@@ -8,8 +9,7 @@ use crate::error::{self, Result, SqlError};
 use crate::nodes::aggregate::Aggregate;
 use crate::nodes::expr::{Call, Expr, Extra, TrimSide};
 use crate::scalar::functions;
-use crate::scalar::functions::entry::TIMESTAMP_SEQUENCE;
-use crate::scalar::functions::entry::{FunctionEntry, Returns};
+use crate::scalar::functions::entry::{FunctionEntry, Returns, TIMESTAMP_SEQUENCE};
 use crate::scalar::temporal::Unit;
 use crate::types::{Collation, Type};
 use crate::value::Value;

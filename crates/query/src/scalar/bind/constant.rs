@@ -6,8 +6,7 @@
 
 use crate::error::{self, Result, SqlError};
 use crate::nodes::expr::{Call, Expr, Extra};
-use crate::nodes::function::Function;
-use crate::nodes::function::conversion;
+use crate::nodes::function::{Function, conversion};
 use crate::scalar::context::EvalContext;
 use crate::scalar::convert::{self, number_prefix, shorten};
 use crate::scalar::decimal::Decimal;

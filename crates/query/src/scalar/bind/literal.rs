@@ -1,6 +1,7 @@
 //! Literals.
 
-use syntax::tree::{self as ast, Literal, TemporalKind};
+use syntax::tree as ast;
+use syntax::tree::{Literal, TemporalKind};
 
 use crate::error::{self, Result, SqlError};
 use crate::nodes::expr::Expr;

@@ -12,6 +12,7 @@ pub mod types;
 
 use std::mem::MaybeUninit;
 
+use operator::ChainText;
 use syntax::tree as ast;
 
 use crate::error::{self, Result, SqlError};
@@ -24,7 +25,6 @@ use crate::scalar::temporal::{Date, DateTime};
 use crate::types::{CharsetName as _, Collation, CollationName as _, Kind, Type};
 use crate::value::Value;
 
-use operator::ChainText;
 pub use operator::{arithmetic, between, compare, comparison, in_list, sort_literals};
 pub use types::{
     as_sent, charset_type, common_type, data_type, display_length, merge_collations, string_type, unified, union_type,

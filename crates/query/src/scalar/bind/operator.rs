@@ -2,7 +2,8 @@
 
 use std::fmt::{self, Write};
 
-use syntax::tree::{self as ast, BinaryOp, CompareOp};
+use syntax::tree as ast;
+use syntax::tree::{BinaryOp, CompareOp};
 
 use super::constant::{self, Place};
 use super::{as_sent, literal, merge_collations, present};

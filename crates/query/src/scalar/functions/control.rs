@@ -6,10 +6,9 @@ use super::entry::{Args, FunctionEntry, MANY, Returns, exact, row};
 use crate::error::Result;
 use crate::nodes::expr::{Call, Domain, Expr};
 use crate::nodes::function::Run;
-use crate::scalar::bind;
 use crate::scalar::context::EvalContext;
 use crate::scalar::settings::Settings;
-use crate::scalar::{compare, eval};
+use crate::scalar::{bind, compare, eval};
 use crate::types::{Kind, Type};
 use crate::value::Value;
 

@@ -6,15 +6,14 @@ use super::entry::{Args, FunctionEntry, Returns, row, volatile};
 use crate::error::{self, Result};
 use crate::nodes::expr::{Call, Expr, Extra};
 use crate::nodes::function::Run;
-use crate::scalar::bind;
 use crate::scalar::context::EvalContext;
-use crate::scalar::convert;
 use crate::scalar::decimal::Decimal;
 use crate::scalar::settings::Settings;
 use crate::scalar::temporal::calendar::{self, WeekMode};
 use crate::scalar::temporal::{
     self, Date, DateTime, Interval, MICROS_PER_DAY, MICROS_PER_SECOND, Strictness, Time, Timestamp, Unit, Zone,
 };
+use crate::scalar::{bind, convert};
 use crate::types::{Kind, Type};
 use crate::value::Value;
 

@@ -4,14 +4,12 @@ use datum::base64;
 use stdx::memory;
 
 use super::entry::{Args, FunctionEntry, Returns, row, string_value};
-use crate::nodes::function::Run;
-
 use crate::error::{self, Result};
 use crate::nodes::expr::{Call, Expr};
-use crate::scalar::bind;
+use crate::nodes::function::Run;
 use crate::scalar::context::EvalContext;
-use crate::scalar::convert;
 use crate::scalar::settings::Settings;
+use crate::scalar::{bind, convert};
 use crate::types::{Kind, Type};
 use crate::value::Value;
 

@@ -3,13 +3,11 @@
 use crate::error::{self, Result};
 use crate::nodes::expr::{Call, Expr};
 use crate::nodes::function::{Function, Run};
-use crate::scalar::bind;
-use crate::scalar::cast;
 use crate::scalar::context::EvalContext;
-use crate::scalar::convert;
 use crate::scalar::decimal::Decimal;
 use crate::scalar::settings::Settings;
 use crate::scalar::temporal::{DateTime, Strictness, Time};
+use crate::scalar::{bind, cast, convert};
 use crate::types::{Collation, Kind, Type};
 use crate::value::{Text, Value};
 

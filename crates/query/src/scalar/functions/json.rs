@@ -6,14 +6,11 @@ use super::entry::{Args, FunctionEntry, MANY, Returns, row};
 use crate::error::{self, Result};
 use crate::nodes::expr::{Call, Expr};
 use crate::nodes::function::Run;
-use crate::scalar::bind;
-use crate::scalar::cast;
 use crate::scalar::context::EvalContext;
 use crate::scalar::json::path::{Leg, Path, Place};
-use crate::scalar::json::table;
-use crate::scalar::json::{self, Json, Members, Node};
-use crate::scalar::like;
+use crate::scalar::json::{self, Json, Members, Node, table};
 use crate::scalar::settings::Settings;
+use crate::scalar::{bind, cast, like};
 use crate::types::{Collation, Kind, Type};
 use crate::value::Value;
 

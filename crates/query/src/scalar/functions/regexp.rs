@@ -5,13 +5,12 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use fancy_regex::Regex;
-
-use super::entry::{Args, FunctionEntry, Returns, longest, row, string_value, too_long};
-use crate::nodes::function::Run;
 use stdx::memory;
 
+use super::entry::{Args, FunctionEntry, Returns, longest, row, string_value, too_long};
 use crate::error::{self, Result};
 use crate::nodes::expr::Call;
+use crate::nodes::function::Run;
 use crate::scalar::context::EvalContext;
 use crate::types::{Collation, CollationName as _};
 use crate::value::{Text, Value};

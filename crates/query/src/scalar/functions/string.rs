@@ -1,13 +1,13 @@
 //! Strings. Positions count characters from 1, bytes in binary strings; from the end where they are negative.
 
+use stdx::memory;
+
 use super::entry::{
     Args, FunctionEntry, MANY, Returns, first_length, longest, row, string_value, sum_of_lengths, too_long,
 };
-use crate::nodes::function::Run;
-use stdx::memory;
-
 use crate::error::{self, Result};
 use crate::nodes::expr::{Call, Expr, Extra, TrimSide};
+use crate::nodes::function::Run;
 use crate::scalar::context::EvalContext;
 use crate::scalar::settings::Settings;
 use crate::scalar::{cast, compare, convert};

@@ -2,9 +2,8 @@
 
 use std::cmp::Ordering;
 
-use proptest::prelude::*;
-
 use datum::key::{decode, encode, is_lossless, length, start_of_cell};
+use proptest::prelude::*;
 
 use crate::batch::Cell;
 use crate::scalar::compare;
