@@ -8,10 +8,12 @@ use crate::bind::scope::Grouped;
 use crate::bind::window::is_window_only;
 use crate::error::{self, Result, SqlError};
 use crate::nodes::aggregate::{Aggregate, Kind};
-use crate::nodes::expr::{Case, Compare, Comparison, Domain, Expr};
+use crate::nodes::comparison::{Comparison, ComparisonType};
+use crate::nodes::expr::{Case, Compare, Expr};
 use crate::nodes::node::AggregateCall;
 use crate::nodes::walk::same;
 use crate::scalar::bind::present;
+use crate::scalar::compare;
 use crate::types::Kind::{Enum, Set};
 use crate::types::Type;
 use crate::value::Value;
@@ -150,7 +152,12 @@ impl Bind<'_> {
         let bits = |level: usize| places.iter().fold(0, |bits, place| bits << 1 | i64::from(*place >= level));
         let is_level = |at: usize| {
             let (left, right) = (level.clone(), Expr::integer(at as i64));
-            Expr::Compare(Box::new(Compare { op: Comparison::Equal, left, right, domain: Domain::Integer }))
+            Expr::Compare(Box::new(Compare {
+                op: Comparison::Equal,
+                left,
+                right,
+                by: compare::by(ComparisonType::Integer),
+            }))
         };
         let arms = (0..keys).map(|at| (is_level(at), Expr::integer(bits(at)))).collect();
         let ty = Type::integer().with_nullable(false);

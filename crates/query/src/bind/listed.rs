@@ -11,14 +11,15 @@ use std::sync::Arc;
 use crate::bind::select::projected;
 use crate::bind::semi::{TABLES, reads};
 use crate::bind::summary::{Block, Theirs, Wishes, derived, tie};
-use crate::nodes::expr::{Compare, Comparison, Domain, Expr};
+use crate::nodes::comparison::{Comparator, Comparison};
+use crate::nodes::expr::{Compare, Expr};
 use crate::nodes::node::Node;
 use crate::nodes::relation::Source;
 use crate::nodes::subquery::{Listed, Plain, Question, Subquery};
 use crate::nodes::walk::{columns, has_subquery, is_volatile, looks_around, repeats};
 use crate::plan::cost::HASH;
 use crate::plan::estimate::{estimate, subquery_cost};
-use crate::plan::join::{Part, Planner, key_type};
+use crate::plan::join::{Part, Planner};
 use crate::plan::pack::pack;
 use crate::plan::share::Sight;
 
@@ -64,12 +65,12 @@ fn of(query: &Subquery, truth: bool, wishes: Wishes<'_>) -> Option<Listed> {
     if query.depth != wishes.depth {
         return None;
     }
-    let (mut needles, mut domains, mut types) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut needles, mut comparators, mut types) = (Vec::new(), Vec::new(), Vec::new());
     match &query.question {
         Question::Exists if query.is_correlated => {}
         Question::Some { needles: theirs, test, keys: Some(keys) } if truth => {
             needles = theirs.clone();
-            domains = compared(test, theirs.len())?;
+            comparators = compared(test, theirs.len())?;
             types = keys.clone();
         }
         _ => return None,
@@ -79,13 +80,13 @@ fn of(query: &Subquery, truth: bool, wishes: Wishes<'_>) -> Option<Listed> {
             let plain = query.plain.as_ref().filter(|plain| plain.calls.is_empty())?;
             let (selected, mut rest, mut keys) = (plain.exprs.get(..needles.len())?, Vec::new(), Vec::new());
             for condition in &plain.conditions {
-                let Some((mine, Theirs { expr, domain })) = tie(condition, query.depth) else {
+                let Some((mine, Theirs { expr, by })) = tie(condition, query.depth) else {
                     rest.push(condition.clone());
                     continue;
                 };
-                types.push(key_type(&expr, &mine, domain)?);
+                types.push(by.hash_type(&expr.ty(), &mine.ty())?);
                 needles.push(expr);
-                domains.push(domain);
+                comparators.push(by);
                 keys.push(mine);
             }
             if keys.is_empty() {
@@ -101,20 +102,20 @@ fn of(query: &Subquery, truth: bool, wishes: Wishes<'_>) -> Option<Listed> {
         return None;
     }
     let made = estimate(&node);
-    Some(Listed { node, types, needles, domains, cost: made.cost + made.rows * HASH, each: subquery_cost(query) })
+    Some(Listed { node, types, needles, comparators, cost: made.cost + made.rows * HASH, each: subquery_cost(query) })
 }
 
 /// As what each needle is compared with its column.
-fn compared(test: &Expr, count: usize) -> Option<Vec<Domain>> {
+fn compared(test: &Expr, count: usize) -> Option<Vec<Comparator>> {
     let parts = if let Expr::And(parts) = test { &parts[..] } else { std::slice::from_ref(test) };
-    let domain = |(at, part): (usize, &Expr)| {
+    let comparator = |(at, part): (usize, &Expr)| {
         let Expr::Compare(compare) = part else { return None };
         let is_it = matches!(compare.left, Expr::Column(place, _) if place == at)
             && matches!(compare.right, Expr::Column(place, _) if place == count + at);
-        (is_it && compare.op == Comparison::Equal).then_some(compare.domain)
+        (is_it && compare.op == Comparison::Equal).then_some(compare.by)
     };
     (parts.len() == count).then_some(())?;
-    parts.iter().enumerate().map(domain).collect()
+    parts.iter().enumerate().map(comparator).collect()
 }
 
 /// The plan of the list: the keys, of the rows that satisfy the conditions.
@@ -169,10 +170,10 @@ impl Block {
         block.used.resize(block.width, true);
         let node = Arc::new(Node::Distinct { input: listed.node.clone(), types: listed.types.clone() });
         block.tables.push(derived(id, node, listed.types.clone(), offset, false));
-        let keys = listed.needles.iter().zip(&listed.types).zip(&listed.domains).enumerate();
-        let on = keys.map(|(at, ((needle, ty), domain))| {
+        let keys = listed.needles.iter().zip(&listed.types).zip(&listed.comparators).enumerate();
+        let on = keys.map(|(at, ((needle, ty), by))| {
             let (left, right) = (needle.clone(), Expr::Column(offset + at, ty.clone()));
-            Expr::Compare(Box::new(Compare { op: Comparison::Equal, left, right, domain: *domain }))
+            Expr::Compare(Box::new(Compare { op: Comparison::Equal, left, right, by: *by }))
         });
         let on: Vec<Expr> = on.collect();
         block.source = match std::mem::replace(&mut block.source, Source::Table(table)) {

@@ -4,10 +4,10 @@
 //! the comparison calls the same values equal as the key does, two rows of the key cannot equal one value. MySQL calls this table pullout.
 
 use crate::catalog::table::Part;
-use crate::nodes::expr::{Compare, Comparison, Domain, Expr};
+use crate::nodes::comparison::{Comparison, ComparisonType};
+use crate::nodes::expr::{Compare, Expr};
 use crate::nodes::relation::{Origin, ScopeTable, Source};
 use crate::nodes::walk::{columns, is_volatile};
-use crate::plan::join::key_type;
 
 /// The items and conditions that may join the block's own, if no row finds two matches. `tables` are those of the block with the subquery's behind them; places from `places` on are the subquery's.
 pub fn single(tables: &[ScopeTable], places: usize, source: &Source, on: &[Expr]) -> Option<(Vec<Source>, Vec<Expr>)> {
@@ -61,15 +61,15 @@ fn is_decided(table: &ScopeTable, conditions: &[Expr], is_known: &dyn Fn(&usize)
 /// Is it an equality of that column and something known, as keys have it?
 fn gives(condition: &Expr, place: usize, is_known: &dyn Fn(&usize) -> bool) -> bool {
     let Expr::Compare(compare) = condition else { return false };
-    let Compare { op: Comparison::Equal, left, right, domain } = &**compare else { return false };
+    let Compare { op: Comparison::Equal, left, right, by } = &**compare else { return false };
     [(left, right), (right, left)].into_iter().any(|(mine, other)| {
-        let is_same = match domain {
-            Domain::Text(collation) => mine.ty().collation == *collation,
+        let is_same = match by.ty {
+            ComparisonType::Text(collation) => mine.ty().collation == collation,
             _ => true,
         };
         matches!(mine, Expr::Column(at, _) if *at == place)
             && is_same
-            && key_type(other, mine, *domain).is_some()
+            && by.hash_type(&other.ty(), &mine.ty()).is_some()
             && columns(other).iter().all(is_known)
             && !is_volatile(other)
     })

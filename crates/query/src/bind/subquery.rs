@@ -8,7 +8,8 @@ use crate::bind::Bind;
 use crate::bind::select::outermost;
 use crate::error::{self, Result, SqlError};
 use crate::exec::subquery::evaluate;
-use crate::nodes::expr::{Comparison, Expr};
+use crate::nodes::comparison::Comparison;
+use crate::nodes::expr::Expr;
 use crate::nodes::subquery::{Question, Subquery};
 use crate::nodes::walk::{expr_repeats, repeats};
 use crate::plan::share::Sight;
@@ -111,7 +112,7 @@ impl Bind<'_> {
             };
             let key = |part: &Expr| match part {
                 Expr::Compare(compare) if op == Comparison::Equal => {
-                    crate::plan::join::key_type(&compare.left, &compare.right, compare.domain)
+                    compare.by.hash_type(&compare.left.ty(), &compare.right.ty())
                 }
                 _ => None,
             };

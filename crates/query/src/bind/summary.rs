@@ -9,13 +9,14 @@ use std::sync::Arc;
 use crate::bind::scope::Grouped;
 use crate::bind::select::{group_count, group_node};
 use crate::bind::semi::TABLES;
-use crate::nodes::expr::{Case, Compare, Comparison, Domain, Expr};
+use crate::nodes::comparison::{Comparator, Comparison, ComparisonType};
+use crate::nodes::expr::{Case, Compare, Expr};
 use crate::nodes::node::{Node, SortKey};
 use crate::nodes::relation::{Origin, ScopeTable, Source};
 use crate::nodes::subquery::{Plain, Question, Subquery};
 use crate::nodes::walk::{has_subquery, is_volatile, looks_around, repeats};
 use crate::plan::estimate::{asking, estimate};
-use crate::plan::join::{Part, Planner, key_type};
+use crate::plan::join::{Part, Planner};
 use crate::plan::pack::pack;
 use crate::plan::share::Sight;
 use crate::plan::variables::Variables;
@@ -154,13 +155,13 @@ impl Block {
 /// What a key of the groups is compared with, and how.
 pub(super) struct Theirs {
     pub expr: Expr,
-    pub domain: Domain,
+    pub by: Comparator,
 }
 
 impl Theirs {
     fn with_key(self, place: usize, key: &Expr) -> Expr {
         let (left, right) = (self.expr, Expr::Column(place, key.ty()));
-        let compare = Compare { op: Comparison::Equal, left, right, domain: self.domain };
+        let compare = Compare { op: Comparison::Equal, left, right, by: self.by };
         Expr::Compare(Box::new(compare))
     }
 }
@@ -177,9 +178,9 @@ pub(super) fn tie(condition: &Expr, depth: usize) -> Option<(Expr, Theirs)> {
             return None;
         }
         // Groups are told apart by the key's own type.
-        let is_same = key_type(theirs, mine, compare.domain).is_some()
-            && match compare.domain {
-                Domain::Text(collation) => mine.ty().collation == collation,
+        let is_same = compare.by.hash_type(&theirs.ty(), &mine.ty()).is_some()
+            && match compare.by.ty {
+                ComparisonType::Text(collation) => mine.ty().collation == collation,
                 _ => true,
             };
         let (mut expr, mut around, mut fits) = (theirs.clone(), false, is_same && theirs.columns().is_empty());
@@ -190,7 +191,7 @@ pub(super) fn tie(condition: &Expr, depth: usize) -> Option<(Expr, Theirs)> {
             }
             expr => fits &= !expr.reads_outside(),
         });
-        (fits && around).then(|| (mine.clone(), Theirs { expr, domain: compare.domain }))
+        (fits && around).then(|| (mine.clone(), Theirs { expr, by: compare.by }))
     })
 }
 

@@ -9,7 +9,8 @@ use crate::batch::Row;
 use crate::error::Result;
 use crate::exec::host::host;
 use crate::exec::memory::{Gathered, Held};
-use crate::nodes::expr::{Comparison, Domain, Expr};
+use crate::nodes::comparison::{Comparator, Comparison, ComparisonType};
+use crate::nodes::expr::Expr;
 use crate::nodes::keyspace_table::{DB, KEY, TABLES};
 use crate::scalar::context::EvalContext;
 use crate::scalar::temporal::Timestamp;
@@ -168,7 +169,7 @@ fn wanted(conditions: &[Expr], offset: usize, base: Option<&Row>, ctx: &mut Eval
     let is = |expr: &Expr, column: usize| matches!(expr, Expr::Column(place, _) if *place == offset + column);
     for condition in conditions {
         match condition {
-            Expr::Compare(compare) if compare.op == Comparison::Equal && fits(compare.domain) => {
+            Expr::Compare(compare) if compare.op == Comparison::Equal && fits(compare.by) => {
                 for (mine, other) in [(&compare.left, &compare.right), (&compare.right, &compare.left)] {
                     let (of_key, of_db) = (is(mine, KEY), is(mine, DB));
                     let value = if of_key || of_db { known(other, offset, base, ctx)? } else { None };
@@ -209,8 +210,8 @@ fn wanted(conditions: &[Expr], offset: usize, base: Option<&Row>, ctx: &mut Eval
 }
 
 /// Comparisons of bytes with bytes, and of numbers; what is compared by other rules is not looked up.
-fn fits(domain: Domain) -> bool {
-    matches!(domain, Domain::Bytes | Domain::Dynamic | Domain::Integer)
+fn fits(by: Comparator) -> bool {
+    matches!(by.ty, ComparisonType::Bytes | ComparisonType::Dynamic | ComparisonType::Integer)
 }
 
 /// As bytes, each once; nothing equals NULL. None: a value is no string, and may equal keys that are written otherwise.

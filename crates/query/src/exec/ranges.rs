@@ -1,6 +1,6 @@
 //! The parts of a map that an access leads to: its expressions computed over the row on the left, as bytes of keys.
 //!
-//! A range may be wider than what it comes from, where a value does not fit its column (`fit`), and is never narrower. Ranges do not overlap and come in the order in which they are walked, so that no row is
+//! A range may be wider than what it comes from, where a value does not fit its column (`ComparisonRules::coerce`), and is never narrower. Ranges do not overlap and come in the order in which they are walked, so that no row is
 //! met twice and their rows are in the order of the index.
 
 use std::ops::Bound;
@@ -8,9 +8,9 @@ use std::ops::Bound;
 use crate::catalog::table::{Part, Table};
 use crate::error::Result;
 use crate::key::{after, encode_part};
+use crate::nodes::comparison::Coerced;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{Access, Limit, Scan, Span};
-use crate::plan::fit::{Fit, fit};
 use crate::scalar::context::EvalContext;
 use crate::types::Type;
 use crate::value::Value;
@@ -37,7 +37,7 @@ pub fn point(scan: &Scan, row: &[Value], ctx: &mut EvalContext) -> Result<Option
     for (part, exprs) in parts.iter().zip(&access.equal) {
         let ty = &scan.table.columns[part.column].ty;
         let [expr] = &exprs[..] else { return Ok(None) };
-        let Fit::Exact(value) = fit(&expr.eval(row, ctx)?, ty, ctx) else { return Ok(None) };
+        let Coerced::Exact(value) = access.coerce(&expr.eval(row, ctx)?, ty, ctx) else { return Ok(None) };
         encode_part(part, &value, ty, &mut key);
     }
     Ok(Some(key))
@@ -70,10 +70,10 @@ pub fn ranges_of(
                 values.push(Value::Null);
                 continue;
             }
-            match fit(&expr.eval(row, ctx)?, ty, ctx) {
-                Fit::Exact(value) => values.push(value),
-                Fit::Below | Fit::Above | Fit::Null => {}
-                Fit::Unusable => {
+            match access.coerce(&expr.eval(row, ctx)?, ty, ctx) {
+                Coerced::Exact(value) => values.push(value),
+                Coerced::Below | Coerced::Above | Coerced::Null => {}
+                Coerced::Unusable => {
                     is_whole = false;
                     *is_exact = false;
                     break;
@@ -109,8 +109,8 @@ pub fn ranges_of(
         let end = parts.get(access.equal.len()).filter(|_| is_whole);
         match end {
             Some(part) if access.is_bounded() => {
-                let next = Next { part, ty: &table.columns[part.column].ty, prefix: &prefix, row };
-                ranges.extend(next.ranges(access, ctx, is_exact)?);
+                let next = Next { access, part, ty: &table.columns[part.column].ty, prefix: &prefix, row };
+                ranges.extend(next.ranges(ctx, is_exact)?);
             }
             _ if prefix.is_empty() => return Ok(whole()),
             _ => ranges.push(Range::Between(Bound::Included(prefix.clone()), after(&prefix))),
@@ -181,6 +181,7 @@ fn united(mut stretches: Vec<Stretch>) -> Vec<Stretch> {
 
 /// The keys that begin with `prefix`, by the part that comes next in them.
 struct Next<'k> {
+    access: &'k Access,
     part: &'k Part,
     ty: &'k Type,
     prefix: &'k [u8],
@@ -188,7 +189,8 @@ struct Next<'k> {
 }
 
 impl Next<'_> {
-    fn ranges(&self, access: &Access, ctx: &mut EvalContext, is_exact: &mut bool) -> Result<Vec<Range>> {
+    fn ranges(&self, ctx: &mut EvalContext, is_exact: &mut bool) -> Result<Vec<Range>> {
+        let access = self.access;
         let mut stretches = vec![Stretch::of(self.prefix)];
         if !access.within.is_empty() {
             let spans = access.within.iter().map(|span| match span {
@@ -222,10 +224,10 @@ impl Next<'_> {
         if expr.is_null_literal() {
             return Ok(Some(Stretch::of(&self.key(&Value::Null))));
         }
-        Ok(match fit(&expr.eval(self.row, ctx)?, self.ty, ctx) {
-            Fit::Exact(value) => Some(Stretch::of(&self.key(&value))),
-            Fit::Below | Fit::Above | Fit::Null => None,
-            Fit::Unusable => {
+        Ok(match self.access.coerce(&expr.eval(self.row, ctx)?, self.ty, ctx) {
+            Coerced::Exact(value) => Some(Stretch::of(&self.key(&value))),
+            Coerced::Below | Coerced::Above | Coerced::Null => None,
+            Coerced::Unusable => {
                 *is_exact = false;
                 Some(Stretch::of(self.prefix))
             }
@@ -249,13 +251,13 @@ impl Next<'_> {
         }
         for (limit, is_low) in [(low, true), (high, false)] {
             let Some((expr, inclusive)) = limit else { continue };
-            let value = match fit(&expr.eval(self.row, ctx)?, self.ty, ctx) {
-                Fit::Exact(value) => value,
-                Fit::Null => return Ok(None),
-                Fit::Below if !is_low => return Ok(None),
-                Fit::Above if is_low => return Ok(None),
-                Fit::Below | Fit::Above => continue,
-                Fit::Unusable => {
+            let value = match self.access.coerce(&expr.eval(self.row, ctx)?, self.ty, ctx) {
+                Coerced::Exact(value) => value,
+                Coerced::Null => return Ok(None),
+                Coerced::Below if !is_low => return Ok(None),
+                Coerced::Above if is_low => return Ok(None),
+                Coerced::Below | Coerced::Above => continue,
+                Coerced::Unusable => {
                     *is_exact = false;
                     continue;
                 }

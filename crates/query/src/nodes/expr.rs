@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::nodes::comparison::{Comparator, Comparison};
 use crate::nodes::function::Function;
 use crate::nodes::subquery::Subquery;
 use crate::scalar::temporal::Unit;
@@ -57,39 +58,12 @@ pub enum Expr {
     Shown(Box<Expr>),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Comparison {
-    Equal,
-    /// `<=>`: NULL equals NULL.
-    NullSafeEqual,
-    NotEqual,
-    Less,
-    LessEqual,
-    Greater,
-    GreaterEqual,
-}
-
-/// By which type two sides are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Domain {
-    Integer,
-    Decimal,
-    Double,
-    Text(Collation),
-    Bytes,
-    DateTime,
-    Time,
-    Json,
-    /// By the values met: a side is an untyped parameter.
-    Dynamic,
-}
-
 #[derive(Clone, Debug)]
 pub struct Compare {
     pub op: Comparison,
     pub left: Expr,
     pub right: Expr,
-    pub domain: Domain,
+    pub by: Comparator,
 }
 
 #[derive(Clone, Debug)]
@@ -97,17 +71,17 @@ pub struct Between {
     pub needle: Expr,
     pub low: Expr,
     pub high: Expr,
-    pub low_domain: Domain,
-    pub high_domain: Domain,
+    pub low_by: Comparator,
+    pub high_by: Comparator,
     pub negated: bool,
 }
 
 #[derive(Clone, Debug)]
 pub struct In {
     pub needle: Expr,
-    pub list: Vec<(Expr, Domain)>,
-    /// The list is literals, none of them NULL, in the order of this domain.
-    pub sorted: Option<Domain>,
+    pub list: Vec<(Expr, Comparator)>,
+    /// The comparator that all candidates share, if they are literals other than NULL, sorted by it.
+    pub sorted: Option<Comparator>,
     pub negated: bool,
 }
 
@@ -438,7 +412,7 @@ impl Expr {
             // Each evaluation sets the variable: no two of them are one.
             (Expr::Assign(_), Expr::Assign(_)) => false,
             (Expr::IsTruth(_, a), Expr::IsTruth(_, b)) => a == b,
-            (Expr::Compare(a), Expr::Compare(b)) => a.op == b.op && a.domain == b.domain,
+            (Expr::Compare(a), Expr::Compare(b)) => a.op == b.op && a.by == b.by,
             (Expr::Between(a), Expr::Between(b)) => a.negated == b.negated,
             (Expr::In(a), Expr::In(b)) => a.negated == b.negated,
             (Expr::Like(a), Expr::Like(b)) => a.negated == b.negated && a.collation == b.collation,

@@ -5,6 +5,7 @@
 
 pub mod aggregate;
 pub mod change;
+pub mod comparison;
 pub mod compiled;
 pub mod expr;
 pub mod formula;

@@ -10,10 +10,13 @@ use engine::rows::Strength;
 use crate::catalog::table::{Part, Table};
 use crate::key::Shown;
 use crate::nodes::aggregate::Aggregate;
+use crate::nodes::comparison::{Coerced, ComparisonRules};
 use crate::nodes::expr::Expr;
 use crate::nodes::system_table::SystemTable;
 use crate::nodes::{json_table, walk, window};
+use crate::scalar::context::EvalContext;
 use crate::types::Type;
+use crate::value::Value;
 
 #[derive(Debug)]
 pub enum Node {
@@ -276,6 +279,8 @@ pub enum LockWait {
 #[derive(Clone, Debug, Default)]
 pub struct Access {
     pub index: Option<usize>,
+    /// The rules by which the bounds were compared with the columns; `None` if all bounds are NULL.
+    pub rules: Option<&'static ComparisonRules>,
     /// Of the leading parts of the key: one value each, or several of one of them (IN).
     pub equal: Vec<Vec<Expr>>,
     /// Of the part after them.
@@ -325,6 +330,15 @@ impl Span {
 }
 
 impl Access {
+    /// Returns the value of a bound in the form of the key's column.
+    pub fn coerce(&self, value: &Value, column: &Type, ctx: &EvalContext) -> Coerced {
+        match self.rules {
+            Some(rules) => (rules.coerce)(value, column, ctx),
+            None if value.is_null() => Coerced::Null,
+            None => Coerced::Unusable,
+        }
+    }
+
     pub fn is_full(&self) -> bool {
         self.equal.is_empty() && !self.is_bounded() && self.union.is_empty()
     }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::nodes::expr::{Domain, Expr};
+use crate::nodes::comparison::Comparator;
+use crate::nodes::expr::Expr;
 use crate::nodes::node::{AggregateCall, Node};
 use crate::nodes::relation::{ScopeTable, Source};
 use crate::scalar::context::EvalContext;
@@ -94,9 +95,9 @@ pub struct Listed {
     /// Gives the keys, some of them more than once or NULL.
     pub node: Arc<Node>,
     pub types: Vec<Type>,
-    /// What the row around looks for, and as what each is compared.
+    /// The outer row's expressions that are looked up, and how each is compared with its key.
     pub needles: Vec<Expr>,
-    pub domains: Vec<Domain>,
+    pub comparators: Vec<Comparator>,
     /// What it costs to make it, and to ask the subquery for one row.
     pub cost: f64,
     pub each: f64,

@@ -137,7 +137,7 @@ impl Target<'_> {
         (conditions, said): (&[Expr], &Said),
         order: &[SortKey],
     ) -> (Choice, bool) {
-        let mut access = Access { index, ..Access::default() };
+        let mut access = Access { index, rules: said.rules, ..Access::default() };
         let mut has_list = false;
         let mut has_null = false;
         let (mut taken, mut served) = (Vec::new(), Vec::new());

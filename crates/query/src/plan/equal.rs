@@ -3,22 +3,23 @@
 //! Of such a class every pair may be joined by, so all pairs are conditions while the order of the tables is looked for; when it stands, only so many are kept that each column is compared once. The hard thing is what may
 //! be concluded: equality is carried over only where the columns compare by the same kind of key, for `1 = '1'` and `'1' = '1.0'`, as numbers, say nothing of `1` and `'1.0'` as texts. MySQL calls this equality propagation.
 
-use crate::nodes::expr::{Compare, Comparison, Domain, Expr};
-use crate::plan::join::{Planner, key_type};
+use crate::nodes::comparison::{Comparator, Comparison, ComparisonType};
+use crate::nodes::expr::{Compare, Expr};
+use crate::plan::join::Planner;
 use crate::types::Type;
 
 /// Columns that are equal, by their places; and as what they are compared.
 #[derive(Debug)]
 pub struct Class {
     pub members: Vec<(usize, Type)>,
-    domain: Domain,
+    by: Comparator,
     key: Type,
 }
 
 /// The two columns that a condition says are equal, and by what key.
 struct Pair<'e> {
     columns: [(usize, &'e Type); 2],
-    domain: Domain,
+    by: Comparator,
     key: Type,
 }
 
@@ -26,23 +27,23 @@ struct Pair<'e> {
 fn pair(condition: &Expr) -> Option<Pair<'_>> {
     let Expr::Compare(compare) = condition else { return None };
     let (Expr::Column(a, left), Expr::Column(b, right)) = (&compare.left, &compare.right) else { return None };
-    let has_own_collation = match compare.domain {
-        Domain::Text(collation) => left.collation == collation && right.collation == collation,
+    let has_own_collation = match compare.by.ty {
+        ComparisonType::Text(collation) => left.collation == collation && right.collation == collation,
         _ => true,
     };
     if compare.op != Comparison::Equal || a == b || !has_own_collation {
         return None;
     }
-    let key = key_type(&compare.left, &compare.right, compare.domain)?;
-    Some(Pair { columns: [(*a, left), (*b, right)], domain: compare.domain, key })
+    let key = compare.by.hash_type(&compare.left.ty(), &compare.right.ty())?;
+    Some(Pair { columns: [(*a, left), (*b, right)], by: compare.by, key })
 }
 
 /// The classes of more than two columns.
 pub fn classes(conditions: &[Expr]) -> Vec<Class> {
     let mut classes: Vec<Class> = Vec::new();
-    for Pair { columns, domain, key } in conditions.iter().filter_map(pair) {
+    for Pair { columns, by, key } in conditions.iter().filter_map(pair) {
         let has = |class: &Class, place: usize| class.members.iter().any(|(member, _)| *member == place);
-        let is_same = |class: &Class| class.domain == domain && is_same_key(&class.key, &key);
+        let is_same = |class: &Class| class.by == by && is_same_key(&class.key, &key);
         let mut members = Vec::new();
         classes.retain_mut(|class| {
             let joins = is_same(class) && columns.iter().any(|(place, _)| has(class, *place));
@@ -56,7 +57,7 @@ pub fn classes(conditions: &[Expr]) -> Vec<Class> {
                 members.push((place, ty.clone()));
             }
         }
-        classes.push(Class { members, domain, key });
+        classes.push(Class { members, by, key });
     }
     classes.retain(|class| class.members.len() > 2);
     classes
@@ -69,14 +70,14 @@ fn is_same_key(a: &Type, b: &Type) -> bool {
 impl Class {
     /// The class's columns that the condition compares, if it is one of its equalities.
     pub fn pair_of(&self, condition: &Expr) -> Option<(usize, usize)> {
-        let Pair { columns: [(a, _), (b, _)], domain, key } = pair(condition)?;
+        let Pair { columns: [(a, _), (b, _)], by, key } = pair(condition)?;
         let has = |place: usize| self.members.iter().any(|(member, _)| *member == place);
-        (domain == self.domain && is_same_key(&self.key, &key) && has(a) && has(b)).then_some((a, b))
+        (by == self.by && is_same_key(&self.key, &key) && has(a) && has(b)).then_some((a, b))
     }
 
     fn equality(&self, left: &(usize, Type), right: &(usize, Type)) -> Expr {
         let column = |(place, ty): &(usize, Type)| Expr::Column(*place, ty.clone());
-        let compare = Compare { op: Comparison::Equal, left: column(left), right: column(right), domain: self.domain };
+        let compare = Compare { op: Comparison::Equal, left: column(left), right: column(right), by: self.by };
         Expr::Compare(Box::new(compare))
     }
 }
@@ -145,9 +146,9 @@ mod tests {
     use crate::types::CollationName as _;
     use crate::types::{Collation, Kind};
 
-    fn equal(a: (usize, Type), b: (usize, Type), domain: Domain) -> Expr {
+    fn equal(a: (usize, Type), b: (usize, Type), ty: ComparisonType) -> Expr {
         let (left, right) = (Expr::Column(a.0, a.1), Expr::Column(b.0, b.1));
-        Expr::Compare(Box::new(Compare { op: Comparison::Equal, left, right, domain }))
+        Expr::Compare(Box::new(Compare { op: Comparison::Equal, left, right, by: crate::scalar::compare::by(ty) }))
     }
 
     #[test]
@@ -156,17 +157,21 @@ mod tests {
         let text = |place, collation| (place, Type { length: 10, collation, ..Type::new(Kind::VarChar) });
         let (ci, bin) = (Collation::DEFAULT, Collation::Binary);
         let of = |conditions: &[Expr]| -> Vec<usize> { classes(conditions).iter().map(|c| c.members.len()).collect() };
-        let ab = equal(int(0), int(1), Domain::Integer);
-        assert_eq!(of(&[ab.clone(), equal(int(2), int(1), Domain::Integer)]), [3]);
+        let ab = equal(int(0), int(1), ComparisonType::Integer);
+        assert_eq!(of(&[ab.clone(), equal(int(2), int(1), ComparisonType::Integer)]), [3]);
         assert_eq!(
-            of(&[ab.clone(), equal(int(3), int(2), Domain::Integer), equal(int(2), int(1), Domain::Integer)]),
+            of(&[
+                ab.clone(),
+                equal(int(3), int(2), ComparisonType::Integer),
+                equal(int(2), int(1), ComparisonType::Integer)
+            ]),
             [4]
         );
         // Two alone conclude nothing, nor do others between them.
-        assert!(of(&[ab.clone(), equal(int(2), int(3), Domain::Integer)]).is_empty());
-        assert!(of(&[ab, equal(text(2, ci), int(1), Domain::Double)]).is_empty());
-        let texts = |collation| equal(text(0, collation), text(1, collation), Domain::Text(ci));
-        assert_eq!(of(&[texts(ci), equal(text(1, ci), text(2, ci), Domain::Text(ci))]), [3]);
-        assert!(of(&[texts(bin), equal(text(1, bin), text(2, ci), Domain::Text(ci))]).is_empty());
+        assert!(of(&[ab.clone(), equal(int(2), int(3), ComparisonType::Integer)]).is_empty());
+        assert!(of(&[ab, equal(text(2, ci), int(1), ComparisonType::Double)]).is_empty());
+        let texts = |collation| equal(text(0, collation), text(1, collation), ComparisonType::Text(ci));
+        assert_eq!(of(&[texts(ci), equal(text(1, ci), text(2, ci), ComparisonType::Text(ci))]), [3]);
+        assert!(of(&[texts(bin), equal(text(1, bin), text(2, ci), ComparisonType::Text(ci))]).is_empty());
     }
 }

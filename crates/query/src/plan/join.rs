@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use crate::key;
-use crate::nodes::expr::{Comparison, Domain, Expr};
+use crate::nodes::comparison::Comparison;
+use crate::nodes::expr::Expr;
 use crate::nodes::keyspace_table;
 use crate::nodes::node::{HashJoin, JoinKind, Node, Scan, SortKey, Stages};
 use crate::nodes::relation::{Origin, ScopeTable, Source};
@@ -19,7 +20,7 @@ use crate::plan::fold::folds;
 use crate::plan::generated::indexed;
 use crate::plan::order::{Way, kept, order};
 use crate::plan::share::Sight;
-use crate::types::{Kind, Type};
+use crate::types::Type;
 
 pub struct Planner<'p> {
     pub tables: &'p [ScopeTable],
@@ -373,7 +374,7 @@ impl Planner<'_> {
         sides.into_iter().find_map(|(theirs, mine)| {
             let is_mine = !columns(mine).is_empty() && !columns(theirs).is_empty() && self.covers(own, mine);
             let fits = is_mine && is_theirs(theirs) && !is_volatile(theirs) && !is_volatile(mine);
-            if fits { Some((theirs, mine, key_type(theirs, mine, compare.domain)?)) } else { None }
+            if fits { Some((theirs, mine, compare.by.hash_type(&theirs.ty(), &mine.ty())?)) } else { None }
         })
     }
 
@@ -486,23 +487,4 @@ pub(super) fn tables_of(source: &Source, out: &mut Vec<usize>) {
 pub fn filter(input: Arc<Node>, mut conditions: Vec<Expr>) -> Arc<Node> {
     conditions.sort_by_key(asks);
     if conditions.is_empty() { input } else { Arc::new(Node::Filter { input, conditions }) }
-}
-
-/// The type as whose keys both sides are equal exactly if the comparison says so.
-pub fn key_type(a: &Expr, b: &Expr, domain: Domain) -> Option<Type> {
-    let (a, b) = (a.ty(), b.ty());
-    match domain {
-        Domain::Integer if a.kind.is_integer() && b.kind.is_integer() && a.unsigned == b.unsigned => {
-            Some(Type { unsigned: a.unsigned, ..Type::integer() })
-        }
-        Domain::Text(collation) if is_plain_text(&a) && is_plain_text(&b) => Some(Type::text(255, collation)),
-        Domain::Decimal if a.kind == Kind::Decimal && b.kind == Kind::Decimal && a.scale == b.scale => Some(a),
-        Domain::DateTime | Domain::Time if a.kind == b.kind => Some(a),
-        Domain::Double if a.kind == Kind::Double && b.kind == Kind::Double => Some(Type::double()),
-        _ => None,
-    }
-}
-
-fn is_plain_text(ty: &Type) -> bool {
-    ty.kind.is_text() && !matches!(ty.kind, Kind::Enum | Kind::Set)
 }

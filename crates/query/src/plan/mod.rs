@@ -6,7 +6,6 @@ pub mod cost;
 pub mod equal;
 pub mod estimate;
 pub mod explain;
-pub mod fit;
 pub mod fold;
 pub mod generated;
 pub mod join;

@@ -5,7 +5,8 @@
 //!
 //! So it says of a column too: `(x = 1 AND y > 2) OR (x = 5 AND y < 0)` is true of no row but those with `x IN (1, 5)`. That leads through an index, and of a row that is not wanted only `x` is read.
 
-use crate::nodes::expr::{Comparison, Domain, Expr, In};
+use crate::nodes::comparison::{Comparator, Comparison};
+use crate::nodes::expr::{Expr, In};
 use crate::nodes::relation::Origin;
 use crate::nodes::walk::{columns, has_subquery, is_volatile, parts_of, same};
 use crate::plan::join::Planner;
@@ -40,7 +41,7 @@ impl Planner<'_> {
 }
 
 /// Values, and as what a column is compared with each.
-type Values = Vec<(Expr, Domain)>;
+type Values = Vec<(Expr, Comparator)>;
 
 /// A list in which more of the rows are found is not worth looking at.
 const FEW: f64 = 0.4;
@@ -105,7 +106,7 @@ fn values(part: &Expr) -> Option<(&Expr, Values)> {
         Expr::Compare(compare) if compare.op == Comparison::Equal => {
             let sides = [(&compare.left, &compare.right), (&compare.right, &compare.left)];
             let (of, value) = sides.into_iter().find(|(_, value)| is_value(value))?;
-            Some((of, vec![(value.clone(), compare.domain)]))
+            Some((of, vec![(value.clone(), compare.by)]))
         }
         Expr::In(list) if !list.negated => {
             list.list.iter().all(|(value, _)| is_value(value)).then(|| (&list.needle, list.list.clone()))

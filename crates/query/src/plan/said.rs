@@ -5,11 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::nodes::expr::{Comparison, Domain, Expr};
+use crate::nodes::comparison::{Comparator, Comparison, ComparisonRules, ComparisonType};
+use crate::nodes::expr::Expr;
 use crate::nodes::node::{Limit, Span};
 use crate::plan::access::Target;
-use crate::plan::fit::is_promising;
-use crate::types::Type;
 
 /// An OR that asks for more ranges leads through no index.
 const LONGEST: usize = 256;
@@ -71,17 +70,21 @@ impl Bounds {
     }
 }
 
-/// By column of the table.
+/// The ranges that conditions give to the columns of a table.
 #[derive(Default)]
-pub struct Said(BTreeMap<usize, Bounds>);
+pub struct Said {
+    columns: BTreeMap<usize, Bounds>,
+    /// The rules by which columns are compared with their bounds: those of the statement's dialect.
+    pub rules: Option<&'static ComparisonRules>,
+}
 
 impl Said {
     pub fn of(&self, column: usize) -> Option<&Bounds> {
-        self.0.get(&column)
+        self.columns.get(&column)
     }
 
     fn at(&mut self, column: usize) -> &mut Bounds {
-        self.0.entry(column).or_default()
+        self.columns.entry(column).or_default()
     }
 }
 
@@ -101,21 +104,24 @@ impl Target<'_> {
                     (&compare.left, &compare.right, compare.op),
                     (&compare.right, &compare.left, compare.op.flipped()),
                 ];
-                let usable = |(column, other, op)| Some((self.usable(column, other, compare.domain)?, other, op));
+                said.rules = Some(compare.by.rules);
+                let usable = |(column, other, op)| Some((self.usable(column, other, compare.by)?, other, op));
                 if let Some((at, other, op)) = sides.into_iter().find_map(usable) {
                     said.at(at).add(op, other, by);
                 }
             }
             Expr::Between(between) if !between.negated => {
-                if let Some(at) = self.usable(&between.needle, &between.low, between.low_domain) {
+                said.rules = Some(between.low_by.rules);
+                if let Some(at) = self.usable(&between.needle, &between.low, between.low_by) {
                     said.at(at).add(Comparison::GreaterEqual, &between.low, by);
                 }
-                if let Some(at) = self.usable(&between.needle, &between.high, between.high_domain) {
+                if let Some(at) = self.usable(&between.needle, &between.high, between.high_by) {
                     said.at(at).add(Comparison::LessEqual, &between.high, by);
                 }
             }
             Expr::In(list) if !list.negated => {
-                let columns = list.list.iter().map(|(item, domain)| self.usable(&list.needle, item, *domain));
+                said.rules = list.list.first().map(|(_, by)| by.rules).or(said.rules);
+                let columns = list.list.iter().map(|(item, by)| self.usable(&list.needle, item, *by));
                 let Some(Some(at)) = columns.reduce(|a, b| a.and(b)) else { return };
                 let bounds = said.at(at);
                 if bounds.equal.as_ref().is_none_or(|(known, _)| known.len() > 1) {
@@ -140,8 +146,9 @@ impl Target<'_> {
         for (nth, arm) in arms.iter().enumerate() {
             let parts = parts(arm);
             let of_arm = self.said(parts.iter().copied());
+            said.rules = of_arm.rules.or(said.rules);
             if nth == 0 {
-                columns = of_arm.0.keys().map(|column| (*column, Vec::new(), true)).collect();
+                columns = of_arm.columns.keys().map(|column| (*column, Vec::new(), true)).collect();
             }
             columns.retain_mut(|(column, spans, is_all)| {
                 let Some((bounds, more)) = of_arm.of(*column).and_then(|bounds| Some((bounds, bounds.spans()?))) else {
@@ -165,10 +172,10 @@ impl Target<'_> {
     }
 
     /// The column if it is compared with something known, in a way its index knows.
-    fn usable(&self, column: &Expr, other: &Expr, domain: Domain) -> Option<usize> {
+    fn usable(&self, column: &Expr, other: &Expr, by: Comparator) -> Option<usize> {
         let at = self.column_of(column)?;
         let ty = &self.table.columns[at].ty;
-        (is_promising(ty, domain) || is_string_number(ty, domain)).then_some(at).filter(|_| self.is_known(other))
+        by.may_use_index(ty).then_some(at).filter(|_| self.is_known(other))
     }
 }
 
@@ -182,18 +189,17 @@ pub fn parts(arm: &Expr) -> Vec<&Expr> {
 
 /// Does the condition say for values what its bounds, of which so many were taken, say for keys?
 pub fn says_no_more(condition: &Expr, taken: usize) -> bool {
-    let is_plain =
-        |domain: Domain| matches!(domain, Domain::Integer | Domain::Decimal | Domain::Text(_) | Domain::Bytes);
+    let is_plain = |by: Comparator| {
+        matches!(
+            by.ty,
+            ComparisonType::Integer | ComparisonType::Decimal | ComparisonType::Text(_) | ComparisonType::Bytes
+        )
+    };
     match condition {
         _ if taken == 0 => false,
-        Expr::Compare(compare) => is_plain(compare.domain),
-        Expr::Between(between) => taken == 2 && is_plain(between.low_domain) && is_plain(between.high_domain),
-        Expr::In(list) => list.list.iter().all(|(_, domain)| is_plain(*domain)),
+        Expr::Compare(compare) => is_plain(compare.by),
+        Expr::Between(between) => taken == 2 && is_plain(between.low_by) && is_plain(between.high_by),
+        Expr::In(list) => list.list.iter().all(|(_, by)| is_plain(*by)),
         _ => false,
     }
-}
-
-/// `id = '5'`: compared as doubles, looked up as a number if it is one.
-fn is_string_number(ty: &Type, domain: Domain) -> bool {
-    domain == Domain::Double && ty.kind.is_integer()
 }

@@ -5,13 +5,13 @@
 
 use crate::catalog::statistics::ColumnStatistics;
 use crate::catalog::table::Table;
-use crate::nodes::expr::{Between, Compare, Comparison, Expr, In, Like};
+use crate::nodes::comparison::{Coerced, Comparator, Comparison};
+use crate::nodes::expr::{Between, Compare, Expr, In, Like};
 use crate::nodes::node::{Access, Node};
 use crate::nodes::relation::{Origin, ScopeTable};
 use crate::nodes::walk::is_volatile;
 use crate::plan::cost::{KEPT, KEPT_BETWEEN, KEPT_EQUAL, ROWS};
 use crate::plan::estimate::estimate;
-use crate::plan::fit::{Fit, fit};
 use crate::plan::variables::Variables;
 use crate::scalar::context::EvalContext;
 use crate::scalar::like::{escape_char, prefix};
@@ -156,15 +156,15 @@ impl Sight<'_> {
         let found = sides.into_iter().find_map(|(column, other, op)| {
             self.column(column, |known, ty, _| {
                 let equal = |value: Option<&Value>| known.equal(value, ty);
-                let value = self.constant(other).map(|value| fit(&value, ty, &self.context()));
+                let value = self.constant(other).map(|value| compare.by.coerce(&value, ty, &self.context()));
                 match (op, value) {
-                    (_, Some(Fit::Null)) => 0.0,
-                    (Comparison::Equal | Comparison::NullSafeEqual, Some(Fit::Exact(value))) => equal(Some(&value)),
-                    (Comparison::Equal | Comparison::NullSafeEqual, Some(Fit::Below | Fit::Above)) => 0.0,
+                    (_, Some(Coerced::Null)) => 0.0,
+                    (Comparison::Equal | Comparison::NullSafeEqual, Some(Coerced::Exact(value))) => equal(Some(&value)),
+                    (Comparison::Equal | Comparison::NullSafeEqual, Some(Coerced::Below | Coerced::Above)) => 0.0,
                     (Comparison::Equal | Comparison::NullSafeEqual, _) => equal(None),
-                    (Comparison::NotEqual, Some(Fit::Exact(value))) => known.some() - equal(Some(&value)),
+                    (Comparison::NotEqual, Some(Coerced::Exact(value))) => known.some() - equal(Some(&value)),
                     (Comparison::NotEqual, _) => known.some() - equal(None),
-                    (op, Some(Fit::Exact(value))) => {
+                    (op, Some(Coerced::Exact(value))) => {
                         let is_upper = matches!(op, Comparison::Less | Comparison::LessEqual);
                         let inclusive = matches!(op, Comparison::LessEqual | Comparison::Greater);
                         match known.below(&value, inclusive, ty) {
@@ -173,9 +173,9 @@ impl Sight<'_> {
                             None => KEPT,
                         }
                     }
-                    (Comparison::Less | Comparison::LessEqual, Some(Fit::Above))
-                    | (Comparison::Greater | Comparison::GreaterEqual, Some(Fit::Below)) => known.some(),
-                    (_, Some(Fit::Above | Fit::Below)) => 0.0,
+                    (Comparison::Less | Comparison::LessEqual, Some(Coerced::Above))
+                    | (Comparison::Greater | Comparison::GreaterEqual, Some(Coerced::Below)) => known.some(),
+                    (_, Some(Coerced::Above | Coerced::Below)) => 0.0,
                     _ => KEPT,
                 }
             })
@@ -189,30 +189,35 @@ impl Sight<'_> {
 
     fn of_between(&self, between: &Between) -> f64 {
         let share = self.column(&between.needle, |known, ty, _| {
-            let bound = |expr: &Expr, inclusive: bool| match fit(&self.constant(expr)?, ty, &self.context()) {
-                Fit::Exact(value) => known.below(&value, inclusive, ty),
-                Fit::Below => Some(0.0),
-                Fit::Above => Some(known.some()),
+            let bound = |expr: &Expr, by: Comparator, inclusive: bool| match by.coerce(
+                &self.constant(expr)?,
+                ty,
+                &self.context(),
+            ) {
+                Coerced::Exact(value) => known.below(&value, inclusive, ty),
+                Coerced::Below => Some(0.0),
+                Coerced::Above => Some(known.some()),
                 _ => None,
             };
-            Some((bound(&between.high, true)? - bound(&between.low, false)?).max(0.0))
+            Some((bound(&between.high, between.high_by, true)? - bound(&between.low, between.low_by, false)?).max(0.0))
         });
         let share = share.flatten().unwrap_or(KEPT_BETWEEN);
         if between.negated { 1.0 - share } else { share }
     }
 
     fn of_list(&self, list: &In) -> f64 {
-        let one = |item: &Expr| {
+        let one = |item: &Expr, by: Comparator| {
             let known = self.column(&list.needle, |known, ty, _| {
-                match self.constant(item).map(|value| fit(&value, ty, &self.context())) {
-                    Some(Fit::Exact(value)) => known.equal(Some(&value), ty),
-                    Some(Fit::Null | Fit::Below | Fit::Above) => 0.0,
+                match self.constant(item).map(|value| by.coerce(&value, ty, &self.context())) {
+                    Some(Coerced::Exact(value)) => known.equal(Some(&value), ty),
+                    Some(Coerced::Null | Coerced::Below | Coerced::Above) => 0.0,
                     _ => known.equal(None, ty),
                 }
             });
             known.unwrap_or(KEPT_EQUAL)
         };
-        let share = list.list.iter().map(|(item, _)| one(item)).sum::<f64>().min(if list.negated { 0.95 } else { 1.0 });
+        let share =
+            list.list.iter().map(|(item, by)| one(item, *by)).sum::<f64>().min(if list.negated { 0.95 } else { 1.0 });
         let is_guessed = self.distinct(&list.needle).is_none();
         let share = if is_guessed { share.min(0.5) } else { share };
         if list.negated { 1.0 - share } else { share }

@@ -5,10 +5,11 @@ use std::cmp::Ordering;
 use stdx::memory::{self, Claim};
 
 use crate::error::Result;
-use crate::nodes::expr::{Between, Call, Case, Compare, Comparison, Domain, Expr, In, Like};
+use crate::nodes::comparison::{Comparator, Comparison};
+use crate::nodes::expr::{Between, Call, Case, Compare, Expr, In, Like};
 use crate::nodes::function::Run;
 use crate::scalar::context::EvalContext;
-use crate::scalar::{arithmetic, cast, compare, convert, like, short};
+use crate::scalar::{arithmetic, cast, convert, like, short};
 use crate::types::{Collation, Kind, Type};
 use crate::value::Value;
 
@@ -144,14 +145,6 @@ fn decide_all(list: &[Expr], decisive: bool, row: &[Value], ctx: &mut EvalContex
     Ok(known.then_some(!decisive))
 }
 
-/// `None` if a side is NULL, or no date where a date is asked for.
-fn meet(domain: Domain, a: &Value, b: &Value, ctx: &mut EvalContext) -> Result<Option<Ordering>> {
-    if a.is_null() || b.is_null() {
-        return Ok(None);
-    }
-    compare::order(domain, a, b, ctx).map(Some)
-}
-
 impl Compare {
     fn decide(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Option<bool>> {
         self.left.with_value(row, ctx, |left, ctx| {
@@ -162,7 +155,7 @@ impl Compare {
                 if self.op == Comparison::NullSafeEqual && (left.is_null() || right.is_null()) {
                     return Ok(Some(left.is_null() && right.is_null()));
                 }
-                Ok(meet(self.domain, left, right, ctx)?.map(|order| self.op.accepts(order)))
+                Ok(self.by.order_unless_null(left, right, ctx)?.map(|order| self.op.accepts(order)))
             })
         })
     }
@@ -171,12 +164,12 @@ impl Compare {
 impl Between {
     fn decide(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Option<bool>> {
         self.needle.with_value(row, ctx, |needle, ctx| {
-            let low = self.low.with_value(row, ctx, |low, ctx| meet(self.low_domain, needle, low, ctx))?;
+            let low = self.low.with_value(row, ctx, |low, ctx| self.low_by.order_unless_null(needle, low, ctx))?;
             let low = low.map(Ordering::is_ge);
             if low == Some(false) {
                 return Ok(Some(self.negated));
             }
-            let high = self.high.with_value(row, ctx, |high, ctx| meet(self.high_domain, needle, high, ctx))?;
+            let high = self.high.with_value(row, ctx, |high, ctx| self.high_by.order_unless_null(needle, high, ctx))?;
             let high = high.map(Ordering::is_le);
             let within = if high == Some(false) { Some(false) } else { low.and(high) };
             Ok(within.map(|within| within != self.negated))
@@ -190,12 +183,13 @@ impl In {
             if needle.is_null() {
                 return Ok(None);
             }
-            if let Some(domain) = self.sorted {
-                return Ok(Some(self.search(domain, needle, ctx)? != self.negated));
+            if let Some(by) = self.sorted {
+                return Ok(Some(self.search(by, needle, ctx)? != self.negated));
             }
             let mut known = true;
-            for (candidate, domain) in &self.list {
-                let order = candidate.with_value(row, ctx, |candidate, ctx| meet(*domain, needle, candidate, ctx))?;
+            for (candidate, by) in &self.list {
+                let order =
+                    candidate.with_value(row, ctx, |candidate, ctx| by.order_unless_null(needle, candidate, ctx))?;
                 match order {
                     Some(Ordering::Equal) => return Ok(Some(!self.negated)),
                     Some(_) => {}
@@ -207,14 +201,14 @@ impl In {
     }
 
     /// In a list of literals in order.
-    fn search(&self, domain: Domain, needle: &Value, ctx: &mut EvalContext) -> Result<bool> {
+    fn search(&self, by: Comparator, needle: &Value, ctx: &mut EvalContext) -> Result<bool> {
         let (mut low, mut high) = (0, self.list.len());
         while low < high {
             let middle = (low + high) / 2;
             let Expr::Literal(candidate, _) = &self.list[middle].0 else {
                 break;
             };
-            match compare::order(domain, needle, candidate, ctx)? {
+            match by.order(needle, candidate, ctx)? {
                 Ordering::Equal => return Ok(true),
                 Ordering::Less => high = middle,
                 Ordering::Greater => low = middle + 1,

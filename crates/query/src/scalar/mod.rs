@@ -19,6 +19,7 @@ pub mod compare;
 pub mod convert;
 pub mod eval;
 pub mod functions;
+pub mod index_coercion;
 pub mod like;
 pub mod modes;
 pub mod named;

@@ -187,8 +187,9 @@ fn stored_forms_are_shown_by_present() {
         (Expr::integer(2), 1),
         (Expr::integer(1), 0),
     ] {
-        let same = bind::compare(&settings, crate::nodes::expr::Comparison::Equal, Expr::Column(0, one.clone()), other)
-            .expect("binds");
+        let same =
+            bind::compare(&settings, crate::nodes::comparison::Comparison::Equal, Expr::Column(0, one.clone()), other)
+                .expect("binds");
         assert_eq!(same.eval(&[Value::UInt(2)], &mut ctx), Ok(Value::Int(truth)));
     }
 }

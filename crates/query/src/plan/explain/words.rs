@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::nodes::expr::{Expr, Operator};
 use crate::nodes::subquery::{Question, Subquery};
 use crate::scalar::bind::constant::is_conversion;
-use crate::scalar::convert;
+use crate::scalar::{compare, convert};
 use crate::types::CollationName as _;
 use crate::value::Value;
 
@@ -43,7 +43,7 @@ pub fn words(expr: &Expr, names: &Names, around: &[Names]) -> String {
         },
         Expr::IsNull(inner) => format!("({} is null)", within(inner)),
         Expr::IsTruth(inner, truth) => format!("({} is {truth})", within(inner)),
-        Expr::Compare(node) => format!("({} {} {})", within(&node.left), node.op.sign(), within(&node.right)),
+        Expr::Compare(node) => format!("({} {} {})", within(&node.left), compare::sign(node.op), within(&node.right)),
         Expr::Between(node) => format!(
             "({}{} between {} and {})",
             within(&node.needle),
@@ -80,7 +80,7 @@ pub fn words(expr: &Expr, names: &Names, around: &[Names]) -> String {
 fn subquery_words(query: &Subquery, words: impl Fn(&Expr) -> String) -> String {
     let select = format!("select #{}", query.id + 1);
     let sign = |test: &Expr| match test {
-        Expr::Compare(compare) => compare.op.sign(),
+        Expr::Compare(compare) => compare::sign(compare.op),
         _ => "?",
     };
     let needles: Vec<String> = query.question.needles().iter().map(words).collect();

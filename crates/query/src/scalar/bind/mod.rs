@@ -16,8 +16,10 @@ use operator::ChainText;
 use syntax::tree as ast;
 
 use crate::error::{self, Result, SqlError};
-use crate::nodes::expr::{Case, Compare, Comparison, Derivation, Domain, Expr, Like, Operator};
+use crate::nodes::comparison::{Comparison, ComparisonType};
+use crate::nodes::expr::{Case, Compare, Derivation, Expr, Like, Operator};
 use crate::scalar::cast;
+use crate::scalar::compare;
 use crate::scalar::context::EvalContext;
 use crate::scalar::modes::SqlMode;
 use crate::scalar::settings::Settings;
@@ -422,8 +424,12 @@ fn is_null(inner: Expr) -> Expr {
         _ => return Expr::IsNull(Box::new(inner)),
     };
     let ty = inner.ty();
-    let compare =
-        Compare { op: Comparison::Equal, left: inner, right: Expr::Literal(zero, ty), domain: Domain::DateTime };
+    let compare = Compare {
+        op: Comparison::Equal,
+        left: inner,
+        right: Expr::Literal(zero, ty),
+        by: compare::by(ComparisonType::DateTime),
+    };
     Expr::Compare(Box::new(compare))
 }
 

@@ -8,7 +8,8 @@ use syntax::tree::{BinaryOp, CompareOp};
 use super::constant::{self, Place};
 use super::{as_sent, literal, merge_collations, present};
 use crate::error::Result;
-use crate::nodes::expr::{Arithmetic, Between, Compare, Comparison, Domain, Expr, In, Operator};
+use crate::nodes::comparison::{Comparator, Comparison, ComparisonType};
+use crate::nodes::expr::{Arithmetic, Between, Compare, Expr, In, Operator};
 use crate::scalar::context::EvalContext;
 use crate::scalar::settings::Settings;
 use crate::scalar::temporal::{self, Strictness};
@@ -128,60 +129,61 @@ pub fn compare_when(settings: &Settings, left: Expr, right: Expr) -> Result<Expr
 }
 
 fn compare_at(settings: &Settings, op: Comparison, left: Expr, right: Expr, place: Place) -> Result<Expr> {
-    let (left, right, domain) = sides(settings, left, right, op.sign(), place)?;
-    Ok(Expr::Compare(Box::new(Compare { op, left, right, domain })))
+    let (left, right, by) = sides(settings, left, right, meet::sign(op), place)?;
+    Ok(Expr::Compare(Box::new(Compare { op, left, right, by })))
 }
 
 pub fn between(settings: &Settings, needle: Expr, low: Expr, high: Expr, negated: bool) -> Result<Expr> {
-    let (first, low, low_domain) = sides(settings, needle.clone(), low, "between", Place::End)?;
-    let (second, high, high_domain) = sides(settings, needle, high, "between", Place::End)?;
+    let (first, low, low_by) = sides(settings, needle.clone(), low, "between", Place::End)?;
+    let (second, high, high_by) = sides(settings, needle, high, "between", Place::End)?;
     if first != second {
         // The needle is another thing to each of the two: two comparisons.
         let (from, to) = (Comparison::GreaterEqual, Comparison::LessEqual);
-        let low = Expr::Compare(Box::new(Compare { op: from, left: first, right: low, domain: low_domain }));
-        let high = Expr::Compare(Box::new(Compare { op: to, left: second, right: high, domain: high_domain }));
+        let low = Expr::Compare(Box::new(Compare { op: from, left: first, right: low, by: low_by }));
+        let high = Expr::Compare(Box::new(Compare { op: to, left: second, right: high, by: high_by }));
         return Ok(super::negated(Expr::And(vec![low, high]), negated));
     }
-    Ok(Expr::Between(Box::new(Between { needle: first, low, high, low_domain, high_domain, negated })))
+    Ok(Expr::Between(Box::new(Between { needle: first, low, high, low_by, high_by, negated })))
 }
 
 /// A list of one candidate is a comparison.
 pub fn in_list(settings: &Settings, needle: Expr, list: Vec<Expr>, negated: bool) -> Result<Expr> {
-    let mut bound: Vec<(Expr, Domain)> = Vec::with_capacity(list.len());
+    let mut bound: Vec<(Expr, Comparator)> = Vec::with_capacity(list.len());
     let mut left: Option<Expr> = None;
     let place = if list.len() == 1 { Place::Side } else { Place::Candidate };
     for candidate in list.iter().cloned() {
-        let (side, candidate, domain) = sides(settings, needle.clone(), candidate, "in", place)?;
+        let (side, candidate, by) = sides(settings, needle.clone(), candidate, "in", place)?;
         if left.get_or_insert_with(|| side.clone()) != &side {
             let arms =
                 list.into_iter().map(|candidate| compare(settings, Comparison::Equal, needle.clone(), candidate));
             return Ok(super::negated(Expr::or(arms.collect::<Result<_>>()?), negated));
         }
-        bound.push((candidate, domain));
+        bound.push((candidate, by));
     }
     let sorted = sort_literals(&mut bound);
     Ok(Expr::In(Box::new(In { needle: left.unwrap_or(needle), list: bound, sorted, negated })))
 }
 
-/// A list of literals that meet the needle in one domain is searched by halves.
-pub fn sort_literals(list: &mut [(Expr, Domain)]) -> Option<Domain> {
-    let domain = list.first()?.1;
+/// Sorts a list of literals that share a comparator, for binary search. Returns the comparator.
+pub fn sort_literals(list: &mut [(Expr, Comparator)]) -> Option<Comparator> {
+    let by = list.first()?.1;
     let plain = |expr: &Expr| matches!(expr, Expr::Literal(value, _) if !value.is_null());
-    let searchable = matches!(domain, Domain::Integer | Domain::Decimal | Domain::Text(_) | Domain::Bytes);
-    if list.len() < 4 || !searchable || !list.iter().all(|(expr, found)| *found == domain && plain(expr)) {
+    let searchable = matches!(
+        by.ty,
+        ComparisonType::Integer | ComparisonType::Decimal | ComparisonType::Text(_) | ComparisonType::Bytes
+    );
+    if list.len() < 4 || !searchable || !list.iter().all(|(expr, found)| *found == by && plain(expr)) {
         return None;
     }
     let mut ctx = EvalContext::new();
     list.sort_by(|(a, _), (b, _)| match (a, b) {
-        (Expr::Literal(a, _), Expr::Literal(b, _)) => {
-            meet::order(domain, a, b, &mut ctx).unwrap_or(std::cmp::Ordering::Equal)
-        }
+        (Expr::Literal(a, _), Expr::Literal(b, _)) => by.order(a, b, &mut ctx).unwrap_or(std::cmp::Ordering::Equal),
         _ => std::cmp::Ordering::Equal,
     });
-    Some(domain)
+    Some(by)
 }
 
-fn sides(settings: &Settings, left: Expr, right: Expr, op: &str, place: Place) -> Result<(Expr, Expr, Domain)> {
+fn sides(settings: &Settings, left: Expr, right: Expr, op: &str, place: Place) -> Result<(Expr, Expr, Comparator)> {
     let right = constant::beside(right, &left, place, settings);
     let is_side = matches!(place, Place::Side | Place::End);
     let left = if is_side { constant::beside(left, &right, place, settings) } else { left };
@@ -195,8 +197,8 @@ fn sides(settings: &Settings, left: Expr, right: Expr, op: &str, place: Place) -
         true => merge_collations(&[&left, &right], op, settings)?,
         false => Collation::Binary,
     };
-    let domain = meet::domain(&a, &b, collation);
-    Ok((left, right, domain))
+    let by = meet::by(meet::domain(&a, &b, collation));
+    Ok((left, right, by))
 }
 
 /// A time is a text to texts, so that '1:2:3' is not 01:02:03; but a column of times meets a constant as a time.

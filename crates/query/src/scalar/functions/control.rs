@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 
 use super::entry::{Args, FunctionEntry, MANY, Returns, exact, row};
 use crate::error::Result;
-use crate::nodes::expr::{Call, Domain, Expr};
+use crate::nodes::comparison::ComparisonType;
+use crate::nodes::expr::{Call, Expr};
 use crate::nodes::function::Run;
 use crate::scalar::context::EvalContext;
 use crate::scalar::settings::Settings;
@@ -97,8 +98,8 @@ fn least(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> 
 /// All of them are brought to the common type first.
 fn extreme(call: &Call, values: &[Value], wanted: Ordering, ctx: &mut EvalContext) -> Result<Value> {
     let domain = match call.ty.kind {
-        kind if kind.is_text() => Domain::Text(call.ty.collation),
-        kind if kind.is_bytes() => Domain::Bytes,
+        kind if kind.is_text() => ComparisonType::Text(call.ty.collation),
+        kind if kind.is_bytes() => ComparisonType::Bytes,
         _ => compare::own_domain(&call.ty),
     };
     let mut best: Option<Value> = None;
