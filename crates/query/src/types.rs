@@ -126,6 +126,15 @@ impl Type {
         self
     }
 
+    /// Returns whether the types differ in nothing but whether NULL is one of their values.
+    pub fn is_same_but_null(&self, other: &Type) -> bool {
+        let Type { kind, length, scale, unsigned, zerofill, nullable: _, collation, members } = other;
+        self.kind == *kind
+            && (self.length, self.scale, self.unsigned, self.zerofill) == (*length, *scale, *unsigned, *zerofill)
+            && self.collation == *collation
+            && self.members == *members
+    }
+
     /// Returns the form of the type's values in rows and keys.
     #[inline]
     pub fn storage(&self) -> Storage {

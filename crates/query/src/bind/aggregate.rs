@@ -12,6 +12,7 @@ use crate::nodes::comparison::{Comparison, ComparisonType};
 use crate::nodes::expr::{Case, Compare, Expr};
 use crate::nodes::node::AggregateCall;
 use crate::nodes::walk::same;
+use crate::scalar::arithmetic::Arithmetic;
 use crate::scalar::bind::present;
 use crate::scalar::compare;
 use crate::types::Kind::{Enum, Set};
@@ -282,7 +283,7 @@ fn operands(kind: &ExprKind) -> Vec<&ast::Expr> {
 /// All but the last operand of bound operators in a row.
 fn left_of(expr: &Expr) -> Option<&Expr> {
     match expr {
-        Expr::Arithmetic(node) => Some(&node.left),
+        Expr::Call(call) => Arithmetic::of(call).map(|node| node.left),
         Expr::Xor(sides) => Some(&sides[0]),
         _ => None,
     }

@@ -12,6 +12,7 @@ use crate::nodes::relation::{Origin, ScopeTable};
 use crate::nodes::walk::same;
 use crate::parse::statement::Scope;
 use crate::scalar::bind::constant;
+use crate::scalar::operators;
 use crate::scalar::store::implicit_default;
 use crate::types::{self, Type};
 use crate::value::Value;
@@ -233,7 +234,7 @@ impl Bind<'_> {
         if is_assigned && ty.kind == types::Kind::LongBlob {
             // It has had no value, so it is a text to whoever reads it behind the assignment.
             let text = Type { collation: self.settings().collation, ..Type::new(types::Kind::LongText) };
-            return Expr::Cast(Box::new(variable), text.with_nullable(true));
+            return operators::cast(variable, text.with_nullable(true));
         }
         variable
     }

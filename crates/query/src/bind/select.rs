@@ -32,6 +32,7 @@ use crate::plan::share::Sight;
 use crate::rights::Privileges;
 use crate::scalar::bind::{present, union_type};
 use crate::scalar::modes::SqlMode;
+use crate::scalar::operators;
 use crate::types::{Column, Type};
 
 /// The limit and the offset of a query.
@@ -1063,10 +1064,10 @@ fn cast(expr: Expr, ty: &Type) -> Expr {
     }
     // Bits are the digits of their number beside other kinds.
     let expr = match own.kind == crate::types::Kind::Bit && ty.is_string() {
-        true => Expr::Cast(Box::new(expr), Type::unsigned().with_nullable(own.nullable)),
+        true => operators::cast(expr, Type::unsigned().with_nullable(own.nullable)),
         false => expr,
     };
-    Expr::Cast(Box::new(expr), ty.clone())
+    operators::cast(expr, ty.clone())
 }
 
 /// UNION of them all, of which the first `distinct` give no row twice.
@@ -1106,7 +1107,7 @@ fn unify(mut sides: Vec<Bound>) -> Result<Vec<Bound>> {
             .enumerate()
             .map(|(at, (column, ty))| cast(Expr::Column(at, column.ty.clone()), ty))
             .collect();
-        if exprs.iter().any(|expr| matches!(expr, Expr::Cast(..))) {
+        if exprs.iter().any(|expr| operators::is_cast(expr)) {
             side.node = Arc::new(Node::Project { input: side.node.clone(), exprs });
         }
         side.columns = side

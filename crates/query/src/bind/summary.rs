@@ -247,8 +247,7 @@ fn answered(plain: &Plain, value: Expr, first_key: Expr) -> Expr {
 fn is_strict(expr: &Expr, is_null: &dyn Fn(usize) -> bool) -> bool {
     match expr {
         Expr::Column(at, _) => is_null(*at),
-        Expr::Arithmetic(node) => is_strict(&node.left, is_null) || is_strict(&node.right, is_null),
-        Expr::Cast(inner, _) | Expr::Collate(inner, _) | Expr::Present(inner, _) => is_strict(inner, is_null),
+        Expr::Call(call) if call.function.strict => call.arguments.iter().any(|argument| is_strict(argument, is_null)),
         Expr::Exact(inner) | Expr::Shown(inner) => is_strict(inner, is_null),
         _ => false,
     }

@@ -11,10 +11,12 @@ use crate::bind::Bind;
 use crate::error::{self, Result, SqlError};
 use crate::nodes::aggregate::{Aggregate, Kind};
 use crate::nodes::comparison::Comparison;
-use crate::nodes::expr::{Expr, Operator};
+use crate::nodes::expr::Expr;
 use crate::nodes::node::Node;
 use crate::nodes::window::{Distance, Edge, Frame, Reach, What, Window, WindowCall};
+use crate::scalar::arithmetic::Operator;
 use crate::scalar::bind::{arithmetic, common_type, compare};
+use crate::scalar::operators;
 use crate::types::Type;
 
 /// Named windows of one block: each is resolved through those that it inherits from. MySQL has as many.
@@ -254,7 +256,7 @@ impl Bind<'_> {
             let own = expr.ty();
             let is_same = own.kind == ty.kind && own.unsigned == ty.unsigned && own.scale == ty.scale;
             let is_null = own.kind == crate::types::Kind::Null;
-            if is_same || is_null { expr } else { Expr::Cast(Box::new(expr), ty.clone()) }
+            if is_same || is_null { expr } else { operators::cast(expr, ty.clone()) }
         };
         Ok(What::Shift { value: cast(value), by, otherwise: cast(otherwise), ahead })
     }
@@ -404,7 +406,7 @@ impl Bind<'_> {
             None => {
                 // As decimals, whole numbers go below zero and beyond 64 bits.
                 let wide = match ty.kind.is_integer() {
-                    true => Expr::Cast(Box::new(key.clone()), Type::decimal(20, 0)),
+                    true => operators::cast(key.clone(), Type::decimal(20, 0)),
                     false => key.clone(),
                 };
                 let op = if goes_down { Operator::Subtract } else { Operator::Add };

@@ -23,6 +23,7 @@ use crate::nodes::node::Node;
 use crate::scalar::bind::present;
 use crate::scalar::context::EvalContext;
 use crate::scalar::modes::SqlMode;
+use crate::scalar::operators;
 use crate::scalar::store::{Place, implicit_default, store};
 use crate::types::{CollationName as _, Type};
 use crate::value::Value;
@@ -67,10 +68,8 @@ struct Conflict {
 
 /// The value as messages show it.
 fn shown(value: &Value, ty: &Type, ctx: &mut EvalContext) -> String {
-    let text = Expr::Cast(
-        Box::new(present(Expr::Literal(value.clone(), ty.clone()))),
-        Type::text(255, crate::types::Collation::DEFAULT),
-    );
+    let text = Type::text(255, crate::types::Collation::DEFAULT);
+    let text = operators::cast(present(Expr::Literal(value.clone(), ty.clone())), text);
     match text.eval(&[], ctx) {
         Ok(Value::Text(text)) => text.as_str().to_owned(),
         _ => "NULL".to_owned(),

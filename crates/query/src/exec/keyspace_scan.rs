@@ -191,16 +191,12 @@ fn wanted(conditions: &[Expr], offset: usize, base: Option<&Row>, ctx: &mut Eval
                     wanted.want_keys(keys);
                 }
             }
-            Expr::Like(like)
-                if !like.negated
-                    && like.escape.is_none()
-                    && like.collation == Collation::Binary
-                    && is(&like.text, KEY) =>
-            {
-                let pattern = known(&like.pattern, offset, base, ctx)?;
-                let prefix = pattern.as_ref().and_then(Value::as_string_bytes).map(prefix_of);
-                if let Some(prefix) = prefix.filter(|prefix| prefix.len() > wanted.prefix.len()) {
-                    wanted.prefix = prefix;
+            Expr::Call(call) if call.collation == Collation::Binary && is(&call.arguments[0], KEY) => {
+                let Some(prefix) = call.function.prefix else { continue };
+                let mut value = |expr: &Expr| known(expr, offset, base, ctx).ok().flatten();
+                let begin = prefix(call, &mut value).map(|prefix| prefix.bytes);
+                if let Some(begin) = begin.filter(|begin| begin.len() > wanted.prefix.len()) {
+                    wanted.prefix = begin;
                 }
             }
             _ => {}
@@ -237,9 +233,4 @@ fn as_database(value: &Value) -> Option<Vec<u8>> {
         _ => return None,
     };
     Some(u8::try_from(number).ok().filter(|db| *db < engine::DATABASES).into_iter().collect())
-}
-
-/// What stands before the first wildcard of a LIKE; a backslash ends it too, for what it means depends on the mode.
-fn prefix_of(pattern: &[u8]) -> Vec<u8> {
-    pattern.iter().copied().take_while(|byte| !matches!(byte, b'%' | b'_' | b'\\')).collect()
 }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use crate::nodes::comparison::{Comparator, Comparison};
 use crate::nodes::function::Function;
 use crate::nodes::subquery::Subquery;
-use crate::scalar::temporal::Unit;
 use crate::types::{Collation, Kind, Type};
 use crate::value::Value;
 
@@ -42,16 +41,8 @@ pub enum Expr {
     /// `needle` between `low` and `high`: two comparisons, each by its own types.
     Between(Box<Between>),
     In(Box<In>),
-    Like(Box<Like>),
-    Arithmetic(Box<Arithmetic>),
     Case(Box<Case>),
-    /// To another type, as CAST does: wrong data is a warning.
-    Cast(Box<Expr>, Type),
-    /// The stored form to the form that is shown: ENUM and SET to text, BIT to bytes, TIMESTAMP to the session's clock.
-    Present(Box<Expr>, Type),
     Call(Box<Call>),
-    /// The same value, compared in that collation: COLLATE.
-    Collate(Box<Expr>, Type),
     /// The value with all the digits of a quotient, not those that are shown: it goes where they are kept.
     Exact(Box<Expr>),
     /// Of a place that holds all digits those that its type shows; to who asks for all of them, all.
@@ -86,45 +77,6 @@ pub struct In {
 }
 
 #[derive(Clone, Debug)]
-pub struct Like {
-    pub text: Expr,
-    pub pattern: Expr,
-    pub escape: Option<Expr>,
-    pub collation: Collation,
-    pub negated: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Operator {
-    Add,
-    Subtract,
-    Multiply,
-    Divide,
-    IntDivide,
-    Modulo,
-    Negate,
-    BitAnd,
-    BitOr,
-    BitXor,
-    BitNot,
-    ShiftLeft,
-    ShiftRight,
-}
-
-#[derive(Clone, Debug)]
-pub struct Arithmetic {
-    pub op: Operator,
-    pub left: Expr,
-    /// Of an operator with one side: a NULL literal.
-    pub right: Expr,
-    pub ty: Type,
-    /// `div_precision_increment`.
-    pub increment: u8,
-    /// The expression as it was written, for messages.
-    pub text: Box<str>,
-}
-
-#[derive(Clone, Debug)]
 pub struct Assign {
     pub name: Box<str>,
     pub value: Expr,
@@ -146,39 +98,22 @@ pub struct Call {
     pub ty: Type,
     /// In which the call compares, where it compares strings.
     pub collation: Collation,
-    /// What is written as a word and not as an argument.
     pub extra: Extra,
 }
 
-/// A word within a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Extra {
-    #[default]
-    None,
-    /// Of INTERVAL, EXTRACT and TIMESTAMPDIFF.
-    Unit(Unit),
-    /// Digits of a second's fraction: NOW(6).
-    Scale(u8),
-    Trim(TrimSide),
+/// Parts of a call that are no expressions. Only the dialect that bound the call reads them.
+#[derive(Clone, Debug, Default)]
+pub struct Extra {
+    /// A word of the call's syntax, as a number of the dialect's.
+    pub word: [u8; 2],
+    /// The call as it was written, for messages. It does not tell calls apart.
+    pub text: Box<str>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TrimSide {
-    Both,
-    Leading,
-    Trailing,
-}
-
-/// How strongly an expression holds to its collation: the lower, the stronger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Derivation {
-    Explicit,
-    None,
-    Implicit,
-    System,
-    Coercible,
-    Numeric,
-    Ignorable,
+impl Call {
+    fn has_same_type(&self, other: &Call) -> bool {
+        self.collation == other.collation && self.ty.is_same_but_null(&other.ty)
+    }
 }
 
 impl Expr {
@@ -217,12 +152,8 @@ impl Expr {
             | Expr::Parameter(_, ty)
             | Expr::Outer { ty, .. }
             | Expr::Subquery(_, ty)
-            | Expr::Variable(_, ty)
-            | Expr::Cast(_, ty)
-            | Expr::Collate(_, ty)
-            | Expr::Present(_, ty) => Some(ty),
+            | Expr::Variable(_, ty) => Some(ty),
             Expr::Assign(node) => Some(&node.ty),
-            Expr::Arithmetic(node) => Some(&node.ty),
             Expr::Case(case) => Some(&case.ty),
             Expr::Call(call) => Some(&call.ty),
             Expr::Exact(inner) | Expr::Shown(inner) => inner.carried(),
@@ -254,13 +185,10 @@ impl Expr {
             Expr::And(list) | Expr::Or(list) => list.iter().collect(),
             Expr::Xor(sides) => sides.iter().collect(),
             Expr::Not(inner) | Expr::IsNull(inner) | Expr::IsTruth(inner, _) => vec![inner],
-            Expr::Cast(inner, _) | Expr::Collate(inner, _) | Expr::Present(inner, _) => vec![inner],
             Expr::Exact(inner) | Expr::Shown(inner) => vec![inner],
             Expr::Compare(node) => vec![&node.left, &node.right],
             Expr::Between(node) => vec![&node.needle, &node.low, &node.high],
             Expr::In(node) => std::iter::once(&node.needle).chain(node.list.iter().map(|(expr, _)| expr)).collect(),
-            Expr::Like(node) => [&node.text, &node.pattern].into_iter().chain(&node.escape).collect(),
-            Expr::Arithmetic(node) => vec![&node.left, &node.right],
             Expr::Case(node) => {
                 let arms = node.arms.iter().flat_map(|(condition, result)| [condition, result]);
                 arms.chain(std::iter::once(&node.otherwise)).collect()
@@ -277,15 +205,12 @@ impl Expr {
             Expr::And(list) | Expr::Or(list) => list.iter_mut().collect(),
             Expr::Xor(sides) => sides.iter_mut().collect(),
             Expr::Not(inner) | Expr::IsNull(inner) | Expr::IsTruth(inner, _) => vec![inner],
-            Expr::Cast(inner, _) | Expr::Collate(inner, _) | Expr::Present(inner, _) => vec![inner],
             Expr::Exact(inner) | Expr::Shown(inner) => vec![inner],
             Expr::Compare(node) => vec![&mut node.left, &mut node.right],
             Expr::Between(node) => vec![&mut node.needle, &mut node.low, &mut node.high],
             Expr::In(node) => {
                 std::iter::once(&mut node.needle).chain(node.list.iter_mut().map(|(expr, _)| expr)).collect()
             }
-            Expr::Like(node) => [&mut node.text, &mut node.pattern].into_iter().chain(&mut node.escape).collect(),
-            Expr::Arithmetic(node) => vec![&mut node.left, &mut node.right],
             Expr::Case(node) => {
                 let arms = node.arms.iter_mut().flat_map(|(condition, result)| [condition, result]);
                 arms.chain(std::iter::once(&mut node.otherwise)).collect()
@@ -303,7 +228,7 @@ impl Expr {
 
     /// Where the value is one of decimals that may have more digits than it shows: it gives them all.
     pub fn keep_all_digits(&mut self) {
-        let has_more = matches!(self, Expr::Arithmetic(_) | Expr::Case(_) | Expr::Call(_) | Expr::Shown(_));
+        let has_more = matches!(self, Expr::Case(_) | Expr::Call(_) | Expr::Shown(_));
         if has_more && self.kind() == Kind::Decimal {
             *self = Expr::Exact(Box::new(std::mem::replace(self, Expr::null())));
         }
@@ -367,30 +292,6 @@ impl Expr {
     pub fn reads_outside(&self) -> bool {
         matches!(self, Expr::Outer { .. } | Expr::Subquery(..) | Expr::Variable(..) | Expr::Assign(_))
     }
-
-    /// How strongly it holds to its collation.
-    pub fn derivation(&self) -> Derivation {
-        match self {
-            Expr::Literal(Value::Null, _) => Derivation::Ignorable,
-            Expr::Column(..) => Derivation::Implicit,
-            expr if expr.reads_outside() => Derivation::Implicit,
-            // A document is text in utf8mb4_bin.
-            _ if self.kind() == Kind::Json => Derivation::Implicit,
-            _ if !self.ty().is_string() => Derivation::Numeric,
-            Expr::Literal(..) | Expr::Parameter(..) => Derivation::Coercible,
-            Expr::Present(inner, _) => {
-                if self.kind().is_text() {
-                    inner.derivation().min(Derivation::Implicit)
-                } else {
-                    Derivation::Numeric
-                }
-            }
-            Expr::Collate(..) => Derivation::Explicit,
-            Expr::Cast(..) => Derivation::Implicit,
-            Expr::Call(call) if call.arguments.is_empty() => Derivation::System,
-            _ => self.children().into_iter().map(Expr::derivation).min().unwrap_or(Derivation::Coercible),
-        }
-    }
 }
 
 /// The same tree: of GROUP BY's expressions and those of the select list.
@@ -415,14 +316,10 @@ impl Expr {
             (Expr::Compare(a), Expr::Compare(b)) => a.op == b.op && a.by == b.by,
             (Expr::Between(a), Expr::Between(b)) => a.negated == b.negated,
             (Expr::In(a), Expr::In(b)) => a.negated == b.negated,
-            (Expr::Like(a), Expr::Like(b)) => a.negated == b.negated && a.collation == b.collation,
-            (Expr::Arithmetic(a), Expr::Arithmetic(b)) => a.op == b.op,
             (Expr::Case(a), Expr::Case(b)) => a.arms.len() == b.arms.len(),
-            (Expr::Cast(_, a), Expr::Cast(_, b))
-            | (Expr::Collate(_, a), Expr::Collate(_, b))
-            | (Expr::Present(_, a), Expr::Present(_, b)) => a == b,
             (Expr::Call(a), Expr::Call(b)) => {
-                std::ptr::eq(a.function, b.function) && !a.function.volatile && a.extra == b.extra
+                let is_same = std::ptr::eq(a.function, b.function) && a.extra.word == b.extra.word;
+                is_same && !a.function.volatile && (!a.function.typed || a.has_same_type(b))
             }
             (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
         }

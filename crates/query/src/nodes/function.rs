@@ -1,8 +1,11 @@
 //! A function as the executor calls it. Which names and arguments lead to it, and the type of its result, is the binder's business.
+//!
+//! Operators and coercions of a dialect are functions too: the tree has no nodes for them.
 
 use crate::error::Result;
-use crate::nodes::expr::Call;
+use crate::nodes::expr::{Call, Expr};
 use crate::scalar::context::EvalContext;
+use crate::types::Type;
 use crate::value::Value;
 
 #[derive(Debug)]
@@ -14,11 +17,64 @@ pub struct Function {
     pub volatile: bool,
     /// It takes quotients with all the digits that were computed, not with those that are shown.
     pub exact: bool,
+    /// NULL if any argument is NULL, so an outer join's padded rows are known to give NULL.
+    pub strict: bool,
+    /// Two calls with the same arguments differ if their types or collations do, as in CAST.
+    pub typed: bool,
+    pub folding: Folding,
+    /// Brings a result to the digits and the kind of the call's type. Without it a decimal is rounded to the type's scale.
+    pub finish: Option<fn(Value, &Type) -> Value>,
+    /// Of a pattern match: what its matches begin with, if the pattern's value is known.
+    pub prefix: Option<PrefixOf>,
 }
 
+/// What constant folding makes of a call whose arguments are constants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Folding {
+    /// Not worth a fold.
+    None,
+    /// Folded. An error or warning is left to the rows.
+    Operator,
+    /// The same of a coercion that the binder has put around a constant. Planner and EXPLAIN see through it.
+    Coercion,
+    /// The same of a coercion whose error is the statement's, even if there are no rows.
+    CheckedCoercion,
+}
+
+/// The text with which every match of a pattern begins.
+#[derive(Debug)]
+pub struct Prefix {
+    pub bytes: Vec<u8>,
+    /// The pattern matches this text alone.
+    pub is_whole: bool,
+}
+
+/// Takes the call and a function that gives the values of expressions as far as they are known.
+pub type PrefixOf = fn(&Call, &mut dyn FnMut(&Expr) -> Option<Value>) -> Option<Prefix>;
+
 impl Function {
+    /// Returns a function that is deterministic, takes rounded quotients and is not folded.
+    pub const fn new(names: &'static [&'static str], run: Run) -> Function {
+        Function {
+            names,
+            run,
+            volatile: false,
+            exact: false,
+            strict: matches!(run, Run::Strict(_)),
+            typed: false,
+            folding: Folding::None,
+            finish: None,
+            prefix: None,
+        }
+    }
+
     pub fn name(&self) -> &'static str {
         self.names[0]
+    }
+
+    /// Returns whether the binder inserted it to convert a constant.
+    pub fn is_coercion(&self) -> bool {
+        matches!(self.folding, Folding::Coercion | Folding::CheckedCoercion)
     }
 }
 
@@ -33,9 +89,4 @@ pub enum Run {
     Values(Body),
     /// Evaluates its arguments itself, or not at all; it is given the row.
     Lazy(Body),
-}
-
-/// A function that the binder puts in where a constant is converted; no name leads to it.
-pub const fn conversion(names: &'static [&'static str], run: Body) -> Function {
-    Function { names, run: Run::Strict(run), volatile: false, exact: false }
 }

@@ -4,7 +4,7 @@
 
 use crate::error::Result;
 use crate::nodes::expr::Expr;
-use crate::scalar::bind::constant::{is_conversion, is_of_date};
+use crate::nodes::function::Folding;
 use crate::scalar::bind::sort_literals;
 use crate::scalar::context::EvalContext;
 
@@ -57,8 +57,7 @@ pub fn folded(conditions: &[Expr], ctx: &mut EvalContext) -> Result<Vec<Expr>> {
 /// A computation over literals and parameters that has no effect but its value.
 fn is_fixed(expr: &Expr) -> bool {
     let is_computed = match expr {
-        Expr::Arithmetic(_) | Expr::Cast(..) => true,
-        Expr::Call(call) => is_conversion(call) || matches!(call.function.name(), "date_add" | "date_sub"),
+        Expr::Call(call) => call.function.folding != Folding::None,
         _ => false,
     };
     is_computed
@@ -79,7 +78,9 @@ fn computed(expr: &mut Expr, ctx: &mut EvalContext) -> Result<()> {
     ctx.warnings = warnings;
     match value {
         Ok(value) if is_silent => *expr = Expr::Literal(value, expr.ty()),
-        Err(error) if matches!(expr, Expr::Call(call) if is_of_date(call)) => return Err(error),
+        Err(error) if matches!(expr, Expr::Call(call) if call.function.folding == Folding::CheckedCoercion) => {
+            return Err(error);
+        }
         _ => {}
     }
     Ok(())

@@ -10,7 +10,6 @@ use crate::nodes::expr::{Expr, In};
 use crate::nodes::relation::Origin;
 use crate::nodes::walk::{columns, has_subquery, is_volatile, parts_of, same};
 use crate::plan::join::Planner;
-use crate::scalar::bind::constant::is_conversion;
 
 impl Planner<'_> {
     /// The further conditions that follow, each on one of these tables.
@@ -97,7 +96,7 @@ fn is_column(expr: &Expr, place: usize) -> bool {
 /// What the condition compares with values that are the same for all rows, and the values.
 fn values(part: &Expr) -> Option<(&Expr, Values)> {
     let is_value = |expr: &Expr| match expr {
-        Expr::Call(call) if is_conversion(call) => {
+        Expr::Call(call) if call.function.is_coercion() => {
             matches!(call.arguments[0], Expr::Literal(..) | Expr::Parameter(..))
         }
         expr => matches!(expr, Expr::Literal(..) | Expr::Parameter(..)),

@@ -6,7 +6,8 @@
 use crate::catalog::statistics::ColumnStatistics;
 use crate::catalog::table::Table;
 use crate::nodes::comparison::{Coerced, Comparator, Comparison};
-use crate::nodes::expr::{Between, Compare, Expr, In, Like};
+use crate::nodes::expr::{Between, Call, Compare, Expr, In};
+use crate::nodes::function::{Prefix, PrefixOf};
 use crate::nodes::node::{Access, Node};
 use crate::nodes::relation::{Origin, ScopeTable};
 use crate::nodes::walk::is_volatile;
@@ -14,7 +15,6 @@ use crate::plan::cost::{KEPT, KEPT_BETWEEN, KEPT_EQUAL, ROWS};
 use crate::plan::estimate::estimate;
 use crate::plan::variables::Variables;
 use crate::scalar::context::EvalContext;
-use crate::scalar::like::{escape_char, prefix};
 use crate::types::Type;
 use crate::value::Value;
 
@@ -132,7 +132,10 @@ impl Sight<'_> {
             Expr::Compare(compare) => self.of_compare(compare),
             Expr::Between(between) => self.of_between(between),
             Expr::In(list) => self.of_list(list),
-            Expr::Like(like) => self.of_like(like),
+            Expr::Call(call) => match call.function.prefix {
+                Some(prefix) => self.of_pattern(call, prefix).unwrap_or(KEPT_BETWEEN),
+                None => KEPT,
+            },
             Expr::IsNull(inner) => self.column(inner, |column, _, _| 1.0 - column.some()).unwrap_or(KEPT_EQUAL),
             condition if condition.reads_outside() => 0.5,
             _ => KEPT,
@@ -223,20 +226,11 @@ impl Sight<'_> {
         if list.negated { 1.0 - share } else { share }
     }
 
-    fn of_like(&self, like: &Like) -> f64 {
-        let share = self.of_prefix(like).unwrap_or(KEPT_BETWEEN);
-        if like.negated { 1.0 - share } else { share }
-    }
-
     /// Of a pattern that begins with something: what the column's spread says of texts that begin so.
-    fn of_prefix(&self, like: &Like) -> Option<f64> {
-        let escape = match &like.escape {
-            Some(escape) => escape_char(&self.constant(escape)?).ok()?,
-            None => Some('\\'),
-        };
-        let pattern = self.constant(&like.pattern)?;
-        let (begin, is_whole) = prefix(std::str::from_utf8(pattern.as_string_bytes()?).ok()?, escape)?;
-        let share = self.column(&like.text, |known, ty, _| match is_whole {
+    fn of_pattern(&self, call: &Call, prefix: PrefixOf) -> Option<f64> {
+        let Prefix { bytes, is_whole } = prefix(call, &mut |expr| self.constant(expr))?;
+        let begin = String::from_utf8(bytes).ok()?;
+        let share = self.column(&call.arguments[0], |known, ty, _| match is_whole {
             true => Some(known.equal(None, ty)),
             false if ty.kind.is_text() => known.begins(&begin, ty),
             false => None,

@@ -4,13 +4,109 @@
 //! fitted to the type that the binder announced. What does not fit is error 1690 with the expression's text.
 
 use crate::error::{self, Result};
-use crate::nodes::expr::{Arithmetic, Operator};
+use crate::nodes::expr::{Call, Expr};
+use crate::nodes::function::{Folding, Function, Run};
 use crate::scalar::context::EvalContext;
 use crate::scalar::convert;
 use crate::scalar::decimal::Decimal;
 use crate::scalar::modes::SqlMode;
+use crate::scalar::short;
+use crate::scalar::word::Word;
 use crate::types::{Kind, Type};
 use crate::value::Value;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    IntDivide,
+    Modulo,
+    Negate,
+    BitAnd,
+    BitOr,
+    BitXor,
+    BitNot,
+    ShiftLeft,
+    ShiftRight,
+}
+
+/// A call of an operator, taken apart.
+#[derive(Clone, Copy, Debug)]
+pub struct Arithmetic<'c> {
+    pub op: Operator,
+    pub left: &'c Expr,
+    /// `None` for an operator with one side.
+    pub right: Option<&'c Expr>,
+    pub ty: &'c Type,
+    /// `div_precision_increment`
+    pub increment: u8,
+    /// The expression as it was written, for messages.
+    pub text: &'c str,
+}
+
+impl<'c> Arithmetic<'c> {
+    /// Returns `None` for a call of a function that is no operator.
+    #[inline]
+    pub fn of(call: &'c Call) -> Option<Arithmetic<'c>> {
+        let (op, _) = FUNCTIONS.iter().find(|(_, function)| std::ptr::eq(function, call.function))?;
+        Some(Arithmetic::new(*op, call))
+    }
+
+    #[inline]
+    fn new(op: Operator, call: &'c Call) -> Arithmetic<'c> {
+        let increment = if let Word::Increment(increment) = Word::of(call) { increment } else { 0 };
+        let (left, right) = (&call.arguments[0], call.arguments.get(1));
+        Arithmetic { op, left, right, ty: &call.ty, increment, text: &call.extra.text }
+    }
+}
+
+macro_rules! operators {
+    ($($op:ident $name:literal;)*) => {
+        /// The operators as functions.
+        static FUNCTIONS: &[(Operator, Function)] = &[$((
+            Operator::$op,
+            Function {
+                strict: true,
+                folding: Folding::Operator,
+                finish: Some(fit),
+                ..Function::new(&[$name], Run::Lazy(|call, row, ctx| eval(Arithmetic::new(Operator::$op, call), row, ctx)))
+            },
+        )),*];
+    };
+}
+
+operators! {
+    Add "+";
+    Subtract "-";
+    Multiply "*";
+    Divide "/";
+    IntDivide "div";
+    Modulo "%";
+    Negate "<negate>";
+    BitAnd "&";
+    BitOr "|";
+    BitXor "^";
+    BitNot "~";
+    ShiftLeft "<<";
+    ShiftRight ">>";
+}
+
+/// Returns the function of an operator: they are listed in the order of the enum.
+pub fn function(op: Operator) -> &'static Function {
+    &FUNCTIONS[op as usize].1
+}
+
+/// The value before it is rounded to the digits that its type shows.
+fn eval(node: Arithmetic<'_>, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    if let Some(number) = short::eval(&node, row, ctx) {
+        return Ok(Value::Decimal(number));
+    }
+    let left = node.left.eval_exact(row, ctx)?;
+    let right = node.right.map_or(Ok(Value::Null), |right| right.eval_exact(row, ctx))?;
+    compute(&node, left, right, ctx)
+}
 
 impl Operator {
     pub fn sign(self) -> &'static str {
@@ -126,7 +222,7 @@ pub fn operand(ty: &Type) -> Type {
 }
 
 /// The value before it is rounded to the digits that its type shows.
-pub fn compute(node: &Arithmetic, left: Value, right: Value, ctx: &mut EvalContext) -> Result<Value> {
+pub fn compute(node: &Arithmetic<'_>, left: Value, right: Value, ctx: &mut EvalContext) -> Result<Value> {
     if let (Value::Int(a), Value::Int(b), Kind::BigInt) = (&left, &right, node.ty.kind) {
         let small = match node.op {
             Operator::Add => a.checked_add(*b),
@@ -174,7 +270,7 @@ pub fn fit(value: Value, ty: &Type) -> Value {
     }
 }
 
-fn out_of_range(what: &str, node: &Arithmetic) -> error::SqlError {
+fn out_of_range(what: &str, node: &Arithmetic<'_>) -> error::SqlError {
     error::DATA_OUT_OF_RANGE.with(&[&what, &node.text])
 }
 
@@ -183,7 +279,7 @@ fn name_of(unsigned: bool) -> &'static str {
 }
 
 /// A whole result into 64 bits.
-fn settle(node: &Arithmetic, number: i128, unsigned: bool) -> Result<Value> {
+fn settle(node: &Arithmetic<'_>, number: i128, unsigned: bool) -> Result<Value> {
     let fitted = match unsigned {
         true => u64::try_from(number).map(Value::UInt).ok(),
         false => i64::try_from(number).map(Value::Int).ok(),
@@ -191,7 +287,7 @@ fn settle(node: &Arithmetic, number: i128, unsigned: bool) -> Result<Value> {
     fitted.ok_or_else(|| out_of_range(name_of(unsigned), node))
 }
 
-fn integers(node: &Arithmetic, a: i128, b: i128, unsigned: bool, ctx: &mut EvalContext) -> Result<Value> {
+fn integers(node: &Arithmetic<'_>, a: i128, b: i128, unsigned: bool, ctx: &mut EvalContext) -> Result<Value> {
     let number = match node.op {
         Operator::Add => a + b,
         Operator::Subtract => a - b,
@@ -232,7 +328,7 @@ fn wide(value: &Value) -> Option<i128> {
     }
 }
 
-fn mixed(node: &Arithmetic, left: Value, right: Value, ctx: &mut EvalContext) -> Result<Value> {
+fn mixed(node: &Arithmetic<'_>, left: Value, right: Value, ctx: &mut EvalContext) -> Result<Value> {
     let (a, b) = (number(left, ctx)?, number(right, ctx)?);
     if matches!(a, Value::Double(_)) || matches!(b, Value::Double(_)) || node.ty.kind == Kind::Double {
         return doubles(node, convert::to_f64(&a, ctx)?, convert::to_f64(&b, ctx)?, ctx);
@@ -249,7 +345,7 @@ fn mixed(node: &Arithmetic, left: Value, right: Value, ctx: &mut EvalContext) ->
     decimals(node, convert::to_decimal(&a, ctx)?, convert::to_decimal(&b, ctx)?, ctx)
 }
 
-fn decimals(node: &Arithmetic, a: Decimal, b: Decimal, ctx: &mut EvalContext) -> Result<Value> {
+fn decimals(node: &Arithmetic<'_>, a: Decimal, b: Decimal, ctx: &mut EvalContext) -> Result<Value> {
     let result = match node.op {
         Operator::Add => a.plus(&b),
         Operator::Subtract => a.minus(&b),
@@ -269,7 +365,7 @@ fn decimals(node: &Arithmetic, a: Decimal, b: Decimal, ctx: &mut EvalContext) ->
     Ok(Value::Decimal(result))
 }
 
-fn doubles(node: &Arithmetic, a: f64, b: f64, ctx: &mut EvalContext) -> Result<Value> {
+fn doubles(node: &Arithmetic<'_>, a: f64, b: f64, ctx: &mut EvalContext) -> Result<Value> {
     let result = match node.op {
         Operator::Add => a + b,
         Operator::Subtract => a - b,
@@ -284,7 +380,7 @@ fn doubles(node: &Arithmetic, a: f64, b: f64, ctx: &mut EvalContext) -> Result<V
     Ok(Value::Double(result))
 }
 
-fn negate(node: &Arithmetic, value: Value, ctx: &mut EvalContext) -> Result<Value> {
+fn negate(node: &Arithmetic<'_>, value: Value, ctx: &mut EvalContext) -> Result<Value> {
     let value = number(value, ctx)?;
     match (&value, wide(&value)) {
         (_, Some(wide)) if node.ty.kind == Kind::Decimal => Ok(Value::Decimal(Decimal::new(-wide, 0))),
@@ -294,7 +390,7 @@ fn negate(node: &Arithmetic, value: Value, ctx: &mut EvalContext) -> Result<Valu
     }
 }
 
-fn int_divide(node: &Arithmetic, left: Value, right: Value, ctx: &mut EvalContext) -> Result<Value> {
+fn int_divide(node: &Arithmetic<'_>, left: Value, right: Value, ctx: &mut EvalContext) -> Result<Value> {
     let (a, b) = (number(left, ctx)?, number(right, ctx)?);
     let unsigned = matches!(a, Value::UInt(_)) || matches!(b, Value::UInt(_)) || node.ty.unsigned;
     if let Some((a, b)) = wide(&a).zip(wide(&b)) {
@@ -307,7 +403,7 @@ fn int_divide(node: &Arithmetic, left: Value, right: Value, ctx: &mut EvalContex
     }
 }
 
-fn bits(node: &Arithmetic, left: &Value, right: &Value, ctx: &mut EvalContext) -> Result<Value> {
+fn bits(node: &Arithmetic<'_>, left: &Value, right: &Value, ctx: &mut EvalContext) -> Result<Value> {
     if let (Value::Bytes(a), true) = (left, node.ty.kind == Kind::VarBinary) {
         return byte_strings(node.op, a, right, ctx);
     }

@@ -6,10 +6,10 @@ use stdx::memory::{self, Claim};
 
 use crate::error::Result;
 use crate::nodes::comparison::{Comparator, Comparison};
-use crate::nodes::expr::{Between, Call, Case, Compare, Expr, In, Like};
+use crate::nodes::expr::{Between, Call, Case, Compare, Expr, In};
 use crate::nodes::function::Run;
 use crate::scalar::context::EvalContext;
-use crate::scalar::{arithmetic, cast, convert, like, short};
+use crate::scalar::{arithmetic, cast, convert};
 use crate::types::{Collation, Kind, Type};
 use crate::value::Value;
 
@@ -32,21 +32,16 @@ impl Expr {
                 Ok(value)
             }
             Expr::Compare(node) => Ok(truth_value(node.decide(row, ctx)?)),
-            Expr::Arithmetic(node) => Ok(arithmetic::fit(self.eval_exact(row, ctx)?, &node.ty)),
-            Expr::Call(call) => Ok(shown(call.eval(row, ctx)?, &call.ty)),
-            Expr::Case(case) => Ok(shown(case.eval(row, ctx)?, &case.ty)),
-            Expr::Cast(inner, to) => {
-                // A number takes all digits of a quotient with it, a text those that are shown.
-                let value = if to.kind.is_number() { inner.eval_exact(row, ctx)? } else { inner.eval(row, ctx)? };
-                if value.is_null() { Ok(value) } else { cast::cast(value, &inner.ty(), to, ctx) }
+            Expr::Call(call) => {
+                let value = call.eval(row, ctx)?;
+                Ok(match call.function.finish {
+                    Some(finish) => finish(value, &call.ty),
+                    None => shown(value, &call.ty),
+                })
             }
-            Expr::Collate(inner, _) => inner.eval(row, ctx),
+            Expr::Case(case) => Ok(shown(case.eval(row, ctx)?, &case.ty)),
             Expr::Exact(inner) => inner.eval_exact(row, ctx),
             Expr::Shown(inner) => Ok(shown(inner.eval(row, ctx)?, &inner.ty())),
-            Expr::Present(inner, _) => match inner.eval(row, ctx)? {
-                Value::Null => Ok(Value::Null),
-                value => Ok(cast::present(value, &inner.ty(), ctx)),
-            },
             condition => Ok(truth_value(condition.decide(row, ctx)?)),
         }
     }
@@ -54,14 +49,6 @@ impl Expr {
     /// A quotient with all the digits that were computed, also behind what only chooses among values: for the operators and functions of numbers it is within, and for sums.
     pub fn eval_exact(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
         match self {
-            Expr::Arithmetic(node) => {
-                if let Some(number) = short::eval(node, row, ctx) {
-                    return Ok(Value::Decimal(number));
-                }
-                let left = node.left.eval_exact(row, ctx)?;
-                let right = node.right.eval_exact(row, ctx)?;
-                arithmetic::compute(node, left, right, ctx)
-            }
             Expr::Call(call) => call.eval(row, ctx),
             Expr::Case(case) => case.eval(row, ctx),
             Expr::Shown(inner) => inner.eval(row, ctx),
@@ -91,7 +78,6 @@ impl Expr {
             Expr::IsTruth(inner, wanted) => Ok(Some(inner.decide(row, ctx)? == Some(*wanted))),
             Expr::Between(node) => node.decide(row, ctx),
             Expr::In(node) => node.decide(row, ctx),
-            Expr::Like(node) => node.decide(row, ctx),
             Expr::Column(place, _) => convert::truth(&row[*place], ctx),
             other => {
                 let value = other.eval(row, ctx)?;
@@ -215,31 +201,6 @@ impl In {
             }
         }
         Ok(false)
-    }
-}
-
-impl Like {
-    fn decide(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Option<bool>> {
-        let text = self.text.eval(row, ctx)?;
-        let pattern = self.pattern.eval(row, ctx)?;
-        let escape = match &self.escape {
-            Some(escape) => escape.eval(row, ctx)?,
-            None => Value::text("\\"),
-        };
-        if text.is_null() || pattern.is_null() {
-            return Ok(None);
-        }
-        let escape = like::escape_char(&escape)?;
-        let matches = |text: &[u8], pattern: &[u8]| like::matches(self.collation, text, pattern, escape);
-        let found = match (text.as_string_bytes(), pattern.as_string_bytes()) {
-            (Some(text), Some(pattern)) => matches(text, pattern),
-            _ => {
-                let text = convert::to_text(&text, &self.text.ty());
-                let pattern = convert::to_text(&pattern, &self.pattern.ty());
-                matches(text.as_bytes(), pattern.as_bytes())
-            }
-        };
-        Ok(Some(found != self.negated))
     }
 }
 

@@ -115,13 +115,14 @@ pub fn matches(collation: Collation, text: &[u8], pattern: &[u8], escape: Option
     }
 }
 
-/// What a pattern's matches begin with: for a range over an index. `None` where it begins with a wildcard. True: the pattern is that text and nothing else.
-pub fn prefix(pattern: &str, escape: Option<char>) -> Option<(String, bool)> {
-    let mut out = String::new();
-    let mut rest = pattern.as_bytes();
-    while let Some((found, length)) = step(rest, escape, false) {
+/// Returns the text with which every match of the pattern begins, and whether the pattern is that text and nothing else. `None` if it begins with a
+/// wildcard. `bytes`: the pattern is read by bytes, not by characters.
+pub fn prefix(pattern: &[u8], escape: Option<char>, bytes: bool) -> Option<(Vec<u8>, bool)> {
+    let (mut out, mut rest) = (Vec::new(), pattern);
+    while let Some((found, length)) = step(rest, escape, bytes) {
         match found {
-            Step::Exactly(c) => out.push(c),
+            Step::Exactly(c) if bytes => out.push(c as u8),
+            Step::Exactly(c) => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
             _ if out.is_empty() => return None,
             _ => return Some((out, false)),
         }
@@ -166,8 +167,8 @@ mod tests {
 
     #[test]
     fn a_prefix_ends_at_the_first_wildcard() {
-        assert_eq!(prefix("ab%c", Some('\\')), Some(("ab".into(), false)));
-        assert_eq!(prefix("a\\%b", Some('\\')), Some(("a%b".into(), true)));
-        assert_eq!(prefix("%b", Some('\\')), None);
+        assert_eq!(prefix(b"ab%c", Some('\\'), false), Some((b"ab".to_vec(), false)));
+        assert_eq!(prefix(b"a\\%b", Some('\\'), false), Some((b"a%b".to_vec(), true)));
+        assert_eq!(prefix(b"%b", Some('\\'), false), None);
     }
 }

@@ -23,9 +23,11 @@ pub mod index_coercion;
 pub mod like;
 pub mod modes;
 pub mod named;
+pub mod operators;
 pub mod settings;
 mod short;
 pub mod store;
+pub mod word;
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,8 @@
 //!
 //! What comes out is what `arithmetic` computes, digit by digit and scale by scale. The hard thing is to be sure of that: whatever is not a plain decimal, or might grow out of 128 bits, is left to `arithmetic` as a whole.
 
-use crate::nodes::expr::{Arithmetic, Expr, Operator};
+use crate::nodes::expr::Expr;
+use crate::scalar::arithmetic::{Arithmetic, Operator};
 use crate::scalar::context::EvalContext;
 use crate::scalar::decimal::{Decimal, SCALE_MAX};
 use crate::types::Kind;
@@ -24,18 +25,18 @@ type Number = (i64, u8);
 
 /// The result, if the operation and all within it are of that kind.
 #[inline]
-pub fn eval(node: &Arithmetic, row: &[Value], ctx: &EvalContext) -> Option<Decimal> {
+pub fn eval(node: &Arithmetic<'_>, row: &[Value], ctx: &EvalContext) -> Option<Decimal> {
     let (coefficient, scale) = computed(node, row, ctx)?;
     Some(Decimal::new(coefficient, scale))
 }
 
-fn computed(node: &Arithmetic, row: &[Value], ctx: &EvalContext) -> Option<(i128, u8)> {
+fn computed(node: &Arithmetic<'_>, row: &[Value], ctx: &EvalContext) -> Option<(i128, u8)> {
     let is_plain = matches!(node.op, Operator::Add | Operator::Subtract | Operator::Multiply);
     if !is_plain || node.ty.kind != Kind::Decimal {
         return None;
     }
-    let (a, left_scale) = operand(&node.left, row, ctx)?;
-    let (b, right_scale) = operand(&node.right, row, ctx)?;
+    let (a, left_scale) = operand(node.left, row, ctx)?;
+    let (b, right_scale) = operand(node.right?, row, ctx)?;
     let scale = left_scale.max(right_scale);
     // Products of two words fit four, and so do sums of two of them.
     let raised = |number: i64, own: u8| Some(i128::from(number) * i128::from(*POWERS.get(usize::from(scale - own))?));
@@ -57,8 +58,8 @@ fn operand(expr: &Expr, row: &[Value], ctx: &EvalContext) -> Option<Number> {
         Expr::Column(place, _) => number(row.get(*place)?),
         Expr::Literal(value, _) => number(value),
         Expr::Parameter(place, _) => number(ctx.parameters.get(*place)?),
-        Expr::Arithmetic(node) => {
-            let (coefficient, scale) = computed(node, row, ctx)?;
+        Expr::Call(call) => {
+            let (coefficient, scale) = computed(&Arithmetic::of(call)?, row, ctx)?;
             Some((i64::try_from(coefficient).ok()?, scale))
         }
         _ => None,
@@ -76,15 +77,18 @@ fn number(value: &Value) -> Option<Number> {
 
 #[cfg(test)]
 mod tests {
-    use crate::nodes::expr::Expr;
-    use crate::nodes::expr::{Arithmetic, Operator};
-    use crate::scalar::arithmetic;
+    use crate::nodes::expr::{Call, Expr};
+    use crate::scalar::arithmetic::{self, Arithmetic, Operator};
     use crate::scalar::context::EvalContext;
+    use crate::scalar::word::Word;
     use crate::types::Type;
     use crate::value::{Decimal, Value};
 
-    fn node(op: Operator, left: Expr, right: Expr) -> Arithmetic {
-        Arithmetic { op, left, right, ty: Type::decimal(65, 30), increment: 4, text: "".into() }
+    fn call(op: Operator, left: Expr, right: Expr) -> Call {
+        let ty = Type::decimal(65, 30);
+        let collation = ty.collation;
+        let (function, arguments) = (arithmetic::function(op), vec![left, right]);
+        Call { function, arguments, ty, collation, extra: Word::Increment(4).into() }
     }
 
     /// All pairs of numbers near the ends of what is done here, and of scales: the same digits as the long way, or none.
@@ -99,7 +103,8 @@ mod tests {
                     let value = |number: i64, scale| Value::Decimal(Decimal::new(number.into(), scale));
                     let column = |place| Expr::Column(place, Type::decimal(65, 30));
                     let row = [value(a, s), value(b, t)];
-                    let node = node(op, column(0), column(1));
+                    let call = call(op, column(0), column(1));
+                    let node = Arithmetic::of(&call).expect("it is an operator");
                     let long = arithmetic::compute(&node, row[0].clone(), row[1].clone(), &mut ctx).expect("it fits");
                     match super::eval(&node, &row, &ctx) {
                         Some(short) => {
@@ -122,10 +127,12 @@ mod tests {
     fn what_is_no_decimal_is_left_alone() {
         let column = |place| Expr::Column(place, Type::decimal(15, 2));
         for value in [Value::Null, Value::Double(1.0), Value::text("1"), Value::UInt(1)] {
-            let node = node(Operator::Add, column(0), column(0));
+            let sum = call(Operator::Add, column(0), column(0));
+            let node = Arithmetic::of(&sum).expect("it is an operator");
             assert!(super::eval(&node, &[value], &EvalContext::new()).is_none());
         }
-        let divided = node(Operator::Divide, column(0), column(0));
+        let divided = call(Operator::Divide, column(0), column(0));
+        let divided = Arithmetic::of(&divided).expect("it is an operator");
         assert!(super::eval(&divided, &[Value::Decimal(Decimal::new(1, 2))], &EvalContext::new()).is_none());
     }
 }

@@ -12,6 +12,7 @@ use crate::nodes::system_table::SystemTable;
 use crate::parse::stored::listed_text;
 use crate::rights::Privileges;
 use crate::scalar::context::EvalContext;
+use crate::scalar::operators;
 use crate::scalar::temporal::Timestamp;
 use crate::system::statistics::{bytes_of, cardinality, rows_of};
 use crate::system::{text, views};
@@ -438,7 +439,7 @@ pub fn empty_text(column: &TableColumn, ctx: &mut EvalContext) -> Option<String>
 pub fn value_text(value: &Value, ty: &Type, ctx: &mut EvalContext) -> String {
     use crate::nodes::expr::Expr;
     let shown = crate::scalar::bind::present(Expr::Literal(value.clone(), ty.clone()));
-    let cast = Expr::Cast(Box::new(shown), Type::text(1024, Collation::DEFAULT));
+    let cast = operators::cast(shown, Type::text(1024, Collation::DEFAULT));
     match cast.eval(&[], ctx) {
         Ok(Value::Text(shown)) => shown.as_str().to_owned(),
         _ => String::new(),

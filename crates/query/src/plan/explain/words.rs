@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::nodes::expr::{Expr, Operator};
+use crate::nodes::expr::{Call, Expr};
 use crate::nodes::subquery::{Question, Subquery};
-use crate::scalar::bind::constant::is_conversion;
+use crate::scalar::arithmetic::{Arithmetic, Operator};
+use crate::scalar::operators::Operation;
 use crate::scalar::{compare, convert};
 use crate::types::CollationName as _;
 use crate::value::Value;
@@ -39,6 +40,9 @@ pub fn words(expr: &Expr, names: &Names, around: &[Names]) -> String {
         Expr::Xor(sides) => format!("({})", list(&mut sides.iter(), " xor ")),
         Expr::Not(inner) => match &**inner {
             Expr::IsNull(inner) => format!("({} is not null)", within(inner)),
+            Expr::Call(call) if Operation::of(call) == Some(Operation::Like) => {
+                format!("({} not like {})", within(&call.arguments[0]), within(&call.arguments[1]))
+            }
             inner => format!("(not {})", within(inner)),
         },
         Expr::IsNull(inner) => format!("({} is null)", within(inner)),
@@ -57,22 +61,34 @@ pub fn words(expr: &Expr, names: &Names, around: &[Names]) -> String {
             not(node.negated),
             list(&mut node.list.iter().map(|(expr, _)| expr), ",")
         ),
-        Expr::Like(node) => {
-            format!("({}{} like {})", within(&node.text), not(node.negated), within(&node.pattern))
-        }
-        Expr::Arithmetic(node) => match sign(node.op) {
-            (sign, true) => format!("{sign}{}", within(&node.left)),
-            (sign, false) => format!("({} {sign} {})", within(&node.left), within(&node.right)),
-        },
         Expr::Case(node) => {
             let arms = node.arms.iter().map(|(when, then)| format!(" when {} then {}", within(when), within(then)));
             format!("(case{} else {} end)", arms.collect::<String>(), within(&node.otherwise))
         }
-        Expr::Cast(inner, ty) => format!("cast({} as {})", within(inner), ty.name()),
-        Expr::Present(inner, _) | Expr::Exact(inner) | Expr::Shown(inner) => within(inner),
-        Expr::Call(call) if is_conversion(call) => within(&call.arguments[0]),
-        Expr::Call(call) => format!("{}({})", call.function.name(), list(&mut call.arguments.iter(), ",")),
-        Expr::Collate(inner, ty) => format!("({} collate {})", within(inner), ty.collation.name()),
+        Expr::Exact(inner) | Expr::Shown(inner) => within(inner),
+        Expr::Call(call) => call_words(call, within),
+    }
+}
+
+/// `words` writes an argument.
+fn call_words(call: &Call, words: impl Fn(&Expr) -> String) -> String {
+    let argument = |at: usize| words(&call.arguments[at]);
+    if let Some(Arithmetic { op, .. }) = Arithmetic::of(call) {
+        return match op {
+            Operator::Negate | Operator::BitNot => format!("{}{}", op.sign(), argument(0)),
+            _ => format!("({} {} {})", argument(0), op.sign(), argument(1)),
+        };
+    }
+    match Operation::of(call) {
+        Some(Operation::Cast) => format!("cast({} as {})", argument(0), call.ty.name()),
+        Some(Operation::Collate) => format!("({} collate {})", argument(0), call.ty.collation.name()),
+        Some(Operation::Like) => format!("({} like {})", argument(0), argument(1)),
+        Some(Operation::Present) => argument(0),
+        None if call.function.is_coercion() => argument(0),
+        None => {
+            let arguments: Vec<String> = call.arguments.iter().map(words).collect();
+            format!("{}({})", call.function.name(), arguments.join(","))
+        }
     }
 }
 
@@ -98,23 +114,4 @@ fn subquery_words(query: &Subquery, words: impl Fn(&Expr) -> String) -> String {
 
 fn not(negated: bool) -> &'static str {
     if negated { " not" } else { "" }
-}
-
-/// The sign, and whether it stands before one operand.
-fn sign(op: Operator) -> (&'static str, bool) {
-    match op {
-        Operator::Add => ("+", false),
-        Operator::Subtract => ("-", false),
-        Operator::Multiply => ("*", false),
-        Operator::Divide => ("/", false),
-        Operator::IntDivide => ("DIV", false),
-        Operator::Modulo => ("%", false),
-        Operator::BitAnd => ("&", false),
-        Operator::BitOr => ("|", false),
-        Operator::BitXor => ("^", false),
-        Operator::ShiftLeft => ("<<", false),
-        Operator::ShiftRight => (">>", false),
-        Operator::Negate => ("-", true),
-        Operator::BitNot => ("~", true),
-    }
 }

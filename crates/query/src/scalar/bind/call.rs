@@ -7,10 +7,11 @@ use super::Binder;
 use super::constant::{Place, beside};
 use crate::error::{self, Result, SqlError};
 use crate::nodes::aggregate::Aggregate;
-use crate::nodes::expr::{Call, Expr, Extra, TrimSide};
+use crate::nodes::expr::{Call, Expr};
 use crate::scalar::functions;
 use crate::scalar::functions::entry::{FunctionEntry, Returns, TIMESTAMP_SEQUENCE};
 use crate::scalar::temporal::Unit;
+use crate::scalar::word::{TrimSide, Word};
 use crate::types::{Collation, Type};
 use crate::value::Value;
 
@@ -46,7 +47,7 @@ impl Binder<'_> {
                     ast::TrimSide::Leading => TrimSide::Leading,
                     ast::TrimSide::Trailing => TrimSide::Trailing,
                 };
-                self.make("trim", arguments, Extra::Trim(side))
+                self.make("trim", arguments, Word::Trim(side))
             }
             ExprKind::MemberOf { value, array } => {
                 let arguments = vec![self.bind(value)?, self.bind(array)?];
@@ -108,19 +109,19 @@ impl Binder<'_> {
     }
 
     pub(super) fn call_named(&mut self, name: &str, arguments: Vec<Expr>) -> Result<Expr> {
-        self.make(name, arguments, Extra::None)
+        self.make(name, arguments, Word::None)
     }
 
     pub(super) fn call_with_unit(&mut self, name: &str, arguments: Vec<Expr>, unit: Unit) -> Result<Expr> {
-        self.make(name, arguments, Extra::Unit(unit))
+        self.make(name, arguments, Word::Unit(unit))
     }
 
-    fn make(&mut self, name: &str, arguments: Vec<Expr>, extra: Extra) -> Result<Expr> {
+    fn make(&mut self, name: &str, arguments: Vec<Expr>, word: Word) -> Result<Expr> {
         let function = functions::find(name).ok_or_else(|| unknown(name))?;
-        self.finish(function, arguments, extra)
+        self.finish(function, arguments, word)
     }
 
-    fn finish(&mut self, entry: &'static FunctionEntry, mut arguments: Vec<Expr>, extra: Extra) -> Result<Expr> {
+    fn finish(&mut self, entry: &'static FunctionEntry, mut arguments: Vec<Expr>, word: Word) -> Result<Expr> {
         entry.check(arguments.len())?;
         if entry.name() == "char" {
             arguments = arguments.into_iter().map(super::literal::hex_as_number).collect();
@@ -134,9 +135,9 @@ impl Binder<'_> {
             *other = beside(other.clone(), value, Place::Side, self.settings);
         }
         let mut ty = entry.result_type(&arguments, self.settings)?;
-        match extra {
-            Extra::Scale(scale) if ty.kind.is_temporal() => ty.scale = scale,
-            Extra::Unit(unit) if matches!(entry.returns, Returns::Custom(_)) => {
+        match word {
+            Word::Scale(scale) if ty.kind.is_temporal() => ty.scale = scale,
+            Word::Unit(unit) if matches!(entry.returns, Returns::Custom(_)) => {
                 ty = functions::type_with_unit(entry, &arguments, unit, ty);
             }
             _ => {}
@@ -151,7 +152,7 @@ impl Binder<'_> {
             // A function that does not compare does not mind what it is given.
             false => super::merge_collations(&strings, entry.name(), self.settings).unwrap_or(Collation::Binary),
         };
-        Ok(Expr::Call(Box::new(Call { function: &entry.function, arguments, ty, collation, extra })))
+        Ok(Expr::Call(Box::new(Call { function: &entry.function, arguments, ty, collation, extra: word.into() })))
     }
 
     fn function(&mut self, function: &ast::Function) -> Result<Expr> {
@@ -194,16 +195,16 @@ impl Binder<'_> {
                     return Err(SqlError::unsupported(format!("NEXTVAL of another sequence than {known}")));
                 }
                 let name = Expr::Literal(Value::text(known), Type::text(64, Collation::Binary));
-                self.finish(row, vec![name], Extra::None)
+                self.finish(row, vec![name], Word::None)
             }
             ("mod", [left, right]) => {
                 let text = super::operator::text_of(format_args!("({left} % {right})"));
                 let (left, right) = (self.bind(left)?, self.bind(right)?);
-                Ok(super::arithmetic(self.settings, crate::nodes::expr::Operator::Modulo, left, right, text))
+                Ok(super::arithmetic(self.settings, crate::scalar::arithmetic::Operator::Modulo, left, right, text))
             }
             (_, [scale]) if functions::takes_scale(row) => {
                 let scale = fraction(&self.bind(scale)?, row.name())?;
-                self.finish(row, Vec::new(), Extra::Scale(scale))
+                self.finish(row, Vec::new(), Word::Scale(scale))
             }
             _ => {
                 row.check(nodes.len())?;
@@ -212,7 +213,7 @@ impl Binder<'_> {
                     let [inner] = <[Expr; 1]>::try_from(arguments).map_err(|_| unknown(&name))?;
                     return Ok(Expr::IsNull(Box::new(inner)));
                 }
-                self.finish(row, arguments, Extra::None)
+                self.finish(row, arguments, Word::None)
             }
         }
     }

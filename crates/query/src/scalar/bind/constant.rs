@@ -6,10 +6,11 @@
 
 use crate::error::{self, Result, SqlError};
 use crate::nodes::expr::{Call, Expr, Extra};
-use crate::nodes::function::{Function, conversion};
+use crate::nodes::function::{Body, Folding, Function, Run};
 use crate::scalar::context::EvalContext;
 use crate::scalar::convert::{self, number_prefix, shorten};
 use crate::scalar::decimal::Decimal;
+use crate::scalar::operators;
 use crate::scalar::settings::Settings;
 use crate::scalar::temporal::{self, Strictness};
 use crate::types::{Kind, Type};
@@ -28,24 +29,23 @@ pub enum Place {
     When,
 }
 
-static INTEGER: Function = conversion(&["<integer>"], integer);
-static DECIMAL: Function = conversion(&["<decimal>"], decimal);
-static YEAR: Function = conversion(&["<year>"], year);
-static MOMENT: Function = conversion(&["<moment>"], moment);
-static PADDED: Function = conversion(&["<padded>"], filled);
-static DATE: Function = conversion(&["<date>"], date);
-static DATETIME: Function = conversion(&["<datetime>"], datetime);
-static TIMESTAMP: Function = conversion(&["<timestamp>"], timestamp);
+static INTEGER: Function = coercion(&["<integer>"], integer);
+static DECIMAL: Function = coercion(&["<decimal>"], decimal);
+static YEAR: Function = coercion(&["<year>"], year);
+static MOMENT: Function = coercion(&["<moment>"], moment);
+static PADDED: Function = Function::new(&["<padded>"], Run::Strict(filled));
+static DATE: Function = coercion_to_date(&["<date>"], date);
+static DATETIME: Function = coercion_to_date(&["<datetime>"], datetime);
+static TIMESTAMP: Function = coercion_to_date(&["<timestamp>"], timestamp);
 
-/// Is it one of the conversions, which nobody writes?
-pub fn is_conversion(call: &Call) -> bool {
-    let all = [&INTEGER, &DECIMAL, &YEAR, &MOMENT];
-    all.into_iter().any(|function| std::ptr::eq(call.function, function)) || is_of_date(call)
+/// A function that no name leads to.
+const fn coercion(names: &'static [&'static str], run: Body) -> Function {
+    Function { folding: Folding::Coercion, ..Function::new(names, Run::Strict(run)) }
 }
 
-/// Is it a conversion of a text to a date? What is none is an error of the statement, also where no row is looked at.
-pub fn is_of_date(call: &Call) -> bool {
-    [&DATE, &DATETIME, &TIMESTAMP].into_iter().any(|function| std::ptr::eq(call.function, function))
+/// Text that is no date is an error of the statement, even if it meets no row.
+const fn coercion_to_date(names: &'static [&'static str], run: Body) -> Function {
+    Function { folding: Folding::CheckedCoercion, ..Function::new(names, Run::Strict(run)) }
 }
 
 /// `side` as it meets `other`: itself, or converted where it is a constant.
@@ -75,7 +75,7 @@ pub fn beside(side: Expr, other: &Expr, place: Place, settings: &Settings) -> Ex
         // Of a date or a moment the time of day.
         Kind::Time if is_field && is_side && is_dated(own.kind) => {
             let time = Type::temporal(Kind::Time, own.scale).with_nullable(own.nullable);
-            return Expr::Cast(Box::new(side), time);
+            return operators::cast(side, time);
         }
         Kind::Year if own.is_string() => (&INTEGER, number_type()),
         // A date is a number of its digits; a moment's digits are more than those of a date.
@@ -89,7 +89,7 @@ pub fn beside(side: Expr, other: &Expr, place: Place, settings: &Settings) -> Ex
 }
 
 fn call(function: &'static Function, side: Expr, ty: Type, settings: &Settings) -> Expr {
-    let call = Call { function, arguments: vec![side], ty, collation: settings.collation, extra: Extra::None };
+    let call = Call { function, arguments: vec![side], ty, collation: settings.collation, extra: Extra::default() };
     Expr::Call(Box::new(call))
 }
 
@@ -107,7 +107,7 @@ pub fn padded(side: Expr) -> Expr {
         return side;
     }
     let (ty, collation) = (side.ty(), side.ty().collation);
-    let call = Call { function: &PADDED, arguments: vec![side], ty, collation, extra: Extra::None };
+    let call = Call { function: &PADDED, arguments: vec![side], ty, collation, extra: Extra::default() };
     Expr::Call(Box::new(call))
 }
 

@@ -6,6 +6,7 @@ use syntax::tree::{Literal, TemporalKind};
 use crate::error::{self, Result, SqlError};
 use crate::nodes::expr::Expr;
 use crate::scalar::decimal::{Decimal, PRECISION_MAX, SCALE_MAX};
+use crate::scalar::operators;
 use crate::scalar::settings::Settings;
 use crate::scalar::temporal::{self, Strictness};
 use crate::types::{Kind, Type};
@@ -118,7 +119,7 @@ fn typed(kind: TemporalKind, text: &str, settings: &Settings) -> Result<Expr> {
             if parsed.offset.is_some() {
                 // The session's time zone says which moment of its clock that is.
                 let ty = Type::temporal(Kind::DateTime, parsed.scale).with_nullable(false);
-                return Ok(Expr::Cast(Box::new(string(text, settings)), ty));
+                return Ok(operators::cast(string(text, settings), ty));
             }
             Expr::Literal(
                 Value::DateTime(parsed.value),

@@ -17,11 +17,14 @@ use syntax::tree as ast;
 
 use crate::error::{self, Result, SqlError};
 use crate::nodes::comparison::{Comparison, ComparisonType};
-use crate::nodes::expr::{Case, Compare, Derivation, Expr, Like, Operator};
+use crate::nodes::expr::{Case, Compare, Expr};
+use crate::scalar::arithmetic::Operator;
 use crate::scalar::cast;
 use crate::scalar::compare;
 use crate::scalar::context::EvalContext;
 use crate::scalar::modes::SqlMode;
+use crate::scalar::operators;
+use crate::scalar::operators::Derivation;
 use crate::scalar::settings::Settings;
 use crate::scalar::temporal::{Date, DateTime};
 use crate::types::{CharsetName as _, Collation, CollationName as _, Kind, Type};
@@ -46,7 +49,7 @@ pub fn present(expr: Expr) -> Expr {
     match ty.kind {
         Kind::Enum | Kind::Set | Kind::Bit | Kind::Timestamp => {
             let shown = cast::present_type(&ty);
-            Expr::Present(Box::new(expr), shown)
+            operators::present(expr, shown)
         }
         _ => expr,
     }
@@ -294,7 +297,7 @@ impl<'b> Binder<'b> {
             _ => (text, pattern),
         };
         let collation = merge_collations(&[&text, &pattern], "like", self.settings)?;
-        Ok(Expr::Like(Box::new(Like { text, pattern, escape, collation, negated })))
+        Ok(self::negated(operators::like(text, pattern, escape, collation), negated))
     }
 
     fn case(&mut self, operand: Option<&ast::Expr>, arms: &[ast::Arm], otherwise: Option<&ast::Expr>) -> Result<Expr> {
@@ -349,25 +352,22 @@ impl<'b> Binder<'b> {
             Kind::Enum | Kind::Set | Kind::Bit if to.kind.is_temporal() => present(inner),
             _ => inner,
         };
-        Ok(Expr::Cast(Box::new(inner), to))
+        Ok(operators::cast(inner, to))
     }
 
     fn collate(&mut self, inner: &ast::Expr, collation: &str) -> Result<Expr> {
         let collation = Collation::by_name(collation)?;
         let inner = present(self.bind(inner)?);
         let ty = inner.ty();
-        let inner = if ty.is_string() {
-            inner
-        } else {
-            Expr::Cast(Box::new(inner), types::charset_type("utf8mb4", &Expr::null())?)
-        };
+        let inner =
+            if ty.is_string() { inner } else { operators::cast(inner, types::charset_type("utf8mb4", &Expr::null())?) };
         let mut ty = inner.ty();
-        let fits = ty.charset() == collation.charset() || inner.derivation() >= Derivation::Coercible;
+        let fits = ty.charset() == collation.charset() || Derivation::of(&inner) >= Derivation::Coercible;
         if !fits {
             return Err(error::COLLATION_CHARSET_MISMATCH.with(&[&collation.name(), &ty.charset().name()]));
         }
         ty.collation = collation;
-        Ok(Expr::Collate(Box::new(inner), ty))
+        Ok(operators::collate(inner, ty))
     }
 
     /// `_utf8mb4'text'`, `_binary'text'`
@@ -383,10 +383,10 @@ impl<'b> Binder<'b> {
                 let mut ctx = EvalContext { sql_mode: self.settings.sql_mode, ..EvalContext::new() };
                 match cast::cast(value.clone(), &ty, &to, &mut ctx) {
                     Ok(text @ Value::Text(_)) if ctx.warnings.count() == 0 => Ok(Expr::Literal(text, to)),
-                    _ => Ok(Expr::Cast(Box::new(Expr::Literal(value, ty)), to)),
+                    _ => Ok(operators::cast(Expr::Literal(value, ty), to)),
                 }
             }
-            other => Ok(Expr::Cast(Box::new(other), to)),
+            other => Ok(operators::cast(other, to)),
         }
     }
 }
@@ -405,13 +405,13 @@ fn check_stack() -> Result<()> {
 /// CONVERT(inner USING charset)
 fn in_charset(inner: Expr, charset: &str) -> Result<Expr> {
     let to = types::charset_type(charset, &inner)?;
-    Ok(Expr::Cast(Box::new(present(inner)), to))
+    Ok(operators::cast(present(inner), to))
 }
 
 /// The condition of CASE and IF: a document is the number that it is, while WHERE and NOT ask whether it differs from 0.
 fn chooser(condition: Expr) -> Expr {
     match condition.kind() {
-        Kind::Json => Expr::Cast(Box::new(condition), Type::double()),
+        Kind::Json => operators::cast(condition, Type::double()),
         _ => condition,
     }
 }
@@ -469,10 +469,6 @@ pub fn negated(expr: Expr, not: bool) -> Expr {
         (Expr::In(mut node), true) => {
             node.negated = !node.negated;
             Expr::In(node)
-        }
-        (Expr::Like(mut node), true) => {
-            node.negated = !node.negated;
-            Expr::Like(node)
         }
         (expr, true) => Expr::Not(Box::new(expr)),
     }

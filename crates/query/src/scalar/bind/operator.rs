@@ -9,10 +9,13 @@ use super::constant::{self, Place};
 use super::{as_sent, literal, merge_collations, present};
 use crate::error::Result;
 use crate::nodes::comparison::{Comparator, Comparison, ComparisonType};
-use crate::nodes::expr::{Arithmetic, Between, Compare, Expr, In, Operator};
+use crate::nodes::expr::{Between, Call, Compare, Expr, In};
+use crate::scalar::arithmetic::Operator;
 use crate::scalar::context::EvalContext;
+use crate::scalar::operators;
 use crate::scalar::settings::Settings;
 use crate::scalar::temporal::{self, Strictness};
+use crate::scalar::word::Word;
 use crate::scalar::{arithmetic as compute, compare as meet};
 use crate::types::{Collation, Kind, Type};
 use crate::value::Value;
@@ -115,7 +118,10 @@ pub fn arithmetic(settings: &Settings, op: Operator, left: Expr, right: Expr, te
     let (left, right) = (number(left), number(right));
     let increment = settings.div_precision_increment;
     let ty = compute::result_type(op, &left.ty(), &right.ty(), increment, settings.sql_mode);
-    Expr::Arithmetic(Box::new(Arithmetic { op, left, right, ty, increment, text }))
+    let is_unary = matches!(op, Operator::Negate | Operator::BitNot);
+    let arguments = if is_unary { vec![left] } else { vec![left, right] };
+    let (function, extra) = (compute::function(op), Word::Increment(increment).with_text(text));
+    Expr::Call(Box::new(Call { function, arguments, collation: ty.collation, ty, extra }))
 }
 
 /// `left op right`, with the conversions that their types ask for.
@@ -210,7 +216,7 @@ fn as_clock_text(side: Expr, other: &Expr) -> Expr {
     }
     let length = super::display_length(&side.ty());
     let text = super::string_type(length, other.ty().collation).with_nullable(side.ty().nullable);
-    Expr::Cast(Box::new(side), text)
+    operators::cast(side, text)
 }
 
 /// A side as what it is to the other: literals are converted once and for all, ENUM and SET are their names to strings and their numbers to numbers.
@@ -221,7 +227,7 @@ fn adapt(side: Expr, other: &Type, place: Place, settings: &Settings) -> Result<
         // To a document the answer of a comparison is true or false, not 1 or 0.
         _ if other.kind == Kind::Json && side.ty().is_truth() => {
             let document = Type::new(Kind::Json).with_nullable(side.ty().nullable);
-            return Ok(Expr::Cast(Box::new(side), document));
+            return Ok(operators::cast(side, document));
         }
         Kind::Enum | Kind::Set if other.is_string() || other.kind == Kind::Null => return Ok(present(side)),
         // Bits are a number to texts too.

@@ -3,8 +3,10 @@
 use syntax::tree::{CastType, ColumnType, DataType, IntegerSize, Sign, TextSize};
 
 use crate::error::{self, Result, SqlError};
-use crate::nodes::expr::{Case, Derivation, Expr};
+use crate::nodes::expr::{Case, Expr};
 use crate::scalar::decimal::{PRECISION_MAX, SCALE_MAX};
+use crate::scalar::operators;
+use crate::scalar::operators::Derivation;
 use crate::scalar::settings::Settings;
 use crate::types::{Charset, CharsetName as _, Collation, CollationName as _, Kind, Type};
 use crate::value::Value;
@@ -20,7 +22,7 @@ pub fn merge_collations(exprs: &[&Expr], op: &str, settings: &Settings) -> Resul
             _ if ty.is_string() => ty.collation,
             _ => settings.collation,
         };
-        let found = (expr.derivation(), collation);
+        let found = (Derivation::of(expr), collation);
         let Some(known) = best else {
             best = Some(found);
             continue;
@@ -243,7 +245,7 @@ pub fn as_sent(expr: Expr) -> Expr {
             Expr::Literal(Value::bytes(ty.charset().encode(&text)), bytes)
         }
         // Of any length: plans are kept for parameters longer than those that they were made for.
-        expr => Expr::Cast(Box::new(expr), Type::new(Kind::LongBlob).with_nullable(ty.nullable)),
+        expr => operators::cast(expr, Type::new(Kind::LongBlob).with_nullable(ty.nullable)),
     }
 }
 

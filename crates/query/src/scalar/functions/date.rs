@@ -2,9 +2,9 @@
 //!
 //! A function that counts days needs a real day and answers NULL for others; one that takes a part of a date takes it of `2026-00-00` too.
 
-use super::entry::{Args, FunctionEntry, Returns, row, volatile};
+use super::entry::{Args, FunctionEntry, Returns, folded, row, volatile};
 use crate::error::{self, Result};
-use crate::nodes::expr::{Call, Expr, Extra};
+use crate::nodes::expr::{Call, Expr};
 use crate::nodes::function::Run;
 use crate::scalar::context::EvalContext;
 use crate::scalar::decimal::Decimal;
@@ -13,6 +13,7 @@ use crate::scalar::temporal::calendar::{self, WeekMode};
 use crate::scalar::temporal::{
     self, Date, DateTime, Interval, MICROS_PER_DAY, MICROS_PER_SECOND, Strictness, Time, Timestamp, Unit, Zone,
 };
+use crate::scalar::word::Word;
 use crate::scalar::{bind, convert};
 use crate::types::{Kind, Type};
 use crate::value::Value;
@@ -52,8 +53,8 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
     row(&["time"], 1, 1, Returns::Custom(type_of_time), Run::Strict(time)),
     row(&["timestamp"], 1, 2, Returns::Custom(type_of_datetime), Run::Strict(timestamp)),
     row(&["last_day"], 1, 1, Returns::Kind(Kind::Date), Run::Strict(last_day)),
-    row(&["date_add", "adddate"], 2, 2, Returns::Custom(type_of_sum), Run::Strict(date_add)),
-    row(&["date_sub", "subdate"], 2, 2, Returns::Custom(type_of_sum), Run::Strict(date_sub)),
+    folded(row(&["date_add", "adddate"], 2, 2, Returns::Custom(type_of_sum), Run::Strict(date_add))),
+    folded(row(&["date_sub", "subdate"], 2, 2, Returns::Custom(type_of_sum), Run::Strict(date_sub))),
     row(&["timestampadd"], 2, 2, Returns::Custom(type_of_sum), Run::Strict(timestampadd)),
     row(&["timestampdiff"], 2, 2, Returns::Int, Run::Strict(timestampdiff)),
     row(&["datediff"], 2, 2, Returns::Int, Run::Strict(datediff)),
@@ -185,7 +186,7 @@ fn type_of_from_unix(arguments: &[Expr], settings: &Settings) -> Result<Type> {
 }
 
 fn scale(call: &Call) -> u8 {
-    if let Extra::Scale(scale) = call.extra { scale } else { 0 }
+    if let Word::Scale(scale) = Word::of(call) { scale } else { 0 }
 }
 
 fn now(call: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
@@ -317,7 +318,7 @@ fn dayname(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value
 
 /// Parts of a date are taken of a date, parts of a time of a time; DAY_... of either.
 fn extract(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    let Extra::Unit(unit) = call.extra else {
+    let Word::Unit(unit) = Word::of(call) else {
         return Ok(Value::Null);
     };
     let of = |date: Date| match unit {
@@ -422,7 +423,7 @@ fn timestampadd(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<
 
 fn interval(call: &Call, values: &[Value], place: usize, ctx: &mut EvalContext) -> Result<Option<Interval>> {
     let args = Args::new(call, values);
-    let unit = if let Extra::Unit(unit) = call.extra { unit } else { Unit::Day };
+    let unit = if let Word::Unit(unit) = Word::of(call) { unit } else { Unit::Day };
     let interval = match unit.is_composite() {
         true => unit.composite(&args.text(place, ctx)),
         false if unit == Unit::Second => unit.simple(&args.decimal(place, ctx)?),
@@ -457,7 +458,7 @@ fn shifted(call: &Call, values: &[Value], place: usize, interval: Interval, ctx:
         overflow("datetime", ctx)?;
         return Ok(Value::Null);
     };
-    let date_only = if let Extra::Unit(unit) = call.extra { unit.is_date_only() } else { true };
+    let date_only = if let Word::Unit(unit) = Word::of(call) { unit.is_date_only() } else { true };
     Ok(match call.ty.kind {
         Kind::Date => Value::Date(at.date),
         kind if kind.is_temporal() => Value::DateTime(at),
@@ -473,7 +474,7 @@ fn timestampdiff(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result
     else {
         return Ok(Value::Null);
     };
-    let unit = if let Extra::Unit(unit) = call.extra { unit } else { Unit::Day };
+    let unit = if let Word::Unit(unit) = Word::of(call) { unit } else { Unit::Day };
     let micros = to.linear() - from.linear();
     let months = |from: DateTime, to: DateTime| {
         let whole = |at: DateTime| i64::from(at.date.year) * 12 + i64::from(at.date.month);

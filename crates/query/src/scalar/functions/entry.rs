@@ -2,7 +2,7 @@
 
 use crate::error::{self, Result};
 use crate::nodes::expr::{Call, Expr};
-use crate::nodes::function::{Function, Run};
+use crate::nodes::function::{Folding, Function, Run};
 use crate::scalar::context::EvalContext;
 use crate::scalar::decimal::Decimal;
 use crate::scalar::settings::Settings;
@@ -141,11 +141,7 @@ pub const NEVER_NULL_BARE: &[&str] = &["last_insert_id", "unix_timestamp"];
 pub const MANY: usize = usize::MAX;
 
 pub const fn row(names: &'static [&'static str], min: usize, max: usize, returns: Returns, run: Run) -> FunctionEntry {
-    FunctionEntry {
-        function: Function { names, run, volatile: false, exact: false },
-        arity: Arity { min, max },
-        returns,
-    }
+    FunctionEntry { function: Function::new(names, run), arity: Arity { min, max }, returns }
 }
 
 pub const fn exact(entry: FunctionEntry) -> FunctionEntry {
@@ -154,6 +150,11 @@ pub const fn exact(entry: FunctionEntry) -> FunctionEntry {
 
 pub const fn volatile(entry: FunctionEntry) -> FunctionEntry {
     FunctionEntry { function: Function { volatile: true, ..entry.function }, ..entry }
+}
+
+/// Constant folding computes the function where its arguments are constants.
+pub const fn folded(entry: FunctionEntry) -> FunctionEntry {
+    FunctionEntry { function: Function { folding: Folding::Operator, ..entry.function }, ..entry }
 }
 
 impl FunctionEntry {

@@ -5,6 +5,7 @@ use crate::error::{self, Result, SqlError};
 use crate::nodes::expr::Call;
 use crate::nodes::function::Run;
 use crate::scalar::context::EvalContext;
+use crate::scalar::operators::Derivation;
 use crate::value::Value;
 
 pub const FUNCTIONS: &[FunctionEntry] = &[
@@ -355,7 +356,7 @@ fn is_ipv4_mapped(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Resul
 }
 
 fn coercibility(call: &Call, _: &[Value], _: &mut EvalContext) -> Result<Value> {
-    Ok(Value::Int(call.arguments[0].derivation() as i64))
+    Ok(Value::Int(Derivation::of(&call.arguments[0]) as i64))
 }
 
 fn name_const(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {

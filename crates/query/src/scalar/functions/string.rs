@@ -6,10 +6,11 @@ use super::entry::{
     Args, FunctionEntry, MANY, Returns, first_length, longest, row, string_value, sum_of_lengths, too_long,
 };
 use crate::error::{self, Result};
-use crate::nodes::expr::{Call, Expr, Extra, TrimSide};
+use crate::nodes::expr::{Call, Expr};
 use crate::nodes::function::Run;
 use crate::scalar::context::EvalContext;
 use crate::scalar::settings::Settings;
+use crate::scalar::word::{TrimSide, Word};
 use crate::scalar::{cast, compare, convert};
 use crate::types::{CharsetName as _, Collation, CollationName as _, Kind, Type};
 use crate::value::{Text, Value};
@@ -235,7 +236,7 @@ fn right(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> 
 }
 
 fn trim(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    let side = if let Extra::Trim(side) = call.extra { side } else { TrimSide::Both };
+    let side = if let Word::Trim(side) = Word::of(call) { side } else { TrimSide::Both };
     trimmed(call, values, side, ctx)
 }
 

@@ -58,6 +58,11 @@ impl Unit {
         UNITS.iter().find(|(known, _)| *known == name).map(|(_, unit)| *unit)
     }
 
+    /// Returns the unit of which `self as u8` is this number.
+    pub fn from_number(number: u8) -> Option<Unit> {
+        UNITS.iter().find(|(_, unit)| *unit as u8 == number).map(|(_, unit)| *unit)
+    }
+
     pub fn name(self) -> &'static str {
         UNITS.iter().find(|(_, unit)| *unit == self).map_or("", |(name, _)| name)
     }
