@@ -9,12 +9,13 @@ use crate::bind::window::is_window_only;
 use crate::error::{self, Result, SqlError};
 use crate::nodes::aggregate::{Aggregate, Kind};
 use crate::nodes::comparison::{Comparison, ComparisonType};
-use crate::nodes::expr::{Case, Compare, Expr};
+use crate::nodes::expr::{Compare, Expr};
 use crate::nodes::node::AggregateCall;
 use crate::nodes::walk::same;
 use crate::scalar::arithmetic::Arithmetic;
 use crate::scalar::bind::present;
 use crate::scalar::compare;
+use crate::scalar::operators;
 use crate::types::Kind::{Enum, Set};
 use crate::types::Type;
 use crate::value::Value;
@@ -162,7 +163,7 @@ impl Bind<'_> {
         };
         let arms = (0..keys).map(|at| (is_level(at), Expr::integer(bits(at)))).collect();
         let ty = Type::integer().with_nullable(false);
-        Ok(Expr::Case(Box::new(Case { arms, otherwise: Expr::integer(0), ty })))
+        Ok(operators::case(arms, Expr::integer(0), ty))
     }
 
     /// How many keys count in a row of the grouping.

@@ -90,7 +90,7 @@ impl Bind<'_> {
             }
         }
         for check in table.checks.iter().filter(|check| check.enforced) {
-            checks.push((check.name.clone(), self.expr(&parse_expression(&check.text)?)?));
+            checks.push((check.name.clone(), self.condition(&parse_expression(&check.text)?)?));
         }
         self.close_scope();
         let family = self.family(table, doing, &clocks)?;
@@ -436,7 +436,7 @@ impl Bind<'_> {
         let mut conditions = Vec::new();
         if let Some(selection) = selection {
             self.scope().clause = "where clause";
-            conjuncts(self.expr(selection)?, &mut conditions);
+            conjuncts(self.condition(selection)?, &mut conditions);
         }
         let sorts = self.order(order, &[])?;
         let limit = limit.map(|Limit { count, offset: _ }| self.expr(count)).transpose()?;

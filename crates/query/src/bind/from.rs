@@ -122,7 +122,7 @@ impl Bind<'_> {
             JoinConstraint::On(expr) => {
                 columns.extend(right);
                 let clause = std::mem::replace(&mut self.scope().clause, "on clause");
-                let bound = self.expr(expr);
+                let bound = self.condition(expr);
                 self.scope().clause = clause;
                 conjuncts(bound?, &mut on);
                 return Ok(on);

@@ -43,6 +43,7 @@ use crate::plan::variables::Variables;
 use crate::rights::Rights;
 use crate::scalar::bind::Binder;
 use crate::scalar::modes::SqlMode;
+use crate::scalar::operators;
 use crate::types::Type;
 use crate::value::Value;
 
@@ -177,6 +178,11 @@ impl<'s> Bind<'s> {
 
     pub fn has_mode(&self, mode: SqlMode) -> bool {
         self.around.settings.sql_mode.has(mode)
+    }
+
+    /// Binds the condition of a clause or a constraint: its values are 1, 0 and NULL.
+    pub fn condition(&mut self, node: &ast::Expr) -> Result<Expr> {
+        self.expr(node).map(operators::truth)
     }
 
     /// An expression over the current scope.

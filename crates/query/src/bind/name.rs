@@ -6,7 +6,7 @@ use crate::bind::Bind;
 use crate::catalog::table::Default;
 use crate::error::{self, Code, Result};
 use crate::nodes::aggregate::{Aggregate, Kind};
-use crate::nodes::expr::{Assign, Expr};
+use crate::nodes::expr::Expr;
 use crate::nodes::node::AggregateCall;
 use crate::nodes::relation::{Origin, ScopeTable};
 use crate::nodes::walk::same;
@@ -14,6 +14,7 @@ use crate::parse::statement::Scope;
 use crate::scalar::bind::constant;
 use crate::scalar::operators;
 use crate::scalar::store::implicit_default;
+use crate::scalar::variable;
 use crate::types::{self, Type};
 use crate::value::Value;
 
@@ -230,7 +231,7 @@ impl Bind<'_> {
         let name = name.to_ascii_lowercase();
         let ty = self.around.variables.user(&name);
         let is_assigned = self.assigned.contains(&name);
-        let variable = Expr::Variable(name.into(), ty.clone());
+        let variable = variable::read(&name, ty.clone());
         if is_assigned && ty.kind == types::Kind::LongBlob {
             // It has had no value, so it is a text to whoever reads it behind the assignment.
             let text = Type { collation: self.settings().collation, ..Type::new(types::Kind::LongText) };
@@ -243,7 +244,6 @@ impl Bind<'_> {
         self.volatile = true;
         let value = self.expr(value)?;
         self.assigned.push(name.to_ascii_lowercase());
-        let ty = value.ty();
-        Ok(Expr::Assign(Box::new(Assign { name: name.to_ascii_lowercase().into(), value, ty })))
+        Ok(variable::assign(&name.to_ascii_lowercase(), value))
     }
 }

@@ -33,6 +33,7 @@ use crate::rights::Privileges;
 use crate::scalar::bind::{present, union_type};
 use crate::scalar::modes::SqlMode;
 use crate::scalar::operators;
+use crate::scalar::variable;
 use crate::types::{Column, Type};
 
 /// The limit and the offset of a query.
@@ -393,7 +394,7 @@ impl Bind<'_> {
         let mut conditions = Vec::new();
         if let Some(selection) = selection {
             self.scope().clause = "where clause";
-            conjuncts(self.expr(selection)?, &mut conditions);
+            conjuncts(self.condition(selection)?, &mut conditions);
         }
         let items = self.items(items)?;
         let mut staged = self.staged_above(select, &items, order)?;
@@ -530,7 +531,7 @@ impl Bind<'_> {
         let mut having = Vec::new();
         if let Some(condition) = &select.having {
             self.scope().clause = "having clause";
-            conjuncts(self.without_windows(|bind| bind.expr(condition))?, &mut having);
+            conjuncts(self.without_windows(|bind| bind.condition(condition))?, &mut having);
         }
         // The order of the one row that there is counts for nothing.
         let is_one = |grouped: &&mut Grouped| grouped.keys.is_empty() && !grouped.rollup;
@@ -689,8 +690,8 @@ impl Bind<'_> {
             for key in &mut keys {
                 match key {
                     Expr::Column(_, ty) | Expr::Literal(_, ty) | Expr::Subquery(_, ty) => ty.nullable = true,
-                    Expr::Outer { ty, .. } | Expr::Variable(_, ty) => ty.nullable = true,
-                    Expr::Assign(node) => node.ty.nullable = true,
+                    Expr::Outer { ty, .. } => ty.nullable = true,
+                    Expr::Call(call) if variable::is_variable(call) => call.ty.nullable = true,
                     _ => {}
                 }
             }
@@ -878,7 +879,7 @@ fn alias_of(item: &Item<'_>) -> Option<String> {
 /// Does it assign to a variable of the user?
 fn assigns(expr: &Expr) -> bool {
     let mut found = false;
-    expr.walk(&mut |part| found |= matches!(part, Expr::Assign(_)));
+    expr.walk(&mut |part| found |= variable::is_assignment(part));
     found
 }
 

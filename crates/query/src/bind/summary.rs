@@ -10,7 +10,7 @@ use crate::bind::scope::Grouped;
 use crate::bind::select::{group_count, group_node};
 use crate::bind::semi::TABLES;
 use crate::nodes::comparison::{Comparator, Comparison, ComparisonType};
-use crate::nodes::expr::{Case, Compare, Expr};
+use crate::nodes::expr::{Compare, Expr};
 use crate::nodes::node::{Node, SortKey};
 use crate::nodes::relation::{Origin, ScopeTable, Source};
 use crate::nodes::subquery::{Plain, Question, Subquery};
@@ -22,6 +22,7 @@ use crate::plan::share::Sight;
 use crate::plan::variables::Variables;
 use crate::rights::effective::Columns;
 use crate::scalar::context::EvalContext;
+use crate::scalar::operators;
 use crate::types::{Column, Type};
 use crate::value::Value;
 
@@ -240,7 +241,7 @@ fn answered(plain: &Plain, value: Expr, first_key: Expr) -> Expr {
     // A key that has found its group is not NULL.
     let is_none = Expr::IsNull(Box::new(first_key));
     let ty = value.ty();
-    Expr::Case(Box::new(Case { arms: vec![(is_none, otherwise)], otherwise: value, ty }))
+    operators::case(vec![(is_none, otherwise)], value, ty)
 }
 
 /// Is it NULL wherever these places are?

@@ -269,7 +269,7 @@ impl Bind<'_> {
         let mut conditions = Vec::new();
         if let Some(selection) = &select.selection {
             self.scope().clause = "where clause";
-            conjuncts(self.expr(selection)?, &mut conditions);
+            conjuncts(self.condition(selection)?, &mut conditions);
         }
         self.scope().clause = "field list";
         let used = self.scope().used.clone();

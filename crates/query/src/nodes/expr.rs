@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::nodes::comparison::{Comparator, Comparison};
-use crate::nodes::function::Function;
+use crate::nodes::function::{Function, SessionState};
 use crate::nodes::subquery::Subquery;
 use crate::types::{Collation, Kind, Type};
 use crate::value::Value;
@@ -25,10 +25,6 @@ pub enum Expr {
         ty: Type,
     },
     Subquery(Arc<Subquery>, Type),
-    /// The session's variable of that name (`@x`).
-    Variable(Box<str>, Type),
-    /// Sets the session's variable and gives the value (`@x := value`).
-    Assign(Box<Assign>),
     /// False as soon as one is false, else NULL if one is NULL.
     And(Vec<Expr>),
     Or(Vec<Expr>),
@@ -74,13 +70,6 @@ pub struct In {
     /// The comparator that all candidates share, if they are literals other than NULL, sorted by it.
     pub sorted: Option<Comparator>,
     pub negated: bool,
-}
-
-#[derive(Clone, Debug)]
-pub struct Assign {
-    pub name: Box<str>,
-    pub value: Expr,
-    pub ty: Type,
 }
 
 #[derive(Clone, Debug)]
@@ -151,9 +140,7 @@ impl Expr {
             | Expr::Column(_, ty)
             | Expr::Parameter(_, ty)
             | Expr::Outer { ty, .. }
-            | Expr::Subquery(_, ty)
-            | Expr::Variable(_, ty) => Some(ty),
-            Expr::Assign(node) => Some(&node.ty),
+            | Expr::Subquery(_, ty) => Some(ty),
             Expr::Case(case) => Some(&case.ty),
             Expr::Call(call) => Some(&call.ty),
             Expr::Exact(inner) | Expr::Shown(inner) => inner.carried(),
@@ -180,8 +167,7 @@ impl Expr {
     pub fn children(&self) -> Vec<&Expr> {
         match self {
             Expr::Literal(..) | Expr::Column(..) | Expr::Parameter(..) => Vec::new(),
-            Expr::Outer { .. } | Expr::Subquery(..) | Expr::Variable(..) => Vec::new(),
-            Expr::Assign(node) => vec![&node.value],
+            Expr::Outer { .. } | Expr::Subquery(..) => Vec::new(),
             Expr::And(list) | Expr::Or(list) => list.iter().collect(),
             Expr::Xor(sides) => sides.iter().collect(),
             Expr::Not(inner) | Expr::IsNull(inner) | Expr::IsTruth(inner, _) => vec![inner],
@@ -200,8 +186,7 @@ impl Expr {
     pub fn children_mut(&mut self) -> Vec<&mut Expr> {
         match self {
             Expr::Literal(..) | Expr::Column(..) | Expr::Parameter(..) => Vec::new(),
-            Expr::Outer { .. } | Expr::Subquery(..) | Expr::Variable(..) => Vec::new(),
-            Expr::Assign(node) => vec![&mut node.value],
+            Expr::Outer { .. } | Expr::Subquery(..) => Vec::new(),
             Expr::And(list) | Expr::Or(list) => list.iter_mut().collect(),
             Expr::Xor(sides) => sides.iter_mut().collect(),
             Expr::Not(inner) | Expr::IsNull(inner) | Expr::IsTruth(inner, _) => vec![inner],
@@ -290,7 +275,11 @@ impl Expr {
 
     /// Does the node itself take its value from elsewhere than its row, the parameters and its children?
     pub fn reads_outside(&self) -> bool {
-        matches!(self, Expr::Outer { .. } | Expr::Subquery(..) | Expr::Variable(..) | Expr::Assign(_))
+        match self {
+            Expr::Outer { .. } | Expr::Subquery(..) => true,
+            Expr::Call(call) => call.function.session != SessionState::Unused,
+            _ => false,
+        }
     }
 }
 
@@ -309,9 +298,6 @@ impl Expr {
             (Expr::Column(a, _), Expr::Column(b, _)) | (Expr::Parameter(a, _), Expr::Parameter(b, _)) => a == b,
             (Expr::Outer { depth: a, at: x, .. }, Expr::Outer { depth: b, at: y, .. }) => (a, x) == (b, y),
             (Expr::Subquery(a, _), Expr::Subquery(b, _)) => Arc::ptr_eq(a, b),
-            (Expr::Variable(a, _), Expr::Variable(b, _)) => a == b,
-            // Each evaluation sets the variable: no two of them are one.
-            (Expr::Assign(_), Expr::Assign(_)) => false,
             (Expr::IsTruth(_, a), Expr::IsTruth(_, b)) => a == b,
             (Expr::Compare(a), Expr::Compare(b)) => a.op == b.op && a.by == b.by,
             (Expr::Between(a), Expr::Between(b)) => a.negated == b.negated,
@@ -319,7 +305,8 @@ impl Expr {
             (Expr::Case(a), Expr::Case(b)) => a.arms.len() == b.arms.len(),
             (Expr::Call(a), Expr::Call(b)) => {
                 let is_same = std::ptr::eq(a.function, b.function) && a.extra.word == b.extra.word;
-                is_same && !a.function.volatile && (!a.function.typed || a.has_same_type(b))
+                let is_steady = !a.function.volatile && a.function.session != SessionState::Written;
+                is_same && is_steady && (!a.function.typed || a.has_same_type(b))
             }
             (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
         }

@@ -15,6 +15,8 @@ pub struct Function {
     pub run: Run,
     /// Never folded or cached: RAND(), UUID(), SLEEP().
     pub volatile: bool,
+    /// What it does with state of the session that other expressions of the statement may change.
+    pub session: SessionState,
     /// It takes quotients with all the digits that were computed, not with those that are shown.
     pub exact: bool,
     /// NULL if any argument is NULL, so an outer join's padded rows are known to give NULL.
@@ -26,6 +28,15 @@ pub struct Function {
     pub finish: Option<fn(Value, &Type) -> Value>,
     /// Of a pattern match: what its matches begin with, if the pattern's value is known.
     pub prefix: Option<PrefixOf>,
+}
+
+/// A function's use of state that belongs to the session and changes within a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionState {
+    Unused,
+    Read,
+    /// Each evaluation changes it: no two calls are the same, and none is moved or left out.
+    Written,
 }
 
 /// What constant folding makes of a call whose arguments are constants.
@@ -59,6 +70,7 @@ impl Function {
             names,
             run,
             volatile: false,
+            session: SessionState::Unused,
             exact: false,
             strict: matches!(run, Run::Strict(_)),
             typed: false,

@@ -37,7 +37,7 @@ pub struct EvalContext {
     pub parameters: Vec<Value>,
     /// The rows around the subquery that runs, outermost first: values of `Expr::Outer`.
     pub outer: Vec<Row>,
-    /// Values of `Expr::Variable`.
+    /// Values of `@x`.
     pub variables: UserVariables,
     /// They came apart from the text: a prepared statement is run.
     pub values_apart: bool,

@@ -17,7 +17,6 @@ pub mod block_encryption;
 pub mod cast;
 pub mod compare;
 pub mod convert;
-pub mod eval;
 pub mod functions;
 pub mod index_coercion;
 pub mod like;
@@ -27,6 +26,7 @@ pub mod operators;
 pub mod settings;
 mod short;
 pub mod store;
+pub mod variable;
 pub mod word;
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 //! Arithmetic is in `arithmetic`, the coercions of constants in `bind::constant`.
 
 use crate::error::Result;
-use crate::nodes::expr::{Call, Expr, Extra};
+use crate::nodes::expr::{Call, Case, Expr, Extra};
 use crate::nodes::function::{Folding, Function, Prefix, Run};
 use crate::scalar::context::EvalContext;
-use crate::scalar::{cast, convert, like};
+use crate::scalar::{arithmetic, cast, convert, like, variable};
 use crate::types::{Collation, Kind, Type};
 use crate::value::Value;
 
@@ -21,6 +21,11 @@ static COLLATE: Function =
     Function { strict: true, typed: true, ..Function::new(&["collate"], Run::Lazy(run_collate)) };
 static LIKE: Function = Function { typed: true, prefix: Some(prefix), ..Function::new(&["like"], Run::Lazy(run_like)) };
 
+/// A value as a condition has it: 1, 0 or NULL. Operands of logic that are no whole numbers are wrapped in it.
+static TRUTH: Function = Function { strict: true, ..Function::new(&["<truth>"], Run::Lazy(run_truth)) };
+/// The result of an arm of CASE, or a column of a branch of UNION, as one of the type that all of them have.
+static UNIFY: Function = Function { strict: false, typed: true, ..Function::new(&["<unify>"], Run::Lazy(run_unify)) };
+
 /// Which of these a call is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
@@ -28,6 +33,8 @@ pub enum Operation {
     Present,
     Collate,
     Like,
+    Truth,
+    Unify,
 }
 
 impl Operation {
@@ -38,6 +45,8 @@ impl Operation {
             (&PRESENT, Operation::Present),
             (&COLLATE, Operation::Collate),
             (&LIKE, Operation::Like),
+            (&TRUTH, Operation::Truth),
+            (&UNIFY, Operation::Unify),
         ];
         all.into_iter().find(|(function, _)| std::ptr::eq(*function, call.function)).map(|(_, operation)| operation)
     }
@@ -72,6 +81,46 @@ pub fn like(text: Expr, pattern: Expr, escape: Option<Expr>, collation: Collatio
     let nullable = arguments.iter().any(|argument| argument.ty().nullable);
     let ty = Type::boolean().with_nullable(nullable);
     Expr::Call(Box::new(Call { function: &LIKE, arguments, ty, collation, extra: Extra::default() }))
+}
+
+/// Returns the expression as an operand of AND, OR, NOT or a clause's condition.
+pub fn truth(expr: Expr) -> Expr {
+    let is_variable = matches!(&expr, Expr::Call(call) if variable::is_variable(call));
+    match expr.kind() {
+        kind if kind.is_integer() && !is_variable => expr,
+        Kind::Bit | Kind::Year | Kind::Enum | Kind::Set => expr,
+        _ => {
+            let ty = Type::boolean().with_nullable(expr.ty().nullable);
+            unary(&TRUTH, expr, ty)
+        }
+    }
+}
+
+/// Returns the expression with values of the type `ty`: itself, if it has them.
+pub fn unify(expr: Expr, ty: &Type) -> Expr {
+    let own = expr.ty();
+    let is_same = (own.kind, own.scale, own.unsigned) == (ty.kind, ty.scale, ty.unsigned) && own.members == ty.members;
+    if is_same { expr } else { unary(&UNIFY, expr, ty.clone()) }
+}
+
+/// CASE, whose results become values of the type `ty`.
+pub fn case(mut arms: Vec<(Expr, Expr)>, otherwise: Expr, ty: Type) -> Expr {
+    for (_, result) in &mut arms {
+        *result = unify(std::mem::replace(result, Expr::null()), &ty);
+    }
+    let otherwise = unify(otherwise, &ty);
+    Expr::Case(Box::new(Case { arms, otherwise, ty }))
+}
+
+fn run_truth(call: &Call, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let value = call.arguments[0].eval(row, ctx)?;
+    Ok(convert::truth(&value, ctx)?.map_or(Value::Null, Value::from))
+}
+
+fn run_unify(call: &Call, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let inner = &call.arguments[0];
+    let value = inner.eval_exact(row, ctx)?;
+    unify_exact(value, &inner.ty(), &call.ty, ctx)
 }
 
 fn run_cast(call: &Call, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
@@ -124,6 +173,38 @@ fn prefix(call: &Call, value: &mut dyn FnMut(&Expr) -> Option<Value>) -> Option<
     let pattern = value(&call.arguments[1])?;
     let (bytes, is_whole) = like::prefix(pattern.as_string_bytes()?, escape, call.collation == Collation::Binary)?;
     Some(Prefix { bytes, is_whole })
+}
+
+/// As `convert_to`, but a decimal keeps its digits until it is shown.
+pub fn unify_exact(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Result<Value> {
+    match (&value, to.kind) {
+        (Value::Decimal(_), Kind::Decimal) => Ok(value),
+        (Value::Decimal(decimal), kind) if !kind.is_number() && decimal.scale() != from.scale => {
+            convert_to(arithmetic::fit(value, from), from, to, ctx)
+        }
+        _ => convert_to(value, from, to, ctx),
+    }
+}
+
+/// A value of one arm as one of the type of all arms.
+fn convert_to(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Result<Value> {
+    if value.is_null() || (from.kind == to.kind && from.scale == to.scale && from.unsigned == to.unsigned) {
+        return Ok(value);
+    }
+    if to.is_string() && to.collation != Collation::Binary && value.as_string_bytes().is_none() {
+        return Ok(Value::Text(convert::to_text(&cast::present(value, from, ctx), from)));
+    }
+    match to.kind {
+        kind if kind == from.kind && !kind.is_number() && !kind.is_temporal() => Ok(value),
+        kind if kind.is_text() && matches!(value, Value::Text(_)) => Ok(value),
+        kind if kind.is_bytes() && matches!(value, Value::Bytes(_)) => Ok(value),
+        kind if kind.is_bytes() && from.kind == Kind::Bit => Ok(cast::present(value, from, ctx)),
+        kind if kind.is_bytes() => {
+            Ok(Value::bytes(convert::to_text(&cast::present(value, from, ctx), from).as_bytes()))
+        }
+        Kind::Null | Kind::Enum | Kind::Set | Kind::Bit | Kind::Year => Ok(value),
+        _ => cast::cast(value, from, to, ctx),
+    }
 }
 
 /// How strongly an expression holds to its collation: the lower, the stronger. COERCIBILITY() shows these numbers.

@@ -17,6 +17,7 @@ use crate::parse::parse_expression;
 use crate::parse::statement::{Alteration, CreateTable, Name};
 use crate::scalar::context::Level;
 use crate::scalar::modes::SqlMode;
+use crate::scalar::operators;
 use crate::scalar::temporal::Timestamp;
 use crate::session::foreign::{Ends, follow_names, refuse_acting_keys};
 use crate::session::words::{NewIndex, check_keys, check_name, collation_of, index_name, like_table, options_of};
@@ -431,7 +432,7 @@ impl Session {
         let mut checks = Vec::new();
         for check in new.checks.iter().filter(|check| check.enforced) {
             if new.map != old.map || !old.checks.contains(check) {
-                checks.push((&check.name, bind.over_table(&table, &parse_expression(&check.text)?)?));
+                checks.push((&check.name, operators::truth(bind.over_table(&table, &parse_expression(&check.text)?)?)));
             }
         }
         if checks.is_empty() {

@@ -99,7 +99,7 @@ impl Session {
             within: None,
             after: Vec::new(),
         });
-        let condition = bind.expr(&node)?;
+        let condition = bind.condition(&node)?;
         drop(bind);
         let mut kept = Vec::new();
         for row in rows {

@@ -6,7 +6,7 @@ use crate::nodes::expr::{Call, Expr};
 use crate::nodes::subquery::{Question, Subquery};
 use crate::scalar::arithmetic::{Arithmetic, Operator};
 use crate::scalar::operators::Operation;
-use crate::scalar::{compare, convert};
+use crate::scalar::{compare, convert, variable};
 use crate::types::CollationName as _;
 use crate::value::Value;
 
@@ -32,8 +32,6 @@ pub fn words(expr: &Expr, names: &Names, around: &[Names]) -> String {
             let name = around.get(*depth).and_then(|names| names.get(at));
             name.cloned().unwrap_or_else(|| format!("#{at}"))
         }
-        Expr::Variable(name, _) => format!("(@{name})"),
-        Expr::Assign(node) => format!("(@{} := {})", node.name, words(&node.value, names, around)),
         Expr::Subquery(query, _) => subquery_words(query, |expr| words(expr, names, around)),
         Expr::And(sides) => format!("({})", list(&mut sides.iter(), " and ")),
         Expr::Or(sides) => format!("({})", list(&mut sides.iter(), " or ")),
@@ -79,11 +77,15 @@ fn call_words(call: &Call, words: impl Fn(&Expr) -> String) -> String {
             _ => format!("({} {} {})", argument(0), op.sign(), argument(1)),
         };
     }
+    if let Some(name) = variable::name_of(call) {
+        let is_read = call.arguments.len() == 1;
+        return if is_read { format!("(@{name})") } else { format!("(@{name} := {})", argument(1)) };
+    }
     match Operation::of(call) {
         Some(Operation::Cast) => format!("cast({} as {})", argument(0), call.ty.name()),
         Some(Operation::Collate) => format!("({} collate {})", argument(0), call.ty.collation.name()),
         Some(Operation::Like) => format!("({} like {})", argument(0), argument(1)),
-        Some(Operation::Present) => argument(0),
+        Some(Operation::Present | Operation::Truth | Operation::Unify) => argument(0),
         None if call.function.is_coercion() => argument(0),
         None => {
             let arguments: Vec<String> = call.arguments.iter().map(words).collect();

@@ -17,7 +17,7 @@ use syntax::tree as ast;
 
 use crate::error::{self, Result, SqlError};
 use crate::nodes::comparison::{Comparison, ComparisonType};
-use crate::nodes::expr::{Case, Compare, Expr};
+use crate::nodes::expr::{Compare, Expr};
 use crate::scalar::arithmetic::Operator;
 use crate::scalar::cast;
 use crate::scalar::compare;
@@ -95,8 +95,8 @@ impl<'b> Binder<'b> {
             Ast::InsertedValue(_) => Err(call::unknown("values")),
             Ast::Row(_) => Err(error::OPERAND_COLUMNS.with(&[&1])),
             Ast::Unary { op, operand } => self.unary(*op, operand),
-            Ast::And(sides) => self.all(sides).map(Expr::And),
-            Ast::Or(sides) => self.all(sides).map(Expr::Or),
+            Ast::And(sides) => self.conditions(sides).map(Expr::And),
+            Ast::Or(sides) => self.conditions(sides).map(Expr::Or),
             Ast::Xor(sides) => self.xor(&sides.iter().collect::<Vec<_>>(), None),
             Ast::Concat(sides) => {
                 let arguments = self.all(sides)?;
@@ -183,13 +183,17 @@ impl<'b> Binder<'b> {
         Ok(match test {
             ast::Truth::Null if !not => is_null(operand),
             ast::Truth::Null | ast::Truth::Unknown => negated(Expr::IsNull(Box::new(operand)), not),
-            ast::Truth::True => negated(Expr::IsTruth(Box::new(operand), true), not),
-            ast::Truth::False => negated(Expr::IsTruth(Box::new(operand), false), not),
+            ast::Truth::True => negated(Expr::IsTruth(Box::new(operators::truth(operand)), true), not),
+            ast::Truth::False => negated(Expr::IsTruth(Box::new(operators::truth(operand)), false), not),
         })
     }
 
     fn all(&mut self, list: &[ast::Expr]) -> Result<Vec<Expr>> {
         list.iter().map(|item| self.bind(item)).collect()
+    }
+
+    fn conditions(&mut self, list: &[ast::Expr]) -> Result<Vec<Expr>> {
+        list.iter().map(|item| Ok(operators::truth(self.bind(item)?))).collect()
     }
 
     /// `first op operand op operand ...`, from the left. `known`: the first so many links have this value.
@@ -241,7 +245,7 @@ impl<'b> Binder<'b> {
             [one] => self.bind(one),
             [before @ .., last] => {
                 let (left, right) = (self.sides(before, known)?, self.bind(last)?);
-                Ok(Expr::Xor(Box::new([left, right])))
+                Ok(Expr::Xor(Box::new([operators::truth(left), operators::truth(right)])))
             }
         }
     }
@@ -322,7 +326,7 @@ impl<'b> Binder<'b> {
             arms = arms.into_iter().map(|(condition, result)| (condition, as_sent(result))).collect();
             otherwise = as_sent(otherwise);
         }
-        Ok(Expr::Case(Box::new(Case { arms, otherwise, ty })))
+        Ok(operators::case(arms, otherwise, ty))
     }
 
     fn cast(&mut self, inner: &ast::Expr, to: &ast::CastType) -> Result<Expr> {
@@ -410,10 +414,10 @@ fn in_charset(inner: Expr, charset: &str) -> Result<Expr> {
 
 /// The condition of CASE and IF: a document is the number that it is, while WHERE and NOT ask whether it differs from 0.
 fn chooser(condition: Expr) -> Expr {
-    match condition.kind() {
+    operators::truth(match condition.kind() {
         Kind::Json => operators::cast(condition, Type::double()),
         _ => condition,
-    }
+    })
 }
 
 /// IS NULL, which finds the zero dates of a column that is NOT NULL: what other programs call no date.
@@ -470,7 +474,7 @@ pub fn negated(expr: Expr, not: bool) -> Expr {
             node.negated = !node.negated;
             Expr::In(node)
         }
-        (expr, true) => Expr::Not(Box::new(expr)),
+        (expr, true) => Expr::Not(Box::new(operators::truth(expr))),
     }
 }
 

@@ -3,7 +3,7 @@
 use syntax::tree::{CastType, ColumnType, DataType, IntegerSize, Sign, TextSize};
 
 use crate::error::{self, Result, SqlError};
-use crate::nodes::expr::{Case, Expr};
+use crate::nodes::expr::Expr;
 use crate::scalar::decimal::{PRECISION_MAX, SCALE_MAX};
 use crate::scalar::operators;
 use crate::scalar::operators::Derivation;
@@ -252,11 +252,7 @@ pub fn as_sent(expr: Expr) -> Expr {
 /// The expression as one of the column that holds it and others: of UNION's branches.
 pub fn unified(expr: Expr, ty: &Type) -> Expr {
     let expr = if ty.kind.is_bytes() { as_sent(expr) } else { expr };
-    let own = expr.ty();
-    if own.kind == ty.kind && own.scale == ty.scale && own.unsigned == ty.unsigned && own.members == ty.members {
-        return expr;
-    }
-    Expr::Case(Box::new(Case { arms: Vec::new(), otherwise: expr, ty: ty.clone() }))
+    operators::unify(expr, ty)
 }
 
 /// The digits of a DECIMAL and how many of them stand behind the point. Errors say `column`.

@@ -9,7 +9,7 @@ use crate::nodes::expr::{Call, Expr};
 use crate::nodes::function::Run;
 use crate::scalar::context::EvalContext;
 use crate::scalar::settings::Settings;
-use crate::scalar::{bind, compare, eval};
+use crate::scalar::{bind, compare, operators};
 use crate::types::{Kind, Type};
 use crate::value::Value;
 
@@ -60,14 +60,14 @@ fn type_of_extreme(arguments: &[Expr], settings: &Settings) -> Result<Type> {
 fn if_(call: &Call, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let chosen = &call.arguments[if call.arguments[0].holds(row, ctx)? { 1 } else { 2 }];
     let value = chosen.eval_exact(row, ctx)?;
-    eval::unify_exact(value, &chosen.ty(), &call.ty, ctx)
+    operators::unify_exact(value, &chosen.ty(), &call.ty, ctx)
 }
 
 fn coalesce(call: &Call, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     for argument in &call.arguments {
         let value = argument.eval_exact(row, ctx)?;
         if !value.is_null() {
-            return eval::unify_exact(value, &argument.ty(), &call.ty, ctx);
+            return operators::unify_exact(value, &argument.ty(), &call.ty, ctx);
         }
     }
     Ok(Value::Null)
@@ -104,7 +104,7 @@ fn extreme(call: &Call, values: &[Value], wanted: Ordering, ctx: &mut EvalContex
     };
     let mut best: Option<Value> = None;
     for (value, argument) in values.iter().zip(&call.arguments) {
-        let value = eval::unify_exact(value.clone(), &argument.ty(), &call.ty, ctx)?;
+        let value = operators::unify_exact(value.clone(), &argument.ty(), &call.ty, ctx)?;
         // Text that is no date.
         if value.is_null() {
             return Ok(Value::Null);

@@ -4,13 +4,12 @@ use std::cmp::Ordering;
 
 use stdx::memory::{self, Claim};
 
-use crate::error::Result;
+use crate::error::{Result, SqlError};
 use crate::nodes::comparison::{Comparator, Comparison};
 use crate::nodes::expr::{Between, Call, Case, Compare, Expr, In};
 use crate::nodes::function::Run;
 use crate::scalar::context::EvalContext;
-use crate::scalar::{arithmetic, cast, convert};
-use crate::types::{Collation, Kind, Type};
+use crate::types::{Kind, Type};
 use crate::value::Value;
 
 impl Expr {
@@ -25,12 +24,6 @@ impl Expr {
                 Ok(outer.cloned().unwrap_or_default())
             }
             Expr::Subquery(query, _) => (query.evaluate)(query, row, ctx),
-            Expr::Variable(name, _) => Ok(ctx.variables.get(name)),
-            Expr::Assign(node) => {
-                let value = node.value.eval(row, ctx)?;
-                ctx.variables.set(&node.name, value.clone(), node.value.ty())?;
-                Ok(value)
-            }
             Expr::Compare(node) => Ok(truth_value(node.decide(row, ctx)?)),
             Expr::Call(call) => {
                 let value = call.eval(row, ctx)?;
@@ -78,11 +71,8 @@ impl Expr {
             Expr::IsTruth(inner, wanted) => Ok(Some(inner.decide(row, ctx)? == Some(*wanted))),
             Expr::Between(node) => node.decide(row, ctx),
             Expr::In(node) => node.decide(row, ctx),
-            Expr::Column(place, _) => convert::truth(&row[*place], ctx),
-            other => {
-                let value = other.eval(row, ctx)?;
-                convert::truth(&value, ctx)
-            }
+            Expr::Column(place, _) => truth(&row[*place]),
+            other => truth(&other.eval(row, ctx)?),
         }
     }
 
@@ -108,9 +98,19 @@ impl Expr {
 fn shown(value: Value, ty: &Type) -> Value {
     match &value {
         Value::Decimal(decimal) if ty.kind == Kind::Decimal && decimal.scale() != ty.scale => {
-            arithmetic::fit(value, ty)
+            Value::Decimal(decimal.rounded(ty.scale))
         }
         _ => value,
+    }
+}
+
+/// The truth of a condition's value: the binder wraps other operands of logic than whole numbers in a conversion of its dialect.
+fn truth(value: &Value) -> Result<Option<bool>> {
+    match value {
+        Value::Null => Ok(None),
+        Value::Int(number) => Ok(Some(*number != 0)),
+        Value::UInt(number) => Ok(Some(*number != 0)),
+        _ => Err(SqlError::corrupt("a condition that is neither true nor false")),
     }
 }
 
@@ -208,47 +208,10 @@ impl Case {
     fn eval(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
         for (condition, result) in &self.arms {
             if condition.holds(row, ctx)? {
-                return self.settle(result, row, ctx);
+                return result.eval_exact(row, ctx);
             }
         }
-        self.settle(&self.otherwise, row, ctx)
-    }
-
-    fn settle(&self, result: &Expr, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-        let value = result.eval_exact(row, ctx)?;
-        unify_exact(value, &result.ty(), &self.ty, ctx)
-    }
-}
-
-/// The same, but for decimals, which keep their digits until they are shown.
-pub fn unify_exact(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Result<Value> {
-    match (&value, to.kind) {
-        (Value::Decimal(_), Kind::Decimal) => Ok(value),
-        (Value::Decimal(decimal), kind) if !kind.is_number() && decimal.scale() != from.scale => {
-            unify(arithmetic::fit(value, from), from, to, ctx)
-        }
-        _ => unify(value, from, to, ctx),
-    }
-}
-
-/// A value of one arm as one of the type of all arms.
-pub fn unify(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Result<Value> {
-    if value.is_null() || (from.kind == to.kind && from.scale == to.scale && from.unsigned == to.unsigned) {
-        return Ok(value);
-    }
-    if to.is_string() && to.collation != Collation::Binary && value.as_string_bytes().is_none() {
-        return Ok(Value::Text(convert::to_text(&cast::present(value, from, ctx), from)));
-    }
-    match to.kind {
-        kind if kind == from.kind && !kind.is_number() && !kind.is_temporal() => Ok(value),
-        kind if kind.is_text() && matches!(value, Value::Text(_)) => Ok(value),
-        kind if kind.is_bytes() && matches!(value, Value::Bytes(_)) => Ok(value),
-        kind if kind.is_bytes() && from.kind == Kind::Bit => Ok(cast::present(value, from, ctx)),
-        kind if kind.is_bytes() => {
-            Ok(Value::bytes(convert::to_text(&cast::present(value, from, ctx), from).as_bytes()))
-        }
-        Kind::Null | Kind::Enum | Kind::Set | Kind::Bit | Kind::Year => Ok(value),
-        _ => cast::cast(value, from, to, ctx),
+        self.otherwise.eval_exact(row, ctx)
     }
 }
 
