@@ -7,10 +7,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use query::WarningLevel;
 use query::batch::Batch;
 use query::error::SqlError;
 use query::letters::Results;
-use query::scalar::context::Level as WarningLevel;
 use query::types::Column;
 use query::{Outcome, Ready};
 use reactor::Reply;

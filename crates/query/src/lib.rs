@@ -63,6 +63,7 @@ pub use instance::database::Database;
 pub use instance::handle::{Handle, Kill, Wake};
 pub use instance::hooks::{Around, Procedure};
 pub use instance::prepared::{Prepared, PreparedHandle};
+pub use nodes::context::Level as WarningLevel;
 pub use session::around::returning;
 pub use session::read;
 pub use session::{Change, Login, Outcome, Ready, ResultSet, Session, Status};

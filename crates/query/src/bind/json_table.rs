@@ -7,11 +7,11 @@ use syntax::tree::{Literal, OnMissing};
 
 use crate::bind::Bind;
 use crate::error::{self, Result, SqlError};
+use crate::nodes::context::EvalContext;
 use crate::nodes::json_table::{Holds, JsonColumn, JsonTable, Level, Otherwise};
 use crate::nodes::node::Node;
 use crate::nodes::relation::Source;
 use crate::scalar::bind::types::{data_type, declared_collation};
-use crate::scalar::context::EvalContext;
 use crate::scalar::json;
 use crate::scalar::json::path::Path;
 use crate::scalar::json::table::{Mismatch, stored};

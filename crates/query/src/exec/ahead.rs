@@ -6,7 +6,7 @@ use crate::catalog::table::{Index, Table};
 use crate::error::Result;
 use crate::exec::host::host;
 use crate::key;
-use crate::scalar::context::EvalContext;
+use crate::nodes::context::EvalContext;
 use crate::value::Value;
 
 /// A row and its key.

@@ -18,11 +18,10 @@ use crate::exec::{ahead, foreign, gather, generated, keys};
 use crate::instance::count::Count;
 use crate::key;
 use crate::nodes::change::{Delete, Insert, OnConflict, Returning, Rules, Target, Update, Values};
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::Node;
 use crate::scalar::bind::present;
-use crate::scalar::context::EvalContext;
-use crate::scalar::modes::SqlMode;
 use crate::scalar::operators;
 use crate::scalar::store::{Place, implicit_default, store};
 use crate::types::{CollationName as _, Type};
@@ -339,11 +338,11 @@ fn stored(rules: &Rules, column: usize, value: Value, row: u64, ctx: &mut EvalCo
     Ok(value)
 }
 
-/// A number that MySQL reads as "give me the next one".
+/// Returns whether a given number stands for the next one.
 fn asks_for_number(value: &Value, ctx: &EvalContext) -> bool {
     match value {
         Value::Null => true,
-        Value::Int(0) | Value::UInt(0) => !ctx.sql_mode.has(SqlMode::NO_AUTO_VALUE_ON_ZERO),
+        Value::Int(0) | Value::UInt(0) => ctx.zero_takes_number,
         _ => false,
     }
 }

@@ -9,7 +9,7 @@ use crate::exec::memory::Held;
 use crate::exec::spill::keys::short_key;
 use crate::exec::spill::partition::{LEVELS, Part, Partitions, Rows};
 use crate::exec::{BATCH, BATCH_BYTES, Exec, key_of};
-use crate::scalar::context::EvalContext;
+use crate::nodes::context::EvalContext;
 use crate::types::Type;
 
 pub struct DistinctState {

@@ -17,7 +17,7 @@ use crate::exec::generated;
 use crate::exec::host::host;
 use crate::exec::spill::rows::Rows;
 use crate::key::{after, encode_part, row_key};
-use crate::scalar::context::EvalContext;
+use crate::nodes::context::EvalContext;
 use crate::value::Value;
 
 /// InnoDB's own limit.

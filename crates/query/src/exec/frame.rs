@@ -4,9 +4,9 @@
 
 use crate::error::{self, Result};
 use crate::exec::window::{Amounts, Partition};
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::window::{Distance, Edge, Frame, Reach};
-use crate::scalar::context::EvalContext;
 use crate::value::Value;
 
 /// How far the edges of a RANGE frame have come.

@@ -7,8 +7,8 @@ use datum::row::RowBytes;
 use crate::catalog::decode;
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
+use crate::nodes::context::EvalContext;
 use crate::nodes::formula::Formula;
-use crate::scalar::context::EvalContext;
 use crate::scalar::store::{Place, implicit_default, store};
 use crate::value::Value;
 

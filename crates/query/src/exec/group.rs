@@ -17,11 +17,11 @@ use crate::exec::sorter::{Sorted, Sorter};
 use crate::exec::spill::keys::Keys;
 use crate::exec::spill::partition::{LEVELS, Part, Partitions};
 use crate::exec::{BATCH, BATCH_BYTES, Exec};
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::Group;
 use crate::plan::estimate::estimate;
 use crate::scalar::aggregate::Accumulator;
-use crate::scalar::context::EvalContext;
 use crate::value::Value;
 
 struct Gathering {

@@ -15,9 +15,9 @@ use crate::exec::join::without;
 use crate::exec::memory::Held;
 use crate::exec::spill::partition::{LEVELS, Part, Partitions, Rows};
 use crate::exec::{BATCH, Exec, all_hold};
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{HashJoin, JoinKind};
-use crate::scalar::context::EvalContext;
 use crate::types::Type;
 
 type Table = Map<Vec<u8>, Vec<Row>>;

@@ -18,8 +18,8 @@ use crate::exec::subquery::{Answer, Listing};
 use crate::instance::database::Database;
 use crate::instance::handle::{Handle, Kill};
 use crate::instance::variables::Values;
+use crate::nodes::context::EvalContext;
 use crate::rights::Rights;
-use crate::scalar::context::EvalContext;
 use crate::value::Value;
 
 pub struct Host {

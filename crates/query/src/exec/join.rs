@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::batch::Row;
 use crate::error::Result;
 use crate::exec::{BATCH, Exec, all_hold};
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{JoinKind, Node};
-use crate::scalar::context::EvalContext;
 use crate::value::Value;
 
 pub struct LoopState {

@@ -14,10 +14,10 @@ use crate::exec::all_hold;
 use crate::exec::host::host;
 use crate::exec::keyspace_scan::{FoundKeys, find, read, row};
 use crate::exec::memory::Gathered;
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::keyspace_table::{DB, EXPIRES_AT, KEY, VALUE};
 use crate::nodes::node::{Lock, LockWait};
-use crate::scalar::context::EvalContext;
 use crate::value::Value;
 
 /// Keys that are looked at together before they are claimed.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::batch::Row;
 use crate::error::Result;
 use crate::exec::host::{host, row_bytes};
-use crate::scalar::context::EvalContext;
+use crate::nodes::context::EvalContext;
 
 /// The bytes of all statements.
 pub type Total = Arc<AtomicUsize>;

@@ -41,10 +41,10 @@ use crate::exec::host::host;
 use crate::exec::memory::{Gathered, Held};
 use crate::exec::spill::keys::Keys;
 use crate::exec::spill::rows::Rows;
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{Node, Recursion};
 use crate::nodes::system_table::SystemRows;
-use crate::scalar::context::EvalContext;
 use crate::types::Type;
 use crate::value::Value;
 

@@ -9,9 +9,9 @@ use crate::catalog::table::{Part, Table};
 use crate::error::Result;
 use crate::key::{after, encode_part};
 use crate::nodes::comparison::Coerced;
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{Access, Limit, Scan, Span};
-use crate::scalar::context::EvalContext;
 use crate::types::Type;
 use crate::value::Value;
 

@@ -23,10 +23,10 @@ use crate::exec::spill::keys::Keys;
 use crate::exec::{all_hold, generated};
 use crate::instance::count::Count;
 use crate::key::row_key;
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{Lock, LockWait, Scan, Stages};
 use crate::plan::fold::folded;
-use crate::scalar::context::EvalContext;
 use crate::value::Value;
 
 /// The bytes of a longer row are shared by its values.

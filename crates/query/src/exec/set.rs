@@ -13,8 +13,8 @@ use crate::exec::host::host;
 use crate::exec::memory::Held;
 use crate::exec::spill::partition::{LEVELS, Part, Partitions, Rows};
 use crate::exec::{BATCH, Exec, key_of};
+use crate::nodes::context::EvalContext;
 use crate::nodes::node::Node;
-use crate::scalar::context::EvalContext;
 use crate::types::Type;
 use crate::value::Value;
 

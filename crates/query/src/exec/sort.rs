@@ -6,10 +6,10 @@ use crate::exec::host::host;
 use crate::exec::progress::{Of, Progress};
 use crate::exec::sorter::{Sorted, Sorter};
 use crate::exec::{BATCH, Exec, limits};
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::SortKey;
 use crate::plan::estimate::estimate;
-use crate::scalar::context::EvalContext;
 
 /// Strings of so many bytes are gathered before they are counted.
 const BATCH_BYTES: usize = 64 << 10;

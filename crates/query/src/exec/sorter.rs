@@ -18,8 +18,8 @@ use crate::exec::host::host;
 use crate::exec::memory;
 use crate::exec::progress::{Of, Progress};
 use crate::exec::spill::{PIECE as READ_BYTES, Reader, Run, Writer, decode_row, encode_cells, unpack_row};
+use crate::nodes::context::EvalContext;
 use crate::nodes::node::SortKey;
-use crate::scalar::context::EvalContext;
 
 /// Runs that are merged at once.
 const WAYS: usize = 64;

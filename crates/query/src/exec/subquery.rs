@@ -9,9 +9,9 @@ use crate::exec::spill::encode_cells;
 use crate::exec::spill::keys::Keys;
 use crate::exec::spill::rows::Rows;
 use crate::exec::{Exec, drain, fill, key_of};
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::subquery::{Listed, Question, Subquery};
-use crate::scalar::context::EvalContext;
 use crate::types::Type;
 use crate::value::Value;
 

@@ -17,6 +17,7 @@ use crate::exec::sorter::{Sorted, Sorter};
 use crate::exec::spill::rows::{Near, Rows};
 use crate::exec::{BATCH, Exec};
 use crate::nodes::aggregate::Kind;
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::AggregateCall;
 use crate::nodes::window::{What, Window, WindowCall};
@@ -24,7 +25,6 @@ use crate::plan::estimate::estimate;
 use crate::scalar::aggregate::Accumulator;
 use crate::scalar::arithmetic::fit;
 use crate::scalar::compare;
-use crate::scalar::context::EvalContext;
 use crate::value::Value;
 
 pub struct WindowState {

@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 
 use crate::error::Result;
-use crate::scalar::context::EvalContext;
+use crate::nodes::context::EvalContext;
 use crate::types::{Collation, Type};
 use crate::value::Value;
 

@@ -6,9 +6,9 @@ use stdx::memory::{self, Claim};
 
 use crate::error::{Result, SqlError};
 use crate::nodes::comparison::{Comparator, Comparison};
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::{Between, Call, Case, Compare, Expr, In};
 use crate::nodes::function::Run;
-use crate::scalar::context::EvalContext;
 use crate::types::{Kind, Type};
 use crate::value::Value;
 

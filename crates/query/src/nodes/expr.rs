@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::nodes::comparison::{Comparator, Comparison};
-use crate::nodes::function::{Function, SessionState};
+use crate::nodes::function::{Function, SessionUse};
 use crate::nodes::subquery::Subquery;
 use crate::types::{Collation, Kind, Type};
 use crate::value::Value;
@@ -277,7 +277,7 @@ impl Expr {
     pub fn reads_outside(&self) -> bool {
         match self {
             Expr::Outer { .. } | Expr::Subquery(..) => true,
-            Expr::Call(call) => call.function.session != SessionState::Unused,
+            Expr::Call(call) => call.function.session != SessionUse::Unused,
             _ => false,
         }
     }
@@ -305,7 +305,7 @@ impl Expr {
             (Expr::Case(a), Expr::Case(b)) => a.arms.len() == b.arms.len(),
             (Expr::Call(a), Expr::Call(b)) => {
                 let is_same = std::ptr::eq(a.function, b.function) && a.extra.word == b.extra.word;
-                let is_steady = !a.function.volatile && a.function.session != SessionState::Written;
+                let is_steady = !a.function.volatile && a.function.session != SessionUse::Written;
                 is_same && is_steady && (!a.function.typed || a.has_same_type(b))
             }
             (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),

@@ -3,8 +3,8 @@
 //! Operators and coercions of a dialect are functions too: the tree has no nodes for them.
 
 use crate::error::Result;
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::{Call, Expr};
-use crate::scalar::context::EvalContext;
 use crate::types::Type;
 use crate::value::Value;
 
@@ -16,7 +16,7 @@ pub struct Function {
     /// Never folded or cached: RAND(), UUID(), SLEEP().
     pub volatile: bool,
     /// What it does with state of the session that other expressions of the statement may change.
-    pub session: SessionState,
+    pub session: SessionUse,
     /// It takes quotients with all the digits that were computed, not with those that are shown.
     pub exact: bool,
     /// NULL if any argument is NULL, so an outer join's padded rows are known to give NULL.
@@ -32,7 +32,7 @@ pub struct Function {
 
 /// A function's use of state that belongs to the session and changes within a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SessionState {
+pub enum SessionUse {
     Unused,
     Read,
     /// Each evaluation changes it: no two calls are the same, and none is moved or left out.
@@ -70,7 +70,7 @@ impl Function {
             names,
             run,
             volatile: false,
-            session: SessionState::Unused,
+            session: SessionUse::Unused,
             exact: false,
             strict: matches!(run, Run::Strict(_)),
             typed: false,

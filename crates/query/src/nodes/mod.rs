@@ -7,6 +7,7 @@ pub mod aggregate;
 pub mod change;
 pub mod comparison;
 pub mod compiled;
+pub mod context;
 pub mod eval;
 pub mod expr;
 pub mod formula;

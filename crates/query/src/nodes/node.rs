@@ -11,10 +11,10 @@ use crate::catalog::table::{Part, Table};
 use crate::key::Shown;
 use crate::nodes::aggregate::Aggregate;
 use crate::nodes::comparison::{Coerced, ComparisonRules};
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::system_table::SystemTable;
 use crate::nodes::{json_table, walk, window};
-use crate::scalar::context::EvalContext;
 use crate::types::Type;
 use crate::value::Value;
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::nodes::comparison::Comparator;
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{AggregateCall, Node};
 use crate::nodes::relation::{ScopeTable, Source};
-use crate::scalar::context::EvalContext;
 use crate::types::Type;
 use crate::value::Value;
 

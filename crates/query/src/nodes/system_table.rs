@@ -2,7 +2,7 @@
 
 use crate::batch::Row;
 use crate::error::Result;
-use crate::scalar::context::EvalContext;
+use crate::nodes::context::EvalContext;
 use crate::types::{Column, Kind, Type};
 
 /// What a column of a system table holds.

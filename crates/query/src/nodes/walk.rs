@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::nodes::expr::Expr;
-use crate::nodes::function::SessionState;
+use crate::nodes::function::SessionUse;
 use crate::nodes::node::Node;
 use crate::nodes::subquery::Subquery;
 use crate::nodes::window::What;
@@ -161,7 +161,7 @@ pub fn expr_repeats(expr: &Expr) -> bool {
     expr.walk(&mut |expr| {
         all &= match expr {
             Expr::Subquery(query, _) => repeats(&query.node) && query.question.needles().iter().all(expr_repeats),
-            Expr::Call(call) => call.function.session == SessionState::Unused,
+            Expr::Call(call) => call.function.session == SessionUse::Unused,
             _ => true,
         };
     });

@@ -3,10 +3,10 @@
 //! Only what leaves no trace is computed beforehand. What fails, or warns, is left as it is, for it is an error, or a warning, of a row that there may not be. A text that is no date is an error of the statement.
 
 use crate::error::Result;
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::function::Folding;
 use crate::scalar::bind::sort_literals;
-use crate::scalar::context::EvalContext;
 
 /// From so many rows on it pays to put the values of parameters in their places.
 const ROWS: f64 = 64.0;

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::nodes::expr::Expr;
-use crate::nodes::function::SessionState;
+use crate::nodes::function::SessionUse;
 use crate::nodes::node::{Node, Scan};
 
 /// Takes what is not `used` out of the rows of a join; `above` are the expressions over them.
@@ -79,7 +79,7 @@ fn can_move(expr: &Expr) -> bool {
     expr.walk(&mut |expr| {
         can &= match expr {
             Expr::Subquery(query, _) => !query.is_correlated && query.question.needles().iter().all(can_move),
-            Expr::Call(call) => call.function.session != SessionState::Written,
+            Expr::Call(call) => call.function.session != SessionUse::Written,
             _ => true,
         };
     });

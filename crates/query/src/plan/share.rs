@@ -6,6 +6,7 @@
 use crate::catalog::statistics::ColumnStatistics;
 use crate::catalog::table::Table;
 use crate::nodes::comparison::{Coerced, Comparator, Comparison};
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::{Between, Call, Compare, Expr, In};
 use crate::nodes::function::{Prefix, PrefixOf};
 use crate::nodes::node::{Access, Node};
@@ -14,7 +15,6 @@ use crate::nodes::walk::is_volatile;
 use crate::plan::cost::{KEPT, KEPT_BETWEEN, KEPT_EQUAL, ROWS};
 use crate::plan::estimate::estimate;
 use crate::plan::variables::Variables;
-use crate::scalar::context::EvalContext;
 use crate::types::Type;
 use crate::value::Value;
 
@@ -245,7 +245,8 @@ impl Sight<'_> {
             return None;
         }
         let map = access.index.map_or(table.map, |at| table.indexes[at].map);
-        let mut ctx = EvalContext { parameters: self.values.to_vec(), ..EvalContext::new() };
+        let mut ctx = EvalContext::new();
+        ctx.parameters = self.values.to_vec();
         let ranges = crate::exec::ranges::bounds(table, access, &mut ctx).ok()?;
         ranges
             .iter()

@@ -9,10 +9,11 @@ use datum::key;
 
 use crate::error::{self, Result, SqlError};
 use crate::nodes::aggregate::{Aggregate, Kind};
-use crate::scalar::context::EvalContext;
+use crate::nodes::context::EvalContext;
 use crate::scalar::decimal::{Decimal, SCALE_MAX};
 use crate::scalar::json::{self, Json, Members, Node};
 use crate::scalar::settings::Settings;
+use crate::scalar::state::StateOf as _;
 use crate::scalar::{arithmetic, bind, cast, compare, convert};
 use crate::types::{self, Collation, Type};
 use crate::value::Value;
@@ -382,7 +383,7 @@ impl Lines {
     const ROOM: usize = 4 << 10;
 
     fn add(&mut self, aggregate: &Aggregate, values: &[Value], ctx: &EvalContext) {
-        let limit = ctx.group_concat_max_len;
+        let limit = ctx.state().group_concat_max_len;
         if aggregate.order.is_empty() && self.length > limit {
             return;
         }
@@ -500,7 +501,7 @@ fn joined(aggregate: &Aggregate, mut lines: Vec<(Vec<u8>, Vec<u8>)>, ctx: &mut E
     if !aggregate.order.is_empty() {
         lines.sort_by(|(a, _), (b, _)| a.cmp(b));
     }
-    let limit = ctx.group_concat_max_len;
+    let limit = ctx.state().group_concat_max_len;
     let mut out = Vec::new();
     let mut cut_at = None;
     for (place, (_, text)) in lines.iter().enumerate() {

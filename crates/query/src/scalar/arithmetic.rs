@@ -4,13 +4,14 @@
 //! fitted to the type that the binder announced. What does not fit is error 1690 with the expression's text.
 
 use crate::error::{self, Result};
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::{Call, Expr};
 use crate::nodes::function::{Folding, Function, Run};
-use crate::scalar::context::EvalContext;
 use crate::scalar::convert;
 use crate::scalar::decimal::Decimal;
 use crate::scalar::modes::SqlMode;
 use crate::scalar::short;
+use crate::scalar::state::StateOf as _;
 use crate::scalar::word::Word;
 use crate::types::{Kind, Type};
 use crate::value::Value;
@@ -302,7 +303,7 @@ fn integers(node: &Arithmetic<'_>, a: i128, b: i128, unsigned: bool, ctx: &mut E
 }
 
 pub fn divided_by_zero(ctx: &mut EvalContext) -> Result<Value> {
-    if ctx.sql_mode.has(SqlMode::ERROR_FOR_DIVISION_BY_ZERO) {
+    if ctx.sql_mode().has(SqlMode::ERROR_FOR_DIVISION_BY_ZERO) {
         ctx.complain(error::DIVISION_BY_ZERO.bare())?;
     }
     Ok(Value::Null)
@@ -337,7 +338,7 @@ fn mixed(node: &Arithmetic<'_>, left: Value, right: Value, ctx: &mut EvalContext
     {
         let unsigned = match node.op {
             Operator::Modulo => matches!(a, Value::UInt(_)),
-            Operator::Subtract if ctx.sql_mode.has(SqlMode::NO_UNSIGNED_SUBTRACTION) => false,
+            Operator::Subtract if ctx.sql_mode().has(SqlMode::NO_UNSIGNED_SUBTRACTION) => false,
             _ => matches!(a, Value::UInt(_)) || matches!(b, Value::UInt(_)),
         };
         return integers(node, x, y, unsigned, ctx);

@@ -1,10 +1,11 @@
 //! CAST and CONVERT: what does not fit is a warning and the nearest value, never silently another.
 
 use crate::error::{self, Result};
-use crate::scalar::context::EvalContext;
+use crate::nodes::context::EvalContext;
 use crate::scalar::convert::{self, shorten};
 use crate::scalar::decimal::Decimal;
 use crate::scalar::json::{self, Json};
+use crate::scalar::state::StateOf as _;
 use crate::scalar::temporal::Strictness;
 use crate::types::{Collation, Kind, Type};
 use crate::value::{Text, Value};
@@ -20,15 +21,15 @@ pub fn cast(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Resu
         Kind::Double => Ok(Value::Double(convert::to_f64(&value, ctx)?)),
         Kind::Float => Ok(Value::Float(convert::to_f64(&value, ctx)? as f32)),
         Kind::Date => {
-            let at = convert::to_datetime(&value, Strictness::of(ctx.sql_mode), ctx)?;
+            let at = convert::to_datetime(&value, Strictness::of(ctx.sql_mode()), ctx)?;
             Ok(at.map_or(Value::Null, |at| Value::Date(at.date)))
         }
         Kind::DateTime | Kind::Timestamp => {
-            let at = convert::to_datetime(&value, Strictness::of(ctx.sql_mode), ctx)?;
-            Ok(at.and_then(|at| at.fitted(to.scale, ctx.sql_mode.rounding())).map_or(Value::Null, Value::DateTime))
+            let at = convert::to_datetime(&value, Strictness::of(ctx.sql_mode()), ctx)?;
+            Ok(at.and_then(|at| at.fitted(to.scale, ctx.sql_mode().rounding())).map_or(Value::Null, Value::DateTime))
         }
         Kind::Time => Ok(convert::to_time(&value, ctx)?
-            .map_or(Value::Null, |time| Value::Time(time.fitted(to.scale, ctx.sql_mode.rounding())))),
+            .map_or(Value::Null, |time| Value::Time(time.fitted(to.scale, ctx.sql_mode().rounding())))),
         Kind::Year => year(&value, ctx),
         Kind::Json => to_json(value, from),
         kind if kind.is_bytes() => Ok(bytes(value, from, to, ctx)),

@@ -6,7 +6,7 @@ use datum::float;
 
 use crate::error::Result;
 use crate::nodes::comparison::{Comparator, Comparison, ComparisonRules, ComparisonType};
-use crate::scalar::context::EvalContext;
+use crate::nodes::context::EvalContext;
 use crate::scalar::json::Json;
 use crate::scalar::temporal::{DateTime, Strictness, Time};
 use crate::scalar::{convert, index_coercion};

@@ -8,7 +8,7 @@ use datum::float::{double_text, float_text};
 use datum::json::Node;
 
 use crate::error::{self, Result};
-use crate::scalar::context::EvalContext;
+use crate::nodes::context::EvalContext;
 use crate::scalar::decimal::Decimal;
 use crate::scalar::temporal::{self, Date, DateTime, Parsed, Strictness, Time, Timestamp};
 use crate::types::{CollationName as _, Kind, Type};

@@ -3,7 +3,7 @@
 //! A value without an exact form is not looked up. The scan is wider then, and the condition, which is rechecked for each row, decides.
 
 use crate::nodes::comparison::{Coerced, ComparisonType};
-use crate::scalar::context::EvalContext;
+use crate::nodes::context::EvalContext;
 use crate::scalar::store::{Place, store};
 use crate::scalar::temporal;
 use crate::types::{Kind, Type};
@@ -111,7 +111,8 @@ fn temporal(value: &Value, ty: &Type, ctx: &EvalContext) -> Coerced {
         Value::Timestamp(at) if ty.kind == Kind::Timestamp => return Coerced::Exact(Value::Timestamp(*at)),
         Value::Text(text) => {
             // Text that is a date beyond doubt: what needs a warning is left to the comparison.
-            let mut scratch = EvalContext { changes_rows: true, ..EvalContext::new() };
+            let mut scratch = EvalContext::new();
+            scratch.changes_rows = true;
             let place = Place { column: "", row: 1 };
             let stored = store(Value::text(text.as_str()), &Type::temporal(Kind::DateTime, 6), place, &mut scratch);
             match stored {

@@ -6,7 +6,6 @@
 pub use datum::decimal;
 
 pub mod collation;
-pub mod context;
 pub mod json;
 pub mod temporal;
 
@@ -25,6 +24,7 @@ pub mod named;
 pub mod operators;
 pub mod settings;
 mod short;
+pub mod state;
 pub mod store;
 pub mod variable;
 pub mod word;

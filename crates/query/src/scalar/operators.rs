@@ -3,9 +3,9 @@
 //! Arithmetic is in `arithmetic`, the coercions of constants in `bind::constant`.
 
 use crate::error::Result;
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::{Call, Case, Expr, Extra};
 use crate::nodes::function::{Folding, Function, Prefix, Run};
-use crate::scalar::context::EvalContext;
 use crate::scalar::{arithmetic, cast, convert, like, variable};
 use crate::types::{Collation, Kind, Type};
 use crate::value::Value;

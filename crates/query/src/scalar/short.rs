@@ -2,9 +2,9 @@
 //!
 //! What comes out is what `arithmetic` computes, digit by digit and scale by scale. The hard thing is to be sure of that: whatever is not a plain decimal, or might grow out of 128 bits, is left to `arithmetic` as a whole.
 
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::scalar::arithmetic::{Arithmetic, Operator};
-use crate::scalar::context::EvalContext;
 use crate::scalar::decimal::{Decimal, SCALE_MAX};
 use crate::types::Kind;
 use crate::value::Value;
@@ -77,9 +77,9 @@ fn number(value: &Value) -> Option<Number> {
 
 #[cfg(test)]
 mod tests {
+    use crate::nodes::context::EvalContext;
     use crate::nodes::expr::{Call, Expr};
     use crate::scalar::arithmetic::{self, Arithmetic, Operator};
-    use crate::scalar::context::EvalContext;
     use crate::scalar::word::Word;
     use crate::types::Type;
     use crate::value::{Decimal, Value};

@@ -6,11 +6,12 @@
 use datum::float::double_text;
 
 use crate::error::{self, Result, SqlError};
+use crate::nodes::context::{EvalContext, Level};
 use crate::scalar::cast;
-use crate::scalar::context::{EvalContext, Level};
 use crate::scalar::convert::{self, number_prefix, shorten};
 use crate::scalar::decimal::Decimal;
 use crate::scalar::json::{self, Json};
+use crate::scalar::state::StateOf as _;
 use crate::scalar::temporal::{self, Date, DateTime, Parsed, Strictness, Time, Timestamp};
 use crate::types::{Charset, Kind, Type};
 use crate::value::{Text, Value};
@@ -284,7 +285,7 @@ impl Slot<'_> {
             return Ok(Value::Timestamp(*at));
         }
         let strict = ctx.is_strict();
-        let rules = Strictness::of(ctx.sql_mode);
+        let rules = Strictness::of(ctx.sql_mode());
         // Where the mode is not strict, zeros are stored with a warning.
         let lenient = if strict { rules } else { Strictness { no_zero_date: false, no_zero_in_date: false, ..rules } };
         let Some(parsed) = self.read_date(&value, lenient, ctx)? else {
@@ -343,7 +344,7 @@ impl Slot<'_> {
             }
             return Ok(Value::Date(at.date));
         }
-        let rounded = at.fitted(self.ty.scale, ctx.sql_mode.rounding());
+        let rounded = at.fitted(self.ty.scale, ctx.sql_mode().rounding());
         let stored = match (rounded, self.ty.kind) {
             (Some(at), Kind::DateTime) => Some(Value::DateTime(at)),
             (Some(at), _) if at.is_zero() => Some(Value::Timestamp(Timestamp::ZERO)),
@@ -382,7 +383,7 @@ impl Slot<'_> {
                     }
                     _ => Time::default(),
                 };
-                return Ok(Value::Time(time.fitted(self.ty.scale, ctx.sql_mode.rounding())));
+                return Ok(Value::Time(time.fitted(self.ty.scale, ctx.sql_mode().rounding())));
             }
         };
         let Some(parsed) = parsed else {
@@ -393,7 +394,7 @@ impl Slot<'_> {
             let clamped = parsed.value.micros().abs() == Time::MAX.micros();
             self.complain_date(&value, if clamped { self.out_of_range() } else { self.truncated() }, ctx)?;
         }
-        Ok(Value::Time(parsed.value.fitted(self.ty.scale, ctx.sql_mode.rounding())))
+        Ok(Value::Time(parsed.value.fitted(self.ty.scale, ctx.sql_mode().rounding())))
     }
 
     fn year(&self, value: Value, ctx: &mut EvalContext) -> Result<Value> {

@@ -6,13 +6,14 @@ use syntax::tree;
 
 use super::*;
 use crate::error::Result;
+use crate::nodes::context::{EvalContext, Level};
 use crate::nodes::expr::Expr;
 use crate::parse::statement::Statement;
 use crate::parse::{parse, parse_expression};
 use crate::scalar::bind::Binder;
-use crate::scalar::context::{EvalContext, Level};
 use crate::scalar::modes::SqlMode;
 use crate::scalar::settings::Settings;
+use crate::scalar::state::StateOf as _;
 use crate::scalar::store::{Place, store};
 use crate::scalar::temporal::Timestamp;
 use crate::types::{self, CollationName as _, Kind, Type};
@@ -29,11 +30,11 @@ fn context() -> EvalContext {
     let mut ctx = EvalContext::new();
     // 2026-11-21 12:34:56.789012
     ctx.now = Timestamp(1_795_264_496_789_012);
-    ctx.session.version = "8.0.36".into();
-    ctx.session.user = "me@localhost".into();
-    ctx.session.current_user = "me@%".into();
-    ctx.session.database = Some("test".into());
-    ctx.session.connection_id = 7;
+    ctx.state_mut().session.version = "8.0.36".into();
+    ctx.state_mut().session.user = "me@localhost".into();
+    ctx.state_mut().session.current_user = "me@%".into();
+    ctx.state_mut().session.database = Some("test".into());
+    ctx.state_mut().session.connection_id = 7;
     ctx
 }
 
@@ -270,7 +271,7 @@ fn stored(declared: &str, value: &str) -> (String, String) {
     let expr = Binder::new(&settings, &mut nothing).bind_assignment(&node, &ty).expect("binds");
     let run = |mode: SqlMode| {
         let mut ctx = context();
-        ctx.sql_mode = mode;
+        ctx.set_sql_mode(mode);
         let value = expr.eval(&[], &mut ctx).expect("evaluates");
         match store(value, &ty, Place { column: "c", row: 1 }, &mut ctx) {
             Err(error) => format!("error {}", error.code),

@@ -3,14 +3,15 @@
 //! A name is the first argument, a literal.
 
 use crate::error::Result;
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::{Call, Expr, Extra};
-use crate::nodes::function::{Function, Run, SessionState};
-use crate::scalar::context::EvalContext;
+use crate::nodes::function::{Function, Run, SessionUse};
+use crate::scalar::state::StateOf as _;
 use crate::types::{Collation, CollationName as _, Type};
 use crate::value::Value;
 
-static READ: Function = Function { session: SessionState::Read, ..Function::new(&["@"], Run::Lazy(run_read)) };
-static ASSIGN: Function = Function { session: SessionState::Written, ..Function::new(&[":="], Run::Lazy(run_assign)) };
+static READ: Function = Function { session: SessionUse::Read, ..Function::new(&["@"], Run::Lazy(run_read)) };
+static ASSIGN: Function = Function { session: SessionUse::Written, ..Function::new(&[":="], Run::Lazy(run_assign)) };
 
 /// `name` is in lower case.
 pub fn read(name: &str, ty: Type) -> Expr {
@@ -53,11 +54,11 @@ fn name(call: &Call) -> &str {
 }
 
 fn run_read(call: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    Ok(ctx.variables.get(name(call)))
+    Ok(ctx.state().variables.get(name(call)))
 }
 
 fn run_assign(call: &Call, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let value = call.arguments[1].eval(row, ctx)?;
-    ctx.variables.set(name(call), value.clone(), call.arguments[1].ty())?;
+    ctx.state_mut().variables.set(name(call), value.clone(), call.arguments[1].ty())?;
     Ok(value)
 }

@@ -16,11 +16,12 @@ use crate::exec::change::encode_row;
 use crate::exec::generated;
 use crate::exec::progress::Progress;
 use crate::key;
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::parse::parse_expression;
 use crate::parse::statement::{Alteration, Name};
-use crate::scalar::context::EvalContext;
 use crate::scalar::modes::SqlMode;
+use crate::scalar::state::StateOf as _;
 use crate::scalar::store::{Place, implicit_default, store};
 use crate::session::build::{self, all_of};
 use crate::session::define::{self, Reach, same_storage};
@@ -77,7 +78,7 @@ impl Session {
                 referring: writing.snapshot.children_now(&old.schema, &old.name),
                 checks_foreign_keys: session.checks_foreign_keys(),
                 looked_at: session.looked_at(&old)?,
-                sql_mode: session.ctx.sql_mode,
+                sql_mode: session.ctx.sql_mode(),
             };
             // Options come first, wherever they stand: new columns follow them.
             let options = operations.iter().filter_map(|operation| match operation {
@@ -259,12 +260,9 @@ impl Session {
             Default::Now(scale) => {
                 let node = crate::parse::parse_expression(&format!("CURRENT_TIMESTAMP({scale})"))?;
                 let now = self.constant(&node)?;
-                store(
-                    now,
-                    &column.ty,
-                    Place { column: &column.name, row: 1 },
-                    &mut EvalContext { zone: self.ctx.zone.clone(), ..EvalContext::new() },
-                )?
+                let mut ctx = EvalContext::new();
+                ctx.zone = self.ctx.zone.clone();
+                store(now, &column.ty, Place { column: &column.name, row: 1 }, &mut ctx)?
             }
             Default::Expression(_) => Value::Null,
         })
@@ -429,7 +427,7 @@ impl Session {
             draft.new.columns.push(column);
             draft.from.push(From::Initial);
         }
-        draft.sql_mode = self.ctx.sql_mode;
+        draft.sql_mode = self.ctx.sql_mode();
         draft.add_constraint(&named.constraint, writing)
     }
 

@@ -15,7 +15,7 @@ use crate::exec::host::host;
 use crate::exec::progress::{Of, Progress};
 use crate::exec::sorter::{Sorted, Sorter};
 use crate::key;
-use crate::scalar::context::EvalContext;
+use crate::nodes::context::EvalContext;
 use crate::value::Value;
 
 /// All rows of the table, as far as they are counted.

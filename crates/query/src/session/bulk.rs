@@ -9,14 +9,15 @@ use crate::error::{self, Result};
 use crate::parse::bulk::Bulk;
 use crate::parse::statement::Statement;
 use crate::parse::{self, Parsed};
+use crate::scalar::state::StateOf as _;
 use crate::session::{Outcome, Session};
 
 impl Session {
     /// None: it is to be parsed as a whole, which also tells best what is wrong with it.
     pub(super) fn execute_bulk(&mut self, sql: &str) -> Option<Result<Outcome>> {
-        let bulk = Bulk::of(sql, self.ctx.sql_mode)?;
+        let bulk = Bulk::of(sql, self.ctx.sql_mode())?;
         let mut statements = bulk.statements();
-        let first = parse::parse_unless(&statements.next()?, self.ctx.sql_mode, &*self.cancel).ok()?;
+        let first = parse::parse_unless(&statements.next()?, self.ctx.sql_mode(), &*self.cancel).ok()?;
         let is_plain = matches!(first.statement, Statement::Insert(_)) && first.parameters == 0;
         is_plain.then(|| self.insert_pieces(&first, &mut statements))
     }
@@ -30,7 +31,7 @@ impl Session {
         let mut again = |session: &mut Session| session.compile(&first.statement, (&[], &[])).ok().map(Arc::new);
         self.run_pieces(&compiled, Vec::new(), &mut again, &mut |session, of| {
             let Some(text) = rest.next() else { return Ok(None) };
-            let piece = parse::parse_unless(&text, session.ctx.sql_mode, &*session.cancel)?;
+            let piece = parse::parse_unless(&text, session.ctx.sql_mode(), &*session.cancel)?;
             let compiled = session.compile(&piece.statement, (&[], &[]))?;
             if !is_same(&of.gates, &compiled.gates) {
                 return Err(error::TABLE_DEF_CHANGED.bare());

@@ -6,7 +6,8 @@ use crate::catalog::table::{Default, Generated, TableColumn};
 use crate::error::{self, Result, SqlError};
 use crate::parse::stored::stored_text;
 use crate::scalar::bind::data_type;
-use crate::scalar::context::EvalContext;
+use crate::scalar::state::StateOf as _;
+use crate::scalar::state::context_of;
 use crate::scalar::store::{Place, store};
 use crate::session::Session;
 use crate::session::generated::check_generated_options;
@@ -48,7 +49,7 @@ impl Session {
             checks: Vec::new(),
             foreign: Vec::new(),
             collation,
-            sql_mode: self.ctx.sql_mode,
+            sql_mode: self.ctx.sql_mode(),
         };
         if let Some(twice) = (1..columns.len()).find(|at| {
             columns[..*at].iter().any(|known| known.name.value.eq_ignore_ascii_case(&columns[*at].name.value))
@@ -155,7 +156,7 @@ impl Session {
                 });
             }
             ColumnOption::Generated { expr, stored } => {
-                let (text, stored) = (stored_text(expr, self.ctx.sql_mode)?, *stored);
+                let (text, stored) = (stored_text(expr, self.ctx.sql_mode())?, *stored);
                 column.generated = Some(Generated { text, stored, hidden: false, kept: stored });
             }
             // MySQL itself reads REFERENCES behind a column and does nothing about it.
@@ -176,7 +177,7 @@ impl Session {
                 return if fits { Ok(Default::Now(column.ty.scale)) } else { Err(invalid()) };
             }
             DefaultValue::Expression(expr) => {
-                return Ok(Default::Expression(stored_text(expr, self.ctx.sql_mode)?));
+                return Ok(Default::Expression(stored_text(expr, self.ctx.sql_mode())?));
             }
             DefaultValue::Constant(expr) => expr,
         };
@@ -190,15 +191,11 @@ impl Session {
         if value.is_null() {
             return if column.ty.nullable { Ok(Default::Value(Value::Null)) } else { Err(invalid()) };
         }
-        let mut strict = EvalContext {
-            changes_rows: true,
-            sql_mode: self.ctx.sql_mode,
-            zone: self.ctx.zone.clone(),
-            ..EvalContext::new()
-        };
+        let mut strict = context_of(self.ctx.sql_mode());
+        (strict.changes_rows, strict.zone) = (true, self.ctx.zone.clone());
         let stored = store(value, &column.ty, Place { column: &column.name, row: 1 }, &mut strict);
         match stored {
-            Ok(value) if strict.warnings.count() == 0 || !self.ctx.sql_mode.is_strict() => Ok(Default::Value(value)),
+            Ok(value) if strict.warnings.count() == 0 || !self.ctx.sql_mode().is_strict() => Ok(Default::Value(value)),
             _ => Err(invalid()),
         }
     }

@@ -9,6 +9,7 @@ use crate::instance::handle::Kill;
 use crate::instance::prepared::Prepared;
 use crate::parse::statement::StatementKind;
 use crate::rights::Privileges;
+use crate::scalar::state::StateOf as _;
 use crate::session::{Outcome, Session};
 use crate::value::Value;
 
@@ -201,7 +202,7 @@ impl Session {
     fn prepare_named(&mut self, name: &str, source: &PrepareSource) -> Result<Outcome> {
         let text = match source {
             PrepareSource::Text(text) => text.clone(),
-            PrepareSource::Variable(name) => match self.ctx.variables.get(&name.to_ascii_lowercase()) {
+            PrepareSource::Variable(name) => match self.ctx.state().variables.get(&name.to_ascii_lowercase()) {
                 Value::Text(text) => text.to_string(),
                 _ => return Err(error::PARSE_ERROR.with(&[&"'NULL' at line 1"])),
             },
@@ -215,7 +216,8 @@ impl Session {
     fn execute_named(&mut self, name: &str, using: &[String]) -> Result<Outcome> {
         let handle = self.named.get(&name.to_ascii_lowercase()).cloned();
         let handle = handle.ok_or_else(|| error::UNKNOWN_STMT_HANDLER.with(&[&name, &"EXECUTE"]))?;
-        let values: Vec<Value> = using.iter().map(|name| self.ctx.variables.get(&name.to_ascii_lowercase())).collect();
+        let values: Vec<Value> =
+            using.iter().map(|name| self.ctx.state().variables.get(&name.to_ascii_lowercase())).collect();
         if values.len() != handle.0.parameters {
             return Err(error::WRONG_ARGUMENTS.with(&[&"EXECUTE"]));
         }

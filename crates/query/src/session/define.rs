@@ -12,12 +12,13 @@ use crate::catalog::table::{Default, Index, Table};
 use crate::catalog::{Snapshot, Writing};
 use crate::error::{self, Result, SqlError};
 use crate::exec::generated;
+use crate::nodes::context::Level;
 use crate::nodes::system_table::SystemTable;
 use crate::parse::parse_expression;
 use crate::parse::statement::{Alteration, CreateTable, Name};
-use crate::scalar::context::Level;
 use crate::scalar::modes::SqlMode;
 use crate::scalar::operators;
+use crate::scalar::state::StateOf as _;
 use crate::scalar::temporal::Timestamp;
 use crate::session::foreign::{Ends, follow_names, refuse_acting_keys};
 use crate::session::words::{NewIndex, check_keys, check_name, collation_of, index_name, like_table, options_of};
@@ -254,7 +255,7 @@ impl Session {
         let Some(engine) = engine else { return Ok(()) };
         if !LESSER.iter().any(|known| engine.eq_ignore_ascii_case(known)) {
             let unknown = error::UNKNOWN_STORAGE_ENGINE.with(&[&engine]);
-            if self.ctx.sql_mode.has(SqlMode::NO_ENGINE_SUBSTITUTION) {
+            if self.ctx.sql_mode().has(SqlMode::NO_ENGINE_SUBSTITUTION) {
                 return Err(unknown);
             }
             self.ctx.warn(unknown);

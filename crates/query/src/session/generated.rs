@@ -13,6 +13,7 @@ use crate::error::{self, Result, SqlError};
 use crate::nodes::expr::Expr;
 use crate::parse::parse_expression;
 use crate::parse::stored::{Disallowed, disallowed, stored_text};
+use crate::scalar::state::StateOf as _;
 use crate::session::Session;
 use crate::types::{Kind, Type};
 
@@ -79,7 +80,7 @@ impl Session {
             if disallowed(expr).is_some() {
                 return Err(error::FUNCTIONAL_INDEX_FUNCTION_IS_NOT_ALLOWED.with(&[&index]));
             }
-            let text = stored_text(expr, self.ctx.sql_mode)?;
+            let text = stored_text(expr, self.ctx.sql_mode())?;
             let ty = self.key_expression_type(&text, &index, columns, table)?;
             let taken = |name: &str| columns.iter().chain(&made).any(|column| column.name == *name);
             let mut names = (0..).map(|number| format!("!hidden!{index}!{nth}!{number}"));

@@ -119,7 +119,7 @@ impl Session {
     }
 
     fn warn(&mut self, error: SqlError) {
-        self.ctx.warnings.push(crate::scalar::context::Level::Warning, error);
+        self.ctx.warnings.push(crate::nodes::context::Level::Warning, error);
     }
 
     /// Lets `change` loose on the grants of each account.

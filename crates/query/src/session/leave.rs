@@ -8,7 +8,7 @@
 //! second), and its plan is restartable (`plan::again`). What was done before the plan ran stays done: metadata locks are held, the transaction has its snapshot, the statement is counted.
 //!
 //! A wait for a row keeps its place in the row's lock queue while the statement is suspended, and its time-out counts from the first wait. SLEEPs that are over keep
-//! their results (`scalar::context::Sleeps`).
+//! their results (`crate::nodes::context::Sleeps`).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

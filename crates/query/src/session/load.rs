@@ -15,6 +15,7 @@ use crate::error::{self, Result, SqlError};
 use crate::exec::load::{Loading, variable_type};
 use crate::instance::variables::find;
 use crate::parse::statement::{FieldTarget, Load, Statement};
+use crate::scalar::state::StateOf as _;
 use crate::session::{Outcome, Session};
 use crate::value::Value;
 
@@ -44,7 +45,7 @@ impl Session {
         // So that SET finds them, with the type that they will have.
         for field in &load.fields {
             if let FieldTarget::Variable(name) = field {
-                self.ctx.variables.set(name, Value::Null, variable_type())?;
+                self.ctx.state_mut().variables.set(name, Value::Null, variable_type())?;
             }
         }
         let statement = Statement::Load(Box::new(load.clone()));
@@ -101,7 +102,7 @@ impl Session {
         let changed = loading.end(&mut self.ctx)?;
         self.end_statement()?;
         if changed.last_insert_id > 0 {
-            self.ctx.session.last_insert_id = changed.last_insert_id;
+            self.ctx.state_mut().session.last_insert_id = changed.last_insert_id;
         }
         Ok(Outcome::Done { affected: changed.affected, last_insert_id: 0, info: changed.info })
     }

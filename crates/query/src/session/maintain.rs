@@ -125,7 +125,7 @@ impl Session {
                 Ok(sum) => sum,
                 Err(error) if !is_of_table(&error) => return Err(error),
                 Err(error) => {
-                    self.ctx.warnings.push(crate::scalar::context::Level::Error, error);
+                    self.ctx.warnings.push(crate::nodes::context::Level::Error, error);
                     Value::Null
                 }
             };

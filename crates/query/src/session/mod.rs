@@ -60,12 +60,13 @@ use crate::instance::database::Database;
 use crate::instance::handle::{Handle, Kill, Shown};
 use crate::instance::prepared::PreparedHandle;
 use crate::instance::variables::Values;
+use crate::nodes::context::{EvalContext, Level};
 use crate::parse::lexical;
 use crate::parse::normal::Normal;
 use crate::rights::Rights;
 use crate::scalar;
-use crate::scalar::context::{EvalContext, Level};
 use crate::scalar::modes::SqlMode;
+use crate::scalar::state::StateOf as _;
 use crate::session::around::wall_ms;
 use crate::session::leave::Leaving;
 use crate::session::load::Incoming;
@@ -255,15 +256,15 @@ impl Session {
         let mut ctx = EvalContext::new();
         let values = Values::default();
         ctx.host = Some(Box::new(Host::new(db.clone(), handle.clone(), values.clone())));
-        ctx.locks = db.locks.clone();
-        ctx.random = scalar::context::Random::from_seed(who.connection_id as u32 ^ ctx.now.0 as u32);
+        ctx.state_mut().locks = db.locks.clone();
+        ctx.state_mut().random = crate::scalar::state::Random::from_seed(who.connection_id as u32 ^ ctx.now.0 as u32);
         let watched = handle.clone();
         let cancel: engine::rows::Cancel = Arc::new(move || watched.is_interrupted());
         let watched = handle.clone();
         ctx.killed = Some(Arc::new(move || watched.killed() != Kill::No));
         ctx.interrupted = Some(cancel.clone());
         let of_timestamps = db.clone();
-        ctx.take_timestamp = Some(Arc::new(move || {
+        ctx.state_mut().take_timestamp = Some(Arc::new(move || {
             let (base, gate) = of_timestamps.take_timestamps(1, wall_ms())?;
             Ok((base + TIMESTAMP_STEP, gate))
         }));
@@ -315,7 +316,7 @@ impl Session {
 
     /// What follows from who is there.
     fn introduce(&mut self) -> Result<()> {
-        let facts = &mut self.ctx.session;
+        let facts = &mut self.ctx.state_mut().session;
         facts.connection_id = self.who.connection_id;
         facts.user = Text::from(format!("{}@{}", self.who.user, self.who.host));
         facts.version = Text::from(crate::instance::variables::VERSION);
@@ -330,16 +331,16 @@ impl Session {
 
     /// Cuts the first statement off a text of several: (statement, rest). Statements of nothing but space and comments are skipped; the rest is empty if nothing follows.
     pub fn split<'t>(&self, text: &'t str) -> (&'t str, &'t str) {
-        let (mut first, mut rest) = lexical::split(text, self.ctx.sql_mode);
+        let (mut first, mut rest) = lexical::split(text, self.ctx.sql_mode());
         while lexical::is_blank(first) && !rest.is_empty() {
-            (first, rest) = lexical::split(rest, self.ctx.sql_mode);
+            (first, rest) = lexical::split(rest, self.ctx.sql_mode());
         }
         (first, if lexical::is_blank(rest) { "" } else { rest })
     }
 
     /// Where the statement's `?` stand, outside of quotes and comments.
     pub fn parameters(&self, text: &str) -> Vec<usize> {
-        lexical::parameters(text, self.ctx.sql_mode)
+        lexical::parameters(text, self.ctx.sql_mode())
     }
 
     /// What the last statement warned of, as SHOW WARNINGS shows it.
@@ -387,7 +388,7 @@ impl Session {
     }
 
     fn set_database(&mut self, name: Option<String>) {
-        self.ctx.session.database = name.as_deref().map(Text::from);
+        self.ctx.state_mut().session.database = name.as_deref().map(Text::from);
         self.handle.show(|shown| shown.database.clone_from(&name));
         self.database = name;
         self.follow_database();
@@ -403,15 +404,15 @@ impl Session {
             in_transaction: self.in_transaction(),
             read_only_transaction: self.read_only && self.in_transaction(),
             autocommit: self.autocommit,
-            no_backslash_escapes: self.ctx.sql_mode.has(SqlMode::NO_BACKSLASH_ESCAPES),
-            ansi_quotes: self.ctx.sql_mode.has(SqlMode::ANSI_QUOTES),
+            no_backslash_escapes: self.ctx.sql_mode().has(SqlMode::NO_BACKSLASH_ESCAPES),
+            ansi_quotes: self.ctx.sql_mode().has(SqlMode::ANSI_QUOTES),
             warnings: self.ctx.warnings.count().min(u64::from(u16::MAX)) as u16,
         }
     }
 
     /// Replies to what has been executed so far may leave when the log is durable up to here.
     pub fn gate(&self) -> Lsn {
-        self.gate.max(self.ctx.session.gate)
+        self.gate.max(self.ctx.state().session.gate)
     }
 
     /// COMMIT or ROLLBACK has ended the session too (RELEASE): whoever drives it answers, and then lets it go.
@@ -477,8 +478,8 @@ impl Session {
         self.named.clear();
         self.leave_ground();
         self.ctx.warnings.clear();
-        self.ctx.session = crate::scalar::context::SessionFacts::default();
-        self.ctx.variables.clear();
+        self.ctx.state_mut().session = crate::scalar::state::SessionFacts::default();
+        self.ctx.state_mut().variables.clear();
     }
 
     /// Whether UPDATE and ON DUPLICATE KEY UPDATE count the rows that they find, not those that they change.
@@ -504,14 +505,15 @@ impl Session {
 
     /// What the client has named beside the statements that follow: mysql_query_attribute_string().
     pub fn give_attributes(&mut self, attributes: Vec<(String, Value)>) {
-        if attributes.is_empty() && self.ctx.session.attributes.is_empty() {
+        if attributes.is_empty() && self.ctx.state().session.attributes.is_empty() {
             return;
         }
         let text = |value: Value| match value {
             Value::Null => None,
             value => Some(scalar::convert::to_text(&value, &Type::of(&value))),
         };
-        self.ctx.session.attributes = attributes.into_iter().map(|(name, value)| (name, text(value))).collect();
+        self.ctx.state_mut().session.attributes =
+            attributes.into_iter().map(|(name, value)| (name, text(value))).collect();
     }
 
     /// How the client's stream is made shorter, for SHOW STATUS: the method and its level.
@@ -543,8 +545,8 @@ impl Session {
     /// The last row has been made.
     fn end_rows(&mut self) -> Result<()> {
         self.end_statement()?;
-        self.ctx.session.found_rows = self.host().found_rows.unwrap_or(self.found_rows);
-        self.ctx.session.row_count = -1;
+        self.ctx.state_mut().session.found_rows = self.host().found_rows.unwrap_or(self.found_rows);
+        self.ctx.state_mut().session.row_count = -1;
         Ok(())
     }
 

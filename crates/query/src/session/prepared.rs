@@ -15,6 +15,7 @@ use crate::instance::prepared::{Described, Preparation, Prepared, PreparedHandle
 use crate::nodes::compiled::Compiled;
 use crate::parse::statement::{Statement, StatementKind};
 use crate::parse::{self, Parsed};
+use crate::scalar::state::StateOf as _;
 use crate::session::{Outcome, Session};
 use crate::types::{Column, Type};
 use crate::value::Value;
@@ -49,7 +50,7 @@ impl Session {
         }
         // The text is kept, and a tree of it that takes some times as much.
         let _claim = stdx::memory::claim(PREPARED_BYTES + PREPARED_SHARE * sql.len())?;
-        let parsed = parse::parse_unless(sql, self.ctx.sql_mode, &*self.cancel)?;
+        let parsed = parse::parse_unless(sql, self.ctx.sql_mode(), &*self.cancel)?;
         let (prepared, by) = self.prepare_parsed(sql, parsed)?;
         if let Some(by) = by.filter(|compiled| !compiled.volatile) {
             let described = Arc::new(Described { prepared: prepared.clone(), by: Arc::new(by) });
@@ -114,7 +115,7 @@ impl Session {
             return self.run_statement(&prepared.statement, &prepared.text, parameters);
         }
         self.ctx.warnings.clear();
-        self.ctx.values_apart = true;
+        self.ctx.state_mut().values_apart = true;
         self.check_password_age(&prepared.statement)?;
         self.obey_limit(prepared.time_limit);
         let (ground, collation) = (self.ground(), self.settings.collation);

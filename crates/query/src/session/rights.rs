@@ -11,6 +11,7 @@ use crate::error::{self, Result, SqlError};
 use crate::parse::statement::Statement;
 use crate::parse::statement::{Accounting, RoleChoice, UserName};
 use crate::rights::{Grants, Privileges, Rights, Who, find};
+use crate::scalar::state::StateOf as _;
 use crate::session::{Outcome, Session};
 use crate::value::Text;
 
@@ -108,7 +109,7 @@ impl Session {
         let grants = Grants { global: self.standing.entered_with, ..grants };
         let (global, of) = self.put_together(grants, &self.standing.roles)?;
         let who = Who::of(&self.standing.account, is_known);
-        let facts = &mut self.ctx.session;
+        let facts = &mut self.ctx.state_mut().session;
         facts.current_user = Text::from(who.plain());
         let roles: Vec<String> = self.standing.roles.iter().map(|role| Who::of(role, is_known).quoted()).collect();
         facts.current_role = Text::from(if roles.is_empty() { "NONE".to_owned() } else { roles.join(",") });

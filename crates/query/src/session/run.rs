@@ -33,6 +33,7 @@ use crate::plan::again::{may_begin_again, only_sleep, only_sleeps};
 use crate::plan::estimate::{estimate, joined_rows};
 use crate::plan::variables::Variables;
 use crate::rights::Rights;
+use crate::scalar::state::StateOf as _;
 use crate::scalar::temporal::Timestamp;
 use crate::session::load::Incoming;
 use crate::session::prepared::time_limit;
@@ -215,7 +216,7 @@ impl Variables for Session {
     }
 
     fn user(&self, name: &str) -> Type {
-        let known = self.ctx.variables.type_of(name).cloned();
+        let known = self.ctx.state().variables.type_of(name).cloned();
         known.unwrap_or_else(|| Type::new(Kind::LongBlob)).with_nullable(true)
     }
 }
@@ -246,7 +247,7 @@ impl Session {
 
     /// The text with so many parameters. What cannot be read is a statement too: the warnings of the one before are over.
     fn parsed(&mut self, sql: &str, parameters: usize) -> Result<Parsed> {
-        let parsed = parse::parse_unless(sql, self.ctx.sql_mode, &*self.cancel);
+        let parsed = parse::parse_unless(sql, self.ctx.sql_mode(), &*self.cancel);
         let parsed = parsed.and_then(|parsed| match parsed.parameters == parameters {
             true => Ok(parsed),
             false => Err(SqlError::parse("'?' at line 1")),
@@ -259,7 +260,7 @@ impl Session {
 
     pub(super) fn begin_statement(&mut self, sql: &str) -> Result<()> {
         self.number += 1;
-        self.ctx.values_apart = false;
+        self.ctx.state_mut().values_apart = false;
         self.handle.counts.add(Count::Questions);
         if self.loading.take().is_some() {
             // A file that was not sent to its end.
@@ -307,10 +308,10 @@ impl Session {
         self.leaving.is_allowed = false;
         self.track_statement(matches!(outcome, Outcome::Rows(_)));
         if let Outcome::Done { affected, .. } = &outcome {
-            self.ctx.session.row_count = *affected as i64;
+            self.ctx.state_mut().session.row_count = *affected as i64;
         }
-        if let Some(id) = self.ctx.session.set_last_insert_id.take() {
-            self.ctx.session.last_insert_id = id;
+        if let Some(id) = self.ctx.state_mut().session.set_last_insert_id.take() {
+            self.ctx.state_mut().session.last_insert_id = id;
         }
         outcome
     }
@@ -330,7 +331,7 @@ impl Session {
 
     /// The plan that texts like this share, and this one's literals.
     fn known_plan(&mut self, sql: &str) -> Option<(Arc<Compiled>, Vec<Value>)> {
-        let is_odd = self.ctx.sql_mode.has(crate::scalar::modes::SqlMode::ANSI_QUOTES) || self.standing.must_change;
+        let is_odd = self.ctx.sql_mode().has(crate::scalar::modes::SqlMode::ANSI_QUOTES) || self.standing.must_change;
         if is_odd || !self.locked.tables.is_empty() || self.serializes() {
             return None;
         }
@@ -395,7 +396,7 @@ impl Session {
 
     /// None: statements that differ in their literals have each a plan of their own.
     fn share(&mut self, key: &[u8], literals: &[Value]) -> Result<Option<Compiled>> {
-        let parsed = parse::parse(&text_of(key), self.ctx.sql_mode)?;
+        let parsed = parse::parse(&text_of(key), self.ctx.sql_mode())?;
         if !is_shareable(&parsed.statement) || parsed.parameters != literals.len() {
             return Ok(None);
         }
@@ -549,7 +550,7 @@ impl Session {
             None => self.ctx.warn(error::SP_FETCH_NO_DATA.bare()),
             Some(row) => {
                 for ((name, value), ty) in names.iter().zip(row).zip(types) {
-                    self.ctx.variables.set(name, value, ty)?;
+                    self.ctx.state_mut().variables.set(name, value, ty)?;
                 }
             }
         }
@@ -642,7 +643,7 @@ impl Session {
         let made = changed.last_insert_id;
         if let Some(returning) = compiled.plan.returning() {
             if made > 0 {
-                self.ctx.session.last_insert_id = made;
+                self.ctx.state_mut().session.last_insert_id = made;
             }
             // The statement ends when they are all drawn.
             let rows = Arc::new(std::mem::take(&mut changed.returned));
@@ -651,9 +652,10 @@ impl Session {
         self.end_statement()?;
         // The client is told of numbers that it gave itself too, LAST_INSERT_ID() is not.
         if made > 0 {
-            self.ctx.session.last_insert_id = made;
+            self.ctx.state_mut().session.last_insert_id = made;
         }
-        let told = if made > 0 { made } else { self.ctx.session.set_last_insert_id.unwrap_or(changed.given_id) };
+        let told =
+            if made > 0 { made } else { self.ctx.state().session.set_last_insert_id.unwrap_or(changed.given_id) };
         Ok(Outcome::Done { affected: changed.affected, last_insert_id: told, info: changed.info })
     }
 

@@ -12,6 +12,7 @@ use crate::nodes::expr::Expr;
 use crate::nodes::walk::has_subquery;
 use crate::parse::statement::{Scope, Setting};
 use crate::scalar::modes::SqlMode;
+use crate::scalar::state::StateOf as _;
 use crate::scalar::temporal::{self, Zone};
 use crate::session::track::{READ, TRACKERS};
 use crate::session::transact::{CompletionType, isolation_of};
@@ -25,7 +26,7 @@ impl Session {
             // Those that are facts of the session.
             match name {
                 "last_insert_id" | "identity" => {
-                    return Ok((Value::UInt(self.ctx.session.last_insert_id), Type::unsigned()));
+                    return Ok((Value::UInt(self.ctx.state().session.last_insert_id), Type::unsigned()));
                 }
                 "warning_count" | "error_count" => {
                     return Ok((Value::UInt(self.ctx.warnings.count()), Type::unsigned()));
@@ -75,11 +76,11 @@ impl Session {
             match checked {
                 Checked::System(scope, variable, value) => self.put(scope, variable, value)?,
                 Checked::LastInsertId(id) => {
-                    self.ctx.session.last_insert_id = id;
+                    self.ctx.state_mut().session.last_insert_id = id;
                     self.track_variable("last_insert_id");
                 }
                 Checked::User(name, value, ty) => {
-                    self.ctx.variables.set(&name, value, ty)?;
+                    self.ctx.state_mut().variables.set(&name, value, ty)?;
                     self.track_state();
                 }
                 Checked::Names(collation) => {
@@ -159,7 +160,7 @@ impl Session {
         match self.checked_system(scope, name, value)? {
             Checked::System(scope, variable, value) => self.put(scope, variable, value),
             Checked::LastInsertId(id) => {
-                self.ctx.session.last_insert_id = id;
+                self.ctx.state_mut().session.last_insert_id = id;
                 Ok(())
             }
             Checked::User(..) | Checked::Names(_) => Ok(()),
@@ -207,7 +208,7 @@ impl Session {
     /// The nearest value is set instead of the given one: an error where nothing may be cut.
     fn clipped(&mut self, name: &str, given: &Value) -> Result<()> {
         let given = variables::text_of(given);
-        if self.ctx.sql_mode.has(SqlMode::STRICT_ALL_TABLES) {
+        if self.ctx.sql_mode().has(SqlMode::STRICT_ALL_TABLES) {
             return Err(error::WRONG_VALUE_FOR_VAR.with(&[&name, &given]));
         }
         self.ctx.warn(error::TRUNCATED_WRONG_VALUE.with(&[&name, &given]));
@@ -351,12 +352,13 @@ impl Session {
                 self.autocommit = on;
             }
             "block_encryption_mode" => {
-                self.ctx.block_encryption = crate::scalar::block_encryption::Mode::named(value).unwrap_or_default()
+                self.ctx.state_mut().block_encryption =
+                    crate::scalar::block_encryption::Mode::named(value).unwrap_or_default()
             }
             "completion_type" => self.quick.completion = CompletionType::named(value).unwrap_or_default(),
             "sql_mode" => {
                 let mode = mode_of(&text)?;
-                self.ctx.sql_mode = mode;
+                self.ctx.set_sql_mode(mode);
                 self.settings.sql_mode = mode;
                 self.leave_ground();
             }
@@ -393,16 +395,16 @@ impl Session {
                 self.settings.safe_updates = *value == Value::TRUE;
                 self.leave_ground();
             }
-            "group_concat_max_len" => self.ctx.group_concat_max_len = number as usize,
+            "group_concat_max_len" => self.ctx.state_mut().group_concat_max_len = number as usize,
             "auto_increment_increment" => self.ctx.auto_step.0 = number,
             "auto_increment_offset" => self.ctx.auto_step.1 = number,
-            "lc_time_names" => self.ctx.time_names = temporal::locale(&text).unwrap_or(&temporal::ENGLISH),
+            "lc_time_names" => self.ctx.state_mut().time_names = temporal::locale(&text).unwrap_or(&temporal::ENGLISH),
             "long_query_time" => {
                 let micros = (text.parse::<f64>().unwrap_or(0.0) * 1e6).round() as u64;
                 self.quick.long_query = Duration::from_micros(micros);
             }
             "foreign_key_checks" => self.host().foreign_key_checks = *value == Value::TRUE,
-            "max_allowed_packet" => self.ctx.max_allowed_packet = number as usize,
+            "max_allowed_packet" => self.ctx.state_mut().max_allowed_packet = number as usize,
             "sql_notes" => self.ctx.warnings.keeps_notes = *value == Value::TRUE,
             "max_error_count" => self.ctx.warnings.max_count = number as usize,
             "timestamp" => self.quick.timestamp = number,

@@ -12,6 +12,7 @@ use transaction::{Info, Transactions};
 use crate::error::{self, Result};
 use crate::instance::variables::{self, find};
 use crate::parse::statement::{Name, Statement};
+use crate::scalar::state::StateOf as _;
 use crate::session::Session;
 use crate::value::Value;
 
@@ -242,7 +243,7 @@ impl Session {
     /// The text of a statement that begins: will another server come to the same by it?
     pub(super) fn look_for_unsafe(&mut self, text: &str) {
         if self.track.transactions.is_on() && !self.track.transactions.unsafe_text {
-            self.track.transactions.unsafe_text = words::is_unsafe(text, self.ctx.sql_mode);
+            self.track.transactions.unsafe_text = words::is_unsafe(text, self.ctx.sql_mode());
         }
     }
 

@@ -9,8 +9,9 @@ use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
 use crate::instance::count::Count;
 use crate::instance::handle::Handle;
+use crate::nodes::context::Level;
 use crate::parse::statement::Completion;
-use crate::scalar::context::Level;
+use crate::scalar::state::StateOf as _;
 use crate::session::{Session, has_ended_transaction};
 use crate::value::Value;
 
@@ -241,7 +242,7 @@ impl Session {
         }
         // The process list tells of it until it has been taken back.
         self.handle.show(crate::instance::handle::Shown::end);
-        self.ctx.session.row_count = -1;
+        self.ctx.state_mut().session.row_count = -1;
         self.ctx.warnings.push(Level::Error, error.clone());
         error
     }

@@ -16,13 +16,14 @@ use crate::bind::{Bind, Surroundings};
 use crate::catalog::table::Table;
 use crate::catalog::view::{Algorithm, CheckOption, View};
 use crate::error::{self, Result, SqlError};
+use crate::nodes::context::Level;
 use crate::nodes::relation::Origin;
 use crate::parse::lexical::quoted_name as name;
 use crate::parse::statement::Name;
 use crate::parse::view::query;
 use crate::rights::{Privileges, Rights};
-use crate::scalar::context::Level;
 use crate::scalar::modes::SqlMode;
+use crate::scalar::state::StateOf as _;
 use crate::session::words::check_name;
 use crate::session::{Outcome, Session, text_column};
 use crate::system::text;
@@ -131,7 +132,7 @@ impl Session {
             invoker: *invoker,
             algorithm: algorithm(*of_algorithm),
             check: check_option(*check),
-            sql_mode: self.ctx.sql_mode.to_string(),
+            sql_mode: self.ctx.sql_mode().to_string(),
             charset: self.values.word("character_set_client"),
             collation: self.settings.collation.name().to_owned(),
             over: found.over,
@@ -148,7 +149,7 @@ impl Session {
     fn bound_view(&mut self, create: &CreateView, text: &str, schema: &str, view_name: &str) -> Result<Found> {
         // Read by itself, so that its places are those of its own text.
         let text = create.query.span.of(text).trim();
-        let (tree, parameters) = query(text, self.ctx.sql_mode)?;
+        let (tree, parameters) = query(text, self.ctx.sql_mode())?;
         let around = self.surroundings();
         let mut bind = Bind::new(&around);
         (bind.recorder, bind.text) = (Some(Vec::new()), text);
@@ -189,7 +190,7 @@ impl Session {
             invoker: true,
             algorithm: algorithm(create.algorithm),
             check: check_option(create.check),
-            sql_mode: self.ctx.sql_mode.to_string(),
+            sql_mode: self.ctx.sql_mode().to_string(),
             ..View::default()
         };
         let (over, updatable) = self.is_updatable(view)?;

@@ -3,10 +3,10 @@
 
 use crate::batch::Row;
 use crate::error::Result;
+use crate::nodes::context::EvalContext;
 use crate::nodes::system_table::Holds::{DateTime, LongText, Number, Text};
 use crate::nodes::system_table::SystemRows::Computed;
 use crate::nodes::system_table::SystemTable;
-use crate::scalar::context::EvalContext;
 use crate::scalar::temporal::Timestamp;
 use crate::system::schema::{NAME, all_tables, nothing};
 use crate::system::text;

@@ -9,12 +9,12 @@ use engine::Account;
 use crate::batch::Row;
 use crate::error::Result;
 use crate::exec::host::host;
+use crate::nodes::context::EvalContext;
 use crate::nodes::system_table::Holds::{self, DateTime, LongText, Number, Text};
 use crate::nodes::system_table::SystemRows::Computed;
 use crate::nodes::system_table::SystemTable;
 use crate::rights::privilege::{self, Privileges};
 use crate::rights::{Grants, Who};
-use crate::scalar::context::EvalContext;
 use crate::system::text;
 use crate::value::Value;
 

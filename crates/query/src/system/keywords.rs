@@ -2,10 +2,10 @@
 
 use crate::batch::Row;
 use crate::error::Result;
+use crate::nodes::context::EvalContext;
 use crate::nodes::system_table::Holds::{Number, Text};
 use crate::nodes::system_table::SystemRows::Computed;
 use crate::nodes::system_table::SystemTable;
-use crate::scalar::context::EvalContext;
 use crate::system::text;
 use crate::value::Value;
 

@@ -6,10 +6,10 @@ use crate::exec::host::host;
 use crate::instance::count::NAMES;
 use crate::instance::database::Database;
 use crate::instance::variables::{VARIABLES, Variable, find, shown, text_of};
+use crate::nodes::context::EvalContext;
 use crate::nodes::system_table::Holds::Text;
 use crate::nodes::system_table::SystemRows::Computed;
 use crate::nodes::system_table::SystemTable;
-use crate::scalar::context::EvalContext;
 use crate::system::text;
 use crate::value::Value;
 

@@ -7,8 +7,8 @@ use crate::catalog::Snapshot;
 use crate::catalog::view::{CheckOption, View};
 use crate::error::Result;
 use crate::exec::host::host;
+use crate::nodes::context::EvalContext;
 use crate::rights::{Privileges, Rights, Who};
-use crate::scalar::context::EvalContext;
 use crate::system::text;
 use crate::value::Value;
 

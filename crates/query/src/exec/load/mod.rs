@@ -16,8 +16,9 @@ use crate::exec::host::host;
 use crate::letters;
 use crate::nodes::change::{Load, LoadField, OnConflict};
 use crate::nodes::compiled::{Compiled, Plan};
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
-use crate::scalar::context::EvalContext;
+use crate::scalar::state::StateOf as _;
 use crate::scalar::store::implicit_default;
 use crate::scalar::temporal::Timestamp;
 use crate::types::{Charset, Kind, Type};
@@ -45,7 +46,7 @@ impl Loading {
     pub fn feed(&mut self, bytes: &[u8], ctx: &mut EvalContext) -> Result<()> {
         self.cutter.add(bytes);
         self.rows(ctx)?;
-        if self.cutter.held() > ctx.max_allowed_packet {
+        if self.cutter.held() > ctx.state().max_allowed_packet {
             return Err(error::NET_PACKET_TOO_LARGE.bare());
         }
         Ok(())
@@ -103,7 +104,7 @@ fn one(load: &Load, cutter: &Cutter, inserting: &mut Inserting<'_>, is_cut: bool
             }
             (LoadField::Variable(name), bytes) => {
                 let value = bytes.flatten().map_or(Value::Null, |bytes| value_of(bytes, load.charset));
-                ctx.variables.set(name, value, variable_type())?;
+                ctx.state_mut().variables.set(name, value, variable_type())?;
             }
             (LoadField::Column(at), None) => {
                 ctx.complain(error::WARN_TOO_FEW_RECORDS.with(&[&number]))?;

@@ -11,7 +11,7 @@ use super::{Run, Writer};
 use crate::error::Result;
 use crate::exec::host::host;
 use crate::exec::memory::Held;
-use crate::scalar::context::EvalContext;
+use crate::nodes::context::EvalContext;
 use crate::scalar::functions::digest::sha256;
 
 /// A block of a run takes keys until it is so long.

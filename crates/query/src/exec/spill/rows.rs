@@ -7,7 +7,7 @@ use crate::batch::Row;
 use crate::error::Result;
 use crate::exec::host::{host, row_bytes};
 use crate::exec::memory::Held;
-use crate::scalar::context::EvalContext;
+use crate::nodes::context::EvalContext;
 
 /// A block takes rows until there are so many, or they are so long: a block is what is read at once.
 const BLOCK_ROWS: usize = 256;

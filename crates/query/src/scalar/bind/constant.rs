@@ -5,13 +5,15 @@
 //! an expression is bound: a call of one of the conversions below stands around them, and `exec/fold` computes it before a walk.
 
 use crate::error::{self, Result, SqlError};
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::{Call, Expr, Extra};
 use crate::nodes::function::{Body, Folding, Function, Run};
-use crate::scalar::context::EvalContext;
 use crate::scalar::convert::{self, number_prefix, shorten};
 use crate::scalar::decimal::Decimal;
 use crate::scalar::operators;
 use crate::scalar::settings::Settings;
+use crate::scalar::state::StateOf as _;
+use crate::scalar::state::context_of;
 use crate::scalar::temporal::{self, Strictness};
 use crate::types::{Kind, Type};
 use crate::value::Value;
@@ -126,7 +128,7 @@ fn is_literal(side: &Expr) -> bool {
 
 /// The value of a literal, unless that leaves a warning: it belongs to the rows.
 fn known(call: Expr, settings: &Settings) -> Expr {
-    let mut ctx = EvalContext { sql_mode: settings.sql_mode, ..EvalContext::new() };
+    let mut ctx = context_of(settings.sql_mode);
     match call.eval(&[], &mut ctx) {
         Ok(Value::Int(number)) if ctx.warnings.count() == 0 => Expr::integer(number),
         Ok(value) if ctx.warnings.count() == 0 => {
@@ -225,10 +227,10 @@ fn dated(value: &Value, what: &str, ctx: &mut EvalContext) -> Result<Value> {
         Value::Bytes(_) => convert::lossy(value),
         other => return Ok(other.clone()),
     };
-    let parsed = temporal::parse_datetime(&text, Strictness::of(ctx.sql_mode));
+    let parsed = temporal::parse_datetime(&text, Strictness::of(ctx.sql_mode()));
     match parsed {
         Some(parsed) if parsed.offset.is_some() => {
-            let at = convert::to_datetime(value, Strictness::of(ctx.sql_mode), ctx)?;
+            let at = convert::to_datetime(value, Strictness::of(ctx.sql_mode()), ctx)?;
             Ok(at.map_or(Value::Null, Value::DateTime))
         }
         Some(parsed) => {
@@ -238,7 +240,7 @@ fn dated(value: &Value, what: &str, ctx: &mut EvalContext) -> Result<Value> {
             let is_date = what == "DATE" && !parsed.has_time;
             Ok(if is_date { Value::Date(parsed.value.date) } else { Value::DateTime(parsed.value) })
         }
-        None if ctx.values_apart => {
+        None if ctx.state().values_apart => {
             ctx.complain(error::WRONG_VALUE_TEMPORAL.with(&[&what.to_lowercase(), &shorten(&text)]))?;
             Ok(Value::Null)
         }
@@ -261,7 +263,7 @@ fn moment(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
         _ => return Ok(values[0].clone()),
     };
     let parsed = i64::try_from(whole).ok().and_then(|number| {
-        let rules = Strictness { no_zero_date: false, no_zero_in_date: false, ..Strictness::of(ctx.sql_mode) };
+        let rules = Strictness { no_zero_date: false, no_zero_in_date: false, ..Strictness::of(ctx.sql_mode()) };
         temporal::datetime_from_number(number, rules)
     });
     Ok(parsed.map_or_else(|| values[0].clone(), |parsed| Value::DateTime(parsed.value)))

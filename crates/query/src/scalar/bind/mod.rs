@@ -21,11 +21,11 @@ use crate::nodes::expr::{Compare, Expr};
 use crate::scalar::arithmetic::Operator;
 use crate::scalar::cast;
 use crate::scalar::compare;
-use crate::scalar::context::EvalContext;
 use crate::scalar::modes::SqlMode;
 use crate::scalar::operators;
 use crate::scalar::operators::Derivation;
 use crate::scalar::settings::Settings;
+use crate::scalar::state::context_of;
 use crate::scalar::temporal::{Date, DateTime};
 use crate::types::{CharsetName as _, Collation, CollationName as _, Kind, Type};
 use crate::value::Value;
@@ -384,7 +384,7 @@ impl<'b> Binder<'b> {
             }
             // Bytes that are text in that set are a literal of it; others are told of where they are used.
             Expr::Literal(value @ Value::Bytes(_), ty) if to.kind.is_text() => {
-                let mut ctx = EvalContext { sql_mode: self.settings.sql_mode, ..EvalContext::new() };
+                let mut ctx = context_of(self.settings.sql_mode);
                 match cast::cast(value.clone(), &ty, &to, &mut ctx) {
                     Ok(text @ Value::Text(_)) if ctx.warnings.count() == 0 => Ok(Expr::Literal(text, to)),
                     _ => Ok(operators::cast(Expr::Literal(value, ty), to)),

@@ -7,9 +7,9 @@ use murmur3::murmur3_x64_128;
 
 use super::entry::{FunctionEntry, Returns, row};
 use crate::error::{self, Result};
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Call;
 use crate::nodes::function::Run;
-use crate::scalar::context::EvalContext;
 use crate::scalar::convert;
 use crate::types::{Kind, Type};
 use crate::value::Value;

@@ -14,12 +14,13 @@ use aes::{Aes128, Aes192, Aes256};
 
 use super::entry::{Args, FunctionEntry, Returns, row};
 use crate::error::{self, Result, SqlError};
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::{Call, Expr};
 use crate::nodes::function::Run;
 use crate::scalar::bind;
 use crate::scalar::block_encryption::{BLOCK, Chain, Mode};
-use crate::scalar::context::EvalContext;
 use crate::scalar::settings::Settings;
+use crate::scalar::state::StateOf as _;
 use crate::types::{Collation, Type};
 use crate::value::Value;
 
@@ -167,7 +168,7 @@ fn given(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Option<
         return Err(SqlError::unsupported(format!("{} with a key derivation function", call.function.name())));
     }
     let args = Args::new(call, values);
-    let vector = vector(&args, ctx.block_encryption, ctx)?;
+    let vector = vector(&args, ctx.state().block_encryption, ctx)?;
     if args.is_null(0) || args.is_null(1) {
         return Ok(None);
     }
@@ -176,12 +177,12 @@ fn given(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Option<
 
 fn encrypt(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let Some((text, key, vector)) = given(call, values, ctx)? else { return Ok(Value::Null) };
-    Ok(super::entry::string_value(call, encrypted(&text, &key, vector, ctx.block_encryption), ctx))
+    Ok(super::entry::string_value(call, encrypted(&text, &key, vector, ctx.state().block_encryption), ctx))
 }
 
 fn decrypt(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let Some((bytes, key, vector)) = given(call, values, ctx)? else { return Ok(Value::Null) };
-    let text = decrypted(&bytes, &key, vector, ctx.block_encryption);
+    let text = decrypted(&bytes, &key, vector, ctx.state().block_encryption);
     Ok(text.map_or(Value::Null, |text| super::entry::string_value(call, text, ctx)))
 }
 

@@ -4,11 +4,12 @@
 
 use super::entry::{Args, FunctionEntry, Returns, folded, row, volatile};
 use crate::error::{self, Result};
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::{Call, Expr};
 use crate::nodes::function::Run;
-use crate::scalar::context::EvalContext;
 use crate::scalar::decimal::Decimal;
 use crate::scalar::settings::Settings;
+use crate::scalar::state::StateOf as _;
 use crate::scalar::temporal::calendar::{self, WeekMode};
 use crate::scalar::temporal::{
     self, Date, DateTime, Interval, MICROS_PER_DAY, MICROS_PER_SECOND, Strictness, Time, Timestamp, Unit, Zone,
@@ -229,7 +230,7 @@ fn of_date(
 ) -> Result<Value> {
     // Of text the session's mode says whether the zero date is one; a column has what it has.
     let no_zero_date =
-        matches!(values[0], Value::Text(_) | Value::Bytes(_)) && Strictness::of(ctx.sql_mode).no_zero_date;
+        matches!(values[0], Value::Text(_) | Value::Bytes(_)) && Strictness::of(ctx.sql_mode()).no_zero_date;
     let rules = Strictness { no_zero_date: rules.no_zero_date || no_zero_date, ..rules };
     let at = Args::new(call, values).datetime(0, rules, ctx)?;
     Ok(at.map_or(Value::Null, |at| Value::Int(of(at.date))))
@@ -306,14 +307,14 @@ fn microsecond(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<V
 
 fn monthname(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let at = Args::new(call, values).datetime(0, ANY, ctx)?;
-    let name = at.and_then(|at| ctx.time_names.months.get(usize::from(at.date.month).checked_sub(1)?));
+    let name = at.and_then(|at| ctx.state().time_names.months.get(usize::from(at.date.month).checked_sub(1)?));
     Ok(name.map_or(Value::Null, Value::text))
 }
 
 fn dayname(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let at = Args::new(call, values).datetime(0, Strictness::REAL, ctx)?;
     let weekday = |at: DateTime| calendar::weekday(calendar::day_number(at.date)) as usize;
-    Ok(at.map_or(Value::Null, |at| Value::text(ctx.time_names.weekdays[weekday(at)])))
+    Ok(at.map_or(Value::Null, |at| Value::text(ctx.state().time_names.weekdays[weekday(at)])))
 }
 
 /// Parts of a date are taken of a date, parts of a time of a time; DAY_... of either.
@@ -371,7 +372,7 @@ fn extract(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value
 }
 
 fn date(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    let rules = Strictness::of(ctx.sql_mode);
+    let rules = Strictness::of(ctx.sql_mode());
     let at = Args::new(call, values).datetime(0, rules, ctx)?;
     Ok(at.map_or(Value::Null, |at| Value::Date(at.date)))
 }
@@ -383,7 +384,7 @@ fn time(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
 
 fn timestamp(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let args = Args::new(call, values);
-    let rules = Strictness::of(ctx.sql_mode);
+    let rules = Strictness::of(ctx.sql_mode());
     let Some(at) = args.datetime(0, rules, ctx)? else {
         return Ok(Value::Null);
     };
@@ -599,7 +600,7 @@ fn date_format(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<V
     let Some(at) = args.datetime(0, ANY, ctx)? else {
         return Ok(Value::Null);
     };
-    Ok(temporal::date_format(at, &args.text(1, ctx), ctx.time_names).map_or(Value::Null, Value::text))
+    Ok(temporal::date_format(at, &args.text(1, ctx), ctx.state().time_names).map_or(Value::Null, Value::text))
 }
 
 fn time_format(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
@@ -607,13 +608,13 @@ fn time_format(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<V
     let Some(time) = args.time(0, ctx)? else {
         return Ok(Value::Null);
     };
-    Ok(temporal::time_format(time, &args.text(1, ctx), ctx.time_names).map_or(Value::Null, Value::text))
+    Ok(temporal::time_format(time, &args.text(1, ctx), ctx.state().time_names).map_or(Value::Null, Value::text))
 }
 
 fn str_to_date(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let args = Args::new(call, values);
     let text = args.text(0, ctx);
-    let rules = Strictness::of(ctx.sql_mode);
+    let rules = Strictness::of(ctx.sql_mode());
     let parsed = temporal::parse_by_format(&text, &args.text(1, ctx));
     let parsed = parsed.filter(|(at, _)| call.ty.kind == Kind::Time || rules.passes(at.date));
     let Some((at, rest)) = parsed else {
@@ -723,7 +724,7 @@ fn from_unixtime(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result
     if args.len() == 1 {
         return Ok(at.rounded(call.ty.scale).map_or(Value::Null, Value::DateTime));
     }
-    Ok(temporal::date_format(at, &args.text(1, ctx), ctx.time_names).map_or(Value::Null, Value::text))
+    Ok(temporal::date_format(at, &args.text(1, ctx), ctx.state().time_names).map_or(Value::Null, Value::text))
 }
 
 /// A zone that there is not gives NULL.

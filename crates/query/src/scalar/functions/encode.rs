@@ -5,10 +5,11 @@ use stdx::memory;
 
 use super::entry::{Args, FunctionEntry, Returns, row, string_value};
 use crate::error::{self, Result};
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::{Call, Expr};
 use crate::nodes::function::Run;
-use crate::scalar::context::EvalContext;
 use crate::scalar::settings::Settings;
+use crate::scalar::state::StateOf as _;
 use crate::scalar::{bind, convert};
 use crate::types::{Kind, Type};
 use crate::value::Value;
@@ -116,8 +117,8 @@ fn uncompress(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Va
         ctx.warn(error::ZLIB_Z_DATA_ERROR.bare());
         return Ok(Value::Null);
     };
-    if length > ctx.max_allowed_packet {
-        let most = ctx.max_allowed_packet;
+    if length > ctx.state().max_allowed_packet {
+        let most = ctx.state().max_allowed_packet;
         ctx.warn(error::TOO_BIG_FOR_UNCOMPRESS.with(&[&most]));
         return Ok(Value::Null);
     }

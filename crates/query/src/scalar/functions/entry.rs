@@ -1,11 +1,12 @@
 //! One row of the table of functions: names, arguments, type of the result; and how a function reads its arguments.
 
 use crate::error::{self, Result};
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::{Call, Expr};
 use crate::nodes::function::{Folding, Function, Run};
-use crate::scalar::context::EvalContext;
 use crate::scalar::decimal::Decimal;
 use crate::scalar::settings::Settings;
+use crate::scalar::state::StateOf as _;
 use crate::scalar::temporal::{DateTime, Strictness, Time};
 use crate::scalar::{bind, cast, convert};
 use crate::types::{Collation, Kind, Type};
@@ -325,7 +326,7 @@ impl<'a> Args<'a> {
 
 /// Bytes as a value of the call's type. What is longer than a packet is NULL with a warning.
 pub fn string_value(call: &Call, bytes: Vec<u8>, ctx: &mut EvalContext) -> Value {
-    if bytes.len() > ctx.max_allowed_packet {
+    if bytes.len() > ctx.state().max_allowed_packet {
         return too_long(call, ctx);
     }
     if call.ty.kind.is_bytes() {
@@ -338,7 +339,7 @@ pub fn string_value(call: &Call, bytes: Vec<u8>, ctx: &mut EvalContext) -> Value
 }
 
 pub fn too_long(call: &Call, ctx: &mut EvalContext) -> Value {
-    let limit = ctx.max_allowed_packet;
+    let limit = ctx.state().max_allowed_packet;
     ctx.warn(error::WARN_ALLOWED_PACKET_OVERFLOWED.with(&[&call.function.name(), &limit]));
     Value::Null
 }

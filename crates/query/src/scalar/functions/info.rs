@@ -2,10 +2,11 @@
 
 use super::entry::{Args, FunctionEntry, MANY, Returns, row, volatile};
 use crate::error::{self, Result, SqlError};
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Call;
 use crate::nodes::function::Run;
-use crate::scalar::context::EvalContext;
 use crate::scalar::operators::Derivation;
+use crate::scalar::state::StateOf as _;
 use crate::value::Value;
 
 pub const FUNCTIONS: &[FunctionEntry] = &[
@@ -70,65 +71,65 @@ fn not_served(call: &Call, _: &[Value], _: &mut EvalContext) -> Result<Value> {
 }
 
 fn version(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    Ok(Value::Text(ctx.session.version.clone()))
+    Ok(Value::Text(ctx.state().session.version.clone()))
 }
 
 fn database(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    Ok(ctx.session.database.clone().map_or(Value::Null, Value::Text))
+    Ok(ctx.state().session.database.clone().map_or(Value::Null, Value::Text))
 }
 
 fn user(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    Ok(Value::Text(ctx.session.user.clone()))
+    Ok(Value::Text(ctx.state().session.user.clone()))
 }
 
 fn current_user(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    Ok(Value::Text(ctx.session.current_user.clone()))
+    Ok(Value::Text(ctx.state().session.current_user.clone()))
 }
 
 fn current_role(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    let role = &ctx.session.current_role;
+    let role = &ctx.state().session.current_role;
     Ok(if role.is_empty() { Value::text("NONE") } else { Value::Text(role.clone()) })
 }
 
 fn connection_id(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    Ok(Value::UInt(ctx.session.connection_id))
+    Ok(Value::UInt(ctx.state().session.connection_id))
 }
 
 /// With an argument it is that from now on.
 /// The attribute of that name; NULL if the client has given none.
 fn attribute(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let name = Args::new(call, values).text(0, ctx);
-    let named = ctx.session.attributes.iter().find(|(known, _)| *known == *name);
+    let named = ctx.state().session.attributes.iter().find(|(known, _)| *known == *name);
     Ok(named.and_then(|(_, text)| text.clone()).map_or(Value::Null, Value::Text))
 }
 
 /// Of the one sequence there is, which the binder has checked.
 fn nextval(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    let take = ctx.take_timestamp.clone();
+    let take = ctx.state().take_timestamp.clone();
     let (timestamp, gate) = take.ok_or_else(|| SqlError::unsupported("NEXTVAL here"))?()?;
-    ctx.session.gate = ctx.session.gate.max(gate);
+    ctx.state_mut().session.gate = ctx.state().session.gate.max(gate);
     Ok(Value::UInt(timestamp))
 }
 
 fn last_insert_id(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     if values.is_empty() {
-        return Ok(Value::UInt(ctx.session.last_insert_id));
+        return Ok(Value::UInt(ctx.state().session.last_insert_id));
     }
     if values[0].is_null() {
-        ctx.session.set_last_insert_id = Some(0);
+        ctx.state_mut().session.set_last_insert_id = Some(0);
         return Ok(Value::Null);
     }
     let id = Args::new(call, values).int(0, ctx)? as u64;
-    ctx.session.set_last_insert_id = Some(id);
+    ctx.state_mut().session.set_last_insert_id = Some(id);
     Ok(Value::UInt(id))
 }
 
 fn row_count(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    Ok(Value::Int(ctx.session.row_count))
+    Ok(Value::Int(ctx.state().session.row_count))
 }
 
 fn found_rows(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    Ok(Value::Int(ctx.session.found_rows as i64))
+    Ok(Value::Int(ctx.state().session.found_rows as i64))
 }
 
 /// Of version 1: time, a sequence of this process, and a node of random bits with the mark of one that is no network card's.

@@ -4,9 +4,9 @@
 
 use super::entry::{Args, FunctionEntry, MANY, Returns, row};
 use crate::error::{self, Result};
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::{Call, Expr};
 use crate::nodes::function::Run;
-use crate::scalar::context::EvalContext;
 use crate::scalar::json::path::{Leg, Path, Place};
 use crate::scalar::json::{self, Json, Members, Node, table};
 use crate::scalar::settings::Settings;

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use super::entry::{Args, FunctionEntry, Returns, row, volatile};
 use crate::error::Result;
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Call;
 use crate::nodes::function::Run;
-use crate::scalar::context::EvalContext;
 use crate::scalar::convert;
 use crate::scalar::named::{NamedLocks, name_of};
+use crate::scalar::state::StateOf as _;
 use crate::value::Value;
 
 pub const FUNCTIONS: &[FunctionEntry] = &[
@@ -24,7 +25,7 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
 fn asked(call: &Call, values: &[Value], ctx: &EvalContext) -> Result<(Arc<NamedLocks>, u64, String)> {
     let args = Args::new(call, values);
     let text = (!args.is_null(0)).then(|| args.text(0, ctx));
-    Ok((ctx.locks.clone(), ctx.session.connection_id, name_of(text.as_deref())?))
+    Ok((ctx.state().locks.clone(), ctx.state().session.connection_id, name_of(text.as_deref())?))
 }
 
 fn get_lock(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
@@ -43,7 +44,7 @@ fn release_lock(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<
 }
 
 fn release_all_locks(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    Ok(Value::UInt(ctx.locks.release_all(ctx.session.connection_id)))
+    Ok(Value::UInt(ctx.state().locks.release_all(ctx.state().session.connection_id)))
 }
 
 fn is_free_lock(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {

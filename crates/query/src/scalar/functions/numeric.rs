@@ -2,13 +2,15 @@
 
 use super::entry::{Args, FunctionEntry, Returns, exact, row, volatile};
 use crate::error::{self, Result};
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::{Call, Expr};
 use crate::nodes::function::Run;
 use crate::scalar::arithmetic::{self, divided_by_zero};
-use crate::scalar::context::{EvalContext, Random};
 use crate::scalar::convert;
 use crate::scalar::decimal::{Decimal, SCALE_MAX};
 use crate::scalar::settings::Settings;
+use crate::scalar::state::Random;
+use crate::scalar::state::StateOf as _;
 use crate::types::{Kind, Type};
 use crate::value::Value;
 
@@ -330,7 +332,7 @@ fn pi(_: &Call, _: &[Value], _: &mut EvalContext) -> Result<Value> {
 /// With a literal seed: MySQL's own sequence for it, from row to row of a statement. With another seed: its first number.
 fn rand(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     if values.is_empty() {
-        return Ok(Value::Double(ctx.random.draw()));
+        return Ok(Value::Double(ctx.state_mut().random.draw()));
     }
     let seed = Args::new(call, values).int(0, ctx)?;
     let fresh = || Random::from_seed(seed as u32);
@@ -338,13 +340,13 @@ fn rand(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
         return Ok(Value::Double(fresh().draw()));
     }
     let (place, now) = (std::ptr::from_ref(call) as usize, ctx.now);
-    ctx.seeded.retain(|(_, began, _)| *began == now);
-    let known = ctx.seeded.iter().position(|(known, _, _)| *known == place);
+    ctx.state_mut().seeded.retain(|(_, began, _)| *began == now);
+    let known = ctx.state().seeded.iter().position(|(known, _, _)| *known == place);
     let at = known.unwrap_or_else(|| {
-        ctx.seeded.push((place, now, fresh()));
-        ctx.seeded.len() - 1
+        ctx.state_mut().seeded.push((place, now, fresh()));
+        ctx.state().seeded.len() - 1
     });
-    Ok(Value::Double(ctx.seeded[at].2.draw()))
+    Ok(Value::Double(ctx.state_mut().seeded[at].2.draw()))
 }
 
 fn bit_count(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {

@@ -9,9 +9,10 @@ use stdx::memory;
 
 use super::entry::{Args, FunctionEntry, Returns, longest, row, string_value, too_long};
 use crate::error::{self, Result};
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Call;
 use crate::nodes::function::Run;
-use crate::scalar::context::EvalContext;
+use crate::scalar::state::StateOf as _;
 use crate::types::{Collation, CollationName as _};
 use crate::value::{Text, Value};
 
@@ -152,7 +153,7 @@ fn regexp_replace(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Resul
             break;
         };
         count += 1;
-        if out.len() > ctx.max_allowed_packet {
+        if out.len() > ctx.state().max_allowed_packet {
             return Ok(too_long(call, ctx));
         }
         let more = replacement.len() * (1 + groups.len()) + hit.end() - at;

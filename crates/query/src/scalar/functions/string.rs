@@ -6,10 +6,11 @@ use super::entry::{
     Args, FunctionEntry, MANY, Returns, first_length, longest, row, string_value, sum_of_lengths, too_long,
 };
 use crate::error::{self, Result};
+use crate::nodes::context::EvalContext;
 use crate::nodes::expr::{Call, Expr};
 use crate::nodes::function::Run;
-use crate::scalar::context::EvalContext;
 use crate::scalar::settings::Settings;
+use crate::scalar::state::StateOf as _;
 use crate::scalar::word::{TrimSide, Word};
 use crate::scalar::{cast, compare, convert};
 use crate::types::{CharsetName as _, Collation, CollationName as _, Kind, Type};
@@ -278,7 +279,7 @@ fn padded(call: &Call, values: &[Value], front: bool, ctx: &mut EvalContext) -> 
     if length < 0 {
         return Ok(Value::Null);
     }
-    if length as u64 > ctx.max_allowed_packet as u64 {
+    if length as u64 > ctx.state().max_allowed_packet as u64 {
         return Ok(too_long(call, ctx));
     }
     let length = length as usize;
@@ -306,7 +307,7 @@ fn repeat(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value>
     let args = Args::new(call, values);
     let count = args.int(1, ctx)?.max(0) as usize;
     let piece = args.bytes(0, ctx);
-    if piece.len().saturating_mul(count) > ctx.max_allowed_packet {
+    if piece.len().saturating_mul(count) > ctx.state().max_allowed_packet {
         return Ok(too_long(call, ctx));
     }
     let claim = memory::claim(2 * piece.len() * count)?;
@@ -317,7 +318,7 @@ fn repeat(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value>
 
 fn space(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let count = Args::new(call, values).int(0, ctx)?.max(0) as usize;
-    if count > ctx.max_allowed_packet {
+    if count > ctx.state().max_allowed_packet {
         return Ok(too_long(call, ctx));
     }
     let _claim = memory::claim(2 * count)?;
@@ -337,7 +338,7 @@ fn replace(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value
         out.extend_from_slice(&rest[..at]);
         out.extend_from_slice(&to);
         rest = &rest[at + from.len()..];
-        if out.len() > ctx.max_allowed_packet {
+        if out.len() > ctx.state().max_allowed_packet {
             return Ok(too_long(call, ctx));
         }
         if out.len() + rest.len() > out.capacity() {
@@ -573,7 +574,7 @@ fn export_set(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Va
     let count = args.int_or(4, 64, ctx)?;
     let count = if (0..=64).contains(&count) { count } else { 64 };
     let longest = on.len().max(off.len()) + separator.len();
-    if longest * count as usize > ctx.max_allowed_packet {
+    if longest * count as usize > ctx.state().max_allowed_packet {
         return Ok(too_long(call, ctx));
     }
     let _claim = memory::claim(longest * count as usize)?;

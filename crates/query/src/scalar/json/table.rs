@@ -2,8 +2,9 @@
 
 use super::{Json, Node};
 use crate::error::{self, SqlError};
-use crate::scalar::context::EvalContext;
+use crate::nodes::context::EvalContext;
 use crate::scalar::modes::SqlMode;
+use crate::scalar::state::StateOf as _;
 use crate::scalar::store::{Place, store};
 use crate::types::{Kind, Type};
 use crate::value::Value;
@@ -55,11 +56,12 @@ pub fn stored(node: &Node, ty: &Type, column: &str, ctx: &mut EvalContext) -> Re
         node => node.to_value().ok_or(Mismatch::Composite)?,
     };
     // Whatever the session's mode: what does not fit is not made to.
-    let (mode, ignore) = (ctx.sql_mode, ctx.ignore);
-    ctx.sql_mode = mode.with(SqlMode::STRICT_ALL_TABLES);
+    let (mode, ignore) = (ctx.sql_mode(), ctx.ignore);
+    ctx.set_sql_mode(mode.with(SqlMode::STRICT_ALL_TABLES));
     ctx.ignore = false;
     let stored = store(value, ty, Place { column, row: 1 }, ctx);
-    (ctx.sql_mode, ctx.ignore) = (mode, ignore);
+    ctx.set_sql_mode(mode);
+    ctx.ignore = ignore;
     stored.map_err(|error| match error.code {
         code if code == error::WARN_DATA_OUT_OF_RANGE.code || code == error::DATA_TOO_LONG.code => Mismatch::Range,
         _ => Mismatch::Kind,

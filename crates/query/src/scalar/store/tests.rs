@@ -4,7 +4,7 @@ use crate::types::{Collation, CollationName as _};
 
 fn stored(value: Value, ty: &Type, mode: SqlMode) -> (Result<Value>, Vec<u16>) {
     let mut ctx = EvalContext::new();
-    ctx.sql_mode = mode;
+    ctx.set_sql_mode(mode);
     let stored = store(value, ty, Place { column: "c", row: 1 }, &mut ctx);
     let codes = ctx.warnings.iter().map(|(_, error)| error.code).collect();
     (stored, codes)

@@ -6,8 +6,8 @@ use datum::key::{decode, encode, is_lossless, length, start_of_cell};
 use proptest::prelude::*;
 
 use crate::batch::Cell;
+use crate::nodes::context::EvalContext;
 use crate::scalar::compare;
-use crate::scalar::context::EvalContext;
 use crate::scalar::json::{self, Json};
 use crate::types::{Collation, CollationName as _, Kind, Type};
 use crate::value::{Date, DateTime, Decimal, Time, Timestamp, Value};

@@ -1,30 +1,20 @@
-//! What an expression may ask of its session while it is evaluated, and where its warnings go.
+//! The state that expressions read and change while they are evaluated: parameters, outer rows, the clock, warnings, and how the statement is interrupted.
 
 use std::any::Any;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use stdx::memory;
+use datum::temporal::{Timestamp, Zone};
 
 use crate::batch::Row;
 use crate::error::{self, Result, SqlError};
-use crate::scalar::block_encryption;
-use crate::scalar::modes::SqlMode;
-use crate::scalar::named::NamedLocks;
-use crate::scalar::temporal::{Locale, Timestamp, Zone};
-use crate::types::Type;
-use crate::value::{Text, Value};
-
-/// Gives the next timestamp of a sequence and the log position at which it may be shown.
-pub type TakeTimestamp = dyn Fn() -> Result<(u64, u64)> + Send + Sync;
+use crate::value::Value;
 
 /// The session's side of `Expr::eval`. One lives as long as its session; the caller renews what a statement changes.
 pub struct EvalContext {
     /// When the statement began: what NOW() answers.
     pub now: Timestamp,
     pub zone: Zone,
-    pub sql_mode: SqlMode,
     /// What is wrong is a warning where it would be an error (INSERT IGNORE and its like).
     pub ignore: bool,
     /// The statement changes rows: strict modes turn bad conversions into errors.
@@ -32,26 +22,12 @@ pub struct EvalContext {
     /// Rows that were found count as affected, changed or not: what CLIENT_FOUND_ROWS asks for.
     pub counts_found: bool,
     pub warnings: Warnings,
-    pub session: SessionFacts,
     /// Values of `Expr::Parameter`.
     pub parameters: Vec<Value>,
     /// The rows around the subquery that runs, outermost first: values of `Expr::Outer`.
     pub outer: Vec<Row>,
-    /// Values of `@x`.
-    pub variables: UserVariables,
-    /// They came apart from the text: a prepared statement is run.
-    pub values_apart: bool,
-    pub max_allowed_packet: usize,
-    pub group_concat_max_len: usize,
-    /// `lc_time_names`
-    pub time_names: &'static Locale,
     /// `auto_increment_increment` and `auto_increment_offset`: the numbers that AUTO_INCREMENT takes.
     pub auto_step: (u64, u64),
-    /// How AES_ENCRYPT and AES_DECRYPT work.
-    pub block_encryption: block_encryption::Mode,
-    pub random: Random,
-    /// Sequences of RAND(seed): by the call's address, valid for the statement that began them.
-    pub seeded: Vec<(usize, Timestamp, Random)>,
     /// Asked by what takes long, which ends with error 1317 if it says so.
     pub killed: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
     /// Asked by what waits: the wait ends if it says so.
@@ -60,10 +36,12 @@ pub struct EvalContext {
     /// SLEEP() sleeps no longer than this; and the time has come for it to wake.
     pub deadline: Option<Instant>,
     pub has_woken: bool,
-    /// Those that all sessions share.
-    pub locks: Arc<NamedLocks>,
-    /// Takes a timestamp (NEXTVAL): the number, and the log position at which it may be shown. None: there are none.
-    pub take_timestamp: Option<Arc<TakeTimestamp>>,
+    /// A strict mode of the session: bad data in a statement that changes rows is an error.
+    pub strict: bool,
+    /// A column that numbers its rows takes the next number for a given 0 too, as for NULL.
+    pub zero_takes_number: bool,
+    /// What the functions of each dialect keep, the session's own dialect first.
+    dialects: Vec<Box<dyn Any + Send>>,
     /// The executor's state: `exec::host` alone knows its type, for the executor lies above expressions.
     pub host: Option<Box<dyn Any + Send>>,
 }
@@ -114,59 +92,44 @@ impl Sleeps {
     }
 }
 
-/// What the information functions answer.
-#[derive(Clone, Debug, Default)]
-pub struct SessionFacts {
-    pub connection_id: u64,
-    /// `name@host` as the client came, and the account it was given.
-    pub user: Text,
-    pub current_user: Text,
-    /// Its active roles, or NONE.
-    pub current_role: Text,
-    pub database: Option<Text>,
-    pub version: Text,
-    pub last_insert_id: u64,
-    /// What LAST_INSERT_ID(expr) was given: the statement's own from then on.
-    pub set_last_insert_id: Option<u64>,
-    /// What the client has named beside the statement, as text.
-    pub attributes: Vec<(String, Option<Text>)>,
-    /// What a function has shown must be durable up to here: timestamps that were taken.
-    pub gate: u64,
-    pub row_count: i64,
-    pub found_rows: u64,
-}
-
 impl EvalContext {
     pub fn new() -> EvalContext {
         EvalContext {
             now: Timestamp::now(),
             zone: Zone::utc(),
-            sql_mode: SqlMode::DEFAULT,
             ignore: false,
             changes_rows: false,
             counts_found: false,
             warnings: Warnings::default(),
-            session: SessionFacts::default(),
             parameters: Vec::new(),
             outer: Vec::new(),
-            variables: UserVariables::default(),
-            values_apart: false,
-            max_allowed_packet: 64 << 20,
-            group_concat_max_len: 1024,
-            time_names: &crate::scalar::temporal::ENGLISH,
             auto_step: (1, 1),
-            block_encryption: block_encryption::Mode::default(),
-            random: Random::from_seed(0x9E37_79B9),
-            seeded: Vec::new(),
             killed: None,
             interrupted: None,
             sleeps: Sleeps::default(),
             deadline: None,
             has_woken: false,
-            locks: Arc::default(),
-            take_timestamp: None,
+            strict: true,
+            zero_takes_number: true,
+            dialects: Vec::new(),
             host: None,
         }
+    }
+
+    /// Returns the state of type `T`, made by `Default` when it is first asked for: a table's expressions are bound by the dialect of its maker, so a function
+    /// may run in a session of another dialect.
+    pub fn dialect_mut<T: Any + Default + Send>(&mut self) -> &mut T {
+        let known = self.dialects.iter().position(|state| state.is::<T>());
+        let at = known.unwrap_or_else(|| {
+            self.dialects.push(Box::<T>::default());
+            self.dialects.len() - 1
+        });
+        self.dialects[at].downcast_mut().unwrap_or_else(|| unreachable!("the box at `at` holds a T"))
+    }
+
+    /// Returns the state of type `T`, or `None` if it was never asked for.
+    pub fn dialect<T: Any>(&self) -> Option<&T> {
+        self.dialects.iter().find_map(|state| state.downcast_ref())
     }
 
     pub fn check_killed(&self) -> Result<()> {
@@ -189,7 +152,7 @@ impl EvalContext {
 
     /// Bad data in a statement that changes rows under a strict mode is an error.
     pub fn is_strict(&self) -> bool {
-        self.changes_rows && !self.ignore && self.sql_mode.is_strict()
+        self.changes_rows && !self.ignore && self.strict
     }
 
     pub fn warn(&mut self, error: SqlError) {
@@ -260,82 +223,21 @@ impl Warnings {
     }
 }
 
-pub fn level_name(level: Level) -> &'static str {
-    level.name()
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// RAND(): MySQL's own generator, so that a seed gives MySQL's numbers.
-#[derive(Clone, Debug)]
-pub struct Random {
-    first: u64,
-    second: u64,
-}
+    #[derive(Default)]
+    struct Counter(u32);
 
-impl Random {
-    const MAX: u64 = 0x3FFF_FFFF;
-
-    pub fn new(first: u64, second: u64) -> Random {
-        Random { first: first % Self::MAX, second: second % Self::MAX }
-    }
-
-    /// As RAND(seed) begins.
-    pub fn from_seed(seed: u32) -> Random {
-        let first = seed.wrapping_mul(0x10001).wrapping_add(55_555_555);
-        let second = seed.wrapping_mul(0x1000_0001);
-        Random::new(u64::from(first), u64::from(second))
-    }
-
-    /// From 0 up to, not including, 1.
-    pub fn draw(&mut self) -> f64 {
-        self.first = (self.first * 3 + self.second) % Self::MAX;
-        self.second = (self.first + self.second + 33) % Self::MAX;
-        self.first as f64 / Self::MAX as f64
-    }
-}
-
-impl Level {
-    /// As SHOW WARNINGS writes it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Level::Note => "Note",
-            Level::Warning => "Warning",
-            Level::Error => "Error",
-        }
-    }
-}
-
-/// The session's own variables (`@x`): they live until it ends, and count against the memory budget.
-#[derive(Debug, Default)]
-pub struct UserVariables {
-    values: HashMap<Box<str>, (Value, Type)>,
-}
-
-impl UserVariables {
-    /// Bytes of an entry beside its name and its value, about.
-    const ENTRY_BYTES: usize = 256;
-
-    /// NULL for a variable that was never set.
-    pub fn get(&self, name: &str) -> Value {
-        self.values.get(name).map(|(value, _)| value.clone()).unwrap_or_default()
-    }
-
-    /// The type of the value that was set last; `None` for a variable that was never set.
-    pub fn type_of(&self, name: &str) -> Option<&Type> {
-        self.values.get(name).map(|(_, ty)| ty)
-    }
-
-    /// Error 1041 if the memory budget has no room for the value.
-    pub fn set(&mut self, name: &str, value: Value, ty: Type) -> Result<()> {
-        let _claim = memory::claim(name.len() + value.heap_bytes() + Self::ENTRY_BYTES)?;
-        self.values.insert(name.into(), (value, ty));
-        Ok(())
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value, &Type)> {
-        self.values.iter().map(|(name, (value, ty))| (&**name, value, ty))
-    }
-
-    pub fn clear(&mut self) {
-        self.values.clear();
+    #[test]
+    fn a_dialect_finds_the_state_that_it_left() {
+        let mut ctx = EvalContext::new();
+        assert!(ctx.dialect::<Counter>().is_none());
+        ctx.dialect_mut::<String>().push_str("another dialect's");
+        ctx.dialect_mut::<Counter>().0 += 1;
+        ctx.dialect_mut::<Counter>().0 += 1;
+        assert_eq!(ctx.dialect::<Counter>().map(|counter| counter.0), Some(2));
+        assert_eq!(ctx.dialect::<String>().map(String::len), Some(17));
     }
 }
