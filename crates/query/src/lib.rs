@@ -15,6 +15,7 @@ mod bind;
 mod catalog;
 pub mod check;
 mod exec;
+mod explain;
 mod instance;
 mod key;
 mod nodes;

@@ -22,12 +22,13 @@ use crate::nodes::change::{Delete, Insert, OnConflict, Rules, Target, Update, Va
 use crate::nodes::expr::Expr;
 use crate::nodes::keyspace_table;
 use crate::nodes::node::{Lock, LockWait, Node, SortKey};
+use crate::nodes::relation::Columns;
 use crate::nodes::relation::{Allowed, Origin, ScopeTable, Source};
 use crate::nodes::walk::conjuncts;
 use crate::parse::parse_expression;
 use crate::parse::statement::Name;
+use crate::plan::statistics::Statistics;
 use crate::rights::Privileges;
-use crate::rights::effective::Columns;
 use crate::scalar::bind::as_sent;
 
 /// Is a table that is changed read from end to end?
@@ -458,9 +459,9 @@ impl Bind<'_> {
         self.note_likeness(&scope, &conditions);
         self.note_likeness(&scope, &sorts.iter().map(|(expr, _)| expr.clone()).collect::<Vec<_>>());
         let wants = order_by_formulas(&scope, &sorts);
-        let (variables, values) = (around.variables, around.values);
+        let (statistics, values): (&dyn Statistics, _) = (around.variables, around.values);
         let depth = self.scopes.len() - 1;
-        let wishes = Wishes { depth, order: &wants, limited: limit.is_some(), variables, values };
+        let wishes = Wishes { depth, order: &wants, limited: limit.is_some(), statistics, values };
         let mut block = Block {
             tables: scope.tables.clone(),
             width: scope.width,

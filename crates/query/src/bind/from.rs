@@ -12,11 +12,11 @@ use crate::error::{self, Result, SqlError};
 use crate::nodes::comparison::Comparison;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::Node;
+use crate::nodes::relation::Columns;
 use crate::nodes::relation::{Origin, ScopeTable, Source};
 use crate::nodes::walk::conjuncts;
 use crate::parse::statement::Name;
 use crate::rights::Privileges;
-use crate::rights::effective::Columns;
 use crate::scalar::bind::compare;
 use crate::types::{Column, ColumnFlags};
 

@@ -59,7 +59,7 @@ impl Bind<'_> {
         let mut bind = Bind::new(&around);
         bind.open_scope();
         bind.scope().clause = if target.is_some() { "generated column function" } else { "functional index" };
-        bind.add_table(table, &table.name, crate::rights::effective::Columns::All);
+        bind.add_table(table, &table.name, crate::nodes::relation::Columns::All);
         let node = parse_expression(text)?;
         let expr = match target {
             Some(ty) => bind.assigned(&node, ty)?,

@@ -8,12 +8,13 @@ use syntax::tree::{Literal, OnMissing};
 use crate::bind::Bind;
 use crate::error::{self, Result, SqlError};
 use crate::nodes::context::EvalContext;
-use crate::nodes::json_table::{Holds, JsonColumn, JsonTable, Level, Otherwise};
 use crate::nodes::node::Node;
 use crate::nodes::relation::Source;
+use crate::nodes::table_function::TableFunction;
 use crate::scalar::bind::types::{data_type, declared_collation};
 use crate::scalar::json;
 use crate::scalar::json::path::Path;
+use crate::scalar::json::shape::{Holds, JsonColumn, JsonTable, Level, Otherwise};
 use crate::scalar::json::table::{Mismatch, stored};
 use crate::types::{Collation, Column, Kind, Type};
 
@@ -47,7 +48,10 @@ impl Bind<'_> {
         if !matches!(document.ty().kind, Kind::Null | Kind::Json) && !document.ty().kind.is_text() {
             return Err(error::INVALID_TYPE_FOR_JSON.with(&[&1, &"json_table"]));
         }
-        let node = Arc::new(Node::JsonTable(Box::new(JsonTable { document, root, width: columns.len() })));
+        let node = Arc::new(Node::TableFunction(Box::new(TableFunction {
+            argument: document,
+            source: Box::new(JsonTable { root, width: columns.len() }),
+        })));
         self.beside(alias, columns, node, &outside)
     }
 }

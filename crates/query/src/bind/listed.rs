@@ -120,14 +120,14 @@ fn compared(test: &Expr, count: usize) -> Option<Vec<Comparator>> {
 
 /// The plan of the list: the keys, of the rows that satisfy the conditions.
 fn planned(plain: &Plain, conditions: Vec<Expr>, mut keys: Vec<Expr>, wishes: Wishes<'_>) -> Arc<Node> {
-    let Wishes { variables, values, .. } = wishes;
+    let Wishes { statistics, values, .. } = wishes;
     let (tables, width) = (&plain.tables[..], plain.used.len());
     // What the subquery selects besides nobody asks for.
     let mut used = vec![false; width];
     let mut read = |expr: &Expr| columns(expr).into_iter().for_each(|place| used[place] = true);
     keys.iter().chain(&conditions).for_each(&mut read);
     reads(&plain.source, &mut read);
-    let sight = Sight { tables, variables, values };
+    let sight = Sight { tables, statistics, values };
     let planner = Planner { tables, used: &used, width, order: &[], limited: false, sight };
     let mut part = planner.plan(&plain.source, conditions);
     pack(&mut part.node, &used, keys.iter_mut().collect());

@@ -8,10 +8,32 @@ use crate::catalog::table::Table;
 use crate::error::{self, Result};
 use crate::instance::variables::text_of;
 use crate::letters::fixed_width;
-use crate::nodes::change::{Load, LoadField};
-use crate::parse::statement::{Assignment, Duplicates, FieldTarget};
+use crate::nodes::change::Insert;
+use crate::nodes::expr::Expr;
+use crate::parse::statement::{Assignment, Duplicates, FieldTarget, Format};
 use crate::rights::Privileges;
 use crate::types::{Charset, CharsetName as _};
+
+/// Where a field goes: a column of the table, or a user variable.
+#[derive(Clone, Debug)]
+pub enum LoadField {
+    Column(usize),
+    Variable(String),
+}
+
+#[derive(Debug)]
+pub struct Load {
+    pub insert: Insert,
+    pub file: String,
+    pub charset: Charset,
+    pub format: Format,
+    pub skip: u64,
+    pub fields: Vec<LoadField>,
+    /// Where nothing is between fields: how many bytes each has.
+    pub widths: Option<Vec<usize>>,
+    /// None: the column's default.
+    pub sets: Vec<(usize, Option<Expr>)>,
+}
 
 /// A column by its name alone.
 fn bare(name: &str) -> ast::ColumnName {

@@ -22,6 +22,7 @@ pub mod semi;
 mod single;
 mod subquery;
 pub mod summary;
+pub mod variables;
 pub mod view;
 mod window;
 
@@ -31,6 +32,7 @@ use std::sync::atomic::Ordering;
 use syntax::tree as ast;
 
 use crate::bind::scope::{Common, Scope};
+use crate::bind::variables::Variables;
 use crate::catalog::Snapshot;
 use crate::catalog::table::Table;
 use crate::catalog::view::View;
@@ -39,7 +41,6 @@ use crate::nodes::expr::Expr;
 use crate::nodes::node::Lock;
 use crate::nodes::system_table::SystemTable;
 use crate::parse::statement::Name;
-use crate::plan::variables::Variables;
 use crate::rights::Rights;
 use crate::scalar::bind::Binder;
 use crate::scalar::modes::SqlMode;
@@ -119,6 +120,8 @@ pub struct Bind<'s> {
     pub linked: Vec<Arc<Table>>,
     /// Those that it reads, with the ages of what is known of them.
     pub known: Vec<(Arc<Table>, u64)>,
+    /// The privileges of merged views, by the numbers that the tree has (`relation::Merged`).
+    of_views: Vec<Arc<Rights>>,
     /// The plan holds for this run only.
     pub volatile: bool,
     next_id: usize,
@@ -157,6 +160,7 @@ impl<'s> Bind<'s> {
             named: Vec::new(),
             linked: Vec::new(),
             known: Vec::new(),
+            of_views: Vec::new(),
             volatile: false,
             next_id: 0,
             keyed: false,

@@ -29,6 +29,7 @@ use crate::parse::statement::Name;
 use crate::plan::join::filter;
 use crate::plan::pack::pack;
 use crate::plan::share::Sight;
+use crate::plan::statistics::Statistics;
 use crate::rights::Privileges;
 use crate::scalar::bind::{present, union_type};
 use crate::scalar::modes::SqlMode;
@@ -428,8 +429,8 @@ impl Bind<'_> {
             exprs: if is_above { Vec::new() } else { std::mem::take(&mut exprs) },
             sorts: if is_above { Vec::new() } else { std::mem::take(&mut sorts) },
         };
-        let (variables, values) = (around.variables, around.values);
-        let wishes = Wishes { depth, order: &wants, limited: limits.0.is_some() && !counts, variables, values };
+        let (statistics, values): (&dyn Statistics, _) = (around.variables, around.values);
+        let wishes = Wishes { depth, order: &wants, limited: limits.0.is_some() && !counts, statistics, values };
         having.iter_mut().for_each(|condition| list(condition, true, wishes));
         exprs.iter_mut().for_each(|expr| list(expr, false, wishes));
         block.list(wishes);
@@ -446,7 +447,7 @@ impl Bind<'_> {
         let plain = calls.filter(|_| is_plain).and_then(|calls| Plain::of(&block, calls, &exprs));
         let is_sorted = sorts.is_empty() || (part.ordered && wants.len() == sorts.len());
         let mut node = part.node;
-        let sight = Sight { tables: &block.tables, variables, values };
+        let sight = Sight { tables: &block.tables, statistics, values };
         let groups = scope.grouped.as_ref().map_or(0.0, |grouped| group_count(part.rows, grouped, sight));
         if !is_windowed {
             let sorted = sorts.iter_mut().map(|(expr, _)| expr);

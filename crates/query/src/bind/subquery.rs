@@ -13,6 +13,7 @@ use crate::nodes::expr::Expr;
 use crate::nodes::subquery::{Question, Subquery};
 use crate::nodes::walk::{expr_repeats, repeats};
 use crate::plan::share::Sight;
+use crate::plan::statistics::Statistics;
 use crate::scalar::bind::{compare_rows, comparison, row_parts};
 use crate::types::{Column, Type};
 
@@ -48,8 +49,8 @@ impl Bind<'_> {
         if scope.grouped.is_some() {
             return f64::INFINITY;
         }
-        let (variables, values) = (self.around.variables, self.around.values);
-        let sight = Sight { tables: &scope.tables, variables, values };
+        let (statistics, values): (&dyn Statistics, _) = (self.around.variables, self.around.values);
+        let sight = Sight { tables: &scope.tables, statistics, values };
         sight.distinct(&Expr::Column(place, scope.type_at(place))).unwrap_or(f64::INFINITY)
     }
 

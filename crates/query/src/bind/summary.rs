@@ -13,6 +13,7 @@ use crate::nodes::comparison::{Comparator, Comparison, ComparisonType};
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::{Compare, Expr};
 use crate::nodes::node::{Node, SortKey};
+use crate::nodes::relation::Columns;
 use crate::nodes::relation::{Origin, ScopeTable, Source};
 use crate::nodes::subquery::{Plain, Question, Subquery};
 use crate::nodes::walk::{has_subquery, is_volatile, looks_around, repeats};
@@ -20,8 +21,7 @@ use crate::plan::estimate::{asking, estimate};
 use crate::plan::join::{Part, Planner};
 use crate::plan::pack::pack;
 use crate::plan::share::Sight;
-use crate::plan::variables::Variables;
-use crate::rights::effective::Columns;
+use crate::plan::statistics::Statistics;
 use crate::scalar::operators;
 use crate::types::{Column, Type};
 use crate::value::Value;
@@ -45,15 +45,15 @@ pub struct Wishes<'w> {
     pub depth: usize,
     pub order: &'w [SortKey],
     pub limited: bool,
-    pub variables: &'w dyn Variables,
+    pub statistics: &'w dyn Statistics,
     pub values: &'w [Value],
 }
 
 impl Block {
     pub(super) fn plan(&self, wishes: Wishes<'_>) -> Part {
-        let Wishes { order, limited, variables, values, .. } = wishes;
+        let Wishes { order, limited, statistics, values, .. } = wishes;
         let (tables, used, width) = (&self.tables[..], &self.used[..], self.width);
-        let sight = Sight { tables, variables, values };
+        let sight = Sight { tables, statistics, values };
         Planner { tables, used, width, order, limited, sight }.plan(&self.source, self.conditions.clone())
     }
 
@@ -201,9 +201,9 @@ fn grouped(plain: &Plain, keys: &[Expr], conditions: Vec<Expr>, wishes: Wishes<'
     if keys.is_empty() {
         return None;
     }
-    let Wishes { variables, values, .. } = wishes;
+    let Wishes { statistics, values, .. } = wishes;
     let (tables, used, width) = (&plain.tables[..], &plain.used[..], plain.used.len());
-    let sight = Sight { tables, variables, values };
+    let sight = Sight { tables, statistics, values };
     let mut part = Planner { tables, used, width, order: &[], limited: false, sight }.plan(&plain.source, conditions);
     let mut grouping = Grouped { keys: keys.to_vec(), calls: plain.calls.clone(), ..Grouped::default() };
     let groups = group_count(part.rows, &grouping, sight);

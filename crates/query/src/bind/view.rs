@@ -21,11 +21,11 @@ use crate::catalog::view::{Algorithm, CheckOption, View};
 use crate::error::{self, Result, SqlError};
 use crate::nodes::expr::Expr;
 use crate::nodes::keyspace_table;
+use crate::nodes::relation::Columns;
 use crate::nodes::relation::{Merged, Origin, ScopeTable, Source};
 use crate::nodes::walk::conjuncts;
 use crate::parse::lexical::quoted_name;
 use crate::parse::statement::Name;
-use crate::rights::effective::Columns;
 use crate::rights::{Privileges, Rights};
 use crate::scalar::modes::SqlMode;
 use crate::types::Column;
@@ -193,6 +193,11 @@ impl Bind<'_> {
         self.recorder = outside.recorder;
     }
 
+    fn number_of(&mut self, rights: &Arc<Rights>) -> usize {
+        self.of_views.push(rights.clone());
+        self.of_views.len() - 1
+    }
+
     /// Binds the body into the current block. None: it cannot be, and nothing has changed.
     fn merged(
         &mut self,
@@ -249,7 +254,7 @@ impl Bind<'_> {
             view: view.clone(),
             exprs: parts.exprs,
             conditions: parts.conditions.clone(),
-            rights: rights.clone(),
+            rights: self.number_of(rights),
             over,
         };
         // It has no rows of its own: what is read are its tables.
@@ -329,7 +334,7 @@ impl Bind<'_> {
                         let name = &self.scope().tables[at].columns[*column].name;
                         return Err(error::NONUPDATEABLE_COLUMN.with(&[name]));
                     }
-                    (at, rights) = (*below, merged.rights.clone());
+                    (at, rights) = (*below, self.of_views[merged.rights].clone());
                 }
                 _ => return Err(not_updatable()),
             }

@@ -360,7 +360,7 @@ pub struct Tally {
     wanting: usize,
 }
 
-pub(super) struct Inserting<'i> {
+pub struct Inserting<'i> {
     plan: &'i Insert,
     auto: Option<usize>,
     pub tally: Tally,

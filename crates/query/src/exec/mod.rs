@@ -13,10 +13,8 @@ pub mod group;
 mod hash;
 pub mod host;
 pub mod join;
-mod json_table;
 pub mod keys;
 pub mod keyspace_scan;
-pub mod load;
 pub mod measure;
 pub mod memory;
 pub mod progress;
@@ -45,6 +43,7 @@ use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{Node, Recursion};
 use crate::nodes::system_table::SystemRows;
+use crate::nodes::table_function::TableFunction;
 use crate::types::Type;
 use crate::value::Value;
 
@@ -170,7 +169,7 @@ impl Exec {
             Node::Lateral { input, depth, .. } => {
                 State::Lateral(subquery::around(*depth, base.map_or(&[], |row| row), ctx, |ctx| gather(input, ctx))?, 0)
             }
-            Node::JsonTable(table) => State::Shared(Arc::new(json_table::rows(table, ctx)?), 0),
+            Node::TableFunction(function) => State::Shared(Arc::new(rows_of(function, ctx)?), 0),
             Node::Common { id, source, recursion } => State::Shared(common(*id, source, recursion.as_ref(), ctx)?, 0),
             Node::LastRound { id } => State::Shared(host(ctx).commons.get(id).cloned().unwrap_or_default(), 0),
             Node::System { offset, width, wanted, lock: Some(lock), key_at, .. } => {
@@ -554,6 +553,17 @@ pub fn drain(exec: &mut Exec, ctx: &mut EvalContext, most: usize) -> Result<Vec<
         batch.drain(..).try_for_each(|row| rows.push(row, ctx))?;
     }
     Ok(rows.rows)
+}
+
+/// The rows of a function in FROM. They are made at once, and go to a file where they are too much for memory.
+fn rows_of(function: &TableFunction, ctx: &mut EvalContext) -> Result<Rows> {
+    let argument = function.argument.eval(&[], ctx)?;
+    let mut rows = Rows::default();
+    function.source.rows(argument, ctx, &mut |row, ctx| {
+        host(ctx).look_up()?;
+        rows.push(row, ctx)
+    })?;
+    Ok(rows)
 }
 
 /// The rows of a common table expression, made at first use.

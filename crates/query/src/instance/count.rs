@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::nodes::compiled::Plan;
+use crate::instance::compiled::Plan;
 use crate::parse::statement::{Maintenance, Shown, Statement};
 
 macro_rules! counts {

@@ -1,5 +1,6 @@
 //! The state that all sessions of a server share: the database with its catalog, the list of sessions, counters, global variables and cached plans.
 
+pub mod compiled;
 pub mod count;
 pub mod database;
 pub mod handle;

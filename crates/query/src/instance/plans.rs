@@ -14,8 +14,8 @@ use stdx::cache::{GenerationCache, ShardedCache};
 use stdx::memory::Reclaim;
 use stdx::sync::Mutex;
 
+use crate::instance::compiled::Compiled;
 use crate::instance::prepared::Described;
-use crate::nodes::compiled::Compiled;
 use crate::rights::Privileges;
 use crate::scalar::settings::Settings;
 

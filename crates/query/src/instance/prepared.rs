@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use stdx::sync::Mutex;
 
-use crate::nodes::compiled::Compiled;
+use crate::instance::compiled::Compiled;
 use crate::parse::statement::Statement;
 use crate::types::{Collation, Column, Kind, Type};
 use crate::value::Value;

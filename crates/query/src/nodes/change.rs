@@ -7,8 +7,7 @@ use crate::catalog::table::Table;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::Node;
 use crate::nodes::walk::is_steady;
-use crate::parse::statement::Format;
-use crate::types::{Charset, Column};
+use crate::types::Column;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnConflict {
@@ -99,27 +98,6 @@ pub struct Delete {
     pub ignore: bool,
     /// Of one target.
     pub returning: Option<Returning>,
-}
-
-/// Where a field goes: a column of the table, or a user variable.
-#[derive(Clone, Debug)]
-pub enum LoadField {
-    Column(usize),
-    Variable(String),
-}
-
-#[derive(Debug)]
-pub struct Load {
-    pub insert: Insert,
-    pub file: String,
-    pub charset: Charset,
-    pub format: Format,
-    pub skip: u64,
-    pub fields: Vec<LoadField>,
-    /// Where nothing is between fields: how many bytes each has.
-    pub widths: Option<Vec<usize>>,
-    /// None: the column's default.
-    pub sets: Vec<(usize, Option<Expr>)>,
 }
 
 /// Expressions over a row of the table, and what they are called.

@@ -14,7 +14,8 @@ use crate::nodes::comparison::{Coerced, ComparisonRules};
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::system_table::SystemTable;
-use crate::nodes::{json_table, walk, window};
+use crate::nodes::table_function::TableFunction;
+use crate::nodes::{walk, window};
 use crate::types::Type;
 use crate::value::Value;
 
@@ -99,8 +100,8 @@ pub enum Node {
         offset: usize,
         width: usize,
     },
-    /// Rows of a document; below a `Derived` or `Lateral`, as any table of a query.
-    JsonTable(Box<json_table::JsonTable>),
+    /// Below a `Derived` or `Lateral`, as any table of a query.
+    TableFunction(Box<TableFunction>),
     /// Rows of a common table expression, made once per statement.
     Common {
         id: usize,

@@ -7,8 +7,6 @@ use crate::catalog::view::View;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{Lock, Node};
 use crate::nodes::system_table::SystemTable;
-use crate::rights::Rights;
-use crate::rights::effective::Columns;
 use crate::types::Column;
 
 /// What a name in FROM stands for.
@@ -50,6 +48,23 @@ pub struct ScopeTable {
     pub after: Vec<usize>,
 }
 
+/// Which columns of a table may be read or written.
+#[derive(Clone, Debug)]
+pub enum Columns {
+    All,
+    /// For each column of the table.
+    Some(Vec<bool>),
+}
+
+impl Columns {
+    pub fn has(&self, at: usize) -> bool {
+        match self {
+            Columns::All => true,
+            Columns::Some(list) => list.get(at).copied().unwrap_or(false),
+        }
+    }
+}
+
 /// How FROM puts tables together.
 #[derive(Clone, Debug)]
 pub enum Source {
@@ -67,8 +82,8 @@ pub struct Merged {
     /// Each column, over the wide row.
     pub exprs: Vec<Expr>,
     pub conditions: Vec<Expr>,
-    /// Of its body: changes through it need them.
-    pub rights: Arc<Rights>,
+    /// The binder's number of the privileges under which the body is read and changed.
+    pub rights: usize,
     /// The one table of its body, and which of that one's columns each of the view's is.
     pub over: Option<(usize, Vec<Option<usize>>)>,
 }

@@ -106,7 +106,7 @@ pub fn exprs(node: &Node) -> Vec<&Expr> {
         }
         Node::Project { exprs, .. } => exprs.iter().collect(),
         Node::Rows { rows } => rows.iter().flatten().collect(),
-        Node::JsonTable(table) => vec![&table.document],
+        Node::TableFunction(function) => vec![&function.argument],
         _ => Vec::new(),
     }
 }
@@ -135,7 +135,7 @@ pub fn inputs(node: &Node) -> Vec<&Arc<Node>> {
         | Node::LastRound { .. }
         | Node::System { .. }
         | Node::Rows { .. }
-        | Node::JsonTable(_) => Vec::new(),
+        | Node::TableFunction(_) => Vec::new(),
     }
 }
 

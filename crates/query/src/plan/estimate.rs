@@ -37,7 +37,11 @@ pub fn joined_rows(node: &Arc<Node>) -> f64 {
         Node::Union { inputs } => inputs.iter().map(joined_rows).fold(0.0, f64::max),
         Node::SetOperation { left, right, .. } => joined_rows(left).max(joined_rows(right)),
         Node::Common { source, .. } => joined_rows(source),
-        Node::One { .. } | Node::JsonTable(_) | Node::LastRound { .. } | Node::System { .. } | Node::Rows { .. } => 0.0,
+        Node::One { .. }
+        | Node::TableFunction(_)
+        | Node::LastRound { .. }
+        | Node::System { .. }
+        | Node::Rows { .. } => 0.0,
     }
 }
 
@@ -101,7 +105,7 @@ pub fn estimate(node: &Arc<Node>) -> Estimate {
             of(if recursion.is_some() { source.rows * 10.0 } else { source.rows }, source.cost)
         }
         // As many as MySQL takes.
-        Node::JsonTable(_) => of(2.0, 1.0),
+        Node::TableFunction(_) => of(2.0, 1.0),
         Node::LastRound { .. } => of(1.0, 1.0),
         Node::System { .. } => of(ROWS, ROWS),
         Node::Rows { rows } => of(rows.len() as f64, rows.len() as f64 * STEP),

@@ -14,7 +14,7 @@ use crate::nodes::relation::{Origin, ScopeTable};
 use crate::nodes::walk::is_volatile;
 use crate::plan::cost::{KEPT, KEPT_BETWEEN, KEPT_EQUAL, ROWS};
 use crate::plan::estimate::estimate;
-use crate::plan::variables::Variables;
+use crate::plan::statistics::Statistics;
 use crate::types::Type;
 use crate::value::Value;
 
@@ -22,7 +22,7 @@ use crate::value::Value;
 #[derive(Clone, Copy)]
 pub struct Sight<'p> {
     pub tables: &'p [ScopeTable],
-    pub variables: &'p dyn Variables,
+    pub statistics: &'p dyn Statistics,
     /// Of the parameters; empty: not known.
     pub values: &'p [Value],
 }
@@ -251,7 +251,7 @@ impl Sight<'_> {
         ranges
             .iter()
             .map(|(from, to)| {
-                self.variables.extent(map, from.as_ref().map(Vec::as_slice), to.as_ref().map(Vec::as_slice))
+                self.statistics.extent(map, from.as_ref().map(Vec::as_slice), to.as_ref().map(Vec::as_slice))
             })
             .sum()
     }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::error::{self, Result, SqlError};
+use crate::nodes::relation::Columns;
 use crate::rights::grants::Grants;
 use crate::rights::identity::Who;
 use crate::rights::privilege::Privileges;
@@ -22,23 +23,6 @@ pub struct Rights {
     pub of: Vec<Arc<Grants>>,
     /// The session's temporary tables, with which it may do anything.
     pub own: Option<Arc<Grants>>,
-}
-
-/// Which columns of a table may be read or written.
-#[derive(Clone, Debug)]
-pub enum Columns {
-    All,
-    /// For each column of the table.
-    Some(Vec<bool>),
-}
-
-impl Columns {
-    pub fn has(&self, at: usize) -> bool {
-        match self {
-            Columns::All => true,
-            Columns::Some(list) => list.get(at).copied().unwrap_or(false),
-        }
-    }
 }
 
 /// Schemas that everybody reads; what they show is cut down to what one may see.

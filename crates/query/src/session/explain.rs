@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::batch::Batch;
 use crate::error::{self, Result, SqlError};
+use crate::explain::{Explained, Verb, json, table_columns, table_rows, tree};
+use crate::instance::compiled::Plan;
 use crate::instance::prepared::type_of;
 use crate::nodes::change::{OnConflict, Values};
-use crate::nodes::compiled::Plan;
 use crate::parse::statement::Statement;
-use crate::plan::explain::{Explained, Verb, json, table_columns, table_rows, tree};
 use crate::session::{Outcome, Session, text_column};
 use crate::types::{Column, Type};
 use crate::value::Value;
@@ -79,7 +79,11 @@ impl Session {
     }
 
     /// Runs it to its end, for nobody.
-    fn run_through(&mut self, compiled: &Arc<crate::nodes::compiled::Compiled>, parameters: Vec<Value>) -> Result<()> {
+    fn run_through(
+        &mut self,
+        compiled: &Arc<crate::instance::compiled::Compiled>,
+        parameters: Vec<Value>,
+    ) -> Result<()> {
         let outcome = self.run(compiled, parameters, &mut |_| None)?;
         if let Outcome::Rows(mut rows) = outcome {
             let mut batch = Batch::new();

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use engine::rows::ReadMode;
 
 use crate::error::{self, Result, SqlError};
+use crate::instance::compiled::Compiled;
 use crate::instance::handle::Wake;
-use crate::nodes::compiled::Compiled;
 use crate::session::run::More;
 use crate::session::{Outcome, Session};
 

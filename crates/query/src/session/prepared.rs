@@ -9,10 +9,10 @@ use stdx::sync::Mutex;
 
 use crate::bind::hints::max_execution_ms;
 use crate::error::{self, Result};
+use crate::instance::compiled::Compiled;
 use crate::instance::count::Count;
 use crate::instance::handle::Shown;
 use crate::instance::prepared::{Described, Preparation, Prepared, PreparedHandle, Run, type_of};
-use crate::nodes::compiled::Compiled;
 use crate::parse::statement::{Statement, StatementKind};
 use crate::parse::{self, Parsed};
 use crate::scalar::state::StateOf as _;

@@ -13,16 +13,16 @@ use syntax::tree::walk::{self, Visitor};
 use syntax::tree::{self, ExprKind, Query, QueryBody, TableRef};
 
 use crate::batch::{Batch, Cells};
+use crate::bind::variables::Variables;
 use crate::bind::{Bind, Surroundings, Uses};
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
-use crate::exec::load::Loading;
 use crate::exec::{Exec, change as changes};
+use crate::instance::compiled::{Compiled, Plan};
 use crate::instance::count::{self, Count};
 use crate::instance::plans::OfText;
 use crate::instance::prepared::type_of;
 use crate::nodes::change::{self, Delete, Insert, OnConflict, Returning, Update, Values};
-use crate::nodes::compiled::{Compiled, Plan};
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{Lock, LockWait};
 use crate::nodes::walk::is_steady;
@@ -31,11 +31,12 @@ use crate::parse::statement::{self, Statement, StatementKind, Target};
 use crate::parse::{self, Parsed};
 use crate::plan::again::{may_begin_again, only_sleep, only_sleeps};
 use crate::plan::estimate::{estimate, joined_rows};
-use crate::plan::variables::Variables;
+use crate::plan::statistics::Statistics;
 use crate::rights::Rights;
 use crate::scalar::state::StateOf as _;
 use crate::scalar::temporal::Timestamp;
 use crate::session::load::Incoming;
+use crate::session::load::rows::Loading;
 use crate::session::prepared::time_limit;
 use crate::session::track::{READ, READ_UNSAFE, UNSAFE, WRITE};
 use crate::session::{Outcome, ResultSet, Session};
@@ -198,6 +199,16 @@ impl Compiled {
     }
 }
 
+impl Statistics for Session {
+    fn know(&self, table: &Arc<Table>) {
+        Session::know(self, table);
+    }
+
+    fn extent(&self, map: MapId, from: ops::Bound<&[u8]>, to: ops::Bound<&[u8]>) -> Option<f64> {
+        self.db.engine().rows().extent(map, from, to).ok().map(|extent| extent.records)
+    }
+}
+
 impl Variables for Session {
     fn rights_of(&self, account: &str) -> Result<Option<Arc<Rights>>> {
         self.rights_of_account(account)
@@ -205,14 +216,6 @@ impl Variables for Session {
 
     fn system(&self, scope: Option<statement::Scope>, name: &str) -> Result<(Value, Type)> {
         self.system_variable(scope, name)
-    }
-
-    fn know(&self, table: &Arc<Table>) {
-        Session::know(self, table);
-    }
-
-    fn extent(&self, map: MapId, from: ops::Bound<&[u8]>, to: ops::Bound<&[u8]>) -> Option<f64> {
-        self.db.engine().rows().extent(map, from, to).ok().map(|extent| extent.records)
     }
 
     fn user(&self, name: &str) -> Type {

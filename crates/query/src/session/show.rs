@@ -96,7 +96,7 @@ impl Session {
             lock: None,
             nullable: false,
             allowed: None,
-            readable: crate::rights::effective::Columns::All,
+            readable: crate::nodes::relation::Columns::All,
             within: None,
             after: Vec::new(),
         });

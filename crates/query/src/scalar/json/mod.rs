@@ -1,6 +1,8 @@
 //! JSON as MySQL has it: paths, JSON_TABLE, names of types. The tree of a document, its text, order and binary form are in `datum::json`.
 
 pub mod path;
+mod rows;
+pub mod shape;
 pub mod table;
 
 pub use datum::json::*;

@@ -1,13 +1,11 @@
-//! JSON_TABLE, bound: a document, and what becomes a row of it.
+//! JSON_TABLE, bound: which parts of a document become rows and columns.
 
-use crate::nodes::expr::Expr;
 use crate::scalar::json::path::Path;
 use crate::types::Type;
 use crate::value::Value;
 
 #[derive(Debug)]
 pub struct JsonTable {
-    pub document: Expr,
     pub root: Level,
     /// How many columns it has in all.
     pub width: usize,

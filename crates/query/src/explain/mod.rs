@@ -115,7 +115,7 @@ pub fn names(node: &Arc<Node>, around: &[Names]) -> Names {
         Node::System { table, offset, .. } => {
             table.columns.iter().enumerate().map(|(at, (name, _))| (offset + at, (*name).to_owned())).collect()
         }
-        Node::One { .. } | Node::LastRound { .. } | Node::Rows { .. } | Node::JsonTable(_) => Names::new(),
+        Node::One { .. } | Node::LastRound { .. } | Node::Rows { .. } | Node::TableFunction(_) => Names::new(),
     }
 }
 

@@ -3,24 +3,22 @@
 //! It is fed: whoever has the file (the session, or a client through its door) gives bytes as they come, and every record that is whole is put in at once. Between two pieces nothing
 //! is held but the statement's transaction and the bytes of a record that is not whole, which `max_allowed_packet` bounds.
 
-mod cut;
-
 use std::sync::Arc;
 
-use cut::{Cut, Cutter};
-
 use crate::batch::Row;
+use crate::bind::load::{Load, LoadField};
 use crate::error::{self, Result};
 use crate::exec::change::{Changed, Inserting, Tally};
 use crate::exec::host::host;
+use crate::instance::compiled::{Compiled, Plan};
 use crate::letters;
-use crate::nodes::change::{Load, LoadField, OnConflict};
-use crate::nodes::compiled::{Compiled, Plan};
+use crate::nodes::change::OnConflict;
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::scalar::state::StateOf as _;
 use crate::scalar::store::implicit_default;
 use crate::scalar::temporal::Timestamp;
+use crate::session::load::cut::{Cut, Cutter};
 use crate::types::{Charset, Kind, Type};
 use crate::value::Value;
 

@@ -1,49 +1,49 @@
-//! The rows of a JSON_TABLE. They are made at once: a document is in memory anyhow, and what is made of it goes to a file where that is too much.
+//! The rows of a JSON_TABLE.
 
 use crate::batch::Row;
 use crate::error::{self, Result};
-use crate::exec::host::host;
-use crate::exec::spill::rows::Rows;
 use crate::nodes::context::EvalContext;
-use crate::nodes::json_table::{Holds, JsonColumn, JsonTable, Level, Otherwise};
+use crate::nodes::table_function::{Give, RowSource};
+use crate::scalar::json::shape::{Holds, JsonColumn, JsonTable, Level, Otherwise};
 use crate::scalar::json::table::stored;
 use crate::scalar::json::{self, Json, Node};
 use crate::types::Kind;
 use crate::value::Value;
 
-/// Of a document that is NULL there are none.
-pub fn rows(table: &JsonTable, ctx: &mut EvalContext) -> Result<Rows> {
-    let document = match table.document.eval(&[], ctx)? {
-        Value::Null => return Ok(Rows::default()),
-        Value::Json(json) => json,
-        Value::Text(text) => {
-            json::parse(&text).map(Json::from).map_err(|fault| json::argument_error(fault, 1, "json_table"))?
-        }
-        _ => return Err(error::INVALID_TYPE_FOR_JSON.with(&[&1, &"json_table"])),
-    };
-    let mut rows = Rows::default();
-    let empty = vec![Value::Null; table.width];
-    expand(&table.root, document.node(), &empty, ctx, &mut rows)?;
-    Ok(rows)
+impl RowSource for JsonTable {
+    fn rows(&self, document: Value, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
+        let document = match document {
+            // NULL has no rows.
+            Value::Null => return Ok(()),
+            Value::Json(json) => json,
+            Value::Text(text) => {
+                json::parse(&text).map(Json::from).map_err(|fault| json::argument_error(fault, 1, "json_table"))?
+            }
+            _ => return Err(error::INVALID_TYPE_FOR_JSON.with(&[&1, &"json_table"])),
+        };
+        expand(&self.root, document.node(), &vec![Value::Null; self.width], ctx, give).map(drop)
+    }
 }
 
-/// Adds the rows of a level; `around` has the values of the levels that it lies in.
-fn expand(level: &Level, node: &Node, around: &Row, ctx: &mut EvalContext, rows: &mut Rows) -> Result<()> {
+/// Gives the rows of a level, and returns how many they were; `around` has the values of the levels that it lies in.
+fn expand(level: &Level, node: &Node, around: &Row, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<u64> {
+    let mut given = 0;
     for (number, found) in level.path.find(node).into_iter().enumerate() {
-        host(ctx).look_up()?;
         let mut row = around.clone();
         for column in &level.columns {
             row[column.at] = value(column, found, number as u64 + 1, ctx)?;
         }
-        let before = rows.len();
+        let mut within = 0;
         for nested in &level.nested {
-            expand(nested, found, &row, ctx, rows)?;
+            within += expand(nested, found, &row, ctx, give)?;
         }
-        if rows.len() == before {
-            rows.push(row, ctx)?;
+        if within == 0 {
+            give(row, ctx)?;
+            within = 1;
         }
+        given += within;
     }
-    Ok(())
+    Ok(given)
 }
 
 fn value(column: &JsonColumn, node: &Node, number: u64, ctx: &mut EvalContext) -> Result<Value> {

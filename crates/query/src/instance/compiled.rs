@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::bind::load::Load;
 use crate::catalog::table::Table;
 use crate::catalog::view::View;
-use crate::nodes::change::{Delete, Insert, Load, Update};
+use crate::nodes::change::{Delete, Insert, Update};
 use crate::nodes::expr::Expr;
 use crate::nodes::node::Node;
 use crate::types::Column;

@@ -3,6 +3,9 @@
 //! A client's file comes through its door, piece by piece (`load_data`), while the session is otherwise at rest. What goes wrong in the middle is taken back at once and told at the end:
 //! the client is sending and does not listen before. Files of the server are only those below `secure_file_priv`, and only for accounts with FILE.
 
+mod cut;
+pub(super) mod rows;
+
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
@@ -12,10 +15,10 @@ use std::sync::Arc;
 use stdx::wait::{self, Reason};
 
 use crate::error::{self, Result, SqlError};
-use crate::exec::load::{Loading, variable_type};
 use crate::instance::variables::find;
 use crate::parse::statement::{FieldTarget, Load, Statement};
 use crate::scalar::state::StateOf as _;
+use crate::session::load::rows::{Loading, variable_type};
 use crate::session::{Outcome, Session};
 use crate::value::Value;
 

@@ -152,7 +152,7 @@ impl Walk {
                 self.begin(if *keeps_common { "INTERSECT" } else { "EXCEPT" }, right, around);
             }
             Node::Derived { input, alias, .. } | Node::Lateral { input, alias, .. }
-                if matches!(&**input, Node::JsonTable(_)) =>
+                if matches!(&**input, Node::TableFunction(_)) =>
             {
                 let name = Some(alias.clone());
                 let message = Some("Table function: json_table; Using temporary");
@@ -205,7 +205,7 @@ impl Walk {
                     self.walk(at, input, around, beside);
                 }
             }
-            Node::LastRound { .. } | Node::JsonTable(_) => {}
+            Node::LastRound { .. } | Node::TableFunction(_) => {}
         }
         let mut found = Vec::new();
         subqueries(node, &mut |subquery| found.push(subquery));

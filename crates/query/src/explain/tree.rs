@@ -95,7 +95,7 @@ impl Drawing<'_> {
 }
 
 fn is_function(node: &Node) -> bool {
-    matches!(node, Node::JsonTable(_))
+    matches!(node, Node::TableFunction(_))
 }
 
 fn node_words(node: &Arc<Node>, around: &[Names], beside: &Names) -> String {
@@ -184,7 +184,7 @@ fn node_words(node: &Arc<Node>, around: &[Names], beside: &Names) -> String {
         Node::Derived { alias, input, .. } | Node::Lateral { alias, input, .. } if is_function(input) => {
             format!("Table scan on {alias}")
         }
-        Node::JsonTable(_) => "Materialize table function".into(),
+        Node::TableFunction(_) => "Materialize table function".into(),
         Node::Derived { alias, .. } => format!("Derived table {alias}"),
         Node::Lateral { alias, .. } => format!("Derived table {alias} (made for each row)"),
         Node::Common { recursion, .. } => match recursion {
