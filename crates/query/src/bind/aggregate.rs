@@ -7,11 +7,11 @@ use crate::bind::Bind;
 use crate::bind::scope::Grouped;
 use crate::bind::window::is_window_only;
 use crate::error::{self, Result, SqlError};
-use crate::nodes::aggregate::{Aggregate, Kind};
 use crate::nodes::comparison::{Comparison, ComparisonType};
 use crate::nodes::expr::{Compare, Expr};
 use crate::nodes::node::AggregateCall;
 use crate::nodes::walk::same;
+use crate::scalar::aggregate::{self, Kind};
 use crate::scalar::arithmetic::Arithmetic;
 use crate::scalar::bind::present;
 use crate::scalar::compare;
@@ -120,7 +120,7 @@ impl Bind<'_> {
         if name.eq_ignore_ascii_case("grouping") {
             return self.grouping(&function.arguments).map(Some);
         }
-        let Some(kind) = Aggregate::kind(name) else { return Ok(None) };
+        let Some(kind) = Kind::of_name(name) else { return Ok(None) };
         let scope = self.scope();
         let may_stand = scope.above || scope.gathers;
         let home = self.home(kind, function, may_stand)?;
@@ -173,7 +173,7 @@ impl Bind<'_> {
         let at = match grouped.level {
             Some(at) => at,
             None => {
-                let aggregate = Aggregate::new(Kind::Count, false, Vec::new(), settings)?;
+                let aggregate = aggregate::new(Kind::Count, false, Vec::new(), settings)?;
                 grouped.calls.push(AggregateCall { aggregate, arguments: Vec::new() });
                 *grouped.level.insert(grouped.calls.len() - 1)
             }
@@ -216,7 +216,7 @@ impl Bind<'_> {
             *first = present(first.clone());
         }
         let types: Vec<Type> = arguments.iter().map(Expr::ty).collect();
-        let mut aggregate = Aggregate::new(kind, *distinct, types[..own].to_vec(), self.settings())?;
+        let mut aggregate = aggregate::new(kind, *distinct, types[..own].to_vec(), self.settings())?;
         aggregate.arguments = types;
         aggregate.order = order;
         if let Some(separator) = separator {
@@ -307,7 +307,7 @@ pub fn aggregates(node: &ast::Expr) -> Vec<(Kind, &ast::Function)> {
 fn aggregate_of(node: &ast::Expr) -> Option<(Kind, &ast::Function)> {
     match &node.kind {
         ExprKind::Function(function) if function.over.is_none() && function.schema.is_none() => {
-            Aggregate::kind(&function.name).map(|kind| (kind, &**function))
+            Kind::of_name(&function.name).map(|kind| (kind, &**function))
         }
         _ => None,
     }

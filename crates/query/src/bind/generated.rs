@@ -16,6 +16,7 @@ use crate::parse::parse_expression;
 use crate::plan::generated::{indexed, is_like};
 use crate::scalar::bind::present;
 use crate::scalar::settings::Settings;
+use crate::scalar::store::ASSIGNMENT;
 use crate::types::Type;
 
 impl Bind<'_> {
@@ -36,7 +37,7 @@ impl Bind<'_> {
             }
             reads.sort_unstable();
             reads.dedup();
-            formulas.push(Formula { column, expr, reads });
+            formulas.push(Formula { column, expr, assignment: &ASSIGNMENT, reads });
         }
         // Somebody else may have been quicker, with the same result.
         table.keep_formulas(formulas);

@@ -11,8 +11,8 @@ use syntax::tree as ast;
 use crate::bind::Bind;
 use crate::bind::aggregate::aggregates;
 use crate::error::{self, Result};
-use crate::nodes::aggregate::Kind;
 use crate::nodes::expr::Expr;
+use crate::scalar::aggregate::Kind;
 use crate::value::Value;
 
 /// What is noted while arguments are bound to see how far they reach.

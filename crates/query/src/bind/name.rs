@@ -5,12 +5,12 @@ use syntax::tree as ast;
 use crate::bind::Bind;
 use crate::catalog::table::Default;
 use crate::error::{self, Code, Result};
-use crate::nodes::aggregate::{Aggregate, Kind};
 use crate::nodes::expr::Expr;
 use crate::nodes::node::AggregateCall;
 use crate::nodes::relation::{Origin, ScopeTable};
 use crate::nodes::walk::same;
 use crate::parse::statement::Scope;
+use crate::scalar::aggregate::{self, Kind};
 use crate::scalar::bind::constant;
 use crate::scalar::operators;
 use crate::scalar::store::implicit_default;
@@ -203,10 +203,12 @@ impl Bind<'_> {
             let code = if is_whole { MIX_OF_GROUP_FUNC_AND_FIELDS } else { error::WRONG_FIELD_WITH_GROUP };
             return Err(code.with(&[&item, &list, &shown.unwrap_or_default()]));
         }
-        let aggregate = Aggregate::new(Kind::AnyValue, false, vec![ty], settings)?;
+        let aggregate = aggregate::new(Kind::AnyValue, false, vec![ty], settings)?;
         let ty = aggregate.ty.clone();
         let is_known = |call: &AggregateCall| {
-            call.aggregate.kind == Kind::AnyValue && call.arguments.len() == 1 && same(&call.arguments[0], &column)
+            Kind::of(&call.aggregate) == Kind::AnyValue
+                && call.arguments.len() == 1
+                && same(&call.arguments[0], &column)
         };
         if let Some(at) = grouped.calls.iter().position(is_known) {
             return Ok(Expr::Column(grouped.keys.len() + at, ty));

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::bind::window::Windowed;
 use crate::error::{self, Result};
-use crate::nodes::aggregate::Kind;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{AggregateCall, Node};
 use crate::nodes::relation::{Origin, ScopeTable};
 use crate::nodes::subquery::Plain;
 use crate::rights::Rights;
+use crate::scalar::aggregate::Kind;
 use crate::scalar::bind::constant::padded;
 use crate::types::{Column, Type};
 
@@ -39,7 +39,7 @@ impl Grouped {
     /// Does an aggregate's result, not a key or a column that the keys decide, stand at that place of a group's row?
     pub fn is_aggregate(&self, at: usize) -> bool {
         let call = at.checked_sub(self.keys.len()).and_then(|at| self.calls.get(at));
-        call.is_some_and(|call| call.aggregate.kind != Kind::AnyValue)
+        call.is_some_and(|call| Kind::of(&call.aggregate) != Kind::AnyValue)
     }
 
     /// What is read of the rows below.

@@ -227,7 +227,7 @@ fn answered(plain: &Plain, value: Expr, first_key: Expr) -> Expr {
     let of_none: Vec<Value> = plain
         .calls
         .iter()
-        .map(|call| call.aggregate.init().finish(&call.aggregate, &mut ctx).unwrap_or_default())
+        .map(|call| call.aggregate.start().finish(&call.aggregate, &mut ctx).unwrap_or_default())
         .collect();
     if is_strict(&plain.exprs[0], &|at| of_none.get(at).is_some_and(Value::is_null)) {
         return value;

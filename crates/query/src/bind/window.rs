@@ -9,11 +9,11 @@ use syntax::tree as ast;
 
 use crate::bind::Bind;
 use crate::error::{self, Result, SqlError};
-use crate::nodes::aggregate::{Aggregate, Kind};
 use crate::nodes::comparison::Comparison;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::Node;
 use crate::nodes::window::{Distance, Edge, Frame, Reach, What, Window, WindowCall};
+use crate::scalar::aggregate::Kind;
 use crate::scalar::arithmetic::Operator;
 use crate::scalar::bind::{arithmetic, common_type, compare};
 use crate::scalar::operators;
@@ -213,7 +213,7 @@ impl Bind<'_> {
         if *from_last {
             return Err(SqlError::unsupported("FROM LAST"));
         }
-        if let Some(kind) = Aggregate::kind(name) {
+        if let Some(kind) = Kind::of_name(name) {
             if *distinct {
                 return Err(SqlError::unsupported("<window function>(DISTINCT ..)"));
             }

@@ -16,9 +16,9 @@ use crate::catalog::statistics::{ColumnStatistics, Histogram, KeyStatistics, Sta
 use crate::catalog::table::{Part, Table};
 use crate::error::Result;
 use crate::key::{after, cut, encode_parts};
-use crate::scalar::temporal::Timestamp;
 use crate::types::Type;
 use crate::value::Value;
+use datum::temporal::Timestamp;
 
 /// How much is read.
 #[derive(Clone, Copy)]

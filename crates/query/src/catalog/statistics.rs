@@ -8,9 +8,9 @@ use std::cmp::Ordering;
 use datum::key::encode;
 use engine::rows::MapId;
 
-use crate::scalar::temporal::calendar::day_number;
 use crate::types::{Kind, Type};
 use crate::value::Value;
+use datum::temporal::calendar::day_number;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statistics {

@@ -12,19 +12,16 @@ use crate::catalog::foreign_graph::Family;
 use crate::catalog::table::{Index, Table};
 use crate::error::{self, Result, SqlError};
 use crate::exec::host::host;
+use crate::exec::monitor::RowAccess;
 use crate::exec::spill::keys::Keys;
 use crate::exec::spill::rows::Rows;
 use crate::exec::{ahead, foreign, gather, generated, keys};
-use crate::instance::count::Count;
 use crate::key;
+use crate::nodes::assignment::Place;
 use crate::nodes::change::{Delete, Insert, OnConflict, Returning, Rules, Target, Update, Values};
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::Node;
-use crate::scalar::bind::present;
-use crate::scalar::operators;
-use crate::scalar::store::{Place, implicit_default, store};
-use crate::types::{CollationName as _, Type};
 use crate::value::Value;
 
 /// What a statement has changed.
@@ -65,27 +62,18 @@ struct Conflict {
     row_key: Vec<u8>,
 }
 
-/// The value as messages show it.
-fn shown(value: &Value, ty: &Type, ctx: &mut EvalContext) -> String {
-    let text = Type::text(255, crate::types::Collation::DEFAULT);
-    let text = operators::cast(present(Expr::Literal(value.clone(), ty.clone())), text);
-    match text.eval(&[], ctx) {
-        Ok(Value::Text(text)) => text.as_str().to_owned(),
-        _ => "NULL".to_owned(),
-    }
-}
-
 fn duplicate(table: &Table, index: Option<usize>, row: &[Value], ctx: &mut EvalContext) -> SqlError {
     let (name, parts) = match index {
         None => ("PRIMARY", table.primary.as_deref().unwrap_or(&[])),
         Some(at) => (&*table.indexes[at].name, &table.indexes[at].parts[..]),
     };
+    let assignment = host(ctx).assignment;
     let values: Vec<String> = parts
         .iter()
         .map(|part| {
             let value =
                 part.prefix.map_or_else(|| row[part.column].clone(), |prefix| key::cut(&row[part.column], prefix));
-            shown(&value, &table.columns[part.column].ty, ctx)
+            (assignment.text)(&value, &table.columns[part.column].ty, ctx)
         })
         .collect();
     error::DUP_ENTRY.with(&[&values.join("-"), &format!("{}.{name}", table.name)])
@@ -104,7 +92,7 @@ pub fn encode_row(table: &Table, row: &[Value], out: &mut Vec<u8>) -> Result<()>
 fn put(table: &Table, row: &[Value], ctx: &mut EvalContext) -> Result<Option<Conflict>> {
     if table.is_keyspace() {
         let taken = keys::put(row, ctx)?;
-        host(ctx).handle.counts.add(Count::HandlerWrite);
+        host(ctx).monitor.count(RowAccess::Insert, 1);
         return Ok(taken.map(|row_key| Conflict { index: None, row_key }));
     }
     let (mut row_key, mut bytes, mut old) = (Vec::new(), Vec::new(), Vec::new());
@@ -131,14 +119,14 @@ fn put(table: &Table, row: &[Value], ctx: &mut EvalContext) -> Result<Option<Con
         }
     }
     table.live.add_rows(1);
-    host(ctx).handle.counts.add(Count::HandlerWrite);
+    host(ctx).monitor.count(RowAccess::Insert, 1);
     Ok(None)
 }
 
 /// Takes the row out.
 pub(super) fn take_out(table: &Table, row_key: &[u8], row: &[Value], ctx: &mut EvalContext) -> Result<bool> {
     if table.is_keyspace() {
-        host(ctx).handle.counts.add(Count::HandlerDelete);
+        host(ctx).monitor.count(RowAccess::Delete, 1);
         return keys::take_out(row_key, ctx);
     }
     ahead::of_row(table, (row_key, row), ctx)?;
@@ -152,7 +140,7 @@ pub(super) fn take_out(table: &Table, row_key: &[u8], row: &[Value], ctx: &mut E
         txn.delete(index.map, &entry_key)?;
     }
     table.live.add_rows(-1);
-    host(ctx).handle.counts.add(Count::HandlerDelete);
+    host(ctx).monitor.count(RowAccess::Delete, 1);
     Ok(true)
 }
 
@@ -165,7 +153,7 @@ pub(super) fn replace(
     ctx: &mut EvalContext,
 ) -> Result<()> {
     if table.is_keyspace() {
-        host(ctx).handle.counts.add(Count::HandlerUpdate);
+        host(ctx).monitor.count(RowAccess::Update, 1);
         let done = keys::replace(row_key, old, new, ctx)?;
         return if done { Ok(()) } else { Err(duplicate(table, None, new, ctx)) };
     }
@@ -176,7 +164,7 @@ pub(super) fn replace(
     }
     encode_row(table, new, &mut bytes)?;
     ahead::of_change(table, (row_key, old), (&new_key, new), ctx)?;
-    host(ctx).handle.counts.add(Count::HandlerUpdate);
+    host(ctx).monitor.count(RowAccess::Update, 1);
     let txn = host(ctx).txn()?;
     if new_key == row_key {
         table.live.note_change();
@@ -244,10 +232,10 @@ const AHEAD: u64 = 64;
 
 /// The next number of AUTO_INCREMENT; or, of a number that was given, that later ones are greater.
 fn auto_number(table: &Table, given: Option<u64>, ctx: &mut EvalContext) -> Result<u64> {
-    let db = host(ctx).db.clone();
+    let instance = host(ctx).instance.clone();
     let mut auto = table.live.auto.lock();
     if auto.next == 0 {
-        auto.reserved = db.catalog().auto_reserved(table.id)?;
+        auto.reserved = instance.catalog().auto_reserved(table.id)?;
         auto.next = auto.reserved.max(1);
     }
     let number = match given {
@@ -261,7 +249,7 @@ fn auto_number(table: &Table, given: Option<u64>, ctx: &mut EvalContext) -> Resu
     }
     if auto.next > auto.reserved {
         auto.reserved = auto.next.saturating_add(AHEAD);
-        db.catalog().reserve_auto(table.id, auto.reserved)?;
+        instance.catalog().reserve_auto(table.id, auto.reserved)?;
     }
     Ok(number)
 }
@@ -326,12 +314,12 @@ fn or_ignored<T>(ctx: &mut EvalContext, change: impl FnOnce(&mut EvalContext) ->
 
 /// What a column is given, in its own form.
 fn stored(rules: &Rules, column: usize, value: Value, row: u64, ctx: &mut EvalContext) -> Result<Value> {
-    let definition = &rules.table.columns[column];
+    let (definition, assignment) = (&rules.table.columns[column], host(ctx).assignment);
     if value.is_null() && !definition.ty.nullable && ctx.ignore {
         ctx.warn(error::BAD_NULL.with(&[&definition.name]));
-        return Ok(implicit_default(&definition.ty));
+        return Ok((assignment.implicit_default)(&definition.ty));
     }
-    let value = store(value, &definition.ty, Place { column: &definition.name, row }, ctx)?;
+    let value = (assignment.store)(value, &definition.ty, Place { column: &definition.name, row }, ctx)?;
     if rules.table.is_keyspace() {
         keys::check(column, &value, row)?;
     }
@@ -457,7 +445,7 @@ impl<'i> Inserting<'i> {
             None => {
                 let column = &rules.table.columns[column];
                 ctx.complain(error::NO_DEFAULT_FOR_FIELD.with(&[&column.name]))?;
-                Ok(implicit_default(&column.ty))
+                Ok((host(ctx).assignment.implicit_default)(&column.ty))
             }
         }
     }

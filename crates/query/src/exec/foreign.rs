@@ -39,13 +39,13 @@ fn unchecked(family: &Family, ctx: &mut EvalContext) -> Result<bool> {
     if host(ctx).foreign_key_checks {
         return Ok(false);
     }
-    let db = host(ctx).db.clone();
+    let instance = host(ctx).instance.clone();
     let root = &family.members[0];
     if !root.parents.is_empty() {
-        db.catalog().note_unchecked(&root.table)?;
+        instance.catalog().note_unchecked(&root.table)?;
     }
     for child in &root.children {
-        db.catalog().note_unchecked(&family.members[child.member].table)?;
+        instance.catalog().note_unchecked(&family.members[child.member].table)?;
     }
     Ok(true)
 }

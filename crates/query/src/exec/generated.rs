@@ -6,10 +6,10 @@ use datum::row::RowBytes;
 
 use crate::catalog::decode;
 use crate::catalog::table::Table;
-use crate::error::{self, Result, SqlError};
+use crate::error::{self, Result};
+use crate::nodes::assignment::Place;
 use crate::nodes::context::EvalContext;
 use crate::nodes::formula::Formula;
-use crate::scalar::store::{Place, implicit_default, store};
 use crate::value::Value;
 
 /// Fills in what follows from the other columns of a row that is about to be written: all of it, or, where `old` is given, what has another source now.
@@ -30,29 +30,27 @@ pub fn compute(
 }
 
 fn value(table: &Table, formula: &Formula, row: &[Value], number: u64, ctx: &mut EvalContext) -> Result<Value> {
-    let column = &table.columns[formula.column];
+    let (column, assignment) = (&table.columns[formula.column], formula.assignment);
     let changes_rows = std::mem::replace(&mut ctx.changes_rows, true);
     let computed = formula.expr.eval(row, ctx);
     ctx.changes_rows = changes_rows;
     let stored = computed.and_then(|value| {
         if value.is_null() && !column.ty.nullable && ctx.ignore {
             ctx.warn(error::BAD_NULL.with(&[&column.name]));
-            return Ok(implicit_default(&column.ty));
+            return Ok((assignment.implicit_default)(&column.ty));
         }
-        store(value, &column.ty, Place { column: &column.name, row: number }, ctx)
+        (assignment.store)(value, &column.ty, Place { column: &column.name, row: number }, ctx)
     });
-    stored.map_err(|error| if column.is_hidden() { of_index(table, formula.column, number, error) } else { error })
+    stored.map_err(|error| match column.is_hidden() {
+        true => (assignment.index_error)(error, index_over(table, formula.column), number),
+        false => error,
+    })
 }
 
-/// An error about the column behind a functional index, which has no name: it tells of the index.
-fn of_index(table: &Table, column: usize, number: u64, error: SqlError) -> SqlError {
+/// The name of the index on the hidden column of an expression.
+fn index_over(table: &Table, column: usize) -> &str {
     let index = table.indexes.iter().find(|index| index.parts.iter().any(|part| part.column == column));
-    let name = index.map_or("", |index| &*index.name);
-    match error.code {
-        1264 => error::DATA_OUT_OF_RANGE_FUNCTIONAL_INDEX.with(&[&name, &number]),
-        1265 | 1366 | 1406 => error::DATA_TRUNCATED_FUNCTIONAL_INDEX.with(&[&name, &number]),
-        _ => error,
-    }
+    index.map_or("", |index| &*index.name)
 }
 
 /// Decodes a row, the columns that it does not hold among them. `needed` has the sources of those too (`Table::with_sources`).
@@ -76,11 +74,11 @@ pub fn decode<'r>(
 }
 
 fn shown(table: &Table, formula: &Formula, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    let column = &table.columns[formula.column];
+    let (column, assignment) = (&table.columns[formula.column], formula.assignment);
     let (changes_rows, ignore) = (std::mem::take(&mut ctx.changes_rows), std::mem::replace(&mut ctx.ignore, true));
     let value = formula.expr.eval(row, ctx).and_then(|value| match value {
-        Value::Null if !column.ty.nullable => Ok(implicit_default(&column.ty)),
-        value => store(value, &column.ty, Place { column: &column.name, row: 1 }, ctx),
+        Value::Null if !column.ty.nullable => Ok((assignment.implicit_default)(&column.ty)),
+        value => (assignment.store)(value, &column.ty, Place { column: &column.name, row: 1 }, ctx),
     });
     (ctx.changes_rows, ctx.ignore) = (changes_rows, ignore);
     value

@@ -17,18 +17,18 @@ use crate::exec::sorter::{Sorted, Sorter};
 use crate::exec::spill::keys::Keys;
 use crate::exec::spill::partition::{LEVELS, Part, Partitions};
 use crate::exec::{BATCH, BATCH_BYTES, Exec};
+use crate::nodes::aggregate::Accumulator;
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::Group;
 use crate::plan::estimate::estimate;
-use crate::scalar::aggregate::Accumulator;
 use crate::value::Value;
 
 struct Gathering {
     keys: Row,
     /// How many of the keys count: ROLLUP.
     level: usize,
-    sums: Vec<Accumulator>,
+    sums: Vec<Box<dyn Accumulator>>,
 }
 
 pub struct GroupState {
@@ -244,7 +244,7 @@ impl Gathered {
 
 impl Gathering {
     fn begin(group: &Group, keys: Row, level: usize) -> Gathering {
-        let sums = group.calls.iter().map(|call| call.aggregate.init()).collect();
+        let sums = group.calls.iter().map(|call| call.aggregate.start()).collect();
         Gathering { keys, level, sums }
     }
 }

@@ -9,26 +9,21 @@ use engine::rows::{Isolation, Transaction};
 use stdx::memory;
 
 use crate::error::{self, Result, SqlError};
+use crate::exec::instance::Instance;
 use crate::exec::measure::Measures;
 use crate::exec::memory::{Held, Sum};
+use crate::exec::monitor::Monitor;
 use crate::exec::repeat::Answers;
 use crate::exec::spill::Spill;
 use crate::exec::spill::rows::Rows;
 use crate::exec::subquery::{Answer, Listing};
-use crate::instance::database::Database;
-use crate::instance::handle::{Handle, Kill};
-use crate::instance::variables::Values;
+use crate::nodes::assignment::Assignment;
 use crate::nodes::context::EvalContext;
-use crate::rights::Rights;
 use crate::value::Value;
 
 pub struct Host {
-    pub db: Arc<Database>,
-    pub handle: Arc<Handle>,
-    /// What the session has set of system variables.
-    pub variables: Values,
-    /// What the session may do: system tables show no more.
-    pub rights: Arc<Rights>,
+    pub instance: Arc<Instance>,
+    pub monitor: Arc<dyn Monitor>,
     pub txn: Option<Transaction>,
     pub isolation: Isolation,
     /// Answers of subqueries that depend on nothing.
@@ -47,6 +42,10 @@ pub struct Host {
     /// The SLEEP that a KILL or the deadline has ended is the whole statement, which answers all the same.
     pub answers_anyway: bool,
     pub foreign_key_checks: bool,
+    /// Rounds that a recursive common table expression may take.
+    pub recursion_max: u64,
+    /// The rules by which values of the session's statements go into columns.
+    pub assignment: &'static Assignment,
     /// SQL_CALC_FOUND_ROWS: what FOUND_ROWS() will say.
     pub found_rows: Option<u64>,
     /// Of AUTO_INCREMENT.
@@ -93,13 +92,11 @@ impl Numbers {
 const MUCH: usize = 8;
 
 impl Host {
-    pub fn new(db: Arc<Database>, handle: Arc<Handle>, variables: Values) -> Host {
-        let memory_max = db.spill().map_or(256 << 20, |spill| spill.memory_max);
+    pub fn new(instance: Arc<Instance>, monitor: Arc<dyn Monitor>, assignment: &'static Assignment) -> Host {
+        let memory_max = instance.spill().map_or(256 << 20, |spill| spill.memory_max);
         Host {
-            db,
-            handle,
-            variables,
-            rights: Arc::default(),
+            instance,
+            monitor,
             txn: None,
             isolation: Isolation::RepeatableRead,
             answers: HashMap::new(),
@@ -111,6 +108,8 @@ impl Host {
             deadline: None,
             answers_anyway: false,
             foreign_key_checks: true,
+            recursion_max: 1000,
+            assignment,
             found_rows: None,
             numbers: Numbers::default(),
             measures: None,
@@ -133,7 +132,7 @@ impl Host {
     }
 
     fn sum(&self) -> Sum {
-        self.db.spill().map_or_else(Sum::default, |spill| Sum::new(&spill.held))
+        self.instance.spill().map_or_else(Sum::default, |spill| Sum::new(&spill.held))
     }
 
     pub fn txn(&mut self) -> Result<&mut Transaction> {
@@ -145,7 +144,7 @@ impl Host {
         if self.answers_anyway {
             return Ok(());
         }
-        if self.handle.killed() != Kill::No {
+        if self.monitor.is_cancelled() {
             return Err(error::QUERY_INTERRUPTED.bare());
         }
         if !stdx::wait::check_for_interrupts() {
@@ -160,7 +159,7 @@ impl Host {
 
     /// The same where more would be written to files before it is too much.
     pub fn count(&mut self, own: &mut Held, bytes: usize) -> Result<()> {
-        match self.db.spill() {
+        match self.instance.spill() {
             Some(_) => {
                 own.add(bytes, &self.memory);
                 Ok(())
@@ -177,7 +176,7 @@ impl Host {
         let is_short = of_statement > self.memory_max
             || (self.memory.all() + more > self.memory_max && of_statement > self.memory_max / MUCH)
             || memory::available() < more as u64;
-        is_short && self.is_much(own) && self.db.spill().is_some()
+        is_short && self.is_much(own) && self.instance.spill().is_some()
     }
 
     /// Where memory is short, it is not for those who hold less.
@@ -187,7 +186,7 @@ impl Host {
     }
 
     pub fn spill(&self) -> Result<Arc<Spill>> {
-        self.db.spill().cloned().ok_or_else(|| error::OUT_OF_MEMORY.with(&[&self.memory.bytes()]))
+        self.instance.spill().cloned().ok_or_else(|| error::OUT_OF_MEMORY.with(&[&self.memory.bytes()]))
     }
 
     /// So much more is held in memory of what finds the rest in files, or belongs to what is there already: others make room for it.

@@ -138,7 +138,7 @@ impl Locking<'_> {
 
     fn walk(&self, db: u8, keys: &[Vec<u8>], rows: &mut Gathered, ctx: &mut EvalContext) -> Result<()> {
         host(ctx).look_up()?;
-        let keyspace = host(ctx).db.engine().keyspace().clone();
+        let keyspace = host(ctx).instance.engine().keyspace().clone();
         let names: Vec<(u8, &[u8])> = keys.iter().map(|key| (db, &**key)).collect();
         let mut committed = Gathered::default();
         read(&keyspace, &names, &mut committed, ctx)?;

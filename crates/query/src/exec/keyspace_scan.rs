@@ -13,9 +13,9 @@ use crate::nodes::comparison::{Comparator, Comparison, ComparisonType};
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::keyspace_table::{DB, KEY, TABLES};
-use crate::scalar::temporal::Timestamp;
 use crate::types::Collation;
 use crate::value::Value;
+use datum::temporal::Timestamp;
 
 /// Keys whose values are read together in a scan.
 const TOGETHER: usize = 64;
@@ -75,7 +75,7 @@ pub fn find(
 
 /// All keys of a database with the prefix, those included that the transaction has put in.
 fn walk(db: u8, prefix: &[u8], ctx: &mut EvalContext) -> Result<(Vec<Vec<u8>>, Held)> {
-    let keyspace = host(ctx).db.engine().keyspace().clone();
+    let keyspace = host(ctx).instance.engine().keyspace().clone();
     let (mut keys, mut bytes): (Vec<Vec<u8>>, usize) = (Vec::new(), 0);
     let walked = keyspace.read::<(), engine::Error>(KeySet::Keys(&[]), |unit| {
         keys.clear();
@@ -106,7 +106,7 @@ fn walk(db: u8, prefix: &[u8], ctx: &mut EvalContext) -> Result<(Vec<Vec<u8>>, H
 
 /// The rows for which these conditions can hold.
 pub fn rows(conditions: &[Expr], offset: usize, base: Option<&Row>, ctx: &mut EvalContext) -> Result<Gathered> {
-    let keyspace = host(ctx).db.engine().keyspace().clone();
+    let keyspace = host(ctx).instance.engine().keyspace().clone();
     let mut rows = Gathered::default();
     find(conditions, offset, base, ctx, |found, ctx| match found {
         FoundKeys::Named(keys) => {

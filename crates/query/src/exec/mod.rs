@@ -12,11 +12,13 @@ pub mod generated;
 pub mod group;
 mod hash;
 pub mod host;
+pub mod instance;
 pub mod join;
 pub mod keys;
 pub mod keyspace_scan;
 pub mod measure;
 pub mod memory;
+pub mod monitor;
 pub mod progress;
 pub(crate) mod ranges;
 pub mod repeat;
@@ -613,7 +615,7 @@ fn recurse(id: usize, source: &Arc<Node>, recursion: &Recursion, rows: &mut Rows
         Ok(fresh)
     };
     let mut last = round(source, rows, ctx)?;
-    let most = host(ctx).variables.number("cte_max_recursion_depth");
+    let most = host(ctx).recursion_max;
     let mut rounds = 0;
     while last.len() > 0 {
         rounds += 1;

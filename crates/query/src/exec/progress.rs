@@ -58,13 +58,13 @@ impl Progress {
     /// What it told is over, though the statement goes on.
     pub fn end(&self, host: &Host) {
         if self.told.is_some() {
-            host.handle.show(|shown| shown.state = None);
+            host.monitor.show_state(None);
         }
     }
 
     fn tell(&self, host: &Host) {
         let state = self.state();
-        host.handle.show(|shown| shown.state = Some(state));
+        host.monitor.show_state(Some(state));
     }
 
     fn state(&self) -> String {

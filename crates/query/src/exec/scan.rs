@@ -18,10 +18,10 @@ use crate::catalog::decode::put;
 use crate::catalog::table::Index;
 use crate::error::Result;
 use crate::exec::host::host;
+use crate::exec::monitor::RowAccess;
 use crate::exec::ranges::{Range, point, ranges_of};
 use crate::exec::spill::keys::Keys;
 use crate::exec::{all_hold, generated};
-use crate::instance::count::Count;
 use crate::key::row_key;
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
@@ -135,11 +135,11 @@ impl Sink<'_> {
 pub type Take<'t> = dyn FnMut(&[Value], &mut EvalContext) -> Result<()> + 't;
 
 /// What MySQL counts the rows of such a walk as.
-fn counted_as(scan: &Scan) -> Count {
+fn counted_as(scan: &Scan) -> RowAccess {
     match scan.access.index {
-        _ if scan.access.backward => Count::HandlerReadPrev,
-        None if scan.access.is_full() => Count::HandlerReadRndNext,
-        _ => Count::HandlerReadNext,
+        _ if scan.access.backward => RowAccess::ReadPrev,
+        None if scan.access.is_full() => RowAccess::ReadSequential,
+        _ => RowAccess::ReadNext,
     }
 }
 
@@ -308,7 +308,7 @@ impl ScanState {
             }
             let (host, count) = (host(ctx), self.memory.batch.len());
             host.look_up()?;
-            host.handle.counts.add_many(counted_as(scan), count as u64);
+            host.monitor.count(counted_as(scan), count as u64);
             self.todo = 0..count;
             self.pace.iter_mut().for_each(|pace| pace.passed += count as u64);
             self.take_batch(scan, ctx, sink)?;
@@ -319,7 +319,7 @@ impl ScanState {
         match range {
             None => return self.turn(scan, ctx),
             Some(Range::Point(key)) => {
-                host(ctx).handle.counts.add(Count::HandlerReadKey);
+                host(ctx).monitor.count(RowAccess::ReadKey, 1);
                 self.point(scan, &key, ctx, sink)?;
             }
             Some(Range::Between(from, to)) => self.open_cursor(scan, from, to, ctx)?,
@@ -335,11 +335,11 @@ impl ScanState {
         ctx: &mut EvalContext,
     ) -> Result<()> {
         let first = match (&from, &to) {
-            (Bound::Unbounded, _) if !scan.access.backward => Count::HandlerReadFirst,
-            (_, Bound::Unbounded) if scan.access.backward => Count::HandlerReadLast,
-            _ => Count::HandlerReadKey,
+            (Bound::Unbounded, _) if !scan.access.backward => RowAccess::ReadFirst,
+            (_, Bound::Unbounded) if scan.access.backward => RowAccess::ReadLast,
+            _ => RowAccess::ReadKey,
         };
-        host(ctx).handle.counts.add(first);
+        host(ctx).monitor.count(first, 1);
         let map = map_of(scan, self.index(scan));
         let locks_gaps = host(ctx).isolation >= Isolation::RepeatableRead;
         let txn = host(ctx).txn()?;

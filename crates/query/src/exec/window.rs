@@ -4,6 +4,7 @@
 //! What is added up moves along: rows that enter are added, rows that leave are taken off where the arithmetic allows (`Accumulator::remove`), or the smallest
 //! and largest are kept in a queue; else the frame is added up anew.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use datum::key::encode;
@@ -16,15 +17,13 @@ use crate::exec::progress::{self, Of};
 use crate::exec::sorter::{Sorted, Sorter};
 use crate::exec::spill::rows::{Near, Rows};
 use crate::exec::{BATCH, Exec};
-use crate::nodes::aggregate::Kind;
+use crate::nodes::aggregate::Accumulator;
+use crate::nodes::comparison::Comparator;
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::AggregateCall;
 use crate::nodes::window::{What, Window, WindowCall};
 use crate::plan::estimate::estimate;
-use crate::scalar::aggregate::Accumulator;
-use crate::scalar::arithmetic::fit;
-use crate::scalar::compare;
 use crate::value::Value;
 
 pub struct WindowState {
@@ -64,7 +63,7 @@ struct Progress {
 /// A frame that is added up.
 struct Running {
     frame: (usize, usize),
-    sum: Accumulator,
+    sum: Box<dyn Accumulator>,
     /// Of MIN and MAX whose frame has begun to move: rows that may yet become the one, best first.
     best: Option<VecDeque<(usize, Value)>>,
     last: Option<Value>,
@@ -285,7 +284,7 @@ impl Progress {
 
 impl Running {
     fn new(call: &AggregateCall) -> Running {
-        Running { frame: (0, 0), sum: call.aggregate.init(), best: None, last: None }
+        Running { frame: (0, 0), sum: call.aggregate.start(), best: None, last: None }
     }
 
     /// What the frame comes to.
@@ -302,9 +301,9 @@ impl Running {
         {
             return Ok(last.clone());
         }
-        let value = match call.aggregate.kind {
-            Kind::Min | Kind::Max if self.frame.0 < from || self.best.is_some() => {
-                self.extreme((from, to), call, rows, ctx)?
+        let value = match (call.aggregate.function.extreme, call.aggregate.by) {
+            (Some(wanted), Some(by)) if self.frame.0 < from || self.best.is_some() => {
+                self.extreme((from, to), call, (wanted, by), rows, ctx)?
             }
             _ => self.total((from, to), call, rows, ctx)?,
         };
@@ -323,12 +322,12 @@ impl Running {
         let (mut begin, mut end) = self.frame;
         let is_disjoint = from >= end || to < end || from < begin;
         if is_disjoint || (from > begin && !self.sum.can_remove(&call.aggregate)) {
-            self.sum = call.aggregate.init();
+            self.sum = call.aggregate.start();
             (begin, end) = (from, from);
         }
         while begin < from {
             let values = arguments(call, rows.row(begin)?, ctx)?;
-            self.sum.remove(&call.aggregate, &values, ctx)?;
+            self.sum.remove(&values, ctx)?;
             begin += 1;
         }
         while end < to {
@@ -339,7 +338,8 @@ impl Running {
                 host(ctx).look_up()?;
             }
         }
-        Ok(fit(self.sum.clone().finish(&call.aggregate, ctx)?, &call.aggregate.ty))
+        let value = self.sum.copy().finish(&call.aggregate, ctx)?;
+        Ok((call.aggregate.function.finish)(value, &call.aggregate.ty))
     }
 
     /// The smallest or largest: whoever stands behind a better one in the queue waits for that one to leave the frame.
@@ -347,6 +347,7 @@ impl Running {
         &mut self,
         (from, to): (usize, usize),
         call: &AggregateCall,
+        (wanted, by): (Ordering, Comparator),
         rows: &mut Partition,
         ctx: &mut EvalContext,
     ) -> Result<Value> {
@@ -358,9 +359,8 @@ impl Running {
                 continue;
             }
             while let Some((_, last)) = best.back() {
-                let order = compare::sort_order(&call.aggregate.arguments[0], last, &value, ctx)?;
-                let is_worse = if call.aggregate.kind == Kind::Min { order.is_gt() } else { order.is_lt() };
-                if !is_worse {
+                let is_better = by.order(&value, last, ctx)? == wanted;
+                if !is_better {
                     break;
                 }
                 best.pop_back();

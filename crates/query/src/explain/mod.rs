@@ -129,7 +129,7 @@ pub fn call_words(call: &crate::nodes::node::AggregateCall, names: &Names, aroun
     let arguments: Vec<String> = call.arguments.iter().map(|argument| words(argument, names, around)).collect();
     let distinct = if call.aggregate.distinct { "distinct " } else { "" };
     let arguments = if arguments.is_empty() { "0".to_owned() } else { arguments.join(",") };
-    format!("{}({distinct}{arguments})", call.aggregate.name())
+    format!("{}({distinct}{arguments})", call.aggregate.function.name)
 }
 
 pub fn what_words(what: &What, names: &Names, around: &[Names]) -> String {

@@ -13,6 +13,7 @@ use crate::catalog::still::Stillness;
 use crate::catalog::table::Table;
 use crate::catalog::timestamps::Timestamps;
 use crate::error::Result;
+use crate::exec::instance::Instance;
 use crate::exec::spill::Spill;
 use crate::instance::count::Counts;
 use crate::instance::handle::{Handle, Kill};
@@ -23,13 +24,10 @@ use crate::scalar::named::NamedLocks;
 use crate::value::Value;
 
 pub struct Database {
-    engine: Arc<Engine>,
-    catalog: Catalog,
+    instance: Arc<Instance>,
     sessions: Mutex<BTreeMap<u64, Weak<Handle>>>,
     /// Who changes definitions, and who wants them to stay.
     pub(crate) definitions: Stillness,
-    /// Where statements put what does not fit into memory; None: nowhere.
-    spill: OnceLock<Arc<Spill>>,
     /// Counted by sessions that have gone.
     gone: Counts,
     /// How many have come, and the most at a time.
@@ -63,21 +61,19 @@ pub(crate) enum ReadOnly {
 impl Database {
     /// Loads the catalog.
     pub fn open(engine: Arc<Engine>) -> Result<Arc<Database>> {
-        let catalog = Catalog::open(engine.clone())?;
+        let instance = Arc::new(Instance::open(engine)?);
         let (sessions, definitions) = (Mutex::default(), Stillness::default());
         let plans = Arc::new(Plans::new());
         let cache: Weak<Plans> = Arc::downgrade(&plans);
         stdx::memory::register_cache(cache);
         let database = Arc::new(Database {
-            engine,
-            catalog,
+            instance,
             sessions,
             definitions,
             gone: Counts::default(),
             connections: AtomicU64::new(0),
             most: AtomicU64::new(0),
             opened: Instant::now(),
-            spill: OnceLock::new(),
             globals: Mutex::default(),
             read_only: AtomicU8::new(0),
             locks: Arc::default(),
@@ -103,22 +99,20 @@ impl Database {
     }
 
     pub(crate) fn persisted(&self) -> Result<BTreeMap<String, Value>> {
-        self.catalog.persisted()
+        self.catalog().persisted()
     }
 
     pub(crate) fn persist(&self, name: &str, value: &Value) -> Result<engine::Lsn> {
-        self.catalog.persist(name, value)
+        self.catalog().persist(name, value)
     }
 
     pub(crate) fn forget_persisted<'n>(&self, names: impl Iterator<Item = &'n str>) -> Result<engine::Lsn> {
-        self.catalog.forget_persisted(names)
+        self.catalog().forget_persisted(names)
     }
 
     /// Statements may write what does not fit into `memory_max` into that folder, which is emptied. To be called before the first session.
     pub fn spill_to(&self, folder: &std::path::Path, memory_max: usize) -> std::io::Result<()> {
-        let spill = Arc::new(Spill::open(folder, memory_max)?);
-        let _ = self.spill.set(spill);
-        Ok(())
+        self.instance.spill_to(folder, memory_max)
     }
 
     /// Where the data lies, for those who ask. To be called before the first session.
@@ -161,19 +155,19 @@ impl Database {
     pub fn end_waits(&self) {
         self.is_stopping.store(true, Ordering::SeqCst);
         self.sessions().iter().for_each(|handle| handle.end_waits());
-        self.engine.rows().wake_waiters();
+        self.engine().rows().wake_waiters();
     }
 
     /// Ends all sessions and what they do.
     pub fn kill_all(&self) {
         self.sessions().iter().for_each(|handle| handle.kill(Kill::Connection));
-        self.engine.rows().wake_waiters();
+        self.engine().rows().wake_waiters();
     }
 
     /// The client of a session has closed its connection while a statement of it runs.
     pub fn depart(&self, handle: &Handle) {
         handle.depart();
-        self.engine.rows().wake_waiters();
+        self.engine().rows().wake_waiters();
     }
 
     /// What the server adds to SQL: to be called once, before the first session, when it has told how it is set.
@@ -218,17 +212,17 @@ impl Database {
     }
 
     pub fn spill(&self) -> Option<&Arc<Spill>> {
-        self.spill.get()
+        self.instance.spill()
     }
 
     pub fn engine(&self) -> &Arc<Engine> {
-        &self.engine
+        self.instance.engine()
     }
 
     /// `count` timestamps that nobody has had before, also not before a restart: `STEP` apart, the first that much above the number returned. They may be shown when the log is durable up to
     /// the position that comes with it.
     pub fn take_timestamps(&self, count: u32, now_ms: u64) -> Result<(u64, engine::Lsn)> {
-        self.timestamps.take(&self.engine, count, now_ms)
+        self.timestamps.take(self.engine(), count, now_ms)
     }
 
     /// Drops temporary tables of before a crash that could not be dropped at the start: to be called when what the crash has cut is rolled back.
@@ -236,14 +230,18 @@ impl Database {
         self.catalog().drop_left()
     }
 
+    pub(crate) fn instance(&self) -> &Arc<Instance> {
+        &self.instance
+    }
+
     pub(crate) fn catalog(&self) -> &Catalog {
-        &self.catalog
+        self.instance.catalog()
     }
 
     /// What AUTO_INCREMENT would give next.
     pub(crate) fn next_auto(&self, table: &Table) -> Result<Option<u64>> {
         let auto = table.live.auto.lock();
-        Ok(Some(if auto.next > 0 { auto.next } else { self.catalog.auto_reserved(table.id)?.max(1) }))
+        Ok(Some(if auto.next > 0 { auto.next } else { self.catalog().auto_reserved(table.id)?.max(1) }))
     }
 
     pub(crate) fn enlist(&self, handle: &Arc<Handle>) {
@@ -294,7 +292,7 @@ impl Database {
         let handle = self.sessions.lock().get(&connection_id).and_then(Weak::upgrade);
         let Some(handle) = handle else { return false };
         handle.kill(how);
-        self.engine.rows().wake_waiters();
+        self.engine().rows().wake_waiters();
         true
     }
 }

@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use stdx::sync::Mutex;
 
-use crate::instance::count::Counts;
+use crate::exec::monitor::{Monitor, RowAccess};
+use crate::instance::count::{Count, Counts};
 use crate::instance::open::Open;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -203,6 +204,31 @@ impl Handle {
 
     pub(crate) fn show(&self, change: impl FnOnce(&mut Shown)) {
         change(&mut self.shown.lock());
+    }
+}
+
+impl Monitor for Handle {
+    fn count(&self, access: RowAccess, times: u64) {
+        let count = match access {
+            RowAccess::Insert => Count::HandlerWrite,
+            RowAccess::Update => Count::HandlerUpdate,
+            RowAccess::Delete => Count::HandlerDelete,
+            RowAccess::ReadFirst => Count::HandlerReadFirst,
+            RowAccess::ReadKey => Count::HandlerReadKey,
+            RowAccess::ReadLast => Count::HandlerReadLast,
+            RowAccess::ReadNext => Count::HandlerReadNext,
+            RowAccess::ReadPrev => Count::HandlerReadPrev,
+            RowAccess::ReadSequential => Count::HandlerReadRndNext,
+        };
+        self.counts.add_many(count, times);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.killed() != Kill::No
+    }
+
+    fn show_state(&self, state: Option<String>) {
+        self.show(|shown| shown.state = state);
     }
 }
 

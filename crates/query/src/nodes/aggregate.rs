@@ -1,38 +1,113 @@
-//! Aggregates as a plan has them. `scalar::aggregate` has their arithmetic.
+//! Aggregates as a plan has them: the function that the binder chose, and the state of one group.
 
+use std::cmp::Ordering;
+use std::fmt::Debug;
+
+use datum::{Storage, key};
+
+use crate::error::Result;
+use crate::nodes::comparison::Comparator;
+use crate::nodes::context::EvalContext;
 use crate::types::Type;
+use crate::value::Value;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// COUNT(*) has no argument; COUNT(DISTINCT a, b) has several.
-    Count,
-    Sum,
-    Avg,
-    Min,
-    Max,
-    BitAnd,
-    BitOr,
-    BitXor,
-    StdPop,
-    StdSamp,
-    VarPop,
-    VarSamp,
-    GroupConcat,
-    JsonArrayAgg,
-    JsonObjectAgg,
-    AnyValue,
+/// An aggregate function of a dialect.
+#[derive(Debug)]
+pub struct AggregateFunction {
+    /// In lower case.
+    pub name: &'static str,
+    /// Returns the state of a group without rows.
+    pub start: fn(&Aggregate) -> Box<dyn Accumulator>,
+    /// Rows in which an argument is NULL are added too.
+    pub counts_null: bool,
+    /// Without DISTINCT it takes quotients with all the digits that were computed, not with those that are shown.
+    pub exact: bool,
+    pub memory: Memory,
+    /// MIN and MAX: the order in which a value replaces the one that is kept. A moving frame finds it with a queue.
+    pub extreme: Option<Ordering>,
+    /// Brings a result to the digits and the kind of the aggregate's type.
+    pub finish: fn(Value, &Type) -> Value,
 }
 
-/// An aggregate of a statement: what is added up, and what comes out.
-#[derive(Clone, Debug, PartialEq)]
+/// What the state of a group holds besides numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    Nothing,
+    /// One of its values.
+    One,
+    /// All of its values.
+    All,
+}
+
+/// An aggregate of a statement: the function, and what it is applied to.
+#[derive(Clone, Debug)]
 pub struct Aggregate {
-    pub kind: Kind,
+    pub function: &'static AggregateFunction,
     pub distinct: bool,
-    /// Types of the values that `add` is given; those of GROUP_CONCAT's ORDER BY follow the others.
+    /// Types of the values that `add` is given; those of an ORDER BY within the call follow the others.
     pub arguments: Vec<Type>,
-    /// GROUP_CONCAT: of each ORDER BY expression, whether it descends.
+    /// Of each expression of that ORDER BY, whether it descends.
     pub order: Vec<bool>,
+    /// Between the values of an aggregate that makes a text of them.
     pub separator: Box<str>,
     pub ty: Type,
-    pub increment: u8,
+    /// How values of the first argument are compared.
+    pub by: Option<Comparator>,
+    /// A setting of the session when the call was bound, as the dialect reads it.
+    pub setting: u8,
+}
+
+/// The state of one group. NULL is not added, unless `AggregateFunction::counts_null`.
+pub trait Accumulator: Debug + Send {
+    /// Adds one row of the group.
+    fn add(&mut self, aggregate: &Aggregate, values: &[Value], ctx: &mut EvalContext) -> Result<()>;
+
+    /// Returns whether rows can be removed again with the same result as if they had never been added.
+    fn can_remove(&self, aggregate: &Aggregate) -> bool;
+
+    /// Removes one row that was added. Only for a state that `can_remove`.
+    fn remove(&mut self, values: &[Value], ctx: &mut EvalContext) -> Result<()>;
+
+    /// Returns the aggregate of the rows: a decimal with all its digits (`Expr::Shown`). The state is of no more use.
+    fn finish(&mut self, aggregate: &Aggregate, ctx: &mut EvalContext) -> Result<Value>;
+
+    fn copy(&self) -> Box<dyn Accumulator>;
+
+    /// Returns about how much memory its values take.
+    fn bytes(&self) -> usize;
+}
+
+impl Aggregate {
+    pub fn start(&self) -> Box<dyn Accumulator> {
+        (self.function.start)(self)
+    }
+
+    /// Returns whether arguments keep the digits of quotients. Values that are made distinct first are rounded first.
+    pub fn sums_exactly(&self) -> bool {
+        self.function.exact && !self.distinct
+    }
+
+    /// Appends the key that equal values of DISTINCT share. False: the row does not count.
+    pub fn distinct_key(&self, values: &[Value], out: &mut Vec<u8>) -> bool {
+        let arguments = &values[..values.len() - self.order.len()];
+        if !self.function.counts_null && arguments.iter().any(Value::is_null) {
+            return false;
+        }
+        arguments.iter().zip(&self.arguments).for_each(|(value, ty)| key::encode(value, ty.shape(), false, out));
+        true
+    }
+
+    /// Returns whether a group's state holds all of its values.
+    pub fn lists(&self) -> bool {
+        self.function.memory == Memory::All
+    }
+
+    /// Returns whether the memory of a group's state grows with its values.
+    pub fn gathers(&self) -> bool {
+        match self.function.memory {
+            Memory::Nothing => false,
+            Memory::One => matches!(self.arguments[0].storage(), Storage::Text | Storage::Bytes | Storage::Json),
+            Memory::All => true,
+        }
+    }
 }

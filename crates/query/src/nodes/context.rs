@@ -127,7 +127,13 @@ impl EvalContext {
         self.dialects[at].downcast_mut().unwrap_or_else(|| unreachable!("the box at `at` holds a T"))
     }
 
-    /// Returns the state of type `T`, or `None` if it was never asked for.
+    /// Leaves a state of type `T` for the functions of its dialect.
+    pub fn put_dialect<T: Any + Send>(&mut self, state: T) {
+        self.dialects.retain(|known| !known.is::<T>());
+        self.dialects.push(Box::new(state));
+    }
+
+    /// Returns the state of type `T`, or `None` if nobody has left or asked for one.
     pub fn dialect<T: Any>(&self) -> Option<&T> {
         self.dialects.iter().find_map(|state| state.downcast_ref())
     }

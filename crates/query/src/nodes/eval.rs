@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use stdx::memory::{self, Claim};
 
 use crate::error::{Result, SqlError};
-use crate::nodes::comparison::{Comparator, Comparison};
+use crate::nodes::comparison::{Comparator, Comparison, ComparisonType};
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::{Between, Call, Case, Compare, Expr, In};
 use crate::nodes::function::Run;
@@ -202,6 +202,25 @@ impl In {
         }
         Ok(false)
     }
+}
+
+/// Sorts a list of literals that share a comparator, for binary search. Returns the comparator.
+pub fn sort_literals(list: &mut [(Expr, Comparator)]) -> Option<Comparator> {
+    let by = list.first()?.1;
+    let plain = |expr: &Expr| matches!(expr, Expr::Literal(value, _) if !value.is_null());
+    let searchable = matches!(
+        by.ty,
+        ComparisonType::Integer | ComparisonType::Decimal | ComparisonType::Text(_) | ComparisonType::Bytes
+    );
+    if list.len() < 4 || !searchable || !list.iter().all(|(expr, found)| *found == by && plain(expr)) {
+        return None;
+    }
+    let mut ctx = EvalContext::new();
+    list.sort_by(|(a, _), (b, _)| match (a, b) {
+        (Expr::Literal(a, _), Expr::Literal(b, _)) => by.order(a, b, &mut ctx).unwrap_or(Ordering::Equal),
+        _ => Ordering::Equal,
+    });
+    Some(by)
 }
 
 impl Case {

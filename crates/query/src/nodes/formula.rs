@@ -2,6 +2,7 @@
 
 use crate::catalog::table::Table;
 use crate::error::{Result, SqlError};
+use crate::nodes::assignment::Assignment;
 use crate::nodes::expr::Expr;
 
 /// The expression of a generated column, over the table's columns.
@@ -9,6 +10,8 @@ use crate::nodes::expr::Expr;
 pub struct Formula {
     pub column: usize,
     pub expr: Expr,
+    /// Of the dialect that bound the expression.
+    pub assignment: &'static Assignment,
     /// All columns of the row that it follows from, those of generated columns among them counted through.
     pub reads: Vec<usize>,
 }

@@ -4,6 +4,7 @@
 //! no state of a run.
 
 pub mod aggregate;
+pub mod assignment;
 pub mod change;
 pub mod comparison;
 pub mod context;

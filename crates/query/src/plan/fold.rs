@@ -4,9 +4,9 @@
 
 use crate::error::Result;
 use crate::nodes::context::EvalContext;
+use crate::nodes::eval::sort_literals;
 use crate::nodes::expr::Expr;
 use crate::nodes::function::Folding;
-use crate::scalar::bind::sort_literals;
 
 /// From so many rows on it pays to put the values of parameters in their places.
 const ROWS: f64 = 64.0;

@@ -1,14 +1,14 @@
 //! The arithmetic of aggregates: the executor groups, this adds up.
 //!
-//! An `Aggregate` is part of the plan, an `Accumulator` is one group's state. NULL never counts, except to COUNT(*), JSON_ARRAYAGG and JSON_OBJECTAGG. DISTINCT is for whoever adds:
-//! `distinct_key` says by what values are the same (`key::encode`: what the type calls equal).
+//! An `Aggregate` is part of the plan, a `Group` is one group's state. NULL never counts, except to COUNT(*), JSON_ARRAYAGG and JSON_OBJECTAGG. DISTINCT is
+//! the executor's (`Aggregate::distinct_key`).
 
 use std::cmp::Ordering;
 
 use datum::key;
 
 use crate::error::{self, Result, SqlError};
-use crate::nodes::aggregate::{Aggregate, Kind};
+use crate::nodes::aggregate::{Accumulator, Aggregate, AggregateFunction, Memory};
 use crate::nodes::context::EvalContext;
 use crate::scalar::decimal::{Decimal, SCALE_MAX};
 use crate::scalar::json::{self, Json, Members, Node};
@@ -18,110 +18,141 @@ use crate::scalar::{arithmetic, bind, cast, compare, convert};
 use crate::types::{self, Collation, Type};
 use crate::value::Value;
 
-const NAMES: &[(&str, Kind)] = &[
-    ("count", Kind::Count),
-    ("sum", Kind::Sum),
-    ("avg", Kind::Avg),
-    ("min", Kind::Min),
-    ("max", Kind::Max),
-    ("bit_and", Kind::BitAnd),
-    ("bit_or", Kind::BitOr),
-    ("bit_xor", Kind::BitXor),
-    ("std", Kind::StdPop),
-    ("stddev", Kind::StdPop),
-    ("stddev_pop", Kind::StdPop),
-    ("stddev_samp", Kind::StdSamp),
-    ("variance", Kind::VarPop),
-    ("var_pop", Kind::VarPop),
-    ("var_samp", Kind::VarSamp),
-    ("group_concat", Kind::GroupConcat),
-    ("json_arrayagg", Kind::JsonArrayAgg),
-    ("json_objectagg", Kind::JsonObjectAgg),
-    ("any_value", Kind::AnyValue),
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// COUNT(*) has no argument; COUNT(DISTINCT a, b) has several.
+    Count,
+    Sum,
+    Avg,
+    Min,
+    Max,
+    BitAnd,
+    BitOr,
+    BitXor,
+    StdPop,
+    StdSamp,
+    VarPop,
+    VarSamp,
+    GroupConcat,
+    JsonArrayAgg,
+    JsonObjectAgg,
+    AnyValue,
+}
+
+/// The functions, in the order of `Kind`.
+static FUNCTIONS: [(Kind, AggregateFunction); 16] = [
+    (Kind::Count, function("count", |_| Group::boxed(Kind::Count, State::Count(0)))),
+    (Kind::Sum, exact(function("sum", |_| Group::boxed(Kind::Sum, State::Sum(None, 0))))),
+    (Kind::Avg, exact(function("avg", |_| Group::boxed(Kind::Avg, State::Sum(None, 0))))),
+    (Kind::Min, extreme(Ordering::Less, function("min", |_| Group::boxed(Kind::Min, State::One(None))))),
+    (Kind::Max, extreme(Ordering::Greater, function("max", |_| Group::boxed(Kind::Max, State::One(None))))),
+    (Kind::BitAnd, function("bit_and", |aggregate| Group::boxed(Kind::BitAnd, bits(aggregate, u64::MAX)))),
+    (Kind::BitOr, function("bit_or", |aggregate| Group::boxed(Kind::BitOr, bits(aggregate, 0)))),
+    (Kind::BitXor, function("bit_xor", |aggregate| Group::boxed(Kind::BitXor, bits(aggregate, 0)))),
+    (Kind::StdPop, function("std", |_| Group::boxed(Kind::StdPop, State::NO_MOMENTS))),
+    (Kind::StdSamp, function("stddev_samp", |_| Group::boxed(Kind::StdSamp, State::NO_MOMENTS))),
+    (Kind::VarPop, function("variance", |_| Group::boxed(Kind::VarPop, State::NO_MOMENTS))),
+    (Kind::VarSamp, function("var_samp", |_| Group::boxed(Kind::VarSamp, State::NO_MOMENTS))),
+    (
+        Kind::GroupConcat,
+        listing(function("group_concat", |_| Group::boxed(Kind::GroupConcat, State::Lines(Lines::default())))),
+    ),
+    (
+        Kind::JsonArrayAgg,
+        with_null(listing(function("json_arrayagg", |_| {
+            Group::boxed(Kind::JsonArrayAgg, State::Elements(Vec::new()))
+        }))),
+    ),
+    (
+        Kind::JsonObjectAgg,
+        with_null(listing(function("json_objectagg", |_| {
+            Group::boxed(Kind::JsonObjectAgg, State::Members(Vec::new()))
+        }))),
+    ),
+    (
+        Kind::AnyValue,
+        AggregateFunction {
+            memory: Memory::One,
+            ..with_null(function("any_value", |_| Group::boxed(Kind::AnyValue, State::One(None))))
+        },
+    ),
 ];
 
-impl Aggregate {
-    /// Sums take quotients with all their digits, as MySQL's do; what is made distinct first is what is shown.
-    pub fn sums_exactly(&self) -> bool {
-        matches!(self.kind, Kind::Sum | Kind::Avg) && !self.distinct
+/// Names beside those of the functions.
+const ALIASES: &[(&str, Kind)] = &[("stddev", Kind::StdPop), ("stddev_pop", Kind::StdPop), ("var_pop", Kind::VarPop)];
+
+const fn function(name: &'static str, start: fn(&Aggregate) -> Box<dyn Accumulator>) -> AggregateFunction {
+    AggregateFunction {
+        name,
+        start,
+        counts_null: false,
+        exact: false,
+        memory: Memory::Nothing,
+        extreme: None,
+        finish: arithmetic::fit,
+    }
+}
+
+const fn exact(function: AggregateFunction) -> AggregateFunction {
+    AggregateFunction { exact: true, ..function }
+}
+
+const fn extreme(wanted: Ordering, function: AggregateFunction) -> AggregateFunction {
+    AggregateFunction { extreme: Some(wanted), memory: Memory::One, ..function }
+}
+
+const fn listing(function: AggregateFunction) -> AggregateFunction {
+    AggregateFunction { memory: Memory::All, ..function }
+}
+
+const fn with_null(function: AggregateFunction) -> AggregateFunction {
+    AggregateFunction { counts_null: true, ..function }
+}
+
+fn bits(aggregate: &Aggregate, neutral: u64) -> State {
+    if is_byte_string(&aggregate.arguments[0]) { State::Bytes(None) } else { State::Bits(neutral) }
+}
+
+impl Kind {
+    /// Returns the aggregate of that name in any case.
+    pub fn of_name(name: &str) -> Option<Kind> {
+        let known = FUNCTIONS.iter().map(|(kind, function)| (function.name, *kind)).chain(ALIASES.iter().copied());
+        known.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, kind)| kind)
     }
 
-    /// Is that a name of an aggregate? In any case.
-    pub fn kind(name: &str) -> Option<Kind> {
-        NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, kind)| *kind)
+    /// Returns the kind of an aggregate that `new` made.
+    pub fn of(aggregate: &Aggregate) -> Kind {
+        let known = FUNCTIONS.iter().find(|(_, function)| std::ptr::eq(function, aggregate.function));
+        known.map_or_else(|| unreachable!("`new` takes functions from the table"), |(kind, _)| *kind)
     }
+}
 
-    pub fn name(&self) -> &'static str {
-        NAMES.iter().find(|(_, kind)| *kind == self.kind).map_or("", |(name, _)| name)
+/// Binds an aggregate. The result's type comes from the arguments'; error 1064 for a wrong number of them.
+pub fn new(kind: Kind, distinct: bool, arguments: Vec<Type>, settings: &Settings) -> Result<Aggregate> {
+    let wanted = match kind {
+        Kind::Count => 0..=usize::MAX,
+        Kind::GroupConcat => 1..=usize::MAX,
+        Kind::JsonObjectAgg => 2..=2,
+        _ => 1..=1,
+    };
+    if !wanted.contains(&arguments.len()) {
+        return Err(SqlError::parse("')'"));
     }
-
-    /// The result's type comes from the arguments'; error 1064 for a wrong number of them.
-    pub fn new(kind: Kind, distinct: bool, arguments: Vec<Type>, settings: &Settings) -> Result<Aggregate> {
-        let wanted = match kind {
-            Kind::Count => 0..=usize::MAX,
-            Kind::GroupConcat => 1..=usize::MAX,
-            Kind::JsonObjectAgg => 2..=2,
-            _ => 1..=1,
-        };
-        if !wanted.contains(&arguments.len()) {
-            return Err(SqlError::parse("')'"));
-        }
-        let increment = settings.div_precision_increment;
-        let is_bits = matches!(kind, Kind::BitAnd | Kind::BitOr | Kind::BitXor);
-        if is_bits && is_byte_string(&arguments[0]) && arguments[0].length > 511 {
-            return Err(error::INVALID_BITWISE_AGGREGATE_OPERANDS_SIZE.with(&[&511]));
-        }
-        let ty = result_type(kind, &arguments, settings);
-        Ok(Aggregate { kind, distinct, arguments, order: Vec::new(), separator: ",".into(), ty, increment })
+    let is_bits = matches!(kind, Kind::BitAnd | Kind::BitOr | Kind::BitXor);
+    if is_bits && is_byte_string(&arguments[0]) && arguments[0].length > 511 {
+        return Err(error::INVALID_BITWISE_AGGREGATE_OPERANDS_SIZE.with(&[&511]));
     }
-
-    pub fn init(&self) -> Accumulator {
-        let state = match self.kind {
-            Kind::Count => State::Count(0),
-            Kind::Sum | Kind::Avg => State::Sum(None, 0),
-            Kind::BitAnd | Kind::BitOr | Kind::BitXor if is_byte_string(&self.arguments[0]) => State::Bytes(None),
-            Kind::BitAnd => State::Bits(u64::MAX),
-            Kind::BitOr | Kind::BitXor => State::Bits(0),
-            Kind::StdPop | Kind::StdSamp | Kind::VarPop | Kind::VarSamp => {
-                State::Moments { count: 0, mean: 0.0, squares: 0.0 }
-            }
-            Kind::GroupConcat => State::Lines(Lines::default()),
-            Kind::JsonArrayAgg => State::Elements(Vec::new()),
-            Kind::JsonObjectAgg => State::Members(Vec::new()),
-            Kind::Min | Kind::Max | Kind::AnyValue => State::One(None),
-        };
-        Accumulator { state, rows: 0, bytes: 0 }
-    }
-
-    /// Appends by what these values are the same for DISTINCT. False: they do not count.
-    pub fn distinct_key(&self, values: &[Value], out: &mut Vec<u8>) -> bool {
-        let arguments = &values[..values.len() - self.order.len()];
-        if !self.counts_null() && arguments.iter().any(Value::is_null) {
-            return false;
-        }
-        arguments.iter().zip(&self.arguments).for_each(|(value, ty)| key::encode(value, ty.shape(), false, out));
-        true
-    }
-
-    fn counts_null(&self) -> bool {
-        matches!(self.kind, Kind::JsonArrayAgg | Kind::JsonObjectAgg | Kind::AnyValue)
-    }
-
-    /// Does it hold all of its values?
-    pub fn lists(&self) -> bool {
-        matches!(self.kind, Kind::GroupConcat | Kind::JsonArrayAgg | Kind::JsonObjectAgg)
-    }
-
-    /// Does what it holds grow with its values?
-    pub fn gathers(&self) -> bool {
-        match self.kind {
-            Kind::GroupConcat | Kind::JsonArrayAgg | Kind::JsonObjectAgg => true,
-            Kind::Min | Kind::Max | Kind::AnyValue => {
-                self.arguments[0].is_string() || self.arguments[0].kind == types::Kind::Json
-            }
-            _ => false,
-        }
-    }
+    let ty = result_type(kind, &arguments, settings);
+    Ok(Aggregate {
+        function: &FUNCTIONS[kind as usize].1,
+        distinct,
+        order: Vec::new(),
+        separator: ",".into(),
+        ty,
+        by: arguments.first().map(|ty| compare::by(compare::own_domain(ty))),
+        setting: settings.div_precision_increment,
+        arguments,
+    })
 }
 
 /// Not a literal like 0x41, which is a number.
@@ -168,7 +199,8 @@ fn result_type(kind: Kind, arguments: &[Type], settings: &Settings) -> Type {
 
 /// A group's state.
 #[derive(Clone, Debug)]
-pub struct Accumulator {
+struct Group {
+    kind: Kind,
     state: State,
     rows: u64,
     /// What it has gathered takes, about.
@@ -222,11 +254,20 @@ fn combine_bytes(bits: &mut Option<Vec<u8>>, kind: Kind, value: &Value) -> Resul
     Ok(())
 }
 
-impl Accumulator {
-    /// One row of the group.
-    pub fn add(&mut self, aggregate: &Aggregate, values: &[Value], ctx: &mut EvalContext) -> Result<()> {
+impl State {
+    const NO_MOMENTS: State = State::Moments { count: 0, mean: 0.0, squares: 0.0 };
+}
+
+impl Group {
+    fn boxed(kind: Kind, state: State) -> Box<dyn Accumulator> {
+        Box::new(Group { kind, state, rows: 0, bytes: 0 })
+    }
+}
+
+impl Accumulator for Group {
+    fn add(&mut self, aggregate: &Aggregate, values: &[Value], ctx: &mut EvalContext) -> Result<()> {
         let arguments = &values[..values.len() - aggregate.order.len()];
-        if !aggregate.counts_null() && arguments.iter().any(Value::is_null) {
+        if !aggregate.function.counts_null && arguments.iter().any(Value::is_null) {
             return Ok(());
         }
         self.rows += 1;
@@ -257,13 +298,13 @@ impl Accumulator {
                     Some(number) => number,
                     None => convert::to_bits(&arguments[0], ctx)?,
                 };
-                *bits = match aggregate.kind {
+                *bits = match self.kind {
                     Kind::BitAnd => *bits & number,
                     Kind::BitOr => *bits | number,
                     _ => *bits ^ number,
                 };
             }
-            State::Bytes(bits) => combine_bytes(bits, aggregate.kind, &arguments[0])?,
+            State::Bytes(bits) => combine_bytes(bits, self.kind, &arguments[0])?,
             State::Moments { count, mean, squares } => {
                 let number = convert::to_f64(&arguments[0], ctx)?;
                 *count += 1;
@@ -291,18 +332,17 @@ impl Accumulator {
         Ok(())
     }
 
-    /// Can rows be taken off again, with the same result as if they had never been there? Doubles lose digits.
-    pub fn can_remove(&self, aggregate: &Aggregate) -> bool {
+    /// Doubles lose digits.
+    fn can_remove(&self, aggregate: &Aggregate) -> bool {
         match &self.state {
             State::Count(_) => !aggregate.distinct,
             State::Sum(sum, _) => !aggregate.distinct && !matches!(sum, Some(Sum::Double(_))),
-            State::Bits(_) => aggregate.kind == Kind::BitXor,
+            State::Bits(_) => self.kind == Kind::BitXor,
             _ => false,
         }
     }
 
-    /// Takes one row off, of those for which that `can_remove`.
-    pub fn remove(&mut self, aggregate: &Aggregate, values: &[Value], ctx: &mut EvalContext) -> Result<()> {
+    fn remove(&mut self, values: &[Value], ctx: &mut EvalContext) -> Result<()> {
         if values.iter().any(Value::is_null) {
             return Ok(());
         }
@@ -318,37 +358,36 @@ impl Accumulator {
                 };
                 *sum = if *count == 0 { None } else { Some(together(sum.take(), less)) };
             }
-            State::Bits(bits) if aggregate.kind == Kind::BitXor => *bits ^= convert::to_bits(&values[0], ctx)?,
+            State::Bits(bits) if self.kind == Kind::BitXor => *bits ^= convert::to_bits(&values[0], ctx)?,
             _ => return Err(SqlError::corrupt("a row that cannot be taken off a sum")),
         }
         Ok(())
     }
 
-    /// What the group's rows come to: decimals with all their digits (`Expr::Shown`).
-    pub fn finish(&mut self, aggregate: &Aggregate, ctx: &mut EvalContext) -> Result<Value> {
+    fn finish(&mut self, aggregate: &Aggregate, ctx: &mut EvalContext) -> Result<Value> {
         Ok(match &mut self.state {
             State::Count(count) => Value::Int(*count),
             State::Sum(None, _) => Value::Null,
-            State::Sum(Some(sum), count) => finish_sum(sum, *count, aggregate)?,
+            State::Sum(Some(sum), count) => finish_sum(sum, *count, (self.kind, aggregate.setting))?,
             State::One(kept) => kept.take().unwrap_or_default(),
             State::Bits(bits) => Value::UInt(*bits),
             State::Bytes(Some(bytes)) => Value::bytes(&bytes[..]),
             // Of no row: what changes nothing.
             State::Bytes(None) => {
-                let neutral = if aggregate.kind == Kind::BitAnd { 0xff } else { 0 };
+                let neutral = if self.kind == Kind::BitAnd { 0xff } else { 0 };
                 Value::bytes(vec![neutral; aggregate.ty.length as usize])
             }
             State::Moments { mean, squares, .. } if !mean.is_finite() || !squares.is_finite() => {
-                return Err(error::DATA_OUT_OF_RANGE.with(&[&"DOUBLE", &format!("{}()", aggregate.name())]));
+                return Err(error::DATA_OUT_OF_RANGE.with(&[&"DOUBLE", &format!("{}()", aggregate.function.name)]));
             }
             State::Moments { count, squares, .. } => {
-                let sample = matches!(aggregate.kind, Kind::StdSamp | Kind::VarSamp);
+                let sample = matches!(self.kind, Kind::StdSamp | Kind::VarSamp);
                 let divisor = if sample { count.saturating_sub(1) } else { *count };
                 if divisor == 0 {
                     return Ok(Value::Null);
                 }
                 let variance = *squares / divisor as f64;
-                let root = matches!(aggregate.kind, Kind::StdPop | Kind::StdSamp);
+                let root = matches!(self.kind, Kind::StdPop | Kind::StdSamp);
                 Value::Double(if root { variance.sqrt() } else { variance })
             }
             State::Lines(lines) if lines.list.is_empty() => Value::Null,
@@ -360,8 +399,11 @@ impl Accumulator {
         })
     }
 
-    /// What it has gathered takes, about.
-    pub fn bytes(&self) -> usize {
+    fn copy(&self) -> Box<dyn Accumulator> {
+        Box::new(self.clone())
+    }
+
+    fn bytes(&self) -> usize {
         self.bytes
     }
 }
@@ -446,10 +488,11 @@ fn together(sum: Option<Sum>, next: Sum) -> Sum {
     }
 }
 
-fn finish_sum(sum: &Sum, count: u64, aggregate: &Aggregate) -> Result<Value> {
+/// `increment` is `div_precision_increment`.
+fn finish_sum(sum: &Sum, count: u64, (kind, increment): (Kind, u8)) -> Result<Value> {
     let exact = match sum {
         Sum::Double(number) => {
-            let number = if aggregate.kind == Kind::Avg { number / count as f64 } else { *number };
+            let number = if kind == Kind::Avg { number / count as f64 } else { *number };
             if !number.is_finite() {
                 return Err(error::DATA_OUT_OF_RANGE.with(&[&"DOUBLE", &"sum()"]));
             }
@@ -458,21 +501,18 @@ fn finish_sum(sum: &Sum, count: u64, aggregate: &Aggregate) -> Result<Value> {
         Sum::Whole(number) => Decimal::new(*number, 0),
         Sum::Exact(decimal) => decimal.clone(),
     };
-    if aggregate.kind == Kind::Sum {
+    if kind == Kind::Sum {
         return Ok(Value::Decimal(exact));
     }
-    Ok(Value::Decimal(exact.divided(&Decimal::from(count), aggregate.increment).unwrap_or(Decimal::ZERO)))
+    Ok(Value::Decimal(exact.divided(&Decimal::from(count), increment).unwrap_or(Decimal::ZERO)))
 }
 
 /// True: the value is the one that is kept now.
 fn keep(kept: &mut Option<Value>, aggregate: &Aggregate, value: &Value, ctx: &mut EvalContext) -> Result<bool> {
-    let better = match kept {
-        None => true,
-        Some(_) if aggregate.kind == Kind::AnyValue => false,
-        Some(known) => {
-            let wanted = if aggregate.kind == Kind::Min { Ordering::Less } else { Ordering::Greater };
-            compare::sort_order(&aggregate.arguments[0], value, known, ctx)? == wanted
-        }
+    let better = match (kept.as_ref(), aggregate.function.extreme, aggregate.by) {
+        (None, ..) => true,
+        (Some(known), Some(wanted), Some(by)) => by.order(value, known, ctx)? == wanted,
+        _ => false,
     };
     if better {
         *kept = Some(value.clone());
@@ -542,8 +582,8 @@ mod tests {
     use crate::types::CollationName as _;
 
     fn run(kind: Kind, distinct: bool, ty: Type, values: &[Value]) -> String {
-        let aggregate = Aggregate::new(kind, distinct, vec![ty], &Settings::default()).expect("an aggregate");
-        let (mut group, mut ctx, mut seen) = (aggregate.init(), EvalContext::new(), Vec::new());
+        let aggregate = new(kind, distinct, vec![ty], &Settings::default()).expect("an aggregate");
+        let (mut group, mut ctx, mut seen) = (aggregate.start(), EvalContext::new(), Vec::new());
         for value in values {
             let mut key = Vec::new();
             let counts = aggregate.distinct_key(std::slice::from_ref(value), &mut key) && !seen.contains(&key);

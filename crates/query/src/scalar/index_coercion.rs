@@ -2,9 +2,10 @@
 //!
 //! A value without an exact form is not looked up. The scan is wider then, and the condition, which is rechecked for each row, decides.
 
+use crate::nodes::assignment::Place;
 use crate::nodes::comparison::{Coerced, ComparisonType};
 use crate::nodes::context::EvalContext;
-use crate::scalar::store::{Place, store};
+use crate::scalar::store::store;
 use crate::scalar::temporal;
 use crate::types::{Kind, Type};
 use crate::value::{Decimal, Value};

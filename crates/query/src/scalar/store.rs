@@ -6,22 +6,36 @@
 use datum::float::double_text;
 
 use crate::error::{self, Result, SqlError};
+use crate::nodes::assignment::{Assignment, Place};
 use crate::nodes::context::{EvalContext, Level};
-use crate::scalar::cast;
+use crate::nodes::expr::Expr;
 use crate::scalar::convert::{self, number_prefix, shorten};
 use crate::scalar::decimal::Decimal;
 use crate::scalar::json::{self, Json};
 use crate::scalar::state::StateOf as _;
 use crate::scalar::temporal::{self, Date, DateTime, Parsed, Strictness, Time, Timestamp};
-use crate::types::{Charset, Kind, Type};
+use crate::scalar::{bind, cast, operators};
+use crate::types::{Charset, Collation, CollationName as _, Kind, Type};
 use crate::value::{Text, Value};
 
-/// Where a value goes: for messages.
-#[derive(Clone, Copy, Debug)]
-pub struct Place<'p> {
-    pub column: &'p str,
-    /// From 1.
-    pub row: u64,
+/// MySQL's rules of assignment.
+pub static ASSIGNMENT: Assignment = Assignment { store, implicit_default, text, index_error };
+
+/// As messages show it: at most 255 letters.
+fn text(value: &Value, ty: &Type, ctx: &mut EvalContext) -> String {
+    let shown = bind::present(Expr::Literal(value.clone(), ty.clone()));
+    match operators::cast(shown, Type::text(255, Collation::DEFAULT)).eval(&[], ctx) {
+        Ok(Value::Text(text)) => text.as_str().to_owned(),
+        _ => "NULL".to_owned(),
+    }
+}
+
+fn index_error(error: SqlError, index: &str, row: u64) -> SqlError {
+    match error.code {
+        1264 => error::DATA_OUT_OF_RANGE_FUNCTIONAL_INDEX.with(&[&index, &row]),
+        1265 | 1366 | 1406 => error::DATA_TRUNCATED_FUNCTIONAL_INDEX.with(&[&index, &row]),
+        _ => error,
+    }
 }
 
 /// The stored form of the value in a column of that type. NULL for a column that is NOT NULL is error 1048 in any mode (with IGNORE the implicit default): who wants MySQL's implicit

@@ -6,6 +6,7 @@ use syntax::tree;
 
 use super::*;
 use crate::error::Result;
+use crate::nodes::assignment::Place;
 use crate::nodes::context::{EvalContext, Level};
 use crate::nodes::expr::Expr;
 use crate::parse::statement::Statement;
@@ -14,7 +15,7 @@ use crate::scalar::bind::Binder;
 use crate::scalar::modes::SqlMode;
 use crate::scalar::settings::Settings;
 use crate::scalar::state::StateOf as _;
-use crate::scalar::store::{Place, store};
+use crate::scalar::store::store;
 use crate::scalar::temporal::Timestamp;
 use crate::types::{self, CollationName as _, Kind, Type};
 use crate::value::Value;

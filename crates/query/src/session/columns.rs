@@ -4,11 +4,12 @@ use syntax::tree::{ColumnDef, ColumnOption, ColumnType, DefaultValue, ExprKind, 
 
 use crate::catalog::table::{Default, Generated, TableColumn};
 use crate::error::{self, Result, SqlError};
+use crate::nodes::assignment::Place;
 use crate::parse::stored::stored_text;
 use crate::scalar::bind::data_type;
 use crate::scalar::state::StateOf as _;
 use crate::scalar::state::context_of;
-use crate::scalar::store::{Place, store};
+use crate::scalar::store::store;
 use crate::session::Session;
 use crate::session::generated::check_generated_options;
 use crate::session::words::{

@@ -67,6 +67,7 @@ use crate::rights::Rights;
 use crate::scalar;
 use crate::scalar::modes::SqlMode;
 use crate::scalar::state::StateOf as _;
+use crate::scalar::store::ASSIGNMENT;
 use crate::session::around::wall_ms;
 use crate::session::leave::Leaving;
 use crate::session::load::Incoming;
@@ -75,6 +76,7 @@ use crate::session::rights::Standing;
 use crate::session::temporary::Temporary;
 use crate::session::track::Track;
 use crate::session::transact::CompletionType;
+use crate::system::viewer::Viewer;
 use crate::types::{CollationName as _, Column, Type};
 use crate::value::{Text, Value};
 
@@ -255,7 +257,13 @@ impl Session {
         let handle = Arc::new(Handle::new(who.connection_id, who.user.clone(), who.host.clone()));
         let mut ctx = EvalContext::new();
         let values = Values::default();
-        ctx.host = Some(Box::new(Host::new(db.clone(), handle.clone(), values.clone())));
+        ctx.host = Some(Box::new(Host::new(db.instance().clone(), handle.clone(), &ASSIGNMENT)));
+        ctx.put_dialect(Viewer {
+            db: db.clone(),
+            handle: handle.clone(),
+            variables: values.clone(),
+            rights: Arc::default(),
+        });
         ctx.state_mut().locks = db.locks.clone();
         ctx.state_mut().random = crate::scalar::state::Random::from_seed(who.connection_id as u32 ^ ctx.now.0 as u32);
         let watched = handle.clone();

@@ -13,6 +13,7 @@ use crate::parse::statement::{Accounting, RoleChoice, UserName};
 use crate::rights::{Grants, Privileges, Rights, Who, find};
 use crate::scalar::state::StateOf as _;
 use crate::session::{Outcome, Session};
+use crate::system::viewer::Viewer;
 use crate::value::Text;
 
 /// The list of accounts as of one moment.
@@ -116,7 +117,12 @@ impl Session {
         let own = self.rights_of_temporary();
         let rights = Rights { user: self.who.user.clone(), host: self.who.host.clone(), who, global, of, own };
         self.rights = Arc::new(rights);
-        self.host().rights = self.rights.shared();
+        self.ctx.put_dialect(Viewer {
+            db: self.db.clone(),
+            handle: self.handle.clone(),
+            variables: self.values.clone(),
+            rights: self.rights.shared(),
+        });
         let is_system = self.rights.global.has(Privileges::SYSTEM_USER);
         self.handle.show(|shown| shown.is_system = is_system);
         self.leave_ground();

@@ -410,6 +410,7 @@ impl Session {
             "timestamp" => self.quick.timestamp = number,
             name if TRACKERS.contains(&name) => self.obey_tracker(name, value)?,
             "max_execution_time" => self.quick.max_execution_ms = number,
+            "cte_max_recursion_depth" => self.host().recursion_max = number,
             "lock_wait_timeout" => self.quick.gate_wait_s = number,
             "transaction_read_only" => self.quick.read_only = *value == Value::TRUE,
             "innodb_lock_wait_timeout" => {

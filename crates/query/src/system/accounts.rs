@@ -8,7 +8,6 @@ use engine::Account;
 
 use crate::batch::Row;
 use crate::error::Result;
-use crate::exec::host::host;
 use crate::nodes::context::EvalContext;
 use crate::nodes::system_table::Holds::{self, DateTime, LongText, Number, Text};
 use crate::nodes::system_table::SystemRows::Computed;
@@ -16,6 +15,7 @@ use crate::nodes::system_table::SystemTable;
 use crate::rights::privilege::{self, Privileges};
 use crate::rights::{Grants, Who};
 use crate::system::text;
+use crate::system::viewer::viewer;
 use crate::value::Value;
 
 const NAME: Holds = Text(64);
@@ -206,7 +206,7 @@ pub const TABLES: &[SystemTable] = &[
 type Entry = (Arc<Account>, Who, Grants);
 
 fn entries(ctx: &mut EvalContext) -> Result<Vec<Entry>> {
-    let db = host(ctx).db.clone();
+    let db = viewer(ctx).db.clone();
     let accounts = db.engine().accounts();
     let is_known = |name: &str| accounts.get(name).is_some();
     let entry = |account: Arc<Account>| {
@@ -218,7 +218,7 @@ fn entries(ctx: &mut EvalContext) -> Result<Vec<Entry>> {
 
 /// Those that the session may see.
 fn seen(ctx: &mut EvalContext) -> Result<Vec<Entry>> {
-    let rights = host(ctx).rights.clone();
+    let rights = viewer(ctx).rights.clone();
     let sees_all = rights.database("mysql").has(Privileges::SELECT);
     Ok(entries(ctx)?.into_iter().filter(|(_, who, _)| sees_all || *who == rights.who).collect())
 }

@@ -8,6 +8,7 @@ pub(crate) mod statistics;
 pub(crate) mod status;
 mod tools;
 mod transactions;
+pub mod viewer;
 mod views;
 
 use crate::nodes::system_table::SystemTable;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use crate::batch::Row;
 use crate::catalog::table::{Default, LISTED_OPTIONS, Part, Table, TableColumn};
 use crate::error::Result;
-use crate::exec::host::host;
 use crate::nodes::context::EvalContext;
 use crate::nodes::system_table::Holds::{DateTime, LongText, Number, Text};
 use crate::nodes::system_table::SystemRows::Computed;
@@ -15,6 +14,7 @@ use crate::rights::Privileges;
 use crate::scalar::operators;
 use crate::scalar::temporal::Timestamp;
 use crate::system::statistics::{bytes_of, cardinality, rows_of};
+use crate::system::viewer::viewer;
 use crate::system::{text, views};
 use crate::types::{Charset, CharsetName as _, Collation, CollationName as _, Kind, Type};
 use crate::value::Value;
@@ -270,19 +270,19 @@ fn optional(number: Option<u64>) -> Value {
 }
 
 pub fn all_tables(ctx: &mut EvalContext) -> Vec<Arc<Table>> {
-    let snapshot = host(ctx).db.catalog().snapshot();
-    let rights = host(ctx).rights.clone();
+    let snapshot = viewer(ctx).db.catalog().snapshot();
+    let rights = viewer(ctx).rights.clone();
     let all = snapshot.schemas.values().flat_map(|schema| schema.tables.values());
     all.filter(|table| rights.sees_table(&table.schema, &table.name)).cloned().collect()
 }
 
 fn schemata(ctx: &mut EvalContext) -> Result<Vec<Row>> {
-    let snapshot = host(ctx).db.catalog().snapshot();
+    let snapshot = viewer(ctx).db.catalog().snapshot();
     let row = |name: &str, collation: Collation| {
         vec![text("def"), text(name), text(collation.charset().name()), text(collation.name()), Value::Null, text("NO")]
     };
     let mut rows: Vec<Row> = vec![row("information_schema", Collation::Utf8BmpGeneralCi)];
-    let rights = host(ctx).rights.clone();
+    let rights = viewer(ctx).rights.clone();
     let sees_all = rights.global.has(Privileges::SHOW_DATABASES);
     let seen = snapshot.schemas.values().filter(|schema| sees_all || rights.sees_database(&schema.name));
     rows.extend(seen.map(|schema| row(&schema.name, schema.collation)));
@@ -292,7 +292,7 @@ fn schemata(ctx: &mut EvalContext) -> Result<Vec<Row>> {
 fn tables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for table in all_tables(ctx) {
-        let next = if table.auto_column().is_some() { host(ctx).db.next_auto(&table)? } else { None };
+        let next = if table.auto_column().is_some() { viewer(ctx).db.next_auto(&table)? } else { None };
         let created = Value::DateTime(ctx.zone.local(Timestamp(table.created)));
         let count = rows_of(&table, ctx);
         let (data, keys) = bytes_of(&table, ctx);
@@ -328,7 +328,7 @@ fn tables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
         ]);
     }
     rows.extend(views::tables(ctx));
-    let rights = host(ctx).rights.clone();
+    let rights = viewer(ctx).rights.clone();
     for table in crate::system::all().filter(|table| rights.sees_table(table.schema, table.name)) {
         let mut row = vec![Value::Null; 21];
         row[0] = text("def");
@@ -467,7 +467,7 @@ fn numeric(ty: &Type) -> (Option<u64>, Option<u64>) {
 
 fn columns(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    let rights = host(ctx).rights.clone();
+    let rights = viewer(ctx).rights.clone();
     for table in all_tables(ctx) {
         for (nth, (at, column)) in table.named().enumerate() {
             if !rights.sees_column(&table.schema, &table.name, &column.name) {
@@ -648,7 +648,7 @@ fn constraints(ctx: &mut EvalContext) -> Result<Vec<Row>> {
 }
 
 fn references(ctx: &mut EvalContext) -> Result<Vec<Row>> {
-    let snapshot = host(ctx).db.catalog().snapshot();
+    let snapshot = viewer(ctx).db.catalog().snapshot();
     let mut rows = Vec::new();
     for table in all_tables(ctx) {
         for key in &table.foreign_keys {
@@ -734,9 +734,9 @@ fn applicability(_ctx: &mut EvalContext) -> Result<Vec<Row>> {
 }
 
 fn processes(ctx: &mut EvalContext) -> Result<Vec<Row>> {
-    let sessions = host(ctx).db.sessions();
-    let sees_all = host(ctx).rights.global.has(Privileges::PROCESS);
-    let own = host(ctx).handle.shown().account;
+    let sessions = viewer(ctx).db.sessions();
+    let sees_all = viewer(ctx).rights.global.has(Privileges::PROCESS);
+    let own = viewer(ctx).handle.shown().account;
     let row = |handle: Arc<crate::instance::handle::Handle>| {
         let shown = handle.shown();
         vec![

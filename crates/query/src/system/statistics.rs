@@ -8,7 +8,6 @@ use crate::batch::Row;
 use crate::catalog::statistics::{Histogram, Statistics};
 use crate::catalog::table::{Part, Table};
 use crate::error::Result;
-use crate::exec::host::host;
 use crate::nodes::context::EvalContext;
 use crate::nodes::system_table::Holds::{LongText, Moment, Number, Text};
 use crate::nodes::system_table::SystemRows::Computed;
@@ -18,6 +17,7 @@ use crate::scalar::json::quote;
 use crate::scalar::temporal::{Timestamp, Zone};
 use crate::system::schema::{NAME, all_tables};
 use crate::system::text;
+use crate::system::viewer::viewer;
 use crate::types::{CollationName as _, Kind, Type};
 use crate::value::Value;
 
@@ -60,13 +60,13 @@ pub const TABLES: &[SystemTable] = &[
 
 /// About how many rows the table has: a few of its pages are read if nobody has asked before.
 pub fn rows_of(table: &Table, ctx: &mut EvalContext) -> u64 {
-    let count = || crate::catalog::gather::count(host(ctx).db.engine(), table).unwrap_or(0.0) as u64;
+    let count = || crate::catalog::gather::count(viewer(ctx).db.engine(), table).unwrap_or(0.0) as u64;
     table.live.rows().unwrap_or_else(count)
 }
 
 /// About how many bytes a table's rows take, and its other indexes. What cannot be read takes none.
 pub fn bytes_of(table: &Table, ctx: &mut EvalContext) -> (u64, u64) {
-    let rows = host(ctx).db.engine().rows();
+    let rows = viewer(ctx).db.engine().rows();
     let bytes = |map| rows.bytes(map).unwrap_or(0);
     let long = rows.long_bytes(table.map).unwrap_or(0);
     (bytes(table.map) + long, table.indexes.iter().map(|index| bytes(index.map)).sum())

@@ -2,7 +2,6 @@
 
 use crate::batch::Row;
 use crate::error::Result;
-use crate::exec::host::host;
 use crate::instance::count::NAMES;
 use crate::instance::database::Database;
 use crate::instance::variables::{VARIABLES, Variable, find, shown, text_of};
@@ -11,6 +10,7 @@ use crate::nodes::system_table::Holds::Text;
 use crate::nodes::system_table::SystemRows::Computed;
 use crate::nodes::system_table::SystemTable;
 use crate::system::text;
+use crate::system::viewer::viewer;
 use crate::value::Value;
 
 const COLUMNS: &[(&str, crate::nodes::system_table::Holds)] =
@@ -51,7 +51,7 @@ pub const TABLES: &[SystemTable] = &[
 
 /// Name and value, in the order of the names. Numbers of the whole server stand beside those of the session.
 pub fn rows(ctx: &mut EvalContext, global: bool) -> Vec<Row> {
-    let host = host(ctx);
+    let host = viewer(ctx);
     let of_all = host.db.counted();
     let counted = if global { of_all.clone() } else { host.handle.counts.all() };
     let named = |name: &str| of_all[NAMES.iter().position(|known| *known == name).expect("a name of the table")];
@@ -114,7 +114,7 @@ pub fn of_server(db: &Database) -> Vec<(&'static str, u64)> {
 }
 
 fn global_variables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
-    let globals = host(ctx).db.globals.lock();
+    let globals = viewer(ctx).db.globals.lock();
     let row = |variable: &Variable| {
         let value = globals.get(variable.name).cloned().unwrap_or_else(|| variable.default());
         vec![text(variable.name), text(shown(variable, &value))]
@@ -125,7 +125,7 @@ fn global_variables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
 /// As SHOW VARIABLES has them.
 fn session_variables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let now = ctx.now;
-    let host = host(ctx);
+    let host = viewer(ctx);
     let globals = host.db.globals.lock().clone();
     let row = |variable: &Variable| {
         let value = match (variable.may, variable.name) {
@@ -140,7 +140,7 @@ fn session_variables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
 
 /// What SET PERSIST has kept.
 fn persisted_variables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
-    let kept = host(ctx).db.persisted()?;
+    let kept = viewer(ctx).db.persisted()?;
     let row = |(name, value): (String, Value)| {
         let value = find(&name).map_or_else(|_| text_of(&value), |variable| shown(variable, &value));
         vec![text(name), text(value)]

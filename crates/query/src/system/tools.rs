@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::batch::Row;
 use crate::error::Result;
-use crate::exec::host::host;
 use crate::instance::handle::Handle;
 use crate::instance::variables::VERSION;
 use crate::nodes::context::EvalContext;
@@ -14,6 +13,7 @@ use crate::nodes::system_table::SystemTable;
 use crate::rights::Privileges;
 use crate::system::schema::{NAME, nothing};
 use crate::system::text;
+use crate::system::viewer::viewer;
 use crate::value::Value;
 
 const ATTRIBUTES: &[(&str, Holds)] =
@@ -119,7 +119,7 @@ pub const TABLES: &[SystemTable] = &[
 
 /// The sessions that may be seen: all with PROCESS, else those of the same account.
 pub fn seen(ctx: &mut EvalContext) -> Vec<Arc<Handle>> {
-    let host = host(ctx);
+    let host = viewer(ctx);
     let sees_all = host.rights.global.has(Privileges::PROCESS);
     let own = host.handle.shown().account;
     host.db.sessions().into_iter().filter(|handle| sees_all || handle.shown().account == own).collect()
@@ -127,7 +127,7 @@ pub fn seen(ctx: &mut EvalContext) -> Vec<Arc<Handle>> {
 
 /// What clients have said of themselves.
 fn attributes(ctx: &mut EvalContext, of_all: bool) -> Vec<Row> {
-    let own = host(ctx).handle.shown().account;
+    let own = viewer(ctx).handle.shown().account;
     let handles = seen(ctx).into_iter().filter(|handle| of_all || handle.shown().account == own);
     let rows = handles.flat_map(|handle| {
         let row = |(nth, (name, value)): (usize, &(String, String))| {

@@ -15,7 +15,6 @@ use engine::rows::{AwaitedLock, HeldLock, MapId, RollingBack, RowLock, Strength}
 use crate::batch::Row;
 use crate::catalog::table::{Part, Table};
 use crate::error::{self, Result};
-use crate::exec::host::host;
 use crate::instance::handle::Handle;
 use crate::nodes::context::EvalContext;
 use crate::nodes::system_table::Holds::{self, DateTime, LongText, Number, Text};
@@ -31,6 +30,7 @@ use crate::session::track::level_words;
 use crate::system::schema::NAME;
 use crate::system::text;
 use crate::system::tools::seen;
+use crate::system::viewer::viewer;
 use crate::value::Value;
 
 const LOCK_ID: Holds = Text(128);
@@ -175,7 +175,7 @@ struct Look {
 impl Look {
     fn new(ctx: &mut EvalContext) -> Look {
         let sessions = seen(ctx);
-        let host = host(ctx);
+        let host = viewer(ctx);
         let rows = host.db.engine().rows();
         let sees_all = host.rights.global.has(Privileges::PROCESS);
         let holders: HashMap<Id, Id> = rows.lock_waits().into_iter().collect();
@@ -323,7 +323,7 @@ fn names((table, index): &Owner) -> [Value; 3] {
 
 /// Where a map belongs.
 fn owner(map: MapId, ctx: &mut EvalContext) -> Option<Owner> {
-    let snapshot = host(ctx).db.catalog().snapshot();
+    let snapshot = viewer(ctx).db.catalog().snapshot();
     let mut tables = snapshot.schemas.values().flat_map(|schema| schema.tables.values());
     tables.find_map(|table| {
         if table.map == map {
@@ -372,7 +372,7 @@ fn transactions(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     if !look.sees_all {
         return Err(error::SPECIFIC_ACCESS_DENIED.with(&[&"PROCESS"]));
     }
-    let (own, mut rows) = (host(ctx).handle.connection_id, Vec::new());
+    let (own, mut rows) = (viewer(ctx).handle.connection_id, Vec::new());
     for handle in &look.sessions {
         let Some(open) = handle.open.now(&handle.counts) else { continue };
         // The statement that asks is a transaction of its own, which has nothing to tell.
@@ -424,7 +424,7 @@ fn transactions(ctx: &mut EvalContext) -> Result<Vec<Row>> {
             Value::Null,
         ]);
     }
-    rows.extend(host(ctx).db.engine().rows().rolling_back().into_iter().map(recovered));
+    rows.extend(viewer(ctx).db.engine().rows().rolling_back().into_iter().map(recovered));
     Ok(rows)
 }
 

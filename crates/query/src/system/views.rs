@@ -6,23 +6,23 @@ use crate::batch::Row;
 use crate::catalog::Snapshot;
 use crate::catalog::view::{CheckOption, View};
 use crate::error::Result;
-use crate::exec::host::host;
 use crate::nodes::context::EvalContext;
 use crate::rights::{Privileges, Rights, Who};
 use crate::system::text;
+use crate::system::viewer::viewer;
 use crate::value::Value;
 
 /// Those that the session may see.
 pub fn seen(ctx: &mut EvalContext) -> Vec<Arc<View>> {
-    let snapshot = host(ctx).db.catalog().snapshot();
-    let rights = host(ctx).rights.clone();
+    let snapshot = viewer(ctx).db.catalog().snapshot();
+    let rights = viewer(ctx).rights.clone();
     let all = snapshot.schemas.values().flat_map(|schema| schema.views.values());
     all.filter(|view| rights.sees_table(&view.schema, &view.name)).cloned().collect()
 }
 
 pub fn views(ctx: &mut EvalContext) -> Result<Vec<Row>> {
-    let rights: Arc<Rights> = host(ctx).rights.clone();
-    let db = host(ctx).db.clone();
+    let rights: Arc<Rights> = viewer(ctx).rights.clone();
+    let db = viewer(ctx).db.clone();
     let accounts = db.engine().accounts();
     let snapshot = db.catalog().snapshot();
     let row = |view: Arc<View>| {

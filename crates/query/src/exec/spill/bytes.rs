@@ -2,8 +2,8 @@
 
 use crate::batch::{Batch, Cell, Row};
 use crate::error::{Result, SqlError};
-use crate::scalar::json::Json;
 use crate::value::{Bytes, Date, DateTime, Decimal, Text, Time, Timestamp, Value};
+use datum::json::Json;
 
 const TEXT: u8 = 7;
 const BYTES: u8 = 8;

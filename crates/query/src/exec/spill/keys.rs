@@ -8,11 +8,12 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use stdx::hash::Set;
 
 use super::{Run, Writer};
+use sha2::{Digest, Sha256};
+
 use crate::error::Result;
 use crate::exec::host::host;
 use crate::exec::memory::Held;
 use crate::nodes::context::EvalContext;
-use crate::scalar::functions::digest::sha256;
 
 /// A block of a run takes keys until it is so long.
 const BLOCK: u64 = 4 << 10;
@@ -34,7 +35,7 @@ pub fn short_key(key: Vec<u8>) -> Vec<u8> {
 
 fn digest(key: &[u8]) -> [u8; DIGEST_BYTES] {
     let mut out = [0; DIGEST_BYTES];
-    let hash = sha256(key);
+    let hash = Sha256::digest(key);
     out[..hash.len()].copy_from_slice(&hash);
     out
 }

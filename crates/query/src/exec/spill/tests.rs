@@ -1,6 +1,6 @@
 use crate::exec::spill::{decode_row, encode_row};
-use crate::scalar::json::Json;
 use crate::value::{Date, DateTime, Decimal, Time, Timestamp, Value};
+use datum::json::Json;
 
 #[test]
 fn every_kind_of_value_comes_back_as_it_was() {

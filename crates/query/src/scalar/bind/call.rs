@@ -6,8 +6,8 @@ use syntax::tree::{ExprKind, OnMissing, TemporalKind};
 use super::Binder;
 use super::constant::{Place, beside};
 use crate::error::{self, Result, SqlError};
-use crate::nodes::aggregate::Aggregate;
 use crate::nodes::expr::{Call, Expr};
+use crate::scalar::aggregate::Kind;
 use crate::scalar::functions;
 use crate::scalar::functions::entry::{FunctionEntry, Returns, TIMESTAMP_SEQUENCE};
 use crate::scalar::temporal::Unit;
@@ -176,7 +176,7 @@ impl Binder<'_> {
         if over.is_some() {
             return Err(SqlError::unsupported(format!("window function {name}")));
         }
-        if Aggregate::kind(&name).is_some() && name != "any_value" {
+        if Kind::of_name(&name).is_some() && name != "any_value" {
             return Err(error::INVALID_GROUP_FUNC_USE.bare());
         }
         let row = functions::find(&name).ok_or_else(|| unknown(&name))?;

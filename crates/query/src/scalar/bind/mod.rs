@@ -30,7 +30,7 @@ use crate::scalar::temporal::{Date, DateTime};
 use crate::types::{CharsetName as _, Collation, CollationName as _, Kind, Type};
 use crate::value::Value;
 
-pub use operator::{arithmetic, between, compare, comparison, in_list, sort_literals};
+pub use operator::{arithmetic, between, compare, comparison, in_list};
 pub use types::{
     as_sent, charset_type, common_type, data_type, display_length, merge_collations, string_type, unified, union_type,
 };

@@ -8,8 +8,8 @@ use syntax::tree::{BinaryOp, CompareOp};
 use super::constant::{self, Place};
 use super::{as_sent, literal, merge_collations, present};
 use crate::error::Result;
-use crate::nodes::comparison::{Comparator, Comparison, ComparisonType};
-use crate::nodes::context::EvalContext;
+use crate::nodes::comparison::{Comparator, Comparison};
+use crate::nodes::eval;
 use crate::nodes::expr::{Between, Call, Compare, Expr, In};
 use crate::scalar::arithmetic::Operator;
 use crate::scalar::operators;
@@ -166,27 +166,8 @@ pub fn in_list(settings: &Settings, needle: Expr, list: Vec<Expr>, negated: bool
         }
         bound.push((candidate, by));
     }
-    let sorted = sort_literals(&mut bound);
+    let sorted = eval::sort_literals(&mut bound);
     Ok(Expr::In(Box::new(In { needle: left.unwrap_or(needle), list: bound, sorted, negated })))
-}
-
-/// Sorts a list of literals that share a comparator, for binary search. Returns the comparator.
-pub fn sort_literals(list: &mut [(Expr, Comparator)]) -> Option<Comparator> {
-    let by = list.first()?.1;
-    let plain = |expr: &Expr| matches!(expr, Expr::Literal(value, _) if !value.is_null());
-    let searchable = matches!(
-        by.ty,
-        ComparisonType::Integer | ComparisonType::Decimal | ComparisonType::Text(_) | ComparisonType::Bytes
-    );
-    if list.len() < 4 || !searchable || !list.iter().all(|(expr, found)| *found == by && plain(expr)) {
-        return None;
-    }
-    let mut ctx = EvalContext::new();
-    list.sort_by(|(a, _), (b, _)| match (a, b) {
-        (Expr::Literal(a, _), Expr::Literal(b, _)) => by.order(a, b, &mut ctx).unwrap_or(std::cmp::Ordering::Equal),
-        _ => std::cmp::Ordering::Equal,
-    });
-    Some(by)
 }
 
 fn sides(settings: &Settings, left: Expr, right: Expr, op: &str, place: Place) -> Result<(Expr, Expr, Comparator)> {

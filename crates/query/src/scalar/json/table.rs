@@ -2,10 +2,11 @@
 
 use super::{Json, Node};
 use crate::error::{self, SqlError};
+use crate::nodes::assignment::Place;
 use crate::nodes::context::EvalContext;
 use crate::scalar::modes::SqlMode;
 use crate::scalar::state::StateOf as _;
-use crate::scalar::store::{Place, store};
+use crate::scalar::store::store;
 use crate::types::{Kind, Type};
 use crate::value::Value;
 

@@ -1,6 +1,6 @@
 use super::*;
 use crate::scalar::modes::SqlMode;
-use crate::types::{Collation, CollationName as _};
+use crate::types::Collation;
 
 fn stored(value: Value, ty: &Type, mode: SqlMode) -> (Result<Value>, Vec<u16>) {
     let mut ctx = EvalContext::new();

@@ -1,0 +1,44 @@
+//! The database instance below every session, of whatever dialect: the engine, the catalog, and the folder of spilled rows.
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use engine::Engine;
+
+use crate::catalog::Catalog;
+use crate::error::Result;
+use crate::exec::spill::Spill;
+
+pub struct Instance {
+    engine: Arc<Engine>,
+    catalog: Catalog,
+    /// Unset: nothing is spilled, and a statement that would need more memory fails.
+    spill: OnceLock<Arc<Spill>>,
+}
+
+impl Instance {
+    /// Loads the catalog. An error if it is damaged or of an unknown version.
+    pub fn open(engine: Arc<Engine>) -> Result<Instance> {
+        let catalog = Catalog::open(engine.clone())?;
+        Ok(Instance { engine, catalog, spill: OnceLock::new() })
+    }
+
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    pub fn spill(&self) -> Option<&Arc<Spill>> {
+        self.spill.get()
+    }
+
+    /// Lets statements spill rows beyond `memory_max` bytes into the folder, which is emptied. Called before the first session begins.
+    pub fn spill_to(&self, folder: &Path, memory_max: usize) -> std::io::Result<()> {
+        let spill = Arc::new(Spill::open(folder, memory_max)?);
+        let _ = self.spill.set(spill);
+        Ok(())
+    }
+}
