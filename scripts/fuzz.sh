@@ -24,7 +24,7 @@ statements() {
         text = $0; end = match(text, /;(\n|$)/); if (!end) next
         text = substr(text, 1, end - 1); sub(/^[a-z]: /, "", text)
         file = folder "/" ++count; printf "%s%s", mode, text > file; close(file)
-    }' crates/query/tests/scenarios/*.txt
+    }' crates/sql-mysql/tests/scenarios/*.txt
 }
 statements target/fuzz/seeds/sql_text @
 statements target/fuzz/seeds/sql_parse @

@@ -187,7 +187,7 @@ IS_SQL = re.compile(rf"\s*\(?\s*({FIRST})\b[\s*(]", re.I)
 
 
 def repository():
-    for path in sorted((ROOT / "crates/query/tests/scenarios").glob("*.txt")):
+    for path in sorted((ROOT / "crates/sql-mysql/tests/scenarios").glob("*.txt")):
         for block in path.read_text().split("\n\n"):
             lines = [line for line in block.splitlines() if not line.startswith("# ")]
             statement = []

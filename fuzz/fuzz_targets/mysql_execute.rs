@@ -3,7 +3,7 @@
 
 use door_mysql::fuzzed::{Reader, read, read_attributes, read_named};
 use libfuzzer_sys::fuzz_target;
-use query::types::Charset;
+use sql_mysql::types::Charset;
 
 fuzz_target!(|data: &[u8]| {
     let [count, pieces, input @ ..] = data else { return };

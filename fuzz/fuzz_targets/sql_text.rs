@@ -6,5 +6,5 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|data: &[u8]| {
     let Some((mode, text)) = data.split_first() else { return };
     let text = String::from_utf8_lossy(text);
-    query::fuzzed::read(&text, *mode);
+    sql_mysql::fuzzed::read(&text, *mode);
 });

@@ -134,7 +134,7 @@ impl LoginExchange {
         plugin: &[u8],
         response: &[u8],
     ) -> (LoginExchange, LoginStep) {
-        let account = query::rights::find(ground.accounts, user, host);
+        let account = sql_mysql::rights::find(ground.accounts, user, host);
         let wanted = Plugin::to_try(ground, account.as_deref(), user);
         let mut login = LoginExchange {
             user: user.to_string(),

@@ -1,6 +1,6 @@
-//! Text on the wire: length-encoded, in the client's character set (`query::letters`).
+//! Text on the wire: length-encoded, in the client's character set (`sql_mysql::letters`).
 
-use query::letters::Results;
+use sql_mysql::letters::Results;
 
 use crate::wire::put_bytes;
 
@@ -12,8 +12,8 @@ pub fn put_text(out: &mut Vec<u8>, text: &str, results: Results) {
 
 #[cfg(test)]
 mod tests {
-    use query::letters::decode;
-    use query::types::Charset;
+    use sql_mysql::letters::decode;
+    use sql_mysql::types::Charset;
 
     use super::*;
 

@@ -2,9 +2,9 @@
 
 use std::sync::LazyLock;
 
-use query::letters::Results;
-use query::mysql_column::{code, common_flags, flag, set_bits, type_code};
-use query::types::{Collation, CollationName as _, Column, Kind, Type};
+use sql_mysql::letters::Results;
+use sql_mysql::mysql_column::{code, common_flags, flag, set_bits, type_code};
+use sql_mysql::types::{Collation, CollationName as _, Column, Kind, Type};
 
 use crate::charset::put_text;
 use crate::wire::put_bytes;
@@ -86,7 +86,7 @@ fn flags(column: &Column) -> u16 {
 
 #[cfg(test)]
 mod tests {
-    use query::types::ColumnFlags;
+    use sql_mysql::types::ColumnFlags;
 
     use super::*;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use query::error::{Result, SqlError};
 use reactor::Io;
+use sql_mysql::error::{Result, SqlError};
 
 use crate::reply::Writer;
 use crate::shared::Shared;

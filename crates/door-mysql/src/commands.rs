@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use query::error::{self, Result};
-use query::letters::{decode, not_text};
-use query::{Count, Kill, Outcome};
+use sql_mysql::error::{self, Result};
+use sql_mysql::letters::{decode, not_text};
+use sql_mysql::{Count, Kill, Outcome};
 
 use crate::command_context::{CommandContext, CommandResult, Progress};
 use crate::connection_state::ConnectionState;

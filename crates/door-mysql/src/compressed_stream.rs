@@ -7,7 +7,7 @@
 //! buffer bounded by the length that the frame states, so that a few bytes cannot expand without limit. A frame whose command still produces rows stays at the
 //! front of the connection's input (DM-2) and is decompressed only once (DM-11).
 
-use query::error::SqlError;
+use sql_mysql::error::SqlError;
 use stdx::memory;
 
 use crate::compression::Method;

@@ -5,7 +5,7 @@
 
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use miniz_oxide::inflate::decompress_slice_iter_to_slice;
-use query::error::Result;
+use sql_mysql::error::Result;
 
 use crate::errors;
 use crate::protocol::capability;

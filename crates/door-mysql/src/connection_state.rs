@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use query::error::Result;
-use query::letters::{Results, decode, not_text};
-use query::types::{Charset, CharsetName as _, CollationName as _};
-use query::{Login, Session};
 use reactor::Connection;
+use sql_mysql::error::Result;
+use sql_mysql::letters::{Results, decode, not_text};
+use sql_mysql::types::{Charset, CharsetName as _, CollationName as _};
+use sql_mysql::{Login, Session};
 
 use crate::clients::Client;
 use crate::pending_reply::PendingReply;
@@ -87,7 +87,7 @@ impl ConnectionState {
         if capabilities & capability::INTERACTIVE != 0
             && let Some(seconds) = session_settings::number(&self.sql, "interactive_timeout")
         {
-            self.sql.set_variable("wait_timeout", query::value::Value::UInt(seconds))?;
+            self.sql.set_variable("wait_timeout", sql_mysql::value::Value::UInt(seconds))?;
         }
         self.load_settings();
         if !database.is_empty() {

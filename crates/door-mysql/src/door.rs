@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use os::Clock;
-use query::Database;
 use reactor::{Connection, Door, Flow, Io, Pool};
+use sql_mysql::Database;
 use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::auth::DigestCache;
@@ -81,7 +81,7 @@ impl MysqlDoor {
 }
 
 /// Builds an error packet for a client that has not sent anything yet.
-fn farewell(error: &query::error::SqlError) -> Vec<u8> {
+fn farewell(error: &sql_mysql::error::SqlError) -> Vec<u8> {
     let (mut out, mut sequence) = (Vec::new(), 0);
     Writer { out: &mut out, sequence: &mut sequence, capabilities: 0 }.error(error);
     out
@@ -109,6 +109,6 @@ impl Door for MysqlDoor {
     }
 
     fn refuse(&self) -> Vec<u8> {
-        farewell(&query::error::CON_COUNT.bare())
+        farewell(&sql_mysql::error::CON_COUNT.bare())
     }
 }

@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-use query::error::{self, Code, SqlError};
+use sql_mysql::error::{self, Code, SqlError};
 
 pub const BAD_HANDSHAKE: Code = Code::new("BAD_HANDSHAKE", 1043, "08S01", "Bad handshake");
-pub const PACKET_TOO_LARGE: Code = query::error::NET_PACKET_TOO_LARGE;
+pub const PACKET_TOO_LARGE: Code = sql_mysql::error::NET_PACKET_TOO_LARGE;
 pub const OUT_OF_RESOURCES: Code = Code::new(
     "OUT_OF_RESOURCES",
     1041,

@@ -3,11 +3,11 @@
 //! Short cells are collected in pieces of their own; a long cell's piece is the value itself. Frames are cut exactly as by `packet::finish`: all but the last
 //! have the maximum size, and the last may be empty.
 
-use query::batch::{Cell, Cells};
-use query::error::SqlError;
-use query::types::Column;
-use query::value::Value;
 use reactor::Io;
+use sql_mysql::batch::{Cell, Cells};
+use sql_mysql::error::SqlError;
+use sql_mysql::types::Column;
+use sql_mysql::value::Value;
 
 use crate::memory_budget::Reservation;
 use crate::packet::{FRAME_MAX, HEADER};

@@ -8,9 +8,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use query::letters::decode;
-use query::types::Charset;
-use query::value::{Bytes, Value};
+use sql_mysql::letters::decode;
+use sql_mysql::types::Charset;
+use sql_mysql::value::{Bytes, Value};
 
 use crate::literals::{escaped, line_end, literal_end};
 

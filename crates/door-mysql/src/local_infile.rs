@@ -4,7 +4,7 @@
 //! Bytes are passed on as they arrive, so the length of a packet reserves no memory. The client is read to the end even if the statement has failed: otherwise the two sides would disagree on what the next
 //! bytes mean (DM-12). No thread is held while nothing arrives; `net_read_timeout` limits that time.
 
-use query::error::Result;
+use sql_mysql::error::Result;
 
 use crate::command_context::{CommandContext, Progress};
 use crate::connection_state::ConnectionState;

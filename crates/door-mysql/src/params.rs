@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use query::letters::decode;
-use query::mysql_column::code as kind;
-use query::types::Charset;
-use query::value::{Bytes, Date, DateTime, Decimal, Time, Value};
+use sql_mysql::letters::decode;
+use sql_mysql::mysql_column::code as kind;
+use sql_mysql::types::Charset;
+use sql_mysql::value::{Bytes, Date, DateTime, Decimal, Time, Value};
 
 use crate::wire::Reader;
 

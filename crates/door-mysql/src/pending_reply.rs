@@ -1,8 +1,8 @@
 //! The rest of a reply that could not be written at once. The command stays in the input until its reply is complete (DM-2).
 
-use query::ResultSet;
-use query::batch::Batch;
 use reactor::Alarm;
+use sql_mysql::ResultSet;
+use sql_mysql::batch::Batch;
 
 use crate::large_row::LargeRowStream;
 use crate::rows::RowWriter;

@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use query::batch::{Batch, Cells};
-use query::error::{self, Result, SqlError};
-use query::types::Column;
-use query::{Outcome, Ready, ResultSet};
+use sql_mysql::batch::{Batch, Cells};
+use sql_mysql::error::{self, Result, SqlError};
+use sql_mysql::types::Column;
+use sql_mysql::{Outcome, Ready, ResultSet};
 use stdx::memory;
 
 use crate::columns::put_column;
@@ -142,7 +142,7 @@ impl ConnectionState {
     ) -> Progress {
         context.shared.stats.suspensions.add(1);
         let handle = context.io.connection().handle();
-        let wake: query::Wake = Arc::new(move || handle.wake());
+        let wake: sql_mysql::Wake = Arc::new(move || handle.wake());
         match self.sql.when_ready(wake.clone()) {
             Ready::Soon => context.io.park(),
             Ready::Within(delay) => {

@@ -1,6 +1,6 @@
 //! The three packets that end a reply: OK, EOF and ERR.
 
-use query::error::SqlError;
+use sql_mysql::error::SqlError;
 
 use crate::packet;
 use crate::protocol::{capability, status};
@@ -108,7 +108,7 @@ fn cut_to(text: &str, length: usize) -> &str {
 
 /// Session state changes for clients with CLIENT_SESSION_TRACK.
 pub mod track {
-    use query::Change;
+    use sql_mysql::Change;
 
     use crate::wire::{put_bytes, put_measured};
 
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn changes_of_state_are_told_to_those_who_follow_them() {
         let mut changes = Vec::new();
-        track::put(&mut changes, &query::Change::Schema("shop".into()));
+        track::put(&mut changes, &sql_mysql::Change::Schema("shop".into()));
         let ending = OkPacket { affected: 3, last_insert_id: 300, changes: &changes, ..OkPacket::default() };
         let finish = written(capability::SESSION_TRACK, |w| w.ok(&ending));
         assert_eq!(finish, b"\x12\x00\x00\x01\x00\x03\xfc\x2c\x01\x00\x40\x00\x00\x00\x07\x01\x05\x04shop");
@@ -170,10 +170,10 @@ mod tests {
     fn each_kind_of_note_has_its_form() {
         let mut out = Vec::new();
         for change in [
-            query::Change::Variable { name: "autocommit".into(), value: "ON".into() },
-            query::Change::State,
-            query::Change::Transaction(*b"T_______"),
-            query::Change::Characteristics("START TRANSACTION;".into()),
+            sql_mysql::Change::Variable { name: "autocommit".into(), value: "ON".into() },
+            sql_mysql::Change::State,
+            sql_mysql::Change::Transaction(*b"T_______"),
+            sql_mysql::Change::Characteristics("START TRANSACTION;".into()),
         ] {
             track::put(&mut out, &change);
         }

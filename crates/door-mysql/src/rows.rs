@@ -2,12 +2,12 @@
 //!
 //! A binary row encodes each value by the type of its column, so a value of another kind is an error of the statement, not a guess (DM-9).
 
-use query::batch::{Cell, Cells};
-use query::error::{self, SqlError};
-use query::letters::Results;
-use query::scalar::convert::write_text;
-use query::types::{Column, Kind, Type};
-use query::value::{Date, DateTime, Time, Value};
+use sql_mysql::batch::{Cell, Cells};
+use sql_mysql::error::{self, SqlError};
+use sql_mysql::letters::Results;
+use sql_mysql::scalar::convert::write_text;
+use sql_mysql::types::{Column, Kind, Type};
+use sql_mysql::value::{Date, DateTime, Time, Value};
 
 use crate::charset::put_text;
 use crate::wire::{NULL, put_bytes, put_digits, put_measured, put_signed_digits};

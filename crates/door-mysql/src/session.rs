@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Attempt, Turn as LoginTurn};
-use query::error::SqlError;
 use reactor::{Connection, Flow, Io};
+use sql_mysql::error::SqlError;
 
 use crate::auth::{DenyReason, LoginContext, LoginExchange, LoginStep, new_scramble};
 use crate::clients::Client;
@@ -558,7 +558,7 @@ impl Session {
             return self.break_off(io, &errors::MALFORMED.bare());
         };
         let accounts = self.shared.engine().accounts();
-        let account = query::rights::find(accounts, user, &self.host);
+        let account = sql_mysql::rights::find(accounts, user, &self.host);
         let name = account.as_ref().map_or(user, |account| &account.name);
         let now_ms = self.shared.clients.now_ms();
         match accounts.attempts().arrive(io.connection().peer.ip(), &[name], now_ms) {
@@ -615,7 +615,7 @@ impl Session {
                     return self.break_off(io, &error);
                 }
                 let word = if pending_login.login.has_password { "YES" } else { "NO" };
-                let error = query::error::ACCESS_DENIED.with(&[&pending_login.login.user, &self.host, &word]);
+                let error = sql_mysql::error::ACCESS_DENIED.with(&[&pending_login.login.user, &self.host, &word]);
                 self.break_off(io, &error)
             }
             LoginStep::Accept(account, payload) => {
@@ -630,8 +630,8 @@ impl Session {
     /// Returns the error of a login that is denied although the password is right.
     fn refusal(&self, login: &LoginExchange) -> Option<SqlError> {
         match login.deny_reason {
-            DenyReason::Locked => Some(query::error::ACCOUNT_HAS_BEEN_LOCKED.with(&[&login.user, &self.host])),
-            DenyReason::Expired => Some(query::error::MUST_CHANGE_PASSWORD_LOGIN.bare()),
+            DenyReason::Locked => Some(sql_mysql::error::ACCOUNT_HAS_BEEN_LOCKED.with(&[&login.user, &self.host])),
+            DenyReason::Expired => Some(sql_mysql::error::MUST_CHANGE_PASSWORD_LOGIN.bare()),
             DenyReason::No => None,
         }
     }
@@ -641,7 +641,7 @@ impl Session {
         let PendingLogin { login, attempt, collation, database, attributes, state } = pending_login;
         attempt.passed(0);
         let name = if login.user.is_empty() { account.to_string() } else { login.user };
-        let who = query::Login {
+        let who = sql_mysql::Login {
             user: name.clone(),
             host: self.host.clone(),
             database: None,
@@ -655,7 +655,7 @@ impl Session {
         match begun {
             // The account list has changed in between: then the account whose password was proved is not the one found now.
             Ok(state) if state.sql.account() != account => {
-                let error = query::error::ACCESS_DENIED.with(&[&name, &self.host, &"YES"]);
+                let error = sql_mysql::error::ACCESS_DENIED.with(&[&name, &self.host, &"YES"]);
                 self.break_off(io, &error)
             }
             Ok(mut state) => {

@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-use query::Session;
-use query::error::{self, Result};
-use query::letters::Results;
-use query::types::{Charset, CharsetName as _, Collation, CollationName as _};
+use sql_mysql::Session;
+use sql_mysql::error::{self, Result};
+use sql_mysql::letters::Results;
+use sql_mysql::types::{Charset, CharsetName as _, Collation, CollationName as _};
 
 pub struct SessionSettings {
     /// The version of the session's variables when they were copied.

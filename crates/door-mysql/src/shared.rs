@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use engine::Engine;
 use os::Clock;
-use query::Database;
 use reactor::TlsConfig;
+use sql_mysql::Database;
 use stdx::sync::atomic::{AtomicBool, AtomicU64};
 
 use crate::auth::DigestCache;

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use stdx::memory;
 use stdx::sync::atomic::Ordering;
 
-use query::batch::Batch;
-use query::error::{self, Result, SqlError};
-use query::{Prepared, ResultSet, Session};
+use sql_mysql::batch::Batch;
+use sql_mysql::error::{self, Result, SqlError};
+use sql_mysql::{Prepared, ResultSet, Session};
 
 use crate::errors;
 use crate::memory_budget::Reservation;
@@ -131,7 +131,7 @@ impl Drop for Statements {
 
 pub struct Cursor {
     live: Option<ResultSet>,
-    columns: Vec<query::types::Column>,
+    columns: Vec<sql_mysql::types::Column>,
     writer: RowWriter,
     /// Encoded rows, each behind its length in four bytes.
     kept: Vec<u8>,

@@ -13,9 +13,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::{Attempt, Turn};
-use query::Kill;
-use query::error::{self, SqlError};
 use reactor::{Connection, Flow, Io, Pushed, SessionQueue, Task};
+use sql_mysql::Kill;
+use sql_mysql::error::{self, SqlError};
 use stdx::hash::Map;
 use stdx::sync::atomic::{AtomicU32, Ordering};
 
@@ -283,7 +283,7 @@ impl XrpcConnection {
         }
         let accounts = self.shared.engine().accounts();
         let user = Answer::read(auth_data).map_or("", |answer| std::str::from_utf8(answer.user).unwrap_or(""));
-        let account = query::rights::find(accounts, user, &self.host);
+        let account = sql_mysql::rights::find(accounts, user, &self.host);
         let name = account.as_ref().map_or(user, |account| &account.name);
         match accounts.attempts().arrive(self.peer.ip(), &[name], now_ms) {
             Turn::Now(attempt) => Ok(Some(attempt)),
@@ -305,7 +305,7 @@ impl XrpcConnection {
         };
         let answer = Answer::read(auth_data).ok_or_else(|| denied("", false))?;
         let user = std::str::from_utf8(answer.user).map_err(|_| denied("", answer.has_password()))?;
-        let account = query::rights::find(self.shared.engine().accounts(), user, &self.host);
+        let account = sql_mysql::rights::find(self.shared.engine().accounts(), user, &self.host);
         match auth::judge(account.as_deref(), &answer, salt, self.is_encrypted) {
             Verdict::Accepted => Ok(Identity {
                 user: user.to_owned(),

@@ -3,9 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use os::Clock;
-use query::Database;
-use query::error::SqlError;
 use reactor::{Connection, Door, Flow, Io, Pool};
+use sql_mysql::Database;
+use sql_mysql::error::SqlError;
 use stdx::cache::ShardedCache;
 use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -118,6 +118,6 @@ impl Door for XrpcDoor {
     }
 
     fn refuse(&self) -> Vec<u8> {
-        self.farewell(&query::error::CON_COUNT.bare())
+        self.farewell(&sql_mysql::error::CON_COUNT.bare())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use query::error::{self, Code, SqlError};
+use sql_mysql::error::{self, Code, SqlError};
 
 /// The digest is unknown: the client sends the request again with its text.
 pub const CACHE_MISS: Code = Code::new("XRPC_CACHE_MISS", 8000, "HY000", "Nothing is known by this digest.");

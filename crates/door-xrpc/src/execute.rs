@@ -7,13 +7,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use query::WarningLevel;
-use query::batch::Batch;
-use query::error::SqlError;
-use query::letters::Results;
-use query::types::Column;
-use query::{Outcome, Ready};
 use reactor::Reply;
+use sql_mysql::WarningLevel;
+use sql_mysql::batch::Batch;
+use sql_mysql::error::SqlError;
+use sql_mysql::letters::Results;
+use sql_mysql::types::Column;
+use sql_mysql::{Outcome, Ready};
 use stdx::sync::atomic::{AtomicBool, Ordering};
 
 use crate::encode::chunk::{self, Chunk};
@@ -100,7 +100,7 @@ impl Session {
         let is_ready = Arc::new(AtomicBool::new(false));
         reply.park();
         let (wake, ready) = (reply.waker(), is_ready.clone());
-        let wake: query::Wake = Arc::new(move || {
+        let wake: sql_mysql::Wake = Arc::new(move || {
             ready.store(true, Ordering::Release);
             wake();
         });
@@ -145,7 +145,7 @@ impl Session {
         let mut hint = statement::decode(request.hint.unwrap_or_default(), self.settings.client)?;
         let mut text = statement::decode(&text, self.settings.client)?;
         if let Some(list) = statement::returned(&hint)? {
-            text = query::returning(&text, &list).into();
+            text = sql_mysql::returning(&text, &list).into();
             hint = Cow::default();
         }
         let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;

@@ -34,9 +34,9 @@ mod stats;
 /// The entry point of the fuzz target of plans.
 #[cfg(fuzzing)]
 pub mod fuzzed {
-    use query::batch::Batch;
-    use query::letters::Results;
-    use query::{Outcome, Session};
+    use sql_mysql::batch::Batch;
+    use sql_mysql::letters::Results;
+    use sql_mysql::{Outcome, Session};
 
     use crate::encode::row;
     use crate::message::plan::Plan;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use query::ResultSet;
-use query::batch::Batch;
 use reactor::Alarm;
+use sql_mysql::ResultSet;
+use sql_mysql::batch::Batch;
 use stdx::sync::atomic::AtomicBool;
 
 use crate::encode::chunk::Chunk;

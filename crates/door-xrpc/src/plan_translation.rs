@@ -7,17 +7,17 @@
 
 use std::sync::Arc;
 
-use query::error::{Result, SqlError};
-use query::read::{Aggregate, Operator, Origin, Outline, Read, Term};
-use query::value::Value;
-use query::{PreparedHandle, Session};
+use sql_mysql::error::{Result, SqlError};
+use sql_mysql::read::{Aggregate, Operator, Origin, Outline, Read, Term};
+use sql_mysql::value::Value;
+use sql_mysql::{PreparedHandle, Session};
 
 use crate::errors;
 use crate::message::datatypes::Scalar;
 use crate::message::expr::Expr;
 use crate::message::plan::{Key, Plan, Source};
 use crate::statement::{decode, plain};
-use query::types::Charset;
+use sql_mysql::types::Charset;
 
 /// A plan that some session has prepared.
 pub struct PreparedPlan {

@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
-use query::error::{self, SqlError};
-use query::types::Charset;
-use query::{Kill, Prepared};
 use reactor::{Call, Reply, SessionQueue};
+use sql_mysql::error::{self, SqlError};
+use sql_mysql::types::Charset;
+use sql_mysql::{Kill, Prepared};
 use stdx::hash::Map;
 
 use crate::errors;
@@ -66,7 +66,7 @@ pub struct Session {
     pub(crate) identity: Arc<Identity>,
     pub(crate) sid: u64,
     pub(crate) control: Arc<SessionControl>,
-    pub(crate) sql: Option<Box<query::Session>>,
+    pub(crate) sql: Option<Box<sql_mysql::Session>>,
     pub(crate) settings: SessionSettings,
     pub(crate) pending: Option<PendingAnswer>,
     /// Statements with arguments, by their text, that only this session can use.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use query::{Database, Handle, Kill};
+use sql_mysql::{Database, Handle, Kill};
 use stdx::sync::Mutex;
 use stdx::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 

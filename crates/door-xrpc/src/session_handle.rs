@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use query::{Database, Kill};
 use reactor::SessionQueue;
+use sql_mysql::{Database, Kill};
 
 use crate::session::{Request, Session, wake};
 use crate::session_control::{EndReason, SessionControl};

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use query::error::SqlError;
-use query::{Kill, Login, Session};
+use sql_mysql::error::SqlError;
+use sql_mysql::{Kill, Login, Session};
 use stdx::sync::Mutex;
 
 use crate::identity::Identity;

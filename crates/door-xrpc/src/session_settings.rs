@@ -1,8 +1,8 @@
 //! The door's copies of the session variables that it obeys itself.
 
-use query::Session;
-use query::letters::Results;
-use query::types::{Charset, CharsetName as _};
+use sql_mysql::Session;
+use sql_mysql::letters::Results;
+use sql_mysql::types::{Charset, CharsetName as _};
 
 #[derive(Clone, Copy)]
 pub struct SessionSettings {

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use engine::Engine;
 use os::Clock;
-use query::error::SqlError;
-use query::{Database, Login, Session};
 use reactor::{Alarm, Pool};
+use sql_mysql::error::SqlError;
+use sql_mysql::{Database, Login, Session};
 use stdx::cache::ShardedCache;
 use stdx::histogram::Histogram;
 use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};

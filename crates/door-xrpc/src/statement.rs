@@ -5,11 +5,11 @@
 
 use std::borrow::Cow;
 
-use query::Session;
-use query::error::{Result, SqlError};
-use query::letters;
-use query::types::{Charset, Collation, CollationName as _};
-use query::value::Value;
+use sql_mysql::Session;
+use sql_mysql::error::{Result, SqlError};
+use sql_mysql::letters;
+use sql_mysql::types::{Charset, Collation, CollationName as _};
+use sql_mysql::value::Value;
 
 use crate::errors;
 use crate::message::datatypes::{Any, Scalar};

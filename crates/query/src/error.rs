@@ -127,7 +127,7 @@ impl From<SqlError> for Fault {
 }
 
 /// The statement is suspended rather than blocked in a wait (`session::leave`). No client ever sees it.
-pub(crate) const SUSPENDED: Code =
+pub const SUSPENDED: Code =
     Code { name: "SUSPENDED", code: 0, sqlstate: "00000", format: "the statement is suspended" };
 
 macro_rules! codes {

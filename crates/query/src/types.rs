@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use datum::{Shape, Storage};
+use datum::{Shape, Storage, Timestamp, Value};
 
-pub use crate::scalar::collation::{Charset, CharsetName, Collation, CollationName};
+pub use crate::collation::{Charset, CharsetName, Collation, CollationName};
 
 /// The kinds, with what `length` and `scale` mean for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -213,6 +213,36 @@ impl Type {
             _ => self.length,
         }
     }
+}
+
+impl Type {
+    /// Returns whether it is the type of comparisons and logic.
+    pub fn is_truth(&self) -> bool {
+        *self == Type::boolean().with_nullable(self.nullable)
+    }
+
+    /// Returns the type that a value has by itself: of parameters, and of values that have lost their type.
+    pub fn of(value: &Value) -> Type {
+        match value {
+            Value::Null => Type::null(),
+            Value::Int(_) => Type::integer(),
+            Value::UInt(_) => Type::unsigned(),
+            Value::Decimal(decimal) => Type::decimal(decimal.digits().max(u32::from(decimal.scale())), decimal.scale()),
+            Value::Float(_) => Type::new(Kind::Float),
+            Value::Double(_) => Type::double(),
+            Value::Text(text) => Type::text(text.len() as u32, Collation::DEFAULT),
+            Value::Bytes(bytes) => Type::bytes(bytes.len() as u32),
+            Value::Date(_) => Type::new(Kind::Date),
+            Value::Time(time) => Type::temporal(Kind::Time, scale_of(time.micros())),
+            Value::DateTime(at) => Type::temporal(Kind::DateTime, scale_of(at.micros_of_day())),
+            Value::Timestamp(Timestamp(at)) => Type::temporal(Kind::Timestamp, scale_of(*at)),
+            Value::Json(_) => Type::new(Kind::Json),
+        }
+    }
+}
+
+fn scale_of(micros: i64) -> u8 {
+    if micros % datum::temporal::MICROS_PER_SECOND == 0 { 0 } else { 6 }
 }
 
 impl Kind {

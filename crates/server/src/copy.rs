@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use engine::Engine;
 use os::{Folder, RealFolder};
-use query::Database;
+use sql_mysql::Database;
 
 use crate::control;
 use crate::exit::{Exit, Failure, say};
@@ -142,8 +142,8 @@ fn until(arguments: &Arguments) -> Result<Until, Failure> {
 }
 
 /// Checks that tables and their indexes agree. An error that stops the check is reported like any other problem.
-fn check_tables(engine: &Arc<Engine>, problems: &mut Vec<String>) -> query::check::Report {
-    let report = Database::open(engine.clone()).and_then(|db| query::check::check(&db));
+fn check_tables(engine: &Arc<Engine>, problems: &mut Vec<String>) -> sql_mysql::check::Report {
+    let report = Database::open(engine.clone()).and_then(|db| sql_mysql::check::check(&db));
     match report {
         Ok(mut report) => {
             problems.append(&mut report.problems);
@@ -151,7 +151,7 @@ fn check_tables(engine: &Arc<Engine>, problems: &mut Vec<String>) -> query::chec
         }
         Err(error) => {
             problems.push(format!("tables: {error}"));
-            query::check::Report::default()
+            sql_mysql::check::Report::default()
         }
     }
 }

@@ -10,9 +10,9 @@ use std::sync::{Arc, Weak};
 use door_mysql::MysqlDoor;
 use door_redis::RedisDoor;
 use door_xrpc::XrpcDoor;
-use query::rights::Privileges;
-use query::{Around, Database, Procedure};
 use reactor::Pool;
+use sql_mysql::rights::Privileges;
+use sql_mysql::{Around, Database, Procedure};
 use stdx::histogram::{Histogram, Snapshot};
 
 use crate::settings::{Name, Settings};
@@ -52,7 +52,7 @@ pub fn facts(settings: &Settings, pool: &Pool) -> Vec<(&'static str, u64)> {
 }
 
 /// Installs the hooks. Values that SET PERSIST stored take effect here.
-pub fn install(database: &Database, parts: Parts) -> query::error::Result<()> {
+pub fn install(database: &Database, parts: Parts) -> sql_mysql::error::Result<()> {
     let settings = parts.settings.clone();
     let parts = Arc::new(parts);
     let (counting, measuring, clearing) = (parts.clone(), parts.clone(), parts);
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
     use crate::settings::list::{Setting, list};
     use crate::settings::value::Kind;
-    use query::{Login, Outcome, Session};
+    use sql_mysql::{Login, Outcome, Session};
 
     #[test]
     fn a_histogram_is_drawn_with_a_line_for_each_bucket() {

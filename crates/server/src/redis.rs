@@ -102,11 +102,11 @@ impl Host for ServerHost {
     }
 
     fn is_system_account(&self, account: &Account) -> bool {
-        query::rights::is_system_account(self.engine.accounts(), account)
+        sql_mysql::rights::is_system_account(self.engine.accounts(), account)
     }
 
     fn without_privileges(&self, account: Account) -> Account {
-        query::rights::without_privileges(account)
+        sql_mysql::rights::without_privileges(account)
     }
 }
 

@@ -12,10 +12,10 @@ use door_xrpc::frame::Mode;
 use door_xrpc::{Limits, Options as XrpcOptions, XrpcDoor};
 use engine::{Engine, Error};
 use os::{Clock, RealClock};
-use query::Database;
 use reactor::{Door, EventSource, ListenOptions, Pool, TlsConfig};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
+use sql_mysql::Database;
 
 use crate::control;
 use crate::copy;

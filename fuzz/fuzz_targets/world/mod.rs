@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use engine::{Engine, Options};
 use os::{Folder, SimClock, SimFolder};
-use query::{Database, Login, Session};
+use sql_mysql::{Database, Login, Session};
 
 pub struct World {
     pub session: Session,

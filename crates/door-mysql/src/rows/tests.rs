@@ -1,6 +1,6 @@
-use query::batch::Batch;
-use query::scalar::decimal::Decimal;
-use query::types::{Collation, CollationName as _};
+use sql_mysql::batch::Batch;
+use sql_mysql::scalar::decimal::Decimal;
+use sql_mysql::types::{Collation, CollationName as _};
 
 use super::*;
 

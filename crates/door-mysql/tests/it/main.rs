@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use client::{Client, OK, PLAIN, sha1_answer};
 use door_mysql::{MysqlDoor, Options};
 use engine::{Account, Engine, Verifier};
-use query::Database;
 use reactor::{ListenOptions, Pool};
+use sql_mysql::Database;
 use stdx::prng::Prng;
 
 struct Served {

@@ -4,17 +4,17 @@
 //! NULL adds nothing to the values. A message has ten columns at most: wider rows take several messages in a row, each with the same number of rows, which the
 //! client joins.
 
-use query::batch::{Cell, Cells};
-use query::error::SqlError;
-use query::types::Column;
-use query::value::{DateTime, Time};
+use sql_mysql::batch::{Cell, Cells};
+use sql_mysql::error::SqlError;
+use sql_mysql::types::Column;
+use sql_mysql::value::{DateTime, Time};
 
 use crate::encode::column::{WireKind, string_bytes};
 use crate::encode::row;
 use crate::message::answer;
 use crate::message::reply::Writer;
 use crate::proto::{put_bytes, put_measured, put_number, put_varint, put_with_length};
-use query::letters::Results;
+use sql_mysql::letters::Results;
 
 /// A block of this size is full, less the bytes that one more value may need.
 const BLOCK_BYTES: usize = 4096;
@@ -150,14 +150,14 @@ fn packed_time(time: Time) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use query::batch::Batch;
-    use query::types::{Collation, Kind, Type};
-    use query::value::{Date, Decimal, Value};
+    use sql_mysql::batch::Batch;
+    use sql_mysql::types::{Collation, Kind, Type};
+    use sql_mysql::value::{Date, Decimal, Value};
 
     use super::*;
     use crate::frame::{self, Cut, Mode};
     use crate::proto::{Fields, Wire};
-    use query::types::CollationName as _;
+    use sql_mysql::types::CollationName as _;
 
     fn columns(types: &[Type]) -> Vec<Column> {
         types.iter().map(|ty| Column::computed("x", ty.clone())).collect()

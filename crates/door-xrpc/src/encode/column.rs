@@ -1,10 +1,10 @@
 //! Column metadata, and the protocol's types by which values are encoded.
 
-use query::mysql_column::{common_flags, flag, set_bits, type_code};
-use query::types::{Column, Kind, Type};
+use sql_mysql::mysql_column::{common_flags, flag, set_bits, type_code};
+use sql_mysql::types::{Column, Kind, Type};
 
 use crate::message::reply::{ColumnMeta, Names};
-use query::letters::Results;
+use sql_mysql::letters::Results;
 
 /// The protocol's types: each has one form for values in rows and one in chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,10 +121,10 @@ fn original_flags(column: &Column) -> u16 {
 
 #[cfg(test)]
 mod tests {
-    use query::types::{Collation, ColumnFlags};
+    use sql_mysql::types::{Collation, ColumnFlags};
 
     use super::*;
-    use query::types::CollationName as _;
+    use sql_mysql::types::CollationName as _;
 
     fn of(ty: Type) -> ColumnMeta<'static> {
         let mut column = Column::computed("x", ty);

@@ -1,14 +1,14 @@
 //! Rows: each value in a field of its own, in the form of its column's type; NULL is a field without bytes.
 
-use query::batch::{Cell, Cells};
-use query::error::{self, Result, SqlError};
-use query::scalar::convert::write_text;
-use query::types::{Column, Kind};
-use query::value::{Date, DateTime, Decimal, Time, Value};
+use sql_mysql::batch::{Cell, Cells};
+use sql_mysql::error::{self, Result, SqlError};
+use sql_mysql::scalar::convert::write_text;
+use sql_mysql::types::{Column, Kind};
+use sql_mysql::value::{Date, DateTime, Decimal, Time, Value};
 
 use crate::encode::column::WireKind;
 use crate::proto::{put_measured, put_varint, zigzag};
-use query::letters::Results;
+use sql_mysql::letters::Results;
 
 /// Appends the payload of a row.
 #[inline]
@@ -189,11 +189,11 @@ pub fn put_set(out: &mut Vec<u8>, members: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use query::batch::Batch;
-    use query::types::{Collation, Type};
+    use sql_mysql::batch::Batch;
+    use sql_mysql::types::{Collation, Type};
 
     use super::*;
-    use query::types::CollationName as _;
+    use sql_mysql::types::CollationName as _;
 
     fn row(ty: Type, value: Value) -> Result<Vec<u8>> {
         let mut out = Vec::new();

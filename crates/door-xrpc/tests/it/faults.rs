@@ -376,16 +376,16 @@ fn a_stop_takes_back_what_sessions_did_and_has_not_committed() {
         served.pool.stop();
         assert_eq!(served.database.sessions().len(), 0, "round {round}");
         assert_eq!(served.door.stats().sessions.get(), 0);
-        let identity = query::Login {
+        let identity = sql_mysql::Login {
             user: "root".into(),
             host: "localhost".into(),
             database: Some("d".into()),
             connection_id: 1,
         };
-        let mut sql = query::Session::new(&served.database, identity).unwrap();
+        let mut sql = sql_mysql::Session::new(&served.database, identity).unwrap();
         sql.execute("set innodb_lock_wait_timeout = 1").unwrap();
         for (change, rows) in [("update t set n = -7 where id = 1", 1), ("insert into u values (41), (79)", 2)] {
-            let Ok(query::Outcome::Done { affected, .. }) = sql.execute(change) else { panic!("{change}") };
+            let Ok(sql_mysql::Outcome::Done { affected, .. }) = sql.execute(change) else { panic!("{change}") };
             assert_eq!(affected, rows, "{change}");
         }
     }

@@ -16,8 +16,8 @@ use client::{Client, Frame, Statement};
 use door_xrpc::frame::Mode;
 use door_xrpc::{Options, XrpcDoor};
 use engine::{Account, Engine, Verifier};
-use query::Database;
 use reactor::{ListenOptions, Pool};
+use sql_mysql::Database;
 
 pub struct Served {
     pub engine: Arc<Engine>,

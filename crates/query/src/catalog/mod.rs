@@ -11,7 +11,7 @@ pub mod gather;
 pub mod generated;
 pub mod live;
 mod persisted;
-pub(crate) mod record;
+pub mod record;
 pub mod statistics;
 pub mod statistics_record;
 pub mod still;

@@ -120,10 +120,10 @@ pub fn ranges_of(
 }
 
 /// From where to where in a map.
-pub(crate) type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+pub type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// The parts of the map that the access leads to, as far as its expressions can be computed without a row.
-pub(crate) fn bounds(table: &Table, access: &Access, ctx: &mut EvalContext) -> Result<Vec<Bounds>> {
+pub fn bounds(table: &Table, access: &Access, ctx: &mut EvalContext) -> Result<Vec<Bounds>> {
     let part = |range| match range {
         Range::Point(key) => (Bound::Included(key.clone()), Bound::Included(key)),
         Range::Between(from, to) => (from, to),

@@ -143,12 +143,25 @@ impl Planner<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nodes::comparison::{Coerced, ComparisonRules};
     use crate::types::CollationName as _;
     use crate::types::{Collation, Kind};
 
+    /// Rules of a dialect that hashes integers and texts. Nothing is compared here.
+    static RULES: ComparisonRules = ComparisonRules {
+        order: |_, a, b, _| unreachable!("{a:?} and {b:?}"),
+        hash_type: |ty, a, b| match ty {
+            ComparisonType::Integer => (a.kind == b.kind).then(|| a.clone()),
+            ComparisonType::Text(collation) => Some(Type::text(255, collation)),
+            _ => None,
+        },
+        may_use_index: |_, _| false,
+        coerce: |_, _, _| Coerced::Unusable,
+    };
+
     fn equal(a: (usize, Type), b: (usize, Type), ty: ComparisonType) -> Expr {
         let (left, right) = (Expr::Column(a.0, a.1), Expr::Column(b.0, b.1));
-        Expr::Compare(Box::new(Compare { op: Comparison::Equal, left, right, by: crate::scalar::compare::by(ty) }))
+        Expr::Compare(Box::new(Compare { op: Comparison::Equal, left, right, by: Comparator { ty, rules: &RULES } }))
     }
 
     #[test]

@@ -7,8 +7,8 @@ use door_mysql::MysqlDoor;
 use door_redis::RedisDoor;
 use door_xrpc::XrpcDoor;
 use engine::Engine;
-use query::Database;
 use reactor::Pool;
+use sql_mysql::Database;
 use stdx::histogram::Snapshot;
 
 /// Upper bounds of the histogram buckets, in microseconds.

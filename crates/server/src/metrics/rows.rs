@@ -2,7 +2,7 @@
 
 use door_mysql::MysqlDoor;
 use door_xrpc::XrpcDoor;
-use query::Database;
+use sql_mysql::Database;
 
 use super::row::CounterKind::{Counter, Gauge, Histogram};
 use super::row::{CounterKind, Row, Series, Sources};

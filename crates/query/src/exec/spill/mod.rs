@@ -25,7 +25,7 @@ use crate::exec::memory::Total;
 static SPILL: Reason = Reason::new("spill");
 
 /// Bytes that are written, or read, at once.
-pub(crate) const PIECE: usize = 64 << 10;
+pub const PIECE: usize = 64 << 10;
 
 /// Where statements put what does not fit, and how much that has been.
 #[derive(Debug)]

@@ -1,0 +1,353 @@
+//! Aggregates, and what becomes of expressions above the grouping.
+
+use syntax::tree as ast;
+use syntax::tree::{ExprKind, walk};
+
+use crate::bind::Bind;
+use crate::bind::scope::Grouped;
+use crate::bind::window::is_window_only;
+use crate::scalar::aggregate::{self, Kind};
+use crate::scalar::bind::present;
+use crate::scalar::compare;
+use crate::scalar::operation::Arithmetic;
+use crate::scalar::operators;
+use crate::value::Value;
+use query::error::{self, Result, SqlError};
+use query::nodes::comparison::{Comparison, ComparisonType};
+use query::nodes::expr::{Compare, Expr};
+use query::nodes::node::AggregateCall;
+use query::nodes::walk::same;
+use query::types::Kind::{Enum, Set};
+use query::types::Type;
+
+impl Bind<'_> {
+    /// Above the grouping: is the node one of GROUP BY's expressions? Columns are looked at by `staged`.
+    pub fn group_key(&mut self, node: &ast::Expr) -> Result<Option<Expr>> {
+        let rollup = self.scope().grouped.as_ref().is_some_and(|grouped| grouped.rollup);
+        let leaf = match &node.kind {
+            ExprKind::Literal(_) | ExprKind::Parameter(_) => true,
+            // A column of the row around may be a key, which ROLLUP makes NULL.
+            ExprKind::Column(_) | ExprKind::UserVariable(_) | ExprKind::SystemVariable { scope: _, name: _ } => !rollup,
+            _ => false,
+        };
+        let has_keys = self
+            .scopes
+            .last()
+            .and_then(|scope| scope.grouped.as_ref())
+            .is_some_and(|grouped| grouped.keys.iter().any(|key| !matches!(key, Expr::Column(..))));
+        if leaf || !has_keys {
+            return Ok(None);
+        }
+        if let ExprKind::Chain { .. } | ExprKind::Xor(_) = &node.kind {
+            return self.chain_key(&node.kind);
+        }
+        if !is_plain(node) {
+            return Ok(None);
+        }
+        let base = self.below(|bind| bind.expr(node));
+        let (Ok(base), Some(grouped)) = (base, &self.scope().grouped) else { return Ok(None) };
+        let at = grouped.keys.iter().position(|key| is_key(key, &base));
+        Ok(at.map(|at| key_column(grouped, at)))
+    }
+
+    /// The same of operators in a row, of which the first few may be one: the most that are, with the rest.
+    fn chain_key(&mut self, kind: &ExprKind) -> Result<Option<Expr>> {
+        let operands = operands(kind);
+        let mut count = operands.iter().take_while(|operand| is_plain(operand)).count();
+        // A single operand is asked about when it is bound itself.
+        if count < 2 {
+            return Ok(None);
+        }
+        let mut base = self.beginning(kind, count);
+        if base.is_err() {
+            // One of them is only known above the grouping.
+            let first = operands[..count].iter();
+            count = first.take_while(|operand| self.below(|bind| bind.expr(operand)).is_ok()).count();
+            if count < 2 {
+                return Ok(None);
+            }
+            base = self.beginning(kind, count);
+        }
+        let (Ok(base), Some(grouped)) = (base, &self.scope().grouped) else { return Ok(None) };
+        let keys: Vec<(usize, &Expr)> = grouped.keys.iter().map(|key| (height(key), key)).collect();
+        let (mut part, mut level) = (Some(&base), height(&base));
+        let mut found = None;
+        while let (Some(expr), true) = (part, found.is_none() && count > 1) {
+            found = keys.iter().position(|(height, key)| *height == level && is_key(key, expr)).map(|at| (count, at));
+            (part, level, count) = (left_of(expr), level.saturating_sub(1), count - 1);
+        }
+        let Some((count, at)) = found else { return Ok(None) };
+        let known = (count, key_column(grouped, at));
+        self.with_binder(|binder| match kind {
+            ExprKind::Chain { first, links } => binder.chain(first, links, Some((known.0 - 1, known.1))),
+            _ => binder.xor(&operands, Some(known)),
+        })
+        .map(Some)
+    }
+
+    /// The first so many operands of a chain over the rows that are grouped. Two at least.
+    fn beginning(&mut self, kind: &ExprKind, count: usize) -> Result<Expr> {
+        self.below(|bind| {
+            bind.with_binder(|binder| match kind {
+                ExprKind::Chain { first, links } => binder.chain(first, &links[..count - 1], None),
+                kind => binder.xor(&operands(kind)[..count], None),
+            })
+        })
+    }
+
+    /// Binds over the rows that are grouped.
+    pub fn below<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let scope = self.scope();
+        let (grouped, gathers) = (scope.grouped.take(), std::mem::replace(&mut scope.gathers, true));
+        let bound = bind(self);
+        let scope = self.scope();
+        (scope.grouped, scope.gathers) = (grouped, gathers);
+        bound
+    }
+
+    /// A function that is the statement's business: an aggregate, a window function.
+    pub fn function(&mut self, function: &ast::Function) -> Result<Option<Expr>> {
+        let name = &function.name;
+        if function.schema.is_some() {
+            return Ok(None);
+        }
+        if let Some(over) = &function.over {
+            return self.window_function(function, over).map(Some);
+        }
+        if is_window_only(name) {
+            return Err(SqlError::parse(format!("'{name}' at line 1")));
+        }
+        if name.eq_ignore_ascii_case("grouping") {
+            return self.grouping(&function.arguments).map(Some);
+        }
+        let Some(kind) = Kind::of_name(name) else { return Ok(None) };
+        let scope = self.scope();
+        let may_stand = scope.above || scope.gathers;
+        let home = self.home(kind, function, may_stand)?;
+        let place = match home + 1 == self.scopes.len() {
+            true => self.aggregate(kind, function)?,
+            false => self.aggregate_around(home, kind, function)?,
+        };
+        Ok(Some(place))
+    }
+
+    /// GROUPING(key, ...): a bit for each, set in rows that ROLLUP has put in over all values of the key. It follows from how many keys count in the row.
+    fn grouping(&mut self, arguments: &[ast::Expr]) -> Result<Expr> {
+        if !self.scope().grouped.as_ref().is_some_and(|grouped| grouped.rollup) {
+            return Err(error::INVALID_GROUP_FUNC_USE.bare());
+        }
+        let mut places = Vec::new();
+        for (at, node) in arguments.iter().enumerate() {
+            let bound = self.expr(node);
+            let keys = self.scope().grouped.as_ref().map_or(0, |grouped| grouped.keys.len());
+            match bound {
+                Ok(Expr::Column(place, _)) if place < keys => places.push(place),
+                Err(error) if !matches!(error.code, 1055 | 1140) => return Err(error),
+                _ => return Err(error::FIELD_IN_GROUPING_NOT_GROUP_BY.with(&[&(at + 1)])),
+            }
+        }
+        if places.is_empty() || places.len() > 64 {
+            return Err(error::WRONG_PARAMCOUNT_TO_NATIVE_FCT.with(&[&"GROUPING"]));
+        }
+        let level = self.level()?;
+        let keys = self.scope().grouped.as_ref().map_or(0, |grouped| grouped.keys.len());
+        let bits = |level: usize| places.iter().fold(0, |bits, place| bits << 1 | i64::from(*place >= level));
+        let is_level = |at: usize| {
+            let (left, right) = (level.clone(), Expr::integer(at as i64));
+            Expr::Compare(Box::new(Compare {
+                op: Comparison::Equal,
+                left,
+                right,
+                by: compare::by(ComparisonType::Integer),
+            }))
+        };
+        let arms = (0..keys).map(|at| (is_level(at), Expr::integer(bits(at)))).collect();
+        let ty = Type::integer().with_nullable(false);
+        Ok(operators::case(arms, Expr::integer(0), ty))
+    }
+
+    /// How many keys count in a row of the grouping.
+    fn level(&mut self) -> Result<Expr> {
+        let settings = self.settings();
+        let Some(grouped) = &mut self.scope().grouped else { return Err(error::INVALID_GROUP_FUNC_USE.bare()) };
+        let at = match grouped.level {
+            Some(at) => at,
+            None => {
+                let aggregate = aggregate::new(Kind::Count, false, Vec::new(), settings)?;
+                grouped.calls.push(AggregateCall { aggregate, arguments: Vec::new() });
+                *grouped.level.insert(grouped.calls.len() - 1)
+            }
+        };
+        Ok(Expr::Column(grouped.keys.len() + at, Type::integer().with_nullable(false)))
+    }
+
+    pub fn call(&mut self, kind: Kind, function: &ast::Function) -> Result<AggregateCall> {
+        let ast::Function {
+            schema: _,
+            name: _,
+            arguments: nodes,
+            star: _,
+            bare: _,
+            distinct,
+            order_by,
+            separator,
+            from_last: _,
+            ignore_nulls: _,
+            over: _,
+        } = function;
+        let mut arguments = nodes.iter().map(|node| self.expr(node)).collect::<Result<Vec<_>>>()?;
+        let mut order = Vec::new();
+        let own = arguments.len();
+        for ast::OrderItem { expr, descending } in order_by {
+            let key = match position(expr) {
+                Some(number) if number == 0 || number > own => {
+                    return Err(error::BAD_FIELD.with(&[&number, &"order clause"]));
+                }
+                Some(number) => arguments[number - 1].clone(),
+                None => self.expr(expr)?,
+            };
+            arguments.push(key);
+            order.push(*descending);
+        }
+        // The least member is the first by its name.
+        if let (Kind::Min | Kind::Max, Some(first)) = (kind, arguments.first_mut())
+            && matches!(first.kind(), Enum | Set)
+        {
+            *first = present(first.clone());
+        }
+        let types: Vec<Type> = arguments.iter().map(Expr::ty).collect();
+        let mut aggregate = aggregate::new(kind, *distinct, types[..own].to_vec(), self.settings())?;
+        aggregate.arguments = types;
+        aggregate.order = order;
+        if let Some(separator) = separator {
+            aggregate.separator = separator.as_str().into();
+        }
+        Ok(AggregateCall { aggregate, arguments })
+    }
+
+    /// VALUES(column) of ON DUPLICATE KEY UPDATE: the value that would have been inserted. It may stand in a subquery of that clause.
+    pub fn inserted_value(&mut self, name: &ast::ColumnName) -> Result<Expr> {
+        let Some((depth, base)) = self.values_at else {
+            // There is no such row elsewhere.
+            let ty = self.column(name)?.ty().with_nullable(true);
+            return Ok(Expr::Literal(Value::Null, ty));
+        };
+        let ast::ColumnName { schema: _, table: of, name: column } = name;
+        let table = &self.scopes[depth].tables[0];
+        let is_it = of.as_ref().is_none_or(|of| of.eq_ignore_ascii_case(&table.alias));
+        let place = table.columns.iter().position(|known| is_it && known.name.eq_ignore_ascii_case(column));
+        let place = place.ok_or_else(|| error::BAD_FIELD.with(&[&name.dotted(), &"field list"]))?;
+        let ty = self.scopes[depth].type_at(place).with_nullable(true);
+        let expr = Expr::Column(base + place, ty);
+        Ok(if depth + 1 == self.scopes.len() { expr } else { self.read_inside(depth, expr) })
+    }
+}
+
+/// A number alone names an argument, as in ORDER BY it names an item.
+fn position(expr: &ast::Expr) -> Option<usize> {
+    match &expr.kind {
+        ExprKind::Literal(ast::Literal::Integer(number)) => usize::try_from(*number).ok(),
+        _ => None,
+    }
+}
+
+/// Can the node be bound over the rows that are grouped?
+fn is_plain(node: &ast::Expr) -> bool {
+    !has_aggregate(node) && !has_window(node) && !has_subquery(node)
+}
+
+/// Is that expression of those rows the key?
+fn is_key(key: &Expr, base: &Expr) -> bool {
+    match (key, base) {
+        (Expr::Subquery(a, _), Expr::Subquery(b, _)) => format!("{a:?}") == format!("{b:?}"),
+        (key, base) => same(key, base),
+    }
+}
+
+fn key_column(grouped: &Grouped, at: usize) -> Expr {
+    let ty = grouped.keys[at].ty();
+    let nullable = ty.nullable || grouped.rollup;
+    Expr::Column(at, ty.with_nullable(nullable))
+}
+
+/// The sides of operators that group from the left.
+fn operands(kind: &ExprKind) -> Vec<&ast::Expr> {
+    match kind {
+        ExprKind::Chain { first, links } => {
+            std::iter::once(&**first).chain(links.iter().map(|ast::Link { op: _, operand }| operand)).collect()
+        }
+        ExprKind::Xor(sides) => sides.iter().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// All but the last operand of bound operators in a row.
+fn left_of(expr: &Expr) -> Option<&Expr> {
+    match expr {
+        Expr::Call(call) => Arithmetic::of(call).map(|node| node.left),
+        Expr::Xor(sides) => Some(&sides[0]),
+        _ => None,
+    }
+}
+
+fn height(expr: &Expr) -> usize {
+    std::iter::successors(left_of(expr), |expr| left_of(expr)).count()
+}
+
+/// Is there an aggregate in it, outside of subqueries?
+pub fn has_aggregate(node: &ast::Expr) -> bool {
+    seek(node, &|node| aggregate_of(node).is_some())
+}
+
+/// The aggregates in it, outside of subqueries; those around others first.
+pub fn aggregates(node: &ast::Expr) -> Vec<(Kind, &ast::Function)> {
+    aggregate_of(node).into_iter().chain(children(node).into_iter().flat_map(aggregates)).collect()
+}
+
+fn aggregate_of(node: &ast::Expr) -> Option<(Kind, &ast::Function)> {
+    match &node.kind {
+        ExprKind::Function(function) if function.over.is_none() && function.schema.is_none() => {
+            Kind::of_name(&function.name).map(|kind| (kind, &**function))
+        }
+        _ => None,
+    }
+}
+
+/// Is there a window function in it, outside of subqueries?
+pub fn has_window(node: &ast::Expr) -> bool {
+    seek(node, &|node| matches!(&node.kind, ExprKind::Function(function) if function.over.is_some()))
+}
+
+/// Is there a subquery in it?
+pub fn has_subquery(node: &ast::Expr) -> bool {
+    seek(node, &|node| {
+        matches!(
+            node.kind,
+            ExprKind::Subquery(_)
+                | ExprKind::Exists(_)
+                | ExprKind::InQuery { operand: _, query: _, negated: _ }
+                | ExprKind::Quantified { op: _, left: _, all: _, query: _ }
+        )
+    })
+}
+
+/// Is there a node like that? Subqueries are not entered.
+fn seek(node: &ast::Expr, is_it: &dyn Fn(&ast::Expr) -> bool) -> bool {
+    is_it(node) || children(node).into_iter().any(|child| seek(child, is_it))
+}
+
+fn children(node: &ast::Expr) -> Vec<&ast::Expr> {
+    let mut children = Vec::new();
+    walk::operands(node, &mut |operand| children.push(operand));
+    if let ExprKind::Function(function) = &node.kind
+        && let Some(ast::Over::Window(window)) = &function.over
+    {
+        children.extend(window_exprs(window));
+    }
+    children
+}
+
+/// The expressions by which a window is partitioned and ordered.
+pub fn window_exprs(window: &ast::Window) -> Vec<&ast::Expr> {
+    window.partition_by.iter().chain(window.order_by.iter().map(|item| &item.expr)).collect()
+}

@@ -1,0 +1,695 @@
+//! INSERT, REPLACE, UPDATE, DELETE: which rows, and what becomes of them.
+
+use std::sync::Arc;
+
+use engine::rows::Strength;
+use syntax::tree::{
+    self, Assignment, ColumnName, ExprKind, Ident, InsertSource, Joined, Limit, OrderItem, RowAlias, TableName,
+    TableRef,
+};
+
+use crate::bind::Bind;
+use crate::bind::from::columns_of;
+use crate::bind::generated::order_by_formulas;
+use crate::bind::returning::Changing;
+use crate::bind::scope::Bound;
+use crate::bind::select::{limited, outermost};
+use crate::bind::summary::{Block, Wishes};
+use crate::parse::parse_expression;
+use crate::parse::statement::Name;
+use crate::rights::Privileges;
+use crate::scalar::bind::as_sent;
+use query::catalog::foreign_graph::{Doing, Family};
+use query::catalog::table::{Default, Table, TableColumn};
+use query::error::{self, Result, SqlError};
+use query::nodes::change::{Delete, Insert, OnConflict, Rules, Target, Update, Values};
+use query::nodes::expr::Expr;
+use query::nodes::keyspace_table;
+use query::nodes::node::{Lock, LockWait, Node, SortKey};
+use query::nodes::relation::Columns;
+use query::nodes::relation::{Allowed, Origin, ScopeTable, Source};
+use query::nodes::walk::conjuncts;
+use query::plan::statistics::Statistics;
+
+/// Is a table that is changed read from end to end?
+fn reads_all(node: &Node) -> bool {
+    match node {
+        Node::Scan(scan) => scan.access.is_full() && scan.lock.is_some_and(|lock| lock.strength == Strength::Exclusive),
+        Node::Loop { left, right, .. } => reads_all(left) || reads_all(right),
+        Node::Hash(join) => reads_all(&join.left) || reads_all(&join.right),
+        Node::Filter { input, .. } => reads_all(input),
+        _ => false,
+    }
+}
+
+fn targets_of(targets: &[Target]) -> impl Iterator<Item = &Arc<Table>> {
+    targets.iter().map(|target| &target.rules.table)
+}
+
+/// A generated column takes DEFAULT alone.
+pub(super) fn refuse_value(table: &Table, column: usize) -> Result<()> {
+    let definition = &table.columns[column];
+    match definition.generated {
+        None => Ok(()),
+        Some(_) => Err(error::GENERATED_COLUMN_NOT_ALLOWED.with(&[&definition.name, &table.name])),
+    }
+}
+
+fn is_default(expr: &tree::Expr) -> bool {
+    matches!(expr.kind, ExprKind::Default)
+}
+
+/// The table that the list begins with, and whether it is all of the list.
+fn first_table(list: &[Joined]) -> Option<(&TableName, bool)> {
+    let [Joined { first: TableRef::Table(table), joins }, others @ ..] = list else { return None };
+    Some((table, joins.is_empty() && others.is_empty()))
+}
+
+impl Bind<'_> {
+    /// What the column holds where nothing is given.
+    fn default_of(&mut self, column: &TableColumn) -> Result<Option<Expr>> {
+        Ok(match &column.default {
+            // Whatever is given, it is computed in the end.
+            Default::None if column.generated.is_some() => Some(Expr::null()),
+            Default::None if column.ty.nullable => Some(Expr::null()),
+            Default::None | Default::Dropped => None,
+            Default::Value(value) => Some(Expr::Literal(value.clone(), column.ty.clone())),
+            Default::Now(scale) => Some(self.expr(&parse_expression(&format!("CURRENT_TIMESTAMP({scale})"))?)?),
+            Default::Expression(text) => Some(self.expr(&parse_expression(text)?)?),
+        })
+    }
+
+    /// Binds what belongs to the table itself; the current scope must be the table alone.
+    pub fn rules(&mut self, table: &Arc<Table>, doing: &[Doing]) -> Result<Rules> {
+        let (mut defaults, mut clocks, mut checks) = (Vec::new(), Vec::new(), Vec::new());
+        self.open_scope();
+        self.add_table(table, &table.name, Columns::All);
+        for (at, column) in table.columns.iter().enumerate() {
+            defaults.push(self.default_of(column)?);
+            if column.on_update_now {
+                clocks.push((at, self.expr(&parse_expression(&format!("CURRENT_TIMESTAMP({})", column.ty.scale))?)?));
+            }
+        }
+        for check in table.checks.iter().filter(|check| check.enforced) {
+            checks.push((check.name.clone(), self.condition(&parse_expression(&check.text)?)?));
+        }
+        self.close_scope();
+        let family = self.family(table, doing, &clocks)?;
+        Ok(Rules { table: table.clone(), defaults, clocks, checks, family, options: Vec::new() })
+    }
+
+    /// The tables that foreign keys bring in; their gates are to be passed too.
+    fn family(&mut self, table: &Arc<Table>, doing: &[Doing], clocks: &[(usize, Expr)]) -> Result<Option<Arc<Family>>> {
+        let mut doing = doing.to_vec();
+        for doing in &mut doing {
+            if let Doing::Update(sets) = doing {
+                sets.extend(clocks.iter().map(|(column, _)| *column));
+                let formulas = table.bound_formulas().into_iter().flatten();
+                let moved: Vec<usize> = formulas
+                    .filter(|formula| formula.reads.iter().any(|read| sets.contains(read)))
+                    .map(|formula| formula.column)
+                    .collect();
+                sets.extend(moved);
+            }
+        }
+        let Some(family) = Family::of(table, &doing, &self.around.snapshot) else { return Ok(None) };
+        for other in family.others() {
+            self.formulas(&other)?;
+            if !self.linked.iter().any(|known| known.id == other.id) {
+                self.linked.push(other);
+            }
+        }
+        Ok(Some(family))
+    }
+
+    pub(super) fn add_table(&mut self, table: &Arc<Table>, alias: &str, readable: Columns) -> usize {
+        let columns = columns_of(table, alias);
+        self.scope().add(ScopeTable {
+            alias: alias.to_owned(),
+            schema: table.schema.clone(),
+            hidden: vec![false; columns.len()],
+            columns,
+            origin: Origin::Base(table.clone()),
+            offset: 0,
+            key_at: None,
+            lock: None,
+            nullable: false,
+            allowed: None,
+            readable,
+            within: None,
+            after: Vec::new(),
+        })
+    }
+
+    pub fn insert(&mut self, insert: &tree::Insert) -> Result<Insert> {
+        let tree::Insert {
+            replace,
+            ignore,
+            hints: _,
+            table: name,
+            partitions,
+            columns,
+            source,
+            row_alias: _,
+            on_duplicate,
+            returning,
+        } = insert;
+        if !partitions.is_empty() {
+            return Err(SqlError::unsupported("PARTITION (...)"));
+        }
+        self.refuse_system(name)?;
+        let schema = self.schema_of(name)?;
+        self.rights.need_some_columns(&schema, &name.name, Privileges::INSERT)?;
+        if *replace {
+            self.rights.need_table(&schema, &name.name, Privileges::DELETE)?;
+        }
+        let through = self.insert_view(name, &schema, insert)?;
+        let table = match &through {
+            Some(through) => through.table.clone(),
+            None => self.base_table(name)?,
+        };
+        // What a view calls the columns; those it does not have cannot be named.
+        let names = through.as_ref().map(|through| through.names.clone());
+        self.named_as = Some((name.name.clone(), names));
+        let mut targets = Vec::new();
+        for column in columns {
+            targets.push(self.target(&table, column)?);
+        }
+        if let InsertSource::Set(assignments) = source {
+            for Assignment { column, value: _ } in assignments {
+                targets.push(self.target(&table, column)?);
+            }
+        }
+        if let Some(twice) = (0..targets.len()).find(|at| targets[..*at].contains(&targets[*at])) {
+            return Err(error::FIELD_SPECIFIED_TWICE.with(&[&table.columns[targets[twice]].name]));
+        }
+        let is_bare = targets.is_empty();
+        if let (true, Some(through)) = (is_bare, &through) {
+            targets = through.columns.iter().copied().flatten().collect();
+        } else if is_bare {
+            targets = table.named().filter(|(_, column)| !column.invisible).map(|(at, _)| at).collect();
+        }
+        let mut options = Vec::new();
+        match &through {
+            Some(through) => {
+                let given = |at: &usize| through.columns.iter().position(|column| *column == Some(*at));
+                let given: Vec<usize> = targets.iter().filter_map(given).collect();
+                options = self.check_insert_view(name, &given)?;
+            }
+            // Who may not give all columns is told of none of them, if none is named.
+            None if is_bare => {
+                let rights = &self.rights;
+                let may = |at: &usize| {
+                    rights.column(&table.schema, &table.name, &table.columns[*at].name).has(Privileges::INSERT)
+                };
+                if !targets.iter().all(may) {
+                    return Err(rights.no_table("INSERT", &table.name));
+                }
+            }
+            None => targets.iter().try_for_each(|at| self.check_change(&table, *at, Privileges::INSERT))?,
+        }
+        let values = self.insert_values(source, &table, &targets, is_bare)?;
+        if matches!(&values, Values::Rows(rows) if !rows.is_empty() && rows.iter().all(Vec::is_empty)) {
+            targets.clear();
+        }
+        let on_conflict = match (on_duplicate.is_empty(), *replace, *ignore) {
+            (false, ..) => OnConflict::Update,
+            (true, true, _) => OnConflict::Replace,
+            (true, false, true) => OnConflict::Ignore,
+            (true, false, false) => OnConflict::Fail,
+        };
+        let updates = self.on_duplicate(insert, &table, &targets)?;
+        let doing = match on_conflict {
+            OnConflict::Replace => vec![Doing::Insert, Doing::Delete],
+            OnConflict::Update => {
+                vec![Doing::Insert, Doing::Update(updates.iter().map(|(column, _)| *column).collect())]
+            }
+            OnConflict::Fail | OnConflict::Ignore => vec![Doing::Insert],
+        };
+        let rules = Rules { options, ..self.rules(&table, &doing)? };
+        let disregarded = self.disregarded(source, &table, &targets);
+        let changing = Changing { table: table.clone(), alias: name.name.clone(), is_view: through.is_some() };
+        let returning = self.returning(returning.as_deref(), &[changing])?;
+        Ok(Insert { rules, targets, values, on_conflict, updates, disregarded, ignore: *ignore, returning })
+    }
+
+    fn refuse_system(&self, name: &Name) -> Result<()> {
+        let schema = name.schema.as_deref().or(self.around.database).unwrap_or("");
+        match crate::system::find(schema, &name.name) {
+            Some(table) if table.is_keyspace() => Ok(()),
+            Some(table) => Err(self.rights.no_database(table.schema)),
+            None => Ok(()),
+        }
+    }
+
+    /// The table that INSERT names, or the one behind the view that it names, under these names.
+    pub(super) fn add_target(&mut self, table: &Arc<Table>) {
+        let (alias, names) = self.named_as.clone().unwrap_or_else(|| (table.name.clone(), None));
+        let readable = if names.is_some() { Columns::All } else { self.readable(table) };
+        let at = self.add_table(table, &alias, readable);
+        for (column, name) in self.scope().tables[at].columns.iter_mut().zip(names.iter().flatten()) {
+            column.name = name.clone().unwrap_or_default();
+        }
+    }
+
+    fn is_through_view(&self) -> bool {
+        matches!(&self.named_as, Some((_, Some(_))))
+    }
+
+    /// The columns of the table that may be read.
+    pub(super) fn readable(&self, table: &Table) -> Columns {
+        let names = table.columns.iter().map(|column| &*column.name);
+        self.rights.columns(&table.schema, &table.name, names, Privileges::SELECT)
+    }
+
+    /// May the column be given a value? The table is named if none of its columns may, else the column.
+    fn check_change(&self, table: &Table, column: usize, one: Privileges) -> Result<()> {
+        let rights = &self.rights;
+        rights.need_some_columns(&table.schema, &table.name, one)?;
+        let name = &table.columns[column].name;
+        if rights.column(&table.schema, &table.name, name).has(one) {
+            return Ok(());
+        }
+        Err(rights.no_column(one.first(), name, &table.name))
+    }
+
+    pub(super) fn target(&mut self, table: &Table, column: &ColumnName) -> Result<usize> {
+        let name = &column.name;
+        let found = match &self.named_as {
+            Some((_, Some(names))) => {
+                names.iter().position(|known| known.as_ref().is_some_and(|known| known.eq_ignore_ascii_case(name)))
+            }
+            _ => table.column(name),
+        };
+        found.ok_or_else(|| error::BAD_FIELD.with(&[name, &"field list"]))
+    }
+
+    fn insert_values(
+        &mut self,
+        source: &InsertSource,
+        table: &Arc<Table>,
+        targets: &[usize],
+        is_bare: bool,
+    ) -> Result<Values> {
+        let list = match source {
+            InsertSource::Values(list) => list,
+            InsertSource::Set(assignments) => {
+                self.open_scope();
+                self.add_target(table);
+                let mut row = Vec::new();
+                for (Assignment { column: _, value }, column) in assignments.iter().zip(targets) {
+                    row.push(self.value_for(value, table, *column)?);
+                }
+                self.close_scope();
+                return Ok(Values::Rows(vec![row]));
+            }
+            InsertSource::Query(query) => {
+                targets.iter().try_for_each(|at| refuse_value(table, *at))?;
+                let mut bound = self.query(query)?;
+                if bound.columns.len() != targets.len() {
+                    return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&1]));
+                }
+                if let Some(exprs) = outermost(&mut bound.node) {
+                    exprs.iter_mut().zip(targets).for_each(|(expr, at)| expr.keep_digits(&table.columns[*at].ty));
+                }
+                return Ok(Values::Query(sent(bound, table, targets)));
+            }
+        };
+        self.open_scope();
+        self.add_target(table);
+        let mut rows = Vec::with_capacity(list.len());
+        for (at, row) in list.iter().enumerate() {
+            let is_empty = row.is_empty() && (is_bare || targets.is_empty());
+            if row.len() != targets.len() && !is_empty {
+                return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&(at + 1)]));
+            }
+            let mut exprs = Vec::with_capacity(row.len());
+            for (expr, column) in row.iter().zip(targets) {
+                if self.disregards(table, *column) {
+                    exprs.push(None);
+                    continue;
+                }
+                exprs.push(self.value_for(expr, table, *column)?);
+            }
+            rows.push(exprs);
+        }
+        self.close_scope();
+        Ok(Values::Rows(rows))
+    }
+
+    pub(super) fn value_for(&mut self, expr: &tree::Expr, table: &Table, column: usize) -> Result<Option<Expr>> {
+        if is_default(expr) {
+            return Ok(None);
+        }
+        refuse_value(table, column)?;
+        self.assigned(expr, &table.columns[column].ty).map(Some)
+    }
+
+    /// mariadb-dump writes out what generated columns hold, and loads it under a mode that is not strict: there a value in VALUES counts as DEFAULT, with a warning.
+    pub(super) fn disregards(&self, table: &Table, column: usize) -> bool {
+        table.columns[column].generated.is_some() && !self.settings().sql_mode.is_strict()
+    }
+
+    /// Error 3105 for a generated column: something else than DEFAULT is on its way to it.
+    pub fn refuse_generated(&self, table: &Table, column: usize) -> Result<()> {
+        refuse_value(table, column)
+    }
+
+    fn disregarded(&self, source: &InsertSource, table: &Table, targets: &[usize]) -> Vec<usize> {
+        let InsertSource::Values(rows) = source else { return Vec::new() };
+        let is_given = |nth: usize| rows.iter().any(|row| row.get(nth).is_some_and(|expr| !is_default(expr)));
+        let places = targets.iter().enumerate();
+        places.filter(|(nth, at)| self.disregards(table, **at) && is_given(*nth)).map(|(_, at)| *at).collect()
+    }
+
+    /// `targets`: the columns that the statement names.
+    fn on_duplicate(
+        &mut self,
+        insert: &tree::Insert,
+        table: &Arc<Table>,
+        targets: &[usize],
+    ) -> Result<Vec<(usize, Expr)>> {
+        if insert.on_duplicate.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.open_scope();
+        self.add_target(table);
+        // The new row follows; it has a name if the statement gives it one.
+        let new = insert.row_alias.as_ref();
+        let at = self.add_table(table, new.map_or("\u{0}new", |alias| &alias.name.value), Columns::All);
+        if let Some(RowAlias { name: _, columns }) = new
+            && !columns.is_empty()
+        {
+            self.name_columns(at, columns, targets)?;
+        }
+        let base = self.scope().tables[at].offset;
+        if new.is_none() {
+            self.scope().tables.truncate(at);
+        }
+        self.values_at = Some((self.scopes.len() - 1, base));
+        let mut updates = Vec::new();
+        for Assignment { column, value } in &insert.on_duplicate {
+            let column = self.target(table, column)?;
+            if !self.is_through_view() {
+                self.check_change(table, column, Privileges::UPDATE)?;
+            }
+            let expr = match self.value_for(value, table, column)? {
+                Some(expr) => expr,
+                None => self
+                    .default_of(&table.columns[column])?
+                    .ok_or_else(|| error::NO_DEFAULT_FOR_FIELD.with(&[&table.columns[column].name]))?,
+            };
+            if table.columns[column].generated.is_none() {
+                updates.push((column, expr));
+            }
+        }
+        self.values_at = None;
+        self.close_scope();
+        Ok(updates)
+    }
+
+    /// `AS new (m, n)`: in the new row the columns that are put in have these names, and the others none.
+    fn name_columns(&mut self, at: usize, names: &[Ident], targets: &[usize]) -> Result<()> {
+        if names.len() != targets.len() {
+            return Err(error::VIEW_WRONG_LIST.bare());
+        }
+        let same = |one: &Ident, other: &Ident| one.value.to_lowercase() == other.value.to_lowercase();
+        if let Some(twice) = (0..names.len()).find(|at| names[..*at].iter().any(|name| same(name, &names[*at]))) {
+            return Err(error::DUP_FIELDNAME.with(&[&names[twice].value]));
+        }
+        for (column, told) in self.scope().tables[at].columns.iter_mut().enumerate() {
+            let name = targets.iter().position(|target| *target == column).map(|nth| names[nth].value.clone());
+            told.name = name.unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// The plan of the wide rows that are to be changed, locked and with their keys.
+    fn changed_rows(
+        &mut self,
+        source: &Source,
+        selection: Option<&tree::Expr>,
+        order: &[OrderItem],
+        limit: Option<&Limit>,
+        targets: &[usize],
+        wait: LockWait,
+    ) -> Result<Arc<Node>> {
+        let mut conditions = Vec::new();
+        if let Some(selection) = selection {
+            self.scope().clause = "where clause";
+            conjuncts(self.condition(selection)?, &mut conditions);
+        }
+        let sorts = self.order(order, &[])?;
+        let limit = limit.map(|Limit { count, offset: _ }| self.expr(count)).transpose()?;
+        self.uses.lock(targets.len());
+        if limit.is_none() && self.settings().safe_updates {
+            // Any key will do, however small the table is.
+            self.force_keys(targets);
+        }
+        let around = self.around;
+        let scope = self.scope();
+        for (at, table) in scope.tables.iter_mut().enumerate() {
+            let is_target = targets.contains(&at);
+            table.lock = Some(Lock { strength: if is_target { Strength::Exclusive } else { Strength::Shared }, wait });
+            if is_target {
+                scope.used[table.offset..table.offset + table.columns.len()].fill(true);
+            }
+        }
+        let scope = std::mem::take(self.scope());
+        self.note_likeness(&scope, &conditions);
+        self.note_likeness(&scope, &sorts.iter().map(|(expr, _)| expr.clone()).collect::<Vec<_>>());
+        let wants = order_by_formulas(&scope, &sorts);
+        let (statistics, values): (&dyn Statistics, _) = (around.variables, around.values);
+        let depth = self.scopes.len() - 1;
+        let wishes = Wishes { depth, order: &wants, limited: limit.is_some(), statistics, values };
+        let mut block = Block {
+            tables: scope.tables.clone(),
+            width: scope.width,
+            used: scope.used.clone(),
+            source: source.clone(),
+            conditions,
+            exprs: Vec::new(),
+            sorts: Vec::new(),
+        };
+        block.list(wishes);
+        let mut part = block.plan(wishes);
+        // A limit over an order that an index gives ends early.
+        if limit.is_none() {
+            block.with_lists(&mut part, wishes);
+        }
+        let mut node = part.node;
+        if limit.is_none() && self.settings().safe_updates && reads_all(&node) {
+            return Err(error::UPDATE_WITHOUT_KEY_IN_SAFE_MODE.bare());
+        }
+        if !(sorts.is_empty() || part.ordered && wants.len() == sorts.len()) {
+            let mut exprs: Vec<Expr> = (0..scope.width).map(|at| Expr::Column(at, scope.type_at(at))).collect();
+            let mut keys = Vec::new();
+            for (expr, descending) in sorts {
+                keys.push(SortKey { at: exprs.len(), ty: expr.ty(), descending });
+                exprs.push(expr);
+            }
+            node = Arc::new(Node::Project { input: node, exprs });
+            node = Arc::new(Node::Sort {
+                input: node,
+                keys,
+                limit: limit.clone().map(|limit| (limit, None)),
+                unique: false,
+            });
+        }
+        *self.scope() = scope;
+        Ok(limited(node, (limit, None)))
+    }
+
+    /// As FORCE INDEX over all of them.
+    fn force_keys(&mut self, targets: &[usize]) {
+        for at in targets {
+            let table = &mut self.scope().tables[*at];
+            let Origin::Base(base) = &table.origin else { continue };
+            let all = || Allowed { primary: true, indexes: (0..base.indexes.len()).collect(), forced: true };
+            table.allowed.get_or_insert_with(all).forced = true;
+        }
+    }
+
+    fn changed(&mut self, at: usize, sets: Vec<(usize, Expr)>, doing: Doing) -> Result<Target> {
+        let table = &self.scope().tables[at];
+        let (offset, key_at) = (table.offset, table.key_at.unwrap_or(table.offset));
+        let base = match &table.origin {
+            Origin::Base(base) => base.clone(),
+            Origin::System(system) if system.is_keyspace() => keyspace_table::table().clone(),
+            _ => return Err(error::NON_UPDATABLE_TABLE.with(&[&table.alias.clone(), &"UPDATE"])),
+        };
+        Ok(Target { rules: self.rules(&base, &[doing])?, offset, key_at, sets })
+    }
+
+    /// The targets as the statement names them, by their places in the scope.
+    fn changing(&mut self, at: &[usize], targets: &[Target]) -> Vec<Changing> {
+        let tables = &self.scope().tables;
+        let changing = |(at, target): (&usize, &Target)| {
+            let (table, alias) = (target.rules.table.clone(), tables[*at].alias.clone());
+            Changing { table, alias, is_view: tables[*at].within.is_some() }
+        };
+        at.iter().zip(targets).map(changing).collect()
+    }
+
+    pub fn update(&mut self, update: &tree::Update) -> Result<Update> {
+        let commons = self.commons.len();
+        self.with(update.with.as_ref())?;
+        let bound = self.updated(update);
+        self.commons.truncate(commons);
+        bound
+    }
+
+    fn updated(&mut self, update: &tree::Update) -> Result<Update> {
+        let tree::Update { with: _, hints: _, ignore, tables, assignments, selection, order_by, limit, returning } =
+            update;
+        if let Some((TableName { name, .. }, is_only)) = first_table(tables)
+            && self.common_named(name).is_none()
+        {
+            self.refuse_system(name)?;
+            // Of one table the right to change it is looked at before the table (R2).
+            if is_only {
+                let schema = self.schema_of(name)?;
+                self.rights.need_some_columns(&schema, &name.name, Privileges::UPDATE)?;
+            }
+        }
+        self.open_scope();
+        (self.keyed, self.changing) = (true, "UPDATE");
+        let source = self.from(tables);
+        self.keyed = false;
+        let source = source?;
+        self.scope().clause = "field list";
+        let mut sets: Vec<(usize, Vec<(usize, Expr)>)> = Vec::new();
+        let mut options: Vec<(usize, Vec<(String, Expr)>)> = Vec::new();
+        for Assignment { column, value } in assignments {
+            let (at, column) = self.assigned_column(column)?;
+            let through = self.through(at, Privileges::UPDATE, &[column])?;
+            let (table, at) = (through.table, through.at);
+            let column = through.columns[column].unwrap_or(column);
+            options.push((at, through.options));
+            let expr = match self.value_for(value, &table, column)? {
+                Some(expr) => expr,
+                None => self
+                    .default_of(&table.columns[column])?
+                    .ok_or_else(|| error::NO_DEFAULT_FOR_FIELD.with(&[&table.columns[column].name]))?,
+            };
+            // DEFAULT, the only thing that can be said of a generated column, says nothing.
+            let set = (column, expr);
+            let set = if table.columns[column].generated.is_some() { Vec::new() } else { vec![set] };
+            match sets.iter_mut().find(|(known, _)| *known == at) {
+                Some((_, list)) => list.extend(set),
+                None => sets.push((at, set)),
+            }
+        }
+        let at: Vec<usize> = sets.iter().map(|(at, _)| *at).collect();
+        let (selection, limit) = (selection.as_ref(), limit.as_ref());
+        let node = self.changed_rows(&source, selection, order_by, limit, &at, LockWait::Choosy)?;
+        let mut targets = Vec::new();
+        for (at, sets) in sets {
+            let doing = Doing::Update(sets.iter().map(|(column, _)| *column).collect());
+            let mut target = self.changed(at, sets, doing)?;
+            let known = options.iter().find(|(of, _)| *of == at);
+            target.rules.options = known.map(|(_, options)| options.clone()).unwrap_or_default();
+            targets.push(target);
+        }
+        let changing = self.changing(&at, &targets);
+        self.close_scope();
+        let returning = self.returning(returning.as_deref(), &changing)?;
+        Ok(Update { node, targets, ignore: *ignore, returning })
+    }
+
+    fn assigned_column(&mut self, column: &ColumnName) -> Result<(usize, usize)> {
+        let ColumnName { schema, table, name } = column;
+        let scope = self.scope();
+        let place = scope.find(schema.as_deref(), table.as_deref(), name)?;
+        let place = place.ok_or_else(|| error::BAD_FIELD.with(&[&column.dotted(), &"field list"]))?;
+        let at =
+            scope.tables.iter().position(|table| (table.offset..table.offset + table.columns.len()).contains(&place));
+        let at = at.unwrap_or_default();
+        Ok((at, place - scope.tables[at].offset))
+    }
+
+    pub fn delete(&mut self, delete: &tree::Delete) -> Result<Delete> {
+        let commons = self.commons.len();
+        self.with(delete.with.as_ref())?;
+        let bound = self.deleted(delete);
+        self.commons.truncate(commons);
+        bound
+    }
+
+    fn deleted(&mut self, delete: &tree::Delete) -> Result<Delete> {
+        let tree::Delete { with: _, hints: _, ignore, targets: names, tables, selection, order_by, limit, returning } =
+            delete;
+        if let Some((TableName { name, .. }, true)) = first_table(tables)
+            && names.is_empty()
+            && self.common_named(name).is_none()
+        {
+            // As for UPDATE.
+            let schema = self.schema_of(name)?;
+            self.rights.need_table(&schema, &name.name, Privileges::DELETE)?;
+        }
+        self.open_scope();
+        (self.keyed, self.changing) = (true, "DELETE");
+        let source = self.from(tables);
+        self.keyed = false;
+        let source = source?;
+        let mut at = Vec::new();
+        if names.is_empty() {
+            let first = self.scope().tables.iter().position(|table| table.within.is_none());
+            at.push(first.unwrap_or(0));
+        }
+        for name in names {
+            let found = self.scope().tables.iter().position(|table| {
+                table.within.is_none()
+                    && table.alias == name.name
+                    && name.schema.as_ref().is_none_or(|schema| *schema == table.schema)
+            });
+            at.push(found.ok_or_else(|| error::UNKNOWN_TABLE.with(&[&name.name, &"MULTI DELETE"]))?);
+        }
+        for at in &mut at {
+            *at = self.through(*at, Privileges::DELETE, &[])?.at;
+        }
+        let (selection, limit) = (selection.as_ref(), limit.as_ref());
+        let node = self.changed_rows(&source, selection, order_by, limit, &at, LockWait::Patient)?;
+        let mut targets = Vec::new();
+        for at in &at {
+            targets.push(self.changed(*at, Vec::new(), Doing::Delete)?);
+        }
+        let changing = self.changing(&at, &targets);
+        self.close_scope();
+        let returning = self.returning(returning.as_deref(), &changing)?;
+        let referred = |target: &Target| {
+            let table = &target.rules.table;
+            targets_of(&targets)
+                .filter(|other| other.id != table.id && other.refers_to(&table.schema, &table.name))
+                .count()
+        };
+        let order: Vec<usize> = targets.iter().map(referred).collect();
+        let mut numbered: Vec<(usize, Target)> = order.into_iter().zip(targets).collect();
+        numbered.sort_by_key(|(referred, _)| *referred);
+        let targets = numbered.into_iter().map(|(_, target)| target).collect();
+        Ok(Delete { node, targets, ignore: *ignore, returning })
+    }
+
+    /// An expression over one table's columns: of a CHECK, for CREATE TABLE to look at.
+    pub fn over_table(&mut self, table: &Arc<Table>, expr: &tree::Expr) -> Result<Expr> {
+        self.open_scope();
+        self.add_table(table, &table.name, Columns::All);
+        let bound = self.expr(expr);
+        self.close_scope();
+        bound
+    }
+}
+
+/// The rows of a query for these columns: texts for columns of bytes as they were sent.
+fn sent(bound: Bound, table: &Table, targets: &[usize]) -> Arc<Node> {
+    let columns = bound.columns.iter().enumerate().map(|(at, column)| Expr::Column(at, column.ty.clone()));
+    let exprs: Vec<Expr> = columns
+        .clone()
+        .zip(targets)
+        .map(|(expr, target)| if table.columns[*target].ty.kind.is_bytes() { as_sent(expr) } else { expr })
+        .collect();
+    match columns.eq(exprs.iter().cloned()) {
+        true => bound.node,
+        false => Arc::new(Node::Project { input: bound.node, exprs }),
+    }
+}

@@ -1,0 +1,50 @@
+//! What a statement wishes of the planner: index hints, STRAIGHT_JOIN, MAX_EXECUTION_TIME. Other hints in comments are wishes that may go unheard.
+
+use syntax::tree::{HintAction, HintScope, IndexHint, Query, QueryBody};
+
+use query::catalog::table::Table;
+use query::error::{self, Result};
+use query::nodes::relation::Allowed;
+
+/// USE, FORCE and IGNORE INDEX; error 1176 for an index that the table has not.
+pub fn allowed(table: &Table, alias: &str, hints: &[IndexHint]) -> Result<Option<Allowed>> {
+    let hints: Vec<&IndexHint> =
+        hints.iter().filter(|hint| matches!(hint.scope, None | Some(HintScope::Join))).collect();
+    if hints.is_empty() {
+        return Ok(None);
+    }
+    let all: Vec<usize> = (0..table.indexes.len()).collect();
+    let chooses = hints.iter().any(|hint| hint.action != HintAction::Ignore);
+    let mut allowed = match chooses {
+        true => Allowed { primary: false, indexes: Vec::new(), forced: false },
+        false => Allowed { primary: true, indexes: all, forced: false },
+    };
+    for IndexHint { action, scope: _, indexes } in hints {
+        let ignores = *action == HintAction::Ignore;
+        allowed.forced |= *action == HintAction::Force;
+        for name in indexes {
+            if name.value.eq_ignore_ascii_case("primary") && table.primary.is_some() {
+                allowed.primary = !ignores;
+                continue;
+            }
+            let at = table.index(&name.value);
+            let at = at.ok_or_else(|| error::KEY_DOES_NOT_EXIST.with(&[&name.value, &alias]))?;
+            allowed.indexes.retain(|known| *known != at);
+            if !ignores {
+                allowed.indexes.push(at);
+            }
+        }
+    }
+    Ok(Some(allowed))
+}
+
+/// `/*+ MAX_EXECUTION_TIME(1000) */` of the outermost SELECT, in milliseconds.
+pub fn max_execution_ms(query: &Query) -> Option<u64> {
+    let QueryBody::Select(select) = &query.body else { return None };
+    select.hints.iter().find_map(|hint| {
+        let text = hint.to_ascii_uppercase();
+        let rest = &text[text.find("MAX_EXECUTION_TIME")? + "MAX_EXECUTION_TIME".len()..];
+        let inside = rest.trim_start().strip_prefix('(')?;
+        inside[..inside.find(')')?].trim().parse().ok()
+    })
+}

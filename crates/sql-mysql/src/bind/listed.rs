@@ -1,0 +1,194 @@
+//! Subqueries as lists of keys: what `EXISTS (SELECT ... WHERE s.k = t.k AND p)` asks of a row is whether its `k` is among the `s.k` for which `p` holds.
+//!
+//! So a subquery that looks at the row around through equalities alone can be read once for all rows, wherever it stands: below OR, in HAVING, in the ON of an outer join, in UPDATE and DELETE. Which is cheaper is found
+//! out while it runs (`exec::subquery`): the first rows ask one by one, and when they have cost what the list costs, it is made. Where a condition stands for itself, the list may also be a table of the block that
+//! comes before the others (`Block::listed`): few keys then lead to few rows of a large table, which are all that is locked.
+//!
+//! The hard thing is NULL: a list says no where IN may say that it is not known. So IN has one only where both mean the same (`truth`).
+
+use std::sync::Arc;
+
+use crate::bind::select::projected;
+use crate::bind::semi::{TABLES, reads};
+use crate::bind::summary::{Block, Theirs, Wishes, derived, tie};
+use query::nodes::comparison::{Comparator, Comparison};
+use query::nodes::expr::{Compare, Expr};
+use query::nodes::node::Node;
+use query::nodes::relation::Source;
+use query::nodes::subquery::{Listed, Plain, Question, Subquery};
+use query::nodes::walk::{columns, has_subquery, is_volatile, looks_around, repeats};
+use query::plan::cost::HASH;
+use query::plan::estimate::{estimate, subquery_cost};
+use query::plan::join::{Part, Planner};
+use query::plan::pack::pack;
+use query::plan::share::Sight;
+
+/// With a list a block has to be so much cheaper: as a condition a subquery leaves rows unlocked that it does not want.
+const CHEAPER: f64 = 0.8;
+
+/// Gives lists to the subqueries in it that can have one. `truth`: not known means the same as false.
+pub fn list(expr: &mut Expr, truth: bool, wishes: Wishes<'_>) {
+    match expr {
+        Expr::Subquery(query, _) if query.is_correlated => {
+            if let Some(listed) = of(query, truth, wishes) {
+                *query = Arc::new(query.with_list(listed));
+            }
+        }
+        Expr::And(parts) | Expr::Or(parts) => parts.iter_mut().for_each(|part| list(part, truth, wishes)),
+        Expr::IsTruth(inner, true) => list(inner, true, wishes),
+        expr => expr.children_mut().into_iter().for_each(|child| list(child, false, wishes)),
+    }
+}
+
+/// The same for conditions of outer joins.
+pub fn list_joins(source: &mut Source, wishes: Wishes<'_>) {
+    match source {
+        Source::Table(_) => {}
+        Source::Inner(items, on) => {
+            on.iter_mut().for_each(|condition| list(condition, true, wishes));
+            items.iter_mut().for_each(|item| list_joins(item, wishes));
+        }
+        Source::Left(left, right, on) => {
+            on.iter_mut().for_each(|condition| list(condition, true, wishes));
+            list_joins(left, wishes);
+            list_joins(right, wishes);
+        }
+        Source::Semi(inner, on, _) => {
+            on.iter_mut().for_each(|condition| list(condition, true, wishes));
+            list_joins(inner, wishes);
+        }
+    }
+}
+
+/// The subquery as a list.
+fn of(query: &Subquery, truth: bool, wishes: Wishes<'_>) -> Option<Listed> {
+    if query.depth != wishes.depth {
+        return None;
+    }
+    let (mut needles, mut comparators, mut types) = (Vec::new(), Vec::new(), Vec::new());
+    match &query.question {
+        Question::Exists if query.is_correlated => {}
+        Question::Some { needles: theirs, test, keys: Some(keys) } if truth => {
+            needles = theirs.clone();
+            comparators = compared(test, theirs.len())?;
+            types = keys.clone();
+        }
+        _ => return None,
+    }
+    let node = match query.is_correlated {
+        true => {
+            let plain = query.plain.as_ref().filter(|plain| plain.calls.is_empty())?;
+            let (selected, mut rest, mut keys) = (plain.exprs.get(..needles.len())?, Vec::new(), Vec::new());
+            for condition in &plain.conditions {
+                let Some((mine, Theirs { expr, by })) = tie(condition, query.depth) else {
+                    rest.push(condition.clone());
+                    continue;
+                };
+                types.push(by.hash_type(&expr.ty(), &mine.ty())?);
+                needles.push(expr);
+                comparators.push(by);
+                keys.push(mine);
+            }
+            if keys.is_empty() {
+                return None;
+            }
+            keys.splice(0..0, selected.iter().cloned());
+            planned(plain, rest, keys, wishes)
+        }
+        false => query.node.clone(),
+    };
+    let is_odd = |expr: &Expr| is_volatile(expr) || has_subquery(expr);
+    if needles.iter().any(is_odd) || !repeats(&node) || looks_around(&node) {
+        return None;
+    }
+    let made = estimate(&node);
+    Some(Listed { node, types, needles, comparators, cost: made.cost + made.rows * HASH, each: subquery_cost(query) })
+}
+
+/// As what each needle is compared with its column.
+fn compared(test: &Expr, count: usize) -> Option<Vec<Comparator>> {
+    let parts = if let Expr::And(parts) = test { &parts[..] } else { std::slice::from_ref(test) };
+    let comparator = |(at, part): (usize, &Expr)| {
+        let Expr::Compare(compare) = part else { return None };
+        let is_it = matches!(compare.left, Expr::Column(place, _) if place == at)
+            && matches!(compare.right, Expr::Column(place, _) if place == count + at);
+        (is_it && compare.op == Comparison::Equal).then_some(compare.by)
+    };
+    (parts.len() == count).then_some(())?;
+    parts.iter().enumerate().map(comparator).collect()
+}
+
+/// The plan of the list: the keys, of the rows that satisfy the conditions.
+fn planned(plain: &Plain, conditions: Vec<Expr>, mut keys: Vec<Expr>, wishes: Wishes<'_>) -> Arc<Node> {
+    let Wishes { statistics, values, .. } = wishes;
+    let (tables, width) = (&plain.tables[..], plain.used.len());
+    // What the subquery selects besides nobody asks for.
+    let mut used = vec![false; width];
+    let mut read = |expr: &Expr| columns(expr).into_iter().for_each(|place| used[place] = true);
+    keys.iter().chain(&conditions).for_each(&mut read);
+    reads(&plain.source, &mut read);
+    let sight = Sight { tables, statistics, values };
+    let planner = Planner { tables, used: &used, width, order: &[], limited: false, sight };
+    let mut part = planner.plan(&plain.source, conditions);
+    pack(&mut part.node, &used, keys.iter_mut().collect());
+    projected(part.node, keys)
+}
+
+impl Block {
+    /// Gives lists to its subqueries.
+    pub fn list(&mut self, wishes: Wishes<'_>) {
+        self.conditions.iter_mut().for_each(|condition| list(condition, true, wishes));
+        self.exprs.iter_mut().for_each(|expr| list(expr, false, wishes));
+        self.sorts.iter_mut().for_each(|(expr, _)| list(expr, false, wishes));
+        list_joins(&mut self.source, wishes);
+    }
+
+    /// The block with the lists of some of its conditions as tables of it, where that is cheaper than the plan in hand.
+    pub fn with_lists(&mut self, part: &mut Part, wishes: Wishes<'_>) {
+        let mut at = 0;
+        while at < self.conditions.len() {
+            let query = asked(&self.conditions[at]).filter(|_| self.tables.len() < TABLES);
+            let id = query.map(|query| query.id);
+            let listed = query.and_then(|query| query.list.clone().or_else(|| of(query, true, wishes)));
+            at += 1;
+            let (Some(id), Some(listed)) = (id, listed) else { continue };
+            let other = self.listed(at - 1, id, &listed);
+            let other_part = other.plan(wishes);
+            if other.cost(&other_part) < (self.cost(part) + listed.cost) * CHEAPER {
+                (*self, *part) = (other, other_part);
+                at -= 1;
+            }
+        }
+    }
+
+    /// Without the condition, and joined to its list instead: each key once.
+    fn listed(&self, at: usize, id: usize, listed: &Listed) -> Block {
+        let mut block = self.clone();
+        block.conditions.remove(at);
+        let (offset, table) = (block.width, block.tables.len());
+        block.width += listed.types.len();
+        block.used.resize(block.width, true);
+        let node = Arc::new(Node::Distinct { input: listed.node.clone(), types: listed.types.clone() });
+        block.tables.push(derived(id, node, listed.types.clone(), offset, false));
+        let keys = listed.needles.iter().zip(&listed.types).zip(&listed.comparators).enumerate();
+        let on = keys.map(|(at, ((needle, ty), by))| {
+            let (left, right) = (needle.clone(), Expr::Column(offset + at, ty.clone()));
+            Expr::Compare(Box::new(Compare { op: Comparison::Equal, left, right, by: *by }))
+        });
+        let on: Vec<Expr> = on.collect();
+        block.source = match std::mem::replace(&mut block.source, Source::Table(table)) {
+            Source::Inner(mut items, mut others) => {
+                items.push(Source::Table(table));
+                others.extend(on);
+                Source::Inner(items, others)
+            }
+            source => Source::Inner(vec![source, Source::Table(table)], on),
+        };
+        block
+    }
+}
+
+/// The subquery that a condition asks for a match.
+fn asked(condition: &Expr) -> Option<&Subquery> {
+    condition.subquery().map(|query| &**query)
+}

@@ -1,0 +1,143 @@
+//! LOAD DATA: what each field of the file becomes. The table's side is an INSERT's.
+
+use syntax::tree as ast;
+
+use crate::bind::Bind;
+use crate::bind::change::refuse_value;
+use crate::instance::variables::text_of;
+use crate::letters::fixed_width;
+use crate::parse::statement::{Assignment, Duplicates, FieldTarget, Format};
+use crate::rights::Privileges;
+use query::catalog::table::Table;
+use query::error::{self, Result};
+use query::nodes::change::Insert;
+use query::nodes::expr::Expr;
+use query::types::{Charset, CharsetName as _};
+
+/// Where a field goes: a column of the table, or a user variable.
+#[derive(Clone, Debug)]
+pub enum LoadField {
+    Column(usize),
+    Variable(String),
+}
+
+#[derive(Debug)]
+pub struct Load {
+    pub insert: Insert,
+    pub file: String,
+    pub charset: Charset,
+    pub format: Format,
+    pub skip: u64,
+    pub fields: Vec<LoadField>,
+    /// Where nothing is between fields: how many bytes each has.
+    pub widths: Option<Vec<usize>>,
+    /// None: the column's default.
+    pub sets: Vec<(usize, Option<Expr>)>,
+}
+
+/// A column by its name alone.
+fn bare(name: &str) -> ast::ColumnName {
+    ast::ColumnName { schema: None, table: None, name: name.to_owned() }
+}
+
+/// The INSERT that asks for the same rights, the same table or view and the same rules.
+fn as_insert(load: &ast::Load) -> ast::Insert {
+    let duplicates = match load.duplicates {
+        // The client cannot be stopped in the middle of its file.
+        Duplicates::Fail if load.is_local => Duplicates::Ignore,
+        other => other,
+    };
+    let mut columns: Vec<ast::ColumnName> = Vec::new();
+    if !load.fields.is_empty() {
+        let fields = load.fields.iter().filter_map(|field| match field {
+            FieldTarget::Column(name) => Some(bare(name)),
+            FieldTarget::Variable(_) => None,
+        });
+        let sets = load.sets.iter().map(|Assignment { column, value: _ }| column.clone());
+        for column in fields.chain(sets) {
+            if !columns.iter().any(|known| known.name.eq_ignore_ascii_case(&column.name)) {
+                columns.push(column);
+            }
+        }
+    }
+    ast::Insert {
+        replace: duplicates == Duplicates::Replace,
+        ignore: duplicates == Duplicates::Ignore,
+        hints: Vec::new(),
+        table: load.table.clone(),
+        partitions: Vec::new(),
+        columns,
+        source: ast::InsertSource::Values(Vec::new()),
+        row_alias: None,
+        on_duplicate: Vec::new(),
+        returning: None,
+    }
+}
+
+/// How wide the fields of a file without separators are: as their columns.
+fn widths(table: &Table, fields: &[LoadField]) -> Result<Vec<usize>> {
+    let width = |field: &LoadField| match field {
+        LoadField::Column(at) => {
+            fixed_width(&table.columns[*at].ty).ok_or_else(|| error::BLOBS_AND_NO_TERMINATED.bare())
+        }
+        LoadField::Variable(_) => Err(error::LOAD_FROM_FIXED_SIZE_ROWS_TO_VAR.bare()),
+    };
+    fields.iter().map(width).collect()
+}
+
+impl Bind<'_> {
+    pub fn load(&mut self, load: &ast::Load) -> Result<Load> {
+        let ast::Load {
+            is_local,
+            file,
+            duplicates: _,
+            table: _,
+            charset,
+            format,
+            skip,
+            fields: given,
+            sets: assignments,
+        } = load;
+        if !is_local && !self.rights.global.has(Privileges::FILE) {
+            return Err(self.rights.no_file());
+        }
+        let charset = match charset {
+            Some(name) => Charset::by_name(name)?,
+            None => Charset::by_name(&text_of(&self.around.variables.system(None, "character_set_database")?.0))?,
+        };
+        let insert = self.insert(&as_insert(load))?;
+        let table = insert.rules.table.clone();
+        let mut fields = Vec::new();
+        for field in given {
+            fields.push(match field {
+                FieldTarget::Variable(name) => LoadField::Variable(name.clone()),
+                FieldTarget::Column(name) => LoadField::Column(self.target(&table, &bare(name))?),
+            });
+        }
+        if given.is_empty() {
+            fields = insert.targets.iter().copied().map(LoadField::Column).collect();
+        }
+        for field in &fields {
+            if let LoadField::Column(at) = field
+                && !self.disregards(&table, *at)
+            {
+                refuse_value(&table, *at)?;
+            }
+        }
+        let widths = format.is_fixed().then(|| widths(&table, &fields)).transpose()?;
+        let mut sets = Vec::new();
+        self.open_scope();
+        self.add_target(&table);
+        for Assignment { column, value } in assignments {
+            let column = self.target(&table, column)?;
+            let value = self.value_for(value, &table, column)?;
+            if value.is_some() {
+                refuse_value(&table, column)?;
+            }
+            sets.push((column, value));
+        }
+        self.close_scope();
+        let (file, format) = (file.clone(), format.clone());
+        Ok(Load { insert, file, charset, format, skip: *skip, fields, widths, sets })
+    }
+}

@@ -1,0 +1,323 @@
+//! From names to places: the syntax tree becomes a plan over bound expressions.
+//!
+//! `scalar::Binder` walks expressions and knows types and functions; it asks `Bind::hook` first for every node, and here are the answers that depend on the statement: columns,
+//! aggregates, subqueries, parameters, variables. B1: a place in an expression is valid for the rows of the stage in which it was bound: wide rows below
+//! the grouping, grouped rows above. B2: depth counts subqueries in expressions only, as `exec` nests them; derived tables do not see the block around them.
+
+mod aggregate;
+pub mod change;
+pub mod from;
+pub mod generated;
+pub mod hints;
+mod home;
+mod json_table;
+pub mod listed;
+pub mod load;
+pub use from::columns_of;
+mod name;
+pub mod returning;
+pub mod scope;
+pub(crate) mod select;
+pub mod semi;
+mod single;
+mod subquery;
+pub mod summary;
+pub mod variables;
+pub mod view;
+mod window;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use syntax::tree as ast;
+
+use crate::bind::scope::{Common, Scope};
+use crate::bind::variables::Variables;
+use crate::parse::statement::Name;
+use crate::rights::Rights;
+use crate::scalar::bind::Binder;
+use crate::scalar::modes::SqlMode;
+use crate::scalar::operators;
+use crate::value::Value;
+use query::catalog::Snapshot;
+use query::catalog::table::Table;
+use query::catalog::view::View;
+use query::error::Result;
+use query::nodes::expr::Expr;
+use query::nodes::node::Lock;
+use query::nodes::system_table::SystemTable;
+use query::types::Type;
+
+/// Everything around the statement that its meaning depends on.
+pub struct Surroundings<'s> {
+    pub snapshot: Arc<Snapshot>,
+    pub rights: &'s Arc<Rights>,
+    pub settings: &'s crate::scalar::settings::Settings,
+    pub database: Option<&'s str>,
+    pub variables: &'s dyn Variables,
+    /// Types of the parameters, as far as known.
+    pub parameters: &'s [Type],
+    /// And their values, as far as known: plans are made with an eye to them, but hold for others too.
+    pub values: &'s [Value],
+    /// What plain SELECTs lock: SERIALIZABLE.
+    pub reads_lock: Option<Lock>,
+}
+
+/// An alias, and for each column of the table what a view calls it.
+type NamedAs = (String, Option<Vec<Option<String>>>);
+
+/// How often tables are used, and how.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Uses {
+    pub reading: usize,
+    /// Of tables that know no transactions.
+    pub reading_unsafe: usize,
+    /// To be changed, or locked as if they were.
+    pub locking: usize,
+}
+
+impl Uses {
+    /// So many of those that were taken for reading are locked.
+    pub fn lock(&mut self, count: usize) {
+        self.reading = self.reading.saturating_sub(count);
+        self.locking += count;
+    }
+}
+
+pub struct Bind<'s> {
+    pub around: &'s Surroundings<'s>,
+    pub scopes: Vec<Scope>,
+    /// Whose rights count here.
+    pub rights: Arc<Rights>,
+    /// Views that the statement reads.
+    pub views: Vec<Arc<View>>,
+    /// Those whose bodies are being bound.
+    open_views: Vec<u64>,
+    /// Only columns may be merged, no other expressions: they may become NULL in an outer join.
+    plain_only: bool,
+    /// Where the text is to be written otherwise: what of it can be.
+    pub recorder: Option<Vec<view::Note>>,
+    /// The text that places of `recorder` refer to.
+    pub text: &'s str,
+    pub uses_variables: bool,
+    /// Variables of the user that the statement has assigned to so far.
+    assigned: Vec<String>,
+    /// INSERT: what its table is called, and its columns if it is a view.
+    named_as: Option<NamedAs>,
+    commons: Vec<Common>,
+    /// How many nodes stand above each other in the highest part of what has been bound of the query under way.
+    height: usize,
+    /// How many nodes all of it has, those that are shared counted wherever they stand.
+    weight: usize,
+    /// For each depth, what its blocks read of blocks around it: (depth, place).
+    correlations: Vec<Vec<(usize, usize)>>,
+    /// Tables whose gates the statement must pass.
+    pub tables: Vec<Arc<Table>>,
+    pub uses: Uses,
+    /// Names of tables in the statement itself, not in a view: a table's number and its alias.
+    pub named: Vec<(u64, String)>,
+    /// And those that foreign keys bring in, which the statement does not name.
+    pub linked: Vec<Arc<Table>>,
+    /// Those that it reads, with the ages of what is known of them.
+    pub known: Vec<(Arc<Table>, u64)>,
+    /// The privileges of merged views, by the numbers that the tree has (`relation::Merged`).
+    of_views: Vec<Arc<Rights>>,
+    /// The plan holds for this run only.
+    pub volatile: bool,
+    next_id: usize,
+    /// Base tables carry their rows' keys: rows are going to be changed.
+    keyed: bool,
+    /// What then is denied, if nothing may be done with the table.
+    changing: &'static str,
+    /// Number and kind of the expression under way, for messages.
+    item: usize,
+    /// Arguments are bound only to see whose columns they have.
+    reach: Option<home::Reach>,
+    /// ON DUPLICATE KEY UPDATE: the depth of its block, and where the new row begins in that block's rows.
+    values_at: Option<(usize, usize)>,
+}
+
+impl<'s> Bind<'s> {
+    pub fn new(around: &'s Surroundings<'s>) -> Bind<'s> {
+        Bind {
+            around,
+            scopes: Vec::new(),
+            rights: around.rights.clone(),
+            views: Vec::new(),
+            open_views: Vec::new(),
+            plain_only: false,
+            recorder: None,
+            text: "",
+            uses_variables: false,
+            assigned: Vec::new(),
+            named_as: None,
+            commons: Vec::new(),
+            height: 0,
+            weight: 0,
+            correlations: vec![Vec::new()],
+            tables: Vec::new(),
+            uses: Uses::default(),
+            named: Vec::new(),
+            linked: Vec::new(),
+            known: Vec::new(),
+            of_views: Vec::new(),
+            volatile: false,
+            next_id: 0,
+            keyed: false,
+            changing: "SELECT",
+            item: 0,
+            reach: None,
+            values_at: None,
+        }
+    }
+
+    pub fn new_id(&mut self) -> usize {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    pub fn settings(&self) -> &'s crate::scalar::settings::Settings {
+        self.around.settings
+    }
+
+    pub fn has_mode(&self, mode: SqlMode) -> bool {
+        self.around.settings.sql_mode.has(mode)
+    }
+
+    /// Binds the condition of a clause or a constraint: its values are 1, 0 and NULL.
+    pub fn condition(&mut self, node: &ast::Expr) -> Result<Expr> {
+        self.expr(node).map(operators::truth)
+    }
+
+    /// An expression over the current scope.
+    pub fn expr(&mut self, node: &ast::Expr) -> Result<Expr> {
+        self.with_binder(|binder| binder.bind(node))
+    }
+
+    /// The same for a value on its way to a column.
+    pub fn assigned(&mut self, node: &ast::Expr, target: &Type) -> Result<Expr> {
+        let mut expr = self.with_binder(|binder| binder.bind_assignment(node, target))?;
+        expr.keep_digits(target);
+        Ok(expr)
+    }
+
+    /// Lends a binder of expressions over the current scope.
+    fn with_binder(&mut self, bind: impl FnOnce(&mut Binder<'_>) -> Result<Expr>) -> Result<Expr> {
+        let settings = self.around.settings;
+        let mut hook = |node: &ast::Expr| self.hook(node);
+        bind(&mut Binder::new(settings, &mut hook))
+    }
+
+    pub fn scope(&mut self) -> &mut Scope {
+        self.scopes.last_mut().unwrap_or_else(|| unreachable!("an expression is bound within a scope"))
+    }
+
+    pub fn open_scope(&mut self) {
+        let pads = self.has_mode(SqlMode::PAD_CHAR_TO_FULL_LENGTH);
+        self.scopes.push(Scope { clause: "field list", pads, ..Scope::default() });
+    }
+
+    pub fn close_scope(&mut self) -> Scope {
+        self.scopes.pop().unwrap_or_default()
+    }
+
+    /// The schema that is named, or the current one.
+    pub fn schema_of(&self, name: &Name) -> Result<String> {
+        match (&name.schema, self.around.database) {
+            (Some(schema), _) => Ok(schema.clone()),
+            (None, Some(database)) => Ok(database.to_owned()),
+            (None, None) => Err(query::error::NO_DB.bare()),
+        }
+    }
+
+    /// What can be named here: a view knows nothing of the session's own tables.
+    pub fn definitions(&self) -> &Snapshot {
+        if self.open_views.is_empty() { &self.around.snapshot } else { self.around.snapshot.shared() }
+    }
+
+    /// The table of that name, to be used by the statement. The right to do so has been looked at.
+    pub fn base_table(&mut self, name: &Name) -> Result<Arc<Table>> {
+        let schema = self.schema_of(name)?;
+        if crate::system::find(&schema, &name.name).is_some_and(SystemTable::is_keyspace) {
+            return Ok(query::nodes::keyspace_table::table().clone());
+        }
+        let table = self.definitions().table(&schema, &name.name)?.clone();
+        if !self.tables.iter().any(|known| known.id == table.id) {
+            self.formulas(&table)?;
+            self.tables.push(table.clone());
+        }
+        Ok(table)
+    }
+
+    /// Sees to it that what the planner will ask of the table is known.
+    fn know(&mut self, table: &Arc<Table>) {
+        if self.known.iter().any(|(known, _)| known.id == table.id) {
+            return;
+        }
+        self.around.variables.know(table);
+        self.known.push((table.clone(), table.live.age.load(Ordering::Acquire)));
+    }
+
+    fn hook(&mut self, node: &ast::Expr) -> Result<Option<Expr>> {
+        use ast::ExprKind as Ast;
+        if let Some(expr) = self.group_key(node)? {
+            return Ok(Some(expr));
+        }
+        match &node.kind {
+            Ast::Column(name) => {
+                self.record_column(name, node.span);
+                self.column(name).map(Some)
+            }
+            Ast::Parameter(at) => Ok(Some(self.parameter(*at))),
+            Ast::UserVariable(name) => Ok(Some(self.user_variable(name))),
+            Ast::SystemVariable { scope, name } => self.system_variable(*scope, name).map(Some),
+            Ast::Assign { name, value } => self.assignment(name, value).map(Some),
+            Ast::InsertedValue(name) => self.inserted_value(name).map(Some),
+            Ast::DefaultOf(name) => self.default_value(name).map(Some),
+            Ast::Compare { op, left, right } => self.row_comparison(left, *op, right),
+            Ast::Function(function) => self.function(function),
+            Ast::Subquery(query) => self.scalar_subquery(query).map(Some),
+            Ast::Exists(query) => self.exists(query).map(Some),
+            Ast::InQuery { operand, query, negated } => self.in_subquery(operand, query, *negated).map(Some),
+            Ast::Quantified { op, left, all, query } => self.quantified(left, *op, query, *all).map(Some),
+            Ast::Literal(_)
+            | Ast::Introduced { charset: _, literal: _ }
+            | Ast::Default
+            | Ast::Row(_)
+            | Ast::Unary { op: _, operand: _ }
+            | Ast::And(_)
+            | Ast::Or(_)
+            | Ast::Xor(_)
+            | Ast::Concat(_)
+            | Ast::Chain { first: _, links: _ }
+            | Ast::Is { operand: _, test: _, negated: _ }
+            | Ast::Between { operand: _, low: _, high: _, negated: _ }
+            | Ast::InList { operand: _, list: _, negated: _ }
+            | Ast::Like { operand: _, pattern: _, escape: _, negated: _ }
+            | Ast::Regexp { operand: _, pattern: _, negated: _ }
+            | Ast::SoundsLike { left: _, right: _ }
+            | Ast::MemberOf { value: _, array: _ }
+            | Ast::JsonPath { column: _, path: _, unquote: _ }
+            | Ast::Collate { operand: _, collation: _ }
+            | Ast::Case { operand: _, arms: _, otherwise: _ }
+            | Ast::Cast { operand: _, to: _, array: _ }
+            | Ast::CastAtZone { operand: _, zone: _, scale: _ }
+            | Ast::ConvertUsing { operand: _, charset: _ }
+            | Ast::DateShift { operand: _, interval: _, subtract: _ }
+            | Ast::Extract { unit: _, operand: _ }
+            | Ast::TimestampAdd { unit: _, count: _, operand: _ }
+            | Ast::TimestampDiff { unit: _, from: _, to: _ }
+            | Ast::GetFormat { of: _, region: _ }
+            | Ast::Trim { side: _, remove: _, operand: _ }
+            | Ast::Char { numbers: _, charset: _ }
+            | Ast::WeightString { operand: _, pad: _ }
+            | Ast::JsonValue(_)
+            | Ast::Match { columns: _, against: _, mode: _ } => Ok(None),
+        }
+    }
+
+    fn parameter(&self, at: u32) -> Expr {
+        let at = at as usize;
+        Expr::Parameter(at, self.around.parameters.get(at).cloned().unwrap_or_else(Type::null))
+    }
+}

@@ -1,0 +1,241 @@
+//! Subqueries that become joins: `x IN (SELECT ...)`, `EXISTS (...)` and their opposites as conditions of WHERE.
+//!
+//! A query block that has tables and conditions and nothing else is kept as such beside its plan (`Plain`). Where it is asked for a match, its tables move into the block around: their columns get places behind
+//! those that are there, references to the block around become plain columns, and the planner joins them as it joins others, only that the first match decides. The hard thing is NULL: NOT IN may become an
+//! antijoin only where neither side can be NULL; NOT EXISTS always may, and where a condition that is not known and one that is false mean the same, so may IN.
+//!
+//! Where no row has two matches (`single`), its tables join the block's own: an inner join may begin on either side.
+
+use std::sync::Arc;
+
+use crate::bind::scope::Scope;
+use crate::bind::single::single;
+use crate::bind::summary::Block;
+use query::nodes::expr::Expr;
+use query::nodes::node::AggregateCall;
+use query::nodes::relation::{Origin, ScopeTable, Source};
+use query::nodes::subquery::{Plain, Question, Subquery};
+use query::nodes::walk::{columns, is_volatile, looks_around};
+
+/// With more tables a block stays as it is.
+pub const TABLES: usize = 30;
+
+/// Returns the parts of a block that may become part of the block around, and `None` if they cannot move.
+pub fn plain(block: &Block, calls: &[AggregateCall], exprs: &[Expr]) -> Option<Arc<Plain>> {
+    let may_move = |table: &ScopeTable| {
+        let is_movable = match &table.origin {
+            Origin::Derived { node } => !looks_around(node),
+            Origin::Lateral { .. } | Origin::System(_) => false,
+            Origin::Base(_) | Origin::View(_) => true,
+        };
+        is_movable && table.lock.is_none() && table.key_at.is_none()
+    };
+    let has_table = !block.tables.is_empty();
+    if !has_table || !block.tables.iter().all(may_move) || block.conditions.iter().any(is_volatile) {
+        return None;
+    }
+    Some(Arc::new(Plain {
+        tables: block.tables.clone(),
+        source: block.source.clone(),
+        conditions: block.conditions.clone(),
+        used: block.used.clone(),
+        calls: calls.to_vec(),
+        exprs: exprs.to_vec(),
+    }))
+}
+
+/// On its way to another block.
+struct Move {
+    /// The depth of that block, and where its places and tables end.
+    depth: usize,
+    places: usize,
+    tables: usize,
+    fails: bool,
+}
+
+impl Move {
+    fn expr(&mut self, expr: &Expr) -> Expr {
+        let mut moved = expr.clone();
+        moved.rewrite(&mut |expr| match expr {
+            Expr::Column(place, _) => *place += self.places,
+            Expr::Outer { depth, at, ty } if *depth == self.depth => *expr = Expr::Column(*at, ty.clone()),
+            Expr::Outer { .. } => {}
+            // A subquery that depends on nothing is the same everywhere.
+            Expr::Subquery(query, ty) if !query.is_correlated => {
+                let moved = query.with_needles(|needle| self.expr(needle));
+                *expr = Expr::Subquery(Arc::new(moved), ty.clone());
+            }
+            other => self.fails |= other.reads_outside(),
+        });
+        moved
+    }
+
+    fn exprs(&mut self, exprs: &[Expr]) -> Vec<Expr> {
+        exprs.iter().map(|expr| self.expr(expr)).collect()
+    }
+
+    fn source(&mut self, source: &Source) -> Source {
+        match source {
+            Source::Table(at) => Source::Table(at + self.tables),
+            Source::Inner(items, on) => {
+                let items = items.iter().map(|item| self.source(item)).collect();
+                Source::Inner(items, self.exprs(on))
+            }
+            Source::Left(left, right, on) => {
+                let (left, right) = (self.source(left), self.source(right));
+                Source::Left(Box::new(left), Box::new(right), self.exprs(on))
+            }
+            Source::Semi(inner, on, is_anti) => Source::Semi(Box::new(self.source(inner)), self.exprs(on), *is_anti),
+        }
+    }
+}
+
+/// Takes the conditions that ask a subquery for a match, or for none, out of the block's and into its FROM.
+pub fn pull(scope: &mut Scope, depth: usize, source: Source, conditions: &mut Vec<Expr>) -> Source {
+    let has_table = |table: &ScopeTable| !matches!(table.origin, Origin::View(_));
+    if !scope.tables.iter().any(has_table) || scope.tables.iter().any(|table| table.lock.is_some()) {
+        return source;
+    }
+    let mut pulled = Pulled::default();
+    conditions.retain(|condition| {
+        let semi = asked(condition).and_then(|(query, is_anti)| semi(scope, depth, query, is_anti));
+        let stays = semi.is_none();
+        if let Some(semi) = semi {
+            pulled.items.extend(semi.items);
+            pulled.on.extend(semi.on);
+        }
+        stays
+    });
+    if pulled.items.is_empty() {
+        return source;
+    }
+    let (mut items, mut on) = match source {
+        Source::Inner(items, on) => (items, on),
+        source => (vec![source], Vec::new()),
+    };
+    items.append(&mut pulled.items);
+    on.append(&mut pulled.on);
+    Source::Inner(items, on)
+}
+
+/// What a subquery gives to the FROM around: a semi-join, or tables and conditions of an inner join.
+#[derive(Default)]
+struct Pulled {
+    items: Vec<Source>,
+    on: Vec<Expr>,
+}
+
+/// The subquery that a condition asks, and whether for none.
+fn asked(condition: &Expr) -> Option<(&Subquery, bool)> {
+    match condition {
+        Expr::Subquery(query, _) => Some((query, false)),
+        Expr::Not(inner) => inner.subquery().map(|query| (&**query, true)),
+        _ => None,
+    }
+}
+
+fn semi(scope: &mut Scope, depth: usize, query: &Subquery, is_anti: bool) -> Option<Pulled> {
+    let plain = query.plain.as_ref().filter(|plain| query.depth == depth && plain.calls.is_empty())?;
+    if scope.tables.len() + plain.tables.len() > TABLES {
+        return None;
+    }
+    let (places, tables) = (scope.width, scope.tables.len());
+    let mut moving = Move { depth, places, tables, fails: false };
+    let mut on = moving.exprs(&plain.conditions);
+    match &query.question {
+        Question::Exists => {}
+        Question::Some { needles, test, keys } => {
+            // What is compared otherwise than by keys is asked of rows that are at hand.
+            if keys.is_none() && !query.is_correlated {
+                return None;
+            }
+            let given = plain.exprs.get(..needles.len())?;
+            // Where neither can be NULL, not known does not happen.
+            let are_solid = needles.iter().all(|expr| is_solid(&scope.tables, expr))
+                && given.iter().all(|expr| is_solid(&plain.tables, expr));
+            let selected = moving.exprs(given);
+            if (is_anti && !are_solid) || needles.iter().chain(&selected).any(is_volatile) {
+                return None;
+            }
+            let mut test = test.clone();
+            test.rewrite(&mut |expr| {
+                if let Expr::Column(at, _) = expr {
+                    *expr = match needles.get(*at) {
+                        Some(needle) => needle.clone(),
+                        None => selected[*at - needles.len()].clone(),
+                    };
+                }
+            });
+            query::nodes::walk::conjuncts(test, &mut on);
+        }
+        Question::Value | Question::All { .. } | Question::Row { .. } => return None,
+    }
+    let source = moving.source(&plain.source);
+    // What does not look at the block around is asked once.
+    let looks_around = |expr: &Expr| columns(expr).iter().any(|place| *place < places);
+    if moving.fails || !on.iter().any(looks_around) || inner_looks_around(&source, places) {
+        return None;
+    }
+    for table in &plain.tables {
+        let mut table = table.clone();
+        table.offset += places;
+        table.after.iter_mut().for_each(|at| *at += tables);
+        scope.tables.push(table);
+    }
+    scope.width += plain.used.len();
+    scope.used.resize(scope.width, false);
+    // What the subquery selects nobody asks for: of `EXISTS (SELECT * ...)` its conditions alone say which columns are read.
+    reads(&source, &mut |expr| columns(expr).into_iter().for_each(|place| scope.used[place] = true));
+    on.iter().flat_map(columns).for_each(|place| scope.used[place] = true);
+    let pulled = if is_anti { None } else { single(&scope.tables, places, &source, &on) };
+    Some(match pulled {
+        Some((items, on)) => Pulled { items, on },
+        None => Pulled { items: vec![Source::Semi(Box::new(source), on, is_anti)], on: Vec::new() },
+    })
+}
+
+/// Shows every condition of a FROM.
+pub(super) fn reads(source: &Source, visit: &mut dyn FnMut(&Expr)) {
+    match source {
+        Source::Table(_) => {}
+        Source::Inner(items, on) => {
+            on.iter().for_each(&mut *visit);
+            items.iter().for_each(|item| reads(item, visit));
+        }
+        Source::Left(left, right, on) => {
+            on.iter().for_each(&mut *visit);
+            reads(left, visit);
+            reads(right, visit);
+        }
+        Source::Semi(inner, on, _) => {
+            on.iter().for_each(&mut *visit);
+            reads(inner, visit);
+        }
+    }
+}
+
+/// A value that is never NULL, whatever the row: a column of a stored table that is NOT NULL, outside of outer joins, or a literal.
+fn is_solid(tables: &[ScopeTable], expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(value, _) => !value.is_null(),
+        Expr::Column(place, ty) => {
+            let is_its = |table: &&ScopeTable| (table.offset..table.offset + table.columns.len()).contains(place);
+            let table = tables.iter().find(is_its);
+            !ty.nullable && table.is_some_and(|table| matches!(table.origin, Origin::Base(_)) && !table.nullable)
+        }
+        _ => false,
+    }
+}
+
+/// Does a condition of its own FROM look at the block around? Such a one cannot be read by itself.
+fn inner_looks_around(source: &Source, places: usize) -> bool {
+    let looks = |on: &[Expr]| on.iter().flat_map(columns).any(|place| place < places);
+    match source {
+        Source::Table(_) => false,
+        Source::Inner(items, on) => looks(on) || items.iter().any(|item| inner_looks_around(item, places)),
+        Source::Left(left, right, on) => {
+            looks(on) || inner_looks_around(left, places) || inner_looks_around(right, places)
+        }
+        Source::Semi(inner, on, _) => looks(on) || inner_looks_around(inner, places),
+    }
+}

@@ -1,0 +1,287 @@
+//! Scalar aggregates over what belongs to a row that become joins: `x < (SELECT 0.2 * AVG(y) FROM l WHERE l.k = p.k)`.
+//!
+//! The subquery's tables are grouped once by what the row around is compared with (`l.k`), and the groups are joined by it. The hard thing are rows without a group: the subquery answers for them what its
+//! aggregates say of no rows, 0 for COUNT and NULL for most. So the join is an outer one, unless a condition refuses the NULL anyway. Grouped is only what equality ties, and only where the comparison calls the same values
+//! equal as the grouping does: then a row has one group at most. Whether it pays is for the planner: each way is planned, the cheaper one is taken.
+
+use std::sync::Arc;
+
+use crate::bind::scope::Grouped;
+use crate::bind::select::{group_count, group_node};
+use crate::bind::semi::TABLES;
+use crate::scalar::operators;
+use crate::value::Value;
+use query::nodes::comparison::{Comparator, Comparison, ComparisonType};
+use query::nodes::context::EvalContext;
+use query::nodes::expr::{Compare, Expr};
+use query::nodes::node::{Node, SortKey};
+use query::nodes::relation::Columns;
+use query::nodes::relation::{Origin, ScopeTable, Source};
+use query::nodes::subquery::{Plain, Question, Subquery};
+use query::nodes::walk::{has_subquery, is_volatile, looks_around, repeats};
+use query::plan::estimate::{asking, estimate};
+use query::plan::join::{Part, Planner};
+use query::plan::pack::pack;
+use query::plan::share::Sight;
+use query::plan::statistics::Statistics;
+use query::types::{Column, Type};
+
+/// A query block on its way to a plan.
+#[derive(Clone, Debug)]
+pub struct Block {
+    pub tables: Vec<ScopeTable>,
+    pub width: usize,
+    pub used: Vec<bool>,
+    pub source: Source,
+    pub conditions: Vec<Expr>,
+    /// What is computed of the rows of the joins, if nothing is grouped; and what they are sorted by.
+    pub exprs: Vec<Expr>,
+    pub sorts: Vec<(Expr, bool)>,
+}
+
+/// What planning a block needs besides.
+#[derive(Clone, Copy)]
+pub struct Wishes<'w> {
+    pub depth: usize,
+    pub order: &'w [SortKey],
+    pub limited: bool,
+    pub statistics: &'w dyn Statistics,
+    pub values: &'w [Value],
+}
+
+impl Block {
+    pub(super) fn plan(&self, wishes: Wishes<'_>) -> Part {
+        let Wishes { order, limited, statistics, values, .. } = wishes;
+        let (tables, used, width) = (&self.tables[..], &self.used[..], self.width);
+        let sight = Sight { tables, statistics, values };
+        Planner { tables, used, width, order, limited, sight }.plan(&self.source, self.conditions.clone())
+    }
+
+    /// What the whole costs, with the subqueries above the joins.
+    pub(super) fn cost(&self, part: &Part) -> f64 {
+        estimate(&part.node).cost + asking(&self.exprs, part.rows)
+    }
+
+    /// The plan, after subqueries have become joins where that is cheaper.
+    pub fn planned(&mut self, wishes: Wishes<'_>, may_join: bool) -> Part {
+        let mut part = self.plan(wishes);
+        if !may_join {
+            return part;
+        }
+        for query in self.candidates(wishes.depth) {
+            let Some(other) = self.joined(&query, wishes) else { continue };
+            let other_part = other.plan(wishes);
+            if other.cost(&other_part) < self.cost(&part) {
+                (*self, part) = (other, other_part);
+            }
+        }
+        self.with_lists(&mut part, wishes);
+        part
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Expr> {
+        self.conditions.iter().chain(&self.exprs).chain(self.sorts.iter().map(|(expr, _)| expr))
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        self.conditions.iter_mut().chain(&mut self.exprs).chain(self.sorts.iter_mut().map(|(expr, _)| expr))
+    }
+
+    /// Subqueries that might become joins, each once.
+    fn candidates(&self, depth: usize) -> Vec<Arc<Subquery>> {
+        let mut found: Vec<Arc<Subquery>> = Vec::new();
+        for expr in self.all() {
+            expr.walk(&mut |expr| {
+                let Some(query) = expr.subquery() else { return };
+                let is_whole = query.plain.as_ref().is_some_and(|plain| !plain.calls.is_empty());
+                let may = is_whole && query.is_correlated && query.depth == depth;
+                if may && matches!(query.question, Question::Value) && found.iter().all(|known| known.id != query.id) {
+                    found.push(query.clone());
+                }
+            });
+        }
+        found
+    }
+
+    /// The same block with the subquery as a table of it. None: that would not be the same.
+    fn joined(&self, query: &Subquery, wishes: Wishes<'_>) -> Option<Block> {
+        let plain = query.plain.as_ref()?;
+        if self.tables.len() >= TABLES || plain.exprs.first().is_none_or(has_subquery) {
+            return None;
+        }
+        let (mut keys, mut theirs, mut rest) = (Vec::new(), Vec::new(), Vec::new());
+        for condition in &plain.conditions {
+            match tie(condition, query.depth) {
+                Some((mine, other)) => {
+                    keys.push(mine);
+                    theirs.push(other);
+                }
+                None => rest.push(condition.clone()),
+            }
+        }
+        let node = grouped(plain, &keys, rest, wishes).filter(|node| repeats(node) && !looks_around(node))?;
+        let (offset, at) = (self.width, self.tables.len());
+        let mut block = self.clone();
+        block.width += keys.len() + 1;
+        block.used.resize(block.width, true);
+        let value = Expr::Column(offset + keys.len(), plain.exprs[0].ty().with_nullable(true));
+        let value = answered(plain, value, Expr::Column(offset, keys[0].ty().with_nullable(true)));
+        for expr in block.all_mut() {
+            expr.rewrite(&mut |expr| {
+                if expr.subquery().is_some_and(|it| it.id == query.id) {
+                    *expr = value.clone();
+                }
+            });
+        }
+        let is_refused = |condition: &Expr| refuses(condition, &|place| place >= offset);
+        let is_inner = block.conditions.iter().any(is_refused);
+        let types = keys.iter().chain([&plain.exprs[0]]).map(Expr::ty).collect();
+        block.tables.push(derived(query.id, node, types, offset, !is_inner));
+        let on: Vec<Expr> =
+            theirs.into_iter().enumerate().map(|(at, tie)| tie.with_key(offset + at, &keys[at])).collect();
+        let source = std::mem::replace(&mut block.source, Source::Table(at));
+        block.source = match source {
+            Source::Inner(mut items, mut others) if is_inner => {
+                items.push(Source::Table(at));
+                others.extend(on);
+                Source::Inner(items, others)
+            }
+            source if is_inner => Source::Inner(vec![source, Source::Table(at)], on),
+            source => Source::Left(Box::new(source), Box::new(Source::Table(at)), on),
+        };
+        Some(block)
+    }
+}
+
+/// What a key of the groups is compared with, and how.
+pub(super) struct Theirs {
+    pub expr: Expr,
+    pub by: Comparator,
+}
+
+impl Theirs {
+    fn with_key(self, place: usize, key: &Expr) -> Expr {
+        let (left, right) = (self.expr, Expr::Column(place, key.ty()));
+        let compare = Compare { op: Comparison::Equal, left, right, by: self.by };
+        Expr::Compare(Box::new(compare))
+    }
+}
+
+/// The condition as an equality of something of the subquery's rows and something of the row around alone, as that row has it.
+pub(super) fn tie(condition: &Expr, depth: usize) -> Option<(Expr, Theirs)> {
+    let Expr::Compare(compare) = condition else { return None };
+    if compare.op != Comparison::Equal {
+        return None;
+    }
+    let sides = [(&compare.left, &compare.right), (&compare.right, &compare.left)];
+    sides.into_iter().find_map(|(mine, theirs)| {
+        if has_subquery(mine) || mine.columns().is_empty() || is_volatile(mine) || is_volatile(theirs) {
+            return None;
+        }
+        // Groups are told apart by the key's own type.
+        let is_same = compare.by.hash_type(&theirs.ty(), &mine.ty()).is_some()
+            && match compare.by.ty {
+                ComparisonType::Text(collation) => mine.ty().collation == collation,
+                _ => true,
+            };
+        let (mut expr, mut around, mut fits) = (theirs.clone(), false, is_same && theirs.columns().is_empty());
+        expr.rewrite(&mut |expr| match expr {
+            Expr::Outer { depth: block, at, ty } if *block == depth => {
+                around = true;
+                *expr = Expr::Column(*at, ty.clone());
+            }
+            expr => fits &= !expr.reads_outside(),
+        });
+        (fits && around).then(|| (mine.clone(), Theirs { expr, by: compare.by }))
+    })
+}
+
+/// The plan of the groups: their keys, and what the subquery says of each.
+fn grouped(plain: &Plain, keys: &[Expr], conditions: Vec<Expr>, wishes: Wishes<'_>) -> Option<Arc<Node>> {
+    if keys.is_empty() {
+        return None;
+    }
+    let Wishes { statistics, values, .. } = wishes;
+    let (tables, used, width) = (&plain.tables[..], &plain.used[..], plain.used.len());
+    let sight = Sight { tables, statistics, values };
+    let mut part = Planner { tables, used, width, order: &[], limited: false, sight }.plan(&plain.source, conditions);
+    let mut grouping = Grouped { keys: keys.to_vec(), calls: plain.calls.clone(), ..Grouped::default() };
+    let groups = group_count(part.rows, &grouping, sight);
+    pack(&mut part.node, used, grouping.expressions());
+    let node = group_node(part.node, &grouping, groups);
+    let mut exprs: Vec<Expr> = keys.iter().enumerate().map(|(at, key)| Expr::Column(at, key.ty())).collect();
+    let mut value = plain.exprs[0].clone();
+    value.rewrite(&mut |expr| {
+        if let Expr::Column(at, _) = expr {
+            *at += keys.len();
+        }
+    });
+    value.keep_all_digits();
+    exprs.push(value);
+    Some(Arc::new(Node::Project { input: node, exprs }))
+}
+
+/// What the subquery answers: the value of the group, or what its aggregates say of no rows.
+fn answered(plain: &Plain, value: Expr, first_key: Expr) -> Expr {
+    let mut ctx = EvalContext::new();
+    let of_none: Vec<Value> = plain
+        .calls
+        .iter()
+        .map(|call| call.aggregate.start().finish(&call.aggregate, &mut ctx).unwrap_or_default())
+        .collect();
+    if is_strict(&plain.exprs[0], &|at| of_none.get(at).is_some_and(Value::is_null)) {
+        return value;
+    }
+    let mut otherwise = plain.exprs[0].clone();
+    otherwise.rewrite(&mut |expr| {
+        if let Expr::Column(at, ty) = expr {
+            *expr = Expr::Literal(of_none.get(*at).cloned().unwrap_or_default(), ty.clone());
+        }
+    });
+    // A key that has found its group is not NULL.
+    let is_none = Expr::IsNull(Box::new(first_key));
+    let ty = value.ty();
+    operators::case(vec![(is_none, otherwise)], value, ty)
+}
+
+/// Is it NULL wherever these places are?
+fn is_strict(expr: &Expr, is_null: &dyn Fn(usize) -> bool) -> bool {
+    match expr {
+        Expr::Column(at, _) => is_null(*at),
+        Expr::Call(call) if call.function.strict => call.arguments.iter().any(|argument| is_strict(argument, is_null)),
+        Expr::Exact(inner) | Expr::Shown(inner) => is_strict(inner, is_null),
+        _ => false,
+    }
+}
+
+/// Does it keep no row where these places are NULL?
+fn refuses(condition: &Expr, is_null: &dyn Fn(usize) -> bool) -> bool {
+    match condition {
+        Expr::Compare(compare) if compare.op != Comparison::NullSafeEqual => {
+            is_strict(&compare.left, is_null) || is_strict(&compare.right, is_null)
+        }
+        Expr::Between(between) if !between.negated => is_strict(&between.needle, is_null),
+        _ => false,
+    }
+}
+
+/// A subquery as a table: named as MySQL names it.
+pub(super) fn derived(id: usize, node: Arc<Node>, types: Vec<Type>, offset: usize, nullable: bool) -> ScopeTable {
+    let named = |(at, ty): (usize, Type)| Column::computed(format!("Name_exp_{}", at + 1), ty.with_nullable(true));
+    let columns: Vec<Column> = types.into_iter().enumerate().map(named).collect();
+    ScopeTable {
+        alias: format!("derived_{}", id + 1),
+        schema: String::new(),
+        origin: Origin::Derived { node },
+        offset,
+        hidden: vec![true; columns.len()],
+        columns,
+        key_at: None,
+        lock: None,
+        nullable,
+        allowed: None,
+        readable: Columns::All,
+        within: None,
+        after: Vec::new(),
+    }
+}

@@ -1,0 +1,19 @@
+//! Variables and accounts of the session, as the binder asks for them.
+
+use std::sync::Arc;
+
+use crate::parse::statement;
+use crate::rights::Rights;
+use crate::value::Value;
+use query::error::Result;
+use query::plan::statistics::Statistics;
+use query::types::Type;
+
+pub trait Variables: Statistics {
+    /// Returns the value and the type of a system variable.
+    fn system(&self, scope: Option<statement::Scope>, name: &str) -> Result<(Value, Type)>;
+    /// Returns the type of the variable `@name`, in lower case.
+    fn user(&self, name: &str) -> Type;
+    /// Returns the privileges of an account, and `None` if there is no such account.
+    fn rights_of(&self, account: &str) -> Result<Option<Arc<Rights>>>;
+}

@@ -1,0 +1,625 @@
+//! Views: bound as the queries they are.
+//!
+//! A view that only picks rows and columns is merged: its tables join the tables of the statement, hidden from names, and each of its columns is an expression over theirs. So conditions
+//! on the view are conditions on its tables. Any other is a derived table.
+//!
+//! V1: the body of a view sees its own tables alone: no other name of the statement, no common table expression, no block around it. V2: the body is bound with the rights of the
+//! definer (or of who asks, SQL SECURITY INVOKER), the view itself with those of who asks. V3: a column of a merged view has a place in the wide row that nothing ever fills; whoever
+//! binds it gets the expression instead.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use syntax::tree::{self, ColumnName, Query, QueryBody, Select, SelectExpr, SelectItem, Span};
+
+use crate::bind::Bind;
+use crate::bind::aggregate::{has_aggregate, has_subquery, has_window};
+use crate::bind::scope::{Common, Scope};
+use crate::bind::select::{Item, TABLE};
+use crate::parse::lexical::quoted_name;
+use crate::parse::statement::Name;
+use crate::rights::{Privileges, Rights};
+use crate::scalar::modes::SqlMode;
+use query::catalog::table::Table;
+use query::catalog::view::{Algorithm, CheckOption, View};
+use query::error::{self, Result, SqlError};
+use query::nodes::expr::Expr;
+use query::nodes::keyspace_table;
+use query::nodes::relation::Columns;
+use query::nodes::relation::{Merged, Origin, ScopeTable, Source};
+use query::nodes::walk::conjuncts;
+use query::types::Column;
+
+/// A place of the text that can be written otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    pub range: Range<usize>,
+    pub what: Noted,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Noted {
+    /// A table without its schema: the name with it.
+    Bare(String),
+    /// A `*`: the columns that it stands for.
+    Star(String),
+    /// The schema before a table, which is the current database, and its dot.
+    SchemaOfTable,
+    /// The same before a column, which is found without it too.
+    SchemaOfColumn,
+    /// The same before a column that is another without it.
+    SchemaNeeded,
+}
+
+/// What a change through a view comes to.
+pub struct Through {
+    pub table: Arc<Table>,
+    /// Of the base table in the scope.
+    pub at: usize,
+    /// For each column of the view, the column of the table.
+    pub columns: Vec<Option<usize>>,
+    /// What new rows must fulfil: the view's name, and a condition over the table's row alone.
+    pub options: Vec<(String, Expr)>,
+}
+
+/// What is put aside while a view's body is bound.
+struct Outside {
+    scopes: Vec<Scope>,
+    commons: Vec<Common>,
+    rights: Arc<Rights>,
+    recorder: Option<Vec<Note>>,
+}
+
+/// Errors that say more about a view's tables than who uses the view may know.
+fn veiled(error: SqlError, view: &View) -> SqlError {
+    match error.code {
+        1044 | 1046 | 1049 | 1054 | 1142 | 1143 | 1146 | 1356 | 1449 => {
+            error::VIEW_INVALID.with(&[&view.schema, &view.name])
+        }
+        _ => error,
+    }
+}
+
+/// Does the body only pick rows and columns? ORDER BY alone is no reason against it where rows are changed.
+fn is_simple(query: &Query, ignore_order: bool) -> Option<&Select> {
+    let Query { with, body, order_by, limit, locks, into: _, span: _ } = query;
+    let QueryBody::Select(select) = body else { return None };
+    let Select {
+        hints: _,
+        distinct,
+        straight_join: _,
+        calc_found_rows: _,
+        items,
+        from,
+        selection: _,
+        group_by,
+        rollup: _,
+        having,
+        windows,
+    } = &**select;
+    let is_plain = |item: &SelectItem| match item {
+        SelectItem::Expr(SelectExpr { expr, alias: _, text: _ }) => {
+            !has_aggregate(expr) && !has_subquery(expr) && !has_window(expr)
+        }
+        SelectItem::All(_) | SelectItem::AllOf(..) => false,
+    };
+    let simple = with.is_none()
+        && limit.is_none()
+        && locks.is_empty()
+        && (ignore_order || order_by.is_empty())
+        && !distinct
+        && having.is_none()
+        && windows.is_empty()
+        && group_by.is_empty()
+        && !from.is_empty()
+        && items.iter().all(is_plain);
+    simple.then_some(select)
+}
+
+/// How often a statement may read views, those within views included: each time its text is parsed and bound.
+const VIEWS_MAX: usize = 2_000;
+
+impl Bind<'_> {
+    /// A view in FROM. The right to read it has been looked at.
+    pub fn view(&mut self, view: &Arc<View>, shown: &str) -> Result<Source> {
+        const NESTING: usize = 60;
+        let is_open = self.open_views.iter().any(|open| *open == view.id);
+        if is_open || self.open_views.len() >= NESTING {
+            return Err(error::VIEW_RECURSIVE.with(&[&view.schema, &view.name]));
+        }
+        if self.views.len() >= VIEWS_MAX {
+            let what = format!("views that name each other more than {VIEWS_MAX} times");
+            return Err(error::STACK_OVERRUN.with(&[&what]));
+        }
+        let names = view.columns.iter().map(|column| &**column);
+        let readable = self.rights.columns(&view.schema, &view.name, names, Privileges::SELECT);
+        let rights = if view.invoker {
+            self.rights.shared()
+        } else {
+            let found = self.around.variables.rights_of(&view.definer)?;
+            let who = || crate::rights::Who::of(&view.definer, |_| false);
+            found.ok_or_else(|| error::NO_SUCH_USER.with(&[&who().user, &who().host]))?
+        };
+        self.views.push(view.clone());
+        self.open_views.push(view.id);
+        let bound = self.view_body(view, shown, readable, &rights).map_err(|error| veiled(error, view));
+        self.open_views.pop();
+        bound
+    }
+
+    fn view_body(&mut self, view: &Arc<View>, shown: &str, readable: Columns, rights: &Arc<Rights>) -> Result<Source> {
+        let mode = SqlMode::parse(&view.sql_mode)?;
+        let (query, ..) = crate::parse::view::query(&view.text, mode)?;
+        if view.algorithm != Algorithm::Temptable
+            && let Some(select) = is_simple(&query, self.keyed)
+            && let Some(source) = self.merged(view, select, shown, &readable, rights)?
+        {
+            return Ok(source);
+        }
+        let keyed = std::mem::replace(&mut self.keyed, false);
+        // Where the block around would stand there is nothing (V1).
+        let outside = self.step_into(rights);
+        self.scopes.pop();
+        let bound = self.query(&query);
+        self.step_out(outside);
+        self.keyed = keyed;
+        let mut bound = bound?;
+        if bound.columns.len() != view.columns.len() {
+            return Err(error::VIEW_INVALID.with(&[&view.schema, &view.name]));
+        }
+        for (column, name) in bound.columns.iter_mut().zip(&view.columns) {
+            column.name.clone_from(name);
+        }
+        let columns = columns_of(view, shown, bound.columns);
+        self.add(table_of(view, shown, columns, readable, Origin::Derived { node: bound.node }))
+    }
+
+    /// Hides everything but one block, which is empty.
+    fn step_into(&mut self, rights: &Arc<Rights>) -> Outside {
+        let depth = self.scopes.len();
+        let hidden = (0..depth).map(|_| Scope { clause: "field list", ..Scope::default() }).collect();
+        Outside {
+            scopes: std::mem::replace(&mut self.scopes, hidden),
+            commons: std::mem::take(&mut self.commons),
+            rights: std::mem::replace(&mut self.rights, rights.clone()),
+            recorder: self.recorder.take(),
+        }
+    }
+
+    fn step_out(&mut self, outside: Outside) {
+        self.scopes = outside.scopes;
+        self.commons = outside.commons;
+        self.rights = outside.rights;
+        self.recorder = outside.recorder;
+    }
+
+    fn number_of(&mut self, rights: &Arc<Rights>) -> usize {
+        self.of_views.push(rights.clone());
+        self.of_views.len() - 1
+    }
+
+    /// Binds the body into the current block. None: it cannot be, and nothing has changed.
+    fn merged(
+        &mut self,
+        view: &Arc<View>,
+        select: &Select,
+        shown: &str,
+        readable: &Columns,
+        rights: &Arc<Rights>,
+    ) -> Result<Option<Source>> {
+        let mut outside = self.step_into(rights);
+        // The block itself is the one to bind in; its own names are hidden meanwhile.
+        let mut own = outside.scopes.pop().unwrap_or_default();
+        let first = own.tables.len();
+        let before = (own.width, own.used.clone(), own.coalesced.clone(), own.star.take(), own.clause);
+        let within: Vec<Option<String>> = own.tables.iter().map(|table| table.within.clone()).collect();
+        for table in &mut own.tables {
+            table.within.get_or_insert_default();
+        }
+        self.scopes.pop();
+        self.scopes.push(own);
+        let bound = self.body_parts(select);
+        let mut own = self.scopes.pop().unwrap_or_default();
+        self.step_out(outside);
+        let parts = bound?;
+        let fits = parts.as_ref().is_some_and(|parts| {
+            parts.exprs.len() == view.columns.len()
+                && (!self.plain_only || parts.exprs.iter().all(|expr| matches!(expr, Expr::Column(..))))
+        });
+        (own.coalesced, own.star, own.clause) = (before.2, before.3, before.4);
+        let Some(parts) = parts.filter(|_| fits) else {
+            own.tables.truncate(first);
+            (own.width, own.used) = (before.0, before.1);
+            restore(&mut own, within, None);
+            self.scopes.push(own);
+            return Ok(None);
+        };
+        let inner: Vec<usize> = (first..own.tables.len()).filter(|at| own.tables[*at].within.is_none()).collect();
+        let over = match inner[..] {
+            [only] => {
+                let offset = own.tables[only].offset;
+                let column = |place: &Option<usize>| place.and_then(|place| place.checked_sub(offset));
+                Some((only, parts.places.iter().map(column).collect()))
+            }
+            _ => None,
+        };
+        restore(&mut own, within, Some(shown));
+        self.scopes.push(own);
+        let mut columns = parts.columns;
+        for (column, name) in columns.iter_mut().zip(&view.columns) {
+            column.name.clone_from(name);
+        }
+        let columns = columns_of(view, shown, columns);
+        let merged = Merged {
+            view: view.clone(),
+            exprs: parts.exprs,
+            conditions: parts.conditions.clone(),
+            rights: self.number_of(rights),
+            over,
+        };
+        // It has no rows of its own: what is read are its tables.
+        self.add(table_of(view, shown, columns, readable.clone(), Origin::View(Arc::new(merged))))?;
+        Ok(Some(match parts.source {
+            source if parts.conditions.is_empty() => source,
+            Source::Inner(items, mut on) => {
+                on.extend(parts.conditions);
+                Source::Inner(items, on)
+            }
+            source => Source::Inner(vec![source], parts.conditions),
+        }))
+    }
+
+    fn body_parts(&mut self, select: &Select) -> Result<Option<Parts>> {
+        let source = self.from(&select.from)?;
+        let mut conditions = Vec::new();
+        if let Some(selection) = &select.selection {
+            self.scope().clause = "where clause";
+            conjuncts(self.condition(selection)?, &mut conditions);
+        }
+        self.scope().clause = "field list";
+        let used = self.scope().used.clone();
+        let aliases = std::mem::take(&mut self.scope().aliases);
+        let items = self.items(&select.items)?;
+        let places = items.iter().map(|item| self.place_of_item(item)).collect();
+        let (exprs, columns) = self.select_list(&items)?;
+        self.scope().aliases = aliases;
+        if exprs.iter().all(|expr| matches!(expr, Expr::Column(..))) {
+            // What nobody asks the view for need not be read.
+            self.scope().used = used;
+        }
+        Ok(Some(Parts { source, conditions, exprs, columns, places }))
+    }
+
+    /// Follows a change of that table of the scope down to the base table, with each one's rights. `columns` are those that are given values.
+    pub fn through(&mut self, at: usize, one: Privileges, columns: &[usize]) -> Result<Through> {
+        let verb = if one == Privileges::DELETE { "DELETE" } else { "UPDATE" };
+        let table = &self.scope().tables[at];
+        let alias = table.alias.clone();
+        let not_updatable = move || error::NON_UPDATABLE_TABLE.with(&[&alias, &verb]);
+        let mut map: Vec<Option<usize>> = (0..table.columns.len()).map(Some).collect();
+        let mut top: Option<String> = None;
+        let (mut at, mut rights, mut cascaded, mut pending) = (at, self.rights.clone(), false, Vec::new());
+        loop {
+            let table = &self.scope().tables[at];
+            match table.origin.clone() {
+                Origin::System(system) if !system.is_keyspace() => return Err(not_updatable()),
+                origin @ (Origin::Base(_) | Origin::System(_)) => {
+                    let base = if let Origin::Base(base) = origin { base } else { keyspace_table::table().clone() };
+                    let names = base.columns.iter().map(|column| &*column.name);
+                    check_given(&rights, (&base.schema, &base.name), one, names.collect(), &map, columns)?;
+                    let offset = table.offset;
+                    let options = options_over(pending, offset)?;
+                    return Ok(Through { table: base, at, columns: map, options });
+                }
+                Origin::View(merged) => {
+                    let view = &merged.view;
+                    let top = top.get_or_insert_with(|| format!("{}.{}", view.schema, view.name)).clone();
+                    let names = view.columns.iter().map(|name| &**name).collect();
+                    check_given(&rights, (&view.schema, &view.name), one, names, &map, columns)?;
+                    if cascaded || view.check != CheckOption::None {
+                        // Errors name the view that the statement names.
+                        pending.extend(merged.conditions.iter().map(|condition| (top.clone(), condition.clone())));
+                    }
+                    cascaded |= view.check == CheckOption::Cascaded;
+                    let Some((below, places)) = &merged.over else {
+                        return Err(match one {
+                            Privileges::DELETE => error::VIEW_DELETE_MERGE_VIEW.with(&[&view.schema, &view.name]),
+                            _ => not_updatable(),
+                        });
+                    };
+                    for column in &mut map {
+                        *column = column.and_then(|column| places.get(column).copied().flatten());
+                    }
+                    if let Some(column) = columns.iter().find(|column| map[**column].is_none()) {
+                        let name = &self.scope().tables[at].columns[*column].name;
+                        return Err(error::NONUPDATEABLE_COLUMN.with(&[name]));
+                    }
+                    (at, rights) = (*below, self.of_views[merged.rights].clone());
+                }
+                _ => return Err(not_updatable()),
+            }
+        }
+    }
+}
+
+impl Bind<'_> {
+    fn note(&mut self, range: Range<usize>, what: Noted) {
+        if let Some(recorder) = &mut self.recorder
+            && self.text.get(range.clone()).is_some()
+        {
+            recorder.push(Note { range, what });
+        }
+    }
+
+    /// Notes a table that is named with the current database, or without a schema. Its name begins the span.
+    pub fn record_table(&mut self, name: &Name, span: Span) {
+        let (Some(_), Some(database)) = (&self.recorder, self.around.database) else { return };
+        let start = span.start as usize;
+        match &name.schema {
+            None => {
+                let (schema, name) = (quoted_name(database), quoted_name(&name.name));
+                self.note(
+                    start..name_end(self.text, name_start(self.text, start)),
+                    Noted::Bare(format!("{schema}.{name}")),
+                );
+            }
+            Some(schema) if schema == database => {
+                self.note(start..next_name(self.text, start), Noted::SchemaOfTable);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Notes a column that is named with the current database. Its name begins the span, or follows brackets there.
+    pub fn record_column(&mut self, name: &ColumnName, span: Span) {
+        let ColumnName { schema: Some(schema), table: Some(table), name: column } = name else { return };
+        if self.recorder.is_none() || self.around.database != Some(schema) {
+            return;
+        }
+        let found = |schema: Option<&str>| {
+            let find = |depth: usize| self.scopes[depth].find(schema, Some(table), column);
+            let depth = (0..self.scopes.len()).rev().find(|depth| !matches!(find(*depth), Ok(None)))?;
+            Some((depth, find(depth).ok()?))
+        };
+        let is_same = found(Some(schema)) == found(None);
+        let what = if is_same { Noted::SchemaOfColumn } else { Noted::SchemaNeeded };
+        let start = name_start(self.text, span.start as usize);
+        self.note(start..next_name(self.text, start), what);
+    }
+
+    /// Notes what a `*`, or the word TABLE before a table's name, stands for.
+    pub fn record_star(&mut self, span: Span, items: &[Item<'_>]) {
+        if self.recorder.is_none() {
+            return;
+        }
+        let scope = self.scope();
+        let column = |item: &Item<'_>| {
+            let Item::Place(place) = item else { return String::new() };
+            let table = scope.table_at(*place).map_or(String::new(), |table| quoted_name(&table.alias));
+            let column = scope.column_at(*place).map_or(String::new(), |column| quoted_name(&column.name));
+            format!("{table}.{column}")
+        };
+        let mut text = items.iter().map(column).collect::<Vec<_>>().join(", ");
+        if span.of(self.text).eq_ignore_ascii_case(TABLE) {
+            text = format!("SELECT {text} FROM");
+        }
+        self.note(span.start as usize..span.end as usize, Noted::Star(text));
+    }
+}
+
+/// A view that rows are inserted into.
+pub struct InsertThrough {
+    pub table: Arc<Table>,
+    /// For each column of the view, the column of the table.
+    pub columns: Vec<Option<usize>>,
+    /// For each column of the table what the view calls it.
+    pub names: Vec<Option<String>>,
+}
+
+impl Bind<'_> {
+    /// From here on rows are going to be changed.
+    pub fn change_through_views(&mut self) {
+        (self.keyed, self.changing) = (true, "UPDATE");
+    }
+
+    /// Binds the view alone, as a table to be changed; what is `through` it.
+    fn alone<T>(&mut self, view: &Arc<View>, then: impl FnOnce(&mut Self, usize) -> Result<T>) -> Result<T> {
+        self.open_scope();
+        let keyed = std::mem::replace(&mut self.keyed, true);
+        let bound = self.view(view, &view.name);
+        self.keyed = keyed;
+        // Where it could not be bound there may be no scope any more, and nothing is bound after it.
+        bound?;
+        let at = self.scope().tables.len().saturating_sub(1);
+        let done = then(self, at);
+        self.close_scope();
+        done
+    }
+
+    /// If INSERT names a view: what is behind it.
+    pub fn insert_view(&mut self, name: &Name, schema: &str, insert: &tree::Insert) -> Result<Option<InsertThrough>> {
+        let Some(view) = self.around.snapshot.view(schema, &name.name).cloned() else { return Ok(None) };
+        if insert.replace || !insert.on_duplicate.is_empty() {
+            return Err(SqlError::unsupported("REPLACE and ON DUPLICATE KEY UPDATE through a view"));
+        }
+        let not_insertable = || error::NON_INSERTABLE_TABLE.with(&[&view.name, &"INSERT"]);
+        let through = self.alone(&view, |bind, at| bind.through(at, Privileges::NONE, &[]));
+        let through =
+            through.map_err(|error| if error::NON_UPDATABLE_TABLE.is(&error) { not_insertable() } else { error })?;
+        let mut names: Vec<Option<String>> = vec![None; through.table.columns.len()];
+        for (column, name) in through.columns.iter().zip(&view.columns) {
+            let taken = &mut names[column.ok_or_else(not_insertable)?];
+            if taken.replace(name.clone()).is_some() {
+                return Err(not_insertable());
+            }
+        }
+        let lacks = |(at, column): (usize, &query::catalog::table::TableColumn)| {
+            names[at].is_none()
+                && column.default == query::catalog::table::Default::None
+                && !column.ty.nullable
+                && !column.auto_increment
+                && column.generated.is_none()
+        };
+        if through.table.columns.iter().enumerate().any(lacks) {
+            return Err(error::NO_DEFAULT_FOR_VIEW_FIELD.with(&[&view.schema, &view.name]));
+        }
+        Ok(Some(InsertThrough { table: through.table, columns: through.columns, names }))
+    }
+
+    /// The rights to give these columns of the view values; what the new rows must fulfil.
+    pub fn check_insert_view(&mut self, name: &Name, given: &[usize]) -> Result<Vec<(String, Expr)>> {
+        let schema = self.schema_of(name)?;
+        let Some(view) = self.around.snapshot.view(&schema, &name.name).cloned() else { return Ok(Vec::new()) };
+        Ok(self.alone(&view, |bind, at| bind.through(at, Privileges::INSERT, given))?.options)
+    }
+}
+
+/// Where the name behind brackets begins, or behind a dot that has nothing before it.
+fn name_start(text: &str, start: usize) -> usize {
+    let mut at = after_space(text, start);
+    while let Some(b'(' | b'.') = text.as_bytes().get(at) {
+        at = after_space(text, at + 1);
+    }
+    at
+}
+
+/// Where the name ends that begins there.
+fn name_end(text: &str, start: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut end = start;
+    let Some(quote @ (b'`' | b'"')) = bytes.get(start).copied() else {
+        let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..);
+        end += bytes.iter().skip(start).take_while(|byte| is_of_name(byte)).count();
+        return end;
+    };
+    end += 1;
+    while let Some(byte) = bytes.get(end) {
+        end += 1;
+        if *byte == quote {
+            if bytes.get(end) != Some(&quote) {
+                break;
+            }
+            end += 1;
+        }
+    }
+    end
+}
+
+/// Where the name begins that a dot joins to the one there.
+fn next_name(text: &str, start: usize) -> usize {
+    let dot = after_space(text, name_end(text, start));
+    after_space(text, dot + 1)
+}
+
+/// Behind spaces and comments.
+fn after_space(text: &str, start: usize) -> usize {
+    let mut at = start;
+    loop {
+        let rest = text.get(at..).unwrap_or("");
+        let space = rest.len() - rest.trim_start().len();
+        let comment = match &rest[space..] {
+            rest if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
+            rest if rest.starts_with('#') || rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
+            _ => 0,
+        };
+        if space + comment == 0 {
+            return at;
+        }
+        at += space + comment;
+    }
+}
+
+/// What a body gives.
+struct Parts {
+    source: Source,
+    conditions: Vec<Expr>,
+    exprs: Vec<Expr>,
+    columns: Vec<Column>,
+    /// Where an item is a column and nothing else.
+    places: Vec<Option<usize>>,
+}
+
+/// May these columns, or the table if there are none, be changed like this?
+fn check_given(
+    rights: &Rights,
+    (schema, name): (&str, &str),
+    one: Privileges,
+    names: Vec<&str>,
+    map: &[Option<usize>],
+    columns: &[usize],
+) -> Result<()> {
+    if one.is_none() {
+        return Ok(());
+    }
+    if !Privileges::OF_COLUMN.has(one) {
+        return rights.need_table(schema, name, one);
+    }
+    rights.need_some_columns(schema, name, one)?;
+    for column in columns.iter().filter_map(|column| map[*column]) {
+        if let Some(shown) = names.get(column)
+            && !rights.column(schema, name, shown).has(one)
+        {
+            return Err(rights.no_column(one.first(), shown, name));
+        }
+    }
+    Ok(())
+}
+
+/// Conditions over the wide row, as conditions over the one table's row.
+fn options_over(pending: Vec<(String, Expr)>, offset: usize) -> Result<Vec<(String, Expr)>> {
+    let mut options = Vec::new();
+    for (name, mut condition) in pending {
+        let mut hosted = false;
+        condition.rewrite(&mut |expr| match expr {
+            Expr::Column(place, _) => *place -= offset,
+            part if part.reads_outside() => hosted = true,
+            _ => {}
+        });
+        if hosted {
+            return Err(SqlError::unsupported("WITH CHECK OPTION over a subquery"));
+        }
+        options.push((name, condition));
+    }
+    Ok(options)
+}
+
+/// Tables from before are seen again; those of the body are not, but by the name of the view.
+fn restore(own: &mut Scope, within: Vec<Option<String>>, shown: Option<&str>) {
+    let first = within.len();
+    for (table, within) in own.tables.iter_mut().zip(within) {
+        table.within = within;
+    }
+    for table in &mut own.tables[first..] {
+        table.within = shown.map(str::to_owned);
+    }
+}
+
+/// What clients are told of a view's columns.
+fn columns_of(view: &View, shown: &str, columns: Vec<Column>) -> Vec<Column> {
+    let column = |column: Column| Column {
+        schema: view.schema.clone(),
+        table: shown.to_owned(),
+        org_table: view.name.clone(),
+        org_name: column.name.clone(),
+        ..column
+    };
+    columns.into_iter().map(column).collect()
+}
+
+fn table_of(view: &View, shown: &str, columns: Vec<Column>, readable: Columns, origin: Origin) -> ScopeTable {
+    ScopeTable {
+        alias: shown.to_owned(),
+        schema: view.schema.clone(),
+        hidden: vec![false; columns.len()],
+        origin,
+        offset: 0,
+        columns,
+        key_at: None,
+        lock: None,
+        nullable: false,
+        allowed: None,
+        after: Vec::new(),
+        readable,
+        within: None,
+    }
+}

@@ -1,0 +1,169 @@
+//! What a plan looks like: FORMAT=TREE (`tree`), the rows of MySQL's table and FORMAT=JSON (`table`, `json`, both over `block`).
+//!
+//! The hard thing is names: nodes know places of rows, people know columns. `names` finds out what each place of a node's rows is called, from the scans up.
+
+mod block;
+mod json;
+mod table;
+mod tree;
+mod words;
+
+use std::sync::Arc;
+
+use crate::batch::Row;
+use query::exec::measure::Measures;
+use query::nodes::expr::Expr;
+use query::nodes::node::Node;
+use query::nodes::subquery::Subquery;
+use query::nodes::walk::inputs;
+use query::nodes::window::What;
+use query::types::Column;
+
+pub use words::{Names, words};
+
+/// A statement to be shown: what it does, to which table, and the plan of its rows.
+pub struct Explained<'p> {
+    pub verb: Verb,
+    pub table: Option<&'p str>,
+    pub node: Option<&'p Arc<Node>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    Select,
+    Insert,
+    Replace,
+    Update,
+    Delete,
+}
+
+impl Verb {
+    pub fn name(self) -> &'static str {
+        match self {
+            Verb::Select => "SELECT",
+            Verb::Insert => "INSERT",
+            Verb::Replace => "REPLACE",
+            Verb::Update => "UPDATE",
+            Verb::Delete => "DELETE",
+        }
+    }
+}
+
+/// As a tree, one node a line; with what has been measured, if it has run.
+pub fn tree(explained: &Explained<'_>, measures: Option<&Measures>) -> String {
+    tree::draw(explained, measures)
+}
+
+pub fn json(explained: &Explained<'_>) -> String {
+    json::write(explained)
+}
+
+pub fn table_columns() -> Vec<Column> {
+    table::columns()
+}
+
+pub fn table_rows(explained: &Explained<'_>) -> Vec<Row> {
+    table::rows(explained)
+}
+
+/// What the places of the node's rows are called.
+pub fn names(node: &Arc<Node>, around: &[Names]) -> Names {
+    match &**node {
+        Node::Scan(scan) => {
+            let all = scan.names();
+            match &scan.output {
+                None => all.collect(),
+                Some(places) => {
+                    let place = |at: usize| places.iter().position(|place| *place == at);
+                    all.filter_map(|(at, name)| Some((place(at)?, name))).collect()
+                }
+            }
+        }
+        Node::Loop { left, right, .. } => joined(left, right, around),
+        Node::Hash(join) => joined(&join.left, &join.right, around),
+        Node::Filter { input, .. }
+        | Node::Sort { input, .. }
+        | Node::Distinct { input, .. }
+        | Node::Strip { input, .. }
+        | Node::Limit { input, .. } => names(input, around),
+        Node::Union { inputs } => inputs.first().map_or(Names::new(), |input| names(input, around)),
+        Node::SetOperation { left, .. } => names(left, around),
+        Node::Common { source, .. } => names(source, around),
+        Node::Group(group) => {
+            let below = names(&group.input, around);
+            let keys = group.keys.iter().map(|key| words(key, &below, around));
+            let calls = group.calls.iter().enumerate().map(|(at, call)| match group.level == Some(at) {
+                true => "grouping()".to_owned(),
+                false => call_words(call, &below, around),
+            });
+            keys.chain(calls).enumerate().collect()
+        }
+        Node::Window(window) => {
+            let mut names = names(&window.input, around);
+            let results: Vec<_> =
+                window.calls.iter().map(|call| (call.at, what_words(&call.what, &names, around))).collect();
+            names.extend(results);
+            names
+        }
+        Node::Project { input, exprs } => {
+            let below = names(input, around);
+            exprs.iter().map(|expr| words(expr, &below, around)).enumerate().collect()
+        }
+        Node::Derived { offset, columns, alias, .. } | Node::Lateral { offset, columns, alias, .. } => {
+            columns.iter().enumerate().map(|(at, name)| (offset + at, format!("{alias}.{name}"))).collect()
+        }
+        Node::System { table, offset, .. } => {
+            table.columns.iter().enumerate().map(|(at, (name, _))| (offset + at, (*name).to_owned())).collect()
+        }
+        Node::One { .. } | Node::LastRound { .. } | Node::Rows { .. } | Node::TableFunction(_) => Names::new(),
+    }
+}
+
+fn joined(left: &Arc<Node>, right: &Arc<Node>, around: &[Names]) -> Names {
+    let mut all = names(left, around);
+    all.extend(names(right, around));
+    all
+}
+
+pub fn call_words(call: &query::nodes::node::AggregateCall, names: &Names, around: &[Names]) -> String {
+    let arguments: Vec<String> = call.arguments.iter().map(|argument| words(argument, names, around)).collect();
+    let distinct = if call.aggregate.distinct { "distinct " } else { "" };
+    let arguments = if arguments.is_empty() { "0".to_owned() } else { arguments.join(",") };
+    format!("{}({distinct}{arguments})", call.aggregate.function.name)
+}
+
+pub fn what_words(what: &What, names: &Names, around: &[Names]) -> String {
+    let of = |name: &str, expr: &Expr| format!("{name}({}) OVER", words(expr, names, around));
+    match what {
+        What::RowNumber => "row_number() OVER".into(),
+        What::Rank => "rank() OVER".into(),
+        What::DenseRank => "dense_rank() OVER".into(),
+        What::PercentRank => "percent_rank() OVER".into(),
+        What::CumeDist => "cume_dist() OVER".into(),
+        What::Ntile(count) => of("ntile", count),
+        What::Shift { value, ahead, .. } => of(if *ahead { "lead" } else { "lag" }, value),
+        What::First(value) => of("first_value", value),
+        What::Last(value) => of("last_value", value),
+        What::Nth(value, _) => of("nth_value", value),
+        What::Aggregate(call) => format!("{} OVER", call_words(call, names, around)),
+    }
+}
+
+/// What the blocks around a subquery of this node call their places.
+pub fn around_of(subquery: &Subquery, node: &Node, around: &[Names]) -> Vec<Names> {
+    let mut rows = Names::new();
+    for input in inputs(node) {
+        rows.extend(names(input, around));
+    }
+    if let Node::Scan(scan) = node {
+        rows.extend(scan.names());
+    }
+    deeper(subquery.depth, &rows, around)
+}
+
+fn deeper(depth: usize, rows: &Names, around: &[Names]) -> Vec<Names> {
+    let mut inside: Vec<Names> = around.iter().take(depth).cloned().collect();
+    inside.resize(depth, Names::new());
+    inside.push(rows.clone());
+    inside
+}

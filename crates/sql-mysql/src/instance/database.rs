@@ -1,0 +1,298 @@
+//! What all sessions share.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Instant;
+
+use engine::Engine;
+use stdx::sync::Mutex;
+
+use crate::instance::count::Counts;
+use crate::instance::handle::{Handle, Kill};
+use crate::instance::hooks::Around;
+use crate::instance::plans::Plans;
+use crate::instance::variables::{Is, find};
+use crate::scalar::named::NamedLocks;
+use crate::value::Value;
+use query::catalog::Catalog;
+use query::catalog::still::Stillness;
+use query::catalog::table::Table;
+use query::catalog::timestamps::Timestamps;
+use query::error::Result;
+use query::exec::instance::Instance;
+use query::exec::spill::Spill;
+
+pub struct Database {
+    instance: Arc<Instance>,
+    sessions: Mutex<BTreeMap<u64, Weak<Handle>>>,
+    /// Who changes definitions, and who wants them to stay.
+    pub(crate) definitions: Stillness,
+    /// Counted by sessions that have gone.
+    gone: Counts,
+    /// How many have come, and the most at a time.
+    connections: AtomicU64,
+    most: AtomicU64,
+    pub(crate) opened: Instant,
+    /// Values of SET GLOBAL.
+    pub(crate) globals: Mutex<HashMap<&'static str, Value>>,
+    /// `read_only` and `super_read_only`, for statements that are about to write.
+    read_only: AtomicU8,
+    /// GET_LOCK.
+    pub(crate) locks: Arc<NamedLocks>,
+    timestamps: Timestamps,
+    pub(crate) plans: Arc<Plans>,
+    /// What the server around adds.
+    around: OnceLock<Around>,
+    is_stopping: AtomicBool,
+}
+
+const READ_ONLY: u8 = 1;
+const SUPER_READ_ONLY: u8 = 2;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReadOnly {
+    Off,
+    /// Accounts with SUPER or CONNECTION_ADMIN still write.
+    On,
+    Super,
+}
+
+impl Database {
+    /// Loads the catalog.
+    pub fn open(engine: Arc<Engine>) -> Result<Arc<Database>> {
+        let instance = Arc::new(Instance::open(engine)?);
+        let (sessions, definitions) = (Mutex::default(), Stillness::default());
+        let plans = Arc::new(Plans::new());
+        let cache: Weak<Plans> = Arc::downgrade(&plans);
+        stdx::memory::register_cache(cache);
+        let database = Arc::new(Database {
+            instance,
+            sessions,
+            definitions,
+            gone: Counts::default(),
+            connections: AtomicU64::new(0),
+            most: AtomicU64::new(0),
+            opened: Instant::now(),
+            globals: Mutex::default(),
+            read_only: AtomicU8::new(0),
+            locks: Arc::default(),
+            timestamps: Timestamps::default(),
+            plans,
+            around: OnceLock::new(),
+            is_stopping: AtomicBool::new(false),
+        });
+        database.recall()?;
+        Ok(database)
+    }
+
+    /// What SET PERSIST has kept is in force, whatever has been said before. A variable that there is no more, or that takes no such value any more, is passed over.
+    fn recall(&self) -> Result<()> {
+        for (name, value) in self.persisted()? {
+            let Ok(variable) = find(&name) else { continue };
+            if variable.form(value.clone()).is_ok_and(|value| variable.check(&value).is_ok()) {
+                self.globals.lock().insert(variable.name, value.clone());
+                self.follow(variable.name, &value);
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn persisted(&self) -> Result<BTreeMap<String, Value>> {
+        self.catalog().persisted()
+    }
+
+    pub(crate) fn persist(&self, name: &str, value: &Value) -> Result<engine::Lsn> {
+        self.catalog().persist(name, value)
+    }
+
+    pub(crate) fn forget_persisted<'n>(&self, names: impl Iterator<Item = &'n str>) -> Result<engine::Lsn> {
+        self.catalog().forget_persisted(names)
+    }
+
+    /// Statements may write what does not fit into `memory_max` into that folder, which is emptied. To be called before the first session.
+    pub fn spill_to(&self, folder: &std::path::Path, memory_max: usize) -> std::io::Result<()> {
+        self.instance.spill_to(folder, memory_max)
+    }
+
+    /// Where the data lies, for those who ask. To be called before the first session.
+    pub fn lies_in(&self, folder: &std::path::Path) {
+        let mut name = folder.display().to_string();
+        if !name.ends_with('/') {
+            name.push('/');
+        }
+        self.globals.lock().insert("datadir", Value::text(name));
+    }
+
+    /// Files of the server that LOAD DATA and SELECT ... INTO may touch are those in this folder, and clients may be asked for theirs. To be called before the first session.
+    pub fn allow_files(&self, folder: Option<&std::path::Path>, local: bool) {
+        let mut globals = self.globals.lock();
+        if let Some(folder) = folder {
+            globals.insert("secure_file_priv", Value::text(folder.display().to_string()));
+        }
+        globals.insert("local_infile", Value::from(local));
+    }
+
+    /// What a variable of the server says in words.
+    pub fn global_word(&self, name: &str) -> String {
+        let value = self.globals.lock().get(name).cloned();
+        let value = value.or_else(|| super::variables::find(name).ok().map(|variable| variable.default()));
+        value.as_ref().map(super::variables::text_of).unwrap_or_default()
+    }
+
+    /// What the server has been set to, for variables that are the server's and not a session's. Panics for a name that is no such variable.
+    pub fn tell(&self, facts: impl IntoIterator<Item = (&'static str, u64)>) {
+        let mut globals = self.globals.lock();
+        for (name, number) in facts {
+            let variable = find(name).ok().filter(|variable| variable.may.is_of_server());
+            let variable = variable.unwrap_or_else(|| panic!("{name} is no variable of the server"));
+            let value = if let Is::Flag(_) = variable.is { Value::from(number != 0) } else { Value::UInt(number) };
+            globals.insert(name, value);
+        }
+    }
+
+    /// The server stops: waits of all sessions end, and none begins any more.
+    pub fn end_waits(&self) {
+        self.is_stopping.store(true, Ordering::SeqCst);
+        self.sessions().iter().for_each(|handle| handle.end_waits());
+        self.engine().rows().wake_waiters();
+    }
+
+    /// Ends all sessions and what they do.
+    pub fn kill_all(&self) {
+        self.sessions().iter().for_each(|handle| handle.kill(Kill::Connection));
+        self.engine().rows().wake_waiters();
+    }
+
+    /// The client of a session has closed its connection while a statement of it runs.
+    pub fn depart(&self, handle: &Handle) {
+        handle.depart();
+        self.engine().rows().wake_waiters();
+    }
+
+    /// What the server adds to SQL: to be called once, before the first session, when it has told how it is set.
+    pub fn stand_in(&self, around: Around) -> Result<()> {
+        let _ = self.around.set(around);
+        self.recall()
+    }
+
+    pub(crate) fn around(&self) -> Option<&Around> {
+        self.around.get()
+    }
+
+    /// A variable of the server was set.
+    pub(crate) fn follow(&self, name: &'static str, value: &Value) {
+        let number = match value {
+            Value::UInt(number) => *number,
+            Value::Int(flag) => *flag as u64,
+            _ => return,
+        };
+        let bit = match name {
+            "read_only" => READ_ONLY,
+            "super_read_only" => SUPER_READ_ONLY,
+            _ => 0,
+        };
+        if number != 0 {
+            self.read_only.fetch_or(bit, Ordering::Relaxed);
+        } else {
+            self.read_only.fetch_and(!bit, Ordering::Relaxed);
+        }
+        if let Some(around) = self.around() {
+            (around.set)(name, number);
+        }
+    }
+
+    /// Whom SQL lets write.
+    pub(crate) fn read_only(&self) -> ReadOnly {
+        match self.read_only.load(Ordering::Relaxed) {
+            0 => ReadOnly::Off,
+            bits if bits & SUPER_READ_ONLY != 0 => ReadOnly::Super,
+            _ => ReadOnly::On,
+        }
+    }
+
+    pub fn spill(&self) -> Option<&Arc<Spill>> {
+        self.instance.spill()
+    }
+
+    pub fn engine(&self) -> &Arc<Engine> {
+        self.instance.engine()
+    }
+
+    /// `count` timestamps that nobody has had before, also not before a restart: `STEP` apart, the first that much above the number returned. They may be shown when the log is durable up to
+    /// the position that comes with it.
+    pub fn take_timestamps(&self, count: u32, now_ms: u64) -> Result<(u64, engine::Lsn)> {
+        self.timestamps.take(self.engine(), count, now_ms)
+    }
+
+    /// Drops temporary tables of before a crash that could not be dropped at the start: to be called when what the crash has cut is rolled back.
+    pub fn drop_left_temporary(&self) -> Result<()> {
+        self.catalog().drop_left()
+    }
+
+    pub(crate) fn instance(&self) -> &Arc<Instance> {
+        &self.instance
+    }
+
+    pub(crate) fn catalog(&self) -> &Catalog {
+        self.instance.catalog()
+    }
+
+    /// What AUTO_INCREMENT would give next.
+    pub(crate) fn next_auto(&self, table: &Table) -> Result<Option<u64>> {
+        let auto = table.live.auto.lock();
+        Ok(Some(if auto.next > 0 { auto.next } else { self.catalog().auto_reserved(table.id)?.max(1) }))
+    }
+
+    pub(crate) fn enlist(&self, handle: &Arc<Handle>) {
+        let mut sessions = self.sessions.lock();
+        sessions.insert(handle.connection_id, Arc::downgrade(handle));
+        // Under the list's lock: `end_waits` sets the flag before it takes the list.
+        if self.is_stopping.load(Ordering::SeqCst) {
+            handle.end_waits();
+        }
+        self.connections.fetch_add(1, Ordering::Relaxed);
+        self.most.fetch_max(sessions.len() as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn delist(&self, handle: &Handle) {
+        let mut sessions = self.sessions.lock();
+        sessions.remove(&handle.connection_id);
+        self.gone.take(&handle.counts);
+    }
+
+    /// FLUSH STATUS: the session counts anew, the server does not.
+    pub(crate) fn count_anew(&self, handle: &Handle) {
+        let _sessions = self.sessions.lock();
+        self.gone.take(&handle.counts);
+    }
+
+    /// What all sessions have counted, those that have gone too.
+    pub(crate) fn counted(&self) -> Vec<u64> {
+        let sessions = self.sessions.lock();
+        let mut sums = self.gone.all();
+        for handle in sessions.values().filter_map(Weak::upgrade) {
+            sums.iter_mut().zip(handle.counts.all()).for_each(|(sum, more)| *sum += more);
+        }
+        sums
+    }
+
+    /// How many sessions have come, and the most at a time.
+    pub(crate) fn connections(&self) -> (u64, u64) {
+        (self.connections.load(Ordering::Relaxed), self.most.load(Ordering::Relaxed))
+    }
+
+    /// All sessions, for the process list.
+    pub fn sessions(&self) -> Vec<Arc<Handle>> {
+        self.sessions.lock().values().filter_map(Weak::upgrade).collect()
+    }
+
+    /// False: no such session.
+    pub fn kill(&self, connection_id: u64, how: Kill) -> bool {
+        let handle = self.sessions.lock().get(&connection_id).and_then(Weak::upgrade);
+        let Some(handle) = handle else { return false };
+        handle.kill(how);
+        self.engine().rows().wake_waiters();
+        true
+    }
+}

@@ -1,0 +1,627 @@
+//! The arithmetic of aggregates: the executor groups, this adds up.
+//!
+//! An `Aggregate` is part of the plan, a `Group` is one group's state. NULL never counts, except to COUNT(*), JSON_ARRAYAGG and JSON_OBJECTAGG. DISTINCT is
+//! the executor's (`Aggregate::distinct_key`).
+
+use std::cmp::Ordering;
+
+use datum::key;
+
+use crate::scalar::decimal::{Decimal, SCALE_MAX};
+use crate::scalar::json::{self, Json, Members, Node};
+use crate::scalar::settings::Settings;
+use crate::scalar::state::StateOf as _;
+use crate::scalar::{arithmetic, bind, cast, compare, convert};
+use crate::value::Value;
+use query::error::{self, Result, SqlError};
+use query::nodes::aggregate::{Accumulator, Aggregate, AggregateFunction, Memory};
+use query::nodes::context::EvalContext;
+use query::types::{self, Collation, Type};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// COUNT(*) has no argument; COUNT(DISTINCT a, b) has several.
+    Count,
+    Sum,
+    Avg,
+    Min,
+    Max,
+    BitAnd,
+    BitOr,
+    BitXor,
+    StdPop,
+    StdSamp,
+    VarPop,
+    VarSamp,
+    GroupConcat,
+    JsonArrayAgg,
+    JsonObjectAgg,
+    AnyValue,
+}
+
+/// The functions, in the order of `Kind`.
+static FUNCTIONS: [(Kind, AggregateFunction); 16] = [
+    (Kind::Count, function("count", |_| Group::boxed(Kind::Count, State::Count(0)))),
+    (Kind::Sum, exact(function("sum", |_| Group::boxed(Kind::Sum, State::Sum(None, 0))))),
+    (Kind::Avg, exact(function("avg", |_| Group::boxed(Kind::Avg, State::Sum(None, 0))))),
+    (Kind::Min, extreme(Ordering::Less, function("min", |_| Group::boxed(Kind::Min, State::One(None))))),
+    (Kind::Max, extreme(Ordering::Greater, function("max", |_| Group::boxed(Kind::Max, State::One(None))))),
+    (Kind::BitAnd, function("bit_and", |aggregate| Group::boxed(Kind::BitAnd, bits(aggregate, u64::MAX)))),
+    (Kind::BitOr, function("bit_or", |aggregate| Group::boxed(Kind::BitOr, bits(aggregate, 0)))),
+    (Kind::BitXor, function("bit_xor", |aggregate| Group::boxed(Kind::BitXor, bits(aggregate, 0)))),
+    (Kind::StdPop, function("std", |_| Group::boxed(Kind::StdPop, State::NO_MOMENTS))),
+    (Kind::StdSamp, function("stddev_samp", |_| Group::boxed(Kind::StdSamp, State::NO_MOMENTS))),
+    (Kind::VarPop, function("variance", |_| Group::boxed(Kind::VarPop, State::NO_MOMENTS))),
+    (Kind::VarSamp, function("var_samp", |_| Group::boxed(Kind::VarSamp, State::NO_MOMENTS))),
+    (
+        Kind::GroupConcat,
+        listing(function("group_concat", |_| Group::boxed(Kind::GroupConcat, State::Lines(Lines::default())))),
+    ),
+    (
+        Kind::JsonArrayAgg,
+        with_null(listing(function("json_arrayagg", |_| {
+            Group::boxed(Kind::JsonArrayAgg, State::Elements(Vec::new()))
+        }))),
+    ),
+    (
+        Kind::JsonObjectAgg,
+        with_null(listing(function("json_objectagg", |_| {
+            Group::boxed(Kind::JsonObjectAgg, State::Members(Vec::new()))
+        }))),
+    ),
+    (
+        Kind::AnyValue,
+        AggregateFunction {
+            memory: Memory::One,
+            ..with_null(function("any_value", |_| Group::boxed(Kind::AnyValue, State::One(None))))
+        },
+    ),
+];
+
+/// Names beside those of the functions.
+const ALIASES: &[(&str, Kind)] = &[("stddev", Kind::StdPop), ("stddev_pop", Kind::StdPop), ("var_pop", Kind::VarPop)];
+
+const fn function(name: &'static str, start: fn(&Aggregate) -> Box<dyn Accumulator>) -> AggregateFunction {
+    AggregateFunction {
+        name,
+        start,
+        counts_null: false,
+        exact: false,
+        memory: Memory::Nothing,
+        extreme: None,
+        finish: arithmetic::fit,
+    }
+}
+
+const fn exact(function: AggregateFunction) -> AggregateFunction {
+    AggregateFunction { exact: true, ..function }
+}
+
+const fn extreme(wanted: Ordering, function: AggregateFunction) -> AggregateFunction {
+    AggregateFunction { extreme: Some(wanted), memory: Memory::One, ..function }
+}
+
+const fn listing(function: AggregateFunction) -> AggregateFunction {
+    AggregateFunction { memory: Memory::All, ..function }
+}
+
+const fn with_null(function: AggregateFunction) -> AggregateFunction {
+    AggregateFunction { counts_null: true, ..function }
+}
+
+fn bits(aggregate: &Aggregate, neutral: u64) -> State {
+    if is_byte_string(&aggregate.arguments[0]) { State::Bytes(None) } else { State::Bits(neutral) }
+}
+
+impl Kind {
+    /// Returns the aggregate of that name in any case.
+    pub fn of_name(name: &str) -> Option<Kind> {
+        let known = FUNCTIONS.iter().map(|(kind, function)| (function.name, *kind)).chain(ALIASES.iter().copied());
+        known.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, kind)| kind)
+    }
+
+    /// Returns the kind of an aggregate that `new` made.
+    pub fn of(aggregate: &Aggregate) -> Kind {
+        let known = FUNCTIONS.iter().find(|(_, function)| std::ptr::eq(function, aggregate.function));
+        known.map_or_else(|| unreachable!("`new` takes functions from the table"), |(kind, _)| *kind)
+    }
+}
+
+/// Binds an aggregate. The result's type comes from the arguments'; error 1064 for a wrong number of them.
+pub fn new(kind: Kind, distinct: bool, arguments: Vec<Type>, settings: &Settings) -> Result<Aggregate> {
+    let wanted = match kind {
+        Kind::Count => 0..=usize::MAX,
+        Kind::GroupConcat => 1..=usize::MAX,
+        Kind::JsonObjectAgg => 2..=2,
+        _ => 1..=1,
+    };
+    if !wanted.contains(&arguments.len()) {
+        return Err(SqlError::parse("')'"));
+    }
+    let is_bits = matches!(kind, Kind::BitAnd | Kind::BitOr | Kind::BitXor);
+    if is_bits && is_byte_string(&arguments[0]) && arguments[0].length > 511 {
+        return Err(error::INVALID_BITWISE_AGGREGATE_OPERANDS_SIZE.with(&[&511]));
+    }
+    let ty = result_type(kind, &arguments, settings);
+    Ok(Aggregate {
+        function: &FUNCTIONS[kind as usize].1,
+        distinct,
+        order: Vec::new(),
+        separator: ",".into(),
+        ty,
+        by: arguments.first().map(|ty| compare::by(compare::own_domain(ty))),
+        setting: settings.div_precision_increment,
+        arguments,
+    })
+}
+
+/// Not a literal like 0x41, which is a number.
+fn is_byte_string(ty: &Type) -> bool {
+    ty.kind.is_bytes() && !ty.unsigned
+}
+
+fn result_type(kind: Kind, arguments: &[Type], settings: &Settings) -> Type {
+    let first = arguments.first().map(arithmetic::operand);
+    let is_exact = first.as_ref().is_some_and(|ty| ty.kind != types::Kind::Double);
+    let (precision, scale) = first.as_ref().map_or((0, 0), |ty| (arithmetic::digits(ty), ty.scale));
+    match kind {
+        Kind::Count => Type::integer().with_nullable(false),
+        Kind::Sum if is_exact => Type::decimal((precision + 22).min(65), scale),
+        Kind::Avg if is_exact => {
+            let more = settings.div_precision_increment;
+            Type::decimal((precision + u32::from(more)).min(65), (scale + more).min(SCALE_MAX))
+        }
+        // Of FLOAT(M,D) so many digits as it has, an average more.
+        Kind::Sum | Kind::Avg
+            if arguments[0].scale < Type::FLOATING
+                && matches!(arguments[0].kind, types::Kind::Float | types::Kind::Double) =>
+        {
+            let more = if kind == Kind::Avg { settings.div_precision_increment } else { 0 };
+            let scale = (arguments[0].scale + more).min(SCALE_MAX);
+            Type { length: 17 + u32::from(scale), scale, ..Type::double() }
+        }
+        Kind::Sum | Kind::Avg | Kind::StdPop | Kind::StdSamp | Kind::VarPop | Kind::VarSamp => Type::double(),
+        Kind::Min | Kind::Max => Type { zerofill: false, ..arguments[0].clone() }.with_nullable(true),
+        Kind::AnyValue => arguments[0].clone().with_nullable(true),
+        Kind::BitAnd | Kind::BitOr | Kind::BitXor if is_byte_string(&arguments[0]) => {
+            Type { unsigned: false, ..Type::bytes(arguments[0].length) }.with_nullable(false)
+        }
+        Kind::BitAnd | Kind::BitOr | Kind::BitXor => Type::unsigned().with_nullable(false),
+        Kind::GroupConcat => {
+            let bytes = arguments.iter().any(|ty| ty.kind.is_bytes());
+            let own = arguments.iter().find(|ty| ty.kind.is_text()).map(|ty| ty.collation);
+            let collation = if bytes { Collation::Binary } else { own.unwrap_or(settings.collation) };
+            bind::string_type(65_536, collation)
+        }
+        Kind::JsonArrayAgg | Kind::JsonObjectAgg => Type::new(types::Kind::Json),
+    }
+}
+
+/// A group's state.
+#[derive(Clone, Debug)]
+struct Group {
+    kind: Kind,
+    state: State,
+    rows: u64,
+    /// What it has gathered takes, about.
+    bytes: usize,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Count(i64),
+    Sum(Option<Sum>, u64),
+    One(Option<Value>),
+    Bits(u64),
+    /// Bit by bit, all of one length.
+    Bytes(Option<Vec<u8>>),
+    /// Welford's running moments.
+    Moments {
+        count: u64,
+        mean: f64,
+        squares: f64,
+    },
+    Lines(Lines),
+    Elements(Vec<Node>),
+    Members(Vec<(Box<str>, Node)>),
+}
+
+/// Whole numbers add up in 128 bits: 2^64 of them fit.
+#[derive(Clone, Debug)]
+enum Sum {
+    Whole(i128),
+    Exact(Decimal),
+    Double(f64),
+}
+
+/// Error 3513 for values of several lengths.
+fn combine_bytes(bits: &mut Option<Vec<u8>>, kind: Kind, value: &Value) -> Result<()> {
+    let next = value.as_string_bytes().unwrap_or_default();
+    let Some(known) = bits else {
+        *bits = Some(next.to_vec());
+        return Ok(());
+    };
+    if known.len() != next.len() {
+        return Err(error::INVALID_BITWISE_OPERANDS_SIZE.bare());
+    }
+    for (byte, next) in known.iter_mut().zip(next) {
+        match kind {
+            Kind::BitAnd => *byte &= next,
+            Kind::BitOr => *byte |= next,
+            _ => *byte ^= next,
+        }
+    }
+    Ok(())
+}
+
+impl State {
+    const NO_MOMENTS: State = State::Moments { count: 0, mean: 0.0, squares: 0.0 };
+}
+
+impl Group {
+    fn boxed(kind: Kind, state: State) -> Box<dyn Accumulator> {
+        Box::new(Group { kind, state, rows: 0, bytes: 0 })
+    }
+}
+
+impl Accumulator for Group {
+    fn add(&mut self, aggregate: &Aggregate, values: &[Value], ctx: &mut EvalContext) -> Result<()> {
+        let arguments = &values[..values.len() - aggregate.order.len()];
+        if !aggregate.function.counts_null && arguments.iter().any(Value::is_null) {
+            return Ok(());
+        }
+        self.rows += 1;
+        match &mut self.state {
+            State::Count(count) => *count += 1,
+            State::Sum(sum, count) => {
+                *count += 1;
+                match (&mut *sum, &arguments[0]) {
+                    // What most sums are made of: whole numbers far from the end of their room.
+                    (Some(Sum::Whole(whole)), Value::Int(number)) if whole.unsigned_abs() < 1 << 120 => {
+                        *whole += i128::from(*number);
+                    }
+                    (Some(Sum::Exact(exact)), Value::Decimal(next)) => {
+                        if !exact.add_small(next) {
+                            *exact = exact.plus(next);
+                        }
+                    }
+                    (sum, value) => *sum = Some(added(sum.take(), value, ctx)?),
+                }
+            }
+            State::One(kept) => {
+                if keep(kept, aggregate, &arguments[0], ctx)? {
+                    self.bytes = arguments[0].heap_bytes();
+                }
+            }
+            State::Bits(bits) => {
+                let number = match cast::hex_number(&arguments[0], &aggregate.arguments[0]) {
+                    Some(number) => number,
+                    None => convert::to_bits(&arguments[0], ctx)?,
+                };
+                *bits = match self.kind {
+                    Kind::BitAnd => *bits & number,
+                    Kind::BitOr => *bits | number,
+                    _ => *bits ^ number,
+                };
+            }
+            State::Bytes(bits) => combine_bytes(bits, self.kind, &arguments[0])?,
+            State::Moments { count, mean, squares } => {
+                let number = convert::to_f64(&arguments[0], ctx)?;
+                *count += 1;
+                let distance = number - *mean;
+                *mean += distance / *count as f64;
+                *squares += distance * (number - *mean);
+            }
+            State::Lines(lines) => {
+                lines.add(aggregate, values, ctx);
+                self.bytes = lines.bytes;
+            }
+            State::Elements(elements) => {
+                self.bytes += size_of::<Node>() + arguments[0].heap_bytes();
+                elements.push(element(&arguments[0], &aggregate.arguments[0], ctx));
+            }
+            State::Members(members) => {
+                if arguments[0].is_null() {
+                    return Err(error::JSON_DOCUMENT_NULL_KEY.bare());
+                }
+                let name = json::member_name(&arguments[0], &aggregate.arguments[0]);
+                self.bytes += size_of::<Node>() + 32 + name.len() + arguments[1].heap_bytes();
+                members.push((name, element(&arguments[1], &aggregate.arguments[1], ctx)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Doubles lose digits.
+    fn can_remove(&self, aggregate: &Aggregate) -> bool {
+        match &self.state {
+            State::Count(_) => !aggregate.distinct,
+            State::Sum(sum, _) => !aggregate.distinct && !matches!(sum, Some(Sum::Double(_))),
+            State::Bits(_) => self.kind == Kind::BitXor,
+            _ => false,
+        }
+    }
+
+    fn remove(&mut self, values: &[Value], ctx: &mut EvalContext) -> Result<()> {
+        if values.iter().any(Value::is_null) {
+            return Ok(());
+        }
+        self.rows -= 1;
+        match &mut self.state {
+            State::Count(count) => *count -= 1,
+            State::Sum(sum, count) => {
+                *count -= 1;
+                let less = match added(None, &values[0], ctx)? {
+                    Sum::Whole(number) => Sum::Whole(-number),
+                    Sum::Exact(decimal) => Sum::Exact(decimal.negated()),
+                    Sum::Double(number) => Sum::Double(-number),
+                };
+                *sum = if *count == 0 { None } else { Some(together(sum.take(), less)) };
+            }
+            State::Bits(bits) if self.kind == Kind::BitXor => *bits ^= convert::to_bits(&values[0], ctx)?,
+            _ => return Err(SqlError::corrupt("a row that cannot be taken off a sum")),
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, aggregate: &Aggregate, ctx: &mut EvalContext) -> Result<Value> {
+        Ok(match &mut self.state {
+            State::Count(count) => Value::Int(*count),
+            State::Sum(None, _) => Value::Null,
+            State::Sum(Some(sum), count) => finish_sum(sum, *count, (self.kind, aggregate.setting))?,
+            State::One(kept) => kept.take().unwrap_or_default(),
+            State::Bits(bits) => Value::UInt(*bits),
+            State::Bytes(Some(bytes)) => Value::bytes(&bytes[..]),
+            // Of no row: what changes nothing.
+            State::Bytes(None) => {
+                let neutral = if self.kind == Kind::BitAnd { 0xff } else { 0 };
+                Value::bytes(vec![neutral; aggregate.ty.length as usize])
+            }
+            State::Moments { mean, squares, .. } if !mean.is_finite() || !squares.is_finite() => {
+                return Err(error::DATA_OUT_OF_RANGE.with(&[&"DOUBLE", &format!("{}()", aggregate.function.name)]));
+            }
+            State::Moments { count, squares, .. } => {
+                let sample = matches!(self.kind, Kind::StdSamp | Kind::VarSamp);
+                let divisor = if sample { count.saturating_sub(1) } else { *count };
+                if divisor == 0 {
+                    return Ok(Value::Null);
+                }
+                let variance = *squares / divisor as f64;
+                let root = matches!(self.kind, Kind::StdPop | Kind::StdSamp);
+                Value::Double(if root { variance.sqrt() } else { variance })
+            }
+            State::Lines(lines) if lines.list.is_empty() => Value::Null,
+            State::Lines(lines) => joined(aggregate, std::mem::take(lines).list, ctx),
+            State::Elements(elements) if elements.is_empty() => Value::Null,
+            State::Elements(elements) => Value::Json(Json::from(Node::Array(std::mem::take(elements)))),
+            State::Members(members) if members.is_empty() => Value::Null,
+            State::Members(members) => Value::Json(Json::from(Node::Object(Members::new(std::mem::take(members))))),
+        })
+    }
+
+    fn copy(&self) -> Box<dyn Accumulator> {
+        Box::new(self.clone())
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// The texts of GROUP_CONCAT, no more than can be seen of them: what lies beyond `group_concat_max_len` stays there, whatever else comes.
+#[derive(Clone, Debug, Default)]
+struct Lines {
+    /// Of each row the keys that order it, and its text.
+    list: Vec<(Vec<u8>, Vec<u8>)>,
+    /// What they take, and what they took when they were last cut.
+    bytes: usize,
+    cut: usize,
+    /// The texts and what stands between them.
+    length: usize,
+}
+
+impl Lines {
+    /// What it takes more before it is worth while to look at what lies beyond.
+    const ROOM: usize = 4 << 10;
+
+    fn add(&mut self, aggregate: &Aggregate, values: &[Value], ctx: &EvalContext) {
+        let limit = ctx.state().group_concat_max_len;
+        if aggregate.order.is_empty() && self.length > limit {
+            return;
+        }
+        self.push(aggregate, line(aggregate, values, ctx));
+        if !aggregate.order.is_empty() && self.bytes > 2 * self.cut + Lines::ROOM && self.length > limit {
+            let mut lines = std::mem::take(self);
+            lines.list.sort_by(|(a, _), (b, _)| a.cmp(b));
+            for line in lines.list {
+                self.push(aggregate, line);
+                if self.length > limit {
+                    break;
+                }
+            }
+            self.cut = self.bytes;
+        }
+    }
+
+    fn push(&mut self, aggregate: &Aggregate, line: (Vec<u8>, Vec<u8>)) {
+        let between = if self.list.is_empty() { 0 } else { aggregate.separator.len() };
+        self.length += between + line.1.len();
+        self.bytes += line.0.len() + line.1.len() + 80;
+        self.list.push(line);
+    }
+}
+
+fn added(sum: Option<Sum>, value: &Value, ctx: &mut EvalContext) -> Result<Sum> {
+    let next = match value {
+        Value::Int(number) => Sum::Whole((*number).into()),
+        Value::UInt(number) => Sum::Whole((*number).into()),
+        Value::Decimal(decimal) => Sum::Exact(decimal.clone()),
+        Value::Date(_) | Value::Time(_) | Value::DateTime(_) | Value::Timestamp(_) => {
+            Sum::Exact(convert::temporal_number(value, ctx))
+        }
+        other => Sum::Double(convert::to_f64(other, ctx)?),
+    };
+    Ok(together(sum, next))
+}
+
+fn together(sum: Option<Sum>, next: Sum) -> Sum {
+    let double = |sum: &Sum| match sum {
+        Sum::Whole(number) => *number as f64,
+        Sum::Exact(decimal) => decimal.to_f64(),
+        Sum::Double(number) => *number,
+    };
+    let exact = |sum: Sum| match sum {
+        Sum::Whole(number) => Decimal::new(number, 0),
+        Sum::Exact(decimal) => decimal,
+        Sum::Double(number) => Decimal::from_f64(number).unwrap_or(Decimal::ZERO),
+    };
+    match (sum, next) {
+        (None, next) => next,
+        (Some(Sum::Whole(a)), Sum::Whole(b)) => match a.checked_add(b) {
+            Some(sum) => Sum::Whole(sum),
+            None => Sum::Exact(Decimal::new(a, 0).plus(&Decimal::new(b, 0))),
+        },
+        (Some(a), b) if matches!(a, Sum::Double(_)) || matches!(b, Sum::Double(_)) => {
+            Sum::Double(double(&a) + double(&b))
+        }
+        (Some(a), b) => Sum::Exact(exact(a).plus(&exact(b))),
+    }
+}
+
+/// `increment` is `div_precision_increment`.
+fn finish_sum(sum: &Sum, count: u64, (kind, increment): (Kind, u8)) -> Result<Value> {
+    let exact = match sum {
+        Sum::Double(number) => {
+            let number = if kind == Kind::Avg { number / count as f64 } else { *number };
+            if !number.is_finite() {
+                return Err(error::DATA_OUT_OF_RANGE.with(&[&"DOUBLE", &"sum()"]));
+            }
+            return Ok(Value::Double(number));
+        }
+        Sum::Whole(number) => Decimal::new(*number, 0),
+        Sum::Exact(decimal) => decimal.clone(),
+    };
+    if kind == Kind::Sum {
+        return Ok(Value::Decimal(exact));
+    }
+    Ok(Value::Decimal(exact.divided(&Decimal::from(count), increment).unwrap_or(Decimal::ZERO)))
+}
+
+/// True: the value is the one that is kept now.
+fn keep(kept: &mut Option<Value>, aggregate: &Aggregate, value: &Value, ctx: &mut EvalContext) -> Result<bool> {
+    let better = match (kept.as_ref(), aggregate.function.extreme, aggregate.by) {
+        (None, ..) => true,
+        (Some(known), Some(wanted), Some(by)) => by.order(value, known, ctx)? == wanted,
+        _ => false,
+    };
+    if better {
+        *kept = Some(value.clone());
+    }
+    Ok(better)
+}
+
+fn line(aggregate: &Aggregate, values: &[Value], ctx: &EvalContext) -> (Vec<u8>, Vec<u8>) {
+    let count = values.len() - aggregate.order.len();
+    let mut order = Vec::new();
+    for ((value, ty), descending) in values.iter().zip(&aggregate.arguments).skip(count).zip(&aggregate.order) {
+        key::encode(value, ty.shape(), *descending, &mut order);
+    }
+    let mut text = Vec::new();
+    for (value, ty) in values.iter().zip(&aggregate.arguments).take(count) {
+        match cast::present(value.clone(), ty, ctx) {
+            Value::Bytes(bytes) => text.extend_from_slice(&bytes),
+            shown => text.extend_from_slice(convert::to_text(&shown, ty).as_bytes()),
+        }
+    }
+    (order, text)
+}
+
+/// Cut at `group_concat_max_len`, with a warning.
+fn joined(aggregate: &Aggregate, mut lines: Vec<(Vec<u8>, Vec<u8>)>, ctx: &mut EvalContext) -> Value {
+    if !aggregate.order.is_empty() {
+        lines.sort_by(|(a, _), (b, _)| a.cmp(b));
+    }
+    let limit = ctx.state().group_concat_max_len;
+    let mut out = Vec::new();
+    let mut cut_at = None;
+    for (place, (_, text)) in lines.iter().enumerate() {
+        if place > 0 {
+            out.extend_from_slice(aggregate.separator.as_bytes());
+        }
+        out.extend_from_slice(text);
+        if out.len() > limit {
+            cut_at = Some(place + 1);
+            break;
+        }
+    }
+    if let Some(row) = cut_at {
+        ctx.warn(error::CUT_VALUE_GROUP_CONCAT.with(&[&row]));
+        out.truncate(limit);
+    }
+    if aggregate.ty.kind.is_bytes() {
+        return Value::from_bytes(out);
+    }
+    match String::from_utf8(out) {
+        Ok(text) => Value::text(text),
+        Err(error) => {
+            Value::text(std::str::from_utf8(&error.as_bytes()[..error.utf8_error().valid_up_to()]).unwrap_or(""))
+        }
+    }
+}
+
+fn element(value: &Value, ty: &Type, ctx: &EvalContext) -> Node {
+    match cast::present(value.clone(), ty, ctx) {
+        Value::Int(number) if ty.is_truth() => Node::Bool(number != 0),
+        shown => Node::scalar(&shown),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use query::types::CollationName as _;
+
+    fn run(kind: Kind, distinct: bool, ty: Type, values: &[Value]) -> String {
+        let aggregate = new(kind, distinct, vec![ty], &Settings::default()).expect("an aggregate");
+        let (mut group, mut ctx, mut seen) = (aggregate.start(), EvalContext::new(), Vec::new());
+        for value in values {
+            let mut key = Vec::new();
+            let counts = aggregate.distinct_key(std::slice::from_ref(value), &mut key) && !seen.contains(&key);
+            seen.push(key);
+            if distinct && !counts {
+                continue;
+            }
+            group.add(&aggregate, std::slice::from_ref(value), &mut ctx).expect("adds");
+        }
+        let value = arithmetic::fit(group.finish(&aggregate, &mut ctx).expect("finishes"), &aggregate.ty);
+        if value.is_null() { "NULL".to_owned() } else { convert::to_text(&value, &aggregate.ty).to_string() }
+    }
+
+    #[test]
+    fn sums_are_exact_and_averages_have_four_digits_more() {
+        let numbers = [Value::Int(1), Value::Null, Value::Int(2), Value::Int(2)];
+        assert_eq!(run(Kind::Sum, false, Type::integer(), &numbers), "5");
+        assert_eq!(run(Kind::Sum, true, Type::integer(), &numbers), "3");
+        assert_eq!(run(Kind::Avg, false, Type::integer(), &numbers), "1.6667");
+        assert_eq!(run(Kind::Count, false, Type::integer(), &numbers), "3");
+        assert_eq!(run(Kind::Sum, false, Type::integer(), &[Value::Null]), "NULL");
+        let largest = [Value::Int(i64::MAX), Value::Int(i64::MAX)];
+        assert_eq!(run(Kind::Sum, false, Type::integer(), &largest), "18446744073709551614");
+        assert_eq!(run(Kind::Sum, false, Type::double(), &[Value::Double(0.5), Value::Double(0.25)]), "0.75");
+    }
+
+    #[test]
+    fn others_do_as_their_names_say() {
+        let numbers = [Value::Int(1), Value::Int(2), Value::Int(6)];
+        assert_eq!(run(Kind::Min, false, Type::integer(), &numbers), "1");
+        assert_eq!(run(Kind::Max, false, Type::integer(), &numbers), "6");
+        assert_eq!(run(Kind::BitOr, false, Type::integer(), &numbers), "7");
+        assert_eq!(run(Kind::BitAnd, false, Type::integer(), &[]), "18446744073709551615");
+        assert_eq!(run(Kind::VarPop, false, Type::integer(), &numbers), "4.666666666666667");
+        assert_eq!(run(Kind::VarSamp, false, Type::integer(), &numbers[..1]), "NULL");
+        assert_eq!(run(Kind::GroupConcat, false, Type::integer(), &numbers), "1,2,6");
+        assert_eq!(run(Kind::JsonArrayAgg, false, Type::integer(), &[Value::Int(1), Value::Null]), "[1, null]");
+        let words = [Value::text("a"), Value::text("A"), Value::text("b")];
+        assert_eq!(run(Kind::Count, true, Type::text(1, Collation::DEFAULT), &words), "2");
+    }
+}

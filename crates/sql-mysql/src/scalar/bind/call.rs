@@ -1,0 +1,237 @@
+//! Function calls, and the notations that are calls in disguise: EXTRACT, TRIM, DATE_ADD, JSON_VALUE.
+
+use syntax::tree as ast;
+use syntax::tree::{ExprKind, OnMissing, TemporalKind};
+
+use super::Binder;
+use super::constant::{Place, beside};
+use crate::scalar::aggregate::Kind;
+use crate::scalar::functions;
+use crate::scalar::functions::entry::{FunctionEntry, Returns, TIMESTAMP_SEQUENCE};
+use crate::scalar::temporal::Unit;
+use crate::scalar::word::{TrimSide, Word};
+use crate::value::Value;
+use query::error::{self, Result, SqlError};
+use query::nodes::expr::{Call, Expr};
+use query::types::{Collation, Type};
+
+impl Binder<'_> {
+    pub(super) fn call(&mut self, kind: &ExprKind) -> Result<Expr> {
+        match kind {
+            ExprKind::Function(function) => self.function(function),
+            ExprKind::DateShift { operand, interval, subtract } => {
+                let ast::Interval { value, unit: field } = &**interval;
+                let arguments = vec![self.bind(operand)?, self.bind(value)?];
+                self.call_with_unit(if *subtract { "date_sub" } else { "date_add" }, arguments, unit(*field)?)
+            }
+            ExprKind::Extract { unit: field, operand } => {
+                let inner = self.bind(operand)?;
+                self.call_with_unit("extract", vec![inner], unit(*field)?)
+            }
+            ExprKind::TimestampAdd { unit: field, count, operand } => {
+                let arguments = vec![self.bind(count)?, self.bind(operand)?];
+                self.call_with_unit("timestampadd", arguments, unit(*field)?)
+            }
+            ExprKind::TimestampDiff { unit: field, from, to } => {
+                let arguments = vec![self.bind(from)?, self.bind(to)?];
+                self.call_with_unit("timestampdiff", arguments, unit(*field)?)
+            }
+            ExprKind::GetFormat { of, region } => self.get_format(*of, region),
+            ExprKind::Trim { side, remove, operand } => {
+                let mut arguments = vec![self.bind(operand)?];
+                if let Some(remove) = remove {
+                    arguments.push(self.bind(remove)?);
+                }
+                let side = match side {
+                    ast::TrimSide::Both => TrimSide::Both,
+                    ast::TrimSide::Leading => TrimSide::Leading,
+                    ast::TrimSide::Trailing => TrimSide::Trailing,
+                };
+                self.make("trim", arguments, Word::Trim(side))
+            }
+            ExprKind::MemberOf { value, array } => {
+                let arguments = vec![self.bind(value)?, self.bind(array)?];
+                self.call_named("member of", arguments)
+            }
+            ExprKind::Char { numbers, charset } => {
+                let numbers = self.all(numbers)?;
+                let made = self.call_named("char", numbers)?;
+                match charset {
+                    None => Ok(made),
+                    Some(charset) => super::in_charset(made, charset),
+                }
+            }
+            ExprKind::WeightString { operand, pad: None } => {
+                let inner = self.bind(operand)?;
+                self.call_named("weight_string", vec![inner])
+            }
+            ExprKind::WeightString { operand: _, pad: Some(_) } => {
+                Err(SqlError::unsupported("WEIGHT_STRING(... AS ...)"))
+            }
+            ExprKind::JsonValue(value) => self.json_value(value),
+            other => Err(SqlError::unsupported(other)),
+        }
+    }
+
+    fn get_format(&mut self, of: TemporalKind, region: &ast::Expr) -> Result<Expr> {
+        let of = match of {
+            TemporalKind::Date => "date",
+            TemporalKind::Time => "time",
+            TemporalKind::DateTime => "datetime",
+            TemporalKind::Timestamp => "timestamp",
+        };
+        let region = self.bind(region)?;
+        // A format that is known has its say in what STR_TO_DATE gives.
+        if let Expr::Literal(Value::Text(known), _) = &region
+            && let Some(format) = functions::named_format(of, known)
+        {
+            return Ok(Expr::Literal(Value::text(format), super::string_type(17, self.settings.collation)));
+        }
+        let of = Expr::Literal(Value::text(of), Type::text(9, Collation::Binary));
+        self.call_named("get_format", vec![of, region])
+    }
+
+    fn json_value(&mut self, value: &ast::JsonValue) -> Result<Expr> {
+        let ast::JsonValue { document, path, returning, on_empty, on_error } = value;
+        // NULL is the default of both.
+        if !matches!((on_empty, on_error), (None | Some(OnMissing::Null), None | Some(OnMissing::Null))) {
+            return Err(SqlError::unsupported("ON EMPTY and ON ERROR of JSON_VALUE"));
+        }
+        let arguments = vec![self.bind(document)?, self.bind(path)?];
+        let call = self.call_named("json_value", arguments)?;
+        let Some(to) = returning else { return Ok(call) };
+        let to = super::types::cast_type(to, &call, self.settings)?;
+        let Expr::Call(mut call) = call else { return Ok(call) };
+        // CHAR without a length is as long as the default.
+        let length = if to.kind.is_text() { to.length.min(512) } else { to.length };
+        call.ty = Type { length, ..to };
+        Ok(Expr::Call(call))
+    }
+
+    pub(super) fn call_named(&mut self, name: &str, arguments: Vec<Expr>) -> Result<Expr> {
+        self.make(name, arguments, Word::None)
+    }
+
+    pub(super) fn call_with_unit(&mut self, name: &str, arguments: Vec<Expr>, unit: Unit) -> Result<Expr> {
+        self.make(name, arguments, Word::Unit(unit))
+    }
+
+    fn make(&mut self, name: &str, arguments: Vec<Expr>, word: Word) -> Result<Expr> {
+        let function = functions::find(name).ok_or_else(|| unknown(name))?;
+        self.finish(function, arguments, word)
+    }
+
+    fn finish(&mut self, entry: &'static FunctionEntry, mut arguments: Vec<Expr>, word: Word) -> Result<Expr> {
+        entry.check(arguments.len())?;
+        if entry.name() == "char" {
+            arguments = arguments.into_iter().map(super::literal::hex_as_number).collect();
+        }
+        if entry.name() == "if" {
+            arguments[0] = super::chooser(arguments[0].clone());
+        }
+        if entry.name() == "nullif"
+            && let [value, other] = &mut arguments[..]
+        {
+            *other = beside(other.clone(), value, Place::Side, self.settings);
+        }
+        let mut ty = entry.result_type(&arguments, self.settings)?;
+        match word {
+            Word::Scale(scale) if ty.kind.is_temporal() => ty.scale = scale,
+            Word::Unit(unit) if matches!(entry.returns, Returns::Custom(_)) => {
+                ty = functions::type_with_unit(entry, &arguments, unit, ty);
+            }
+            _ => {}
+        }
+        // One of them is bytes, so all are.
+        if ty.kind.is_bytes() && !matches!(entry.returns, Returns::Bytes(_)) {
+            arguments = arguments.into_iter().map(super::as_sent).collect();
+        }
+        let strings: Vec<&Expr> = arguments.iter().filter(|argument| argument.ty().is_string()).collect();
+        let collation = match strings.is_empty() {
+            true => self.settings.collation,
+            // A function that does not compare does not mind what it is given.
+            false => super::merge_collations(&strings, entry.name(), self.settings).unwrap_or(Collation::Binary),
+        };
+        Ok(Expr::Call(Box::new(Call { function: &entry.function, arguments, ty, collation, extra: word.into() })))
+    }
+
+    fn function(&mut self, function: &ast::Function) -> Result<Expr> {
+        let ast::Function {
+            schema,
+            name,
+            arguments: nodes,
+            star,
+            bare: _,
+            distinct,
+            order_by,
+            separator,
+            from_last: _,
+            ignore_nulls: _,
+            over,
+        } = function;
+        if let Some(schema) = schema {
+            return Err(unknown(&format!("{schema}.{name}")));
+        }
+        let name = name.to_ascii_lowercase();
+        if over.is_some() {
+            return Err(SqlError::unsupported(format!("window function {name}")));
+        }
+        if Kind::of_name(&name).is_some() && name != "any_value" {
+            return Err(error::INVALID_GROUP_FUNC_USE.bare());
+        }
+        let row = functions::find(&name).ok_or_else(|| unknown(&name))?;
+        if *star {
+            return Err(SqlError::parse("'*' at line 1"));
+        }
+        if *distinct || !order_by.is_empty() || separator.is_some() {
+            return Err(SqlError::unsupported("DISTINCT or a clause within a function's arguments"));
+        }
+        match (row.name(), &nodes[..]) {
+            ("nextval", [sequence]) => {
+                let known = TIMESTAMP_SEQUENCE.join(".");
+                let is_known =
+                    matches!(&sequence.kind, ExprKind::Column(name) if name.dotted().to_lowercase() == known);
+                if !is_known {
+                    return Err(SqlError::unsupported(format!("NEXTVAL of another sequence than {known}")));
+                }
+                let name = Expr::Literal(Value::text(known), Type::text(64, Collation::Binary));
+                self.finish(row, vec![name], Word::None)
+            }
+            ("mod", [left, right]) => {
+                let text = super::operator::text_of(format_args!("({left} % {right})"));
+                let (left, right) = (self.bind(left)?, self.bind(right)?);
+                Ok(super::arithmetic(self.settings, crate::scalar::operation::Operator::Modulo, left, right, text))
+            }
+            (_, [scale]) if functions::takes_scale(row) => {
+                let scale = fraction(&self.bind(scale)?, row.name())?;
+                self.finish(row, Vec::new(), Word::Scale(scale))
+            }
+            _ => {
+                row.check(nodes.len())?;
+                let arguments = self.all(nodes)?;
+                if row.name() == "isnull" {
+                    let [inner] = <[Expr; 1]>::try_from(arguments).map_err(|_| unknown(&name))?;
+                    return Ok(Expr::IsNull(Box::new(inner)));
+                }
+                self.finish(row, arguments, Word::None)
+            }
+        }
+    }
+}
+
+pub(super) fn unknown(name: &str) -> SqlError {
+    error::SP_DOES_NOT_EXIST.with(&[&"FUNCTION", &name])
+}
+
+fn unit(unit: ast::Unit) -> Result<Unit> {
+    Unit::parse(unit.name()).ok_or_else(|| SqlError::parse(format!("'{}'", unit.name())))
+}
+
+/// The digits in NOW(6); error 1426 beyond six.
+fn fraction(scale: &Expr, name: &str) -> Result<u8> {
+    match scale {
+        Expr::Literal(Value::Int(scale @ 0..=6), _) => Ok(*scale as u8),
+        Expr::Literal(Value::Int(scale), _) => Err(error::TOO_BIG_PRECISION.with(&[scale, &name, &6])),
+        _ => Err(SqlError::parse(format!("'{name}'"))),
+    }
+}

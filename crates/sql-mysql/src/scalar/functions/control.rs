@@ -1,0 +1,142 @@
+//! Control flow, and what chooses among its arguments.
+
+use std::cmp::Ordering;
+
+use super::entry::{Args, FunctionEntry, MANY, Returns, exact, row};
+use crate::scalar::settings::Settings;
+use crate::scalar::{bind, compare, operators};
+use crate::value::Value;
+use query::error::Result;
+use query::nodes::comparison::ComparisonType;
+use query::nodes::context::EvalContext;
+use query::nodes::expr::{Call, Expr};
+use query::nodes::function::Run;
+use query::types::{Kind, Type};
+
+pub const FUNCTIONS: &[FunctionEntry] = &[
+    row(&["if"], 3, 3, Returns::Custom(type_of_if), Run::Lazy(if_)),
+    row(&["ifnull"], 2, 2, Returns::Custom(type_of_ifnull), Run::Lazy(coalesce)),
+    row(&["coalesce"], 1, MANY, Returns::Custom(type_of_coalesce), Run::Lazy(coalesce)),
+    exact(row(&["nullif"], 2, 2, Returns::First, Run::Values(nullif))),
+    // Bound to a node of its own; the row is for its name.
+    row(&["isnull"], 1, 1, Returns::Truth, Run::Values(isnull)),
+    exact(row(&["greatest"], 2, MANY, Returns::Custom(type_of_extreme), Run::Strict(greatest))),
+    exact(row(&["least"], 2, MANY, Returns::Custom(type_of_extreme), Run::Strict(least))),
+    row(&["interval"], 2, MANY, Returns::Int, Run::Values(interval)),
+    exact(row(&["any_value"], 1, 1, Returns::First, Run::Values(first))),
+];
+
+fn type_of_if(arguments: &[Expr], settings: &Settings) -> Result<Type> {
+    bind::common_type(&[&arguments[1], &arguments[2]], "if", settings)
+}
+
+fn type_of_ifnull(arguments: &[Expr], settings: &Settings) -> Result<Type> {
+    let nullable = arguments[1].ty().nullable;
+    Ok(bind::common_type(&arguments.iter().collect::<Vec<_>>(), "ifnull", settings)?.with_nullable(nullable))
+}
+
+fn type_of_coalesce(arguments: &[Expr], settings: &Settings) -> Result<Type> {
+    let nullable = arguments.iter().all(|argument| argument.ty().nullable);
+    Ok(bind::common_type(&arguments.iter().collect::<Vec<_>>(), "coalesce", settings)?.with_nullable(nullable))
+}
+
+/// Where one is a date, texts and numbers are dates too: moments if one of those that have a type is.
+fn type_of_extreme(arguments: &[Expr], settings: &Settings) -> Result<Type> {
+    let types: Vec<Type> = arguments.iter().map(Expr::ty).collect();
+    let is_dated = |ty: &Type| matches!(ty.kind, Kind::Date | Kind::DateTime | Kind::Timestamp);
+    let fits = |ty: &Type| ty.kind.is_temporal() || ty.is_string() || ty.kind.is_number() || ty.kind == Kind::Null;
+    let ty = bind::common_type(&arguments.iter().collect::<Vec<_>>(), "greatest", settings)?;
+    if !types.iter().any(is_dated) || !types.iter().all(fits) || ty.kind.is_temporal() {
+        return Ok(ty);
+    }
+    let kind = match types.iter().all(|ty| ty.kind == Kind::Date || !ty.kind.is_temporal()) {
+        true => Kind::Date,
+        false => Kind::DateTime,
+    };
+    let scale = types.iter().filter(|ty| ty.kind.is_temporal()).map(|ty| ty.scale).max().unwrap_or(0);
+    Ok(Type::temporal(kind, scale).with_nullable(true))
+}
+
+fn if_(call: &Call, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let chosen = &call.arguments[if call.arguments[0].holds(row, ctx)? { 1 } else { 2 }];
+    let value = chosen.eval_exact(row, ctx)?;
+    operators::unify_exact(value, &chosen.ty(), &call.ty, ctx)
+}
+
+fn coalesce(call: &Call, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    for argument in &call.arguments {
+        let value = argument.eval_exact(row, ctx)?;
+        if !value.is_null() {
+            return operators::unify_exact(value, &argument.ty(), &call.ty, ctx);
+        }
+    }
+    Ok(Value::Null)
+}
+
+/// Compares as `=` does: in the collation that the arguments have together, whatever that of the first is.
+fn nullif(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let [a, b] = [&values[0], &values[1]];
+    let domain = compare::domain(&call.arguments[0].ty(), &call.arguments[1].ty(), call.collation);
+    if !a.is_null() && !b.is_null() && compare::order(domain, a, b, ctx)?.is_eq() {
+        return Ok(Value::Null);
+    }
+    Ok(a.clone())
+}
+
+fn isnull(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
+    Ok(Value::from(values[0].is_null()))
+}
+
+fn greatest(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    extreme(call, values, Ordering::Greater, ctx)
+}
+
+fn least(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    extreme(call, values, Ordering::Less, ctx)
+}
+
+/// All of them are brought to the common type first.
+fn extreme(call: &Call, values: &[Value], wanted: Ordering, ctx: &mut EvalContext) -> Result<Value> {
+    let domain = match call.ty.kind {
+        kind if kind.is_text() => ComparisonType::Text(call.ty.collation),
+        kind if kind.is_bytes() => ComparisonType::Bytes,
+        _ => compare::own_domain(&call.ty),
+    };
+    let mut best: Option<Value> = None;
+    for (value, argument) in values.iter().zip(&call.arguments) {
+        let value = operators::unify_exact(value.clone(), &argument.ty(), &call.ty, ctx)?;
+        // Text that is no date.
+        if value.is_null() {
+            return Ok(Value::Null);
+        }
+        let better = match &best {
+            None => true,
+            Some(known) => compare::order(domain, &value, known, ctx)? == wanted,
+        };
+        if better {
+            best = Some(value);
+        }
+    }
+    Ok(best.unwrap_or_default())
+}
+
+/// How many of the numbers, which ascend, are not above the first.
+fn interval(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let args = Args::new(call, values);
+    if args.is_null(0) {
+        return Ok(Value::Int(-1));
+    }
+    let number = args.f64(0, ctx)?;
+    let mut count = 0;
+    for place in 1..args.len() {
+        if !args.is_null(place) && args.f64(place, ctx)? > number {
+            break;
+        }
+        count += 1;
+    }
+    Ok(Value::Int(count))
+}
+
+fn first(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
+    Ok(values[0].clone())
+}

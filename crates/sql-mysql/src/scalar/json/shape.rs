@@ -1,0 +1,50 @@
+//! JSON_TABLE, bound: which parts of a document become rows and columns.
+
+use crate::scalar::json::path::Path;
+use crate::value::Value;
+use query::types::Type;
+
+#[derive(Debug)]
+pub struct JsonTable {
+    pub root: Level,
+    /// How many columns it has in all.
+    pub width: usize,
+}
+
+/// Each value that the path leads to makes a row, or as many as the levels within it make: those of one after those of the other.
+#[derive(Debug)]
+pub struct Level {
+    pub path: Path,
+    pub columns: Vec<JsonColumn>,
+    pub nested: Vec<Level>,
+}
+
+#[derive(Debug)]
+pub struct JsonColumn {
+    /// Its place among all columns.
+    pub at: usize,
+    pub name: String,
+    pub ty: Type,
+    pub holds: Holds,
+}
+
+#[derive(Debug)]
+pub enum Holds {
+    /// The number of the row among those of its level, from 1.
+    Ordinality,
+    /// Whether the path leads anywhere.
+    Exists(Path),
+    Value {
+        path: Path,
+        on_empty: Otherwise,
+        on_error: Otherwise,
+    },
+}
+
+/// What stands in the place of a value that is not there, or does not fit.
+#[derive(Clone, Debug)]
+pub enum Otherwise {
+    /// In the column's form.
+    Default(Value),
+    Error,
+}

@@ -1,0 +1,792 @@
+//! ALTER TABLE. Columns are added and dropped, names and defaults changed without touching a row; a change of a type, of the primary key or of the character set writes
+//! every row anew, in the same transaction.
+
+use std::sync::Arc;
+
+use datum::row::Layout;
+use engine::rows::{Inserted, RowBatch};
+use syntax::tree::{ColumnDef, ColumnOption, DefaultValue, Ident, Position, TableConstraint, TableOption};
+
+use crate::bind::Bind;
+use crate::parse::parse_expression;
+use crate::parse::statement::{Alteration, Name};
+use crate::scalar::modes::SqlMode;
+use crate::scalar::state::StateOf as _;
+use crate::scalar::store::{implicit_default, store};
+use crate::session::build::{self, all_of};
+use crate::session::define::{self, Reach, same_storage};
+use crate::session::foreign::{Wanted, check_nullable, drop_needless_indexes};
+use crate::session::words::{
+    self, Definition, NewIndex, Options, collation_of, index_name, options_of, options_of_column,
+};
+use crate::session::{Outcome, Session};
+use crate::value::Value;
+use query::catalog::Writing;
+use query::catalog::decode::decode;
+use query::catalog::table::{Check, Default, Index, Part, Table, TableColumn};
+use query::error::{self, Result, SqlError};
+use query::exec::change::encode_row;
+use query::exec::generated;
+use query::exec::progress::Progress;
+use query::key;
+use query::nodes::assignment::Place;
+use query::nodes::context::EvalContext;
+use query::nodes::expr::Expr;
+use query::types::{CharsetName as _, Collation};
+
+/// Where a column's values come from, if rows are written anew.
+#[derive(Clone, Debug)]
+enum From {
+    Old(usize),
+    Initial,
+}
+
+/// A table on its way to the new definition.
+struct Draft<'t> {
+    old: &'t Table,
+    new: &'t mut Table,
+    from: Vec<From>,
+    rebuild: bool,
+    auto_increment: Option<u64>,
+    /// Foreign keys to be added when everything else is in its place.
+    foreign: Vec<Wanted>,
+    /// Foreign keys of others, by which this table is the parent.
+    referring: Vec<Arc<Table>>,
+    checks_foreign_keys: bool,
+    /// Of each CHECK that was there, the columns that it looks at.
+    looked_at: Vec<(String, Vec<String>)>,
+    /// Under which the statement was written.
+    sql_mode: SqlMode,
+}
+
+impl Session {
+    pub(super) fn alter_table(&mut self, name: &Name, operations: &[Alteration]) -> Result<Outcome> {
+        operations.iter().try_for_each(check_hint)?;
+        let (schema, name) = self.full_name(name)?;
+        self.refuse_view(&schema, &name)?;
+        let table = self.catalog.table(&schema, &name)?.clone();
+        let reach = self.reach(&table, operations)?;
+        self.change_table(&table, &reach, |session, new, writing| {
+            let old = Arc::new(new.copy().settle());
+            let from = (0..old.columns.len()).map(From::Old).collect();
+            let mut draft = Draft {
+                old: &old,
+                new,
+                from,
+                rebuild: false,
+                auto_increment: None,
+                foreign: Vec::new(),
+                referring: writing.snapshot.children_now(&old.schema, &old.name),
+                checks_foreign_keys: session.checks_foreign_keys(),
+                looked_at: session.looked_at(&old)?,
+                sql_mode: session.ctx.sql_mode(),
+            };
+            // Options come first, wherever they stand: new columns follow them.
+            let options = operations.iter().filter_map(|operation| match operation {
+                Alteration::Option(option) => Some(option),
+                _ => None,
+            });
+            session.table_options(&mut draft, options)?;
+            // What is dropped no longer stands in the way of the rest.
+            let (first, rest): (Vec<&Alteration>, Vec<&Alteration>) =
+                operations.iter().partition(|operation| drops_constraint(operation));
+            for operation in first.into_iter().chain(rest) {
+                session.alteration(&mut draft, operation, writing)?;
+            }
+            let foreign = std::mem::take(&mut draft.foreign);
+            session.add_foreign_keys(draft.new, foreign, writing)?;
+            draft.new.foreign_keys.iter().try_for_each(|key| check_nullable(key, draft.new))?;
+            drop_needless_indexes(draft.new);
+            draft.drop_needless_columns();
+            draft.check_visible(operations)?;
+            draft.rebuild |= draft.keeps_more();
+            session.check_generated(Some(&old), draft.new)?;
+            if draft.rebuild {
+                session.rebuild(&mut draft, writing)?;
+            }
+            if let Some(wanted) = draft.auto_increment {
+                session.set_auto(draft.new, wanted, &mut writing.txn)?;
+            }
+            Ok(draft.renames())
+        })
+    }
+
+    /// What the operations touch besides the table and what it is tied to.
+    fn reach(&self, table: &Table, operations: &[Alteration]) -> Result<Reach> {
+        let mut reach = Reach::default();
+        for operation in operations {
+            match operation {
+                Alteration::RenameTable(name) => reach.becomes = Some(self.full_name(name)?),
+                Alteration::Add(TableConstraint::Foreign(key)) => {
+                    let Name { schema, name } = &key.references.table;
+                    let schema = schema.as_ref().unwrap_or(&table.schema);
+                    reach.parents.push((schema.clone(), name.clone()));
+                }
+                _ => {}
+            }
+        }
+        Ok(reach)
+    }
+
+    fn alteration(&mut self, draft: &mut Draft<'_>, operation: &Alteration, writing: &mut Writing<'_>) -> Result<()> {
+        match operation {
+            Alteration::AddColumn { column, position } => {
+                let made = self.column(column, draft.new.slots.len(), draft.new.collation)?;
+                self.add_column(draft, made, position.as_ref())?;
+                draft.column_keys(column, writing)
+            }
+            Alteration::Add(constraint) => self.add_constraint(draft, constraint, writing),
+            Alteration::DropColumn(name) => draft.drop_column(&name.value, writing),
+            Alteration::DropIndex(name) => draft.drop_index(&name.value),
+            Alteration::DropPrimaryKey => {
+                if draft.new.primary.take().is_none() {
+                    return Err(error::CANT_DROP_FIELD_OR_KEY.with(&[&"PRIMARY"]));
+                }
+                draft.rebuild = true;
+                Ok(())
+            }
+            Alteration::DropForeignKey(name) => draft.drop_foreign_key(&name.value),
+            Alteration::DropCheck(name) => {
+                let at = draft.check(&name.value)?;
+                draft.new.checks.remove(at);
+                Ok(())
+            }
+            Alteration::DropConstraint(name) => draft.drop_constraint(&name.value),
+            Alteration::Modify { column, position } => {
+                self.change_column(draft, &column.name.value, column, position.as_ref())
+            }
+            Alteration::Change { old, column, position } => {
+                self.change_column(draft, &old.value, column, position.as_ref())
+            }
+            Alteration::AlterDefault { column, default } => self.column_default(draft, &column.value, default.as_ref()),
+            Alteration::ColumnVisible { column, visible } => {
+                let at = draft.find(&column.value)?;
+                draft.new.columns[at].invisible = !visible;
+                Ok(())
+            }
+            Alteration::RenameColumn { from, to } => draft.rename_column(&from.value, &to.value),
+            Alteration::RenameIndex { from: Ident { value: from, span: _ }, to: Ident { value: to, span: _ } } => {
+                if draft.new.index(to).is_some() {
+                    return Err(error::DUP_KEYNAME.with(&[to]));
+                }
+                let at =
+                    draft.new.index(from).ok_or_else(|| error::KEY_DOES_NOT_EXIST.with(&[from, &draft.old.name]))?;
+                draft.new.indexes[at].name.clone_from(to);
+                Ok(())
+            }
+            Alteration::RenameTable(name) => {
+                let (schema, name) = self.full_name(name)?;
+                writing.snapshot.schema(&schema)?;
+                (draft.new.schema, draft.new.name) = (schema, name);
+                Ok(())
+            }
+            Alteration::Enforce { constraint, enforced } => {
+                let at = draft.check(&constraint.value)?;
+                draft.new.checks[at].enforced = *enforced;
+                Ok(())
+            }
+            Alteration::IndexVisible { index: Ident { value: name, span: _ }, visible } => {
+                if name.eq_ignore_ascii_case("primary") {
+                    return Err(error::PK_INDEX_CANT_BE_INVISIBLE.bare());
+                }
+                let at =
+                    draft.new.index(name).ok_or_else(|| error::KEY_DOES_NOT_EXIST.with(&[name, &draft.old.name]))?;
+                draft.new.indexes[at].invisible = !visible;
+                Ok(())
+            }
+            Alteration::Convert { charset, collation } => {
+                let default = writing.snapshot.schema(&draft.old.schema)?.collation;
+                // A collation alone must be one of the database's character set.
+                let implied = collation.as_ref().map(|_| default.charset().name());
+                let collation = collation_of(charset.as_deref().or(implied), collation.as_deref(), default)?;
+                draft.new.collation = collation;
+                draft.convert(collation);
+                Ok(())
+            }
+            Alteration::Rebuild => {
+                draft.rebuild = true;
+                Ok(())
+            }
+            Alteration::OrderBy(_) => Err(SqlError::unsupported("ALTER TABLE ... ORDER BY")),
+            // They have been looked at before the first operation.
+            Alteration::Option(_) | Alteration::Hint { name: _, value: _ } => Ok(()),
+        }
+    }
+
+    fn table_options<'o>(
+        &mut self,
+        draft: &mut Draft<'_>,
+        options: impl Iterator<Item = &'o TableOption>,
+    ) -> Result<()> {
+        let Options { charset, collation, comment, auto_increment, engine, noted } = options_of(options)?;
+        self.settle_engine(engine.as_deref(), &draft.old.name)?;
+        if let Some(comment) = comment {
+            draft.new.comment = comment;
+        }
+        for (name, value) in noted {
+            draft.new.options.retain(|(known, _)| *known != name);
+            draft.new.options.push((name, value));
+        }
+        draft.auto_increment = auto_increment;
+        draft.new.collation = collation_of(charset.as_deref(), collation.as_deref(), draft.old.collation)?;
+        Ok(())
+    }
+
+    fn add_column(
+        &mut self,
+        draft: &mut Draft<'_>,
+        mut column: TableColumn,
+        position: Option<&Position>,
+    ) -> Result<()> {
+        if draft.new.column(&column.name).is_some() {
+            return Err(error::DUP_FIELDNAME.with(&[&column.name]));
+        }
+        column.initial = self.initial(&column)?;
+        // Each row has a number, or a value, of its own.
+        let is_kept = column.generated.as_ref().is_some_and(|generated| generated.stored);
+        draft.rebuild |= column.auto_increment || matches!(column.default, Default::Expression(_)) || is_kept;
+        draft.new.slots.push(column.ty.kind);
+        draft.new.columns.push(column);
+        draft.from.push(From::Initial);
+        draft.place(draft.new.columns.len() - 1, position)
+    }
+
+    /// What rows have that are there already.
+    fn initial(&mut self, column: &TableColumn) -> Result<Value> {
+        Ok(match &column.default {
+            _ if column.generated.is_some() => Value::Null,
+            Default::Value(value) => value.clone(),
+            Default::None if column.ty.nullable => Value::Null,
+            Default::None | Default::Dropped => implicit_default(&column.ty),
+            Default::Now(scale) => {
+                let node = crate::parse::parse_expression(&format!("CURRENT_TIMESTAMP({scale})"))?;
+                let now = self.constant(&node)?;
+                let mut ctx = EvalContext::new();
+                ctx.zone = self.ctx.zone.clone();
+                store(now, &column.ty, Place { column: &column.name, row: 1 }, &mut ctx)?
+            }
+            Default::Expression(_) => Value::Null,
+        })
+    }
+
+    fn change_column(
+        &mut self,
+        draft: &mut Draft<'_>,
+        name: &str,
+        def: &ColumnDef,
+        position: Option<&Position>,
+    ) -> Result<()> {
+        let new_name = def.name.value.as_str();
+        let at = draft.find(name)?;
+        if !name.eq_ignore_ascii_case(new_name) && draft.new.column(new_name).is_some() {
+            return Err(error::DUP_FIELDNAME.with(&[&new_name]));
+        }
+        let before = draft.new.columns[at].clone();
+        let mut made = self.column(def, before.slot, draft.new.collation)?;
+        let in_primary = draft.new.primary.iter().flatten().any(|part| part.column == at);
+        if in_primary {
+            made.ty.nullable = false;
+        }
+        let shrinks =
+            made.ty.length < before.ty.length && (made.ty.is_string() || made.ty.kind == query::types::Kind::Decimal);
+        let narrows = before.ty.nullable && !made.ty.nullable;
+        if !same_storage(&made.ty, &before.ty) || made.ty.length < before.ty.length {
+            draft.check_changeable(at)?;
+        }
+        if !same_storage(&made.ty, &before.ty) || shrinks || narrows || becomes_other(&before, &made)? {
+            draft.rebuild = true;
+        }
+        made.initial = before.initial;
+        draft.new.columns[at] = made;
+        if !name.eq_ignore_ascii_case(new_name) {
+            draft.check_unlooked(name)?;
+        }
+        draft.place(at, position)
+    }
+
+    fn column_default(&mut self, draft: &mut Draft<'_>, name: &str, value: Option<&DefaultValue>) -> Result<()> {
+        let at = draft.find(name)?;
+        let column = &mut draft.new.columns[at];
+        column.default = match value {
+            Some(value) => self.default(column, value)?,
+            None if column.ty.nullable => Default::Dropped,
+            None => Default::None,
+        };
+        Ok(())
+    }
+
+    /// Writes all rows anew into a map of their own.
+    fn rebuild(&mut self, draft: &mut Draft<'_>, writing: &mut Writing<'_>) -> Result<()> {
+        use std::ops::Bound::Unbounded;
+        let new = &mut *draft.new;
+        for (slot, column) in new.columns.iter_mut().enumerate() {
+            column.slot = slot;
+        }
+        new.slots = new.columns.iter().map(|column| column.ty.kind).collect();
+        define::drop_all_maps(writing, draft.old)?;
+        // Indexes that this statement has made are empty yet: they can stay.
+        for index in new.indexes.iter_mut().filter(|index| draft.old.indexes.iter().any(|old| old.map == index.map)) {
+            index.map = writing.txn.create_map()?;
+        }
+        new.map = writing.txn.create_map()?;
+        new.layout = Layout::new(new.slots.iter().map(|kind| kind.storage(false)));
+        new.slot_columns = (0..new.slots.len()).map(Some).collect();
+        let all: Vec<usize> = (0..draft.old.columns.len()).collect();
+        let mut cursor = writing.txn.scan(draft.old.map, Unbounded, Unbounded, false)?;
+        let (mut batch, mut old_row, mut number) = (RowBatch::new(), vec![Value::Null; all.len()], 0u64);
+        let (mut row_key, mut bytes) = (Vec::new(), Vec::new());
+        let computed = self.computed(new, &draft.from)?;
+        let settled = self.with_formulas(new)?;
+        self.ctx.changes_rows = true;
+        let mut progress = Progress::begin("copy to tmp table", all_of(draft.old));
+        while cursor.next(&mut writing.txn, &mut batch)? {
+            self.host().look_up()?;
+            progress.add(batch.len(), self.host());
+            for (_, old_bytes) in batch.iter() {
+                number += 1;
+                decode(draft.old, old_bytes, &all, &mut old_row)?;
+                let mut row = Vec::with_capacity(new.columns.len());
+                for (column, from) in new.columns.iter().zip(&draft.from) {
+                    row.push(match from {
+                        From::Initial if column.auto_increment => {
+                            let place = Place { column: &column.name, row: number };
+                            store(Value::UInt(number), &column.ty, place, &mut self.ctx)?
+                        }
+                        _ if column.generated.is_some() => Value::Null,
+                        From::Initial => column.initial.clone(),
+                        From::Old(at) => self.converted(&old_row[*at], &draft.old.columns[*at], column, number)?,
+                    });
+                }
+                for (at, expr) in &computed {
+                    let (column, value) = (&new.columns[*at], expr.eval(&row, &mut self.ctx)?);
+                    row[*at] = store(value, &column.ty, Place { column: &column.name, row: number }, &mut self.ctx)?;
+                }
+                generated::compute(&settled, &mut row, None, number, &mut self.ctx)?;
+                row_key.clear();
+                match &new.primary {
+                    Some(_) => key::primary(new, &row, &mut row_key)?,
+                    None => row_key.extend_from_slice(&number.to_be_bytes()),
+                }
+                encode_row(&settled, &row, &mut bytes)?;
+                if writing.txn.load(new.map, &row_key, &bytes)? == Inserted::Exists {
+                    let parts = new.primary.as_deref().unwrap_or(&[]);
+                    let shown: Vec<String> = parts
+                        .iter()
+                        .map(|part| {
+                            crate::system::value_text(&row[part.column], &new.columns[part.column].ty, &mut self.ctx)
+                        })
+                        .collect();
+                    return Err(error::DUP_ENTRY.with(&[&shown.join("-"), &format!("{}.PRIMARY", new.name)]));
+                }
+            }
+        }
+        *new.live.row_id.lock() = 0;
+        if new
+            .columns
+            .iter()
+            .zip(&draft.from)
+            .any(|(column, from)| column.auto_increment && matches!(from, From::Initial))
+        {
+            draft.auto_increment = Some(draft.auto_increment.unwrap_or(1).max(number + 1));
+        }
+        let every: Vec<usize> = (0..new.indexes.len()).collect();
+        build::fill(&mut writing.txn, new, &every, &mut self.ctx)
+    }
+
+    /// Columns that are new and have an expression as their default, bound over the new table.
+    fn computed(&mut self, table: &Table, from: &[From]) -> Result<Vec<(usize, Expr)>> {
+        let shown = Arc::new(table.copy().settle());
+        let around = self.surroundings();
+        let mut bind = Bind::new(&around);
+        let mut exprs = Vec::new();
+        for (at, (column, from)) in table.columns.iter().zip(from).enumerate() {
+            if let (Default::Expression(text), From::Initial) = (&column.default, from) {
+                exprs.push((at, bind.over_table(&shown, &parse_expression(text)?)?));
+            }
+        }
+        Ok(exprs)
+    }
+
+    /// The definition as it is to be, with what its generated columns are computed by.
+    fn with_formulas(&self, table: &Table) -> Result<Arc<Table>> {
+        let settled = Arc::new(table.copy().settle());
+        let around = self.surroundings();
+        Bind::new(&around).formulas(&settled)?;
+        Ok(settled)
+    }
+
+    fn add_constraint(
+        &mut self,
+        draft: &mut Draft<'_>,
+        constraint: &TableConstraint,
+        writing: &mut Writing<'_>,
+    ) -> Result<()> {
+        let named =
+            self.name_key_expressions(constraint, &draft.new.columns, draft.new.slots.len(), &draft.old.name)?;
+        for column in named.columns {
+            draft.new.slots.push(column.ty.kind);
+            draft.new.columns.push(column);
+            draft.from.push(From::Initial);
+        }
+        draft.sql_mode = self.ctx.sql_mode();
+        draft.add_constraint(&named.constraint, writing)
+    }
+
+    /// The columns that each CHECK of a table looks at.
+    fn looked_at(&self, table: &Arc<Table>) -> Result<Vec<(String, Vec<String>)>> {
+        let around = self.surroundings();
+        let mut bind = Bind::new(&around);
+        let columns = |check: &Check| {
+            let mut places = bind.over_table(table, &parse_expression(&check.text)?)?.columns();
+            places.sort_unstable();
+            places.dedup();
+            Ok((check.name.clone(), places.into_iter().map(|at| table.columns[at].name.clone()).collect()))
+        };
+        table.checks.iter().map(columns).collect()
+    }
+
+    fn converted(&mut self, value: &Value, old: &TableColumn, new: &TableColumn, row: u64) -> Result<Value> {
+        if value.is_null() && !new.ty.nullable {
+            let error = error::WARN_DATA_TRUNCATED.with(&[&new.name, &row]);
+            self.ctx.complain(SqlError { sqlstate: "01000", ..error })?;
+            return Ok(implicit_default(&new.ty));
+        }
+        let same = same_storage(&old.ty, &new.ty) && old.ty.length <= new.ty.length;
+        if same {
+            return Ok(value.clone());
+        }
+        let shown = crate::scalar::bind::present(query::nodes::expr::Expr::Literal(value.clone(), old.ty.clone()));
+        let shown = if new.ty.kind.is_bytes() { crate::scalar::bind::as_sent(shown) } else { shown };
+        let shown = shown.eval(&[], &mut self.ctx)?;
+        store(shown, &new.ty, Place { column: &new.name, row }, &mut self.ctx)
+    }
+}
+
+/// Does a column's being generated, or its expression, change so that rows are to be written anew? Only from and to STORED is there a way.
+fn becomes_other(before: &TableColumn, made: &TableColumn) -> Result<bool> {
+    let is_virtual = |column: &TableColumn| column.generated.as_ref().is_some_and(|generated| !generated.stored);
+    if is_virtual(before) != is_virtual(made) {
+        return Err(error::UNSUPPORTED_ACTION_ON_GENERATED_COLUMN.with(&[&"Changing the STORED status"]));
+    }
+    let text = |column: &TableColumn| column.generated.as_ref().map(|generated| generated.text.clone());
+    Ok(made.generated.is_some() && text(before) != text(made))
+}
+
+fn drops_constraint(operation: &Alteration) -> bool {
+    use Alteration::{DropCheck, DropConstraint, DropForeignKey};
+    matches!(operation, DropForeignKey(_) | DropConstraint(_) | DropCheck(_))
+}
+
+/// Wishes about how to do it are passed over, but not words that are none.
+fn check_hint(operation: &Alteration) -> Result<()> {
+    let Alteration::Hint { name, value } = operation else { return Ok(()) };
+    let is_one_of = |known: &[&str]| known.iter().any(|known| value.eq_ignore_ascii_case(known));
+    match name.as_str() {
+        "algorithm" if !is_one_of(&["default", "instant", "inplace", "copy"]) => {
+            Err(error::UNKNOWN_ALTER_ALGORITHM.with(&[value]))
+        }
+        "lock" if !is_one_of(&["default", "none", "shared", "exclusive"]) => {
+            Err(error::UNKNOWN_ALTER_LOCK.with(&[value]))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Draft<'_> {
+    fn find(&self, name: &str) -> Result<usize> {
+        self.new.column(name).ok_or_else(|| error::BAD_FIELD.with(&[&name, &self.old.name]))
+    }
+
+    /// Moves a column to where FIRST or AFTER wants it. Keys name columns by number: they follow.
+    fn place(&mut self, at: usize, position: Option<&Position>) -> Result<()> {
+        let target = match position {
+            None => return Ok(()),
+            Some(Position::First) => 0,
+            Some(Position::After(name)) => {
+                let after = self.find(&name.value)?;
+                if after < at { after + 1 } else { after }
+            }
+        };
+        let column = self.new.columns.remove(at);
+        let from = self.from.remove(at);
+        self.new.columns.insert(target, column);
+        self.from.insert(target, from);
+        self.renumber(|column| {
+            if column == at {
+                return target;
+            }
+            let without = if column > at { column - 1 } else { column };
+            if without >= target { without + 1 } else { without }
+        });
+        Ok(())
+    }
+
+    fn renumber(&mut self, number: impl Fn(usize) -> usize) {
+        let keys = self.new.primary.iter_mut().chain(self.new.indexes.iter_mut().map(|index| &mut index.parts));
+        keys.flatten().for_each(|part| part.column = number(part.column));
+        let foreign = self.new.foreign_keys.iter_mut().flat_map(|key| &mut key.columns);
+        let wanted = self.foreign.iter_mut().flat_map(|wanted| &mut wanted.key.columns);
+        foreign.chain(wanted).for_each(|column| *column = number(*column));
+    }
+
+    fn drop_column(&mut self, name: &str, writing: &mut Writing<'_>) -> Result<()> {
+        let at = self.new.column(name).ok_or_else(|| error::CANT_DROP_FIELD_OR_KEY.with(&[&name]))?;
+        if self.new.columns.len() == 1 {
+            return Err(error::CANT_REMOVE_ALL_FIELDS.bare());
+        }
+        self.check_droppable(at)?;
+        self.drop_checks_of(name)?;
+        if let Some(parts) = &mut self.new.primary
+            && parts.iter().any(|part| part.column == at)
+        {
+            parts.retain(|part| part.column != at);
+            self.rebuild = true;
+        }
+        self.new.primary = self.new.primary.take().filter(|parts| !parts.is_empty());
+        // The column leaves its indexes, which are filled anew; an index of this column alone goes.
+        for index in self.new.indexes.iter_mut().filter(|index| index.parts.iter().any(|part| part.column == at)) {
+            index.parts.retain(|part| part.column != at);
+            if !index.parts.is_empty() {
+                index.map = writing.txn.create_map()?;
+            }
+        }
+        self.new.indexes.retain(|index| !index.parts.is_empty());
+        self.new.columns.remove(at);
+        self.from.remove(at);
+        self.renumber(|column| if column > at { column - 1 } else { column });
+        Ok(())
+    }
+
+    /// Columns that have another name now: (old, new).
+    fn renames(&self) -> Vec<(String, String)> {
+        let pairs = self.new.columns.iter().zip(&self.from).filter_map(|(column, from)| match from {
+            From::Old(at) => Some((self.old.columns[*at].name.clone(), column.name.clone())),
+            From::Initial => None,
+        });
+        pairs.filter(|(old, new)| old != new).collect()
+    }
+
+    /// Columns behind functional indexes go with these.
+    fn drop_needless_columns(&mut self) {
+        while let Some(at) =
+            (0..self.new.columns.len()).find(|at| self.new.columns[*at].is_hidden() && !self.new.is_in_key(*at))
+        {
+            self.new.columns.remove(at);
+            self.from.remove(at);
+            self.renumber(|column| if column > at { column - 1 } else { column });
+        }
+    }
+
+    /// Are there columns whose values rows hold from now on (G1)?
+    fn keeps_more(&self) -> bool {
+        let was_kept = |from: &From| match from {
+            From::Old(at) => self.old.columns[*at].generated.as_ref().is_none_or(|generated| generated.kept),
+            From::Initial => false,
+        };
+        let columns = self.new.columns.iter().zip(&self.from).enumerate();
+        let mut kept = columns.filter(|(at, (column, _))| {
+            column.generated.as_ref().is_some_and(|generated| generated.stored || self.new.is_in_key(*at))
+        });
+        kept.any(|(_, (_, from))| !was_kept(from))
+    }
+
+    fn drop_foreign_key(&mut self, name: &str) -> Result<()> {
+        let at = self.new.foreign_keys.iter().position(|key| key.name.eq_ignore_ascii_case(name));
+        let at = at.ok_or_else(|| error::CANT_DROP_FIELD_OR_KEY.with(&[&name]))?;
+        self.new.foreign_keys.remove(at);
+        Ok(())
+    }
+
+    fn drop_constraint(&mut self, name: &str) -> Result<()> {
+        let is = |known: &str| known.eq_ignore_ascii_case(name);
+        let check = self.new.checks.iter().position(|check| is(&check.name));
+        let is_foreign = self.new.foreign_keys.iter().any(|key| is(&key.name));
+        let is_primary = is("primary") && self.new.primary.is_some();
+        let is_unique = self.new.indexes.iter().any(|index| index.unique && is(&index.name));
+        match (check, is_foreign, is_primary || is_unique) {
+            (None, false, false) => Err(error::CONSTRAINT_NOT_FOUND.with(&[&name])),
+            (Some(at), false, false) => {
+                self.new.checks.remove(at);
+                Ok(())
+            }
+            (None, true, false) => self.drop_foreign_key(name),
+            (None, false, true) => self.drop_index(name),
+            _ => Err(error::MULTIPLE_CONSTRAINTS_WITH_SAME_NAME.with(&[&name])),
+        }
+    }
+
+    /// Some column stays visible where the statement makes others invisible.
+    fn check_visible(&self, operations: &[Alteration]) -> Result<()> {
+        let hides = operations.iter().any(|operation| matches!(operation, Alteration::ColumnVisible { .. }));
+        if hides && self.new.columns.iter().all(|column| column.invisible || column.is_hidden()) {
+            return Err(error::TABLE_MUST_HAVE_A_VISIBLE_COLUMN.bare());
+        }
+        Ok(())
+    }
+
+    /// Foreign keys that refer to a column: (child, name).
+    fn referring_to(&self, at: usize) -> Option<(String, String)> {
+        let From::Old(old) = self.from[at] else { return None };
+        let name = &self.old.columns[old].name;
+        let keys = self.referring.iter().flat_map(|child| child.foreign_keys.iter().map(move |key| (child, key)));
+        let mut keys = keys.filter(|(child, key)| {
+            let stays = child.id != self.old.id || self.new.foreign_keys.iter().any(|known| known.name == key.name);
+            stays && key.refers_to(&self.old.schema, &self.old.name)
+        });
+        let (child, key) =
+            keys.find(|(_, key)| key.parent_columns.iter().any(|known| known.eq_ignore_ascii_case(name)))?;
+        Some((child.name.clone(), key.name.clone()))
+    }
+
+    fn check_droppable(&self, at: usize) -> Result<()> {
+        let name = &self.new.columns[at].name;
+        if let Some(key) = self.new.foreign_keys.iter().find(|key| key.columns.contains(&at)) {
+            return Err(error::FK_COLUMN_CANNOT_DROP.with(&[name, &key.name]));
+        }
+        match self.referring_to(at) {
+            Some((child, key)) => Err(error::FK_COLUMN_CANNOT_DROP_CHILD.with(&[name, &key, &child])),
+            None => Ok(()),
+        }
+    }
+
+    /// A column that a constraint compares keeps its type, unless nothing is checked; then the ends must still fit (F5).
+    fn check_changeable(&self, at: usize) -> Result<()> {
+        if !self.checks_foreign_keys {
+            return Ok(());
+        }
+        let name = &self.new.columns[at].name;
+        if let Some(key) = self.new.foreign_keys.iter().find(|key| key.columns.contains(&at)) {
+            return Err(error::FK_COLUMN_CANNOT_CHANGE.with(&[name, &key.name]));
+        }
+        match self.referring_to(at) {
+            Some((child, key)) => Err(error::FK_COLUMN_CANNOT_CHANGE_CHILD.with(&[name, &key, &child])),
+            None => Ok(()),
+        }
+    }
+
+    fn check(&self, name: &str) -> Result<usize> {
+        let at = self.new.checks.iter().position(|check| check.name.eq_ignore_ascii_case(name));
+        at.ok_or_else(|| error::CHECK_CONSTRAINT_NOT_FOUND.with(&[&name]))
+    }
+
+    /// CHECKs that are still there and look at a column: (name, whether they look at nothing else).
+    fn looking_at(&self, column: &str) -> Vec<(String, bool)> {
+        let stays = |name: &str| self.new.checks.iter().any(|check| check.name == name);
+        let looking = self
+            .looked_at
+            .iter()
+            .filter(|(name, columns)| stays(name) && columns.iter().any(|known| known.eq_ignore_ascii_case(column)));
+        looking.map(|(name, columns)| (name.clone(), columns.len() == 1)).collect()
+    }
+
+    fn check_unlooked(&self, column: &str) -> Result<()> {
+        match self.looking_at(column).first() {
+            Some((check, _)) => Err(error::DEPENDENT_BY_CHECK_CONSTRAINT.with(&[check, &column])),
+            None => Ok(()),
+        }
+    }
+
+    /// CHECKs of a column alone go with it.
+    fn drop_checks_of(&mut self, column: &str) -> Result<()> {
+        for (name, is_alone) in self.looking_at(column) {
+            if !is_alone {
+                return Err(error::DEPENDENT_BY_CHECK_CONSTRAINT.with(&[&name, &column]));
+            }
+            self.new.checks.retain(|check| check.name != name);
+        }
+        Ok(())
+    }
+
+    fn rename_column(&mut self, name: &str, new_name: &str) -> Result<()> {
+        let at = self.find(name)?;
+        if !name.eq_ignore_ascii_case(new_name) && self.new.column(new_name).is_some() {
+            return Err(error::DUP_FIELDNAME.with(&[&new_name]));
+        }
+        self.check_unlooked(name)?;
+        new_name.clone_into(&mut self.new.columns[at].name);
+        Ok(())
+    }
+
+    fn add_index(&mut self, index: NewIndex, writing: &mut Writing<'_>) -> Result<()> {
+        let NewIndex { name, unique, parts, comment, invisible, using } = index;
+        let map = writing.txn.create_map()?;
+        let name = index_name(self.new, name, &parts)?;
+        self.new.indexes.push(Index { name, map, unique, parts, comment, invisible, using, generated: false });
+        Ok(())
+    }
+
+    /// Adds the constraints among the options of a column that is there.
+    fn column_keys(&mut self, def: &ColumnDef, writing: &mut Writing<'_>) -> Result<()> {
+        for option in options_of_column(def) {
+            let at = self.new.column(&def.name.value).unwrap_or_default();
+            match option {
+                ColumnOption::Unique => self.add_index(NewIndex::unique(at), writing)?,
+                ColumnOption::PrimaryKey => self.set_primary(words::single(at))?,
+                ColumnOption::Check(check) => self.add_constraint(&TableConstraint::Check(check.clone()), writing)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn drop_index(&mut self, name: &str) -> Result<()> {
+        if name.eq_ignore_ascii_case("primary") && self.new.primary.take().is_some() {
+            self.rebuild = true;
+            return Ok(());
+        }
+        let at = self.new.index(name).ok_or_else(|| error::CANT_DROP_FIELD_OR_KEY.with(&[&name]))?;
+        self.new.indexes.remove(at);
+        Ok(())
+    }
+
+    fn set_primary(&mut self, parts: Vec<Part>) -> Result<()> {
+        for part in &parts {
+            self.new.columns[part.column].ty.nullable = false;
+        }
+        if self.new.primary.replace(parts).is_some() {
+            return Err(error::MULTIPLE_PRI_KEY.bare());
+        }
+        self.rebuild = true;
+        Ok(())
+    }
+
+    fn add_constraint(&mut self, constraint: &TableConstraint, writing: &mut Writing<'_>) -> Result<()> {
+        let mut definition = Definition {
+            columns: self.new.columns.clone(),
+            primary: None,
+            primary_using: false,
+            indexes: Vec::new(),
+            checks: self.new.checks.clone(),
+            foreign: Vec::new(),
+            collation: self.new.collation,
+            sql_mode: self.sql_mode,
+        };
+        words::add_constraint(constraint, &mut definition, &self.old.name)?;
+        if definition.checks.len() > self.new.checks.len() {
+            self.new.checks = definition.checks;
+        }
+        if let Some(parts) = definition.primary {
+            self.set_primary(parts)?;
+            self.new.primary_using = definition.primary_using;
+        }
+        self.foreign.append(&mut definition.foreign);
+        for index in definition.indexes {
+            self.add_index(index, writing)?;
+        }
+        Ok(())
+    }
+
+    fn convert(&mut self, collation: Collation) {
+        for column in self.new.columns.iter_mut().filter(|column| column.ty.kind.is_text()) {
+            column.ty.collation = collation;
+        }
+        self.rebuild = true;
+    }
+}
+
+impl Session {
+    /// DROP INDEX.
+    pub(super) fn drop_index(&mut self, table: &Name, index: &str) -> Result<Outcome> {
+        self.alter_table(table, &[Alteration::DropIndex(Ident::new(index))])
+    }
+}

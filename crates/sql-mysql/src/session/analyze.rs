@@ -1,0 +1,241 @@
+//! What is known of tables: ANALYZE TABLE, and what statements gather for themselves.
+//!
+//! A statement that is planned over a table of which nothing is known, or which has changed by a tenth since, has some leaves read first (`gather::QUICK`): so much and no more is at its expense,
+//! and only one session does it at a time, others plan with what was known before. While leaves are read the table's gate is passed, so what is kept is of a table that there is.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::batch::Row;
+use crate::instance::handle::Kill;
+use crate::parse::statement::{Histograms, Name};
+use crate::session::{Outcome, Session, text_column};
+use crate::value::Value;
+use query::catalog::gather::{self, Effort, QUICK, THOROUGH};
+use query::catalog::statistics::{ColumnStatistics, Histogram, Statistics, is_spread};
+use query::catalog::table::Table;
+use query::error::{self, Result};
+use query::types::Column;
+
+/// Smaller tables are gathered anew after a restart rather than kept.
+const KEPT_ROWS: u64 = 2000;
+
+/// Lets others gather again, whatever happens.
+struct Gatherer<'t> {
+    table: &'t Table,
+    is_inside: bool,
+}
+
+impl Drop for Gatherer<'_> {
+    fn drop(&mut self) {
+        if self.is_inside {
+            self.table.live.leave();
+        }
+        self.table.live.give_up();
+    }
+}
+
+impl Session {
+    /// Before a table is planned over: finds out what is worth knowing, if it is not known or long ago.
+    pub(super) fn know(&self, table: &Arc<Table>) {
+        let live = &table.live;
+        match live.statistics() {
+            Some(known) if live.is_unsure() => {
+                let Ok(rows) = gather::count(self.db.engine(), table) else { return };
+                if !known.is_off(rows) {
+                    live.be_sure(rows as u64);
+                    return;
+                }
+            }
+            Some(_) if !live.is_old() => return,
+            _ => {}
+        }
+        if !live.begin_gathering() {
+            return;
+        }
+        let mut gatherer = Gatherer { table, is_inside: false };
+        // Nobody waits here: whoever changes the definition now will make the statement be planned again.
+        gatherer.is_inside = live.enter(Duration::ZERO, &|| false).is_ok();
+        if !gatherer.is_inside || live.version.load(Ordering::Acquire) != table.version {
+            return;
+        }
+        if let Ok(statistics) = self.gather(table, QUICK) {
+            if statistics.rows >= KEPT_ROWS {
+                // A full disk must not keep anybody from reading.
+                let _ = self.db.catalog().keep_statistics(table, &statistics);
+            }
+            live.learn(Arc::new(statistics));
+        }
+    }
+
+    /// Gathers, and keeps the histograms that there are.
+    fn gather(&self, table: &Table, effort: Effort) -> Result<Statistics> {
+        let mut look_up = || self.look_up();
+        let mut statistics = gather::gather(self.db.engine(), table, effort, &mut look_up)?;
+        let Some(before) = table.live.statistics() else { return Ok(statistics) };
+        for column in &before.columns {
+            if let Some(histogram) = &column.histogram {
+                set_histogram(&mut statistics, column.slot, Some(histogram.clone()));
+            }
+        }
+        Ok(statistics)
+    }
+
+    fn look_up(&self) -> Result<()> {
+        if self.handle.killed() == Kill::No { Ok(()) } else { Err(error::QUERY_INTERRUPTED.bare()) }
+    }
+
+    pub(super) fn analyze_tables(&mut self, names: &[Name], histograms: Option<&Histograms>) -> Result<Outcome> {
+        let mut rows = Vec::new();
+        match histograms {
+            None => {
+                for name in names {
+                    let (schema, name) = self.full_name(name)?;
+                    let shown = format!("{schema}.{name}");
+                    match self.analyze(&schema, &name) {
+                        Ok(()) => rows.push(told(&shown, "analyze", "status", "OK")),
+                        Err(error) if error.code == error::QUERY_INTERRUPTED.code => return Err(error),
+                        Err(error) => {
+                            rows.push(told(&shown, "analyze", "Error", &error.message));
+                            rows.push(told(&shown, "analyze", "status", "Operation failed"));
+                        }
+                    }
+                }
+            }
+            Some(_) if names.len() > 1 => {
+                let message = "Only one table can be specified while modifying histogram statistics.";
+                rows.push(told("", "histogram", "Error", message));
+            }
+            Some(histograms) => {
+                let (schema, name) = self.full_name(&names[0])?;
+                let shown = format!("{schema}.{name}");
+                match self.modify_histograms(&schema, &name, histograms) {
+                    Ok(lines) => {
+                        rows.extend(lines.into_iter().map(|(kind, line)| told(&shown, "histogram", kind, &line)));
+                    }
+                    Err(error) if error.code == error::NO_SUCH_TABLE.code => {
+                        rows.push(told(&shown, "histogram", "Error", &error.message));
+                        rows.push(told(&shown, "histogram", "status", "Operation failed"));
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        let columns: Vec<Column> = ["Table", "Op", "Msg_type", "Msg_text"].map(text_column).into();
+        Ok(self.rows(columns, rows))
+    }
+
+    fn base(&self, schema: &str, name: &str) -> Result<Arc<Table>> {
+        if self.catalog.view(schema, name).is_some() {
+            return Err(error::WRONG_OBJECT.with(&[&schema, &name, &"BASE TABLE"]));
+        }
+        Ok(self.catalog.table(schema, name)?.clone())
+    }
+
+    pub(super) fn analyze(&mut self, schema: &str, name: &str) -> Result<()> {
+        let table = self.base(schema, name)?;
+        self.alone(&table, |session| session.gather(&table, THOROUGH))
+    }
+
+    /// What `make` says is known of the table from now on, also after a crash. Nobody else gathers meanwhile.
+    fn alone(&mut self, table: &Arc<Table>, make: impl FnOnce(&Session) -> Result<Statistics>) -> Result<()> {
+        while !table.live.begin_gathering() {
+            self.look_up()?;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let mut gatherer = Gatherer { table, is_inside: false };
+        let is_mine = self.locked.tables.iter().any(|(locked, _)| locked.id == table.id);
+        if !is_mine {
+            let handle = self.handle.clone();
+            table.live.enter(self.gate_wait(), &|| handle.is_interrupted())?;
+            gatherer.is_inside = true;
+        }
+        if table.live.version.load(Ordering::Acquire) != table.version {
+            return Err(error::TABLE_DEF_CHANGED.bare());
+        }
+        let statistics = make(self)?;
+        let gate = self.db.catalog().keep_statistics(table, &statistics)?;
+        self.gate = self.gate.max(gate);
+        table.live.learn(Arc::new(statistics));
+        Ok(())
+    }
+
+    /// One line for each column, by name.
+    fn modify_histograms(
+        &mut self,
+        schema: &str,
+        name: &str,
+        histograms: &Histograms,
+    ) -> Result<Vec<(&'static str, String)>> {
+        let table = self.base(schema, name)?;
+        let mut lines = BTreeMap::new();
+        self.alone(&table, |session| {
+            let mut statistics = match table.live.statistics() {
+                Some(known) => Statistics::clone(&known),
+                None => session.gather(&table, QUICK)?,
+            };
+            for column in histograms.columns() {
+                let line = session.modify_histogram(&table, column, histograms, &mut statistics)?;
+                lines.insert(column.to_lowercase(), line);
+            }
+            Ok(statistics)
+        })?;
+        Ok(lines.into_values().collect())
+    }
+
+    fn modify_histogram(
+        &self,
+        table: &Table,
+        name: &str,
+        histograms: &Histograms,
+        statistics: &mut Statistics,
+    ) -> Result<(&'static str, String)> {
+        let Some(at) = table.column(name) else {
+            return Ok(("Error", format!("The column '{name}' does not exist.")));
+        };
+        let column = &table.columns[at];
+        let has = statistics.column(column.slot).is_some_and(|column| column.histogram.is_some());
+        let made = match histograms {
+            Histograms::Drop(_) if !has => {
+                return Ok(("Error", format!("No histogram statistics found for column '{}'.", column.name)));
+            }
+            Histograms::Drop(_) => None,
+            Histograms::Update(..) if !is_spread(&column.ty) || column.is_computed() => {
+                return Ok(("Error", format!("The column '{}' has an unsupported data type.", column.name)));
+            }
+            Histograms::Update(..) if is_unique(table, at) => {
+                return Ok((
+                    "Error",
+                    format!("The column '{}' is covered by a single-part unique index.", column.name),
+                ));
+            }
+            Histograms::Update(_, wanted) => {
+                let mut look_up = || self.look_up();
+                Some(gather::histogram(self.db.engine(), table, at, *wanted, &mut look_up)?)
+            }
+        };
+        let word = if made.is_some() { "created" } else { "removed" };
+        set_histogram(statistics, column.slot, made);
+        Ok(("status", format!("Histogram statistics {word} for column '{}'.", column.name)))
+    }
+}
+
+/// Is the column the whole of a unique key?
+fn is_unique(table: &Table, column: usize) -> bool {
+    let indexes = table.indexes.iter().filter(|index| index.unique && !index.invisible).map(|index| &index.parts[..]);
+    let mut keys = table.primary.iter().map(Vec::as_slice).chain(indexes);
+    keys.any(|parts| matches!(parts, [part] if part.column == column))
+}
+
+fn set_histogram(statistics: &mut Statistics, slot: usize, histogram: Option<Histogram>) {
+    match statistics.columns.iter_mut().find(|column| column.slot == slot) {
+        Some(column) => column.histogram = histogram,
+        None => statistics.columns.push(ColumnStatistics { slot, histogram, ..ColumnStatistics::default() }),
+    }
+}
+
+fn told(table: &str, op: &str, kind: &str, text: &str) -> Row {
+    [table, op, kind, text].map(Value::text).into()
+}

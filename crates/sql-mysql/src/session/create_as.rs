@@ -1,0 +1,182 @@
+//! CREATE TABLE ... SELECT: columns from a query's result, and its rows.
+//!
+//! The definition, its maps and the rows are one transaction of the engine: either all of it is there or nothing, also after a crash. The query reads within that transaction; the gates of its tables are
+//! passed before definitions are closed to others, and nobody waits for a gate behind those. The rows of a temporary table belong to the session's own transaction instead, as in MySQL.
+
+use std::sync::Arc;
+
+use engine::rows::Isolation;
+use syntax::tree::{CreateTable, Duplicates, Statement};
+
+use crate::bind::Bind;
+use crate::instance::compiled::{Compiled, Plan};
+use crate::scalar::store::implicit_default;
+use crate::session::{Outcome, Session};
+use query::catalog::Writing;
+use query::catalog::foreign_graph::Doing;
+use query::catalog::table::{Default, Table, TableColumn};
+use query::error::{self, Result};
+use query::exec::change::{self, Changed};
+use query::nodes::change::{Insert, OnConflict, Values};
+use query::types::{Collation, Column, Kind, Type};
+
+/// Strings of more characters become TEXT.
+const LONG: u32 = 512;
+
+/// A query whose result becomes a table.
+pub(super) struct Selection {
+    pub compiled: Arc<Compiled>,
+    pub columns: Vec<TableColumn>,
+}
+
+impl Session {
+    /// Plans the query of CREATE TABLE, if there is one, and passes the gates of its tables.
+    pub(super) fn selection(&mut self, create: &CreateTable) -> Result<Option<Selection>> {
+        let Some(query) = &create.query else { return Ok(None) };
+        let statement = Statement::Query(query.clone());
+        for _ in 0..100 {
+            let compiled = Arc::new(self.compile(&statement, (&[], &[]))?);
+            self.check_locked(&compiled.tables, &[])?;
+            if !self.hold(&compiled.gates)? {
+                self.refresh();
+                continue;
+            }
+            let Plan::Query { columns, .. } = &compiled.plan else { continue };
+            let mut made: Vec<TableColumn> = Vec::new();
+            for column in columns.iter() {
+                if made.iter().any(|known| known.name.eq_ignore_ascii_case(&column.name)) {
+                    return Err(error::DUP_FIELDNAME.with(&[&column.name]));
+                }
+                made.push(self.column_of_result(column));
+            }
+            return Ok(Some(Selection { compiled, columns: made }));
+        }
+        Err(error::LOCK_WAIT_TIMEOUT.bare())
+    }
+
+    /// A column of a table stays what it is, but for what makes it that table's; any other is made of its type.
+    fn column_of_result(&self, column: &Column) -> TableColumn {
+        let table = self.catalog.table(&column.schema, &column.org_table).ok();
+        let origin = table.and_then(|table| table.columns.get(table.column(&column.org_name)?));
+        let mut made = TableColumn::new(column.name.clone(), column.ty.clone(), 0);
+        let Some(origin) = origin else {
+            made.ty = type_of_result(&column.ty);
+            made.default = default_of(&made.ty);
+            return made;
+        };
+        made.ty = origin.ty.clone().with_nullable(column.ty.nullable);
+        made.comment.clone_from(&origin.comment);
+        made.on_update_now = origin.on_update_now;
+        made.default = match &origin.default {
+            _ if origin.auto_increment => default_of(&made.ty),
+            _ if origin.generated.is_some() || made.ty.nullable != origin.ty.nullable => Default::None,
+            default => default.clone(),
+        };
+        made
+    }
+
+    /// Puts the query's rows into the table that is being made, in the same transaction.
+    pub(super) fn fill_from(
+        &mut self,
+        table: &Arc<Table>,
+        selection: &Selection,
+        duplicates: Duplicates,
+        writing: &mut Writing<'_>,
+    ) -> Result<Outcome> {
+        let plan = self.filling(table, selection, duplicates)?;
+        let spare = self.db.engine().rows().begin(Isolation::ReadCommitted);
+        let mut own = std::mem::replace(&mut writing.txn, spare);
+        own.begin_statement();
+        let host = self.host();
+        host.isolation = Isolation::ReadCommitted;
+        host.txn = Some(own);
+        self.ctx.changes_rows = true;
+        let changed = change::insert(&plan, change::Tally::default(), &mut self.ctx)
+            .and_then(|tally| change::inserted(&plan, tally, &mut self.ctx));
+        self.note_gate();
+        if let Some(own) = self.host().txn.take() {
+            std::mem::replace(&mut writing.txn, own).rollback();
+        }
+        Ok(told(changed?))
+    }
+
+    /// The same for a temporary table that is there already: its rows are the transaction's, and without them it goes.
+    pub(super) fn fill_temporary(
+        &mut self,
+        table: &Arc<Table>,
+        selection: &Selection,
+        duplicates: Duplicates,
+    ) -> Result<Outcome> {
+        let plan = Plan::Insert(self.filling(table, selection, duplicates)?);
+        let compiled = Arc::new(selection.compiled.with_plan(plan, table));
+        let filled = self.run(&compiled, Vec::new(), &mut |_| None);
+        if filled.is_err() {
+            let _ = self.drop_temporary(std::slice::from_ref(table));
+        }
+        filled
+    }
+
+    fn filling(&self, table: &Arc<Table>, selection: &Selection, duplicates: Duplicates) -> Result<Insert> {
+        let Plan::Query { node, .. } = &selection.compiled.plan else {
+            return Err(error::UNSUPPORTED_PS.bare());
+        };
+        let targets = selection.columns.iter().map(|column| {
+            table.column(&column.name).ok_or_else(|| error::BAD_FIELD.with(&[&column.name, &"field list"]))
+        });
+        let targets = targets.collect::<Result<Vec<usize>>>()?;
+        let around = self.surroundings();
+        let mut bind = Bind::new(&around);
+        bind.formulas(table)?;
+        targets.iter().try_for_each(|at| bind.refuse_generated(table, *at))?;
+        let (on_conflict, doing) = match duplicates {
+            Duplicates::Fail => (OnConflict::Fail, vec![Doing::Insert]),
+            Duplicates::Ignore => (OnConflict::Ignore, vec![Doing::Insert]),
+            Duplicates::Replace => (OnConflict::Replace, vec![Doing::Insert, Doing::Delete]),
+        };
+        let rules = bind.rules(table, &doing)?;
+        let (values, ignore) = (Values::Query(node.clone()), duplicates == Duplicates::Ignore);
+        let (updates, disregarded, returning) = (Vec::new(), Vec::new(), None);
+        Ok(Insert { rules, targets, values, on_conflict, updates, disregarded, ignore, returning })
+    }
+}
+
+fn told(changed: Changed) -> Outcome {
+    Outcome::Done { affected: changed.affected, last_insert_id: changed.last_insert_id, info: changed.info }
+}
+
+/// What MySQL makes of a value that was computed: the smaller of two integers that holds it, TEXT for what is long.
+fn type_of_result(ty: &Type) -> Type {
+    let nullable = ty.nullable;
+    let is_bytes = ty.collation == Collation::Binary && ty.is_string() || ty.kind.is_bytes();
+    let made = match ty.kind {
+        Kind::Null => Type { length: 0, ..Type::new(Kind::Binary) },
+        Kind::BigInt if ty.length <= 10 => Type { unsigned: ty.unsigned, ..Type::new(Kind::Int) },
+        kind if kind.is_integer() => Type { unsigned: ty.unsigned, ..Type::new(kind) },
+        Kind::Char | Kind::VarChar | Kind::Binary | Kind::VarBinary if ty.length > LONG => {
+            let kind = match (is_bytes, ty.byte_length()) {
+                (true, ..=0xFFFF) => Kind::Blob,
+                (true, ..=0xFF_FFFF) => Kind::MediumBlob,
+                (true, _) => Kind::LongBlob,
+                (false, ..=0xFFFF) => Kind::Text,
+                (false, ..=0xFF_FFFF) => Kind::MediumText,
+                (false, _) => Kind::LongText,
+            };
+            Type { collation: ty.collation, ..Type::new(kind) }
+        }
+        Kind::Char | Kind::VarChar if ty.length == 0 => Type { kind: Kind::Char, ..ty.clone() },
+        Kind::Binary | Kind::VarBinary if ty.length == 0 => Type { kind: Kind::Binary, ..ty.clone() },
+        Kind::Char => Type { kind: Kind::VarChar, ..ty.clone() },
+        Kind::Binary => Type { kind: Kind::VarBinary, ..ty.clone() },
+        _ => ty.clone(),
+    };
+    made.with_nullable(nullable)
+}
+
+/// The default of a column that is not NULL: zero, or the empty string. A date has none, for zero is no valid date.
+fn default_of(ty: &Type) -> Default {
+    let is_dated = matches!(ty.kind, Kind::Date | Kind::DateTime | Kind::Timestamp);
+    if ty.nullable || is_dated || ty.kind.is_blob() || ty.kind == Kind::Json {
+        return Default::None;
+    }
+    Default::Value(implicit_default(ty))
+}

@@ -1,0 +1,379 @@
+//! Foreign keys in definitions: from their words to constraints, and what DDL on one end asks of the other.
+//!
+//! F4: DDL that makes, changes or ends a constraint closes the gates of both ends and gives both a new version, so that every plan that was bound without it is made anew. Several gates are closed
+//! without holding one while another is waited for: whoever is inside may want what is closed already.
+
+use std::sync::Arc;
+
+use engine::rows::Isolation;
+use syntax::tree::{self, ReferentialAction};
+
+use crate::instance::database::Database;
+use crate::session::Session;
+use crate::session::generated::check_parent;
+use crate::session::transact::Closed;
+use crate::session::words::{check_name, index_name, single};
+use query::catalog::foreign_key::{Action, ForeignKey};
+use query::catalog::table::{Index, Table, TableColumn};
+use query::catalog::{Snapshot, Writing};
+use query::error::{self, Result};
+use query::exec::foreign::check_rows;
+
+/// A foreign key as its words have it. Without a name it gets one; without a schema its parent is in the child's.
+pub(super) struct Wanted {
+    pub key: ForeignKey,
+    /// Of the index that it may need.
+    pub index_name: String,
+}
+
+pub(super) fn wanted(node: &tree::ForeignKey, columns: &[TableColumn]) -> Result<Wanted> {
+    let tree::ForeignKey { constraint, index, columns: named, references } = node;
+    let tree::References { table: parent, columns: referred, on_delete, on_update } = references;
+    let text = |name: &Option<tree::Ident>| name.as_ref().map(|name| name.value.clone()).unwrap_or_default();
+    let symbol = text(constraint);
+    let mut own = Vec::new();
+    for name in named {
+        let at = columns.iter().position(|column| column.name.eq_ignore_ascii_case(&name.value));
+        let at = at.ok_or_else(|| error::KEY_COLUMN_DOES_NOT_EXIST.with(&[&name.value]))?;
+        if own.contains(&at) {
+            return Err(error::DUP_FIELDNAME.with(&[&name.value]));
+        }
+        own.push(at);
+    }
+    if referred.len() != own.len() {
+        let shown = if symbol.is_empty() { "foreign key without name" } else { &symbol };
+        return Err(error::WRONG_FK_DEF.with(&[&shown, &"Key reference and table reference don't match"]));
+    }
+    let key = ForeignKey {
+        name: symbol.clone(),
+        columns: own,
+        parent_schema: parent.schema.clone().unwrap_or_default(),
+        parent: parent.name.clone(),
+        parent_columns: referred.iter().map(|name| name.value.clone()).collect(),
+        on_delete: action(*on_delete)?,
+        on_update: action(*on_update)?,
+    };
+    Ok(Wanted { key, index_name: if symbol.is_empty() { text(index) } else { symbol } })
+}
+
+fn action(node: Option<ReferentialAction>) -> Result<Action> {
+    Ok(match node {
+        None | Some(ReferentialAction::NoAction) => Action::Nothing,
+        Some(ReferentialAction::Restrict) => Action::Restrict,
+        Some(ReferentialAction::Cascade) => Action::Cascade,
+        Some(ReferentialAction::SetNull) => Action::SetNull,
+        // InnoDB refuses it too.
+        Some(ReferentialAction::SetDefault) => return Err(error::CANNOT_ADD_FOREIGN.bare()),
+    })
+}
+
+/// The number in a name that was made up: `t_ibfk_3`.
+fn made_up(name: &str, table: &str) -> Option<u64> {
+    name.strip_prefix(table)?.strip_prefix("_ibfk_")?.parse().ok()
+}
+
+fn check_foreign_name(name: &str, table: &Table, snapshot: &Snapshot) -> Result<()> {
+    check_name(name, &error::WRONG_COLUMN_NAME)?;
+    let others = snapshot.schema(&table.schema)?.tables.values().filter(|other| other.id != table.id);
+    let mut names = others.flat_map(|other| &other.foreign_keys).chain(&table.foreign_keys);
+    if names.any(|key| key.name.eq_ignore_ascii_case(name)) {
+        return Err(error::FK_DUP_NAME.with(&[&name]));
+    }
+    Ok(())
+}
+
+/// SET NULL wants columns that may be NULL.
+pub(super) fn check_nullable(key: &ForeignKey, table: &Table) -> Result<()> {
+    let nulls = key.on_delete == Action::SetNull || key.on_update == Action::SetNull;
+    if nulls && let Some(at) = key.columns.iter().find(|at| !table.columns[**at].ty.nullable) {
+        return Err(error::FK_COLUMN_NOT_NULL.with(&[&table.columns[*at].name, &key.name]));
+    }
+    Ok(())
+}
+
+/// A CHECK must not look at what a cascade changes: nobody would check it then.
+pub(super) fn refuse_acting_keys(table: &Table, check: &str, columns: &[usize]) -> Result<()> {
+    let acting = table.foreign_keys.iter().filter(|key| key.on_delete == Action::SetNull || key.on_update.acts());
+    for key in acting {
+        if let Some(at) = key.columns.iter().find(|at| columns.contains(at)) {
+            return Err(error::CHECK_USES_FK_COLUMN.with(&[&table.columns[*at].name, &check, &key.name]));
+        }
+    }
+    Ok(())
+}
+
+/// Indexes that were made for foreign keys go as soon as others do their work.
+pub(super) fn drop_needless_indexes(table: &mut Table) {
+    let covers =
+        |parts: &[query::catalog::table::Part], columns: &[usize]| query::catalog::foreign::leads(parts, columns);
+    let needless: Vec<bool> = table
+        .indexes
+        .iter()
+        .map(|index| {
+            let columns: Vec<usize> = index.parts.iter().map(|part| part.column).collect();
+            let asked = table.indexes.iter().filter(|other| !other.generated).map(|other| &other.parts);
+            index.generated && asked.chain(&table.primary).any(|parts| covers(parts, &columns))
+        })
+        .collect();
+    let mut needless = needless.into_iter();
+    table.indexes.retain(|_| !needless.next().unwrap_or_default());
+}
+
+/// The tables whose definitions a statement changes, and those that constraints tie to them, or will.
+#[derive(Default)]
+pub(super) struct Ends {
+    pub changed: Vec<Arc<Table>>,
+    pub tied: Vec<Arc<Table>>,
+}
+
+impl Ends {
+    /// Tied as things are now.
+    pub fn of(changed: Vec<Arc<Table>>, snapshot: &Snapshot) -> Ends {
+        let relatives = |table: &Arc<Table>| snapshot.relatives(&table.schema, &table.name, &table.foreign_keys);
+        let tied: Vec<Arc<Table>> = changed.iter().flat_map(relatives).collect();
+        Ends { changed, tied: Vec::new() }.and(tied.into_iter())
+    }
+
+    pub fn and(mut self, tied: impl Iterator<Item = Arc<Table>>) -> Ends {
+        for table in tied {
+            if !self.all().any(|known| known.id == table.id) {
+                self.tied.push(table);
+            }
+        }
+        self
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Table>> {
+        self.changed.iter().chain(&self.tied)
+    }
+}
+
+impl Session {
+    pub(super) fn checks_foreign_keys(&self) -> bool {
+        let host = self.ctx.host.as_ref().and_then(|host| host.downcast_ref::<query::exec::host::Host>());
+        host.is_none_or(|host| host.foreign_key_checks)
+    }
+
+    /// Gives a table the foreign keys that are wanted, with the indexes that they need.
+    pub(super) fn add_foreign_keys(
+        &self,
+        table: &mut Table,
+        wanted: Vec<Wanted>,
+        writing: &mut Writing<'_>,
+    ) -> Result<()> {
+        for Wanted { mut key, index_name: index } in wanted {
+            if key.parent_schema.is_empty() {
+                key.parent_schema.clone_from(&table.schema);
+            }
+            if key.name.is_empty() {
+                let taken = table.foreign_keys.iter().filter_map(|known| made_up(&known.name, &table.name));
+                key.name = format!("{}_ibfk_{}", table.name, taken.max().unwrap_or(0) + 1);
+            }
+            check_foreign_name(&key.name, table, &writing.snapshot)?;
+            check_nullable(&key, table)?;
+            if let Some(at) = key.columns.iter().find(|at| table.columns[**at].ty.kind.is_blob()) {
+                return Err(error::BLOB_KEY_WITHOUT_LENGTH.with(&[&table.columns[*at].name]));
+            }
+            if table.key_over(&key.columns).is_none() {
+                let parts: Vec<_> = key.columns.iter().flat_map(|column| single(*column)).collect();
+                let name = index_name(table, index, &parts)?;
+                let map = writing.txn.create_map()?;
+                let comment = String::new();
+                let (unique, invisible, using, generated) = (false, false, false, true);
+                table.indexes.push(Index { name, map, unique, parts, comment, invisible, using, generated });
+            }
+            self.check_ends(&key, table, &writing.snapshot)?;
+            table.foreign_keys.push(key);
+        }
+        Ok(())
+    }
+
+    /// F5 from the child's side. A parent may be missing only while nothing is checked.
+    fn check_ends(&self, key: &ForeignKey, child: &Table, snapshot: &Snapshot) -> Result<()> {
+        if key.refers_to(&child.schema, &child.name) {
+            return check_parent(key, child).and_then(|()| key.fit(child, child).map(drop));
+        }
+        match snapshot.table(&key.parent_schema, &key.parent) {
+            Ok(parent) => check_parent(key, parent).and_then(|()| key.fit(child, parent).map(drop)),
+            Err(_) if !self.checks_foreign_keys() => Ok(()),
+            Err(_) => Err(error::FK_CANNOT_OPEN_PARENT.with(&[&key.parent])),
+        }
+    }
+
+    /// F5 after a table has changed: its own constraints, and those that refer to it. `old`: what it was, if it was there.
+    pub(super) fn check_family(&self, old: Option<&Table>, new: &Table, snapshot: &Snapshot) -> Result<()> {
+        let lost_index = || {
+            let gone = old.into_iter().flat_map(|old| {
+                let primary = old.primary.is_some() && new.primary.is_none();
+                let lost = old.indexes.iter().filter(|index| new.index(&index.name).is_none());
+                primary.then_some("PRIMARY").into_iter().chain(lost.map(|index| &*index.name))
+            });
+            gone.last().map(|name| error::DROP_INDEX_FK.with(&[&name]))
+        };
+        for key in &new.foreign_keys {
+            check_nullable(key, new)?;
+            if new.key_over(&key.columns).is_none() {
+                return Err(lost_index().unwrap_or_else(|| error::CANNOT_ADD_FOREIGN.bare()));
+            }
+            if key.refers_to(&new.schema, &new.name) || snapshot.table(&key.parent_schema, &key.parent).is_ok() {
+                self.check_ends(key, new, snapshot)?;
+            }
+        }
+        let children = snapshot.children_now(&new.schema, &new.name);
+        for child in children.iter().filter(|child| child.id != new.id) {
+            for key in child.foreign_keys.iter().filter(|key| key.refers_to(&new.schema, &new.name)) {
+                check_parent(key, new)?;
+                key.fit(child, new).map_err(|error| match error.code {
+                    1822 => lost_index().unwrap_or(error),
+                    _ => error,
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at the rows of constraints that are new, or notes that nobody has.
+    pub(super) fn check_new_constraints(&mut self, old: &Table, new: &Table, writing: &mut Writing<'_>) -> Result<()> {
+        for key in new.foreign_keys.iter().filter(|key| !old.foreign_keys.contains(key)) {
+            if !self.checks_foreign_keys() {
+                self.db.catalog().note_unchecked(new)?;
+                continue;
+            }
+            let is_own = key.refers_to(&new.schema, &new.name);
+            let parent =
+                if is_own { None } else { Some(writing.snapshot.table(&key.parent_schema, &key.parent)?.clone()) };
+            let parent = parent.as_deref().unwrap_or(new);
+            let by = key.fit(new, parent)?;
+            check_rows(&mut writing.txn, new, key, parent, by, &mut self.ctx)?;
+        }
+        Ok(())
+    }
+
+    /// The tables go: who refers to them, and stays?
+    pub(super) fn check_unreferenced(&self, gone: &[Arc<Table>], snapshot: &Snapshot) -> Result<()> {
+        for table in gone {
+            for child in snapshot.children_now(&table.schema, &table.name) {
+                if gone.iter().any(|other| other.id == child.id) {
+                    continue;
+                }
+                if !self.checks_foreign_keys() {
+                    self.db.catalog().note_unchecked(&child)?;
+                    continue;
+                }
+                let key = child.foreign_keys.iter().find(|key| key.refers_to(&table.schema, &table.name));
+                let name = key.map(|key| key.name.clone()).unwrap_or_default();
+                return Err(error::FK_CANNOT_DROP_PARENT.with(&[&table.name, &name, &child.name]));
+            }
+        }
+        Ok(())
+    }
+
+    /// TRUNCATE takes all rows without looking at each.
+    pub(super) fn check_truncatable(&self, table: &Table, snapshot: &Snapshot) -> Result<()> {
+        for child in snapshot.children_now(&table.schema, &table.name) {
+            if child.id == table.id {
+                continue;
+            }
+            if !self.checks_foreign_keys() {
+                self.db.catalog().note_unchecked(&child)?;
+                continue;
+            }
+            let key = child.foreign_keys.iter().find(|key| key.refers_to(&table.schema, &table.name));
+            let name = key.map(|key| key.name.clone()).unwrap_or_default();
+            let shown = format!("`{}`.`{}`, CONSTRAINT `{name}`", child.schema, child.name);
+            return Err(error::TRUNCATE_ILLEGAL_FK.with(&[&shown]));
+        }
+        Ok(())
+    }
+
+    /// Closes the gates of the tables that a change needs (`gates_to_close`), and begins it. `needs` is asked again when nobody else can change definitions any more.
+    pub(super) fn close_and_write<'c>(
+        &mut self,
+        db: &'c Database,
+        needs: impl Fn(&Snapshot) -> Result<Ends>,
+    ) -> Result<(Vec<Closed>, Writing<'c>)> {
+        for _ in 0..100 {
+            self.refresh();
+            let ends = needs(&self.catalog)?;
+            self.wait_for_losers(&ends.changed)?;
+            let closed = self.close_gates(&self.gates_to_close(&ends)?)?;
+            let writing = db.catalog().write()?;
+            let now = needs(&writing.snapshot)?;
+            if now.all().all(|table| ends.all().any(|known| known.id == table.id)) {
+                return Ok((closed, writing));
+            }
+        }
+        Err(error::LOCK_WAIT_TIMEOUT.bare())
+    }
+
+    /// Waits for the rollback of transactions that the last crash has cut and that have changed these tables. Nothing is held meanwhile: a metadata lock, or the catalog's, would stop others.
+    fn wait_for_losers(&self, tables: &[Arc<Table>]) -> Result<()> {
+        let rows = self.db.engine().rows();
+        let maps = tables.iter().flat_map(|table| table.maps()).filter(|map| rows.is_rolling_back_in(*map));
+        for map in maps {
+            let mut txn = rows.begin(Isolation::ReadCommitted);
+            txn.set_lock_wait(self.lock_wait());
+            txn.set_cancel(self.cancel.clone());
+            txn.wait_for_losers(map)?;
+        }
+        Ok(())
+    }
+
+    /// Gives tables a new version: constraints of theirs have come or gone (F4). Not those whose gates were left open.
+    pub(super) fn touch(&self, writing: &mut Writing<'_>, tables: &[Arc<Table>]) -> Result<()> {
+        for table in tables.iter().filter(|table| !self.is_read_locked(table)) {
+            // It may have been dropped, or touched, by the same statement.
+            if let Ok(current) = writing.snapshot.table(&table.schema, &table.name).cloned()
+                && current.id == table.id
+                && current.version == table.version
+            {
+                writing.put_table(current.copy())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What other definitions say of a table that has another name, or whose columns have: `renames` are (old, new).
+pub(super) fn follow_names(
+    writing: &mut Writing<'_>,
+    old: &Table,
+    new: &mut Table,
+    renames: &[(String, String)],
+) -> Result<()> {
+    let is_moved = old.schema != new.schema || old.name != new.name;
+    if !is_moved && renames.is_empty() {
+        return Ok(());
+    }
+    let target = (new.schema.clone(), new.name.clone());
+    let follow = |key: &mut ForeignKey| {
+        if key.refers_to(&old.schema, &old.name) {
+            (key.parent_schema, key.parent) = target.clone();
+            for name in &mut key.parent_columns {
+                if let Some((_, to)) = renames.iter().find(|(from, _)| from.eq_ignore_ascii_case(name)) {
+                    name.clone_from(to);
+                }
+            }
+        }
+    };
+    new.foreign_keys.iter_mut().for_each(follow);
+    for child in writing.snapshot.children_now(&old.schema, &old.name) {
+        if child.id != old.id {
+            let mut copy = child.copy();
+            copy.foreign_keys.iter_mut().for_each(follow);
+            writing.put_table(copy)?;
+        }
+    }
+    if is_moved {
+        let names: Vec<String> = new.foreign_keys.iter().map(|key| key.name.clone()).collect();
+        for (at, name) in names.into_iter().enumerate() {
+            if let Some(number) = made_up(&name, &old.name) {
+                new.foreign_keys[at].name = format!("{}_ibfk_{number}", new.name);
+            }
+            let mut others = new.copy();
+            let key = others.foreign_keys.remove(at);
+            check_foreign_name(&key.name, &others, &writing.snapshot)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,201 @@
+//! Statements that are suspended rather than blocked in a wait: the door serves others with the thread, and resumes the statement when its wait is over.
+//!
+//! ```text
+//!   execute ─► Outcome::Away ─► when_ready(wake) ─► (parked, no thread) ─► wake ─► resume ─► outcome, or Away again
+//!                                                     page read · SLEEP over · row free or timed out · KILL · client gone · server stops
+//! ```
+//! Hard part: a resumed statement restarts its plan. So it may be suspended only while nothing has come of it: no row is out, none is changed (the transaction sees to the
+//! second), and its plan is restartable (`plan::again`). What was done before the plan ran stays done: metadata locks are held, the transaction has its snapshot, the statement is counted.
+//!
+//! A wait for a row keeps its place in the row's lock queue while the statement is suspended, and its time-out counts from the first wait. SLEEPs that are over keep
+//! their results (`query::nodes::context::Sleeps`).
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use engine::rows::ReadMode;
+
+use crate::instance::compiled::Compiled;
+use crate::instance::handle::Wake;
+use crate::session::run::More;
+use crate::session::{Outcome, Session};
+use query::error::{self, Result, SqlError};
+
+/// A statement is suspended for pages no more often: then it blocks. A page may be evicted before its reader is back, and one that reads much would restart too often.
+const LEAVES_MAX: u8 = 6;
+
+/// What is known of a statement that may be suspended, or is.
+#[derive(Default)]
+pub(super) struct Leaving {
+    /// The door has said that the next statement may.
+    pub is_allowed: bool,
+    /// The plan is restartable.
+    restarts: bool,
+    /// How often it may still be suspended for pages.
+    left: u8,
+    /// SLEEP suspends it.
+    sleeps: bool,
+    away: Option<Away>,
+}
+
+/// A suspended statement.
+struct Away {
+    compiled: Arc<Compiled>,
+    awaits: Awaits,
+}
+
+#[derive(Clone, Copy)]
+enum Awaits {
+    Pages,
+    /// None: only KILL and its like end it.
+    Time(Option<Instant>),
+    Row(Instant),
+}
+
+/// When a suspended statement is resumed at the latest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ready {
+    /// When its pages have been read.
+    Soon,
+    /// After so long. Others have to do something before, or nobody does: without its client the statement need not go on.
+    Within(Duration),
+}
+
+impl Session {
+    /// The next statement may answer `Outcome::Away`.
+    pub fn allow_leaving(&mut self) {
+        self.leaving.is_allowed = true;
+    }
+
+    /// `wake` is called, in this thread or another, when the statement that answered `Outcome::Away` can be resumed; the caller also resumes it at the time that is returned.
+    pub fn when_ready(&mut self, wake: Wake) -> Ready {
+        let Some(awaits) = self.leaving.away.as_ref().map(|away| away.awaits) else {
+            wake();
+            return Ready::Soon;
+        };
+        let until = match awaits {
+            Awaits::Pages => {
+                let pages = self.host().txn.as_mut().map(|txn| txn.take_absent()).unwrap_or_default();
+                self.db.engine().rows().fetch(&pages, Box::new(move || wake()));
+                return Ready::Soon;
+            }
+            Awaits::Time(until) => {
+                self.handle.show(|shown| shown.state = Some("User sleep".to_owned()));
+                self.handle.suspend(wake);
+                until
+            }
+            Awaits::Row(until) => {
+                self.handle.show(|shown| shown.state = Some("Waiting for row lock".to_owned()));
+                self.handle.suspend(wake.clone());
+                if let Some(txn) = &self.host().txn {
+                    txn.park(wake);
+                }
+                Some(until)
+            }
+        };
+        let until = [until, self.ctx.deadline].into_iter().flatten().min();
+        Ready::Within(until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now())))
+    }
+
+    /// Goes on with the statement that answered `Outcome::Away`, if its wait is over; else that is the answer again.
+    pub fn resume(&mut self) -> Result<Outcome> {
+        self.handle.resumed();
+        if self.leaving.away.is_some() && !self.is_wait_over() {
+            return Ok(Outcome::Away);
+        }
+        let Some(away) = self.leaving.away.take() else { return Err(error::QUERY_INTERRUPTED.bare()) };
+        self.handle.show(|shown| shown.state = None);
+        self.ctx.warnings.clear();
+        self.host().answers_anyway = matches!(away.awaits, Awaits::Time(_));
+        let outcome = self.perform(&away.compiled, &mut |_, _| Ok(None));
+        self.host().answers_anyway = false;
+        match outcome {
+            Ok(outcome) => Ok(self.told(outcome)),
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
+    fn is_wait_over(&mut self) -> bool {
+        let now = Instant::now();
+        let is_late = self.handle.is_interrupted() || self.ctx.deadline.is_some_and(|deadline| now >= deadline);
+        let awaits = self.leaving.away.as_ref().map(|away| away.awaits);
+        is_late
+            || match awaits {
+                None | Some(Awaits::Pages) => true,
+                Some(Awaits::Time(until)) => until.is_some_and(|until| now >= until),
+                Some(Awaits::Row(until)) => now >= until || self.host().txn.as_ref().is_none_or(|txn| txn.is_ready()),
+            }
+    }
+
+    /// The suspended statement is not resumed. False: there is none.
+    pub(super) fn forget_suspended(&mut self) -> bool {
+        let was_away = self.leaving.away.take().is_some();
+        self.end_suspension();
+        was_away
+    }
+
+    fn end_suspension(&mut self) {
+        self.handle.resumed();
+        self.ctx.sleeps.clear();
+        if let Some(txn) = &mut self.host().txn {
+            txn.end_suspension();
+        }
+    }
+
+    /// A statement begins whose plan is at hand.
+    pub(super) fn may_leave(&mut self, compiled: &Compiled) {
+        let is_allowed = std::mem::take(&mut self.leaving.is_allowed);
+        self.leaving.restarts = is_allowed && compiled.may_begin_again;
+        self.leaving.left = if self.leaving.restarts { LEAVES_MAX } else { 0 };
+        self.leaving.sleeps = is_allowed && compiled.only_sleeps;
+    }
+
+    /// Runs the plan of a statement that is otherwise under way.
+    pub(super) fn perform(&mut self, compiled: &Arc<Compiled>, more: More<'_>) -> Result<Outcome> {
+        let Leaving { restarts, left, sleeps, .. } = self.leaving;
+        if !restarts && !sleeps {
+            return self.run_plan(compiled, more);
+        }
+        let reads = self.handle.counts.reads();
+        let host = self.host();
+        let txn = host.txn()?;
+        txn.set_read_mode(if left > 0 { ReadMode::CachedOnly } else { ReadMode::MayRead });
+        txn.suspend_for_rows(restarts);
+        host.numbers.are_kept = restarts;
+        self.ctx.sleeps.begin_run(sleeps);
+        let outcome = self.run_plan(compiled, more);
+        self.ctx.sleeps.suspends = false;
+        if let Some(txn) = &mut self.host().txn {
+            txn.set_read_mode(ReadMode::MayRead);
+            txn.suspend_for_rows(false);
+        }
+        match outcome {
+            Err(error) if is_suspended(&error) => {
+                self.handle.counts.unread(reads);
+                self.host().numbers.begin_again();
+                let awaits = self.awaits();
+                self.leaving.left -= u8::from(matches!(awaits, Awaits::Pages));
+                self.leaving.away = Some(Away { compiled: compiled.clone(), awaits });
+                Ok(Outcome::Away)
+            }
+            outcome => {
+                self.end_suspension();
+                outcome
+            }
+        }
+    }
+
+    /// The wait for which the plan has just ended.
+    fn awaits(&mut self) -> Awaits {
+        match (self.ctx.sleeps.until(), self.host().txn.as_ref().and_then(|txn| txn.suspended_until())) {
+            (Some(until), _) => Awaits::Time(until),
+            (None, Some(until)) => Awaits::Row(until),
+            (None, None) => Awaits::Pages,
+        }
+    }
+}
+
+/// Said only between a plan and `perform`.
+fn is_suspended(error: &SqlError) -> bool {
+    error::SUSPENDED.is(error)
+}

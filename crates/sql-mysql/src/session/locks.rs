@@ -1,0 +1,299 @@
+//! LOCK TABLES, FLUSH TABLES WITH READ LOCK, and what they keep out.
+//!
+//! READ passes the gate of the table and keeps writers out of its rows (`catalog::still`); WRITE closes the gate. Nothing is held while one of several tables is waited for, so two
+//! of these never wait for each other, nor for a transaction that waits for them.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::parse::statement::TableLock;
+use crate::session::foreign::Ends;
+use crate::session::track::{LOCKED, READ, WRITE};
+use crate::session::{Outcome, Session};
+use query::catalog::Snapshot;
+use query::catalog::table::Table;
+use query::error::{self, Result, SqlError};
+
+/// How long one table is waited for before the others are let go.
+const STEP: Duration = Duration::from_millis(100);
+
+/// What LOCK TABLES holds.
+#[derive(Debug, Default)]
+pub(super) struct Locked {
+    /// (table, may be written).
+    pub tables: Vec<(Arc<Table>, bool)>,
+    /// Those of them that nobody has named: foreign keys reach them.
+    implied: Vec<u64>,
+    /// Aliases of the other tables; None: their own names.
+    names: Vec<(u64, Option<String>)>,
+    /// FLUSH TABLES WITH READ LOCK: there are no other tables, and there will be none.
+    pub is_all: bool,
+}
+
+impl Session {
+    pub(super) fn lock_named(&mut self, locks: &[TableLock]) -> Result<Outcome> {
+        self.unlock_tables();
+        let (mut tables, mut names) = (Vec::new(), Vec::new());
+        for TableLock { table, alias, write } in locks {
+            let (schema, name) = self.full_name(table)?;
+            match self.catalog.view(&schema, &name).cloned() {
+                // What it reads is locked with it.
+                Some(view) => tables.extend(self.tables_of_view(&view)?.into_iter().map(|table| (table, *write))),
+                // Nobody else gets at a temporary one.
+                None if self.catalog.is_temporary(&schema, &name) => {}
+                None => {
+                    let table = self.catalog.table(&schema, &name)?.clone();
+                    names.push((table.id, alias.clone()));
+                    tables.push((table, *write));
+                }
+            }
+        }
+        let named: Vec<u64> = tables.iter().map(|(table, _)| table.id).collect();
+        let reached: Vec<_> = tables.iter().flat_map(|(table, exclusive)| self.reached(table, *exclusive)).collect();
+        tables.extend(reached);
+        let implied = tables.iter().map(|(table, _)| table.id).filter(|id| !named.contains(id)).collect();
+        self.lock_tables(tables)?;
+        (self.locked.implied, self.locked.names) = (implied, names);
+        for lock in locks {
+            self.track_deed(if lock.write { WRITE } else { READ });
+        }
+        self.track_deed(LOCKED);
+        Ok(Outcome::done())
+    }
+
+    /// What changes of a table's rows come to by foreign keys: parents and children are looked at, and children that cascades reach are written.
+    fn reached(&self, table: &Table, exclusive: bool) -> Vec<(Arc<Table>, bool)> {
+        if !exclusive {
+            return Vec::new();
+        }
+        let mut found: Vec<(Arc<Table>, bool)> = Vec::new();
+        for key in &table.foreign_keys {
+            found
+                .extend(self.catalog.table(&key.parent_schema, &key.parent).ok().map(|parent| (parent.clone(), false)));
+        }
+        let (mut waiting, mut seen) = (vec![(table.schema.clone(), table.name.clone())], vec![table.id]);
+        while let Some((schema, name)) = waiting.pop() {
+            for child in self.catalog.children(&schema, &name) {
+                let mut keys = child.foreign_keys.iter().filter(|key| key.refers_to(&schema, &name));
+                let acts = keys.any(|key| key.on_delete.acts() || key.on_update.acts());
+                if acts && !seen.contains(&child.id) {
+                    seen.push(child.id);
+                    waiting.push((child.schema.clone(), child.name.clone()));
+                }
+                found.push((child, acts));
+            }
+        }
+        found
+    }
+
+    /// Every table for reading, and no DDL.
+    pub(super) fn lock_all(&mut self) -> Result<Outcome> {
+        self.unlock_tables();
+        let handle = self.handle.clone();
+        self.db.definitions.begin(self.gate_wait(), &|| handle.is_interrupted())?;
+        self.locked.is_all = true;
+        self.refresh();
+        let shared = self.db.catalog().snapshot();
+        let all = shared.schemas.values().flat_map(|schema| schema.tables.values());
+        let tables = all.map(|table| (table.clone(), false)).collect();
+        let locked = self.lock_tables(tables);
+        if locked.is_err() {
+            self.unlock_tables();
+        }
+        locked.map(|()| Outcome::done())
+    }
+
+    fn lock_tables(&mut self, mut tables: Vec<(Arc<Table>, bool)>) -> Result<()> {
+        tables.sort_by_key(|(table, exclusive)| (table.id, !exclusive));
+        tables.dedup_by_key(|(table, _)| table.id);
+        let until = Instant::now() + self.gate_wait();
+        loop {
+            match self.lock_step(&tables) {
+                Err(error) if error::LOCK_WAIT_TIMEOUT.is(&error) && Instant::now() < until => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// All of them, or none.
+    fn lock_step(&mut self, tables: &[(Arc<Table>, bool)]) -> Result<()> {
+        let handle = self.handle.clone();
+        let is_killed = || handle.is_interrupted();
+        for (table, exclusive) in tables {
+            let live = &table.live;
+            let held = if *exclusive {
+                live.close(STEP, &is_killed)
+            } else {
+                live.enter(STEP, &is_killed)
+                    .and_then(|()| live.still.begin(STEP, &is_killed).inspect_err(|_| live.leave()))
+            };
+            if let Err(error) = held {
+                for (table, exclusive) in self.locked.tables.drain(..) {
+                    let_go(&table, exclusive);
+                }
+                return Err(error);
+            }
+            self.locked.tables.push((table.clone(), *exclusive));
+        }
+        Ok(())
+    }
+
+    pub(super) fn unlock_tables(&mut self) {
+        let in_transaction = self.in_transaction();
+        if !self.locked.is_all {
+            self.track_unlocked();
+        }
+        for (table, exclusive) in std::mem::take(&mut self.locked.tables) {
+            // A transaction that began behind the lock of all tables may have read this one: it stays inside.
+            if self.locked.is_all && in_transaction {
+                table.live.still.end();
+                self.held.push(table);
+            } else {
+                let_go(&table, exclusive);
+            }
+        }
+        self.locked.implied.clear();
+        self.locked.names.clear();
+        if std::mem::take(&mut self.locked.is_all) {
+            self.db.definitions.end();
+        }
+    }
+
+    /// LOCK TABLES is on: a statement may use only what it names, and write only what it locks for that.
+    pub(super) fn check_locked(&self, tables: &[Arc<Table>], written: &[Arc<Table>]) -> Result<()> {
+        if self.locked.is_all && written.iter().any(|table| !table.temporary) {
+            return Err(conflict());
+        }
+        if self.locked.tables.is_empty() {
+            return Ok(());
+        }
+        for table in tables.iter().filter(|table| !table.temporary) {
+            let writes = written.iter().any(|one| one.id == table.id);
+            let is_named =
+                |(locked, _): &&(Arc<Table>, bool)| locked.id == table.id && !self.locked.implied.contains(&locked.id);
+            match self.locked.tables.iter().find(is_named) {
+                None => {
+                    return Err(error::TABLE_NOT_LOCKED.with(&[&table.name]));
+                }
+                Some((_, false)) if writes => {
+                    return Err(read_locked(table));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// LOCK TABLES is on: a table goes by the names under which it was locked.
+    pub(super) fn check_locked_names(&self, tables: &[Arc<Table>], named: &[(u64, String)]) -> Result<()> {
+        let is_locked = |id: u64| self.locked.tables.iter().any(|(table, _)| table.id == id);
+        let is_own = |id: u64, alias: &str| tables.iter().any(|table| table.id == id && table.name == alias);
+        let is_named = |(id, alias): &(u64, String)| {
+            let mut names = self.locked.names.iter().filter(|(locked, _)| locked == id);
+            names.any(|(_, name)| name.as_ref().map_or_else(|| is_own(*id, alias), |name| name == alias))
+        };
+        let mut others = named.iter().filter(|one| is_locked(one.0) && !is_named(one));
+        match others.next() {
+            Some((_, alias)) if !self.locked.is_all => Err(error::TABLE_NOT_LOCKED.with(&[alias])),
+            _ => Ok(()),
+        }
+    }
+
+    /// LOCK TABLES is on: what is not locked cannot come to be either.
+    pub(super) fn check_may_come(&self, schema: &str, name: &str) -> Result<()> {
+        let is_locked = |(table, _): &(Arc<Table>, bool)| table.schema == schema && table.name == name;
+        if self.locked.is_all || self.locked.tables.is_empty() || self.locked.tables.iter().any(is_locked) {
+            return Ok(());
+        }
+        Err(error::TABLE_NOT_LOCKED.with(&[&name]))
+    }
+
+    /// LOCK TABLES is on: schemas cannot be locked, nor views, so none comes, changes or goes.
+    pub(super) fn check_unlocked(&self) -> Result<()> {
+        if self.locked.is_all || self.locked.tables.is_empty() {
+            return Ok(());
+        }
+        Err(error::LOCK_OR_ACTIVE_TRANSACTION.bare())
+    }
+
+    pub(super) fn is_read_locked(&self, table: &Table) -> bool {
+        self.locked.tables.iter().any(|(locked, exclusive)| locked.id == table.id && !exclusive)
+    }
+
+    /// The gates that a change of definitions closes. Under LOCK TABLES only what is locked for writing may be changed. What it is tied to, and is held for reading, is left open, since the session itself is inside: so are
+    /// others who read it, but nobody who writes its rows (C2).
+    pub(super) fn gates_to_close(&self, ends: &Ends) -> Result<Vec<Arc<Table>>> {
+        self.check_locked(&ends.changed, &ends.changed)?;
+        let tied = ends.tied.iter().filter(|table| !self.is_read_locked(table));
+        Ok(ends.changed.iter().chain(tied).cloned().collect())
+    }
+
+    /// Tables whose gates were left open are what they were, and no constraint has come to them. One may have gone: whoever still has a plan with it passes the gate of the other end, which was closed (F4).
+    pub(super) fn check_left_open(&self, now: &Snapshot) -> Result<()> {
+        for (table, _) in self.locked.tables.iter().filter(|(_, exclusive)| !exclusive) {
+            let (schema, name) = (&*table.schema, &*table.name);
+            let is_same = now.table(schema, name).is_ok_and(|now| now.id == table.id && now.version == table.version);
+            let before = self.catalog.shared().children_now(schema, name);
+            let was_there = |child: &Arc<Table>| {
+                let old = before.iter().find(|old| old.id == child.id);
+                let mut keys = child.foreign_keys.iter().filter(|key| key.refers_to(schema, name));
+                keys.all(|key| old.is_some_and(|old| old.foreign_keys.contains(key)))
+            };
+            if !is_same || !now.children_now(schema, name).iter().all(was_there) {
+                return Err(read_locked(table));
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes what keeps writers out of these tables, once in a transaction.
+    pub(super) fn hold_to_write(&mut self, tables: &[Arc<Table>]) -> Result<()> {
+        for table in tables {
+            let is_mine = |(locked, exclusive): &(Arc<Table>, bool)| locked.id == table.id && *exclusive;
+            if self.written.iter().any(|written| written.id == table.id) || self.locked.tables.iter().any(is_mine) {
+                continue;
+            }
+            let handle = self.handle.clone();
+            table.live.still.write(self.gate_wait(), &|| handle.is_interrupted())?;
+            self.written.push(table.clone());
+        }
+        Ok(())
+    }
+
+    /// Holds for as long as definitions are changed: not while somebody wants all tables as they are.
+    pub(super) fn define(&self) -> Result<Defining> {
+        if self.locked.is_all {
+            return Err(conflict());
+        }
+        let handle = self.handle.clone();
+        self.db.definitions.write(self.gate_wait(), &|| handle.is_interrupted())?;
+        Ok(Defining(self.db.clone()))
+    }
+}
+
+/// A change of definitions that is under way.
+pub(super) struct Defining(Arc<crate::instance::database::Database>);
+
+impl Drop for Defining {
+    fn drop(&mut self) {
+        self.0.definitions.written();
+    }
+}
+
+fn let_go(table: &Table, exclusive: bool) {
+    if exclusive {
+        table.live.open();
+    } else {
+        table.live.still.end();
+        table.live.leave();
+    }
+}
+
+pub(super) fn read_locked(table: &Table) -> SqlError {
+    error::TABLE_NOT_LOCKED_FOR_WRITE.with(&[&table.name])
+}
+
+fn conflict() -> SqlError {
+    let message = "Can't execute the query because you have a conflicting read lock".to_owned();
+    SqlError { code: 1223, sqlstate: "HY000", message }
+}

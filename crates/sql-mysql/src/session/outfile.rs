@@ -1,0 +1,235 @@
+//! SELECT ... INTO OUTFILE and DUMPFILE: rows into a new file of the server, below `secure_file_priv`.
+//!
+//! Rows are written as they are made. If anything goes wrong the file is taken away again, so that a file that is there is whole.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use stdx::wait::{self, Reason};
+use syntax::tree::{Format, Query, Statement};
+
+use crate::batch::{Batch, Cell, Row};
+use crate::instance::prepared::type_of;
+use crate::letters::fixed_width;
+use crate::rights::Privileges;
+use crate::scalar::{cast, convert};
+use crate::session::load::words;
+use crate::session::{Outcome, ResultSet, Session};
+use crate::value::Value;
+use query::error::{self, Result, SqlError};
+use query::types::{Charset, CharsetName as _, Column, Kind, Type};
+
+static WRITE: Reason = Reason::new("outfile");
+
+/// Bytes that are written at once.
+const PIECE: usize = 256 << 10;
+
+/// The file's name, its character set, and how its lines look; without that it takes one row's bytes as they are.
+pub(super) type Out<'s> = (&'s str, Option<&'s str>, Option<&'s Format>);
+
+impl Session {
+    pub(super) fn select_into_file(
+        &mut self,
+        query: &Query,
+        (name, charset, format): Out<'_>,
+        parameters: Vec<Value>,
+    ) -> Result<Outcome> {
+        let types: Vec<Type> = parameters.iter().map(|value| type_of(value, self.settings.collation)).collect();
+        let statement = Statement::Query(Box::new(Query { into: None, ..query.clone() }));
+        let compiled = Arc::new(self.compile(&statement, (&types, &parameters))?);
+        if !self.rights.global.has(Privileges::FILE) {
+            return Err(self.rights.no_file());
+        }
+        let is_fixed = format.is_some_and(Format::is_fixed);
+        let charset = charset.map_or(Ok(Charset::Binary), Charset::by_name)?;
+        let path = self.creatable(name)?;
+        let outcome = self
+            .run(&compiled, parameters, &mut |session| session.compile(&statement, (&types, &[])).ok().map(Arc::new))?;
+        let Outcome::Rows(result) = outcome else { return Ok(outcome) };
+        let widths: Option<Vec<usize>> = result.columns().iter().map(|column| fixed_width(&column.ty)).collect();
+        if is_fixed && widths.is_none() {
+            result.close(self);
+            return Err(error::BLOBS_AND_NO_TERMINATED.bare());
+        }
+        let widths = widths.filter(|_| is_fixed);
+        // Readable by the group, as in MySQL, whatever the umask of the process.
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o640).open(&path);
+        let file = file.and_then(|file| file.set_permissions(Permissions::from_mode(0o640)).map(|()| file));
+        let written = file.map_err(|error| cannot_create(name, &error)).and_then(|file| {
+            let mut writing = Writing { file, name, format, widths, charset, buffer: Vec::new(), rows: 0 };
+            let done = self.write_all(result, &mut writing);
+            if done.is_err() {
+                let _ = fs::remove_file(&path);
+            }
+            done.map(|()| writing.rows)
+        });
+        Ok(Outcome::Done { affected: written?, last_insert_id: 0, info: String::new() })
+    }
+
+    fn write_all(&mut self, mut result: ResultSet, writing: &mut Writing<'_>) -> Result<()> {
+        let columns = result.columns().to_vec();
+        let mut batch = Batch::new();
+        while result.next(self, &mut batch)? {
+            for cells in batch.rows() {
+                let shown = |(cell, column): (Cell<'_>, &Column)| cast::present(cell.to_value(), &column.ty, &self.ctx);
+                let row: Row = cells.iter().zip(&columns).map(shown).collect();
+                if let Err(error) = writing.row(&row, &columns) {
+                    result.close(self);
+                    return Err(error);
+                }
+            }
+        }
+        writing.flush()
+    }
+
+    /// The path of a file that is not there yet.
+    fn creatable(&self, name: &str) -> Result<PathBuf> {
+        let folder = self.files_folder()?;
+        let refused = || error::OPTION_PREVENTS_STATEMENT.with(&[&"--secure-file-priv"]);
+        let path = Path::new(name);
+        let (Some(parent), Some(file), true) = (path.parent(), path.file_name(), path.is_absolute()) else {
+            return Err(refused());
+        };
+        let parent = fs::canonicalize(parent).ok().filter(|parent| parent.starts_with(&folder)).ok_or_else(refused)?;
+        let path = parent.join(file);
+        match fs::symlink_metadata(&path) {
+            Ok(_) => Err(error::FILE_EXISTS.with(&[&name])),
+            Err(_) => Ok(path),
+        }
+    }
+}
+
+fn cannot_create(name: &str, error: &io::Error) -> SqlError {
+    if error.kind() == io::ErrorKind::AlreadyExists {
+        return error::FILE_EXISTS.with(&[&name]);
+    }
+    let number = error.raw_os_error().unwrap_or(0);
+    let message = format!("Can't create/write to file '{name}' (OS errno {number} - {})", words(error));
+    SqlError { code: 1, sqlstate: "HY000", message }
+}
+
+struct Writing<'w> {
+    file: File,
+    name: &'w str,
+    format: Option<&'w Format>,
+    /// Where nothing is between fields: how many bytes each has.
+    widths: Option<Vec<usize>>,
+    charset: Charset,
+    buffer: Vec<u8>,
+    rows: u64,
+}
+
+impl Writing<'_> {
+    fn row(&mut self, row: &[Value], columns: &[Column]) -> Result<()> {
+        self.rows += 1;
+        match self.format {
+            Some(format) => match self.widths.take() {
+                None => self.line(format, row, columns),
+                Some(widths) => {
+                    self.fixed_line(format, &widths, row, columns);
+                    self.widths = Some(widths);
+                }
+            },
+            None if self.rows > 1 => return Err(error::TOO_MANY_ROWS.bare()),
+            None => {
+                for (value, column) in row.iter().zip(columns) {
+                    match value {
+                        Value::Null => self.buffer.push(0),
+                        value => self.buffer.extend_from_slice(&bytes_of(value, column, self.charset)),
+                    }
+                }
+            }
+        }
+        if self.buffer.len() >= PIECE { self.flush() } else { Ok(()) }
+    }
+
+    fn line(&mut self, format: &Format, row: &[Value], columns: &[Column]) {
+        self.buffer.extend_from_slice(&format.line_start);
+        for (nth, (value, column)) in row.iter().zip(columns).enumerate() {
+            if nth > 0 {
+                self.buffer.extend_from_slice(&format.field_end);
+            }
+            let quote = format.enclosed.filter(|_| !format.optionally || is_string(&column.ty));
+            match value {
+                Value::Null => match format.escape {
+                    Some(escape) => self.buffer.extend_from_slice(&[escape, b'N']),
+                    None => self.buffer.extend_from_slice(b"NULL"),
+                },
+                value => {
+                    self.buffer.extend(quote);
+                    escape(format, quote.is_some(), &bytes_of(value, column, self.charset), &mut self.buffer);
+                    self.buffer.extend(quote);
+                }
+            }
+        }
+        self.buffer.extend_from_slice(&format.line_end);
+    }
+
+    /// Values side by side, with spaces up to the width of each. NULL is spaces alone; what is longer is cut, as in MySQL.
+    fn fixed_line(&mut self, format: &Format, widths: &[usize], row: &[Value], columns: &[Column]) {
+        self.buffer.extend_from_slice(&format.line_start);
+        for ((value, column), width) in row.iter().zip(columns).zip(widths) {
+            let bytes = if value.is_null() { Vec::new() } else { bytes_of(value, column, self.charset) };
+            let taken = bytes.len().min(*width);
+            escape(format, false, &bytes[..taken], &mut self.buffer);
+            self.buffer.extend(std::iter::repeat_n(b' ', width - taken));
+        }
+        self.buffer.extend_from_slice(&format.line_end);
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let _waiting = wait::announce(&WRITE);
+        self.file.write_all(&self.buffer).map_err(|error| match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => error::DISK_FULL.with(&[&self.name]),
+            _ => error::ERROR_ON_WRITE.with(&[&self.name, &error.raw_os_error().unwrap_or(0), &words(&error)]),
+        })?;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+/// What OPTIONALLY ENCLOSED encloses.
+fn is_string(ty: &Type) -> bool {
+    !(ty.kind.is_integer()
+        || matches!(ty.kind, Kind::Decimal | Kind::Float | Kind::Double | Kind::Year | Kind::Bit | Kind::Null))
+}
+
+/// As MySQL's `Query_result_export` does it: what would end the field or the line, and zero bytes, stand behind the escape.
+fn escape(format: &Format, is_enclosed: bool, bytes: &[u8], out: &mut Vec<u8>) {
+    let Some(escape) = format.escape else {
+        out.extend_from_slice(bytes);
+        return;
+    };
+    let field_end = format.field_end.first().copied();
+    // Where no quote is, the separator stands in its place.
+    let separator = format.enclosed.or(field_end);
+    let line_end = format.line_end.first().copied();
+    // Behind an escape these letters mean something else.
+    let is_ambiguous = |byte: Option<u8>| byte.is_some_and(|byte| b"ntrb0ZN".contains(&byte));
+    for byte in bytes {
+        let ends = if is_enclosed { separator } else { field_end };
+        let needs = *byte == escape || Some(*byte) == ends || Some(*byte) == line_end || *byte == 0;
+        if needs && (is_enclosed || !is_ambiguous(field_end) || Some(*byte) != field_end) {
+            let doubled = Some(*byte) == separator && is_ambiguous(separator);
+            out.push(if doubled { *byte } else { escape });
+            out.push(if *byte == 0 { b'0' } else { *byte });
+        } else {
+            out.push(*byte);
+        }
+    }
+}
+
+/// The value as it is shown, in the file's character set; `binary` takes it as it is kept.
+fn bytes_of(value: &Value, column: &Column, charset: Charset) -> Vec<u8> {
+    match value {
+        Value::Bytes(bytes) => bytes.to_vec(),
+        value => {
+            let text = convert::to_text(value, &column.ty);
+            let charset = if charset == Charset::Binary { column.ty.charset() } else { charset };
+            charset.encode(&text).into_owned()
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Prepared statements: a tree, and the plans that it was last run as.
+//!
+//! Both are the same for all sessions on one ground (`session/plans`), so whoever prepares a text that another has prepared gets what that one has. A session keeps a handle, and may take it
+//! along to another ground: so each of the plans says on which it was made.
+
+use std::sync::Arc;
+
+use stdx::sync::Mutex;
+
+use crate::bind::hints::max_execution_ms;
+use crate::instance::compiled::Compiled;
+use crate::instance::count::Count;
+use crate::instance::handle::Shown;
+use crate::instance::prepared::{Described, Preparation, Prepared, PreparedHandle, Run, type_of};
+use crate::parse::statement::{Statement, StatementKind};
+use crate::parse::{self, Parsed};
+use crate::scalar::state::StateOf as _;
+use crate::session::{Outcome, Session};
+use crate::value::Value;
+use query::error::{self, Result};
+use query::types::{Column, Type};
+
+/// What a prepared statement takes, and how many times its text, about.
+const PREPARED_BYTES: usize = 8 << 10;
+const PREPARED_SHARE: usize = 8;
+
+impl Session {
+    pub fn prepare(&mut self, sql: &str) -> Result<Prepared> {
+        let begun = self.begin_statement(sql);
+        self.handle.counts.add(Count::StmtPrepare);
+        self.ctx.warnings.clear();
+        let prepared = begun.and_then(|()| self.prepare_text(sql));
+        self.handle.show(Shown::end);
+        prepared.map_err(|error| self.fail(error))
+    }
+
+    /// What some session has prepared of this text, if it holds here: for who runs texts with parameters and keeps no handles.
+    pub fn prepared(&mut self, sql: &str) -> Option<Prepared> {
+        if self.follow_accounts().is_err() || self.serializes() {
+            return None;
+        }
+        let ground = self.ground();
+        let known = self.db.plans.statement(ground, sql)?;
+        self.stands(&known.by).then(|| known.prepared.clone())
+    }
+
+    pub(super) fn prepare_text(&mut self, sql: &str) -> Result<Prepared> {
+        if let Some(known) = self.prepared(sql) {
+            return Ok(known);
+        }
+        // The text is kept, and a tree of it that takes some times as much.
+        let _claim = stdx::memory::claim(PREPARED_BYTES + PREPARED_SHARE * sql.len())?;
+        let parsed = parse::parse_unless(sql, self.ctx.sql_mode(), &*self.cancel)?;
+        let (prepared, by) = self.prepare_parsed(sql, parsed)?;
+        if let Some(by) = by.filter(|compiled| !compiled.volatile) {
+            let described = Arc::new(Described { prepared: prepared.clone(), by: Arc::new(by) });
+            let ground = self.ground();
+            self.db.plans.keep_statement(ground, sql, &described);
+        }
+        Ok(prepared)
+    }
+
+    /// The same of a tree, which the process list shows as that text. With it the plan of a statement that has one.
+    pub(super) fn prepare_parsed(&mut self, sql: &str, parsed: Parsed) -> Result<(Prepared, Option<Compiled>)> {
+        let unknown = vec![Type::null(); parsed.parameters];
+        let mut columns = Vec::new().into();
+        let mut compiled = None;
+        match &parsed.statement {
+            statement if statement.has_plan() => {
+                let made = self.compile(&parsed.statement, (&unknown, &[]))?;
+                columns = made.plan.columns().cloned().unwrap_or_default();
+                compiled = Some(made);
+            }
+            Statement::Prepare { .. }
+            | Statement::Execute { .. }
+            | Statement::Deallocate(_)
+            | Statement::Load(_)
+            | Statement::LockTables(_) => {
+                return Err(error::UNSUPPORTED_PS.bare());
+            }
+            Statement::Show(_) | Statement::Describe { .. } | Statement::Explain { .. } => {
+                columns = self.columns_of(&parsed.statement)?.into();
+            }
+            _ => {}
+        }
+        let preparation = Preparation {
+            text: sql.into(),
+            time_limit: time_limit(&parsed.statement),
+            statement: parsed.statement,
+            parameters: parsed.parameters,
+            runs: Mutex::default(),
+        };
+        let parameters = unknown.into_iter().map(|ty| Column::computed("?", ty)).collect();
+        Ok((Prepared { parameters, columns, handle: PreparedHandle(Arc::new(preparation)) }, compiled))
+    }
+
+    pub fn execute_prepared(&mut self, handle: &PreparedHandle, parameters: Vec<Value>) -> Result<Outcome> {
+        self.handle.counts.add(Count::StmtExecute);
+        self.look_for_unsafe(&handle.0.text);
+        match self.begin_statement(&handle.0.text).and_then(|()| self.execute_preparation(&handle.0, parameters)) {
+            Ok(outcome) => Ok(self.told(outcome)),
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
+    pub(super) fn execute_preparation(
+        &mut self,
+        prepared: &Arc<Preparation>,
+        parameters: Vec<Value>,
+    ) -> Result<Outcome> {
+        if parameters.len() != prepared.parameters {
+            return Err(error::WRONG_ARGUMENTS.with(&[&"mysqld_stmt_execute"]));
+        }
+        if !prepared.statement.has_plan() {
+            return self.run_statement(&prepared.statement, &prepared.text, parameters);
+        }
+        self.ctx.warnings.clear();
+        self.ctx.state_mut().values_apart = true;
+        self.check_password_age(&prepared.statement)?;
+        self.obey_limit(prepared.time_limit);
+        let (ground, collation) = (self.ground(), self.settings.collation);
+        let types =
+            |parameters: &[Value]| -> Vec<Type> { parameters.iter().map(|value| type_of(value, collation)).collect() };
+        let known = prepared.known(ground, &parameters, collation);
+        let compiled = match known.filter(|compiled| self.stands(compiled)) {
+            Some(compiled) => compiled,
+            None => {
+                let types = types(&parameters);
+                let compiled = Arc::new(self.compile(&prepared.statement, (&types, &parameters))?);
+                if !compiled.volatile && !compiled.is_heavy {
+                    prepared.keep(Run { types, ground, compiled: compiled.clone() });
+                }
+                compiled
+            }
+        };
+        self.run(&compiled, parameters, &mut |session| {
+            let types = types(&session.ctx.parameters);
+            session.compile(&prepared.statement, (&types, &[])).ok().map(Arc::new)
+        })
+    }
+}
+
+pub(super) fn time_limit(statement: &Statement) -> Option<u64> {
+    match statement {
+        Statement::Query(query) => max_execution_ms(query),
+        _ => None,
+    }
+}

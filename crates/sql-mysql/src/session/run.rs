@@ -1,0 +1,767 @@
+//! A statement from text to outcome.
+//!
+//! The short way: the text without its literals is known, its plan is at hand, the literals are its parameters. The long way: parse, bind, plan, run. A plan is bound to versions of tables;
+//! `hold` finds out whether they still stand, and if not the statement is planned again.
+
+use std::ops;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use engine::rows::{Isolation, MapId, Strength};
+use syntax::tree::walk::{self, Visitor};
+use syntax::tree::{self, ExprKind, Query, QueryBody, TableRef};
+
+use crate::batch::{Batch, Cells};
+use crate::bind::variables::Variables;
+use crate::bind::{Bind, Surroundings, Uses};
+use crate::instance::compiled::{Compiled, Plan};
+use crate::instance::count::{self, Count};
+use crate::instance::plans::OfText;
+use crate::instance::prepared::type_of;
+use crate::parse::normal::{Normal, text_of};
+use crate::parse::statement::{self, Statement, StatementKind, Target};
+use crate::parse::{self, Parsed};
+use crate::rights::Rights;
+use crate::scalar::state::StateOf as _;
+use crate::scalar::temporal::Timestamp;
+use crate::session::load::Incoming;
+use crate::session::load::rows::Loading;
+use crate::session::prepared::time_limit;
+use crate::session::track::{READ, READ_UNSAFE, UNSAFE, WRITE};
+use crate::session::{Outcome, ResultSet, Session};
+use crate::value::Value;
+use query::catalog::table::Table;
+use query::error::{self, Result, SqlError};
+use query::exec::{Exec, change as changes};
+use query::nodes::change::{self, Delete, Insert, OnConflict, Returning, Update, Values};
+use query::nodes::expr::Expr;
+use query::nodes::node::{Lock, LockWait};
+use query::nodes::walk::is_steady;
+use query::plan::again::{may_begin_again, only_sleep, only_sleeps};
+use query::plan::estimate::{estimate, joined_rows};
+use query::plan::statistics::Statistics;
+use query::types::{Column, Kind, Type};
+
+/// Plans that are expected to cost more are made anew for each run: it is a small part of it.
+const HEAVY: f64 = 5000.0;
+/// It is at tables.
+const DEEDS: u16 = READ | READ_UNSAFE | WRITE;
+
+impl Plan {
+    /// What it is expected to cost to find its rows.
+    fn cost(&self) -> f64 {
+        match self {
+            Plan::Query { node, .. } => estimate(node).cost,
+            Plan::Update(update) => estimate(&update.node).cost,
+            Plan::Delete(delete) => estimate(&delete.node).cost,
+            Plan::Insert(_) | Plan::Load(_) | Plan::Do(_) => 0.0,
+        }
+    }
+
+    /// Could it be dropped half-way, and begun anew, as long as it has changed nothing?
+    fn may_begin_again(&self) -> bool {
+        if self.returning().is_some() {
+            return false;
+        }
+        match self {
+            Plan::Query { node, .. } => may_begin_again(node),
+            Plan::Update(update) => {
+                let mut sets = update.targets.iter().flat_map(|target| &target.sets);
+                may_begin_again(&update.node) && sets.all(|(_, expr)| is_steady(expr))
+            }
+            Plan::Delete(delete) => may_begin_again(&delete.node),
+            Plan::Insert(insert) => insert.may_begin_again(),
+            Plan::Do(_) | Plan::Load(_) => false,
+        }
+    }
+
+    /// Could it be suspended in its SLEEPs?
+    fn only_sleeps(&self) -> bool {
+        match self {
+            Plan::Query { node, .. } => only_sleeps(node),
+            Plan::Do(list) => only_sleep(list),
+            Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Load(_) => false,
+        }
+    }
+
+    fn returning(&self) -> Option<&Returning> {
+        match self {
+            Plan::Insert(insert) => insert.returning.as_ref(),
+            Plan::Update(update) => update.returning.as_ref(),
+            Plan::Delete(delete) => delete.returning.as_ref(),
+            Plan::Query { .. } | Plan::Do(_) | Plan::Load(_) => None,
+        }
+    }
+
+    /// Of the rows that it answers; None: it answers none.
+    pub(super) fn columns(&self) -> Option<&Arc<[Column]>> {
+        match self {
+            Plan::Query { columns, .. } => Some(columns),
+            other => other.returning().map(|returning| &returning.columns),
+        }
+    }
+
+    /// What it does, in the letters of a transaction's state.
+    fn deeds(&self, uses: Uses) -> u16 {
+        let writes = !matches!(self, Plan::Query { .. } | Plan::Do(_)) || uses.locking > 0;
+        let is_unsafe = match self {
+            // Which rows are left out, or replaced, follows from the order in which they come.
+            Plan::Insert(insert) => match (&insert.values, insert.on_conflict) {
+                (Values::Query(_), on_conflict) => on_conflict != OnConflict::Fail || insert.ignore,
+                (_, OnConflict::Update) => unique_keys(&insert.rules.table) > 1,
+                _ => false,
+            },
+            Plan::Update(update) => update.ignore,
+            _ => false,
+        };
+        let bits =
+            [(uses.reading > 0, READ), (uses.reading_unsafe > 0, READ_UNSAFE), (writes, WRITE), (is_unsafe, UNSAFE)];
+        bits.into_iter().filter(|(is_so, _)| *is_so).fold(0, |deeds, (_, bit)| deeds | bit)
+    }
+
+    /// Tables whose rows it changes, those that foreign keys bring in among them.
+    fn written(&self) -> Vec<Arc<Table>> {
+        let of =
+            |targets: &'_ [change::Target]| targets.iter().map(|target| target.rules.written()).collect::<Vec<_>>();
+        let written = match self {
+            Plan::Query { .. } | Plan::Do(_) => Vec::new(),
+            Plan::Insert(insert) => vec![insert.rules.written()],
+            Plan::Update(update) => of(&update.targets),
+            Plan::Delete(delete) => of(&delete.targets),
+            Plan::Load(load) => vec![load.insert.rules.written()],
+        };
+        written.into_iter().flatten().collect()
+    }
+}
+
+fn unique_keys(table: &Table) -> usize {
+    table.indexes.iter().filter(|index| index.unique).count() + usize::from(table.primary.is_some())
+}
+
+/// Makes a plan anew.
+pub(super) type Again<'a> = &'a mut dyn FnMut(&mut Session) -> Option<Arc<Compiled>>;
+/// Makes the plan of an INSERT's next piece, which goes with the one given.
+pub(super) type More<'a> = &'a mut dyn FnMut(&mut Session, &Compiled) -> Result<Option<Arc<Compiled>>>;
+
+impl Compiled {
+    /// What finds the rows of a change, alone: None where there is nothing to find, or one table is walked over. It locks as the change would, and changes nothing.
+    pub(super) fn finding(&self) -> Option<Compiled> {
+        let node = match &self.plan {
+            Plan::Insert(Insert { values: Values::Query(node), .. }) => node,
+            Plan::Update(Update { node, .. }) | Plan::Delete(Delete { node, .. })
+                if !changes::is_of_one_table(node) =>
+            {
+                node
+            }
+            _ => return None,
+        };
+        let plan = Plan::Query { node: node.clone(), columns: Arc::default() };
+        let (tables, gates, views, known) =
+            (self.tables.clone(), self.gates.clone(), self.views.clone(), self.known.clone());
+        Some(Compiled {
+            plan,
+            tables,
+            gates,
+            written: Vec::new(),
+            named: self.named.clone(),
+            views,
+            known,
+            volatile: true,
+            is_heavy: self.is_heavy,
+            may_begin_again: false,
+            only_sleeps: false,
+            deeds: self.deeds,
+        })
+    }
+
+    /// Another plan over the same tables, that writes one more.
+    pub(super) fn with_plan(&self, plan: Plan, written: &Arc<Table>) -> Compiled {
+        let and = |tables: &[Arc<Table>]| tables.iter().chain([written]).cloned().collect();
+        let (tables, gates) = (and(&self.tables), and(&self.gates));
+        let (views, known, written) = (self.views.clone(), self.known.clone(), vec![written.clone()]);
+        let (is_heavy, deeds) = (self.is_heavy, self.deeds | WRITE);
+        let named = self.named.clone();
+        Compiled {
+            plan,
+            tables,
+            gates,
+            written,
+            named,
+            views,
+            known,
+            volatile: true,
+            is_heavy,
+            may_begin_again: false,
+            only_sleeps: false,
+            deeds,
+        }
+    }
+}
+
+impl Statistics for Session {
+    fn know(&self, table: &Arc<Table>) {
+        Session::know(self, table);
+    }
+
+    fn extent(&self, map: MapId, from: ops::Bound<&[u8]>, to: ops::Bound<&[u8]>) -> Option<f64> {
+        self.db.engine().rows().extent(map, from, to).ok().map(|extent| extent.records)
+    }
+}
+
+impl Variables for Session {
+    fn rights_of(&self, account: &str) -> Result<Option<Arc<Rights>>> {
+        self.rights_of_account(account)
+    }
+
+    fn system(&self, scope: Option<statement::Scope>, name: &str) -> Result<(Value, Type)> {
+        self.system_variable(scope, name)
+    }
+
+    fn user(&self, name: &str) -> Type {
+        let known = self.ctx.state().variables.type_of(name).cloned();
+        known.unwrap_or_else(|| Type::new(Kind::LongBlob)).with_nullable(true)
+    }
+}
+
+impl Session {
+    /// Runs one statement.
+    pub fn execute(&mut self, sql: &str) -> Result<Outcome> {
+        self.look_for_unsafe(sql);
+        match self.begin_statement(sql).and_then(|()| self.execute_text(sql)) {
+            Ok(outcome) => Ok(self.told(outcome)),
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
+    /// Runs a statement whose long literals have been taken out: `?` stands in their places.
+    pub fn execute_with(&mut self, sql: &str, literals: Vec<Value>) -> Result<Outcome> {
+        self.look_for_unsafe(sql);
+        match self.begin_statement(sql).and_then(|()| self.execute_lifted(sql, literals)) {
+            Ok(outcome) => Ok(self.told(outcome)),
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
+    fn execute_lifted(&mut self, sql: &str, literals: Vec<Value>) -> Result<Outcome> {
+        let parsed = self.parsed(sql, literals.len())?;
+        self.run_statement(&parsed.statement, sql, literals)
+    }
+
+    /// The text with so many parameters. What cannot be read is a statement too: the warnings of the one before are over.
+    fn parsed(&mut self, sql: &str, parameters: usize) -> Result<Parsed> {
+        let parsed = parse::parse_unless(sql, self.ctx.sql_mode(), &*self.cancel);
+        let parsed = parsed.and_then(|parsed| match parsed.parameters == parameters {
+            true => Ok(parsed),
+            false => Err(SqlError::parse("'?' at line 1")),
+        });
+        if parsed.is_err() {
+            self.ctx.warnings.clear();
+        }
+        parsed
+    }
+
+    pub(super) fn begin_statement(&mut self, sql: &str) -> Result<()> {
+        self.number += 1;
+        self.ctx.state_mut().values_apart = false;
+        self.handle.counts.add(Count::Questions);
+        if self.loading.take().is_some() {
+            // A file that was not sent to its end.
+            let _ = self.fail(error::QUERY_INTERRUPTED.bare());
+        }
+        if self.forget_suspended() || std::mem::take(&mut self.is_open) {
+            // A result that was not read to its end.
+            let _ = self.end_statement();
+        }
+        self.gate = 0;
+        self.found_rows = 0;
+        self.refresh();
+        let followed = self.follow_accounts();
+        self.handle.forget_query_kill();
+        self.began = Instant::now();
+        let began = self.began;
+        let end = (0..=sql.len().min(1024)).rev().find(|end| sql.is_char_boundary(*end)).unwrap_or(0);
+        self.handle.show(|shown| shown.begin(&sql[..end], began));
+        let timestamp = self.quick.timestamp;
+        self.ctx.now = if timestamp > 0 { Timestamp(timestamp as i64 * 1_000_000) } else { Timestamp::now() };
+        self.ctx.ignore = false;
+        self.ctx.changes_rows = false;
+        self.has_used_tables = false;
+        self.is_bare = false;
+        self.ctx.parameters.clear();
+        self.handle.begin_plan(false);
+        self.ctx.outer.clear();
+        self.host().begin_statement();
+        self.run_at_most(self.quick.max_execution_ms);
+        followed
+    }
+
+    /// The statement under way has so many milliseconds from now; 0: as many as it takes.
+    fn run_at_most(&mut self, limit: u64) {
+        let deadline = (limit > 0).then(|| Instant::now() + Duration::from_millis(limit));
+        self.host().deadline = deadline;
+        (self.ctx.deadline, self.ctx.has_woken) = (deadline, false);
+    }
+
+    /// Notes what the session's functions tell of the statement.
+    pub(super) fn told(&mut self, outcome: Outcome) -> Outcome {
+        if matches!(outcome, Outcome::Away) {
+            return outcome;
+        }
+        self.leaving.is_allowed = false;
+        self.track_statement(matches!(outcome, Outcome::Rows(_)));
+        if let Outcome::Done { affected, .. } = &outcome {
+            self.ctx.state_mut().session.row_count = *affected as i64;
+        }
+        if let Some(id) = self.ctx.state_mut().session.set_last_insert_id.take() {
+            self.ctx.state_mut().session.last_insert_id = id;
+        }
+        outcome
+    }
+
+    pub(super) fn execute_text(&mut self, sql: &str) -> Result<Outcome> {
+        if let Some(outcome) = self.execute_bulk(sql) {
+            return outcome;
+        }
+        if let Some((compiled, parameters)) = self.known_plan(sql) {
+            self.ctx.warnings.clear();
+            return self
+                .run(&compiled, parameters, &mut |session| session.known_plan(sql).map(|(compiled, _)| compiled));
+        }
+        let parsed = self.parsed(sql, 0)?;
+        self.run_statement(&parsed.statement, sql, Vec::new())
+    }
+
+    /// The plan that texts like this share, and this one's literals.
+    fn known_plan(&mut self, sql: &str) -> Option<(Arc<Compiled>, Vec<Value>)> {
+        let is_odd = self.ctx.sql_mode().has(crate::scalar::modes::SqlMode::ANSI_QUOTES) || self.standing.must_change;
+        if is_odd || !self.locked.tables.is_empty() || self.serializes() {
+            return None;
+        }
+        let mut normal = std::mem::take(&mut self.normal);
+        let compiled = if normal.take(sql) { self.plan_of(&normal) } else { None };
+        let found = compiled.map(|compiled| (compiled, std::mem::take(&mut normal.literals)));
+        self.normal = normal;
+        found
+    }
+
+    fn plan_of(&mut self, normal: &Normal) -> Option<Arc<Compiled>> {
+        let ground = self.ground();
+        match self.db.plans.text(ground, &normal.key) {
+            Some(OfText::Plan(compiled)) if self.stands(&compiled) => return Some(compiled),
+            Some(OfText::Unshared) => return None,
+            _ => {}
+        }
+        // What cannot be bound has its error from its own text.
+        let shared = self.share(&normal.key, &normal.literals).ok()?;
+        let Some(compiled) = shared.map(Arc::new) else {
+            self.db.plans.keep_text(ground, &normal.key, OfText::Unshared);
+            return None;
+        };
+        // What reads much is planned for its own literals each time.
+        if !compiled.is_heavy {
+            self.db.plans.keep_text(ground, &normal.key, OfText::Plan(compiled.clone()));
+        }
+        Some(compiled)
+    }
+
+    pub(super) fn stands(&self, compiled: &Compiled) -> bool {
+        compiled
+            .gates
+            .iter()
+            .all(|table| table.live.version.load(std::sync::atomic::Ordering::Acquire) == table.version)
+            && compiled
+                .known
+                .iter()
+                .all(|(table, age)| table.live.age.load(Ordering::Acquire) == *age && !table.live.is_old())
+            && compiled.views.iter().all(|view| !view.gone.load(std::sync::atomic::Ordering::Acquire))
+            && !self.serializes()
+    }
+
+    /// Plain reads lock: such plans are not shared.
+    pub(super) fn serializes(&self) -> bool {
+        self.next_isolation.unwrap_or(self.isolation) == Isolation::Serializable
+    }
+
+    /// What binding asks of the session, without parameters.
+    pub(super) fn surroundings(&self) -> Surroundings<'_> {
+        Surroundings {
+            snapshot: self.catalog.clone(),
+            rights: &self.rights,
+            settings: &self.settings,
+            database: self.database.as_deref(),
+            variables: self,
+            parameters: &[],
+            values: &[],
+            reads_lock: None,
+        }
+    }
+
+    /// None: statements that differ in their literals have each a plan of their own.
+    fn share(&mut self, key: &[u8], literals: &[Value]) -> Result<Option<Compiled>> {
+        let parsed = parse::parse(&text_of(key), self.ctx.sql_mode())?;
+        if !is_shareable(&parsed.statement) || parsed.parameters != literals.len() {
+            return Ok(None);
+        }
+        let types: Vec<Type> = literals.iter().map(|value| type_of(value, self.settings.collation)).collect();
+        let compiled = self.compile(&parsed.statement, (&types, literals))?;
+        Ok((!compiled.volatile).then_some(compiled))
+    }
+
+    /// `values`: of the parameters, as far as they are known: the plan is made with an eye to them.
+    pub(super) fn compile(
+        &mut self,
+        statement: &Statement,
+        (parameters, values): (&[Type], &[Value]),
+    ) -> Result<Compiled> {
+        self.refresh();
+        let reads_lock = (self.serializes() && (self.explicit || !self.autocommit))
+            .then_some(Lock { strength: Strength::Shared, wait: LockWait::Patient });
+        let around = Surroundings { parameters, values, reads_lock, ..self.surroundings() };
+        let mut bind = Bind::new(&around);
+        let plan = match statement {
+            Statement::Query(query) if query.into.is_none() => {
+                let bound = bind.statement_query(query)?;
+                let node = match self.settings.select_limit {
+                    limit if limit < u64::MAX && query.limit.is_none() => {
+                        let limit = Expr::Literal(Value::UInt(limit), Type::unsigned());
+                        crate::bind::select::limited(bound.node, (Some(limit), None))
+                    }
+                    _ => bound.node,
+                };
+                if !self.settings.big_selects && joined_rows(&node) > self.settings.max_join_size as f64 {
+                    return Err(error::TOO_BIG_SELECT.bare());
+                }
+                Plan::Query { node, columns: bound.columns.into() }
+            }
+            Statement::Insert(insert) => Plan::Insert(bind.insert(insert)?),
+            Statement::Update(update) => Plan::Update(bind.update(update)?),
+            Statement::Delete(delete) => Plan::Delete(bind.delete(delete)?),
+            Statement::Load(load) => Plan::Load(bind.load(load)?),
+            Statement::Do(list) => {
+                bind.open_scope();
+                Plan::Do(list.iter().map(|expr| bind.expr(expr)).collect::<Result<_>>()?)
+            }
+            _ => return Err(error::UNSUPPORTED_PS.bare()),
+        };
+        let volatile = bind.volatile || reads_lock.is_some();
+        let tables = std::mem::take(&mut bind.tables);
+        let mut gates = tables.clone();
+        gates.extend(bind.linked.drain(..).filter(|table| !tables.iter().any(|known| known.id == table.id)));
+        let (views, named) = (std::mem::take(&mut bind.views), std::mem::take(&mut bind.named));
+        let (known, uses) = (std::mem::take(&mut bind.known), bind.uses);
+        drop(bind);
+        let (written, is_heavy) = (plan.written(), plan.cost() > HEAVY);
+        let deeds = plan.deeds(uses);
+        let may_begin_again = !is_heavy && plan.may_begin_again();
+        let only_sleeps = plan.only_sleeps();
+        Ok(Compiled {
+            plan,
+            tables,
+            gates,
+            written,
+            named,
+            views,
+            known,
+            volatile,
+            is_heavy,
+            may_begin_again,
+            only_sleeps,
+            deeds,
+        })
+    }
+
+    pub(super) fn run_statement(
+        &mut self,
+        statement: &Statement,
+        text: &str,
+        parameters: Vec<Value>,
+    ) -> Result<Outcome> {
+        if !matches!(statement, Statement::Show(statement::Show { what: statement::Shown::Warnings { .. }, .. })) {
+            self.ctx.warnings.clear();
+        }
+        self.check_password_age(statement)?;
+        // Others have something to do behind the plans that they run.
+        self.leaving.is_allowed &= statement.has_plan();
+        match statement {
+            statement if statement.has_plan() => {
+                self.obey_hints(statement);
+                let types: Vec<Type> = parameters.iter().map(|value| type_of(value, self.settings.collation)).collect();
+                let compiled = Arc::new(self.compile(statement, (&types, &parameters))?);
+                self.run(&compiled, parameters, &mut |session| {
+                    session.compile(statement, (&types, &[])).ok().map(Arc::new)
+                })
+            }
+            Statement::Query(query) => match query.into.as_deref() {
+                Some(Target::Variables(names)) => self.select_into(query, names, parameters),
+                Some(Target::File { file, charset, format }) => {
+                    self.select_into_file(query, (file, charset.as_deref(), format.as_ref()), parameters)
+                }
+                None => unreachable!("a query without INTO has a plan"),
+            },
+            Statement::Load(load) => self.load(load),
+            Statement::Explain { statement, analyze, format } => {
+                self.explain(statement, *analyze, format.as_deref(), parameters)
+            }
+            other => {
+                self.run_at_most(0);
+                self.ctx.parameters = parameters;
+                let outcome = self.command(other, text)?;
+                if !self.is_open {
+                    self.handle.show(super::Shown::end);
+                }
+                Ok(outcome)
+            }
+        }
+    }
+
+    /// MAX_EXECUTION_TIME of the statement itself.
+    fn obey_hints(&mut self, statement: &Statement) {
+        self.obey_limit(time_limit(statement));
+    }
+
+    pub(super) fn obey_limit(&mut self, ms: Option<u64>) {
+        if let Some(ms) = ms {
+            self.run_at_most(ms);
+        }
+    }
+
+    /// SELECT ... INTO @a, @b: its one row becomes their values.
+    fn select_into(&mut self, query: &Query, names: &[String], parameters: Vec<Value>) -> Result<Outcome> {
+        let types: Vec<Type> = parameters.iter().map(|value| type_of(value, self.settings.collation)).collect();
+        let statement = Statement::Query(Box::new(Query { into: None, ..query.clone() }));
+        self.obey_hints(&statement);
+        let compiled = Arc::new(self.compile(&statement, (&types, &parameters))?);
+        let outcome = self
+            .run(&compiled, parameters, &mut |session| session.compile(&statement, (&types, &[])).ok().map(Arc::new))?;
+        let Outcome::Rows(mut result) = outcome else { return Ok(outcome) };
+        let types: Vec<Type> = result.columns().iter().map(|column| column.ty.clone()).collect();
+        if types.len() != names.len() {
+            result.close(self);
+            return Err(error::WRONG_NUMBER_OF_COLUMNS_IN_SELECT.bare());
+        }
+        let (mut rows, mut batch) = (Vec::new(), Batch::new());
+        while rows.len() < 2 && result.next(self, &mut batch)? {
+            rows.extend(batch.rows().map(Cells::to_row));
+        }
+        result.close(self);
+        if rows.len() > 1 {
+            return Err(error::TOO_MANY_ROWS.bare());
+        }
+        let affected = rows.len() as u64;
+        match rows.pop() {
+            None => self.ctx.warn(error::SP_FETCH_NO_DATA.bare()),
+            Some(row) => {
+                for ((name, value), ty) in names.iter().zip(row).zip(types) {
+                    self.ctx.state_mut().variables.set(name, value, ty)?;
+                }
+            }
+        }
+        Ok(Outcome::Done { affected, last_insert_id: 0, info: String::new() })
+    }
+
+    /// Runs a plan; `again` makes it anew if a table has changed meanwhile.
+    pub(super) fn run(
+        &mut self,
+        compiled: &Arc<Compiled>,
+        parameters: Vec<Value>,
+        again: Again<'_>,
+    ) -> Result<Outcome> {
+        self.run_pieces(compiled, parameters, again, &mut |_, _| Ok(None))
+    }
+
+    /// The same of an INSERT that comes in pieces: `more` makes the plan of the next.
+    pub(super) fn run_pieces(
+        &mut self,
+        compiled: &Arc<Compiled>,
+        parameters: Vec<Value>,
+        again: Again<'_>,
+        more: More<'_>,
+    ) -> Result<Outcome> {
+        let mut compiled = compiled.clone();
+        self.ctx.parameters = parameters;
+        self.handle.counts.add(count::of_plan(&compiled.plan));
+        let mut tries = 0;
+        let writes = matches!(compiled.plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Load(_));
+        self.check_locked(&compiled.tables, &compiled.written)?;
+        self.check_locked_names(&compiled.tables, &compiled.named)?;
+        while !self.hold(&compiled.gates)? {
+            tries += 1;
+            self.refresh();
+            compiled = again(self).filter(|_| tries < 100).ok_or_else(|| error::LOCK_WAIT_TIMEOUT.bare())?;
+        }
+        self.hold_to_write(&compiled.written)?;
+        if writes && compiled.written.iter().any(|table| !table.temporary) {
+            self.check_server_writable()?;
+        }
+        self.is_bare = compiled.deeds & DEEDS == 0 && self.host().txn.is_none();
+        self.has_used_tables |= compiled.deeds & DEEDS != 0;
+        self.need_transaction();
+        if self.read_only && writes && compiled.written.iter().any(|table| !table.temporary) {
+            return Err(error::CANT_EXECUTE_IN_READ_ONLY_TRANSACTION.bare());
+        }
+        self.track_deed(compiled.deeds);
+        let txn = self.host().txn()?;
+        txn.begin_statement();
+        self.statement_start = Some(self.host().txn()?.savepoint());
+        self.ctx.changes_rows = writes;
+        self.handle.begin_plan(!writes);
+        if !matches!(compiled.plan, Plan::Query { .. }) {
+            // The limit is one of queries.
+            self.run_at_most(0);
+        }
+        self.may_leave(&compiled);
+        self.perform(&compiled, more)
+    }
+
+    /// Runs a plan in the transaction that there is.
+    pub(super) fn run_plan(&mut self, compiled: &Arc<Compiled>, more: More<'_>) -> Result<Outcome> {
+        let mut changed = match &compiled.plan {
+            Plan::Query { node, columns } => {
+                let columns = columns.clone();
+                let exec = Exec::open(node, None, &mut self.ctx)?;
+                return self.first_rows(columns, exec);
+            }
+            Plan::Insert(insert) => {
+                let mut tally = changes::insert(insert, changes::Tally::default(), &mut self.ctx)?;
+                while let Some(next) = more(self, compiled)? {
+                    let Plan::Insert(insert) = &next.plan else { break };
+                    tally = changes::insert(insert, tally, &mut self.ctx)?;
+                }
+                changes::inserted(insert, tally, &mut self.ctx)?
+            }
+            Plan::Update(update) => changes::update(update, &mut self.ctx)?,
+            Plan::Delete(delete) => changes::delete(delete, &mut self.ctx)?,
+            Plan::Do(list) => {
+                for expr in list {
+                    expr.eval(&[], &mut self.ctx)?;
+                }
+                changes::Changed::default()
+            }
+            Plan::Load(load) => {
+                self.loading = Some(Incoming::Loading(Box::new(Loading::new(compiled.clone()))));
+                return Ok(Outcome::File(load.file.clone()));
+            }
+        };
+        let made = changed.last_insert_id;
+        if let Some(returning) = compiled.plan.returning() {
+            if made > 0 {
+                self.ctx.state_mut().session.last_insert_id = made;
+            }
+            // The statement ends when they are all drawn.
+            let rows = Arc::new(std::mem::take(&mut changed.returned));
+            return self.first_rows(returning.columns.clone(), Exec::of_rows(rows));
+        }
+        self.end_statement()?;
+        // The client is told of numbers that it gave itself too, LAST_INSERT_ID() is not.
+        if made > 0 {
+            self.ctx.state_mut().session.last_insert_id = made;
+        }
+        let told =
+            if made > 0 { made } else { self.ctx.state().session.set_last_insert_id.unwrap_or(changed.given_id) };
+        Ok(Outcome::Done { affected: changed.affected, last_insert_id: told, info: changed.info })
+    }
+
+    /// Makes the first rows at once. If they are all, the statement is over.
+    fn first_rows(&mut self, columns: Arc<[Column]>, mut exec: Exec) -> Result<Outcome> {
+        const FEW: usize = 64;
+        let mut ready = Batch::new();
+        let mut is_over = false;
+        while !is_over && ready.len() < FEW && !ready.is_long() {
+            is_over = !exec.fill(&mut self.ctx, &mut ready)? || exec.is_of_no_table();
+        }
+        self.found_rows = ready.len() as u64;
+        self.is_open = true;
+        if is_over {
+            self.end_rows()?;
+        } else {
+            self.note_gate();
+        }
+        let exec = (!is_over).then(|| Box::new(exec));
+        Ok(Outcome::Rows(ResultSet { columns, ready, exec, number: self.number }))
+    }
+}
+
+/// Parts of an expression that keep its plan from being shared.
+#[derive(Default)]
+struct Found {
+    subquery: bool,
+    parameter: bool,
+    window: bool,
+}
+
+impl Found {
+    fn of(node: &tree::Expr) -> Found {
+        let mut found = Found::default();
+        walk::expr(node, &mut found);
+        found
+    }
+}
+
+impl Visitor for Found {
+    fn expr(&mut self, node: &tree::Expr) -> bool {
+        match &node.kind {
+            ExprKind::Parameter(_) => self.parameter = true,
+            ExprKind::Function(function) => self.window |= function.over.is_some(),
+            _ => {}
+        }
+        true
+    }
+
+    fn query(&mut self, _: &Query) -> bool {
+        self.subquery = true;
+        false
+    }
+}
+
+/// Returns whether statements that differ in literals may share the plan. Literals must not name columns, nor count them.
+fn is_shareable(statement: &Statement) -> bool {
+    let plain = |node: &tree::Expr| !Found::of(node).subquery;
+    let is_parameter = |node: &tree::Expr| matches!(node.kind, ExprKind::Parameter(_));
+    match statement {
+        Statement::Query(query) => {
+            let QueryBody::Select(select) = &query.body else { return false };
+            // A number in a window's ORDER BY is an error, a parameter is not.
+            let named = select.windows.is_empty()
+                && select.items.iter().all(|item| match item {
+                    tree::SelectItem::Expr(item) => {
+                        let found = Found::of(&item.expr);
+                        !found.subquery && !found.window && (item.alias.is_some() || !found.parameter)
+                    }
+                    tree::SelectItem::All(_) | tree::SelectItem::AllOf(..) => true,
+                });
+            let is_table = |table: &TableRef| matches!(table, TableRef::Table(_));
+            let tables = select
+                .from
+                .iter()
+                .all(|item| is_table(&item.first) && item.joins.iter().all(|join| is_table(&join.table)));
+            let windows_elsewhere = query.order_by.iter().any(|item| Found::of(&item.expr).window);
+            let order = query.order_by.iter().all(|item| !is_parameter(&item.expr));
+            let group = select.group_by.iter().all(|node| !Found::of(node).parameter);
+            query.with.is_none()
+                && query.into.is_none()
+                && named
+                && tables
+                && order
+                && group
+                && !windows_elsewhere
+                && select.selection.iter().chain(&select.having).all(plain)
+        }
+        // Literals of the list would name columns.
+        Statement::Insert(insert) if insert.returning.is_some() => false,
+        Statement::Update(update) if update.returning.is_some() => false,
+        Statement::Delete(delete) if delete.returning.is_some() => false,
+        Statement::Insert(insert) => match &insert.source {
+            tree::InsertSource::Values(rows) => rows.iter().flatten().all(plain),
+            tree::InsertSource::Set(list) => list.iter().all(|assignment| plain(&assignment.value)),
+            tree::InsertSource::Query(_) => false,
+        },
+        Statement::Update(update) => {
+            update.with.is_none()
+                && update.assignments.iter().all(|assignment| plain(&assignment.value))
+                && update.selection.iter().all(plain)
+        }
+        Statement::Delete(delete) => delete.with.is_none() && delete.selection.iter().all(plain),
+        _ => false,
+    }
+}

@@ -1,0 +1,384 @@
+//! Transactions of a session, and the gates of the tables they use.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use engine::rows::{Isolation, Savepoint};
+
+use crate::instance::count::Count;
+use crate::instance::handle::Handle;
+use crate::parse::statement::Completion;
+use crate::scalar::state::StateOf as _;
+use crate::session::{Session, has_ended_transaction};
+use crate::value::Value;
+use query::catalog::table::Table;
+use query::error::{self, Result, SqlError};
+use query::nodes::context::Level;
+
+impl Session {
+    pub(super) fn in_transaction(&self) -> bool {
+        let host = self.ctx.host.as_ref().and_then(|host| host.downcast_ref::<query::exec::host::Host>());
+        self.explicit || (!self.autocommit && host.is_some_and(|host| host.txn.is_some()))
+    }
+
+    /// A transaction, begun now if there is none.
+    pub(super) fn need_transaction(&mut self) {
+        if self.host().txn.is_some() {
+            return;
+        }
+        let isolation = self.next_isolation.unwrap_or(self.isolation);
+        self.read_only = self.next_read_only.unwrap_or(self.quick.read_only);
+        let mut txn = self.db.engine().rows().begin(isolation);
+        txn.set_lock_wait(self.lock_wait());
+        txn.set_cancel(self.cancel.clone());
+        txn.set_activity(self.handle.open.activity.clone());
+        self.handle.open.begin(self.began, isolation, self.read_only, &self.handle.counts);
+        if !self.autocommit {
+            self.handle.open.lasts();
+        }
+        let host = self.host();
+        host.txn = Some(txn);
+        host.isolation = isolation;
+    }
+
+    pub(super) fn lock_wait(&self) -> Duration {
+        Duration::from_secs(self.quick.lock_wait_s)
+    }
+
+    pub(super) fn gate_wait(&self) -> Duration {
+        Duration::from_secs(self.quick.gate_wait_s)
+    }
+
+    pub(super) fn begin(&mut self, read_only: Option<bool>, snapshot: bool) -> Result<()> {
+        // It goes on with what was said of the one that it ends.
+        self.commit_chaining()?;
+        if !self.locked.is_all {
+            self.unlock_tables();
+        }
+        if read_only.is_some() {
+            self.next_read_only = read_only;
+            self.track_next();
+        }
+        self.need_transaction();
+        self.explicit = true;
+        self.handle.open.lasts();
+        self.track_begin(snapshot);
+        if snapshot {
+            self.host().txn()?.take_snapshot();
+        }
+        Ok(())
+    }
+
+    /// What SET TRANSACTION has said is over.
+    fn forget_next(&mut self) {
+        (self.next_isolation, self.next_read_only) = (None, None);
+        self.read_only = self.quick.read_only;
+        self.track_next();
+    }
+
+    pub(super) fn commit(&mut self) -> Result<()> {
+        self.track_end();
+        let committed = self.commit_chaining();
+        self.forget_next();
+        committed
+    }
+
+    /// The end of a statement that is a transaction of its own. Only one that was at a table uses up what SET TRANSACTION has said.
+    pub(super) fn commit_statement(&mut self) -> Result<()> {
+        if self.has_used_tables { self.commit() } else { self.commit_chaining() }
+    }
+
+    /// Does another transaction of the same kind follow?
+    pub(super) fn chains(&self, said: Completion) -> bool {
+        said.chain.unwrap_or(self.quick.completion == CompletionType::Chain)
+    }
+
+    /// Notes that the session is to end with this statement.
+    pub(super) fn release_if_asked(&mut self, said: Completion) {
+        self.is_released |= said.release.unwrap_or(self.quick.completion == CompletionType::Release);
+    }
+
+    /// Commits; the transaction that follows is to be of the same kind.
+    pub(super) fn commit_chaining(&mut self) -> Result<()> {
+        self.explicit = false;
+        self.savepoints.clear();
+        self.statement_start = None;
+        self.note_gate();
+        let txn = self.host().txn.take();
+        let committed = match txn {
+            Some(txn) => {
+                self.gate = self.gate.max(txn.durability_lsn());
+                self.handle.counts.add(Count::HandlerCommit);
+                txn.commit()
+            }
+            None => Ok(0),
+        };
+        self.handle.open.end();
+        self.release();
+        self.gate = self.gate.max(committed?);
+        self.end_doomed()
+    }
+
+    pub(super) fn roll_back(&mut self) {
+        self.track_end();
+        self.roll_back_chaining();
+        self.forget_next();
+    }
+
+    /// Rolls back; the transaction that follows is to be of the same kind.
+    pub(super) fn roll_back_chaining(&mut self) {
+        self.explicit = false;
+        self.savepoints.clear();
+        self.statement_start = None;
+        self.note_gate();
+        if let Some(txn) = self.host().txn.take() {
+            self.gate = self.gate.max(txn.durability_lsn());
+            self.handle.counts.add(Count::HandlerRollback);
+            let handle = self.handle.clone();
+            txn.rollback_with_progress(&mut |done, of| tell(&handle, done, of));
+        }
+        self.handle.open.end();
+        self.release();
+        // What cannot be dropped now, the next start drops.
+        let _ = self.end_doomed();
+    }
+
+    /// Lets the tables go.
+    fn release(&mut self) {
+        for table in self.written.drain(..) {
+            table.live.still.written();
+        }
+        for table in self.held.drain(..) {
+            table.live.leave();
+        }
+    }
+
+    /// Passes the gates of these tables. False: a definition is not the newest, and nothing more is held than before.
+    pub(super) fn hold(&mut self, tables: &[Arc<Table>]) -> Result<bool> {
+        let before = self.held.len();
+        let patience = self.gate_wait();
+        let handle = self.handle.clone();
+        let is_killed = || handle.is_interrupted();
+        for table in tables {
+            let known = self.held.iter().find(|held| held.id == table.id);
+            let is_locked = self.locked.tables.iter().any(|(locked, _)| locked.id == table.id);
+            let is_current = table.live.version.load(std::sync::atomic::Ordering::Acquire) == table.version;
+            if known.is_some() || is_locked {
+                if is_current {
+                    continue;
+                }
+                self.let_go(before);
+                return Ok(false);
+            }
+            if let Err(error) = table.live.enter(patience, &is_killed) {
+                self.let_go(before);
+                return Err(error);
+            }
+            self.held.push(table.clone());
+            // Only now nobody changes it.
+            if table.live.version.load(std::sync::atomic::Ordering::Acquire) != table.version {
+                self.let_go(before);
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn let_go(&mut self, keep: usize) {
+        for table in self.held.drain(keep..) {
+            table.live.leave();
+        }
+    }
+
+    /// What the transaction has read bounds when its replies may leave.
+    pub(super) fn note_gate(&mut self) {
+        let host = self.host();
+        let gate = host.txn.as_ref().map_or(0, |txn| txn.durability_lsn()).max(host.seen);
+        self.gate = self.gate.max(gate);
+    }
+
+    /// Counts a statement that has taken long.
+    fn note_slowness(&mut self) {
+        if self.began.elapsed() > self.quick.long_query {
+            self.handle.counts.add(Count::SlowQueries);
+        }
+    }
+
+    /// The statement has ended well: outside of a transaction it counts now.
+    pub(super) fn end_statement(&mut self) -> Result<()> {
+        self.note_slowness();
+        self.is_open = false;
+        self.statement_start = None;
+        // They may be long.
+        self.ctx.parameters.clear();
+        self.handle.show(crate::instance::handle::Shown::end);
+        if self.explicit || (!self.autocommit && !self.is_bare) {
+            self.note_gate();
+            return Ok(());
+        }
+        self.commit_statement()
+    }
+
+    /// The statement has failed: what it has changed is taken back.
+    pub(super) fn fail(&mut self, error: SqlError) -> SqlError {
+        self.note_slowness();
+        self.is_open = false;
+        self.leaving.is_allowed = false;
+        self.forget_suspended();
+        self.ctx.parameters.clear();
+        let start = self.statement_start.take();
+        let keeps = self.in_transaction() && !has_ended_transaction(&error);
+        let undone = match (keeps, start) {
+            (true, Some(start)) => self.take_back_to(start).is_ok(),
+            (true, None) => true,
+            (false, _) => false,
+        };
+        if !undone && !self.has_used_tables && !self.in_transaction() {
+            self.roll_back_chaining();
+        } else if !undone {
+            self.roll_back();
+        } else {
+            self.note_gate();
+        }
+        // The process list tells of it until it has been taken back.
+        self.handle.show(crate::instance::handle::Shown::end);
+        self.ctx.state_mut().session.row_count = -1;
+        self.ctx.warnings.push(Level::Error, error.clone());
+        error
+    }
+
+    pub(super) fn savepoint(&mut self, name: &str) -> Result<()> {
+        if self.autocommit && !self.explicit {
+            return Ok(());
+        }
+        self.need_transaction();
+        self.is_bare = false;
+        let point = self.host().txn()?.savepoint();
+        self.handle.counts.add(Count::HandlerSavepoint);
+        self.savepoints.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+        self.savepoints.push((name.to_owned(), point));
+        Ok(())
+    }
+
+    fn find_savepoint(&self, name: &str) -> Result<usize> {
+        let at = self.savepoints.iter().position(|(known, _)| known.eq_ignore_ascii_case(name));
+        at.ok_or_else(|| error::SP_DOES_NOT_EXIST.with(&[&"SAVEPOINT", &name]))
+    }
+
+    pub(super) fn rollback_to(&mut self, name: &str) -> Result<()> {
+        let at = self.find_savepoint(name)?;
+        let point = self.savepoints[at].1;
+        self.handle.counts.add(Count::HandlerSavepointRollback);
+        self.savepoints.truncate(at + 1);
+        if let Err(error) = self.take_back_to(point) {
+            self.roll_back();
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    fn take_back_to(&mut self, point: Savepoint) -> Result<()> {
+        let handle = self.handle.clone();
+        Ok(self.host().txn()?.rollback_to_with_progress(point, &mut |done, of| tell(&handle, done, of))?)
+    }
+
+    pub(super) fn release_savepoint(&mut self, name: &str) -> Result<()> {
+        let at = self.find_savepoint(name)?;
+        self.savepoints.truncate(at);
+        Ok(())
+    }
+
+    /// Closes tables' gates for DDL. While one is waited for, no other is held: who is inside may want in there next.
+    pub(super) fn close_gates(&self, tables: &[Arc<Table>]) -> Result<Vec<Closed>> {
+        const TRY: Duration = Duration::from_millis(100);
+        let until = Instant::now() + self.gate_wait();
+        let mut order: Vec<&Arc<Table>> = tables.iter().collect();
+        order.sort_by_key(|table| table.id);
+        order.dedup_by_key(|table| table.id);
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let mut closed = Vec::new();
+            let mut in_the_way = None;
+            for (nth, table) in order.iter().enumerate() {
+                match self.close_gate(table, if nth == 0 { left } else { left.min(TRY) }) {
+                    Ok(gate) => closed.push(gate),
+                    Err(error) if nth > 0 && error::LOCK_WAIT_TIMEOUT.is(&error) && left > TRY => {
+                        in_the_way = Some(nth);
+                        break;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            match in_the_way {
+                None => return Ok(closed),
+                Some(nth) => order.swap(0, nth),
+            }
+        }
+    }
+
+    fn close_gate(&self, table: &Table, patience: Duration) -> Result<Closed> {
+        match self.locked.tables.iter().find(|(locked, _)| locked.id == table.id) {
+            Some((_, true)) => return Ok(Closed(None)),
+            Some((_, false)) => return Err(super::locks::read_locked(table)),
+            None => {}
+        }
+        let handle = self.handle.clone();
+        table.live.close(patience, &|| handle.is_interrupted())?;
+        Ok(Closed(Some(table.live.clone())))
+    }
+}
+
+/// A gate that opens again when this is dropped.
+pub(super) struct Closed(Option<Arc<query::catalog::live::Live>>);
+
+impl Drop for Closed {
+    fn drop(&mut self) {
+        if let Some(live) = &self.0 {
+            live.open();
+        }
+    }
+}
+
+/// `completion_type`: what COMMIT and ROLLBACK do besides, where they do not say it themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum CompletionType {
+    #[default]
+    NoChain,
+    Chain,
+    Release,
+}
+
+impl CompletionType {
+    const ALL: [(CompletionType, &str); 3] =
+        [(CompletionType::NoChain, "NO_CHAIN"), (CompletionType::Chain, "CHAIN"), (CompletionType::Release, "RELEASE")];
+
+    /// By its name or its number.
+    pub(super) fn named(value: &Value) -> Option<CompletionType> {
+        let number = match value {
+            Value::Int(number) => usize::try_from(*number).ok(),
+            Value::UInt(number) => usize::try_from(*number).ok(),
+            Value::Text(text) => Self::ALL.iter().position(|(_, name)| name.eq_ignore_ascii_case(text)),
+            _ => None,
+        };
+        number.and_then(|number| Self::ALL.get(number)).map(|(completion, _)| *completion)
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        Self::ALL[self as usize].1
+    }
+}
+
+pub(super) fn isolation_of(name: &str) -> Option<Isolation> {
+    Some(match name.to_ascii_uppercase().replace(' ', "-").as_str() {
+        "READ-UNCOMMITTED" => Isolation::ReadUncommitted,
+        "READ-COMMITTED" => Isolation::ReadCommitted,
+        "REPEATABLE-READ" => Isolation::RepeatableRead,
+        "SERIALIZABLE" => Isolation::Serializable,
+        _ => return None,
+    })
+}
+
+/// What the process list says while changes are taken back.
+fn tell(handle: &Handle, done: u64, of: u64) {
+    handle.show(|shown| shown.state = Some(format!("rolling back ({done} of {of} changes)")));
+}

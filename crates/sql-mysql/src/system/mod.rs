@@ -1,0 +1,44 @@
+//! Tables that are not stored: information_schema, and the few of performance_schema that clients read. Their rows are made when they are asked for.
+
+mod absent;
+mod accounts;
+mod keywords;
+mod schema;
+pub(crate) mod statistics;
+pub(crate) mod status;
+mod tools;
+mod transactions;
+pub mod viewer;
+mod views;
+
+use crate::value::Value;
+use query::nodes::system_table::SystemTable;
+
+pub use schema::{column_extra, column_key, default_text, empty_text, hex_text, keys, value_text};
+
+pub fn find(schema: &str, name: &str) -> Option<&'static SystemTable> {
+    all().find(|table| table.schema.eq_ignore_ascii_case(schema) && table.name.eq_ignore_ascii_case(name))
+}
+
+pub fn all() -> impl Iterator<Item = &'static SystemTable> {
+    [
+        schema::TABLES,
+        statistics::TABLES,
+        absent::TABLES,
+        status::TABLES,
+        accounts::TABLES,
+        query::nodes::keyspace_table::TABLES,
+        keywords::TABLES,
+        tools::TABLES,
+        transactions::TABLES,
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// Those that SHOW DATABASES lists: a dump of all databases must not meet one that cannot be made by statements.
+pub const SHOWN: [&str; 1] = ["information_schema"];
+
+pub fn text(text: impl AsRef<str>) -> Value {
+    Value::text(text)
+}

@@ -1,0 +1,168 @@
+//! Tables that tools read of sessions (performance_schema) and of things there are none of (mysql, sys).
+
+use std::sync::Arc;
+
+use crate::batch::Row;
+use crate::instance::handle::Handle;
+use crate::instance::variables::VERSION;
+use crate::rights::Privileges;
+use crate::system::schema::{NAME, nothing};
+use crate::system::text;
+use crate::system::viewer::viewer;
+use crate::value::Value;
+use query::error::Result;
+use query::nodes::context::EvalContext;
+use query::nodes::system_table::Holds::{self, LongText, Number, Text};
+use query::nodes::system_table::SystemRows::Computed;
+use query::nodes::system_table::SystemTable;
+
+const ATTRIBUTES: &[(&str, Holds)] =
+    &[("PROCESSLIST_ID", Number), ("ATTR_NAME", Text(32)), ("ATTR_VALUE", Text(1024)), ("ORDINAL_POSITION", Number)];
+
+pub const TABLES: &[SystemTable] = &[
+    SystemTable {
+        schema: "performance_schema",
+        name: "session_account_connect_attrs",
+        columns: ATTRIBUTES,
+        rows: Computed(|ctx| Ok(attributes(ctx, false))),
+    },
+    SystemTable {
+        schema: "performance_schema",
+        name: "session_connect_attrs",
+        columns: ATTRIBUTES,
+        rows: Computed(|ctx| Ok(attributes(ctx, true))),
+    },
+    SystemTable {
+        schema: "performance_schema",
+        name: "threads",
+        columns: &[
+            ("THREAD_ID", Number),
+            ("NAME", Text(128)),
+            ("TYPE", Text(10)),
+            ("PROCESSLIST_ID", Number),
+            ("PROCESSLIST_USER", Text(32)),
+            ("PROCESSLIST_HOST", Text(255)),
+            ("PROCESSLIST_DB", NAME),
+            ("PROCESSLIST_COMMAND", Text(16)),
+            ("PROCESSLIST_TIME", Number),
+            ("PROCESSLIST_STATE", NAME),
+            ("PROCESSLIST_INFO", LongText),
+            ("PARENT_THREAD_ID", Number),
+            ("ROLE", NAME),
+            ("INSTRUMENTED", Text(3)),
+            ("HISTORY", Text(3)),
+            ("CONNECTION_TYPE", Text(16)),
+            ("THREAD_OS_ID", Number),
+            ("RESOURCE_GROUP", NAME),
+        ],
+        rows: Computed(threads),
+    },
+    SystemTable {
+        schema: "mysql",
+        name: "func",
+        columns: &[("name", NAME), ("ret", Number), ("dl", Text(128)), ("type", Text(9))],
+        rows: Computed(nothing),
+    },
+    SystemTable {
+        schema: "mysql",
+        name: "help_category",
+        columns: &[("help_category_id", Number), ("name", NAME), ("parent_category_id", Number), ("url", LongText)],
+        rows: Computed(nothing),
+    },
+    SystemTable {
+        schema: "mysql",
+        name: "help_keyword",
+        columns: &[("help_keyword_id", Number), ("name", NAME)],
+        rows: Computed(nothing),
+    },
+    SystemTable {
+        schema: "mysql",
+        name: "help_relation",
+        columns: &[("help_topic_id", Number), ("help_keyword_id", Number)],
+        rows: Computed(nothing),
+    },
+    SystemTable {
+        schema: "mysql",
+        name: "help_topic",
+        columns: &[
+            ("help_topic_id", Number),
+            ("name", NAME),
+            ("help_category_id", Number),
+            ("description", LongText),
+            ("example", LongText),
+            ("url", LongText),
+        ],
+        rows: Computed(nothing),
+    },
+    SystemTable {
+        schema: "mysql",
+        name: "procs_priv",
+        columns: &[
+            ("Host", Text(255)),
+            ("Db", NAME),
+            ("User", Text(32)),
+            ("Routine_name", NAME),
+            ("Routine_type", Text(9)),
+            ("Grantor", Text(288)),
+            ("Proc_priv", Text(64)),
+            ("Timestamp", Holds::Moment),
+        ],
+        rows: Computed(nothing),
+    },
+    SystemTable {
+        schema: "sys",
+        name: "version",
+        columns: &[("sys_version", Text(5)), ("mysql_version", NAME)],
+        rows: Computed(|_| Ok(vec![vec![text("2.1.2"), text(VERSION)]])),
+    },
+];
+
+/// The sessions that may be seen: all with PROCESS, else those of the same account.
+pub fn seen(ctx: &mut EvalContext) -> Vec<Arc<Handle>> {
+    let host = viewer(ctx);
+    let sees_all = host.rights.global.has(Privileges::PROCESS);
+    let own = host.handle.shown().account;
+    host.db.sessions().into_iter().filter(|handle| sees_all || handle.shown().account == own).collect()
+}
+
+/// What clients have said of themselves.
+fn attributes(ctx: &mut EvalContext, of_all: bool) -> Vec<Row> {
+    let own = viewer(ctx).handle.shown().account;
+    let handles = seen(ctx).into_iter().filter(|handle| of_all || handle.shown().account == own);
+    let rows = handles.flat_map(|handle| {
+        let row = |(nth, (name, value)): (usize, &(String, String))| {
+            vec![Value::UInt(handle.connection_id), text(name), text(value), Value::UInt(nth as u64)]
+        };
+        handle.shown().attributes.iter().enumerate().map(row).collect::<Vec<Row>>()
+    });
+    rows.collect()
+}
+
+/// A line for each session; no session has a thread of its own, so of threads themselves nothing is told.
+fn threads(ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    let row = |handle: Arc<Handle>| {
+        let (id, shown) = (Value::UInt(handle.connection_id), handle.shown());
+        let is_busy = shown.statement().is_some();
+        vec![
+            id.clone(),
+            text("thread/sql/one_connection"),
+            text("FOREGROUND"),
+            id,
+            text(&shown.user),
+            text(&shown.host),
+            shown.database.as_ref().map_or(Value::Null, text),
+            text(if is_busy { "Query" } else { "Sleep" }),
+            Value::UInt(shown.since.elapsed().as_secs()),
+            shown.activity().map_or(Value::Null, text),
+            shown.statement().map_or(Value::Null, text),
+            Value::Null,
+            Value::Null,
+            text("NO"),
+            text("NO"),
+            Value::Null,
+            Value::Null,
+            Value::Null,
+        ]
+    };
+    Ok(seen(ctx).into_iter().map(row).collect())
+}

@@ -1,0 +1,534 @@
+//! Transactions that are open and what they have locked: INNODB_TRX, data_locks, data_lock_waits, and innodb_lock_waits of `sys`.
+//!
+//! Transactions that a crash has cut off and that are rolled back beside the service have no session, and stand in INNODB_TRX only.
+//!
+//! A look stops nobody. So rows may be of different moments, and what is not known is NULL. Of sessions those may be seen that the process list shows; a lock without one belongs to a
+//! transaction of another door, which only PROCESS sees.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use datum::key;
+use engine::rows::{AwaitedLock, HeldLock, MapId, RollingBack, RowLock, Strength};
+
+use crate::batch::Row;
+use crate::instance::handle::Handle;
+use crate::parse::lexical::quoted_name;
+use crate::rights::Privileges;
+use crate::scalar::functions::digest::sha1;
+use crate::scalar::functions::encode::hex_text;
+use crate::scalar::temporal::{Time, Timestamp};
+use crate::scalar::{cast, convert};
+use crate::session::track::level_words;
+use crate::system::schema::NAME;
+use crate::system::text;
+use crate::system::tools::seen;
+use crate::system::viewer::viewer;
+use crate::value::Value;
+use query::catalog::table::{Part, Table};
+use query::error::{self, Result};
+use query::nodes::context::EvalContext;
+use query::nodes::system_table::Holds::{self, DateTime, LongText, Number, Text};
+use query::nodes::system_table::SystemRows::Computed;
+use query::nodes::system_table::SystemTable;
+
+const LOCK_ID: Holds = Text(128);
+
+pub const TABLES: &[SystemTable] = &[
+    SystemTable {
+        schema: "information_schema",
+        name: "INNODB_TRX",
+        columns: &[
+            ("trx_id", Text(18)),
+            ("trx_state", Text(13)),
+            ("trx_started", DateTime),
+            ("trx_requested_lock_id", Text(126)),
+            ("trx_wait_started", DateTime),
+            ("trx_weight", Number),
+            ("trx_mysql_thread_id", Number),
+            ("trx_query", Text(1024)),
+            ("trx_operation_state", NAME),
+            ("trx_tables_in_use", Number),
+            ("trx_tables_locked", Number),
+            ("trx_lock_structs", Number),
+            ("trx_lock_memory_bytes", Number),
+            ("trx_rows_locked", Number),
+            ("trx_rows_modified", Number),
+            ("trx_concurrency_tickets", Number),
+            ("trx_isolation_level", Text(16)),
+            ("trx_unique_checks", Number),
+            ("trx_foreign_key_checks", Number),
+            ("trx_last_foreign_key_error", Text(256)),
+            ("trx_adaptive_hash_latched", Number),
+            ("trx_adaptive_hash_timeout", Number),
+            ("trx_is_read_only", Number),
+            ("trx_autocommit_non_locking", Number),
+            ("trx_schedule_weight", Number),
+        ],
+        rows: Computed(transactions),
+    },
+    SystemTable {
+        schema: "performance_schema",
+        name: "data_locks",
+        columns: &[
+            ("ENGINE", Text(32)),
+            ("ENGINE_LOCK_ID", LOCK_ID),
+            ("ENGINE_TRANSACTION_ID", Number),
+            ("THREAD_ID", Number),
+            ("EVENT_ID", Number),
+            ("OBJECT_SCHEMA", NAME),
+            ("OBJECT_NAME", NAME),
+            ("PARTITION_NAME", NAME),
+            ("SUBPARTITION_NAME", NAME),
+            ("INDEX_NAME", NAME),
+            ("OBJECT_INSTANCE_BEGIN", Number),
+            ("LOCK_TYPE", Text(32)),
+            ("LOCK_MODE", Text(32)),
+            ("LOCK_STATUS", Text(32)),
+            ("LOCK_DATA", Text(8192)),
+        ],
+        rows: Computed(data_locks),
+    },
+    SystemTable {
+        schema: "performance_schema",
+        name: "data_lock_waits",
+        columns: &[
+            ("ENGINE", Text(32)),
+            ("REQUESTING_ENGINE_LOCK_ID", LOCK_ID),
+            ("REQUESTING_ENGINE_TRANSACTION_ID", Number),
+            ("REQUESTING_THREAD_ID", Number),
+            ("REQUESTING_EVENT_ID", Number),
+            ("REQUESTING_OBJECT_INSTANCE_BEGIN", Number),
+            ("BLOCKING_ENGINE_LOCK_ID", LOCK_ID),
+            ("BLOCKING_ENGINE_TRANSACTION_ID", Number),
+            ("BLOCKING_THREAD_ID", Number),
+            ("BLOCKING_EVENT_ID", Number),
+            ("BLOCKING_OBJECT_INSTANCE_BEGIN", Number),
+        ],
+        rows: Computed(data_lock_waits),
+    },
+    SystemTable {
+        schema: "sys",
+        name: "innodb_lock_waits",
+        columns: &[
+            ("wait_started", DateTime),
+            ("wait_age", Holds::Time),
+            ("wait_age_secs", Number),
+            ("locked_table", LongText),
+            ("locked_table_schema", NAME),
+            ("locked_table_name", NAME),
+            ("locked_table_partition", NAME),
+            ("locked_table_subpartition", NAME),
+            ("locked_index", NAME),
+            ("locked_type", Text(32)),
+            ("waiting_trx_id", Number),
+            ("waiting_trx_started", DateTime),
+            ("waiting_trx_age", Holds::Time),
+            ("waiting_trx_rows_locked", Number),
+            ("waiting_trx_rows_modified", Number),
+            ("waiting_pid", Number),
+            ("waiting_query", LongText),
+            ("waiting_lock_id", LOCK_ID),
+            ("waiting_lock_mode", Text(32)),
+            ("blocking_trx_id", Number),
+            ("blocking_pid", Number),
+            ("blocking_query", LongText),
+            ("blocking_lock_id", LOCK_ID),
+            ("blocking_lock_mode", Text(32)),
+            ("blocking_trx_started", DateTime),
+            ("blocking_trx_age", Holds::Time),
+            ("blocking_trx_rows_locked", Number),
+            ("blocking_trx_rows_modified", Number),
+            ("sql_kill_blocking_query", Text(32)),
+            ("sql_kill_blocking_connection", Text(26)),
+        ],
+        rows: Computed(lock_waits),
+    },
+];
+
+/// Columns of INNODB_TRX.
+const TRANSACTION_COLUMNS: usize = TABLES[0].columns.len();
+
+/// A transaction's number.
+type Id = u64;
+
+/// Transactions without a number, which have locked and changed nothing, are told by that of their session, far beyond all others, as InnoDB does it.
+const NUMBERLESS: Id = 1 << 48;
+
+/// A lock, had or waited for.
+struct Lock {
+    txn: Id,
+    held: HeldLock,
+    is_granted: bool,
+}
+
+/// All that a look finds.
+struct Look {
+    sessions: Vec<Arc<Handle>>,
+    locks: Vec<Lock>,
+    /// Who waits, for what and for whom.
+    waits: Vec<(Id, AwaitedLock, Id)>,
+    sees_all: bool,
+}
+
+impl Look {
+    fn new(ctx: &mut EvalContext) -> Look {
+        let sessions = seen(ctx);
+        let host = viewer(ctx);
+        let rows = host.db.engine().rows();
+        let sees_all = host.rights.global.has(Privileges::PROCESS);
+        let holders: HashMap<Id, Id> = rows.lock_waits().into_iter().collect();
+        let wait = |handle: &Arc<Handle>| {
+            let (id, wanted) = (handle.open.activity.id()?, handle.open.activity.awaited()?);
+            Some((id, wanted, *holders.get(&id)?))
+        };
+        let waits: Vec<(Id, AwaitedLock, Id)> = sessions.iter().filter_map(wait).collect();
+        let had = rows.held_locks().into_iter().map(|(txn, held)| Lock { txn, held, is_granted: true });
+        let mut look = Look { locks: had.collect(), sessions, waits, sees_all };
+        look.add_waits();
+        look
+    }
+
+    /// Locks that are waited for; and of rows that somebody has changed, and somebody else waits for, those of who has changed them.
+    fn add_waits(&mut self) {
+        for (txn, wanted, holder) in &self.waits {
+            self.locks.push(Lock { txn: *txn, held: HeldLock::Row(wanted.row.clone()), is_granted: false });
+            let waits_too =
+                self.waits.iter().any(|(other, its, _)| other == holder && is_same_row(&its.row, &wanted.row));
+            let blocks = |lock: &Lock| lock.txn == *holder && lock.is_granted && lock.covers(&wanted.row);
+            if !waits_too && !self.locks.iter().any(blocks) {
+                let row = RowLock { strength: Strength::Exclusive, ..wanted.row.clone() };
+                self.locks.push(Lock { txn: *holder, held: HeldLock::Row(row), is_granted: true });
+            }
+        }
+    }
+
+    fn session(&self, txn: Id) -> Option<&Arc<Handle>> {
+        let is_of = |handle: &&Arc<Handle>| handle.open.since().is_some() && handle.open.activity.id() == Some(txn);
+        self.sessions.iter().find(is_of)
+    }
+
+    /// The session's thread is the session, as in `threads`.
+    fn thread(&self, txn: Id) -> Value {
+        self.session(txn).map_or(Value::Null, |handle| Value::UInt(handle.connection_id))
+    }
+
+    /// When it began, and how long ago.
+    fn started(&self, txn: Id, ctx: &EvalContext) -> [Value; 2] {
+        let since = self.session(txn).and_then(|handle| handle.open.since());
+        since.map_or([const { Value::Null }; 2], |since| [moment(since, ctx), age(since)])
+    }
+
+    /// How many rows it has locked and changed.
+    fn rows_of(&self, txn: Id) -> [Value; 2] {
+        let open = self.session(txn).and_then(|handle| handle.open.now(&handle.counts));
+        [self.rows_locked(txn), open.map(|open| open.changes)].map(|count| count.map_or(Value::Null, Value::UInt))
+    }
+
+    /// What it runs.
+    fn query(&self, txn: Id) -> Value {
+        let shown = self.session(txn).map(|handle| handle.shown());
+        shown.and_then(|shown| shown.statement().map(text)).unwrap_or_default()
+    }
+
+    /// How many rows it has locked. None: nobody has counted.
+    fn rows_locked(&self, txn: Id) -> Option<u64> {
+        self.locks.iter().filter(|lock| lock.txn == txn && lock.is_granted).map(Lock::rows).sum()
+    }
+
+    /// Each wait with the lock that is waited for, and one that stands against it.
+    fn pairs(&self) -> impl Iterator<Item = (&AwaitedLock, &Lock, &Lock)> {
+        self.waits.iter().filter_map(|(txn, wanted, holder)| {
+            let wish = self.locks.iter().find(|lock| lock.txn == *txn && !lock.is_granted)?;
+            let block = self.locks.iter().find(|lock| lock.txn == *holder && lock.covers(&wanted.row))?;
+            Some((wanted, wish, block))
+        })
+    }
+
+    fn shows(&self, txn: Id) -> bool {
+        self.sees_all || self.session(txn).is_some()
+    }
+}
+
+fn is_same_row(a: &RowLock, b: &RowLock) -> bool {
+    a.map == b.map && a.key == b.key
+}
+
+impl Lock {
+    /// Does it stand against others at this row?
+    fn covers(&self, row: &RowLock) -> bool {
+        match &self.held {
+            HeldLock::Row(own) => is_same_row(own, row),
+            HeldLock::Rows { map, .. } => *map == row.map,
+            HeldLock::Range { map, from, to } => {
+                *map == row.map && **from <= *row.key && to.as_ref().is_none_or(|to| *row.key < **to)
+            }
+        }
+    }
+
+    fn mode(&self) -> &'static str {
+        match &self.held {
+            HeldLock::Range { .. } => "X,GAP",
+            HeldLock::Row(RowLock { strength, .. }) | HeldLock::Rows { strength, .. } => match strength {
+                Strength::Shared => "S,REC_NOT_GAP",
+                Strength::Exclusive => "X,REC_NOT_GAP",
+            },
+        }
+    }
+
+    fn map(&self) -> MapId {
+        match &self.held {
+            HeldLock::Row(row) => row.map,
+            HeldLock::Rows { map, .. } | HeldLock::Range { map, .. } => *map,
+        }
+    }
+
+    /// The same for the same lock at each look.
+    fn id(&self) -> String {
+        let (kind, key) = match &self.held {
+            HeldLock::Row(row) => ("row", &row.key[..]),
+            HeldLock::Rows { strength: Strength::Shared, .. } => ("shared", &[][..]),
+            HeldLock::Rows { .. } => ("rows", &[][..]),
+            HeldLock::Range { from, .. } => ("range", &from[..]),
+        };
+        // There is room for no more.
+        let key = if key.len() > 32 { sha1(key) } else { key.to_vec() };
+        let wish = if self.is_granted { "" } else { ":wanted" };
+        format!("{}:{}:{kind}:{}{wish}", self.txn, self.map(), hex_text(&key, false))
+    }
+
+    /// How many rows. None: nobody has counted.
+    fn rows(&self) -> Option<u64> {
+        match &self.held {
+            HeldLock::Row(_) => Some(1),
+            HeldLock::Rows { count, .. } => *count,
+            HeldLock::Range { .. } => Some(0),
+        }
+    }
+}
+
+/// A table, and its index unless it is about the rows.
+type Owner = (Arc<Table>, Option<usize>);
+
+/// Schema, table, index.
+fn names((table, index): &Owner) -> [Value; 3] {
+    let index = match (index, &table.primary) {
+        (Some(at), _) => &*table.indexes[*at].name,
+        (None, Some(_)) => "PRIMARY",
+        (None, None) => "GEN_CLUST_INDEX",
+    };
+    [text(&table.schema), text(&table.name), text(index)]
+}
+
+/// Where a map belongs.
+fn owner(map: MapId, ctx: &mut EvalContext) -> Option<Owner> {
+    let snapshot = viewer(ctx).db.catalog().snapshot();
+    let mut tables = snapshot.schemas.values().flat_map(|schema| schema.tables.values());
+    tables.find_map(|table| {
+        if table.map == map {
+            return Some((table.clone(), None));
+        }
+        let at = table.indexes.iter().position(|index| index.map == map)?;
+        Some((table.clone(), Some(at)))
+    })
+}
+
+/// The values of a key, where it keeps them all. A row without a primary key is named by a number of its own.
+fn shown_key(table: &Table, index: Option<usize>, bytes: &[u8], ctx: &mut EvalContext) -> Option<String> {
+    let parts: &[Part] = match (index, &table.primary) {
+        (Some(at), _) => &table.indexes[at].parts,
+        (None, Some(parts)) => parts,
+        (None, None) => return Some(format!("0x{}", hex_text(bytes, true))),
+    };
+    let (mut rest, mut words) = (bytes, Vec::new());
+    for part in parts {
+        let ty = &table.columns[part.column].ty;
+        if part.prefix.is_some() || !key::is_lossless(ty.storage()) {
+            return None;
+        }
+        let (value, length) = key::decode(rest, ty.storage(), part.descending)?;
+        rest = rest.get(length..)?;
+        let word = match value {
+            Value::Null => "NULL".to_owned(),
+            value => convert::to_text(&cast::present(value, ty, ctx), ty).as_str().to_owned(),
+        };
+        words.push(word);
+    }
+    Some(words.join(", "))
+}
+
+fn moment(at: Instant, ctx: &EvalContext) -> Value {
+    let then = Timestamp::now().0 - at.elapsed().as_micros() as i64;
+    Value::DateTime(ctx.zone.local(Timestamp(then - then.rem_euclid(1_000_000))))
+}
+
+fn age(since: Instant) -> Value {
+    Value::Time(Time::from_micros(since.elapsed().as_secs() as i64 * 1_000_000))
+}
+
+fn transactions(ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    let look = Look::new(ctx);
+    if !look.sees_all {
+        return Err(error::SPECIFIC_ACCESS_DENIED.with(&[&"PROCESS"]));
+    }
+    let (own, mut rows) = (viewer(ctx).handle.connection_id, Vec::new());
+    for handle in &look.sessions {
+        let Some(open) = handle.open.now(&handle.counts) else { continue };
+        // The statement that asks is a transaction of its own, which has nothing to tell.
+        if handle.connection_id == own && !open.is_lasting {
+            continue;
+        }
+        let id = handle.open.activity.id();
+        let locks: Vec<&Lock> = look.locks.iter().filter(|lock| Some(lock.txn) == id).collect();
+        let granted = || locks.iter().filter(|lock| lock.is_granted);
+        let rows_locked = id.map_or(Some(0), |id| look.rows_locked(id));
+        let wait = look.waits.iter().find(|(waiter, ..)| Some(*waiter) == id);
+        let wanted = locks.iter().find(|lock| !lock.is_granted);
+        let shown = handle.shown();
+        let is_rolling_back = shown.state.as_deref().is_some_and(|state| state.starts_with("rolling back"));
+        let state = match wait {
+            Some(_) => "LOCK WAIT",
+            None if is_rolling_back => "ROLLING BACK",
+            None => "RUNNING",
+        };
+        let mut tables: Vec<u64> =
+            granted().filter_map(|lock| owner(lock.map(), ctx)).map(|(table, _)| table.id).collect();
+        tables.sort_unstable();
+        tables.dedup();
+        rows.push(vec![
+            text(id.unwrap_or(NUMBERLESS + handle.connection_id).to_string()),
+            text(state),
+            moment(open.since, ctx),
+            wanted.map_or(Value::Null, |lock| text(lock.id())),
+            wait.map_or(Value::Null, |(_, wanted, _)| moment(wanted.since, ctx)),
+            Value::UInt(open.changes + locks.len() as u64),
+            Value::UInt(handle.connection_id),
+            shown.statement().map_or(Value::Null, text),
+            shown.state.as_ref().map_or(Value::Null, text),
+            Value::Null,
+            Value::UInt(tables.len() as u64),
+            Value::UInt(locks.len() as u64),
+            Value::Null,
+            rows_locked.map_or(Value::Null, Value::UInt),
+            Value::UInt(open.changes),
+            Value::Null,
+            text(level_words(open.isolation)),
+            Value::Null,
+            Value::Null,
+            Value::Null,
+            Value::Null,
+            Value::Null,
+            Value::UInt(open.is_read_only.into()),
+            Value::UInt((!open.is_lasting && id.is_none()).into()),
+            Value::Null,
+        ]);
+    }
+    rows.extend(viewer(ctx).db.engine().rows().rolling_back().into_iter().map(recovered));
+    Ok(rows)
+}
+
+/// A transaction that a crash has cut off: no session has it.
+fn recovered(loser: RollingBack) -> Row {
+    let left = Value::UInt(loser.changes - loser.done);
+    let mut row = vec![Value::Null; TRANSACTION_COLUMNS];
+    row[0] = text(loser.id.to_string());
+    row[1] = text("ROLLING BACK");
+    row[5] = left.clone();
+    row[6] = Value::UInt(0);
+    row[8] = text(format!("rolling back after a crash ({} of {} changes)", loser.done, loser.changes));
+    row[14] = left;
+    row
+}
+
+fn data_locks(ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    let look = Look::new(ctx);
+    let mut rows = Vec::new();
+    for lock in look.locks.iter().filter(|lock| look.shows(lock.txn)) {
+        let owner = owner(lock.map(), ctx);
+        let [schema, name, index] = owner.as_ref().map_or([const { Value::Null }; 3], names);
+        let key = |bytes: &[u8], ctx: &mut EvalContext| {
+            let (table, index) = owner.as_ref()?;
+            shown_key(table, *index, bytes, ctx)
+        };
+        let data = match &lock.held {
+            HeldLock::Row(row) => key(&row.key, ctx),
+            HeldLock::Rows { .. } => None,
+            HeldLock::Range { to: None, .. } => Some("supremum pseudo-record".to_owned()),
+            HeldLock::Range { to: Some(to), .. } => key(to, ctx),
+        };
+        rows.push(vec![
+            text("INNODB"),
+            text(lock.id()),
+            Value::UInt(lock.txn),
+            look.thread(lock.txn),
+            Value::Null,
+            schema,
+            name,
+            Value::Null,
+            Value::Null,
+            index,
+            Value::Null,
+            text("RECORD"),
+            text(lock.mode()),
+            text(if lock.is_granted { "GRANTED" } else { "WAITING" }),
+            data.map_or(Value::Null, text),
+        ]);
+    }
+    Ok(rows)
+}
+
+fn data_lock_waits(ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    let look = Look::new(ctx);
+    let row = |(_, wish, block): (&AwaitedLock, &Lock, &Lock)| {
+        vec![
+            text("INNODB"),
+            text(wish.id()),
+            Value::UInt(wish.txn),
+            look.thread(wish.txn),
+            Value::Null,
+            Value::Null,
+            text(block.id()),
+            Value::UInt(block.txn),
+            look.thread(block.txn),
+            Value::Null,
+            Value::Null,
+        ]
+    };
+    Ok(look.pairs().map(row).collect())
+}
+
+/// A view in MySQL, over the tables above.
+fn lock_waits(ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    let (look, mut rows) = (Look::new(ctx), Vec::new());
+    for (wanted, wish, block) in look.pairs() {
+        let owner = owner(wish.map(), ctx);
+        let [schema, name, index] = owner.as_ref().map_or([const { Value::Null }; 3], names);
+        let full = |(table, _): &Owner| text(format!("{}.{}", quoted_name(&table.schema), quoted_name(&table.name)));
+        let mut row = vec![
+            moment(wanted.since, ctx),
+            age(wanted.since),
+            Value::UInt(wanted.since.elapsed().as_secs()),
+            owner.as_ref().map_or(Value::Null, full),
+            schema,
+            name,
+            Value::Null,
+            Value::Null,
+            index,
+            text("RECORD"),
+        ];
+        let (started, rows_of) = (look.started(wish.txn, ctx), look.rows_of(wish.txn));
+        row.push(Value::UInt(wish.txn));
+        row.extend(started);
+        row.extend(rows_of);
+        row.extend([look.thread(wish.txn), look.query(wish.txn), text(wish.id()), text(wish.mode())]);
+        row.extend([Value::UInt(block.txn), look.thread(block.txn), look.query(block.txn)]);
+        row.extend([text(block.id()), text(block.mode())]);
+        row.extend(look.started(block.txn, ctx));
+        row.extend(look.rows_of(block.txn));
+        let kill = |words: &str| look.session(block.txn).map(|one| text(format!("{words} {}", one.connection_id)));
+        row.extend(["KILL QUERY", "KILL"].map(|words| kill(words).unwrap_or_default()));
+        rows.push(row);
+    }
+    Ok(rows)
+}
