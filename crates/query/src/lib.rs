@@ -14,6 +14,7 @@ pub mod scalar;
 mod bind;
 mod catalog;
 pub mod check;
+mod engine_fault;
 mod exec;
 mod instance;
 mod key;

@@ -2,11 +2,12 @@
 //!
 //! What is written obeys the session's mode: data that does not fit is an error under a strict one. What is read never is: it leaves a warning at most.
 
+use datum::fault::IndexExpression;
 use datum::row::RowBytes;
+use datum::{Fault, Result};
 
 use crate::catalog::decode;
 use crate::catalog::table::Table;
-use crate::error::{self, Result, SqlError};
 use crate::nodes::formula::Formula;
 use crate::scalar::context::EvalContext;
 use crate::scalar::store::{Place, implicit_default, store};
@@ -36,23 +37,22 @@ fn value(table: &Table, formula: &Formula, row: &[Value], number: u64, ctx: &mut
     ctx.changes_rows = changes_rows;
     let stored = computed.and_then(|value| {
         if value.is_null() && !column.ty.nullable && ctx.ignore {
-            ctx.warn(error::BAD_NULL.with(&[&column.name]));
+            ctx.warn(Fault::NotNull { column: column.name.as_str().into() });
             return Ok(implicit_default(&column.ty));
         }
         store(value, &column.ty, Place { column: &column.name, row: number }, ctx)
     });
-    stored.map_err(|error| if column.is_hidden() { of_index(table, formula.column, number, error) } else { error })
+    stored.map_err(|error| match column.is_hidden() {
+        true => of_index(table, formula.column, number, error.into()),
+        false => error.into(),
+    })
 }
 
 /// An error about the column behind a functional index, which has no name: it tells of the index.
-fn of_index(table: &Table, column: usize, number: u64, error: SqlError) -> SqlError {
+fn of_index(table: &Table, column: usize, row: u64, cause: Fault) -> Fault {
     let index = table.indexes.iter().find(|index| index.parts.iter().any(|part| part.column == column));
-    let name = index.map_or("", |index| &*index.name);
-    match error.code {
-        1264 => error::DATA_OUT_OF_RANGE_FUNCTIONAL_INDEX.with(&[&name, &number]),
-        1265 | 1366 | 1406 => error::DATA_TRUNCATED_FUNCTIONAL_INDEX.with(&[&name, &number]),
-        _ => error,
-    }
+    let index = index.map_or("", |index| &*index.name).into();
+    Fault::IndexExpression(Box::new(IndexExpression { index, row, cause }))
 }
 
 /// Decodes a row, the columns that it does not hold among them. `needed` has the sources of those too (`Table::with_sources`).
@@ -83,5 +83,5 @@ fn shown(table: &Table, formula: &Formula, row: &[Value], ctx: &mut EvalContext)
         value => store(value, &column.ty, Place { column: &column.name, row: 1 }, ctx),
     });
     (ctx.changes_rows, ctx.ignore) = (changes_rows, ignore);
-    value
+    Ok(value?)
 }

@@ -1,7 +1,8 @@
 //! The rows of a JSON_TABLE. They are made at once: a document is in memory anyhow, and what is made of it goes to a file where that is too much.
 
+use datum::{Fault, Result};
+
 use crate::batch::Row;
-use crate::error::{self, Result};
 use crate::exec::host::host;
 use crate::exec::spill::rows::Rows;
 use crate::nodes::json_table::{Holds, JsonColumn, JsonTable, Level, Otherwise};
@@ -19,7 +20,7 @@ pub fn rows(table: &JsonTable, ctx: &mut EvalContext) -> Result<Rows> {
         Value::Text(text) => {
             json::parse(&text).map(Json::from).map_err(|fault| json::argument_error(fault, 1, "json_table"))?
         }
-        _ => return Err(error::INVALID_TYPE_FOR_JSON.with(&[&1, &"json_table"])),
+        _ => return Err(Fault::JsonTableInput),
     };
     let mut rows = Rows::default();
     let empty = vec![Value::Null; table.width];
@@ -52,12 +53,12 @@ fn value(column: &JsonColumn, node: &Node, number: u64, ctx: &mut EvalContext) -
         Holds::Ordinality => Ok(Value::UInt(number)),
         Holds::Exists(path) => {
             let is_there = Node::Int(i64::from(!path.find(node).is_empty()));
-            stored(&is_there, &column.ty, name, ctx).map_err(|fault| fault.error(name, &column.ty))
+            stored(&is_there, &column.ty, name, ctx).map_err(|mismatch| mismatch.error(name, &column.ty).into())
         }
         Holds::Value { path, on_empty, on_error } => {
             let found = path.find(node);
             let stored = match found[..] {
-                [] => return instead(on_empty, || error::MISSING_JSON_TABLE_VALUE.with(&[name])),
+                [] => return instead(on_empty, || Fault::JsonTableMissing { column: name.as_str().into() }),
                 [one] => stored(one, &column.ty, name, ctx),
                 // Several are an array.
                 _ if column.ty.kind == Kind::Json => {
@@ -66,12 +67,12 @@ fn value(column: &JsonColumn, node: &Node, number: u64, ctx: &mut EvalContext) -
                 }
                 _ => Err(json::table::Mismatch::Composite),
             };
-            stored.or_else(|fault| instead(on_error, || fault.error(name, &column.ty)))
+            stored.or_else(|mismatch| instead(on_error, || mismatch.error(name, &column.ty).into()))
         }
     }
 }
 
-fn instead(otherwise: &Otherwise, error: impl FnOnce() -> error::SqlError) -> Result<Value> {
+fn instead(otherwise: &Otherwise, error: impl FnOnce() -> Fault) -> Result<Value> {
     match otherwise {
         Otherwise::Default(value) => Ok(value.clone()),
         Otherwise::Error => Err(error()),

@@ -5,8 +5,9 @@
 
 use std::ops::Bound;
 
+use datum::Result;
+
 use crate::catalog::table::{Part, Table};
-use crate::error::Result;
 use crate::key::{after, encode_part};
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{Access, Limit, Scan, Span};

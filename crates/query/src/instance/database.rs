@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
+use datum::Result;
 use engine::Engine;
 use stdx::sync::Mutex;
 
@@ -12,7 +13,6 @@ use crate::catalog::Catalog;
 use crate::catalog::still::Stillness;
 use crate::catalog::table::Table;
 use crate::catalog::timestamps::Timestamps;
-use crate::error::Result;
 use crate::exec::spill::Spill;
 use crate::instance::count::Counts;
 use crate::instance::handle::{Handle, Kill};

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::error::Result;
+use datum::Result;
+
 use crate::nodes::expr::{Domain, Expr};
 use crate::nodes::node::{AggregateCall, Node};
 use crate::nodes::relation::{ScopeTable, Source};

@@ -2,7 +2,8 @@
 //!
 //! Only what leaves no trace is computed beforehand. What fails, or warns, is left as it is, for it is an error, or a warning, of a row that there may not be. A text that is no date is an error of the statement.
 
-use crate::error::Result;
+use datum::Result;
+
 use crate::nodes::expr::Expr;
 use crate::scalar::bind::constant::{is_conversion, is_of_date};
 use crate::scalar::bind::sort_literals;
@@ -79,7 +80,7 @@ fn computed(expr: &mut Expr, ctx: &mut EvalContext) -> Result<()> {
     ctx.warnings = warnings;
     match value {
         Ok(value) if is_silent => *expr = Expr::Literal(value, expr.ty()),
-        Err(error) if matches!(expr, Expr::Call(call) if is_of_date(call)) => return Err(error),
+        Err(error) if matches!(expr, Expr::Call(call) if is_of_date(call)) => return Err(error.into()),
         _ => {}
     }
     Ok(())

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use datum::Fault;
 use stdx::memory;
 
 use crate::batch::Row;
-use crate::error::{self, Result, SqlError};
+use crate::error::{self, Result};
 use crate::scalar::block_encryption;
 use crate::scalar::modes::SqlMode;
 use crate::scalar::named::NamedLocks;
@@ -192,12 +193,12 @@ impl EvalContext {
         self.changes_rows && !self.ignore && self.sql_mode.is_strict()
     }
 
-    pub fn warn(&mut self, error: SqlError) {
+    pub fn warn(&mut self, error: impl Into<Fault>) {
         self.warnings.push(Level::Warning, error);
     }
 
-    /// An error where the statement is strict, a warning elsewhere.
-    pub fn complain(&mut self, error: SqlError) -> Result<()> {
+    /// Returns the error where the statement is strict; elsewhere it becomes a warning.
+    pub fn complain<E: Into<Fault>>(&mut self, error: E) -> std::result::Result<(), E> {
         if self.is_strict() {
             return Err(error);
         }
@@ -222,7 +223,7 @@ pub enum Level {
 /// What SHOW WARNINGS tells. The first `max_count` are kept, all are counted.
 #[derive(Debug)]
 pub struct Warnings {
-    kept: Vec<(Level, SqlError)>,
+    kept: Vec<(Level, Fault)>,
     count: u64,
     pub max_count: usize,
     /// False drops notes, as `sql_notes` asks for.
@@ -236,13 +237,13 @@ impl Default for Warnings {
 }
 
 impl Warnings {
-    pub fn push(&mut self, level: Level, error: SqlError) {
+    pub fn push(&mut self, level: Level, error: impl Into<Fault>) {
         if level == Level::Note && !self.keeps_notes {
             return;
         }
         self.count += 1;
         if self.kept.len() < self.max_count {
-            self.kept.push((level, error));
+            self.kept.push((level, error.into()));
         }
     }
 
@@ -250,7 +251,7 @@ impl Warnings {
         self.count
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &(Level, SqlError)> {
+    pub fn iter(&self) -> impl Iterator<Item = &(Level, Fault)> {
         self.kept.iter()
     }
 

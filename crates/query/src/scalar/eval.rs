@@ -23,7 +23,7 @@ impl Expr {
                 let outer = ctx.outer.get(*depth).and_then(|row| row.get(*at));
                 Ok(outer.cloned().unwrap_or_default())
             }
-            Expr::Subquery(query, _) => (query.evaluate)(query, row, ctx),
+            Expr::Subquery(query, _) => Ok((query.evaluate)(query, row, ctx)?),
             Expr::Variable(name, _) => Ok(ctx.variables.get(name)),
             Expr::Assign(node) => {
                 let value = node.value.eval(row, ctx)?;

@@ -5,7 +5,7 @@ mod keys;
 use syntax::tree;
 
 use super::*;
-use crate::error::Result;
+use crate::error::{Result, SqlError};
 use crate::nodes::expr::Expr;
 use crate::parse::statement::Statement;
 use crate::parse::{parse, parse_expression};
@@ -56,7 +56,7 @@ fn outcome(text: &str) -> (String, String) {
             if !fits(&value, &ty) {
                 shown.push_str(" !type");
             }
-            for (_, warning) in ctx.warnings.iter() {
+            for warning in ctx.warnings.iter().map(|(_, fault)| SqlError::from(fault.clone())) {
                 shown.push_str(&format!(" !{}", warning.code));
             }
             (name, shown)
@@ -285,7 +285,7 @@ fn stored(declared: &str, value: &str) -> (String, String) {
                 };
                 for (level, warning) in ctx.warnings.iter() {
                     text.push_str(if *level == Level::Note { " ~" } else { " !" });
-                    text.push_str(&warning.code.to_string());
+                    text.push_str(&SqlError::from(warning.clone()).code.to_string());
                 }
                 text
             }

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use datum::Fault;
+
 use crate::batch::Row;
 use crate::catalog::gather::{self, Effort, QUICK, THOROUGH};
 use crate::catalog::statistics::{ColumnStatistics, Histogram, Statistics, is_spread};
@@ -83,8 +85,8 @@ impl Session {
         Ok(statistics)
     }
 
-    fn look_up(&self) -> Result<()> {
-        if self.handle.killed() == Kill::No { Ok(()) } else { Err(error::QUERY_INTERRUPTED.bare()) }
+    fn look_up(&self) -> datum::Result<()> {
+        if self.handle.killed() == Kill::No { Ok(()) } else { Err(Fault::Interrupted) }
     }
 
     pub(super) fn analyze_tables(&mut self, names: &[Name], histograms: Option<&Histograms>) -> Result<Outcome> {

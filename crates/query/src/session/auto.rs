@@ -17,7 +17,7 @@ impl Session {
         let next = wanted.max(self.highest_auto(&settled, txn)?.saturating_add(1));
         let mut counter = table.live.auto.lock();
         (counter.next, counter.reserved) = (next, next);
-        self.db.catalog().reserve_auto(table.id, next)
+        Ok(self.db.catalog().reserve_auto(table.id, next)?)
     }
 
     /// The greatest number of the table's rows. Rows by that number are read from their end.

@@ -161,7 +161,7 @@ impl Session {
         let db = self.db.clone();
         let now = |snapshot: &Snapshot| {
             let named = found.iter().map(|table: &Arc<Table>| snapshot.table(&table.schema, &table.name).cloned());
-            named.collect::<Result<Vec<_>>>()
+            named.collect::<datum::Result<Vec<_>>>()
         };
         let (closed, mut writing) = self.close_and_write(&db, |snapshot| Ok(Ends::of(now(snapshot)?, snapshot)))?;
         let ends = Ends::of(now(&writing.snapshot)?, &writing.snapshot);

@@ -191,7 +191,7 @@ impl Session {
                 Some((column, _)) => Err(error::BAD_FIELD.with(&[column, &name])),
             },
             Err(_) if meant.whole.has(Privileges::CREATE) && meant.columns.is_empty() => Ok(()),
-            Err(error) => Err(error),
+            Err(fault) => Err(fault.into()),
         }
     }
 

@@ -6,6 +6,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use datum::Fault;
+
 use crate::catalog::Snapshot;
 use crate::catalog::table::Table;
 use crate::error::{self, Result, SqlError};
@@ -109,14 +111,14 @@ impl Session {
         let until = Instant::now() + self.gate_wait();
         loop {
             match self.lock_step(&tables) {
-                Err(error) if error::LOCK_WAIT_TIMEOUT.is(&error) && Instant::now() < until => {}
-                done => return done,
+                Err(Fault::LockTimeout) if Instant::now() < until => {}
+                done => return Ok(done?),
             }
         }
     }
 
     /// All of them, or none.
-    fn lock_step(&mut self, tables: &[(Arc<Table>, bool)]) -> Result<()> {
+    fn lock_step(&mut self, tables: &[(Arc<Table>, bool)]) -> datum::Result<()> {
         let handle = self.handle.clone();
         let is_killed = || handle.is_interrupted();
         for (table, exclusive) in tables {
@@ -127,11 +129,11 @@ impl Session {
                 live.enter(STEP, &is_killed)
                     .and_then(|()| live.still.begin(STEP, &is_killed).inspect_err(|_| live.leave()))
             };
-            if let Err(error) = held {
+            if let Err(fault) = held {
                 for (table, exclusive) in self.locked.tables.drain(..) {
                     let_go(&table, exclusive);
                 }
-                return Err(error);
+                return Err(fault);
             }
             self.locked.tables.push((table.clone(), *exclusive));
         }

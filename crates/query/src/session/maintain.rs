@@ -118,7 +118,7 @@ impl Session {
         for name in names {
             let (schema, name) = self.full_name(name)?;
             // Nobody keeps one up to date.
-            let found = self.catalog.table(&schema, &name).cloned();
+            let found = self.catalog.table(&schema, &name).cloned().map_err(SqlError::from);
             let sum =
                 found.and_then(|table| if quick { Ok(Value::Null) } else { self.checksum(&table).map(Value::UInt) });
             let sum = match sum {

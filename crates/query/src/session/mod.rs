@@ -151,7 +151,7 @@ impl ResultSet {
             }
             Err(error) => {
                 self.exec = None;
-                Err(session.fail(error))
+                Err(session.fail(error.into()))
             }
         }
     }
@@ -343,8 +343,8 @@ impl Session {
     }
 
     /// What the last statement warned of, as SHOW WARNINGS shows it.
-    pub fn warnings(&self) -> impl Iterator<Item = &(Level, SqlError)> {
-        self.ctx.warnings.iter()
+    pub fn warnings(&self) -> impl Iterator<Item = (Level, SqlError)> {
+        self.ctx.warnings.iter().map(|(level, fault)| (*level, fault.clone().into()))
     }
 
     /// The columns of a table, for those who ask before they SELECT (COM_FIELD_LIST).

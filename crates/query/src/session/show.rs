@@ -9,6 +9,7 @@ use crate::batch::Row;
 use crate::bind::Bind;
 use crate::catalog::system_schemas::is_system;
 use crate::catalog::table::{SHOWN_OPTIONS, Table};
+use crate::error::fault::foreign_key_text;
 use crate::error::{self, Result, SqlError};
 use crate::exec::{Exec, drain};
 use crate::instance::variables::{VARIABLES, shown};
@@ -482,7 +483,7 @@ impl Session {
 
     fn show_warnings(&mut self, errors: bool, count: bool, limit: Option<(u64, u64)>) -> Answer {
         let found: Vec<(Level, SqlError)> =
-            self.ctx.warnings.iter().filter(|(level, _)| !errors || *level == Level::Error).cloned().collect();
+            self.warnings().filter(|(level, _)| !errors || *level == Level::Error).collect();
         if count {
             let name = if errors { "@@session.error_count" } else { "@@session.warning_count" };
             return (vec![number_column(name)], vec![vec![Value::UInt(found.len() as u64)]]);
@@ -532,7 +533,7 @@ impl Session {
             lines.push(line);
         }
         for key in &table.foreign_keys {
-            lines.push(format!("  {}", key.text(table)));
+            lines.push(format!("  {}", foreign_key_text(&key.parts(table))));
         }
         for check in &table.checks {
             let enforced = if check.enforced { "" } else { " /*!80016 NOT ENFORCED */" };

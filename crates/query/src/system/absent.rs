@@ -1,8 +1,9 @@
 //! Tables of information_schema about what there is none of: triggers, routines, events, files, plugins. Their columns are MySQL 8.0's, for who asks names them;
 //! they have no rows because there is nothing to tell, not because it is not told. A table without partitions is one row of PARTITIONS, as in MySQL.
 
+use datum::Result;
+
 use crate::batch::Row;
-use crate::error::Result;
 use crate::nodes::system_table::Holds::{DateTime, LongText, Number, Text};
 use crate::nodes::system_table::SystemRows::Computed;
 use crate::nodes::system_table::SystemTable;

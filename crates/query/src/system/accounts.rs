@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
+use datum::Result;
 use engine::Account;
 
 use crate::batch::Row;
-use crate::error::Result;
 use crate::exec::host::host;
 use crate::nodes::system_table::Holds::{self, DateTime, LongText, Number, Text};
 use crate::nodes::system_table::SystemRows::Computed;

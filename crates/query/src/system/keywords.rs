@@ -1,7 +1,8 @@
 //! information_schema.KEYWORDS: the words of MySQL 8.0's grammar, for tools that quote names.
 
+use datum::Result;
+
 use crate::batch::Row;
-use crate::error::Result;
 use crate::nodes::system_table::Holds::{Number, Text};
 use crate::nodes::system_table::SystemRows::Computed;
 use crate::nodes::system_table::SystemTable;

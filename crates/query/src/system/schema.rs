@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use datum::Result;
+
 use crate::batch::Row;
 use crate::catalog::table::{Default, LISTED_OPTIONS, Part, Table, TableColumn};
-use crate::error::Result;
 use crate::exec::host::host;
 use crate::nodes::system_table::Holds::{DateTime, LongText, Number, Text};
 use crate::nodes::system_table::SystemRows::Computed;

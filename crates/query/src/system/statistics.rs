@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
+use datum::Result;
 use datum::base64;
 
 use crate::batch::Row;
 use crate::catalog::statistics::{Histogram, Statistics};
 use crate::catalog::table::{Part, Table};
-use crate::error::Result;
 use crate::exec::host::host;
 use crate::nodes::system_table::Holds::{LongText, Moment, Number, Text};
 use crate::nodes::system_table::SystemRows::Computed;

@@ -1,7 +1,8 @@
 //! SHOW STATUS and performance_schema's tables of it: what sessions count (`instance::count`), and what the server and its engine know of themselves. What is not counted has no row.
 
+use datum::Result;
+
 use crate::batch::Row;
-use crate::error::Result;
 use crate::exec::host::host;
 use crate::instance::count::NAMES;
 use crate::instance::database::Database;

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use datum::Result;
+
 use crate::batch::Row;
-use crate::error::Result;
 use crate::exec::host::host;
 use crate::instance::handle::Handle;
 use crate::instance::variables::VERSION;

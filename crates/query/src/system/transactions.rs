@@ -9,12 +9,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use datum::Result;
 use datum::key;
 use engine::rows::{AwaitedLock, HeldLock, MapId, RollingBack, RowLock, Strength};
 
 use crate::batch::Row;
 use crate::catalog::table::{Part, Table};
-use crate::error::{self, Result};
+use crate::error;
 use crate::exec::host::host;
 use crate::instance::handle::Handle;
 use crate::nodes::system_table::Holds::{self, DateTime, LongText, Number, Text};
@@ -370,7 +371,7 @@ fn age(since: Instant) -> Value {
 fn transactions(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let look = Look::new(ctx);
     if !look.sees_all {
-        return Err(error::SPECIFIC_ACCESS_DENIED.with(&[&"PROCESS"]));
+        return Err(error::SPECIFIC_ACCESS_DENIED.with(&[&"PROCESS"]).into());
     }
     let (own, mut rows) = (host(ctx).handle.connection_id, Vec::new());
     for handle in &look.sessions {

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use datum::Result;
+
 use crate::batch::Row;
 use crate::catalog::Snapshot;
 use crate::catalog::view::{CheckOption, View};
-use crate::error::Result;
 use crate::exec::host::host;
 use crate::rights::{Privileges, Rights, Who};
 use crate::scalar::context::EvalContext;

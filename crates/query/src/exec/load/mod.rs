@@ -10,7 +10,7 @@ use std::sync::Arc;
 use cut::{Cut, Cutter};
 
 use crate::batch::Row;
-use crate::error::{self, Result};
+use crate::error::{self, Result, SqlError};
 use crate::exec::change::{Changed, Inserting, Tally};
 use crate::exec::host::host;
 use crate::letters;
@@ -76,7 +76,8 @@ impl Loading {
             match self.cutter.next() {
                 Cut::More | Cut::End => break Ok(()),
                 Cut::Record(is_cut) => {
-                    let put = host(ctx).look_up().and_then(|()| one(load, &self.cutter, &mut inserting, is_cut, ctx));
+                    let looked_up = host(ctx).look_up().map_err(SqlError::from);
+                    let put = looked_up.and_then(|()| one(load, &self.cutter, &mut inserting, is_cut, ctx));
                     if put.is_err() {
                         break put;
                     }
@@ -184,7 +185,7 @@ fn taken(
         Some(bytes) => {
             let is_raw = column.ty.kind.is_bytes() || column.ty.kind == Kind::Bit;
             let value = if is_raw { Value::bytes(bytes) } else { value_of(bytes, load.charset) };
-            inserting.take(at, value, ctx)
+            Ok(inserting.take(at, value, ctx)?)
         }
     }
 }

@@ -5,10 +5,10 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use datum::Result;
 use stdx::hash::Set;
 
 use super::{Run, Writer};
-use crate::error::Result;
 use crate::exec::host::host;
 use crate::exec::memory::Held;
 use crate::scalar::context::EvalContext;

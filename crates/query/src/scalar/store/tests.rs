@@ -6,7 +6,7 @@ fn stored(value: Value, ty: &Type, mode: SqlMode) -> (Result<Value>, Vec<u16>) {
     let mut ctx = EvalContext::new();
     ctx.sql_mode = mode;
     let stored = store(value, ty, Place { column: "c", row: 1 }, &mut ctx);
-    let codes = ctx.warnings.iter().map(|(_, error)| error.code).collect();
+    let codes = ctx.warnings.iter().map(|(_, fault)| SqlError::from(fault.clone()).code).collect();
     (stored, codes)
 }
 
