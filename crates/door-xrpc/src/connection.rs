@@ -480,7 +480,10 @@ impl XrpcConnection {
         let count = u32::try_from(request.batch_count).ok().filter(|count| (1..=TIMESTAMPS_MAX).contains(count));
         let taken = match count {
             None => Err(errors::XRPC.with(&[&format!("A batch has 1 to {TIMESTAMPS_MAX} timestamps.")])),
-            Some(count) => self.shared.database.take_timestamps(count, self.shared.clock.wall_ms()),
+            Some(count) => {
+                let taken = self.shared.database.take_timestamps(count, self.shared.clock.wall_ms());
+                taken.map_err(SqlError::from)
+            }
         };
         match taken {
             Ok((base, gate)) => {

@@ -2,8 +2,6 @@
 
 pub use datum::collation::*;
 
-use crate::error::{self, Result};
-
 macro_rules! collation_names {
     ($($name:ident $text:literal $id:literal;)*) => {
         fn collation_row(collation: Collation) -> (&'static str, u16) {
@@ -141,8 +139,8 @@ pub trait CollationName: Sized {
 
     fn by_id(id: u16) -> Option<Self>;
 
-    /// By name, case-insensitive; error 1273.
-    fn by_name(name: &str) -> Result<Self>;
+    /// By name, in any case.
+    fn by_name(name: &str) -> Option<Self>;
 
     /// The `_bin` collation of the same character set.
     #[must_use]
@@ -162,14 +160,13 @@ impl CollationName for Collation {
         Collation::ALL.iter().copied().find(|collation| collation.id() == id)
     }
 
-    fn by_name(name: &str) -> Result<Collation> {
+    fn by_name(name: &str) -> Option<Collation> {
         let wanted = name.to_ascii_lowercase();
         let wanted = match wanted.strip_prefix("utf8_") {
             Some(rest) => format!("utf8mb3_{rest}"),
             None => wanted,
         };
-        let found = Collation::ALL.iter().copied().find(|collation| collation.name() == wanted);
-        found.ok_or_else(|| error::UNKNOWN_COLLATION.with(&[&name]))
+        Collation::ALL.iter().copied().find(|collation| collation.name() == wanted)
     }
 
     fn binary_twin(self) -> Collation {
@@ -192,8 +189,8 @@ pub trait CharsetName: Sized {
 
     fn default_collation(self) -> Collation;
 
-    /// By name, case-insensitive; error 1115.
-    fn by_name(name: &str) -> Result<Self>;
+    /// By name, in any case.
+    fn by_name(name: &str) -> Option<Self>;
 }
 
 impl CharsetName for Charset {
@@ -209,11 +206,10 @@ impl CharsetName for Charset {
         charset_row(self).1
     }
 
-    fn by_name(name: &str) -> Result<Charset> {
+    fn by_name(name: &str) -> Option<Charset> {
         let wanted = name.to_ascii_lowercase();
         let wanted = if wanted == "utf8" { "utf8mb3" } else { &wanted };
-        let found = Charset::ALL.iter().copied().find(|charset| charset.name() == wanted);
-        found.ok_or_else(|| error::UNKNOWN_CHARACTER_SET.with(&[&name]))
+        Charset::ALL.iter().copied().find(|charset| charset.name() == wanted)
     }
 }
 
@@ -224,15 +220,15 @@ mod tests {
     #[test]
     fn names_and_numbers_are_unique() {
         for collation in Collation::ALL {
-            assert_eq!(Collation::by_name(collation.name()), Ok(*collation));
+            assert_eq!(Collation::by_name(collation.name()), Some(*collation));
             assert_eq!(Collation::by_id(collation.id()), Some(*collation));
         }
-        assert_eq!(Collation::by_name("utf8_general_ci"), Ok(Collation::Utf8BmpGeneralCi));
-        assert_eq!(Collation::by_name("nope").expect_err("unknown").code, 1273);
+        assert_eq!(Collation::by_name("utf8_general_ci"), Some(Collation::Utf8BmpGeneralCi));
+        assert_eq!(Collation::by_name("nope"), None);
         for charset in Charset::ALL {
-            assert_eq!(Charset::by_name(charset.name()), Ok(*charset));
+            assert_eq!(Charset::by_name(charset.name()), Some(*charset));
             assert_eq!(charset.default_collation().charset(), *charset);
         }
-        assert_eq!(Charset::by_name("gbk").expect_err("two bytes a character").code, 1115);
+        assert_eq!(Charset::by_name("gbk"), None);
     }
 }

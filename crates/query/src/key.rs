@@ -8,9 +8,9 @@
 //! Y1: two rows have the same key of a unique index exactly if MySQL calls them duplicates.
 
 use datum::key::{decode, encode, is_lossless, length};
+use datum::{Fault, Result};
 
 use crate::catalog::table::{Index, Part, Table};
-use crate::error::{self, Result, SqlError};
 use crate::types::Type;
 use crate::value::Value;
 
@@ -120,7 +120,7 @@ impl Shown {
             false => (key, &index.parts[..]),
         };
         let ty = |part: &Part| &table.columns[part.column].ty;
-        let damaged = || SqlError::corrupt("an entry of an index");
+        let damaged = || Fault::corrupt("an entry of an index");
         for part in &parts[..self.nth] {
             let length = length(rest, ty(part).shape(), part.descending).ok_or_else(damaged)?;
             rest = rest.get(length..).ok_or_else(damaged)?;
@@ -132,7 +132,7 @@ impl Shown {
 
 fn check(key: &[u8]) -> Result<()> {
     if key.len() > engine::rows::ROW_KEY_MAX {
-        return Err(error::TOO_LONG_KEY.with(&[&engine::rows::ROW_KEY_MAX]));
+        return Err(Fault::KeyTooLong { max: engine::rows::ROW_KEY_MAX as u32 });
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ pub use datum::{batch, value};
 
 pub mod catalog;
 pub mod collation;
-pub mod error;
+pub mod engine_fault;
 pub mod exec;
 pub mod key;
 pub mod nodes;

@@ -75,7 +75,8 @@ pub fn install(database: &Database, parts: Parts) -> sql_mysql::error::Result<()
                 run: Box::new(move |word| command(&clearing, word)),
             },
         ],
-    })
+    })?;
+    Ok(())
 }
 
 /// Privileges for a change that affects everybody.

@@ -316,11 +316,11 @@ fn listen(
     let tables = database.as_ref().map(Arc::downgrade).unwrap_or_default();
     store::log_rollback(engine, move || {
         if let Some(database) = tables.upgrade()
-            && let Err(error) = database.drop_left_temporary()
+            && let Err(fault) = database.drop_left_temporary()
         {
             log::warn(
                 "temporary tables from before the crash could not be removed; the next start removes them",
-                &[("error", &error.message)],
+                &[("error", &fault)],
             );
         }
     });

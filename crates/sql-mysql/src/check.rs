@@ -7,14 +7,16 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::atomic::Ordering;
 
+use datum::Result;
 use engine::rows::{CATALOG, Isolation, MapId, RowBatch, Transaction};
 
+use crate::error::SqlError;
 use crate::instance::database::Database;
 use crate::value::Value;
 use query::catalog::foreign_key::ForeignKey;
 use query::catalog::table::{Index, Table};
 use query::catalog::{Snapshot, decode};
-use query::error::Result;
+use query::engine_fault::engine_fault;
 use query::exec::foreign::each_orphan;
 use query::key;
 
@@ -145,7 +147,7 @@ impl<'w> Walk<'w> {
         for index in &self.table.indexes {
             key::entry(self.table, index, row, row_key, &mut key, &mut value)?;
             found.clear();
-            if !txn.get(index.map, &key, &mut found)? {
+            if !txn.get(index.map, &key, &mut found).map_err(engine_fault)? {
                 wrong.add(|| format!("row {}: index {} lacks it", hex(row_key), index.name));
             } else if found != value {
                 wrong.add(|| {
@@ -168,7 +170,7 @@ impl<'w> Walk<'w> {
         self.each(index.map, |_, txn, key, value| {
             entries += 1;
             let row_key = key::row_key(key, value);
-            if !txn.get(map, row_key, &mut Vec::new())? {
+            if !txn.get(map, row_key, &mut Vec::new()).map_err(engine_fault)? {
                 wrong.add(|| format!("entry {} names row {}, which is not there", hex(key), hex(row_key)));
             }
             Ok(())
@@ -191,7 +193,7 @@ impl<'w> Walk<'w> {
         };
         let mut wrong = Wrong::default();
         match key.fit(self.table, parent) {
-            Err(error) => wrong.add(|| error.message),
+            Err(fault) => wrong.add(|| SqlError::from(fault).message),
             Ok(by) => {
                 let Some(txn) = &mut self.txn else { return Ok(()) };
                 let orphan = |row_key: &[u8]| {
@@ -240,9 +242,9 @@ impl<'w> Walk<'w> {
         mut f: impl FnMut(&Self, &mut Transaction, &[u8], &[u8]) -> Result<()>,
     ) -> Result<()> {
         let Some(mut txn) = self.txn.take() else { return Ok(()) };
-        let mut cursor = txn.scan(map, Bound::Unbounded, Bound::Unbounded, false)?;
+        let mut cursor = txn.scan(map, Bound::Unbounded, Bound::Unbounded, false).map_err(engine_fault)?;
         let mut batch = RowBatch::new();
-        while cursor.next(&mut txn, &mut batch)? {
+        while cursor.next(&mut txn, &mut batch).map_err(engine_fault)? {
             (self.tick)(batch.len())?;
             for (key, value) in batch.iter() {
                 f(self, &mut txn, key, value)?;

@@ -3,9 +3,10 @@
 //! All text within is UTF-8. A client that says `utf8mb4` or `utf8mb3` (nearly all) needs nothing done. One that says `ascii` or a set with a byte a character, as `latin1` or `cp1251`, gets its
 //! letters turned on the way in and out; what its character set lacks becomes `?`, as in MySQL. `binary` gets UTF-8 as it stands.
 
+use crate::scalar::charsets;
 use std::borrow::Cow;
 
-use query::error::{self, SqlError};
+use crate::error::{self, SqlError};
 use query::types::{Charset, CharsetName as _, Collation, CollationName as _, Kind, Type};
 
 /// The bytes of a client as text. None: they are not text in its character set (`not_text`).
@@ -35,7 +36,7 @@ impl Results {
 
     /// By the variable's text, which is empty or NULL for "as it is".
     pub fn named(name: &str) -> Results {
-        Results { charset: Charset::by_name(name).ok() }
+        Results { charset: charsets::charset(name).ok() }
     }
 
     /// The collation to tell the client for a text column, and the bytes that one of its letters takes at most.

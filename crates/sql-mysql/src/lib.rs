@@ -3,7 +3,9 @@
 #![forbid(unsafe_code)]
 
 pub use datum::{batch, value};
-pub use query::{error, types};
+pub use query::types;
+
+pub mod error;
 
 pub mod letters;
 pub mod mysql_column;

@@ -1,10 +1,10 @@
 //! How records of the catalog put values, types and names one after another.
 
 use datum::row::{decode_value, encode_value};
+use datum::{Fault, Result};
 
 use crate::catalog::foreign_key::{Action, ForeignKey};
 use crate::catalog::table::{Default, Generated, Part, TableColumn};
-use crate::error::{Result, SqlError};
 use crate::types::{Collation, CollationName as _, Kind, Type};
 
 const ACTIONS: &[Action] = &[Action::Nothing, Action::Restrict, Action::Cascade, Action::SetNull];
@@ -147,8 +147,8 @@ impl Out {
 pub struct In<'b>(pub &'b [u8]);
 
 /// The error about bytes that no record of the catalog can hold.
-pub fn damaged() -> SqlError {
-    SqlError::corrupt("a record of the catalog")
+pub fn damaged() -> Fault {
+    Fault::corrupt("a record of the catalog")
 }
 
 impl<'b> In<'b> {

@@ -1,9 +1,9 @@
 //! Rows of a stored table from their bytes.
 
+use datum::Result;
 use datum::row::{RowBytes, RowView};
 
 use crate::catalog::table::Table;
-use crate::error::Result;
 use crate::value::Value;
 
 /// Fills in the columns that are needed, as far as the row holds them; `generated::decode` computes the others.

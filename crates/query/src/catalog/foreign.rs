@@ -3,13 +3,14 @@
 //! The child's definition holds everything, and names its parent: the parent may be missing (foreign_key_checks = 0), and whatever table has that name later is it. So the parent's side is a search
 //! over the definitions, kept in the snapshot as `children`. F5: a change of definitions leaves no constraint whose two ends do not fit, be the checks on or off.
 
-use std::fmt::Write;
 use std::sync::Arc;
+
+use datum::fault::{ForeignKeyParts, ReferencedColumn, ReferencedKey, ReferencedType};
+use datum::{Fault, Result};
 
 use crate::catalog::Snapshot;
 use crate::catalog::foreign_key::{Action, Children, ForeignKey, KeyAt};
 use crate::catalog::table::{Part, Table};
-use crate::error::{self, Result};
 use crate::types::{Kind, Type};
 
 impl ForeignKey {
@@ -17,32 +18,30 @@ impl ForeignKey {
         self.parent_schema == schema && self.parent == name
     }
 
-    /// As SHOW CREATE TABLE and the messages have it.
-    pub fn text(&self, child: &Table) -> String {
-        let quoted = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        let own: Vec<&str> = self.columns.iter().map(|at| &*child.columns[*at].name).collect();
-        let theirs: Vec<&str> = self.parent_columns.iter().map(|name| &**name).collect();
-        let schema =
-            if self.parent_schema == child.schema { String::new() } else { format!("`{}`.", self.parent_schema) };
-        let mut text = format!(
-            "CONSTRAINT `{}` FOREIGN KEY ({}) REFERENCES {schema}`{}` ({})",
-            self.name,
-            quoted(&own),
-            self.parent,
-            quoted(&theirs)
-        );
-        for (event, action) in [("DELETE", self.on_delete), ("UPDATE", self.on_update)] {
-            if action != Action::Nothing {
-                let _ = write!(text, " ON {event} {}", action.name());
-            }
+    /// Returns the declaration with names in the place of positions, for errors and for SQL text.
+    pub fn parts(&self, child: &Table) -> ForeignKeyParts {
+        let action = |action: Action| (action != Action::Nothing).then(|| action.name());
+        ForeignKeyParts {
+            constraint: self.name.as_str().into(),
+            schema: child.schema.as_str().into(),
+            table: child.name.as_str().into(),
+            columns: self.columns.iter().map(|at| child.columns[*at].name.as_str().into()).collect(),
+            parent_schema: self.parent_schema.as_str().into(),
+            parent_table: self.parent.as_str().into(),
+            parent_columns: self.parent_columns.iter().map(|name| name.as_str().into()).collect(),
+            on_delete: action(self.on_delete),
+            on_update: action(self.on_update),
         }
-        text
     }
 
     /// The columns of the parent that are referred to.
     pub fn places_in(&self, parent: &Table) -> Result<Vec<usize>> {
         let place = |name: &String| {
-            parent.column(name).ok_or_else(|| error::FK_NO_COLUMN_PARENT.with(&[name, &self.name, &parent.name]))
+            parent.column(name).ok_or_else(|| {
+                let (constraint, parent) = (self.name.as_str().into(), parent.name.as_str().into());
+                let column = name.as_str().into();
+                Fault::ReferencedColumnMissing(Box::new(ReferencedColumn { constraint, parent, column }))
+            })
         };
         self.parent_columns.iter().map(place).collect()
     }
@@ -53,10 +52,15 @@ impl ForeignKey {
         for (own, theirs) in self.columns.iter().zip(&places) {
             let (own, theirs) = (&child.columns[*own], &parent.columns[*theirs]);
             if !are_compatible(&own.ty, &theirs.ty) {
-                return Err(error::FK_INCOMPATIBLE_COLUMNS.with(&[&own.name, &theirs.name, &self.name]));
+                let (column, referenced) = (own.name.as_str().into(), theirs.name.as_str().into());
+                let types = ReferencedType { constraint: self.name.as_str().into(), column, referenced };
+                return Err(Fault::ReferencedColumnType(Box::new(types)));
             }
         }
-        parent.key_over(&places).ok_or_else(|| error::FK_NO_INDEX_PARENT.with(&[&self.name, &parent.name]))
+        parent.key_over(&places).ok_or_else(|| {
+            let (constraint, parent) = (self.name.as_str().into(), parent.name.as_str().into());
+            Fault::ReferencedKeyMissing(Box::new(ReferencedKey { constraint, parent }))
+        })
     }
 }
 

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
 
+use datum::Result;
 use datum::key::{encode, length};
 use engine::Engine;
 use engine::rows::{Isolation, MapId, RowBatch, Transaction};
@@ -14,7 +15,7 @@ use stdx::prng::Prng;
 use crate::catalog::decode::decode;
 use crate::catalog::statistics::{ColumnStatistics, Histogram, KeyStatistics, Statistics, buckets, is_spread};
 use crate::catalog::table::{Part, Table};
-use crate::error::Result;
+use crate::engine_fault::engine_fault;
 use crate::key::{after, cut, encode_parts};
 use crate::types::Type;
 use crate::value::Value;
@@ -56,7 +57,7 @@ struct Gathering<'g> {
 
 /// About how many rows a table has: a few pages are read.
 pub fn count(engine: &Engine, table: &Table) -> Result<f64> {
-    Ok(engine.rows().extent(table.map, Bound::Unbounded, Bound::Unbounded)?.records)
+    Ok(engine.rows().extent(table.map, Bound::Unbounded, Bound::Unbounded).map_err(engine_fault)?.records)
 }
 
 pub fn gather<'g>(
@@ -105,7 +106,7 @@ pub fn histogram<'g>(
     look_up: &'g mut LookUp<'g>,
 ) -> Result<Histogram> {
     let mut gathering = Gathering::new(engine, table, look_up);
-    let extent = engine.rows().extent(table.map, Bound::Unbounded, Bound::Unbounded)?;
+    let extent = engine.rows().extent(table.map, Bound::Unbounded, Bound::Unbounded).map_err(engine_fault)?;
     let (rows, rate) = if extent.records <= HISTOGRAM_ROWS {
         (gathering.all(&[column])?, 1.0)
     } else {
@@ -148,8 +149,9 @@ impl<'g> Gathering<'g> {
 
     fn all(&mut self, wanted: &[usize]) -> Result<Vec<Vec<Value>>> {
         let mut rows = Vec::new();
-        let mut cursor = self.txn.scan(self.table.map, Bound::Unbounded, Bound::Unbounded, false)?;
-        while cursor.next(&mut self.txn, &mut self.batch)? {
+        let mut cursor =
+            self.txn.scan(self.table.map, Bound::Unbounded, Bound::Unbounded, false).map_err(engine_fault)?;
+        while cursor.next(&mut self.txn, &mut self.batch).map_err(engine_fault)? {
             (self.look_up)()?;
             self.take(wanted, &mut rows)?;
         }
@@ -160,7 +162,7 @@ impl<'g> Gathering<'g> {
         let mut rows = Vec::new();
         for _ in 0..leaves {
             (self.look_up)()?;
-            self.txn.sample(self.table.map, &mut self.prng, &mut self.batch)?;
+            self.txn.sample(self.table.map, &mut self.prng, &mut self.batch).map_err(engine_fault)?;
             self.take(wanted, &mut rows)?;
         }
         Ok(rows)
@@ -173,14 +175,14 @@ impl<'g> Gathering<'g> {
         effort: Effort,
         rows: f64,
     ) -> Result<KeyStatistics> {
-        let leaves = engine.rows().extent(map, Bound::Unbounded, Bound::Unbounded)?.leaves as u64;
+        let leaves = engine.rows().extent(map, Bound::Unbounded, Bound::Unbounded).map_err(engine_fault)?.leaves as u64;
         let types: Vec<(&Type, bool)> =
             parts.iter().map(|part| (&self.table.columns[part.column].ty, part.descending)).collect();
         let mut changes = vec![0usize; parts.len()];
         let mut pairs = 0;
         for _ in 0..effort.leaves {
             (self.look_up)()?;
-            self.txn.sample(map, &mut self.prng, &mut self.batch)?;
+            self.txn.sample(map, &mut self.prng, &mut self.batch).map_err(engine_fault)?;
             for at in 1..self.batch.len() {
                 let (left, right) = (self.batch.get(at - 1).0, self.batch.get(at).0);
                 pairs += 1;
@@ -205,8 +207,9 @@ impl<'g> Gathering<'g> {
         let mut from = Bound::Unbounded;
         for count in 0..=most {
             (self.look_up)()?;
-            let mut cursor = self.txn.scan(map, from.as_ref().map(Vec::as_slice), Bound::Unbounded, false)?;
-            if !cursor.next(&mut self.txn, &mut self.batch)? {
+            let mut cursor =
+                self.txn.scan(map, from.as_ref().map(Vec::as_slice), Bound::Unbounded, false).map_err(engine_fault)?;
+            if !cursor.next(&mut self.txn, &mut self.batch).map_err(engine_fault)? {
                 return Ok(Some(count as u64));
             }
             let key = self.batch.get(0).0;

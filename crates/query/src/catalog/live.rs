@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use datum::{Fault, Result};
 use stdx::sync::{Condvar, Mutex, RwLock};
 use stdx::wait;
 
 use crate::catalog::statistics::Statistics;
 use crate::catalog::still::{STEP, Stillness, TABLE_LOCK, gives_up};
-use crate::error::{self, Result};
 
 /// The gate's word: whether it is closed, and how many are inside.
 const CLOSED: u64 = 1 << 63;
@@ -82,7 +82,7 @@ impl Live {
             if let Some(reason) = gives_up(left, is_killed) {
                 return Err(reason);
             }
-            let Some(_waiting) = wait::try_announce(&TABLE_LOCK) else { return Err(error::CANT_CREATE_THREAD.bare()) };
+            let Some(_waiting) = wait::try_announce(&TABLE_LOCK) else { return Err(Fault::TooManyWaits) };
             guard = self.moved.wait_timeout(guard, left.min(STEP)).0;
         }
     }
@@ -110,7 +110,7 @@ impl Live {
             let left = until.saturating_duration_since(Instant::now());
             let waiting = match gives_up(left, is_killed) {
                 Some(reason) => Err(reason),
-                None => wait::try_announce(&TABLE_LOCK).ok_or_else(|| error::CANT_CREATE_THREAD.bare()),
+                None => wait::try_announce(&TABLE_LOCK).ok_or(Fault::TooManyWaits),
             };
             if waiting.is_err() && closed {
                 self.word.fetch_and(!CLOSED, Ordering::AcqRel);

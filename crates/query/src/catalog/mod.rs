@@ -19,7 +19,6 @@ pub mod system_schemas;
 pub mod table;
 mod temporary;
 pub mod timestamps;
-mod trouble;
 pub mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,6 +26,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use datum::{Fault, Result};
 use engine::Engine;
 use engine::rows::{CATALOG, Inserted, Isolation, RowBatch, Transaction};
 use stdx::sync::{Mutex, MutexGuard, RwLock};
@@ -40,7 +40,7 @@ use crate::catalog::statistics::Statistics;
 use crate::catalog::statistics_record::{decode_statistics, encode_statistics};
 use crate::catalog::table::{Table, TableId};
 use crate::catalog::view::{View, decode_view, encode_view, view_key};
-use crate::error::{self, Result, SqlError};
+use crate::engine_fault::engine_fault;
 use crate::types::{Collation, CollationName as _};
 
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ pub struct Snapshot {
 
 impl Snapshot {
     pub fn schema(&self, name: &str) -> Result<&Arc<Schema>> {
-        self.schemas.get(name).ok_or_else(|| error::BAD_DB.with(&[&name]))
+        self.schemas.get(name).ok_or_else(|| Fault::UnknownDatabase(name.into()))
     }
 
     pub fn view(&self, schema: &str, name: &str) -> Option<&Arc<View>> {
@@ -73,14 +73,9 @@ impl Snapshot {
 
     pub fn table(&self, schema: &str, name: &str) -> Result<&Arc<Table>> {
         match self.schemas.get(schema) {
-            Some(found) => found.tables.get(name).ok_or_else(|| error::NO_SUCH_TABLE.with(&[&schema, &name])),
-            None if schema.eq_ignore_ascii_case("information_schema") => {
-                Err(error::UNKNOWN_TABLE.with(&[&name, &"information_schema"]))
-            }
-            None if crate::catalog::system_schemas::is_system(schema) => {
-                Err(error::NO_SUCH_TABLE.with(&[&schema, &name]))
-            }
-            None => Err(error::BAD_DB.with(&[&schema])),
+            Some(found) => found.tables.get(name).ok_or_else(|| Fault::unknown_table(schema, name)),
+            None if crate::catalog::system_schemas::is_system(schema) => Err(Fault::unknown_table(schema, name)),
+            None => Err(Fault::UnknownDatabase(schema.into())),
         }
     }
 }
@@ -104,13 +99,13 @@ impl Catalog {
         let (mut tables, mut unchecked, mut highest) = (BTreeMap::<u64, Vec<u8>>::new(), BTreeSet::new(), 0);
         let mut left = Vec::new();
         let (mut views, mut known) = (BTreeMap::<u64, Vec<u8>>::new(), BTreeMap::<u64, Vec<u8>>::new());
-        let mut cursor = txn.scan(CATALOG, Bound::Unbounded, Bound::Unbounded, false)?;
+        let mut cursor = txn.scan(CATALOG, Bound::Unbounded, Bound::Unbounded, false).map_err(engine_fault)?;
         let mut batch = RowBatch::new();
-        while cursor.next(&mut txn, &mut batch)? {
+        while cursor.next(&mut txn, &mut batch).map_err(engine_fault)? {
             for (key, value) in batch.iter() {
                 match key.split_first() {
                     Some((b's', name)) => {
-                        let name = std::str::from_utf8(name).map_err(|_| SqlError::corrupt("a schema's name"))?;
+                        let name = std::str::from_utf8(name).map_err(|_| Fault::corrupt("a schema's name"))?;
                         let schema = Schema {
                             name: name.to_owned(),
                             collation: In(value).collation()?,
@@ -120,24 +115,22 @@ impl Catalog {
                         snapshot.schemas.insert(schema.name.clone(), Arc::new(schema));
                     }
                     Some((b't', rest)) if rest.len() == 10 => {
-                        let id =
-                            u64::from_be_bytes(rest[..8].try_into().map_err(|_| SqlError::corrupt("a table's id"))?);
+                        let id = u64::from_be_bytes(rest[..8].try_into().map_err(|_| Fault::corrupt("a table's id"))?);
                         tables.entry(id).or_default().extend_from_slice(value);
                     }
                     Some((b'v', rest)) if rest.len() == 10 => {
-                        let id = rest[..8].try_into().map_err(|_| SqlError::corrupt("a view's id"))?;
+                        let id = rest[..8].try_into().map_err(|_| Fault::corrupt("a view's id"))?;
                         views.entry(u64::from_be_bytes(id)).or_default().extend_from_slice(value);
                     }
                     Some((b'i', rest)) if rest.len() == 10 => {
-                        let id =
-                            rest[..8].try_into().map_err(|_| SqlError::corrupt("the id of a table's statistics"))?;
+                        let id = rest[..8].try_into().map_err(|_| Fault::corrupt("the id of a table's statistics"))?;
                         known.entry(u64::from_be_bytes(id)).or_default().extend_from_slice(value);
                     }
                     Some((b'a' | b'c', _)) => {}
                     Some((kind, _)) if *kind == persisted::KEY => {}
                     Some((b'p', _)) => left.push((key.to_vec(), value.to_vec())),
                     Some((b'u', id)) => drop(unchecked.insert(id.to_vec())),
-                    _ => return Err(SqlError::corrupt("a record of the catalog of no known kind")),
+                    _ => return Err(Fault::corrupt("a record of the catalog of no known kind")),
                 }
             }
         }
@@ -151,14 +144,14 @@ impl Catalog {
                 table.live.recall(decode_statistics(bytes)?);
             }
             let schema =
-                snapshot.schemas.get_mut(&table.schema).ok_or_else(|| SqlError::corrupt("a table without a schema"))?;
+                snapshot.schemas.get_mut(&table.schema).ok_or_else(|| Fault::corrupt("a table without a schema"))?;
             Arc::make_mut(schema).tables.insert(table.name.clone(), Arc::new(table));
         }
         for (id, bytes) in views {
             highest = highest.max(id);
             let view = decode_view(&bytes)?;
             let schema =
-                snapshot.schemas.get_mut(&view.schema).ok_or_else(|| SqlError::corrupt("a view without a schema"))?;
+                snapshot.schemas.get_mut(&view.schema).ok_or_else(|| Fault::corrupt("a view without a schema"))?;
             Arc::make_mut(schema).views.insert(view.name.clone(), Arc::new(view));
         }
         snapshot.children = Arc::new(snapshot.families());
@@ -195,7 +188,7 @@ impl Catalog {
         }
         let mut txn = self.engine.rows().begin(Isolation::ReadCommitted);
         let mut out = Vec::new();
-        let present = txn.get(CATALOG, &auto_key(id), &mut out)?;
+        let present = txn.get(CATALOG, &auto_key(id), &mut out).map_err(engine_fault)?;
         txn.rollback();
         if present { In(&out).number() } else { Ok(0) }
     }
@@ -207,7 +200,7 @@ impl Catalog {
         }
         let mut txn = self.engine.rows().begin(Isolation::ReadCommitted);
         put(&mut txn, &unchecked_key(table.id), &[])?;
-        txn.commit()?;
+        txn.commit().map_err(engine_fault)?;
         table.live.unchecked.store(true, Ordering::Release);
         Ok(())
     }
@@ -221,10 +214,10 @@ impl Catalog {
             put(&mut txn, &statistics_key(table.id, pieces), bytes)?;
             pieces += 1;
         }
-        while txn.delete(CATALOG, &statistics_key(table.id, pieces))? {
+        while txn.delete(CATALOG, &statistics_key(table.id, pieces)).map_err(engine_fault)? {
             pieces += 1;
         }
-        Ok(txn.commit()?)
+        txn.commit().map_err(engine_fault)
     }
 
     /// Speaks for the numbers below, in a transaction of its own. Whatever uses one of them commits later, so its gate covers this.
@@ -235,14 +228,14 @@ impl Catalog {
         }
         let mut txn = self.engine.rows().begin(Isolation::ReadCommitted);
         put(&mut txn, &auto_key(id), &below.to_le_bytes())?;
-        txn.commit()?;
+        txn.commit().map_err(engine_fault)?;
         Ok(())
     }
 }
 
 fn put(txn: &mut Transaction, key: &[u8], value: &[u8]) -> Result<()> {
-    if txn.insert(CATALOG, key, value, &mut Vec::new())? == Inserted::Exists {
-        txn.update(CATALOG, key, value)?;
+    if txn.insert(CATALOG, key, value, &mut Vec::new()).map_err(engine_fault)? == Inserted::Exists {
+        txn.update(CATALOG, key, value).map_err(engine_fault)?;
     }
     Ok(())
 }
@@ -282,7 +275,7 @@ impl Writing<'_> {
 
     /// Of a schema whose tables have been dropped.
     pub fn drop_schema(&mut self, name: &str) -> Result<()> {
-        self.txn.delete(CATALOG, &schema_key(name))?;
+        self.txn.delete(CATALOG, &schema_key(name)).map_err(engine_fault)?;
         self.snapshot.schemas.remove(name);
         Ok(())
     }
@@ -312,18 +305,18 @@ impl Writing<'_> {
     pub fn drop_table(&mut self, table: &Table) -> Result<()> {
         self.forget_name(table)?;
         if table.temporary {
-            self.txn.delete(CATALOG, &temporary_key(table.id))?;
+            self.txn.delete(CATALOG, &temporary_key(table.id)).map_err(engine_fault)?;
         }
         self.forget_pieces(table.id)?;
         let mut piece = 0;
-        while self.txn.delete(CATALOG, &statistics_key(table.id, piece))? {
+        while self.txn.delete(CATALOG, &statistics_key(table.id, piece)).map_err(engine_fault)? {
             piece += 1;
         }
-        self.txn.delete(CATALOG, &auto_key(table.id))?;
-        self.txn.delete(CATALOG, &unchecked_key(table.id))?;
-        self.txn.drop_map(table.map)?;
+        self.txn.delete(CATALOG, &auto_key(table.id)).map_err(engine_fault)?;
+        self.txn.delete(CATALOG, &unchecked_key(table.id)).map_err(engine_fault)?;
+        self.txn.drop_map(table.map).map_err(engine_fault)?;
         for index in &table.indexes {
-            self.txn.drop_map(index.map)?;
+            self.txn.drop_map(index.map).map_err(engine_fault)?;
         }
         Ok(())
     }
@@ -342,7 +335,7 @@ impl Writing<'_> {
 
     pub fn drop_view(&mut self, view: &View) -> Result<()> {
         let mut piece = 0;
-        while self.txn.delete(CATALOG, &view_key(view.id, piece))? {
+        while self.txn.delete(CATALOG, &view_key(view.id, piece)).map_err(engine_fault)? {
             piece += 1;
         }
         self.schema_mut(&view.schema)?.views.remove(&view.name);
@@ -350,13 +343,13 @@ impl Writing<'_> {
     }
 
     fn schema_mut(&mut self, name: &str) -> Result<&mut Schema> {
-        let schema = self.snapshot.schemas.get_mut(name).ok_or_else(|| error::BAD_DB.with(&[&name]))?;
+        let schema = self.snapshot.schemas.get_mut(name).ok_or_else(|| Fault::UnknownDatabase(name.into()))?;
         Ok(Arc::make_mut(schema))
     }
 
     fn forget_pieces(&mut self, id: TableId) -> Result<()> {
         let mut piece = 0;
-        while self.txn.delete(CATALOG, &table_key(id, piece))? {
+        while self.txn.delete(CATALOG, &table_key(id, piece)).map_err(engine_fault)? {
             piece += 1;
         }
         Ok(())
@@ -365,7 +358,7 @@ impl Writing<'_> {
     /// Makes it so, and lets statements see it. Answers the gate.
     pub fn commit(mut self) -> Result<engine::Lsn> {
         if self.temporary {
-            let lsn = self.txn.commit()?;
+            let lsn = self.txn.commit().map_err(engine_fault)?;
             for table in self.snapshot.temporary_tables() {
                 table.live.version.store(table.version, Ordering::Release);
             }
@@ -373,7 +366,7 @@ impl Writing<'_> {
         }
         self.snapshot.version += 1;
         self.snapshot.children = Arc::new(self.snapshot.families());
-        let lsn = self.txn.commit()?;
+        let lsn = self.txn.commit().map_err(engine_fault)?;
         for table in self.snapshot.schemas.values().flat_map(|schema| schema.tables.values()) {
             table.live.version.store(table.version, Ordering::Release);
         }

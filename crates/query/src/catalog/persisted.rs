@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+use datum::{Fault, Result};
 use engine::Lsn;
 use engine::rows::{CATALOG, Isolation, RowBatch};
 
 use crate::catalog::{Catalog, put};
-use crate::error::{Result, SqlError};
+use crate::engine_fault::engine_fault;
 use crate::value::Value;
 
 /// The first byte of the keys.
@@ -44,29 +45,30 @@ impl Catalog {
     pub fn persist(&self, name: &str, value: &Value) -> Result<Lsn> {
         let mut txn = self.engine.rows().begin(Isolation::ReadCommitted);
         put(&mut txn, &key(name), &encode(value))?;
-        Ok(txn.commit()?)
+        txn.commit().map_err(engine_fault)
     }
 
     /// Forgets what was kept of these. Answers the gate.
     pub fn forget_persisted<'n>(&self, names: impl Iterator<Item = &'n str>) -> Result<Lsn> {
         let mut txn = self.engine.rows().begin(Isolation::ReadCommitted);
         for name in names {
-            txn.delete(CATALOG, &key(name))?;
+            txn.delete(CATALOG, &key(name)).map_err(engine_fault)?;
         }
-        Ok(txn.commit()?)
+        txn.commit().map_err(engine_fault)
     }
 
     /// All that is kept.
     pub fn persisted(&self) -> Result<BTreeMap<String, Value>> {
         let mut txn = self.engine.rows().begin(Isolation::ReadCommitted);
         let (from, to) = ([KEY], [KEY + 1]);
-        let mut cursor = txn.scan(CATALOG, Bound::Included(&from), Bound::Excluded(&to), false)?;
+        let mut cursor =
+            txn.scan(CATALOG, Bound::Included(&from), Bound::Excluded(&to), false).map_err(engine_fault)?;
         let (mut batch, mut all) = (RowBatch::new(), BTreeMap::new());
-        while cursor.next(&mut txn, &mut batch)? {
+        while cursor.next(&mut txn, &mut batch).map_err(engine_fault)? {
             for (key, value) in batch.iter() {
                 let name = std::str::from_utf8(&key[1..]).ok().map(str::to_owned);
                 let pair = name.zip(decode(value));
-                let (name, value) = pair.ok_or_else(|| SqlError::corrupt("a variable that was kept"))?;
+                let (name, value) = pair.ok_or_else(|| Fault::corrupt("a variable that was kept"))?;
                 all.insert(name, value);
             }
         }

@@ -14,11 +14,11 @@
 use std::sync::{Arc, OnceLock};
 
 use datum::row::Layout;
+use datum::{Fault, Result};
 
 use crate::catalog::codec::{In, Out, damaged};
 use crate::catalog::live::Live;
 use crate::catalog::table::{Check, Index, Table};
-use crate::error::{Result, SqlError};
 use crate::types::CollationName as _;
 
 /// Of the bytes of a definition. Those of version 1 end before the foreign keys, those of version 2 before the generated columns, those of version 3 before the options.
@@ -112,7 +112,7 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
     let mut from = In(bytes);
     let format = from.byte()?;
     if !(1..=VERSION).contains(&format) {
-        return Err(SqlError::corrupt("a table of a later version"));
+        return Err(Fault::corrupt("a table of a later version"));
     }
     let (id, schema, name, version) = (from.number()?, from.text()?, from.text()?, from.number()?);
     let map = from.number()? as u32;

@@ -1,11 +1,11 @@
 //! Statistics of a table as a record of the catalog.
 
 use datum::row::{decode_value, encode_value};
+use datum::{Fault, Result};
 
 use crate::catalog::codec::{In, Out};
 use crate::catalog::statistics::{Bucket, ColumnStatistics, Histogram, KeyStatistics, Statistics};
 use crate::catalog::table::Table;
-use crate::error::{Result, SqlError};
 use crate::types::Type;
 
 const VERSION: u8 = 1;
@@ -33,7 +33,7 @@ impl Out {
 impl In<'_> {
     fn share(&mut self) -> Result<f64> {
         let share = f64::from_bits(self.number()?);
-        if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(SqlError::corrupt("a share in a table's statistics")) }
+        if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(Fault::corrupt("a share in a table's statistics")) }
     }
 
     fn buckets(&mut self, ty: &Type) -> Result<Vec<Bucket>> {
@@ -84,7 +84,7 @@ pub fn encode_statistics(statistics: &Statistics, table: &Table) -> Result<Vec<u
 pub fn decode_statistics(bytes: &[u8]) -> Result<Statistics> {
     let mut from = In(bytes);
     if from.byte()? != VERSION {
-        return Err(SqlError::corrupt("a table's statistics of a later version"));
+        return Err(Fault::corrupt("a table's statistics of a later version"));
     }
     let (rows, gathered) = (from.number()?, from.number()? as i64);
     let keys = from.list(|from| {

@@ -4,10 +4,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use datum::{Fault, Result};
 use stdx::sync::{Condvar, Mutex};
 use stdx::wait::{self, Reason};
-
-use crate::error::{self, Result};
 
 pub static TABLE_LOCK: Reason = Reason::bounded("table_lock");
 
@@ -15,11 +14,11 @@ pub static TABLE_LOCK: Reason = Reason::bounded("table_lock");
 pub(super) const STEP: Duration = Duration::from_millis(100);
 
 /// Why to wait no longer.
-pub(super) fn gives_up(left: Duration, is_killed: &dyn Fn() -> bool) -> Option<error::SqlError> {
+pub(super) fn gives_up(left: Duration, is_killed: &dyn Fn() -> bool) -> Option<Fault> {
     if is_killed() {
-        return Some(error::QUERY_INTERRUPTED.bare());
+        return Some(Fault::Interrupted);
     }
-    left.is_zero().then(|| error::LOCK_WAIT_TIMEOUT.bare())
+    left.is_zero().then_some(Fault::LockTimeout)
 }
 
 /// One who wants stillness; below are the writers.
@@ -80,7 +79,7 @@ impl Stillness {
             if let Some(reason) = gives_up(left, is_killed) {
                 return Err(reason);
             }
-            let Some(_waiting) = wait::try_announce(&TABLE_LOCK) else { return Err(error::CANT_CREATE_THREAD.bare()) };
+            let Some(_waiting) = wait::try_announce(&TABLE_LOCK) else { return Err(Fault::TooManyWaits) };
             guard = self.moved.wait_timeout(guard, left.min(STEP)).0;
         }
         Ok(())
@@ -98,14 +97,14 @@ mod tests {
         let never = || false;
         still.write(soon, &never).expect("nobody is there");
         still.write(soon, &never).expect("writers are many");
-        assert_eq!(still.begin(soon, &never).expect_err("they write").code, 1205);
+        assert_eq!(still.begin(soon, &never).expect_err("they write"), Fault::LockTimeout);
         still.written();
         still.written();
         still.begin(soon, &never).expect("nobody writes");
         still.begin(soon, &never).expect("many may want it");
-        assert_eq!(still.write(soon, &never).expect_err("it is still").code, 1205);
+        assert_eq!(still.write(soon, &never).expect_err("it is still"), Fault::LockTimeout);
         still.end();
-        assert_eq!(still.write(soon, &never).expect_err("for the other one").code, 1205);
+        assert_eq!(still.write(soon, &never).expect_err("for the other one"), Fault::LockTimeout);
         still.end();
         still.write(soon, &never).expect("nobody wants it any more");
     }

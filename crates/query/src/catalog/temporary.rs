@@ -6,13 +6,14 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
+use datum::{Fault, Result};
 use engine::Engine;
 use engine::rows::{CATALOG, Isolation, MapId, RowBatch, Transaction};
 
 use crate::catalog::record::temporary_key;
 use crate::catalog::table::{Table, TableId};
 use crate::catalog::{Catalog, Snapshot, Writing};
-use crate::error::{Result, SqlError};
+use crate::engine_fault::engine_fault;
 
 /// Numbers of temporary tables begin here; after a restart they begin here again.
 pub const FIRST: TableId = 1 << 62;
@@ -39,7 +40,7 @@ pub fn drop_left(engine: &Arc<Engine>, left: Left) -> Result<Left> {
 pub fn first_number(left: &Left) -> Result<TableId> {
     let number = |key: &[u8]| key.get(1..).and_then(|id| id.try_into().ok()).map(TableId::from_be_bytes);
     let numbers: Option<Vec<TableId>> = left.iter().map(|(key, _)| number(key)).collect();
-    let numbers = numbers.ok_or_else(|| SqlError::corrupt("the number of a temporary table"))?;
+    let numbers = numbers.ok_or_else(|| Fault::corrupt("the number of a temporary table"))?;
     Ok(numbers.into_iter().max().map_or(FIRST, |last| last + 1))
 }
 
@@ -50,9 +51,9 @@ fn drop_free(engine: &Arc<Engine>, left: &[(Vec<u8>, Vec<u8>)]) -> Result<()> {
     let mut txn = engine.rows().begin(Isolation::ReadCommitted);
     for (key, maps) in left {
         drop_maps(&mut txn, maps)?;
-        txn.delete(CATALOG, key)?;
+        txn.delete(CATALOG, key).map_err(engine_fault)?;
     }
-    txn.commit()?;
+    txn.commit().map_err(engine_fault)?;
     Ok(())
 }
 
@@ -62,12 +63,12 @@ fn maps_of(bytes: &[u8]) -> Result<Vec<MapId>> {
         .chunks(4)
         .map(map)
         .collect::<std::result::Result<_, _>>()
-        .map_err(|_| SqlError::corrupt("the maps of a temporary table"))
+        .map_err(|_| Fault::corrupt("the maps of a temporary table"))
 }
 
 fn drop_maps(txn: &mut Transaction, maps: &[u8]) -> Result<()> {
     for map in maps_of(maps)? {
-        txn.drop_map(map)?;
+        txn.drop_map(map).map_err(engine_fault)?;
     }
     Ok(())
 }
@@ -89,9 +90,10 @@ impl Catalog {
     /// The maps of all sessions' temporary tables.
     pub fn temporary_maps(&self) -> Result<Vec<MapId>> {
         let mut txn = self.engine.rows().begin(Isolation::ReadCommitted);
-        let mut cursor = txn.scan(CATALOG, Bound::Included(b"p"), Bound::Excluded(b"q"), false)?;
+        let mut cursor =
+            txn.scan(CATALOG, Bound::Included(b"p"), Bound::Excluded(b"q"), false).map_err(engine_fault)?;
         let (mut batch, mut found) = (RowBatch::new(), Vec::new());
-        while cursor.next(&mut txn, &mut batch)? {
+        while cursor.next(&mut txn, &mut batch).map_err(engine_fault)? {
             for (_, maps) in batch.iter() {
                 found.extend(maps_of(maps)?);
             }
@@ -104,8 +106,8 @@ impl Catalog {
     pub fn end_temporary(&self, table: &Table) -> Result<()> {
         let mut txn = self.engine.rows().begin(Isolation::ReadCommitted);
         drop_maps(&mut txn, &maps_as_bytes(table))?;
-        txn.delete(CATALOG, &temporary_key(table.id))?;
-        txn.commit()?;
+        txn.delete(CATALOG, &temporary_key(table.id)).map_err(engine_fault)?;
+        txn.commit().map_err(engine_fault)?;
         Ok(())
     }
 }

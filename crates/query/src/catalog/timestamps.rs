@@ -3,6 +3,7 @@
 //! A number is given out once, whatever the wall clock does and across restarts: numbers below a record of the catalog are spoken for, some seconds ahead, so that a record is written rarely. Whoever
 //! gets a number must not show it before that record is durable, hence the gate.
 
+use datum::Result;
 use engine::rows::{CATALOG, Isolation};
 use engine::{Engine, Lsn};
 use stdx::sync::Mutex;
@@ -10,7 +11,7 @@ use stdx::sync::Mutex;
 use crate::catalog::codec::In;
 use crate::catalog::put;
 use crate::catalog::record::TIMESTAMPS_KEY;
-use crate::error::Result;
+use crate::engine_fault::engine_fault;
 
 /// Between two timestamps.
 pub const STEP: u64 = 1 << 6;
@@ -52,7 +53,7 @@ impl Timestamps {
 fn read(engine: &Engine) -> Result<u64> {
     let mut txn = engine.rows().begin(Isolation::ReadCommitted);
     let mut out = Vec::new();
-    let is_there = txn.get(CATALOG, TIMESTAMPS_KEY, &mut out)?;
+    let is_there = txn.get(CATALOG, TIMESTAMPS_KEY, &mut out).map_err(engine_fault)?;
     txn.rollback();
     if is_there { In(&out).number() } else { Ok(0) }
 }
@@ -60,5 +61,5 @@ fn read(engine: &Engine) -> Result<u64> {
 fn write(engine: &Engine, below: u64) -> Result<Lsn> {
     let mut txn = engine.rows().begin(Isolation::ReadCommitted);
     put(&mut txn, TIMESTAMPS_KEY, &below.to_le_bytes())?;
-    Ok(txn.commit()?)
+    txn.commit().map_err(engine_fault)
 }

@@ -2,8 +2,9 @@
 
 use std::sync::atomic::AtomicBool;
 
+use datum::{Fault, Result};
+
 use crate::catalog::codec::{In, Out};
-use crate::error::{Result, SqlError};
 use crate::types::Type;
 
 const VERSION: u8 = 1;
@@ -75,10 +76,10 @@ pub fn encode_view(view: &View) -> Vec<u8> {
 }
 
 pub fn decode_view(bytes: &[u8]) -> Result<View> {
-    let damaged = || SqlError::corrupt("a view's record");
+    let damaged = || Fault::corrupt("a view's record");
     let mut from = In(bytes);
     if from.byte()? != VERSION {
-        return Err(SqlError::corrupt("a view of a later version"));
+        return Err(Fault::corrupt("a view of a later version"));
     }
     let id = from.number()?;
     let (schema, name, text, definer) = (from.text()?, from.text()?, from.text()?, from.text()?);

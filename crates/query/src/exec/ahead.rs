@@ -1,9 +1,10 @@
 //! Before a row is changed, with its entries in every index: the pages that this takes are brought together, where memory is too small for all pages. One after the other each would be waited for.
 
+use datum::Result;
 use engine::rows::MapId;
 
 use crate::catalog::table::{Index, Table};
-use crate::error::Result;
+use crate::engine_fault::engine_fault;
 use crate::exec::host::host;
 use crate::key;
 use crate::nodes::context::EvalContext;
@@ -51,5 +52,5 @@ fn entry(table: &Table, index: &Index, row: Keyed<'_>) -> Result<(MapId, Vec<u8>
 
 fn ask(keys: &[(MapId, Vec<u8>)], ctx: &mut EvalContext) -> Result<()> {
     let keys: Vec<(MapId, &[u8])> = keys.iter().map(|(map, key)| (*map, &key[..])).collect();
-    Ok(host(ctx).txn()?.look_ahead(&keys)?)
+    host(ctx).txn()?.look_ahead(&keys).map_err(engine_fault)
 }

@@ -5,12 +5,14 @@
 
 use std::sync::Arc;
 
+use datum::fault::{ColumnName, DuplicateKey};
+use datum::{Fault, Result};
 use engine::rows::{Inserted, Strength};
 
 use crate::batch::Row;
 use crate::catalog::foreign_graph::Family;
 use crate::catalog::table::{Index, Table};
-use crate::error::{self, Result, SqlError};
+use crate::engine_fault::engine_fault;
 use crate::exec::host::host;
 use crate::exec::monitor::RowAccess;
 use crate::exec::spill::keys::Keys;
@@ -62,21 +64,25 @@ struct Conflict {
     row_key: Vec<u8>,
 }
 
-fn duplicate(table: &Table, index: Option<usize>, row: &[Value], ctx: &mut EvalContext) -> SqlError {
+fn duplicate(table: &Table, index: Option<usize>, row: &[Value], ctx: &mut EvalContext) -> Fault {
     let (name, parts) = match index {
-        None => ("PRIMARY", table.primary.as_deref().unwrap_or(&[])),
-        Some(at) => (&*table.indexes[at].name, &table.indexes[at].parts[..]),
+        None => (None, table.primary.as_deref().unwrap_or(&[])),
+        Some(at) => (Some(&*table.indexes[at].name), &table.indexes[at].parts[..]),
     };
     let assignment = host(ctx).assignment;
-    let values: Vec<String> = parts
+    let values = parts
         .iter()
         .map(|part| {
             let value =
                 part.prefix.map_or_else(|| row[part.column].clone(), |prefix| key::cut(&row[part.column], prefix));
-            (assignment.text)(&value, &table.columns[part.column].ty, ctx)
+            (assignment.text)(&value, &table.columns[part.column].ty, ctx).into()
         })
         .collect();
-    error::DUP_ENTRY.with(&[&values.join("-"), &format!("{}.{name}", table.name)])
+    Fault::DuplicateKey(Box::new(DuplicateKey {
+        table: table.name.as_str().into(),
+        index: name.map(Box::from),
+        values,
+    }))
 }
 
 /// The bytes of a row.
@@ -85,7 +91,7 @@ pub fn encode_row(table: &Table, row: &[Value], out: &mut Vec<u8>) -> Result<()>
     let null = Value::Null;
     let is_held = |column: &usize| !table.computes || !table.columns[*column].is_computed();
     let held = |slot: usize| table.slot_columns[slot].filter(is_held);
-    Ok(table.layout.encode(|slot| held(slot).map_or(&null, |column| &row[column]), out)?)
+    table.layout.encode(|slot| held(slot).map_or(&null, |column| &row[column]), out)
 }
 
 /// Puts the row in. Some: another row is in the way, and nothing was changed.
@@ -104,7 +110,7 @@ fn put(table: &Table, row: &[Value], ctx: &mut EvalContext) -> Result<Option<Con
     ahead::of_row(table, (&row_key, row), ctx)?;
     let txn = host(ctx).txn()?;
     let savepoint = txn.savepoint();
-    if txn.insert(table.map, &row_key, &bytes, &mut old)? == Inserted::Exists {
+    if txn.insert(table.map, &row_key, &bytes, &mut old).map_err(engine_fault)? == Inserted::Exists {
         return Ok(Some(Conflict { index: None, row_key }));
     }
     let mut entry_key = Vec::new();
@@ -112,8 +118,8 @@ fn put(table: &Table, row: &[Value], ctx: &mut EvalContext) -> Result<Option<Con
         key::entry(table, index, row, &row_key, &mut entry_key, &mut bytes)?;
         old.clear();
         let txn = host(ctx).txn()?;
-        if txn.insert(index.map, &entry_key, &bytes, &mut old)? == Inserted::Exists {
-            txn.rollback_to(savepoint)?;
+        if txn.insert(index.map, &entry_key, &bytes, &mut old).map_err(engine_fault)? == Inserted::Exists {
+            txn.rollback_to(savepoint).map_err(engine_fault)?;
             let row_key = key::row_key(&entry_key, &old).to_vec();
             return Ok(Some(Conflict { index: Some(at), row_key }));
         }
@@ -131,13 +137,13 @@ pub(super) fn take_out(table: &Table, row_key: &[u8], row: &[Value], ctx: &mut E
     }
     ahead::of_row(table, (row_key, row), ctx)?;
     let txn = host(ctx).txn()?;
-    if !txn.delete(table.map, row_key)? {
+    if !txn.delete(table.map, row_key).map_err(engine_fault)? {
         return Ok(false);
     }
     let (mut entry_key, mut value) = (Vec::new(), Vec::new());
     for index in &table.indexes {
         key::entry(table, index, row, row_key, &mut entry_key, &mut value)?;
-        txn.delete(index.map, &entry_key)?;
+        txn.delete(index.map, &entry_key).map_err(engine_fault)?;
     }
     table.live.add_rows(-1);
     host(ctx).monitor.count(RowAccess::Delete, 1);
@@ -168,10 +174,10 @@ pub(super) fn replace(
     let txn = host(ctx).txn()?;
     if new_key == row_key {
         table.live.note_change();
-        txn.update(table.map, row_key, &bytes)?;
+        txn.update(table.map, row_key, &bytes).map_err(engine_fault)?;
     } else {
-        txn.delete(table.map, row_key)?;
-        if txn.insert(table.map, &new_key, &bytes, &mut Vec::new())? == Inserted::Exists {
+        txn.delete(table.map, row_key).map_err(engine_fault)?;
+        if txn.insert(table.map, &new_key, &bytes, &mut Vec::new()).map_err(engine_fault)? == Inserted::Exists {
             return Err(duplicate(table, None, new, ctx));
         }
     }
@@ -199,12 +205,12 @@ fn move_entry(
     let txn = host(ctx).txn()?;
     if old_key == new_key {
         if old_value != new_value {
-            txn.update(index.map, &new_key, &new_value)?;
+            txn.update(index.map, &new_key, &new_value).map_err(engine_fault)?;
         }
         return Ok(());
     }
-    txn.delete(index.map, &old_key)?;
-    if txn.insert(index.map, &new_key, &new_value, &mut Vec::new())? == Inserted::Exists {
+    txn.delete(index.map, &old_key).map_err(engine_fault)?;
+    if txn.insert(index.map, &new_key, &new_value, &mut Vec::new()).map_err(engine_fault)? == Inserted::Exists {
         return Err(duplicate(table, Some(at), new.1, ctx));
     }
     Ok(())
@@ -215,10 +221,12 @@ fn next_row_id(table: &Table, ctx: &mut EvalContext) -> Result<u64> {
     if *next == 0 {
         // The first since the start: behind the last row that there is.
         let txn = host(ctx).txn()?;
-        let mut cursor = txn.scan_current(table.map, std::ops::Bound::Unbounded, std::ops::Bound::Unbounded, true)?;
+        let mut cursor = txn
+            .scan_current(table.map, std::ops::Bound::Unbounded, std::ops::Bound::Unbounded, true)
+            .map_err(engine_fault)?;
         let mut batch = engine::rows::RowBatch::new();
         *next = 1;
-        if cursor.next(txn, &mut batch)? {
+        if cursor.next(txn, &mut batch).map_err(engine_fault)? {
             let (key, _) = batch.get(0);
             *next = key.try_into().map_or(1, u64::from_be_bytes) + 1;
         }
@@ -243,9 +251,7 @@ fn auto_number(table: &Table, given: Option<u64>, ctx: &mut EvalContext) -> Resu
         None => in_series(auto.next, ctx.auto_step).unwrap_or(u64::MAX),
     };
     if number >= auto.next {
-        auto.next = number
-            .checked_add(1)
-            .ok_or_else(|| error::UNKNOWN_ERROR.with(&[&"Failed to read auto-increment value from storage engine"]))?;
+        auto.next = number.checked_add(1).ok_or(Fault::SequenceExhausted)?;
     }
     if auto.next > auto.reserved {
         auto.reserved = auto.next.saturating_add(AHEAD);
@@ -280,23 +286,28 @@ fn check(rules: &Rules, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
     for (name, expr) in &rules.checks {
         let verdict = expr.eval(row, ctx)?;
         if !verdict.is_null() && !expr.holds(row, ctx)? {
-            return Err(error::CHECK_CONSTRAINT_VIOLATED.with(&[name]));
+            return Err(Fault::CheckViolated { constraint: name.as_str().into() });
         }
     }
     for (name, expr) in &rules.options {
         // Unlike a constraint it must hold: NULL is not enough.
         if !expr.holds(row, ctx)? {
-            return Err(error::VIEW_CHECK_FAILED.with(&[name]));
+            return Err(Fault::ViewCheckFailed { view: name.as_str().into() });
         }
     }
     Ok(())
 }
 
 /// May IGNORE make a warning of it? The row is left as it is then.
-fn is_of_one_row(error: &SqlError) -> bool {
-    use error::{CHECK_CONSTRAINT_VIOLATED, DUP_ENTRY, NO_REFERENCED_ROW_2, ROW_IS_REFERENCED_2, VIEW_CHECK_FAILED};
-    let codes = [DUP_ENTRY, NO_REFERENCED_ROW_2, ROW_IS_REFERENCED_2, CHECK_CONSTRAINT_VIOLATED, VIEW_CHECK_FAILED];
-    codes.iter().any(|code| code.is(error))
+fn is_of_one_row(fault: &Fault) -> bool {
+    matches!(
+        fault,
+        Fault::DuplicateKey(_)
+            | Fault::ParentMissing(_)
+            | Fault::ParentReferenced(_)
+            | Fault::CheckViolated { .. }
+            | Fault::ViewCheckFailed { .. }
+    )
 }
 
 /// Changes one row. None: it could not be changed, and the statement says IGNORE.
@@ -304,7 +315,7 @@ fn or_ignored<T>(ctx: &mut EvalContext, change: impl FnOnce(&mut EvalContext) ->
     let before = host(ctx).txn()?.savepoint();
     match change(ctx) {
         Err(error) if ctx.ignore && is_of_one_row(&error) => {
-            host(ctx).txn()?.rollback_to(before)?;
+            host(ctx).txn()?.rollback_to(before).map_err(engine_fault)?;
             ctx.warn(error);
             Ok(None)
         }
@@ -316,7 +327,7 @@ fn or_ignored<T>(ctx: &mut EvalContext, change: impl FnOnce(&mut EvalContext) ->
 fn stored(rules: &Rules, column: usize, value: Value, row: u64, ctx: &mut EvalContext) -> Result<Value> {
     let (definition, assignment) = (&rules.table.columns[column], host(ctx).assignment);
     if value.is_null() && !definition.ty.nullable && ctx.ignore {
-        ctx.warn(error::BAD_NULL.with(&[&definition.name]));
+        ctx.warn(Fault::NotNull { column: definition.name.as_str().into() });
         return Ok((assignment.implicit_default)(&definition.ty));
     }
     let value = (assignment.store)(value, &definition.ty, Place { column: &definition.name, row }, ctx)?;
@@ -444,7 +455,7 @@ impl<'i> Inserting<'i> {
             }
             None => {
                 let column = &rules.table.columns[column];
-                ctx.complain(error::NO_DEFAULT_FOR_FIELD.with(&[&column.name]))?;
+                ctx.complain(Fault::NoDefault { column: column.name.as_str().into() })?;
                 Ok((host(ctx).assignment.implicit_default)(&column.ty))
             }
         }
@@ -455,7 +466,8 @@ impl<'i> Inserting<'i> {
         let rules = &self.plan.rules;
         let table = &rules.table;
         for column in &self.plan.disregarded {
-            ctx.warn(error::GENERATED_COLUMN_NOT_ALLOWED.with(&[&table.columns[*column].name, &table.name]));
+            let column = table.columns[*column].name.as_str().into();
+            ctx.warn(Fault::GeneratedColumnGiven(Box::new(ColumnName { table: table.name.as_str().into(), column })));
         }
         generated::compute(table, &mut row, None, self.tally.records, ctx)?;
         if or_ignored(ctx, |ctx| check(rules, &row, ctx))?.is_none() {
@@ -518,7 +530,7 @@ impl<'i> Inserting<'i> {
             let Some(conflict) = put(table, &row, ctx)? else {
                 match foreign::after_insert(family, &missing, &row, ctx) {
                     Err(error) if ctx.ignore && is_of_one_row(&error) => {
-                        host(ctx).txn()?.rollback_to(before)?;
+                        host(ctx).txn()?.rollback_to(before).map_err(engine_fault)?;
                         table.live.add_rows(-1);
                         self.tally.duplicates += 1;
                         self.give_back(number);
@@ -607,7 +619,7 @@ impl<'i> Inserting<'i> {
 /// Keeps what RETURNING wants of a row of its table.
 fn answer(returning: Option<&Returning>, row: &[Value], answers: &mut Rows, ctx: &mut EvalContext) -> Result<()> {
     let Some(returning) = returning else { return Ok(()) };
-    let answer = returning.exprs.iter().map(|expr| expr.eval(row, ctx)).collect::<Result<Row>>()?;
+    let answer = returning.exprs.iter().map(|expr| expr.eval(row, ctx)).collect::<Result<Row, _>>()?;
     answers.push(answer, ctx)
 }
 
@@ -626,7 +638,8 @@ pub(super) fn current(table: &Table, row_key: &[u8], ctx: &mut EvalContext) -> R
         return keys::current(row_key, ctx);
     }
     let mut bytes = Vec::new();
-    let locked = host(ctx).txn()?.lock_patiently(table.map, row_key, Strength::Exclusive, &mut bytes)?;
+    let locked =
+        host(ctx).txn()?.lock_patiently(table.map, row_key, Strength::Exclusive, &mut bytes).map_err(engine_fault)?;
     if locked != engine::rows::Locked::Present {
         return Ok(None);
     }

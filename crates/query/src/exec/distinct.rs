@@ -1,9 +1,9 @@
 //! Rows that differ: the first of each goes on at once. When memory is short, rows that have not been seen are parted into files by their keys, and looked at part by part afterwards.
 
+use datum::Result;
 use stdx::hash::Set;
 
 use crate::batch::Row;
-use crate::error::Result;
 use crate::exec::host::{host, row_bytes};
 use crate::exec::memory::Held;
 use crate::exec::spill::keys::short_key;

@@ -6,12 +6,13 @@
 
 use std::ops::Bound;
 
+use datum::{Fault, Result};
 use engine::rows::{Locked, MapId, ROW_KEY_MAX, RowBatch, Strength};
 
 use crate::catalog::foreign_graph::{Child, Family, Member};
 use crate::catalog::foreign_key::{Action, ForeignKey, KeyAt};
 use crate::catalog::table::Table;
-use crate::error::{self, Result, SqlError};
+use crate::engine_fault::engine_fault;
 use crate::exec::change::{current, replace, take_out};
 use crate::exec::generated;
 use crate::exec::host::host;
@@ -30,8 +31,8 @@ struct Way<'f> {
     updated: Vec<usize>,
 }
 
-fn refused(code: &error::Code, child: &Table, key: &ForeignKey) -> SqlError {
-    code.with(&[&format!("`{}`.`{}`, {}", child.schema, child.name, key.text(child))])
+fn parent_missing(child: &Table, key: &ForeignKey) -> Fault {
+    Fault::ParentMissing(Box::new(key.parts(child)))
 }
 
 /// True: the session wants no checks. Then it is noted which tables nobody can vouch for any more.
@@ -73,15 +74,18 @@ fn lock_first(table: &Table, key: KeyAt, columns: usize, prefix: &[u8], ctx: &mu
     let txn = host(ctx).txn()?;
     let mut bytes = Vec::new();
     if is_unique && table.key_parts(key).len() == columns {
-        return Ok(txn.lock_patiently(map, prefix, Strength::Shared, &mut bytes)? == Locked::Present);
+        return Ok(
+            txn.lock_patiently(map, prefix, Strength::Shared, &mut bytes).map_err(engine_fault)? == Locked::Present
+        );
     }
     let end = after(prefix);
-    let mut cursor = txn.scan_current(map, Bound::Included(prefix), end.as_ref().map(Vec::as_slice), false)?;
+    let mut cursor =
+        txn.scan_current(map, Bound::Included(prefix), end.as_ref().map(Vec::as_slice), false).map_err(engine_fault)?;
     let mut batch = RowBatch::new();
-    while cursor.next(txn, &mut batch)? {
+    while cursor.next(txn, &mut batch).map_err(engine_fault)? {
         for (key, _) in batch.iter() {
             bytes.clear();
-            if txn.lock_patiently(map, key, Strength::Shared, &mut bytes)? == Locked::Present {
+            if txn.lock_patiently(map, key, Strength::Shared, &mut bytes).map_err(engine_fault)? == Locked::Present {
                 return Ok(true);
             }
         }
@@ -128,7 +132,7 @@ fn settle(member: &Member, missing: &Missing, row: &[Value], ctx: &mut EvalConte
     for at in &missing.0 {
         let key = &member.table.foreign_keys[*at];
         if !(key.refers_to(&member.table.schema, &member.table.name) && has_parent(member, *at, row, ctx)?) {
-            return Err(refused(&error::NO_REFERENCED_ROW_2, &member.table, key));
+            return Err(parent_missing(&member.table, key));
         }
     }
     Ok(())
@@ -251,7 +255,7 @@ impl Way<'_> {
         let table = &self.family.members[child.member].table;
         let key = &table.foreign_keys[child.foreign];
         if lock_first(table, child.key, key.columns.len(), prefix, ctx)? {
-            return Err(refused(&error::ROW_IS_REFERENCED_2, table, key));
+            return Err(Fault::ParentReferenced(Box::new(key.parts(table))));
         }
         Ok(())
     }
@@ -286,7 +290,7 @@ impl Way<'_> {
         host(ctx).look_up()?;
         self.depth += 1;
         if self.depth >= DEPTH_MAX {
-            return Err(error::FK_DEPTH_EXCEEDED.with(&[&DEPTH_MAX]));
+            return Err(Fault::CascadeDepth { max: DEPTH_MAX as u32 });
         }
         let done = work(self, ctx);
         self.depth -= 1;
@@ -299,10 +303,12 @@ impl Way<'_> {
         let columns = &table.foreign_keys[child.foreign].columns;
         let (map, end) = (map_of(table, child.key), after(prefix));
         let txn = host(ctx).txn()?;
-        let mut cursor = txn.scan_current(map, Bound::Included(prefix), end.as_ref().map(Vec::as_slice), false)?;
+        let mut cursor = txn
+            .scan_current(map, Bound::Included(prefix), end.as_ref().map(Vec::as_slice), false)
+            .map_err(engine_fault)?;
         let (mut batch, mut keys, mut found) = (RowBatch::new(), Rows::default(), Rows::default());
         let mut entry = Vec::new();
-        while cursor.next(host(ctx).txn()?, &mut batch)? {
+        while cursor.next(host(ctx).txn()?, &mut batch).map_err(engine_fault)? {
             for (key, value) in batch.iter() {
                 if child.key.is_none() {
                     keys.push(vec![Value::bytes(key)], ctx)?;
@@ -312,7 +318,7 @@ impl Way<'_> {
                 if value.is_empty() {
                     // Another open transaction has written the entry: which row it names shows when that one is decided.
                     let txn = host(ctx).txn()?;
-                    let locked = txn.lock_patiently(map, key, Strength::Exclusive, &mut entry)?;
+                    let locked = txn.lock_patiently(map, key, Strength::Exclusive, &mut entry).map_err(engine_fault)?;
                     txn.unlock_last();
                     if locked != Locked::Present {
                         continue;
@@ -353,15 +359,7 @@ pub fn check_rows(
     by: KeyAt,
     ctx: &mut EvalContext,
 ) -> Result<()> {
-    each_orphan(
-        txn,
-        child,
-        key,
-        parent,
-        by,
-        |_| host(ctx).look_up(),
-        |_| Err(refused(&error::NO_REFERENCED_ROW_2, child, key)),
-    )
+    each_orphan(txn, child, key, parent, by, |_| host(ctx).look_up(), |_| Err(parent_missing(child, key)))
 }
 
 /// Walks over a child's rows as the transaction sees them and tells of those without a parent, by their keys.
@@ -374,9 +372,9 @@ pub fn each_orphan(
     mut tick: impl FnMut(usize) -> Result<()>,
     mut orphan: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
-    let mut cursor = txn.scan(child.map, Bound::Unbounded, Bound::Unbounded, false)?;
+    let mut cursor = txn.scan(child.map, Bound::Unbounded, Bound::Unbounded, false).map_err(engine_fault)?;
     let (mut batch, mut row) = (RowBatch::new(), vec![Value::Null; child.columns.len()]);
-    while cursor.next(txn, &mut batch)? {
+    while cursor.next(txn, &mut batch).map_err(engine_fault)? {
         tick(batch.len())?;
         for (row_key, bytes) in batch.iter() {
             crate::catalog::decode::decode(child, bytes, &key.columns, &mut row)?;
@@ -399,6 +397,7 @@ pub fn each_orphan(
 fn is_there(txn: &mut engine::rows::Transaction, table: &Table, by: KeyAt, prefix: &[u8]) -> Result<bool> {
     let end = after(prefix);
     let map = map_of(table, by);
-    let mut cursor = txn.scan(map, Bound::Included(prefix), end.as_ref().map(Vec::as_slice), false)?;
-    Ok(cursor.next(txn, &mut RowBatch::new())?)
+    let mut cursor =
+        txn.scan(map, Bound::Included(prefix), end.as_ref().map(Vec::as_slice), false).map_err(engine_fault)?;
+    cursor.next(txn, &mut RowBatch::new()).map_err(engine_fault)
 }

@@ -2,7 +2,8 @@
 //!
 //! Both edges only move forward from row to row. Rows whose ordering value is NULL are equal to each other and at no distance from any other.
 
-use crate::error::{self, Result};
+use datum::{Fault, Result};
+
 use crate::exec::window::{Amounts, Partition};
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
@@ -29,11 +30,12 @@ pub fn amounts(frame: &Frame, ctx: &mut EvalContext) -> Result<(Option<u64>, Opt
             Value::Text(text) => text.trim_start().starts_with('-'),
             _ => false,
         };
+        let invalid = || Fault::InvalidFrame { window: (*frame.window).into() };
         match value {
-            _ if is_negative => Err(error::WINDOW_FRAME_ILLEGAL.with(&[&frame.window])),
+            _ if is_negative => Err(invalid()),
             Value::Int(number) => Ok(Some(number as u64)),
             Value::UInt(number) => Ok(Some(number)),
-            _ if frame.counts_rows => Err(error::WINDOW_FRAME_ILLEGAL.with(&[&frame.window])),
+            _ if frame.counts_rows => Err(invalid()),
             _ => Ok(None),
         }
     };
@@ -110,5 +112,5 @@ impl Edges {
 
 fn outside(reach: &Reach, boundary: &Value, key: Value, ctx: &mut EvalContext) -> Result<bool> {
     let test: &Expr = &reach.outside;
-    test.holds(&[boundary.clone(), key], ctx)
+    Ok(test.holds(&[boundary.clone(), key], ctx)?)
 }

@@ -2,11 +2,12 @@
 //!
 //! What is written obeys the session's mode: data that does not fit is an error under a strict one. What is read never is: it leaves a warning at most.
 
+use datum::fault::IndexExpression;
 use datum::row::RowBytes;
+use datum::{Fault, Result};
 
 use crate::catalog::decode;
 use crate::catalog::table::Table;
-use crate::error::{self, Result};
 use crate::nodes::assignment::Place;
 use crate::nodes::context::EvalContext;
 use crate::nodes::formula::Formula;
@@ -36,21 +37,22 @@ fn value(table: &Table, formula: &Formula, row: &[Value], number: u64, ctx: &mut
     ctx.changes_rows = changes_rows;
     let stored = computed.and_then(|value| {
         if value.is_null() && !column.ty.nullable && ctx.ignore {
-            ctx.warn(error::BAD_NULL.with(&[&column.name]));
+            ctx.warn(Fault::NotNull { column: column.name.as_str().into() });
             return Ok((assignment.implicit_default)(&column.ty));
         }
         (assignment.store)(value, &column.ty, Place { column: &column.name, row: number }, ctx)
     });
     stored.map_err(|error| match column.is_hidden() {
-        true => (assignment.index_error)(error, index_over(table, formula.column), number),
+        true => of_index(table, formula.column, number, error),
         false => error,
     })
 }
 
-/// The name of the index on the hidden column of an expression.
-fn index_over(table: &Table, column: usize) -> &str {
+/// An error about the column behind a functional index, which has no name: it tells of the index.
+fn of_index(table: &Table, column: usize, row: u64, cause: Fault) -> Fault {
     let index = table.indexes.iter().find(|index| index.parts.iter().any(|part| part.column == column));
-    index.map_or("", |index| &*index.name)
+    let index = index.map_or("", |index| &*index.name).into();
+    Fault::IndexExpression(Box::new(IndexExpression { index, row, cause }))
 }
 
 /// Decodes a row, the columns that it does not hold among them. `needed` has the sources of those too (`Table::with_sources`).
@@ -81,5 +83,5 @@ fn shown(table: &Table, formula: &Formula, row: &[Value], ctx: &mut EvalContext)
         value => (assignment.store)(value, &column.ty, Place { column: &column.name, row: 1 }, ctx),
     });
     (ctx.changes_rows, ctx.ignore) = (changes_rows, ignore);
-    value
+    Ok(value?)
 }

@@ -5,11 +5,11 @@
 //!
 //! Where groups gather values (GROUP_CONCAT, JSON_ARRAYAGG, JSON_OBJECTAGG) each may go on growing to the end: there the rows are sorted by their keys first, and one group is in memory at a time.
 
+use datum::Result;
 use datum::key::encode;
 use stdx::hash::Map;
 
 use crate::batch::{Cell, Row};
-use crate::error::Result;
 use crate::exec::host::{host, row_bytes};
 use crate::exec::memory::Held;
 use crate::exec::progress::{Of, Progress};
@@ -222,7 +222,7 @@ impl Gathered {
             if is_next || self.gathering.is_none() {
                 self.key.clear();
                 self.key.extend_from_slice(key);
-                let keys = group.keys.iter().map(|key| key.eval(&row, ctx)).collect::<Result<_>>()?;
+                let keys = group.keys.iter().map(|key| key.eval(&row, ctx)).collect::<Result<_, _>>()?;
                 let done = self.gathering.replace(Gathering::begin(group, keys, group.keys.len()));
                 if let Some(done) = done {
                     out.push(finished(group, done, ctx)?);
@@ -322,7 +322,7 @@ impl<'g> Table<'g> {
             return others.put(&key, row);
         }
         let level = usize::from(key.first().copied().unwrap_or(0));
-        let mut keys: Row = self.group.keys.iter().map(|key| key.eval(row, ctx)).collect::<Result<_>>()?;
+        let mut keys: Row = self.group.keys.iter().map(|key| key.eval(row, ctx)).collect::<Result<_, _>>()?;
         keys[level..].fill(Value::Null);
         let bytes = bytes + row_bytes(&keys);
         if self.level < LEVELS {

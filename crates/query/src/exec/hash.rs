@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
+use datum::Result;
 use datum::key::encode;
 use stdx::hash::Map;
 
 use crate::batch::Row;
-use crate::error::Result;
 use crate::exec::host::{host, row_bytes};
 use crate::exec::join::without;
 use crate::exec::memory::Held;

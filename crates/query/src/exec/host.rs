@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use datum::{Fault, Result};
 use engine::Lsn;
 use engine::rows::{Isolation, Transaction};
 use stdx::memory;
 
-use crate::error::{self, Result, SqlError};
 use crate::exec::instance::Instance;
 use crate::exec::measure::Measures;
 use crate::exec::memory::{Held, Sum};
@@ -136,7 +136,7 @@ impl Host {
     }
 
     pub fn txn(&mut self) -> Result<&mut Transaction> {
-        self.txn.as_mut().ok_or_else(|| SqlError::corrupt("a statement without a transaction"))
+        self.txn.as_mut().ok_or_else(|| Fault::corrupt("a statement without a transaction"))
     }
 
     /// Ends the statement if it was killed, or has run too long.
@@ -145,14 +145,14 @@ impl Host {
             return Ok(());
         }
         if self.monitor.is_cancelled() {
-            return Err(error::QUERY_INTERRUPTED.bare());
+            return Err(Fault::Interrupted);
         }
         if !stdx::wait::check_for_interrupts() {
-            return Err(error::TOO_MANY_COMPUTATIONS.bare());
+            return Err(Fault::TooManyComputations);
         }
         self.checks += 1;
         if self.checks.is_multiple_of(16) && self.deadline.is_some_and(|deadline| Instant::now() > deadline) {
-            return Err(error::QUERY_TIMEOUT.bare());
+            return Err(Fault::StatementTimeout);
         }
         Ok(())
     }
@@ -186,14 +186,14 @@ impl Host {
     }
 
     pub fn spill(&self) -> Result<Arc<Spill>> {
-        self.instance.spill().cloned().ok_or_else(|| error::OUT_OF_MEMORY.with(&[&self.memory.bytes()]))
+        self.instance.spill().cloned().ok_or_else(|| Fault::MemoryLimit { bytes: self.memory.bytes() as u64 })
     }
 
     /// So much more is held in memory of what finds the rest in files, or belongs to what is there already: others make room for it.
     pub fn hold_first(&mut self, own: &mut Held, bytes: usize) -> Result<()> {
         own.add(bytes, &self.memory);
         if own.bytes() > self.memory_max / 2 {
-            return Err(error::OUT_OF_MEMORY.with(&[&self.memory.bytes()]));
+            return Err(Fault::MemoryLimit { bytes: self.memory.bytes() as u64 });
         }
         self.claim(bytes)
     }
@@ -210,7 +210,7 @@ impl Host {
     pub fn hold(&mut self, own: &mut Held, bytes: usize) -> Result<()> {
         own.add(bytes, &self.memory);
         if self.memory.bytes() > self.memory_max && self.is_much(own) {
-            return Err(error::OUT_OF_MEMORY.with(&[&self.memory.bytes()]));
+            return Err(Fault::MemoryLimit { bytes: self.memory.bytes() as u64 });
         }
         self.claim(bytes)
     }

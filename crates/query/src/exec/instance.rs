@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 use engine::Engine;
 
 use crate::catalog::Catalog;
-use crate::error::Result;
 use crate::exec::spill::Spill;
+use datum::Result;
 
 pub struct Instance {
     engine: Arc<Engine>,

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use datum::Result;
+
 use crate::batch::Row;
-use crate::error::Result;
 use crate::exec::{BATCH, Exec, all_hold};
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;

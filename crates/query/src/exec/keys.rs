@@ -6,10 +6,12 @@
 
 use std::sync::Arc;
 
+use datum::fault::CellPosition;
+use datum::{Fault, Result};
 use engine::rows::{KeyValue, LockedKey, Strength, Wait};
 
 use crate::batch::Row;
-use crate::error::{self, Result, SqlError};
+use crate::engine_fault::engine_fault;
 use crate::exec::all_hold;
 use crate::exec::host::host;
 use crate::exec::keyspace_scan::{FoundKeys, find, read, row};
@@ -28,7 +30,7 @@ fn row_key(db: u8, key: &[u8]) -> Vec<u8> {
 }
 
 fn named(row_key: &[u8]) -> Result<(u8, &[u8])> {
-    let (db, key) = row_key.split_first().ok_or_else(|| SqlError::corrupt("a key without a database"))?;
+    let (db, key) = row_key.split_first().ok_or_else(|| Fault::corrupt("a key without a database"))?;
     Ok((*db, key))
 }
 
@@ -42,16 +44,17 @@ fn database(value: &Value) -> Option<u8> {
 /// What a column is given must be what keys can have. A number of no database is an error in every SQL mode: cut to what fits it would be another key.
 pub fn check(column: usize, value: &Value, row: u64) -> Result<()> {
     let is_too_long = || value.as_string_bytes().is_some_and(|bytes| bytes.len() as u64 > engine::VALUE_MAX);
+    let at = |column: &str| Box::new(CellPosition { column: column.into(), row });
     match column {
-        DB if database(value).is_none() => Err(error::WARN_DATA_OUT_OF_RANGE.with(&[&"db", &row])),
-        VALUE if is_too_long() => Err(error::DATA_TOO_LONG.with(&[&"value", &row])),
+        DB if database(value).is_none() => Err(Fault::OutOfRange(at("db"))),
+        VALUE if is_too_long() => Err(Fault::TooLong(at("value"))),
         _ => Ok(()),
     }
 }
 
 /// Database and key of a row that is to be.
 fn name_of(row: &[Value]) -> Result<(u8, &[u8])> {
-    let db = database(&row[DB]).ok_or_else(|| SqlError::corrupt("a key of no database"))?;
+    let db = database(&row[DB]).ok_or_else(|| Fault::corrupt("a key of no database"))?;
     Ok((db, row[KEY].as_string_bytes().unwrap_or_default()))
 }
 
@@ -70,17 +73,17 @@ pub fn put(row: &[Value], ctx: &mut EvalContext) -> Result<Option<Vec<u8>>> {
     let (db, key) = name_of(row)?;
     let new = value_of(row, None);
     let txn = host(ctx).txn()?;
-    if let LockedKey::Present(_) = txn.lock_key_patiently(db, key, Strength::Exclusive)? {
+    if let LockedKey::Present(_) = txn.lock_key_patiently(db, key, Strength::Exclusive).map_err(engine_fault)? {
         return Ok(Some(row_key(db, key)));
     }
-    txn.put_key(db, key, new)?;
+    txn.put_key(db, key, new).map_err(engine_fault)?;
     Ok(None)
 }
 
 /// False: its time has come meanwhile.
 pub fn take_out(row_key: &[u8], ctx: &mut EvalContext) -> Result<bool> {
     let (db, key) = named(row_key)?;
-    Ok(host(ctx).txn()?.delete_key(db, key)?)
+    host(ctx).txn()?.delete_key(db, key).map_err(engine_fault)
 }
 
 /// Gives the key its new value, and another name if that is new. False: that one is taken.
@@ -88,26 +91,28 @@ pub fn replace(at: &[u8], old: &[Value], new: &[Value], ctx: &mut EvalContext) -
     let (db, key) = named(at)?;
     let (new_db, new_key) = name_of(new)?;
     let txn = host(ctx).txn()?;
-    let known = match txn.lock_key_patiently(db, key, Strength::Exclusive)? {
+    let known = match txn.lock_key_patiently(db, key, Strength::Exclusive).map_err(engine_fault)? {
         LockedKey::Present(known) => known.expire_at_ms,
         // Its time has come since it was found: what is written has come too late as well.
         _ => return Ok(true),
     };
     let value = value_of(new, Some((&old[EXPIRES_AT], known)));
     if (db, key) != (new_db, new_key) {
-        if let LockedKey::Present(_) = txn.lock_key_patiently(new_db, new_key, Strength::Exclusive)? {
+        if let LockedKey::Present(_) =
+            txn.lock_key_patiently(new_db, new_key, Strength::Exclusive).map_err(engine_fault)?
+        {
             return Ok(false);
         }
-        txn.delete_key(db, key)?;
+        txn.delete_key(db, key).map_err(engine_fault)?;
     }
-    txn.put_key(new_db, new_key, value)?;
+    txn.put_key(new_db, new_key, value).map_err(engine_fault)?;
     Ok(true)
 }
 
 /// The key's row, claimed.
 pub fn current(row_key: &[u8], ctx: &mut EvalContext) -> Result<Option<Row>> {
     let (db, key) = named(row_key)?;
-    Ok(match host(ctx).txn()?.lock_key_patiently(db, key, Strength::Exclusive)? {
+    Ok(match host(ctx).txn()?.lock_key_patiently(db, key, Strength::Exclusive).map_err(engine_fault)? {
         LockedKey::Present(found) => Some(row(db, key, &found.value, found.expire_at_ms)),
         LockedKey::Absent | LockedKey::Skipped => None,
     })
@@ -155,9 +160,9 @@ impl Locking<'_> {
         let strength = self.lock.strength;
         let txn = host(ctx).txn()?;
         let locked = match self.lock.wait {
-            LockWait::Patient | LockWait::Choosy => txn.lock_key_patiently(db, key, strength)?,
-            LockWait::NoWait => txn.lock_key(db, key, strength, Wait::NoWait)?,
-            LockWait::SkipLocked => txn.lock_key(db, key, strength, Wait::SkipLocked)?,
+            LockWait::Patient | LockWait::Choosy => txn.lock_key_patiently(db, key, strength).map_err(engine_fault)?,
+            LockWait::NoWait => txn.lock_key(db, key, strength, Wait::NoWait).map_err(engine_fault)?,
+            LockWait::SkipLocked => txn.lock_key(db, key, strength, Wait::SkipLocked).map_err(engine_fault)?,
         };
         let LockedKey::Present(found) = locked else { return Ok(()) };
         match self.wide(db, key, row(db, key, &found.value, found.expire_at_ms), ctx)? {

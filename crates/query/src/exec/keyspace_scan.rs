@@ -2,11 +2,12 @@
 //!
 //! Conditions on the key and the database only narrow what is read; all of them are looked at again above, so what is not understood here costs time and nothing else.
 
+use datum::Result;
 use engine::rows::KeyValue;
 use engine::{Entry, KeySet, Keyspace, Kind, Lsn};
 
 use crate::batch::Row;
-use crate::error::Result;
+use crate::engine_fault::engine_fault;
 use crate::exec::host::host;
 use crate::exec::memory::{Gathered, Held};
 use crate::nodes::comparison::{Comparator, Comparison, ComparisonType};
@@ -87,7 +88,7 @@ fn walk(db: u8, prefix: &[u8], ctx: &mut EvalContext) -> Result<(Vec<Vec<u8>>, H
             }
         })
     });
-    let (_, gate) = walked?;
+    let (_, gate) = walked.map_err(engine_fault)?;
     host(ctx).seen = host(ctx).seen.max(gate);
     let own: Vec<Vec<u8>> = match &host(ctx).txn {
         Some(txn) => txn.own_keys(db).filter(|key| key.starts_with(prefix)).map(<[u8]>::to_vec).collect(),
@@ -134,7 +135,7 @@ pub fn read(keyspace: &Keyspace, keys: &[(u8, &[u8])], rows: &mut Gathered, ctx:
         };
         keys.iter().map(one).collect()
     };
-    let (found, gate): (Vec<Option<Seen>>, Lsn) = keyspace.read(KeySet::Keys(keys), read)?;
+    let (found, gate): (Vec<Option<Seen>>, Lsn) = keyspace.read(KeySet::Keys(keys), read).map_err(engine_fault)?;
     host(ctx).seen = host(ctx).seen.max(gate);
     for ((db, key), seen) in keys.iter().zip(found) {
         let own = host(ctx).txn.as_ref().and_then(|txn| txn.own_key(*db, key)).map(|own| own.cloned());
@@ -161,7 +162,7 @@ fn known(expr: &Expr, offset: usize, base: Option<&Row>, ctx: &mut EvalContext) 
     if reads.iter().any(|place| own.contains(place) || *place >= width) {
         return Ok(None);
     }
-    expr.eval(base.map_or(&[][..], |row| row), ctx).map(Some)
+    Ok(Some(expr.eval(base.map_or(&[][..], |row| row), ctx)?))
 }
 
 fn wanted(conditions: &[Expr], offset: usize, base: Option<&Row>, ctx: &mut EvalContext) -> Result<Wanted> {

@@ -6,8 +6,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use datum::Result;
+
 use crate::batch::Row;
-use crate::error::Result;
 use crate::exec::host::{host, row_bytes};
 use crate::nodes::context::EvalContext;
 

@@ -34,9 +34,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use datum::key::encode;
+use datum::{Fault, Result};
 
 use crate::batch::{Batch, Cells, Row};
-use crate::error::{self, Result};
 use crate::exec::host::host;
 use crate::exec::memory::{Gathered, Held};
 use crate::exec::spill::keys::Keys;
@@ -194,8 +194,9 @@ impl Exec {
                 State::Rows(rows.into_iter(), held)
             }
             Node::Rows { rows } => {
-                let rows = rows.iter().map(|row| row.iter().map(|expr| expr.eval(&[], ctx)).collect::<Result<Row>>());
-                State::Rows(rows.collect::<Result<Vec<Row>>>()?.into_iter(), Held::default())
+                let rows =
+                    rows.iter().map(|row| row.iter().map(|expr| expr.eval(&[], ctx)).collect::<Result<Row, _>>());
+                State::Rows(rows.collect::<Result<Vec<Row>, _>>()?.into_iter(), Held::default())
             }
         };
         Ok(Exec { node: node.clone(), state, base: base.cloned(), idle: None, wanted })
@@ -206,7 +207,7 @@ impl Exec {
         out.clear();
         host(ctx).look_up()?;
         if ctx.has_woken {
-            return Err(error::QUERY_TIMEOUT.bare());
+            return Err(Fault::StatementTimeout);
         }
         if host(ctx).measures.is_none() {
             return self.step(ctx, out);
@@ -441,7 +442,7 @@ fn project(exprs: &[Expr], ctx: &mut EvalContext, rows: &mut [Row]) -> Result<us
     }
     let mut bytes = 0;
     for (nth, row) in rows.iter_mut().enumerate() {
-        *row = exprs.iter().map(|expr| expr.eval(row, ctx)).collect::<Result<Row>>()?;
+        *row = exprs.iter().map(|expr| expr.eval(row, ctx)).collect::<Result<Row, _>>()?;
         bytes += row.iter().map(Value::heap_bytes).sum::<usize>();
         if bytes > BATCH_BYTES {
             return Ok(nth + 1);
@@ -536,7 +537,7 @@ pub fn limits(limit: Option<&Expr>, offset: Option<&Expr>, ctx: &mut EvalContext
         None => Ok(default),
         Some(Value::Int(number)) if number >= 0 => Ok(number as u64),
         Some(Value::UInt(number)) => Ok(number),
-        Some(_) => Err(error::WRONG_ARGUMENTS.with(&[&"LIMIT"])),
+        Some(_) => Err(Fault::InvalidLimit),
     };
     Ok((number(limit, u64::MAX)?, number(offset, 0)?))
 }
@@ -620,7 +621,7 @@ fn recurse(id: usize, source: &Arc<Node>, recursion: &Recursion, rows: &mut Rows
     while last.len() > 0 {
         rounds += 1;
         if rounds > most {
-            return Err(error::CTE_MAX_RECURSION_DEPTH.with(&[&rounds]));
+            return Err(Fault::RecursionLimit { rounds });
         }
         host(ctx).commons.insert(id, Arc::new(last));
         last = round(&recursion.part, rows, ctx)?;

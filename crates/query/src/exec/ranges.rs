@@ -5,8 +5,9 @@
 
 use std::ops::Bound;
 
+use datum::Result;
+
 use crate::catalog::table::{Part, Table};
-use crate::error::Result;
 use crate::key::{after, encode_part};
 use crate::nodes::comparison::Coerced;
 use crate::nodes::context::EvalContext;

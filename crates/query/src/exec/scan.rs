@@ -10,13 +10,14 @@ use std::collections::VecDeque;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use datum::Result;
 use datum::row::RowBytes;
 use engine::rows::{Cursor, IndexOf, Isolation, Locked, MapId, RowBatch, Transaction, Wait};
 
 use crate::batch::{Batch, Row};
 use crate::catalog::decode::put;
 use crate::catalog::table::Index;
-use crate::error::Result;
+use crate::engine_fault::engine_fault;
 use crate::exec::host::host;
 use crate::exec::monitor::RowAccess;
 use crate::exec::ranges::{Range, point, ranges_of};
@@ -300,8 +301,10 @@ impl ScanState {
         if let Some(cursor) = &mut self.cursor {
             let (txn, batch) = (host(ctx).txn()?, &mut self.memory.batch);
             let more = match &self.pace {
-                Some(pace) if pace.locks_range => cursor.next_locked(txn, batch, pace.step(self.given))?,
-                _ => cursor.next(txn, batch)?,
+                Some(pace) if pace.locks_range => {
+                    cursor.next_locked(txn, batch, pace.step(self.given)).map_err(engine_fault)?
+                }
+                _ => cursor.next(txn, batch).map_err(engine_fault)?,
             };
             if !more {
                 self.cursor = None;
@@ -356,16 +359,16 @@ impl ScanState {
                 Bound::Included(key) | Bound::Excluded(key) => Some(&key[..]),
                 Bound::Unbounded => None,
             };
-            txn.lock_range(map, low, high)?;
+            txn.lock_range(map, low, high).map_err(engine_fault)?;
         }
         let (from, to) = (from.as_ref().map(Vec::as_slice), to.as_ref().map(Vec::as_slice));
         let backward = scan.access.backward;
         let cursor = if scan.lock.is_some() {
-            txn.scan_current(map, from, to, backward)?
+            txn.scan_current(map, from, to, backward).map_err(engine_fault)?
         } else if self.index(scan).is_some() {
-            txn.scan_index(map, from, to, backward, IndexOf { rows: scan.table.map, row_key })?
+            txn.scan_index(map, from, to, backward, IndexOf { rows: scan.table.map, row_key }).map_err(engine_fault)?
         } else {
-            txn.scan(map, from, to, backward)?
+            txn.scan(map, from, to, backward).map_err(engine_fault)?
         };
         self.cursor = Some(cursor);
         Ok(())
@@ -381,12 +384,13 @@ impl ScanState {
         if scan.lock.is_none() && txn.has_overwritten_unseen(scan.table.map) {
             // The key may lead to two rows, of which the transaction has written one.
             let of = IndexOf { rows: scan.table.map, row_key };
-            self.cursor = Some(txn.scan_index(map, Bound::Included(key), Bound::Included(key), false, of)?);
+            self.cursor =
+                Some(txn.scan_index(map, Bound::Included(key), Bound::Included(key), false, of).map_err(engine_fault)?);
             return Ok(());
         }
         let mut entry = std::mem::take(&mut self.memory.bytes);
         let present = match scan.lock {
-            None => txn.get(map, key, &mut entry)?,
+            None => txn.get(map, key, &mut entry).map_err(engine_fault)?,
             Some(lock) => take_lock(txn, map, key, lock, &mut entry)? == Locked::Present,
         };
         if !present && scan.lock.is_some() && locks_what_it_takes(ctx) {
@@ -452,13 +456,13 @@ impl ScanState {
         if lock.wait == LockWait::Choosy && locks_what_it_takes(ctx) {
             match host(ctx).txn()?.lock(map, key, lock.strength, Wait::NoWait, &mut entry) {
                 Err(engine::Error::LockNotAvailable) => {
-                    let present = host(ctx).txn()?.get(map, key, &mut entry)?;
+                    let present = host(ctx).txn()?.get(map, key, &mut entry).map_err(engine_fault)?;
                     if !present || !self.is_wanted(scan, row_key(key, &entry), ctx)? {
                         return Ok(());
                     }
                     entry.clear();
                 }
-                done => locked = Some(done?),
+                done => locked = Some(done.map_err(engine_fault)?),
             }
         }
         let txn = host(ctx).txn()?;
@@ -553,7 +557,7 @@ impl ScanState {
     /// The row's bytes as the statement has to see them; false: there is none for it.
     fn fetch(&mut self, scan: &Scan, key: &[u8], ctx: &mut EvalContext, bytes: &mut Vec<u8>) -> Result<bool> {
         let txn = host(ctx).txn()?;
-        let Some(lock) = scan.lock else { return Ok(txn.get(scan.table.map, key, bytes)?) };
+        let Some(lock) = scan.lock else { return txn.get(scan.table.map, key, bytes).map_err(engine_fault) };
         let meets_once = scan.access.index.is_none() && scan.access.union.is_empty();
         let is_new = meets_once || self.seen.insert(key, ctx)?;
         if !is_new {
@@ -564,7 +568,7 @@ impl ScanState {
             match host(ctx).txn()?.lock(scan.table.map, key, lock.strength, Wait::NoWait, bytes) {
                 Err(engine::Error::LockNotAvailable) if !self.is_wanted(scan, key, ctx)? => return Ok(false),
                 Err(engine::Error::LockNotAvailable) => bytes.clear(),
-                done => locked = Some(done?),
+                done => locked = Some(done.map_err(engine_fault)?),
             }
         }
         let locked = match locked {
@@ -582,7 +586,7 @@ impl ScanState {
     /// Does the row's newest committed version satisfy the conditions?
     fn is_wanted(&mut self, scan: &Scan, key: &[u8], ctx: &mut EvalContext) -> Result<bool> {
         let mut bytes = Vec::new();
-        if !host(ctx).txn()?.get(scan.table.map, key, &mut bytes)? {
+        if !host(ctx).txn()?.get(scan.table.map, key, &mut bytes).map_err(engine_fault)? {
             return Ok(false);
         }
         self.renew_wide(scan);
@@ -634,9 +638,11 @@ fn locks_what_it_takes(ctx: &mut EvalContext) -> bool {
 
 fn take_lock(txn: &mut Transaction, map: MapId, key: &[u8], lock: Lock, out: &mut Vec<u8>) -> Result<Locked> {
     Ok(match lock.wait {
-        LockWait::Patient | LockWait::Choosy => txn.lock_patiently(map, key, lock.strength, out)?,
-        LockWait::NoWait => txn.lock(map, key, lock.strength, Wait::NoWait, out)?,
-        LockWait::SkipLocked => txn.lock(map, key, lock.strength, Wait::SkipLocked, out)?,
+        LockWait::Patient | LockWait::Choosy => {
+            txn.lock_patiently(map, key, lock.strength, out).map_err(engine_fault)?
+        }
+        LockWait::NoWait => txn.lock(map, key, lock.strength, Wait::NoWait, out).map_err(engine_fault)?,
+        LockWait::SkipLocked => txn.lock(map, key, lock.strength, Wait::SkipLocked, out).map_err(engine_fault)?,
     })
 }
 

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
+use datum::{Fault, Result};
 use stdx::hash::Map;
 
 use crate::batch::Row;
-use crate::error::{Result, SqlError};
 use crate::exec::host::host;
 use crate::exec::memory::Held;
 use crate::exec::spill::partition::{LEVELS, Part, Partitions, Rows};
@@ -158,7 +158,7 @@ impl SetState {
             match rows.next()? {
                 Some((key, row)) => match row[..] {
                     [Value::Int(times)] => Ok(Some((key, times))),
-                    _ => Err(SqlError::corrupt("a count in a temporary file")),
+                    _ => Err(Fault::corrupt("a count in a temporary file")),
                 },
                 None => Ok(None),
             }

@@ -1,7 +1,8 @@
 //! Sorting by keys that compare as bytes. With a limit only so many rows are kept.
 
+use datum::Result;
+
 use crate::batch::Batch;
-use crate::error::Result;
 use crate::exec::host::host;
 use crate::exec::progress::{Of, Progress};
 use crate::exec::sorter::{Sorted, Sorter};

@@ -10,10 +10,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Deref;
 
+use datum::Result;
 use datum::key::{encode_cell, start_of_cell};
 
 use crate::batch::{Batch, Cell, Cells, Row};
-use crate::error::Result;
 use crate::exec::host::host;
 use crate::exec::memory;
 use crate::exec::progress::{Of, Progress};

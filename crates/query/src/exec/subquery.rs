@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use datum::{Fault, Result};
+
 use crate::batch::{Cell, Row};
-use crate::error::{self, Result};
 use crate::exec::host::host;
 use crate::exec::spill::encode_cells;
 use crate::exec::spill::keys::Keys;
@@ -70,7 +71,7 @@ impl Subquery {
                 host(ctx).listings.entry(self.id).or_default().keys.insert(keys).clone()
             }
         };
-        let needles: Row = list.needles.iter().map(|needle| needle.eval(row, ctx)).collect::<Result<_>>()?;
+        let needles: Row = list.needles.iter().map(|needle| needle.eval(row, ctx)).collect::<Result<_, _>>()?;
         let is_there = !needles.iter().any(Value::is_null) && keys.contains(&key_of(&needles, &list.types))?;
         Ok(Some(Value::from(is_there)))
     }
@@ -98,7 +99,7 @@ impl Subquery {
             Question::Value | Question::Row { .. } => {
                 let rows = drain(&mut Exec::open(&self.node, None, ctx)?, ctx, 2)?;
                 if rows.len() > 1 {
-                    return Err(error::SUBQUERY_NO_1_ROW.bare());
+                    return Err(Fault::CardinalityViolation);
                 }
                 rows.into_iter().try_for_each(|row| answer.add(row, None, ctx))?;
             }
@@ -155,7 +156,8 @@ fn over(rows: &Rows, mut pair: Row, (test, all): (&Expr, bool), ctx: &mut EvalCo
 impl Subquery {
     /// The values that the answer depends on, and what it is asked for, as one key.
     fn key(&self, reads: &[(usize, usize)], row: &[Value], ctx: &mut EvalContext) -> Result<Vec<u8>> {
-        let needles: Row = self.question.needles().iter().map(|needle| needle.eval(row, ctx)).collect::<Result<_>>()?;
+        let needles: Row =
+            self.question.needles().iter().map(|needle| needle.eval(row, ctx)).collect::<Result<_, _>>()?;
         let outer = &ctx.outer;
         let value = |(depth, at): &(usize, usize)| {
             let row = if *depth == self.depth { Some(row) } else { outer.get(*depth).map(|row| &row[..]) };
@@ -179,7 +181,7 @@ impl Subquery {
         if answer.is_empty {
             return Ok(Value::from(all));
         }
-        let pair: Row = needles.iter().map(|needle| needle.eval(row, ctx)).collect::<Result<_>>()?;
+        let pair: Row = needles.iter().map(|needle| needle.eval(row, ctx)).collect::<Result<_, _>>()?;
         if let Question::Some { keys: Some(types), .. } = &self.question {
             let has_null = pair.iter().any(Value::is_null);
             if has_null && pair.len() == 1 {

@@ -8,9 +8,9 @@ use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use datum::key::encode;
+use datum::{Fault, Result};
 
 use crate::batch::{Cell, Row};
-use crate::error::{self, Result};
 use crate::exec::frame::{Edges, amounts};
 use crate::exec::host::host;
 use crate::exec::progress::{self, Of};
@@ -149,10 +149,10 @@ fn split_of(key: &[u8]) -> usize {
 }
 
 fn constants(call: &WindowCall, ctx: &mut EvalContext) -> Result<Amounts> {
-    let mut whole = |name: &str, expr: &Expr, least: u64| match expr.eval(&[], ctx)? {
+    let mut whole = |name: &'static str, expr: &Expr, least: u64| match expr.eval(&[], ctx)? {
         Value::Int(number) if number >= least as i64 => Ok(Some(number as u64)),
         Value::UInt(number) if number >= least => Ok(Some(number)),
-        _ => Err(error::WRONG_ARGUMENTS.with(&[&name])),
+        _ => Err(Fault::InvalidArgument { function: name }),
     };
     let number = match &call.what {
         What::Ntile(count) => whole("ntile", count, 1)?,
@@ -211,7 +211,7 @@ impl Partition {
 
     fn eval(&mut self, place: Option<usize>, value: &Expr, ctx: &mut EvalContext) -> Result<Value> {
         match place {
-            Some(place) => value.eval(self.row(place)?, ctx),
+            Some(place) => Ok(value.eval(self.row(place)?, ctx)?),
             None => Ok(Value::Null),
         }
     }
@@ -375,5 +375,5 @@ impl Running {
 }
 
 fn arguments(call: &AggregateCall, row: &Row, ctx: &mut EvalContext) -> Result<Vec<Value>> {
-    call.arguments.iter().map(|argument| argument.eval(row, ctx)).collect()
+    Ok(call.arguments.iter().map(|argument| argument.eval(row, ctx)).collect::<Result<_, _>>()?)
 }

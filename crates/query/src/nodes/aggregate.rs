@@ -5,11 +5,11 @@ use std::fmt::Debug;
 
 use datum::{Storage, key};
 
-use crate::error::Result;
 use crate::nodes::comparison::Comparator;
 use crate::nodes::context::EvalContext;
 use crate::types::Type;
 use crate::value::Value;
+use datum::Result;
 
 /// An aggregate function of a dialect.
 #[derive(Debug)]

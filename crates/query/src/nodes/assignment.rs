@@ -1,9 +1,9 @@
 //! Assignment: a value that goes into a column takes the column's form, by the rules of a dialect.
 
-use crate::error::{Result, SqlError};
 use crate::nodes::context::EvalContext;
 use crate::types::Type;
 use crate::value::Value;
+use datum::Result;
 
 /// The column and the row that a value goes to, for messages.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +24,4 @@ pub struct Assignment {
     pub implicit_default: fn(&Type) -> Value,
     /// Returns a stored value as messages show it.
     pub text: fn(&Value, &Type, &mut EvalContext) -> String,
-    /// Turns an error about the hidden column behind an index on an expression into one that names the index. The number is the row's.
-    pub index_error: fn(SqlError, &str, u64) -> SqlError,
 }

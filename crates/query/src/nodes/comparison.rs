@@ -5,10 +5,10 @@
 
 use std::cmp::Ordering;
 
-use crate::error::Result;
 use crate::nodes::context::EvalContext;
 use crate::types::{Collation, Type};
 use crate::value::Value;
+use datum::Result;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Comparison {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use datum::temporal::{Timestamp, Zone};
+use datum::{Fault, Result};
 
 use crate::batch::Row;
-use crate::error::{self, Result, SqlError};
 use crate::value::Value;
 
 /// The session's side of `Expr::eval`. One lives as long as its session; the caller renews what a statement changes.
@@ -140,10 +140,10 @@ impl EvalContext {
 
     pub fn check_killed(&self) -> Result<()> {
         if !stdx::wait::check_for_interrupts() {
-            return Err(error::TOO_MANY_COMPUTATIONS.bare());
+            return Err(Fault::TooManyComputations);
         }
         match &self.killed {
-            Some(is_killed) if is_killed() => Err(error::QUERY_INTERRUPTED.bare()),
+            Some(is_killed) if is_killed() => Err(Fault::Interrupted),
             _ => Ok(()),
         }
     }
@@ -151,7 +151,7 @@ impl EvalContext {
     /// The same for a wait, which ends for other reasons too.
     pub fn check_wait(&self) -> Result<()> {
         match &self.interrupted {
-            Some(is_interrupted) if is_interrupted() => Err(error::QUERY_INTERRUPTED.bare()),
+            Some(is_interrupted) if is_interrupted() => Err(Fault::Interrupted),
             _ => self.check_killed(),
         }
     }
@@ -161,12 +161,12 @@ impl EvalContext {
         self.changes_rows && !self.ignore && self.strict
     }
 
-    pub fn warn(&mut self, error: SqlError) {
+    pub fn warn(&mut self, error: impl Into<Fault>) {
         self.warnings.push(Level::Warning, error);
     }
 
-    /// An error where the statement is strict, a warning elsewhere.
-    pub fn complain(&mut self, error: SqlError) -> Result<()> {
+    /// Returns the error where the statement is strict; elsewhere it becomes a warning.
+    pub fn complain<E: Into<Fault>>(&mut self, error: E) -> std::result::Result<(), E> {
         if self.is_strict() {
             return Err(error);
         }
@@ -191,7 +191,7 @@ pub enum Level {
 /// What SHOW WARNINGS tells. The first `max_count` are kept, all are counted.
 #[derive(Debug)]
 pub struct Warnings {
-    kept: Vec<(Level, SqlError)>,
+    kept: Vec<(Level, Fault)>,
     count: u64,
     pub max_count: usize,
     /// False drops notes, as `sql_notes` asks for.
@@ -205,13 +205,13 @@ impl Default for Warnings {
 }
 
 impl Warnings {
-    pub fn push(&mut self, level: Level, error: SqlError) {
+    pub fn push(&mut self, level: Level, error: impl Into<Fault>) {
         if level == Level::Note && !self.keeps_notes {
             return;
         }
         self.count += 1;
         if self.kept.len() < self.max_count {
-            self.kept.push((level, error));
+            self.kept.push((level, error.into()));
         }
     }
 
@@ -219,7 +219,7 @@ impl Warnings {
         self.count
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &(Level, SqlError)> {
+    pub fn iter(&self) -> impl Iterator<Item = &(Level, Fault)> {
         self.kept.iter()
     }
 

@@ -4,13 +4,13 @@ use std::cmp::Ordering;
 
 use stdx::memory::{self, Claim};
 
-use crate::error::{Result, SqlError};
 use crate::nodes::comparison::{Comparator, Comparison, ComparisonType};
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::{Between, Call, Case, Compare, Expr, In};
 use crate::nodes::function::Run;
 use crate::types::{Kind, Type};
 use crate::value::Value;
+use datum::{Fault, Result};
 
 impl Expr {
     /// The value over this row, in stored form.
@@ -110,7 +110,7 @@ fn truth(value: &Value) -> Result<Option<bool>> {
         Value::Null => Ok(None),
         Value::Int(number) => Ok(Some(*number != 0)),
         Value::UInt(number) => Ok(Some(*number != 0)),
-        _ => Err(SqlError::corrupt("a condition that is neither true nor false")),
+        _ => Err(Fault::corrupt("a condition that is neither true nor false")),
     }
 }
 

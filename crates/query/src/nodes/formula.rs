@@ -1,7 +1,8 @@
 //! Expressions of generated columns, bound by the first statement that uses a version of the table.
 
+use datum::{Fault, Result};
+
 use crate::catalog::table::Table;
-use crate::error::{Result, SqlError};
 use crate::nodes::assignment::Assignment;
 use crate::nodes::expr::Expr;
 
@@ -32,7 +33,7 @@ impl Table {
         match self.bound_formulas() {
             Some(formulas) => Ok(formulas),
             None if !self.is_generated() => Ok(&[]),
-            None => Err(SqlError::corrupt("a generated column that nobody has bound")),
+            None => Err(Fault::corrupt("a generated column that nobody has bound")),
         }
     }
 

@@ -2,11 +2,11 @@
 //!
 //! Operators and coercions of a dialect are functions too: the tree has no nodes for them.
 
-use crate::error::Result;
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::{Call, Expr};
 use crate::types::Type;
 use crate::value::Value;
+use datum::Result;
 
 #[derive(Debug)]
 pub struct Function {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::error::Result;
+use datum::Result;
+
 use crate::nodes::comparison::Comparator;
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;

@@ -1,7 +1,8 @@
 //! Tables that are not stored as maps of rows: those of information_schema and its like, and the keys of the Redis door.
 
+use datum::Result;
+
 use crate::batch::Row;
-use crate::error::Result;
 use crate::nodes::context::EvalContext;
 use crate::types::{Column, Kind, Type};
 

@@ -3,10 +3,10 @@
 use std::fmt::Debug;
 
 use crate::batch::Row;
-use crate::error::Result;
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::value::Value;
+use datum::Result;
 
 #[derive(Debug)]
 pub struct TableFunction {

@@ -2,7 +2,8 @@
 //!
 //! Only what leaves no trace is computed beforehand. What fails, or warns, is left as it is, for it is an error, or a warning, of a row that there may not be. A text that is no date is an error of the statement.
 
-use crate::error::Result;
+use datum::Result;
+
 use crate::nodes::context::EvalContext;
 use crate::nodes::eval::sort_literals;
 use crate::nodes::expr::Expr;

@@ -6,13 +6,13 @@ use syntax::tree::{ExprKind, walk};
 use crate::bind::Bind;
 use crate::bind::scope::Grouped;
 use crate::bind::window::is_window_only;
+use crate::error::{self, Result, SqlError};
 use crate::scalar::aggregate::{self, Kind};
 use crate::scalar::bind::present;
 use crate::scalar::compare;
 use crate::scalar::operation::Arithmetic;
 use crate::scalar::operators;
 use crate::value::Value;
-use query::error::{self, Result, SqlError};
 use query::nodes::comparison::{Comparison, ComparisonType};
 use query::nodes::expr::{Compare, Expr};
 use query::nodes::node::AggregateCall;
@@ -79,8 +79,8 @@ impl Bind<'_> {
         let Some((count, at)) = found else { return Ok(None) };
         let known = (count, key_column(grouped, at));
         self.with_binder(|binder| match kind {
-            ExprKind::Chain { first, links } => binder.chain(first, links, Some((known.0 - 1, known.1))),
-            _ => binder.xor(&operands, Some(known)),
+            ExprKind::Chain { first, links } => Ok(binder.chain(first, links, Some((known.0 - 1, known.1)))?),
+            _ => Ok(binder.xor(&operands, Some(known))?),
         })
         .map(Some)
     }
@@ -89,8 +89,8 @@ impl Bind<'_> {
     fn beginning(&mut self, kind: &ExprKind, count: usize) -> Result<Expr> {
         self.below(|bind| {
             bind.with_binder(|binder| match kind {
-                ExprKind::Chain { first, links } => binder.chain(first, &links[..count - 1], None),
-                kind => binder.xor(&operands(kind)[..count], None),
+                ExprKind::Chain { first, links } => Ok(binder.chain(first, &links[..count - 1], None)?),
+                kind => Ok(binder.xor(&operands(kind)[..count], None)?),
             })
         })
     }

@@ -7,11 +7,11 @@ use syntax::tree::{Derived, Ident, IndexHint, Join, JoinConstraint, JoinKind, Jo
 use crate::bind::Bind;
 use crate::bind::hints::allowed;
 use crate::bind::scope::Common;
+use crate::error::{self, Result, SqlError};
 use crate::parse::statement::Name;
 use crate::rights::Privileges;
 use crate::scalar::bind::compare;
 use query::catalog::table::Table;
-use query::error::{self, Result, SqlError};
 use query::nodes::comparison::Comparison;
 use query::nodes::expr::Expr;
 use query::nodes::node::Node;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use crate::bind::scope::Scope;
 use crate::bind::{Bind, Surroundings};
+use crate::error::Result;
 use crate::parse::parse_expression;
 use crate::scalar::bind::present;
 use crate::scalar::settings::Settings;
 use crate::scalar::store::ASSIGNMENT;
 use query::catalog::table::Table;
-use query::error::Result;
 use query::nodes::expr::Expr;
 use query::nodes::formula::Formula;
 use query::nodes::node::SortKey;

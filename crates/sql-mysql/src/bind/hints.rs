@@ -2,8 +2,8 @@
 
 use syntax::tree::{HintAction, HintScope, IndexHint, Query, QueryBody};
 
+use crate::error::{self, Result};
 use query::catalog::table::Table;
-use query::error::{self, Result};
 use query::nodes::relation::Allowed;
 
 /// USE, FORCE and IGNORE INDEX; error 1176 for an index that the table has not.

@@ -10,9 +10,9 @@ use syntax::tree as ast;
 
 use crate::bind::Bind;
 use crate::bind::aggregate::aggregates;
+use crate::error::{self, Result};
 use crate::scalar::aggregate::Kind;
 use crate::value::Value;
-use query::error::{self, Result};
 use query::nodes::expr::Expr;
 
 /// What is noted while arguments are bound to see how far they reach.

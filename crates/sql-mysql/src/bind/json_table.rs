@@ -6,12 +6,12 @@ use syntax::tree as ast;
 use syntax::tree::{Literal, OnMissing};
 
 use crate::bind::Bind;
+use crate::error::{self, Result, SqlError};
 use crate::scalar::bind::types::{data_type, declared_collation};
 use crate::scalar::json;
 use crate::scalar::json::path::Path;
 use crate::scalar::json::shape::{Holds, JsonColumn, JsonTable, Level, Otherwise};
 use crate::scalar::json::table::{Mismatch, stored};
-use query::error::{self, Result, SqlError};
 use query::nodes::context::EvalContext;
 use query::nodes::node::Node;
 use query::nodes::relation::Source;

@@ -1,18 +1,19 @@
 //! LOAD DATA: what each field of the file becomes. The table's side is an INSERT's.
 
+use crate::scalar::charsets;
 use syntax::tree as ast;
 
 use crate::bind::Bind;
 use crate::bind::change::refuse_value;
+use crate::error::{self, Result};
 use crate::instance::variables::text_of;
 use crate::letters::fixed_width;
 use crate::parse::statement::{Assignment, Duplicates, FieldTarget, Format};
 use crate::rights::Privileges;
 use query::catalog::table::Table;
-use query::error::{self, Result};
 use query::nodes::change::Insert;
 use query::nodes::expr::Expr;
-use query::types::{Charset, CharsetName as _};
+use query::types::Charset;
 
 /// Where a field goes: a column of the table, or a user variable.
 #[derive(Clone, Debug)]
@@ -102,8 +103,8 @@ impl Bind<'_> {
             return Err(self.rights.no_file());
         }
         let charset = match charset {
-            Some(name) => Charset::by_name(name)?,
-            None => Charset::by_name(&text_of(&self.around.variables.system(None, "character_set_database")?.0))?,
+            Some(name) => charsets::charset(name)?,
+            None => charsets::charset(&text_of(&self.around.variables.system(None, "character_set_database")?.0))?,
         };
         let insert = self.insert(&as_insert(load))?;
         let table = insert.rules.table.clone();

@@ -33,6 +33,7 @@ use syntax::tree as ast;
 
 use crate::bind::scope::{Common, Scope};
 use crate::bind::variables::Variables;
+use crate::error::Result;
 use crate::parse::statement::Name;
 use crate::rights::Rights;
 use crate::scalar::bind::Binder;
@@ -42,7 +43,6 @@ use crate::value::Value;
 use query::catalog::Snapshot;
 use query::catalog::table::Table;
 use query::catalog::view::View;
-use query::error::Result;
 use query::nodes::expr::Expr;
 use query::nodes::node::Lock;
 use query::nodes::system_table::SystemTable;
@@ -191,12 +191,12 @@ impl<'s> Bind<'s> {
 
     /// An expression over the current scope.
     pub fn expr(&mut self, node: &ast::Expr) -> Result<Expr> {
-        self.with_binder(|binder| binder.bind(node))
+        self.with_binder(|binder| Ok(binder.bind(node)?))
     }
 
     /// The same for a value on its way to a column.
     pub fn assigned(&mut self, node: &ast::Expr, target: &Type) -> Result<Expr> {
-        let mut expr = self.with_binder(|binder| binder.bind_assignment(node, target))?;
+        let mut expr = self.with_binder(|binder| Ok(binder.bind_assignment(node, target)?))?;
         expr.keep_digits(target);
         Ok(expr)
     }
@@ -204,7 +204,7 @@ impl<'s> Bind<'s> {
     /// Lends a binder of expressions over the current scope.
     fn with_binder(&mut self, bind: impl FnOnce(&mut Binder<'_>) -> Result<Expr>) -> Result<Expr> {
         let settings = self.around.settings;
-        let mut hook = |node: &ast::Expr| self.hook(node);
+        let mut hook = |node: &ast::Expr| Ok(self.hook(node)?);
         bind(&mut Binder::new(settings, &mut hook))
     }
 
@@ -226,7 +226,7 @@ impl<'s> Bind<'s> {
         match (&name.schema, self.around.database) {
             (Some(schema), _) => Ok(schema.clone()),
             (None, Some(database)) => Ok(database.to_owned()),
-            (None, None) => Err(query::error::NO_DB.bare()),
+            (None, None) => Err(crate::error::NO_DB.bare()),
         }
     }
 

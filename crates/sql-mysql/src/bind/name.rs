@@ -3,6 +3,7 @@
 use syntax::tree as ast;
 
 use crate::bind::Bind;
+use crate::error::{self, Code, Result};
 use crate::parse::statement::Scope;
 use crate::scalar::aggregate::{self, Kind};
 use crate::scalar::bind::constant;
@@ -11,7 +12,6 @@ use crate::scalar::store::implicit_default;
 use crate::scalar::variable;
 use crate::value::Value;
 use query::catalog::table::Default;
-use query::error::{self, Code, Result};
 use query::nodes::expr::Expr;
 use query::nodes::node::AggregateCall;
 use query::nodes::relation::{Origin, ScopeTable};

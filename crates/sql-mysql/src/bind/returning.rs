@@ -8,8 +8,8 @@ use std::sync::Arc;
 use syntax::tree::SelectItem;
 
 use crate::bind::Bind;
+use crate::error::{Result, SqlError};
 use query::catalog::table::Table;
-use query::error::{Result, SqlError};
 use query::nodes::change::Returning;
 
 /// A table whose rows a statement changes.

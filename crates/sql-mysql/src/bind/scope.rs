@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::bind::window::Windowed;
+use crate::error::{self, Result};
 use crate::rights::Rights;
 use crate::scalar::aggregate::Kind;
 use crate::scalar::bind::constant::padded;
-use query::error::{self, Result};
 use query::nodes::expr::Expr;
 use query::nodes::node::{AggregateCall, Node};
 use query::nodes::relation::{Origin, ScopeTable};

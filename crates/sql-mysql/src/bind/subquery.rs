@@ -6,8 +6,8 @@ use syntax::tree as ast;
 
 use crate::bind::Bind;
 use crate::bind::select::outermost;
+use crate::error::{self, Result, SqlError};
 use crate::scalar::bind::{compare_rows, comparison, row_parts};
-use query::error::{self, Result, SqlError};
 use query::exec::subquery::evaluate;
 use query::nodes::comparison::Comparison;
 use query::nodes::expr::Expr;
@@ -130,7 +130,7 @@ impl Bind<'_> {
             (Expr::Column(at, needles[at].ty()), right)
         };
         let pairs: Vec<(Expr, Expr)> = (0..needles.len()).map(pair).collect();
-        compare_rows(self.settings(), op, &pairs)
+        Ok(compare_rows(self.settings(), op, &pairs)?)
     }
 
     /// `(a, b) = (SELECT c, d ...)`, from either side.

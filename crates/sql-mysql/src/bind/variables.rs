@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::error::Result;
 use crate::parse::statement;
 use crate::rights::Rights;
 use crate::value::Value;
-use query::error::Result;
 use query::plan::statistics::Statistics;
 use query::types::Type;
 

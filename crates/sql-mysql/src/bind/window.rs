@@ -8,11 +8,11 @@ use std::sync::Arc;
 use syntax::tree as ast;
 
 use crate::bind::Bind;
+use crate::error::{self, Result, SqlError};
 use crate::scalar::aggregate::Kind;
 use crate::scalar::bind::{arithmetic, common_type, compare};
 use crate::scalar::operation::Operator;
 use crate::scalar::operators;
-use query::error::{self, Result, SqlError};
 use query::nodes::comparison::Comparison;
 use query::nodes::expr::Expr;
 use query::nodes::node::Node;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
+use datum::Result;
 use engine::Engine;
 use stdx::sync::Mutex;
 
@@ -19,7 +20,6 @@ use query::catalog::Catalog;
 use query::catalog::still::Stillness;
 use query::catalog::table::Table;
 use query::catalog::timestamps::Timestamps;
-use query::error::Result;
 use query::exec::instance::Instance;
 use query::exec::spill::Spill;
 

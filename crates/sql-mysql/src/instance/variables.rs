@@ -9,8 +9,8 @@ use Is::{Flag, Near, Number, OneOf, Seconds, Within, Word};
 use May::{Global, GlobalHint, Hint, Keep, Only, Read, Set};
 use stdx::sync::Mutex;
 
+use crate::error::{self, Result};
 use crate::value::{Decimal, Value};
-use query::error::{self, Result};
 use query::types::{Collation, CollationName as _, Type};
 
 /// What clients are told is spoken, with our own name behind.

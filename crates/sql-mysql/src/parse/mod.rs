@@ -17,8 +17,8 @@ use syntax::{Mode, Problem};
 
 pub use syntax::Parsed;
 
+use crate::error::{self, Result, SqlError};
 use crate::scalar::modes::SqlMode;
-use query::error::{self, Result, SqlError};
 
 /// Of the stack that the parser takes for one level of a tree, in a build without optimisation.
 const LEVEL_BYTES: usize = 6 << 10;

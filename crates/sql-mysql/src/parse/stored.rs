@@ -6,8 +6,8 @@ use syntax::tree::{
     BinaryOp, CastType, ColumnName, CompareOp, Expr, ExprKind, Function, Interval, Link, Literal, Query, Truth, UnaryOp,
 };
 
+use crate::error::{Result, SqlError};
 use crate::scalar::modes::SqlMode;
-use query::error::{Result, SqlError};
 
 /// A construct that must not stand in the expression of a generated column.
 #[derive(Debug, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use syntax::tree::Query;
 
+use crate::error::{Result, SqlError};
 use crate::parse::statement::Statement;
 use crate::scalar::modes::SqlMode;
-use query::error::{Result, SqlError};
 
 /// Returns the query of a view's text and the number of its parameters. Spans are of `text`.
 pub fn query(text: &str, mode: SqlMode) -> Result<(Box<Query>, usize)> {

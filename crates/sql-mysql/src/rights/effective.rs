@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
+use crate::error::{self, Result, SqlError};
 use crate::rights::grants::Grants;
 use crate::rights::identity::Who;
 use crate::rights::privilege::Privileges;
-use query::error::{self, Result, SqlError};
 use query::nodes::relation::Columns;
 
 #[derive(Clone, Debug, Default)]

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use engine::Account;
 
+use crate::error::{Result, SqlError};
 use crate::rights::identity::is_like;
 use crate::rights::privilege::Privileges;
 use query::catalog::codec::{In, Out};
-use query::error::{Result, SqlError};
 
 /// Version 1 had no SYSTEM_USER.
 const VERSION: u8 = 2;

@@ -8,8 +8,8 @@ use syntax::tree::{
     TableLock, UserName,
 };
 
+use crate::error::{self, Result};
 use crate::rights::{Privileges as P, Rights};
-use query::error::{self, Result};
 
 /// One thing that must be had.
 #[derive(Debug)]

@@ -7,13 +7,14 @@ use std::cmp::Ordering;
 
 use datum::key;
 
+use crate::error;
 use crate::scalar::decimal::{Decimal, SCALE_MAX};
 use crate::scalar::json::{self, Json, Members, Node};
 use crate::scalar::settings::Settings;
 use crate::scalar::state::StateOf as _;
 use crate::scalar::{arithmetic, bind, cast, compare, convert};
 use crate::value::Value;
-use query::error::{self, Result, SqlError};
+use datum::Result;
 use query::nodes::aggregate::{Accumulator, Aggregate, AggregateFunction, Memory};
 use query::nodes::context::EvalContext;
 use query::types::{self, Collation, Type};
@@ -136,11 +137,11 @@ pub fn new(kind: Kind, distinct: bool, arguments: Vec<Type>, settings: &Settings
         _ => 1..=1,
     };
     if !wanted.contains(&arguments.len()) {
-        return Err(SqlError::parse("')'"));
+        return Err(error::wrong_syntax("')'"));
     }
     let is_bits = matches!(kind, Kind::BitAnd | Kind::BitOr | Kind::BitXor);
     if is_bits && is_byte_string(&arguments[0]) && arguments[0].length > 511 {
-        return Err(error::INVALID_BITWISE_AGGREGATE_OPERANDS_SIZE.with(&[&511]));
+        return Err(error::INVALID_BITWISE_AGGREGATE_OPERANDS_SIZE.raise(&[&511]));
     }
     let ty = result_type(kind, &arguments, settings);
     Ok(Aggregate {
@@ -242,7 +243,7 @@ fn combine_bytes(bits: &mut Option<Vec<u8>>, kind: Kind, value: &Value) -> Resul
         return Ok(());
     };
     if known.len() != next.len() {
-        return Err(error::INVALID_BITWISE_OPERANDS_SIZE.bare());
+        return Err(error::INVALID_BITWISE_OPERANDS_SIZE.raise(&[]));
     }
     for (byte, next) in known.iter_mut().zip(next) {
         match kind {
@@ -322,7 +323,7 @@ impl Accumulator for Group {
             }
             State::Members(members) => {
                 if arguments[0].is_null() {
-                    return Err(error::JSON_DOCUMENT_NULL_KEY.bare());
+                    return Err(error::JSON_DOCUMENT_NULL_KEY.raise(&[]));
                 }
                 let name = json::member_name(&arguments[0], &aggregate.arguments[0]);
                 self.bytes += size_of::<Node>() + 32 + name.len() + arguments[1].heap_bytes();
@@ -359,7 +360,7 @@ impl Accumulator for Group {
                 *sum = if *count == 0 { None } else { Some(together(sum.take(), less)) };
             }
             State::Bits(bits) if self.kind == Kind::BitXor => *bits ^= convert::to_bits(&values[0], ctx)?,
-            _ => return Err(SqlError::corrupt("a row that cannot be taken off a sum")),
+            _ => return Err(datum::Fault::corrupt("a row that cannot be taken off a sum")),
         }
         Ok(())
     }
@@ -378,7 +379,7 @@ impl Accumulator for Group {
                 Value::bytes(vec![neutral; aggregate.ty.length as usize])
             }
             State::Moments { mean, squares, .. } if !mean.is_finite() || !squares.is_finite() => {
-                return Err(error::DATA_OUT_OF_RANGE.with(&[&"DOUBLE", &format!("{}()", aggregate.function.name)]));
+                return Err(error::DATA_OUT_OF_RANGE.raise(&[&"DOUBLE", &format!("{}()", aggregate.function.name)]));
             }
             State::Moments { count, squares, .. } => {
                 let sample = matches!(self.kind, Kind::StdSamp | Kind::VarSamp);
@@ -494,7 +495,7 @@ fn finish_sum(sum: &Sum, count: u64, (kind, increment): (Kind, u8)) -> Result<Va
         Sum::Double(number) => {
             let number = if kind == Kind::Avg { number / count as f64 } else { *number };
             if !number.is_finite() {
-                return Err(error::DATA_OUT_OF_RANGE.with(&[&"DOUBLE", &"sum()"]));
+                return Err(error::DATA_OUT_OF_RANGE.raise(&[&"DOUBLE", &"sum()"]));
             }
             return Ok(Value::Double(number));
         }
@@ -555,7 +556,7 @@ fn joined(aggregate: &Aggregate, mut lines: Vec<(Vec<u8>, Vec<u8>)>, ctx: &mut E
         }
     }
     if let Some(row) = cut_at {
-        ctx.warn(error::CUT_VALUE_GROUP_CONCAT.with(&[&row]));
+        ctx.warn(error::CUT_VALUE_GROUP_CONCAT.raise(&[&row]));
         out.truncate(limit);
     }
     if aggregate.ty.kind.is_bytes() {

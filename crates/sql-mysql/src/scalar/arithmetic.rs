@@ -3,6 +3,7 @@
 //! The values decide what is computed: whole numbers in 128 bits, so that every overflow is seen; decimals exactly; else doubles. A result is unsigned where a side is. Then it is
 //! fitted to the type that the binder announced. What does not fit is error 1690 with the expression's text.
 
+use crate::error;
 use crate::scalar::convert;
 use crate::scalar::decimal::Decimal;
 use crate::scalar::modes::SqlMode;
@@ -10,7 +11,7 @@ use crate::scalar::operation::{Arithmetic, Operator};
 use crate::scalar::short;
 use crate::scalar::state::StateOf as _;
 use crate::value::Value;
-use query::error::{self, Result};
+use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
 use query::nodes::function::{Folding, Function, Run};
@@ -206,8 +207,8 @@ pub fn fit(value: Value, ty: &Type) -> Value {
     }
 }
 
-fn out_of_range(what: &str, node: &Arithmetic<'_>) -> error::SqlError {
-    error::DATA_OUT_OF_RANGE.with(&[&what, &node.text])
+fn out_of_range(what: &str, node: &Arithmetic<'_>) -> datum::Fault {
+    error::DATA_OUT_OF_RANGE.raise(&[&what, &node.text])
 }
 
 fn name_of(unsigned: bool) -> &'static str {
@@ -239,7 +240,7 @@ fn integers(node: &Arithmetic<'_>, a: i128, b: i128, unsigned: bool, ctx: &mut E
 
 pub fn divided_by_zero(ctx: &mut EvalContext) -> Result<Value> {
     if ctx.sql_mode().has(SqlMode::ERROR_FOR_DIVISION_BY_ZERO) {
-        ctx.complain(error::DIVISION_BY_ZERO.bare())?;
+        ctx.complain(error::DIVISION_BY_ZERO.raise(&[]))?;
     }
     Ok(Value::Null)
 }
@@ -364,7 +365,7 @@ fn byte_strings(op: Operator, a: &[u8], right: &Value, ctx: &mut EvalContext) ->
         Value::Bytes(b) if a.len() == b.len() => {
             Ok(Value::bytes(a.iter().zip(b.iter()).map(|(a, b)| apply(*a, *b)).collect::<Vec<_>>()))
         }
-        _ => Err(error::INVALID_BITWISE_OPERANDS_SIZE.bare()),
+        _ => Err(error::INVALID_BITWISE_OPERANDS_SIZE.raise(&[])),
     };
     match op {
         Operator::BitAnd => pairwise(|a, b| a & b),

@@ -1,12 +1,13 @@
 //! CAST and CONVERT: what does not fit is a warning and the nearest value, never silently another.
 
+use crate::error;
 use crate::scalar::convert::{self, shorten};
 use crate::scalar::decimal::Decimal;
 use crate::scalar::json::{self, Json};
 use crate::scalar::state::StateOf as _;
 use crate::scalar::temporal::Strictness;
 use crate::value::{Text, Value};
-use query::error::{self, Result};
+use datum::Result;
 use query::nodes::context::EvalContext;
 use query::types::{Collation, Kind, Type};
 
@@ -54,7 +55,7 @@ fn integer(value: &Value, from: &Type, unsigned: bool, ctx: &mut EvalContext) ->
         (Value::UInt(number), false)
             if written && number < u64::MAX && i64::try_from(number).is_err() && !from.unsigned =>
         {
-            ctx.warn(error::UNKNOWN_ERROR.with(&[&WRAPPED]));
+            ctx.warn(error::UNKNOWN_ERROR.raise(&[&WRAPPED]));
             Value::Int(number as i64)
         }
         (Value::UInt(number), false) => Value::Int(number as i64),
@@ -78,7 +79,7 @@ fn rounded(value: &Value, unsigned: bool, ctx: &mut EvalContext) -> Result<Value
             other => ("DOUBLE", convert::to_text(other, &Type::of(other)).to_string()),
         };
         if !wraps {
-            ctx.complain(error::TRUNCATED_WRONG_VALUE.with(&[&what, &shown]))?;
+            ctx.complain(error::TRUNCATED_WRONG_VALUE.raise(&[&what, &shown]))?;
         }
     }
     Ok(match unsigned {
@@ -105,7 +106,7 @@ pub fn decimal(value: &Value, to: &Type, ctx: &mut EvalContext) -> Result<Value>
     if decimal.abs() <= limit {
         return Ok(Value::Decimal(decimal));
     }
-    ctx.complain(error::WARN_DATA_OUT_OF_RANGE.with(&[&"", &1]))?;
+    ctx.complain(error::WARN_DATA_OUT_OF_RANGE.raise(&[&"", &1]))?;
     Ok(Value::Decimal(if decimal.is_negative() { limit.negated() } else { limit }))
 }
 
@@ -116,7 +117,7 @@ fn year(value: &Value, ctx: &mut EvalContext) -> Result<Value> {
         Value::Timestamp(at) => i64::from(ctx.zone.local(*at).date.year),
         Value::Time(_) => i64::from(convert::today(ctx).year),
         Value::Text(_) | Value::Bytes(_) if convert::number_prefix(&convert::lossy(value)).0.is_empty() => {
-            ctx.complain(error::TRUNCATED_WRONG_VALUE.with(&[&"YEAR", &convert::lossy(value)]))?;
+            ctx.complain(error::TRUNCATED_WRONG_VALUE.raise(&[&"YEAR", &convert::lossy(value)]))?;
             return Ok(Value::Null);
         }
         other => convert::to_i64(other, ctx)?,
@@ -130,7 +131,7 @@ fn year(value: &Value, ctx: &mut EvalContext) -> Result<Value> {
     if year == 0 || (1901..=2155).contains(&year) {
         return Ok(Value::UInt(year as u64));
     }
-    ctx.complain(error::TRUNCATED_WRONG_VALUE.with(&[&"YEAR", &number]))?;
+    ctx.complain(error::TRUNCATED_WRONG_VALUE.raise(&[&"YEAR", &number]))?;
     Ok(Value::Null)
 }
 
@@ -172,7 +173,7 @@ fn text(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Result<V
             Ok(text) => Text::new(text),
             Err(_) => {
                 let shown: String = bytes.iter().take(6).map(|byte| format!("\\x{byte:02X}")).collect();
-                ctx.warn(error::INVALID_CHARACTER_STRING.with(&[&"utf8mb4", &shown]));
+                ctx.warn(error::INVALID_CHARACTER_STRING.raise(&[&"utf8mb4", &shown]));
                 return Ok(Value::Null);
             }
         },
@@ -180,7 +181,7 @@ fn text(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Result<V
     };
     let cut = match text.char_indices().nth(to.length as usize) {
         Some((end, _)) => {
-            ctx.complain(error::TRUNCATED_WRONG_VALUE.with(&[&format!("CHAR({})", to.length), &shorten(&text)]))?;
+            ctx.complain(error::TRUNCATED_WRONG_VALUE.raise(&[&format!("CHAR({})", to.length), &shorten(&text)]))?;
             Text::new(&text[..end])
         }
         None => text,

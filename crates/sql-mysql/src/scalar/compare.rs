@@ -8,7 +8,7 @@ use crate::scalar::json::Json;
 use crate::scalar::temporal::{DateTime, Strictness, Time};
 use crate::scalar::{convert, index_coercion};
 use crate::value::Value;
-use query::error::Result;
+use datum::Result;
 use query::nodes::comparison::{Comparator, Comparison, ComparisonRules, ComparisonType};
 use query::nodes::context::EvalContext;
 use query::types::{Collation, CollationName as _, Kind, Type};

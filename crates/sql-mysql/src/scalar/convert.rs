@@ -7,10 +7,11 @@ use std::fmt::Write;
 use datum::float::{double_text, float_text};
 use datum::json::Node;
 
+use crate::error;
 use crate::scalar::decimal::Decimal;
 use crate::scalar::temporal::{self, Date, DateTime, Parsed, Strictness, Time};
 use crate::value::{Text, Value};
-use query::error::{self, Result};
+use datum::Result;
 use query::nodes::context::EvalContext;
 use query::types::{Kind, Type};
 
@@ -44,7 +45,7 @@ pub fn number_prefix(text: &str) -> (&str, bool) {
 }
 
 fn wrong(what: &str, text: &str, ctx: &mut EvalContext) -> Result<()> {
-    ctx.complain(error::TRUNCATED_WRONG_VALUE.with(&[&what, &shorten(text)]))
+    ctx.complain(error::TRUNCATED_WRONG_VALUE.raise(&[&what, &shorten(text)]))
 }
 
 /// Values in messages are cut as MySQL cuts them.
@@ -90,7 +91,7 @@ pub fn to_f64(value: &Value, ctx: &mut EvalContext) -> Result<f64> {
             Node::Bool(truth) => f64::from(*truth),
             Node::String(text) => text_to_f64(text, ctx)?,
             _ => {
-                ctx.complain(error::INVALID_JSON_VALUE_FOR_CAST.with(&[&"DOUBLE", &"", &1]))?;
+                ctx.complain(error::INVALID_JSON_VALUE_FOR_CAST.raise(&[&"DOUBLE", &"", &1]))?;
                 0.0
             }
         },
@@ -277,11 +278,11 @@ pub fn to_parsed_datetime(value: &Value, rules: Strictness, ctx: &mut EvalContex
     };
     let Some(mut parsed) = parsed else {
         let shown = to_text(value, &Type::of(value));
-        ctx.complain(error::WRONG_VALUE_TEMPORAL.with(&[&"datetime", &shorten(&shown)]))?;
+        ctx.complain(error::WRONG_VALUE_TEMPORAL.raise(&[&"datetime", &shorten(&shown)]))?;
         return Ok(None);
     };
     if parsed.truncated {
-        ctx.complain(error::TRUNCATED_WRONG_VALUE.with(&[&"datetime", &shorten(&lossy(value))]))?;
+        ctx.complain(error::TRUNCATED_WRONG_VALUE.raise(&[&"datetime", &shorten(&lossy(value))]))?;
     }
     if let Some(offset) = parsed.offset.take() {
         let utc = parsed.value.plus_micros(-offset * temporal::MICROS_PER_SECOND);
@@ -335,7 +336,7 @@ pub fn to_time(value: &Value, ctx: &mut EvalContext) -> Result<Option<Time>> {
     };
     let shown = |ctx: &mut EvalContext| {
         let text = to_text(value, &Type::of(value));
-        ctx.complain(error::TRUNCATED_WRONG_VALUE.with(&[&"time", &shorten(&text)]))
+        ctx.complain(error::TRUNCATED_WRONG_VALUE.raise(&[&"time", &shorten(&text)]))
     };
     match parsed {
         Some(parsed) => {

@@ -1,12 +1,13 @@
 //! LIKE: `%` for any characters, `_` for one. Characters are the same as far as the collation says; blanks at the end count in every collation.
 
+use crate::error;
 use crate::value::Value;
-use query::error::{self, Result};
+use datum::Result;
 use query::types::Collation;
 
 /// The character that takes the meaning from the next one; `None` for the empty string.
 pub fn escape_char(escape: &Value) -> Result<Option<char>> {
-    let wrong = || error::WRONG_ARGUMENTS.with(&[&"ESCAPE"]);
+    let wrong = || error::WRONG_ARGUMENTS.raise(&[&"ESCAPE"]);
     match escape {
         Value::Null => Ok(Some('\\')),
         value => {

@@ -13,6 +13,7 @@ pub mod arithmetic;
 pub mod bind;
 pub mod block_encryption;
 pub mod cast;
+pub mod charsets;
 pub mod compare;
 pub mod convert;
 pub mod functions;

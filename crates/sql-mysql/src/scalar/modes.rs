@@ -2,7 +2,8 @@
 
 use datum::temporal::Rounding;
 
-use query::error::{self, Result};
+use crate::error;
+use datum::Result;
 
 /// The session's `sql_mode`: a set of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -85,7 +86,7 @@ impl SqlMode {
         let mut mode = SqlMode::NONE;
         for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
             let found = Self::NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
-            let (_, found) = found.ok_or_else(|| error::WRONG_VALUE_FOR_VAR.with(&[&"sql_mode", &name]))?;
+            let (_, found) = found.ok_or_else(|| error::WRONG_VALUE_FOR_VAR.raise(&[&"sql_mode", &name]))?;
             mode = mode.with(found.expanded());
         }
         Ok(mode)

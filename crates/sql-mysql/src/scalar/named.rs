@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use stdx::sync::{Condvar, Mutex};
 use stdx::wait;
 
-use query::error::{self, Result};
+use crate::error;
+use datum::Result;
 
 static NAMED_LOCK: wait::Reason = wait::Reason::bounded("named lock");
 
@@ -66,7 +67,7 @@ impl State {
 pub fn name_of(text: Option<&str>) -> Result<String> {
     match text {
         Some(text) if !text.is_empty() && text.chars().count() <= NAME_MAX => Ok(text.to_lowercase()),
-        other => Err(error::USER_LOCK_WRONG_NAME.with(&[&other.unwrap_or("NULL")])),
+        other => Err(error::USER_LOCK_WRONG_NAME.raise(&[&other.unwrap_or("NULL")])),
     }
 }
 
@@ -90,10 +91,12 @@ impl NamedLocks {
                 return Ok(false);
             }
             if state.leads_back(session, name) {
-                return Err(error::USER_LOCK_DEADLOCK.bare());
+                return Err(error::USER_LOCK_DEADLOCK.raise(&[]));
             }
             check()?;
-            let Some(_waiting) = wait::try_announce(&NAMED_LOCK) else { return Err(error::CANT_CREATE_THREAD.bare()) };
+            let Some(_waiting) = wait::try_announce(&NAMED_LOCK) else {
+                return Err(error::CANT_CREATE_THREAD.raise(&[]));
+            };
             state.waiting.insert(session, name.to_owned());
             state = self.freed.wait_timeout(state, left.min(STEP)).0;
             state.waiting.remove(&session);
@@ -165,7 +168,7 @@ mod tests {
         assert_eq!(name_of(Some("Ä b")).unwrap(), "ä b");
         assert!(name_of(Some(&"ä".repeat(64))).is_ok());
         for wrong in [None, Some(""), Some(&*"a".repeat(65))] {
-            assert_eq!(name_of(wrong).unwrap_err().code, 3057);
+            assert_eq!(crate::error::rendered(&name_of(wrong).unwrap_err()).code, 3057);
         }
     }
 
@@ -187,7 +190,7 @@ mod tests {
         while matches!(last, Ok(false)) {
             last = locks.get(2, "a", long, &free);
         }
-        assert_eq!(last.unwrap_err().code, 3058);
+        assert_eq!(crate::error::rendered(&last.unwrap_err()).code, 3058);
         assert_eq!(locks.release(2, "b"), Some(true));
         assert!(waiter.join().unwrap().unwrap());
     }

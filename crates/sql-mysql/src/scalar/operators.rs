@@ -4,7 +4,7 @@
 
 use crate::scalar::{arithmetic, cast, convert, like, variable};
 use crate::value::Value;
-use query::error::Result;
+use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Case, Expr, Extra};
 use query::nodes::function::{Folding, Function, Prefix, Run};

@@ -12,7 +12,7 @@ use crate::scalar::modes::SqlMode;
 use crate::scalar::named::NamedLocks;
 use crate::scalar::temporal::{Locale, Timestamp};
 use crate::value::{Text, Value};
-use query::error::Result;
+use datum::Result;
 use query::nodes::context::{EvalContext, Level};
 use query::types::Type;
 

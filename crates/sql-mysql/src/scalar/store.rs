@@ -5,6 +5,7 @@
 
 use datum::float::double_text;
 
+use crate::error;
 use crate::scalar::cast;
 use crate::scalar::convert::{self, number_prefix, shorten};
 use crate::scalar::decimal::Decimal;
@@ -12,13 +13,13 @@ use crate::scalar::json::{self, Json};
 use crate::scalar::state::StateOf as _;
 use crate::scalar::temporal::{self, Date, DateTime, Parsed, Strictness, Time, Timestamp};
 use crate::value::{Text, Value};
-use query::error::{self, Result, SqlError};
+use datum::Result;
 use query::nodes::assignment::{Assignment, Place};
 use query::nodes::context::{EvalContext, Level};
 use query::types::{Charset, Collation, CollationName as _, Kind, Type};
 
 /// MySQL's rules of assignment.
-pub static ASSIGNMENT: Assignment = Assignment { store, implicit_default, text, index_error };
+pub static ASSIGNMENT: Assignment = Assignment { store, implicit_default, text };
 
 /// As messages show it: at most 255 letters.
 fn text(value: &Value, ty: &Type, ctx: &mut EvalContext) -> String {
@@ -34,14 +35,6 @@ fn text(value: &Value, ty: &Type, ctx: &mut EvalContext) -> String {
     }
 }
 
-fn index_error(error: SqlError, index: &str, row: u64) -> SqlError {
-    match error.code {
-        1264 => error::DATA_OUT_OF_RANGE_FUNCTIONAL_INDEX.with(&[&index, &row]),
-        1265 | 1366 | 1406 => error::DATA_TRUNCATED_FUNCTIONAL_INDEX.with(&[&index, &row]),
-        _ => error,
-    }
-}
-
 /// The stored form of the value in a column of that type. NULL for a column that is NOT NULL is error 1048 in any mode (with IGNORE the implicit default): who wants MySQL's implicit
 /// default of a multi-row INSERT that is not strict asks `implicit_default`.
 pub fn store(value: Value, ty: &Type, place: Place<'_>, ctx: &mut EvalContext) -> Result<Value> {
@@ -49,7 +42,7 @@ pub fn store(value: Value, ty: &Type, place: Place<'_>, ctx: &mut EvalContext) -
         if ty.nullable {
             return Ok(Value::Null);
         }
-        let error = error::BAD_NULL.with(&[&place.column]);
+        let error = error::BAD_NULL.raise(&[&place.column]);
         if !ctx.ignore {
             return Err(error);
         }
@@ -114,16 +107,16 @@ impl Slot<'_> {
         }
     }
 
-    fn out_of_range(&self) -> SqlError {
-        error::WARN_DATA_OUT_OF_RANGE.with(&[&self.place.column, &self.place.row])
+    fn out_of_range(&self) -> datum::Fault {
+        error::WARN_DATA_OUT_OF_RANGE.raise(&[&self.place.column, &self.place.row])
     }
 
-    fn truncated(&self) -> SqlError {
-        error::WARN_DATA_TRUNCATED.with(&[&self.place.column, &self.place.row])
+    fn truncated(&self) -> datum::Fault {
+        error::WARN_DATA_TRUNCATED.raise(&[&self.place.column, &self.place.row])
     }
 
-    fn wrong(&self, what: &str, text: &str) -> SqlError {
-        error::TRUNCATED_WRONG_VALUE_FOR_FIELD.with(&[&what, &shorten(text), &self.place.column, &self.place.row])
+    fn wrong(&self, what: &str, text: &str) -> datum::Fault {
+        error::TRUNCATED_WRONG_VALUE_FOR_FIELD.raise(&[&what, &shorten(text), &self.place.column, &self.place.row])
     }
 
     /// Text as the number it begins with.
@@ -221,7 +214,7 @@ impl Slot<'_> {
             Some(number) => Ok(Value::UInt(number)),
             None => {
                 if ctx.is_strict() {
-                    return Err(error::DATA_TOO_LONG.with(&[&self.place.column, &self.place.row]));
+                    return Err(error::DATA_TOO_LONG.raise(&[&self.place.column, &self.place.row]));
                 }
                 ctx.warn(self.out_of_range());
                 Ok(Value::UInt(limit))
@@ -288,14 +281,14 @@ impl Slot<'_> {
     }
 
     /// What no date can be made of.
-    fn wrong_date(&self, value: &Value) -> SqlError {
+    fn wrong_date(&self, value: &Value) -> datum::Fault {
         let what = match self.ty.kind {
             Kind::Date => "date",
             Kind::Time => "time",
             _ => "datetime",
         };
         let shown = convert::to_text(value, &Type::of(value));
-        error::WRONG_VALUE_FOR_COLUMN_TEMPORAL.with(&[&what, &shorten(&shown), &self.place.column, &self.place.row])
+        error::WRONG_VALUE_FOR_COLUMN_TEMPORAL.raise(&[&what, &shorten(&shown), &self.place.column, &self.place.row])
     }
 
     fn date(&self, value: Value, ctx: &mut EvalContext) -> Result<Value> {
@@ -324,7 +317,7 @@ impl Slot<'_> {
     }
 
     /// Error 1292 in a strict statement; elsewhere a warning that says less.
-    fn complain_date(&self, value: &Value, loose: SqlError, ctx: &mut EvalContext) -> Result<()> {
+    fn complain_date(&self, value: &Value, loose: datum::Fault, ctx: &mut EvalContext) -> Result<()> {
         if ctx.is_strict() {
             return Err(self.wrong_date(value));
         }
@@ -441,7 +434,7 @@ impl Slot<'_> {
 
     fn json(&self, value: Value) -> Result<Value> {
         match &value {
-            Value::Bytes(_) => Err(error::INVALID_JSON_CHARSET.with(&[&"binary"])),
+            Value::Bytes(_) => Err(error::INVALID_JSON_CHARSET.raise(&[&"binary"])),
             Value::Text(text) => {
                 let node = json::parse(text).map_err(|fault| json::column_error(fault, self.place.column))?;
                 Ok(Value::Json(Json::from(node)))
@@ -452,7 +445,7 @@ impl Slot<'_> {
 
     fn too_long(&self, ctx: &mut EvalContext) -> Result<()> {
         match ctx.is_strict() {
-            true => Err(error::DATA_TOO_LONG.with(&[&self.place.column, &self.place.row])),
+            true => Err(error::DATA_TOO_LONG.raise(&[&self.place.column, &self.place.row])),
             false => {
                 ctx.warn(self.truncated());
                 Ok(())
@@ -509,7 +502,7 @@ impl Slot<'_> {
         Ok(Value::Text(text))
     }
 
-    fn bad_bytes(&self, bytes: &[u8]) -> SqlError {
+    fn bad_bytes(&self, bytes: &[u8]) -> datum::Fault {
         let shown: String = bytes.iter().take(6).map(|byte| format!("\\x{byte:02X}")).collect();
         let shown = if bytes.len() > 6 { format!("{shown}...") } else { shown };
         self.wrong("string", &shown)

@@ -14,7 +14,7 @@ use crate::scalar::state::StateOf as _;
 use crate::scalar::store::store;
 use crate::scalar::temporal::Timestamp;
 use crate::value::Value;
-use query::error::Result;
+use datum::Result;
 use query::nodes::assignment::Place;
 use query::nodes::context::{EvalContext, Level};
 use query::nodes::expr::Expr;
@@ -43,12 +43,18 @@ fn context() -> EvalContext {
 fn outcome(text: &str) -> (String, String) {
     let expr = match bind(text) {
         Ok(expr) => bind::present(expr),
-        Err(error) => return ("error".to_owned(), format!("{} {}", error.code, error.message)),
+        Err(fault) => {
+            let error = crate::error::rendered(&fault);
+            return ("error".to_owned(), format!("{} {}", error.code, error.message));
+        }
     };
     let (ty, mut ctx) = (expr.ty(), context());
     let name = ty.name();
     match expr.eval(&[], &mut ctx) {
-        Err(error) => (name, format!("error {} {}", error.code, error.message)),
+        Err(fault) => {
+            let error = crate::error::rendered(&fault);
+            (name, format!("error {} {}", error.code, error.message))
+        }
         Ok(value) => {
             let mut shown = match &value {
                 Value::Null => "NULL".to_owned(),
@@ -58,7 +64,7 @@ fn outcome(text: &str) -> (String, String) {
             if !fits(&value, &ty) {
                 shown.push_str(" !type");
             }
-            for (_, warning) in ctx.warnings.iter() {
+            for warning in ctx.warnings.iter().map(|(_, fault)| crate::error::rendered(fault)) {
                 shown.push_str(&format!(" !{}", warning.code));
             }
             (name, shown)
@@ -125,7 +131,7 @@ fn a_chain_is_no_deep_tree_and_a_deep_tree_is_refused() {
         });
         Binder::new(&settings, &mut |_: &tree::Expr| Ok(None)).bind(&node)
     };
-    assert_eq!(nested(5000).expect_err("too deep").code, 1436);
+    assert_eq!(crate::error::rendered(&nested(5000).expect_err("too deep")).code, 1436);
     assert_eq!(nested(120).expect("as deep as a text may be").eval(&[], &mut context()), Ok(Value::UInt(1)));
 }
 
@@ -135,7 +141,10 @@ fn a_chain_groups_from_the_left_and_is_refused_when_its_tree_would_be_too_deep()
     assert_eq!(outcome("1 xor 1 xor 1").1, "1");
     assert_eq!(outcome(&vec!["1"; 100].join(" + ")).1, "100");
     for link in [" + 1", " xor 1"] {
-        assert_eq!(bind(&format!("1{}", link.repeat(100_000))).expect_err("too deep").code, 1436);
+        assert_eq!(
+            crate::error::rendered(&bind(&format!("1{}", link.repeat(100_000))).expect_err("too deep")).code,
+            1436
+        );
     }
 }
 
@@ -158,7 +167,7 @@ fn a_strict_statement_that_changes_rows_refuses_bad_data() {
     ctx.changes_rows = true;
     for (text, code) in [("'12x' + 1", 1292), ("1 / 0", 1365), ("cast('x' as date)", 1292)] {
         let expr = bind(text).expect("binds");
-        assert_eq!(expr.eval(&[], &mut ctx).expect_err(text).code, code);
+        assert_eq!(crate::error::rendered(&expr.eval(&[], &mut ctx).expect_err(text)).code, code);
     }
     ctx.ignore = true;
     assert_eq!(bind("1 / 0").expect("binds").eval(&[], &mut ctx), Ok(Value::Null));
@@ -275,7 +284,7 @@ fn stored(declared: &str, value: &str) -> (String, String) {
         ctx.set_sql_mode(mode);
         let value = expr.eval(&[], &mut ctx).expect("evaluates");
         match store(value, &ty, Place { column: "c", row: 1 }, &mut ctx) {
-            Err(error) => format!("error {}", error.code),
+            Err(fault) => format!("error {}", crate::error::rendered(&fault).code),
             Ok(value) => {
                 let kept = bind::present(Expr::Literal(value, ty.clone()));
                 let shown = kept.eval(&[], &mut ctx).expect("shown");
@@ -288,7 +297,7 @@ fn stored(declared: &str, value: &str) -> (String, String) {
                 };
                 for (level, warning) in ctx.warnings.iter() {
                     text.push_str(if *level == Level::Note { " ~" } else { " !" });
-                    text.push_str(&warning.code.to_string());
+                    text.push_str(&crate::error::rendered(warning).code.to_string());
                 }
                 text
             }

@@ -4,7 +4,7 @@
 
 use crate::scalar::state::StateOf as _;
 use crate::value::Value;
-use query::error::Result;
+use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr, Extra};
 use query::nodes::function::{Function, Run, SessionUse};

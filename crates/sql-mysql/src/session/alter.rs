@@ -8,6 +8,7 @@ use engine::rows::{Inserted, RowBatch};
 use syntax::tree::{ColumnDef, ColumnOption, DefaultValue, Ident, Position, TableConstraint, TableOption};
 
 use crate::bind::Bind;
+use crate::error::{self, Result, SqlError};
 use crate::parse::parse_expression;
 use crate::parse::statement::{Alteration, Name};
 use crate::scalar::modes::SqlMode;
@@ -24,7 +25,6 @@ use crate::value::Value;
 use query::catalog::Writing;
 use query::catalog::decode::decode;
 use query::catalog::table::{Check, Default, Index, Part, Table, TableColumn};
-use query::error::{self, Result, SqlError};
 use query::exec::change::encode_row;
 use query::exec::generated;
 use query::exec::progress::Progress;
@@ -458,7 +458,7 @@ impl Session {
         let shown = crate::scalar::bind::present(query::nodes::expr::Expr::Literal(value.clone(), old.ty.clone()));
         let shown = if new.ty.kind.is_bytes() { crate::scalar::bind::as_sent(shown) } else { shown };
         let shown = shown.eval(&[], &mut self.ctx)?;
-        store(shown, &new.ty, Place { column: &new.name, row }, &mut self.ctx)
+        Ok(store(shown, &new.ty, Place { column: &new.name, row }, &mut self.ctx)?)
     }
 }
 

@@ -8,7 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use datum::Fault;
+
 use crate::batch::Row;
+use crate::error::{self, Result};
 use crate::instance::handle::Kill;
 use crate::parse::statement::{Histograms, Name};
 use crate::session::{Outcome, Session, text_column};
@@ -16,7 +19,6 @@ use crate::value::Value;
 use query::catalog::gather::{self, Effort, QUICK, THOROUGH};
 use query::catalog::statistics::{ColumnStatistics, Histogram, Statistics, is_spread};
 use query::catalog::table::Table;
-use query::error::{self, Result};
 use query::types::Column;
 
 /// Smaller tables are gathered anew after a restart rather than kept.
@@ -83,8 +85,8 @@ impl Session {
         Ok(statistics)
     }
 
-    fn look_up(&self) -> Result<()> {
-        if self.handle.killed() == Kill::No { Ok(()) } else { Err(error::QUERY_INTERRUPTED.bare()) }
+    fn look_up(&self) -> datum::Result<()> {
+        if self.handle.killed() == Kill::No { Ok(()) } else { Err(Fault::Interrupted) }
     }
 
     pub(super) fn analyze_tables(&mut self, names: &[Name], histograms: Option<&Histograms>) -> Result<Outcome> {

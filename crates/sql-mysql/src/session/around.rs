@@ -4,6 +4,7 @@
 
 use syntax::tree::Expr;
 
+use crate::error::{self, Result, SqlError};
 use crate::instance::hooks::Procedure;
 use crate::instance::variables::text_of;
 use crate::parse::statement::Name;
@@ -11,7 +12,6 @@ use crate::scalar::functions::entry::TIMESTAMP_SEQUENCE;
 use crate::scalar::temporal::Timestamp;
 use crate::session::{Outcome, Session};
 use crate::value::Value;
-use query::error::{self, Result, SqlError};
 use query::types::{Collation, CollationName as _, Column, Type};
 
 /// Timestamps that one call gives out, as at the XRPC door.

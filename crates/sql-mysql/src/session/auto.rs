@@ -4,11 +4,11 @@ use std::ops::Bound::Unbounded;
 
 use engine::rows::{RowBatch, Transaction};
 
+use crate::error::Result;
 use crate::session::Session;
 use crate::value::Value;
 use query::catalog::decode::decode;
 use query::catalog::table::Table;
-use query::error::Result;
 
 impl Session {
     /// Nobody else uses the table meanwhile: its gate is closed. The definition may be a draft.
@@ -17,7 +17,7 @@ impl Session {
         let next = wanted.max(self.highest_auto(&settled, txn)?.saturating_add(1));
         let mut counter = table.live.auto.lock();
         (counter.next, counter.reserved) = (next, next);
-        self.db.catalog().reserve_auto(table.id, next)
+        Ok(self.db.catalog().reserve_auto(table.id, next)?)
     }
 
     /// The greatest number of the table's rows. Rows by that number are read from their end.

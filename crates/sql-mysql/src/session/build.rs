@@ -8,10 +8,10 @@ use std::ops::Bound::Unbounded;
 use engine::rows::{Inserted, RowBatch, Transaction};
 
 use crate::batch::Cell;
+use crate::error::{self, Result, SqlError};
 use crate::value::Value;
 use query::catalog::decode::decode;
 use query::catalog::table::{Index, Table};
-use query::error::{self, Result, SqlError};
 use query::exec::host::host;
 use query::exec::progress::{Of, Progress};
 use query::exec::sorter::{Sorted, Sorter};

@@ -4,13 +4,13 @@
 
 use std::sync::Arc;
 
+use crate::error::{self, Result};
 use crate::parse::bulk::Bulk;
 use crate::parse::statement::Statement;
 use crate::parse::{self, Parsed};
 use crate::scalar::state::StateOf as _;
 use crate::session::{Outcome, Session};
 use query::catalog::table::Table;
-use query::error::{self, Result};
 
 impl Session {
     /// None: it is to be parsed as a whole, which also tells best what is wrong with it.

@@ -2,6 +2,7 @@
 
 use syntax::tree::{ColumnDef, ColumnOption, ColumnType, DefaultValue, ExprKind, Literal, TableConstraint};
 
+use crate::error::{self, Result, SqlError};
 use crate::parse::stored::stored_text;
 use crate::scalar::bind::data_type;
 use crate::scalar::state::StateOf as _;
@@ -15,7 +16,6 @@ use crate::session::words::{
 };
 use crate::value::Value;
 use query::catalog::table::{Default, Generated, TableColumn};
-use query::error::{self, Result, SqlError};
 use query::nodes::assignment::Place;
 use query::types::{Collation, Kind};
 

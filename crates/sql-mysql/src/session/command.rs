@@ -2,6 +2,7 @@
 
 use syntax::tree::{self, Maintenance, Pattern, PrepareSource, Show, Shown, Statement};
 
+use crate::error::{self, Result, SqlError};
 use crate::instance::count;
 use crate::instance::database::ReadOnly;
 use crate::instance::handle::Kill;
@@ -11,7 +12,6 @@ use crate::rights::Privileges;
 use crate::scalar::state::StateOf as _;
 use crate::session::{Outcome, Session};
 use crate::value::Value;
-use query::error::{self, Result, SqlError};
 
 impl Session {
     /// `text` is that which the statement's spans refer to.

@@ -9,13 +9,13 @@ use engine::rows::Isolation;
 use syntax::tree::{CreateTable, Duplicates, Statement};
 
 use crate::bind::Bind;
+use crate::error::{self, Result};
 use crate::instance::compiled::{Compiled, Plan};
 use crate::scalar::store::implicit_default;
 use crate::session::{Outcome, Session};
 use query::catalog::Writing;
 use query::catalog::foreign_graph::Doing;
 use query::catalog::table::{Default, Table, TableColumn};
-use query::error::{self, Result};
 use query::exec::change::{self, Changed};
 use query::nodes::change::{Insert, OnConflict, Values};
 use query::types::{Collation, Column, Kind, Type};

@@ -1,5 +1,6 @@
 //! DDL: schemas, tables, indexes. Each statement is a transaction of its own: what was open is committed before, and either everything of it is there or nothing.
 
+use crate::scalar::charsets;
 use std::sync::{Arc, OnceLock};
 
 use datum::row::Layout;
@@ -7,6 +8,7 @@ use engine::rows::{MapId, RowBatch};
 use syntax::tree::{CreateIndex, IndexKind, TableConstraint};
 
 use crate::bind::Bind;
+use crate::error::{self, Result, SqlError};
 use crate::parse::parse_expression;
 use crate::parse::statement::{Alteration, CreateTable, Name};
 use crate::scalar::modes::SqlMode;
@@ -20,11 +22,10 @@ use crate::value::Value;
 use query::catalog::live::Live;
 use query::catalog::table::{Default, Index, Table};
 use query::catalog::{Snapshot, Writing};
-use query::error::{self, Result, SqlError};
 use query::exec::generated;
 use query::nodes::context::Level;
 use query::nodes::system_table::SystemTable;
-use query::types::{Collation, CollationName as _, Type};
+use query::types::Type;
 
 impl Session {
     pub(super) fn full_name(&self, name: &Name) -> Result<(String, String)> {
@@ -62,7 +63,7 @@ impl Session {
         check_name(name, &error::WRONG_DB_NAME)?;
         self.refuse_system(name)?;
         self.check_unlocked()?;
-        let default = Collation::by_name(&self.values.word("collation_server"))?;
+        let default = charsets::collation(&self.values.word("collation_server"))?;
         let collation = collation_of(charset, collation, default)?;
         let db = self.db.clone();
         let mut writing = db.catalog().write()?;
@@ -163,7 +164,7 @@ impl Session {
         let db = self.db.clone();
         let now = |snapshot: &Snapshot| {
             let named = found.iter().map(|table: &Arc<Table>| snapshot.table(&table.schema, &table.name).cloned());
-            named.collect::<Result<Vec<_>>>()
+            named.collect::<datum::Result<Vec<_>>>()
         };
         let (closed, mut writing) = self.close_and_write(&db, |snapshot| Ok(Ends::of(now(snapshot)?, snapshot)))?;
         let ends = Ends::of(now(&writing.snapshot)?, &writing.snapshot);

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use crate::batch::Batch;
+use crate::error::{self, Result, SqlError};
 use crate::explain::{Explained, Verb, json, table_columns, table_rows, tree};
 use crate::instance::compiled::Plan;
 use crate::instance::prepared::type_of;
 use crate::parse::statement::Statement;
 use crate::session::{Outcome, Session, text_column};
 use crate::value::Value;
-use query::error::{self, Result, SqlError};
 use query::nodes::change::{OnConflict, Values};
 use query::types::{Column, Type};
 

@@ -5,9 +5,11 @@
 
 use std::sync::Arc;
 
+use datum::Fault;
 use engine::rows::Isolation;
 use syntax::tree::{self, ReferentialAction};
 
+use crate::error::{self, Result};
 use crate::instance::database::Database;
 use crate::session::Session;
 use crate::session::generated::check_parent;
@@ -16,7 +18,6 @@ use crate::session::words::{check_name, index_name, single};
 use query::catalog::foreign_key::{Action, ForeignKey};
 use query::catalog::table::{Index, Table, TableColumn};
 use query::catalog::{Snapshot, Writing};
-use query::error::{self, Result};
 use query::exec::foreign::check_rows;
 
 /// A foreign key as its words have it. Without a name it gets one; without a schema its parent is in the child's.
@@ -191,10 +192,14 @@ impl Session {
     /// F5 from the child's side. A parent may be missing only while nothing is checked.
     fn check_ends(&self, key: &ForeignKey, child: &Table, snapshot: &Snapshot) -> Result<()> {
         if key.refers_to(&child.schema, &child.name) {
-            return check_parent(key, child).and_then(|()| key.fit(child, child).map(drop));
+            check_parent(key, child)?;
+            return Ok(key.fit(child, child).map(drop)?);
         }
         match snapshot.table(&key.parent_schema, &key.parent) {
-            Ok(parent) => check_parent(key, parent).and_then(|()| key.fit(child, parent).map(drop)),
+            Ok(parent) => {
+                check_parent(key, parent)?;
+                Ok(key.fit(child, parent).map(drop)?)
+            }
             Err(_) if !self.checks_foreign_keys() => Ok(()),
             Err(_) => Err(error::FK_CANNOT_OPEN_PARENT.with(&[&key.parent])),
         }
@@ -223,9 +228,9 @@ impl Session {
         for child in children.iter().filter(|child| child.id != new.id) {
             for key in child.foreign_keys.iter().filter(|key| key.refers_to(&new.schema, &new.name)) {
                 check_parent(key, new)?;
-                key.fit(child, new).map_err(|error| match error.code {
-                    1822 => lost_index().unwrap_or(error),
-                    _ => error,
+                key.fit(child, new).map_err(|fault| match fault {
+                    Fault::ReferencedKeyMissing(_) => lost_index().unwrap_or_else(|| fault.into()),
+                    fault => fault.into(),
                 })?;
             }
         }

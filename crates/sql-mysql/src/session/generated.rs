@@ -7,13 +7,13 @@ use std::sync::Arc;
 use syntax::tree::{ColumnOption, ExprKind, Ident, IndexDef, IndexKind, KeyPart, PartKey, TableConstraint};
 
 use crate::bind::Bind;
+use crate::error::{self, Result, SqlError};
 use crate::parse::parse_expression;
 use crate::parse::stored::{Disallowed, disallowed, stored_text};
 use crate::scalar::state::StateOf as _;
 use crate::session::Session;
 use query::catalog::foreign_key::{Action, ForeignKey};
 use query::catalog::table::{Generated, Table, TableColumn};
-use query::error::{self, Result, SqlError};
 use query::nodes::expr::Expr;
 use query::types::{Kind, Type};
 

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use crate::batch::Row;
+use crate::error::{self, Result, SqlError};
 use crate::parse::lexical::quoted_name as name;
 use crate::parse::statement::UserName;
 use crate::rights::{Grants, Privileges};
 use crate::session::{Session, text_column};
 use crate::system::text;
-use query::error::{self, Result, SqlError};
 use query::types::Column;
 
 /// `SELECT, INSERT`, or USAGE, or ALL PRIVILEGES.

@@ -4,12 +4,12 @@
 
 use engine::{Account, AccountChange};
 
+use crate::error::{self, Result, SqlError};
 use crate::parse::statement::{Given, Level, RoleChoice, UserName};
 use crate::rights::privilege::named;
 use crate::rights::{Grants, Privileges};
 use crate::session::Session;
 use crate::session::rights::All;
-use query::error::{self, Result, SqlError};
 
 /// A level with its names filled in.
 enum Place {
@@ -191,7 +191,7 @@ impl Session {
                 Some((column, _)) => Err(error::BAD_FIELD.with(&[column, &name])),
             },
             Err(_) if meant.whole.has(Privileges::CREATE) && meant.columns.is_empty() => Ok(()),
-            Err(error) => Err(error),
+            Err(fault) => Err(fault.into()),
         }
     }
 

@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 
 use engine::rows::ReadMode;
 
+use crate::error::{self, Result, SqlError};
 use crate::instance::compiled::Compiled;
 use crate::instance::handle::Wake;
 use crate::session::run::More;
 use crate::session::{Outcome, Session};
-use query::error::{self, Result, SqlError};
 
 /// A statement is suspended for pages no more often: then it blocks. A page may be evicted before its reader is back, and one that reads much would restart too often.
 const LEAVES_MAX: u8 = 6;

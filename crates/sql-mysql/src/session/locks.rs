@@ -6,13 +6,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::error::{self, Result, SqlError};
 use crate::parse::statement::TableLock;
 use crate::session::foreign::Ends;
 use crate::session::track::{LOCKED, READ, WRITE};
 use crate::session::{Outcome, Session};
+use datum::Fault;
 use query::catalog::Snapshot;
 use query::catalog::table::Table;
-use query::error::{self, Result, SqlError};
 
 /// How long one table is waited for before the others are let go.
 const STEP: Duration = Duration::from_millis(100);
@@ -109,14 +110,14 @@ impl Session {
         let until = Instant::now() + self.gate_wait();
         loop {
             match self.lock_step(&tables) {
-                Err(error) if error::LOCK_WAIT_TIMEOUT.is(&error) && Instant::now() < until => {}
-                done => return done,
+                Err(Fault::LockTimeout) if Instant::now() < until => {}
+                done => return Ok(done?),
             }
         }
     }
 
     /// All of them, or none.
-    fn lock_step(&mut self, tables: &[(Arc<Table>, bool)]) -> Result<()> {
+    fn lock_step(&mut self, tables: &[(Arc<Table>, bool)]) -> datum::Result<()> {
         let handle = self.handle.clone();
         let is_killed = || handle.is_interrupted();
         for (table, exclusive) in tables {
@@ -127,11 +128,11 @@ impl Session {
                 live.enter(STEP, &is_killed)
                     .and_then(|()| live.still.begin(STEP, &is_killed).inspect_err(|_| live.leave()))
             };
-            if let Err(error) = held {
+            if let Err(fault) = held {
                 for (table, exclusive) in self.locked.tables.drain(..) {
                     let_go(&table, exclusive);
                 }
-                return Err(error);
+                return Err(fault);
             }
             self.locked.tables.push((table.clone(), *exclusive));
         }

@@ -9,6 +9,7 @@ use engine::rows::RowBatch;
 
 use crate::batch::Row;
 use crate::check;
+use crate::error::{self, Result, SqlError};
 use crate::parse::statement::{Alteration, Maintenance, Name};
 use crate::scalar::functions::crc32_of;
 use crate::session::track::READ;
@@ -16,7 +17,6 @@ use crate::session::{Outcome, Session, number_column, text_column};
 use crate::system::value_text;
 use crate::value::Value;
 use query::catalog::table::Table;
-use query::error::{self, Result, SqlError};
 use query::exec::generated;
 use query::types::Column;
 
@@ -118,7 +118,7 @@ impl Session {
         for name in names {
             let (schema, name) = self.full_name(name)?;
             // Nobody keeps one up to date.
-            let found = self.catalog.table(&schema, &name).cloned();
+            let found = self.catalog.table(&schema, &name).cloned().map_err(SqlError::from);
             let sum =
                 found.and_then(|table| if quick { Ok(Value::Null) } else { self.checksum(&table).map(Value::UInt) });
             let sum = match sum {

@@ -49,6 +49,7 @@ use engine::Lsn;
 use engine::rows::{Isolation, Savepoint};
 
 use crate::batch::{Batch, Row};
+use crate::error::{self, Result, SqlError};
 use crate::instance::count::Count;
 use crate::instance::database::Database;
 use crate::instance::handle::{Handle, Kill, Shown};
@@ -74,7 +75,6 @@ use crate::value::{Text, Value};
 use query::catalog::Snapshot;
 use query::catalog::table::Table;
 use query::catalog::timestamps::STEP as TIMESTAMP_STEP;
-use query::error::{self, Result, SqlError};
 use query::exec::Exec;
 use query::exec::host::Host;
 use query::nodes::context::{EvalContext, Level};
@@ -154,7 +154,7 @@ impl ResultSet {
             }
             Err(error) => {
                 self.exec = None;
-                Err(session.fail(error))
+                Err(session.fail(error.into()))
             }
         }
     }
@@ -352,8 +352,8 @@ impl Session {
     }
 
     /// What the last statement warned of, as SHOW WARNINGS shows it.
-    pub fn warnings(&self) -> impl Iterator<Item = &(Level, SqlError)> {
-        self.ctx.warnings.iter()
+    pub fn warnings(&self) -> impl Iterator<Item = (Level, SqlError)> {
+        self.ctx.warnings.iter().map(|(level, fault)| (*level, fault.clone().into()))
     }
 
     /// The columns of a table, for those who ask before they SELECT (COM_FIELD_LIST).

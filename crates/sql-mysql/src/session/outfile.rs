@@ -12,15 +12,16 @@ use stdx::wait::{self, Reason};
 use syntax::tree::{Format, Query, Statement};
 
 use crate::batch::{Batch, Cell, Row};
+use crate::error::{self, Result, SqlError};
 use crate::instance::prepared::type_of;
 use crate::letters::fixed_width;
 use crate::rights::Privileges;
+use crate::scalar::charsets;
 use crate::scalar::{cast, convert};
 use crate::session::load::words;
 use crate::session::{Outcome, ResultSet, Session};
 use crate::value::Value;
-use query::error::{self, Result, SqlError};
-use query::types::{Charset, CharsetName as _, Column, Kind, Type};
+use query::types::{Charset, Column, Kind, Type};
 
 static WRITE: Reason = Reason::new("outfile");
 
@@ -44,7 +45,7 @@ impl Session {
             return Err(self.rights.no_file());
         }
         let is_fixed = format.is_some_and(Format::is_fixed);
-        let charset = charset.map_or(Ok(Charset::Binary), Charset::by_name)?;
+        let charset = charset.map_or(Ok(Charset::Binary), charsets::charset)?;
         let path = self.creatable(name)?;
         let outcome = self
             .run(&compiled, parameters, &mut |session| session.compile(&statement, (&types, &[])).ok().map(Arc::new))?;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use stdx::sync::Mutex;
 
 use crate::bind::hints::max_execution_ms;
+use crate::error::{self, Result};
 use crate::instance::compiled::Compiled;
 use crate::instance::count::Count;
 use crate::instance::handle::Shown;
@@ -17,7 +18,6 @@ use crate::parse::{self, Parsed};
 use crate::scalar::state::StateOf as _;
 use crate::session::{Outcome, Session};
 use crate::value::Value;
-use query::error::{self, Result};
 use query::types::{Column, Type};
 
 /// What a prepared statement takes, and how many times its text, about.

@@ -11,11 +11,11 @@ use syntax::tree::{
     OrderItem, Query, QueryBody, Select, SelectExpr, SelectItem, Span, Statement, TableName, TableRef, Truth, UnaryOp,
 };
 
+use crate::error::{self, Result, SqlError};
 use crate::instance::prepared::Prepared;
 use crate::parse::Parsed;
 use crate::session::Session;
 use query::catalog::table::{Part, Table};
-use query::error::{self, Result, SqlError};
 
 /// Rows of a table.
 #[derive(Clone, Debug, Default, PartialEq)]

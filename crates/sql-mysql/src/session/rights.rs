@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use engine::{Account, AccountChange};
 
+use crate::error::{self, Result, SqlError};
 use crate::parse::statement::Statement;
 use crate::parse::statement::{Accounting, RoleChoice, UserName};
 use crate::rights::{Grants, Privileges, Rights, Who, find};
@@ -14,7 +15,6 @@ use crate::scalar::state::StateOf as _;
 use crate::session::{Outcome, Session};
 use crate::system::viewer::Viewer;
 use crate::value::Text;
-use query::error::{self, Result, SqlError};
 
 /// The list of accounts as of one moment.
 pub(super) type All = BTreeMap<String, Arc<Account>>;

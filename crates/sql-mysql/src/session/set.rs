@@ -1,10 +1,12 @@
 //! SET, and what follows from variables that are obeyed.
 
+use crate::scalar::charsets;
 use std::time::Duration;
 
 use syntax::tree::Expr as Node;
 
 use crate::bind::{Bind, Surroundings};
+use crate::error::{self, Result};
 use crate::instance::prepared::type_of;
 use crate::instance::variables::{self, Is, find};
 use crate::parse::statement::{Scope, Setting};
@@ -15,7 +17,6 @@ use crate::session::track::{READ, TRACKERS};
 use crate::session::transact::{CompletionType, isolation_of};
 use crate::session::{Outcome, Session};
 use crate::value::{Decimal, Value};
-use query::error::{self, Result};
 use query::nodes::expr::Expr;
 use query::nodes::walk::has_subquery;
 use query::types::{Charset, CharsetName as _, Collation, CollationName as _, Type};
@@ -328,13 +329,13 @@ impl Session {
             }
             "character_set_results" if text.is_empty() || text.eq_ignore_ascii_case("null") => Ok(Value::text("")),
             name if name.starts_with("character_set_") => {
-                let charset = Charset::by_name(&text)?;
+                let charset = charsets::charset(&text)?;
                 if name == "character_set_client" && charset == Charset::Binary {
                     return Ok(Value::text("binary"));
                 }
                 Ok(Value::text(charset.name()))
             }
-            name if name.starts_with("collation_") => Ok(Value::text(Collation::by_name(&text)?.name())),
+            name if name.starts_with("collation_") => Ok(Value::text(charsets::collation(&text)?.name())),
             _ => Ok(value.clone()),
         }
     }
@@ -364,9 +365,9 @@ impl Session {
             }
             "time_zone" => self.ctx.zone = zone_of(&text)?,
             "transaction_isolation" => self.isolation = isolation_of(&text).unwrap_or(self.isolation),
-            "collation_connection" => self.connect_with(Collation::by_name(&text)?),
+            "collation_connection" => self.connect_with(charsets::collation(&text)?),
             "character_set_connection" => {
-                let charset = Charset::by_name(&text)?;
+                let charset = charsets::charset(&text)?;
                 if self.settings.collation.charset() != charset {
                     let collation = charset.default_collation();
                     self.values.set("collation_connection", Value::text(collation.name()));
@@ -428,7 +429,7 @@ impl Session {
     /// The character set and the collation of the current database, or else of the server, as variables tell them.
     pub(super) fn follow_database(&mut self) {
         let schema = self.database.as_deref().and_then(|name| self.catalog.schema(name).ok());
-        let of_server = || Collation::by_name(&self.values.word("collation_server")).unwrap_or(Collation::DEFAULT);
+        let of_server = || charsets::collation(&self.values.word("collation_server")).unwrap_or(Collation::DEFAULT);
         let collation = schema.map_or_else(of_server, |schema| schema.collation);
         self.values.set("character_set_database", Value::text(collation.charset().name()));
         self.values.set("collation_database", Value::text(collation.name()));
@@ -469,11 +470,11 @@ fn partner_of(
     let text = variables::text_of(value);
     for (charset_name, collation_name) in CHARSET_PAIRS {
         if name == collation_name {
-            return Ok(Some((charset_name, Value::text(Collation::by_name(&text)?.charset().name()))));
+            return Ok(Some((charset_name, Value::text(charsets::collation(&text)?.charset().name()))));
         }
         if name == charset_name {
-            let charset = Charset::by_name(&text)?;
-            let differs = Collation::by_name(&current(collation_name))?.charset() != charset;
+            let charset = charsets::charset(&text)?;
+            let differs = charsets::collation(&current(collation_name))?.charset() != charset;
             return Ok(differs.then(|| (collation_name, Value::text(charset.default_collation().name()))));
         }
     }
@@ -490,9 +491,9 @@ enum Checked {
 }
 
 fn names_of(charset: Option<&str>, collation: Option<&str>) -> Result<Collation> {
-    let charset = charset.map_or(Ok(Charset::Utf8), Charset::by_name)?;
+    let charset = charset.map_or(Ok(Charset::Utf8), charsets::charset)?;
     let Some(name) = collation else { return Ok(charset.default_collation()) };
-    let collation = Collation::by_name(name)?;
+    let collation = charsets::collation(name)?;
     if collation.charset() != charset {
         return Err(error::COLLATION_CHARSET_MISMATCH.with(&[&collation.name(), &charset.name()]));
     }
@@ -503,10 +504,10 @@ fn mode_of(text: &str) -> Result<SqlMode> {
     match text.parse::<u64>() {
         Ok(0) => Ok(SqlMode::NONE),
         Ok(_) => Err(error::WRONG_VALUE_FOR_VAR.with(&[&"sql_mode", &text])),
-        Err(_) => SqlMode::parse(text),
+        Err(_) => Ok(SqlMode::parse(text)?),
     }
 }
 
 fn zone_of(text: &str) -> Result<Zone> {
-    temporal::parse_zone(text)
+    Ok(temporal::parse_zone(text)?)
 }

@@ -7,6 +7,8 @@ use syntax::tree::{ColumnName, Expr as Parsed, ExprKind, Literal};
 
 use crate::batch::Row;
 use crate::bind::Bind;
+use crate::error::fault::foreign_key_text;
+use crate::error::{self, Result, SqlError};
 use crate::instance::variables::{VARIABLES, shown};
 use crate::parse::lexical::quoted_name;
 use crate::parse::statement::{Name, Pattern, Show, Shown, Statement};
@@ -18,7 +20,6 @@ use crate::system::{self, column_extra, column_key, default_text, hex_text, keys
 use crate::value::Value;
 use query::catalog::system_schemas::is_system;
 use query::catalog::table::{SHOWN_OPTIONS, Table};
-use query::error::{self, Result, SqlError};
 use query::exec::{Exec, drain};
 use query::nodes::context::Level;
 use query::nodes::keyspace_table;
@@ -483,7 +484,7 @@ impl Session {
 
     fn show_warnings(&mut self, errors: bool, count: bool, limit: Option<(u64, u64)>) -> Answer {
         let found: Vec<(Level, SqlError)> =
-            self.ctx.warnings.iter().filter(|(level, _)| !errors || *level == Level::Error).cloned().collect();
+            self.warnings().filter(|(level, _)| !errors || *level == Level::Error).collect();
         if count {
             let name = if errors { "@@session.error_count" } else { "@@session.warning_count" };
             return (vec![number_column(name)], vec![vec![Value::UInt(found.len() as u64)]]);
@@ -533,7 +534,7 @@ impl Session {
             lines.push(line);
         }
         for key in &table.foreign_keys {
-            lines.push(format!("  {}", key.text(table)));
+            lines.push(format!("  {}", foreign_key_text(&key.parts(table))));
         }
         for check in &table.checks {
             let enforced = if check.enforced { "" } else { " /*!80016 NOT ENFORCED */" };

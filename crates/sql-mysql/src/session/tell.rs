@@ -1,12 +1,12 @@
 //! SHOW commands about the server itself: its engine, its privileges.
 
 use crate::batch::Row;
+use crate::error::Result;
 use crate::rights::privilege::{ALL, DATABASE, TABLE};
 use crate::session::Session;
 use crate::session::show::{Answer, texts};
 use crate::system;
 use crate::value::Value;
-use query::error::Result;
 
 /// What MySQL says that static privileges are of and for.
 const MEANT: &[(&str, &str, &str)] = &[

@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
+use crate::error::{self, Result};
 use crate::parse::statement::Statement;
 use crate::rights::grants::{Grants, OfTable};
 use crate::rights::{Privileges, needs};
 use crate::session::Session;
 use query::catalog::table::Table;
 use query::catalog::{Snapshot, Writing};
-use query::error::{self, Result};
 
 /// What a session has of its own.
 #[derive(Debug, Default)]

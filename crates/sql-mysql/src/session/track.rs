@@ -9,12 +9,12 @@ mod words;
 use engine::rows::Isolation;
 use transaction::{Info, Transactions};
 
+use crate::error::{self, Result};
 use crate::instance::variables::{self, find};
 use crate::parse::statement::{Name, Statement};
 use crate::scalar::state::StateOf as _;
 use crate::session::Session;
 use crate::value::Value;
-use query::error::{self, Result};
 
 pub(super) use transaction::{LOCKED, READ, READ_UNSAFE, RESULT, UNSAFE, WRITE};
 

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use datum::Fault;
 use engine::rows::{Isolation, Savepoint};
 
+use crate::error::{self, Result, SqlError};
 use crate::instance::count::Count;
 use crate::instance::handle::Handle;
 use crate::parse::statement::Completion;
@@ -12,7 +14,6 @@ use crate::scalar::state::StateOf as _;
 use crate::session::{Session, has_ended_transaction};
 use crate::value::Value;
 use query::catalog::table::Table;
-use query::error::{self, Result, SqlError};
 use query::nodes::context::Level;
 
 impl Session {
@@ -170,9 +171,9 @@ impl Session {
                 self.let_go(before);
                 return Ok(false);
             }
-            if let Err(error) = table.live.enter(patience, &is_killed) {
+            if let Err(fault) = table.live.enter(patience, &is_killed) {
                 self.let_go(before);
-                return Err(error);
+                return Err(fault.into());
             }
             self.held.push(table.clone());
             // Only now nobody changes it.
@@ -302,11 +303,11 @@ impl Session {
             for (nth, table) in order.iter().enumerate() {
                 match self.close_gate(table, if nth == 0 { left } else { left.min(TRY) }) {
                     Ok(gate) => closed.push(gate),
-                    Err(error) if nth > 0 && error::LOCK_WAIT_TIMEOUT.is(&error) && left > TRY => {
+                    Err(Fault::LockTimeout) if nth > 0 && left > TRY => {
                         in_the_way = Some(nth);
                         break;
                     }
-                    Err(error) => return Err(error),
+                    Err(fault) => return Err(fault.into()),
                 }
             }
             match in_the_way {
@@ -316,10 +317,10 @@ impl Session {
         }
     }
 
-    fn close_gate(&self, table: &Table, patience: Duration) -> Result<Closed> {
+    fn close_gate(&self, table: &Table, patience: Duration) -> datum::Result<Closed> {
         match self.locked.tables.iter().find(|(locked, _)| locked.id == table.id) {
             Some((_, true)) => return Ok(Closed(None)),
-            Some((_, false)) => return Err(super::locks::read_locked(table)),
+            Some((_, false)) => return Err(super::locks::read_locked(table).into()),
             None => {}
         }
         let handle = self.handle.clone();

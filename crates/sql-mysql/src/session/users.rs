@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 
 use engine::{Account, AccountChange, DEFAULT_ACCOUNT, PASSWORD_MAX, Verifier, sha256};
 
+use crate::error::{self, Result, SqlError};
 use crate::parse::statement::{Options, RoleChoice, Secret, User, UserName};
 use crate::rights::{Grants, Privileges};
 use crate::session::Session;
 use crate::session::rights::All;
-use query::error::{self, Result, SqlError};
 
 const USER_CHARACTERS: usize = 32;
 const HOST_CHARACTERS: usize = 255;

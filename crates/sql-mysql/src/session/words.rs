@@ -1,17 +1,18 @@
 //! What the words of a definition mean: names, keys and their parts, constraints, table options. No session is needed for it.
 
+use crate::scalar::charsets;
 use syntax::tree::walk::{self, Visitor};
 use syntax::tree::{
     self, ColumnDef, ColumnOption, DataType, Expr, ExprKind, IndexDef, IndexKind, IndexOptions, KeyPart, OptionValue,
     PartKey, TableConstraint, TableOption,
 };
 
+use crate::error::{self, Result, SqlError};
 use crate::parse::stored::{Disallowed, disallowed, is_boolean, stored_text};
 use crate::scalar::modes::SqlMode;
 use crate::session::foreign::{Wanted, wanted};
 use crate::value::Value;
 use query::catalog::table::{Check, Part, Table, TableColumn};
-use query::error::{self, Result, SqlError};
 use query::types::{Charset, CharsetName as _, Collation, CollationName as _};
 
 /// MySQL's own limits.
@@ -52,8 +53,8 @@ pub(super) struct Definition {
 }
 
 pub(super) fn collation_of(charset: Option<&str>, collation: Option<&str>, default: Collation) -> Result<Collation> {
-    let charset = charset.map(Charset::by_name).transpose()?;
-    let collation = collation.map(Collation::by_name).transpose()?;
+    let charset = charset.map(charsets::charset).transpose()?;
+    let collation = collation.map(charsets::collation).transpose()?;
     match (charset, collation) {
         (Some(charset), Some(collation)) if collation.charset() != charset => {
             Err(error::COLLATION_CHARSET_MISMATCH.with(&[&collation.name(), &charset.name()]))
@@ -78,7 +79,7 @@ pub(super) fn check_name(name: &str, wrong: &error::Code) -> Result<()> {
 pub(super) fn binary_of(charset: Charset) -> Result<Collation> {
     match charset {
         Charset::Binary => Ok(Collation::Binary),
-        charset => Collation::by_name(&format!("{}_bin", charset.name())),
+        charset => charsets::collation(&format!("{}_bin", charset.name())),
     }
 }
 

@@ -1,12 +1,13 @@
 //! Tables of information_schema about what there is none of: triggers, routines, events, files, plugins. Their columns are MySQL 8.0's, for who asks names them;
 //! they have no rows because there is nothing to tell, not because it is not told. A table without partitions is one row of PARTITIONS, as in MySQL.
 
+use datum::Result;
+
 use crate::batch::Row;
 use crate::scalar::temporal::Timestamp;
 use crate::system::schema::{NAME, all_tables, nothing};
 use crate::system::text;
 use crate::value::Value;
-use query::error::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::system_table::Holds::{DateTime, LongText, Number, Text};
 use query::nodes::system_table::SystemRows::Computed;

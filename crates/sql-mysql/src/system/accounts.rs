@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use datum::Result;
 use engine::Account;
 
 use crate::batch::Row;
@@ -12,7 +13,6 @@ use crate::rights::{Grants, Who};
 use crate::system::text;
 use crate::system::viewer::viewer;
 use crate::value::Value;
-use query::error::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::system_table::Holds::{self, DateTime, LongText, Number, Text};
 use query::nodes::system_table::SystemRows::Computed;

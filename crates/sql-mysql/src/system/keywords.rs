@@ -1,9 +1,10 @@
 //! information_schema.KEYWORDS: the words of MySQL 8.0's grammar, for tools that quote names.
 
+use datum::Result;
+
 use crate::batch::Row;
 use crate::system::text;
 use crate::value::Value;
-use query::error::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::system_table::Holds::{Number, Text};
 use query::nodes::system_table::SystemRows::Computed;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use datum::Result;
+
 use crate::batch::Row;
 use crate::parse::stored::listed_text;
 use crate::rights::Privileges;
@@ -12,7 +14,6 @@ use crate::system::viewer::viewer;
 use crate::system::{text, views};
 use crate::value::Value;
 use query::catalog::table::{Default, LISTED_OPTIONS, Part, Table, TableColumn};
-use query::error::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::system_table::Holds::{DateTime, LongText, Number, Text};
 use query::nodes::system_table::SystemRows::Computed;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use datum::Result;
 use datum::base64;
 
 use crate::batch::Row;
@@ -14,7 +15,6 @@ use crate::system::viewer::viewer;
 use crate::value::Value;
 use query::catalog::statistics::{Histogram, Statistics};
 use query::catalog::table::{Part, Table};
-use query::error::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::system_table::Holds::{LongText, Moment, Number, Text};
 use query::nodes::system_table::SystemRows::Computed;

@@ -1,5 +1,7 @@
 //! SHOW STATUS and performance_schema's tables of it: what sessions count (`instance::count`), and what the server and its engine know of themselves. What is not counted has no row.
 
+use datum::Result;
+
 use crate::batch::Row;
 use crate::instance::count::NAMES;
 use crate::instance::database::Database;
@@ -7,7 +9,6 @@ use crate::instance::variables::{VARIABLES, Variable, find, shown, text_of};
 use crate::system::text;
 use crate::system::viewer::viewer;
 use crate::value::Value;
-use query::error::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::system_table::Holds::Text;
 use query::nodes::system_table::SystemRows::Computed;

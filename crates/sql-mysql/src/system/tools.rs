@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use datum::Result;
+
 use crate::batch::Row;
 use crate::instance::handle::Handle;
 use crate::instance::variables::VERSION;
@@ -10,7 +12,6 @@ use crate::system::schema::{NAME, nothing};
 use crate::system::text;
 use crate::system::viewer::viewer;
 use crate::value::Value;
-use query::error::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::system_table::Holds::{self, LongText, Number, Text};
 use query::nodes::system_table::SystemRows::Computed;

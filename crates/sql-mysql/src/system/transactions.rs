@@ -9,10 +9,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use datum::Result;
 use datum::key;
 use engine::rows::{AwaitedLock, HeldLock, MapId, RollingBack, RowLock, Strength};
 
 use crate::batch::Row;
+use crate::error;
 use crate::instance::handle::Handle;
 use crate::parse::lexical::quoted_name;
 use crate::rights::Privileges;
@@ -27,7 +29,6 @@ use crate::system::tools::seen;
 use crate::system::viewer::viewer;
 use crate::value::Value;
 use query::catalog::table::{Part, Table};
-use query::error::{self, Result};
 use query::nodes::context::EvalContext;
 use query::nodes::system_table::Holds::{self, DateTime, LongText, Number, Text};
 use query::nodes::system_table::SystemRows::Computed;
@@ -370,7 +371,7 @@ fn age(since: Instant) -> Value {
 fn transactions(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let look = Look::new(ctx);
     if !look.sees_all {
-        return Err(error::SPECIFIC_ACCESS_DENIED.with(&[&"PROCESS"]));
+        return Err(error::SPECIFIC_ACCESS_DENIED.with(&[&"PROCESS"]).into());
     }
     let (own, mut rows) = (viewer(ctx).handle.connection_id, Vec::new());
     for handle in &look.sessions {

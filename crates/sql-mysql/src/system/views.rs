@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use datum::Result;
+
 use crate::batch::Row;
 use crate::rights::{Privileges, Rights, Who};
 use crate::system::text;
@@ -9,7 +11,6 @@ use crate::system::viewer::viewer;
 use crate::value::Value;
 use query::catalog::Snapshot;
 use query::catalog::view::{CheckOption, View};
-use query::error::Result;
 use query::nodes::context::EvalContext;
 
 /// Those that the session may see.

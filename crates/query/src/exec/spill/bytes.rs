@@ -1,7 +1,8 @@
 //! A row as bytes and back, without its types: each value says what it is.
 
+use datum::{Fault, Result};
+
 use crate::batch::{Batch, Cell, Row};
-use crate::error::{Result, SqlError};
 use crate::value::{Bytes, Date, DateTime, Decimal, Text, Time, Timestamp, Value};
 use datum::json::Json;
 
@@ -106,8 +107,8 @@ fn unpack(bytes: &mut &[u8], out: &mut Batch) -> Option<()> {
     Some(())
 }
 
-fn damaged() -> SqlError {
-    SqlError::corrupt("a row in a temporary file")
+fn damaged() -> Fault {
+    Fault::corrupt("a row in a temporary file")
 }
 
 /// Bytes behind their length.

@@ -5,12 +5,12 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use datum::Result;
 use stdx::hash::Set;
 
 use super::{Run, Writer};
 use sha2::{Digest, Sha256};
 
-use crate::error::Result;
 use crate::exec::host::host;
 use crate::exec::memory::Held;
 use crate::nodes::context::EvalContext;

@@ -15,11 +15,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use datum::fault::FileError;
+use datum::{Fault, Result};
 use stdx::wait::{self, Reason};
 
 pub use bytes::{decode_row, encode_cells, encode_row, unpack_row};
 
-use crate::error::{self, Result, SqlError};
 use crate::exec::memory::Total;
 
 static SPILL: Reason = Reason::new("spill");
@@ -79,15 +80,20 @@ impl Spill {
         Ok(file)
     }
 
-    fn failed(&self, error: &io::Error) -> SqlError {
-        let folder = self.folder.display();
+    fn failed(&self, error: &io::Error) -> Fault {
+        let folder = self.folder.display().to_string();
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-                error::DISK_FULL.with(&[&folder])
+                Fault::DiskFull { folder: Some(folder.into()) }
             }
-            _ => error::ERROR_ON_WRITE.with(&[&folder, &error.raw_os_error().unwrap_or(0), &error]),
+            _ => Fault::FileWrite(file_error(&folder, error)),
         }
     }
+}
+
+fn file_error(path: &str, error: &io::Error) -> Box<FileError> {
+    let (os_error, cause) = (error.raw_os_error().unwrap_or(0), error.to_string().into());
+    Box::new(FileError { path: path.into(), os_error, cause })
 }
 
 /// A file under way: records go to its end.
@@ -193,7 +199,7 @@ impl Reader {
         let Some(length) = self.buffer[self.at..].first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_le_bytes(*length) as usize;
         if !self.fill(4 + length)? {
-            return Err(SqlError::corrupt("a record in a temporary file"));
+            return Err(Fault::corrupt("a record in a temporary file"));
         }
         let from = self.at + 4;
         self.at = from + length;
@@ -216,7 +222,7 @@ impl Reader {
         self.buffer.resize(left + more, 0);
         let _waiting = wait::announce(&SPILL);
         let done = self.run.file.read_exact_at(&mut self.buffer[left..], self.run.from);
-        done.map_err(|error| error::ERROR_ON_READ.with(&[&"spill", &error.raw_os_error().unwrap_or(0), &error]))?;
+        done.map_err(|error| Fault::FileRead(file_error("spill", &error)))?;
         self.run.from += more as u64;
         Ok(true)
     }

@@ -4,8 +4,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use super::{Reader, Run, Spill, Writer, decode_row, encode_row};
+use datum::{Fault, Result};
+
 use crate::batch::Row;
-use crate::error::Result;
 use crate::value::Value;
 
 /// Parts that are made at once.
@@ -77,7 +78,7 @@ impl Rows {
 
 /// The key that a record begins with, and what follows it.
 pub fn key_and_rest(record: &[u8]) -> Result<(&[u8], &[u8])> {
-    let damaged = || crate::error::SqlError::corrupt("a key in a temporary file");
+    let damaged = || Fault::corrupt("a key in a temporary file");
     let (length, rest) = record.split_first_chunk::<4>().ok_or_else(damaged)?;
     rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(damaged)
 }

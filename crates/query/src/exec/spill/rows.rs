@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::{Run, Writer, decode_row, encode_row};
+use datum::Result;
+
 use crate::batch::Row;
-use crate::error::Result;
 use crate::exec::host::{host, row_bytes};
 use crate::exec::memory::Held;
 use crate::nodes::context::EvalContext;

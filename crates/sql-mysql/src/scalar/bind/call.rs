@@ -5,13 +5,14 @@ use syntax::tree::{ExprKind, OnMissing, TemporalKind};
 
 use super::Binder;
 use super::constant::{Place, beside};
+use crate::error;
 use crate::scalar::aggregate::Kind;
 use crate::scalar::functions;
 use crate::scalar::functions::entry::{FunctionEntry, Returns, TIMESTAMP_SEQUENCE};
 use crate::scalar::temporal::Unit;
 use crate::scalar::word::{TrimSide, Word};
 use crate::value::Value;
-use query::error::{self, Result, SqlError};
+use datum::Result;
 use query::nodes::expr::{Call, Expr};
 use query::types::{Collation, Type};
 
@@ -66,10 +67,10 @@ impl Binder<'_> {
                 self.call_named("weight_string", vec![inner])
             }
             ExprKind::WeightString { operand: _, pad: Some(_) } => {
-                Err(SqlError::unsupported("WEIGHT_STRING(... AS ...)"))
+                Err(error::not_supported("WEIGHT_STRING(... AS ...)"))
             }
             ExprKind::JsonValue(value) => self.json_value(value),
-            other => Err(SqlError::unsupported(other)),
+            other => Err(error::not_supported(other)),
         }
     }
 
@@ -95,7 +96,7 @@ impl Binder<'_> {
         let ast::JsonValue { document, path, returning, on_empty, on_error } = value;
         // NULL is the default of both.
         if !matches!((on_empty, on_error), (None | Some(OnMissing::Null), None | Some(OnMissing::Null))) {
-            return Err(SqlError::unsupported("ON EMPTY and ON ERROR of JSON_VALUE"));
+            return Err(error::not_supported("ON EMPTY and ON ERROR of JSON_VALUE"));
         }
         let arguments = vec![self.bind(document)?, self.bind(path)?];
         let call = self.call_named("json_value", arguments)?;
@@ -174,17 +175,17 @@ impl Binder<'_> {
         }
         let name = name.to_ascii_lowercase();
         if over.is_some() {
-            return Err(SqlError::unsupported(format!("window function {name}")));
+            return Err(error::not_supported(format!("window function {name}")));
         }
         if Kind::of_name(&name).is_some() && name != "any_value" {
-            return Err(error::INVALID_GROUP_FUNC_USE.bare());
+            return Err(error::INVALID_GROUP_FUNC_USE.raise(&[]));
         }
         let row = functions::find(&name).ok_or_else(|| unknown(&name))?;
         if *star {
-            return Err(SqlError::parse("'*' at line 1"));
+            return Err(error::wrong_syntax("'*' at line 1"));
         }
         if *distinct || !order_by.is_empty() || separator.is_some() {
-            return Err(SqlError::unsupported("DISTINCT or a clause within a function's arguments"));
+            return Err(error::not_supported("DISTINCT or a clause within a function's arguments"));
         }
         match (row.name(), &nodes[..]) {
             ("nextval", [sequence]) => {
@@ -192,7 +193,7 @@ impl Binder<'_> {
                 let is_known =
                     matches!(&sequence.kind, ExprKind::Column(name) if name.dotted().to_lowercase() == known);
                 if !is_known {
-                    return Err(SqlError::unsupported(format!("NEXTVAL of another sequence than {known}")));
+                    return Err(error::not_supported(format!("NEXTVAL of another sequence than {known}")));
                 }
                 let name = Expr::Literal(Value::text(known), Type::text(64, Collation::Binary));
                 self.finish(row, vec![name], Word::None)
@@ -219,19 +220,19 @@ impl Binder<'_> {
     }
 }
 
-pub(super) fn unknown(name: &str) -> SqlError {
-    error::SP_DOES_NOT_EXIST.with(&[&"FUNCTION", &name])
+pub(super) fn unknown(name: &str) -> datum::Fault {
+    error::SP_DOES_NOT_EXIST.raise(&[&"FUNCTION", &name])
 }
 
 fn unit(unit: ast::Unit) -> Result<Unit> {
-    Unit::parse(unit.name()).ok_or_else(|| SqlError::parse(format!("'{}'", unit.name())))
+    Unit::parse(unit.name()).ok_or_else(|| error::wrong_syntax(format!("'{}'", unit.name())))
 }
 
 /// The digits in NOW(6); error 1426 beyond six.
 fn fraction(scale: &Expr, name: &str) -> Result<u8> {
     match scale {
         Expr::Literal(Value::Int(scale @ 0..=6), _) => Ok(*scale as u8),
-        Expr::Literal(Value::Int(scale), _) => Err(error::TOO_BIG_PRECISION.with(&[scale, &name, &6])),
-        _ => Err(SqlError::parse(format!("'{name}'"))),
+        Expr::Literal(Value::Int(scale), _) => Err(error::TOO_BIG_PRECISION.raise(&[scale, &name, &6])),
+        _ => Err(error::wrong_syntax(format!("'{name}'"))),
     }
 }

@@ -4,6 +4,7 @@
 //! instead, so that keys can be used and nothing is lost; a number beside a column of dates or years is a date or a year. The hard thing is that most constants are parameters, whose values are not known when
 //! an expression is bound: a call of one of the conversions below stands around them, and `exec/fold` computes it before a walk.
 
+use crate::error;
 use crate::scalar::convert::{self, number_prefix, shorten};
 use crate::scalar::decimal::Decimal;
 use crate::scalar::operators;
@@ -12,7 +13,7 @@ use crate::scalar::state::StateOf as _;
 use crate::scalar::state::context_of;
 use crate::scalar::temporal::{self, Strictness};
 use crate::value::Value;
-use query::error::{self, Result, SqlError};
+use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr, Extra};
 use query::nodes::function::{Body, Folding, Function, Run};
@@ -167,7 +168,7 @@ fn number(value: &Value, what: &str, ctx: &mut EvalContext) -> Result<Value> {
     };
     let (prefix, clean) = number_prefix(&text);
     if !clean {
-        ctx.complain(error::TRUNCATED_WRONG_VALUE.with(&[&what, &shorten(&text)]))?;
+        ctx.complain(error::TRUNCATED_WRONG_VALUE.raise(&[&what, &shorten(&text)]))?;
     }
     if let Ok(number) = prefix.parse::<i64>() {
         return Ok(Value::Int(number));
@@ -235,13 +236,13 @@ fn dated(value: &Value, what: &str, ctx: &mut EvalContext) -> Result<Value> {
         }
         Some(parsed) => {
             if parsed.truncated {
-                ctx.complain(error::TRUNCATED_WRONG_VALUE.with(&[&what.to_lowercase(), &shorten(&text)]))?;
+                ctx.complain(error::TRUNCATED_WRONG_VALUE.raise(&[&what.to_lowercase(), &shorten(&text)]))?;
             }
             let is_date = what == "DATE" && !parsed.has_time;
             Ok(if is_date { Value::Date(parsed.value.date) } else { Value::DateTime(parsed.value) })
         }
         None if ctx.state().values_apart => {
-            ctx.complain(error::WRONG_VALUE_TEMPORAL.with(&[&what.to_lowercase(), &shorten(&text)]))?;
+            ctx.complain(error::WRONG_VALUE_TEMPORAL.raise(&[&what.to_lowercase(), &shorten(&text)]))?;
             Ok(Value::Null)
         }
         None => Err(no_date(what, &text, ctx.is_strict())),
@@ -249,10 +250,10 @@ fn dated(value: &Value, what: &str, ctx: &mut EvalContext) -> Result<Value> {
 }
 
 /// `is_strict`: of a change of rows under a strict mode.
-pub fn no_date(what: &str, text: &str, is_strict: bool) -> SqlError {
+pub fn no_date(what: &str, text: &str, is_strict: bool) -> datum::Fault {
     match is_strict {
-        true => error::WRONG_VALUE_TEMPORAL.with(&[&what.to_lowercase(), &shorten(text)]),
-        false => error::WRONG_VALUE.with(&[&what, &shorten(text)]),
+        true => error::WRONG_VALUE_TEMPORAL.raise(&[&what.to_lowercase(), &shorten(text)]),
+        false => error::WRONG_VALUE.raise(&[&what, &shorten(text)]),
     }
 }
 

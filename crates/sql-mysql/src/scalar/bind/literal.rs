@@ -3,12 +3,13 @@
 use syntax::tree as ast;
 use syntax::tree::{Literal, TemporalKind};
 
+use crate::error;
 use crate::scalar::decimal::{Decimal, PRECISION_MAX, SCALE_MAX};
 use crate::scalar::operators;
 use crate::scalar::settings::Settings;
 use crate::scalar::temporal::{self, Strictness};
 use crate::value::Value;
-use query::error::{self, Result, SqlError};
+use datum::Result;
 use query::nodes::expr::Expr;
 use query::types::{Kind, Type};
 
@@ -38,15 +39,15 @@ fn integer(number: u64) -> Expr {
 }
 
 fn float(text: &str) -> Result<Expr> {
-    let double: f64 = text.parse().map_err(|_| SqlError::parse(format!("'{text}'")))?;
+    let double: f64 = text.parse().map_err(|_| error::wrong_syntax(format!("'{text}'")))?;
     if !double.is_finite() {
-        return Err(error::ILLEGAL_VALUE_FOR_TYPE.with(&[&"double", &text]));
+        return Err(error::ILLEGAL_VALUE_FOR_TYPE.raise(&[&"double", &text]));
     }
     Ok(Expr::Literal(Value::Double(double), Type::double().with_nullable(false)))
 }
 
 fn decimal(text: &str) -> Result<Expr> {
-    let decimal = Decimal::parse(text).ok_or_else(|| SqlError::parse(format!("'{text}'")))?;
+    let decimal = Decimal::parse(text).ok_or_else(|| error::wrong_syntax(format!("'{text}'")))?;
     Ok(decimal_literal(decimal))
 }
 
@@ -101,7 +102,7 @@ pub fn hex_as_number(expr: Expr) -> Expr {
 
 /// DATE '2026-11-21', TIME '12:00', TIMESTAMP '2026-11-21 12:00:00'.
 fn typed(kind: TemporalKind, text: &str, settings: &Settings) -> Result<Expr> {
-    let wrong = |what: &str| error::WRONG_VALUE.with(&[&what, &text]);
+    let wrong = |what: &str| error::WRONG_VALUE.raise(&[&what, &text]);
     let rules = Strictness::of(settings.sql_mode);
     Ok(match kind {
         TemporalKind::Date => {

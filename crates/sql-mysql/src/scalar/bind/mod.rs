@@ -10,11 +10,13 @@ mod literal;
 mod operator;
 pub mod types;
 
+use crate::scalar::charsets;
 use std::mem::MaybeUninit;
 
 use operator::ChainText;
 use syntax::tree as ast;
 
+use crate::error;
 use crate::scalar::cast;
 use crate::scalar::compare;
 use crate::scalar::modes::SqlMode;
@@ -25,10 +27,10 @@ use crate::scalar::settings::Settings;
 use crate::scalar::state::context_of;
 use crate::scalar::temporal::{Date, DateTime};
 use crate::value::Value;
-use query::error::{self, Result, SqlError};
+use datum::Result;
 use query::nodes::comparison::{Comparison, ComparisonType};
 use query::nodes::expr::{Compare, Expr};
-use query::types::{CharsetName as _, Collation, CollationName as _, Kind, Type};
+use query::types::{CharsetName as _, CollationName as _, Kind, Type};
 
 pub use operator::{arithmetic, between, compare, comparison, in_list};
 pub use types::{
@@ -85,15 +87,15 @@ impl<'b> Binder<'b> {
         match &node.kind {
             Ast::Literal(value) => literal::literal(value, self.settings),
             Ast::Introduced { charset, literal } => self.introduced(charset, literal),
-            Ast::Column(name) => Err(error::BAD_FIELD.with(&[&name.dotted(), &"field list"])),
-            Ast::Parameter(_) => Err(SqlError::parse("'?'")),
+            Ast::Column(name) => Err(error::BAD_FIELD.raise(&[&name.dotted(), &"field list"])),
+            Ast::Parameter(_) => Err(error::wrong_syntax("'?'")),
             Ast::UserVariable(_) | Ast::SystemVariable { scope: _, name: _ } | Ast::Assign { name: _, value: _ } => {
-                Err(SqlError::unsupported("variable in this place"))
+                Err(error::not_supported("variable in this place"))
             }
-            Ast::Default => Err(SqlError::parse("'DEFAULT' at line 1")),
-            Ast::DefaultOf(_) => Err(SqlError::unsupported("DEFAULT(column)")),
+            Ast::Default => Err(error::wrong_syntax("'DEFAULT' at line 1")),
+            Ast::DefaultOf(_) => Err(error::not_supported("DEFAULT(column)")),
             Ast::InsertedValue(_) => Err(call::unknown("values")),
-            Ast::Row(_) => Err(error::OPERAND_COLUMNS.with(&[&1])),
+            Ast::Row(_) => Err(error::OPERAND_COLUMNS.raise(&[&1])),
             Ast::Unary { op, operand } => self.unary(*op, operand),
             Ast::And(sides) => self.conditions(sides).map(Expr::And),
             Ast::Or(sides) => self.conditions(sides).map(Expr::Or),
@@ -129,10 +131,10 @@ impl<'b> Binder<'b> {
             Ast::Collate { operand, collation } => self.collate(operand, collation),
             Ast::Case { operand, arms, otherwise } => self.case(operand.as_deref(), arms, otherwise.as_deref()),
             Ast::Cast { operand: _, to: _, array: true } => {
-                Err(SqlError::unsupported("multi-valued indexes: CAST ... AS ... ARRAY"))
+                Err(error::not_supported("multi-valued indexes: CAST ... AS ... ARRAY"))
             }
             Ast::Cast { operand, to, array: false } => self.cast(operand, to),
-            Ast::CastAtZone { operand: _, zone: _, scale: _ } => Err(SqlError::unsupported("CAST ... AT TIME ZONE")),
+            Ast::CastAtZone { operand: _, zone: _, scale: _ } => Err(error::not_supported("CAST ... AT TIME ZONE")),
             Ast::ConvertUsing { operand, charset } => {
                 let inner = self.bind(operand)?;
                 in_charset(inner, charset)
@@ -141,9 +143,9 @@ impl<'b> Binder<'b> {
             | Ast::Subquery(_)
             | Ast::InQuery { operand: _, query: _, negated: _ }
             | Ast::Quantified { op: _, left: _, all: _, query: _ } => {
-                Err(SqlError::unsupported("subquery in this place"))
+                Err(error::not_supported("subquery in this place"))
             }
-            Ast::Match { columns: _, against: _, mode: _ } => Err(SqlError::unsupported("MATCH ... AGAINST")),
+            Ast::Match { columns: _, against: _, mode: _ } => Err(error::not_supported("MATCH ... AGAINST")),
             Ast::Function(_)
             | Ast::MemberOf { value: _, array: _ }
             | Ast::DateShift { operand: _, interval: _, subtract: _ }
@@ -241,7 +243,7 @@ impl<'b> Binder<'b> {
             return Ok(value);
         }
         match sides {
-            [] => Err(SqlError::parse("'XOR' at line 1")),
+            [] => Err(error::wrong_syntax("'XOR' at line 1")),
             [one] => self.bind(one),
             [before @ .., last] => {
                 let (left, right) = (self.sides(before, known)?, self.bind(last)?);
@@ -257,11 +259,11 @@ impl<'b> Binder<'b> {
             return compare(self.settings, op, left, right);
         };
         if a.len() != b.len() {
-            return Err(error::OPERAND_COLUMNS.with(&[&a.len()]));
+            return Err(error::OPERAND_COLUMNS.raise(&[&a.len()]));
         }
         let nested = a.iter().chain(b).any(|part| row_parts(part).is_some());
         if nested {
-            return Err(SqlError::unsupported("rows within rows"));
+            return Err(error::not_supported("rows within rows"));
         }
         let mut pairs = Vec::new();
         for (a, b) in a.iter().zip(b) {
@@ -360,7 +362,7 @@ impl<'b> Binder<'b> {
     }
 
     fn collate(&mut self, inner: &ast::Expr, collation: &str) -> Result<Expr> {
-        let collation = Collation::by_name(collation)?;
+        let collation = charsets::collation(collation)?;
         let inner = present(self.bind(inner)?);
         let ty = inner.ty();
         let inner =
@@ -368,7 +370,7 @@ impl<'b> Binder<'b> {
         let mut ty = inner.ty();
         let fits = ty.charset() == collation.charset() || Derivation::of(&inner) >= Derivation::Coercible;
         if !fits {
-            return Err(error::COLLATION_CHARSET_MISMATCH.with(&[&collation.name(), &ty.charset().name()]));
+            return Err(error::COLLATION_CHARSET_MISMATCH.raise(&[&collation.name(), &ty.charset().name()]));
         }
         ty.collation = collation;
         Ok(operators::collate(inner, ty))
@@ -402,7 +404,7 @@ const LINK_BYTES: usize = 512;
 fn check_stack() -> Result<()> {
     match stdx::stack::is_half_free() {
         true => Ok(()),
-        false => Err(error::STACK_OVERRUN.with(&[&"the expression is nested too deep"])),
+        false => Err(error::STACK_OVERRUN.raise(&[&"the expression is nested too deep"])),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::scalar::temporal::{self, Strictness};
 use crate::scalar::word::Word;
 use crate::scalar::{arithmetic as compute, compare as meet};
 use crate::value::Value;
-use query::error::Result;
+use datum::Result;
 use query::nodes::comparison::{Comparator, Comparison};
 use query::nodes::eval;
 use query::nodes::expr::{Between, Call, Compare, Expr, In};

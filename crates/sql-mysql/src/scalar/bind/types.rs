@@ -1,13 +1,15 @@
 //! Types: of declarations and casts, and the one that holds the values of several.
 
+use crate::scalar::charsets;
 use syntax::tree::{CastType, ColumnType, DataType, IntegerSize, Sign, TextSize};
 
+use crate::error;
 use crate::scalar::decimal::{PRECISION_MAX, SCALE_MAX};
 use crate::scalar::operators;
 use crate::scalar::operators::Derivation;
 use crate::scalar::settings::Settings;
 use crate::value::Value;
-use query::error::{self, Result, SqlError};
+use datum::Result;
 use query::nodes::expr::Expr;
 use query::types::{Charset, CharsetName as _, Collation, CollationName as _, Kind, Type};
 
@@ -40,7 +42,7 @@ pub fn merge_collations(exprs: &[&Expr], op: &str, settings: &Settings) -> Resul
     }
     if let Some((a, b)) = clash {
         let names = [a.1.name(), derivation_name(a.0), b.1.name(), derivation_name(b.0)];
-        return Err(error::CANT_AGGREGATE_2COLLATIONS.with(&[&names[0], &names[1], &names[2], &names[3], &op]));
+        return Err(error::CANT_AGGREGATE_2COLLATIONS.raise(&[&names[0], &names[1], &names[2], &names[3], &op]));
     }
     Ok(best.map_or(settings.collation, |(_, collation)| collation))
 }
@@ -260,13 +262,13 @@ fn exact(precision: Option<u64>, scale: Option<u64>, column: &str) -> Result<(u3
     let precision = precision.filter(|precision| *precision > 0).unwrap_or(10);
     let scale = scale.unwrap_or(0);
     if scale > u64::from(SCALE_MAX) {
-        return Err(error::TOO_BIG_SCALE.with(&[&scale, &column, &SCALE_MAX]));
+        return Err(error::TOO_BIG_SCALE.raise(&[&scale, &column, &SCALE_MAX]));
     }
     if precision > u64::from(PRECISION_MAX) {
-        return Err(error::TOO_BIG_PRECISION.with(&[&precision, &column, &PRECISION_MAX]));
+        return Err(error::TOO_BIG_PRECISION.raise(&[&precision, &column, &PRECISION_MAX]));
     }
     if precision < scale {
-        return Err(error::M_BIGGER_THAN_D.with(&[&column]));
+        return Err(error::M_BIGGER_THAN_D.raise(&[&column]));
     }
     Ok((precision as u32, scale as u8))
 }
@@ -274,7 +276,7 @@ fn exact(precision: Option<u64>, scale: Option<u64>, column: &str) -> Result<(u3
 fn fraction(scale: Option<u64>, what: &str) -> Result<u8> {
     match scale.unwrap_or(0) {
         scale @ 0..=6 => Ok(scale as u8),
-        scale => Err(error::TOO_BIG_PRECISION.with(&[&scale, &what, &6])),
+        scale => Err(error::TOO_BIG_PRECISION.raise(&[&scale, &what, &6])),
     }
 }
 
@@ -306,7 +308,7 @@ pub fn cast_type(to: &CastType, inner: &Expr, settings: &Settings) -> Result<Typ
         CastType::Float(precision) => floating(Kind::Float, *precision, None, Sign::default(), "")?,
         CastType::Double => Type::double(),
         CastType::Json => json_type(),
-        CastType::Spatial(name) => return Err(SqlError::unsupported(name.to_uppercase())),
+        CastType::Spatial(name) => return Err(error::not_supported(name.to_uppercase())),
     };
     Ok(ty.with_nullable(true))
 }
@@ -317,7 +319,7 @@ fn json_type() -> Type {
 
 /// What CONVERT(expr USING charset) and `_charset'text'` give.
 pub fn charset_type(name: &str, inner: &Expr) -> Result<Type> {
-    let charset = Charset::by_name(name)?;
+    let charset = charsets::charset(name)?;
     let length = match inner.kind() {
         Kind::Null => u32::MAX,
         _ => display_length(&crate::scalar::cast::present_type(&inner.ty()))
@@ -331,7 +333,7 @@ pub fn data_type(data: &DataType, collation: Collation, column: &str) -> Result<
     let text = |kind: Kind, length: u32| Type { length, collation, ..Type::new(kind) };
     let bytes = |kind: Kind, length: u32| Type { length, ..Type::new(kind) };
     let limited = |ty: Type, limit: u32| match ty.length > limit {
-        true => Err(error::TOO_BIG_FIELDLENGTH.with(&[&column, &limit])),
+        true => Err(error::TOO_BIG_FIELDLENGTH.raise(&[&column, &limit])),
         false => Ok(ty),
     };
     let bytes_max = collation.charset().max_bytes();
@@ -383,21 +385,21 @@ pub fn data_type(data: &DataType, collation: Collation, column: &str) -> Result<
         DataType::Timestamp(scale) => Type::temporal(Kind::Timestamp, fraction(*scale, called("timestamp"))?),
         DataType::Year(_) => Type::new(Kind::Year),
         DataType::Json => json_type(),
-        DataType::Spatial(name) => return Err(SqlError::unsupported(name.to_uppercase())),
+        DataType::Spatial(name) => return Err(error::not_supported(name.to_uppercase())),
     })
 }
 
 /// The collation of a declared type: its own, else its character set's, else `default`.
 pub fn declared_collation(ty: &ColumnType, default: Collation) -> Result<Collation> {
     let ColumnType { data: _, charset, binary, collation } = ty;
-    let charset = charset.as_deref().map(Charset::by_name).transpose()?;
+    let charset = charset.as_deref().map(charsets::charset).transpose()?;
     let of_charset = charset.map_or(default, Charset::default_collation);
     match collation {
         Some(name) => {
-            let collation = Collation::by_name(name)?;
+            let collation = charsets::collation(name)?;
             match charset {
                 Some(charset) if collation.charset() != charset => {
-                    Err(error::COLLATION_CHARSET_MISMATCH.with(&[&collation.name(), &charset.name()]))
+                    Err(error::COLLATION_CHARSET_MISMATCH.raise(&[&collation.name(), &charset.name()]))
                 }
                 _ => Ok(collation),
             }
@@ -446,7 +448,7 @@ fn floating(kind: Kind, precision: Option<u64>, scale: Option<u64>, sign: Sign, 
             let (length, scale) = exact(precision, scale, column)?;
             Type { length, scale, ..Type::new(kind) }
         }
-        (Some(bits), None) if bits > 53 => return Err(error::WRONG_FIELD_SPEC.with(&[&column])),
+        (Some(bits), None) if bits > 53 => return Err(error::WRONG_FIELD_SPEC.raise(&[&column])),
         (Some(25..), None) => Type::double(),
         _ => Type::new(kind),
     };
@@ -457,7 +459,7 @@ fn floating(kind: Kind, precision: Option<u64>, scale: Option<u64>, sign: Sign, 
 fn member_type(kind: Kind, members: &[String], collation: Collation, column: &str) -> Result<Type> {
     const ENUM_MAX: usize = 65_535;
     if kind == Kind::Enum && members.len() > ENUM_MAX {
-        return Err(error::TOO_BIG_ENUM.with(&[&column]));
+        return Err(error::TOO_BIG_ENUM.raise(&[&column]));
     }
     let names: Vec<Box<str>> = members.iter().map(|name| name.trim_end_matches(' ').into()).collect();
     // Equal members follow each other when sorted, in the order of the declaration.
@@ -465,14 +467,14 @@ fn member_type(kind: Kind, members: &[String], collation: Collation, column: &st
     sorted.sort_by(|a, b| collation.compare(names[*a].as_bytes(), names[*b].as_bytes()));
     let twice = sorted.windows(2).filter(|pair| collation.equal(names[pair[0]].as_bytes(), names[pair[1]].as_bytes()));
     if let Some(first) = twice.map(|pair| pair[0]).min() {
-        return Err(error::DUPLICATED_VALUE_IN_TYPE.with(&[&column, &names[first], &kind.name().to_uppercase()]));
+        return Err(error::DUPLICATED_VALUE_IN_TYPE.raise(&[&column, &names[first], &kind.name().to_uppercase()]));
     }
     // A value of a SET is its members with commas between them.
     if let Some(torn) = names.iter().find(|name| kind == Kind::Set && name.contains(',')) {
-        return Err(error::ILLEGAL_VALUE_FOR_TYPE.with(&[&"set", torn]));
+        return Err(error::ILLEGAL_VALUE_FOR_TYPE.raise(&[&"set", torn]));
     }
     if kind == Kind::Set && names.len() > 64 {
-        return Err(error::TOO_MANY_VALUES_FOR_TYPE.with(&[&column]));
+        return Err(error::TOO_MANY_VALUES_FOR_TYPE.raise(&[&column]));
     }
     Ok(Type { members: Some(names.into()), collation, ..Type::new(kind) })
 }

@@ -6,9 +6,10 @@
 use murmur3::murmur3_x64_128;
 
 use super::entry::{FunctionEntry, Returns, row};
+use crate::error;
 use crate::scalar::convert;
 use crate::value::Value;
-use query::error::{self, Result};
+use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
 use query::nodes::function::Run;
@@ -21,7 +22,7 @@ pub const FUNCTIONS: &[FunctionEntry] = &[row(&["bloomfilter"], 5, 5, Returns::T
 
 fn bloomfilter(call: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
     let [value, bits, hashes, strategy, bitmap] = values else { unreachable!("the table says five") };
-    let wrong = || error::WRONG_ARGUMENTS.with(&[&"bloomfilter"]);
+    let wrong = || error::WRONG_ARGUMENTS.raise(&[&"bloomfilter"]);
     let count = |value: &Value| match value {
         Value::Int(number) => u64::try_from(*number).ok(),
         Value::UInt(number) => Some(*number),

@@ -6,7 +6,7 @@ use super::entry::{Args, FunctionEntry, MANY, Returns, exact, row};
 use crate::scalar::settings::Settings;
 use crate::scalar::{bind, compare, operators};
 use crate::value::Value;
-use query::error::Result;
+use datum::Result;
 use query::nodes::comparison::ComparisonType;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr};

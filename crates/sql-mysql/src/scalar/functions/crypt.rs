@@ -13,12 +13,13 @@ use aes::cipher::{
 use aes::{Aes128, Aes192, Aes256};
 
 use super::entry::{Args, FunctionEntry, Returns, row};
+use crate::error;
 use crate::scalar::bind;
 use crate::scalar::block_encryption::{BLOCK, Chain, Mode};
 use crate::scalar::settings::Settings;
 use crate::scalar::state::StateOf as _;
 use crate::value::Value;
-use query::error::{self, Result, SqlError};
+use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr};
 use query::nodes::function::Run;
@@ -148,11 +149,11 @@ fn vector(args: &Args<'_>, mode: Mode, ctx: &mut EvalContext) -> Result<Block> {
     let mut block = [0; BLOCK];
     match (args.len() > 2, mode.needs_vector()) {
         (false, false) => {}
-        (false, true) => return Err(error::WRONG_PARAMCOUNT_TO_NATIVE_FCT.with(&[&name])),
-        (true, false) => ctx.warn(error::WARN_OPTION_IGNORED.with(&[&"IV"])),
+        (false, true) => return Err(error::WRONG_PARAMCOUNT_TO_NATIVE_FCT.raise(&[&name])),
+        (true, false) => ctx.warn(error::WARN_OPTION_IGNORED.raise(&[&"IV"])),
         (true, true) => {
             let given = if args.is_null(2) { Vec::new() } else { args.own_bytes(2, ctx) };
-            let given = given.get(..BLOCK).ok_or_else(|| error::AES_INVALID_IV.with(&[&name, &BLOCK]))?;
+            let given = given.get(..BLOCK).ok_or_else(|| error::AES_INVALID_IV.raise(&[&name, &BLOCK]))?;
             block.copy_from_slice(given);
         }
     }
@@ -165,7 +166,7 @@ type Given = (Vec<u8>, Vec<u8>, Block);
 /// None: text or key are NULL.
 fn given(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Option<Given>> {
     if values.len() > 3 {
-        return Err(SqlError::unsupported(format!("{} with a key derivation function", call.function.name())));
+        return Err(error::not_supported(format!("{} with a key derivation function", call.function.name())));
     }
     let args = Args::new(call, values);
     let vector = vector(&args, ctx.state().block_encryption, ctx)?;

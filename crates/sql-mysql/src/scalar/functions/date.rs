@@ -3,6 +3,7 @@
 //! A function that counts days needs a real day and answers NULL for others; one that takes a part of a date takes it of `2026-00-00` too.
 
 use super::entry::{Args, FunctionEntry, Returns, folded, row, volatile};
+use crate::error;
 use crate::scalar::decimal::Decimal;
 use crate::scalar::settings::Settings;
 use crate::scalar::state::StateOf as _;
@@ -13,7 +14,7 @@ use crate::scalar::temporal::{
 use crate::scalar::word::Word;
 use crate::scalar::{bind, convert};
 use crate::value::Value;
-use query::error::{self, Result};
+use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr};
 use query::nodes::function::Run;
@@ -440,7 +441,7 @@ fn interval(call: &Call, values: &[Value], place: usize, ctx: &mut EvalContext) 
 }
 
 fn overflow(what: &str, ctx: &mut EvalContext) -> Result<()> {
-    ctx.complain(error::DATETIME_FUNCTION_OVERFLOW.with(&[&what]))
+    ctx.complain(error::DATETIME_FUNCTION_OVERFLOW.raise(&[&what]))
 }
 
 fn shifted(call: &Call, values: &[Value], place: usize, interval: Interval, ctx: &mut EvalContext) -> Result<Value> {
@@ -531,7 +532,7 @@ fn timediff(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Valu
     };
     let time = Time::from_micros(micros);
     if time.micros() != micros {
-        ctx.complain(error::TRUNCATED_WRONG_VALUE.with(&[&"time", &format!("{time}")]))?;
+        ctx.complain(error::TRUNCATED_WRONG_VALUE.raise(&[&"time", &format!("{time}")]))?;
     }
     Ok(Value::Time(time))
 }
@@ -619,11 +620,11 @@ fn str_to_date(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<V
     let parsed = parsed.filter(|(at, _)| call.ty.kind == Kind::Time || rules.passes(at.date));
     let Some((at, rest)) = parsed else {
         let what = if call.ty.kind == Kind::Time { "time" } else { "datetime" };
-        ctx.complain(error::WRONG_VALUE_FOR_TYPE.with(&[&what, &text, &"str_to_date"]))?;
+        ctx.complain(error::WRONG_VALUE_FOR_TYPE.raise(&[&what, &text, &"str_to_date"]))?;
         return Ok(Value::Null);
     };
     if rest {
-        ctx.complain(error::TRUNCATED_WRONG_VALUE.with(&[&call.ty.kind.name(), &text]))?;
+        ctx.complain(error::TRUNCATED_WRONG_VALUE.raise(&[&call.ty.kind.name(), &text]))?;
     }
     Ok(match call.ty.kind {
         Kind::Date => Value::Date(at.date),
@@ -671,7 +672,7 @@ fn maketime(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Valu
     let size = (hours.unsigned_abs().min(10_000) as i64 * 3600 + minutes * 60) * MICROS_PER_SECOND + micros as i64;
     let time = Time::from_micros(if hours < 0 { -size } else { size });
     if time.micros().abs() != size {
-        ctx.complain(error::TRUNCATED_WRONG_VALUE.with(&[&"time", &format!("{hours}:{minutes:02}:{seconds}")]))?;
+        ctx.complain(error::TRUNCATED_WRONG_VALUE.raise(&[&"time", &format!("{hours}:{minutes:02}:{seconds}")]))?;
     }
     Ok(Value::Time(time))
 }
@@ -681,7 +682,7 @@ fn sec_to_time(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<V
     let micros = seconds.rounded(6).small().unwrap_or(i128::MAX);
     let time = Time::from_micros(micros.clamp(i64::MIN.into(), i64::MAX.into()) as i64);
     if i128::from(time.micros()) != micros {
-        ctx.complain(error::TRUNCATED_WRONG_VALUE.with(&[&"time", &seconds]))?;
+        ctx.complain(error::TRUNCATED_WRONG_VALUE.raise(&[&"time", &seconds]))?;
     }
     Ok(Value::Time(time.rounded(call.ty.scale)))
 }
@@ -757,7 +758,7 @@ fn period(number: i64) -> i64 {
 fn valid_period(call: &Call, number: i64) -> Result<i64> {
     match number > 0 && (1..=12).contains(&(number % 100)) && number < 1_000_000 {
         true => Ok(period(number)),
-        false => Err(error::WRONG_ARGUMENTS.with(&[&call.function.name()])),
+        false => Err(error::WRONG_ARGUMENTS.raise(&[&call.function.name()])),
     }
 }
 

@@ -4,11 +4,12 @@ use datum::base64;
 use stdx::memory;
 
 use super::entry::{Args, FunctionEntry, Returns, row, string_value};
+use crate::error;
 use crate::scalar::settings::Settings;
 use crate::scalar::state::StateOf as _;
 use crate::scalar::{bind, convert};
 use crate::value::Value;
-use query::error::{self, Result};
+use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr};
 use query::nodes::function::Run;
@@ -114,12 +115,12 @@ fn uncompress(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Va
         return Ok(string_value(call, bytes, ctx));
     }
     let Some((length, stream)) = length_and_stream(&bytes) else {
-        ctx.warn(error::ZLIB_Z_DATA_ERROR.bare());
+        ctx.warn(error::ZLIB_Z_DATA_ERROR.raise(&[]));
         return Ok(Value::Null);
     };
     if length > ctx.state().max_allowed_packet {
         let most = ctx.state().max_allowed_packet;
-        ctx.warn(error::TOO_BIG_FOR_UNCOMPRESS.with(&[&most]));
+        ctx.warn(error::TOO_BIG_FOR_UNCOMPRESS.raise(&[&most]));
         return Ok(Value::Null);
     }
     let _claim = memory::claim(2 * length)?;
@@ -138,7 +139,7 @@ fn uncompressed_length(call: &Call, values: &[Value], ctx: &mut EvalContext) -> 
     let bytes = Args::new(call, values).bytes(0, ctx);
     let parts = length_and_stream(&bytes);
     if parts.is_none() && !bytes.is_empty() {
-        ctx.warn(error::ZLIB_Z_DATA_ERROR.bare());
+        ctx.warn(error::ZLIB_Z_DATA_ERROR.raise(&[]));
     }
     Ok(Value::Int(parts.map_or(0, |(length, _)| length as i64)))
 }

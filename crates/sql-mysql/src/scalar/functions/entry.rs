@@ -1,12 +1,13 @@
 //! One row of the table of functions: names, arguments, type of the result; and how a function reads its arguments.
 
+use crate::error;
 use crate::scalar::decimal::Decimal;
 use crate::scalar::settings::Settings;
 use crate::scalar::state::StateOf as _;
 use crate::scalar::temporal::{DateTime, Strictness, Time};
 use crate::scalar::{bind, cast, convert};
 use crate::value::{Text, Value};
-use query::error::{self, Result};
+use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr};
 use query::nodes::function::{Folding, Function, Run};
@@ -167,7 +168,7 @@ impl FunctionEntry {
     pub fn check(&self, count: usize) -> Result<()> {
         match (self.arity.min..=self.arity.max).contains(&count) {
             true => Ok(()),
-            false => Err(error::WRONG_PARAMCOUNT_TO_NATIVE_FCT.with(&[&self.name().to_uppercase()])),
+            false => Err(error::WRONG_PARAMCOUNT_TO_NATIVE_FCT.raise(&[&self.name().to_uppercase()])),
         }
     }
 
@@ -340,6 +341,6 @@ pub fn string_value(call: &Call, bytes: Vec<u8>, ctx: &mut EvalContext) -> Value
 
 pub fn too_long(call: &Call, ctx: &mut EvalContext) -> Value {
     let limit = ctx.state().max_allowed_packet;
-    ctx.warn(error::WARN_ALLOWED_PACKET_OVERFLOWED.with(&[&call.function.name(), &limit]));
+    ctx.warn(error::WARN_ALLOWED_PACKET_OVERFLOWED.raise(&[&call.function.name(), &limit]));
     Value::Null
 }

@@ -1,10 +1,11 @@
 //! What the session and the server are: answered from `EvalContext`.
 
 use super::entry::{Args, FunctionEntry, MANY, Returns, row, volatile};
+use crate::error;
 use crate::scalar::operators::Derivation;
 use crate::scalar::state::StateOf as _;
 use crate::value::Value;
-use query::error::{self, Result, SqlError};
+use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
 use query::nodes::function::Run;
@@ -67,7 +68,7 @@ const fn absent(names: &'static [&'static str]) -> FunctionEntry {
 }
 
 fn not_served(call: &Call, _: &[Value], _: &mut EvalContext) -> Result<Value> {
-    Err(error::SqlError::unsupported(format!("function {}", call.function.name())))
+    Err(error::not_supported(format!("function {}", call.function.name())))
 }
 
 fn version(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
@@ -106,7 +107,7 @@ fn attribute(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Val
 /// Of the one sequence there is, which the binder has checked.
 fn nextval(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let take = ctx.state().take_timestamp.clone();
-    let (timestamp, gate) = take.ok_or_else(|| SqlError::unsupported("NEXTVAL here"))?()?;
+    let (timestamp, gate) = take.ok_or_else(|| error::not_supported("NEXTVAL here"))?()?;
     ctx.state_mut().session.gate = ctx.state().session.gate.max(gate);
     Ok(Value::UInt(timestamp))
 }
@@ -166,13 +167,13 @@ fn sleep(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> 
     const SLICE: Duration = Duration::from_millis(20);
     let seconds = if values[0].is_null() { -1.0 } else { Args::new(call, values).f64(0, ctx)? };
     if seconds < 0.0 {
-        return Err(error::WRONG_ARGUMENTS.with(&[&"sleep."]));
+        return Err(error::WRONG_ARGUMENTS.raise(&[&"sleep."]));
     }
     let end = Duration::try_from_secs_f64(seconds).ok().and_then(|length| Instant::now().checked_add(length));
     if ctx.sleeps.suspends {
         return sleep_suspended(end, ctx);
     }
-    let Some(_waiting) = stdx::wait::try_announce(&SLEEP) else { return Err(error::CANT_CREATE_THREAD.bare()) };
+    let Some(_waiting) = stdx::wait::try_announce(&SLEEP) else { return Err(error::CANT_CREATE_THREAD.raise(&[])) };
     loop {
         if let Some(result) = result_of_sleep(end, ctx)? {
             return Ok(Value::Int(result));
@@ -188,7 +189,7 @@ fn sleep_suspended(end: Option<std::time::Instant>, ctx: &mut EvalContext) -> Re
         return Ok(Value::Int(result));
     }
     let end = ctx.sleeps.end(end);
-    let result = result_of_sleep(end, ctx)?.ok_or_else(|| error::SUSPENDED.bare())?;
+    let result = result_of_sleep(end, ctx)?.ok_or_else(|| error::SUSPENDED.raise(&[]))?;
     ctx.sleeps.finish(result);
     Ok(Value::Int(result))
 }
@@ -230,12 +231,12 @@ fn fresh_bits() -> u64 {
 fn random_bytes(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let length = Args::new(call, values).int(0, ctx)?;
     if !(1..=1024).contains(&length) {
-        return Err(error::DATA_OUT_OF_RANGE.with(&[&"length", &"random_bytes"]));
+        return Err(error::DATA_OUT_OF_RANGE.raise(&[&"length", &"random_bytes"]));
     }
     let mut bytes = vec![0; length as usize];
     let read =
         std::fs::File::open("/dev/urandom").and_then(|mut source| std::io::Read::read_exact(&mut source, &mut bytes));
-    read.map_err(|_| error::UNKNOWN_ERROR.with(&[&"no random numbers from the system"]))?;
+    read.map_err(|_| error::UNKNOWN_ERROR.raise(&[&"no random numbers from the system"]))?;
     Ok(Value::from_bytes(bytes))
 }
 
@@ -256,7 +257,7 @@ fn parse_uuid(text: &str) -> Option<[u8; 16]> {
 fn uuid_to_bin(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let args = Args::new(call, values);
     let text = args.text(0, ctx);
-    let wrong = || error::WRONG_VALUE_FOR_TYPE.with(&[&"string", &text, &"uuid_to_bin"]);
+    let wrong = || error::WRONG_VALUE_FOR_TYPE.raise(&[&"string", &text, &"uuid_to_bin"]);
     let bytes = parse_uuid(&text).ok_or_else(wrong)?;
     if args.int_or(1, 0, ctx)? == 0 {
         return Ok(Value::bytes(bytes));
@@ -269,7 +270,7 @@ fn bin_to_uuid(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<V
     let bytes = args.bytes(0, ctx);
     if bytes.len() != 16 {
         let shown = String::from_utf8_lossy(&bytes).into_owned();
-        return Err(error::WRONG_VALUE_FOR_TYPE.with(&[&"string", &shown, &"bin_to_uuid"]));
+        return Err(error::WRONG_VALUE_FOR_TYPE.raise(&[&"string", &shown, &"bin_to_uuid"]));
     }
     let ordered = match args.int_or(1, 0, ctx)? {
         0 => bytes,

@@ -3,12 +3,13 @@
 //! Where a document is asked for, text is parsed (3141 if it is none); where a value is, text is a string. JSON's null is a value, SQL's NULL is none.
 
 use super::entry::{Args, FunctionEntry, MANY, Returns, row};
+use crate::error;
 use crate::scalar::json::path::{Leg, Path, Place};
 use crate::scalar::json::{self, Json, Members, Node, table};
 use crate::scalar::settings::Settings;
 use crate::scalar::{bind, cast, like};
 use crate::value::Value;
-use query::error::{self, Result};
+use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr};
 use query::nodes::function::Run;
@@ -65,7 +66,7 @@ fn document(args: &Args<'_>, place: usize) -> Result<Json> {
         Value::Text(text) => {
             json::parse(text).map(Json::from).map_err(|fault| json::argument_error(fault, place + 1, name))
         }
-        _ => Err(error::INVALID_TYPE_FOR_JSON.with(&[&(place + 1), &name])),
+        _ => Err(error::INVALID_TYPE_FOR_JSON.raise(&[&(place + 1), &name])),
     }
 }
 
@@ -86,7 +87,7 @@ fn path(args: &Args<'_>, place: usize, ctx: &EvalContext) -> Result<Path> {
 fn plain_path(args: &Args<'_>, place: usize, ctx: &EvalContext) -> Result<Path> {
     let path = path(args, place, ctx)?;
     if path.is_wild() {
-        return Err(error::INVALID_JSON_PATH_WILDCARD.bare());
+        return Err(error::INVALID_JSON_PATH_WILDCARD.raise(&[]));
     }
     Ok(path)
 }
@@ -127,7 +128,7 @@ fn json_unquote(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<
 fn json_value(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let args = Args::new(call, values);
     let root = match document(&args, 0) {
-        Err(wrong) if wrong.code == error::INVALID_JSON_TEXT_IN_PARAM.code => return Ok(Value::Null),
+        Err(wrong) if error::code_of(&wrong) == error::INVALID_JSON_TEXT_IN_PARAM.code => return Ok(Value::Null),
         root => root?,
     };
     let path = plain_path(&args, 1, ctx)?;
@@ -146,12 +147,12 @@ fn json_value(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Va
 fn json_object(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let args = Args::new(call, values);
     if args.len() % 2 == 1 {
-        return Err(error::WRONG_PARAMCOUNT_TO_NATIVE_FCT.with(&[&"json_object"]));
+        return Err(error::WRONG_PARAMCOUNT_TO_NATIVE_FCT.raise(&[&"json_object"]));
     }
     let mut members = Vec::with_capacity(args.len() / 2);
     for place in (0..args.len()).step_by(2) {
         if args.is_null(place) {
-            return Err(error::JSON_DOCUMENT_NULL_KEY.bare());
+            return Err(error::JSON_DOCUMENT_NULL_KEY.raise(&[]));
         }
         members.push((args.text(place, ctx).as_str().into(), node(&args, place + 1, ctx)));
     }
@@ -166,7 +167,7 @@ fn json_array(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Va
 fn json_quote(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     match values[0].as_string_bytes() {
         Some(_) => Ok(Value::text(json::quote(&Args::new(call, values).text(0, ctx)))),
-        None => Err(error::INVALID_TYPE_FOR_JSON.with(&[&1, &"json_quote"])),
+        None => Err(error::INVALID_TYPE_FOR_JSON.raise(&[&1, &"json_quote"])),
     }
 }
 
@@ -238,7 +239,7 @@ fn one_or_all(args: &Args<'_>, ctx: &EvalContext) -> Result<bool> {
     match args.text(1, ctx).to_ascii_lowercase().as_str() {
         "one" => Ok(true),
         "all" => Ok(false),
-        _ => Err(error::JSON_BAD_ONE_OR_ALL_ARG.with(&[&args.call.function.name()])),
+        _ => Err(error::JSON_BAD_ONE_OR_ALL_ARG.raise(&[&args.call.function.name()])),
     }
 }
 
@@ -380,7 +381,7 @@ fn changed(
 ) -> Result<Value> {
     let args = Args::new(call, values);
     if args.len().is_multiple_of(2) {
-        return Err(error::WRONG_PARAMCOUNT_TO_NATIVE_FCT.with(&[&call.function.name()]));
+        return Err(error::WRONG_PARAMCOUNT_TO_NATIVE_FCT.raise(&[&call.function.name()]));
     }
     if args.is_null(0) || (1..args.len()).step_by(2).any(|place| args.is_null(place)) {
         return Ok(Value::Null);
@@ -391,7 +392,7 @@ fn changed(
         change(&mut root, &path.legs, node(&args, place + 1, ctx));
     }
     if root.depth() > json::DEPTH_MAX {
-        return Err(error::JSON_DOCUMENT_TOO_DEEP.bare());
+        return Err(error::JSON_DOCUMENT_TOO_DEEP.raise(&[]));
     }
     Ok(value(root))
 }
@@ -450,7 +451,7 @@ fn json_remove(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<V
     for place in 1..args.len() {
         let path = plain_path(&args, place, ctx)?;
         let Some((last, parents)) = path.legs.split_last() else {
-            return Err(error::JSON_VACUOUS_PATH.bare());
+            return Err(error::JSON_VACUOUS_PATH.raise(&[]));
         };
         match (last, place_mut(&mut root, parents)) {
             (Leg::Member(name), Some(Node::Object(members))) => {
@@ -482,7 +483,7 @@ fn json_array_insert(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Re
     let args = Args::new(call, values);
     for place in (1..args.len()).step_by(2).filter(|place| !args.is_null(*place)) {
         if !matches!(path(&args, place, ctx)?.legs.last(), Some(Leg::Element(_))) {
-            return Err(error::NULL_IN_JSON_PATH_ARRAY.bare());
+            return Err(error::NULL_IN_JSON_PATH_ARRAY.raise(&[]));
         }
     }
     changed(call, values, ctx, |root, legs, new| {

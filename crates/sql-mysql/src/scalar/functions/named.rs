@@ -8,7 +8,7 @@ use crate::scalar::convert;
 use crate::scalar::named::{NamedLocks, name_of};
 use crate::scalar::state::StateOf as _;
 use crate::value::Value;
-use query::error::Result;
+use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
 use query::nodes::function::Run;

@@ -1,6 +1,7 @@
 //! Numbers.
 
 use super::entry::{Args, FunctionEntry, Returns, exact, row, volatile};
+use crate::error;
 use crate::scalar::arithmetic::{self, divided_by_zero};
 use crate::scalar::convert;
 use crate::scalar::decimal::{Decimal, SCALE_MAX};
@@ -8,7 +9,7 @@ use crate::scalar::settings::Settings;
 use crate::scalar::state::Random;
 use crate::scalar::state::StateOf as _;
 use crate::value::Value;
-use query::error::{self, Result};
+use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr};
 use query::nodes::function::Run;
@@ -106,8 +107,8 @@ fn number(call: &Call, value: &Value, ctx: &mut EvalContext) -> Result<Value> {
     })
 }
 
-fn out_of_range(what: &str, call: &Call) -> error::SqlError {
-    error::DATA_OUT_OF_RANGE.with(&[&what, &format!("{}(...)", call.function.name())])
+fn out_of_range(what: &str, call: &Call) -> datum::Fault {
+    error::DATA_OUT_OF_RANGE.raise(&[&what, &format!("{}(...)", call.function.name())])
 }
 
 fn abs(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
@@ -245,7 +246,7 @@ fn exp(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
 /// Of what is not above zero there is no logarithm: NULL with a warning.
 fn logarithm(number: f64, of: fn(f64) -> f64, ctx: &mut EvalContext) -> Result<Option<f64>> {
     if number <= 0.0 {
-        ctx.complain(error::INVALID_ARGUMENT_FOR_LOGARITHM.bare())?;
+        ctx.complain(error::INVALID_ARGUMENT_FOR_LOGARITHM.raise(&[]))?;
         return Ok(None);
     }
     Ok(Some(of(number)))
@@ -269,7 +270,7 @@ fn log(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
         return Ok(Value::Null);
     };
     if base == 0.0 {
-        ctx.complain(error::INVALID_ARGUMENT_FOR_LOGARITHM.bare())?;
+        ctx.complain(error::INVALID_ARGUMENT_FOR_LOGARITHM.raise(&[]))?;
         return Ok(Value::Null);
     }
     Ok(Value::Double(number / base))

@@ -8,9 +8,10 @@ use fancy_regex::Regex;
 use stdx::memory;
 
 use super::entry::{Args, FunctionEntry, Returns, longest, row, string_value, too_long};
+use crate::error;
 use crate::scalar::state::StateOf as _;
 use crate::value::{Text, Value};
-use query::error::{self, Result};
+use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
 use query::nodes::function::Run;
@@ -40,11 +41,11 @@ fn compile(call: &Call, pattern: &str, matching: &str) -> Result<Rc<Regex>> {
             'm' => lines = true,
             'n' => dot_all = true,
             'u' => {}
-            _ => return Err(error::WRONG_ARGUMENTS.with(&[&call.function.name()])),
+            _ => return Err(error::WRONG_ARGUMENTS.raise(&[&call.function.name()])),
         }
     }
     if pattern.is_empty() {
-        return Err(error::REGEXP_ILLEGAL_ARGUMENT.bare());
+        return Err(error::REGEXP_ILLEGAL_ARGUMENT.raise(&[]));
     }
     let flags = [(insensitive, 'i'), (lines, 'm'), (dot_all, 's')];
     let flags: String = flags.iter().filter(|(on, _)| *on).map(|(_, letter)| *letter).collect();
@@ -58,9 +59,9 @@ fn compile(call: &Call, pattern: &str, matching: &str) -> Result<Rc<Regex>> {
         let compiled = Regex::new(&whole).map_err(|wrong| match wrong {
             fancy_regex::Error::ParseError(at, _) => {
                 let prefix = whole.len() - pattern.len().min(whole.len());
-                error::REGEXP_RULE_SYNTAX.with(&[&1, &(at.saturating_sub(prefix) + 1)])
+                error::REGEXP_RULE_SYNTAX.raise(&[&1, &(at.saturating_sub(prefix) + 1)])
             }
-            _ => error::REGEXP_RULE_SYNTAX.with(&[&1, &1]),
+            _ => error::REGEXP_RULE_SYNTAX.raise(&[&1, &1]),
         })?;
         if kept.len() >= KEPT_MAX {
             kept.clear();
@@ -72,8 +73,8 @@ fn compile(call: &Call, pattern: &str, matching: &str) -> Result<Rc<Regex>> {
 }
 
 /// Back references may take very long: the library gives up, and so does the statement.
-fn gave_up(_: fancy_regex::Error) -> error::SqlError {
-    error::REGEXP_TIME_OUT.bare()
+fn gave_up(_: fancy_regex::Error) -> datum::Fault {
+    error::REGEXP_TIME_OUT.raise(&[])
 }
 
 fn matching(args: &Args<'_>, place: usize, ctx: &EvalContext) -> Text {
@@ -88,7 +89,7 @@ fn regexp_like(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<V
 
 /// The byte at which the character with that number (from 1) begins; error 3686 beyond the end.
 fn start_of(text: &str, position: i64) -> Result<usize> {
-    let beyond = || error::REGEXP_INDEX_OUTOFBOUNDS.bare();
+    let beyond = || error::REGEXP_INDEX_OUTOFBOUNDS.raise(&[]);
     let place = usize::try_from(position).ok().and_then(|place| place.checked_sub(1)).ok_or_else(beyond)?;
     let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
     ends.into_iter().nth(place).ok_or_else(beyond)
@@ -191,7 +192,7 @@ fn expand(replacement: &str, groups: &fancy_regex::Captures<'_, str>, out: &mut 
             '$' => {
                 let digit = chars.next().and_then(|digit| digit.to_digit(10));
                 let group = digit.filter(|digit| (*digit as usize) < groups.len());
-                let group = group.ok_or_else(|| error::REGEXP_INDEX_OUTOFBOUNDS.bare())?;
+                let group = group.ok_or_else(|| error::REGEXP_INDEX_OUTOFBOUNDS.raise(&[]))?;
                 out.push_str(groups.get(group as usize).map_or("", |group| group.as_str()));
             }
             other => out.push(other),

@@ -5,12 +5,13 @@ use stdx::memory;
 use super::entry::{
     Args, FunctionEntry, MANY, Returns, first_length, longest, row, string_value, sum_of_lengths, too_long,
 };
+use crate::error;
 use crate::scalar::settings::Settings;
 use crate::scalar::state::StateOf as _;
 use crate::scalar::word::{TrimSide, Word};
 use crate::scalar::{cast, compare, convert};
 use crate::value::{Text, Value};
-use query::error::{self, Result};
+use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr};
 use query::nodes::function::Run;
@@ -608,7 +609,7 @@ fn format(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value>
         return Ok(Value::Null);
     }
     if args.len() > 2 && !args.is_null(2) && !args.text(2, ctx).eq_ignore_ascii_case("en_US") {
-        return Err(error::SqlError::unsupported("FORMAT with a locale other than en_US"));
+        return Err(error::not_supported("FORMAT with a locale other than en_US"));
     }
     let scale = args.int(1, ctx)?.clamp(0, 30) as u8;
     let shown = match args.get(0) {

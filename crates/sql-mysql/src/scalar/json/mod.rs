@@ -9,25 +9,25 @@ pub use datum::json::*;
 
 use datum::Fault;
 
+use crate::error;
 use crate::scalar::convert;
 use crate::value::Value;
-use query::error::{self, SqlError};
 use query::types::Type;
 
 /// Returns the error of text that is not a document in an argument of a function, counted from 1: 3141. Where the text may be right, the fault's own.
-pub fn argument_error(fault: Fault, argument: usize, function: &str) -> SqlError {
+pub fn argument_error(fault: Fault, argument: usize, function: &str) -> datum::Fault {
     match fault {
         Fault::JsonSyntax { message, position } => {
-            error::INVALID_JSON_TEXT_IN_PARAM.with(&[&argument, &function, &message, &position])
+            error::INVALID_JSON_TEXT_IN_PARAM.raise(&[&argument, &function, &message, &position])
         }
         fault => fault.into(),
     }
 }
 
 /// Returns the error of text that is not a document in a value for a column: 3140. Where the text may be right, the fault's own.
-pub fn column_error(fault: Fault, column: &str) -> SqlError {
+pub fn column_error(fault: Fault, column: &str) -> datum::Fault {
     match fault {
-        Fault::JsonSyntax { message, position } => error::INVALID_JSON_TEXT.with(&[&message, &position, &column]),
+        Fault::JsonSyntax { message, position } => error::INVALID_JSON_TEXT.raise(&[&message, &position, &column]),
         fault => fault.into(),
     }
 }

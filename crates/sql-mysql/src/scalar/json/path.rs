@@ -1,7 +1,8 @@
 //! Paths into a document: `$.name`, `$[1]`, `$[last-1]`, `$[1 to 3]`, `.*`, `[*]`, `**`.
 
 use super::Node;
-use query::error::{self, Result};
+use crate::error;
+use datum::Result;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path {
@@ -133,10 +134,10 @@ impl Path {
     /// Error 3143.
     pub fn parse(text: &str) -> Result<Path> {
         let mut reader = Reader { text, at: 0 };
-        let fail = |reader: &Reader<'_>| error::INVALID_JSON_PATH.with(&[&reader.text[..reader.at].chars().count()]);
+        let fail = |reader: &Reader<'_>| error::INVALID_JSON_PATH.raise(&[&reader.text[..reader.at].chars().count()]);
         reader.blanks();
         if !reader.eat("$") {
-            return Err(error::INVALID_JSON_PATH.with(&[&1]));
+            return Err(error::INVALID_JSON_PATH.raise(&[&1]));
         }
         let mut legs = Vec::new();
         loop {

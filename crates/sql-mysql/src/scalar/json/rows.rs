@@ -1,11 +1,13 @@
 //! The rows of a JSON_TABLE.
 
+use datum::{Fault, Result};
+
 use crate::batch::Row;
+use crate::error;
 use crate::scalar::json::shape::{Holds, JsonColumn, JsonTable, Level, Otherwise};
 use crate::scalar::json::table::stored;
 use crate::scalar::json::{self, Json, Node};
 use crate::value::Value;
-use query::error::{self, Result};
 use query::nodes::context::EvalContext;
 use query::nodes::table_function::{Give, RowSource};
 use query::types::Kind;
@@ -19,7 +21,7 @@ impl RowSource for JsonTable {
             Value::Text(text) => {
                 json::parse(&text).map(Json::from).map_err(|fault| json::argument_error(fault, 1, "json_table"))?
             }
-            _ => return Err(error::INVALID_TYPE_FOR_JSON.with(&[&1, &"json_table"])),
+            _ => return Err(error::INVALID_TYPE_FOR_JSON.raise(&[&1, &"json_table"])),
         };
         expand(&self.root, document.node(), &vec![Value::Null; self.width], ctx, give).map(drop)
     }
@@ -52,12 +54,12 @@ fn value(column: &JsonColumn, node: &Node, number: u64, ctx: &mut EvalContext) -
         Holds::Ordinality => Ok(Value::UInt(number)),
         Holds::Exists(path) => {
             let is_there = Node::Int(i64::from(!path.find(node).is_empty()));
-            stored(&is_there, &column.ty, name, ctx).map_err(|fault| fault.error(name, &column.ty))
+            stored(&is_there, &column.ty, name, ctx).map_err(|mismatch| mismatch.error(name, &column.ty).into())
         }
         Holds::Value { path, on_empty, on_error } => {
             let found = path.find(node);
             let stored = match found[..] {
-                [] => return instead(on_empty, || error::MISSING_JSON_TABLE_VALUE.with(&[name])),
+                [] => return instead(on_empty, || Fault::JsonTableMissing { column: name.as_str().into() }),
                 [one] => stored(one, &column.ty, name, ctx),
                 // Several are an array.
                 _ if column.ty.kind == Kind::Json => {
@@ -66,12 +68,12 @@ fn value(column: &JsonColumn, node: &Node, number: u64, ctx: &mut EvalContext) -
                 }
                 _ => Err(json::table::Mismatch::Composite),
             };
-            stored.or_else(|fault| instead(on_error, || fault.error(name, &column.ty)))
+            stored.or_else(|mismatch| instead(on_error, || mismatch.error(name, &column.ty).into()))
         }
     }
 }
 
-fn instead(otherwise: &Otherwise, error: impl FnOnce() -> error::SqlError) -> Result<Value> {
+fn instead(otherwise: &Otherwise, error: impl FnOnce() -> Fault) -> Result<Value> {
     match otherwise {
         Otherwise::Default(value) => Ok(value.clone()),
         Otherwise::Error => Err(error()),

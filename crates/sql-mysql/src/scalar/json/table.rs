@@ -1,11 +1,11 @@
 //! A value of a document in a column of JSON_TABLE: what fits, and what the column says where it does not.
 
 use super::{Json, Node};
+use crate::error;
 use crate::scalar::modes::SqlMode;
 use crate::scalar::state::StateOf as _;
 use crate::scalar::store::store;
 use crate::value::Value;
-use query::error::{self, SqlError};
 use query::nodes::assignment::Place;
 use query::nodes::context::EvalContext;
 use query::types::{Kind, Type};
@@ -23,11 +23,11 @@ pub enum Mismatch {
 
 impl Mismatch {
     /// The error of a column that has ERROR ON ERROR.
-    pub fn error(&self, column: &str, ty: &Type) -> SqlError {
+    pub fn error(&self, column: &str, ty: &Type) -> datum::Fault {
         match self {
-            Mismatch::Composite => error::WRONG_JSON_TABLE_VALUE.with(&[&column]),
-            Mismatch::Range => error::JT_VALUE_OUT_OF_RANGE.with(&[&column]),
-            Mismatch::Kind => error::INVALID_JSON_VALUE_FOR_CAST.with(&[&cast_name(ty), &column, &1]),
+            Mismatch::Composite => error::WRONG_JSON_TABLE_VALUE.raise(&[&column]),
+            Mismatch::Range => error::JT_VALUE_OUT_OF_RANGE.raise(&[&column]),
+            Mismatch::Kind => error::INVALID_JSON_VALUE_FOR_CAST.raise(&[&cast_name(ty), &column, &1]),
         }
     }
 }
@@ -63,7 +63,7 @@ pub fn stored(node: &Node, ty: &Type, column: &str, ctx: &mut EvalContext) -> Re
     let stored = store(value, ty, Place { column, row: 1 }, ctx);
     ctx.set_sql_mode(mode);
     ctx.ignore = ignore;
-    stored.map_err(|error| match error.code {
+    stored.map_err(|error| match error::code_of(&error) {
         code if code == error::WARN_DATA_OUT_OF_RANGE.code || code == error::DATA_TOO_LONG.code => Mismatch::Range,
         _ => Mismatch::Kind,
     })

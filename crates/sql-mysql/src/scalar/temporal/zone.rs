@@ -2,7 +2,8 @@
 
 use datum::temporal::{DateTime, MICROS_PER_SECOND, Timestamp, Zone};
 
-use query::error::{self, Result};
+use crate::error;
+use datum::Result;
 
 /// 2038-01-19 03:14:07.999999 UTC, the last instant of a TIMESTAMP.
 const TIMESTAMP_MAX: i64 = i32::MAX as i64 * MICROS_PER_SECOND + 999_999;
@@ -13,7 +14,7 @@ pub fn parse_zone(name: &str) -> Result<Zone> {
         return Ok(Zone::system());
     }
     if name.starts_with(['+', '-']) {
-        return parse_offset(name).map(Zone::fixed).ok_or_else(|| error::UNKNOWN_TIME_ZONE.with(&[&name]));
+        return parse_offset(name).map(Zone::fixed).ok_or_else(|| error::UNKNOWN_TIME_ZONE.raise(&[&name]));
     }
     if name.eq_ignore_ascii_case("UTC") {
         return Ok(Zone::utc());

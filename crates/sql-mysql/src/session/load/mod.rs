@@ -14,13 +14,13 @@ use std::sync::Arc;
 
 use stdx::wait::{self, Reason};
 
+use crate::error::{self, Result, SqlError};
 use crate::instance::variables::find;
 use crate::parse::statement::{FieldTarget, Load, Statement};
 use crate::scalar::state::StateOf as _;
 use crate::session::load::rows::{Loading, variable_type};
 use crate::session::{Outcome, Session};
 use crate::value::Value;
-use query::error::{self, Result, SqlError};
 
 static READ: Reason = Reason::new("load");
 

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use crate::batch::Row;
 use crate::bind::load::{Load, LoadField};
+use crate::error::SqlError;
+use crate::error::{self, Result};
 use crate::instance::compiled::{Compiled, Plan};
 use crate::letters;
 use crate::scalar::state::StateOf as _;
@@ -14,7 +16,6 @@ use crate::scalar::store::implicit_default;
 use crate::scalar::temporal::Timestamp;
 use crate::session::load::cut::{Cut, Cutter};
 use crate::value::Value;
-use query::error::{self, Result};
 use query::exec::change::{Changed, Inserting, Tally};
 use query::exec::host::host;
 use query::nodes::change::OnConflict;
@@ -75,7 +76,8 @@ impl Loading {
             match self.cutter.next() {
                 Cut::More | Cut::End => break Ok(()),
                 Cut::Record(is_cut) => {
-                    let put = host(ctx).look_up().and_then(|()| one(load, &self.cutter, &mut inserting, is_cut, ctx));
+                    let looked_up = host(ctx).look_up().map_err(SqlError::from);
+                    let put = looked_up.and_then(|()| one(load, &self.cutter, &mut inserting, is_cut, ctx));
                     if put.is_err() {
                         break put;
                     }
@@ -183,7 +185,7 @@ fn taken(
         Some(bytes) => {
             let is_raw = column.ty.kind.is_bytes() || column.ty.kind == Kind::Bit;
             let value = if is_raw { Value::bytes(bytes) } else { value_of(bytes, load.charset) };
-            inserting.take(at, value, ctx)
+            Ok(inserting.take(at, value, ctx)?)
         }
     }
 }

@@ -3,9 +3,11 @@
 //! A code has MySQL's symbolic name, number, SQLSTATE and message format; `{}` stands for each argument. Doors write code, SQLSTATE and message
 //! as they are. The numbers are those of MySQL 8.0's `mysqld_error.h`: a client that matches on them must find what it knows.
 
+pub mod fault;
+
 use std::fmt::{self, Display};
 
-use datum::{Fault, Raised};
+use datum::Fault;
 
 /// One error as the client sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +50,7 @@ impl Code {
         Code { name, code, sqlstate, format }
     }
 
-    /// The error with its arguments in place of each `{}`.
+    /// Returns the error with its arguments in place of each `{}`.
     pub fn with(&self, arguments: &[&dyn Display]) -> SqlError {
         let mut message = String::with_capacity(self.format.len() + 16 * arguments.len());
         let mut pieces = self.format.split("{}");
@@ -67,6 +69,12 @@ impl Code {
         self.with(&[])
     }
 
+    /// Returns the error as a fault, for code that the core calls.
+    #[cold]
+    pub fn raise(&self, arguments: &[&dyn Display]) -> Fault {
+        self.with(arguments).into()
+    }
+
     /// Is this error of that code?
     pub fn is(&self, error: &SqlError) -> bool {
         self.code == error.code
@@ -79,10 +87,41 @@ impl SqlError {
         NOT_SUPPORTED_YET.with(&[&what])
     }
 
+    /// Returns the error of damaged bytes: 1105. `what` names the damaged structure.
+    pub fn corrupt(what: &str) -> SqlError {
+        Fault::corrupt(what).into()
+    }
+
     /// A syntax or meaning that MySQL's own parser would refuse: 1064.
     pub fn parse(near: impl Display) -> SqlError {
         PARSE_ERROR.with(&[&near])
     }
+}
+
+/// Returns MySQL's number of a fault.
+pub fn code_of(fault: &Fault) -> u16 {
+    match fault {
+        Fault::Dialect(raised) => raised.code,
+        fault => SqlError::from(fault.clone()).code,
+    }
+}
+
+/// Returns MySQL's number and text of a fault, for tests.
+#[cfg(test)]
+pub fn rendered(fault: &Fault) -> SqlError {
+    SqlError::from(fault.clone())
+}
+
+/// Returns `SqlError::unsupported` as a fault, for code that the core calls.
+#[cold]
+pub fn not_supported(what: impl Display) -> Fault {
+    SqlError::unsupported(what).into()
+}
+
+/// Returns `SqlError::parse` as a fault, for code that the core calls.
+#[cold]
+pub fn wrong_syntax(near: impl Display) -> Fault {
+    SqlError::parse(near).into()
 }
 
 impl Display for SqlError {
@@ -96,33 +135,6 @@ impl std::error::Error for SqlError {}
 impl From<stdx::memory::Full> for SqlError {
     fn from(full: stdx::memory::Full) -> SqlError {
         OUT_OF_RESOURCES.with(&[&full])
-    }
-}
-
-/// MySQL's rendering of every fault.
-impl From<Fault> for SqlError {
-    #[cold]
-    fn from(fault: Fault) -> SqlError {
-        match fault {
-            Fault::Corrupt(what) => UNKNOWN_ERROR.with(&[&format!("Corrupt data: {what}")]),
-            Fault::OutOfMemory(full) => full.into(),
-            Fault::InvalidZone(name) => UNKNOWN_TIME_ZONE.with(&[&name]),
-            Fault::JsonSyntax { message, position } => INVALID_JSON_TEXT.with(&[&message, &position, &""]),
-            Fault::JsonDepth => JSON_DOCUMENT_TOO_DEEP.bare(),
-            Fault::Dialect(raised) => {
-                let Raised { code, state: sqlstate, message } = *raised;
-                SqlError { code, sqlstate, message }
-            }
-        }
-    }
-}
-
-/// An error that passes through dialect-free code: `SqlError::from` gives it back unchanged.
-impl From<SqlError> for Fault {
-    #[cold]
-    fn from(error: SqlError) -> Fault {
-        let SqlError { code, sqlstate, message } = error;
-        Fault::Dialect(Box::new(Raised { code, state: sqlstate, message }))
     }
 }
 
@@ -493,29 +505,6 @@ mod tests {
     fn arguments_fill_the_format_in_order() {
         let error = DUP_ENTRY.with(&[&1, &"t.PRIMARY"]);
         assert_eq!(error.to_string(), "ERROR 1062 (23000): Duplicate entry '1' for key 't.PRIMARY'");
-    }
-
-    #[test]
-    fn every_fault_has_its_error() {
-        let full = stdx::memory::Full { bytes: 7 };
-        let rendered = [
-            (Fault::corrupt("a row's head"), "ERROR 1105 (HY000): Corrupt data: a row's head"),
-            (
-                full.into(),
-                "ERROR 1041 (HY000): Out of memory; 7 bytes more are beyond what the setting 'memory' leaves to sessions and requests",
-            ),
-            (Fault::InvalidZone("Nowhere".into()), "ERROR 1298 (HY000): Unknown or incorrect time zone: 'Nowhere'"),
-            (
-                Fault::JsonSyntax { message: "Invalid value.", position: 3 },
-                "ERROR 3140 (22032): Invalid JSON text: \"Invalid value.\" at position 3 in value for column ''.",
-            ),
-            (Fault::JsonDepth, "ERROR 3157 (22032): The JSON document exceeds the maximum depth."),
-        ];
-        for (fault, text) in rendered {
-            assert_eq!(SqlError::from(fault).to_string(), text);
-        }
-        let own = DUP_ENTRY.with(&[&1, &"t.PRIMARY"]);
-        assert_eq!(SqlError::from(Fault::from(own.clone())), own);
     }
 
     #[test]
