@@ -20,9 +20,7 @@ impl SessionSettings {
         let charset = |name: &str| sql.variable(name).ok();
         SessionSettings {
             version: sql.variables_version(),
-            client: charset("character_set_client")
-                .and_then(|name| Charset::by_name(&name).ok())
-                .unwrap_or(Charset::Utf8),
+            client: charset("character_set_client").and_then(|name| Charset::by_name(&name)).unwrap_or(Charset::Utf8),
             results: charset("character_set_results").map_or(Results::UTF8, |name| Results::named(&name)),
         }
     }

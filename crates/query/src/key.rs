@@ -5,7 +5,7 @@
 //!   unique index         its columns -> 0, the row's key; with a NULL among them as below, for NULLs are not alike
 //!   other index          its columns, the row's key -> 1, the length of the columns (2 bytes)
 //! ```
-//! Y1: two rows have the same key of a unique index exactly if MySQL calls them duplicates.
+//! QU-17: two rows have the same key of a unique index exactly if MySQL calls them duplicates.
 
 use datum::key::{decode, encode, is_lossless, length};
 use datum::{Fault, Result};

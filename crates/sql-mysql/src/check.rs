@@ -183,11 +183,11 @@ impl<'w> Walk<'w> {
         Ok(())
     }
 
-    /// F6: every row has its parents, but where nobody has looked.
+    /// QU-7: every row has its parents, but where nobody has looked.
     fn orphans(&mut self, key: &ForeignKey, snapshot: &Snapshot) -> Result<()> {
         let whose = format!("{}, foreign key {}", self.name(), key.name);
         let vouched = !self.table.live.unchecked.load(Ordering::Acquire);
-        // A parent may be missing: dropped, or not yet made, while foreign_key_checks was off (F5). Rows that want one are damage where they were checked (F6).
+        // A parent may be missing: dropped, or not yet made, while foreign_key_checks was off (QU-6). Rows that want one are damage where they were checked (QU-7).
         let Ok(parent) = snapshot.table(&key.parent_schema, &key.parent) else {
             return self.without_parent(&whose, key, vouched);
         };

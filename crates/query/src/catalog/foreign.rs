@@ -1,7 +1,7 @@
 //! Foreign keys as definitions: what a table says of its parents, and how the two ends find each other.
 //!
 //! The child's definition holds everything, and names its parent: the parent may be missing (foreign_key_checks = 0), and whatever table has that name later is it. So the parent's side is a search
-//! over the definitions, kept in the snapshot as `children`. F5: a change of definitions leaves no constraint whose two ends do not fit, be the checks on or off.
+//! over the definitions, kept in the snapshot as `children`. QU-6: a change of definitions leaves no constraint whose two ends do not fit, be the checks on or off.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! What foreign keys make of a change of one table's rows: the tables that it reads and may change besides, and by which keys rows are found from one to the other.
 //!
 //! A family is a graph, for tables refer to themselves and to each other; its members name each other by number, the changed table is member 0. It is bound to definitions like the plan that it belongs to,
-//! and all its tables' gates are passed with the plan's (F4).
+//! and all its tables' gates are passed with the plan's (QU-26).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -143,7 +143,7 @@ impl Family {
                 if sets.is_some_and(|sets| !columns.iter().any(|column| sets.contains(column))) {
                     continue;
                 }
-                // Every child has an index over its columns (F5).
+                // Every child has an index over its columns (QU-6).
                 let Some(by) = table.key_over(&key.columns) else { continue };
                 let member = self.member(&table);
                 let child = Child { member, foreign, columns, key: by };

@@ -1,8 +1,8 @@
 //! Generated columns as definitions: what their values follow from, and which of them a row holds.
 //!
-//! G1: a row holds the values of a STORED column, and of a VIRTUAL one that a key contains; any other VIRTUAL column has NULL in its slot and is computed when it is read. So the entry of an
+//! QU-8: a row holds the values of a STORED column, and of a VIRTUAL one that a key contains; any other VIRTUAL column has NULL in its slot and is computed when it is read. So the entry of an
 //! index follows from the bytes of its row alone, and never from the session that happens to look: an expression over a TIMESTAMP, say, depends on the time zone.
-//! G2: a generated column looks at columns that are no generated ones, or stand before it: computed from left to right, each finds what it needs.
+//! QU-9: a generated column looks at columns that are no generated ones, or stand before it: computed from left to right, each finds what it needs.
 
 use crate::catalog::table::{Table, TableColumn};
 
@@ -18,7 +18,7 @@ impl TableColumn {
 }
 
 impl Table {
-    /// G1.
+    /// QU-8.
     pub(super) fn keep_what_keys_need(&mut self) {
         for at in 0..self.columns.len() {
             let in_key = self.is_in_key(at);

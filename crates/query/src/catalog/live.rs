@@ -1,6 +1,6 @@
 //! What all versions of a table share: the gate between statements and DDL, AUTO_INCREMENT, row ids, a guess at the number of rows.
 //!
-//! C1: whoever uses a table holds its gate shared from before the first look at the definition to the end of the transaction; DDL holds it alone from before its change to after
+//! QU-10: whoever uses a table holds its gate shared from before the first look at the definition to the end of the transaction; DDL holds it alone from before its change to after
 //! the new definition is published. A counter of AUTO_INCREMENT is never below what the catalog says; the catalog runs ahead of it.
 
 use std::sync::Arc;

@@ -15,7 +15,6 @@ pub mod record;
 pub mod statistics;
 pub mod statistics_record;
 pub mod still;
-pub mod system_schemas;
 pub mod table;
 mod temporary;
 pub mod timestamps;
@@ -56,6 +55,8 @@ pub struct Schema {
 pub struct Snapshot {
     pub version: u64,
     pub schemas: BTreeMap<String, Arc<Schema>>,
+    /// Names of schemas whose tables are computed.
+    pub system: &'static [&'static str],
     /// Who refers to whom by foreign keys, when it was published.
     pub children: Arc<Children>,
     /// What a session's temporary tables lie over; None: nothing lies over anything.
@@ -63,6 +64,11 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// Returns whether the schema's tables are computed, and so not in the catalog. The name may be in any case.
+    pub fn is_system(&self, schema: &str) -> bool {
+        self.system.iter().any(|known| known.eq_ignore_ascii_case(schema))
+    }
+
     pub fn schema(&self, name: &str) -> Result<&Arc<Schema>> {
         self.schemas.get(name).ok_or_else(|| Fault::UnknownDatabase(name.into()))
     }
@@ -74,7 +80,7 @@ impl Snapshot {
     pub fn table(&self, schema: &str, name: &str) -> Result<&Arc<Table>> {
         match self.schemas.get(schema) {
             Some(found) => found.tables.get(name).ok_or_else(|| Fault::unknown_table(schema, name)),
-            None if crate::catalog::system_schemas::is_system(schema) => Err(Fault::unknown_table(schema, name)),
+            None if self.is_system(schema) => Err(Fault::unknown_table(schema, name)),
             None => Err(Fault::UnknownDatabase(schema.into())),
         }
     }
@@ -93,8 +99,8 @@ pub struct Catalog {
 
 impl Catalog {
     /// Reads all records.
-    pub fn open(engine: Arc<Engine>) -> Result<Catalog> {
-        let mut snapshot = Snapshot { version: 1, ..Snapshot::default() };
+    pub fn open(engine: Arc<Engine>, system: &'static [&'static str]) -> Result<Catalog> {
+        let mut snapshot = Snapshot { version: 1, system, ..Snapshot::default() };
         let mut txn = engine.rows().begin(Isolation::RepeatableRead);
         let (mut tables, mut unchecked, mut highest) = (BTreeMap::<u64, Vec<u8>>::new(), BTreeSet::new(), 0);
         let mut left = Vec::new();
@@ -194,6 +200,7 @@ impl Catalog {
     }
 
     /// Notes for good, in a transaction of its own, that foreign keys of the table's rows are not checked: before the first such row.
+    /// QU-7.
     pub fn note_unchecked(&self, table: &Table) -> Result<()> {
         if table.live.unchecked.load(Ordering::Acquire) {
             return Ok(());

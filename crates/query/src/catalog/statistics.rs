@@ -2,6 +2,8 @@
 //!
 //! All of it is a guess, of rows as they were when it was gathered (`gather`). Plans differ by it, answers never do. Columns are named by their slots and keys by their maps, so what is known survives
 //! ALTER TABLE: of a column or an index that is gone nobody asks.
+//!
+//! They never decide an answer (QU-22).
 
 use std::cmp::Ordering;
 

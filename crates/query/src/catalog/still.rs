@@ -1,5 +1,5 @@
 //! Who writes and who wants nothing written: LOCK TABLES ... READ keeps writers out of a table, FLUSH TABLES WITH READ LOCK keeps DDL out of everything. Many may want
-//! stillness at once (C2), and many may write at once, but never one of each: whoever wants stillness says so first, which keeps new writers out, and waits for those that are in.
+//! stillness at once (QU-11), and many may write at once, but never one of each: whoever wants stillness says so first, which keeps new writers out, and waits for those that are in.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};

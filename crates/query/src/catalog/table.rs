@@ -24,6 +24,7 @@ pub struct Table {
     pub map: MapId,
     pub columns: Vec<TableColumn>,
     /// Kinds of all slots there ever were: those of dropped columns are kept, for rows that still have them.
+    /// No slot is given to another column (QU-20).
     pub slots: Vec<Kind>,
     pub layout: Layout,
     /// Of each slot, the column that lives there.
@@ -41,7 +42,7 @@ pub struct Table {
     pub created: i64,
     /// Of one session, which drops it when it goes.
     pub temporary: bool,
-    /// Has it columns that rows do not hold (G1)? Follows from the definition.
+    /// Has it columns that rows do not hold (QU-8)? Follows from the definition.
     pub computes: bool,
     /// What all versions of the table share.
     pub live: Arc<Live>,

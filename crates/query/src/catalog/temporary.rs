@@ -1,7 +1,7 @@
 //! Temporary tables: definitions that one session sees, laid over those that all see.
 //!
 //! Their rows are in maps like any other, so transactions, savepoints, indexes and recovery know nothing of them. What the catalog keeps is only which maps they are, from the transaction that makes
-//! them to the one that drops them: a start after a crash drops what it finds. T2: a map of a temporary table has its record in the catalog, or does not exist.
+//! them to the one that drops them: a start after a crash drops what it finds. QU-12: a map of a temporary table has its record in the catalog, or does not exist.
 
 use std::ops::Bound;
 use std::sync::Arc;

@@ -40,8 +40,8 @@ pub struct View {
     pub invoker: bool,
     pub algorithm: Algorithm,
     pub check: CheckOption,
-    /// How the text is to be read.
-    pub sql_mode: String,
+    /// The modes in which the dialect reads the text.
+    pub modes: String,
     pub charset: String,
     pub collation: String,
     /// The one table or view whose rows it picks, as (schema, name); None: it does more, and nothing is changed through it.
@@ -58,7 +58,7 @@ pub fn encode_view(view: &View) -> Vec<u8> {
     let mut out = Out::default();
     out.byte(VERSION);
     out.number(view.id);
-    for text in [&view.schema, &view.name, &view.text, &view.definer, &view.sql_mode, &view.charset, &view.collation] {
+    for text in [&view.schema, &view.name, &view.text, &view.definer, &view.modes, &view.charset, &view.collation] {
         out.text(text);
     }
     out.count(view.columns.len());
@@ -83,7 +83,7 @@ pub fn decode_view(bytes: &[u8]) -> Result<View> {
     }
     let id = from.number()?;
     let (schema, name, text, definer) = (from.text()?, from.text()?, from.text()?, from.text()?);
-    let (sql_mode, charset, collation) = (from.text()?, from.text()?, from.text()?);
+    let (modes, charset, collation) = (from.text()?, from.text()?, from.text()?);
     let columns = from.list(In::text)?;
     let types = from.list(In::ty)?;
     let algorithm = match from.byte()? {
@@ -111,7 +111,7 @@ pub fn decode_view(bytes: &[u8]) -> Result<View> {
         invoker: flags & 1 != 0,
         algorithm,
         check,
-        sql_mode,
+        modes,
         charset,
         collation,
         over,
@@ -136,7 +136,7 @@ mod tests {
             invoker: true,
             algorithm: Algorithm::Merge,
             check: CheckOption::Cascaded,
-            sql_mode: "ANSI".into(),
+            modes: "ANSI".into(),
             over: Some(("s".into(), "t".into())),
             ..View::default()
         };

@@ -1,6 +1,6 @@
 //! Rows put in, changed and taken out, with every index of their table.
 //!
-//! D1: a row and its entries in all indexes change in one transaction, and a conflict takes back the part that was done. D2: UPDATE and DELETE first gather the rows
+//! QU-1: a row and its entries in all indexes change in one transaction, and a conflict takes back the part that was done. QU-2: UPDATE and DELETE first gather the rows
 //! (locked), then change them, so that a change never meets itself. What has been gathered goes to a file where memory is short.
 
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Foreign keys at work: a child finds its parent, a parent's rows take their children with them or stay.
 //!
-//! F1: whoever puts a child in first locks its parent's key, shared, to the end of the transaction. F2: whoever takes a parent's key away first does so, which takes the key's lock exclusively, and then
+//! QU-3: whoever puts a child in first locks its parent's key, shared, to the end of the transaction. QU-4: whoever takes a parent's key away first does so, which takes the key's lock exclusively, and then
 //! looks for children as they are now, those of open transactions included. So of the two one waits for the other: the child finds no parent, or the deleter finds the child. No orphan can be committed,
-//! and nobody need lock gaps: a new child can only come through the key that the deleter holds. F3: the checks of a row come with the row, not at the end of the statement.
+//! and nobody need lock gaps: a new child can only come through the key that the deleter holds. QU-5: the checks of a row come with the row, not at the end of the statement.
 
 use std::ops::Bound;
 
@@ -93,7 +93,7 @@ fn lock_first(table: &Table, key: KeyAt, columns: usize, prefix: &[u8], ctx: &mu
     Ok(false)
 }
 
-/// F1 for one foreign key of a row. False: it has no parent.
+/// QU-3 for one foreign key of a row. False: it has no parent.
 fn has_parent(member: &Member, at: usize, row: &[Value], ctx: &mut EvalContext) -> Result<bool> {
     let key = &member.table.foreign_keys[at];
     let values: Vec<&Value> = key.columns.iter().map(|column| &row[*column]).collect();
@@ -109,7 +109,7 @@ fn has_parent(member: &Member, at: usize, row: &[Value], ctx: &mut EvalContext) 
 #[derive(Default)]
 pub struct Missing(Vec<usize>);
 
-/// F1: locks the parents of a row that is about to be put in, or to be changed from `old`; `but` is left out.
+/// QU-3: locks the parents of a row that is about to be put in, or to be changed from `old`; `but` is left out.
 fn lock_parents(
     member: &Member,
     old: Option<&[Value]>,
@@ -178,7 +178,7 @@ pub fn replace_row(
 }
 
 impl Way<'_> {
-    /// F2, of a row that is gone.
+    /// QU-4, of a row that is gone.
     fn deleted(&mut self, at: usize, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
         let family = self.family;
         for child in &family.members[at].children {
@@ -226,7 +226,7 @@ impl Way<'_> {
         settle(member, &missing, new, ctx)
     }
 
-    /// F2, of a row that has become another one.
+    /// QU-4, of a row that has become another one.
     fn updated_row(&mut self, at: usize, old: &[Value], new: &[Value], ctx: &mut EvalContext) -> Result<()> {
         let family = self.family;
         for child in &family.members[at].children {

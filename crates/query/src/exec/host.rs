@@ -170,7 +170,7 @@ impl Host {
 
     /// Is memory short, and is it worth while to write out what `own` says that the caller holds?
     ///
-    /// X3: what one statement may hold is what all may hold together, as far as those that hold much can make it so.
+    /// QU-15: what one statement may hold is what all may hold together, as far as those that hold much can make it so.
     pub fn must_spill(&self, own: &Held, more: usize) -> bool {
         let of_statement = self.memory.bytes() + more;
         let is_short = of_statement > self.memory_max

@@ -17,9 +17,9 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Loads the catalog. An error if it is damaged or of an unknown version.
-    pub fn open(engine: Arc<Engine>) -> Result<Instance> {
-        let catalog = Catalog::open(engine.clone())?;
+    /// Loads the catalog. `system` are the names of schemas whose tables are computed. An error if the catalog is damaged or of an unknown version.
+    pub fn open(engine: Arc<Engine>, system: &'static [&'static str]) -> Result<Instance> {
+        let catalog = Catalog::open(engine.clone(), system)?;
         Ok(Instance { engine, catalog, spill: OnceLock::new() })
     }
 

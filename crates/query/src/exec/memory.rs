@@ -1,7 +1,7 @@
 //! What a statement holds in memory, counted by who holds it.
 //!
-//! X2: whoever gathers something has a `Held` for it, and gives back by dropping it. So what the right side of a loop has gathered, or one run of a subquery, is off the sum when it is gone, and the sum of nobody
-//! else is touched. A statement begins with a sum of its own: what an older one still holds does not count against it. What all of them hold is added up besides, for memory is one (X3).
+//! QU-14: whoever gathers something has a `Held` for it, and gives back by dropping it. So what the right side of a loop has gathered, or one run of a subquery, is off the sum when it is gone, and the sum of nobody
+//! else is touched. A statement begins with a sum of its own: what an older one still holds does not count against it. What all of them hold is added up besides, for memory is one (QU-15).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,7 +1,7 @@
 //! Plans at work: each node gives batches of rows when asked, and may rest between two batches as long as it likes.
 //!
-//! `Exec::open` computes what is fixed for one run (bounds of scans, the other side of hash joins on first use); `next` replaces the batch. X1: a node holds no latch
-//! and no borrowed row between two calls, only positions and rows of its own. X2: whatever gathers rows counts their bytes (`memory`).
+//! `Exec::open` computes what is fixed for one run (bounds of scans, the other side of hash joins on first use); `next` replaces the batch. QU-13: a node holds no latch
+//! and no borrowed row between two calls, only positions and rows of its own. QU-14: whatever gathers rows counts their bytes (`memory`).
 
 mod ahead;
 pub mod change;

@@ -2,6 +2,8 @@
 //!
 //! Only of subqueries that answer the same whenever they are asked with the same values (`repeats`), and not in statements that change rows. What is kept has a limit of its own, beside what is
 //! counted of the statement: when it is reached all is forgotten. Where answers are not asked for again, nothing is kept any more.
+//!
+//! Keeps QU-24.
 
 use stdx::hash::Map;
 

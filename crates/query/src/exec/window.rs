@@ -3,6 +3,8 @@
 //! Frames only ever move forward: both their edges are found by going on from where they were for the row before, so a partition is walked once for each edge.
 //! What is added up moves along: rows that enter are added, rows that leave are taken off where the arithmetic allows (`Accumulator::remove`), or the smallest
 //! and largest are kept in a queue; else the frame is added up anew.
+//!
+//! The frame moves forward only (QU-19).
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;

@@ -45,6 +45,7 @@ pub struct ScopeTable {
     /// It belongs to the body of the view that has this alias: no name reaches it.
     pub within: Option<String>,
     /// Tables that must be read before this one: those that a LATERAL one looks at, and the left of STRAIGHT_JOIN.
+    /// The planner obeys it (QU-21).
     pub after: Vec<usize>,
 }
 
@@ -72,6 +73,7 @@ pub enum Source {
     Inner(Vec<Source>, Vec<Expr>),
     Left(Box<Source>, Box<Source>, Vec<Expr>),
     /// No table that is joined: of what it stands beside, the rows stay that have a match in it, or (true) those that have none. All that says what a match is, is here.
+    /// QU-23.
     Semi(Box<Source>, Vec<Expr>, bool),
 }
 

@@ -3,6 +3,8 @@
 //! A condition is of use if one side is a column of the table and the other can be computed before the row is read. Conditions are never dropped here: what the index
 //! finds may have to be looked at again, for a value may not fit its column (`fit`), and locking reads look at newer rows than the index. `implied` are those that need not if
 //! every value fits exactly and the rows are those of the index's snapshot.
+//!
+//! No condition is replaced by an index (QU-25).
 
 use crate::catalog::table::{Part, Table};
 use crate::nodes::expr::Expr;

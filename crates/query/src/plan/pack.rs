@@ -3,6 +3,8 @@
 //! While a block is bound and planned its wide row has a place for every column of every table: names, statistics and conditions go by these. A join makes such a row for each match, so when the plan stands, the places
 //! that nobody reads are taken out and all others move up. The hard thing is to find everybody who names a place: expressions of the joins' nodes and of what stands right above them are rewritten; a block that is looked
 //! at from within, by a subquery that depends on its rows or by a table that is made anew for each of them, stays as it is.
+//!
+//! Keeps QU-18.
 
 use std::sync::Arc;
 

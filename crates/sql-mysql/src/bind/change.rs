@@ -546,7 +546,7 @@ impl Bind<'_> {
             && self.common_named(name).is_none()
         {
             self.refuse_system(name)?;
-            // Of one table the right to change it is looked at before the table (R2).
+            // Of one table the right to change it is looked at before the table (MY-15).
             if is_only {
                 let schema = self.schema_of(name)?;
                 self.rights.need_some_columns(&schema, &name.name, Privileges::UPDATE)?;

@@ -5,6 +5,8 @@
 //! comes before the others (`Block::listed`): few keys then lead to few rows of a large table, which are all that is locked.
 //!
 //! The hard thing is NULL: a list says no where IN may say that it is not known. So IN has one only where both mean the same (`truth`).
+//!
+//! Keeps MY-11.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! From names to places: the syntax tree becomes a plan over bound expressions.
 //!
 //! `scalar::Binder` walks expressions and knows types and functions; it asks `Bind::hook` first for every node, and here are the answers that depend on the statement: columns,
-//! aggregates, subqueries, parameters, variables. B1: a place in an expression is valid for the rows of the stage in which it was bound: wide rows below
-//! the grouping, grouped rows above. B2: depth counts subqueries in expressions only, as `exec` nests them; derived tables do not see the block around them.
+//! aggregates, subqueries, parameters, variables. MY-1: a place in an expression is valid for the rows of the stage in which it was bound: wide rows below
+//! the grouping, grouped rows above. MY-2: depth counts subqueries in expressions only, as `exec` nests them; derived tables do not see the block around them.
 
 mod aggregate;
 pub mod change;

@@ -2,6 +2,8 @@
 //!
 //! That is so if the row decides a whole unique key of each of the subquery's tables, by equality, and through one table the next (`WHERE b.k = a.x AND c.k = b.y`). The hard thing is what equality means: only where
 //! the comparison calls the same values equal as the key does, two rows of the key cannot equal one value. MySQL calls this table pullout.
+//!
+//! Keeps MY-9.
 
 use query::catalog::table::Part;
 use query::nodes::comparison::{Comparison, ComparisonType};

@@ -3,8 +3,8 @@
 //! A view that only picks rows and columns is merged: its tables join the tables of the statement, hidden from names, and each of its columns is an expression over theirs. So conditions
 //! on the view are conditions on its tables. Any other is a derived table.
 //!
-//! V1: the body of a view sees its own tables alone: no other name of the statement, no common table expression, no block around it. V2: the body is bound with the rights of the
-//! definer (or of who asks, SQL SECURITY INVOKER), the view itself with those of who asks. V3: a column of a merged view has a place in the wide row that nothing ever fills; whoever
+//! MY-17: the body of a view sees its own tables alone: no other name of the statement, no common table expression, no block around it. MY-18: the body is bound with the rights of the
+//! definer (or of who asks, SQL SECURITY INVOKER), the view itself with those of who asks. MY-19: a column of a merged view has a place in the wide row that nothing ever fills; whoever
 //! binds it gets the expression instead.
 
 use std::ops::Range;
@@ -148,7 +148,7 @@ impl Bind<'_> {
     }
 
     fn view_body(&mut self, view: &Arc<View>, shown: &str, readable: Columns, rights: &Arc<Rights>) -> Result<Source> {
-        let mode = SqlMode::parse(&view.sql_mode)?;
+        let mode = SqlMode::parse(&view.modes)?;
         let (query, ..) = crate::parse::view::query(&view.text, mode)?;
         if view.algorithm != Algorithm::Temptable
             && let Some(select) = is_simple(&query, self.keyed)
@@ -157,7 +157,7 @@ impl Bind<'_> {
             return Ok(source);
         }
         let keyed = std::mem::replace(&mut self.keyed, false);
-        // Where the block around would stand there is nothing (V1).
+        // Where the block around would stand there is nothing (MY-17).
         let outside = self.step_into(rights);
         self.scopes.pop();
         let bound = self.query(&query);

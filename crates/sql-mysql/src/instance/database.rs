@@ -15,6 +15,7 @@ use crate::instance::hooks::Around;
 use crate::instance::plans::Plans;
 use crate::instance::variables::{Is, find};
 use crate::scalar::named::NamedLocks;
+use crate::system::schemas::SCHEMAS;
 use crate::value::Value;
 use query::catalog::Catalog;
 use query::catalog::still::Stillness;
@@ -61,7 +62,7 @@ pub(crate) enum ReadOnly {
 impl Database {
     /// Loads the catalog.
     pub fn open(engine: Arc<Engine>) -> Result<Arc<Database>> {
-        let instance = Arc::new(Instance::open(engine)?);
+        let instance = Arc::new(Instance::open(engine, SCHEMAS)?);
         let (sessions, definitions) = (Mutex::default(), Stillness::default());
         let plans = Arc::new(Plans::new());
         let cache: Weak<Plans> = Arc::downgrade(&plans);

@@ -3,8 +3,8 @@
 //! Hard part: a plan may run in another session only if binding would have come to the same there. What binding reads of a session, besides the statement, the types of its parameters and the definitions
 //! that `Session::stands` looks at, is its *ground*. Grounds have numbers, and the number is part of what a plan is found by.
 //!
-//! P1: equal facts, one number; a number never comes to stand for other facts. P2: whoever changes a fact of the session calls `leave_ground`. P3: a session with temporary tables has a ground of its
-//! own, and what holds for one run only (`Compiled::volatile`: variables, tables of the system) is not kept. P4: a plan that is found is looked at by `stands` before it runs.
+//! MY-3: equal facts, one number; a number never comes to stand for other facts. MY-4: whoever changes a fact of the session calls `leave_ground`. MY-5: a session with temporary tables has a ground of its
+//! own, and what holds for one run only (`Compiled::volatile`: variables, tables of the system) is not kept. MY-6: a plan that is found is looked at by `stands` before it runs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub struct Facts {
     pub generation: u64,
     pub account: String,
     pub roles: BTreeSet<String>,
-    /// It counts as it was when the session entered (R1).
+    /// It counts as it was when the session entered (MY-14).
     pub entered_with: Privileges,
 }
 

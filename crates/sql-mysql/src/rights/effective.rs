@@ -1,7 +1,7 @@
 //! What a session may do: its account's grants and those of its active roles, put together.
 //!
-//! R1: what an account itself was given on `*.*` counts as it was when the session entered, as in MySQL; everything else as it is now.
-//! R2: nothing is looked up before the right to it is: who may not see a table cannot tell whether it exists.
+//! MY-14: what an account itself was given on `*.*` counts as it was when the session entered, as in MySQL; everything else as it is now.
+//! MY-15: nothing is looked up before the right to it is: who may not see a table cannot tell whether it exists.
 
 use std::sync::Arc;
 

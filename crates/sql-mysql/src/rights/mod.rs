@@ -6,7 +6,7 @@
 //!   SET ROLE ───────► which roles count                       ┘
 //! ```
 //! Every check is made while a statement is bound, or before a command runs, never row by row and never for a plan that is kept: `Rights` change rarely, the account list has a number
-//! that moves with each change, and a session whose rights have changed leaves the ground of its plans (R3).
+//! that moves with each change, and a session whose rights have changed leaves the ground of its plans (MY-16).
 //!
 //! Files: `privilege` (the table of privileges), `identity` (names and hosts), `grants` (what is stored), `effective` (what counts), `needs` (which statement needs what).
 

@@ -2,6 +2,8 @@
 //!
 //! The values decide what is computed: whole numbers in 128 bits, so that every overflow is seen; decimals exactly; else doubles. A result is unsigned where a side is. Then it is
 //! fitted to the type that the binder announced. What does not fit is error 1690 with the expression's text.
+//!
+//! Quotients keep their digits (MY-25).
 
 use crate::error;
 use crate::scalar::convert;

@@ -2,6 +2,8 @@
 //!
 //! Under a strict `sql_mode` what does not fit is an error; else, and with IGNORE, the nearest value is stored and a warning is left. Digits that a decimal loses behind the point and
 //! blanks that a string loses at its end are a note at most.
+//!
+//! Stored values have the form of MY-23.
 
 use datum::float::double_text;
 

@@ -577,7 +577,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Are there columns whose values rows hold from now on (G1)?
+    /// Are there columns whose values rows hold from now on (QU-8)?
     fn keeps_more(&self) -> bool {
         let was_kept = |from: &From| match from {
             From::Old(at) => self.old.columns[*at].generated.as_ref().is_none_or(|generated| generated.kept),
@@ -649,7 +649,7 @@ impl Draft<'_> {
         }
     }
 
-    /// A column that a constraint compares keeps its type, unless nothing is checked; then the ends must still fit (F5).
+    /// A column that a constraint compares keeps its type, unless nothing is checked; then the ends must still fit (QU-6).
     fn check_changeable(&self, at: usize) -> Result<()> {
         if !self.checks_foreign_keys {
             return Ok(());

@@ -34,7 +34,7 @@ impl Session {
     }
 
     pub(super) fn refuse_system(&self, schema: &str) -> Result<()> {
-        if query::catalog::system_schemas::is_system(schema) {
+        if crate::system::schemas::is_system(schema) {
             return Err(error::DBACCESS_DENIED.with(&[&self.who.user, &self.who.host, &schema]));
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Foreign keys in definitions: from their words to constraints, and what DDL on one end asks of the other.
 //!
-//! F4: DDL that makes, changes or ends a constraint closes the gates of both ends and gives both a new version, so that every plan that was bound without it is made anew. Several gates are closed
+//! QU-26: DDL that makes, changes or ends a constraint closes the gates of both ends and gives both a new version, so that every plan that was bound without it is made anew. Several gates are closed
 //! without holding one while another is waited for: whoever is inside may want what is closed already.
 
 use std::sync::Arc;
@@ -189,7 +189,7 @@ impl Session {
         Ok(())
     }
 
-    /// F5 from the child's side. A parent may be missing only while nothing is checked.
+    /// QU-6 from the child's side. A parent may be missing only while nothing is checked.
     fn check_ends(&self, key: &ForeignKey, child: &Table, snapshot: &Snapshot) -> Result<()> {
         if key.refers_to(&child.schema, &child.name) {
             check_parent(key, child)?;
@@ -205,7 +205,7 @@ impl Session {
         }
     }
 
-    /// F5 after a table has changed: its own constraints, and those that refer to it. `old`: what it was, if it was there.
+    /// QU-6 after a table has changed: its own constraints, and those that refer to it. `old`: what it was, if it was there.
     pub(super) fn check_family(&self, old: Option<&Table>, new: &Table, snapshot: &Snapshot) -> Result<()> {
         let lost_index = || {
             let gone = old.into_iter().flat_map(|old| {
@@ -324,7 +324,7 @@ impl Session {
         Ok(())
     }
 
-    /// Gives tables a new version: constraints of theirs have come or gone (F4). Not those whose gates were left open.
+    /// Gives tables a new version: constraints of theirs have come or gone (QU-26). Not those whose gates were left open.
     pub(super) fn touch(&self, writing: &mut Writing<'_>, tables: &[Arc<Table>]) -> Result<()> {
         for table in tables.iter().filter(|table| !self.is_read_locked(table)) {
             // It may have been dropped, or touched, by the same statement.

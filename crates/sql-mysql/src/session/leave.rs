@@ -9,6 +9,8 @@
 //!
 //! A wait for a row keeps its place in the row's lock queue while the statement is suspended, and its time-out counts from the first wait. SLEEPs that are over keep
 //! their results (`query::nodes::context::Sleeps`).
+//!
+//! Keeps MY-8.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -222,14 +222,14 @@ impl Session {
     }
 
     /// The gates that a change of definitions closes. Under LOCK TABLES only what is locked for writing may be changed. What it is tied to, and is held for reading, is left open, since the session itself is inside: so are
-    /// others who read it, but nobody who writes its rows (C2).
+    /// others who read it, but nobody who writes its rows (QU-11).
     pub(super) fn gates_to_close(&self, ends: &Ends) -> Result<Vec<Arc<Table>>> {
         self.check_locked(&ends.changed, &ends.changed)?;
         let tied = ends.tied.iter().filter(|table| !self.is_read_locked(table));
         Ok(ends.changed.iter().chain(tied).cloned().collect())
     }
 
-    /// Tables whose gates were left open are what they were, and no constraint has come to them. One may have gone: whoever still has a plan with it passes the gate of the other end, which was closed (F4).
+    /// Tables whose gates were left open are what they were, and no constraint has come to them. One may have gone: whoever still has a plan with it passes the gate of the other end, which was closed (QU-26).
     pub(super) fn check_left_open(&self, now: &Snapshot) -> Result<()> {
         for (table, _) in self.locked.tables.iter().filter(|(_, exclusive)| !exclusive) {
             let (schema, name) = (&*table.schema, &*table.name);

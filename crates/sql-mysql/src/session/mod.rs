@@ -387,7 +387,7 @@ impl Session {
         if !self.rights.sees_database(name) {
             return Err(self.rights.no_database(name));
         }
-        if !query::catalog::system_schemas::is_system(name) {
+        if !crate::system::schemas::is_system(name) {
             self.catalog.schema(name)?;
         }
         self.set_database(Some(name.to_owned()));

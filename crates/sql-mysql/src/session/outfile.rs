@@ -1,6 +1,8 @@
 //! SELECT ... INTO OUTFILE and DUMPFILE: rows into a new file of the server, below `secure_file_priv`.
 //!
 //! Rows are written as they are made. If anything goes wrong the file is taken away again, so that a file that is there is whole.
+//!
+//! Keeps MY-22.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};

@@ -14,7 +14,7 @@ impl Session {
         number
     }
 
-    /// P2: something that binding reads is about to be, or has just been, changed.
+    /// MY-4: something that binding reads is about to be, or has just been, changed.
     pub(super) fn leave_ground(&mut self) {
         self.ground = None;
     }

@@ -1,6 +1,6 @@
 //! The session's own rights: found when it enters, followed when accounts change.
 //!
-//! R3: a plan has been checked against the rights of its ground (`session/plans`), and a session whose rights change leaves its ground. So a plan that is found needs no check.
+//! MY-16: a plan has been checked against the rights of its ground (`session/plans`), and a session whose rights change leaves its ground. So a plan that is found needs no check.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(super) struct Standing {
     pub account: String,
     /// The list's generation when this was looked up.
     pub generation: u64,
-    /// What the account itself had on `*.*` when the session entered (R1).
+    /// What the account itself had on `*.*` when the session entered (MY-14).
     pub entered_with: Privileges,
     /// Names of the roles that count.
     pub roles: BTreeSet<String>,

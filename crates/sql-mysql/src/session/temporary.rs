@@ -1,7 +1,7 @@
 //! Temporary tables of a session: it alone sees them, before any other table or view of their name, until it drops them or goes.
 //!
 //! What the session sees is the newest definitions with its own laid over them (`Snapshot::with_temporary`), so binding, DDL and SHOW know of no difference; and plans stand on a
-//! ground of its own, which it leaves whenever a temporary table comes or goes (`session/plans`). T1: one that is dropped while the transaction may have changed its rows loses its name at once, and its maps when the transaction has ended.
+//! ground of its own, which it leaves whenever a temporary table comes or goes (`session/plans`). MY-7: one that is dropped while the transaction may have changed its rows loses its name at once, and its maps when the transaction has ended.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use query::catalog::{Snapshot, Writing};
 #[derive(Debug, Default)]
 pub(super) struct Temporary {
     tables: Vec<Arc<Table>>,
-    /// Without a name already, and not ended yet (T1).
+    /// Without a name already, and not ended yet (MY-7).
     doomed: Vec<Arc<Table>>,
 }
 
@@ -81,7 +81,7 @@ impl Session {
         if self.host().txn.is_none() { self.end_doomed() } else { Ok(()) }
     }
 
-    /// T1: after the transaction.
+    /// MY-7: after the transaction.
     pub(super) fn end_doomed(&mut self) -> Result<()> {
         while let Some(table) = self.temporary.doomed.pop() {
             self.db.catalog().end_temporary(&table)?;

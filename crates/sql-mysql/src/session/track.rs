@@ -2,6 +2,8 @@
 //!
 //! The hard thing is that it is about what statements do, not about what they change: a variable that is set to the value it had is told all the same, a transaction that is begun anew tells its
 //! characteristics anew. So nothing is compared; whoever does something notes it here, as the trackers of MySQL's server do, and what has gathered leaves with the next reply that can carry it.
+//!
+//! Keeps MY-12.
 
 mod transaction;
 mod words;

@@ -1,4 +1,6 @@
 //! Transactions of a session, and the gates of the tables they use.
+//!
+//! The characteristics of SET TRANSACTION obey MY-13.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

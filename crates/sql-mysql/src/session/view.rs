@@ -1,7 +1,7 @@
 //! CREATE, ALTER and DROP VIEW, and what is shown of views.
 //!
 //! When a view is made its query is bound once, with the rights of who makes it; the text that is kept has the schema of every table in it and a list where a `*` stood.
-//! SHOW CREATE VIEW leaves out the schema that is the current database (V4), so that what a dump makes elsewhere reads the tables there.
+//! SHOW CREATE VIEW leaves out the schema that is the current database (MY-20), so that what a dump makes elsewhere reads the tables there.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -132,7 +132,7 @@ impl Session {
             invoker: *invoker,
             algorithm: algorithm(*of_algorithm),
             check: check_option(*check),
-            sql_mode: self.ctx.sql_mode().to_string(),
+            modes: self.ctx.sql_mode().to_string(),
             charset: self.values.word("character_set_client"),
             collation: self.settings.collation.name().to_owned(),
             over: found.over,
@@ -190,7 +190,7 @@ impl Session {
             invoker: true,
             algorithm: algorithm(create.algorithm),
             check: check_option(create.check),
-            sql_mode: self.ctx.sql_mode().to_string(),
+            modes: self.ctx.sql_mode().to_string(),
             ..View::default()
         };
         let (over, updatable) = self.is_updatable(view)?;
@@ -295,7 +295,7 @@ impl Session {
 
     /// The query of a view without the schemas for which the current database stands. None: it needs them.
     fn short_query(&self, view: &View) -> Option<String> {
-        let mode = SqlMode::parse(&view.sql_mode).ok()?;
+        let mode = SqlMode::parse(&view.modes).ok()?;
         let notes = self.notes(&view.text, mode)?;
         if notes.iter().any(|note| note.what == Noted::SchemaNeeded) {
             return None;
@@ -306,7 +306,7 @@ impl Session {
             let places = notes.iter().filter(|note| of(&note.what)).map(|note| note.range.start);
             places.collect::<BTreeSet<_>>().len()
         };
-        // V4: whoever left out a schema before a name that means something else without it is found here.
+        // MY-20: whoever left out a schema before a name that means something else without it is found here.
         let left_out = places(&notes, |what| *what == Noted::SchemaOfTable);
         let completed = places(&self.notes(&short, mode)?, |what| matches!(what, Noted::Bare(_)));
         (left_out == completed).then_some(short)

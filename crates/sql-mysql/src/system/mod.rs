@@ -4,6 +4,7 @@ mod absent;
 mod accounts;
 mod keywords;
 mod schema;
+pub(crate) mod schemas;
 pub(crate) mod statistics;
 pub(crate) mod status;
 mod tools;

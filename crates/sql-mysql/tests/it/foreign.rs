@@ -279,7 +279,7 @@ fn the_check_vouches_for_what_was_checked_and_says_so_of_the_rest() {
     assert!(run(&mut one, "insert into d.c values (3, 7)")[0].starts_with("error 1452"));
 }
 
-/// F5: an empty child made before its parent, and one whose parent was dropped, are as somebody wanted them.
+/// QU-6: an empty child made before its parent, and one whose parent was dropped, are as somebody wanted them.
 #[test]
 fn a_missing_parent_is_a_remark_and_no_damage() {
     let world = World::on(SimFolder::new(5));

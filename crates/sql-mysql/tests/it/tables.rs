@@ -52,7 +52,7 @@ fn generated_columns_and_functional_indexes_survive_a_restart() {
     assert_sound(&world);
 }
 
-/// G1: what an index finds follows from the row's bytes, whoever looks.
+/// QU-8: what an index finds follows from the row's bytes, whoever looks.
 #[test]
 fn an_index_over_an_expression_that_depends_on_the_session_agrees_with_its_table() {
     let world = World::new(72);
@@ -173,7 +173,7 @@ fn a_table_made_from_a_query_waits_for_no_gate_that_another_change_holds() {
     assert_sound(&world);
 }
 
-/// T2: whatever ends a session, nothing of its temporary tables is left.
+/// QU-12: whatever ends a session, nothing of its temporary tables is left.
 #[test]
 fn temporary_tables_go_with_their_session_and_leave_nothing() {
     let world = World::new(80);

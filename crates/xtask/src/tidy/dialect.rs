@@ -19,7 +19,7 @@ const SYMBOLS: &[&str] = &["ER_", "WARN_", "ERRCODE_"];
 /// Names of error constructors and codes: a number of four digits in their arguments or fields is a dialect's.
 const ERRORS: &[&str] = &["SqlError", "Code", "code", "errno"];
 
-const RATCHET: Ratchet = Ratchet { what: "words of a dialect", table: "dialect.rs", rows: &[("query", 275)] };
+const RATCHET: Ratchet = Ratchet { what: "words of a dialect", table: "dialect.rs", rows: &[] };
 
 pub fn check(workspace: &Workspace) -> Result<Vec<String>, String> {
     let mut finds: BTreeMap<String, Vec<String>> = BTreeMap::new();

@@ -21,6 +21,7 @@ const LETTERS: &[(&str, &str)] = &[
     ("os", "OS"),
     ("pager", "PG"),
     ("query", "QU"),
+    ("sql-mysql", "MY"),
     ("reactor", "RE"),
     ("server", "SV"),
     ("sim", "SI"),
@@ -28,8 +29,7 @@ const LETTERS: &[(&str, &str)] = &[
     ("syntax", "SY"),
 ];
 
-const OLD: Ratchet =
-    Ratchet { what: "tags without the letters of the crate", table: "invariants.rs", rows: &[("query", 52)] };
+const OLD: Ratchet = Ratchet { what: "tags without the letters of the crate", table: "invariants.rs", rows: &[] };
 
 pub fn check(workspace: &Workspace) -> Result<Vec<String>, String> {
     let mut texts = Vec::new();

@@ -1,7 +1,7 @@
 //! What does not fit into memory: files without a name, in a folder of their own beside the data.
 //!
 //! A file has no name from the moment it is open, so a crash leaves nothing behind; it takes part in no log and no checkpoint. Records are written once, one behind the other, and read in
-//! runs. S1: an operator writes only what it has counted with `Host::hold`, and lets go of it afterwards. A full disk ends the statement and nothing else.
+//! runs. QU-16: an operator writes only what it has counted with `Host::hold`, and lets go of it afterwards. A full disk ends the statement and nothing else.
 
 pub mod bytes;
 pub mod keys;
@@ -32,7 +32,7 @@ pub const PIECE: usize = 64 << 10;
 #[derive(Debug)]
 pub struct Spill {
     folder: PathBuf,
-    /// What one statement may hold in memory, and all together should (X3).
+    /// What one statement may hold in memory, and all together should (QU-15).
     pub memory_max: usize,
     /// What they do.
     pub held: Total,

@@ -220,6 +220,7 @@ impl Binder<'_> {
     }
 }
 
+/// The error of a function that is not served (MY-27).
 pub(super) fn unknown(name: &str) -> datum::Fault {
     error::SP_DOES_NOT_EXIST.raise(&[&"FUNCTION", &name])
 }

@@ -90,6 +90,7 @@ fn byte_literal(bytes: &[u8]) -> Expr {
     Expr::Literal(Value::bytes(bytes), ty)
 }
 
+/// MY-24.
 pub fn hex_as_number(expr: Expr) -> Expr {
     match &expr {
         Expr::Literal(value, ty) => match crate::scalar::cast::hex_number(value, ty) {

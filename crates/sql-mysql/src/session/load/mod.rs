@@ -2,6 +2,8 @@
 //!
 //! A client's file comes through its door, piece by piece (`load_data`), while the session is otherwise at rest. What goes wrong in the middle is taken back at once and told at the end:
 //! the client is sending and does not listen before. Files of the server are only those below `secure_file_priv`, and only for accounts with FILE.
+//!
+//! Files of the server obey MY-21.
 
 mod cut;
 pub(super) mod rows;

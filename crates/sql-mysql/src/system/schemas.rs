@@ -1,8 +1,8 @@
-//! Schemas whose tables are not in the catalog.
+//! Schemas whose tables are computed and not in the catalog.
 
-/// Names of schemas of system tables.
 pub const SCHEMAS: &[&str] = &["information_schema", "mysql", "performance_schema", "redis", "sys"];
 
+/// Returns whether the schema is one of them, in any case.
 pub fn is_system(schema: &str) -> bool {
     SCHEMAS.iter().any(|known| known.eq_ignore_ascii_case(schema))
 }
