@@ -1,4 +1,4 @@
-//! Statements that are suspended rather than blocked in a wait: the door serves others with the thread, and resumes the statement when its wait is over.
+//! Suspension of statements that would wait: the door's thread serves others, and resumes the statement after the wait.
 //!
 //! ```text
 //!   execute ─► Outcome::Away ─► when_ready(wake) ─► (parked, no thread) ─► wake ─► resume ─► outcome, or Away again
