@@ -93,7 +93,7 @@ pub struct Bind<'s> {
     pub views: Vec<Arc<View>>,
     /// Views whose bodies are being bound.
     open_views: Vec<u64>,
-    /// A view merges only if its items are columns: other expressions would have to become NULL in an outer join.
+    /// Only views of plain columns are merged: in an outer join other expressions would have to become NULL.
     plain_only: bool,
     /// Records ranges of the text that can be rewritten, if set.
     pub recorder: Option<Vec<view::Note>>,

@@ -82,7 +82,7 @@ fn veiled(error: SqlError, view: &View) -> SqlError {
     }
 }
 
-/// Returns the SELECT if the body only selects rows and columns. Changes ignore ORDER BY.
+/// Returns the SELECT if the body only selects rows and columns. Changes of rows may ignore an ORDER BY.
 fn is_simple(query: &Query, ignore_order: bool) -> Option<&Select> {
     let Query { with, body, order_by, limit, locks, into: _, span: _ } = query;
     let QueryBody::Select(select) = body else { return None };

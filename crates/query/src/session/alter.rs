@@ -463,7 +463,7 @@ impl Session {
     }
 }
 
-/// Returns whether a change of a generated column requires a rebuild. Changing between STORED and VIRTUAL is an error.
+/// Returns whether a change of a generated column requires a rebuild. Changing to or from VIRTUAL is an error.
 fn becomes_other(before: &TableColumn, made: &TableColumn) -> Result<bool> {
     let is_virtual = |column: &TableColumn| column.generated.as_ref().is_some_and(|generated| !generated.stored);
     if is_virtual(before) != is_virtual(made) {

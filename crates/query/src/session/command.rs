@@ -115,7 +115,7 @@ impl Session {
             Statement::Flush(all) => {
                 for what in all {
                     match what.as_str() {
-                        // Nothing of these is cached or counted, or nothing is lost by keeping it.
+                        // These are neither cached nor counted, or need no reset.
                         "tables" | "table" | "privileges" | "logs" | "hosts" | "user_resources" | "optimizer_costs" => {
                         }
                         "status" => self.db.count_anew(&self.handle),

@@ -195,7 +195,7 @@ struct Quick {
 pub struct Session {
     db: Arc<Database>,
     handle: Arc<Handle>,
-    /// Tells the engine to end a lock wait.
+    /// Tells the engine whether a lock wait must end.
     cancel: engine::rows::Cancel,
     who: Login,
     standing: Standing,
