@@ -1,4 +1,4 @@
-//! Aggregates, and what becomes of expressions above the grouping.
+//! Aggregate functions, and expressions over grouped rows.
 
 use syntax::tree as ast;
 use syntax::tree::{ExprKind, walk};
@@ -21,12 +21,12 @@ use query::types::Kind::{Enum, Set};
 use query::types::Type;
 
 impl Bind<'_> {
-    /// Above the grouping: is the node one of GROUP BY's expressions? Columns are looked at by `staged`.
+    /// Returns the grouping key that equals the node, if any. `staged` handles columns.
     pub fn group_key(&mut self, node: &ast::Expr) -> Result<Option<Expr>> {
         let rollup = self.scope().grouped.as_ref().is_some_and(|grouped| grouped.rollup);
         let leaf = match &node.kind {
             ExprKind::Literal(_) | ExprKind::Parameter(_) => true,
-            // A column of the row around may be a key, which ROLLUP makes NULL.
+            // An outer column may be a key, which ROLLUP makes NULL.
             ExprKind::Column(_) | ExprKind::UserVariable(_) | ExprKind::SystemVariable { scope: _, name: _ } => !rollup,
             _ => false,
         };
@@ -50,17 +50,17 @@ impl Bind<'_> {
         Ok(at.map(|at| key_column(grouped, at)))
     }
 
-    /// The same of operators in a row, of which the first few may be one: the most that are, with the rest.
+    /// Returns the longest prefix of an operator chain that is a grouping key, combined with the remaining operands.
     fn chain_key(&mut self, kind: &ExprKind) -> Result<Option<Expr>> {
         let operands = operands(kind);
         let mut count = operands.iter().take_while(|operand| is_plain(operand)).count();
-        // A single operand is asked about when it is bound itself.
+        // A single operand is checked when it is bound itself.
         if count < 2 {
             return Ok(None);
         }
         let mut base = self.beginning(kind, count);
         if base.is_err() {
-            // One of them is only known above the grouping.
+            // One of them can be bound only above the grouping.
             let first = operands[..count].iter();
             count = first.take_while(|operand| self.below(|bind| bind.expr(operand)).is_ok()).count();
             if count < 2 {
@@ -85,7 +85,7 @@ impl Bind<'_> {
         .map(Some)
     }
 
-    /// The first so many operands of a chain over the rows that are grouped. Two at least.
+    /// Binds the first `count` operands of a chain, at least two, over the grouping's input rows.
     fn beginning(&mut self, kind: &ExprKind, count: usize) -> Result<Expr> {
         self.below(|bind| {
             bind.with_binder(|binder| match kind {
@@ -95,7 +95,7 @@ impl Bind<'_> {
         })
     }
 
-    /// Binds over the rows that are grouped.
+    /// Binds over the grouping's input rows.
     pub fn below<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let scope = self.scope();
         let (grouped, gathers) = (scope.grouped.take(), std::mem::replace(&mut scope.gathers, true));
@@ -105,7 +105,7 @@ impl Bind<'_> {
         bound
     }
 
-    /// A function that is the statement's business: an aggregate, a window function.
+    /// Binds functions of the query block: aggregates and window functions.
     pub fn function(&mut self, function: &ast::Function) -> Result<Option<Expr>> {
         let name = &function.name;
         if function.schema.is_some() {
@@ -131,7 +131,8 @@ impl Bind<'_> {
         Ok(Some(place))
     }
 
-    /// GROUPING(key, ...): a bit for each, set in rows that ROLLUP has put in over all values of the key. It follows from how many keys count in the row.
+    /// GROUPING(key, ...): one bit per key, set in rows where ROLLUP has made the key NULL. The bits follow from the
+    /// row's grouping level.
     fn grouping(&mut self, arguments: &[ast::Expr]) -> Result<Expr> {
         if !self.scope().grouped.as_ref().is_some_and(|grouped| grouped.rollup) {
             return Err(error::INVALID_GROUP_FUNC_USE.bare());
@@ -166,7 +167,7 @@ impl Bind<'_> {
         Ok(operators::case(arms, Expr::integer(0), ty))
     }
 
-    /// How many keys count in a row of the grouping.
+    /// Returns the number of keys that are not rolled up in a row.
     fn level(&mut self) -> Result<Expr> {
         let settings = self.settings();
         let Some(grouped) = &mut self.scope().grouped else { return Err(error::INVALID_GROUP_FUNC_USE.bare()) };
@@ -209,7 +210,7 @@ impl Bind<'_> {
             arguments.push(key);
             order.push(*descending);
         }
-        // The least member is the first by its name.
+        // Members of ENUM and SET compare by name in MIN and MAX.
         if let (Kind::Min | Kind::Max, Some(first)) = (kind, arguments.first_mut())
             && matches!(first.kind(), Enum | Set)
         {
@@ -225,10 +226,11 @@ impl Bind<'_> {
         Ok(AggregateCall { aggregate, arguments })
     }
 
-    /// VALUES(column) of ON DUPLICATE KEY UPDATE: the value that would have been inserted. It may stand in a subquery of that clause.
+    /// Binds VALUES(column) of ON DUPLICATE KEY UPDATE: the value that would have been inserted. Subqueries of that
+    /// clause may use it.
     pub fn inserted_value(&mut self, name: &ast::ColumnName) -> Result<Expr> {
         let Some((depth, base)) = self.values_at else {
-            // There is no such row elsewhere.
+            // Elsewhere no inserted row exists.
             let ty = self.column(name)?.ty().with_nullable(true);
             return Ok(Expr::Literal(Value::Null, ty));
         };
@@ -243,7 +245,7 @@ impl Bind<'_> {
     }
 }
 
-/// A number alone names an argument, as in ORDER BY it names an item.
+/// Returns the position that a bare integer denotes, as in ORDER BY.
 fn position(expr: &ast::Expr) -> Option<usize> {
     match &expr.kind {
         ExprKind::Literal(ast::Literal::Integer(number)) => usize::try_from(*number).ok(),
@@ -251,12 +253,12 @@ fn position(expr: &ast::Expr) -> Option<usize> {
     }
 }
 
-/// Can the node be bound over the rows that are grouped?
+/// Returns whether the node can be bound over the grouping's input rows.
 fn is_plain(node: &ast::Expr) -> bool {
     !has_aggregate(node) && !has_window(node) && !has_subquery(node)
 }
 
-/// Is that expression of those rows the key?
+/// Returns whether the expression equals the key.
 fn is_key(key: &Expr, base: &Expr) -> bool {
     match (key, base) {
         (Expr::Subquery(a, _), Expr::Subquery(b, _)) => format!("{a:?}") == format!("{b:?}"),
@@ -270,7 +272,7 @@ fn key_column(grouped: &Grouped, at: usize) -> Expr {
     Expr::Column(at, ty.with_nullable(nullable))
 }
 
-/// The sides of operators that group from the left.
+/// Returns the operands of a left-associative chain.
 fn operands(kind: &ExprKind) -> Vec<&ast::Expr> {
     match kind {
         ExprKind::Chain { first, links } => {
@@ -281,7 +283,7 @@ fn operands(kind: &ExprKind) -> Vec<&ast::Expr> {
     }
 }
 
-/// All but the last operand of bound operators in a row.
+/// Returns a bound chain without its last operand.
 fn left_of(expr: &Expr) -> Option<&Expr> {
     match expr {
         Expr::Call(call) => Arithmetic::of(call).map(|node| node.left),
@@ -294,12 +296,12 @@ fn height(expr: &Expr) -> usize {
     std::iter::successors(left_of(expr), |expr| left_of(expr)).count()
 }
 
-/// Is there an aggregate in it, outside of subqueries?
+/// Returns whether the node contains an aggregate outside subqueries.
 pub fn has_aggregate(node: &ast::Expr) -> bool {
     seek(node, &|node| aggregate_of(node).is_some())
 }
 
-/// The aggregates in it, outside of subqueries; those around others first.
+/// Returns the aggregates in the node, outside subqueries, outer ones first.
 pub fn aggregates(node: &ast::Expr) -> Vec<(Kind, &ast::Function)> {
     aggregate_of(node).into_iter().chain(children(node).into_iter().flat_map(aggregates)).collect()
 }
@@ -313,12 +315,12 @@ fn aggregate_of(node: &ast::Expr) -> Option<(Kind, &ast::Function)> {
     }
 }
 
-/// Is there a window function in it, outside of subqueries?
+/// Returns whether the node contains a window function outside subqueries.
 pub fn has_window(node: &ast::Expr) -> bool {
     seek(node, &|node| matches!(&node.kind, ExprKind::Function(function) if function.over.is_some()))
 }
 
-/// Is there a subquery in it?
+/// Returns whether the node contains a subquery.
 pub fn has_subquery(node: &ast::Expr) -> bool {
     seek(node, &|node| {
         matches!(
@@ -331,7 +333,7 @@ pub fn has_subquery(node: &ast::Expr) -> bool {
     })
 }
 
-/// Is there a node like that? Subqueries are not entered.
+/// Returns whether a node satisfies the predicate. Subqueries are not searched.
 fn seek(node: &ast::Expr, is_it: &dyn Fn(&ast::Expr) -> bool) -> bool {
     is_it(node) || children(node).into_iter().any(|child| seek(child, is_it))
 }
@@ -347,7 +349,7 @@ fn children(node: &ast::Expr) -> Vec<&ast::Expr> {
     children
 }
 
-/// The expressions by which a window is partitioned and ordered.
+/// Returns the expressions of a window's PARTITION BY and ORDER BY.
 pub fn window_exprs(window: &ast::Window) -> Vec<&ast::Expr> {
     window.partition_by.iter().chain(window.order_by.iter().map(|item| &item.expr)).collect()
 }

@@ -1,4 +1,4 @@
-//! INSERT, REPLACE, UPDATE, DELETE: which rows, and what becomes of them.
+//! Binds INSERT, REPLACE, UPDATE and DELETE.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ use query::nodes::relation::{Allowed, Origin, ScopeTable, Source};
 use query::nodes::walk::conjuncts;
 use query::plan::statistics::Statistics;
 
-/// Is a table that is changed read from end to end?
+/// Returns whether the plan reads a changed table by a full scan.
 fn reads_all(node: &Node) -> bool {
     match node {
         Node::Scan(scan) => scan.access.is_full() && scan.lock.is_some_and(|lock| lock.strength == Strength::Exclusive),
@@ -46,7 +46,7 @@ fn targets_of(targets: &[Target]) -> impl Iterator<Item = &Arc<Table>> {
     targets.iter().map(|target| &target.rules.table)
 }
 
-/// A generated column takes DEFAULT alone.
+/// Refuses a value other than DEFAULT for a generated column.
 pub(super) fn refuse_value(table: &Table, column: usize) -> Result<()> {
     let definition = &table.columns[column];
     match definition.generated {
@@ -59,17 +59,17 @@ fn is_default(expr: &tree::Expr) -> bool {
     matches!(expr.kind, ExprKind::Default)
 }
 
-/// The table that the list begins with, and whether it is all of the list.
+/// Returns the first table of a FROM, and whether it is the only one.
 fn first_table(list: &[Joined]) -> Option<(&TableName, bool)> {
     let [Joined { first: TableRef::Table(table), joins }, others @ ..] = list else { return None };
     Some((table, joins.is_empty() && others.is_empty()))
 }
 
 impl Bind<'_> {
-    /// What the column holds where nothing is given.
+    /// Returns a column's default expression.
     fn default_of(&mut self, column: &TableColumn) -> Result<Option<Expr>> {
         Ok(match &column.default {
-            // Whatever is given, it is computed in the end.
+            // Any given value is replaced by the computed one.
             Default::None if column.generated.is_some() => Some(Expr::null()),
             Default::None if column.ty.nullable => Some(Expr::null()),
             Default::None | Default::Dropped => None,
@@ -79,7 +79,7 @@ impl Bind<'_> {
         })
     }
 
-    /// Binds what belongs to the table itself; the current scope must be the table alone.
+    /// Binds a table's defaults, generated columns and checks. Opens a scope with the table alone.
     pub fn rules(&mut self, table: &Arc<Table>, doing: &[Doing]) -> Result<Rules> {
         let (mut defaults, mut clocks, mut checks) = (Vec::new(), Vec::new(), Vec::new());
         self.open_scope();
@@ -98,7 +98,7 @@ impl Bind<'_> {
         Ok(Rules { table: table.clone(), defaults, clocks, checks, family, options: Vec::new() })
     }
 
-    /// The tables that foreign keys bring in; their gates are to be passed too.
+    /// Returns the tables that foreign keys reach; their metadata locks are needed too.
     fn family(&mut self, table: &Arc<Table>, doing: &[Doing], clocks: &[(usize, Expr)]) -> Result<Option<Arc<Family>>> {
         let mut doing = doing.to_vec();
         for doing in &mut doing {
@@ -168,7 +168,7 @@ impl Bind<'_> {
             Some(through) => through.table.clone(),
             None => self.base_table(name)?,
         };
-        // What a view calls the columns; those it does not have cannot be named.
+        // Column names as the view has them; columns outside the view have none.
         let names = through.as_ref().map(|through| through.names.clone());
         self.named_as = Some((name.name.clone(), names));
         let mut targets = Vec::new();
@@ -196,7 +196,7 @@ impl Bind<'_> {
                 let given: Vec<usize> = targets.iter().filter_map(given).collect();
                 options = self.check_insert_view(name, &given)?;
             }
-            // Who may not give all columns is told of none of them, if none is named.
+            // Without a column list the error does not name the columns that lack INSERT.
             None if is_bare => {
                 let rights = &self.rights;
                 let may = |at: &usize| {
@@ -242,7 +242,7 @@ impl Bind<'_> {
         }
     }
 
-    /// The table that INSERT names, or the one behind the view that it names, under these names.
+    /// Adds the target of INSERT, or the base table of a target view under the view's names.
     pub(super) fn add_target(&mut self, table: &Arc<Table>) {
         let (alias, names) = self.named_as.clone().unwrap_or_else(|| (table.name.clone(), None));
         let readable = if names.is_some() { Columns::All } else { self.readable(table) };
@@ -256,13 +256,14 @@ impl Bind<'_> {
         matches!(&self.named_as, Some((_, Some(_))))
     }
 
-    /// The columns of the table that may be read.
+    /// Returns the columns of the table with SELECT privilege.
     pub(super) fn readable(&self, table: &Table) -> Columns {
         let names = table.columns.iter().map(|column| &*column.name);
         self.rights.columns(&table.schema, &table.name, names, Privileges::SELECT)
     }
 
-    /// May the column be given a value? The table is named if none of its columns may, else the column.
+    /// Checks the privilege to assign the column. The error names the table if no column may be assigned, else the
+    /// column.
     fn check_change(&self, table: &Table, column: usize, one: Privileges) -> Result<()> {
         let rights = &self.rights;
         rights.need_some_columns(&table.schema, &table.name, one)?;
@@ -345,12 +346,13 @@ impl Bind<'_> {
         self.assigned(expr, &table.columns[column].ty).map(Some)
     }
 
-    /// mariadb-dump writes out what generated columns hold, and loads it under a mode that is not strict: there a value in VALUES counts as DEFAULT, with a warning.
+    /// Returns whether a value for the column counts as DEFAULT, with a warning. mariadb-dump writes the values of
+    /// generated columns and loads them in a mode that is not strict.
     pub(super) fn disregards(&self, table: &Table, column: usize) -> bool {
         table.columns[column].generated.is_some() && !self.settings().sql_mode.is_strict()
     }
 
-    /// Error 3105 for a generated column: something else than DEFAULT is on its way to it.
+    /// Returns error 3105 if the column is generated.
     pub fn refuse_generated(&self, table: &Table, column: usize) -> Result<()> {
         refuse_value(table, column)
     }
@@ -362,7 +364,7 @@ impl Bind<'_> {
         places.filter(|(nth, at)| self.disregards(table, **at) && is_given(*nth)).map(|(_, at)| *at).collect()
     }
 
-    /// `targets`: the columns that the statement names.
+    /// Binds ON DUPLICATE KEY UPDATE. `targets` are the columns of the INSERT.
     fn on_duplicate(
         &mut self,
         insert: &tree::Insert,
@@ -374,7 +376,7 @@ impl Bind<'_> {
         }
         self.open_scope();
         self.add_target(table);
-        // The new row follows; it has a name if the statement gives it one.
+        // The new row follows in the scope, under its alias if it has one.
         let new = insert.row_alias.as_ref();
         let at = self.add_table(table, new.map_or("\u{0}new", |alias| &alias.name.value), Columns::All);
         if let Some(RowAlias { name: _, columns }) = new
@@ -408,7 +410,7 @@ impl Bind<'_> {
         Ok(updates)
     }
 
-    /// `AS new (m, n)`: in the new row the columns that are put in have these names, and the others none.
+    /// `AS new (m, n)`: names the inserted columns of the new row; its other columns lose their names.
     fn name_columns(&mut self, at: usize, names: &[Ident], targets: &[usize]) -> Result<()> {
         if names.len() != targets.len() {
             return Err(error::VIEW_WRONG_LIST.bare());
@@ -424,7 +426,7 @@ impl Bind<'_> {
         Ok(())
     }
 
-    /// The plan of the wide rows that are to be changed, locked and with their keys.
+    /// Plans the wide rows to change, locked and with their keys.
     fn changed_rows(
         &mut self,
         source: &Source,
@@ -443,7 +445,7 @@ impl Bind<'_> {
         let limit = limit.map(|Limit { count, offset: _ }| self.expr(count)).transpose()?;
         self.uses.lock(targets.len());
         if limit.is_none() && self.settings().safe_updates {
-            // Any key will do, however small the table is.
+            // Any index satisfies safe updates, however small the table is.
             self.force_keys(targets);
         }
         let around = self.around;
@@ -473,7 +475,7 @@ impl Bind<'_> {
         };
         block.list(wishes);
         let mut part = block.plan(wishes);
-        // A limit over an order that an index gives ends early.
+        // A limit over an index order ends early, so joins to key sets would not pay.
         if limit.is_none() {
             block.with_lists(&mut part, wishes);
         }
@@ -500,7 +502,7 @@ impl Bind<'_> {
         Ok(limited(node, (limit, None)))
     }
 
-    /// As FORCE INDEX over all of them.
+    /// Forces the use of an index on these tables, as FORCE INDEX does.
     fn force_keys(&mut self, targets: &[usize]) {
         for at in targets {
             let table = &mut self.scope().tables[*at];
@@ -521,7 +523,7 @@ impl Bind<'_> {
         Ok(Target { rules: self.rules(&base, &[doing])?, offset, key_at, sets })
     }
 
-    /// The targets as the statement names them, by their places in the scope.
+    /// Returns the target tables by their names in the statement. `at` are their positions in the scope.
     fn changing(&mut self, at: &[usize], targets: &[Target]) -> Vec<Changing> {
         let tables = &self.scope().tables;
         let changing = |(at, target): (&usize, &Target)| {
@@ -546,7 +548,7 @@ impl Bind<'_> {
             && self.common_named(name).is_none()
         {
             self.refuse_system(name)?;
-            // Of one table the right to change it is looked at before the table (MY-15).
+            // For a single table the UPDATE privilege is checked before the table's existence (MY-15).
             if is_only {
                 let schema = self.schema_of(name)?;
                 self.rights.need_some_columns(&schema, &name.name, Privileges::UPDATE)?;
@@ -572,7 +574,7 @@ impl Bind<'_> {
                     .default_of(&table.columns[column])?
                     .ok_or_else(|| error::NO_DEFAULT_FOR_FIELD.with(&[&table.columns[column].name]))?,
             };
-            // DEFAULT, the only thing that can be said of a generated column, says nothing.
+            // DEFAULT, the only value allowed for a generated column, assigns nothing.
             let set = (column, expr);
             let set = if table.columns[column].generated.is_some() { Vec::new() } else { vec![set] };
             match sets.iter_mut().find(|(known, _)| *known == at) {
@@ -670,7 +672,7 @@ impl Bind<'_> {
         Ok(Delete { node, targets, ignore: *ignore, returning })
     }
 
-    /// An expression over one table's columns: of a CHECK, for CREATE TABLE to look at.
+    /// Binds an expression over one table's columns, such as a CHECK in DDL.
     pub fn over_table(&mut self, table: &Arc<Table>, expr: &tree::Expr) -> Result<Expr> {
         self.open_scope();
         self.add_table(table, &table.name, Columns::All);
@@ -680,7 +682,7 @@ impl Bind<'_> {
     }
 }
 
-/// The rows of a query for these columns: texts for columns of bytes as they were sent.
+/// Projects a query's rows for these columns; binary columns receive strings as the client sent them.
 fn sent(bound: Bound, table: &Table, targets: &[usize]) -> Arc<Node> {
     let columns = bound.columns.iter().enumerate().map(|(at, column)| Expr::Column(at, column.ty.clone()));
     let exprs: Vec<Expr> = columns

@@ -1,4 +1,4 @@
-//! FROM: tables and how they are joined.
+//! FROM: tables and joins.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use query::nodes::relation::{Origin, ScopeTable, Source};
 use query::nodes::walk::conjuncts;
 use query::types::{Column, ColumnFlags};
 
-/// The most tables of one FROM, of an UPDATE or DELETE, as in MySQL.
+/// The maximum number of tables in a FROM, an UPDATE or a DELETE, as in MySQL.
 pub const TABLES_MAX: usize = 61;
 
-/// An operand of a join: its tables, and the places of the columns that it shows, in their order.
+/// A join operand: its tables, and the places of its visible columns in order.
 struct Operand {
     source: Source,
     columns: Vec<usize>,
@@ -38,7 +38,7 @@ impl Bind<'_> {
         Ok(source)
     }
 
-    /// Items joined as by commas.
+    /// Joins the items like a comma list.
     fn listed(&mut self, list: &[Joined]) -> Result<Operand> {
         let (mut items, mut columns) = (Vec::new(), Vec::new());
         for item in list {
@@ -90,7 +90,7 @@ impl Bind<'_> {
         Ok(Operand { source: left, columns })
     }
 
-    /// One operand of a join, with the columns that its tables show.
+    /// Binds a join operand.
     fn operand(&mut self, table: &TableRef) -> Result<Operand> {
         if let TableRef::Nested(list) = table {
             return self.listed(list);
@@ -102,10 +102,12 @@ impl Bind<'_> {
         Ok(Operand { source, columns })
     }
 
-    /// The condition of ON, USING or NATURAL. `columns` are those that the left operand shows; then those that the join shows.
+    /// Binds the condition of ON, USING or NATURAL. `columns` are the left operand's visible columns on entry, and the
+    /// join's on return.
     ///
-    /// The common columns come first, once, in the order of the first operand, then its other columns, then those of the second. The first
-    /// operand is the left one, of a RIGHT JOIN the right one, whose value a common column has.
+    /// The common columns come first, once, in the order of the first operand; then its other columns, then the second
+    /// operand's. The first operand is the left one, but the right one in a RIGHT JOIN, and supplies the common
+    /// columns' values.
     fn constraint(
         &mut self,
         constraint: &JoinConstraint,
@@ -160,7 +162,7 @@ impl Bind<'_> {
         Ok(on)
     }
 
-    /// The one column of that name among those that an operand shows.
+    /// Returns the only column of that name among an operand's visible columns.
     fn common_column(&mut self, name: &str, columns: &[usize]) -> Result<usize> {
         let scope = self.scopes.last_mut().unwrap_or_else(|| unreachable!("a join is bound within a scope"));
         let mut found = columns.iter().copied().filter(|place| scope.is_named(*place, name));
@@ -179,13 +181,13 @@ impl Bind<'_> {
                 let Derived { lateral, query, alias, columns: names } = &**derived;
                 let alias = alias.as_ref().ok_or_else(|| error::DERIVED_MUST_HAVE_ALIAS.bare())?;
                 if *lateral {
-                    // It sees the tables before it, as a subquery sees those around it.
+                    // LATERAL sees the tables before it, as a subquery sees outer blocks.
                     let (bound, outside) = self.deeper(|bind| bind.query(query))?;
                     let mut columns = bound.columns;
                     rename(&mut columns, names)?;
                     return self.beside(&alias.value, columns, bound.node, &outside);
                 }
-                // It does not see the tables beside it.
+                // A derived table does not see its sibling tables.
                 let hidden = self.scopes.pop();
                 let bound = self.query(query);
                 self.scopes.extend(hidden);
@@ -198,7 +200,8 @@ impl Bind<'_> {
         }
     }
 
-    /// A table that is made for each row of those before it, where it looks at them: `outside` is what it reads of the blocks around it.
+    /// Adds a table that is evaluated for each row of the tables before it if it refers to them. `outside` are its
+    /// outer references.
     pub fn beside(
         &mut self,
         alias: &str,
@@ -290,17 +293,17 @@ impl Bind<'_> {
         Ok(source)
     }
 
-    /// The common table expression of that name.
+    /// Returns the common table expression of that name.
     pub fn common_named(&self, name: &Name) -> Option<&Common> {
         let is_it = |common: &&Common| common.name.eq_ignore_ascii_case(&name.name);
         self.commons.iter().rev().filter(|_| name.schema.is_none()).find(is_it)
     }
 
-    /// A table or view.
+    /// Binds a stored table or a view.
     fn stored(&mut self, name: &Name, shown: &str) -> Result<Source> {
         let schema = name.schema.as_deref().or(self.around.database).unwrap_or("");
         if let Some(system) = crate::system::find(schema, &name.name) {
-            // As of other tables below.
+            // As for stored tables below.
             let keyed = self.keyed && system.is_keyspace();
             let others = Privileges::UPDATE | Privileges::DELETE;
             if !keyed || !self.rights.has_any_column(system.schema, system.name, others) {
@@ -330,7 +333,7 @@ impl Bind<'_> {
             });
         }
         let schema = self.schema_of(name)?;
-        // Which rows are changed shows later; what else is read must be readable.
+        // The tables to change are determined later; all others must be readable.
         let wanted = if self.keyed { Privileges::UPDATE | Privileges::DELETE } else { Privileges::NONE };
         if !self.rights.has_any_column(&schema, &name.name, wanted | Privileges::SELECT) {
             let command = if self.keyed { self.changing } else { "SELECT" };
@@ -368,7 +371,7 @@ impl Bind<'_> {
 }
 
 fn inner(left: Source, right: Source, mut on: Vec<Expr>) -> Source {
-    // Inner joins of inner joins are one list, to be ordered as is best.
+    // Nested inner joins are flattened, so that the planner can choose the order.
     let mut items = Vec::new();
     for side in [left, right] {
         match side {
@@ -382,7 +385,7 @@ fn inner(left: Source, right: Source, mut on: Vec<Expr>) -> Source {
     Source::Inner(items, on)
 }
 
-/// Gives columns these names, if there are any.
+/// Renames the columns, if names are given.
 pub fn rename(columns: &mut [Column], names: &[Ident]) -> Result<()> {
     if names.is_empty() {
         return Ok(());
@@ -396,7 +399,7 @@ pub fn rename(columns: &mut [Column], names: &[Ident]) -> Result<()> {
     Ok(())
 }
 
-/// What clients are told of a table's columns.
+/// Returns the result metadata of a table's columns.
 pub fn columns_of(table: &Table, alias: &str) -> Vec<Column> {
     let is_first = |at: usize, unique: bool| {
         table
@@ -413,7 +416,7 @@ pub fn columns_of(table: &Table, alias: &str) -> Vec<Column> {
         schema: table.schema.clone(),
         table: alias.to_owned(),
         org_table: table.name.clone(),
-        // No name can be written that reaches a column behind a functional index.
+        // No identifier can refer to the hidden column of a functional index.
         name: if column.is_hidden() { format!("\0{alias}\0{at}") } else { column.name.clone() },
         org_name: column.name.clone(),
         ty: column.ty.clone(),

@@ -1,6 +1,7 @@
-//! Generated columns: their expressions bound to a table, and found again where a query writes the same.
+//! Generated columns: binding of their expressions, and matching of equal expressions in queries.
 //!
-//! A formula is bound once for a version of its table, with the settings that a new session has: what it means must not hang on who comes first.
+//! A generation expression is bound once per table version with default session settings, so that its meaning does not
+//! depend on the session that binds it.
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use query::plan::generated::{indexed, is_like};
 use query::types::Type;
 
 impl Bind<'_> {
-    /// Binds what the table's generated columns are computed by, if nobody has.
+    /// Binds the table's generation expressions, unless already bound.
     pub fn formulas(&self, table: &Arc<Table>) -> Result<()> {
         if table.bound_formulas().is_some() || !table.is_generated() {
             return Ok(());
@@ -39,12 +40,12 @@ impl Bind<'_> {
             reads.dedup();
             formulas.push(Formula { column, expr, assignment: &ASSIGNMENT, reads });
         }
-        // Somebody else may have been quicker, with the same result.
+        // Another session may have stored the same result first.
         table.keep_formulas(formulas);
         Ok(())
     }
 
-    /// An expression over the table's columns, on its way to a column of that type.
+    /// Binds an expression over the table's columns, with assignment to the target type if given.
     pub fn formula(&self, table: &Arc<Table>, text: &str, target: Option<&Type>) -> Result<Expr> {
         let settings = Settings::default();
         let around = Surroundings {
@@ -70,7 +71,8 @@ impl Bind<'_> {
         Ok(if same_form { expr } else { present(expr) })
     }
 
-    /// Might the expression be one of these if its parameters were literals? Then a plan for other literals is no plan for these.
+    /// Marks the plan volatile if an expression would match a generated column only with certain literals for its
+    /// parameters. Then other literals need another plan.
     pub(super) fn note_likeness(&mut self, scope: &Scope, exprs: &[Expr]) {
         let tables = scope.tables.iter().filter_map(|table| Some((table, base(table)?)));
         for (table, base) in tables.filter(|(_, base)| base.is_generated()) {
@@ -92,7 +94,7 @@ fn base(table: &ScopeTable) -> Option<&Arc<Table>> {
     }
 }
 
-/// The order that is wanted, where expressions that an indexed column is computed by count as the column.
+/// Returns the sort keys, with expressions replaced by the indexed generated columns that compute them.
 pub fn order_by_formulas(scope: &Scope, sorts: &[(Expr, bool)]) -> Vec<SortKey> {
     let place = |expr: &Expr| match expr {
         Expr::Column(at, ty) => Some((*at, ty.clone())),

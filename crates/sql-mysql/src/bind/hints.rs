@@ -1,4 +1,4 @@
-//! What a statement wishes of the planner: index hints, STRAIGHT_JOIN, MAX_EXECUTION_TIME. Other hints in comments are wishes that may go unheard.
+//! Optimizer hints: index hints, STRAIGHT_JOIN, MAX_EXECUTION_TIME. Other hints in comments are ignored.
 
 use syntax::tree::{HintAction, HintScope, IndexHint, Query, QueryBody};
 
@@ -6,7 +6,7 @@ use crate::error::{self, Result};
 use query::catalog::table::Table;
 use query::nodes::relation::Allowed;
 
-/// USE, FORCE and IGNORE INDEX; error 1176 for an index that the table has not.
+/// Evaluates USE, FORCE and IGNORE INDEX. An unknown index is error 1176.
 pub fn allowed(table: &Table, alias: &str, hints: &[IndexHint]) -> Result<Option<Allowed>> {
     let hints: Vec<&IndexHint> =
         hints.iter().filter(|hint| matches!(hint.scope, None | Some(HintScope::Join))).collect();
@@ -38,7 +38,7 @@ pub fn allowed(table: &Table, alias: &str, hints: &[IndexHint]) -> Result<Option
     Ok(Some(allowed))
 }
 
-/// `/*+ MAX_EXECUTION_TIME(1000) */` of the outermost SELECT, in milliseconds.
+/// Returns `/*+ MAX_EXECUTION_TIME(1000) */` of the outermost SELECT, in milliseconds.
 pub fn max_execution_ms(query: &Query) -> Option<u64> {
     let QueryBody::Select(select) = &query.body else { return None };
     select.hints.iter().find_map(|hint| {

@@ -1,10 +1,13 @@
-//! Which query block an aggregate belongs to: not always the one in which it stands.
+//! Aggregate levels: the query block that an aggregate is evaluated in, which may be an outer one.
 //!
-//! `HAVING EXISTS (SELECT 1 FROM u WHERE u.x = SUM(t.b))` sums over the rows of `t`, as in MySQL: an aggregate is of the innermost block that its arguments have columns of, if aggregates may stand where
-//! the subquery stands there (select list, HAVING, ORDER BY); else of the innermost block further in where they may, at last of its own. COUNT(*) has no columns and is of its own block, unless it stands in a WHERE.
+//! `HAVING EXISTS (SELECT 1 FROM u WHERE u.x = SUM(t.b))` sums over the rows of `t`, as in MySQL. An aggregate belongs
+//! to the innermost block whose columns its arguments use, if the subquery is in a place there that allows aggregates
+//! (select list, HAVING, ORDER BY). Otherwise it belongs to the next block further in that allows them, and finally to
+//! its own. COUNT(*) has no columns and belongs to its own block, except in a WHERE.
 //!
-//! The hard thing is that nobody knows whose columns those are before they are bound: arguments within subqueries are bound twice, the first time to see (`reached`). And a block that has no GROUP BY and no aggregate of its own
-//! may find one within a subquery when it has bound its select list over plain rows: it is then bound again, over groups (`Scope::summoned`, `select`).
+//! Hard part: the columns are known only after binding, so arguments inside subqueries are bound twice, first to find
+//! the level (`reached`). A block without GROUP BY may meet an aggregate in a subquery after its select list was bound
+//! over ungrouped rows. It is then bound again over groups (`Scope::summoned`, `select`).
 
 use syntax::tree as ast;
 
@@ -15,16 +18,16 @@ use crate::scalar::aggregate::Kind;
 use crate::value::Value;
 use query::nodes::expr::Expr;
 
-/// What is noted while arguments are bound to see how far they reach.
+/// The innermost block referenced while arguments are bound.
 #[derive(Clone, Copy, Debug)]
 pub struct Reach {
-    /// The block of the aggregate; what blocks further in read of themselves does not count.
+    /// The aggregate's block; references among blocks further in do not count.
     own: usize,
     innermost: Option<usize>,
 }
 
 impl Reach {
-    /// A column of that block is read.
+    /// Records a reference to a column of that block.
     pub fn note(&mut self, depth: usize) {
         if depth <= self.own {
             self.innermost = self.innermost.max(Some(depth));
@@ -33,7 +36,8 @@ impl Reach {
 }
 
 impl Bind<'_> {
-    /// Has the node an aggregate, outside of subqueries, that belongs to this block? It stands where one may.
+    /// Returns whether the node has an aggregate of this block, outside subqueries. The node is in a place that allows
+    /// aggregates.
     pub fn has_own_aggregate(&mut self, node: &ast::Expr) -> Result<bool> {
         for (kind, function) in aggregates(node) {
             if self.home(kind, function, true)? + 1 == self.scopes.len() {
@@ -43,10 +47,11 @@ impl Bind<'_> {
         Ok(false)
     }
 
-    /// The depth of the block that an aggregate of this one belongs to. `may_stand`: as far as this block goes, it may stand here.
+    /// Returns the depth of the block that an aggregate belongs to. `may_stand` tells whether this block allows it
+    /// here.
     pub fn home(&mut self, kind: Kind, function: &ast::Function, may_stand: bool) -> Result<usize> {
         let own = self.scopes.len() - 1;
-        // ANY_VALUE is a function like any other to MySQL.
+        // MySQL treats ANY_VALUE as an ordinary function.
         if kind == Kind::AnyValue || !self.scopes[..own].iter().any(|scope| scope.above) {
             return Ok(own);
         }
@@ -61,7 +66,8 @@ impl Bind<'_> {
         Ok((first..own).rev().find(|depth| self.scopes[*depth].above).unwrap_or(own))
     }
 
-    /// The innermost block, up to this one, that the arguments have columns of. Leaves nothing behind but what is said to be used.
+    /// Returns the innermost block, up to this one, whose columns the arguments use. Restores all binder state but the
+    /// used columns.
     fn reached(&mut self, kind: Kind, function: &ast::Function) -> Result<Option<usize>> {
         let own = self.scopes.len() - 1;
         let grouped: Vec<_> = self.scopes.iter_mut().map(|scope| scope.grouped.take()).collect();
@@ -70,7 +76,7 @@ impl Bind<'_> {
         let before = self.reach.replace(Reach { own, innermost: None });
         let called = self.without_windows(|bind| bind.call(kind, function));
         let reach = std::mem::replace(&mut self.reach, before);
-        // An error ends the statement: then nothing has to be as it was.
+        // An error ends the statement, so nothing needs to be restored.
         called?;
         (self.correlations, self.uses) = (correlations, uses);
         self.scope().gathers = gathers;
@@ -80,7 +86,7 @@ impl Bind<'_> {
         Ok(reach.and_then(|reach| reach.innermost))
     }
 
-    /// An aggregate of a block around: the place of its result, as this block reads it.
+    /// Binds an aggregate of an outer block and returns its result as an outer reference.
     pub fn aggregate_around(&mut self, depth: usize, kind: Kind, function: &ast::Function) -> Result<Expr> {
         if self.reach.is_some() {
             return Ok(Expr::null());
@@ -92,7 +98,7 @@ impl Bind<'_> {
         Ok(self.read_inside(depth, bound?))
     }
 
-    /// What is of the rows of that block, as the current one reads it.
+    /// Rewrites an expression of that block's rows for the current block, as outer references.
     pub fn read_inside(&mut self, depth: usize, mut expr: Expr) -> Expr {
         let inner = &mut self.correlations[depth + 1..];
         expr.rewrite(&mut |expr| {
@@ -105,14 +111,14 @@ impl Bind<'_> {
         expr
     }
 
-    /// The place of an aggregate's result in a row of this block's groups.
+    /// Adds an aggregate to this block and returns the place of its result in a group's row.
     pub fn aggregate(&mut self, kind: Kind, function: &ast::Function) -> Result<Expr> {
         let scope = self.scope();
         let is_summoned = scope.grouped.is_none();
         if is_summoned && (!scope.above || scope.gathers) {
             return Err(error::INVALID_GROUP_FUNC_USE.bare());
         }
-        // The arguments are of the rows that are grouped.
+        // The arguments are bound over the grouping's input rows.
         let call = self.below(|bind| bind.without_windows(|bind| bind.call(kind, function)))?;
         let ty = call.aggregate.ty.clone();
         let scope = self.scope();

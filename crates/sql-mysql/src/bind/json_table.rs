@@ -1,4 +1,4 @@
-//! JSON_TABLE in FROM: its document may name columns of the tables before it, as a LATERAL table does, and it is one to the plan.
+//! JSON_TABLE in FROM. Its document may refer to the tables before it, so it is planned as a LATERAL table.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use query::nodes::relation::Source;
 use query::nodes::table_function::TableFunction;
 use query::types::{Collation, Column, Kind, Type};
 
-/// MySQL's own bound.
+/// MySQL's own limit.
 const NESTED_MAX: usize = 16;
 
-/// Columns as they are found, in the order of the text.
+/// The columns found so far, in textual order.
 struct Reading<'n> {
     table: &'n str,
     collation: Collation,
@@ -30,7 +30,7 @@ struct Reading<'n> {
 }
 
 impl Bind<'_> {
-    /// JSON_TABLE(document, path COLUMNS (columns)) AS alias
+    /// Binds JSON_TABLE(document, path COLUMNS (columns)) AS alias.
     pub fn json_table(&mut self, table: &ast::JsonTable) -> Result<Source> {
         let ast::JsonTable { document, path, columns, alias } = table;
         let alias = &alias.as_ref().ok_or_else(|| error::TF_MUST_HAVE_ALIAS.bare())?.value;
@@ -103,7 +103,7 @@ impl Reading<'_> {
     }
 }
 
-/// A default is JSON text, and must be a value of the column.
+/// Parses ON EMPTY or ON ERROR. A default is JSON text and must be a valid value of the column.
 fn otherwise(handling: Option<&OnMissing>, name: &str, ty: &Type) -> Result<Otherwise> {
     let wrong = || error::INVALID_DEFAULT.with(&[&name]);
     Ok(match handling {

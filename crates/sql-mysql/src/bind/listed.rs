@@ -1,10 +1,14 @@
-//! Subqueries as lists of keys: what `EXISTS (SELECT ... WHERE s.k = t.k AND p)` asks of a row is whether its `k` is among the `s.k` for which `p` holds.
+//! Hashed subqueries: `EXISTS (SELECT ... WHERE s.k = t.k AND p)` tests whether `t.k` is among the `s.k` that satisfy
+//! `p`.
 //!
-//! So a subquery that looks at the row around through equalities alone can be read once for all rows, wherever it stands: below OR, in HAVING, in the ON of an outer join, in UPDATE and DELETE. Which is cheaper is found
-//! out while it runs (`exec::subquery`): the first rows ask one by one, and when they have cost what the list costs, it is made. Where a condition stands for itself, the list may also be a table of the block that
-//! comes before the others (`Block::listed`): few keys then lead to few rows of a large table, which are all that is locked.
+//! A subquery correlated by equalities alone can be materialized once as a set of keys, wherever it is used: below OR,
+//! in HAVING, in the ON of an outer join, in UPDATE and DELETE. The executor chooses at run time (`exec::subquery`): it
+//! evaluates the subquery for the first rows, and builds the set when that has cost as much. A subquery that is a whole
+//! condition may also become a derived table joined first (`Block::listed`): then few keys lead to few rows of a large
+//! table, and only those are locked.
 //!
-//! The hard thing is NULL: a list says no where IN may say that it is not known. So IN has one only where both mean the same (`truth`).
+//! Hard part: the set answers FALSE where IN would answer UNKNOWN. So IN uses one only where both reject the row
+//! (`truth`).
 //!
 //! Keeps MY-11.
 
@@ -25,10 +29,10 @@ use query::plan::join::{Part, Planner};
 use query::plan::pack::pack;
 use query::plan::share::Sight;
 
-/// With a list a block has to be so much cheaper: as a condition a subquery leaves rows unlocked that it does not want.
+/// The cost ratio below which the derived table is used: a subquery as a condition leaves rejected rows unlocked.
 const CHEAPER: f64 = 0.8;
 
-/// Gives lists to the subqueries in it that can have one. `truth`: not known means the same as false.
+/// Gives hashed forms to the subqueries that allow one. `truth` means that UNKNOWN counts as FALSE.
 pub fn list(expr: &mut Expr, truth: bool, wishes: Wishes<'_>) {
     match expr {
         Expr::Subquery(query, _) if query.is_correlated => {
@@ -42,7 +46,7 @@ pub fn list(expr: &mut Expr, truth: bool, wishes: Wishes<'_>) {
     }
 }
 
-/// The same for conditions of outer joins.
+/// Gives hashed forms to subqueries in the conditions of outer joins.
 pub fn list_joins(source: &mut Source, wishes: Wishes<'_>) {
     match source {
         Source::Table(_) => {}
@@ -62,7 +66,7 @@ pub fn list_joins(source: &mut Source, wishes: Wishes<'_>) {
     }
 }
 
-/// The subquery as a list.
+/// Returns the subquery's hashed form.
 fn of(query: &Subquery, truth: bool, wishes: Wishes<'_>) -> Option<Listed> {
     if query.depth != wishes.depth {
         return None;
@@ -107,7 +111,7 @@ fn of(query: &Subquery, truth: bool, wishes: Wishes<'_>) -> Option<Listed> {
     Some(Listed { node, types, needles, comparators, cost: made.cost + made.rows * HASH, each: subquery_cost(query) })
 }
 
-/// As what each needle is compared with its column.
+/// Returns how each needle is compared with its column.
 fn compared(test: &Expr, count: usize) -> Option<Vec<Comparator>> {
     let parts = if let Expr::And(parts) = test { &parts[..] } else { std::slice::from_ref(test) };
     let comparator = |(at, part): (usize, &Expr)| {
@@ -120,11 +124,11 @@ fn compared(test: &Expr, count: usize) -> Option<Vec<Comparator>> {
     parts.iter().enumerate().map(comparator).collect()
 }
 
-/// The plan of the list: the keys, of the rows that satisfy the conditions.
+/// Plans the key set: the keys of the rows that satisfy the conditions.
 fn planned(plain: &Plain, conditions: Vec<Expr>, mut keys: Vec<Expr>, wishes: Wishes<'_>) -> Arc<Node> {
     let Wishes { statistics, values, .. } = wishes;
     let (tables, width) = (&plain.tables[..], plain.used.len());
-    // What the subquery selects besides nobody asks for.
+    // The subquery's own select list is not needed.
     let mut used = vec![false; width];
     let mut read = |expr: &Expr| columns(expr).into_iter().for_each(|place| used[place] = true);
     keys.iter().chain(&conditions).for_each(&mut read);
@@ -137,7 +141,7 @@ fn planned(plain: &Plain, conditions: Vec<Expr>, mut keys: Vec<Expr>, wishes: Wi
 }
 
 impl Block {
-    /// Gives lists to its subqueries.
+    /// Gives hashed forms to the block's subqueries.
     pub fn list(&mut self, wishes: Wishes<'_>) {
         self.conditions.iter_mut().for_each(|condition| list(condition, true, wishes));
         self.exprs.iter_mut().for_each(|expr| list(expr, false, wishes));
@@ -145,7 +149,7 @@ impl Block {
         list_joins(&mut self.source, wishes);
     }
 
-    /// The block with the lists of some of its conditions as tables of it, where that is cheaper than the plan in hand.
+    /// Replaces conditions by joins to their key sets where that is cheaper than the current plan.
     pub fn with_lists(&mut self, part: &mut Part, wishes: Wishes<'_>) {
         let mut at = 0;
         while at < self.conditions.len() {
@@ -163,7 +167,7 @@ impl Block {
         }
     }
 
-    /// Without the condition, and joined to its list instead: each key once.
+    /// Returns the block without the condition and joined to its distinct keys instead.
     fn listed(&self, at: usize, id: usize, listed: &Listed) -> Block {
         let mut block = self.clone();
         block.conditions.remove(at);
@@ -190,7 +194,7 @@ impl Block {
     }
 }
 
-/// The subquery that a condition asks for a match.
+/// Returns the subquery that a condition tests for a match.
 fn asked(condition: &Expr) -> Option<&Subquery> {
     condition.subquery().map(|query| &**query)
 }

@@ -1,4 +1,4 @@
-//! LOAD DATA: what each field of the file becomes. The table's side is an INSERT's.
+//! LOAD DATA: the targets of the file's fields. The table is bound as for INSERT.
 
 use crate::scalar::charsets;
 use syntax::tree as ast;
@@ -36,12 +36,12 @@ pub struct Load {
     pub sets: Vec<(usize, Option<Expr>)>,
 }
 
-/// A column by its name alone.
+/// Returns an unqualified column name.
 fn bare(name: &str) -> ast::ColumnName {
     ast::ColumnName { schema: None, table: None, name: name.to_owned() }
 }
 
-/// The INSERT that asks for the same rights, the same table or view and the same rules.
+/// Returns the INSERT that needs the same privileges, table or view and rules.
 fn as_insert(load: &ast::Load) -> ast::Insert {
     let duplicates = match load.duplicates {
         // The client cannot be stopped in the middle of its file.
@@ -75,7 +75,7 @@ fn as_insert(load: &ast::Load) -> ast::Insert {
     }
 }
 
-/// How wide the fields of a file without separators are: as their columns.
+/// Returns the field widths of a file without separators: those of the columns.
 fn widths(table: &Table, fields: &[LoadField]) -> Result<Vec<usize>> {
     let width = |field: &LoadField| match field {
         LoadField::Column(at) => {

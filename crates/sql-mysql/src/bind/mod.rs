@@ -1,8 +1,10 @@
-//! From names to places: the syntax tree becomes a plan over bound expressions.
+//! The binder: resolves names and turns the syntax tree into a plan over bound expressions.
 //!
-//! `scalar::Binder` walks expressions and knows types and functions; it asks `Bind::hook` first for every node, and here are the answers that depend on the statement: columns,
-//! aggregates, subqueries, parameters, variables. MY-1: a place in an expression is valid for the rows of the stage in which it was bound: wide rows below
-//! the grouping, grouped rows above. MY-2: depth counts subqueries in expressions only, as `exec` nests them; derived tables do not see the block around them.
+//! `scalar::Binder` walks expressions and knows types and functions. For every node it first calls `Bind::hook`, which
+//! handles what depends on the statement: columns, aggregates, subqueries, parameters, variables. MY-1: a place in an
+//! expression is valid for the rows of the stage in which it was bound: wide rows below the grouping, grouped rows
+//! above. MY-2: depth counts only subqueries in expressions, as `exec` nests them; a derived table does not see the
+//! enclosing block.
 
 mod aggregate;
 pub mod change;
@@ -48,7 +50,7 @@ use query::nodes::node::Lock;
 use query::nodes::system_table::SystemTable;
 use query::types::Type;
 
-/// Everything around the statement that its meaning depends on.
+/// The environment of binding.
 pub struct Surroundings<'s> {
     pub snapshot: Arc<Snapshot>,
     pub rights: &'s Arc<Rights>,
@@ -57,27 +59,27 @@ pub struct Surroundings<'s> {
     pub variables: &'s dyn Variables,
     /// Types of the parameters, as far as known.
     pub parameters: &'s [Type],
-    /// And their values, as far as known: plans are made with an eye to them, but hold for others too.
+    /// Known parameter values. Estimates use them, but the plan is valid for other values.
     pub values: &'s [Value],
-    /// What plain SELECTs lock: SERIALIZABLE.
+    /// The row lock of plain SELECTs under SERIALIZABLE.
     pub reads_lock: Option<Lock>,
 }
 
-/// An alias, and for each column of the table what a view calls it.
+/// An alias, and for a view's base table its columns' names in the view.
 type NamedAs = (String, Option<Vec<Option<String>>>);
 
-/// How often tables are used, and how.
+/// Counts of table references by kind of access.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Uses {
     pub reading: usize,
-    /// Of tables that know no transactions.
+    /// Reads of non-transactional tables.
     pub reading_unsafe: usize,
-    /// To be changed, or locked as if they were.
+    /// Changes and locking reads.
     pub locking: usize,
 }
 
 impl Uses {
-    /// So many of those that were taken for reading are locked.
+    /// Moves `count` references from reading to locking.
     pub fn lock(&mut self, count: usize) {
         self.reading = self.reading.saturating_sub(count);
         self.locking += count;
@@ -87,53 +89,53 @@ impl Uses {
 pub struct Bind<'s> {
     pub around: &'s Surroundings<'s>,
     pub scopes: Vec<Scope>,
-    /// Whose rights count here.
+    /// The privileges in effect.
     pub rights: Arc<Rights>,
     /// Views that the statement reads.
     pub views: Vec<Arc<View>>,
-    /// Those whose bodies are being bound.
+    /// Views whose bodies are being bound.
     open_views: Vec<u64>,
-    /// Only columns may be merged, no other expressions: they may become NULL in an outer join.
+    /// Only views of plain columns are merged: in an outer join other expressions would have to become NULL.
     plain_only: bool,
-    /// Where the text is to be written otherwise: what of it can be.
+    /// Records ranges of the text that can be rewritten, if set.
     pub recorder: Option<Vec<view::Note>>,
-    /// The text that places of `recorder` refer to.
+    /// The text that `recorder` refers to.
     pub text: &'s str,
     pub uses_variables: bool,
-    /// Variables of the user that the statement has assigned to so far.
+    /// User variables that the statement has assigned so far.
     assigned: Vec<String>,
-    /// INSERT: what its table is called, and its columns if it is a view.
+    /// INSERT: the target's name, and its columns if it is a view.
     named_as: Option<NamedAs>,
     commons: Vec<Common>,
-    /// How many nodes stand above each other in the highest part of what has been bound of the query under way.
+    /// The height of the plan bound so far for the current query.
     height: usize,
-    /// How many nodes all of it has, those that are shared counted wherever they stand.
+    /// The number of its nodes, with shared ones counted at each reference.
     weight: usize,
-    /// For each depth, what its blocks read of blocks around it: (depth, place).
+    /// For each depth, the outer references of its blocks: (depth, place).
     correlations: Vec<Vec<(usize, usize)>>,
-    /// Tables whose gates the statement must pass.
+    /// Tables whose metadata locks the statement needs.
     pub tables: Vec<Arc<Table>>,
     pub uses: Uses,
-    /// Names of tables in the statement itself, not in a view: a table's number and its alias.
+    /// Tables named in the statement itself, not in a view: (table id, alias).
     pub named: Vec<(u64, String)>,
-    /// And those that foreign keys bring in, which the statement does not name.
+    /// Tables reached by foreign keys only.
     pub linked: Vec<Arc<Table>>,
-    /// Those that it reads, with the ages of what is known of them.
+    /// Tables read, with the ages of their statistics.
     pub known: Vec<(Arc<Table>, u64)>,
     /// The privileges of merged views, by the numbers that the tree has (`relation::Merged`).
     of_views: Vec<Arc<Rights>>,
-    /// The plan holds for this run only.
+    /// The plan is valid for this run only.
     pub volatile: bool,
     next_id: usize,
-    /// Base tables carry their rows' keys: rows are going to be changed.
+    /// The statement changes rows, so base tables carry their rows' keys.
     keyed: bool,
-    /// What then is denied, if nothing may be done with the table.
+    /// The command named in an error if no privilege on the table exists.
     changing: &'static str,
-    /// Number and kind of the expression under way, for messages.
+    /// Number and kind of the current expression, for messages.
     item: usize,
-    /// Arguments are bound only to see whose columns they have.
+    /// Set while arguments are bound only to find their blocks.
     reach: Option<home::Reach>,
-    /// ON DUPLICATE KEY UPDATE: the depth of its block, and where the new row begins in that block's rows.
+    /// ON DUPLICATE KEY UPDATE: the depth of its block, and the offset of the new row in that block's rows.
     values_at: Option<(usize, usize)>,
 }
 
@@ -189,19 +191,19 @@ impl<'s> Bind<'s> {
         self.expr(node).map(operators::truth)
     }
 
-    /// An expression over the current scope.
+    /// Binds an expression over the current scope.
     pub fn expr(&mut self, node: &ast::Expr) -> Result<Expr> {
         self.with_binder(|binder| Ok(binder.bind(node)?))
     }
 
-    /// The same for a value on its way to a column.
+    /// Binds a value to be assigned to a column.
     pub fn assigned(&mut self, node: &ast::Expr, target: &Type) -> Result<Expr> {
         let mut expr = self.with_binder(|binder| Ok(binder.bind_assignment(node, target)?))?;
         expr.keep_digits(target);
         Ok(expr)
     }
 
-    /// Lends a binder of expressions over the current scope.
+    /// Calls `bind` with an expression binder over the current scope.
     fn with_binder(&mut self, bind: impl FnOnce(&mut Binder<'_>) -> Result<Expr>) -> Result<Expr> {
         let settings = self.around.settings;
         let mut hook = |node: &ast::Expr| Ok(self.hook(node)?);
@@ -221,7 +223,7 @@ impl<'s> Bind<'s> {
         self.scopes.pop().unwrap_or_default()
     }
 
-    /// The schema that is named, or the current one.
+    /// Returns the name's schema, or the current database.
     pub fn schema_of(&self, name: &Name) -> Result<String> {
         match (&name.schema, self.around.database) {
             (Some(schema), _) => Ok(schema.clone()),
@@ -230,12 +232,12 @@ impl<'s> Bind<'s> {
         }
     }
 
-    /// What can be named here: a view knows nothing of the session's own tables.
+    /// Returns the visible definitions: inside a view, temporary tables are not.
     pub fn definitions(&self) -> &Snapshot {
         if self.open_views.is_empty() { &self.around.snapshot } else { self.around.snapshot.shared() }
     }
 
-    /// The table of that name, to be used by the statement. The right to do so has been looked at.
+    /// Returns the table and adds it to the statement's tables. The caller has checked the privilege.
     pub fn base_table(&mut self, name: &Name) -> Result<Arc<Table>> {
         let schema = self.schema_of(name)?;
         if crate::system::find(&schema, &name.name).is_some_and(SystemTable::is_keyspace) {
@@ -249,7 +251,7 @@ impl<'s> Bind<'s> {
         Ok(table)
     }
 
-    /// Sees to it that what the planner will ask of the table is known.
+    /// Ensures that the table's statistics are available to the planner.
     fn know(&mut self, table: &Arc<Table>) {
         if self.known.iter().any(|(known, _)| known.id == table.id) {
             return;

@@ -31,7 +31,7 @@ impl Bind<'_> {
         self.resolve(schema.as_deref(), table.as_deref(), name)
     }
 
-    /// A column of this block or of one around it, or a name of the select list where those count.
+    /// Resolves a column of this or an outer block, or an alias of the select list in clauses that allow it.
     pub fn resolve(&mut self, schema: Option<&str>, table: Option<&str>, name: &str) -> Result<Expr> {
         let clause = self.scope().clause;
         let gathers = self.scope().gathers;
@@ -53,7 +53,7 @@ impl Bind<'_> {
         for depth in (0..self.scopes.len()).rev() {
             if let Some(place) = self.scopes[depth].find(schema, table, name)? {
                 let expr = self.place(depth, place)?;
-                // HAVING sees groups and the select list, not the rows below.
+                // HAVING sees groups and the select list, not the ungrouped rows.
                 let scope = &self.scopes[depth];
                 let is_bare =
                     clause == "having clause" && !gathers && depth + 1 == self.scopes.len() && scope.grouped.is_none();
@@ -74,7 +74,7 @@ impl Bind<'_> {
         Err(error::BAD_FIELD.with(&[&shown, &clause]))
     }
 
-    /// The item of that alias in the select list of an enclosing block, before the subquery that is being bound.
+    /// Resolves an alias in the select list of an outer block, before the current subquery.
     fn alias_around(&mut self, name: &str) -> Result<Option<Expr>> {
         for depth in (0..self.scopes.len() - 1).rev() {
             let scope = &self.scopes[depth];
@@ -111,7 +111,7 @@ impl Bind<'_> {
         Ok(None)
     }
 
-    /// `DEFAULT(column)`: what the column holds where nothing is given.
+    /// Binds `DEFAULT(column)`.
     pub fn default_value(&mut self, name: &ast::ColumnName) -> Result<Expr> {
         let ast::ColumnName { schema, table, name: column } = name;
         let clause = self.scope().clause;
@@ -148,17 +148,17 @@ impl Bind<'_> {
         Ok(Expr::Literal(value, definition.ty.clone().with_nullable(nullable)))
     }
 
-    /// Is that a column of this block by which it is grouped? HAVING takes it before an alias that hides it.
+    /// Returns whether the name is a grouping column of this block. HAVING prefers it to an alias.
     fn is_grouping_column(&mut self, name: &str) -> Result<bool> {
         let scope = self.scope();
         let Some(grouped) = &scope.grouped else { return Ok(false) };
-        // A name that several tables have is no error where it is an alias.
+        // An ambiguous column is no error if the name is an alias.
         let Ok(Some(place)) = scope.find(None, None, name) else { return Ok(false) };
         let column = scope.expr_at(place);
         Ok(grouped.keys.iter().any(|key| same(key, &column)))
     }
 
-    /// The value of a place of that scope, as the current one reads it.
+    /// Returns the expression for a place of that scope, as the current block reads it.
     pub fn place(&mut self, depth: usize, place: usize) -> Result<Expr> {
         self.scopes[depth].check_readable(&self.rights, place)?;
         for read in self.scopes[depth].expr_at(place).columns() {
@@ -176,7 +176,7 @@ impl Bind<'_> {
         let scope = &mut self.scopes[depth];
         let column = scope.expr_at(place);
         let ty = column.ty();
-        // A column of a view is one of its table.
+        // A view's column is its table's column.
         let place = if let Expr::Column(below, _) = &column { *below } else { place };
         let Some(grouped) = &mut scope.grouped else { return Ok(column) };
         if let Some(at) = grouped.keys.iter().position(|key| same(key, &column)) {
@@ -235,7 +235,7 @@ impl Bind<'_> {
         let is_assigned = self.assigned.contains(&name);
         let variable = variable::read(&name, ty.clone());
         if is_assigned && ty.kind == types::Kind::LongBlob {
-            // It has had no value, so it is a text to whoever reads it behind the assignment.
+            // The variable was unset, so reads after the assignment have a string type.
             let text = Type { collation: self.settings().collation, ..Type::new(types::Kind::LongText) };
             return operators::cast(variable, text.with_nullable(true));
         }

@@ -1,7 +1,9 @@
-//! RETURNING: what a change answers of the rows that it has put in, changed or taken out.
+//! RETURNING: the result set of a change over the rows that it inserts, updates or deletes.
 //!
-//! Its list is bound over a row of the changed table alone: as it stands afterwards, or, of DELETE, as it stood. It has no part in the plan that finds the rows, and is computed as each is changed; what it answers
-//! is gathered and given when all are changed. MySQL has no such clause; it is as in MariaDB (INSERT, REPLACE, DELETE) and PostgreSQL (UPDATE: rows that already were what they are to be count too).
+//! The list is bound over a row of the changed table alone: the new row, or the old one for DELETE. It is evaluated as
+//! each row is changed, not in the plan that finds the rows, and the results are sent after the last change. MySQL has
+//! no such clause; it follows MariaDB (INSERT, REPLACE, DELETE) and PostgreSQL (UPDATE, which returns unchanged rows
+//! too).
 
 use std::sync::Arc;
 
@@ -15,13 +17,13 @@ use query::nodes::change::Returning;
 /// A table whose rows a statement changes.
 pub(super) struct Changing {
     pub table: Arc<Table>,
-    /// What the statement calls it.
+    /// Its alias in the statement.
     pub alias: String,
     pub is_view: bool,
 }
 
 impl Bind<'_> {
-    /// No scope is open. Who asks must have the right to read what the list names.
+    /// Binds the list. No scope is open. The privilege to read its columns is checked.
     pub(super) fn returning(
         &mut self,
         list: Option<&[SelectItem]>,

@@ -1,4 +1,4 @@
-//! Which names an expression can mean: the tables of its query block, and of the blocks around it.
+//! Scopes: the names visible to an expression, of its query block and of outer blocks.
 
 use std::sync::Arc;
 
@@ -13,36 +13,36 @@ use query::nodes::relation::{Origin, ScopeTable};
 use query::nodes::subquery::Plain;
 use query::types::{Column, Type};
 
-/// What rows look like above the joins.
+/// The layout of rows after grouping.
 #[derive(Debug, Default)]
 pub struct Grouped {
     pub keys: Vec<Expr>,
     pub calls: Vec<AggregateCall>,
-    /// Columns of the block that the keys decide, or that may be any of the group's: 1055 for others.
+    /// Columns that are not functionally dependent on the keys are allowed; otherwise they are error 1055.
     pub lenient: bool,
     pub primary_covered: Vec<usize>,
     /// WITH ROLLUP
     pub rollup: bool,
-    /// Items of the select list that keys named, by number or alias, and their keys: in rows of ROLLUP they are NULL with them.
+    /// Select-list items that are keys, by number or alias: (item, key). ROLLUP makes them NULL with the key.
     pub items: Vec<(usize, usize)>,
-    /// The call in whose place stands how many keys count.
+    /// The call whose result is the grouping level.
     pub level: Option<usize>,
 }
 
 impl Grouped {
-    /// The key that stands for an item of the select list under ROLLUP.
+    /// Returns the key that replaces a select-list item under ROLLUP.
     pub fn rolled_item(&self, item: usize) -> Option<Expr> {
         let (_, key) = self.items.iter().find(|(named, _)| *named == item)?;
         Some(Expr::Column(*key, self.keys[*key].ty().with_nullable(true)))
     }
 
-    /// Does an aggregate's result, not a key or a column that the keys decide, stand at that place of a group's row?
+    /// Returns whether the place holds an aggregate's result, not a key or a dependent column.
     pub fn is_aggregate(&self, at: usize) -> bool {
         let call = at.checked_sub(self.keys.len()).and_then(|at| self.calls.get(at));
         call.is_some_and(|call| Kind::of(&call.aggregate) != Kind::AnyValue)
     }
 
-    /// What is read of the rows below.
+    /// Returns the expressions over the input rows.
     pub fn expressions(&mut self) -> Vec<&mut Expr> {
         self.keys.iter_mut().chain(self.calls.iter_mut().flat_map(|call| &mut call.arguments)).collect()
     }
@@ -52,29 +52,29 @@ impl Grouped {
 pub struct Scope {
     pub tables: Vec<ScopeTable>,
     pub width: usize,
-    /// Which places anybody reads.
+    /// Places that are read.
     pub used: Vec<bool>,
-    /// Places of columns that USING and NATURAL have coalesced with one that stands for both: only a qualified name reaches them.
+    /// Columns merged by USING and NATURAL: only a qualified name refers to them.
     pub coalesced: Vec<usize>,
-    /// What an unqualified `*` selects, in its order; None: every table's columns, one table after the other.
+    /// The columns of an unqualified `*` in order; None: those of all tables.
     pub star: Option<Vec<usize>>,
-    /// Set once the block groups: expressions are then of its groups.
+    /// Set once the block is grouped: expressions then refer to its groups.
     pub grouped: Option<Grouped>,
-    /// Arguments of an aggregate are being bound: they are of the rows below the grouping.
+    /// Aggregate arguments are being bound, over the grouping's input rows.
     pub gathers: bool,
-    /// Select list, HAVING or ORDER BY are being bound: aggregates of this block may stand there, in subqueries too.
+    /// The select list, HAVING or ORDER BY is being bound, so aggregates of this block are allowed, in subqueries too.
     pub above: bool,
-    /// One has been met, and the block does not group yet: it is to be bound again.
+    /// An aggregate was met in a block bound as ungrouped: the block must be bound again.
     pub summoned: bool,
-    /// Set where the block has window functions, from the select list on.
+    /// Set if the block has window functions, from the select list on.
     pub windowed: Option<Windowed>,
-    /// Names of the select list, for HAVING and ORDER BY, and for subqueries behind them in the list.
+    /// Aliases of the select list, for HAVING, ORDER BY and later subqueries in the list.
     pub aliases: Vec<(String, Expr)>,
-    /// Names of the select list that are yet to be bound.
+    /// Aliases of the select list that are not bound yet.
     pub coming: Vec<String>,
-    /// SELECT DISTINCT: ORDER BY may look at nothing but the select list.
+    /// SELECT DISTINCT: ORDER BY may read only the select list.
     pub distinct: bool,
-    /// Columns of CHAR are read with the blanks that fill them: PAD_CHAR_TO_FULL_LENGTH.
+    /// CHAR columns are padded with blanks: PAD_CHAR_TO_FULL_LENGTH.
     pub pads: bool,
     pub clause: &'static str,
 }
@@ -91,7 +91,7 @@ impl Scope {
         self.tables.len() - 1
     }
 
-    /// The place of a column by its name. None: this block has no such column.
+    /// Returns a column's place by its name. None: this block has no such column.
     pub fn find(&self, schema: Option<&str>, table: Option<&str>, name: &str) -> Result<Option<usize>> {
         let mut found: Option<usize> = None;
         for candidate in self.tables.iter().filter(|table| table.within.is_none()) {
@@ -130,7 +130,7 @@ impl Scope {
         self.column_at(place).is_some_and(|column| column.name.eq_ignore_ascii_case(name))
     }
 
-    /// What the place stands for: itself, or a view's expression.
+    /// Returns the expression for a place: the column itself, or a merged view's expression.
     pub fn expr_at(&self, place: usize) -> Expr {
         let table = self.table_at(place);
         if let Some(ScopeTable { origin: Origin::View(merged), offset, .. }) = table {
@@ -145,7 +145,7 @@ impl Scope {
         if self.pads && is_base { padded(column) } else { column }
     }
 
-    /// May that column be read? Error 1143 if not.
+    /// Checks that the column may be read: error 1143.
     pub fn check_readable(&self, rights: &Rights, place: usize) -> Result<()> {
         let Some(table) = self.table_at(place) else { return Ok(()) };
         let at = place - table.offset;
@@ -156,7 +156,7 @@ impl Scope {
         Err(rights.no_column("SELECT", &column.org_name, &column.org_table))
     }
 
-    /// Its type; columns of the inner side of an outer join can be NULL.
+    /// Returns the place's type. Columns of an outer join's inner side are nullable.
     pub fn type_at(&self, place: usize) -> Type {
         match self.table_at(place) {
             Some(table) => {
@@ -168,21 +168,21 @@ impl Scope {
     }
 }
 
-/// A common table expression that can be named.
+/// A common table expression in scope.
 #[derive(Clone, Debug)]
 pub struct Common {
     pub name: String,
     pub columns: Vec<Column>,
     pub node: Arc<Node>,
-    /// How many nodes stand above each other in it, and how many it has in all (`Bind::rise`).
+    /// The height of its plan and its number of nodes (`Bind::rise`).
     pub size: (usize, usize),
 }
 
-/// A query block, bound.
+/// A bound query block.
 #[derive(Debug)]
 pub struct Bound {
     pub node: Arc<Node>,
     pub columns: Vec<Column>,
-    /// The block itself, if it is one that can become part of the block around.
+    /// The block itself, if it can be merged into the enclosing block.
     pub plain: Option<Arc<Plain>>,
 }

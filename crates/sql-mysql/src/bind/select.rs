@@ -39,13 +39,13 @@ use query::types::{Column, Type};
 /// The limit and the offset of a query.
 type Limits = (Option<Expr>, Option<Expr>);
 
-/// How many nodes may stand above each other in a plan: joins, derived tables, views and chains of common table expressions. Planner, executor and destructors go down all of them.
+/// The maximum height of a plan (joins, derived tables, views, chained WITH tables); planner and executor recurse.
 const HEIGHT_MAX: usize = 1600;
 
-/// How many nodes a plan may have, where each reference to a common table expression counts all of its nodes: who walks the plan walks these.
+/// The maximum number of nodes of a plan. Each reference to a common table expression counts all of its nodes.
 const WEIGHT_MAX: usize = 100_000;
 
-/// The word before a table's name where that stands for a query.
+/// The keyword of `TABLE t`.
 pub(super) const TABLE: &str = "TABLE";
 
 const CTE_RECURSIVE_REQUIRES_SINGLE_REFERENCE: Code = Code {
@@ -55,13 +55,13 @@ const CTE_RECURSIVE_REQUIRES_SINGLE_REFERENCE: Code = Code {
     format: "In recursive query block of Recursive Common Table Expression '{}', the recursive table must be referenced only once, and not in any subquery",
 };
 
-/// An item of the select list: an expression to bind, or a column that `*` stands for.
+/// A select-list item: an expression to bind, or a column of `*`.
 pub enum Item<'a> {
     Expr(&'a SelectExpr),
     Place(usize),
 }
 
-/// A recursive common table expression: the rows to begin with, and the part that is repeated.
+/// A recursive common table expression: its seed and its recursive part.
 struct Recursive<'a> {
     first: &'a QueryBody,
     seed: &'a [SetLink],
@@ -70,7 +70,7 @@ struct Recursive<'a> {
     distinct: bool,
 }
 
-/// What stands above the joins and the grouping.
+/// The clauses evaluated after the joins and the grouping.
 struct Above {
     exprs: Vec<Expr>,
     columns: Vec<Column>,
@@ -78,7 +78,7 @@ struct Above {
     sorts: Vec<(Expr, bool)>,
 }
 
-/// The same, and over what rows.
+/// The bound clauses, and whether the rows are grouped or windowed.
 struct Staged {
     is_grouped: bool,
     is_windowed: bool,
@@ -86,7 +86,7 @@ struct Staged {
 }
 
 impl Bind<'_> {
-    /// The whole of a statement's query: values in the form that is shown.
+    /// Binds a statement's query, with values in display form.
     pub fn statement_query(&mut self, query: &Query) -> Result<Bound> {
         let mut bound = self.query(query)?;
         let exprs: Vec<Expr> =
@@ -112,13 +112,13 @@ impl Bind<'_> {
         bound
     }
 
-    /// Binds the tables of WITH. The caller takes them out of `commons` again.
+    /// Binds the tables of WITH. The caller removes them from `commons` again.
     pub fn with(&mut self, with: Option<&With>) -> Result<()> {
         let Some(With { recursive, tables }) = with else { return Ok(()) };
         tables.iter().try_for_each(|table| self.common(table, *recursive))
     }
 
-    /// Counts nodes that stand above all that has been bound of the query under way.
+    /// Counts nodes above the plan bound so far for the current query.
     pub fn rise(&mut self, nodes: usize) -> Result<()> {
         self.height += nodes;
         self.weight += nodes;
@@ -158,7 +158,7 @@ impl Bind<'_> {
         Ok(bound)
     }
 
-    /// TABLE t: the block `SELECT * FROM t`. The span of its `*` is the word TABLE.
+    /// TABLE t: returns the block `SELECT * FROM t`. The span of its `*` is the word TABLE.
     fn all_of(&self, table: &TableName) -> Result<Select> {
         let mut span = Span::default();
         if self.recorder.is_some() {
@@ -183,7 +183,7 @@ impl Bind<'_> {
         })
     }
 
-    /// ORDER BY over a set operation: a name or number of its columns.
+    /// Resolves an ORDER BY item of a set operation, by name or number.
     fn output_column(&mut self, expr: &tree::Expr, columns: &[Column], nth: usize) -> Result<usize> {
         if let Some(at) = position(expr, columns.len())? {
             return Ok(at);
@@ -208,7 +208,7 @@ impl Bind<'_> {
         }
     }
 
-    /// An operand of a set operation: its order counts for nothing, unless a limit follows it.
+    /// Binds an operand of a set operation. Its order matters only with a limit.
     fn set_operand(&mut self, body: &QueryBody) -> Result<Bound> {
         match body {
             QueryBody::Query(query) if query.limit.is_none() && !query.order_by.is_empty() => {
@@ -218,7 +218,7 @@ impl Bind<'_> {
         }
     }
 
-    /// UNIONs that follow each other become one node over all their inputs, and one DISTINCT serves all up to the last that asks for it.
+    /// Binds set operations. Consecutive UNIONs become one node; one DISTINCT serves up to the last that has it.
     fn set_operations(&mut self, first: &QueryBody, links: &[SetLink]) -> Result<Bound> {
         let mut run = vec![self.set_operand(first)?];
         let mut distinct = 0;
@@ -332,7 +332,7 @@ impl Bind<'_> {
         if bound.columns.len() != types.len() {
             return Err(error::WRONG_NUMBER_OF_COLUMNS_IN_SELECT.bare());
         }
-        // The first part decides the types.
+        // The seed decides the types.
         let exprs = bound.columns.iter().zip(&types).enumerate();
         let exprs = exprs.map(|(at, (column, ty))| cast(Expr::Column(at, column.ty.clone()), ty)).collect();
         let part = Arc::new(Node::Project { input: bound.node, exprs });
@@ -342,7 +342,7 @@ impl Bind<'_> {
         Ok(Bound { node, columns: source.columns, plain: None })
     }
 
-    /// A set operation, or its one operand.
+    /// Binds a set operation, or its single operand.
     fn operations(&mut self, first: &QueryBody, links: &[SetLink]) -> Result<Bound> {
         if links.is_empty() { self.set_expr(first) } else { self.set_operations(first, links) }
     }
@@ -384,7 +384,7 @@ impl Bind<'_> {
             windows: _,
         } = select;
         let (distinct, counts) = (*distinct, *calc_found_rows && limits.0.is_some());
-        // In which order the rows of a subquery come counts for nothing.
+        // The row order of a subquery without LIMIT does not matter.
         let is_ordered = limits.0.is_some() || self.scopes.len() == 1;
         self.scope().distinct = distinct && is_ordered;
         let source = self.from(from)?;
@@ -415,7 +415,7 @@ impl Bind<'_> {
         self.note_likeness(&scope, &conditions);
         self.note_likeness(&scope, &sorts.iter().map(|(expr, _)| expr.clone()).collect::<Vec<_>>());
         let depth = self.scopes.len() - 1;
-        // A limit over an order that an index gives ends early: then each row is asked for by itself.
+        // A limit over an index order ends early: then the subqueries are evaluated per row.
         let ends_early = limits.0.is_some() && !(is_grouped || distinct || is_windowed);
         let source = if ends_early { source } else { pull(&mut scope, depth, source, &mut conditions) };
         let is_above = is_grouped || is_windowed;
@@ -487,7 +487,7 @@ impl Bind<'_> {
         let types = exprs[..width].iter().map(Expr::ty).collect();
         let is_wider = exprs.len() > width;
         node = projected(node, exprs);
-        // Sorted by all that it shows, equal rows stand side by side.
+        // Sorted by all output columns, equal rows are adjacent.
         let unique =
             distinct && !keys.is_empty() && (0..width).all(|at| keys.iter().any(|key| key.at == at)) && !is_wider;
         if distinct && !unique {
@@ -504,7 +504,7 @@ impl Bind<'_> {
         Ok(Bound { node, columns, plain })
     }
 
-    /// Goes up to the stage of groups, if there are any, and binds what stands there.
+    /// Binds the grouping, if any, and the clauses after it.
     fn staged_above(&mut self, select: &Select, items: &[Item<'_>], order: &[OrderItem]) -> Result<Staged> {
         let is_grouped = self.group(select, items, order)?;
         self.scope().above = true;
@@ -517,14 +517,14 @@ impl Bind<'_> {
         Ok(Staged { is_grouped, is_windowed, above })
     }
 
-    /// A subquery has an aggregate of this block, which was bound as one that does not group: what stands above the joins is forgotten.
+    /// Resets the clauses for binding again, after a subquery's aggregate turned the block into a grouped one.
     fn start_over(&mut self) {
         let scope = self.scope();
         scope.aliases.clear();
         (scope.windowed, scope.above) = (None, false);
     }
 
-    /// What stands above the joins and the grouping: the select list, HAVING, ORDER BY.
+    /// Binds the select list, HAVING and ORDER BY.
     fn above(&mut self, select: &Select, items: &[Item<'_>], order: &[OrderItem]) -> Result<Above> {
         self.scope().clause = "field list";
         let (exprs, columns) = self.select_list(items)?;
@@ -533,7 +533,7 @@ impl Bind<'_> {
             self.scope().clause = "having clause";
             conjuncts(self.without_windows(|bind| bind.condition(condition))?, &mut having);
         }
-        // The order of the one row that there is counts for nothing.
+        // The order of a single row does not matter.
         let is_one = |grouped: &&mut Grouped| grouped.keys.is_empty() && !grouped.rollup;
         let strict = self.scope().grouped.as_mut().filter(is_one).map(|one| std::mem::replace(&mut one.lenient, true));
         let sorts = self.order(order, &exprs)?;
@@ -543,7 +543,7 @@ impl Bind<'_> {
         Ok(Above { exprs, columns, having, sorts })
     }
 
-    /// Makes room for window functions, if the block has any.
+    /// Prepares the scope for window functions, if the block has any.
     fn windows(&mut self, select: &Select, items: &[Item<'_>], order: &[OrderItem]) -> Result<bool> {
         let has = items.iter().any(|item| matches!(item, Item::Expr(item) if has_window(&item.expr)))
             || order.iter().any(|item| has_window(&item.expr));
@@ -554,7 +554,7 @@ impl Bind<'_> {
         Ok(has)
     }
 
-    /// All aggregates are known now: the results of window functions lie behind theirs. What was bound is bound again.
+    /// Places window results behind the aggregates, all of which are known now. The clauses are then bound again.
     fn settle_windows(&mut self) {
         let scope = self.scope();
         scope.aliases.clear();
@@ -643,7 +643,7 @@ impl Bind<'_> {
                 continue;
             }
             if !table.readable.has(at) {
-                // The error does not name the column to those who ask for all.
+                // For `*`, the error does not name the column.
                 return Err(rights.no_table("SELECT", &table.columns[at].org_table));
             }
             items.push(Item::Place(place));
@@ -658,7 +658,7 @@ impl Bind<'_> {
         }
     }
 
-    /// Binds GROUP BY and goes up to the stage of groups, if there are any.
+    /// Binds GROUP BY and enters the grouped stage, if the block is grouped.
     fn group(&mut self, select: &Select, items: &[Item<'_>], order: &[OrderItem]) -> Result<bool> {
         let (list, rollup) = (&select.group_by, select.rollup);
         let aggregates = self.scope().summoned || self.has_aggregates(select, items, order)?;
@@ -666,7 +666,7 @@ impl Bind<'_> {
             return Ok(false);
         }
         if list.is_empty() && !self.scope().summoned && !self.has_aggregates(select, items, &[])? {
-            // Only the order asks for one.
+            // Only ORDER BY has an aggregate.
             let mut of_order = order.iter().position(|item| has_aggregate(&item.expr)).into_iter();
             if let Some(at) = of_order.next() {
                 return Err(error::AGGREGATE_ORDER_NON_AGG_QUERY.with(&[&(at + 1)]));
@@ -686,7 +686,7 @@ impl Bind<'_> {
             }
         }
         if rollup {
-            // A key that is rolled up is NULL.
+            // ROLLUP makes keys nullable.
             for key in &mut keys {
                 match key {
                     Expr::Column(_, ty) | Expr::Literal(_, ty) | Expr::Subquery(_, ty) => ty.nullable = true,
@@ -703,7 +703,7 @@ impl Bind<'_> {
         Ok(true)
     }
 
-    /// Has the block aggregates, outside of subqueries?
+    /// Returns whether the block has aggregates outside subqueries.
     fn has_aggregates(&mut self, select: &Select, items: &[Item<'_>], order: &[OrderItem]) -> Result<bool> {
         let items = items.iter().filter_map(|item| if let Item::Expr(item) = item { Some(&item.expr) } else { None });
         let mut nodes: Vec<&tree::Expr> =
@@ -719,7 +719,7 @@ impl Bind<'_> {
         Ok(false)
     }
 
-    /// The item of the select list that an expression of GROUP BY names, by number or alias.
+    /// Returns the select-list item that a GROUP BY expression refers to, by number or alias.
     fn named_item(&mut self, expr: &tree::Expr, items: &[Item<'_>]) -> Result<Option<usize>> {
         if let Some(at) = position_in(expr, items.len(), "group statement")? {
             return Ok(Some(at));
@@ -749,7 +749,7 @@ impl Bind<'_> {
         }
     }
 
-    /// Columns of tables whose whole primary key is among the keys: one row for each group.
+    /// Returns the columns of tables whose whole primary key is grouped by: they are constant in a group.
     fn covered(&mut self, keys: &[Expr]) -> Vec<usize> {
         let mut covered = Vec::new();
         for table in &self.scope().tables {
@@ -795,7 +795,7 @@ impl Bind<'_> {
                 .and_then(|place| self.scope().table_at(place))
                 .is_some_and(|table| matches!(table.origin, Origin::System(_)));
             let is_named = matches!(item, Item::Expr(item) if item.alias.is_some());
-            // The columns of system tables have their own names, however they are written.
+            // Columns of system tables keep the spelling of their definition.
             let name = name.filter(|_| is_named || !is_system);
             let known = place.and_then(|place| self.scope().column_at(place).cloned());
             let column = match known {
@@ -816,7 +816,7 @@ impl Bind<'_> {
         }
     }
 
-    /// If the item is a column of this block: its place.
+    /// Returns the item's place if it is a column of this block.
     fn place_of(&mut self, node: &tree::Expr) -> Option<usize> {
         let ExprKind::Column(column) = &node.kind else { return None };
         let ColumnName { schema, table, name } = &**column;
@@ -842,7 +842,7 @@ impl Bind<'_> {
 }
 
 impl Bind<'_> {
-    /// Under DISTINCT an expression of ORDER BY looks at the select list alone.
+    /// Checks that under DISTINCT an ORDER BY expression reads only the select list.
     fn check_distinct(&mut self, expr: &Expr, list: &[Expr]) -> Result<()> {
         let (item, is_strict) = (self.item, self.has_mode(SqlMode::ONLY_FULL_GROUP_BY));
         let scope = self.scope();
@@ -852,7 +852,7 @@ impl Bind<'_> {
         let keys = scope.grouped.as_ref().map(|grouped| &grouped.keys);
         let is_shown = |place: usize| list.iter().any(|known| matches!(known, Expr::Column(at, _) if *at == place));
         for place in expr.columns().into_iter().filter(|place| !is_shown(*place)) {
-            // Above a grouping: the column that a key is.
+            // Above a grouping: the column behind a key.
             let place = match keys {
                 None => Some(place),
                 Some(keys) => match keys.get(place) {
@@ -876,14 +876,14 @@ fn alias_of(item: &Item<'_>) -> Option<String> {
     }
 }
 
-/// Does it assign to a variable of the user?
+/// Returns whether the expression assigns a user variable.
 fn assigns(expr: &Expr) -> bool {
     let mut found = false;
     expr.walk(&mut |part| found |= variable::is_assignment(part));
     found
 }
 
-/// The rows in their order, before the expressions are computed: those that assign count on it.
+/// Sorts before the expressions are evaluated, as assignments depend on the row order.
 fn sorted_first(node: Arc<Node>, exprs: &[Expr], sorts: Vec<(Expr, bool)>, limits: Limits) -> Arc<Node> {
     let mut row: Vec<Expr> = Vec::new();
     let mut keep = |at: usize, ty: Type| {
@@ -910,12 +910,12 @@ fn sorted_first(node: Arc<Node>, exprs: &[Expr], sorts: Vec<(Expr, bool)>, limit
     limited(Arc::new(Node::Sort { input: node, keys, limit, unique: false }), limits)
 }
 
-/// A number in ORDER BY: an item of the select list.
+/// Resolves an ORDER BY number to a select-list item.
 fn position(expr: &tree::Expr, count: usize) -> Result<Option<usize>> {
     position_in(expr, count, "order clause")
 }
 
-/// The same in the clause of that name.
+/// Resolves a number to a select-list item; errors name the clause.
 fn position_in(expr: &tree::Expr, count: usize, clause: &str) -> Result<Option<usize>> {
     let ExprKind::Literal(Literal::Integer(number)) = &expr.kind else { return Ok(None) };
     match usize::try_from(*number) {
@@ -924,7 +924,7 @@ fn position_in(expr: &tree::Expr, count: usize, clause: &str) -> Result<Option<u
     }
 }
 
-/// The name of a column without its table.
+/// Returns an unqualified column's name.
 fn bare_name(expr: &tree::Expr) -> Option<&str> {
     match &expr.kind {
         ExprKind::Column(column) if column.table.is_none() => Some(&column.name),
@@ -932,7 +932,7 @@ fn bare_name(expr: &tree::Expr) -> Option<&str> {
     }
 }
 
-/// A name that is made of an expression has at most so many letters.
+/// Truncates a generated name to the maximum length.
 fn shortened(name: String) -> String {
     const NAME_MAX: usize = 256;
     match name.char_indices().nth(NAME_MAX) {
@@ -941,7 +941,7 @@ fn shortened(name: String) -> String {
     }
 }
 
-/// The name of an item's column: its alias, or as the text has it.
+/// Returns an item's column name: its alias, or its text.
 fn name_of_item(item: &SelectExpr) -> String {
     let SelectExpr { expr, alias, text } = item;
     if let Some(alias) = alias {
@@ -962,7 +962,7 @@ fn name_of_expr(expr: &tree::Expr, text: &str) -> String {
                 first_of(text).unwrap_or(content.as_str()).trim_start().to_owned()
             }
             Literal::Null => "NULL".to_owned(),
-            // As written, but for brackets around it.
+            // As written, without enclosing parentheses.
             Literal::Bool(_) | Literal::Integer(_) | Literal::Decimal(_) | Literal::Float(_) => {
                 text.trim_matches(|letter: char| letter.is_whitespace() || matches!(letter, '(' | ')')).to_owned()
             }
@@ -973,7 +973,7 @@ fn name_of_expr(expr: &tree::Expr, text: &str) -> String {
     }
 }
 
-/// The first of several strings beside each other, where there are no escapes in it.
+/// Returns the first of adjacent string literals, if it has no escapes.
 fn first_of(text: &str) -> Option<&str> {
     let mark = text.chars().next().filter(|mark| matches!(mark, '\'' | '"'))?;
     let (first, rest) = text[1..].split_once(mark)?;
@@ -981,13 +981,13 @@ fn first_of(text: &str) -> Option<&str> {
     is_plain.then_some(first)
 }
 
-/// The order to ask of a table: of columns only.
+/// Returns the order to request from the tables: columns only.
 fn wanted_order(scope: &Scope, sorts: &[(Expr, bool)], is_above: bool) -> Vec<SortKey> {
     let keys = if is_above { Vec::new() } else { order_by_formulas(scope, sorts) };
     if keys.len() == sorts.len() { keys } else { Vec::new() }
 }
 
-/// The expressions over the node's rows. A scan gives columns alone by itself.
+/// Projects the expressions. A scan yields plain columns by itself.
 pub(super) fn projected(mut input: Arc<Node>, exprs: Vec<Expr>) -> Arc<Node> {
     let places: Option<Vec<usize>> =
         exprs.iter().map(|expr| if let Expr::Column(at, _) = expr { Some(*at) } else { None }).collect();
@@ -1002,13 +1002,13 @@ pub(super) fn projected(mut input: Arc<Node>, exprs: Vec<Expr>) -> Arc<Node> {
     Arc::new(Node::Project { input, exprs })
 }
 
-/// About how many groups so many rows have.
+/// Estimates the number of groups in `rows` rows.
 pub fn group_count(rows: f64, grouped: &Grouped, sight: Sight<'_>) -> f64 {
     let known: Option<f64> = grouped.keys.iter().map(|key| sight.distinct(key)).product();
     known.map_or(rows / 10.0, |known| known.min(rows)).max(1.0)
 }
 
-/// The groups of these rows, about so many.
+/// Returns the grouping node, with an estimate of its groups.
 pub fn group_node(mut input: Arc<Node>, grouped: &Grouped, estimate: f64) -> Arc<Node> {
     if let Some(Node::Scan(scan)) = Arc::get_mut(&mut input) {
         scan.narrow(grouped.keys.iter().chain(grouped.calls.iter().flat_map(|call| &call.arguments)));
@@ -1025,7 +1025,7 @@ pub fn group_node(mut input: Arc<Node>, grouped: &Grouped, estimate: f64) -> Arc
     }))
 }
 
-/// The select list of a query, where nothing between it and the rows holds them.
+/// Returns the outermost projection of a plan.
 pub fn outermost(node: &mut Arc<Node>) -> Option<&mut Vec<Expr>> {
     match Arc::get_mut(node)? {
         Node::Project { exprs, .. } => Some(exprs),
@@ -1045,7 +1045,7 @@ fn counted(input: Arc<Node>, (limit, offset): Limits) -> Arc<Node> {
     Arc::new(Node::Limit { input, limit, offset, counts: true })
 }
 
-/// The SELECT that a set operation begins with.
+/// Returns the first SELECT of a set operation.
 fn first_select(mut body: &QueryBody) -> Option<&Select> {
     while let QueryBody::SetOperations { first, links: _ } = body {
         body = first;
@@ -1063,7 +1063,7 @@ fn cast(expr: Expr, ty: &Type) -> Expr {
     if is_same || own.kind == query::types::Kind::Null {
         return expr;
     }
-    // Bits are the digits of their number beside other kinds.
+    // BIT becomes decimal digits when unified with other types.
     let expr = match own.kind == query::types::Kind::Bit && ty.is_string() {
         true => operators::cast(expr, Type::unsigned().with_nullable(own.nullable)),
         false => expr,
@@ -1071,7 +1071,7 @@ fn cast(expr: Expr, ty: &Type) -> Expr {
     operators::cast(expr, ty.clone())
 }
 
-/// UNION of them all, of which the first `distinct` give no row twice.
+/// Builds a UNION; its first `distinct` inputs are deduplicated.
 fn united(inputs: Vec<Bound>, distinct: usize) -> Result<Bound> {
     if inputs.len() == 1 {
         return inputs.into_iter().next().ok_or_else(|| unreachable!("there is one"));
@@ -1089,7 +1089,7 @@ fn united(inputs: Vec<Bound>, distinct: usize) -> Result<Bound> {
     Ok(Bound { node, columns, plain: None })
 }
 
-/// All with the columns of the first and types that hold those of all.
+/// Casts all inputs to common types under the column names of the first.
 fn unify(mut sides: Vec<Bound>) -> Result<Vec<Bound>> {
     let mut types: Vec<Type> = sides[0].columns.iter().map(|column| column.ty.clone()).collect();
     for side in &sides[1..] {
@@ -1121,7 +1121,7 @@ fn unify(mut sides: Vec<Bound>) -> Result<Vec<Bound>> {
     Ok(sides)
 }
 
-/// The parts of a common table expression, if it reads itself. Members of its union before the first that does give the rows to begin with.
+/// Splits a recursive common table expression. The UNION members before the first self-reference are the seed.
 fn recursion<'a>(query: &'a Query, name: &str) -> Result<Option<Recursive<'a>>> {
     let QueryBody::SetOperations { first, links } = &query.body else {
         return match mentions(&query.body, name) {
@@ -1150,7 +1150,7 @@ fn recursion<'a>(query: &'a Query, name: &str) -> Result<Option<Recursive<'a>>> 
     Ok(Some(Recursive { first, seed, part: &members[0].operand, rest: &members[1..], distinct }))
 }
 
-/// May a block be repeated: what it makes of a row hangs on that row alone.
+/// Checks that a recursive block uses no clause that needs more than one row at a time.
 fn check_recursive(body: &QueryBody, name: &str) -> Result<()> {
     let in_from = mentions_in_from(body, name);
     if mentions(body, name) > in_from {
@@ -1185,7 +1185,7 @@ fn check_recursive(body: &QueryBody, name: &str) -> Result<()> {
             if select.distinct {
                 return Err(sorts());
             }
-            // A condition that a row of NULLs does not meet makes an inner join of it.
+            // A condition that rejects NULLs makes it an inner join.
             let is_met = |condition: &tree::Expr| !refuses_null(condition, name);
             if select.from.iter().any(|item| is_filled_up(item, name)) && select.selection.as_ref().is_none_or(is_met) {
                 return Err(error::CTE_RECURSIVE_FORBIDDEN_JOIN_ORDER.with(&[&name]));
@@ -1196,7 +1196,7 @@ fn check_recursive(body: &QueryBody, name: &str) -> Result<()> {
     }
 }
 
-/// Is the condition, or a part of it that must hold, a comparison with a column that may be the table's?
+/// Returns whether a conjunct of the condition compares a column that may be the table's.
 fn refuses_null(condition: &tree::Expr, name: &str) -> bool {
     let is_column = |side: &tree::Expr| match &side.kind {
         ExprKind::Column(column) => column.table.as_ref().is_none_or(|table| table.eq_ignore_ascii_case(name)),
@@ -1213,7 +1213,7 @@ fn refuses_null(condition: &tree::Expr, name: &str) -> bool {
     }
 }
 
-/// Does a table of that name stand where an outer join fills up what it does not find?
+/// Returns whether the table is on the NULL-extended side of an outer join.
 fn is_filled_up(item: &Joined, name: &str) -> bool {
     let has = |table: &TableRef| match table {
         TableRef::Table(table) => table.name.schema.is_none() && table.name.name.eq_ignore_ascii_case(name),
@@ -1237,10 +1237,10 @@ fn is_filled_up(item: &Joined, name: &str) -> bool {
     found
 }
 
-/// Counts how often a table is named.
+/// Counts references to a table.
 struct Mentions<'n> {
     name: &'n str,
-    /// In subqueries and derived tables too.
+    /// Also in subqueries and derived tables.
     deep: bool,
     count: usize,
 }
@@ -1251,7 +1251,7 @@ impl Visitor for Mentions<'_> {
     }
 
     fn query(&mut self, query: &Query) -> bool {
-        // Another table of that name hides it.
+        // Another WITH table of that name hides it.
         let hides = |table: &CommonTable| table.name.value.eq_ignore_ascii_case(self.name);
         self.deep && !query.with.as_ref().is_some_and(|with| with.tables.iter().any(hides))
     }

@@ -1,10 +1,11 @@
-//! Subqueries that become joins: `x IN (SELECT ...)`, `EXISTS (...)` and their opposites as conditions of WHERE.
+//! Semi-joins: `x IN (SELECT ...)`, `EXISTS (...)` and their negations in WHERE become joins.
 //!
-//! A query block that has tables and conditions and nothing else is kept as such beside its plan (`Plain`). Where it is asked for a match, its tables move into the block around: their columns get places behind
-//! those that are there, references to the block around become plain columns, and the planner joins them as it joins others, only that the first match decides. The hard thing is NULL: NOT IN may become an
-//! antijoin only where neither side can be NULL; NOT EXISTS always may, and where a condition that is not known and one that is false mean the same, so may IN.
+//! A query block with only tables and conditions is kept beside its plan (`Plain`). Where a condition tests it for a
+//! match, its tables move into the enclosing block: their columns get places behind the existing ones, outer references
+//! become plain columns, and the planner orders the semi-join like other joins. Hard part: NULL. NOT IN may become an
+//! antijoin only if neither side can be NULL; NOT EXISTS always may, and so may IN where UNKNOWN counts as FALSE.
 //!
-//! Where no row has two matches (`single`), its tables join the block's own: an inner join may begin on either side.
+//! If no row has two matches (`single`), the tables join as an inner join, which may start at either side.
 
 use std::sync::Arc;
 
@@ -17,10 +18,10 @@ use query::nodes::relation::{Origin, ScopeTable, Source};
 use query::nodes::subquery::{Plain, Question, Subquery};
 use query::nodes::walk::{columns, is_volatile, looks_around};
 
-/// With more tables a block stays as it is.
+/// The maximum number of tables of a block that takes in subqueries.
 pub const TABLES: usize = 30;
 
-/// Returns the parts of a block that may become part of the block around, and `None` if they cannot move.
+/// Returns the block if it can be merged into another.
 pub fn plain(block: &Block, calls: &[AggregateCall], exprs: &[Expr]) -> Option<Arc<Plain>> {
     let may_move = |table: &ScopeTable| {
         let is_movable = match &table.origin {
@@ -44,9 +45,9 @@ pub fn plain(block: &Block, calls: &[AggregateCall], exprs: &[Expr]) -> Option<A
     }))
 }
 
-/// On its way to another block.
+/// A block being moved into an enclosing block.
 struct Move {
-    /// The depth of that block, and where its places and tables end.
+    /// The enclosing block's depth, and the ends of its places and tables.
     depth: usize,
     places: usize,
     tables: usize,
@@ -60,7 +61,7 @@ impl Move {
             Expr::Column(place, _) => *place += self.places,
             Expr::Outer { depth, at, ty } if *depth == self.depth => *expr = Expr::Column(*at, ty.clone()),
             Expr::Outer { .. } => {}
-            // A subquery that depends on nothing is the same everywhere.
+            // An uncorrelated subquery can move unchanged.
             Expr::Subquery(query, ty) if !query.is_correlated => {
                 let moved = query.with_needles(|needle| self.expr(needle));
                 *expr = Expr::Subquery(Arc::new(moved), ty.clone());
@@ -90,7 +91,7 @@ impl Move {
     }
 }
 
-/// Takes the conditions that ask a subquery for a match, or for none, out of the block's and into its FROM.
+/// Replaces conditions that test a subquery for a match, or for none, by joins in FROM.
 pub fn pull(scope: &mut Scope, depth: usize, source: Source, conditions: &mut Vec<Expr>) -> Source {
     let has_table = |table: &ScopeTable| !matches!(table.origin, Origin::View(_));
     if !scope.tables.iter().any(has_table) || scope.tables.iter().any(|table| table.lock.is_some()) {
@@ -118,14 +119,14 @@ pub fn pull(scope: &mut Scope, depth: usize, source: Source, conditions: &mut Ve
     Source::Inner(items, on)
 }
 
-/// What a subquery gives to the FROM around: a semi-join, or tables and conditions of an inner join.
+/// A pulled-up subquery: a semi-join, or tables and conditions of an inner join.
 #[derive(Default)]
 struct Pulled {
     items: Vec<Source>,
     on: Vec<Expr>,
 }
 
-/// The subquery that a condition asks, and whether for none.
+/// Returns the subquery of a condition, and whether it is negated.
 fn asked(condition: &Expr) -> Option<(&Subquery, bool)> {
     match condition {
         Expr::Subquery(query, _) => Some((query, false)),
@@ -145,12 +146,12 @@ fn semi(scope: &mut Scope, depth: usize, query: &Subquery, is_anti: bool) -> Opt
     match &query.question {
         Question::Exists => {}
         Question::Some { needles, test, keys } => {
-            // What is compared otherwise than by keys is asked of rows that are at hand.
+            // A comparison that has no hash keys stays a subquery over its materialized rows.
             if keys.is_none() && !query.is_correlated {
                 return None;
             }
             let given = plain.exprs.get(..needles.len())?;
-            // Where neither can be NULL, not known does not happen.
+            // If neither side is nullable, the result is never UNKNOWN.
             let are_solid = needles.iter().all(|expr| is_solid(&scope.tables, expr))
                 && given.iter().all(|expr| is_solid(&plain.tables, expr));
             let selected = moving.exprs(given);
@@ -171,7 +172,7 @@ fn semi(scope: &mut Scope, depth: usize, query: &Subquery, is_anti: bool) -> Opt
         Question::Value | Question::All { .. } | Question::Row { .. } => return None,
     }
     let source = moving.source(&plain.source);
-    // What does not look at the block around is asked once.
+    // An uncorrelated subquery is evaluated once.
     let looks_around = |expr: &Expr| columns(expr).iter().any(|place| *place < places);
     if moving.fails || !on.iter().any(looks_around) || inner_looks_around(&source, places) {
         return None;
@@ -184,7 +185,7 @@ fn semi(scope: &mut Scope, depth: usize, query: &Subquery, is_anti: bool) -> Opt
     }
     scope.width += plain.used.len();
     scope.used.resize(scope.width, false);
-    // What the subquery selects nobody asks for: of `EXISTS (SELECT * ...)` its conditions alone say which columns are read.
+    // The subquery's select list is not needed: only its conditions determine the columns read.
     reads(&source, &mut |expr| columns(expr).into_iter().for_each(|place| scope.used[place] = true));
     on.iter().flat_map(columns).for_each(|place| scope.used[place] = true);
     let pulled = if is_anti { None } else { single(&scope.tables, places, &source, &on) };
@@ -194,7 +195,7 @@ fn semi(scope: &mut Scope, depth: usize, query: &Subquery, is_anti: bool) -> Opt
     })
 }
 
-/// Shows every condition of a FROM.
+/// Visits every condition of a FROM.
 pub(super) fn reads(source: &Source, visit: &mut dyn FnMut(&Expr)) {
     match source {
         Source::Table(_) => {}
@@ -214,7 +215,7 @@ pub(super) fn reads(source: &Source, visit: &mut dyn FnMut(&Expr)) {
     }
 }
 
-/// A value that is never NULL, whatever the row: a column of a stored table that is NOT NULL, outside of outer joins, or a literal.
+/// Returns whether the value is never NULL: a literal, or a NOT NULL column of a stored table outside outer joins.
 fn is_solid(tables: &[ScopeTable], expr: &Expr) -> bool {
     match expr {
         Expr::Literal(value, _) => !value.is_null(),
@@ -227,7 +228,8 @@ fn is_solid(tables: &[ScopeTable], expr: &Expr) -> bool {
     }
 }
 
-/// Does a condition of its own FROM look at the block around? Such a one cannot be read by itself.
+/// Returns whether a condition in the subquery's FROM refers to the enclosing block. Then the FROM cannot be read by
+/// itself.
 fn inner_looks_around(source: &Source, places: usize) -> bool {
     let looks = |on: &[Expr]| on.iter().flat_map(columns).any(|place| place < places);
     match source {

@@ -1,7 +1,9 @@
-//! Semi-joins that are inner joins: where a row of the block around finds one match at most, it is not given twice however its match is found.
+//! Semi-join to inner join: a row with at most one match is not duplicated by an inner join. MySQL calls this table
+//! pullout.
 //!
-//! That is so if the row decides a whole unique key of each of the subquery's tables, by equality, and through one table the next (`WHERE b.k = a.x AND c.k = b.y`). The hard thing is what equality means: only where
-//! the comparison calls the same values equal as the key does, two rows of the key cannot equal one value. MySQL calls this table pullout.
+//! The rule holds if equalities with the outer row determine a whole unique key of each of the subquery's tables, also
+//! through one another (`WHERE b.k = a.x AND c.k = b.y`). Hard part: the comparison must use the key's own equality,
+//! otherwise two keys could equal one value.
 //!
 //! Keeps MY-9.
 
@@ -11,7 +13,8 @@ use query::nodes::expr::{Compare, Expr};
 use query::nodes::relation::{Origin, ScopeTable, Source};
 use query::nodes::walk::{columns, is_volatile};
 
-/// The items and conditions that may join the block's own, if no row finds two matches. `tables` are those of the block with the subquery's behind them; places from `places` on are the subquery's.
+/// Returns the items and conditions for an inner join, if no row has two matches. The subquery's tables follow the
+/// block's own in `tables`, its places start at `places`.
 pub fn single(tables: &[ScopeTable], places: usize, source: &Source, on: &[Expr]) -> Option<(Vec<Source>, Vec<Expr>)> {
     let (mut items, mut conditions) = (Vec::new(), on.to_vec());
     flatten(source, &mut items, &mut conditions)?;
@@ -26,7 +29,7 @@ pub fn single(tables: &[ScopeTable], places: usize, source: &Source, on: &[Expr]
     Some((items, conditions))
 }
 
-/// None: an outer join, whose condition belongs to it.
+/// Flattens inner joins. None: an outer join, whose condition cannot be moved.
 fn flatten(source: &Source, items: &mut Vec<Source>, conditions: &mut Vec<Expr>) -> Option<()> {
     match source {
         Source::Inner(parts, on) => {
@@ -49,7 +52,7 @@ fn owns(table: &ScopeTable, place: usize) -> bool {
     (table.offset..table.offset + table.columns.len()).contains(&place)
 }
 
-/// Do the conditions give one value to each part of one of its unique keys?
+/// Returns whether the conditions fix every part of one of the table's unique keys.
 fn is_decided(table: &ScopeTable, conditions: &[Expr], is_known: &dyn Fn(&usize) -> bool) -> bool {
     let Origin::Base(base) = &table.origin else { return false };
     let is_given = |part: &Part| {
@@ -60,7 +63,7 @@ fn is_decided(table: &ScopeTable, conditions: &[Expr], is_known: &dyn Fn(&usize)
     base.primary.as_deref().into_iter().chain(indexes).any(|parts| !parts.is_empty() && parts.iter().all(is_given))
 }
 
-/// Is it an equality of that column and something known, as keys have it?
+/// Returns whether the condition equates the column with a known value, in the key's equality.
 fn gives(condition: &Expr, place: usize, is_known: &dyn Fn(&usize) -> bool) -> bool {
     let Expr::Compare(compare) = condition else { return false };
     let Compare { op: Comparison::Equal, left, right, by } = &**compare else { return false };

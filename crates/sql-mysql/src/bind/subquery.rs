@@ -1,4 +1,4 @@
-//! Subqueries in expressions: each becomes a hosted expression that runs a plan of its own.
+//! Subqueries in expressions: each has a plan of its own.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl Bind<'_> {
         ))
     }
 
-    /// About how many different values a place of a block around has.
+    /// Estimates the number of distinct values of an outer block's column.
     fn kinds(&self, (depth, place): (usize, usize)) -> f64 {
         let scope = &self.scopes[depth];
         if scope.grouped.is_some() {
@@ -54,7 +54,7 @@ impl Bind<'_> {
         sight.distinct(&Expr::Column(place, scope.type_at(place))).unwrap_or(f64::INFINITY)
     }
 
-    /// Binds one level deeper; with it, what is read of the blocks around.
+    /// Binds one level deeper. Also returns the outer references.
     #[allow(clippy::type_complexity)]
     pub fn deeper<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<(T, Vec<(usize, usize)>)> {
         self.correlations.push(Vec::new());
@@ -73,7 +73,7 @@ impl Bind<'_> {
     pub fn scalar_subquery(&mut self, query: &ast::Query) -> Result<Expr> {
         let (mut subquery, columns) = self.nested(query, |_, _| Ok(Question::Value))?;
         let ty = Self::one_column(&columns)?.ty.clone().with_nullable(true);
-        // What it is sorted by stands behind.
+        // Sort columns follow it.
         if let Some(expr) = outermost(&mut subquery.node).and_then(|exprs| exprs.first_mut()) {
             expr.keep_all_digits();
         }
@@ -123,7 +123,7 @@ impl Bind<'_> {
         Ok(Expr::Subquery(Arc::new(subquery), Type::boolean().with_nullable(true)))
     }
 
-    /// Compares values at the first places of a row with those behind them.
+    /// Returns the row comparison of the first places with those behind them.
     fn row_test(&self, op: Comparison, needles: &[Expr], columns: &[Column]) -> Result<Expr> {
         let pair = |at: usize| {
             let right = Expr::Column(needles.len() + at, columns[at].ty.clone());
@@ -133,7 +133,7 @@ impl Bind<'_> {
         Ok(compare_rows(self.settings(), op, &pairs)?)
     }
 
-    /// `(a, b) = (SELECT c, d ...)`, from either side.
+    /// Binds `(a, b) = (SELECT c, d ...)`, from either side.
     pub fn row_comparison(&mut self, left: &ast::Expr, op: ast::CompareOp, right: &ast::Expr) -> Result<Option<Expr>> {
         let op = comparison(op);
         let (parts, query, op) = match (row_parts(left), row_parts(right), subquery_of(left), subquery_of(right)) {

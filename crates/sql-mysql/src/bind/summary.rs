@@ -1,8 +1,10 @@
-//! Scalar aggregates over what belongs to a row that become joins: `x < (SELECT 0.2 * AVG(y) FROM l WHERE l.k = p.k)`.
+//! Decorrelation of scalar aggregates: `x < (SELECT 0.2 * AVG(y) FROM l WHERE l.k = p.k)` becomes a join.
 //!
-//! The subquery's tables are grouped once by what the row around is compared with (`l.k`), and the groups are joined by it. The hard thing are rows without a group: the subquery answers for them what its
-//! aggregates say of no rows, 0 for COUNT and NULL for most. So the join is an outer one, unless a condition refuses the NULL anyway. Grouped is only what equality ties, and only where the comparison calls the same values
-//! equal as the grouping does: then a row has one group at most. Whether it pays is for the planner: each way is planned, the cheaper one is taken.
+//! The subquery's tables are grouped by the correlated column (`l.k`), and the groups are joined on it. Hard part: for
+//! a row without a group the subquery answers the aggregate of no rows, 0 for COUNT and NULL for most. So the join is
+//! an outer one, unless a condition rejects the NULL. Only equalities are grouped by, and only if the comparison and
+//! the grouping have the same equality, so a row has at most one group. The planner costs both plans and takes the
+//! cheaper.
 //!
 //! Keeps MY-10.
 
@@ -28,7 +30,7 @@ use query::plan::share::Sight;
 use query::plan::statistics::Statistics;
 use query::types::{Column, Type};
 
-/// A query block on its way to a plan.
+/// A query block to be planned.
 #[derive(Clone, Debug)]
 pub struct Block {
     pub tables: Vec<ScopeTable>,
@@ -36,12 +38,12 @@ pub struct Block {
     pub used: Vec<bool>,
     pub source: Source,
     pub conditions: Vec<Expr>,
-    /// What is computed of the rows of the joins, if nothing is grouped; and what they are sorted by.
+    /// The select list, if the rows are not grouped, and the sort expressions.
     pub exprs: Vec<Expr>,
     pub sorts: Vec<(Expr, bool)>,
 }
 
-/// What planning a block needs besides.
+/// Further inputs of planning a block.
 #[derive(Clone, Copy)]
 pub struct Wishes<'w> {
     pub depth: usize,
@@ -59,12 +61,12 @@ impl Block {
         Planner { tables, used, width, order, limited, sight }.plan(&self.source, self.conditions.clone())
     }
 
-    /// What the whole costs, with the subqueries above the joins.
+    /// Returns the total cost, with subqueries evaluated above the joins.
     pub(super) fn cost(&self, part: &Part) -> f64 {
         estimate(&part.node).cost + asking(&self.exprs, part.rows)
     }
 
-    /// The plan, after subqueries have become joins where that is cheaper.
+    /// Plans the block, with subqueries decorrelated where that is cheaper.
     pub fn planned(&mut self, wishes: Wishes<'_>, may_join: bool) -> Part {
         let mut part = self.plan(wishes);
         if !may_join {
@@ -89,7 +91,7 @@ impl Block {
         self.conditions.iter_mut().chain(&mut self.exprs).chain(self.sorts.iter_mut().map(|(expr, _)| expr))
     }
 
-    /// Subqueries that might become joins, each once.
+    /// Returns the subqueries that could be decorrelated, each once.
     fn candidates(&self, depth: usize) -> Vec<Arc<Subquery>> {
         let mut found: Vec<Arc<Subquery>> = Vec::new();
         for expr in self.all() {
@@ -105,7 +107,7 @@ impl Block {
         found
     }
 
-    /// The same block with the subquery as a table of it. None: that would not be the same.
+    /// Returns the block with the subquery joined as a derived table. None: the result could differ.
     fn joined(&self, query: &Subquery, wishes: Wishes<'_>) -> Option<Block> {
         let plain = query.plain.as_ref()?;
         if self.tables.len() >= TABLES || plain.exprs.first().is_none_or(has_subquery) {
@@ -155,7 +157,7 @@ impl Block {
     }
 }
 
-/// What a key of the groups is compared with, and how.
+/// The outer side of a correlated equality, and its comparison domain.
 pub(super) struct Theirs {
     pub expr: Expr,
     pub by: Comparator,
@@ -169,7 +171,7 @@ impl Theirs {
     }
 }
 
-/// The condition as an equality of something of the subquery's rows and something of the row around alone, as that row has it.
+/// Splits a condition into an equality between a subquery expression and an outer expression, if it is one.
 pub(super) fn tie(condition: &Expr, depth: usize) -> Option<(Expr, Theirs)> {
     let Expr::Compare(compare) = condition else { return None };
     if compare.op != Comparison::Equal {
@@ -180,7 +182,7 @@ pub(super) fn tie(condition: &Expr, depth: usize) -> Option<(Expr, Theirs)> {
         if has_subquery(mine) || mine.columns().is_empty() || is_volatile(mine) || is_volatile(theirs) {
             return None;
         }
-        // Groups are told apart by the key's own type.
+        // Groups use the equality of the key's own type.
         let is_same = compare.by.hash_type(&theirs.ty(), &mine.ty()).is_some()
             && match compare.by.ty {
                 ComparisonType::Text(collation) => mine.ty().collation == collation,
@@ -198,7 +200,7 @@ pub(super) fn tie(condition: &Expr, depth: usize) -> Option<(Expr, Theirs)> {
     })
 }
 
-/// The plan of the groups: their keys, and what the subquery says of each.
+/// Plans the groups: their keys, and the subquery's value for each.
 fn grouped(plain: &Plain, keys: &[Expr], conditions: Vec<Expr>, wishes: Wishes<'_>) -> Option<Arc<Node>> {
     if keys.is_empty() {
         return None;
@@ -223,7 +225,7 @@ fn grouped(plain: &Plain, keys: &[Expr], conditions: Vec<Expr>, wishes: Wishes<'
     Some(Arc::new(Node::Project { input: node, exprs }))
 }
 
-/// What the subquery answers: the value of the group, or what its aggregates say of no rows.
+/// Returns the group's value, or the aggregate of no rows if there is no group.
 fn answered(plain: &Plain, value: Expr, first_key: Expr) -> Expr {
     let mut ctx = EvalContext::new();
     let of_none: Vec<Value> = plain
@@ -240,13 +242,13 @@ fn answered(plain: &Plain, value: Expr, first_key: Expr) -> Expr {
             *expr = Expr::Literal(of_none.get(*at).cloned().unwrap_or_default(), ty.clone());
         }
     });
-    // A key that has found its group is not NULL.
+    // The key of a matched group is not NULL.
     let is_none = Expr::IsNull(Box::new(first_key));
     let ty = value.ty();
     operators::case(vec![(is_none, otherwise)], value, ty)
 }
 
-/// Is it NULL wherever these places are?
+/// Returns whether the expression is NULL whenever these places are.
 fn is_strict(expr: &Expr, is_null: &dyn Fn(usize) -> bool) -> bool {
     match expr {
         Expr::Column(at, _) => is_null(*at),
@@ -256,7 +258,7 @@ fn is_strict(expr: &Expr, is_null: &dyn Fn(usize) -> bool) -> bool {
     }
 }
 
-/// Does it keep no row where these places are NULL?
+/// Returns whether the condition rejects rows where these places are NULL.
 fn refuses(condition: &Expr, is_null: &dyn Fn(usize) -> bool) -> bool {
     match condition {
         Expr::Compare(compare) if compare.op != Comparison::NullSafeEqual => {
@@ -267,7 +269,7 @@ fn refuses(condition: &Expr, is_null: &dyn Fn(usize) -> bool) -> bool {
     }
 }
 
-/// A subquery as a table: named as MySQL names it.
+/// Returns a subquery as a derived table, named as in MySQL.
 pub(super) fn derived(id: usize, node: Arc<Node>, types: Vec<Type>, offset: usize, nullable: bool) -> ScopeTable {
     let named = |(at, ty): (usize, Type)| Column::computed(format!("Name_exp_{}", at + 1), ty.with_nullable(true));
     let columns: Vec<Column> = types.into_iter().enumerate().map(named).collect();

@@ -1,11 +1,13 @@
-//! Views: bound as the queries they are.
+//! Views: bound as derived tables or merged.
 //!
-//! A view that only picks rows and columns is merged: its tables join the tables of the statement, hidden from names, and each of its columns is an expression over theirs. So conditions
-//! on the view are conditions on its tables. Any other is a derived table.
+//! A view that only selects rows and columns is merged: its tables join those of the statement, hidden from name
+//! resolution, and each of its columns is an expression over theirs. So conditions on the view are conditions on its
+//! tables. Other views are derived tables.
 //!
-//! MY-17: the body of a view sees its own tables alone: no other name of the statement, no common table expression, no block around it. MY-18: the body is bound with the rights of the
-//! definer (or of who asks, SQL SECURITY INVOKER), the view itself with those of who asks. MY-19: a column of a merged view has a place in the wide row that nothing ever fills; whoever
-//! binds it gets the expression instead.
+//! MY-17: a view's body sees its own tables only: no other name of the statement, no common table expression, no outer
+//! block. MY-18: the body is bound with the definer's privileges (or the invoker's, SQL SECURITY INVOKER), the view itself
+//! with the invoker's. MY-19: a merged view's column has a place in the wide row that is never filled; binding it yields
+//! the expression instead.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,7 +32,7 @@ use query::nodes::relation::{Merged, Origin, ScopeTable, Source};
 use query::nodes::walk::conjuncts;
 use query::types::Column;
 
-/// A place of the text that can be written otherwise.
+/// A range of the text that can be rewritten.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     pub range: Range<usize>,
@@ -39,30 +41,30 @@ pub struct Note {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Noted {
-    /// A table without its schema: the name with it.
+    /// A table without its schema: the qualified name.
     Bare(String),
     /// A `*`: the columns that it stands for.
     Star(String),
-    /// The schema before a table, which is the current database, and its dot.
+    /// The schema before a table, with its dot, if it is the current database.
     SchemaOfTable,
-    /// The same before a column, which is found without it too.
+    /// The schema before a column that resolves the same without it.
     SchemaOfColumn,
-    /// The same before a column that is another without it.
+    /// The schema before a column that resolves differently without it.
     SchemaNeeded,
 }
 
-/// What a change through a view comes to.
+/// The base table and checks of a change through a view.
 pub struct Through {
     pub table: Arc<Table>,
-    /// Of the base table in the scope.
+    /// The base table's position in the scope.
     pub at: usize,
     /// For each column of the view, the column of the table.
     pub columns: Vec<Option<usize>>,
-    /// What new rows must fulfil: the view's name, and a condition over the table's row alone.
+    /// CHECK OPTION: the view's name, and a condition over the table's row.
     pub options: Vec<(String, Expr)>,
 }
 
-/// What is put aside while a view's body is bound.
+/// The binder state saved while a view's body is bound.
 struct Outside {
     scopes: Vec<Scope>,
     commons: Vec<Common>,
@@ -70,7 +72,7 @@ struct Outside {
     recorder: Option<Vec<Note>>,
 }
 
-/// Errors that say more about a view's tables than who uses the view may know.
+/// Replaces errors that would reveal the view's tables to a user without privileges on them.
 fn veiled(error: SqlError, view: &View) -> SqlError {
     match error.code {
         1044 | 1046 | 1049 | 1054 | 1142 | 1143 | 1146 | 1356 | 1449 => {
@@ -80,7 +82,7 @@ fn veiled(error: SqlError, view: &View) -> SqlError {
     }
 }
 
-/// Does the body only pick rows and columns? ORDER BY alone is no reason against it where rows are changed.
+/// Returns the SELECT if the body only selects rows and columns. Changes of rows may ignore an ORDER BY.
 fn is_simple(query: &Query, ignore_order: bool) -> Option<&Select> {
     let Query { with, body, order_by, limit, locks, into: _, span: _ } = query;
     let QueryBody::Select(select) = body else { return None };
@@ -116,11 +118,11 @@ fn is_simple(query: &Query, ignore_order: bool) -> Option<&Select> {
     simple.then_some(select)
 }
 
-/// How often a statement may read views, those within views included: each time its text is parsed and bound.
+/// The maximum number of view references in a statement, nested ones included: each is parsed and bound.
 const VIEWS_MAX: usize = 2_000;
 
 impl Bind<'_> {
-    /// A view in FROM. The right to read it has been looked at.
+    /// Binds a view in FROM. The caller has checked the privilege to read it.
     pub fn view(&mut self, view: &Arc<View>, shown: &str) -> Result<Source> {
         const NESTING: usize = 60;
         let is_open = self.open_views.iter().any(|open| *open == view.id);
@@ -157,7 +159,7 @@ impl Bind<'_> {
             return Ok(source);
         }
         let keyed = std::mem::replace(&mut self.keyed, false);
-        // Where the block around would stand there is nothing (MY-17).
+        // No enclosing block is visible (MY-17).
         let outside = self.step_into(rights);
         self.scopes.pop();
         let bound = self.query(&query);
@@ -174,7 +176,7 @@ impl Bind<'_> {
         self.add(table_of(view, shown, columns, readable, Origin::Derived { node: bound.node }))
     }
 
-    /// Hides everything but one block, which is empty.
+    /// Hides everything and leaves one empty block.
     fn step_into(&mut self, rights: &Arc<Rights>) -> Outside {
         let depth = self.scopes.len();
         let hidden = (0..depth).map(|_| Scope { clause: "field list", ..Scope::default() }).collect();
@@ -198,7 +200,7 @@ impl Bind<'_> {
         self.of_views.len() - 1
     }
 
-    /// Binds the body into the current block. None: it cannot be, and nothing has changed.
+    /// Merges the body into the current block. None: it cannot be merged, and nothing has changed.
     fn merged(
         &mut self,
         view: &Arc<View>,
@@ -208,7 +210,7 @@ impl Bind<'_> {
         rights: &Arc<Rights>,
     ) -> Result<Option<Source>> {
         let mut outside = self.step_into(rights);
-        // The block itself is the one to bind in; its own names are hidden meanwhile.
+        // The body is bound in the current block, whose own names are hidden meanwhile.
         let mut own = outside.scopes.pop().unwrap_or_default();
         let first = own.tables.len();
         let before = (own.width, own.used.clone(), own.coalesced.clone(), own.star.take(), own.clause);
@@ -257,7 +259,7 @@ impl Bind<'_> {
             rights: self.number_of(rights),
             over,
         };
-        // It has no rows of its own: what is read are its tables.
+        // The view has no rows of its own; its tables are read.
         self.add(table_of(view, shown, columns, readable.clone(), Origin::View(Arc::new(merged))))?;
         Ok(Some(match parts.source {
             source if parts.conditions.is_empty() => source,
@@ -284,13 +286,14 @@ impl Bind<'_> {
         let (exprs, columns) = self.select_list(&items)?;
         self.scope().aliases = aliases;
         if exprs.iter().all(|expr| matches!(expr, Expr::Column(..))) {
-            // What nobody asks the view for need not be read.
+            // Columns of the view that are not used need not be read.
             self.scope().used = used;
         }
         Ok(Some(Parts { source, conditions, exprs, columns, places }))
     }
 
-    /// Follows a change of that table of the scope down to the base table, with each one's rights. `columns` are those that are given values.
+    /// Follows a change of a scope's table down to the base table and checks privileges at each level. `columns` are
+    /// the assigned ones.
     pub fn through(&mut self, at: usize, one: Privileges, columns: &[usize]) -> Result<Through> {
         let verb = if one == Privileges::DELETE { "DELETE" } else { "UPDATE" };
         let table = &self.scope().tables[at];
@@ -351,7 +354,7 @@ impl Bind<'_> {
         }
     }
 
-    /// Notes a table that is named with the current database, or without a schema. Its name begins the span.
+    /// Records a table in the current database, named with or without it. The span starts with its name.
     pub fn record_table(&mut self, name: &Name, span: Span) {
         let (Some(_), Some(database)) = (&self.recorder, self.around.database) else { return };
         let start = span.start as usize;
@@ -370,7 +373,8 @@ impl Bind<'_> {
         }
     }
 
-    /// Notes a column that is named with the current database. Its name begins the span, or follows brackets there.
+    /// Records a column qualified with the current database. The span starts with its name, or with parentheses before
+    /// it.
     pub fn record_column(&mut self, name: &ColumnName, span: Span) {
         let ColumnName { schema: Some(schema), table: Some(table), name: column } = name else { return };
         if self.recorder.is_none() || self.around.database != Some(schema) {
@@ -387,7 +391,7 @@ impl Bind<'_> {
         self.note(start..next_name(self.text, start), what);
     }
 
-    /// Notes what a `*`, or the word TABLE before a table's name, stands for.
+    /// Records the columns of a `*`, or of the keyword in `TABLE t`.
     pub fn record_star(&mut self, span: Span, items: &[Item<'_>]) {
         if self.recorder.is_none() {
             return;
@@ -407,28 +411,28 @@ impl Bind<'_> {
     }
 }
 
-/// A view that rows are inserted into.
+/// A view that is the target of INSERT.
 pub struct InsertThrough {
     pub table: Arc<Table>,
     /// For each column of the view, the column of the table.
     pub columns: Vec<Option<usize>>,
-    /// For each column of the table what the view calls it.
+    /// For each column of the table, its name in the view.
     pub names: Vec<Option<String>>,
 }
 
 impl Bind<'_> {
-    /// From here on rows are going to be changed.
+    /// Sets the binder up for changing rows.
     pub fn change_through_views(&mut self) {
         (self.keyed, self.changing) = (true, "UPDATE");
     }
 
-    /// Binds the view alone, as a table to be changed; what is `through` it.
+    /// Binds the view alone as a table to change, and calls `then` with its position.
     fn alone<T>(&mut self, view: &Arc<View>, then: impl FnOnce(&mut Self, usize) -> Result<T>) -> Result<T> {
         self.open_scope();
         let keyed = std::mem::replace(&mut self.keyed, true);
         let bound = self.view(view, &view.name);
         self.keyed = keyed;
-        // Where it could not be bound there may be no scope any more, and nothing is bound after it.
+        // After an error the scope may be gone, and nothing else is bound.
         bound?;
         let at = self.scope().tables.len().saturating_sub(1);
         let done = then(self, at);
@@ -436,7 +440,7 @@ impl Bind<'_> {
         done
     }
 
-    /// If INSERT names a view: what is behind it.
+    /// Returns the base table if INSERT names a view.
     pub fn insert_view(&mut self, name: &Name, schema: &str, insert: &tree::Insert) -> Result<Option<InsertThrough>> {
         let Some(view) = self.around.snapshot.view(schema, &name.name).cloned() else { return Ok(None) };
         if insert.replace || !insert.on_duplicate.is_empty() {
@@ -466,7 +470,7 @@ impl Bind<'_> {
         Ok(Some(InsertThrough { table: through.table, columns: through.columns, names }))
     }
 
-    /// The rights to give these columns of the view values; what the new rows must fulfil.
+    /// Checks the privileges to insert these columns of the view, and returns its check options.
     pub fn check_insert_view(&mut self, name: &Name, given: &[usize]) -> Result<Vec<(String, Expr)>> {
         let schema = self.schema_of(name)?;
         let Some(view) = self.around.snapshot.view(&schema, &name.name).cloned() else { return Ok(Vec::new()) };
@@ -474,7 +478,7 @@ impl Bind<'_> {
     }
 }
 
-/// Where the name behind brackets begins, or behind a dot that has nothing before it.
+/// Returns the start of the name after parentheses or a leading dot.
 fn name_start(text: &str, start: usize) -> usize {
     let mut at = after_space(text, start);
     while let Some(b'(' | b'.') = text.as_bytes().get(at) {
@@ -483,7 +487,7 @@ fn name_start(text: &str, start: usize) -> usize {
     at
 }
 
-/// Where the name ends that begins there.
+/// Returns the end of the name that starts there.
 fn name_end(text: &str, start: usize) -> usize {
     let bytes = text.as_bytes();
     let mut end = start;
@@ -505,13 +509,13 @@ fn name_end(text: &str, start: usize) -> usize {
     end
 }
 
-/// Where the name begins that a dot joins to the one there.
+/// Returns the start of the name after the dot.
 fn next_name(text: &str, start: usize) -> usize {
     let dot = after_space(text, name_end(text, start));
     after_space(text, dot + 1)
 }
 
-/// Behind spaces and comments.
+/// Skips spaces and comments.
 fn after_space(text: &str, start: usize) -> usize {
     let mut at = start;
     loop {
@@ -529,17 +533,17 @@ fn after_space(text: &str, start: usize) -> usize {
     }
 }
 
-/// What a body gives.
+/// A bound view body.
 struct Parts {
     source: Source,
     conditions: Vec<Expr>,
     exprs: Vec<Expr>,
     columns: Vec<Column>,
-    /// Where an item is a column and nothing else.
+    /// The place of each item that is a plain column.
     places: Vec<Option<usize>>,
 }
 
-/// May these columns, or the table if there are none, be changed like this?
+/// Checks the privilege to change these columns, or the table if there are none.
 fn check_given(
     rights: &Rights,
     (schema, name): (&str, &str),
@@ -565,7 +569,7 @@ fn check_given(
     Ok(())
 }
 
-/// Conditions over the wide row, as conditions over the one table's row.
+/// Rebases conditions over the wide row to the table's row.
 fn options_over(pending: Vec<(String, Expr)>, offset: usize) -> Result<Vec<(String, Expr)>> {
     let mut options = Vec::new();
     for (name, mut condition) in pending {
@@ -583,7 +587,7 @@ fn options_over(pending: Vec<(String, Expr)>, offset: usize) -> Result<Vec<(Stri
     Ok(options)
 }
 
-/// Tables from before are seen again; those of the body are not, but by the name of the view.
+/// Restores the visibility of the block's own tables; the body's tables stay hidden behind the view's name.
 fn restore(own: &mut Scope, within: Vec<Option<String>>, shown: Option<&str>) {
     let first = within.len();
     for (table, within) in own.tables.iter_mut().zip(within) {
@@ -594,7 +598,7 @@ fn restore(own: &mut Scope, within: Vec<Option<String>>, shown: Option<&str>) {
     }
 }
 
-/// What clients are told of a view's columns.
+/// Returns the result metadata of a view's columns.
 fn columns_of(view: &View, shown: &str, columns: Vec<Column>) -> Vec<Column> {
     let column = |column: Column| Column {
         schema: view.schema.clone(),

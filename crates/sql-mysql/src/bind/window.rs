@@ -1,7 +1,8 @@
-//! Window functions: which rows they look at, and where their results will lie.
+//! Window functions: their partitions, orders and frames, and the places of their results.
 //!
-//! They are made above the grouping and below DISTINCT and ORDER BY. Results lie behind the values of the rows of that stage. How many those are is known for wide rows; above a grouping it is known
-//! only when all aggregates have been met, so `select` binds such a block twice: the first time counts.
+//! Windows are evaluated above the grouping and below DISTINCT and ORDER BY. Results follow the columns of that stage.
+//! Their offset is known for wide rows. Above a grouping it is known only when all aggregates have been bound, so
+//! `select` binds such a block twice, the first time to count them.
 
 use std::sync::Arc;
 
@@ -19,11 +20,11 @@ use query::nodes::node::Node;
 use query::nodes::window::{Distance, Edge, Frame, Reach, What, Window, WindowCall};
 use query::types::Type;
 
-/// Named windows of one block: each is resolved through those that it inherits from. MySQL has as many.
+/// The maximum number of named windows in a block, as in MySQL. Each is resolved through those that it inherits from.
 const WINDOWS_MAX: usize = 127;
 const UNNAMED: &str = "<unnamed window>";
 
-/// The functions that are nothing but window functions.
+/// Functions that are only window functions.
 const NAMES: &[&str] = &[
     "row_number",
     "rank",
@@ -38,16 +39,16 @@ const NAMES: &[&str] = &[
     "nth_value",
 ];
 
-/// Where in the block window functions stand now.
+/// The context for window functions in the block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Inside {
     Nothing,
-    /// Arguments of a window function, HAVING: none may stand here.
+    /// Window functions are not allowed: in HAVING and in their own arguments.
     Barred,
     Specification(String),
 }
 
-/// One way of putting rows into partitions and in order.
+/// A partitioning and order, with the functions that share it.
 #[derive(Debug)]
 struct Ordering {
     partition: Vec<Expr>,
@@ -67,17 +68,17 @@ pub struct Windowed {
 }
 
 impl Windowed {
-    /// How many nodes they take: one for each order.
+    /// Returns the number of window nodes: one for each order.
     pub fn orders(&self) -> usize {
         self.orderings.len()
     }
 
-    /// Is a result of theirs in the expression?
+    /// Returns whether the expression reads a window function's result.
     pub fn reaches(&self, expr: &Expr) -> bool {
         expr.columns().iter().any(|at| *at >= self.from)
     }
 
-    /// The nodes that make them, one upon the other.
+    /// Stacks the window nodes on the input.
     pub fn nodes(self, mut input: Arc<Node>) -> Arc<Node> {
         let width = self.from + self.count;
         for Ordering { partition, order, calls } in self.orderings {
@@ -86,7 +87,7 @@ impl Windowed {
         input
     }
 
-    /// Begins again, with results from that place on.
+    /// Resets the windows; results start at that place.
     pub fn settle(&mut self, from: usize) {
         self.from = from;
         self.orderings.clear();
@@ -94,7 +95,7 @@ impl Windowed {
     }
 }
 
-/// A window with what it inherits: partition, order, frame.
+/// A window with its inherited parts: partition, order, frame.
 type Resolved<'a> = (Vec<&'a ast::Expr>, Vec<&'a ast::OrderItem>, Option<&'a ast::Frame>);
 
 pub fn is_window_only(name: &str) -> bool {
@@ -102,7 +103,7 @@ pub fn is_window_only(name: &str) -> bool {
 }
 
 impl Bind<'_> {
-    /// Makes room for the block's window functions, and looks at its named windows.
+    /// Prepares the scope for window functions and checks the named windows.
     pub fn open_windows(&mut self, definitions: &[ast::NamedWindow]) -> Result<()> {
         if definitions.len() > WINDOWS_MAX {
             return Err(SqlError::unsupported(format!("more than {WINDOWS_MAX} named windows in a query block")));
@@ -126,7 +127,7 @@ impl Bind<'_> {
         Ok(())
     }
 
-    /// Runs `bind` where no window function may stand.
+    /// Runs `bind` where window functions are not allowed.
     pub fn without_windows<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.within(Inside::Barred, bind)
     }
@@ -143,7 +144,7 @@ impl Bind<'_> {
         bound
     }
 
-    /// Is that the name of a result, where none may be used?
+    /// Refuses an alias of a window result where it must not be used.
     pub fn check_alias(&mut self, name: &str, expr: &Expr) -> Result<()> {
         match &self.scope().windowed {
             Some(windowed)
@@ -156,7 +157,7 @@ impl Bind<'_> {
         }
     }
 
-    /// `function(...) OVER ...`: the place of its result.
+    /// Binds `function(...) OVER ...` and returns the place of its result.
     pub fn window_function(&mut self, function: &ast::Function, over: &ast::Over) -> Result<Expr> {
         let name = function.name.to_ascii_lowercase();
         let inside = self.scope().windowed.as_ref().map_or(Inside::Barred, |windowed| windowed.inside.clone());
@@ -250,7 +251,7 @@ impl Bind<'_> {
             _ => return Err(SqlError::parse("')'")),
         };
         let What::Shift { value, by, otherwise, ahead } = what else { return Ok(what) };
-        // Both are of the type that holds them.
+        // Both values are cast to their common type.
         let ty = common_type(&[&value, &otherwise], name, self.settings())?.with_nullable(true);
         let cast = |expr: Expr| {
             let own = expr.ty();
@@ -274,7 +275,7 @@ impl Bind<'_> {
         })
     }
 
-    /// PARTITION BY and ORDER BY; of the latter the syntax too.
+    /// Binds PARTITION BY and ORDER BY; for the latter it also returns the syntax.
     #[allow(clippy::type_complexity)]
     fn ordering<'a>(
         &mut self,
@@ -404,7 +405,7 @@ impl Bind<'_> {
             _ if !ty.kind.is_number() => return Err(error::WINDOW_RANGE_FRAME_ORDER_TYPE.with(&[&window])),
             Some(_) => return Err(error::WINDOW_RANGE_FRAME_NUMERIC_TYPE.with(&[&window])),
             None => {
-                // As decimals, whole numbers go below zero and beyond 64 bits.
+                // As decimals, integers can be negative and exceed 64 bits.
                 let wide = match ty.kind.is_integer() {
                     true => operators::cast(key.clone(), Type::decimal(20, 0)),
                     false => key.clone(),
@@ -421,7 +422,7 @@ impl Bind<'_> {
     }
 }
 
-/// An argument that is the same for all rows.
+/// Checks that an argument is constant.
 fn fixed(name: &str, expr: Expr) -> Result<Expr> {
     let is_fixed = query::nodes::walk::columns(&expr).is_empty() && !query::nodes::walk::is_volatile(&expr);
     if is_fixed { Ok(expr) } else { Err(error::WRONG_ARGUMENTS.with(&[&name])) }
@@ -432,7 +433,7 @@ fn find<'a>(named: &'a [(String, ast::Window)], name: &str) -> Result<&'a (Strin
     found.ok_or_else(|| error::WINDOW_NO_SUCH_WINDOW.with(&[&name]))
 }
 
-/// A window with what it takes from the one that it names.
+/// Resolves a window with the parts inherited from the named one.
 fn resolve<'a>(named: &'a [(String, ast::Window)], spec: &'a ast::Window, shown: &str) -> Result<Resolved<'a>> {
     let mut chain: Vec<(&str, &ast::Window)> = vec![(shown, spec)];
     while let Some(parent) = &chain[chain.len() - 1].1.base {

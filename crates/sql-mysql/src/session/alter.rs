@@ -1,5 +1,5 @@
-//! ALTER TABLE. Columns are added and dropped, names and defaults changed without touching a row; a change of a type, of the primary key or of the character set writes
-//! every row anew, in the same transaction.
+//! ALTER TABLE. Adding and dropping columns and changing names and defaults leave the rows alone. A change of a type,
+//! of the primary key or of the character set rebuilds the table in the same transaction.
 
 use std::sync::Arc;
 
@@ -34,28 +34,28 @@ use query::nodes::context::EvalContext;
 use query::nodes::expr::Expr;
 use query::types::{CharsetName as _, Collation};
 
-/// Where a column's values come from, if rows are written anew.
+/// Source of a column's values when the table is rebuilt.
 #[derive(Clone, Debug)]
 enum From {
     Old(usize),
     Initial,
 }
 
-/// A table on its way to the new definition.
+/// A table definition while ALTER TABLE is changing it.
 struct Draft<'t> {
     old: &'t Table,
     new: &'t mut Table,
     from: Vec<From>,
     rebuild: bool,
     auto_increment: Option<u64>,
-    /// Foreign keys to be added when everything else is in its place.
+    /// Foreign keys to add after all other operations.
     foreign: Vec<Wanted>,
-    /// Foreign keys of others, by which this table is the parent.
+    /// Child tables whose foreign keys refer to this table.
     referring: Vec<Arc<Table>>,
     checks_foreign_keys: bool,
-    /// Of each CHECK that was there, the columns that it looks at.
+    /// The columns that each CHECK of the old definition reads.
     looked_at: Vec<(String, Vec<String>)>,
-    /// Under which the statement was written.
+    /// The SQL mode of the statement.
     sql_mode: SqlMode,
 }
 
@@ -81,13 +81,13 @@ impl Session {
                 looked_at: session.looked_at(&old)?,
                 sql_mode: session.ctx.sql_mode(),
             };
-            // Options come first, wherever they stand: new columns follow them.
+            // Table options apply first, wherever they are written: new columns inherit them.
             let options = operations.iter().filter_map(|operation| match operation {
                 Alteration::Option(option) => Some(option),
                 _ => None,
             });
             session.table_options(&mut draft, options)?;
-            // What is dropped no longer stands in the way of the rest.
+            // Constraints are dropped first, so that the statement can add others under the same names.
             let (first, rest): (Vec<&Alteration>, Vec<&Alteration>) =
                 operations.iter().partition(|operation| drops_constraint(operation));
             for operation in first.into_iter().chain(rest) {
@@ -111,7 +111,7 @@ impl Session {
         })
     }
 
-    /// What the operations touch besides the table and what it is tied to.
+    /// Collects the other tables and names that the operations affect.
     fn reach(&self, table: &Table, operations: &[Alteration]) -> Result<Reach> {
         let mut reach = Reach::default();
         for operation in operations {
@@ -196,7 +196,7 @@ impl Session {
             }
             Alteration::Convert { charset, collation } => {
                 let default = writing.snapshot.schema(&draft.old.schema)?.collation;
-                // A collation alone must be one of the database's character set.
+                // COLLATE without CHARACTER SET must belong to the database's character set.
                 let implied = collation.as_ref().map(|_| default.charset().name());
                 let collation = collation_of(charset.as_deref().or(implied), collation.as_deref(), default)?;
                 draft.new.collation = collation;
@@ -208,7 +208,7 @@ impl Session {
                 Ok(())
             }
             Alteration::OrderBy(_) => Err(SqlError::unsupported("ALTER TABLE ... ORDER BY")),
-            // They have been looked at before the first operation.
+            // Applied before the first operation.
             Alteration::Option(_) | Alteration::Hint { name: _, value: _ } => Ok(()),
         }
     }
@@ -242,7 +242,7 @@ impl Session {
             return Err(error::DUP_FIELDNAME.with(&[&column.name]));
         }
         column.initial = self.initial(&column)?;
-        // Each row has a number, or a value, of its own.
+        // Each row gets a value of its own.
         let is_kept = column.generated.as_ref().is_some_and(|generated| generated.stored);
         draft.rebuild |= column.auto_increment || matches!(column.default, Default::Expression(_)) || is_kept;
         draft.new.slots.push(column.ty.kind);
@@ -251,7 +251,7 @@ impl Session {
         draft.place(draft.new.columns.len() - 1, position)
     }
 
-    /// What rows have that are there already.
+    /// Returns the value that existing rows get for a new column.
     fn initial(&mut self, column: &TableColumn) -> Result<Value> {
         Ok(match &column.default {
             _ if column.generated.is_some() => Value::Null,
@@ -315,7 +315,7 @@ impl Session {
         Ok(())
     }
 
-    /// Writes all rows anew into a map of their own.
+    /// Rewrites all rows into a new map.
     fn rebuild(&mut self, draft: &mut Draft<'_>, writing: &mut Writing<'_>) -> Result<()> {
         use std::ops::Bound::Unbounded;
         let new = &mut *draft.new;
@@ -324,7 +324,7 @@ impl Session {
         }
         new.slots = new.columns.iter().map(|column| column.ty.kind).collect();
         define::drop_all_maps(writing, draft.old)?;
-        // Indexes that this statement has made are empty yet: they can stay.
+        // Indexes made by this statement are still empty and keep their maps.
         for index in new.indexes.iter_mut().filter(|index| draft.old.indexes.iter().any(|old| old.map == index.map)) {
             index.map = writing.txn.create_map()?;
         }
@@ -393,7 +393,7 @@ impl Session {
         build::fill(&mut writing.txn, new, &every, &mut self.ctx)
     }
 
-    /// Columns that are new and have an expression as their default, bound over the new table.
+    /// Binds the expression defaults of new columns over the new table.
     fn computed(&mut self, table: &Table, from: &[From]) -> Result<Vec<(usize, Expr)>> {
         let shown = Arc::new(table.copy().settle());
         let around = self.surroundings();
@@ -407,7 +407,7 @@ impl Session {
         Ok(exprs)
     }
 
-    /// The definition as it is to be, with what its generated columns are computed by.
+    /// Returns the settled definition with its generated columns bound.
     fn with_formulas(&self, table: &Table) -> Result<Arc<Table>> {
         let settled = Arc::new(table.copy().settle());
         let around = self.surroundings();
@@ -432,7 +432,7 @@ impl Session {
         draft.add_constraint(&named.constraint, writing)
     }
 
-    /// The columns that each CHECK of a table looks at.
+    /// Returns the columns that each CHECK of a table reads.
     fn looked_at(&self, table: &Arc<Table>) -> Result<Vec<(String, Vec<String>)>> {
         let around = self.surroundings();
         let mut bind = Bind::new(&around);
@@ -462,7 +462,7 @@ impl Session {
     }
 }
 
-/// Does a column's being generated, or its expression, change so that rows are to be written anew? Only from and to STORED is there a way.
+/// Returns whether a change of a generated column requires a rebuild. Changing to or from VIRTUAL is an error.
 fn becomes_other(before: &TableColumn, made: &TableColumn) -> Result<bool> {
     let is_virtual = |column: &TableColumn| column.generated.as_ref().is_some_and(|generated| !generated.stored);
     if is_virtual(before) != is_virtual(made) {
@@ -477,7 +477,7 @@ fn drops_constraint(operation: &Alteration) -> bool {
     matches!(operation, DropForeignKey(_) | DropConstraint(_) | DropCheck(_))
 }
 
-/// Wishes about how to do it are passed over, but not words that are none.
+/// Ignores ALGORITHM, LOCK and the like, but refuses unknown values of them.
 fn check_hint(operation: &Alteration) -> Result<()> {
     let Alteration::Hint { name, value } = operation else { return Ok(()) };
     let is_one_of = |known: &[&str]| known.iter().any(|known| value.eq_ignore_ascii_case(known));
@@ -497,7 +497,7 @@ impl Draft<'_> {
         self.new.column(name).ok_or_else(|| error::BAD_FIELD.with(&[&name, &self.old.name]))
     }
 
-    /// Moves a column to where FIRST or AFTER wants it. Keys name columns by number: they follow.
+    /// Moves a column to the position of FIRST or AFTER and renumbers the columns of keys.
     fn place(&mut self, at: usize, position: Option<&Position>) -> Result<()> {
         let target = match position {
             None => return Ok(()),
@@ -543,7 +543,7 @@ impl Draft<'_> {
             self.rebuild = true;
         }
         self.new.primary = self.new.primary.take().filter(|parts| !parts.is_empty());
-        // The column leaves its indexes, which are filled anew; an index of this column alone goes.
+        // Removes the column from its indexes, which are rebuilt. An index on this column alone is dropped.
         for index in self.new.indexes.iter_mut().filter(|index| index.parts.iter().any(|part| part.column == at)) {
             index.parts.retain(|part| part.column != at);
             if !index.parts.is_empty() {
@@ -557,7 +557,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Columns that have another name now: (old, new).
+    /// Returns the renamed columns as (old, new).
     fn renames(&self) -> Vec<(String, String)> {
         let pairs = self.new.columns.iter().zip(&self.from).filter_map(|(column, from)| match from {
             From::Old(at) => Some((self.old.columns[*at].name.clone(), column.name.clone())),
@@ -566,7 +566,7 @@ impl Draft<'_> {
         pairs.filter(|(old, new)| old != new).collect()
     }
 
-    /// Columns behind functional indexes go with these.
+    /// Drops hidden columns of functional indexes that no key uses any more.
     fn drop_needless_columns(&mut self) {
         while let Some(at) =
             (0..self.new.columns.len()).find(|at| self.new.columns[*at].is_hidden() && !self.new.is_in_key(*at))
@@ -577,7 +577,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Are there columns whose values rows hold from now on (QU-8)?
+    /// Returns whether rows store the values of more generated columns than before (QU-8).
     fn keeps_more(&self) -> bool {
         let was_kept = |from: &From| match from {
             From::Old(at) => self.old.columns[*at].generated.as_ref().is_none_or(|generated| generated.kept),
@@ -615,7 +615,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Some column stays visible where the statement makes others invisible.
+    /// Checks that a statement which makes columns invisible leaves at least one visible.
     fn check_visible(&self, operations: &[Alteration]) -> Result<()> {
         let hides = operations.iter().any(|operation| matches!(operation, Alteration::ColumnVisible { .. }));
         if hides && self.new.columns.iter().all(|column| column.invisible || column.is_hidden()) {
@@ -624,7 +624,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Foreign keys that refer to a column: (child, name).
+    /// Returns a foreign key that refers to the column, as (child, name).
     fn referring_to(&self, at: usize) -> Option<(String, String)> {
         let From::Old(old) = self.from[at] else { return None };
         let name = &self.old.columns[old].name;
@@ -649,7 +649,7 @@ impl Draft<'_> {
         }
     }
 
-    /// A column that a constraint compares keeps its type, unless nothing is checked; then the ends must still fit (QU-6).
+    /// Refuses to change the type of a foreign key's column, unless foreign_key_checks is off. Then QU-6 still applies.
     fn check_changeable(&self, at: usize) -> Result<()> {
         if !self.checks_foreign_keys {
             return Ok(());
@@ -669,7 +669,7 @@ impl Draft<'_> {
         at.ok_or_else(|| error::CHECK_CONSTRAINT_NOT_FOUND.with(&[&name]))
     }
 
-    /// CHECKs that are still there and look at a column: (name, whether they look at nothing else).
+    /// Returns the remaining CHECKs that read a column, as (name, whether they read no other column).
     fn looking_at(&self, column: &str) -> Vec<(String, bool)> {
         let stays = |name: &str| self.new.checks.iter().any(|check| check.name == name);
         let looking = self
@@ -686,7 +686,7 @@ impl Draft<'_> {
         }
     }
 
-    /// CHECKs of a column alone go with it.
+    /// Drops CHECKs that read only this column; a CHECK that reads others as well is an error.
     fn drop_checks_of(&mut self, column: &str) -> Result<()> {
         for (name, is_alone) in self.looking_at(column) {
             if !is_alone {
@@ -715,7 +715,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Adds the constraints among the options of a column that is there.
+    /// Adds the constraints among the options of an existing column.
     fn column_keys(&mut self, def: &ColumnDef, writing: &mut Writing<'_>) -> Result<()> {
         for option in options_of_column(def) {
             let at = self.new.column(&def.name.value).unwrap_or_default();
@@ -785,7 +785,7 @@ impl Draft<'_> {
 }
 
 impl Session {
-    /// DROP INDEX.
+    /// Executes DROP INDEX.
     pub(super) fn drop_index(&mut self, table: &Name, index: &str) -> Result<Outcome> {
         self.alter_table(table, &[Alteration::DropIndex(Ident::new(index))])
     }

@@ -1,7 +1,9 @@
-//! What is known of tables: ANALYZE TABLE, and what statements gather for themselves.
+//! Statistics of tables: ANALYZE TABLE and automatic sampling.
 //!
-//! A statement that is planned over a table of which nothing is known, or which has changed by a tenth since, has some leaves read first (`gather::QUICK`): so much and no more is at its expense,
-//! and only one session does it at a time, others plan with what was known before. While leaves are read the table's gate is passed, so what is kept is of a table that there is.
+//! Planning over a table without statistics, or with stale ones (a tenth of the rows changed), first samples some leaf
+//! pages (`gather::QUICK`). The statement pays for no more than that, and one session samples at a time; others plan
+//! with the old statistics. The sampler holds the table's metadata lock, so statistics are never kept for a dropped
+//! table.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,10 +23,10 @@ use query::catalog::statistics::{ColumnStatistics, Histogram, Statistics, is_spr
 use query::catalog::table::Table;
 use query::types::Column;
 
-/// Smaller tables are gathered anew after a restart rather than kept.
+/// Statistics of smaller tables are not persisted; they are sampled again after a restart.
 const KEPT_ROWS: u64 = 2000;
 
-/// Lets others gather again, whatever happens.
+/// Releases the sampling right and the metadata lock on drop.
 struct Gatherer<'t> {
     table: &'t Table,
     is_inside: bool,
@@ -40,7 +42,7 @@ impl Drop for Gatherer<'_> {
 }
 
 impl Session {
-    /// Before a table is planned over: finds out what is worth knowing, if it is not known or long ago.
+    /// Refreshes the table's statistics before planning if they are missing or stale.
     pub(super) fn know(&self, table: &Arc<Table>) {
         let live = &table.live;
         match live.statistics() {
@@ -58,21 +60,21 @@ impl Session {
             return;
         }
         let mut gatherer = Gatherer { table, is_inside: false };
-        // Nobody waits here: whoever changes the definition now will make the statement be planned again.
+        // Does not wait: a concurrent change of the definition invalidates the plan anyway.
         gatherer.is_inside = live.enter(Duration::ZERO, &|| false).is_ok();
         if !gatherer.is_inside || live.version.load(Ordering::Acquire) != table.version {
             return;
         }
         if let Ok(statistics) = self.gather(table, QUICK) {
             if statistics.rows >= KEPT_ROWS {
-                // A full disk must not keep anybody from reading.
+                // A full disk must not fail a read.
                 let _ = self.db.catalog().keep_statistics(table, &statistics);
             }
             live.learn(Arc::new(statistics));
         }
     }
 
-    /// Gathers, and keeps the histograms that there are.
+    /// Samples the table and carries over its histograms.
     fn gather(&self, table: &Table, effort: Effort) -> Result<Statistics> {
         let mut look_up = || self.look_up();
         let mut statistics = gather::gather(self.db.engine(), table, effort, &mut look_up)?;
@@ -141,7 +143,7 @@ impl Session {
         self.alone(&table, |session| session.gather(&table, THOROUGH))
     }
 
-    /// What `make` says is known of the table from now on, also after a crash. Nobody else gathers meanwhile.
+    /// Installs and persists the statistics that `make` returns. No other session samples the table meanwhile.
     fn alone(&mut self, table: &Arc<Table>, make: impl FnOnce(&Session) -> Result<Statistics>) -> Result<()> {
         while !table.live.begin_gathering() {
             self.look_up()?;
@@ -164,7 +166,7 @@ impl Session {
         Ok(())
     }
 
-    /// One line for each column, by name.
+    /// Returns a line for each column, by name.
     fn modify_histograms(
         &mut self,
         schema: &str,
@@ -224,7 +226,7 @@ impl Session {
     }
 }
 
-/// Is the column the whole of a unique key?
+/// Returns whether the column alone is a unique key.
 fn is_unique(table: &Table, column: usize) -> bool {
     let indexes = table.indexes.iter().filter(|index| index.unique && !index.invisible).map(|index| &index.parts[..]);
     let mut keys = table.primary.iter().map(Vec::as_slice).chain(indexes);

@@ -1,6 +1,7 @@
-//! What the server around a database adds to SQL: it follows variables that are its own, has lines of its own in SHOW STATUS, and procedures for CALL.
+//! Server hooks: variables that the server follows, rows that it adds to SHOW STATUS, and procedures for CALL.
 //!
-//! Nothing here knows what they mean. There are no stored procedures: a CALL of anything else is error 1305, but for those by which compute nodes of PolarDB-X say RETURNING, take timestamps and ask what there is.
+//! There are no stored procedures. CALL serves the server's procedures and those by which PolarDB-X compute nodes run
+//! RETURNING, take timestamps and list procedures; any other name is error 1305.
 
 use syntax::tree::Expr;
 
@@ -14,14 +15,14 @@ use crate::session::{Outcome, Session};
 use crate::value::Value;
 use query::types::{Collation, CollationName as _, Column, Type};
 
-/// Timestamps that one call gives out, as at the XRPC door.
+/// The maximum number of timestamps per call, as at the XRPC door.
 const TIMESTAMPS_MAX: u32 = 1 << 16;
 
 fn is_timestamp_sequence(schema: &str, name: &str) -> bool {
     schema.eq_ignore_ascii_case(TIMESTAMP_SEQUENCE[0]) && name.eq_ignore_ascii_case(TIMESTAMP_SEQUENCE[1])
 }
 
-/// Milliseconds since 1970, whatever SET timestamp says.
+/// Returns milliseconds since 1970, regardless of SET timestamp.
 pub(super) fn wall_ms() -> u64 {
     u64::try_from(Timestamp::now().0 / 1000).unwrap_or(0)
 }
@@ -59,7 +60,8 @@ impl Session {
         Ok(self.rows(columns, rows))
     }
 
-    /// `CALL dbms_tso.get_timestamp('mysql', 'gts_base', n)`: the number above which there are `n` timestamps for the caller alone, as XRPC's GET_TSO answers it.
+    /// `CALL dbms_tso.get_timestamp('mysql', 'gts_base', n)`: reserves `n` timestamps for the caller and returns the
+    /// number below the first, as XRPC's GET_TSO does.
     fn call_get_timestamp(&mut self, arguments: &[Expr], shown: &str) -> Result<Outcome> {
         let [schema, name, count] = arguments else {
             return Err(error::SP_WRONG_NO_OF_ARGS.with(&[&"PROCEDURE", &shown, &3, &arguments.len()]));
@@ -81,7 +83,7 @@ impl Session {
         Ok(self.rows(columns, vec![vec![Value::UInt(base)].into_iter().collect()]))
     }
 
-    /// `CALL dbms_admin.show_native_procedure()`: what CALL can name, and the types of its arguments.
+    /// `CALL dbms_admin.show_native_procedure()`: lists the procedures and the types of their arguments.
     fn call_show_native_procedure(&mut self, arguments: &[Expr], shown: &str) -> Result<Outcome> {
         if !arguments.is_empty() {
             return Err(error::SP_WRONG_NO_OF_ARGS.with(&[&"PROCEDURE", &shown, &0, &arguments.len()]));
@@ -102,7 +104,7 @@ impl Session {
         Ok(self.rows(columns, rows))
     }
 
-    /// CREATE SEQUENCE: the one sequence of timestamps exists from the start, others are not served.
+    /// Executes CREATE SEQUENCE. The only timestamp sequence is built in; others are refused.
     pub(super) fn create_sequence(&mut self, name: &Name, if_not_exists: bool, is_timestamp: bool) -> Result<Outcome> {
         let (schema, name) = self.full_name(name)?;
         if !is_timestamp {
@@ -119,7 +121,7 @@ impl Session {
         Ok(Outcome::done())
     }
 
-    /// `CALL dbms_trans.returning('id, a', 'DELETE ...')`: the change, and these columns of its rows.
+    /// `CALL dbms_trans.returning('id, a', 'DELETE ...')`: runs the change and returns these columns of its rows.
     fn call_returning(&mut self, arguments: &[Expr], shown: &str) -> Result<Outcome> {
         let [list, statement] = arguments else {
             return Err(error::SP_WRONG_NO_OF_ARGS.with(&[&"PROCEDURE", &shown, &2, &arguments.len()]));
@@ -129,9 +131,9 @@ impl Session {
     }
 }
 
-/// The change with a RETURNING of this list. Whatever is no change is a syntax error by it.
+/// Appends RETURNING with this list to the statement. A statement that is no change then fails to parse.
 pub fn returning(statement: &str, list: &str) -> String {
     let statement = statement.trim_end_matches(|letter: char| letter.is_whitespace() || letter == ';');
-    // On a line of its own: the statement may end in a comment.
+    // A newline first: the statement may end in a comment.
     format!("{statement}\nRETURNING {list}")
 }

@@ -1,4 +1,4 @@
-//! ALTER TABLE ... AUTO_INCREMENT = n: the counter goes where it is told, but never to a number that a row has, nor below one.
+//! ALTER TABLE ... AUTO_INCREMENT = n: sets the counter, but never to a value that a row has, nor below 1.
 
 use std::ops::Bound::Unbounded;
 
@@ -11,7 +11,7 @@ use query::catalog::decode::decode;
 use query::catalog::table::Table;
 
 impl Session {
-    /// Nobody else uses the table meanwhile: its gate is closed. The definition may be a draft.
+    /// Sets the counter. The caller holds the table's exclusive metadata lock. The definition may be a draft.
     pub(super) fn set_auto(&mut self, table: &Table, wanted: u64, txn: &mut Transaction) -> Result<()> {
         let settled = table.copy().settle();
         let next = wanted.max(self.highest_auto(&settled, txn)?.saturating_add(1));
@@ -20,7 +20,8 @@ impl Session {
         Ok(self.db.catalog().reserve_auto(table.id, next)?)
     }
 
-    /// The greatest number of the table's rows. Rows by that number are read from their end.
+    /// Returns the greatest AUTO_INCREMENT value of the rows. A primary key that leads with the column is scanned
+    /// backward.
     fn highest_auto(&mut self, table: &Table, txn: &mut Transaction) -> Result<u64> {
         let Some(at) = table.auto_column() else { return Ok(0) };
         let in_order = table.primary.as_ref().is_some_and(|parts| parts[0].column == at && !parts[0].descending);

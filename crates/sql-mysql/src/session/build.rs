@@ -1,7 +1,8 @@
-//! New indexes over rows that are there: entries are gathered, sorted, and loaded in their order.
+//! Builds indexes over existing rows: entries are collected, sorted and bulk-loaded.
 //!
-//! The rows are read once for all indexes. Entries that memory does not hold are sorted in runs of a file (`exec/sorter`), so an index of any size takes `statement_memory`, and its pages are filled one after another.
-//! The maps are this transaction's own: what is loaded into them needs no undo, for taking the statement back lets them go as a whole (`engine::rows::Transaction::load`).
+//! One scan serves all new indexes. Entries beyond `statement_memory` spill to sorted runs in a file (`exec/sorter`).
+//! Pages are filled in key order. The maps belong to this transaction: loading needs no undo, since rolling the
+//! statement back drops them as a whole (`engine::rows::Transaction::load`).
 
 use std::ops::Bound::Unbounded;
 
@@ -18,12 +19,12 @@ use query::exec::sorter::{Sorted, Sorter};
 use query::key;
 use query::nodes::context::EvalContext;
 
-/// All rows of the table, as far as they are counted.
+/// Returns the table's row count for progress, if statistics know it.
 pub(super) fn all_of(table: &Table) -> Of {
     table.live.rows().map_or(Of::Unknown, Of::About)
 }
 
-/// Puts every row's entries into new indexes.
+/// Loads the entries of every row into the new indexes.
 pub(super) fn fill(txn: &mut Transaction, table: &Table, fresh: &[usize], ctx: &mut EvalContext) -> Result<()> {
     let mut sorters: Vec<Sorter> = fresh.iter().map(|_| Sorter::default()).collect();
     let all: Vec<usize> = (0..table.columns.len()).collect();
@@ -66,7 +67,7 @@ fn load(txn: &mut Transaction, table: &Table, index: &Index, mut entries: Sorted
     Ok(())
 }
 
-/// Two rows have the entry; this one is the second.
+/// Returns the error for a duplicate entry; the arguments are those of the second row.
 fn duplicate(
     txn: &mut Transaction,
     table: &Table,

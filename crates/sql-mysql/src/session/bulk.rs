@@ -1,6 +1,7 @@
-//! Runs an INSERT of many rows piece by piece: one statement to everybody, one tree and one plan at a time.
+//! Runs an INSERT of many rows in pieces: one statement for the client, one tree and one plan at a time.
 //!
-//! The gates of the first piece are held to the end, so the tables stay what they are; views have no gate, and a piece that would go elsewhere than the first ends the statement.
+//! The first piece's metadata locks are held to the end, so the tables do not change. Views have no metadata lock: a
+//! piece that resolves to tables other than the first piece's fails the statement.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use crate::session::{Outcome, Session};
 use query::catalog::table::Table;
 
 impl Session {
-    /// None: it is to be parsed as a whole, which also tells best what is wrong with it.
+    /// Returns None if the statement must be parsed as a whole, which also gives the best syntax errors.
     pub(super) fn execute_bulk(&mut self, sql: &str) -> Option<Result<Outcome>> {
         let bulk = Bulk::of(sql, self.ctx.sql_mode())?;
         let mut statements = bulk.statements();
@@ -23,7 +24,7 @@ impl Session {
     }
 
     fn insert_pieces(&mut self, first: &Parsed, rest: &mut dyn Iterator<Item = String>) -> Result<Outcome> {
-        // It would begin anew with the first piece, and nobody has the others any more.
+        // Pieces already consumed cannot be run again, so the statement must not suspend.
         self.leaving.is_allowed = false;
         self.ctx.warnings.clear();
         self.check_password_age(&first.statement)?;
@@ -41,7 +42,7 @@ impl Session {
     }
 }
 
-/// Are these the same tables, in the same state?
+/// Returns whether both lists have the same tables in the same versions.
 fn is_same(one: &[Arc<Table>], other: &[Arc<Table>]) -> bool {
     let same = |(one, other): (&Arc<Table>, &Arc<Table>)| one.id == other.id && one.version == other.version;
     one.len() == other.len() && one.iter().zip(other).all(same)

@@ -1,4 +1,4 @@
-//! Columns from their words: type, defaults, options.
+//! Column definitions: type, default and options.
 
 use syntax::tree::{ColumnDef, ColumnOption, ColumnType, DefaultValue, ExprKind, Literal, TableConstraint};
 
@@ -19,7 +19,7 @@ use query::catalog::table::{Default, Generated, TableColumn};
 use query::nodes::assignment::Place;
 use query::types::{Collation, Kind};
 
-/// A column on its way into a definition.
+/// A column to add to a definition.
 enum Wanted<'w> {
     Defined(&'w ColumnDef),
     Selected(&'w TableColumn),
@@ -38,7 +38,7 @@ impl Session {
         table: &str,
         selected: &[TableColumn],
     ) -> Result<Definition> {
-        // Each name is compared with those before it.
+        // The limit comes first: duplicate names are found by comparing each name with those before it.
         if columns.len() > COLUMNS_MAX {
             return Err(error::TOO_MANY_FIELDS.bare());
         }
@@ -57,7 +57,7 @@ impl Session {
         }) {
             return Err(error::DUP_FIELDNAME.with(&[&columns[twice].name.value]));
         }
-        // Those that a query gives come last, in its order; some of them are defined here.
+        // Columns of the query come last, in its order. The statement may define some of them.
         let is_selected = |column: &&ColumnDef| named(selected, &column.name.value).is_some();
         let wanted = columns.iter().filter(|column| !is_selected(column)).map(Wanted::Defined);
         let wanted = wanted.chain(selected.iter().map(|made| {
@@ -105,7 +105,7 @@ impl Session {
         Ok(definition)
     }
 
-    /// A column from its words. `collation`: the table's.
+    /// Makes a column from its definition. `collation` is the table's.
     pub(super) fn column(&mut self, def: &ColumnDef, slot: usize, collation: Collation) -> Result<TableColumn> {
         let ColumnDef { name, ty, options: _ } = def;
         let name = name.value.as_str();
@@ -117,7 +117,7 @@ impl Session {
         let is_collate = |option: &ColumnOption| matches!(option, ColumnOption::Collate(_));
         let is_named = def.ty.charset.is_some() || def.ty.collation.is_some() || options.clone().any(is_collate);
         column.collated = is_named && column.ty.kind.is_text();
-        // NOT NULL first: a default is checked against it.
+        // NOT NULL first, since the default is checked against it.
         if options.clone().any(|option| matches!(option, ColumnOption::NotNull | ColumnOption::PrimaryKey)) {
             column.ty.nullable = false;
         }
@@ -139,7 +139,7 @@ impl Session {
 
     fn column_option(&mut self, column: &mut TableColumn, option: &ColumnOption) -> Result<()> {
         match option {
-            // They are in the type, or in the definition's constraints.
+            // Handled with the type or with the definition's constraints.
             ColumnOption::Null | ColumnOption::NotNull | ColumnOption::Collate(_) => {}
             ColumnOption::PrimaryKey | ColumnOption::Unique | ColumnOption::Check(_) => {}
             ColumnOption::Comment(text) => column.comment.clone_from(text),
@@ -160,9 +160,9 @@ impl Session {
                 let (text, stored) = (stored_text(expr, self.ctx.sql_mode())?, *stored);
                 column.generated = Some(Generated { text, stored, hidden: false, kept: stored });
             }
-            // MySQL itself reads REFERENCES behind a column and does nothing about it.
+            // MySQL parses REFERENCES behind a column and ignores it.
             ColumnOption::References(_) => {}
-            // Wishes for NDB, which InnoDB passes over too.
+            // Hints for NDB, which InnoDB ignores as well.
             ColumnOption::Other { name, value: _ } if matches!(name.as_str(), "column_format" | "storage") => {}
             ColumnOption::Other { name, value: _ } => return Err(SqlError::unsupported(name.to_uppercase())),
         }
@@ -202,7 +202,7 @@ impl Session {
     }
 }
 
-/// The collation that a column's words come to; `default` is the table's.
+/// Returns a column's collation; `default` is the table's.
 fn column_collation<'o>(
     ty: &ColumnType,
     options: impl Iterator<Item = &'o ColumnOption>,

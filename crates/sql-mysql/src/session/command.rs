@@ -1,4 +1,4 @@
-//! Statements that are neither queries nor changes of rows.
+//! Statements other than queries and row changes.
 
 use syntax::tree::{self, Maintenance, Pattern, PrepareSource, Show, Shown, Statement};
 
@@ -14,14 +14,14 @@ use crate::session::{Outcome, Session};
 use crate::value::Value;
 
 impl Session {
-    /// `text` is that which the statement's spans refer to.
+    /// Executes a command. The statement's spans refer to `text`.
     pub(super) fn command(&mut self, statement: &Statement, text: &str) -> Result<Outcome> {
         if let Some(count) = count::of_statement(statement) {
             self.handle.counts.add(count);
         }
         let mut _defining = None;
         if statement.commits_implicitly() {
-            // BEGIN ends the transaction itself, and goes on with what was said of it.
+            // BEGIN commits by itself and keeps the settings of SET TRANSACTION.
             if !matches!(statement, Statement::Begin { .. }) {
                 self.commit()?;
             }
@@ -116,7 +116,7 @@ impl Session {
             Statement::Flush(all) => {
                 for what in all {
                     match what.as_str() {
-                        // Nothing of these is cached or counted, or they lose nothing by staying.
+                        // These are neither cached nor counted, or need no reset.
                         "tables" | "table" | "privileges" | "logs" | "hosts" | "user_resources" | "optimizer_costs" => {
                         }
                         "status" => self.db.count_anew(&self.handle),
@@ -143,7 +143,7 @@ impl Session {
         }
     }
 
-    /// Does it change definitions? Not in a session that only reads.
+    /// Returns whether the statement changes definitions; an error in a read-only session.
     fn check_writable(&self, statement: &Statement) -> Result<bool> {
         let defines = !matches!(
             statement,
@@ -162,7 +162,7 @@ impl Session {
         Ok(defines)
     }
 
-    /// `read_only` and `super_read_only`, for changes of what is not the session's own: error 1290.
+    /// Checks `read_only` and `super_read_only` for changes of shared state: error 1290.
     pub(super) fn check_server_writable(&self) -> Result<()> {
         let option = match self.db.read_only() {
             ReadOnly::Off => return Ok(()),
@@ -185,7 +185,7 @@ impl Session {
         Ok(Outcome::done())
     }
 
-    /// KILL: of threads of the same account, or of all with the right to.
+    /// Executes KILL. A session may end threads of its own account; others require a privilege.
     pub fn end(&mut self, id: u64, how: Kill) -> Result<()> {
         let owner = self.db.sessions().into_iter().find(|handle| handle.connection_id == id);
         let owner = owner.ok_or_else(|| error::NO_SUCH_THREAD.with(&[&id]))?.shown();
@@ -226,10 +226,10 @@ impl Session {
     }
 }
 
-/// What a statement leaves behind takes at least so much, about.
+/// The least memory, roughly, that a statement leaves allocated.
 const LEFT_BYTES: usize = 16 << 10;
 
-/// Does it leave something in memory, with the session or in the catalog?
+/// Returns whether the statement leaves memory allocated in the session or in the catalog.
 fn leaves_something(statement: &Statement) -> bool {
     matches!(
         statement,

@@ -1,7 +1,9 @@
-//! CREATE TABLE ... SELECT: columns from a query's result, and its rows.
+//! CREATE TABLE ... SELECT: a table with the columns and rows of a query.
 //!
-//! The definition, its maps and the rows are one transaction of the engine: either all of it is there or nothing, also after a crash. The query reads within that transaction; the gates of its tables are
-//! passed before definitions are closed to others, and nobody waits for a gate behind those. The rows of a temporary table belong to the session's own transaction instead, as in MySQL.
+//! The definition, its maps and the rows are one engine transaction, so the statement is atomic, also across a crash.
+//! The query reads within that transaction. The metadata locks of its tables are acquired before definitions are
+//! locked, so that no session waits for one while it holds the other. Rows of a temporary table belong to the session's
+//! own transaction, as in MySQL.
 
 use std::sync::Arc;
 
@@ -20,17 +22,17 @@ use query::exec::change::{self, Changed};
 use query::nodes::change::{Insert, OnConflict, Values};
 use query::types::{Collation, Column, Kind, Type};
 
-/// Strings of more characters become TEXT.
+/// Strings of more characters than this become TEXT.
 const LONG: u32 = 512;
 
-/// A query whose result becomes a table.
+/// The compiled query of CREATE TABLE ... SELECT and the columns that it gives.
 pub(super) struct Selection {
     pub compiled: Arc<Compiled>,
     pub columns: Vec<TableColumn>,
 }
 
 impl Session {
-    /// Plans the query of CREATE TABLE, if there is one, and passes the gates of its tables.
+    /// Plans the query of CREATE TABLE, if there is one, and acquires the metadata locks of its tables.
     pub(super) fn selection(&mut self, create: &CreateTable) -> Result<Option<Selection>> {
         let Some(query) = &create.query else { return Ok(None) };
         let statement = Statement::Query(query.clone());
@@ -54,7 +56,8 @@ impl Session {
         Err(error::LOCK_WAIT_TIMEOUT.bare())
     }
 
-    /// A column of a table stays what it is, but for what makes it that table's; any other is made of its type.
+    /// Makes a table column from a result column. A base table's column keeps its type, comment and default, but not
+    /// AUTO_INCREMENT or GENERATED. Other columns are made from the result's type.
     fn column_of_result(&self, column: &Column) -> TableColumn {
         let table = self.catalog.table(&column.schema, &column.org_table).ok();
         let origin = table.and_then(|table| table.columns.get(table.column(&column.org_name)?));
@@ -75,7 +78,7 @@ impl Session {
         made
     }
 
-    /// Puts the query's rows into the table that is being made, in the same transaction.
+    /// Inserts the query's rows into the new table, in the same transaction.
     pub(super) fn fill_from(
         &mut self,
         table: &Arc<Table>,
@@ -100,7 +103,7 @@ impl Session {
         Ok(told(changed?))
     }
 
-    /// The same for a temporary table that is there already: its rows are the transaction's, and without them it goes.
+    /// Fills an existing temporary table in the session's transaction, and drops the table on an error.
     pub(super) fn fill_temporary(
         &mut self,
         table: &Arc<Table>,
@@ -144,7 +147,8 @@ fn told(changed: Changed) -> Outcome {
     Outcome::Done { affected: changed.affected, last_insert_id: changed.last_insert_id, info: changed.info }
 }
 
-/// What MySQL makes of a value that was computed: the smaller of two integers that holds it, TEXT for what is long.
+/// Returns the column type for a computed value, as MySQL chooses it: the smallest integer that fits, TEXT for long
+/// strings.
 fn type_of_result(ty: &Type) -> Type {
     let nullable = ty.nullable;
     let is_bytes = ty.collation == Collation::Binary && ty.is_string() || ty.kind.is_bytes();
@@ -172,7 +176,7 @@ fn type_of_result(ty: &Type) -> Type {
     made.with_nullable(nullable)
 }
 
-/// The default of a column that is not NULL: zero, or the empty string. A date has none, for zero is no valid date.
+/// Returns the default of a NOT NULL column: zero or the empty string. A date has none, since zero is not a valid date.
 fn default_of(ty: &Type) -> Default {
     let is_dated = matches!(ty.kind, Kind::Date | Kind::DateTime | Kind::Timestamp);
     if ty.nullable || is_dated || ty.kind.is_blob() || ty.kind == Kind::Json {

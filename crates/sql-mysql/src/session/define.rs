@@ -1,4 +1,4 @@
-//! DDL: schemas, tables, indexes. Each statement is a transaction of its own: what was open is committed before, and either everything of it is there or nothing.
+//! DDL: schemas, tables, indexes. Each statement commits the open transaction and is an atomic transaction of its own.
 
 use crate::scalar::charsets;
 use std::sync::{Arc, OnceLock};
@@ -176,7 +176,7 @@ impl Session {
         self.touch(&mut writing, &ends.tied)?;
         self.finish(writing)?;
         for table in found {
-            // Whoever waits at the gate finds that the table is gone.
+            // A session that waits for the metadata lock then sees that the table is gone.
             table.live.version.store(u64::MAX, std::sync::atomic::Ordering::Release);
         }
         self.locked.tables.retain(|(table, _)| !found.iter().any(|gone| gone.id == table.id));
@@ -194,7 +194,7 @@ impl Session {
         let (_closed, mut writing) = if self.catalog.is_temporary(&schema, &name) {
             (Vec::new(), self.write_temporary(&db))
         } else {
-            // No constraint comes or goes.
+            // No constraint is added or dropped.
             let only = |snapshot: &Snapshot| {
                 Ok(Ends { changed: vec![snapshot.table(&schema, &name)?.clone()], tied: Vec::new() })
             };
@@ -231,7 +231,7 @@ impl Session {
         }
         let needs = |snapshot: &Snapshot| {
             let renamed = names.iter().filter_map(|((schema, name), _)| snapshot.table(schema, name).ok().cloned());
-            // Constraints that have waited for such a name.
+            // Constraints declared before a table of that name existed.
             let waiting = names.iter().flat_map(|(_, (schema, name))| snapshot.children_now(schema, name));
             Ok(Ends::of(renamed.collect(), snapshot).and(waiting))
         };
@@ -250,7 +250,8 @@ impl Session {
         Ok(Outcome::done())
     }
 
-    /// A storage engine other than InnoDB is asked for. Tables of engines that promise less are made all the same, as PolarDB does, so that old dumps can be loaded; others as `sql_mode` says.
+    /// Handles ENGINE other than InnoDB. MyISAM, MEMORY and Aria are accepted as InnoDB, as in PolarDB, so that old
+    /// dumps load. Unknown engines follow `sql_mode`.
     pub(super) fn settle_engine(&mut self, engine: Option<&str>, table: &str) -> Result<()> {
         const LESSER: [&str; 4] = ["myisam", "aria", "memory", "heap"];
         let Some(engine) = engine else { return Ok(()) };
@@ -311,7 +312,7 @@ impl Session {
         };
         let db = self.db.clone();
         let needs = |snapshot: &Snapshot| {
-            // Parents, and constraints that have waited for such a table.
+            // Parents, and constraints declared before this table existed.
             let parents = definition.foreign.iter().filter_map(|wanted| {
                 let parent_schema = Some(&wanted.key.parent_schema).filter(|name| !name.is_empty());
                 snapshot.table(parent_schema.unwrap_or(&schema), &wanted.key.parent).ok().cloned()
@@ -384,7 +385,7 @@ impl Session {
         self.finish(writing)?;
         match (filled, &selection) {
             (Some(filled), _) => {
-                // The gates of the query's tables.
+                // Releases the metadata locks of the query's tables.
                 self.commit()?;
                 Ok(filled)
             }
@@ -393,7 +394,7 @@ impl Session {
         }
     }
 
-    /// Binds the CHECKs and expression defaults once, so that errors come now and not at the first row.
+    /// Binds CHECKs and expression defaults, so that errors are reported now and not at the first row.
     pub(super) fn check_expressions(&mut self, table: &Table) -> Result<()> {
         let table = Arc::new(table.copy().settle());
         let around = self.surroundings();
@@ -412,7 +413,7 @@ impl Session {
         }
         for (nth, column) in table.columns.iter().enumerate() {
             let Default::Expression(text) = &column.default else { continue };
-            // Numbers are given, and later expressions computed, after this one.
+            // AUTO_INCREMENT values and later expression defaults are computed after this one.
             for at in bind.over_table(&table, &parse_expression(text)?)?.columns() {
                 if table.columns[at].auto_increment {
                     return Err(error::DEFAULT_VAL_GENERATED_REF_AUTO_INC.with(&[&column.name]));
@@ -425,7 +426,7 @@ impl Session {
         Ok(())
     }
 
-    /// Do the rows obey CHECKs that are new, or all of them, if the rows were written anew?
+    /// Checks the rows against new CHECKs, or against all if the table was rebuilt.
     fn check_new_checks(&mut self, old: &Table, new: &Table, writing: &mut Writing<'_>) -> Result<()> {
         use std::ops::Bound::Unbounded;
         let table = Arc::new(new.copy().settle());
@@ -472,7 +473,7 @@ impl Session {
         self.alter_table(&Name { schema: Some(schema), name }, &[operation])
     }
 
-    /// Changes a table's definition: its gate closed, new indexes filled from its rows.
+    /// Changes a table's definition under its exclusive metadata lock and fills new indexes from its rows.
     pub(super) fn change_table(
         &mut self,
         table: &Arc<Table>,
@@ -551,16 +552,16 @@ impl Session {
     }
 }
 
-/// What a change of a table touches besides the constraints that it has.
+/// Other tables and names that a change of a table affects, besides its existing constraints.
 #[derive(std::default::Default)]
 pub(super) struct Reach {
     /// Parents of new foreign keys.
     pub parents: Vec<(String, String)>,
-    /// Its new name.
+    /// The new name.
     pub becomes: Option<(String, String)>,
 }
 
-/// A map whose rows are gone when the transaction has committed.
+/// Drops the table's maps when the transaction commits.
 pub(super) fn drop_all_maps(writing: &mut Writing<'_>, table: &Table) -> Result<()> {
     let maps: Vec<MapId> = std::iter::once(table.map).chain(table.indexes.iter().map(|index| index.map)).collect();
     for map in maps {
@@ -569,7 +570,7 @@ pub(super) fn drop_all_maps(writing: &mut Writing<'_>, table: &Table) -> Result<
     Ok(())
 }
 
-/// The type without what only a column has.
+/// Returns whether two types store values alike; column-only attributes are ignored.
 pub(super) fn same_storage(a: &Type, b: &Type) -> bool {
     a.kind == b.kind
         && a.unsigned == b.unsigned

@@ -1,4 +1,4 @@
-//! EXPLAIN: a plan shown in the form that is asked for; with ANALYZE after it has run.
+//! EXPLAIN in its output formats, and EXPLAIN ANALYZE, which runs the plan first.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::value::Value;
 use query::nodes::change::{OnConflict, Values};
 use query::types::{Column, Type};
 
-/// What EXPLAIN answers with.
+/// Output format of EXPLAIN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     Table,
@@ -21,10 +21,10 @@ pub enum Form {
     Json,
 }
 
-/// What MySQL says of changes that it does not measure.
+/// MySQL's text for changes that EXPLAIN ANALYZE does not measure.
 const NOT_MEASURED: &str = "<not executable by iterator executor>\n";
 
-/// The form of that name. ANALYZE is a tree.
+/// Returns the output format for FORMAT=. ANALYZE implies a tree.
 pub fn form(format: Option<&str>, analyze: bool) -> Result<Form> {
     match (format, analyze) {
         (None | Some("tree"), true) => Ok(Form::Tree),
@@ -56,7 +56,8 @@ impl Session {
         self.track_deed(compiled.deeds);
         let mut measures = None;
         if analyze {
-            // As in MySQL nothing is changed: of a join, and of a query that would be put in, the rows are found and measured; of one table nothing is told.
+            // As in MySQL nothing is changed. For a multi-table change or INSERT ... SELECT the rows are read and
+            // measured; a single-table change is not measured.
             let finding = match compiled.plan {
                 Plan::Query { .. } => Some(compiled.clone()),
                 _ => compiled.finding().map(Arc::new),
@@ -78,7 +79,7 @@ impl Session {
         Ok(self.rows(columns, rows))
     }
 
-    /// Runs it to its end, for nobody.
+    /// Runs the plan to its end and discards the rows.
     fn run_through(
         &mut self,
         compiled: &Arc<crate::instance::compiled::Compiled>,
@@ -112,7 +113,7 @@ fn explained(plan: &Plan) -> Explained<'_> {
             };
             Explained { verb, table: Some(&insert.rules.table.name), node }
         }
-        // EXPLAIN does not take LOAD DATA.
+        // LOAD DATA cannot be explained.
         Plan::Load(_) | Plan::Do(_) => Explained { verb: Verb::Select, table: None, node: None },
     }
 }

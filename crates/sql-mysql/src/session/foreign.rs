@@ -1,7 +1,8 @@
-//! Foreign keys in definitions: from their words to constraints, and what DDL on one end asks of the other.
+//! Foreign keys in DDL: from syntax to constraints, and the effects of DDL on one table upon the related tables.
 //!
-//! QU-26: DDL that makes, changes or ends a constraint closes the gates of both ends and gives both a new version, so that every plan that was bound without it is made anew. Several gates are closed
-//! without holding one while another is waited for: whoever is inside may want what is closed already.
+//! QU-26: DDL that makes, changes or drops a constraint takes exclusive metadata locks on both tables and gives both a new
+//! version, so that plans bound without the constraint are invalidated. No metadata lock is held while waiting for
+//! another one: the holder of the second may want the first.
 
 use std::sync::Arc;
 
@@ -20,10 +21,10 @@ use query::catalog::table::{Index, Table, TableColumn};
 use query::catalog::{Snapshot, Writing};
 use query::exec::foreign::check_rows;
 
-/// A foreign key as its words have it. Without a name it gets one; without a schema its parent is in the child's.
+/// A foreign key as declared. Without a name it gets one; without a schema its parent is in the child's schema.
 pub(super) struct Wanted {
     pub key: ForeignKey,
-    /// Of the index that it may need.
+    /// The name of the index that may have to be made for it.
     pub index_name: String,
 }
 
@@ -68,7 +69,7 @@ fn action(node: Option<ReferentialAction>) -> Result<Action> {
     })
 }
 
-/// The number in a name that was made up: `t_ibfk_3`.
+/// Returns the number in a generated constraint name: 3 for `t_ibfk_3`.
 fn made_up(name: &str, table: &str) -> Option<u64> {
     name.strip_prefix(table)?.strip_prefix("_ibfk_")?.parse().ok()
 }
@@ -83,7 +84,7 @@ fn check_foreign_name(name: &str, table: &Table, snapshot: &Snapshot) -> Result<
     Ok(())
 }
 
-/// SET NULL wants columns that may be NULL.
+/// Checks that the columns of ON ... SET NULL are nullable.
 pub(super) fn check_nullable(key: &ForeignKey, table: &Table) -> Result<()> {
     let nulls = key.on_delete == Action::SetNull || key.on_update == Action::SetNull;
     if nulls && let Some(at) = key.columns.iter().find(|at| !table.columns[**at].ty.nullable) {
@@ -92,7 +93,7 @@ pub(super) fn check_nullable(key: &ForeignKey, table: &Table) -> Result<()> {
     Ok(())
 }
 
-/// A CHECK must not look at what a cascade changes: nobody would check it then.
+/// Refuses a CHECK over columns that a cascade changes, since cascades do not evaluate CHECKs.
 pub(super) fn refuse_acting_keys(table: &Table, check: &str, columns: &[usize]) -> Result<()> {
     let acting = table.foreign_keys.iter().filter(|key| key.on_delete == Action::SetNull || key.on_update.acts());
     for key in acting {
@@ -103,7 +104,7 @@ pub(super) fn refuse_acting_keys(table: &Table, check: &str, columns: &[usize]) 
     Ok(())
 }
 
-/// Indexes that were made for foreign keys go as soon as others do their work.
+/// Drops indexes made for foreign keys once another index covers the columns.
 pub(super) fn drop_needless_indexes(table: &mut Table) {
     let covers =
         |parts: &[query::catalog::table::Part], columns: &[usize]| query::catalog::foreign::leads(parts, columns);
@@ -120,7 +121,7 @@ pub(super) fn drop_needless_indexes(table: &mut Table) {
     table.indexes.retain(|_| !needless.next().unwrap_or_default());
 }
 
-/// The tables whose definitions a statement changes, and those that constraints tie to them, or will.
+/// The tables that a statement changes, and those tied to them by existing or new constraints.
 #[derive(Default)]
 pub(super) struct Ends {
     pub changed: Vec<Arc<Table>>,
@@ -128,7 +129,7 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// Tied as things are now.
+    /// Returns the tables and those tied to them in this snapshot.
     pub fn of(changed: Vec<Arc<Table>>, snapshot: &Snapshot) -> Ends {
         let relatives = |table: &Arc<Table>| snapshot.relatives(&table.schema, &table.name, &table.foreign_keys);
         let tied: Vec<Arc<Table>> = changed.iter().flat_map(relatives).collect();
@@ -155,7 +156,7 @@ impl Session {
         host.is_none_or(|host| host.foreign_key_checks)
     }
 
-    /// Gives a table the foreign keys that are wanted, with the indexes that they need.
+    /// Adds the foreign keys to a table, with the indexes that they need.
     pub(super) fn add_foreign_keys(
         &self,
         table: &mut Table,
@@ -189,7 +190,7 @@ impl Session {
         Ok(())
     }
 
-    /// QU-6 from the child's side. A parent may be missing only while nothing is checked.
+    /// QU-6 from the child's side. A parent may be missing only while foreign_key_checks is off.
     fn check_ends(&self, key: &ForeignKey, child: &Table, snapshot: &Snapshot) -> Result<()> {
         if key.refers_to(&child.schema, &child.name) {
             check_parent(key, child)?;
@@ -205,7 +206,8 @@ impl Session {
         }
     }
 
-    /// QU-6 after a table has changed: its own constraints, and those that refer to it. `old`: what it was, if it was there.
+    /// QU-6 after a table has changed: checks its own constraints and those that refer to it. `old` is the previous
+    /// definition.
     pub(super) fn check_family(&self, old: Option<&Table>, new: &Table, snapshot: &Snapshot) -> Result<()> {
         let lost_index = || {
             let gone = old.into_iter().flat_map(|old| {
@@ -237,7 +239,7 @@ impl Session {
         Ok(())
     }
 
-    /// Looks at the rows of constraints that are new, or notes that nobody has.
+    /// Validates the rows against new constraints, or marks the table unchecked if foreign_key_checks is off.
     pub(super) fn check_new_constraints(&mut self, old: &Table, new: &Table, writing: &mut Writing<'_>) -> Result<()> {
         for key in new.foreign_keys.iter().filter(|key| !old.foreign_keys.contains(key)) {
             if !self.checks_foreign_keys() {
@@ -254,7 +256,7 @@ impl Session {
         Ok(())
     }
 
-    /// The tables go: who refers to them, and stays?
+    /// Refuses to drop tables that remaining tables refer to.
     pub(super) fn check_unreferenced(&self, gone: &[Arc<Table>], snapshot: &Snapshot) -> Result<()> {
         for table in gone {
             for child in snapshot.children_now(&table.schema, &table.name) {
@@ -273,7 +275,7 @@ impl Session {
         Ok(())
     }
 
-    /// TRUNCATE takes all rows without looking at each.
+    /// Refuses TRUNCATE of a referenced table, since it does not check each row.
     pub(super) fn check_truncatable(&self, table: &Table, snapshot: &Snapshot) -> Result<()> {
         for child in snapshot.children_now(&table.schema, &table.name) {
             if child.id == table.id {
@@ -291,7 +293,8 @@ impl Session {
         Ok(())
     }
 
-    /// Closes the gates of the tables that a change needs (`gates_to_close`), and begins it. `needs` is asked again when nobody else can change definitions any more.
+    /// Takes the exclusive metadata locks for a change (`gates_to_close`) and begins it. `needs` is evaluated again
+    /// once no other session can change definitions.
     pub(super) fn close_and_write<'c>(
         &mut self,
         db: &'c Database,
@@ -311,7 +314,8 @@ impl Session {
         Err(error::LOCK_WAIT_TIMEOUT.bare())
     }
 
-    /// Waits for the rollback of transactions that the last crash has cut and that have changed these tables. Nothing is held meanwhile: a metadata lock, or the catalog's, would stop others.
+    /// Waits for the rollback of recovered transactions that changed these tables. No metadata lock or catalog lock is
+    /// held meanwhile.
     fn wait_for_losers(&self, tables: &[Arc<Table>]) -> Result<()> {
         let rows = self.db.engine().rows();
         let maps = tables.iter().flat_map(|table| table.maps()).filter(|map| rows.is_rolling_back_in(*map));
@@ -324,10 +328,11 @@ impl Session {
         Ok(())
     }
 
-    /// Gives tables a new version: constraints of theirs have come or gone (QU-26). Not those whose gates were left open.
+    /// Gives tables a new version because their constraints changed (QU-26), except those whose metadata locks were left
+    /// shared.
     pub(super) fn touch(&self, writing: &mut Writing<'_>, tables: &[Arc<Table>]) -> Result<()> {
         for table in tables.iter().filter(|table| !self.is_read_locked(table)) {
-            // It may have been dropped, or touched, by the same statement.
+            // The same statement may have dropped or touched it.
             if let Ok(current) = writing.snapshot.table(&table.schema, &table.name).cloned()
                 && current.id == table.id
                 && current.version == table.version
@@ -339,7 +344,7 @@ impl Session {
     }
 }
 
-/// What other definitions say of a table that has another name, or whose columns have: `renames` are (old, new).
+/// Updates other definitions after a table or its columns were renamed; `renames` are (old, new).
 pub(super) fn follow_names(
     writing: &mut Writing<'_>,
     old: &Table,

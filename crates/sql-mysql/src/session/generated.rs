@@ -1,6 +1,7 @@
-//! Generated columns and functional indexes in definitions: what their expressions may look at, and the columns that stand behind parts of keys.
+//! Generated columns and functional indexes in DDL: checks of their expressions, and the hidden columns of functional
+//! key parts.
 //!
-//! `KEY ((a + b))` is an index over a VIRTUAL column that has no name anybody can write: so whatever holds for indexed generated columns holds for it too.
+//! `KEY ((a + b))` is an index on a hidden VIRTUAL column, so the rules for indexed generated columns apply.
 
 use std::sync::Arc;
 
@@ -17,14 +18,14 @@ use query::catalog::table::{Generated, Table, TableColumn};
 use query::nodes::expr::Expr;
 use query::types::{Kind, Type};
 
-/// A key whose expressions have become columns.
+/// A key whose expressions have been replaced by hidden columns.
 pub(super) struct Named {
     pub constraint: TableConstraint,
-    /// New ones; their slots follow those that there are.
+    /// The new columns; their slots follow the existing ones.
     pub columns: Vec<TableColumn>,
 }
 
-/// What cannot be said of a generated column besides.
+/// Refuses column options that are not allowed with GENERATED.
 pub(super) fn check_generated_options(column: &TableColumn, options: &[ColumnOption]) -> Result<()> {
     if column.generated.is_none() {
         return Ok(());
@@ -40,7 +41,7 @@ pub(super) fn check_generated_options(column: &TableColumn, options: &[ColumnOpt
 }
 
 impl Session {
-    /// Gives the expressions in a key columns to stand behind them. `slot` is the first that is free.
+    /// Makes hidden columns for the expressions in a key. `slot` is the first free slot.
     pub(super) fn name_key_expressions(
         &mut self,
         constraint: &TableConstraint,
@@ -92,7 +93,7 @@ impl Session {
         Ok(Named { constraint, columns: made })
     }
 
-    /// What a part of a key holds that is an expression.
+    /// Returns the type of a functional key part.
     fn key_expression_type(&mut self, text: &str, index: &str, columns: &[TableColumn], table: &str) -> Result<Type> {
         let draft = Arc::new(Table::draft(table, columns));
         let around = self.surroundings();
@@ -113,7 +114,8 @@ impl Session {
         }
     }
 
-    /// Looks at every expression of a definition; `old`: what the table was, for what is no longer there.
+    /// Checks every generated column of a definition. `old` is the previous definition, used to name lost columns in
+    /// errors.
     pub(super) fn check_generated(&self, old: Option<&Table>, new: &Table) -> Result<()> {
         let table = Arc::new(new.copy().settle());
         let around = self.surroundings();
@@ -157,7 +159,7 @@ fn check_words(column: &str, text: &str) -> Result<()> {
     }
 }
 
-/// A name that means nothing any more: the column was dropped, or has another name, and something is computed from it.
+/// Returns the error for an expression that uses a dropped or renamed column.
 fn of_lost_column(error: SqlError, generated: &Generated, old: Option<&Table>, new: &Table) -> SqlError {
     if !error::BAD_FIELD.is(&error) {
         return error;
@@ -173,7 +175,7 @@ fn of_lost_column(error: SqlError, generated: &Generated, old: Option<&Table>, n
     }
 }
 
-/// A foreign key of generated columns, or of what they are computed from: nobody may change those on the way.
+/// Checks the generated columns and their base columns among a foreign key's columns in the child.
 fn check_child(table: &Table, key: &ForeignKey) -> Result<()> {
     for at in &key.columns {
         let column = &table.columns[*at];
@@ -200,7 +202,7 @@ fn check_child(table: &Table, key: &ForeignKey) -> Result<()> {
     Ok(())
 }
 
-/// The parent's end: only what its rows hold for good can be referred to.
+/// Checks the parent's columns: a foreign key cannot refer to a VIRTUAL column.
 pub(super) fn check_parent(key: &ForeignKey, parent: &Table) -> Result<()> {
     for at in key.places_in(parent)? {
         let column = &parent.columns[at];

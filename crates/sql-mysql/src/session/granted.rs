@@ -1,4 +1,4 @@
-//! SHOW GRANTS and SHOW CREATE USER: statements that would make an account what it is.
+//! SHOW GRANTS and SHOW CREATE USER: the statements that recreate an account.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::session::{Session, text_column};
 use crate::system::text;
 use query::types::Column;
 
-/// `SELECT, INSERT`, or USAGE, or ALL PRIVILEGES.
+/// Returns `SELECT, INSERT`, or USAGE, or ALL PRIVILEGES.
 fn words(set: Privileges, all: Privileges) -> String {
     let set = set & !Privileges::GRANT;
     if set.is_none() {
@@ -24,11 +24,11 @@ fn option(set: Privileges) -> &'static str {
     if set.has(Privileges::GRANT) { " WITH GRANT OPTION" } else { "" }
 }
 
-/// A line each, in MySQL's order and words.
+/// Returns the GRANT statements in MySQL's order and wording.
 fn lines(grants: &Grants, who: &str, named: impl Fn(&str) -> String) -> Vec<String> {
     let mut lines = Vec::new();
     let dynamic = grants.global & !Privileges::STATIC & !Privileges::GRANT;
-    // At this level MySQL 8 names each privilege.
+    // MySQL 8 names each privilege at the global level.
     let global = words(grants.global & (Privileges::STATIC | Privileges::GRANT), Privileges::NONE);
     lines.push(format!("GRANT {global} ON *.* TO {who}{}", option(grants.global)));
     if !dynamic.is_none() {
@@ -68,7 +68,7 @@ fn lines(grants: &Grants, who: &str, named: impl Fn(&str) -> String) -> Vec<Stri
 }
 
 impl Session {
-    /// Others' accounts are for those who may read the tables of accounts.
+    /// Checks that the session may see the account: its own, or any with SELECT on `mysql`.
     fn may_look_at(&self, key: &str) -> Result<()> {
         if key == self.standing.account {
             return Ok(());
@@ -102,7 +102,7 @@ impl Session {
         Ok((vec![column], lines.into_iter().map(|line| vec![text(line)]).collect()))
     }
 
-    /// Adds what the roles give.
+    /// Merges the privileges of the roles, transitively.
     fn merge(&self, grants: &mut Grants, mut roles: Vec<String>) -> Result<()> {
         let mut seen = BTreeSet::new();
         while let Some(role) = roles.pop() {
@@ -130,10 +130,11 @@ impl Session {
         let who = self.who_of(&key);
         let account = self.db.engine().accounts().get(&key);
         let account = account.ok_or_else(|| error::CANNOT_USER.with(&[&"SHOW CREATE USER", &who]))?;
-        // Without a password, an account takes whatever a client says: of MySQL's, those with an empty one come closest.
+        // An account with neither verifier nor password accepts any password; the closest account in MySQL has an empty
+        // one.
         let digests = account.verifier.is_none() && !account.nopass && account.passwords != [engine::sha256(b"")];
         if digests && !Grants::of(&account)?.is_role {
-            // No statement of MySQL's makes such an account.
+            // No MySQL statement creates such an account.
             return Err(SqlError::unsupported(
                 "SHOW CREATE USER of an account whose passwords were set at the Redis door",
             ));

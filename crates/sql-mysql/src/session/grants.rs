@@ -1,6 +1,7 @@
-//! GRANT and REVOKE, of privileges and of roles.
+//! GRANT and REVOKE of privileges and roles.
 //!
-//! Who gives must have what is given at that level or above, and GRANT OPTION there. The accounts change all or none.
+//! The grantor must hold the privileges and GRANT OPTION at that level or above. A statement changes all of its
+//! accounts or none.
 
 use engine::{Account, AccountChange};
 
@@ -11,14 +12,14 @@ use crate::rights::{Grants, Privileges};
 use crate::session::Session;
 use crate::session::rights::All;
 
-/// A level with its names filled in.
+/// A privilege level with its names resolved.
 enum Place {
     Server,
     Database(String),
     Table(String, String),
 }
 
-/// What is given to the whole, and what to columns, by their names in lower case.
+/// Privileges on the object and on columns, whose names are in lower case.
 struct Meant {
     whole: Privileges,
     columns: Vec<(String, Privileges)>,
@@ -72,7 +73,7 @@ impl Session {
         })
     }
 
-    /// May the session give this, or take it?
+    /// Checks that the session may grant or revoke these privileges.
     fn may_pass_on(&self, place: &Place, meant: &Meant) -> Result<()> {
         let rights = &self.rights;
         let wanted = meant.whole | Privileges::GRANT;
@@ -96,7 +97,7 @@ impl Session {
         }
     }
 
-    /// The accounts that are meant; an error of `missing` for one that there is not, or a warning if `lenient`.
+    /// Returns the accounts named. An unknown account is the error `missing`, or a warning if `lenient`.
     fn grantees(
         &mut self,
         names: &[UserName],
@@ -122,7 +123,7 @@ impl Session {
         self.ctx.warnings.push(query::nodes::context::Level::Warning, error);
     }
 
-    /// Lets `change` loose on the grants of each account.
+    /// Applies `change` to the grants of each account.
     fn change_grants(
         &mut self,
         keys: &[String],
@@ -169,7 +170,7 @@ impl Session {
         })
     }
 
-    /// The table must be there, unless the right to create it is given; so must the columns.
+    /// Checks that the table exists, unless CREATE is granted, and that the columns exist.
     fn check_target(&self, schema: &str, name: &str, meant: &Meant) -> Result<()> {
         if let Some(table) = crate::system::find(schema, name) {
             let known = |column: &str| table.columns.iter().any(|(known, _)| known.eq_ignore_ascii_case(column));
@@ -236,7 +237,7 @@ impl Session {
                 Place::Table(schema, name) => match grants.tables.get_mut(&(schema.clone(), name.clone())) {
                     Some(of) => {
                         of.table = of.table & !meant.whole;
-                        // What goes from the table goes from its columns too.
+                        // Privileges revoked from the table are revoked from its columns too.
                         of.columns.values_mut().for_each(|set| *set = *set & !meant.whole);
                         for (column, gone) in &meant.columns {
                             if let Some(set) = of.columns.get_mut(column) {
@@ -264,7 +265,7 @@ impl Session {
         Ok(())
     }
 
-    /// REVOKE ALL PRIVILEGES, GRANT OPTION: everything but the roles.
+    /// REVOKE ALL PRIVILEGES, GRANT OPTION: revokes everything but roles.
     pub(super) fn revoke_all(&mut self, from: &[UserName], ignore_unknown: bool) -> Result<()> {
         if !self.rights.global.has(Privileges::CREATE_USER) {
             self.rights.need_database("mysql", Privileges::UPDATE)?;
@@ -286,7 +287,7 @@ impl Session {
         self.db.engine().accounts().list().into_iter().map(|account| (account.name.clone(), account)).collect()
     }
 
-    /// May the session give these roles, or take them?
+    /// Checks that the session may grant or revoke these roles.
     fn may_pass_on_roles(&self, roles: &[String]) -> Result<()> {
         let admins = Privileges::ROLE_ADMIN | Privileges::SUPER;
         let administers = |role: &String| self.rights.of.iter().any(|grants| grants.roles.get(role) == Some(&true));
@@ -363,7 +364,7 @@ impl Session {
     }
 }
 
-/// Has `from` the role `to`, directly or through others; or is it the same?
+/// Returns whether `from` has the role `to`, directly or transitively, or is `to`.
 fn reaches(all: &All, from: &str, to: &str) -> Result<bool> {
     let (mut waiting, mut seen) = (vec![from.to_owned()], std::collections::BTreeSet::new());
     while let Some(name) = waiting.pop() {

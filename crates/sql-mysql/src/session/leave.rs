@@ -1,14 +1,15 @@
-//! Statements that are suspended rather than blocked in a wait: the door serves others with the thread, and resumes the statement when its wait is over.
+//! Suspension of statements that would wait: the door's thread serves others, and resumes the statement after the wait.
 //!
 //! ```text
 //!   execute ─► Outcome::Away ─► when_ready(wake) ─► (parked, no thread) ─► wake ─► resume ─► outcome, or Away again
 //!                                                     page read · SLEEP over · row free or timed out · KILL · client gone · server stops
 //! ```
-//! Hard part: a resumed statement restarts its plan. So it may be suspended only while nothing has come of it: no row is out, none is changed (the transaction sees to the
-//! second), and its plan is restartable (`plan::again`). What was done before the plan ran stays done: metadata locks are held, the transaction has its snapshot, the statement is counted.
+//! Hard part: a resumed statement restarts its plan. So it may be suspended only before it has had an effect: no row is
+//! sent, none is changed (the transaction checks that), and its plan is restartable (`plan::again`). Effects before the
+//! plan ran stay: metadata locks are held, the transaction has its snapshot, the statement is counted.
 //!
-//! A wait for a row keeps its place in the row's lock queue while the statement is suspended, and its time-out counts from the first wait. SLEEPs that are over keep
-//! their results (`query::nodes::context::Sleeps`).
+//! A row-lock wait keeps its place in the lock queue while the statement is suspended, and its timeout counts from the
+//! first wait. Completed SLEEPs keep their results (`scalar::context::Sleeps`).
 //!
 //! Keeps MY-8.
 
@@ -23,19 +24,20 @@ use crate::instance::handle::Wake;
 use crate::session::run::More;
 use crate::session::{Outcome, Session};
 
-/// A statement is suspended for pages no more often: then it blocks. A page may be evicted before its reader is back, and one that reads much would restart too often.
+/// The number of suspensions for pages before the statement blocks instead. A page may be evicted before the statement
+/// resumes, and a plan that reads much would restart too often.
 const LEAVES_MAX: u8 = 6;
 
-/// What is known of a statement that may be suspended, or is.
+/// Suspension state of the current statement.
 #[derive(Default)]
 pub(super) struct Leaving {
-    /// The door has said that the next statement may.
+    /// The door permits the next statement to suspend.
     pub is_allowed: bool,
     /// The plan is restartable.
     restarts: bool,
-    /// How often it may still be suspended for pages.
+    /// Suspensions for pages that remain.
     left: u8,
-    /// SLEEP suspends it.
+    /// SLEEP may suspend the statement.
     sleeps: bool,
     away: Option<Away>,
 }
@@ -49,27 +51,29 @@ struct Away {
 #[derive(Clone, Copy)]
 enum Awaits {
     Pages,
-    /// None: only KILL and its like end it.
+    /// None: no deadline; KILL, disconnection or shutdown end it.
     Time(Option<Instant>),
     Row(Instant),
 }
 
-/// When a suspended statement is resumed at the latest.
+/// The latest time at which a suspended statement is resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ready {
     /// When its pages have been read.
     Soon,
-    /// After so long. Others have to do something before, or nobody does: without its client the statement need not go on.
+    /// After this duration at the latest. An event may wake it before; if the client is gone, the statement need not be
+    /// resumed.
     Within(Duration),
 }
 
 impl Session {
-    /// The next statement may answer `Outcome::Away`.
+    /// Permits the next statement to answer `Outcome::Away`.
     pub fn allow_leaving(&mut self) {
         self.leaving.is_allowed = true;
     }
 
-    /// `wake` is called, in this thread or another, when the statement that answered `Outcome::Away` can be resumed; the caller also resumes it at the time that is returned.
+    /// Registers `wake`, which is called in any thread when the suspended statement can be resumed. The caller also
+    /// resumes it at the time returned.
     pub fn when_ready(&mut self, wake: Wake) -> Ready {
         let Some(awaits) = self.leaving.away.as_ref().map(|away| away.awaits) else {
             wake();
@@ -99,7 +103,7 @@ impl Session {
         Ready::Within(until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now())))
     }
 
-    /// Goes on with the statement that answered `Outcome::Away`, if its wait is over; else that is the answer again.
+    /// Resumes the suspended statement if its wait is over; otherwise returns `Outcome::Away` again.
     pub fn resume(&mut self) -> Result<Outcome> {
         self.handle.resumed();
         if self.leaving.away.is_some() && !self.is_wait_over() {
@@ -129,7 +133,7 @@ impl Session {
             }
     }
 
-    /// The suspended statement is not resumed. False: there is none.
+    /// Discards the suspended statement. Returns false if there is none.
     pub(super) fn forget_suspended(&mut self) -> bool {
         let was_away = self.leaving.away.take().is_some();
         self.end_suspension();
@@ -144,7 +148,7 @@ impl Session {
         }
     }
 
-    /// A statement begins whose plan is at hand.
+    /// Sets the suspension state for a statement that has its plan.
     pub(super) fn may_leave(&mut self, compiled: &Compiled) {
         let is_allowed = std::mem::take(&mut self.leaving.is_allowed);
         self.leaving.restarts = is_allowed && compiled.may_begin_again;
@@ -152,7 +156,7 @@ impl Session {
         self.leaving.sleeps = is_allowed && compiled.only_sleeps;
     }
 
-    /// Runs the plan of a statement that is otherwise under way.
+    /// Runs the plan, and suspends the statement if the plan has to wait and may.
     pub(super) fn perform(&mut self, compiled: &Arc<Compiled>, more: More<'_>) -> Result<Outcome> {
         let Leaving { restarts, left, sleeps, .. } = self.leaving;
         if !restarts && !sleeps {
@@ -187,7 +191,7 @@ impl Session {
         }
     }
 
-    /// The wait for which the plan has just ended.
+    /// Returns the wait that ended the plan.
     fn awaits(&mut self) -> Awaits {
         match (self.ctx.sleeps.until(), self.host().txn.as_ref().and_then(|txn| txn.suspended_until())) {
             (Some(until), _) => Awaits::Time(until),
@@ -197,7 +201,7 @@ impl Session {
     }
 }
 
-/// Said only between a plan and `perform`.
+/// The error exists only between a plan and `perform`.
 fn is_suspended(error: &SqlError) -> bool {
     error::SUSPENDED.is(error)
 }

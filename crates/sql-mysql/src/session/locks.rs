@@ -1,7 +1,8 @@
-//! LOCK TABLES, FLUSH TABLES WITH READ LOCK, and what they keep out.
+//! LOCK TABLES and FLUSH TABLES WITH READ LOCK.
 //!
-//! READ passes the gate of the table and keeps writers out of its rows (`catalog::still`); WRITE closes the gate. Nothing is held while one of several tables is waited for, so two
-//! of these never wait for each other, nor for a transaction that waits for them.
+//! READ takes a shared metadata lock and a table read lock (`catalog::still`), which keeps writers out of the rows.
+//! WRITE takes an exclusive metadata lock. No lock is held while another is waited for, so two of these statements
+//! never deadlock, nor does one with a transaction that waits for it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,19 +16,19 @@ use datum::Fault;
 use query::catalog::Snapshot;
 use query::catalog::table::Table;
 
-/// How long one table is waited for before the others are let go.
+/// The wait for one table before the others are released and the attempt starts over.
 const STEP: Duration = Duration::from_millis(100);
 
-/// What LOCK TABLES holds.
+/// The locks held by LOCK TABLES.
 #[derive(Debug, Default)]
 pub(super) struct Locked {
-    /// (table, may be written).
+    /// (table, locked for WRITE).
     pub tables: Vec<(Arc<Table>, bool)>,
-    /// Those of them that nobody has named: foreign keys reach them.
+    /// Tables locked implicitly, because foreign keys reach them.
     implied: Vec<u64>,
-    /// Aliases of the other tables; None: their own names.
+    /// Aliases of the other tables. None: the table's own name.
     names: Vec<(u64, Option<String>)>,
-    /// FLUSH TABLES WITH READ LOCK: there are no other tables, and there will be none.
+    /// FLUSH TABLES WITH READ LOCK is in effect.
     pub is_all: bool,
 }
 
@@ -38,9 +39,9 @@ impl Session {
         for TableLock { table, alias, write } in locks {
             let (schema, name) = self.full_name(table)?;
             match self.catalog.view(&schema, &name).cloned() {
-                // What it reads is locked with it.
+                // The tables that a view reads are locked with it.
                 Some(view) => tables.extend(self.tables_of_view(&view)?.into_iter().map(|table| (table, *write))),
-                // Nobody else gets at a temporary one.
+                // No other session can reach a temporary table.
                 None if self.catalog.is_temporary(&schema, &name) => {}
                 None => {
                     let table = self.catalog.table(&schema, &name)?.clone();
@@ -62,7 +63,8 @@ impl Session {
         Ok(Outcome::done())
     }
 
-    /// What changes of a table's rows come to by foreign keys: parents and children are looked at, and children that cascades reach are written.
+    /// Returns the tables that foreign keys reach from changes of this one: parents and children for reading, children
+    /// of cascades for writing.
     fn reached(&self, table: &Table, exclusive: bool) -> Vec<(Arc<Table>, bool)> {
         if !exclusive {
             return Vec::new();
@@ -87,7 +89,7 @@ impl Session {
         found
     }
 
-    /// Every table for reading, and no DDL.
+    /// Takes read locks on all tables and blocks DDL.
     pub(super) fn lock_all(&mut self) -> Result<Outcome> {
         self.unlock_tables();
         let handle = self.handle.clone();
@@ -116,7 +118,7 @@ impl Session {
         }
     }
 
-    /// All of them, or none.
+    /// Takes all of the locks or none.
     fn lock_step(&mut self, tables: &[(Arc<Table>, bool)]) -> datum::Result<()> {
         let handle = self.handle.clone();
         let is_killed = || handle.is_interrupted();
@@ -145,7 +147,8 @@ impl Session {
             self.track_unlocked();
         }
         for (table, exclusive) in std::mem::take(&mut self.locked.tables) {
-            // A transaction that began behind the lock of all tables may have read this one: it stays inside.
+            // A transaction begun under the global read lock may have read this table; it keeps the shared metadata
+            // lock.
             if self.locked.is_all && in_transaction {
                 table.live.still.end();
                 self.held.push(table);
@@ -160,7 +163,7 @@ impl Session {
         }
     }
 
-    /// LOCK TABLES is on: a statement may use only what it names, and write only what it locks for that.
+    /// Under LOCK TABLES: checks that the statement uses only locked tables, and writes only those locked for WRITE.
     pub(super) fn check_locked(&self, tables: &[Arc<Table>], written: &[Arc<Table>]) -> Result<()> {
         if self.locked.is_all && written.iter().any(|table| !table.temporary) {
             return Err(conflict());
@@ -185,7 +188,7 @@ impl Session {
         Ok(())
     }
 
-    /// LOCK TABLES is on: a table goes by the names under which it was locked.
+    /// Under LOCK TABLES: checks that a table is used by an alias under which it was locked.
     pub(super) fn check_locked_names(&self, tables: &[Arc<Table>], named: &[(u64, String)]) -> Result<()> {
         let is_locked = |id: u64| self.locked.tables.iter().any(|(table, _)| table.id == id);
         let is_own = |id: u64, alias: &str| tables.iter().any(|table| table.id == id && table.name == alias);
@@ -200,7 +203,7 @@ impl Session {
         }
     }
 
-    /// LOCK TABLES is on: what is not locked cannot come to be either.
+    /// Under LOCK TABLES: refuses to create a table that is not locked.
     pub(super) fn check_may_come(&self, schema: &str, name: &str) -> Result<()> {
         let is_locked = |(table, _): &(Arc<Table>, bool)| table.schema == schema && table.name == name;
         if self.locked.is_all || self.locked.tables.is_empty() || self.locked.tables.iter().any(is_locked) {
@@ -209,7 +212,7 @@ impl Session {
         Err(error::TABLE_NOT_LOCKED.with(&[&name]))
     }
 
-    /// LOCK TABLES is on: schemas cannot be locked, nor views, so none comes, changes or goes.
+    /// Under LOCK TABLES: refuses DDL on schemas and views, which cannot be locked.
     pub(super) fn check_unlocked(&self) -> Result<()> {
         if self.locked.is_all || self.locked.tables.is_empty() {
             return Ok(());
@@ -221,15 +224,18 @@ impl Session {
         self.locked.tables.iter().any(|(locked, exclusive)| locked.id == table.id && !exclusive)
     }
 
-    /// The gates that a change of definitions closes. Under LOCK TABLES only what is locked for writing may be changed. What it is tied to, and is held for reading, is left open, since the session itself is inside: so are
-    /// others who read it, but nobody who writes its rows (QU-11).
+    /// Returns the tables whose exclusive metadata locks a DDL statement takes. Under LOCK TABLES it may change only
+    /// tables locked for WRITE. A related table locked for READ keeps its shared lock, as this session holds one: other
+    /// readers continue, but no session writes its rows (QU-11).
     pub(super) fn gates_to_close(&self, ends: &Ends) -> Result<Vec<Arc<Table>>> {
         self.check_locked(&ends.changed, &ends.changed)?;
         let tied = ends.tied.iter().filter(|table| !self.is_read_locked(table));
         Ok(ends.changed.iter().chain(tied).cloned().collect())
     }
 
-    /// Tables whose gates were left open are what they were, and no constraint has come to them. One may have gone: whoever still has a plan with it passes the gate of the other end, which was closed (QU-26).
+    /// Checks that tables left with shared metadata locks are unchanged and have no new constraint. A dropped
+    /// constraint is harmless: a plan that has it still takes the metadata lock of the other table, which was exclusive
+    /// (QU-26).
     pub(super) fn check_left_open(&self, now: &Snapshot) -> Result<()> {
         for (table, _) in self.locked.tables.iter().filter(|(_, exclusive)| !exclusive) {
             let (schema, name) = (&*table.schema, &*table.name);
@@ -247,7 +253,7 @@ impl Session {
         Ok(())
     }
 
-    /// Passes what keeps writers out of these tables, once in a transaction.
+    /// Enters the tables as a writer, once per transaction; waits for table read locks.
     pub(super) fn hold_to_write(&mut self, tables: &[Arc<Table>]) -> Result<()> {
         for table in tables {
             let is_mine = |(locked, exclusive): &(Arc<Table>, bool)| locked.id == table.id && *exclusive;
@@ -261,7 +267,7 @@ impl Session {
         Ok(())
     }
 
-    /// Holds for as long as definitions are changed: not while somebody wants all tables as they are.
+    /// Registers a change of definitions. Waits while another session holds the global read lock.
     pub(super) fn define(&self) -> Result<Defining> {
         if self.locked.is_all {
             return Err(conflict());
@@ -272,7 +278,7 @@ impl Session {
     }
 }
 
-/// A change of definitions that is under way.
+/// A registered change of definitions; dropping it ends the change.
 pub(super) struct Defining(Arc<crate::instance::database::Database>);
 
 impl Drop for Defining {

@@ -1,6 +1,7 @@
-//! CHECK, OPTIMIZE, REPAIR and CHECKSUM TABLE: a row or two for each table, and no error for one that is not as it should be.
+//! CHECK, OPTIMIZE, REPAIR and CHECKSUM TABLE: result rows for each table instead of errors.
 //!
-//! CHECK walks over the table as `beluga check` does, as of one moment, so writers need not stop. OPTIMIZE writes the rows anew. There is nothing that REPAIR could do which a start does not.
+//! CHECK verifies the table at a snapshot, as `beluga check` does, so writers continue. OPTIMIZE rebuilds the table.
+//! REPAIR has nothing to do that recovery at start does not.
 
 use std::ops::Bound::Unbounded;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use query::catalog::table::Table;
 use query::exec::generated;
 use query::types::Column;
 
-/// What became of one table: kinds of messages, and their words.
+/// The messages about one table: (type, text).
 type Said = Vec<(&'static str, String)>;
 
 impl Session {
@@ -55,7 +56,7 @@ impl Session {
     fn maintained(&mut self, what: Maintenance, schema: &str, name: &str) -> Result<Said> {
         let fine = || ("status", "OK".to_owned());
         if self.catalog.view(schema, name).is_some() {
-            // Of a view only CHECK says something: whether it can be read.
+            // For views, CHECK alone is defined: it tests whether the view can be read.
             if what != Maintenance::Check {
                 return Err(error::WRONG_OBJECT.with(&[&schema, &name, &"BASE TABLE"]));
             }
@@ -81,13 +82,13 @@ impl Session {
         }
     }
 
-    /// As it is now.
+    /// Returns the table's newest definition.
     fn catalog_table(&mut self, schema: &str, name: &str) -> Result<Arc<Table>> {
         self.refresh();
         Ok(self.catalog.table(schema, name)?.clone())
     }
 
-    /// The table, with nobody changing its definition meanwhile.
+    /// Returns the table under a shared metadata lock.
     fn passed(&mut self, table: &Arc<Table>) -> Result<Arc<Table>> {
         for _ in 0..100 {
             let table = self.catalog_table(&table.schema, &table.name)?;
@@ -112,12 +113,13 @@ impl Session {
         Ok(problems.chain([("error", "Corrupt".to_owned())]).collect())
     }
 
-    /// CHECKSUM TABLE: the same for the same rows, in whatever order they lie and by whatever indexes. A read of the transaction under way.
+    /// CHECKSUM TABLE: a sum that is independent of row order and indexes. The table is read in the current
+    /// transaction.
     fn checksums(&mut self, names: &[Name], quick: bool) -> Result<Outcome> {
         let mut rows: Vec<Row> = Vec::new();
         for name in names {
             let (schema, name) = self.full_name(name)?;
-            // Nobody keeps one up to date.
+            // QUICK: no checksum is maintained.
             let found = self.catalog.table(&schema, &name).cloned().map_err(SqlError::from);
             let sum =
                 found.and_then(|table| if quick { Ok(Value::Null) } else { self.checksum(&table).map(Value::UInt) });
@@ -171,7 +173,7 @@ impl Session {
     }
 }
 
-/// Is the table the trouble, so that the next one may be looked at?
+/// Returns whether the error concerns this table only, so that the next one can be processed.
 fn is_of_table(error: &SqlError) -> bool {
     [
         error::NO_SUCH_TABLE,

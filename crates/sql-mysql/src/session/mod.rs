@@ -1,10 +1,11 @@
-//! A client's conversation: what a door drives.
+//! A client session: the interface that a door drives.
 //!
-//! A session runs one statement at a time. What it answers may still be running: a `ResultSet` is drawn batch by batch with the session in hand, and whatever
-//! is executed next ends it. Between calls nothing is held but what the transaction holds.
+//! A session runs one statement at a time. A result may still be executing when `execute` returns: the door pulls a
+//! `ResultSet` batch by batch through the session, and the next statement closes it. Between calls a session holds only
+//! its transaction's resources.
 //!
-//! Files: `run` (a statement from text to outcome), `transact` (transactions and table gates), `locks` (LOCK TABLES), `set` and `variables`, `show`, `define` and `alter` (DDL), `database` and
-//! `handle` (what sessions share).
+//! Files: `run` (a statement from text to outcome), `transact` (transactions and metadata locks), `locks` (LOCK
+//! TABLES), `set`, `show`, `define` and `alter` (DDL).
 
 mod alter;
 mod analyze;
@@ -83,17 +84,17 @@ use query::types::{CollationName as _, Column, Type};
 pub use leave::Ready;
 pub use track::Change;
 
-/// Who is there, as the door has found out.
+/// The client as the door has authenticated it.
 #[derive(Clone, Debug)]
 pub struct Login {
     pub user: String,
     pub host: String,
-    /// Selected at once; an unknown one is error 1049.
+    /// The initial database; an unknown one is error 1049.
     pub database: Option<String>,
     pub connection_id: u64,
 }
 
-/// What a statement answers.
+/// The outcome of a statement.
 #[derive(Debug)]
 pub enum Outcome {
     Done {
@@ -102,9 +103,10 @@ pub enum Outcome {
         info: String,
     },
     Rows(ResultSet),
-    /// LOAD DATA LOCAL: the client is to send this file, for `load_data` and `load_end`.
+    /// LOAD DATA LOCAL: the client must send this file, through `load_data` and `load_end`.
     File(String),
-    /// It would have to wait (for the disk, a row lock, a SLEEP), and whoever executes it has said that it may be suspended instead: `when_ready`, then `resume`.
+    /// The statement is suspended, since it would wait (for the disk, a row lock, a SLEEP) and the caller allowed it:
+    /// call `when_ready`, then `resume`.
     Away,
 }
 
@@ -114,14 +116,14 @@ impl Outcome {
     }
 }
 
-/// Rows that are still being made.
+/// A result whose rows are still being produced.
 #[derive(Debug)]
 pub struct ResultSet {
     columns: Arc<[Column]>,
-    /// Rows that were made before anybody asked: errors mostly show then, and small results are whole.
+    /// Rows produced ahead: most errors occur there, and small results are complete.
     ready: Batch,
     exec: Option<Box<Exec>>,
-    /// The statement of the session that makes them.
+    /// The number of the statement that produces the rows.
     number: u64,
 }
 
@@ -130,7 +132,7 @@ impl ResultSet {
         &self.columns
     }
 
-    /// Replaces `out` by the next rows, some tens or hundreds; false, and nothing, at the end. An error ends the result.
+    /// Replaces `out` by the next batch of rows. Returns false, with `out` empty, at the end. An error ends the result.
     pub fn next(&mut self, session: &mut Session, out: &mut Batch) -> Result<bool> {
         out.clear();
         if !self.ready.is_empty() {
@@ -159,16 +161,16 @@ impl ResultSet {
         }
     }
 
-    /// Ends it early: the client has gone, or closed its cursor.
+    /// Ends the result early: the client disconnected or closed its cursor.
     pub fn close(mut self, session: &mut Session) {
         if self.exec.take().is_some() && self.number == session.number {
-            // What was read is let go; there is nobody to tell of a failure.
+            // A read ends here; a failure has no one to be reported to.
             let _ = session.end_statement();
         }
     }
 }
 
-/// What a reply's status word tells.
+/// The flags of a reply's status word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     pub in_transaction: bool,
@@ -179,24 +181,24 @@ pub struct Status {
     pub warnings: u16,
 }
 
-/// Variables that every statement looks at.
+/// Cached values of variables that every statement needs.
 #[derive(Debug, Default)]
 struct Quick {
-    /// SET timestamp; 0: the clock.
+    /// SET timestamp; 0 means the clock.
     timestamp: u64,
     max_execution_ms: u64,
     lock_wait_s: u64,
     gate_wait_s: u64,
     read_only: bool,
     completion: CompletionType,
-    /// Statements that take longer are counted as slow.
+    /// Statements slower than this count as slow.
     long_query: std::time::Duration,
 }
 
 pub struct Session {
     db: Arc<Database>,
     handle: Arc<Handle>,
-    /// Must a wait for a lock end?
+    /// Tells the engine whether a lock wait must end.
     cancel: engine::rows::Cancel,
     who: Login,
     standing: Standing,
@@ -206,40 +208,41 @@ pub struct Session {
     settings: crate::scalar::settings::Settings,
     database: Option<String>,
     catalog: Arc<Snapshot>,
-    /// Statements so far.
+    /// Number of the current statement.
     number: u64,
-    /// When the last of them began.
+    /// Start of the current statement.
     began: Instant,
-    /// A statement's rows are still being made.
+    /// The current statement's rows are still being produced.
     is_open: bool,
     found_rows: u64,
     gate: Lsn,
 
     autocommit: bool,
-    /// BEGIN, and no COMMIT yet.
+    /// A transaction begun by BEGIN is open.
     explicit: bool,
     read_only: bool,
     isolation: Isolation,
-    /// SET TRANSACTION, and START TRANSACTION READ ...: of the next one or of the one that there is, and of those that are chained to it.
+    /// SET TRANSACTION and START TRANSACTION READ ...: for the next or current transaction, and for those chained to
+    /// it.
     next_isolation: Option<Isolation>,
     next_read_only: Option<bool>,
-    /// The statement that runs has been at a table.
+    /// The current statement has used a table.
     has_used_tables: bool,
-    /// It has begun a transaction, and been at no table: nothing is left to be ended by COMMIT.
+    /// The statement began a transaction but used no table, so COMMIT has nothing to end.
     is_bare: bool,
-    /// COMMIT or ROLLBACK RELEASE has been said.
+    /// COMMIT or ROLLBACK RELEASE was executed.
     is_released: bool,
     savepoints: Vec<(String, Savepoint)>,
-    /// What some variables say, at hand for every statement.
+    /// Cached variables.
     quick: Quick,
-    /// Where the statement began, to take it back.
+    /// The savepoint to which a failed statement is rolled back.
     statement_start: Option<Savepoint>,
-    /// Tables whose gates the transaction has passed.
+    /// Tables whose shared metadata locks the transaction holds.
     held: Vec<Arc<Table>>,
-    /// Those of them that it writes.
+    /// Tables among `held` that the transaction writes.
     written: Vec<Arc<Table>>,
     locked: Locked,
-    /// The client can send files.
+    /// The client supports LOCAL files.
     local_files: bool,
     leaving: Leaving,
     loading: Option<Incoming>,
@@ -247,7 +250,7 @@ pub struct Session {
     track: Track,
 
     normal: Normal,
-    /// What plans are bound to here, once it was asked for.
+    /// The id of the session's plan-cache context, once computed.
     ground: Option<u64>,
     named: HashMap<String, PreparedHandle>,
 }
@@ -322,7 +325,7 @@ impl Session {
         Ok(session)
     }
 
-    /// What follows from who is there.
+    /// Sets the session's facts, privileges and variables from its login.
     fn introduce(&mut self) -> Result<()> {
         let facts = &mut self.ctx.state_mut().session;
         facts.connection_id = self.who.connection_id;
@@ -337,7 +340,8 @@ impl Session {
         }
     }
 
-    /// Cuts the first statement off a text of several: (statement, rest). Statements of nothing but space and comments are skipped; the rest is empty if nothing follows.
+    /// Splits the first statement off a text: (statement, rest). Blank statements are skipped; the rest is empty if
+    /// nothing follows.
     pub fn split<'t>(&self, text: &'t str) -> (&'t str, &'t str) {
         let (mut first, mut rest) = lexical::split(text, self.ctx.sql_mode());
         while lexical::is_blank(first) && !rest.is_empty() {
@@ -346,17 +350,17 @@ impl Session {
         (first, if lexical::is_blank(rest) { "" } else { rest })
     }
 
-    /// Where the statement's `?` stand, outside of quotes and comments.
+    /// Returns the positions of the statement's `?` outside quotes and comments.
     pub fn parameters(&self, text: &str) -> Vec<usize> {
         lexical::parameters(text, self.ctx.sql_mode())
     }
 
-    /// What the last statement warned of, as SHOW WARNINGS shows it.
+    /// Returns the last statement's diagnostics, as SHOW WARNINGS does.
     pub fn warnings(&self) -> impl Iterator<Item = (Level, SqlError)> {
         self.ctx.warnings.iter().map(|(level, fault)| (*level, fault.clone().into()))
     }
 
-    /// The columns of a table, for those who ask before they SELECT (COM_FIELD_LIST).
+    /// Returns a table's columns and defaults, for COM_FIELD_LIST.
     pub fn fields(&mut self, table: &str, like: &str) -> Result<Vec<(Column, Option<String>)>> {
         self.refresh();
         self.follow_accounts()?;
@@ -380,7 +384,7 @@ impl Session {
         Ok(columns)
     }
 
-    /// As USE does.
+    /// Selects the database, as USE does.
     pub fn use_database(&mut self, name: &str) -> Result<()> {
         self.refresh();
         self.follow_accounts()?;
@@ -418,48 +422,49 @@ impl Session {
         }
     }
 
-    /// Replies to what has been executed so far may leave when the log is durable up to here.
+    /// Returns the durability LSN: replies so far may be sent when the WAL is durable up to it.
     pub fn gate(&self) -> Lsn {
         self.gate.max(self.ctx.state().session.gate)
     }
 
-    /// COMMIT or ROLLBACK has ended the session too (RELEASE): whoever drives it answers, and then lets it go.
+    /// Returns whether COMMIT or ROLLBACK RELEASE has ended the session: the door answers, then closes it.
     pub fn is_released(&self) -> bool {
         self.is_released
     }
 
-    /// A system variable as text, as `SELECT @@name` shows it.
+    /// Returns a system variable as text, as `SELECT @@name` does.
     pub fn variable(&self, name: &str) -> Result<String> {
         let (value, _) = self.system_variable(None, name)?;
         Ok(crate::instance::variables::text_of(&value))
     }
 
-    /// A number that moves with each change of the session's variables, by whatever statement: a door whose copies are of another one reads them again.
+    /// Returns a version that changes with the session's variables. A door refreshes its cached copies when it differs.
     pub fn variables_version(&self) -> u64 {
         self.values.version()
     }
 
-    /// SET NAMES: what the handshake's collation says.
+    /// Sets the character set of the handshake, as SET NAMES does.
     pub fn set_names(&mut self, charset: &str, collation: Option<&str>) -> Result<()> {
         self.names(Some(charset), collation)
     }
 
-    /// Sets a system variable of the session.
+    /// Sets a session system variable.
     pub fn set_variable(&mut self, name: &str, value: Value) -> Result<()> {
         self.set_system(crate::parse::statement::Scope::Session, &name.to_ascii_lowercase(), value)
     }
 
-    /// As if newly connected, with the same user and database: rolls back, forgets variables and prepared statements.
+    /// Resets the session as if newly connected by the same user to the same database: rolls back and drops variables
+    /// and prepared statements.
     pub fn reset(&mut self) {
         self.abandon();
         let database = self.database.take();
         self.who.database = None;
-        // Variables have defaults that are known to be good; who has no account any more keeps the rights it had.
+        // Default values are valid; a session whose account was dropped keeps its privileges.
         let _ = self.introduce();
         self.set_database(database);
     }
 
-    /// As if newly connected by somebody else.
+    /// Changes the user, as if newly connected.
     pub fn change_user(&mut self, who: Login) -> Result<()> {
         self.abandon();
         self.set_database(None);
@@ -471,7 +476,7 @@ impl Session {
         self.introduce()
     }
 
-    /// Ends everything that a new conversation does not begin with.
+    /// Discards all session state that a new connection does not have.
     fn abandon(&mut self) {
         self.number += 1;
         self.is_open = false;
@@ -490,28 +495,28 @@ impl Session {
         self.ctx.state_mut().variables.clear();
     }
 
-    /// Whether UPDATE and ON DUPLICATE KEY UPDATE count the rows that they find, not those that they change.
+    /// Sets whether UPDATE and ON DUPLICATE KEY UPDATE count matched rows instead of changed ones.
     pub fn count_found(&mut self, found: bool) {
         self.ctx.counts_found = found;
     }
 
-    /// The client has had its door do that.
+    /// Counts a protocol command of the client.
     pub fn count(&self, what: Count) {
         self.handle.counts.add(what);
     }
 
-    /// So many bytes came from the client, and went to it.
+    /// Counts bytes received from and sent to the client.
     pub fn count_bytes(&self, received: u64, sent: u64) {
         self.handle.counts.add_many(Count::BytesReceived, received);
         self.handle.counts.add_many(Count::BytesSent, sent);
     }
 
-    /// What the client says of itself: performance_schema.session_connect_attrs.
+    /// Sets the connection attributes for performance_schema.session_connect_attrs.
     pub fn describe_client(&self, attributes: Vec<(String, String)>) {
         self.handle.show(|shown| shown.attributes = attributes.into());
     }
 
-    /// What the client has named beside the statements that follow: mysql_query_attribute_string().
+    /// Sets the query attributes that the client sent with the statement: mysql_query_attribute_string().
     pub fn give_attributes(&mut self, attributes: Vec<(String, Value)>) {
         if attributes.is_empty() && self.ctx.state().session.attributes.is_empty() {
             return;
@@ -524,17 +529,17 @@ impl Session {
             attributes.into_iter().map(|(name, value)| (name, text(value))).collect();
     }
 
-    /// How the client's stream is made shorter, for SHOW STATUS: the method and its level.
+    /// Sets the compression algorithm and level for SHOW STATUS.
     pub fn tell_compression(&self, method: Option<(&'static str, u8)>) {
         self.handle.show(|shown| shown.compression = method);
     }
 
-    /// What the client's stream is sealed with, for SHOW STATUS: the version of TLS and the cipher.
+    /// Sets the TLS version and cipher for SHOW STATUS.
     pub fn tell_sealing(&self, sealing: Option<(&'static str, &'static str)>) {
         self.handle.show(|shown| shown.sealing = sealing);
     }
 
-    /// Through which others see and end this session.
+    /// Returns the handle by which other sessions see and kill this one.
     pub fn handle(&self) -> &Arc<Handle> {
         &self.handle
     }
@@ -543,14 +548,14 @@ impl Session {
         query::exec::host::host(&mut self.ctx)
     }
 
-    /// The newest definitions.
+    /// Takes the newest catalog snapshot.
     fn refresh(&mut self) {
         if self.db.catalog().version() != self.catalog.version {
             self.look_anew();
         }
     }
 
-    /// The last row has been made.
+    /// Ends a statement after its last row.
     fn end_rows(&mut self) -> Result<()> {
         self.end_statement()?;
         self.ctx.state_mut().session.found_rows = self.host().found_rows.unwrap_or(self.found_rows);
@@ -558,7 +563,7 @@ impl Session {
         Ok(())
     }
 
-    /// Rows that are known already, as a result.
+    /// Returns materialized rows as a result.
     fn rows(&mut self, columns: Vec<Column>, rows: Vec<Row>) -> Outcome {
         self.found_rows = rows.len() as u64;
         self.handle.show(Shown::end);
@@ -573,12 +578,12 @@ impl Drop for Session {
     }
 }
 
-/// Has the engine already rolled the transaction back?
+/// Returns whether the engine has already rolled the transaction back.
 fn has_ended_transaction(error: &SqlError) -> bool {
     error::LOCK_DEADLOCK.is(error)
 }
 
-/// A text column of a result that is made here.
+/// Returns a text column for a computed result.
 fn text_column(name: &str) -> Column {
     Column::computed(name, Type::text(1024, query::types::Collation::DEFAULT))
 }

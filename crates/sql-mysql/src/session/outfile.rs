@@ -1,6 +1,6 @@
-//! SELECT ... INTO OUTFILE and DUMPFILE: rows into a new file of the server, below `secure_file_priv`.
+//! SELECT ... INTO OUTFILE and DUMPFILE: writes rows into a new file of the server below `secure_file_priv`.
 //!
-//! Rows are written as they are made. If anything goes wrong the file is taken away again, so that a file that is there is whole.
+//! Rows are written as they are produced. On an error the file is removed, so an existing file is complete.
 //!
 //! Keeps MY-22.
 
@@ -27,10 +27,10 @@ use query::types::{Charset, Column, Kind, Type};
 
 static WRITE: Reason = Reason::new("outfile");
 
-/// Bytes that are written at once.
+/// Bytes per write.
 const PIECE: usize = 256 << 10;
 
-/// The file's name, its character set, and how its lines look; without that it takes one row's bytes as they are.
+/// The file's name, character set and line format. Without a format one row's bytes are written as they are (DUMPFILE).
 pub(super) type Out<'s> = (&'s str, Option<&'s str>, Option<&'s Format>);
 
 impl Session {
@@ -58,7 +58,7 @@ impl Session {
             return Err(error::BLOBS_AND_NO_TERMINATED.bare());
         }
         let widths = widths.filter(|_| is_fixed);
-        // Readable by the group, as in MySQL, whatever the umask of the process.
+        // Group-readable as in MySQL, regardless of the umask.
         let file = OpenOptions::new().write(true).create_new(true).mode(0o640).open(&path);
         let file = file.and_then(|file| file.set_permissions(Permissions::from_mode(0o640)).map(|()| file));
         let written = file.map_err(|error| cannot_create(name, &error)).and_then(|file| {
@@ -88,7 +88,7 @@ impl Session {
         writing.flush()
     }
 
-    /// The path of a file that is not there yet.
+    /// Returns the path for the file, which must not exist yet.
     fn creatable(&self, name: &str) -> Result<PathBuf> {
         let folder = self.files_folder()?;
         let refused = || error::OPTION_PREVENTS_STATEMENT.with(&[&"--secure-file-priv"]);
@@ -118,7 +118,7 @@ struct Writing<'w> {
     file: File,
     name: &'w str,
     format: Option<&'w Format>,
-    /// Where nothing is between fields: how many bytes each has.
+    /// The field widths in bytes, for a format without separators.
     widths: Option<Vec<usize>>,
     charset: Charset,
     buffer: Vec<u8>,
@@ -171,7 +171,7 @@ impl Writing<'_> {
         self.buffer.extend_from_slice(&format.line_end);
     }
 
-    /// Values side by side, with spaces up to the width of each. NULL is spaces alone; what is longer is cut, as in MySQL.
+    /// Writes fields padded with spaces to their widths. NULL is all spaces; longer values are truncated, as in MySQL.
     fn fixed_line(&mut self, format: &Format, widths: &[usize], row: &[Value], columns: &[Column]) {
         self.buffer.extend_from_slice(&format.line_start);
         for ((value, column), width) in row.iter().zip(columns).zip(widths) {
@@ -194,23 +194,23 @@ impl Writing<'_> {
     }
 }
 
-/// What OPTIONALLY ENCLOSED encloses.
+/// Returns whether OPTIONALLY ENCLOSED encloses the type.
 fn is_string(ty: &Type) -> bool {
     !(ty.kind.is_integer()
         || matches!(ty.kind, Kind::Decimal | Kind::Float | Kind::Double | Kind::Year | Kind::Bit | Kind::Null))
 }
 
-/// As MySQL's `Query_result_export` does it: what would end the field or the line, and zero bytes, stand behind the escape.
+/// Escapes what would end the field or line, and zero bytes, as MySQL's `Query_result_export` does.
 fn escape(format: &Format, is_enclosed: bool, bytes: &[u8], out: &mut Vec<u8>) {
     let Some(escape) = format.escape else {
         out.extend_from_slice(bytes);
         return;
     };
     let field_end = format.field_end.first().copied();
-    // Where no quote is, the separator stands in its place.
+    // Without a quote, the field separator takes its role.
     let separator = format.enclosed.or(field_end);
     let line_end = format.line_end.first().copied();
-    // Behind an escape these letters mean something else.
+    // These letters have another meaning after an escape.
     let is_ambiguous = |byte: Option<u8>| byte.is_some_and(|byte| b"ntrb0ZN".contains(&byte));
     for byte in bytes {
         let ends = if is_enclosed { separator } else { field_end };
@@ -225,7 +225,7 @@ fn escape(format: &Format, is_enclosed: bool, bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// The value as it is shown, in the file's character set; `binary` takes it as it is kept.
+/// Encodes the displayed value in the file's character set; `binary` keeps the column's.
 fn bytes_of(value: &Value, column: &Column, charset: Charset) -> Vec<u8> {
     match value {
         Value::Bytes(bytes) => bytes.to_vec(),

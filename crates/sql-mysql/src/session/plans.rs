@@ -1,10 +1,10 @@
-//! The ground of a session: the number under which its plans are shared (`instance::plans`).
+//! The session's plan-cache context: the id under which it shares plans (`instance::plans`).
 
 use crate::instance::plans::Facts;
 use crate::session::Session;
 
 impl Session {
-    /// The number of what plans are bound to here: what was bound under another does not hold.
+    /// Returns the id of the context. A plan bound under another id is not valid here.
     pub fn ground(&mut self) -> u64 {
         if let Some(number) = self.ground {
             return number;
@@ -14,7 +14,7 @@ impl Session {
         number
     }
 
-    /// MY-4: something that binding reads is about to be, or has just been, changed.
+    /// MY-4: called before or after a change of anything that binding reads.
     pub(super) fn leave_ground(&mut self) {
         self.ground = None;
     }

@@ -1,7 +1,7 @@
-//! Prepared statements: a tree, and the plans that it was last run as.
+//! Prepared statements: a syntax tree and its most recent plans.
 //!
-//! Both are the same for all sessions on one ground (`session/plans`), so whoever prepares a text that another has prepared gets what that one has. A session keeps a handle, and may take it
-//! along to another ground: so each of the plans says on which it was made.
+//! Sessions with the same plan-cache context (`session/plans`) share both, so a text that another session prepared is
+//! found in the cache. A session keeps a handle and may take it into another context, so each plan records its context.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::session::{Outcome, Session};
 use crate::value::Value;
 use query::types::{Column, Type};
 
-/// What a prepared statement takes, and how many times its text, about.
+/// The memory of a prepared statement, roughly: a base, and a multiple of its text.
 const PREPARED_BYTES: usize = 8 << 10;
 const PREPARED_SHARE: usize = 8;
 
@@ -34,7 +34,8 @@ impl Session {
         prepared.map_err(|error| self.fail(error))
     }
 
-    /// What some session has prepared of this text, if it holds here: for who runs texts with parameters and keeps no handles.
+    /// Returns the cached prepared statement for this text, if valid here. For clients that run parameterised texts and
+    /// keep no handles.
     pub fn prepared(&mut self, sql: &str) -> Option<Prepared> {
         if self.follow_accounts().is_err() || self.serializes() {
             return None;
@@ -48,7 +49,7 @@ impl Session {
         if let Some(known) = self.prepared(sql) {
             return Ok(known);
         }
-        // The text is kept, and a tree of it that takes some times as much.
+        // The text is kept, and its tree takes several times as much.
         let _claim = stdx::memory::claim(PREPARED_BYTES + PREPARED_SHARE * sql.len())?;
         let parsed = parse::parse_unless(sql, self.ctx.sql_mode(), &*self.cancel)?;
         let (prepared, by) = self.prepare_parsed(sql, parsed)?;
@@ -60,7 +61,7 @@ impl Session {
         Ok(prepared)
     }
 
-    /// The same of a tree, which the process list shows as that text. With it the plan of a statement that has one.
+    /// Prepares a parsed statement, which the process list shows as `sql`. Also returns its plan, if it has one.
     pub(super) fn prepare_parsed(&mut self, sql: &str, parsed: Parsed) -> Result<(Prepared, Option<Compiled>)> {
         let unknown = vec![Type::null(); parsed.parameters];
         let mut columns = Vec::new().into();

@@ -1,7 +1,8 @@
-//! Reads of one table that a door has put together itself, without a text: operator trees of clients come down to them.
+//! Single-table reads that a door builds without SQL text, from clients' operator trees.
 //!
-//! A read becomes the tree that its text would have become, and from there on it is a statement like any other: names are looked up, rights asked for, types found, a plan chosen and kept. What
-//! differs between two runs are values alone: each has a number, may be named more than once, and may be one that nothing asks for.
+//! A read becomes the syntax tree of the equivalent query and is then a statement like any other: names are resolved,
+//! privileges checked, types inferred, a plan chosen and cached. Only parameter values differ between two runs. A
+//! parameter has a number and may be used any number of times, or never.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,42 +18,42 @@ use crate::parse::Parsed;
 use crate::session::Session;
 use query::catalog::table::{Part, Table};
 
-/// Rows of a table.
+/// A read of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Read {
-    /// None: the session's own.
+    /// None: the session's current database.
     pub schema: Option<String>,
     pub table: String,
-    /// By this index and no other; None: by whichever is best.
+    /// FORCE this index; None: the planner chooses.
     pub index: Option<String>,
-    /// What is shown of each row, by name.
+    /// The output columns: (name, expression).
     pub columns: Vec<(String, Term)>,
     pub filter: Option<Term>,
-    /// By which columns rows are in order, and whether from the highest down.
+    /// The sort order: (column, descending).
     pub order: Vec<(String, bool)>,
-    /// How many values it is run with.
+    /// The number of parameters.
     pub parameters: usize,
 }
 
-/// A value that follows from a row.
+/// An expression over a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Term {
     Column(String),
-    /// The value of that number.
+    /// The parameter of that number.
     Parameter(usize),
     Binary(Operator, Box<Term>, Box<Term>),
     Not(Box<Term>),
     Negative(Box<Term>),
     Complement(Box<Term>),
-    /// Whether it is NULL, or is not.
+    /// IS NULL, or IS NOT NULL if true.
     IsNull(Box<Term>, bool),
-    /// Whether it fits the pattern, or does not.
+    /// LIKE, or NOT LIKE if true.
     Like(Box<Term>, Box<Term>, bool),
-    /// Whether it is one of them, or is not.
+    /// IN, or NOT IN if true.
     In(Box<Term>, Vec<Term>, bool),
-    /// May the value be in a Bloom filter: the value, and what the function BLOOMFILTER takes behind it.
+    /// Arguments of BLOOMFILTER: the value, then the filter's description.
     BloomFilter(Vec<Term>),
-    /// Of all rows; None: of the rows themselves.
+    /// An aggregate of an expression; None: COUNT(*).
     Aggregate(Aggregate, Option<Box<Term>>),
 }
 
@@ -87,17 +88,17 @@ pub enum Aggregate {
     Max,
 }
 
-/// What a door must know of a table to put a read together.
+/// The columns of a table and of one of its keys, for building a read.
 #[derive(Clone, Debug)]
 pub struct Outline {
     pub origin: Origin,
-    /// Those that `*` shows.
+    /// The columns of `*`.
     pub columns: Vec<String>,
-    /// The columns of the index, and which of them stand from the highest down.
+    /// The columns of the index: (name, descending).
     pub key: Vec<(String, bool)>,
 }
 
-/// Where an outline was seen: for `Session::is_current`.
+/// The versions that an outline was made from, for `Session::is_current`.
 #[derive(Clone, Debug)]
 pub struct Origin {
     table: Arc<Table>,
@@ -105,7 +106,7 @@ pub struct Origin {
 }
 
 impl Session {
-    /// The columns of a table and those of one of its indexes, `PRIMARY` if none is named.
+    /// Returns a table's columns and those of one of its indexes, by default `PRIMARY`.
     pub fn outline(&mut self, schema: Option<&str>, table: &str, index: Option<&str>) -> Result<Outline> {
         self.refresh();
         self.follow_accounts()?;
@@ -118,7 +119,7 @@ impl Session {
         let name = index.unwrap_or("PRIMARY");
         let parts: &[Part] = match (name.eq_ignore_ascii_case("PRIMARY"), &table.primary) {
             (true, Some(parts)) => parts,
-            // Rows have an order of their own then.
+            // Rows are then ordered by their row ids.
             (true, None) if index.is_none() => &[],
             _ => {
                 let at = table.index(name).ok_or_else(|| error::KEY_DOES_NOT_EXIST.with(&[&name, &table.name]))?;
@@ -135,12 +136,12 @@ impl Session {
         })
     }
 
-    /// Is an outline from there what the session would be told now?
+    /// Returns whether an outline of this origin is still current.
     pub fn is_current(&mut self, origin: &Origin) -> bool {
         origin.table.live.version.load(Ordering::Acquire) == origin.table.version && origin.ground == self.ground()
     }
 
-    /// Makes a read ready to run with `execute_prepared`. `shown` is what the process list tells of it.
+    /// Prepares a read for `execute_prepared`. The process list shows `shown`.
     pub fn prepare_read(&mut self, read: &Read, shown: &str) -> Result<Prepared> {
         let begun = self.begin_statement(shown);
         self.ctx.warnings.clear();
@@ -154,17 +155,17 @@ impl Session {
     }
 }
 
-/// Makes trees of terms. Columns are named with their table, so that none is taken for a name of the list.
+/// Builds trees of terms. Columns are qualified, so that they never resolve to aliases.
 struct Tree<'r> {
     table: &'r str,
 }
 
-/// An expression that is of no text.
+/// Returns an expression without a source span.
 fn of(kind: ExprKind) -> Expr {
     Expr { kind, span: Span::default() }
 }
 
-/// The tree of the read.
+/// Returns the read's syntax tree.
 fn query(read: &Read) -> Result<Query> {
     let tree = Tree { table: &read.table };
     let hint = |index: &String| IndexHint { action: HintAction::Force, scope: None, indexes: vec![Ident::new(index)] };
@@ -304,7 +305,7 @@ impl Tree<'_> {
     }
 }
 
-/// The operands of AND, or the expression itself.
+/// Returns the operands of AND, or the expression itself.
 fn ands(expr: Expr) -> Vec<Expr> {
     match expr.kind {
         ExprKind::And(list) => list,
@@ -312,7 +313,7 @@ fn ands(expr: Expr) -> Vec<Expr> {
     }
 }
 
-/// The same of OR.
+/// Returns the operands of OR, or the expression itself.
 fn ors(expr: Expr) -> Vec<Expr> {
     match expr.kind {
         ExprKind::Or(list) => list,

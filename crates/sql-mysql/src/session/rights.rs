@@ -1,6 +1,7 @@
-//! The session's own rights: found when it enters, followed when accounts change.
+//! The session's privileges: resolved at login, refreshed when accounts change.
 //!
-//! MY-16: a plan has been checked against the rights of its ground (`session/plans`), and a session whose rights change leaves its ground. So a plan that is found needs no check.
+//! MY-16: plans are checked against the privileges of their plan-cache context (`session/plans`), and a session whose
+//! privileges change leaves its context. So a cached plan needs no privilege check.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,26 +17,26 @@ use crate::session::{Outcome, Session};
 use crate::system::viewer::Viewer;
 use crate::value::Text;
 
-/// The list of accounts as of one moment.
+/// A snapshot of the list of accounts.
 pub(super) type All = BTreeMap<String, Arc<Account>>;
 
-/// Who the session is in the list of accounts, and what follows.
+/// The session's account and the state derived from it.
 #[derive(Debug, Default)]
 pub(super) struct Standing {
     /// The name of the account.
     pub account: String,
-    /// The list's generation when this was looked up.
+    /// The generation of the list at the lookup.
     pub generation: u64,
-    /// What the account itself had on `*.*` when the session entered (MY-14).
+    /// The account's own privileges on `*.*` at login (MY-14).
     pub entered_with: Privileges,
-    /// Names of the roles that count.
+    /// The active roles.
     pub roles: BTreeSet<String>,
-    /// Nothing is done before the password is changed.
+    /// The password has expired and must be changed first.
     pub must_change: bool,
 }
 
 impl Session {
-    /// Finds the account; an error if there is none.
+    /// Looks up the account; an error if there is none.
     pub(super) fn enter(&mut self) -> Result<()> {
         let accounts = self.db.engine().accounts();
         let generation = accounts.generation();
@@ -56,12 +57,12 @@ impl Session {
         error::ACCESS_DENIED.with(&[&self.who.user, &self.who.host, &"YES"])
     }
 
-    /// The account that the session has, by its name in the list.
+    /// Returns the name of the session's account.
     pub fn account(&self) -> &str {
         &self.standing.account
     }
 
-    /// Follows changes of the list of accounts: a number is compared, mostly nothing else.
+    /// Refreshes the privileges if accounts have changed. Mostly it compares two numbers.
     pub(super) fn follow_accounts(&mut self) -> Result<()> {
         if self.db.engine().accounts().generation() == self.standing.generation {
             Ok(())
@@ -70,7 +71,7 @@ impl Session {
         }
     }
 
-    /// What an account may do with its default roles, as who defines a view.
+    /// Returns the privileges of an account with its default roles, for a view's definer.
     pub(super) fn rights_of_account(&self, name: &str) -> Result<Option<Arc<Rights>>> {
         let accounts = self.db.engine().accounts();
         let Some(account) = accounts.get(name) else { return Ok(None) };
@@ -81,7 +82,7 @@ impl Session {
         Ok(Some(Arc::new(Rights { user: who.user.clone(), host: who.host.clone(), who, global, of, own: None })))
     }
 
-    /// An account's grants and those of its roles, and of theirs.
+    /// Combines an account's grants with those of its roles, transitively.
     fn put_together(&self, own: Grants, roles: &BTreeSet<String>) -> Result<(Privileges, Vec<Arc<Grants>>)> {
         let accounts = self.db.engine().accounts();
         let mut global = own.global;
@@ -98,7 +99,7 @@ impl Session {
         Ok((global, of))
     }
 
-    /// Puts together what the session may do now.
+    /// Recomputes the session's privileges.
     pub(super) fn look_up_rights(&mut self) -> Result<()> {
         let db = self.db.clone();
         let accounts = db.engine().accounts();
@@ -129,7 +130,7 @@ impl Session {
         Ok(())
     }
 
-    /// While the password has expired only a new one can be set.
+    /// Refuses all statements but a password change once the password has expired.
     pub(super) fn check_password_age(&self, statement: &Statement) -> Result<()> {
         if !self.standing.must_change {
             return Ok(());
@@ -144,7 +145,8 @@ impl Session {
         if helps { Ok(()) } else { Err(error::MUST_CHANGE_PASSWORD.bare()) }
     }
 
-    /// Only a session that holds SYSTEM_USER may change accounts that hold it, so that CREATE USER alone is no way to the administrators' rights.
+    /// Requires SYSTEM_USER to change an account that has it, so that CREATE USER alone does not lead to
+    /// administrators' privileges.
     pub(super) fn may_change<'k>(&self, all: &All, mut keys: impl Iterator<Item = &'k String>) -> Result<()> {
         if self.rights.global.has(Privileges::SYSTEM_USER) {
             return Ok(());
@@ -157,7 +159,7 @@ impl Session {
         })
     }
 
-    /// Changes accounts, all or none; the reply waits until that is durable.
+    /// Changes all of the accounts or none; the reply waits until the change is durable.
     pub(super) fn change_accounts(
         &mut self,
         f: impl FnOnce(&Session, &All) -> Result<Vec<AccountChange>>,
@@ -168,7 +170,7 @@ impl Session {
         self.look_up_rights()
     }
 
-    /// The account's name in the list.
+    /// Returns the account's name in the list.
     pub(super) fn key_of(&self, name: &UserName) -> String {
         match name {
             UserName::Current => self.standing.account.clone(),
@@ -209,7 +211,7 @@ impl Session {
         Ok(Outcome::done())
     }
 
-    /// The roles of an account that are meant.
+    /// Returns the roles that the clause selects from the account's.
     pub(super) fn chosen(&self, choice: &RoleChoice, grants: &Grants, of: &str) -> Result<BTreeSet<String>> {
         let named = |names: &[UserName]| -> Result<BTreeSet<String>> {
             let keys: BTreeSet<String> = names.iter().map(|name| self.key_of(name)).collect();

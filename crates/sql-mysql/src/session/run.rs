@@ -1,7 +1,7 @@
-//! A statement from text to outcome.
+//! Executes a statement from text to outcome.
 //!
-//! The short way: the text without its literals is known, its plan is at hand, the literals are its parameters. The long way: parse, bind, plan, run. A plan is bound to versions of tables;
-//! `hold` finds out whether they still stand, and if not the statement is planned again.
+//! Fast path: the parameterised text is in the plan cache, and the literals become parameters. Slow path: parse, bind,
+//! plan, run. A plan is bound to table versions; `hold` validates them, and a stale plan is compiled again.
 
 use std::ops;
 use std::sync::Arc;
@@ -43,13 +43,13 @@ use query::plan::estimate::{estimate, joined_rows};
 use query::plan::statistics::Statistics;
 use query::types::{Column, Kind, Type};
 
-/// Plans that are expected to cost more are made anew for each run: it is a small part of it.
+/// Plans of a higher estimated cost are not cached: planning is a small part of their run.
 const HEAVY: f64 = 5000.0;
-/// It is at tables.
+/// The flags for table access.
 const DEEDS: u16 = READ | READ_UNSAFE | WRITE;
 
 impl Plan {
-    /// What it is expected to cost to find its rows.
+    /// Returns the estimated cost of finding the rows.
     fn cost(&self) -> f64 {
         match self {
             Plan::Query { node, .. } => estimate(node).cost,
@@ -59,7 +59,7 @@ impl Plan {
         }
     }
 
-    /// Could it be dropped half-way, and begun anew, as long as it has changed nothing?
+    /// Returns whether the plan is restartable as long as it has changed nothing.
     fn may_begin_again(&self) -> bool {
         if self.returning().is_some() {
             return false;
@@ -76,7 +76,7 @@ impl Plan {
         }
     }
 
-    /// Could it be suspended in its SLEEPs?
+    /// Returns whether the plan can suspend only in SLEEP.
     fn only_sleeps(&self) -> bool {
         match self {
             Plan::Query { node, .. } => only_sleeps(node),
@@ -94,7 +94,7 @@ impl Plan {
         }
     }
 
-    /// Of the rows that it answers; None: it answers none.
+    /// Returns the result columns; None if there is no result set.
     pub(super) fn columns(&self) -> Option<&Arc<[Column]>> {
         match self {
             Plan::Query { columns, .. } => Some(columns),
@@ -102,11 +102,11 @@ impl Plan {
         }
     }
 
-    /// What it does, in the letters of a transaction's state.
+    /// Returns the plan's effects as flags of the transaction state.
     fn deeds(&self, uses: Uses) -> u16 {
         let writes = !matches!(self, Plan::Query { .. } | Plan::Do(_)) || uses.locking > 0;
         let is_unsafe = match self {
-            // Which rows are left out, or replaced, follows from the order in which they come.
+            // The rows ignored or replaced depend on the input order.
             Plan::Insert(insert) => match (&insert.values, insert.on_conflict) {
                 (Values::Query(_), on_conflict) => on_conflict != OnConflict::Fail || insert.ignore,
                 (_, OnConflict::Update) => unique_keys(&insert.rules.table) > 1,
@@ -120,7 +120,7 @@ impl Plan {
         bits.into_iter().filter(|(is_so, _)| *is_so).fold(0, |deeds, (_, bit)| deeds | bit)
     }
 
-    /// Tables whose rows it changes, those that foreign keys bring in among them.
+    /// Returns the tables that the plan writes, including those written by foreign keys.
     fn written(&self) -> Vec<Arc<Table>> {
         let of =
             |targets: &'_ [change::Target]| targets.iter().map(|target| target.rules.written()).collect::<Vec<_>>();
@@ -139,13 +139,14 @@ fn unique_keys(table: &Table) -> usize {
     table.indexes.iter().filter(|index| index.unique).count() + usize::from(table.primary.is_some())
 }
 
-/// Makes a plan anew.
+/// Compiles a statement again.
 pub(super) type Again<'a> = &'a mut dyn FnMut(&mut Session) -> Option<Arc<Compiled>>;
-/// Makes the plan of an INSERT's next piece, which goes with the one given.
+/// Compiles the next piece of an INSERT for the same tables.
 pub(super) type More<'a> = &'a mut dyn FnMut(&mut Session, &Compiled) -> Result<Option<Arc<Compiled>>>;
 
 impl Compiled {
-    /// What finds the rows of a change, alone: None where there is nothing to find, or one table is walked over. It locks as the change would, and changes nothing.
+    /// Returns the row-finding part of a change as a query: None for a change without one, or of a single table. It
+    /// locks like the change, but changes nothing.
     pub(super) fn finding(&self) -> Option<Compiled> {
         let node = match &self.plan {
             Plan::Insert(Insert { values: Values::Query(node), .. }) => node,
@@ -175,7 +176,7 @@ impl Compiled {
         })
     }
 
-    /// Another plan over the same tables, that writes one more.
+    /// Returns another plan over the same tables and one more, which it writes.
     pub(super) fn with_plan(&self, plan: Plan, written: &Arc<Table>) -> Compiled {
         let and = |tables: &[Arc<Table>]| tables.iter().chain([written]).cloned().collect();
         let (tables, gates) = (and(&self.tables), and(&self.gates));
@@ -225,7 +226,7 @@ impl Variables for Session {
 }
 
 impl Session {
-    /// Runs one statement.
+    /// Executes one statement.
     pub fn execute(&mut self, sql: &str) -> Result<Outcome> {
         self.look_for_unsafe(sql);
         match self.begin_statement(sql).and_then(|()| self.execute_text(sql)) {
@@ -234,7 +235,7 @@ impl Session {
         }
     }
 
-    /// Runs a statement whose long literals have been taken out: `?` stands in their places.
+    /// Executes a statement whose long literals have been replaced by `?`.
     pub fn execute_with(&mut self, sql: &str, literals: Vec<Value>) -> Result<Outcome> {
         self.look_for_unsafe(sql);
         match self.begin_statement(sql).and_then(|()| self.execute_lifted(sql, literals)) {
@@ -248,7 +249,7 @@ impl Session {
         self.run_statement(&parsed.statement, sql, literals)
     }
 
-    /// The text with so many parameters. What cannot be read is a statement too: the warnings of the one before are over.
+    /// Parses a text with this number of parameters. A syntax error also clears the previous statement's warnings.
     fn parsed(&mut self, sql: &str, parameters: usize) -> Result<Parsed> {
         let parsed = parse::parse_unless(sql, self.ctx.sql_mode(), &*self.cancel);
         let parsed = parsed.and_then(|parsed| match parsed.parameters == parameters {
@@ -266,11 +267,11 @@ impl Session {
         self.ctx.state_mut().values_apart = false;
         self.handle.counts.add(Count::Questions);
         if self.loading.take().is_some() {
-            // A file that was not sent to its end.
+            // The file was not sent to its end.
             let _ = self.fail(error::QUERY_INTERRUPTED.bare());
         }
         if self.forget_suspended() || std::mem::take(&mut self.is_open) {
-            // A result that was not read to its end.
+            // The result was not read to its end.
             let _ = self.end_statement();
         }
         self.gate = 0;
@@ -296,14 +297,14 @@ impl Session {
         followed
     }
 
-    /// The statement under way has so many milliseconds from now; 0: as many as it takes.
+    /// Sets the statement's deadline in milliseconds from now; 0 means none.
     fn run_at_most(&mut self, limit: u64) {
         let deadline = (limit > 0).then(|| Instant::now() + Duration::from_millis(limit));
         self.host().deadline = deadline;
         (self.ctx.deadline, self.ctx.has_woken) = (deadline, false);
     }
 
-    /// Notes what the session's functions tell of the statement.
+    /// Records the outcome for the session's functions.
     pub(super) fn told(&mut self, outcome: Outcome) -> Outcome {
         if matches!(outcome, Outcome::Away) {
             return outcome;
@@ -332,7 +333,7 @@ impl Session {
         self.run_statement(&parsed.statement, sql, Vec::new())
     }
 
-    /// The plan that texts like this share, and this one's literals.
+    /// Returns the cached plan of the parameterised text, and this text's literals.
     fn known_plan(&mut self, sql: &str) -> Option<(Arc<Compiled>, Vec<Value>)> {
         let is_odd = self.ctx.sql_mode().has(crate::scalar::modes::SqlMode::ANSI_QUOTES) || self.standing.must_change;
         if is_odd || !self.locked.tables.is_empty() || self.serializes() {
@@ -352,13 +353,13 @@ impl Session {
             Some(OfText::Unshared) => return None,
             _ => {}
         }
-        // What cannot be bound has its error from its own text.
+        // A binding error is reported for the original text.
         let shared = self.share(&normal.key, &normal.literals).ok()?;
         let Some(compiled) = shared.map(Arc::new) else {
             self.db.plans.keep_text(ground, &normal.key, OfText::Unshared);
             return None;
         };
-        // What reads much is planned for its own literals each time.
+        // Expensive queries are planned for their literals each time.
         if !compiled.is_heavy {
             self.db.plans.keep_text(ground, &normal.key, OfText::Plan(compiled.clone()));
         }
@@ -378,12 +379,12 @@ impl Session {
             && !self.serializes()
     }
 
-    /// Plain reads lock: such plans are not shared.
+    /// Plain reads take locks, so their plans are not shared.
     pub(super) fn serializes(&self) -> bool {
         self.next_isolation.unwrap_or(self.isolation) == Isolation::Serializable
     }
 
-    /// What binding asks of the session, without parameters.
+    /// Returns the binder's environment, without parameters.
     pub(super) fn surroundings(&self) -> Surroundings<'_> {
         Surroundings {
             snapshot: self.catalog.clone(),
@@ -397,7 +398,7 @@ impl Session {
         }
     }
 
-    /// None: statements that differ in their literals have each a plan of their own.
+    /// Compiles the parameterised text. None: the plan depends on the literals.
     fn share(&mut self, key: &[u8], literals: &[Value]) -> Result<Option<Compiled>> {
         let parsed = parse::parse(&text_of(key), self.ctx.sql_mode())?;
         if !is_shareable(&parsed.statement) || parsed.parameters != literals.len() {
@@ -408,7 +409,7 @@ impl Session {
         Ok((!compiled.volatile).then_some(compiled))
     }
 
-    /// `values`: of the parameters, as far as they are known: the plan is made with an eye to them.
+    /// Compiles a statement. `values` are the known parameter values, which estimates use.
     pub(super) fn compile(
         &mut self,
         statement: &Statement,
@@ -481,7 +482,7 @@ impl Session {
             self.ctx.warnings.clear();
         }
         self.check_password_age(statement)?;
-        // Others have something to do behind the plans that they run.
+        // Other statements do more after the plans that they run.
         self.leaving.is_allowed &= statement.has_plan();
         match statement {
             statement if statement.has_plan() => {
@@ -515,7 +516,7 @@ impl Session {
         }
     }
 
-    /// MAX_EXECUTION_TIME of the statement itself.
+    /// Applies MAX_EXECUTION_TIME.
     fn obey_hints(&mut self, statement: &Statement) {
         self.obey_limit(time_limit(statement));
     }
@@ -526,7 +527,7 @@ impl Session {
         }
     }
 
-    /// SELECT ... INTO @a, @b: its one row becomes their values.
+    /// SELECT ... INTO @a, @b: assigns the values of its single row.
     fn select_into(&mut self, query: &Query, names: &[String], parameters: Vec<Value>) -> Result<Outcome> {
         let types: Vec<Type> = parameters.iter().map(|value| type_of(value, self.settings.collation)).collect();
         let statement = Statement::Query(Box::new(Query { into: None, ..query.clone() }));
@@ -560,7 +561,7 @@ impl Session {
         Ok(Outcome::Done { affected, last_insert_id: 0, info: String::new() })
     }
 
-    /// Runs a plan; `again` makes it anew if a table has changed meanwhile.
+    /// Runs a plan. `again` compiles it anew if a table has changed.
     pub(super) fn run(
         &mut self,
         compiled: &Arc<Compiled>,
@@ -570,7 +571,7 @@ impl Session {
         self.run_pieces(compiled, parameters, again, &mut |_, _| Ok(None))
     }
 
-    /// The same of an INSERT that comes in pieces: `more` makes the plan of the next.
+    /// Runs an INSERT in pieces; `more` compiles the next one.
     pub(super) fn run_pieces(
         &mut self,
         compiled: &Arc<Compiled>,
@@ -607,14 +608,14 @@ impl Session {
         self.ctx.changes_rows = writes;
         self.handle.begin_plan(!writes);
         if !matches!(compiled.plan, Plan::Query { .. }) {
-            // The limit is one of queries.
+            // The limit applies to queries only.
             self.run_at_most(0);
         }
         self.may_leave(&compiled);
         self.perform(&compiled, more)
     }
 
-    /// Runs a plan in the transaction that there is.
+    /// Runs a plan in the current transaction.
     pub(super) fn run_plan(&mut self, compiled: &Arc<Compiled>, more: More<'_>) -> Result<Outcome> {
         let mut changed = match &compiled.plan {
             Plan::Query { node, columns } => {
@@ -648,12 +649,12 @@ impl Session {
             if made > 0 {
                 self.ctx.state_mut().session.last_insert_id = made;
             }
-            // The statement ends when they are all drawn.
+            // The statement ends when all rows have been read.
             let rows = Arc::new(std::mem::take(&mut changed.returned));
             return self.first_rows(returning.columns.clone(), Exec::of_rows(rows));
         }
         self.end_statement()?;
-        // The client is told of numbers that it gave itself too, LAST_INSERT_ID() is not.
+        // The reply reports explicit AUTO_INCREMENT values too, LAST_INSERT_ID() does not.
         if made > 0 {
             self.ctx.state_mut().session.last_insert_id = made;
         }
@@ -662,7 +663,7 @@ impl Session {
         Ok(Outcome::Done { affected: changed.affected, last_insert_id: told, info: changed.info })
     }
 
-    /// Makes the first rows at once. If they are all, the statement is over.
+    /// Produces the first rows. If there are no more, the statement ends.
     fn first_rows(&mut self, columns: Arc<[Column]>, mut exec: Exec) -> Result<Outcome> {
         const FEW: usize = 64;
         let mut ready = Batch::new();
@@ -682,7 +683,7 @@ impl Session {
     }
 }
 
-/// Parts of an expression that keep its plan from being shared.
+/// Parts of an expression that prevent plan sharing.
 #[derive(Default)]
 struct Found {
     subquery: bool,
@@ -714,14 +715,15 @@ impl Visitor for Found {
     }
 }
 
-/// Returns whether statements that differ in literals may share the plan. Literals must not name columns, nor count them.
+/// Returns whether statements that differ in literals may share the plan. Literals must not be column names or
+/// positions.
 fn is_shareable(statement: &Statement) -> bool {
     let plain = |node: &tree::Expr| !Found::of(node).subquery;
     let is_parameter = |node: &tree::Expr| matches!(node.kind, ExprKind::Parameter(_));
     match statement {
         Statement::Query(query) => {
             let QueryBody::Select(select) = &query.body else { return false };
-            // A number in a window's ORDER BY is an error, a parameter is not.
+            // A literal in a window's ORDER BY is an error, a parameter is not.
             let named = select.windows.is_empty()
                 && select.items.iter().all(|item| match item {
                     tree::SelectItem::Expr(item) => {
@@ -747,7 +749,7 @@ fn is_shareable(statement: &Statement) -> bool {
                 && !windows_elsewhere
                 && select.selection.iter().chain(&select.having).all(plain)
         }
-        // Literals of the list would name columns.
+        // Literals in RETURNING would name columns.
         Statement::Insert(insert) if insert.returning.is_some() => false,
         Statement::Update(update) if update.returning.is_some() => false,
         Statement::Delete(delete) if delete.returning.is_some() => false,

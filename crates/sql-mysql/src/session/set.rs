@@ -1,4 +1,4 @@
-//! SET, and what follows from variables that are obeyed.
+//! SET and the effects of system variables.
 
 use crate::scalar::charsets;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use query::types::{Charset, CharsetName as _, Collation, CollationName as _, Typ
 impl Session {
     pub(super) fn system_variable(&self, scope: Option<Scope>, name: &str) -> Result<(Value, Type)> {
         if !scope.is_some_and(Scope::is_global) {
-            // Those that are facts of the session.
+            // Session state that is read as variables.
             match name {
                 "last_insert_id" | "identity" => {
                     return Ok((Value::UInt(self.ctx.state().session.last_insert_id), Type::unsigned()));
@@ -57,7 +57,7 @@ impl Session {
         self.db.globals.lock().get(variable.name).cloned().unwrap_or_else(|| variable.default())
     }
 
-    /// The server's values are the session's first ones.
+    /// Initializes session variables from the global values.
     pub(super) fn load_variables(&mut self) -> Result<()> {
         let globals: Vec<(&'static str, Value)> =
             self.db.globals.lock().iter().map(|(name, value)| (*name, value.clone())).collect();
@@ -71,7 +71,7 @@ impl Session {
     }
 
     pub(super) fn set(&mut self, settings: &[Setting]) -> Result<Outcome> {
-        // All are looked at before the first is set.
+        // All settings are validated before the first is applied.
         let checked = settings.iter().map(|setting| self.checked_setting(setting)).collect::<Result<Vec<Checked>>>()?;
         for checked in checked {
             match checked {
@@ -95,7 +95,7 @@ impl Session {
         Ok(Outcome::done())
     }
 
-    /// What a part of SET asks for, evaluated and found good.
+    /// Evaluates and validates one assignment of SET.
     fn checked_setting(&mut self, setting: &Setting) -> Result<Checked> {
         Ok(match setting {
             Setting::System { scope, name, value } => {
@@ -124,7 +124,7 @@ impl Session {
         })
     }
 
-    /// The value of an expression without tables.
+    /// Evaluates an expression without tables.
     pub(super) fn constant(&mut self, node: &Node) -> Result<Value> {
         Ok(self.evaluated(node)?.0)
     }
@@ -136,7 +136,7 @@ impl Session {
             self.has_used_tables = true;
             self.track_deed(READ);
         }
-        // As MySQL does it, a quotient with all its digits.
+        // As in MySQL, a quotient keeps all its digits.
         let value = expr.eval_exact(&[], &mut self.ctx)?;
         if !self.explicit && self.autocommit {
             self.commit_statement()?;
@@ -179,7 +179,7 @@ impl Session {
                     _ => Checked::LastInsertId(0),
                 });
             }
-            // Names of MySQL 5 that drivers still send.
+            // MySQL 5 names that drivers still send.
             "tx_isolation" => return self.checked_system(scope, "transaction_isolation", value),
             _ => {}
         }
@@ -206,7 +206,7 @@ impl Session {
         Ok(Checked::System(scope, variable, kept))
     }
 
-    /// The nearest value is set instead of the given one: an error where nothing may be cut.
+    /// Handles a value out of range, which is clamped with a warning; an error in strict mode.
     fn clipped(&mut self, name: &str, given: &Value) -> Result<()> {
         let given = variables::text_of(given);
         if self.ctx.sql_mode().has(SqlMode::STRICT_ALL_TABLES) {
@@ -216,7 +216,7 @@ impl Session {
         Ok(())
     }
 
-    /// Sets a variable to a value that has been looked at.
+    /// Sets a variable to a validated value.
     fn put(&mut self, scope: Scope, variable: &'static variables::Variable, value: Value) -> Result<()> {
         let name = variable.name;
         match scope {
@@ -230,7 +230,7 @@ impl Session {
                 }
                 self.db.globals.lock().insert(name, value.clone());
                 self.db.follow(name, &value);
-                // One of the two without the other has no meaning.
+                // super_read_only implies read_only.
                 match (name, value == Value::TRUE) {
                     ("super_read_only", true) => self.put(scope, find("read_only")?, Value::TRUE)?,
                     ("read_only", false) => self.put_off_super(scope)?,
@@ -254,7 +254,7 @@ impl Session {
         }
         self.values.set(name, value);
         if !self.in_transaction() {
-            // What was said of the next transaction alone is over.
+            // A value for the next transaction alone is dropped.
             match name {
                 "transaction_isolation" => self.next_isolation = None,
                 "transaction_read_only" => self.next_read_only = None,
@@ -266,13 +266,13 @@ impl Session {
         Ok(())
     }
 
-    /// A server that all may write is not read-only for the powerful alone.
+    /// Turning read_only off turns super_read_only off as well.
     fn put_off_super(&mut self, scope: Scope) -> Result<()> {
         let variable = find("super_read_only")?;
         if self.global(variable) == Value::TRUE { self.put(scope, variable, Value::FALSE) } else { Ok(()) }
     }
 
-    /// What was kept for later starts is forgotten; what is in force stays.
+    /// Removes persisted values; the current ones stay.
     pub(super) fn reset_persist(&mut self, name: Option<&str>, if_exists: bool) -> Result<Outcome> {
         let kept = self.db.persisted()?;
         if let Some(name) = name.filter(|name| !kept.contains_key(*name)) {
@@ -289,7 +289,7 @@ impl Session {
         Ok(Outcome::done())
     }
 
-    /// The value as it is kept; an error if it makes no sense.
+    /// Validates a value and returns it as stored.
     fn verify(&mut self, scope: Scope, variable: &'static variables::Variable, value: &Value) -> Result<Value> {
         let name = variable.name;
         if TRACKERS.contains(&name) {
@@ -340,7 +340,7 @@ impl Session {
         }
     }
 
-    /// What a variable means, done.
+    /// Applies a variable's effect.
     fn obey(&mut self, name: &str, value: &Value) -> Result<()> {
         let text = variables::text_of(value);
         let number = if let Value::UInt(number) = value { *number } else { 0 };
@@ -426,7 +426,8 @@ impl Session {
         Ok(())
     }
 
-    /// The character set and the collation of the current database, or else of the server, as variables tell them.
+    /// Sets the variables for the character set and collation of the current database, or of the server if none is
+    /// selected.
     pub(super) fn follow_database(&mut self) {
         let schema = self.database.as_deref().and_then(|name| self.catalog.schema(name).ok());
         let of_server = || charsets::collation(&self.values.word("collation_server")).unwrap_or(Collation::DEFAULT);
@@ -454,14 +455,14 @@ impl Session {
     }
 }
 
-/// What SET NAMES sets.
+/// The variables of SET NAMES.
 const NAMES: [&str; 3] = ["character_set_client", "character_set_connection", "character_set_results"];
 
-/// Variables that keep a character set and a collation of it.
+/// Pairs of variables for a character set and its collation.
 const CHARSET_PAIRS: [(&str, &str); 2] =
     [("character_set_server", "collation_server"), ("character_set_database", "collation_database")];
 
-/// The variable that follows when one of a pair of character set and collation is set, with its value. `current` gives the value of a variable now.
+/// Returns the other variable of such a pair and its new value. `current` reads a variable.
 fn partner_of(
     name: &str,
     value: &Value,
@@ -481,12 +482,12 @@ fn partner_of(
     Ok(None)
 }
 
-/// A part of SET that can be done without an error.
+/// A validated assignment that cannot fail.
 enum Checked {
     System(Scope, &'static variables::Variable, Value),
     LastInsertId(u64),
     User(String, Value, Type),
-    /// SET NAMES, by the collation that it comes to.
+    /// SET NAMES with its resolved collation.
     Names(Collation),
 }
 

@@ -1,4 +1,4 @@
-//! SHOW: rows from definitions and variables. LIKE and WHERE are expressions over the rows like any other.
+//! SHOW: rows from definitions and variables. LIKE and WHERE are evaluated as ordinary expressions over the rows.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -46,14 +46,14 @@ impl Session {
             None => rows,
             Some(pattern) => self.matching(&columns, rows, pattern)?,
         };
-        // The pattern is part of the column's name here, as in MySQL.
+        // As in MySQL, the pattern is part of the column's name.
         if let (Shown::Databases | Shown::Tables { .. }, Some(Pattern::Like(like))) = (&show.what, &show.pattern) {
             columns[0].name = format!("{} ({like})", columns[0].name);
         }
         Ok(self.rows(columns, rows))
     }
 
-    /// What a SHOW answers, for those who ask before they run it.
+    /// Returns a SHOW statement's result columns, for PREPARE.
     pub(super) fn columns_of(&mut self, statement: &Statement) -> Result<Vec<Column>> {
         match statement {
             Statement::Show(show) => Ok(self.shown(&show.what)?.0),
@@ -67,7 +67,7 @@ impl Session {
         }
     }
 
-    /// The rows for which the pattern holds: LIKE looks at the first column.
+    /// Filters the rows by the pattern; LIKE applies to the first column.
     fn matching(&mut self, columns: &[Column], rows: Vec<Row>, pattern: &Pattern) -> Result<Vec<Row>> {
         let node = match pattern {
             Pattern::Like(like) => {
@@ -279,7 +279,7 @@ impl Session {
                 self.show_engine_status()
             }
             Shown::Profiles => Err(SqlError::unsupported("SHOW PROFILES")),
-            // There is no binary log and no replica.
+            // Binary logs and replicas do not exist.
             Shown::MasterStatus => {
                 Ok((texts(&["File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB", "Executed_Gtid_Set"]), Vec::new()))
             }
@@ -291,7 +291,7 @@ impl Session {
         }
     }
 
-    /// Some columns of a system table under other names.
+    /// Selects columns of a system table under other names.
     fn of_system(&mut self, name: &str, pick: &[(&str, &str)]) -> Result<Answer> {
         let Some(table) = system::find("information_schema", name) else { return Err(SqlError::unsupported(name)) };
         let all = table.columns_as(name);
@@ -323,7 +323,7 @@ impl Session {
                 .map(|table| table.name.to_owned())
                 .collect()
         } else {
-            // As in MySQL, temporary tables are not among them.
+            // As in MySQL, temporary tables are not listed.
             let found = self.catalog.shared().schema(&schema)?;
             let names = found.tables.keys().chain(found.views.keys());
             let mut names: Vec<String> = names.filter(|name| self.rights.sees_table(&schema, name)).cloned().collect();
@@ -498,7 +498,7 @@ impl Session {
         (columns, rows.collect())
     }
 
-    /// What would make the table as it is.
+    /// Returns the CREATE TABLE statement.
     fn create_text(&mut self, table: &Table) -> Result<String> {
         let mut lines = Vec::new();
         for (_, column) in table.named() {
@@ -628,12 +628,12 @@ impl Session {
     }
 }
 
-/// Whether a collation stands beside its character set: where it is not the set's own, or was not always.
+/// Returns whether SHOW prints the collation: if it is not the character set's default, or was not in older versions.
 fn is_told(collation: Collation) -> bool {
     collation != collation.charset().default_collation() || collation == Collation::DEFAULT
 }
 
-/// The default of a column of bytes: text where it is some.
+/// Returns a binary column's default: a string if valid UTF-8, else hexadecimal.
 fn bytes_text(value: &Value) -> String {
     let Value::Bytes(bytes) = value else { return quoted("") };
     match std::str::from_utf8(bytes) {

@@ -1,4 +1,4 @@
-//! SHOW commands about the server itself: its engine, its privileges.
+//! SHOW ENGINE INNODB STATUS and SHOW PRIVILEGES.
 
 use crate::batch::Row;
 use crate::error::Result;
@@ -8,7 +8,7 @@ use crate::session::show::{Answer, texts};
 use crate::system;
 use crate::value::Value;
 
-/// What MySQL says that static privileges are of and for.
+/// MySQL's contexts and comments for static privileges.
 const MEANT: &[(&str, &str, &str)] = &[
     ("SELECT", "Tables", "To retrieve rows from table"),
     ("INSERT", "Tables", "To insert data into tables"),
@@ -42,14 +42,14 @@ const MEANT: &[(&str, &str, &str)] = &[
     ("DROP ROLE", "Server Admin", "To drop roles"),
 ];
 
-/// `CREATE VIEW` as `Create view`.
+/// Returns `CREATE VIEW` as `Create view`.
 fn capitalized(words: &str) -> String {
     let lower = words.to_ascii_lowercase();
     lower[..1].to_ascii_uppercase() + &lower[1..]
 }
 
 impl Session {
-    /// SHOW PRIVILEGES: those that can be granted, in MySQL's words.
+    /// SHOW PRIVILEGES: lists the privileges that can be granted, in MySQL's words.
     pub(super) fn show_privileges(&mut self) -> Answer {
         let mut rows: Vec<Row> = Vec::new();
         for row in ALL {
@@ -76,7 +76,7 @@ impl Session {
         (texts(&["Privilege", "Context", "Comment"]), rows)
     }
 
-    /// SHOW ENGINE INNODB STATUS: what the engine knows of itself, a chapter for each part.
+    /// SHOW ENGINE INNODB STATUS: a section for each part of the engine.
     pub(super) fn show_engine_status(&mut self) -> Result<Answer> {
         let facts = system::status::of_server(&self.db);
         let fact = |name: &str| facts.iter().find(|(known, _)| *known == name).map_or(0, |(_, number)| *number);

@@ -1,7 +1,10 @@
-//! Temporary tables of a session: it alone sees them, before any other table or view of their name, until it drops them or goes.
+//! Temporary tables: visible to one session, where they hide other tables and views of the same name, until dropped or
+//! the session ends.
 //!
-//! What the session sees is the newest definitions with its own laid over them (`Snapshot::with_temporary`), so binding, DDL and SHOW know of no difference; and plans stand on a
-//! ground of its own, which it leaves whenever a temporary table comes or goes (`session/plans`). MY-7: one that is dropped while the transaction may have changed its rows loses its name at once, and its maps when the transaction has ended.
+//! The session's catalog snapshot overlays them on the shared definitions (`Snapshot::with_temporary`), so binding, DDL
+//! and SHOW treat them alike. The session has a plan-cache context of its own (`session/plans`), replaced whenever a
+//! temporary table is created or dropped. MY-7: a table dropped while the transaction may have changed its rows loses its
+//! name at once and its maps when the transaction ends.
 
 use std::sync::Arc;
 
@@ -13,11 +16,11 @@ use crate::session::Session;
 use query::catalog::table::Table;
 use query::catalog::{Snapshot, Writing};
 
-/// What a session has of its own.
+/// A session's temporary tables.
 #[derive(Debug, Default)]
 pub(super) struct Temporary {
     tables: Vec<Arc<Table>>,
-    /// Without a name already, and not ended yet (MY-7).
+    /// Dropped tables that await the transaction's end (MY-7).
     doomed: Vec<Arc<Table>>,
 }
 
@@ -26,12 +29,12 @@ impl Session {
         !self.temporary.tables.is_empty()
     }
 
-    /// The newest definitions, under the session's own.
+    /// Takes the newest definitions and overlays the temporary tables.
     pub(super) fn look_anew(&mut self) {
         self.catalog = self.db.catalog().snapshot().with_temporary(&self.temporary.tables);
     }
 
-    /// Takes over what DDL has made of the session's tables.
+    /// Adopts the temporary tables that DDL has changed.
     pub(super) fn take_temporary(&mut self, made: &Snapshot) {
         self.set_temporary(made.temporary_tables().cloned().collect());
     }
@@ -44,7 +47,7 @@ impl Session {
         self.rights = Arc::new(crate::rights::Rights { own, ..crate::rights::Rights::clone(&self.rights) });
     }
 
-    /// Everything, with each of them.
+    /// Returns grants of all privileges on the session's temporary tables.
     pub(super) fn rights_of_temporary(&self) -> Option<Arc<Grants>> {
         let all = || OfTable { table: Privileges::OF_TABLE, ..OfTable::default() };
         let tables = self.temporary.tables.iter().map(|table| ((table.schema.clone(), table.name.clone()), all()));
@@ -52,7 +55,8 @@ impl Session {
         (!tables.is_empty()).then(|| Arc::new(Grants { tables, ..Grants::default() }))
     }
 
-    /// What the statement needs, but for temporary tables: who has made one may do anything with it. Statements that reach past them are about what all see.
+    /// Checks the statement's privileges. A session has all privileges on its temporary tables; RENAME TABLE, CREATE
+    /// VIEW and DROP VIEW refer to shared objects.
     pub(super) fn check_needs(&self, statement: &Statement) -> Result<()> {
         let reaches_past =
             matches!(statement, Statement::RenameTable(_) | Statement::CreateView(_) | Statement::DropView { .. });
@@ -60,13 +64,13 @@ impl Session {
         needs::check(statement, &self.rights.shared(), self.database.as_deref(), &own)
     }
 
-    /// A change of this session's tables: no gate but its own, no definitions that others wait for.
+    /// Begins a change of temporary tables, without metadata locks or the shared catalog's lock.
     pub(super) fn write_temporary<'c>(&mut self, db: &'c crate::instance::database::Database) -> Writing<'c> {
         self.refresh();
         db.catalog().write_temporary(&self.catalog)
     }
 
-    /// DROP of temporary tables, by their names. No transaction ends by it.
+    /// Drops temporary tables. It does not commit.
     pub(super) fn drop_temporary(&mut self, gone: &[Arc<Table>]) -> Result<()> {
         if gone.is_empty() {
             return Ok(());
@@ -81,7 +85,7 @@ impl Session {
         if self.host().txn.is_none() { self.end_doomed() } else { Ok(()) }
     }
 
-    /// MY-7: after the transaction.
+    /// Frees dropped tables after the transaction (MY-7).
     pub(super) fn end_doomed(&mut self) -> Result<()> {
         while let Some(table) = self.temporary.doomed.pop() {
             self.db.catalog().end_temporary(&table)?;
@@ -89,17 +93,17 @@ impl Session {
         Ok(())
     }
 
-    /// The session goes, or begins anew. There is no transaction.
+    /// Drops all temporary tables when the session ends or is reset. No transaction is open.
     pub(super) fn drop_all_temporary(&mut self) {
         let tables = std::mem::take(&mut self.temporary.tables);
         if tables.is_empty() {
             return;
         }
-        // What cannot be dropped now, the next start drops.
+        // The next start drops the remaining ones.
         let _ = self.drop_temporary(&tables);
     }
 
-    /// CREATE TEMPORARY TABLE where one of the name is there.
+    /// Returns whether a table of that name exists among the temporary or the shared ones.
     pub(super) fn name_is_taken(&self, schema: &str, name: &str, temporary: bool) -> bool {
         if temporary {
             return self.catalog.is_temporary(schema, name);
@@ -109,7 +113,7 @@ impl Session {
     }
 }
 
-/// A view is there for everybody: it cannot be over one session's table.
+/// Refuses a view over temporary tables, since a view is visible to all sessions.
 pub(super) fn refuse_in_view(tables: &[Arc<Table>]) -> Result<()> {
     match tables.iter().find(|table| table.temporary) {
         Some(table) => Err(error::VIEW_SELECT_TMPTABLE.with(&[&table.name])),

@@ -1,7 +1,8 @@
-//! Session tracking: what a client is told, beside the answer, of how its session stands.
+//! Session tracking: state changes that are sent to the client with OK packets.
 //!
-//! The hard thing is that it is about what statements do, not about what they change: a variable that is set to the value it had is told all the same, a transaction that is begun anew tells its
-//! characteristics anew. So nothing is compared; whoever does something notes it here, as the trackers of MySQL's server do, and what has gathered leaves with the next reply that can carry it.
+//! Tracking reports actions, not differences: a variable set to its old value is reported, and beginning a transaction
+//! reports its characteristics again. So nothing is compared. Each action records itself here, as in MySQL's trackers,
+//! and the next suitable reply carries the records.
 //!
 //! Keeps MY-12.
 
@@ -20,7 +21,7 @@ use crate::value::Value;
 
 pub(super) use transaction::{LOCKED, READ, READ_UNSAFE, RESULT, UNSAFE, WRITE};
 
-/// One of the notes that an OK packet carries.
+/// A session-state entry of an OK packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     Variable {
@@ -28,21 +29,21 @@ pub enum Change {
         value: String,
     },
     Schema(String),
-    /// Something of the session has changed that another one would have to be given.
+    /// Session state has changed that another session would need.
     State,
-    /// Eight letters: what kind of transaction there is, and what has been done in it.
+    /// The transaction state: eight characters for its kind and its effects.
     Transaction([u8; 8]),
-    /// The statements that begin such a transaction.
+    /// The statements that begin an equal transaction.
     Characteristics(String),
 }
 
-/// Which variables are told of.
+/// The variables to track.
 #[derive(Debug, Default)]
 enum Wanted {
     #[default]
     None,
     All,
-    /// As they were written, and as they are called.
+    /// Tracked variables: (spelling in the list, name).
     These(Vec<(String, &'static str)>),
 }
 
@@ -51,14 +52,14 @@ pub(super) struct Track {
     schema: bool,
     state: bool,
     wanted: Wanted,
-    /// Names of variables that were set, as they are told.
+    /// Variables that were set, by their spelling in the list.
     set: Vec<(String, &'static str)>,
     schema_set: bool,
     state_changed: bool,
     transactions: Transactions,
 }
 
-/// Facts of the session that SET reaches like variables.
+/// Session state that SET assigns like variables.
 const FACTS: [&str; 3] = ["identity", "last_insert_id", "pseudo_thread_id"];
 
 impl Track {
@@ -80,7 +81,7 @@ impl Track {
     }
 }
 
-/// The variables of a list, or the error that one stands there twice; and those that nobody knows.
+/// Parses a list of variables. Returns also the unknown names; a duplicate is an error.
 fn wanted_of(list: &str) -> Result<(Wanted, Vec<&str>)> {
     if list == "*" {
         return Ok((Wanted::All, Vec::new()));
@@ -102,7 +103,7 @@ fn wanted_of(list: &str) -> Result<(Wanted, Vec<&str>)> {
 }
 
 impl Session {
-    /// What the client is to be told with the reply that comes next. It is told once.
+    /// Takes the changes to send with the next reply. Each is sent once.
     pub fn take_changes(&mut self) -> Vec<Change> {
         let mut changes = Vec::new();
         if self.track.is_quiet() {
@@ -125,7 +126,7 @@ impl Session {
         changes
     }
 
-    /// A session begins: nothing that led to its first state is told.
+    /// Resets tracking at session start. The initial state is not reported.
     pub(super) fn track_anew(&mut self) -> Result<()> {
         self.track = Track::default();
         for name in TRACKERS {
@@ -136,7 +137,7 @@ impl Session {
         Ok(())
     }
 
-    /// A value for one of the variables that say what is told, as it is kept.
+    /// Validates a tracker variable's value and returns it as stored.
     pub(super) fn verify_tracker(&mut self, name: &'static str, value: &Value) -> Result<Value> {
         let wrong = || error::WRONG_VALUE_FOR_VAR.with(&[&name, &variables::spelled(value)]);
         match (name, value) {
@@ -163,7 +164,7 @@ impl Session {
         }
     }
 
-    /// What such a variable means, done.
+    /// Applies a tracker variable.
     pub(super) fn obey_tracker(&mut self, name: &str, value: &Value) -> Result<()> {
         match name {
             "session_track_schema" => self.track.schema = *value == Value::TRUE,
@@ -178,7 +179,7 @@ impl Session {
         Ok(())
     }
 
-    /// A variable of the session was set.
+    /// Records a set session variable.
     pub(super) fn track_variable(&mut self, name: &'static str) {
         self.track.variable(name);
         if name == "session_track_state_change" {
@@ -188,12 +189,13 @@ impl Session {
         }
     }
 
-    /// Something else was that belongs to the session: a user's variable, a prepared statement, a temporary table.
+    /// Records another change of session state: a user variable, a prepared statement, a temporary table.
     pub(super) fn track_state(&mut self) {
         self.track.state_changed |= self.track.state;
     }
 
-    /// Does the statement make, change or drop a table that this session alone sees? A table that is made from a query is told of as little as MySQL does it.
+    /// Returns whether the statement creates, alters or drops a temporary table. As in MySQL, CREATE ... SELECT does
+    /// not count.
     pub(super) fn is_of_temporary(&self, statement: &Statement) -> bool {
         let is_own =
             |name: &Name| self.full_name(name).is_ok_and(|(schema, name)| self.catalog.is_temporary(&schema, &name));
@@ -211,12 +213,12 @@ impl Session {
         self.track_state();
     }
 
-    /// The schema was dropped, and there is none now.
+    /// Records that the current schema was dropped.
     pub(super) fn track_dropped_schema(&mut self) {
         self.track.schema_set |= self.track.schema;
     }
 
-    /// A transaction was begun by its own statement.
+    /// Records a transaction begun by a statement.
     pub(super) fn track_begin(&mut self, snapshot: bool) {
         self.track.transactions.begin(snapshot);
     }
@@ -225,12 +227,12 @@ impl Session {
         self.track.transactions.end();
     }
 
-    /// What SET TRANSACTION says of the next transaction, or no longer says.
+    /// Records the characteristics of the next transaction.
     pub(super) fn track_next(&mut self) {
         self.track.transactions.next(self.next_isolation, self.next_read_only);
     }
 
-    /// Something was done that the transaction's letters tell.
+    /// Records an effect for the transaction state.
     #[inline]
     pub(super) fn track_deed(&mut self, deed: u16) {
         if self.track.transactions.is_on() && deed != 0 {
@@ -242,14 +244,14 @@ impl Session {
         self.track.transactions.clear(LOCKED);
     }
 
-    /// The text of a statement that begins: will another server come to the same by it?
+    /// Checks whether the text may have other results on another server.
     pub(super) fn look_for_unsafe(&mut self, text: &str) {
         if self.track.transactions.is_on() && !self.track.transactions.unsafe_text {
             self.track.transactions.unsafe_text = words::is_unsafe(text, self.ctx.sql_mode());
         }
     }
 
-    /// The statement is over; what its text was counts now, in the transaction that there is after it.
+    /// Records a finished statement in the transaction that is open after it.
     pub(super) fn track_statement(&mut self, answers_rows: bool) {
         if !self.track.transactions.is_on() {
             return;
@@ -259,7 +261,7 @@ impl Session {
     }
 }
 
-/// In the order in which they are obeyed.
+/// The tracker variables, in the order in which they are applied.
 pub(super) const TRACKERS: [&str; 5] = [
     "session_track_schema",
     "session_track_state_change",
@@ -273,7 +275,7 @@ fn gtids_named(value: &Value) -> Option<&'static str> {
     nth_or_named(&NAMES, value).map(|at| NAMES[at])
 }
 
-/// A value of an enumeration: a name, or its number.
+/// Parses a value of an enumeration: a name or a number.
 fn nth_or_named(names: &[&str], value: &Value) -> Option<usize> {
     match value {
         Value::Text(text) => names.iter().position(|name| name.eq_ignore_ascii_case(text)),
@@ -284,7 +286,7 @@ fn nth_or_named(names: &[&str], value: &Value) -> Option<usize> {
     .filter(|at| *at < names.len())
 }
 
-/// As SET TRANSACTION writes it.
+/// Returns the level as SET TRANSACTION spells it.
 pub fn level_words(level: Isolation) -> &'static str {
     match level {
         Isolation::ReadUncommitted => "READ UNCOMMITTED",

@@ -1,4 +1,4 @@
-//! Transactions of a session, and the gates of the tables they use.
+//! A session's transactions, and the metadata locks of the tables they use.
 //!
 //! The characteristics of SET TRANSACTION obey MY-13.
 
@@ -24,7 +24,7 @@ impl Session {
         self.explicit || (!self.autocommit && host.is_some_and(|host| host.txn.is_some()))
     }
 
-    /// A transaction, begun now if there is none.
+    /// Begins a transaction if none is open.
     pub(super) fn need_transaction(&mut self) {
         if self.host().txn.is_some() {
             return;
@@ -53,7 +53,7 @@ impl Session {
     }
 
     pub(super) fn begin(&mut self, read_only: Option<bool>, snapshot: bool) -> Result<()> {
-        // It goes on with what was said of the one that it ends.
+        // The new transaction keeps the characteristics set for the one that it ends.
         self.commit_chaining()?;
         if !self.locked.is_all {
             self.unlock_tables();
@@ -72,7 +72,7 @@ impl Session {
         Ok(())
     }
 
-    /// What SET TRANSACTION has said is over.
+    /// Drops the characteristics of SET TRANSACTION.
     fn forget_next(&mut self) {
         (self.next_isolation, self.next_read_only) = (None, None);
         self.read_only = self.quick.read_only;
@@ -86,22 +86,22 @@ impl Session {
         committed
     }
 
-    /// The end of a statement that is a transaction of its own. Only one that was at a table uses up what SET TRANSACTION has said.
+    /// Ends an autocommit statement. The characteristics of SET TRANSACTION are used up only if it used a table.
     pub(super) fn commit_statement(&mut self) -> Result<()> {
         if self.has_used_tables { self.commit() } else { self.commit_chaining() }
     }
 
-    /// Does another transaction of the same kind follow?
+    /// Returns whether a transaction of the same characteristics follows.
     pub(super) fn chains(&self, said: Completion) -> bool {
         said.chain.unwrap_or(self.quick.completion == CompletionType::Chain)
     }
 
-    /// Notes that the session is to end with this statement.
+    /// Marks the session as released if the statement ends it.
     pub(super) fn release_if_asked(&mut self, said: Completion) {
         self.is_released |= said.release.unwrap_or(self.quick.completion == CompletionType::Release);
     }
 
-    /// Commits; the transaction that follows is to be of the same kind.
+    /// Commits and keeps the characteristics for the next transaction.
     pub(super) fn commit_chaining(&mut self) -> Result<()> {
         self.explicit = false;
         self.savepoints.clear();
@@ -128,7 +128,7 @@ impl Session {
         self.forget_next();
     }
 
-    /// Rolls back; the transaction that follows is to be of the same kind.
+    /// Rolls back and keeps the characteristics for the next transaction.
     pub(super) fn roll_back_chaining(&mut self) {
         self.explicit = false;
         self.savepoints.clear();
@@ -142,11 +142,11 @@ impl Session {
         }
         self.handle.open.end();
         self.release();
-        // What cannot be dropped now, the next start drops.
+        // The next start drops the remaining ones.
         let _ = self.end_doomed();
     }
 
-    /// Lets the tables go.
+    /// Releases the metadata locks and the writer registrations.
     fn release(&mut self) {
         for table in self.written.drain(..) {
             table.live.still.written();
@@ -156,7 +156,7 @@ impl Session {
         }
     }
 
-    /// Passes the gates of these tables. False: a definition is not the newest, and nothing more is held than before.
+    /// Takes shared metadata locks. Returns false if a definition is stale; then no additional lock is held.
     pub(super) fn hold(&mut self, tables: &[Arc<Table>]) -> Result<bool> {
         let before = self.held.len();
         let patience = self.gate_wait();
@@ -178,7 +178,7 @@ impl Session {
                 return Err(fault.into());
             }
             self.held.push(table.clone());
-            // Only now nobody changes it.
+            // The version cannot change any more.
             if table.live.version.load(std::sync::atomic::Ordering::Acquire) != table.version {
                 self.let_go(before);
                 return Ok(false);
@@ -193,26 +193,26 @@ impl Session {
         }
     }
 
-    /// What the transaction has read bounds when its replies may leave.
+    /// Raises the reply's durability LSN to that of the data read.
     pub(super) fn note_gate(&mut self) {
         let host = self.host();
         let gate = host.txn.as_ref().map_or(0, |txn| txn.durability_lsn()).max(host.seen);
         self.gate = self.gate.max(gate);
     }
 
-    /// Counts a statement that has taken long.
+    /// Counts a slow statement.
     fn note_slowness(&mut self) {
         if self.began.elapsed() > self.quick.long_query {
             self.handle.counts.add(Count::SlowQueries);
         }
     }
 
-    /// The statement has ended well: outside of a transaction it counts now.
+    /// Ends a successful statement; commits it under autocommit.
     pub(super) fn end_statement(&mut self) -> Result<()> {
         self.note_slowness();
         self.is_open = false;
         self.statement_start = None;
-        // They may be long.
+        // Parameters may be large.
         self.ctx.parameters.clear();
         self.handle.show(crate::instance::handle::Shown::end);
         if self.explicit || (!self.autocommit && !self.is_bare) {
@@ -222,7 +222,7 @@ impl Session {
         self.commit_statement()
     }
 
-    /// The statement has failed: what it has changed is taken back.
+    /// Ends a failed statement and rolls its changes back.
     pub(super) fn fail(&mut self, error: SqlError) -> SqlError {
         self.note_slowness();
         self.is_open = false;
@@ -243,7 +243,7 @@ impl Session {
         } else {
             self.note_gate();
         }
-        // The process list tells of it until it has been taken back.
+        // The process list shows the statement until the rollback is done.
         self.handle.show(crate::instance::handle::Shown::end);
         self.ctx.state_mut().session.row_count = -1;
         self.ctx.warnings.push(Level::Error, error.clone());
@@ -291,7 +291,8 @@ impl Session {
         Ok(())
     }
 
-    /// Closes tables' gates for DDL. While one is waited for, no other is held: who is inside may want in there next.
+    /// Takes exclusive metadata locks for DDL. None is held while waiting for another: the holder of that one may want
+    /// it next.
     pub(super) fn close_gates(&self, tables: &[Arc<Table>]) -> Result<Vec<Closed>> {
         const TRY: Duration = Duration::from_millis(100);
         let until = Instant::now() + self.gate_wait();
@@ -331,7 +332,7 @@ impl Session {
     }
 }
 
-/// A gate that opens again when this is dropped.
+/// An exclusive metadata lock, released on drop.
 pub(super) struct Closed(Option<Arc<query::catalog::live::Live>>);
 
 impl Drop for Closed {
@@ -342,7 +343,7 @@ impl Drop for Closed {
     }
 }
 
-/// `completion_type`: what COMMIT and ROLLBACK do besides, where they do not say it themselves.
+/// `completion_type`: the default for AND CHAIN and RELEASE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum CompletionType {
     #[default]
@@ -355,7 +356,7 @@ impl CompletionType {
     const ALL: [(CompletionType, &str); 3] =
         [(CompletionType::NoChain, "NO_CHAIN"), (CompletionType::Chain, "CHAIN"), (CompletionType::Release, "RELEASE")];
 
-    /// By its name or its number.
+    /// Parses a name or a number.
     pub(super) fn named(value: &Value) -> Option<CompletionType> {
         let number = match value {
             Value::Int(number) => usize::try_from(*number).ok(),
@@ -381,7 +382,7 @@ pub(super) fn isolation_of(name: &str) -> Option<Isolation> {
     })
 }
 
-/// What the process list says while changes are taken back.
+/// Shows the progress of a rollback in the process list.
 fn tell(handle: &Handle, done: u64, of: u64) {
     handle.show(|shown| shown.state = Some(format!("rolling back ({done} of {of} changes)")));
 }

@@ -1,6 +1,8 @@
-//! CREATE, ALTER, DROP, RENAME USER, SET PASSWORD, CREATE and DROP ROLE: each changes all the accounts it names or none.
+//! CREATE, ALTER, DROP, RENAME USER, SET PASSWORD, CREATE and DROP ROLE. Each changes all the accounts it names or
+//! none.
 //!
-//! A user made here gets no Redis rules: it may enter at that door, with the same password, and do nothing there until ACL SETUSER says otherwise.
+//! A user created here has no Redis rules: it can log in at the Redis door with the same password, but has no
+//! permission there before ACL SETUSER.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +17,7 @@ use crate::session::rights::All;
 const USER_CHARACTERS: usize = 32;
 const HOST_CHARACTERS: usize = 255;
 
-/// Puts the secret in place of whatever the account had.
+/// Replaces the account's secret.
 fn apply_secret(account: &mut Account, secret: &Secret) -> Result<()> {
     let plugins = ["caching_sha2_password", "mysql_native_password"];
     let plugin = match secret {
@@ -72,12 +74,12 @@ fn check_name(name: &UserName) -> Result<()> {
 }
 
 impl Session {
-    /// `'u'@'h'` of each, for errors.
+    /// Returns `'u'@'h'` for each account, for errors.
     pub(super) fn listed(&self, keys: &[String]) -> String {
         keys.iter().map(|key| self.who_of(key).to_string()).collect::<Vec<_>>().join(",")
     }
 
-    /// The names that there are, as `wanted` wants them; of the others an error, or notes.
+    /// Returns the names whose existence equals `wanted`; the others give an error, or notes if `lenient`.
     fn sift(&mut self, names: &[&UserName], wanted: bool, lenient: bool, verb: &str) -> Result<Vec<String>> {
         let accounts = self.db.clone();
         let mut keys: Vec<String> = Vec::new();
@@ -211,7 +213,7 @@ impl Session {
             .map_err(|error| if error::CANNOT_USER.is(&error) { error::PASSWORD_NO_MATCH.bare() } else { error })
     }
 
-    /// The method that the account has now.
+    /// Returns the account's current authentication plugin.
     fn plugin_of(&self, name: &UserName) -> Option<String> {
         let account = self.db.engine().accounts().get(&self.key_of(name))?;
         account.verifier.as_ref().map(|verifier| verifier.plugin().to_owned())
@@ -254,7 +256,7 @@ impl Session {
     }
 }
 
-/// The accounts that lose one of these roles.
+/// Revokes the roles from all accounts that have them.
 fn without_roles(all: &All, roles: &[String]) -> Result<Vec<AccountChange>> {
     let mut changes = Vec::new();
     for account in all.values().filter(|account| !roles.contains(&account.name)) {
@@ -269,7 +271,7 @@ fn without_roles(all: &All, roles: &[String]) -> Result<Vec<AccountChange>> {
     Ok(changes)
 }
 
-/// Each under its new name, also where others have it as a role.
+/// Renames accounts, and the roles of that name in other accounts.
 fn renamed(all: &All, moves: &[(String, String)]) -> Result<Vec<AccountChange>> {
     let new_name = |name: &String| moves.iter().find(|(from, _)| from == name).map_or(name, |(_, to)| to).clone();
     let mut changes: Vec<AccountChange> = moves.iter().map(|(from, _)| AccountChange::Remove(from.clone())).collect();

@@ -1,7 +1,8 @@
-//! CREATE, ALTER and DROP VIEW, and what is shown of views.
+//! CREATE, ALTER, DROP and SHOW CREATE VIEW.
 //!
-//! When a view is made its query is bound once, with the rights of who makes it; the text that is kept has the schema of every table in it and a list where a `*` stood.
-//! SHOW CREATE VIEW leaves out the schema that is the current database (MY-20), so that what a dump makes elsewhere reads the tables there.
+//! CREATE VIEW binds the query once with the creator's privileges. The stored text is qualified with schemas and has
+//! column lists for `*`. SHOW CREATE VIEW omits the schema where it is the current database (MY-20), so that a restored
+//! dump reads the tables there.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -30,10 +31,10 @@ use query::nodes::context::Level;
 use query::nodes::relation::Origin;
 use query::types::{CollationName as _, Column, Type};
 
-/// The text with something else in those places. They come in any order, and more than once from a block that was bound twice.
+/// Replaces these ranges of the text. They come in any order, and repeatedly from a block that was bound twice.
 fn rewritten<'n>(text: &str, places: impl Iterator<Item = (&'n Range<usize>, &'n str)>) -> String {
     let mut places: Vec<_> = places.collect();
-    // From behind, so that places before stay as they are.
+    // From the end, so that earlier ranges stay valid.
     places.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
     places.dedup();
     let mut text = text.to_owned();
@@ -59,7 +60,7 @@ fn check_option(check: ViewCheck) -> CheckOption {
     }
 }
 
-/// What was found out while the query was bound.
+/// Properties of a view found while binding its query.
 struct Found {
     text: String,
     columns: Vec<String>,
@@ -69,7 +70,7 @@ struct Found {
 }
 
 impl Session {
-    /// `text` is that of the whole statement.
+    /// Creates or alters a view. `text` is the whole statement's.
     pub(super) fn create_view(&mut self, create: &CreateView, text: &str) -> Result<Outcome> {
         let CreateView {
             or_replace,
@@ -145,9 +146,9 @@ impl Session {
         Ok(Outcome::done())
     }
 
-    /// Binds the query as it stands, and completes its text.
+    /// Binds the query and completes its text.
     fn bound_view(&mut self, create: &CreateView, text: &str, schema: &str, view_name: &str) -> Result<Found> {
-        // Read by itself, so that its places are those of its own text.
+        // Parsed by itself, so that spans refer to its own text.
         let text = create.query.span.of(text).trim();
         let (tree, parameters) = query(text, self.ctx.sql_mode())?;
         let around = self.surroundings();
@@ -198,7 +199,7 @@ impl Session {
         Ok(Found { text, columns, types, over, updatable })
     }
 
-    /// Whose rows it picks, and could they be changed through it? An error if its text is not good.
+    /// Returns the base table or view, and whether the view is updatable. An error if its text is invalid.
     fn is_updatable(&mut self, view: View) -> Result<(Option<(String, String)>, bool)> {
         let around = self.surroundings();
         let mut bind = Bind::new(&around);
@@ -253,7 +254,7 @@ impl Session {
         Ok(Outcome::done())
     }
 
-    /// The tables that a view reads, however deep. With the rights of nobody in particular: it is for locks.
+    /// Returns the tables that a view reads, at any depth, for LOCK TABLES. Privileges are not checked.
     pub(super) fn tables_of_view(&mut self, view: &Arc<View>) -> Result<Vec<Arc<Table>>> {
         let all = Rights { global: Privileges::OF_SERVER, ..Rights::clone(&self.rights) };
         let around = self.surroundings();
@@ -264,7 +265,7 @@ impl Session {
         Ok(std::mem::take(&mut bind.tables))
     }
 
-    /// A view's columns as they are now.
+    /// Returns a view's current columns.
     pub(super) fn columns_of_view(&mut self, view: &Arc<View>) -> Result<Vec<Column>> {
         let around = self.surroundings();
         columns(view, &around)
@@ -282,7 +283,7 @@ impl Session {
         Ok((columns.into(), vec![vec![text(&view.name), text(sql), text(&view.charset), text(&view.collation)]]))
     }
 
-    /// What can be written otherwise in the text of a view, which is bound with the rights of nobody in particular. None: it cannot be bound.
+    /// Returns the rewritable ranges in a view's text, bound without privilege checks. None: it cannot be bound.
     fn notes(&self, text: &str, mode: SqlMode) -> Option<Vec<Note>> {
         let (tree, _) = query(text, mode).ok()?;
         let around = Surroundings { snapshot: self.db.catalog().snapshot(), ..self.surroundings() };
@@ -293,7 +294,7 @@ impl Session {
         bind.recorder
     }
 
-    /// The query of a view without the schemas for which the current database stands. None: it needs them.
+    /// Returns the view's query without the current database's name. None: the schema is needed.
     fn short_query(&self, view: &View) -> Option<String> {
         let mode = SqlMode::parse(&view.modes).ok()?;
         let notes = self.notes(&view.text, mode)?;
@@ -306,7 +307,7 @@ impl Session {
             let places = notes.iter().filter(|note| of(&note.what)).map(|note| note.range.start);
             places.collect::<BTreeSet<_>>().len()
         };
-        // MY-20: whoever left out a schema before a name that means something else without it is found here.
+        // MY-20: a name that resolves differently without its schema is detected here.
         let left_out = places(&notes, |what| *what == Noted::SchemaOfTable);
         let completed = places(&self.notes(&short, mode)?, |what| matches!(what, Noted::Bare(_)));
         (left_out == completed).then_some(short)
@@ -350,7 +351,7 @@ fn columns(view: &Arc<View>, around: &Surroundings<'_>) -> Result<Vec<Column>> {
     Ok(bind.scope().tables.pop().map(|table| table.columns).unwrap_or_default())
 }
 
-/// The columns of a view as `Field`, `Type` and so on; one whose table is gone has none.
+/// Formats a view's columns for DESCRIBE. A view over a dropped table has none.
 pub(super) fn described(columns: &[Column], full: bool, words: impl Fn(&str) -> String) -> Vec<Row> {
     let row = |column: &Column| {
         let null = text(if column.ty.nullable { "YES" } else { "NO" });
@@ -364,7 +365,7 @@ pub(super) fn described(columns: &[Column], full: bool, words: impl Fn(&str) -> 
     columns.iter().map(row).collect()
 }
 
-/// Statements about tables that a view is not: 1347.
+/// Returns the error for RENAME TABLE of a view.
 pub(super) fn unsupported_of_view() -> SqlError {
     SqlError::unsupported("RENAME of a view: drop it and create it anew")
 }

@@ -1,4 +1,4 @@
-//! What the words of a definition mean: names, keys and their parts, constraints, table options. No session is needed for it.
+//! Definition parser: names, keys and their parts, constraints, table options. It does not need a session.
 
 use crate::scalar::charsets;
 use syntax::tree::walk::{self, Visitor};
@@ -21,7 +21,7 @@ pub(super) const COLUMNS_MAX: usize = 1017;
 pub(super) const KEYS_MAX: usize = 64;
 pub(super) const PARTS_MAX: usize = 16;
 
-/// An index that is wanted; an empty name is to be made up.
+/// An index to add; an empty name is generated.
 pub(super) struct NewIndex {
     pub name: String,
     pub unique: bool,
@@ -32,14 +32,14 @@ pub(super) struct NewIndex {
 }
 
 impl NewIndex {
-    /// UNIQUE of a column.
+    /// Returns a UNIQUE key of one column.
     pub fn unique(column: usize) -> NewIndex {
         let parts = single(column);
         NewIndex { name: String::new(), unique: true, parts, comment: String::new(), invisible: false, using: false }
     }
 }
 
-/// What a definition's words are understood with.
+/// A parsed table definition.
 pub(super) struct Definition {
     pub columns: Vec<TableColumn>,
     pub primary: Option<Vec<Part>>,
@@ -48,7 +48,7 @@ pub(super) struct Definition {
     pub checks: Vec<Check>,
     pub foreign: Vec<Wanted>,
     pub collation: Collation,
-    /// Under which its expressions were written.
+    /// The SQL mode of its expressions.
     pub sql_mode: SqlMode,
 }
 
@@ -75,7 +75,7 @@ pub(super) fn check_name(name: &str, wrong: &error::Code) -> Result<()> {
     Ok(())
 }
 
-/// The collation that compares the codes of a character set's letters: of the attribute BINARY.
+/// Returns the character set's binary collation, for the attribute BINARY.
 pub(super) fn binary_of(charset: Charset) -> Result<Collation> {
     match charset {
         Charset::Binary => Ok(Collation::Binary),
@@ -83,7 +83,7 @@ pub(super) fn binary_of(charset: Charset) -> Result<Collation> {
     }
 }
 
-/// The name, or one made of the first column's.
+/// Returns the name, or generates one from the first column's.
 pub(super) fn index_name(table: &Table, name: String, parts: &[Part]) -> Result<String> {
     let taken = |name: &str| table.indexes.iter().any(|index| index.name.eq_ignore_ascii_case(name));
     if name.eq_ignore_ascii_case("primary") {
@@ -99,7 +99,7 @@ pub(super) fn index_name(table: &Table, name: String, parts: &[Part]) -> Result<
     Ok(names.find(|name| !taken(name)).unwrap_or_default())
 }
 
-/// Columns of a key, with prefixes and directions. Columns stand for its expressions already.
+/// Returns the parts of a key. Expressions have already been replaced by columns.
 fn parts_of(columns: &[TableColumn], list: &[KeyPart]) -> Result<Vec<Part>> {
     let mut parts: Vec<Part> = Vec::new();
     for KeyPart { key, descending } in list {
@@ -137,7 +137,7 @@ pub(super) fn single(column: usize) -> Vec<Part> {
     vec![Part { column, prefix: None, descending: false }]
 }
 
-/// The options of a column, and before them those that SERIAL stands for.
+/// Returns a column's options, preceded by those that SERIAL implies.
 pub(super) fn options_of_column(column: &ColumnDef) -> impl Iterator<Item = &ColumnOption> + Clone {
     static SERIAL: [ColumnOption; 3] = [ColumnOption::NotNull, ColumnOption::AutoIncrement, ColumnOption::Unique];
     let implied = if column.ty.data == DataType::Serial { &SERIAL[..] } else { &[] };
@@ -170,7 +170,7 @@ pub(super) fn key_options(def: &ColumnDef, column: usize, definition: &mut Defin
     Ok(())
 }
 
-/// Does the CHECK of a column look at others?
+/// Returns whether a column's CHECK reads other columns.
 fn looks_beyond(check: &Expr, column: &str) -> bool {
     struct Others<'c>(&'c str, bool);
     impl Visitor for Others<'_> {
@@ -186,7 +186,7 @@ fn looks_beyond(check: &Expr, column: &str) -> bool {
     others.1
 }
 
-/// What the expression of a CHECK must be and must not have.
+/// Checks that a CHECK's expression is boolean and has nothing disallowed.
 fn check_words_of_check(name: &str, expr: &Expr) -> Result<()> {
     if !is_boolean(expr) {
         return Err(error::NON_BOOLEAN_EXPR_FOR_CHECK_CONSTRAINT.with(&[&name]));
@@ -229,7 +229,7 @@ fn add_index(index: &IndexDef, definition: &mut Definition) -> Result<()> {
         IndexKind::Primary | IndexKind::Unique => true,
         IndexKind::Plain => false,
     };
-    // HASH is a wish that InnoDB does not follow either.
+    // USING HASH is accepted and ignored, as in InnoDB.
     if algorithm.as_deref() == Some("rtree") {
         return Err(SqlError::unsupported("USING RTREE"));
     }
@@ -266,7 +266,7 @@ pub(super) fn add_constraint(constraint: &TableConstraint, definition: &mut Defi
     Ok(())
 }
 
-/// What all keys of a table must obey together.
+/// Checks the limits on all keys of a table.
 pub(super) fn check_keys(table: &Table) -> Result<()> {
     if table.indexes.len() > KEYS_MAX {
         return Err(error::TOO_MANY_KEYS.with(&[&KEYS_MAX]));
@@ -290,7 +290,7 @@ pub(super) fn check_keys(table: &Table) -> Result<()> {
     Ok(())
 }
 
-/// A definition like the table's. Its constraints get names of their own, its foreign keys stay behind.
+/// Returns the definition for CREATE TABLE ... LIKE. Constraints get new names; foreign keys are not copied.
 pub(super) fn like_table(table: &Table, name: &str) -> Definition {
     let mut columns = table.columns.clone();
     columns.iter_mut().enumerate().for_each(|(slot, column)| {
@@ -331,9 +331,9 @@ pub(super) struct Options {
     pub collation: Option<String>,
     pub comment: Option<String>,
     pub auto_increment: Option<u64>,
-    /// A storage engine that is not the one that there is.
+    /// A storage engine other than InnoDB.
     pub engine: Option<String>,
-    /// How MySQL's own files are laid out, and how it samples them: nothing follows from these here.
+    /// Options about MySQL's file layout and sampling. They have no effect here.
     pub noted: Vec<(String, String)>,
 }
 

@@ -1,5 +1,6 @@
-//! Tables of information_schema about what there is none of: triggers, routines, events, files, plugins. Their columns are MySQL 8.0's, for who asks names them;
-//! they have no rows because there is nothing to tell, not because it is not told. A table without partitions is one row of PARTITIONS, as in MySQL.
+//! Tables of information_schema for features that do not exist: triggers, routines, events, files. Their columns are
+//! those of MySQL 8.0, since clients name them, and they have no rows. PARTITIONS has one row for each table, as in
+//! MySQL, and PLUGINS lists built-in features.
 
 use datum::Result;
 
@@ -283,7 +284,7 @@ pub const TABLES: &[SystemTable] = &[
     },
 ];
 
-/// What MySQL has as plugins and what is built in here.
+/// Returns the built-in features that MySQL has as plugins.
 fn plugins(_: &mut EvalContext) -> Result<Vec<Row>> {
     let row = |(name, version, kind, api, words): (&str, &str, &str, &str, &str)| {
         let [name, version, kind, api, words] = [name, version, kind, api, words].map(text);

@@ -1,6 +1,7 @@
-//! Who may do what, as tables: the privileges of information_schema, and MySQL's tables of accounts, which are read here and changed by statements alone.
+//! Privileges as tables: those of information_schema, and MySQL's account tables, which are read-only and changed by
+//! account statements.
 //!
-//! Without SELECT on `mysql` one sees one's own account in information_schema, and nothing of `mysql`.
+//! Without SELECT on `mysql` a session sees its own account in information_schema and nothing of `mysql`.
 
 use std::sync::Arc;
 
@@ -202,7 +203,7 @@ pub const TABLES: &[SystemTable] = &[
     },
 ];
 
-/// An account, its name in SQL, and what it was given.
+/// An account, its name in SQL, and its grants.
 type Entry = (Arc<Account>, Who, Grants);
 
 fn entries(ctx: &mut EvalContext) -> Result<Vec<Entry>> {
@@ -216,7 +217,7 @@ fn entries(ctx: &mut EvalContext) -> Result<Vec<Entry>> {
     accounts.list().into_iter().map(entry).collect()
 }
 
-/// Those that the session may see.
+/// Returns the accounts that the session may see.
 fn seen(ctx: &mut EvalContext) -> Result<Vec<Entry>> {
     let rights = viewer(ctx).rights.clone();
     let sees_all = rights.database("mysql").has(Privileges::SELECT);
@@ -231,7 +232,7 @@ fn flag(yes: bool) -> Value {
     text(if yes { "Y" } else { "N" })
 }
 
-/// A row for each privilege; one of USAGE where there is none, if `bare`.
+/// Emits a row for each privilege, or one of USAGE for an empty set if `bare`.
 fn each(set: Privileges, bare: bool, out: &mut Vec<Row>, row: impl Fn(&str, Value) -> Row) {
     let grantable = yes_no(set.has(Privileges::GRANT));
     let names = set.names();
@@ -291,7 +292,7 @@ fn column_privileges(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// `Select_priv` and its like: is it among these?
+/// Returns the value of a column like `Select_priv`, or None for other columns.
 fn privilege_column(name: &str, set: Privileges) -> Option<Value> {
     if name == "Grant_priv" {
         return Some(flag(set.has(Privileges::GRANT)));
@@ -343,7 +344,7 @@ fn db(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// `Select,Insert`, as MySQL's SET columns have it.
+/// Returns `Select,Insert`, as in MySQL's SET columns.
 fn set_words(set: Privileges) -> Value {
     let title = |name: &str| match name {
         "CREATE VIEW" => "Create View".to_owned(),

@@ -1,4 +1,4 @@
-//! information_schema.KEYWORDS: the words of MySQL 8.0's grammar, for tools that quote names.
+//! information_schema.KEYWORDS: the keywords of MySQL 8.0's grammar, for tools that quote names.
 
 use datum::Result;
 
@@ -17,7 +17,7 @@ pub const TABLES: &[SystemTable] = &[SystemTable {
     rows: Computed(rows),
 }];
 
-/// In the order of the words, as MySQL lists them.
+/// Returns the rows in alphabetical order, as MySQL does.
 fn rows(_: &mut EvalContext) -> Result<Vec<Row>> {
     let reserved = RESERVED.split_whitespace().map(|word| (word, 1));
     let mut words: Vec<(&str, u64)> = reserved.chain(OTHERS.split_whitespace().map(|word| (word, 0))).collect();
@@ -25,7 +25,7 @@ fn rows(_: &mut EvalContext) -> Result<Vec<Row>> {
     Ok(words.into_iter().map(|(word, reserved)| vec![text(word), Value::UInt(reserved)]).collect())
 }
 
-/// Those that must be quoted to be names.
+/// Reserved words: as names they must be quoted.
 const RESERVED: &str = "
     ACCESSIBLE ADD ALL ALTER ANALYZE AND AS ASC ASENSITIVE BEFORE BETWEEN BIGINT BINARY BLOB BOTH BY CALL CASCADE CASE CHANGE CHAR CHARACTER CHECK
     COLLATE COLUMN CONDITION CONSTRAINT CONTINUE CONVERT CREATE CROSS CUBE CUME_DIST CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER CURSOR

@@ -1,4 +1,5 @@
-//! Tables that are not stored: information_schema, and the few of performance_schema that clients read. Their rows are made when they are asked for.
+//! Virtual tables: information_schema and the tables of performance_schema, mysql and sys that clients read. Their rows
+//! are computed on each read.
 
 mod absent;
 mod accounts;
@@ -37,7 +38,8 @@ pub fn all() -> impl Iterator<Item = &'static SystemTable> {
     .flatten()
 }
 
-/// Those that SHOW DATABASES lists: a dump of all databases must not meet one that cannot be made by statements.
+/// The virtual schemas in SHOW DATABASES. Others are hidden: a dump of all databases must not contain a schema that no
+/// statement can create.
 pub const SHOWN: [&str; 1] = ["information_schema"];
 
 pub fn text(text: impl AsRef<str>) -> Value {

@@ -1,4 +1,4 @@
-//! information_schema: one table of tables.
+//! information_schema: schemas, tables, columns, keys and constraints.
 
 use std::sync::Arc;
 
@@ -342,7 +342,7 @@ fn tables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// The format that was asked for; there is only one.
+/// Returns the declared row format; the storage format is always the same.
 fn row_format(table: &Table) -> String {
     let option = |wanted: &str| table.options.iter().find(|(name, _)| name == wanted);
     match option("row_format").filter(|(_, format)| !format.eq_ignore_ascii_case("default")) {
@@ -356,9 +356,9 @@ fn row_format(table: &Table) -> String {
     }
 }
 
-/// PRI, UNI, MUL or nothing.
+/// Returns PRI, UNI, MUL or the empty string.
 pub fn column_key(table: &Table, at: usize) -> &'static str {
-    // Where there is no primary key, the first unique one without NULL is shown as it.
+    // Without a primary key, the first unique key over NOT NULL columns is shown as PRI.
     let is_whole = |part: &Part| !table.columns[part.column].ty.nullable && part.prefix.is_none();
     let mut stand_in = table.indexes.iter().filter(|index| index.unique && index.parts.iter().all(is_whole));
     let primary = table.primary.as_ref().or_else(|| stand_in.next().map(|index| &index.parts));
@@ -404,7 +404,7 @@ fn digits(scale: u8) -> String {
     if scale == 0 { String::new() } else { format!("({scale})") }
 }
 
-/// The default as text; None is NULL.
+/// Returns the default as text; None is NULL.
 pub fn default_text(column: &TableColumn, ctx: &mut EvalContext) -> Option<String> {
     match &column.default {
         Default::None | Default::Dropped => None,
@@ -420,13 +420,14 @@ pub fn default_text(column: &TableColumn, ctx: &mut EvalContext) -> Option<Strin
     }
 }
 
-/// Bytes as a hexadecimal literal.
+/// Formats bytes as a hexadecimal literal.
 pub fn hex_text(bytes: &[u8]) -> String {
     let digits = bytes.iter().map(|byte| format!("{byte:02X}"));
     format!("0x{}", digits.collect::<String>())
 }
 
-/// What the column holds in MySQL's empty record, as COM_FIELD_LIST tells it: the default if that is a value, else NULL or the type's own.
+/// Returns the column's value in an empty record, as COM_FIELD_LIST sends it: the default if it is a value, else NULL
+/// or the type's implicit default.
 pub fn empty_text(column: &TableColumn, ctx: &mut EvalContext) -> Option<String> {
     match &column.default {
         Default::Value(value) if value.is_null() => None,
@@ -436,7 +437,7 @@ pub fn empty_text(column: &TableColumn, ctx: &mut EvalContext) -> Option<String>
     }
 }
 
-/// A value as a client sees it, as text.
+/// Formats a value as a client sees it.
 pub fn value_text(value: &Value, ty: &Type, ctx: &mut EvalContext) -> String {
     use query::nodes::expr::Expr;
     let shown = crate::scalar::bind::present(Expr::Literal(value.clone(), ty.clone()));
@@ -505,7 +506,7 @@ fn columns(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// IS_NULLABLE to COLUMN_TYPE.
+/// Returns the columns IS_NULLABLE to COLUMN_TYPE.
 fn type_columns(ty: &Type) -> Vec<Value> {
     let has_length = ty.is_string();
     let of_members = ty.members().iter().map(|member| member.chars().count() as u64);
@@ -537,7 +538,7 @@ fn type_columns(ty: &Type) -> Vec<Value> {
     ]
 }
 
-/// (name, unique, parts, comment, visible) of every key.
+/// Returns (name, unique, parts, comment, visible) for every key.
 pub fn keys(table: &Table) -> Vec<(&str, bool, &[Part], &str, bool)> {
     let primary = table.primary.iter().map(|parts| ("PRIMARY", true, &parts[..], "", true));
     let indexes = table
@@ -545,7 +546,7 @@ pub fn keys(table: &Table) -> Vec<(&str, bool, &[Part], &str, bool)> {
         .iter()
         .map(|index| (&*index.name, index.unique, &index.parts[..], &*index.comment, !index.invisible));
     let mut keys: Vec<_> = primary.chain(indexes).collect();
-    // Unique ones first, as MySQL lists them.
+    // Unique keys first, as in MySQL.
     keys.sort_by_key(|key| !key.1);
     keys
 }

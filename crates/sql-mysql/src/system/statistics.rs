@@ -1,4 +1,5 @@
-//! What is known of tables, as tables: histograms in information_schema, and what InnoDB keeps in `mysql`, which is read here and never written.
+//! Statistics as tables: histograms in information_schema, and InnoDB's statistics tables in `mysql`, which are
+//! read-only.
 
 use std::fmt::Write;
 
@@ -58,13 +59,13 @@ pub const TABLES: &[SystemTable] = &[
     },
 ];
 
-/// About how many rows the table has: a few of its pages are read if nobody has asked before.
+/// Returns the estimated row count. Without statistics it samples a few pages.
 pub fn rows_of(table: &Table, ctx: &mut EvalContext) -> u64 {
     let count = || query::catalog::gather::count(viewer(ctx).db.engine(), table).unwrap_or(0.0) as u64;
     table.live.rows().unwrap_or_else(count)
 }
 
-/// About how many bytes a table's rows take, and its other indexes. What cannot be read takes none.
+/// Returns the approximate bytes of the rows and of the secondary indexes. A map that cannot be read counts as zero.
 pub fn bytes_of(table: &Table, ctx: &mut EvalContext) -> (u64, u64) {
     let rows = viewer(ctx).db.engine().rows();
     let bytes = |map| rows.bytes(map).unwrap_or(0);
@@ -72,7 +73,7 @@ pub fn bytes_of(table: &Table, ctx: &mut EvalContext) -> (u64, u64) {
     (bytes(table.map) + long, table.indexes.iter().map(|index| bytes(index.map)).sum())
 }
 
-/// About how many different values the first `count` parts of a key have, as far as it is known.
+/// Returns the estimated number of distinct values of a key's first `count` parts, if known.
 pub fn cardinality(table: &Table, parts: &[Part], count: usize) -> Option<u64> {
     let known = table.live.statistics()?;
     let index = table.indexes.iter().find(|index| index.parts == parts).map(|index| index.map);
@@ -98,7 +99,7 @@ fn column_statistics(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// As MySQL's JSON has it.
+/// Formats a histogram as MySQL's JSON.
 fn shown(histogram: &Histogram, ty: &Type) -> String {
     let is_singleton = histogram.buckets.iter().all(|bucket| bucket.low == bucket.high);
     let mut out = String::from("{\"buckets\": [");
@@ -141,7 +142,7 @@ fn number(number: f64) -> String {
     format!("{number:?}")
 }
 
-/// With microseconds.
+/// Formats a temporal value with microseconds.
 fn precise(value: &Value, kind: Kind) -> String {
     to_text(value, &Type::temporal(kind, 6)).as_str().to_owned()
 }

@@ -1,4 +1,5 @@
-//! SHOW STATUS and performance_schema's tables of it: what sessions count (`instance::count`), and what the server and its engine know of themselves. What is not counted has no row.
+//! SHOW STATUS and its tables in performance_schema: session counters (`instance::count`) and the state of the server
+//! and its engine. Only values that are counted have a row.
 
 use datum::Result;
 
@@ -50,7 +51,7 @@ pub const TABLES: &[SystemTable] = &[
     },
 ];
 
-/// Name and value, in the order of the names. Numbers of the whole server stand beside those of the session.
+/// Returns names and values in the order of the names. Some values are global even in the session's list.
 pub fn rows(ctx: &mut EvalContext, global: bool) -> Vec<Row> {
     let host = viewer(ctx);
     let of_all = host.db.counted();
@@ -78,7 +79,7 @@ pub fn rows(ctx: &mut EvalContext, global: bool) -> Vec<Row> {
     rows.into_iter().map(|(name, value)| vec![text(name), text(value)]).collect()
 }
 
-/// How the session's bytes go over the wire.
+/// Returns the compression settings of the session's connection.
 fn of_stream(compression: Option<(&'static str, u8)>) -> [(&'static str, String); 3] {
     let (algorithm, level) = compression.unwrap_or_default();
     let word = if compression.is_some() { "ON" } else { "OFF" };
@@ -123,7 +124,7 @@ fn global_variables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     Ok(VARIABLES.iter().map(row).collect())
 }
 
-/// As SHOW VARIABLES has them.
+/// Returns session variables as SHOW VARIABLES does.
 fn session_variables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let now = ctx.now;
     let host = viewer(ctx);
@@ -139,7 +140,7 @@ fn session_variables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     Ok(VARIABLES.iter().map(row).collect())
 }
 
-/// What SET PERSIST has kept.
+/// Returns the values of SET PERSIST.
 fn persisted_variables(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let kept = viewer(ctx).db.persisted()?;
     let row = |(name, value): (String, Value)| {

@@ -1,4 +1,4 @@
-//! Tables that tools read of sessions (performance_schema) and of things there are none of (mysql, sys).
+//! Tables that tools read: sessions (performance_schema), and empty tables of `mysql` and `sys`.
 
 use std::sync::Arc;
 
@@ -118,7 +118,7 @@ pub const TABLES: &[SystemTable] = &[
     },
 ];
 
-/// The sessions that may be seen: all with PROCESS, else those of the same account.
+/// Returns the sessions that may be seen: all with PROCESS, else those of the same account.
 pub fn seen(ctx: &mut EvalContext) -> Vec<Arc<Handle>> {
     let host = viewer(ctx);
     let sees_all = host.rights.global.has(Privileges::PROCESS);
@@ -126,7 +126,7 @@ pub fn seen(ctx: &mut EvalContext) -> Vec<Arc<Handle>> {
     host.db.sessions().into_iter().filter(|handle| sees_all || handle.shown().account == own).collect()
 }
 
-/// What clients have said of themselves.
+/// Returns the connection attributes that clients sent.
 fn attributes(ctx: &mut EvalContext, of_all: bool) -> Vec<Row> {
     let own = viewer(ctx).handle.shown().account;
     let handles = seen(ctx).into_iter().filter(|handle| of_all || handle.shown().account == own);
@@ -139,7 +139,7 @@ fn attributes(ctx: &mut EvalContext, of_all: bool) -> Vec<Row> {
     rows.collect()
 }
 
-/// A line for each session; no session has a thread of its own, so of threads themselves nothing is told.
+/// Returns a row for each session. Sessions have no thread of their own, so the columns about threads are NULL.
 fn threads(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let row = |handle: Arc<Handle>| {
         let (id, shown) = (Value::UInt(handle.connection_id), handle.shown());

@@ -1,9 +1,10 @@
-//! Transactions that are open and what they have locked: INNODB_TRX, data_locks, data_lock_waits, and innodb_lock_waits of `sys`.
+//! Open transactions and their locks: INNODB_TRX, data_locks, data_lock_waits, and innodb_lock_waits of `sys`.
 //!
-//! Transactions that a crash has cut off and that are rolled back beside the service have no session, and stand in INNODB_TRX only.
+//! Recovered transactions that are being rolled back have no session and appear only in INNODB_TRX.
 //!
-//! A look stops nobody. So rows may be of different moments, and what is not known is NULL. Of sessions those may be seen that the process list shows; a lock without one belongs to a
-//! transaction of another door, which only PROCESS sees.
+//! Reading these tables blocks no transaction, so rows may be of different moments, and unknown values are NULL. A
+//! session sees the sessions of its process list. A lock without a session belongs to a transaction of another door and
+//! requires PROCESS.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -148,27 +149,28 @@ pub const TABLES: &[SystemTable] = &[
     },
 ];
 
-/// Columns of INNODB_TRX.
+/// The number of columns of INNODB_TRX.
 const TRANSACTION_COLUMNS: usize = TABLES[0].columns.len();
 
-/// A transaction's number.
+/// A transaction id.
 type Id = u64;
 
-/// Transactions without a number, which have locked and changed nothing, are told by that of their session, far beyond all others, as InnoDB does it.
+/// The base of ids for transactions without one, which have locked and changed nothing: they are shown by their
+/// session's number beyond all real ids, as in InnoDB.
 const NUMBERLESS: Id = 1 << 48;
 
-/// A lock, had or waited for.
+/// A lock, granted or waited for.
 struct Lock {
     txn: Id,
     held: HeldLock,
     is_granted: bool,
 }
 
-/// All that a look finds.
+/// One reading of sessions, locks and waits.
 struct Look {
     sessions: Vec<Arc<Handle>>,
     locks: Vec<Lock>,
-    /// Who waits, for what and for whom.
+    /// Each wait: the waiting transaction, the lock, and its holder.
     waits: Vec<(Id, AwaitedLock, Id)>,
     sees_all: bool,
 }
@@ -191,7 +193,7 @@ impl Look {
         look
     }
 
-    /// Locks that are waited for; and of rows that somebody has changed, and somebody else waits for, those of who has changed them.
+    /// Adds the locks that are waited for, and the implicit row locks of their holders.
     fn add_waits(&mut self) {
         for (txn, wanted, holder) in &self.waits {
             self.locks.push(Lock { txn: *txn, held: HeldLock::Row(wanted.row.clone()), is_granted: false });
@@ -210,35 +212,35 @@ impl Look {
         self.sessions.iter().find(is_of)
     }
 
-    /// The session's thread is the session, as in `threads`.
+    /// Returns the session's number as its thread, as in `threads`.
     fn thread(&self, txn: Id) -> Value {
         self.session(txn).map_or(Value::Null, |handle| Value::UInt(handle.connection_id))
     }
 
-    /// When it began, and how long ago.
+    /// Returns when the transaction began and its age.
     fn started(&self, txn: Id, ctx: &EvalContext) -> [Value; 2] {
         let since = self.session(txn).and_then(|handle| handle.open.since());
         since.map_or([const { Value::Null }; 2], |since| [moment(since, ctx), age(since)])
     }
 
-    /// How many rows it has locked and changed.
+    /// Returns the numbers of rows locked and changed.
     fn rows_of(&self, txn: Id) -> [Value; 2] {
         let open = self.session(txn).and_then(|handle| handle.open.now(&handle.counts));
         [self.rows_locked(txn), open.map(|open| open.changes)].map(|count| count.map_or(Value::Null, Value::UInt))
     }
 
-    /// What it runs.
+    /// Returns the statement that it runs.
     fn query(&self, txn: Id) -> Value {
         let shown = self.session(txn).map(|handle| handle.shown());
         shown.and_then(|shown| shown.statement().map(text)).unwrap_or_default()
     }
 
-    /// How many rows it has locked. None: nobody has counted.
+    /// Returns the number of rows locked. None: not counted.
     fn rows_locked(&self, txn: Id) -> Option<u64> {
         self.locks.iter().filter(|lock| lock.txn == txn && lock.is_granted).map(Lock::rows).sum()
     }
 
-    /// Each wait with the lock that is waited for, and one that stands against it.
+    /// Returns each wait with the requested lock and a lock that blocks it.
     fn pairs(&self) -> impl Iterator<Item = (&AwaitedLock, &Lock, &Lock)> {
         self.waits.iter().filter_map(|(txn, wanted, holder)| {
             let wish = self.locks.iter().find(|lock| lock.txn == *txn && !lock.is_granted)?;
@@ -257,7 +259,7 @@ fn is_same_row(a: &RowLock, b: &RowLock) -> bool {
 }
 
 impl Lock {
-    /// Does it stand against others at this row?
+    /// Returns whether the lock covers this row.
     fn covers(&self, row: &RowLock) -> bool {
         match &self.held {
             HeldLock::Row(own) => is_same_row(own, row),
@@ -285,7 +287,7 @@ impl Lock {
         }
     }
 
-    /// The same for the same lock at each look.
+    /// Returns an id that is the same for the same lock at each reading.
     fn id(&self) -> String {
         let (kind, key) = match &self.held {
             HeldLock::Row(row) => ("row", &row.key[..]),
@@ -293,13 +295,13 @@ impl Lock {
             HeldLock::Rows { .. } => ("rows", &[][..]),
             HeldLock::Range { from, .. } => ("range", &from[..]),
         };
-        // There is room for no more.
+        // The column's width is limited.
         let key = if key.len() > 32 { sha1(key) } else { key.to_vec() };
         let wish = if self.is_granted { "" } else { ":wanted" };
         format!("{}:{}:{kind}:{}{wish}", self.txn, self.map(), hex_text(&key, false))
     }
 
-    /// How many rows. None: nobody has counted.
+    /// Returns the number of rows. None: not counted.
     fn rows(&self) -> Option<u64> {
         match &self.held {
             HeldLock::Row(_) => Some(1),
@@ -309,10 +311,10 @@ impl Lock {
     }
 }
 
-/// A table, and its index unless it is about the rows.
+/// A table, and the index unless the map holds the rows.
 type Owner = (Arc<Table>, Option<usize>);
 
-/// Schema, table, index.
+/// Returns schema, table and index.
 fn names((table, index): &Owner) -> [Value; 3] {
     let index = match (index, &table.primary) {
         (Some(at), _) => &*table.indexes[*at].name,
@@ -322,7 +324,7 @@ fn names((table, index): &Owner) -> [Value; 3] {
     [text(&table.schema), text(&table.name), text(index)]
 }
 
-/// Where a map belongs.
+/// Returns the table or index that owns the map.
 fn owner(map: MapId, ctx: &mut EvalContext) -> Option<Owner> {
     let snapshot = viewer(ctx).db.catalog().snapshot();
     let mut tables = snapshot.schemas.values().flat_map(|schema| schema.tables.values());
@@ -335,7 +337,7 @@ fn owner(map: MapId, ctx: &mut EvalContext) -> Option<Owner> {
     })
 }
 
-/// The values of a key, where it keeps them all. A row without a primary key is named by a number of its own.
+/// Decodes a key if it stores its values in full. A row without a primary key is shown by its row id.
 fn shown_key(table: &Table, index: Option<usize>, bytes: &[u8], ctx: &mut EvalContext) -> Option<String> {
     let parts: &[Part] = match (index, &table.primary) {
         (Some(at), _) => &table.indexes[at].parts,
@@ -376,7 +378,7 @@ fn transactions(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let (own, mut rows) = (viewer(ctx).handle.connection_id, Vec::new());
     for handle in &look.sessions {
         let Some(open) = handle.open.now(&handle.counts) else { continue };
-        // The statement that asks is a transaction of its own, which has nothing to tell.
+        // Skip this very statement, which is an autocommit transaction.
         if handle.connection_id == own && !open.is_lasting {
             continue;
         }
@@ -429,7 +431,7 @@ fn transactions(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// A transaction that a crash has cut off: no session has it.
+/// Returns the row of a recovered transaction, which has no session.
 fn recovered(loser: RollingBack) -> Row {
     let left = Value::UInt(loser.changes - loser.done);
     let mut row = vec![Value::Null; TRANSACTION_COLUMNS];
@@ -499,7 +501,7 @@ fn data_lock_waits(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     Ok(look.pairs().map(row).collect())
 }
 
-/// A view in MySQL, over the tables above.
+/// Computes sys.innodb_lock_waits, which is a view over the tables above in MySQL.
 fn lock_waits(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let (look, mut rows) = (Look::new(ctx), Vec::new());
     for (wanted, wish, block) in look.pairs() {

@@ -1,4 +1,4 @@
-//! information_schema of views. Columns are told as they were when the view was made, as in MySQL; DESCRIBE tells how they are.
+//! information_schema of views. Columns are shown as of CREATE VIEW, as in MySQL; DESCRIBE shows the current ones.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use query::catalog::Snapshot;
 use query::catalog::view::{CheckOption, View};
 use query::nodes::context::EvalContext;
 
-/// Those that the session may see.
+/// Returns the views that the session may see.
 pub fn seen(ctx: &mut EvalContext) -> Vec<Arc<View>> {
     let snapshot = viewer(ctx).db.catalog().snapshot();
     let rights = viewer(ctx).rights.clone();
@@ -50,7 +50,7 @@ pub fn views(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     Ok(seen(ctx).into_iter().map(row).collect())
 }
 
-/// Can rows be changed through it, as things are now?
+/// Returns whether the view is updatable, given the current definitions.
 fn is_updatable(snapshot: &Snapshot, view: &View) -> bool {
     let mut over = view.over.as_ref();
     for _ in 0..64 {
@@ -63,7 +63,7 @@ fn is_updatable(snapshot: &Snapshot, view: &View) -> bool {
     false
 }
 
-/// Rows of TABLES.
+/// Returns the views' rows of TABLES.
 pub fn tables(ctx: &mut EvalContext) -> Vec<Row> {
     let row = |view: Arc<View>| {
         let mut row = vec![Value::Null; 21];

@@ -1,9 +1,8 @@
-//! LOAD DATA: a file of the client, or of the server.
+//! LOAD DATA from a file of the client or of the server.
 //!
-//! A client's file comes through its door, piece by piece (`load_data`), while the session is otherwise at rest. What goes wrong in the middle is taken back at once and told at the end:
-//! the client is sending and does not listen before. Files of the server are only those below `secure_file_priv`, and only for accounts with FILE.
-//!
-//! Files of the server obey MY-21.
+//! The door passes a client's file in pieces (`load_data`) while the session is otherwise idle. An error in the middle
+//! rolls the statement back at once and is reported at the end, since the client does not read before. Files of the
+//! server must be below `secure_file_priv` and require the FILE privilege (MY-21).
 
 mod cut;
 pub(super) mod rows;
@@ -26,19 +25,19 @@ use crate::value::Value;
 
 static READ: Reason = Reason::new("load");
 
-/// Bytes that are read at once.
+/// Bytes per read.
 const PIECE: usize = 256 << 10;
 
-/// A file that is being loaded, or what has become of it.
+/// A LOAD DATA in progress, or its error.
 #[derive(Debug)]
 pub(super) enum Incoming {
     Loading(Box<Loading>),
-    /// Its statement has been taken back.
+    /// The statement has been rolled back.
     Failed(SqlError),
 }
 
 impl Session {
-    /// May the client be asked for files? As its capabilities say.
+    /// Sets whether the client's capabilities allow LOCAL files.
     pub fn allow_local_files(&mut self, may: bool) {
         self.local_files = may;
     }
@@ -47,7 +46,7 @@ impl Session {
         if load.is_local && !(self.local_files && self.global(find("local_infile")?) == Value::TRUE) {
             return Err(error::CLIENT_LOCAL_FILES_DISABLED.bare());
         }
-        // So that SET finds them, with the type that they will have.
+        // Declares the variables, so that SET finds them with their final type.
         for field in &load.fields {
             if let FieldTarget::Variable(name) = field {
                 self.ctx.state_mut().variables.set(name, Value::Null, variable_type())?;
@@ -82,7 +81,7 @@ impl Session {
         }
     }
 
-    /// The next bytes of the file that `Outcome::File` has asked for. What goes wrong is told by `load_end`.
+    /// Takes the next bytes of the file that `Outcome::File` requested. Errors are reported by `load_end`.
     pub fn load_data(&mut self, bytes: &[u8]) {
         let Some(Incoming::Loading(loading)) = &mut self.loading else { return };
         if let Err(error) = loading.feed(bytes, &mut self.ctx) {
@@ -91,7 +90,7 @@ impl Session {
         }
     }
 
-    /// The file is over: what the statement answers.
+    /// Ends the file and returns the statement's outcome.
     pub fn load_end(&mut self) -> Result<Outcome> {
         match self.loading.take() {
             Some(Incoming::Loading(loading)) => match self.loaded(*loading) {
@@ -112,7 +111,7 @@ impl Session {
         Ok(Outcome::Done { affected: changed.affected, last_insert_id: 0, info: changed.info })
     }
 
-    /// The folder that files may be in.
+    /// Returns the folder of `secure_file_priv`.
     pub(super) fn files_folder(&self) -> Result<PathBuf> {
         let refused = || error::OPTION_PREVENTS_STATEMENT.with(&[&"--secure-file-priv"]);
         let folder = self.global(find("secure_file_priv")?);
@@ -124,7 +123,7 @@ impl Session {
         }
     }
 
-    /// Opens a file of the server. Links are followed first, so that none leads out of the folder.
+    /// Opens a file of the server. Symbolic links are resolved first, so none leads out of the folder.
     fn readable(&self, name: &str) -> Result<File> {
         let folder = self.files_folder()?;
         let refused = || error::OPTION_PREVENTS_STATEMENT.with(&[&"--secure-file-priv"]);
@@ -140,7 +139,7 @@ impl Session {
         };
         let real = match fs::canonicalize(path) {
             Ok(real) => real,
-            // Whether there is a file elsewhere is nobody's business.
+            // The existence of files elsewhere is not revealed.
             Err(error) => match path.parent().map(fs::canonicalize) {
                 Some(Ok(parent)) if path.is_absolute() && parent.starts_with(&folder) => return Err(missing(&error)),
                 _ => return Err(refused()),
@@ -157,7 +156,7 @@ impl Session {
     }
 }
 
-/// The system's words for an error, without its number.
+/// Returns the system's message for an error, without its number.
 pub(super) fn words(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()

@@ -1,21 +1,22 @@
-//! session_track_transaction_info: the state of the transaction in eight letters, and the statements that would begin it elsewhere.
+//! session_track_transaction_info: the transaction state in eight characters, and the statements that begin an equal
+//! transaction.
 //!
-//! What is told is what has changed since it was last told, but for the characteristics, which each beginning and end tells anew. Reads and writes count inside a transaction alone: without
-//! autocommit the first of them makes one.
+//! Only changes since the last report are sent, except that each begin and end sends the characteristics again. Reads
+//! and writes count only inside a transaction; with autocommit off the first of them begins one.
 
 use engine::rows::Isolation;
 
 use crate::session::track::{Change, level_words, nth_or_named};
 use crate::value::Value;
 
-/// A transaction that was begun by a statement; one that the first access to a table has begun.
+/// The transaction was begun by a statement, or implicitly by the first table access.
 const EXPLICIT: u16 = 1;
 const IMPLICIT: u16 = 2;
 pub const READ: u16 = 4;
-/// Of tables that know no transactions: those of performance_schema.
+/// Reads of non-transactional tables: those of performance_schema.
 pub const READ_UNSAFE: u16 = 8;
 pub const WRITE: u16 = 16;
-/// A statement that need not do the same elsewhere.
+/// A statement that may have other results on another server.
 pub const UNSAFE: u16 = 32;
 pub const RESULT: u16 = 64;
 const SNAPSHOT: u16 = 128;
@@ -46,14 +47,14 @@ pub struct Transactions {
     info: Info,
     now: u16,
     told: u16,
-    /// Of the next transaction, or of the one that there is, where they are not the session's.
+    /// Characteristics of the next or current transaction that differ from the session's.
     isolation: Option<Isolation>,
     read_only: Option<bool>,
     state_changed: bool,
     characteristics_changed: bool,
-    /// There is something to tell.
+    /// A change has not been reported yet.
     pub is_changed: bool,
-    /// The statement that runs has a text that is unsafe.
+    /// The current statement's text is unsafe.
     pub unsafe_text: bool,
 }
 
@@ -63,7 +64,7 @@ impl Transactions {
         self.info != Info::Off
     }
 
-    /// The variable was set: from a known state on.
+    /// Applies the variable, starting from a known state.
     pub fn report(&mut self, info: Info, (isolation, read_only): (Option<Isolation>, Option<bool>)) {
         let was_on = self.is_on();
         self.info = info;
@@ -139,7 +140,7 @@ impl Transactions {
     fn letters(&self) -> [u8; 8] {
         let letter = |deeds: u16, letter: u8| if self.now & deeds != 0 { letter } else { b'_' };
         let kind = if self.now & EXPLICIT != 0 { b'T' } else { letter(IMPLICIT, b'I') };
-        // The fourth is for writes to tables without transactions, which do not exist.
+        // The fourth position is for writes to non-transactional tables, which do not exist.
         [
             kind,
             letter(READ_UNSAFE, b'r'),
@@ -152,7 +153,7 @@ impl Transactions {
         ]
     }
 
-    /// The statements that make such a transaction, or nothing.
+    /// Returns the statements that begin such a transaction, or the empty string.
     fn statements(&self) -> String {
         let mut all = Vec::new();
         if let Some(level) = self.isolation {

@@ -1,9 +1,10 @@
-//! Which texts MySQL calls unsafe: another server that runs them need not come to the same rows. Looked for in the words, as MySQL's parser does, whether they are reached or not.
+//! Detection of unsafe statements, which may have other results on another server. The test looks at the words of the
+//! text, as MySQL's parser does, whether or not they are evaluated.
 
 use crate::parse::lexical::Words;
 use crate::scalar::modes::SqlMode;
 
-/// Functions, with the parenthesis that makes them one.
+/// Unsafe functions; a parenthesis must follow the name.
 const FUNCTIONS: [&str; 20] = [
     "aes_decrypt",
     "aes_encrypt",
@@ -27,10 +28,10 @@ const FUNCTIONS: [&str; 20] = [
     "version",
 ];
 
-/// What needs no parenthesis.
+/// Unsafe words that need no parenthesis.
 const ALONE: [&str; 2] = ["current_user", "limit"];
 
-/// System variables that travel with a statement.
+/// System variables that are replicated with a statement.
 const CARRIED: [&str; 18] = [
     "auto_increment_increment",
     "auto_increment_offset",
