@@ -17,6 +17,7 @@ pub mod statistics_record;
 pub mod still;
 pub mod table;
 mod temporary;
+mod temporary_maps;
 pub mod timestamps;
 pub mod view;
 
@@ -94,7 +95,7 @@ pub struct Catalog {
     /// Temporary tables have numbers of their own.
     next_temporary: AtomicU64,
     /// Temporary tables of a former opening that could not be dropped yet.
-    left: Mutex<temporary::Left>,
+    left: Mutex<temporary_maps::Left>,
 }
 
 impl Catalog {
@@ -133,7 +134,7 @@ impl Catalog {
                         known.entry(u64::from_be_bytes(id)).or_default().extend_from_slice(value);
                     }
                     Some((b'a' | b'c', _)) => {}
-                    Some((kind, _)) if *kind == persisted::KEY => {}
+                    Some((kind, _)) if *kind == record::PERSISTED => {}
                     Some((b'p', _)) => left.push((key.to_vec(), value.to_vec())),
                     Some((b'u', id)) => drop(unchecked.insert(id.to_vec())),
                     _ => return Err(Fault::corrupt("a record of the catalog of no known kind")),
@@ -141,7 +142,7 @@ impl Catalog {
             }
         }
         txn.rollback();
-        let left = temporary::drop_left(&engine, left)?;
+        let left = temporary_maps::drop_left(&engine, left)?;
         for (id, bytes) in tables {
             highest = id;
             let table = decode_table(&bytes)?;
@@ -166,7 +167,7 @@ impl Catalog {
             version: AtomicU64::new(snapshot.version),
             current: RwLock::new(Arc::new(snapshot)),
             writing: Mutex::new(highest + 1),
-            next_temporary: AtomicU64::new(temporary::first_number(&left)?),
+            next_temporary: AtomicU64::new(temporary_maps::first_number(&left)?),
             left: Mutex::new(left),
         })
     }
@@ -189,7 +190,7 @@ impl Catalog {
 
     /// What the catalog says of a table's AUTO_INCREMENT: numbers below are spoken for.
     pub fn auto_reserved(&self, id: TableId) -> Result<u64> {
-        if id >= temporary::FIRST {
+        if id >= temporary_maps::FIRST {
             return Ok(0);
         }
         let mut txn = self.engine.rows().begin(Isolation::ReadCommitted);
@@ -230,7 +231,7 @@ impl Catalog {
     /// Speaks for the numbers below, in a transaction of its own. Whatever uses one of them commits later, so its gate covers this.
     /// Those of temporary tables nobody needs after a restart.
     pub fn reserve_auto(&self, id: TableId, below: u64) -> Result<()> {
-        if id >= temporary::FIRST {
+        if id >= temporary_maps::FIRST {
             return Ok(());
         }
         let mut txn = self.engine.rows().begin(Isolation::ReadCommitted);
@@ -291,7 +292,7 @@ impl Writing<'_> {
     pub fn put_table(&mut self, table: Table) -> Result<Arc<Table>> {
         let table = Arc::new(table.settle());
         if table.temporary {
-            put(&mut self.txn, &temporary_key(table.id), &temporary::maps_as_bytes(&table))?;
+            put(&mut self.txn, &temporary_key(table.id), &temporary_maps::maps_as_bytes(&table))?;
             self.schema_mut(&table.schema)?.tables.insert(table.name.clone(), table.clone());
             return Ok(table);
         }

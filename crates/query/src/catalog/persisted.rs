@@ -7,15 +7,13 @@ use datum::{Fault, Result};
 use engine::Lsn;
 use engine::rows::{CATALOG, Isolation, RowBatch};
 
+use crate::catalog::record::PERSISTED;
 use crate::catalog::{Catalog, put};
 use crate::engine_fault::engine_fault;
 use crate::value::Value;
 
-/// The first byte of the keys.
-pub const KEY: u8 = b'g';
-
 fn key(name: &str) -> Vec<u8> {
-    [&[KEY], name.as_bytes()].concat()
+    [&[PERSISTED], name.as_bytes()].concat()
 }
 
 /// A letter for the kind, and the value as text.
@@ -60,7 +58,7 @@ impl Catalog {
     /// All that is kept.
     pub fn persisted(&self) -> Result<BTreeMap<String, Value>> {
         let mut txn = self.engine.rows().begin(Isolation::ReadCommitted);
-        let (from, to) = ([KEY], [KEY + 1]);
+        let (from, to) = ([PERSISTED], [PERSISTED + 1]);
         let mut cursor =
             txn.scan(CATALOG, Bound::Included(&from), Bound::Excluded(&to), false).map_err(engine_fault)?;
         let (mut batch, mut all) = (RowBatch::new(), BTreeMap::new());

@@ -28,6 +28,9 @@ pub const PIECE: usize = 1000;
 
 pub const TIMESTAMPS_KEY: &[u8] = b"c";
 
+/// The first byte of the keys of persisted variables.
+pub const PERSISTED: u8 = b'g';
+
 pub fn schema_key(name: &str) -> Vec<u8> {
     [b"s", name.as_bytes()].concat()
 }

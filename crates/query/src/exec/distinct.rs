@@ -4,11 +4,12 @@ use datum::Result;
 use stdx::hash::Set;
 
 use crate::batch::Row;
-use crate::exec::host::{host, row_bytes};
-use crate::exec::memory::Held;
+use crate::exec::Exec;
+use crate::exec::host::host;
+use crate::exec::memory::{Held, row_bytes};
+use crate::exec::row_ops::{BATCH, BATCH_BYTES, key_of};
 use crate::exec::spill::keys::short_key;
 use crate::exec::spill::partition::{LEVELS, Part, Partitions, Rows};
-use crate::exec::{BATCH, BATCH_BYTES, Exec, key_of};
 use crate::nodes::context::EvalContext;
 use crate::types::Type;
 

@@ -4,7 +4,7 @@
 
 use datum::{Fault, Result};
 
-use crate::exec::window::{Amounts, Partition};
+use crate::exec::partition::{Amounts, Partition};
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::window::{Distance, Edge, Frame, Reach};

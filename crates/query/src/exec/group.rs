@@ -10,13 +10,14 @@ use datum::key::encode;
 use stdx::hash::Map;
 
 use crate::batch::{Cell, Row};
-use crate::exec::host::{host, row_bytes};
-use crate::exec::memory::Held;
+use crate::exec::Exec;
+use crate::exec::host::host;
+use crate::exec::memory::{Held, row_bytes};
 use crate::exec::progress::{Of, Progress};
+use crate::exec::row_ops::{BATCH, BATCH_BYTES};
 use crate::exec::sorter::{Sorted, Sorter};
 use crate::exec::spill::keys::Keys;
 use crate::exec::spill::partition::{LEVELS, Part, Partitions};
-use crate::exec::{BATCH, BATCH_BYTES, Exec};
 use crate::nodes::aggregate::Accumulator;
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;

@@ -10,11 +10,12 @@ use datum::key::encode;
 use stdx::hash::Map;
 
 use crate::batch::Row;
-use crate::exec::host::{host, row_bytes};
+use crate::exec::Exec;
+use crate::exec::host::host;
 use crate::exec::join::without;
-use crate::exec::memory::Held;
+use crate::exec::memory::{Held, row_bytes};
+use crate::exec::row_ops::{BATCH, all_hold};
 use crate::exec::spill::partition::{LEVELS, Part, Partitions, Rows};
-use crate::exec::{BATCH, Exec, all_hold};
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{HashJoin, JoinKind};

@@ -1,6 +1,5 @@
 //! What a running statement has at hand. It travels in `EvalContext::host`, so that subqueries within expressions reach it too.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,29 +12,17 @@ use crate::exec::instance::Instance;
 use crate::exec::measure::Measures;
 use crate::exec::memory::{Held, Sum};
 use crate::exec::monitor::Monitor;
-use crate::exec::repeat::Answers;
 use crate::exec::spill::Spill;
-use crate::exec::spill::rows::Rows;
-use crate::exec::subquery::{Answer, Listing};
 use crate::nodes::assignment::Assignment;
 use crate::nodes::context::EvalContext;
-use crate::value::Value;
 
 pub struct Host {
     pub instance: Arc<Instance>,
     pub monitor: Arc<dyn Monitor>,
     pub txn: Option<Transaction>,
     pub isolation: Isolation,
-    /// Answers of subqueries that depend on nothing.
-    pub answers: HashMap<usize, Arc<Answer>>,
-    /// And of those that depend on a row.
-    pub repeats: HashMap<usize, Answers>,
-    /// Subqueries as lists of keys, made or to be made.
-    pub listings: HashMap<usize, Listing>,
     /// A statement that changes rows looks for them, and changes none yet: what subqueries have answered holds for other rows too.
     pub gathers: bool,
-    /// Rows of common table expressions; and of the last round of those being made.
-    pub commons: HashMap<usize, Arc<Rows>>,
     /// What has been read outside of the transaction is durable when the log is, up to here.
     pub seen: Lsn,
     pub deadline: Option<Instant>,
@@ -99,11 +86,7 @@ impl Host {
             monitor,
             txn: None,
             isolation: Isolation::RepeatableRead,
-            answers: HashMap::new(),
-            repeats: HashMap::new(),
-            listings: HashMap::new(),
             gathers: false,
-            commons: HashMap::new(),
             seen: 0,
             deadline: None,
             answers_anyway: false,
@@ -119,12 +102,9 @@ impl Host {
         }
     }
 
-    pub fn begin_statement(&mut self) {
-        self.answers.clear();
-        self.repeats.clear();
-        self.listings.clear();
+    /// Called by `exec::begin_statement`.
+    pub(super) fn begin_statement(&mut self) {
         self.gathers = false;
-        self.commons.clear();
         self.memory = self.sum();
         self.measures = None;
         self.numbers = Numbers::default();
@@ -222,9 +202,4 @@ const CLAIMED_MIN: usize = 16 << 10;
 pub fn host(ctx: &mut EvalContext) -> &mut Host {
     let host = ctx.host.as_mut().and_then(|host| host.downcast_mut::<Host>());
     host.unwrap_or_else(|| unreachable!("a session puts its host into the context once"))
-}
-
-/// About what a row takes.
-pub fn row_bytes(row: &[Value]) -> usize {
-    48 + row.iter().map(|value| size_of::<Value>() + value.heap_bytes()).sum::<usize>()
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use datum::Result;
 
 use crate::batch::Row;
-use crate::exec::{BATCH, Exec, all_hold};
+use crate::exec::Exec;
+use crate::exec::row_ops::{BATCH, all_hold};
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{JoinKind, Node};

@@ -12,10 +12,11 @@ use engine::rows::{KeyValue, LockedKey, Strength, Wait};
 
 use crate::batch::Row;
 use crate::engine_fault::engine_fault;
-use crate::exec::all_hold;
+use crate::exec::gathered::Gathered;
 use crate::exec::host::host;
 use crate::exec::keyspace_scan::{FoundKeys, find, read, row};
-use crate::exec::memory::Gathered;
+use crate::exec::row_ops;
+use crate::exec::row_ops::all_hold;
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::keyspace_table::{DB, EXPIRES_AT, KEY, VALUE};
@@ -174,7 +175,7 @@ impl Locking<'_> {
 
     /// None: it does not satisfy the conditions.
     fn wide(&self, db: u8, key: &[u8], values: Row, ctx: &mut EvalContext) -> Result<Option<Row>> {
-        let mut wide = super::template(self.base, self.width);
+        let mut wide = row_ops::template(self.base, self.width);
         values.into_iter().enumerate().for_each(|(at, value)| wide[self.offset + at] = value);
         if let Some(at) = self.key_at {
             wide[at] = Value::bytes(row_key(db, key));

@@ -8,8 +8,9 @@ use engine::{Entry, KeySet, Keyspace, Kind, Lsn};
 
 use crate::batch::Row;
 use crate::engine_fault::engine_fault;
+use crate::exec::gathered::Gathered;
 use crate::exec::host::host;
-use crate::exec::memory::{Gathered, Held};
+use crate::exec::memory::Held;
 use crate::nodes::comparison::{Comparator, Comparison, ComparisonType};
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;

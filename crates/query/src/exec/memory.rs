@@ -6,11 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use datum::Result;
-
-use crate::batch::Row;
-use crate::exec::host::{host, row_bytes};
-use crate::nodes::context::EvalContext;
+use crate::value::Value;
 
 /// The bytes of all statements.
 pub type Total = Arc<AtomicUsize>;
@@ -84,23 +80,9 @@ impl Drop for Held {
     }
 }
 
-/// Rows that stay in memory, and are counted there.
-#[derive(Debug, Default)]
-pub struct Gathered {
-    pub rows: Vec<Row>,
-    held: Held,
-}
-
-impl Gathered {
-    pub fn push(&mut self, row: Row, ctx: &mut EvalContext) -> Result<()> {
-        host(ctx).hold(&mut self.held, row_bytes(&row))?;
-        self.rows.push(row);
-        Ok(())
-    }
-
-    pub fn into_parts(self) -> (std::vec::IntoIter<Row>, Held) {
-        (self.rows.into_iter(), self.held)
-    }
+/// Returns about how many bytes a row takes in memory.
+pub fn row_bytes(row: &[Value]) -> usize {
+    48 + row.iter().map(|value| size_of::<Value>() + value.heap_bytes()).sum::<usize>()
 }
 
 #[cfg(test)]

@@ -4,10 +4,12 @@
 //! and no borrowed row between two calls, only positions and rows of its own. QU-14: whatever gathers rows counts their bytes (`memory`).
 
 mod ahead;
+mod caches;
 pub mod change;
 mod distinct;
 pub mod foreign;
 mod frame;
+mod gathered;
 pub mod generated;
 pub mod group;
 mod hash;
@@ -19,9 +21,12 @@ pub mod keyspace_scan;
 pub mod measure;
 pub mod memory;
 pub mod monitor;
+mod partition;
 pub mod progress;
 pub mod ranges;
 pub mod repeat;
+pub mod row_change;
+mod row_ops;
 pub mod scan;
 mod set;
 pub mod sort;
@@ -33,12 +38,14 @@ pub mod window;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use datum::key::encode;
 use datum::{Fault, Result};
 
 use crate::batch::{Batch, Cells, Row};
+use crate::exec::caches::{Caches, caches};
+use crate::exec::gathered::Gathered;
 use crate::exec::host::host;
-use crate::exec::memory::{Gathered, Held};
+use crate::exec::memory::Held;
+use crate::exec::row_ops::{BATCH, BATCH_BYTES, all_hold, key_of, limits, placed, template};
 use crate::exec::spill::keys::Keys;
 use crate::exec::spill::rows::Rows;
 use crate::nodes::context::EvalContext;
@@ -46,13 +53,7 @@ use crate::nodes::expr::Expr;
 use crate::nodes::node::{Node, Recursion};
 use crate::nodes::system_table::SystemRows;
 use crate::nodes::table_function::TableFunction;
-use crate::types::Type;
 use crate::value::Value;
-
-/// Rows of a batch, about.
-const BATCH: usize = 256;
-/// A batch whose values were made for it takes no more rows when they are so long.
-const BATCH_BYTES: usize = 512 << 10;
 
 /// A node under way.
 pub struct Exec {
@@ -173,7 +174,7 @@ impl Exec {
             }
             Node::TableFunction(function) => State::Shared(Arc::new(rows_of(function, ctx)?), 0),
             Node::Common { id, source, recursion } => State::Shared(common(*id, source, recursion.as_ref(), ctx)?, 0),
-            Node::LastRound { id } => State::Shared(host(ctx).commons.get(id).cloned().unwrap_or_default(), 0),
+            Node::LastRound { id } => State::Shared(caches(ctx).commons.get(id).cloned().unwrap_or_default(), 0),
             Node::System { offset, width, wanted, lock: Some(lock), key_at, .. } => {
                 let (lock, offset, width) = (*lock, *offset, *width);
                 let locking = keys::Locking { conditions: wanted, lock, offset, width, key_at: *key_at, base };
@@ -413,21 +414,6 @@ fn locks(node: &Node) -> bool {
     }
 }
 
-/// An empty wide row, or the left one.
-fn template(base: Option<&Arc<Row>>, width: usize) -> Row {
-    match base {
-        Some(base) => Row::clone(base),
-        None => vec![Value::Null; width],
-    }
-}
-
-/// These values at their place in a wide row.
-fn placed(values: Row, base: Option<&Arc<Row>>, offset: usize, width: usize) -> Row {
-    let mut row = template(base, width);
-    values.into_iter().enumerate().for_each(|(at, value)| row[offset + at] = value);
-    row
-}
-
 /// The values that are asked for. Where they are columns and nothing else, each is moved and not copied.
 /// Returns how many rows that are: where values are long, the rest is left as it is.
 fn project(exprs: &[Expr], ctx: &mut EvalContext, rows: &mut [Row]) -> Result<usize> {
@@ -461,22 +447,6 @@ fn keep(conditions: &[Expr], ctx: &mut EvalContext, rows: &mut Vec<Row>) -> Resu
     }
     rows.truncate(kept);
     Ok(())
-}
-
-pub fn all_hold(conditions: &[Expr], row: &[Value], ctx: &mut EvalContext) -> Result<bool> {
-    for condition in conditions {
-        if !condition.holds(row, ctx)? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-/// The first values of a row as one key.
-pub fn key_of(row: &[Value], types: &[Type]) -> Vec<u8> {
-    let mut key = Vec::with_capacity(16 * types.len());
-    row.iter().zip(types).for_each(|(value, ty)| encode(value, ty.shape(), false, &mut key));
-    key
 }
 
 fn limit(
@@ -531,17 +501,6 @@ fn fill_limited(
     Ok(())
 }
 
-/// The limit and the offset as numbers.
-pub fn limits(limit: Option<&Expr>, offset: Option<&Expr>, ctx: &mut EvalContext) -> Result<(u64, u64)> {
-    let mut number = |expr: Option<&Expr>, default: u64| match expr.map(|expr| expr.eval(&[], ctx)).transpose()? {
-        None => Ok(default),
-        Some(Value::Int(number)) if number >= 0 => Ok(number as u64),
-        Some(Value::UInt(number)) => Ok(number),
-        Some(_) => Err(Fault::InvalidLimit),
-    };
-    Ok((number(limit, u64::MAX)?, number(offset, 0)?))
-}
-
 /// All rows of the plan, to be looked at afterwards: what memory does not hold of them is in a file.
 pub fn gather(node: &Arc<Node>, ctx: &mut EvalContext) -> Result<Rows> {
     let mut rows = Rows::default();
@@ -558,6 +517,12 @@ pub fn drain(exec: &mut Exec, ctx: &mut EvalContext, most: usize) -> Result<Vec<
     Ok(rows.rows)
 }
 
+/// Forgets what belongs to the statement before. Called before a statement runs.
+pub fn begin_statement(ctx: &mut EvalContext) {
+    host(ctx).begin_statement();
+    *caches(ctx) = Caches::default();
+}
+
 /// The rows of a function in FROM. They are made at once, and go to a file where they are too much for memory.
 fn rows_of(function: &TableFunction, ctx: &mut EvalContext) -> Result<Rows> {
     let argument = function.argument.eval(&[], ctx)?;
@@ -571,7 +536,7 @@ fn rows_of(function: &TableFunction, ctx: &mut EvalContext) -> Result<Rows> {
 
 /// The rows of a common table expression, made at first use.
 fn common(id: usize, source: &Arc<Node>, recursion: Option<&Recursion>, ctx: &mut EvalContext) -> Result<Arc<Rows>> {
-    if let Some(rows) = host(ctx).commons.get(&id) {
+    if let Some(rows) = caches(ctx).commons.get(&id) {
         return Ok(rows.clone());
     }
     let mut rows = Rows::default();
@@ -580,7 +545,7 @@ fn common(id: usize, source: &Arc<Node>, recursion: Option<&Recursion>, ctx: &mu
         Some(recursion) => recurse(id, source, recursion, &mut rows, ctx)?,
     }
     let rows = Arc::new(rows);
-    host(ctx).commons.insert(id, rows.clone());
+    caches(ctx).commons.insert(id, rows.clone());
     Ok(rows)
 }
 
@@ -623,9 +588,9 @@ fn recurse(id: usize, source: &Arc<Node>, recursion: &Recursion, rows: &mut Rows
         if rounds > most {
             return Err(Fault::RecursionLimit { rounds });
         }
-        host(ctx).commons.insert(id, Arc::new(last));
+        caches(ctx).commons.insert(id, Arc::new(last));
         last = round(&recursion.part, rows, ctx)?;
-        host(ctx).commons.remove(&id);
+        caches(ctx).commons.remove(&id);
     }
     Ok(())
 }

@@ -7,7 +7,7 @@
 
 use stdx::hash::Map;
 
-use crate::exec::host::row_bytes;
+use crate::exec::memory::row_bytes;
 use crate::value::Value;
 
 /// Of the memory of a statement, the part that the answers of one subquery may take.

@@ -18,11 +18,13 @@ use crate::batch::{Batch, Row};
 use crate::catalog::decode::put;
 use crate::catalog::table::Index;
 use crate::engine_fault::engine_fault;
+use crate::exec::generated;
 use crate::exec::host::host;
 use crate::exec::monitor::RowAccess;
 use crate::exec::ranges::{Range, point, ranges_of};
+use crate::exec::row_ops;
+use crate::exec::row_ops::all_hold;
 use crate::exec::spill::keys::Keys;
-use crate::exec::{all_hold, generated};
 use crate::key::row_key;
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
@@ -608,7 +610,7 @@ impl ScanState {
 
     fn renew_wide(&mut self, scan: &Scan) {
         if self.wide.is_empty() {
-            self.wide = super::template(self.base.as_ref(), scan.width);
+            self.wide = row_ops::template(self.base.as_ref(), scan.width);
         }
     }
 

@@ -9,10 +9,11 @@ use datum::{Fault, Result};
 use stdx::hash::Map;
 
 use crate::batch::Row;
+use crate::exec::Exec;
 use crate::exec::host::host;
 use crate::exec::memory::Held;
+use crate::exec::row_ops::{BATCH, key_of};
 use crate::exec::spill::partition::{LEVELS, Part, Partitions, Rows};
-use crate::exec::{BATCH, Exec, key_of};
 use crate::nodes::context::EvalContext;
 use crate::nodes::node::Node;
 use crate::types::Type;

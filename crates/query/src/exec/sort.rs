@@ -3,10 +3,11 @@
 use datum::Result;
 
 use crate::batch::Batch;
+use crate::exec::Exec;
 use crate::exec::host::host;
 use crate::exec::progress::{Of, Progress};
+use crate::exec::row_ops::{BATCH, limits};
 use crate::exec::sorter::{Sorted, Sorter};
-use crate::exec::{BATCH, Exec, limits};
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::SortKey;

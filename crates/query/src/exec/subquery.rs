@@ -5,33 +5,18 @@ use std::sync::Arc;
 use datum::{Fault, Result};
 
 use crate::batch::{Cell, Row};
+use crate::exec::caches::{Answer, caches};
 use crate::exec::host::host;
+use crate::exec::row_ops::key_of;
 use crate::exec::spill::encode_cells;
 use crate::exec::spill::keys::Keys;
 use crate::exec::spill::rows::Rows;
-use crate::exec::{Exec, drain, fill, key_of};
+use crate::exec::{Exec, drain, fill};
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::subquery::{Listed, Question, Subquery};
 use crate::types::Type;
 use crate::value::Value;
-
-/// What asking row by row has cost, and the list, once that was as much as it takes.
-#[derive(Default)]
-pub struct Listing {
-    asked: f64,
-    keys: Option<Arc<Keys>>,
-}
-
-/// What a subquery comes to, and is kept if it depends on nothing.
-#[derive(Default)]
-pub struct Answer {
-    is_empty: bool,
-    /// Its rows. Where keys answer the question, those that have a NULL among their values; and of several columns all.
-    rows: Rows,
-    nulls: Rows,
-    keys: Keys,
-}
 
 /// The value of the subquery for this row: what `Subquery::evaluate` holds.
 pub fn evaluate(query: &Subquery, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
@@ -59,7 +44,7 @@ impl Subquery {
     /// The answer by the list. None: so far it is cheaper to ask for each row.
     fn by_list(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Option<Value>> {
         let Some(list) = &self.list else { return Ok(None) };
-        let listing = host(ctx).listings.entry(self.id).or_default();
+        let listing = caches(ctx).listings.entry(self.id).or_default();
         let keys = match &listing.keys {
             Some(keys) => keys.clone(),
             None if listing.asked < list.cost => {
@@ -68,7 +53,7 @@ impl Subquery {
             }
             None => {
                 let keys = Arc::new(around(self.depth, row, ctx, |ctx| list_keys(list, ctx))?);
-                host(ctx).listings.entry(self.id).or_default().keys.insert(keys).clone()
+                caches(ctx).listings.entry(self.id).or_default().keys.insert(keys).clone()
             }
         };
         let needles: Row = list.needles.iter().map(|needle| needle.eval(row, ctx)).collect::<Result<_, _>>()?;
@@ -78,13 +63,13 @@ impl Subquery {
 
     fn run(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Arc<Answer>> {
         if !self.is_correlated
-            && let Some(known) = host(ctx).answers.get(&self.id)
+            && let Some(known) = caches(ctx).answers.get(&self.id)
         {
             return Ok(known.clone());
         }
         let answer = Arc::new(around(self.depth, row, ctx, |ctx| self.answer(ctx))?);
         if !self.is_correlated {
-            host(ctx).answers.insert(self.id, answer.clone());
+            caches(ctx).answers.insert(self.id, answer.clone());
         }
         Ok(answer)
     }
@@ -204,16 +189,16 @@ impl Subquery {
         if let Some(known) = self.by_list(row, ctx)? {
             return Ok(known);
         }
-        if !host(ctx).repeats.entry(self.id).or_default().is_on() {
+        if !caches(ctx).repeats.entry(self.id).or_default().is_on() {
             return self.ask(row, ctx);
         }
         let key = self.key(reads, row, ctx)?;
-        if let Some(known) = host(ctx).repeats.entry(self.id).or_default().get(&key) {
+        if let Some(known) = caches(ctx).repeats.entry(self.id).or_default().get(&key) {
             return Ok(known);
         }
         let answer = self.ask(row, ctx)?;
         let memory_max = host(ctx).memory_max;
-        host(ctx).repeats.entry(self.id).or_default().keep(key, &answer, memory_max);
+        caches(ctx).repeats.entry(self.id).or_default().keep(key, &answer, memory_max);
         Ok(answer)
     }
 }

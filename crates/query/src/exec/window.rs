@@ -13,12 +13,14 @@ use datum::key::encode;
 use datum::{Fault, Result};
 
 use crate::batch::{Cell, Row};
+use crate::exec::Exec;
 use crate::exec::frame::{Edges, amounts};
 use crate::exec::host::host;
+use crate::exec::partition::{Amounts, Partition};
 use crate::exec::progress::{self, Of};
+use crate::exec::row_ops::BATCH;
 use crate::exec::sorter::{Sorted, Sorter};
-use crate::exec::spill::rows::{Near, Rows};
-use crate::exec::{BATCH, Exec};
+use crate::exec::spill::rows::Rows;
 use crate::nodes::aggregate::Accumulator;
 use crate::nodes::comparison::Comparator;
 use crate::nodes::context::EvalContext;
@@ -33,27 +35,9 @@ pub struct WindowState {
     sorted: Option<Sorted>,
     /// The first row of the partition to come.
     ahead: Option<(Vec<u8>, Row)>,
-    partition: Option<Partition>,
+    /// The partition under way, and how far its functions have come.
+    partition: Option<(Partition, Vec<Progress>)>,
     amounts: Vec<Amounts>,
-}
-
-/// What a call's constants come to: of NTILE, NTH_VALUE and LAG, and of the frame's edges.
-pub struct Amounts {
-    number: Option<u64>,
-    pub start: Option<u64>,
-    pub end: Option<u64>,
-}
-
-/// The rows of a partition, each with the key that orders it as one more value.
-pub struct Partition {
-    rows: Rows,
-    /// What has been looked at of them lately.
-    near: Near,
-    at: usize,
-    /// The rows that are equal in order to the one that is looked at: from, up to, and how many such groups there have been.
-    pub peers: (usize, usize),
-    groups: u64,
-    calls: Vec<Progress>,
 }
 
 /// How far one function has come.
@@ -91,7 +75,8 @@ impl WindowState {
                     None => return Ok(()),
                 },
             };
-            match partition.next(window, &self.amounts, ctx)? {
+            let (partition, calls) = partition;
+            match partition.next(window, (calls, &self.amounts), ctx)? {
                 Some(row) => out.push(row),
                 None => self.partition = None,
             }
@@ -99,7 +84,7 @@ impl WindowState {
         Ok(())
     }
 
-    fn read_partition(&mut self, window: &Window, ctx: &mut EvalContext) -> Result<Option<Partition>> {
+    fn read_partition(&mut self, window: &Window, ctx: &mut EvalContext) -> Result<Option<(Partition, Vec<Progress>)>> {
         let (Some(sorted), Some((key, row))) = (&mut self.sorted, self.ahead.take()) else { return Ok(None) };
         let split = split_of(&key);
         let mut rows = Rows::default();
@@ -115,7 +100,7 @@ impl WindowState {
         }
         self.ahead = next;
         let calls = window.calls.iter().map(Progress::new).collect();
-        Ok(Some(Partition { rows, near: Near::default(), at: 0, peers: (0, 0), groups: 0, calls }))
+        Ok(Some((Partition::new(rows), calls)))
     }
 }
 
@@ -167,7 +152,12 @@ fn constants(call: &WindowCall, ctx: &mut EvalContext) -> Result<Amounts> {
 }
 
 impl Partition {
-    fn next(&mut self, window: &Window, amounts: &[Amounts], ctx: &mut EvalContext) -> Result<Option<Row>> {
+    fn next(
+        &mut self,
+        window: &Window,
+        (calls, amounts): (&mut [Progress], &[Amounts]),
+        ctx: &mut EvalContext,
+    ) -> Result<Option<Row>> {
         let at = self.at;
         if at == self.rows.len() {
             return Ok(None);
@@ -184,12 +174,10 @@ impl Partition {
             self.peers = (at, end);
             self.groups += 1;
         }
-        let mut calls = std::mem::take(&mut self.calls);
-        let mut results = Vec::with_capacity(calls.len());
-        for ((call, progress), amounts) in window.calls.iter().zip(&mut calls).zip(amounts) {
+        let mut results = Vec::with_capacity(window.calls.len());
+        for ((call, progress), amounts) in window.calls.iter().zip(calls).zip(amounts) {
             results.push(self.result(call, progress, amounts, ctx)?);
         }
-        self.calls = calls;
         self.at += 1;
         let mut row = self.row(at)?.clone();
         row.pop();
@@ -197,25 +185,6 @@ impl Partition {
             row[call.at] = result;
         }
         Ok(Some(row))
-    }
-
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    pub fn row(&mut self, at: usize) -> Result<&Row> {
-        self.near.row(&self.rows, at)
-    }
-
-    fn key(&mut self, at: usize) -> Result<Value> {
-        Ok(self.row(at)?.last().cloned().unwrap_or_default())
-    }
-
-    fn eval(&mut self, place: Option<usize>, value: &Expr, ctx: &mut EvalContext) -> Result<Value> {
-        match place {
-            Some(place) => Ok(value.eval(self.row(place)?, ctx)?),
-            None => Ok(Value::Null),
-        }
     }
 
     fn result(

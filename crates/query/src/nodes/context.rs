@@ -40,8 +40,8 @@ pub struct EvalContext {
     pub strict: bool,
     /// A column that numbers its rows takes the next number for a given 0 too, as for NULL.
     pub zero_takes_number: bool,
-    /// What the functions of each dialect keep, the session's own dialect first.
-    dialects: Vec<Box<dyn Any + Send>>,
+    /// State of code whose types the context does not know: of each dialect's functions, of the executor's caches.
+    slots: Vec<Box<dyn Any + Send>>,
     /// The executor's state: `exec::host` alone knows its type, for the executor lies above expressions.
     pub host: Option<Box<dyn Any + Send>>,
 }
@@ -111,31 +111,31 @@ impl EvalContext {
             has_woken: false,
             strict: true,
             zero_takes_number: true,
-            dialects: Vec::new(),
+            slots: Vec::new(),
             host: None,
         }
     }
 
     /// Returns the state of type `T`, made by `Default` when it is first asked for: a table's expressions are bound by the dialect of its maker, so a function
     /// may run in a session of another dialect.
-    pub fn dialect_mut<T: Any + Default + Send>(&mut self) -> &mut T {
-        let known = self.dialects.iter().position(|state| state.is::<T>());
+    pub fn slot_mut<T: Any + Default + Send>(&mut self) -> &mut T {
+        let known = self.slots.iter().position(|state| state.is::<T>());
         let at = known.unwrap_or_else(|| {
-            self.dialects.push(Box::<T>::default());
-            self.dialects.len() - 1
+            self.slots.push(Box::<T>::default());
+            self.slots.len() - 1
         });
-        self.dialects[at].downcast_mut().unwrap_or_else(|| unreachable!("the box at `at` holds a T"))
+        self.slots[at].downcast_mut().unwrap_or_else(|| unreachable!("the box at `at` holds a T"))
     }
 
     /// Leaves a state of type `T` for the functions of its dialect.
-    pub fn put_dialect<T: Any + Send>(&mut self, state: T) {
-        self.dialects.retain(|known| !known.is::<T>());
-        self.dialects.push(Box::new(state));
+    pub fn put_slot<T: Any + Send>(&mut self, state: T) {
+        self.slots.retain(|known| !known.is::<T>());
+        self.slots.push(Box::new(state));
     }
 
     /// Returns the state of type `T`, or `None` if nobody has left or asked for one.
-    pub fn dialect<T: Any>(&self) -> Option<&T> {
-        self.dialects.iter().find_map(|state| state.downcast_ref())
+    pub fn slot<T: Any>(&self) -> Option<&T> {
+        self.slots.iter().find_map(|state| state.downcast_ref())
     }
 
     pub fn check_killed(&self) -> Result<()> {
@@ -239,11 +239,11 @@ mod tests {
     #[test]
     fn a_dialect_finds_the_state_that_it_left() {
         let mut ctx = EvalContext::new();
-        assert!(ctx.dialect::<Counter>().is_none());
-        ctx.dialect_mut::<String>().push_str("another dialect's");
-        ctx.dialect_mut::<Counter>().0 += 1;
-        ctx.dialect_mut::<Counter>().0 += 1;
-        assert_eq!(ctx.dialect::<Counter>().map(|counter| counter.0), Some(2));
-        assert_eq!(ctx.dialect::<String>().map(String::len), Some(17));
+        assert!(ctx.slot::<Counter>().is_none());
+        ctx.slot_mut::<String>().push_str("another dialect's");
+        ctx.slot_mut::<Counter>().0 += 1;
+        ctx.slot_mut::<Counter>().0 += 1;
+        assert_eq!(ctx.slot::<Counter>().map(|counter| counter.0), Some(2));
+        assert_eq!(ctx.slot::<String>().map(String::len), Some(17));
     }
 }

@@ -15,7 +15,7 @@ use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::system_table::SystemTable;
 use crate::nodes::table_function::TableFunction;
-use crate::nodes::{walk, window};
+use crate::nodes::window;
 use crate::types::Type;
 use crate::value::Value;
 
@@ -218,7 +218,7 @@ impl Scan {
         let mut has_query = false;
         let mut read = |expr: &Expr| {
             expr.walk(&mut |part| has_query |= part.reads_outside());
-            wanted.extend(walk::columns(expr));
+            wanted.extend(expr.columns());
         };
         above.for_each(&mut read);
         self.conditions[self.implied..].iter().for_each(&mut read);
@@ -252,7 +252,7 @@ impl Stages {
         let mut rest = needed.to_vec();
         let mut before = Vec::new();
         for condition in conditions {
-            let reads = walk::columns(condition);
+            let reads = condition.columns();
             let (now, later) = rest.into_iter().partition(|column| at_once || reads.contains(&(offset + column)));
             before.push(now);
             rest = later;

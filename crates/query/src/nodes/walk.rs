@@ -8,11 +8,6 @@ use crate::nodes::node::Node;
 use crate::nodes::subquery::Subquery;
 use crate::nodes::window::What;
 
-/// The places of the row that it reads.
-pub fn columns(expr: &Expr) -> Vec<usize> {
-    expr.columns()
-}
-
 /// Does it answer anew each time it is asked, like RAND()?
 pub fn is_volatile(expr: &Expr) -> bool {
     let mut volatile = false;

@@ -29,3 +29,8 @@ pub const KEPT: f64 = 1.0 / 3.0;
 /// The same of an equality, of `BETWEEN` and `LIKE`: MySQL's guesses.
 pub const KEPT_EQUAL: f64 = 0.1;
 pub const KEPT_BETWEEN: f64 = 1.0 / 9.0;
+
+/// Returns the share of rows that a semi-join keeps if `share` of them have a match; for an antijoin that of the others.
+pub fn kept(share: f64, is_anti: bool) -> f64 {
+    if is_anti { (1.0 - share).max(0.05) } else { share.max(0.001) }
+}

@@ -5,7 +5,7 @@
 
 use crate::nodes::comparison::{Comparator, Comparison, ComparisonType};
 use crate::nodes::expr::{Compare, Expr};
-use crate::plan::join::Planner;
+use crate::plan::planner::Planner;
 use crate::types::Type;
 
 /// Columns that are equal, by their places; and as what they are compared.

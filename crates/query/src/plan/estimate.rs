@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{JoinKind, Node};
 use crate::nodes::subquery::{Question, Subquery};
+use crate::plan::cost::kept;
 use crate::plan::cost::{HASH, KEPT, OPEN, PROBE, ROWS, STEP};
-use crate::plan::order::kept;
 use crate::value::Value;
 
 #[derive(Clone, Copy, Debug, PartialEq)]

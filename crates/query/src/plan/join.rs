@@ -9,36 +9,20 @@ use crate::key;
 use crate::nodes::comparison::Comparison;
 use crate::nodes::expr::Expr;
 use crate::nodes::keyspace_table;
-use crate::nodes::node::{HashJoin, JoinKind, Node, Scan, SortKey, Stages};
+use crate::nodes::node::{HashJoin, JoinKind, Node, Scan, Stages};
 use crate::nodes::relation::{Origin, ScopeTable, Source};
-use crate::nodes::walk::{columns, has_subquery, is_volatile};
-use crate::plan::access::{Choice, Target};
+use crate::nodes::walk::{has_subquery, is_volatile};
+use crate::plan::access::Choice;
+use crate::plan::cost::kept;
 use crate::plan::cost::{HASH, OPEN, PROBE, ROWS};
 use crate::plan::equal;
 use crate::plan::estimate::{asking, estimate};
 use crate::plan::fold::folds;
 use crate::plan::generated::indexed;
-use crate::plan::order::{Way, kept, order};
-use crate::plan::share::Sight;
+use crate::plan::order::{Way, order};
+use crate::plan::planner::{Part, Planner, tables_of};
+use crate::plan::target::Target;
 use crate::types::Type;
-
-pub struct Planner<'p> {
-    pub tables: &'p [ScopeTable],
-    pub used: &'p [bool],
-    pub width: usize,
-    /// Of a single table: the order that is wanted, and whether a limit makes it worth much.
-    pub order: &'p [SortKey],
-    pub limited: bool,
-    pub sight: Sight<'p>,
-}
-
-/// A part of the plan: its node, the tables in it, about how many rows, whether in the wanted order.
-pub struct Part {
-    pub node: Arc<Node>,
-    pub tables: Vec<usize>,
-    pub rows: f64,
-    pub ordered: bool,
-}
 
 impl Planner<'_> {
     pub fn plan(&self, source: &Source, mut conditions: Vec<Expr>) -> Part {
@@ -56,22 +40,6 @@ impl Planner<'_> {
         };
         part.node = filter(part.node, conditions);
         part
-    }
-
-    /// Without views, which have no rows of their own.
-    fn real_tables(&self) -> usize {
-        self.tables.iter().filter(|table| !matches!(table.origin, Origin::View(_))).count()
-    }
-
-    pub(super) fn owns(&self, tables: &[usize], place: usize) -> bool {
-        tables.iter().any(|table| {
-            let table = &self.tables[*table];
-            (table.offset..table.offset + table.columns.len()).contains(&place)
-        })
-    }
-
-    pub(super) fn covers(&self, tables: &[usize], expr: &Expr) -> bool {
-        columns(expr).into_iter().all(|place| self.owns(tables, place))
     }
 
     /// Takes out the conditions that can be looked at once these tables are read.
@@ -340,7 +308,7 @@ impl Planner<'_> {
         if own.iter().any(is_odd) {
             return false;
         }
-        let is_elsewhere = |expr: &Expr| columns(expr).iter().all(|place| !self.owns(own, *place));
+        let is_elsewhere = |expr: &Expr| expr.columns().iter().all(|place| !self.owns(own, *place));
         if let Source::Table(at) = right
             && self.names_key(*at, conditions, &is_elsewhere)
         {
@@ -372,7 +340,7 @@ impl Planner<'_> {
         }
         let sides = [(&compare.left, &compare.right), (&compare.right, &compare.left)];
         sides.into_iter().find_map(|(theirs, mine)| {
-            let is_mine = !columns(mine).is_empty() && !columns(theirs).is_empty() && self.covers(own, mine);
+            let is_mine = !mine.columns().is_empty() && !theirs.columns().is_empty() && self.covers(own, mine);
             let fits = is_mine && is_theirs(theirs) && !is_volatile(theirs) && !is_volatile(mine);
             if fits { Some((theirs, mine, compare.by.hash_type(&theirs.ty(), &mine.ty())?)) } else { None }
         })
@@ -458,7 +426,7 @@ fn in_order(conditions: Vec<Expr>, implied: &[usize], is_pushed: impl Fn(&Expr) 
 
 /// Does the condition read nothing but columns that are shown, of the table that lies there, and say the same each time?
 fn is_shown(condition: &Expr, offset: usize, shows: &dyn Fn(usize) -> bool) -> bool {
-    let read = columns(condition);
+    let read = condition.columns();
     let is_column = |place: &usize| place.checked_sub(offset).is_some_and(shows);
     !read.is_empty() && read.iter().all(is_column) && !has_subquery(condition) && !is_volatile(condition)
 }
@@ -470,18 +438,6 @@ fn asks(condition: &Expr) -> bool {
         asks |= expr.subquery().is_some_and(|query| query.is_correlated);
     });
     asks
-}
-
-pub(super) fn tables_of(source: &Source, out: &mut Vec<usize>) {
-    match source {
-        Source::Table(table) => out.push(*table),
-        Source::Semi(inner, ..) => tables_of(inner, out),
-        Source::Inner(items, _) => items.iter().for_each(|item| tables_of(item, out)),
-        Source::Left(left, right, _) => {
-            tables_of(left, out);
-            tables_of(right, out);
-        }
-    }
 }
 
 pub fn filter(input: Arc<Node>, mut conditions: Vec<Expr>) -> Arc<Node> {

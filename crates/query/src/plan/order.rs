@@ -9,12 +9,12 @@ use std::collections::HashMap;
 
 use crate::nodes::expr::Expr;
 use crate::nodes::relation::{Origin, Source};
-use crate::nodes::walk::columns;
 use crate::plan::access::Choice;
+use crate::plan::cost::kept;
 use crate::plan::cost::{HASH, KEPT_EQUAL, LOOKUP, OPEN, PROBE, RANGE, STEP};
 use crate::plan::equal::Class;
 use crate::plan::estimate::estimate;
-use crate::plan::join::{Planner, tables_of};
+use crate::plan::planner::{Planner, tables_of};
 
 /// So many items are ordered by going through all their sets.
 const EXACT: usize = 10;
@@ -123,7 +123,7 @@ impl<'o, 'p> Ordering<'o, 'p> {
 
     /// The items whose tables the expression reads.
     fn items_of(&self, expr: &Expr) -> u64 {
-        let places = columns(expr);
+        let places = expr.columns();
         let reads = |item: &Item<'_>| places.iter().any(|place| self.planner.owns(&item.tables, *place));
         self.items.iter().enumerate().filter(|(_, item)| reads(item)).map(|(at, _)| 1 << at).sum()
     }
@@ -313,9 +313,4 @@ impl<'o, 'p> Ordering<'o, 'p> {
         order.extend(rest.into_iter().map(|at| (at, Way::Loop)));
         order
     }
-}
-
-/// What a semi-join keeps of the rows, if so many have a match; of an anti-join the others.
-pub fn kept(share: f64, is_anti: bool) -> f64 {
-    if is_anti { (1.0 - share).max(0.05) } else { share.max(0.001) }
 }

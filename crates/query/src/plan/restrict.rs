@@ -8,8 +8,8 @@
 use crate::nodes::comparison::{Comparator, Comparison};
 use crate::nodes::expr::{Expr, In};
 use crate::nodes::relation::Origin;
-use crate::nodes::walk::{columns, has_subquery, is_volatile, parts_of, same};
-use crate::plan::join::Planner;
+use crate::nodes::walk::{has_subquery, is_volatile, parts_of, same};
+use crate::plan::planner::Planner;
 
 impl Planner<'_> {
     /// The further conditions that follow, each on one of these tables.
@@ -31,7 +31,8 @@ impl Planner<'_> {
     /// The OR of what every arm asks of the table. None: some arm asks nothing of it.
     fn of_table(&self, table: usize, arms: &[Vec<Expr>]) -> Option<Expr> {
         let of_arm = |parts: &Vec<Expr>| {
-            let is_of_table = |part: &&Expr| !columns(part).is_empty() && self.covers(&[table], part) && is_plain(part);
+            let is_of_table =
+                |part: &&Expr| !part.columns().is_empty() && self.covers(&[table], part) && is_plain(part);
             let of_table: Vec<Expr> = parts.iter().filter(is_of_table).cloned().collect();
             (!of_table.is_empty()).then(|| Expr::and(of_table))
         };

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::nodes::comparison::{Comparator, Comparison, ComparisonRules, ComparisonType};
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{Limit, Span};
-use crate::plan::access::Target;
+use crate::plan::target::Target;
 
 /// An OR that asks for more ranges leads through no index.
 const LONGEST: usize = 256;

@@ -22,11 +22,11 @@ use query::nodes::expr::{Compare, Expr};
 use query::nodes::node::Node;
 use query::nodes::relation::Source;
 use query::nodes::subquery::{Listed, Plain, Question, Subquery};
-use query::nodes::walk::{columns, has_subquery, is_volatile, looks_around, repeats};
+use query::nodes::walk::{has_subquery, is_volatile, looks_around, repeats};
 use query::plan::cost::HASH;
 use query::plan::estimate::{estimate, subquery_cost};
-use query::plan::join::{Part, Planner};
 use query::plan::pack::pack;
+use query::plan::planner::{Part, Planner};
 use query::plan::share::Sight;
 
 /// The cost ratio below which the derived table is used: a subquery as a condition leaves rejected rows unlocked.
@@ -130,7 +130,7 @@ fn planned(plain: &Plain, conditions: Vec<Expr>, mut keys: Vec<Expr>, wishes: Wi
     let (tables, width) = (&plain.tables[..], plain.used.len());
     // The subquery's own select list is not needed.
     let mut used = vec![false; width];
-    let mut read = |expr: &Expr| columns(expr).into_iter().for_each(|place| used[place] = true);
+    let mut read = |expr: &Expr| expr.columns().into_iter().for_each(|place| used[place] = true);
     keys.iter().chain(&conditions).for_each(&mut read);
     reads(&plain.source, &mut read);
     let sight = Sight { tables, statistics, values };

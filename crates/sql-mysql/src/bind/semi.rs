@@ -16,7 +16,7 @@ use query::nodes::expr::Expr;
 use query::nodes::node::AggregateCall;
 use query::nodes::relation::{Origin, ScopeTable, Source};
 use query::nodes::subquery::{Plain, Question, Subquery};
-use query::nodes::walk::{columns, is_volatile, looks_around};
+use query::nodes::walk::{is_volatile, looks_around};
 
 /// The maximum number of tables of a block that takes in subqueries.
 pub const TABLES: usize = 30;
@@ -173,7 +173,7 @@ fn semi(scope: &mut Scope, depth: usize, query: &Subquery, is_anti: bool) -> Opt
     }
     let source = moving.source(&plain.source);
     // An uncorrelated subquery is evaluated once.
-    let looks_around = |expr: &Expr| columns(expr).iter().any(|place| *place < places);
+    let looks_around = |expr: &Expr| expr.columns().iter().any(|place| *place < places);
     if moving.fails || !on.iter().any(looks_around) || inner_looks_around(&source, places) {
         return None;
     }
@@ -186,8 +186,8 @@ fn semi(scope: &mut Scope, depth: usize, query: &Subquery, is_anti: bool) -> Opt
     scope.width += plain.used.len();
     scope.used.resize(scope.width, false);
     // The subquery's select list is not needed: only its conditions determine the columns read.
-    reads(&source, &mut |expr| columns(expr).into_iter().for_each(|place| scope.used[place] = true));
-    on.iter().flat_map(columns).for_each(|place| scope.used[place] = true);
+    reads(&source, &mut |expr| expr.columns().into_iter().for_each(|place| scope.used[place] = true));
+    on.iter().flat_map(Expr::columns).for_each(|place| scope.used[place] = true);
     let pulled = if is_anti { None } else { single(&scope.tables, places, &source, &on) };
     Some(match pulled {
         Some((items, on)) => Pulled { items, on },
@@ -231,7 +231,7 @@ fn is_solid(tables: &[ScopeTable], expr: &Expr) -> bool {
 /// Returns whether a condition in the subquery's FROM refers to the enclosing block. Then the FROM cannot be read by
 /// itself.
 fn inner_looks_around(source: &Source, places: usize) -> bool {
-    let looks = |on: &[Expr]| on.iter().flat_map(columns).any(|place| place < places);
+    let looks = |on: &[Expr]| on.iter().flat_map(Expr::columns).any(|place| place < places);
     match source {
         Source::Table(_) => false,
         Source::Inner(items, on) => looks(on) || items.iter().any(|item| inner_looks_around(item, places)),

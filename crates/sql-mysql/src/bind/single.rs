@@ -11,7 +11,7 @@ use query::catalog::table::Part;
 use query::nodes::comparison::{Comparison, ComparisonType};
 use query::nodes::expr::{Compare, Expr};
 use query::nodes::relation::{Origin, ScopeTable, Source};
-use query::nodes::walk::{columns, is_volatile};
+use query::nodes::walk::is_volatile;
 
 /// Returns the items and conditions for an inner join, if no row has two matches. The subquery's tables follow the
 /// block's own in `tables`, its places start at `places`.
@@ -75,7 +75,7 @@ fn gives(condition: &Expr, place: usize, is_known: &dyn Fn(&usize) -> bool) -> b
         matches!(mine, Expr::Column(at, _) if *at == place)
             && is_same
             && by.hash_type(&other.ty(), &mine.ty()).is_some()
-            && columns(other).iter().all(is_known)
+            && other.columns().iter().all(is_known)
             && !is_volatile(other)
     })
 }

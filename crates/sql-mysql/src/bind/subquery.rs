@@ -30,7 +30,7 @@ impl Bind<'_> {
         let mut reads: Vec<usize> = outside.iter().filter(|(at, _)| *at == depth).map(|(_, place)| *place).collect();
         let is_correlated = !outside.is_empty();
         for needle in question.needles() {
-            reads.extend(query::nodes::walk::columns(needle));
+            reads.extend(needle.columns());
         }
         let id = self.new_id();
         let (node, plain) = (bound.node, bound.plain);

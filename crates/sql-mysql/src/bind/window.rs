@@ -148,8 +148,7 @@ impl Bind<'_> {
     pub fn check_alias(&mut self, name: &str, expr: &Expr) -> Result<()> {
         match &self.scope().windowed {
             Some(windowed)
-                if windowed.inside != Inside::Nothing
-                    && query::nodes::walk::columns(expr).into_iter().any(|at| at >= windowed.from) =>
+                if windowed.inside != Inside::Nothing && expr.columns().into_iter().any(|at| at >= windowed.from) =>
             {
                 Err(error::WINDOW_INVALID_WINDOW_FUNC_ALIAS_USE.with(&[&name]))
             }
@@ -364,7 +363,7 @@ impl Bind<'_> {
             ast::Offset::Interval(interval) => (&interval.value, Some(interval)),
         };
         let amount = self.within(Inside::Specification(window.to_owned()), |bind| bind.expr(value))?;
-        if !query::nodes::walk::columns(&amount).is_empty() || query::nodes::walk::is_volatile(&amount) {
+        if !amount.columns().is_empty() || query::nodes::walk::is_volatile(&amount) {
             return Err(error::WINDOW_RANGE_BOUND_NOT_CONSTANT.with(&[&window]));
         }
         if counts_rows && interval.is_some() {
@@ -424,7 +423,7 @@ impl Bind<'_> {
 
 /// Checks that an argument is constant.
 fn fixed(name: &str, expr: Expr) -> Result<Expr> {
-    let is_fixed = query::nodes::walk::columns(&expr).is_empty() && !query::nodes::walk::is_volatile(&expr);
+    let is_fixed = expr.columns().is_empty() && !query::nodes::walk::is_volatile(&expr);
     if is_fixed { Ok(expr) } else { Err(error::WRONG_ARGUMENTS.with(&[&name])) }
 }
 

@@ -75,11 +75,11 @@ pub trait StateOf {
 
 impl StateOf for EvalContext {
     fn state(&self) -> &SessionState {
-        self.dialect().unwrap_or(&UNSET)
+        self.slot().unwrap_or(&UNSET)
     }
 
     fn state_mut(&mut self) -> &mut SessionState {
-        self.dialect_mut()
+        self.slot_mut()
     }
 
     fn sql_mode(&self) -> SqlMode {

@@ -261,7 +261,7 @@ impl Session {
         let mut ctx = EvalContext::new();
         let values = Values::default();
         ctx.host = Some(Box::new(Host::new(db.instance().clone(), handle.clone(), &ASSIGNMENT)));
-        ctx.put_dialect(Viewer {
+        ctx.put_slot(Viewer {
             db: db.clone(),
             handle: handle.clone(),
             variables: values.clone(),

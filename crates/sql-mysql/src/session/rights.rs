@@ -118,7 +118,7 @@ impl Session {
         let own = self.rights_of_temporary();
         let rights = Rights { user: self.who.user.clone(), host: self.who.host.clone(), who, global, of, own };
         self.rights = Arc::new(rights);
-        self.ctx.put_dialect(Viewer {
+        self.ctx.put_slot(Viewer {
             db: self.db.clone(),
             handle: self.handle.clone(),
             variables: self.values.clone(),

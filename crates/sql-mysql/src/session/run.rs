@@ -292,7 +292,7 @@ impl Session {
         self.ctx.parameters.clear();
         self.handle.begin_plan(false);
         self.ctx.outer.clear();
-        self.host().begin_statement();
+        query::exec::begin_statement(&mut self.ctx);
         self.run_at_most(self.quick.max_execution_ms);
         followed
     }

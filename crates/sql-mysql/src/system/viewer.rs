@@ -19,5 +19,5 @@ pub struct Viewer {
 }
 
 pub fn viewer(ctx: &EvalContext) -> &Viewer {
-    ctx.dialect().unwrap_or_else(|| unreachable!("a session leaves its viewer when it begins"))
+    ctx.slot().unwrap_or_else(|| unreachable!("a session leaves its viewer when it begins"))
 }

@@ -6,8 +6,8 @@ use super::{Run, Writer, decode_row, encode_row};
 use datum::Result;
 
 use crate::batch::Row;
-use crate::exec::host::{host, row_bytes};
-use crate::exec::memory::Held;
+use crate::exec::host::host;
+use crate::exec::memory::{Held, row_bytes};
 use crate::nodes::context::EvalContext;
 
 /// A block takes rows until there are so many, or they are so long: a block is what is read at once.

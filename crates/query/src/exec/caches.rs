@@ -1,0 +1,44 @@
+//! Rows and answers that a statement computes once and looks up again: of subqueries and common table expressions.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::exec::repeat::Answers;
+use crate::exec::spill::keys::Keys;
+use crate::exec::spill::rows::Rows;
+use crate::nodes::context::EvalContext;
+
+/// By the number of the subquery or the common table expression.
+#[derive(Default)]
+pub struct Caches {
+    /// Answers of subqueries that depend on nothing.
+    pub answers: HashMap<usize, Arc<Answer>>,
+    /// Answers of correlated subqueries.
+    pub repeats: HashMap<usize, Answers>,
+    /// Hashed subqueries, built or to be built.
+    pub listings: HashMap<usize, Listing>,
+    /// Rows of common table expressions, and of the last round of recursive ones under way.
+    pub commons: HashMap<usize, Arc<Rows>>,
+}
+
+/// The caches of the running statement.
+pub fn caches(ctx: &mut EvalContext) -> &mut Caches {
+    ctx.slot_mut()
+}
+
+/// What asking row by row has cost, and the list, once that was as much as it takes.
+#[derive(Default)]
+pub struct Listing {
+    pub(super) asked: f64,
+    pub(super) keys: Option<Arc<Keys>>,
+}
+
+/// What a subquery comes to, and is kept if it depends on nothing.
+#[derive(Default)]
+pub struct Answer {
+    pub(super) is_empty: bool,
+    /// Its rows. Where keys answer the question, those that have a NULL among their values; and of several columns all.
+    pub(super) rows: Rows,
+    pub(super) nulls: Rows,
+    pub(super) keys: Keys,
+}

@@ -1,0 +1,212 @@
+//! One row of a table, inserted, replaced or deleted with its entries in every index (QU-1).
+
+use std::sync::Arc;
+
+use datum::fault::DuplicateKey;
+use datum::{Fault, Result};
+use engine::rows::{Inserted, Strength};
+
+use crate::batch::Row;
+use crate::catalog::table::{Index, Table};
+use crate::engine_fault::engine_fault;
+use crate::exec::host::host;
+use crate::exec::monitor::RowAccess;
+use crate::exec::{ahead, generated, keys};
+use crate::key;
+use crate::nodes::context::EvalContext;
+use crate::value::Value;
+
+/// A row that is in the way: by which index, its key.
+pub(super) struct Conflict {
+    pub index: Option<usize>,
+    pub row_key: Vec<u8>,
+}
+
+pub(super) fn duplicate(table: &Table, index: Option<usize>, row: &[Value], ctx: &mut EvalContext) -> Fault {
+    let (name, parts) = match index {
+        None => (None, table.primary.as_deref().unwrap_or(&[])),
+        Some(at) => (Some(&*table.indexes[at].name), &table.indexes[at].parts[..]),
+    };
+    let assignment = host(ctx).assignment;
+    let values = parts
+        .iter()
+        .map(|part| {
+            let value =
+                part.prefix.map_or_else(|| row[part.column].clone(), |prefix| key::cut(&row[part.column], prefix));
+            (assignment.text)(&value, &table.columns[part.column].ty, ctx).into()
+        })
+        .collect();
+    Fault::DuplicateKey(Box::new(DuplicateKey {
+        table: table.name.as_str().into(),
+        index: name.map(Box::from),
+        values,
+    }))
+}
+
+/// The bytes of a row.
+pub fn encode_row(table: &Table, row: &[Value], out: &mut Vec<u8>) -> Result<()> {
+    out.clear();
+    let null = Value::Null;
+    let is_held = |column: &usize| !table.computes || !table.columns[*column].is_computed();
+    let held = |slot: usize| table.slot_columns[slot].filter(is_held);
+    table.layout.encode(|slot| held(slot).map_or(&null, |column| &row[column]), out)
+}
+
+/// Puts the row in. Some: another row is in the way, and nothing was changed.
+pub(super) fn put(table: &Table, row: &[Value], ctx: &mut EvalContext) -> Result<Option<Conflict>> {
+    if table.is_keyspace() {
+        let taken = keys::put(row, ctx)?;
+        host(ctx).monitor.count(RowAccess::Insert, 1);
+        return Ok(taken.map(|row_key| Conflict { index: None, row_key }));
+    }
+    let (mut row_key, mut bytes, mut old) = (Vec::new(), Vec::new(), Vec::new());
+    match &table.primary {
+        Some(_) => key::primary(table, row, &mut row_key)?,
+        None => row_key.extend_from_slice(&next_row_id(table, ctx)?.to_be_bytes()),
+    }
+    encode_row(table, row, &mut bytes)?;
+    ahead::of_row(table, (&row_key, row), ctx)?;
+    let txn = host(ctx).txn()?;
+    let savepoint = txn.savepoint();
+    if txn.insert(table.map, &row_key, &bytes, &mut old).map_err(engine_fault)? == Inserted::Exists {
+        return Ok(Some(Conflict { index: None, row_key }));
+    }
+    let mut entry_key = Vec::new();
+    for (at, index) in table.indexes.iter().enumerate() {
+        key::entry(table, index, row, &row_key, &mut entry_key, &mut bytes)?;
+        old.clear();
+        let txn = host(ctx).txn()?;
+        if txn.insert(index.map, &entry_key, &bytes, &mut old).map_err(engine_fault)? == Inserted::Exists {
+            txn.rollback_to(savepoint).map_err(engine_fault)?;
+            let row_key = key::row_key(&entry_key, &old).to_vec();
+            return Ok(Some(Conflict { index: Some(at), row_key }));
+        }
+    }
+    table.live.add_rows(1);
+    host(ctx).monitor.count(RowAccess::Insert, 1);
+    Ok(None)
+}
+
+/// Takes the row out.
+pub(super) fn take_out(table: &Table, row_key: &[u8], row: &[Value], ctx: &mut EvalContext) -> Result<bool> {
+    if table.is_keyspace() {
+        host(ctx).monitor.count(RowAccess::Delete, 1);
+        return keys::take_out(row_key, ctx);
+    }
+    ahead::of_row(table, (row_key, row), ctx)?;
+    let txn = host(ctx).txn()?;
+    if !txn.delete(table.map, row_key).map_err(engine_fault)? {
+        return Ok(false);
+    }
+    let (mut entry_key, mut value) = (Vec::new(), Vec::new());
+    for index in &table.indexes {
+        key::entry(table, index, row, row_key, &mut entry_key, &mut value)?;
+        txn.delete(index.map, &entry_key).map_err(engine_fault)?;
+    }
+    table.live.add_rows(-1);
+    host(ctx).monitor.count(RowAccess::Delete, 1);
+    Ok(true)
+}
+
+/// Puts the new row in the place of the old one.
+pub(super) fn replace(
+    table: &Table,
+    row_key: &[u8],
+    old: &[Value],
+    new: &[Value],
+    ctx: &mut EvalContext,
+) -> Result<()> {
+    if table.is_keyspace() {
+        host(ctx).monitor.count(RowAccess::Update, 1);
+        let done = keys::replace(row_key, old, new, ctx)?;
+        return if done { Ok(()) } else { Err(duplicate(table, None, new, ctx)) };
+    }
+    let (mut new_key, mut bytes) = (Vec::new(), Vec::new());
+    match &table.primary {
+        Some(_) => key::primary(table, new, &mut new_key)?,
+        None => new_key.extend_from_slice(row_key),
+    }
+    encode_row(table, new, &mut bytes)?;
+    ahead::of_change(table, (row_key, old), (&new_key, new), ctx)?;
+    host(ctx).monitor.count(RowAccess::Update, 1);
+    let txn = host(ctx).txn()?;
+    if new_key == row_key {
+        table.live.note_change();
+        txn.update(table.map, row_key, &bytes).map_err(engine_fault)?;
+    } else {
+        txn.delete(table.map, row_key).map_err(engine_fault)?;
+        if txn.insert(table.map, &new_key, &bytes, &mut Vec::new()).map_err(engine_fault)? == Inserted::Exists {
+            return Err(duplicate(table, None, new, ctx));
+        }
+    }
+    for at in 0..table.indexes.len() {
+        move_entry(table, at, (row_key, old), (&new_key, new), ctx)?;
+    }
+    Ok(())
+}
+
+fn move_entry(
+    table: &Table,
+    at: usize,
+    old: (&[u8], &[Value]),
+    new: (&[u8], &[Value]),
+    ctx: &mut EvalContext,
+) -> Result<()> {
+    let index: &Index = &table.indexes[at];
+    let same_columns = index.parts.iter().all(|part| old.1[part.column] == new.1[part.column]);
+    if same_columns && old.0 == new.0 {
+        return Ok(());
+    }
+    let (mut old_key, mut old_value, mut new_key, mut new_value) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    key::entry(table, index, old.1, old.0, &mut old_key, &mut old_value)?;
+    key::entry(table, index, new.1, new.0, &mut new_key, &mut new_value)?;
+    let txn = host(ctx).txn()?;
+    if old_key == new_key {
+        if old_value != new_value {
+            txn.update(index.map, &new_key, &new_value).map_err(engine_fault)?;
+        }
+        return Ok(());
+    }
+    txn.delete(index.map, &old_key).map_err(engine_fault)?;
+    if txn.insert(index.map, &new_key, &new_value, &mut Vec::new()).map_err(engine_fault)? == Inserted::Exists {
+        return Err(duplicate(table, Some(at), new.1, ctx));
+    }
+    Ok(())
+}
+
+fn next_row_id(table: &Table, ctx: &mut EvalContext) -> Result<u64> {
+    let mut next = table.live.row_id.lock();
+    if *next == 0 {
+        // The first since the start: behind the last row that there is.
+        let txn = host(ctx).txn()?;
+        let mut cursor = txn
+            .scan_current(table.map, std::ops::Bound::Unbounded, std::ops::Bound::Unbounded, true)
+            .map_err(engine_fault)?;
+        let mut batch = engine::rows::RowBatch::new();
+        *next = 1;
+        if cursor.next(txn, &mut batch).map_err(engine_fault)? {
+            let (key, _) = batch.get(0);
+            *next = key.try_into().map_or(1, u64::from_be_bytes) + 1;
+        }
+    }
+    *next += 1;
+    Ok(*next - 1)
+}
+
+/// The newest version of a row, locked.
+pub(super) fn current(table: &Table, row_key: &[u8], ctx: &mut EvalContext) -> Result<Option<Row>> {
+    if table.is_keyspace() {
+        return keys::current(row_key, ctx);
+    }
+    let mut bytes = Vec::new();
+    let locked =
+        host(ctx).txn()?.lock_patiently(table.map, row_key, Strength::Exclusive, &mut bytes).map_err(engine_fault)?;
+    if locked != engine::rows::Locked::Present {
+        return Ok(None);
+    }
+    let bytes = Arc::new(bytes);
+    let mut row = vec![Value::Null; table.columns.len()];
+    let all: Vec<usize> = (0..row.len()).collect();
+    generated::decode(table, &bytes, &all, &mut row, ctx)?;
+    Ok(Some(row))
+}

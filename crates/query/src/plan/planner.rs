@@ -1,0 +1,56 @@
+//! The planner of one block: its tables and what is asked of the plan. `join` plans, with the help of `order`, `equal` and `restrict`.
+
+use std::sync::Arc;
+
+use crate::nodes::expr::Expr;
+use crate::nodes::node::{Node, SortKey};
+use crate::nodes::relation::{Origin, ScopeTable, Source};
+use crate::plan::share::Sight;
+
+pub struct Planner<'p> {
+    pub tables: &'p [ScopeTable],
+    pub used: &'p [bool],
+    pub width: usize,
+    /// Of a single table: the order that is wanted, and whether a limit makes it worth much.
+    pub order: &'p [SortKey],
+    pub limited: bool,
+    pub sight: Sight<'p>,
+}
+
+/// A part of the plan: its node, the tables in it, about how many rows, whether in the wanted order.
+pub struct Part {
+    pub node: Arc<Node>,
+    pub tables: Vec<usize>,
+    pub rows: f64,
+    pub ordered: bool,
+}
+
+impl Planner<'_> {
+    /// Without views, which have no rows of their own.
+    pub(super) fn real_tables(&self) -> usize {
+        self.tables.iter().filter(|table| !matches!(table.origin, Origin::View(_))).count()
+    }
+
+    pub(super) fn owns(&self, tables: &[usize], place: usize) -> bool {
+        tables.iter().any(|table| {
+            let table = &self.tables[*table];
+            (table.offset..table.offset + table.columns.len()).contains(&place)
+        })
+    }
+
+    pub(super) fn covers(&self, tables: &[usize], expr: &Expr) -> bool {
+        expr.columns().into_iter().all(|place| self.owns(tables, place))
+    }
+}
+
+pub(super) fn tables_of(source: &Source, out: &mut Vec<usize>) {
+    match source {
+        Source::Table(table) => out.push(*table),
+        Source::Semi(inner, ..) => tables_of(inner, out),
+        Source::Inner(items, _) => items.iter().for_each(|item| tables_of(item, out)),
+        Source::Left(left, right, _) => {
+            tables_of(left, out);
+            tables_of(right, out);
+        }
+    }
+}
