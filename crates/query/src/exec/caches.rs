@@ -21,6 +21,16 @@ pub struct Caches {
     pub commons: HashMap<usize, Arc<Rows>>,
 }
 
+impl Caches {
+    /// Keeps the maps' memory.
+    pub fn clear(&mut self) {
+        self.answers.clear();
+        self.repeats.clear();
+        self.listings.clear();
+        self.commons.clear();
+    }
+}
+
 /// The caches of the running statement.
 pub fn caches(ctx: &mut EvalContext) -> &mut Caches {
     ctx.slot_mut()

@@ -41,7 +41,7 @@ use std::time::{Duration, Instant};
 use datum::{Fault, Result};
 
 use crate::batch::{Batch, Cells, Row};
-use crate::exec::caches::{Caches, caches};
+use crate::exec::caches::caches;
 use crate::exec::gathered::Gathered;
 use crate::exec::host::host;
 use crate::exec::memory::Held;
@@ -520,7 +520,7 @@ pub fn drain(exec: &mut Exec, ctx: &mut EvalContext, most: usize) -> Result<Vec<
 /// Forgets what belongs to the statement before. Called before a statement runs.
 pub fn begin_statement(ctx: &mut EvalContext) {
     host(ctx).begin_statement();
-    *caches(ctx) = Caches::default();
+    caches(ctx).clear();
 }
 
 /// The rows of a function in FROM. They are made at once, and go to a file where they are too much for memory.

@@ -1,6 +1,6 @@
 //! The state that expressions read and change while they are evaluated: parameters, outer rows, the clock, warnings, and how the statement is interrupted.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -41,7 +41,7 @@ pub struct EvalContext {
     /// A column that numbers its rows takes the next number for a given 0 too, as for NULL.
     pub zero_takes_number: bool,
     /// State of code whose types the context does not know: of each dialect's functions, of the executor's caches.
-    slots: Vec<Box<dyn Any + Send>>,
+    slots: Vec<(TypeId, Box<dyn Any + Send>)>,
     /// The executor's state: `exec::host` alone knows its type, for the executor lies above expressions.
     pub host: Option<Box<dyn Any + Send>>,
 }
@@ -119,23 +119,26 @@ impl EvalContext {
     /// Returns the state of type `T`, made by `Default` when it is first asked for: a table's expressions are bound by the dialect of its maker, so a function
     /// may run in a session of another dialect.
     pub fn slot_mut<T: Any + Default + Send>(&mut self) -> &mut T {
-        let known = self.slots.iter().position(|state| state.is::<T>());
+        let known = self.slots.iter().position(|(ty, _)| *ty == TypeId::of::<T>());
         let at = known.unwrap_or_else(|| {
-            self.slots.push(Box::<T>::default());
+            self.slots.push((TypeId::of::<T>(), Box::<T>::default()));
             self.slots.len() - 1
         });
-        self.slots[at].downcast_mut().unwrap_or_else(|| unreachable!("the box at `at` holds a T"))
+        self.slots[at].1.downcast_mut().unwrap_or_else(|| unreachable!("the slot has the type of its box"))
     }
 
-    /// Leaves a state of type `T` for the functions of its dialect.
+    /// Leaves a state of type `T` in the place of an older one.
     pub fn put_slot<T: Any + Send>(&mut self, state: T) {
-        self.slots.retain(|known| !known.is::<T>());
-        self.slots.push(Box::new(state));
+        let state = (TypeId::of::<T>(), Box::new(state) as Box<dyn Any + Send>);
+        match self.slots.iter_mut().find(|(ty, _)| *ty == state.0) {
+            Some(known) => *known = state,
+            None => self.slots.push(state),
+        }
     }
 
     /// Returns the state of type `T`, or `None` if nobody has left or asked for one.
     pub fn slot<T: Any>(&self) -> Option<&T> {
-        self.slots.iter().find_map(|state| state.downcast_ref())
+        self.slots.iter().find(|(ty, _)| *ty == TypeId::of::<T>()).and_then(|(_, state)| state.downcast_ref())
     }
 
     pub fn check_killed(&self) -> Result<()> {

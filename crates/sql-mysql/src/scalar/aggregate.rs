@@ -267,6 +267,21 @@ impl Group {
 
 impl Accumulator for Group {
     fn add(&mut self, aggregate: &Aggregate, values: &[Value], ctx: &mut EvalContext) -> Result<()> {
+        // Most rows of most aggregates: a whole number, in a sum of whole numbers far from the end of its room, or any value that is counted.
+        match (&mut self.state, values) {
+            (State::Sum(Some(Sum::Whole(whole)), count), [Value::Int(number)]) if whole.unsigned_abs() < 1 << 120 => {
+                *whole += i128::from(*number);
+                *count += 1;
+                self.rows += 1;
+                return Ok(());
+            }
+            (State::Count(count), []) => {
+                *count += 1;
+                self.rows += 1;
+                return Ok(());
+            }
+            _ => {}
+        }
         let arguments = &values[..values.len() - aggregate.order.len()];
         if !aggregate.function.counts_null && arguments.iter().any(Value::is_null) {
             return Ok(());
@@ -277,10 +292,6 @@ impl Accumulator for Group {
             State::Sum(sum, count) => {
                 *count += 1;
                 match (&mut *sum, &arguments[0]) {
-                    // What most sums are made of: whole numbers far from the end of their room.
-                    (Some(Sum::Whole(whole)), Value::Int(number)) if whole.unsigned_abs() < 1 << 120 => {
-                        *whole += i128::from(*number);
-                    }
                     (Some(Sum::Exact(exact)), Value::Decimal(next)) => {
                         if !exact.add_small(next) {
                             *exact = exact.plus(next);

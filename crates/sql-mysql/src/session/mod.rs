@@ -261,13 +261,13 @@ impl Session {
         let mut ctx = EvalContext::new();
         let values = Values::default();
         ctx.host = Some(Box::new(Host::new(db.instance().clone(), handle.clone(), &ASSIGNMENT)));
+        ctx.state_mut().locks = db.locks.clone();
         ctx.put_slot(Viewer {
             db: db.clone(),
             handle: handle.clone(),
             variables: values.clone(),
             rights: Arc::default(),
         });
-        ctx.state_mut().locks = db.locks.clone();
         ctx.state_mut().random = crate::scalar::state::Random::from_seed(who.connection_id as u32 ^ ctx.now.0 as u32);
         let watched = handle.clone();
         let cancel: engine::rows::Cancel = Arc::new(move || watched.is_interrupted());
