@@ -8,7 +8,7 @@ use sql_mysql::types::Charset;
 fuzz_target!(|data: &[u8]| {
     let [count, pieces, input @ ..] = data else { return };
     let count = usize::from(*count % 40);
-    let charset = [Charset::Utf8mb4, Charset::Latin1, Charset::Binary][usize::from(*pieces) % 3];
+    let charset = [Charset::Utf8, Charset::Latin1, Charset::Binary][usize::from(*pieces) % 3];
     let long = |at: usize| (at < 8 && pieces & (1 << at) != 0).then(|| input[..input.len().min(at)].to_vec());
     let mut long: Vec<Option<Vec<u8>>> = (0..count).map(long).collect();
     let (mut bound, mut reader) = (Vec::new(), Reader(input));

@@ -3,7 +3,8 @@
 #![no_main]
 
 use door_xrpc::auth::Answer;
-use door_xrpc::frame::{Cut, Mode, Opening, cut, opening};
+use door_xrpc::frame::{Cut, Mode, cut};
+use door_xrpc::fuzzed::{DetectedProtocol, detect};
 use door_xrpc::message::ask;
 use door_xrpc::message::request::{
     AuthenticateContinue, AuthenticateStart, AutoSavepoint, ExecPlan, GetTso, KillSession, StmtExecute, TokenOffer,
@@ -73,8 +74,8 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!((&frames, end), (&whole.0, whole.1));
     frames.iter().for_each(|(_, kind, payload)| read(*kind, payload));
     // The detected protocol of a connection does not change with later bytes.
-    let seen = opening(&input[..input.len().min(piece)], mode);
-    if !matches!(seen, Opening::Unclear) {
-        assert_eq!(seen, opening(input, mode));
+    let seen = detect(&input[..input.len().min(piece)], mode);
+    if !matches!(seen, DetectedProtocol::Unclear) {
+        assert_eq!(seen, detect(input, mode));
     }
 });

@@ -31,9 +31,11 @@ mod shared;
 mod statement;
 mod stats;
 
-/// The entry point of the fuzz target of plans.
+/// The entry points of the fuzz targets.
 #[cfg(fuzzing)]
 pub mod fuzzed {
+    pub use crate::protocol_detection::{DetectedProtocol, detect};
+
     use sql_mysql::batch::Batch;
     use sql_mysql::letters::Results;
     use sql_mysql::{Outcome, Session};

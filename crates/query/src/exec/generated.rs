@@ -83,5 +83,5 @@ fn shown(table: &Table, formula: &Formula, row: &[Value], ctx: &mut EvalContext)
         value => (assignment.store)(value, &column.ty, Place { column: &column.name, row: 1 }, ctx),
     });
     (ctx.changes_rows, ctx.ignore) = (changes_rows, ignore);
-    Ok(value?)
+    value
 }

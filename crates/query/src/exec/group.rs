@@ -177,7 +177,7 @@ impl GroupState {
         }
         let Some(sorted) = &mut self.sorted else { return Ok(()) };
         while out.len() < BATCH {
-            let Some(record) = sorted.next()? else { return Ok(()) };
+            let Some(record) = sorted.next_record()? else { return Ok(()) };
             out.push(record.row()?);
         }
         Ok(())
@@ -212,7 +212,7 @@ struct Gathered {
 impl Gathered {
     /// To the end of a group. False: there are no more.
     fn step(&mut self, group: &Group, ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<bool> {
-        while let Some(record) = self.rows.next()? {
+        while let Some(record) = self.rows.next_record()? {
             self.count += 1;
             if self.count.is_multiple_of(1024) {
                 host(ctx).look_up()?;

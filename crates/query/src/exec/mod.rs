@@ -11,29 +11,29 @@ pub mod foreign;
 mod frame;
 mod gathered;
 pub mod generated;
-pub mod group;
+pub(crate) mod group;
 mod hash;
 pub mod host;
 pub mod instance;
-pub mod join;
-pub mod keys;
-pub mod keyspace_scan;
+pub(crate) mod join;
+pub(crate) mod keys;
+pub(crate) mod keyspace_scan;
 pub mod measure;
 pub mod memory;
 pub mod monitor;
 mod partition;
 pub mod progress;
-pub mod ranges;
-pub mod repeat;
+pub(crate) mod ranges;
+pub(crate) mod repeat;
 pub mod row_change;
 mod row_ops;
-pub mod scan;
+pub(crate) mod scan;
 mod set;
-pub mod sort;
+pub(crate) mod sort;
 pub mod sorter;
 pub mod spill;
 pub mod subquery;
-pub mod window;
+pub(crate) mod window;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -583,7 +583,7 @@ fn recurse(id: usize, source: &Arc<Node>, recursion: &Recursion, rows: &mut Rows
     let mut last = round(source, rows, ctx)?;
     let most = host(ctx).recursion_max;
     let mut rounds = 0;
-    while last.len() > 0 {
+    while !last.is_empty() {
         rounds += 1;
         if rounds > most {
             return Err(Fault::RecursionLimit { rounds });

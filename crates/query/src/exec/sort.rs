@@ -52,7 +52,7 @@ impl SortState {
         }
         let before = out.len();
         while out.len() < before + BATCH && !out.is_long() {
-            let Some(record) = sorted.next()? else {
+            let Some(record) = sorted.next_record()? else {
                 sending.end(host(ctx));
                 return Ok(());
             };

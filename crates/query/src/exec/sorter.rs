@@ -339,6 +339,10 @@ impl Sorter {
         self.held.places.len()
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.held.places.is_empty()
+    }
+
     /// Forgets all but so many of the smallest. Only while nothing has been written.
     pub fn keep(&mut self, most: usize, order: &[SortKey]) {
         if !self.runs.is_empty() || self.len() <= most {
@@ -452,6 +456,10 @@ impl Sorted {
         }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// All rows, if they came in one batch and none has been taken; with `unique` those whose keys are equal but once. Ends it.
     pub fn take_batch(&mut self, unique: bool) -> Option<Batch> {
         let Sorted::Here { sorter: Sorter { held, counted, .. }, next: 0 } = self else { return None };
@@ -466,7 +474,8 @@ impl Sorted {
         Some(batch)
     }
 
-    pub fn next(&mut self) -> Result<Option<Record<'_>>> {
+    /// Returns the next record in order, `None` behind the last.
+    pub fn next_record(&mut self) -> Result<Option<Record<'_>>> {
         match self {
             Sorted::Merged { merge, .. } => {
                 if !merge.advance()? {

@@ -64,7 +64,7 @@ impl WindowState {
     pub fn next(&mut self, window: &Window, ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<()> {
         if let Some(input) = self.input.take() {
             let mut sorted = gather(window, *input, ctx)?;
-            self.ahead = sorted.next()?.map(|record| record.to_owned()).transpose()?;
+            self.ahead = sorted.next_record()?.map(|record| record.to_owned()).transpose()?;
             self.sorted = Some(sorted);
         }
         while out.len() < BATCH {
@@ -96,7 +96,7 @@ impl WindowState {
             if rows.len().is_multiple_of(BATCH) {
                 host(ctx).look_up()?;
             }
-            next = sorted.next()?.map(|record| record.to_owned()).transpose()?;
+            next = sorted.next_record()?.map(|record| record.to_owned()).transpose()?;
         }
         self.ahead = next;
         let calls = window.calls.iter().map(Progress::new).collect();
@@ -346,5 +346,5 @@ impl Running {
 }
 
 fn arguments(call: &AggregateCall, row: &Row, ctx: &mut EvalContext) -> Result<Vec<Value>> {
-    Ok(call.arguments.iter().map(|argument| argument.eval(row, ctx)).collect::<Result<_, _>>()?)
+    call.arguments.iter().map(|argument| argument.eval(row, ctx)).collect::<Result<_, _>>()
 }

@@ -1108,7 +1108,7 @@ fn unify(mut sides: Vec<Bound>) -> Result<Vec<Bound>> {
             .enumerate()
             .map(|(at, (column, ty))| cast(Expr::Column(at, column.ty.clone()), ty))
             .collect();
-        if exprs.iter().any(|expr| operators::is_cast(expr)) {
+        if exprs.iter().any(operators::is_cast) {
             side.node = Arc::new(Node::Project { input: side.node.clone(), exprs });
         }
         side.columns = side

@@ -52,7 +52,7 @@ pub(super) fn fill(txn: &mut Transaction, table: &Table, fresh: &[usize], ctx: &
 
 fn load(txn: &mut Transaction, table: &Table, index: &Index, mut entries: Sorted, ctx: &mut EvalContext) -> Result<()> {
     let (mut progress, mut count) = (Progress::begin("altering table: building", Of::Exactly(entries.len())), 0u64);
-    while let Some(record) = entries.next()? {
+    while let Some(record) = entries.next_record()? {
         let (key, entry) = record.to_owned()?;
         let [Value::Bytes(value)] = &entry[..] else { return Err(SqlError::corrupt("an entry in a temporary file")) };
         count += 1;

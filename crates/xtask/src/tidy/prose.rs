@@ -9,8 +9,11 @@ use crate::workspace::Workspace;
 
 const HEADLESS: &[&str] = &["What ", "Who ", "Whose ", "Whoever ", "So many "];
 
-const RATCHET: Ratchet =
-    Ratchet { what: "sentences without a subject", table: "prose.rs", rows: &[("query", 364), ("syntax", 3)] };
+const RATCHET: Ratchet = Ratchet {
+    what: "sentences without a subject",
+    table: "prose.rs",
+    rows: &[("query", 134), ("sql-mysql", 106), ("syntax", 3)],
+};
 
 pub fn check(workspace: &Workspace) -> Result<Vec<String>, String> {
     let mut finds: BTreeMap<String, Vec<String>> = BTreeMap::new();

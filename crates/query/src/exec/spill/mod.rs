@@ -3,9 +3,9 @@
 //! A file has no name from the moment it is open, so a crash leaves nothing behind; it takes part in no log and no checkpoint. Records are written once, one behind the other, and read in
 //! runs. QU-16: an operator writes only what it has counted with `Host::hold`, and lets go of it afterwards. A full disk ends the statement and nothing else.
 
-pub mod bytes;
-pub mod keys;
-pub mod partition;
+pub(crate) mod bytes;
+pub(crate) mod keys;
+pub(crate) mod partition;
 pub mod rows;
 
 use std::fs::{self, File, OpenOptions};
@@ -192,7 +192,7 @@ impl Run {
 
 impl Reader {
     /// The next record; None at the end.
-    pub fn next(&mut self) -> Result<Option<&[u8]>> {
+    pub(crate) fn next(&mut self) -> Result<Option<&[u8]>> {
         if !self.fill(4)? {
             return Ok(None);
         }

@@ -69,7 +69,7 @@ impl Part {
 }
 
 impl Rows {
-    pub fn next(&mut self) -> Result<Option<(Vec<u8>, Row)>> {
+    pub(crate) fn next(&mut self) -> Result<Option<(Vec<u8>, Row)>> {
         let Some(record) = self.0.next()? else { return Ok(None) };
         let (key, mut row) = key_and_rest(record)?;
         Ok(Some((key.to_vec(), decode_row(&mut row)?)))

@@ -53,6 +53,10 @@ impl Rows {
         self.count
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     pub fn block_count(&self) -> usize {
         self.blocks.len()
     }

@@ -20,7 +20,7 @@ pub fn argument_error(fault: Fault, argument: usize, function: &str) -> datum::F
         Fault::JsonSyntax { message, position } => {
             error::INVALID_JSON_TEXT_IN_PARAM.raise(&[&argument, &function, &message, &position])
         }
-        fault => fault.into(),
+        fault => fault,
     }
 }
 
@@ -28,7 +28,7 @@ pub fn argument_error(fault: Fault, argument: usize, function: &str) -> datum::F
 pub fn column_error(fault: Fault, column: &str) -> datum::Fault {
     match fault {
         Fault::JsonSyntax { message, position } => error::INVALID_JSON_TEXT.raise(&[&message, &position, &column]),
-        fault => fault.into(),
+        fault => fault,
     }
 }
 

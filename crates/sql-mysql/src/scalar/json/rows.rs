@@ -54,7 +54,7 @@ fn value(column: &JsonColumn, node: &Node, number: u64, ctx: &mut EvalContext) -
         Holds::Ordinality => Ok(Value::UInt(number)),
         Holds::Exists(path) => {
             let is_there = Node::Int(i64::from(!path.find(node).is_empty()));
-            stored(&is_there, &column.ty, name, ctx).map_err(|mismatch| mismatch.error(name, &column.ty).into())
+            stored(&is_there, &column.ty, name, ctx).map_err(|mismatch| mismatch.error(name, &column.ty))
         }
         Holds::Value { path, on_empty, on_error } => {
             let found = path.find(node);
@@ -68,7 +68,7 @@ fn value(column: &JsonColumn, node: &Node, number: u64, ctx: &mut EvalContext) -
                 }
                 _ => Err(json::table::Mismatch::Composite),
             };
-            stored.or_else(|mismatch| instead(on_error, || mismatch.error(name, &column.ty).into()))
+            stored.or_else(|mismatch| instead(on_error, || mismatch.error(name, &column.ty)))
         }
     }
 }

@@ -19,7 +19,7 @@ pub fn parse_zone(name: &str) -> Result<Zone> {
     if name.eq_ignore_ascii_case("UTC") {
         return Ok(Zone::utc());
     }
-    Ok(Zone::named(name)?)
+    Zone::named(name)
 }
 
 /// `+HH:MM` between -13:59 and +14:00, in seconds.
