@@ -1,4 +1,4 @@
-//! What a column or an expression can hold: MySQL 8.0's types, and what a client is told of a result column.
+//! The types of columns and expressions: MySQL 8.0's, and the description of a result column.
 //!
 //! A `Type` is flat: `kind` decides which of the other fields mean anything (the table at `Kind`). An expression's text carries its collation here
 //! and nowhere else: a `Value::Text` alone does not know how to be compared.
@@ -85,12 +85,12 @@ impl Type {
         Type::new(Kind::Null)
     }
 
-    /// What comparisons answer: BIGINT of one digit.
+    /// The type of comparisons: BIGINT of one digit.
     pub fn boolean() -> Type {
         Type { length: 1, ..Type::new(Kind::BigInt) }
     }
 
-    /// What is computed as a whole number: of one letter more than a column.
+    /// The type of computed whole numbers, one letter longer than a column's.
     pub fn integer() -> Type {
         Type { length: 21, ..Type::new(Kind::BigInt) }
     }
@@ -388,7 +388,7 @@ impl Kind {
     }
 }
 
-/// What a client is told of a result column.
+/// The description of a result column for clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     pub schema: String,
@@ -416,7 +416,7 @@ impl Column {
     }
 }
 
-/// What a client is told of a column beyond its type (NOT NULL, UNSIGNED and ZEROFILL are in the type).
+/// Properties of a result column beyond its type (NOT NULL, UNSIGNED and ZEROFILL are in the type).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ColumnFlags {
     pub primary_key: bool,

@@ -36,14 +36,14 @@ pub fn caches(ctx: &mut EvalContext) -> &mut Caches {
     ctx.slot_mut()
 }
 
-/// What asking row by row has cost, and the list, once that was as much as it takes.
+/// The cost of asking row by row so far, and the hash set, once that has cost as much as building it.
 #[derive(Default)]
 pub struct Listing {
     pub(super) asked: f64,
     pub(super) keys: Option<Arc<Keys>>,
 }
 
-/// What a subquery comes to, and is kept if it depends on nothing.
+/// The result of a subquery, cached if it is not correlated.
 #[derive(Default)]
 pub struct Answer {
     pub(super) is_empty: bool,

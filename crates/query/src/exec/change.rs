@@ -24,10 +24,10 @@ use crate::nodes::expr::Expr;
 use crate::nodes::node::Node;
 use crate::value::Value;
 
-/// What a statement has changed.
+/// The result of a statement that changes rows.
 #[derive(Debug, Default)]
 pub struct Changed {
-    /// What RETURNING answers.
+    /// The rows of RETURNING.
     pub returned: Rows,
     pub affected: u64,
     /// The first number that was made for a row which was put in.
@@ -144,7 +144,7 @@ fn or_ignored<T>(ctx: &mut EvalContext, change: impl FnOnce(&mut EvalContext) ->
     }
 }
 
-/// What a column is given, in its own form.
+/// Returns a given value in the column's stored form.
 fn stored(rules: &Rules, column: usize, value: Value, row: u64, ctx: &mut EvalContext) -> Result<Value> {
     let (definition, assignment) = (&rules.table.columns[column], host(ctx).assignment);
     if value.is_null() && !definition.ty.nullable && ctx.ignore {
@@ -167,7 +167,7 @@ fn asks_for_number(value: &Value, ctx: &EvalContext) -> bool {
     }
 }
 
-/// What has become of the rows so far.
+/// Counts of the rows processed so far.
 #[derive(Debug, Default)]
 pub struct Tally {
     pub changed: Changed,
@@ -211,7 +211,7 @@ pub fn insert(plan: &Insert, tally: Tally, ctx: &mut EvalContext) -> Result<Tall
     Ok(inserting.tally)
 }
 
-/// What is told of it.
+/// Returns the result that the client is told.
 pub fn inserted(plan: &Insert, tally: Tally, ctx: &mut EvalContext) -> Result<Changed> {
     let Tally { mut changed, records, duplicates, spare: _, made, wanting } = tally;
     if made > 0 && matches!(plan.values, Values::Rows(_)) {
@@ -263,7 +263,7 @@ impl<'i> Inserting<'i> {
         self.finish(row, ctx)
     }
 
-    /// What a column holds that is given nothing.
+    /// Returns the default of a column without a given value.
     pub fn default(&self, column: usize, row: &Row, ctx: &mut EvalContext) -> Result<Value> {
         let rules = &self.plan.rules;
         match &rules.defaults[column] {

@@ -1,6 +1,6 @@
 //! The values of generated columns: computed before a row is written, and, of those that rows do not hold (QU-8), when one is read.
 //!
-//! What is written obeys the session's mode: data that does not fit is an error under a strict one. What is read never is: it leaves a warning at most.
+//! Written values obey the session's mode: data that does not fit is an error under a strict one. A computed value that is read leaves a warning at most.
 
 use datum::fault::IndexExpression;
 use datum::row::RowBytes;

@@ -250,12 +250,12 @@ impl Gathering {
     }
 }
 
-/// What adding a row to a group needs.
+/// The state that is needed to add a row to a group.
 #[derive(Default)]
 struct Adding {
-    /// What the groups have gathered since they were begun.
+    /// Bytes that the groups have gathered since they were begun.
     grown: Held,
-    /// What DISTINCT has met: of which group, of which call, by what it is known.
+    /// Keys that DISTINCT has seen: the group, the call, and the key of the values.
     seen: Keys,
     /// Room for a key, and for arguments.
     key: Vec<u8>,

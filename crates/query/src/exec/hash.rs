@@ -40,7 +40,7 @@ pub struct HashState {
     most: usize,
 }
 
-/// What became of a right side.
+/// The right side, once it has been read.
 enum Built {
     Table(Table),
     Parted(Partitions),

@@ -1,4 +1,4 @@
-//! What a running statement has at hand. It travels in `EvalContext::host`, so that subqueries within expressions reach it too.
+//! The state of a running statement. It travels in `EvalContext::host`, so that subqueries within expressions reach it too.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,7 +23,7 @@ pub struct Host {
     pub isolation: Isolation,
     /// A statement that changes rows looks for them, and changes none yet: what subqueries have answered holds for other rows too.
     pub gathers: bool,
-    /// What has been read outside of the transaction is durable when the log is, up to here.
+    /// The durability LSN of values that were read outside the transaction.
     pub seen: Lsn,
     pub deadline: Option<Instant>,
     /// The SLEEP that a KILL or the deadline has ended is the whole statement, which answers all the same.
@@ -50,7 +50,7 @@ pub struct Host {
 pub struct Numbers {
     pub are_kept: bool,
     taken: Vec<u64>,
-    /// So many of them have been given in this run.
+    /// The number of those given in this run.
     given: usize,
 }
 

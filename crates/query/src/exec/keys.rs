@@ -42,7 +42,7 @@ fn database(value: &Value) -> Option<u8> {
     }
 }
 
-/// What a column is given must be what keys can have. A number of no database is an error in every SQL mode: cut to what fits it would be another key.
+/// Checks that a given value is possible for a key. A number of no database is an error in every mode: truncated, it would be another key.
 pub fn check(column: usize, value: &Value, row: u64) -> Result<()> {
     let is_too_long = || value.as_string_bytes().is_some_and(|bytes| bytes.len() as u64 > engine::VALUE_MAX);
     let at = |column: &str| Box::new(CellPosition { column: column.into(), row });

@@ -22,7 +22,7 @@ use datum::temporal::Timestamp;
 /// Keys whose values are read together in a scan.
 const TOGETHER: usize = 64;
 
-/// What conditions leave to be read.
+/// The part of the keyspace that the conditions leave to be read.
 #[derive(Debug, Default)]
 struct Wanted {
     /// None: all of them.

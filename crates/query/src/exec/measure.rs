@@ -1,4 +1,4 @@
-//! What the nodes of a plan have done: EXPLAIN ANALYZE.
+//! Instrumentation of plan nodes, for EXPLAIN ANALYZE.
 
 use std::collections::HashMap;
 use std::sync::Arc;

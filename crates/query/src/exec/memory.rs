@@ -1,4 +1,4 @@
-//! What a statement holds in memory, counted by who holds it.
+//! Accounting of the memory that statements hold, by holder.
 //!
 //! QU-14: whoever gathers something has a `Held` for it, and gives back by dropping it. So what the right side of a loop has gathered, or one run of a subquery, is off the sum when it is gone, and the sum of nobody
 //! else is touched. A statement begins with a sum of its own: what an older one still holds does not count against it. What all of them hold is added up besides, for memory is one (QU-15).
@@ -34,7 +34,7 @@ impl Sum {
         self.own.load(Ordering::Relaxed)
     }
 
-    /// What all statements hold.
+    /// Returns the bytes that all statements hold.
     pub fn all(&self) -> usize {
         self.all.load(Ordering::Relaxed)
     }

@@ -8,7 +8,7 @@ use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::value::Value;
 
-/// What a call's constants come to: of NTILE, NTH_VALUE and LAG, and of the frame's edges.
+/// The values of a call's constants: of NTILE, NTH_VALUE and LAG, and of the frame's edges.
 pub struct Amounts {
     pub number: Option<u64>,
     pub start: Option<u64>,
@@ -18,7 +18,7 @@ pub struct Amounts {
 /// The rows of a partition, each with the key that orders it as one more value.
 pub struct Partition {
     pub rows: Rows,
-    /// What has been looked at of them lately.
+    /// The rows that were read last.
     pub near: Near,
     pub at: usize,
     /// The rows that are equal in order to the one that is looked at: from, up to, and how many such groups there have been.

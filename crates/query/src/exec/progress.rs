@@ -32,7 +32,7 @@ impl Progress {
         Progress { stage, of, done: 0, look_at: LOOK, told: None }
     }
 
-    /// So many rows more are done.
+    /// Adds rows to those done.
     pub fn add(&mut self, rows: usize, host: &Host) {
         self.done += rows as u64;
         if self.done < self.look_at {
@@ -55,7 +55,7 @@ impl Progress {
         }
     }
 
-    /// What it told is over, though the statement goes on.
+    /// Takes back the shown state; the statement goes on.
     pub fn end(&self, host: &Host) {
         if self.told.is_some() {
             host.monitor.show_state(None);

@@ -44,7 +44,7 @@ pub fn point(scan: &Scan, row: &[Value], ctx: &mut EvalContext) -> Result<Option
     Ok(Some(key))
 }
 
-/// What the access says of keys, its expressions computed over the left row.
+/// Returns the ranges of the access path, its expressions evaluated over the left row.
 /// `is_exact` becomes false if they are wider than the conditions that they come from.
 pub fn ranges_of(
     table: &Table,

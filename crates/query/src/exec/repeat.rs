@@ -1,4 +1,4 @@
-//! What a subquery that depends on a row has answered, kept by what it depends on: rows with the same values are not asked for twice.
+//! The cache of a correlated subquery's answers, by the outer values: rows with equal values are not evaluated twice.
 //!
 //! Only of subqueries that answer the same whenever they are asked with the same values (`repeats`), and not in statements that change rows. What is kept has a limit of its own, beside what is
 //! counted of the statement: when it is reached all is forgotten. Where answers are not asked for again, nothing is kept any more.

@@ -42,11 +42,11 @@ pub struct ScanState {
     /// The next range, and those behind it.
     range: Option<Range>,
     ranges: VecDeque<Range>,
-    /// What is found satisfies the implied conditions.
+    /// Found rows satisfy the implied conditions.
     is_exact: bool,
     /// Entries of the index show all that is read: no row is.
     is_covered: bool,
-    /// What it puts out stands in the rows as it is.
+    /// The output columns are stored in the rows unchanged.
     is_plain: bool,
     cursor: Option<Cursor>,
     /// The rows of the batch that have not been looked at.
@@ -137,7 +137,7 @@ impl Sink<'_> {
 
 pub type Take<'t> = dyn FnMut(&[Value], &mut EvalContext) -> Result<()> + 't;
 
-/// What MySQL counts the rows of such a walk as.
+/// Returns how rows of such a scan are counted.
 fn counted_as(scan: &Scan) -> RowAccess {
     match scan.access.index {
         _ if scan.access.backward => RowAccess::ReadPrev,
@@ -497,7 +497,7 @@ impl ScanState {
             self.memory.bytes = bytes;
             return Ok(());
         }
-        // What is long is not copied: values are parts of it.
+        // A long row is not copied: its values are slices of it.
         let long = (bytes.len() > LONG_ROW).then(|| Arc::new(std::mem::take(&mut bytes)));
         let source = known.unwrap_or_else(|| long.as_ref().map_or((&bytes).into(), RowBytes::from));
         let is_long = source.is_shared();

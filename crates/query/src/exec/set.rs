@@ -23,7 +23,7 @@ type Counts = Map<Vec<u8>, i64>;
 /// Gives a key of the right side and how often it comes, or the end.
 type Next<'n> = dyn FnMut(&mut EvalContext) -> Result<Option<(Vec<u8>, i64)>> + 'n;
 
-/// What is done with rows of the left.
+/// The operation on rows of the left side.
 #[derive(Clone, Copy)]
 pub struct How<'s> {
     pub types: &'s [Type],
@@ -43,7 +43,7 @@ pub struct SetState {
     parts: Vec<(Part, Part)>,
 }
 
-/// What became of a right side.
+/// The right side, once it has been read.
 enum Built {
     Counts(Counts),
     Parted(Partitions),

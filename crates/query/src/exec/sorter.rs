@@ -35,7 +35,7 @@ const ADOPTED_MIN: usize = 32;
 const UNMADE: u32 = u32::MAX;
 /// In a file the key's length comes first.
 const KEY_LEN_BYTES: usize = size_of::<u32>();
-/// What the place of a record takes.
+/// Bytes of a record's slot.
 const PLACE_BYTES: usize = size_of::<Place>();
 
 #[derive(Default)]
@@ -81,7 +81,7 @@ pub struct Record<'s> {
     row: Stored<'s>,
 }
 
-/// What a row is sorted by.
+/// The sort key of a row.
 pub enum Key<'s> {
     Whole(&'s [u8]),
     /// No other key begins with these bytes, so they tell it from all others and where it stands among them.
@@ -216,7 +216,7 @@ impl Held {
         self.place_unmade(head, order, cells, number)
     }
 
-    /// What the key would take counts although only its first bytes are needed now.
+    /// The whole key counts, although only its first bytes are needed now.
     fn place_unmade(&mut self, head: u64, order: &[SortKey], cells: Cells<'_>, number: (u32, u32)) -> usize {
         self.places.push(Place::unmade(head, number));
         PLACE_BYTES + order.iter().map(|by| key_bytes(cells.get(by.at))).sum::<usize>()
@@ -284,7 +284,7 @@ fn write_key(order: &[SortKey], row: Cells<'_>, out: &mut Vec<u8>) {
     order.iter().for_each(|by| encode_cell(row.get(by.at), by.ty.shape(), by.descending, out));
 }
 
-/// What a cell's part of a key takes, about.
+/// Returns about how many bytes a cell adds to a key.
 fn key_bytes(cell: Cell<'_>) -> usize {
     match cell {
         Cell::Text(text) => 3 + 2 * text.len(),

@@ -121,7 +121,7 @@ impl Answer {
     }
 }
 
-/// What the test says of the needles and each of the rows, as `Some` or `All` take it together.
+/// Combines the test of the needles with each row, as ANY or ALL does.
 fn over(rows: &Rows, mut pair: Row, (test, all): (&Expr, bool), ctx: &mut EvalContext) -> Result<Value> {
     let (count, mut unknown) = (pair.len(), false);
     for at in 0..rows.block_count() {

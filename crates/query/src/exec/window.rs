@@ -1,7 +1,7 @@
 //! Window functions at work: the input in order, one partition after another, each row with what its functions say of it.
 //!
 //! Frames only ever move forward: both their edges are found by going on from where they were for the row before, so a partition is walked once for each edge.
-//! What is added up moves along: rows that enter are added, rows that leave are taken off where the arithmetic allows (`Accumulator::remove`), or the smallest
+//! An aggregate moves along: rows that enter are added, rows that leave are removed where the arithmetic allows (`Accumulator::remove`), or the smallest
 //! and largest are kept in a queue; else the frame is added up anew.
 //!
 //! The frame moves forward only (QU-19).
@@ -258,7 +258,7 @@ impl Running {
         Running { frame: (0, 0), sum: call.aggregate.start(), best: None, last: None }
     }
 
-    /// What the frame comes to.
+    /// Returns the aggregate of the frame.
     fn of(
         &mut self,
         frame: (usize, usize),

@@ -29,7 +29,7 @@ pub struct AggregateFunction {
     pub finish: fn(Value, &Type) -> Value,
 }
 
-/// What the state of a group holds besides numbers.
+/// The values that the state of a group holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
     Nothing,

@@ -24,7 +24,7 @@ pub enum Values {
     Query(Arc<Node>),
 }
 
-/// What every change of a table's rows needs.
+/// The rules that every change of a table's rows obeys.
 #[derive(Debug)]
 pub struct Rules {
     pub table: Arc<Table>,
@@ -33,7 +33,7 @@ pub struct Rules {
     /// Columns that follow the clock at every change.
     pub clocks: Vec<(usize, Expr)>,
     pub checks: Vec<(String, Expr)>,
-    /// What foreign keys make of it.
+    /// The tables that its foreign keys reach.
     pub family: Option<Arc<Family>>,
     /// WITH CHECK OPTION of the views through which rows are changed.
     pub options: Vec<(String, Expr)>,

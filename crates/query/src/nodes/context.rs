@@ -15,7 +15,7 @@ pub struct EvalContext {
     /// When the statement began: what NOW() answers.
     pub now: Timestamp,
     pub zone: Zone,
-    /// What is wrong is a warning where it would be an error (INSERT IGNORE and its like).
+    /// Errors of single rows become warnings (INSERT IGNORE and its like).
     pub ignore: bool,
     /// The statement changes rows: strict modes turn bad conversions into errors.
     pub changes_rows: bool,
@@ -191,7 +191,7 @@ pub enum Level {
     Error,
 }
 
-/// What SHOW WARNINGS tells. The first `max_count` are kept, all are counted.
+/// The diagnostics of a statement. The first `max_count` are kept, all are counted.
 #[derive(Debug)]
 pub struct Warnings {
     kept: Vec<(Level, Fault)>,

@@ -1,6 +1,6 @@
 //! The bound expression: names resolved, conversions decided, types known. `eval` walks it over one row.
 //!
-//! What must be decided once is decided by `bind`: by which type two sides compare, which function stands behind a name, in which collation. A NULL literal has kind
+//! The binder decides once as which type two sides are compared, which function a name leads to, in which collation. A NULL literal has kind
 //! `Null`; a parameter without a known type has it too, and then its operators decide by the value they meet.
 
 use std::sync::Arc;

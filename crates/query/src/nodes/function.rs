@@ -15,7 +15,7 @@ pub struct Function {
     pub run: Run,
     /// Never folded or cached: RAND(), UUID(), SLEEP().
     pub volatile: bool,
-    /// What it does with state of the session that other expressions of the statement may change.
+    /// Its use of state of the session that other expressions of the statement may change.
     pub session: SessionUse,
     /// It takes quotients with all the digits that were computed, not with those that are shown.
     pub exact: bool,
@@ -39,7 +39,7 @@ pub enum SessionUse {
     Written,
 }
 
-/// What constant folding makes of a call whose arguments are constants.
+/// The effect of constant folding on a call whose arguments are constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Folding {
     /// Not worth a fold.

@@ -1,4 +1,4 @@
-//! What a statement is between binder and executor: bound expressions, plan nodes, subqueries, changes (PostgreSQL's `nodes/primnodes.h` and `plannodes.h`).
+//! A statement between binder and executor: bound expressions, plan nodes, subqueries, changes (PostgreSQL's `nodes/primnodes.h` and `plannodes.h`).
 //!
 //! The files of this folder describe one recursive type: an expression may hold a subquery, a subquery a plan, a plan expressions. They hold data and how to walk it, no decisions and
 //! no state of a run.

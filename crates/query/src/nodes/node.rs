@@ -108,7 +108,7 @@ pub enum Node {
         source: Arc<Node>,
         recursion: Option<Recursion>,
     },
-    /// What the recursive part of a common table expression sees of it: the rows of the last round.
+    /// The rows of the last round, as the recursive part of a common table expression sees them.
     LastRound {
         id: usize,
     },
@@ -162,7 +162,7 @@ pub struct Scan {
     pub access: Access,
     /// Conditions on the row, looked at as soon as it is read.
     pub conditions: Vec<Expr>,
-    /// So many of them, the first ones, hold for every row that the access finds, if all values of it fit (`fit`) and the rows are not newer than the index.
+    /// The number of conditions, from the first, that hold for every row that the access finds, if its bounds were exact and the rows are not newer than the index.
     pub implied: usize,
     /// The next ones after them read no more than entries of the index show: they are looked at before the row is read.
     pub pushed: usize,
@@ -174,7 +174,7 @@ pub struct Scan {
     pub stages: Stages,
     pub stages_after: Stages,
     pub lock: Option<Lock>,
-    /// What entries of the index show of a row.
+    /// The columns that entries of the index show.
     pub shown: Vec<Shown>,
     /// Give these places of the wide row, each once, and no wide row: nobody above wants more.
     pub output: Option<Vec<usize>>,
@@ -193,7 +193,7 @@ impl Scan {
         }
     }
 
-    /// What the places of its columns are called.
+    /// The names of its columns, by their places.
     pub fn names(&self) -> impl Iterator<Item = (usize, String)> {
         let name = |at: usize| Some((self.place(at)?, format!("{}.{}", self.alias, self.table.columns[at].name)));
         (0..self.table.columns.len()).filter_map(name)
@@ -352,7 +352,7 @@ impl Access {
         }
     }
 
-    /// What that key is called.
+    /// Returns the name of that key.
     pub fn name<'t>(&self, table: &'t Table) -> &'t str {
         self.index.map_or("PRIMARY", |at| &table.indexes[at].name)
     }
@@ -367,7 +367,7 @@ impl Access {
         self.low.is_some() || self.high.is_some() || !self.within.is_empty()
     }
 
-    /// What it compares that part with.
+    /// Returns the expressions that bound that part.
     pub fn bounds(&self) -> impl Iterator<Item = &Expr> {
         let limits = self.low.iter().chain(&self.high).map(|(expr, _)| expr);
         limits.chain(self.within.iter().flat_map(Span::exprs))

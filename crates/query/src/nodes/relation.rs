@@ -9,7 +9,7 @@ use crate::nodes::node::{Lock, Node};
 use crate::nodes::system_table::SystemTable;
 use crate::types::Column;
 
-/// What a name in FROM stands for.
+/// The table that a name in FROM stands for.
 #[derive(Clone, Debug)]
 pub enum Origin {
     Base(Arc<Table>),
@@ -77,7 +77,7 @@ pub enum Source {
     Semi(Box<Source>, Vec<Expr>, bool),
 }
 
-/// What a merged view is made of.
+/// The parts of a merged view.
 #[derive(Clone, Debug)]
 pub struct Merged {
     pub view: Arc<View>,

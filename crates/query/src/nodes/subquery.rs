@@ -12,7 +12,7 @@ use crate::nodes::relation::{ScopeTable, Source};
 use crate::types::Type;
 use crate::value::Value;
 
-/// What is asked of a subquery's rows.
+/// The question that a subquery's rows answer.
 #[derive(Debug)]
 pub enum Question {
     /// The value of the one row.
@@ -36,7 +36,7 @@ pub enum Question {
 }
 
 impl Question {
-    /// What rows are compared with.
+    /// The expressions that rows are compared with.
     pub fn needles(&self) -> &[Expr] {
         match self {
             Question::Value | Question::Exists => &[],
@@ -99,7 +99,7 @@ pub struct Listed {
     /// The outer row's expressions that are looked up, and how each is compared with its key.
     pub needles: Vec<Expr>,
     pub comparators: Vec<Comparator>,
-    /// What it costs to make it, and to ask the subquery for one row.
+    /// The cost of building it, and of evaluating the subquery for one row.
     pub cost: f64,
     pub each: f64,
 }
@@ -113,6 +113,6 @@ pub struct Plain {
     pub used: Vec<bool>,
     /// Aggregates over all of its rows: what it selects is of their results then.
     pub calls: Vec<AggregateCall>,
-    /// What it selects.
+    /// Its select list.
     pub exprs: Vec<Expr>,
 }

@@ -6,7 +6,7 @@ use crate::batch::Row;
 use crate::nodes::context::EvalContext;
 use crate::types::{Column, Kind, Type};
 
-/// What a column of a system table holds.
+/// The type of a system table's column.
 #[derive(Clone, Copy, Debug)]
 pub enum Holds {
     Text(u32),

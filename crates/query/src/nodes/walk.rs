@@ -1,4 +1,4 @@
-//! What an expression is made of.
+//! Walks over expressions and plan nodes.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ fn without(arms: &[Expr], common: &[Expr]) -> Option<Expr> {
     arms.iter().map(rest).collect::<Option<Vec<Expr>>>().map(Expr::or)
 }
 
-/// What every arm of an OR asks for. Only conditions on their own lead to rows and join tables.
+/// Returns the conditions common to all arms of an OR. Only a condition of its own leads through an index or joins tables.
 fn common_of(arms: &[Expr]) -> Vec<Expr> {
     let [first, rest @ ..] = arms else { return Vec::new() };
     let mut common = parts_of(first);
@@ -82,7 +82,7 @@ pub fn same(a: &Expr, b: &Expr) -> bool {
 pub fn exprs(node: &Node) -> Vec<&Expr> {
     match node {
         Node::Scan(scan) => {
-            // What an index is asked for stands in a condition too, as the same expression.
+            // The bounds of an access path are in a condition too, as the same expressions.
             scan.conditions.iter().chain(scan.access.bounds().filter(|_| scan.conditions.is_empty())).collect()
         }
         Node::Loop { on, .. } => on.iter().collect(),

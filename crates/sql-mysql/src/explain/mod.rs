@@ -1,4 +1,4 @@
-//! What a plan looks like: FORMAT=TREE (`tree`), the rows of MySQL's table and FORMAT=JSON (`table`, `json`, both over `block`).
+//! EXPLAIN's formats: FORMAT=TREE (`tree`), the rows of MySQL's table and FORMAT=JSON (`table`, `json`, both over `block`).
 //!
 //! The hard thing is names: nodes know places of rows, people know columns. `names` finds out what each place of a node's rows is called, from the scans up.
 
@@ -66,7 +66,7 @@ pub fn table_rows(explained: &Explained<'_>) -> Vec<Row> {
     table::rows(explained)
 }
 
-/// What the places of the node's rows are called.
+/// Returns the names of the places in the node's rows.
 pub fn names(node: &Arc<Node>, around: &[Names]) -> Names {
     match &**node {
         Node::Scan(scan) => {
@@ -149,7 +149,7 @@ pub fn what_words(what: &What, names: &Names, around: &[Names]) -> String {
     }
 }
 
-/// What the blocks around a subquery of this node call their places.
+/// Returns the names of places in the blocks around a subquery of this node.
 pub fn around_of(subquery: &Subquery, node: &Node, around: &[Names]) -> Vec<Names> {
     let mut rows = Names::new();
     for input in inputs(node) {

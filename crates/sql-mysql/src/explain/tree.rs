@@ -206,7 +206,7 @@ fn kind_name(kind: JoinKind) -> &'static str {
     }
 }
 
-/// What an access says of the column behind its equal ones.
+/// Returns the text of the bounds on the column behind the equal ones.
 fn bound_words(access: &Access, column: &str, words: &dyn Fn(&Expr) -> String) -> Vec<String> {
     let limits = |low: &Option<Limit>, high: &Option<Limit>| -> Vec<String> {
         let sides = [(low, [">", ">="]), (high, ["<", "<="])];
@@ -225,7 +225,7 @@ fn bound_words(access: &Access, column: &str, words: &dyn Fn(&Expr) -> String) -
     told
 }
 
-/// What an access asks of the parts of its key, one after the other.
+/// Returns the text of an access path's bounds, part by part of its key.
 fn key_words(access: &Access, table: &Table, words: &dyn Fn(&Expr) -> String) -> Vec<String> {
     let parts = access.parts(table);
     let column = |at: usize| parts.get(at).map_or("", |part| &*table.columns[part.column].name);

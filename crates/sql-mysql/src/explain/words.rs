@@ -10,7 +10,7 @@ use query::nodes::expr::{Call, Expr};
 use query::nodes::subquery::{Question, Subquery};
 use query::types::CollationName as _;
 
-/// What the places of a row are called.
+/// The names of a row's places.
 pub type Names = HashMap<usize, String>;
 
 /// The expression over rows whose places have these names; `around` are those of the blocks around it.

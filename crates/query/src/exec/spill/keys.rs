@@ -20,12 +20,12 @@ const BLOCK: u64 = 4 << 10;
 /// Bits of the filter for each key, and how many of them it sets: one in a hundred strange keys is taken for a known one.
 const FILTER_BITS: usize = 10;
 const FILTER_PROBES: u64 = 6;
-/// What a key takes in memory beside its bytes.
+/// Bytes of a key in memory besides its own.
 const KEY_BYTES: usize = 64;
 
 /// Longer keys lie here as their digests.
 const SHORT: usize = 128;
-/// What is longer than `SHORT` cannot be taken for a key, nor a key for it.
+/// A digest is longer than any key that is kept as it is, so neither is taken for the other.
 const DIGEST_BYTES: usize = SHORT + 1;
 
 /// The key, or in place of a long one a digest of it: for sets, where the keys' order does not matter. SHA-256, so that nobody can make two keys fall together.
@@ -46,7 +46,7 @@ pub struct Keys {
     fresh: Set<Box<[u8]>>,
     held: Held,
     runs: Vec<Sorted>,
-    /// What filters and first keys of the runs take.
+    /// Bytes of the runs' filters and first keys.
     kept: Held,
     writer: Option<Writer>,
 }

@@ -1,4 +1,4 @@
-//! What does not fit into memory: files without a name, in a folder of their own beside the data.
+//! Spilling: files without a name, in a folder of their own beside the data.
 //!
 //! A file has no name from the moment it is open, so a crash leaves nothing behind; it takes part in no log and no checkpoint. Records are written once, one behind the other, and read in
 //! runs. QU-16: an operator writes only what it has counted with `Host::hold`, and lets go of it afterwards. A full disk ends the statement and nothing else.
@@ -32,9 +32,9 @@ pub const PIECE: usize = 64 << 10;
 #[derive(Debug)]
 pub struct Spill {
     folder: PathBuf,
-    /// What one statement may hold in memory, and all together should (QU-15).
+    /// The bytes that one statement may hold in memory, and all together should (QU-15).
     pub memory_max: usize,
-    /// What they do.
+    /// The bytes that they hold.
     pub held: Total,
     next: AtomicU64,
     files: AtomicU64,
@@ -168,7 +168,7 @@ impl Writer {
         Ok(())
     }
 
-    /// What has been put since that position, to be read when `end` has been called.
+    /// Returns the records since that position, to be read after `end`.
     pub fn since(&self, from: u64) -> Run {
         Run { file: self.file.clone(), from, to: self.position() }
     }

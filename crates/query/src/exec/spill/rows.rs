@@ -19,7 +19,7 @@ const BLOCK_BYTES: usize = 64 << 10;
 pub struct Rows {
     blocks: Vec<Block>,
     count: usize,
-    /// What the last block takes.
+    /// Bytes of the last block.
     last_bytes: usize,
     held: Held,
     writer: Option<Writer>,
