@@ -63,6 +63,41 @@ impl Storage {
         })
     }
 
+    /// Every storage type, at the place of its number in files: new ones go to the end.
+    const ALL: [Storage; 21] = [
+        Storage::Int { bytes: 1, signed: true },
+        Storage::Int { bytes: 1, signed: false },
+        Storage::Int { bytes: 2, signed: true },
+        Storage::Int { bytes: 2, signed: false },
+        Storage::Int { bytes: 4, signed: true },
+        Storage::Int { bytes: 4, signed: false },
+        Storage::Int { bytes: 8, signed: true },
+        Storage::Int { bytes: 8, signed: false },
+        Storage::Float4,
+        Storage::Float8,
+        Storage::Decimal,
+        Storage::Text,
+        Storage::Bytes,
+        Storage::Date,
+        Storage::Time,
+        Storage::Timestamp,
+        Storage::TimestampTz,
+        Storage::Json,
+        Storage::Enum,
+        Storage::Set,
+        Storage::Bit,
+    ];
+
+    /// Returns the number that stands for the storage type in files. It never changes.
+    pub fn code(self) -> u8 {
+        Storage::ALL.iter().position(|storage| *storage == self).unwrap_or_else(|| unreachable!("{self:?}")) as u8
+    }
+
+    /// Returns the storage type with that number in files.
+    pub fn of_code(code: u8) -> Option<Storage> {
+        Storage::ALL.get(usize::from(code)).copied()
+    }
+
     /// True for the types whose values are strings of characters or bytes.
     pub fn is_string(self) -> bool {
         matches!(self, Storage::Text | Storage::Bytes)

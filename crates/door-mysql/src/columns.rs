@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use sql_mysql::letters::Results;
 use sql_mysql::mysql_column::{code, common_flags, flag, set_bits, type_code};
-use sql_mysql::types::{Collation, CollationName as _, Column, Kind, Type};
+use sql_mysql::types::{Collation, CollationName as _, Column, Kind, MysqlType as _, Type};
 
 use crate::charset::put_text;
 use crate::wire::put_bytes;
@@ -26,7 +26,7 @@ const COMPUTED_DOUBLE: u32 = 23;
 
 /// Appends the payload of a column definition packet.
 pub fn put_column(out: &mut Vec<u8>, column: &Column, results: Results) {
-    let (collation, length) = match column.ty.kind {
+    let (collation, length) = match column.ty.kind() {
         // A computed document is described as text.
         Kind::Json if is_computed(column) => results.collation_and_length(&DOCUMENT),
         Kind::Double if is_computed(column) && column.ty == Type::double().with_nullable(column.ty.nullable) => {
@@ -41,7 +41,7 @@ pub fn put_column(out: &mut Vec<u8>, column: &Column, results: Results) {
     out.push(12);
     out.extend_from_slice(&collation.to_le_bytes());
     out.extend_from_slice(&length.to_le_bytes());
-    out.push(wire_kind(column.ty.kind));
+    out.push(wire_kind(column.ty.kind()));
     out.extend_from_slice(&flags(column).to_le_bytes());
     out.push(decimals(column));
     out.extend_from_slice(&[0, 0]);
@@ -49,10 +49,10 @@ pub fn put_column(out: &mut Vec<u8>, column: &Column, results: Results) {
 
 fn decimals(column: &Column) -> u8 {
     let ty = &column.ty;
-    match ty.kind {
+    match ty.kind() {
         Kind::Decimal | Kind::Float | Kind::Double | Kind::Time | Kind::DateTime | Kind::Timestamp => ty.scale,
         // 0x41 is a number as well.
-        kind if kind.is_bytes() && ty.unsigned => 0,
+        kind if kind.is_bytes() && ty.is_unsigned() => 0,
         // Computed strings have no fixed number of digits.
         kind if is_computed(column) && (ty.is_string() || kind == Kind::Json) => Type::FLOATING,
         _ => 0,
@@ -66,20 +66,20 @@ fn is_computed(column: &Column) -> bool {
 fn flags(column: &Column) -> u16 {
     let (ty, of) = (&column.ty, column.flags);
     let is_computed = is_computed(column);
-    let is_number = ty.kind.is_number() || ty.kind == Kind::Year;
+    let is_number = ty.kind().is_number() || ty.kind() == Kind::Year;
     let own = set_bits([
         (of.primary_key || of.part_key, flag::PART_KEY),
-        (ty.kind.is_blob() && !is_computed, flag::BLOB),
-        (ty.unsigned && !ty.is_string() || matches!(ty.kind, Kind::Bit | Kind::Year), flag::UNSIGNED),
+        (ty.kind().is_blob() && !is_computed, flag::BLOB),
+        (ty.is_unsigned() && !ty.is_string() || matches!(ty.kind(), Kind::Bit | Kind::Year), flag::UNSIGNED),
         (
-            ty.kind.is_bytes()
-                || ty.kind.is_temporal()
-                || matches!(ty.kind, Kind::Json | Kind::Null)
-                || ty.kind.is_text() && ty.collation == ty.collation.binary_twin()
+            ty.kind().is_bytes()
+                || ty.kind().is_temporal()
+                || matches!(ty.kind(), Kind::Json | Kind::Null)
+                || ty.kind().is_text() && ty.collation == ty.collation.binary_twin()
                 || is_number && is_computed,
             flag::BINARY,
         ),
-        (ty.kind == Kind::Timestamp && (of.default_now || of.on_update_now), flag::TIMESTAMP),
+        (ty.kind() == Kind::Timestamp && (of.default_now || of.on_update_now), flag::TIMESTAMP),
     ]);
     common_flags(column) | own
 }
@@ -116,17 +116,17 @@ mod tests {
         assert_eq!(of(Type { length: 2, ..Type::integer() }.with_nullable(false)), (63, 2, 8, 0x81, 0));
         assert_eq!(of(Type::decimal(10, 2)), (63, 12, 246, 0x80, 2));
         assert_eq!(of(Type::double()), (63, 23, 5, 0x80, 31));
-        assert_eq!(of(Type::new(Kind::Text)), (255, 262_140, 252, 0, 31));
-        assert_eq!(of(Type::new(Kind::LongBlob)), (63, u32::MAX, 252, 0x80, 31));
+        assert_eq!(of(Type::of_kind(Kind::Text)), (255, 262_140, 252, 0, 31));
+        assert_eq!(of(Type::of_kind(Kind::LongBlob)), (63, u32::MAX, 252, 0x80, 31));
         assert_eq!(of(Type::temporal(Kind::DateTime, 6)), (63, 26, 12, 0x80, 6));
         assert_eq!(of(Type::temporal(Kind::Time, 0)), (63, 10, 11, 0x80, 0));
-        assert_eq!(of(Type::new(Kind::Json)), (255, 4_294_967_292, 245, 0x80, 31));
-        assert_eq!(of(Type::new(Kind::Year)), (63, 4, 13, 0xe0, 0));
+        assert_eq!(of(Type::of_kind(Kind::Json)), (255, 4_294_967_292, 245, 0x80, 31));
+        assert_eq!(of(Type::of_kind(Kind::Year)), (63, 4, 13, 0xe0, 0));
     }
 
     #[test]
     fn a_key_of_a_table_is_told_as_one() {
-        let mut column = Column::computed("id", Type::new(Kind::Int).with_nullable(false));
+        let mut column = Column::computed("id", Type::of_kind(Kind::Int).with_nullable(false));
         column.org_table = "t".into();
         column.flags = ColumnFlags { primary_key: true, auto_increment: true, ..ColumnFlags::default() };
         assert_eq!(tail(&column, Results::UTF8), (63, 11, 3, 0x4203, 0));

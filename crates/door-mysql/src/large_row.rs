@@ -6,7 +6,7 @@
 use reactor::Io;
 use sql_mysql::batch::{Cell, Cells};
 use sql_mysql::error::SqlError;
-use sql_mysql::types::Column;
+use sql_mysql::types::{Column, MysqlType as _};
 use sql_mysql::value::Value;
 
 use crate::memory_budget::Reservation;

@@ -6,7 +6,7 @@ use sql_mysql::batch::{Cell, Cells};
 use sql_mysql::error::{self, SqlError};
 use sql_mysql::letters::Results;
 use sql_mysql::scalar::convert::write_text;
-use sql_mysql::types::{Column, Kind, Type};
+use sql_mysql::types::{Column, Kind, MysqlType as _, Type};
 use sql_mysql::value::{Date, DateTime, Time, Value};
 
 use crate::charset::put_text;
@@ -54,12 +54,12 @@ impl RowWriter {
             Value::Null => out.push(NULL),
             Value::Text(text) => put_text(out, text, self.results),
             Value::Int(number) => put_measured(out, |out| put_signed_digits(out, *number)),
-            Value::UInt(number) if !ty.zerofill && ty.kind != Kind::Year => {
+            Value::UInt(number) if !ty.has_zerofill() && ty.kind() != Kind::Year => {
                 put_measured(out, |out| put_digits(out, *number));
             }
             Value::Bytes(bytes) => put_bytes(out, bytes),
             Value::Date(date) => put_measured(out, |out| put_date(out, *date)),
-            Value::DateTime(at) if ty.kind == Kind::Date => put_measured(out, |out| put_date(out, at.date)),
+            Value::DateTime(at) if ty.kind() == Kind::Date => put_measured(out, |out| put_date(out, at.date)),
             Value::DateTime(at) => put_measured(out, |out| {
                 put_date(out, at.date);
                 out.push(b' ');
@@ -119,7 +119,7 @@ impl RowWriter {
     #[inline]
     fn put_binary(&mut self, out: &mut Vec<u8>, column: &Column, value: &Value) -> Result<(), SqlError> {
         let ty = &column.ty;
-        let fits = match ty.kind {
+        let fits = match ty.kind() {
             Kind::TinyInt => whole(value).map(|number| out.push(number as u8)),
             Kind::SmallInt | Kind::Year => {
                 whole(value).map(|number| out.extend_from_slice(&(number as u16).to_le_bytes()))

@@ -91,7 +91,7 @@ pub struct Shown {
 }
 
 fn is_shown(table: &Table, part: &Part) -> bool {
-    part.prefix.is_none() && is_lossless(table.columns[part.column].ty.storage())
+    part.prefix.is_none() && is_lossless(table.columns[part.column].ty.storage)
 }
 
 /// The columns that entries of the index show: whole parts, of types that keys keep, of its own and of the primary key's.
@@ -126,7 +126,7 @@ impl Shown {
             rest = rest.get(length..).ok_or_else(damaged)?;
         }
         let part = &parts[self.nth];
-        decode(rest, ty(part).storage(), part.descending).map(|(value, _)| value).ok_or_else(damaged)
+        decode(rest, ty(part).storage, part.descending).map(|(value, _)| value).ok_or_else(damaged)
     }
 }
 

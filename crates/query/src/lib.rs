@@ -5,7 +5,6 @@
 pub use datum::{batch, value};
 
 pub mod catalog;
-pub mod collation;
 pub mod engine_fault;
 pub mod exec;
 pub mod key;

@@ -7,7 +7,7 @@ use crate::scalar::charsets;
 use std::borrow::Cow;
 
 use crate::error::{self, SqlError};
-use query::types::{Charset, CharsetName as _, Collation, CollationName as _, Kind, Type};
+use crate::types::{Charset, CharsetName as _, Collation, CollationName as _, Kind, MysqlType as _, Type};
 
 /// The bytes of a client as text. None: they are not text in its character set (`not_text`).
 pub fn decode(bytes: &[u8], charset: Charset) -> Option<Cow<'_, str>> {
@@ -69,14 +69,14 @@ impl Results {
     pub fn collation_and_length(self, ty: &Type) -> (u16, u32) {
         const BINARY: u16 = 63;
         let fraction = if ty.scale > 0 { u32::from(ty.scale) + 1 } else { 0 };
-        let length = match ty.kind {
+        let length = match ty.kind() {
             kind if kind.is_text() => {
                 let (collation, letter_bytes) = self.of_column(ty.collation);
                 return (collation, letters(ty).saturating_mul(letter_bytes));
             }
             kind if kind.is_integer() => ty.length.max(1),
             // The point and the sign.
-            Kind::Decimal => ty.length + u32::from(ty.scale > 0) + u32::from(!ty.unsigned),
+            Kind::Decimal => ty.length + u32::from(ty.scale > 0) + u32::from(!ty.is_unsigned()),
             Kind::Time => 10 + fraction,
             Kind::DateTime | Kind::Timestamp => 19 + fraction,
             Kind::Date => 10,
@@ -90,12 +90,12 @@ impl Results {
 ///
 /// Columns of a file that MySQL has written, or reads, are so wide; of integers whatever display width is declared, and BIT has its bytes.
 pub fn fixed_width(ty: &Type) -> Option<usize> {
-    let width = match ty.kind {
+    let width = match ty.kind() {
         kind if kind.is_blob() => return None,
         kind if kind.is_integer() => {
             let (width, _) = kind.default_length();
-            let widened = if ty.zerofill { ty.length } else { 0 };
-            widened.max(width - u32::from(ty.unsigned && kind != Kind::BigInt))
+            let widened = if ty.has_zerofill() { ty.length } else { 0 };
+            widened.max(width - u32::from(ty.is_unsigned() && kind != Kind::BigInt))
         }
         Kind::Bit => ty.length.div_ceil(8),
         kind if kind.is_text() => letters(ty).saturating_mul(ty.charset().max_bytes()),
@@ -107,7 +107,7 @@ pub fn fixed_width(ty: &Type) -> Option<usize> {
 /// The most characters that a value of a text kind has.
 fn letters(ty: &Type) -> u32 {
     let members = ty.members().iter().map(|member| member.chars().count());
-    match ty.kind {
+    match ty.kind() {
         Kind::Enum => members.max().unwrap_or(0) as u32,
         Kind::Set => (members.map(|letters| letters + 1).sum::<usize>() as u32).saturating_sub(1),
         _ => ty.length,

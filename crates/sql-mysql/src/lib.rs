@@ -3,9 +3,10 @@
 #![forbid(unsafe_code)]
 
 pub use datum::{batch, value};
-pub use query::types;
 
+pub mod collation;
 pub mod error;
+pub mod types;
 
 pub mod letters;
 pub mod mysql_column;

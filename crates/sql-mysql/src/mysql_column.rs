@@ -1,6 +1,6 @@
 //! MySQL's numbers for a column: type codes and flags. Both SQL doors send them in column metadata.
 
-use query::types::{Column, Kind};
+use crate::types::{Column, Kind, MysqlType as _};
 
 /// Type codes of columns and parameters.
 pub mod code {
@@ -93,10 +93,10 @@ pub fn common_flags(column: &Column) -> u16 {
         (of.primary_key, flag::PRIMARY_KEY),
         (of.unique_key, flag::UNIQUE_KEY),
         (of.multiple_key, flag::MULTIPLE_KEY),
-        (ty.zerofill || ty.kind == Kind::Year, flag::ZEROFILL),
-        (ty.kind == Kind::Enum, flag::ENUM),
+        (ty.has_zerofill() || ty.kind() == Kind::Year, flag::ZEROFILL),
+        (ty.kind() == Kind::Enum, flag::ENUM),
         (of.auto_increment, flag::AUTO_INCREMENT),
-        (ty.kind == Kind::Set, flag::SET),
+        (ty.kind() == Kind::Set, flag::SET),
         (of.no_default, flag::NO_DEFAULT_VALUE),
         (of.on_update_now, flag::ON_UPDATE_NOW),
     ])

@@ -81,14 +81,22 @@ fn latin1_byte(letter: char) -> Option<u8> {
 }
 
 macro_rules! collations {
-    ([$($name:ident $charset:ident $weights:ident $pad:literal;)*]
-     [$($packed:ident $packed_charset:ident;)*]) => {
+    ([$($name:ident $code:literal $charset:ident $weights:ident $pad:literal;)*]
+     [$($packed:ident $packed_code:literal $packed_charset:ident;)*]) => {
         /// An order of texts in one character set.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Collation { $($name,)* $($packed,)* }
 
         impl Collation {
             pub const ALL: &[Collation] = &[$(Collation::$name,)* $(Collation::$packed,)*];
+
+            /// Returns the number that stands for the collation in files. It never changes.
+            pub const fn code(self) -> u16 {
+                match self {
+                    $(Collation::$name => $code,)*
+                    $(Collation::$packed => $packed_code,)*
+                }
+            }
 
             const fn row(self) -> (Charset, Weights, bool) {
                 match self {
@@ -108,84 +116,89 @@ macro_rules! collations {
     };
 }
 
-// Character set, weights, PAD SPACE. Then the collations whose weights are in `charsets.bin`, all of them PAD SPACE.
+// Number in files, character set, weights, PAD SPACE. Then the collations whose weights are in `charsets.bin`, all of them PAD SPACE.
 collations! {[
-    Binary Binary Bytes false;
-    Utf8Uca900AiCi Utf8 Uca900 false;
-    Utf8GeneralCi Utf8 General true;
-    Utf8PadBin Utf8 Bytes true;
-    Utf8Uca400Ci Utf8 Uca400 true;
-    Utf8Uca520Ci Utf8 Uca520 true;
-    Utf8Bin Utf8 Bytes false;
-    Utf8BmpGeneralCi Utf8Bmp General true;
-    Utf8BmpPadBin Utf8Bmp Bytes true;
-    Utf8BmpUca400Ci Utf8Bmp Uca400 true;
-    Latin1SwedishCi Latin1 Latin1Swedish true;
-    Latin1Bin Latin1 Bytes true;
-    AsciiGeneralCi Ascii General true;
-    AsciiBin Ascii Bytes true;
+    Binary 63 Binary Bytes false;
+    Utf8Uca900AiCi 255 Utf8 Uca900 false;
+    Utf8GeneralCi 45 Utf8 General true;
+    Utf8PadBin 46 Utf8 Bytes true;
+    Utf8Uca400Ci 224 Utf8 Uca400 true;
+    Utf8Uca520Ci 246 Utf8 Uca520 true;
+    Utf8Bin 309 Utf8 Bytes false;
+    Utf8BmpGeneralCi 33 Utf8Bmp General true;
+    Utf8BmpPadBin 83 Utf8Bmp Bytes true;
+    Utf8BmpUca400Ci 192 Utf8Bmp Uca400 true;
+    Latin1SwedishCi 8 Latin1 Latin1Swedish true;
+    Latin1Bin 47 Latin1 Bytes true;
+    AsciiGeneralCi 11 Ascii General true;
+    AsciiBin 65 Ascii Bytes true;
 ] [
-    Dec8SwedishCi Dec8;
-    Dec8Bin Dec8;
-    Cp850GeneralCi Cp850;
-    Cp850Bin Cp850;
-    Hp8EnglishCi Hp8;
-    Hp8Bin Hp8;
-    Koi8rGeneralCi Koi8r;
-    Koi8rBin Koi8r;
-    Latin1German1Ci Latin1;
-    Latin1DanishCi Latin1;
-    Latin1German2Ci Latin1;
-    Latin1GeneralCi Latin1;
-    Latin1GeneralCs Latin1;
-    Latin1SpanishCi Latin1;
-    Latin2GeneralCi Latin2;
-    Latin2HungarianCi Latin2;
-    Latin2CroatianCi Latin2;
-    Latin2Bin Latin2;
-    HebrewGeneralCi Hebrew;
-    HebrewBin Hebrew;
-    Koi8uGeneralCi Koi8u;
-    Koi8uBin Koi8u;
-    GreekGeneralCi Greek;
-    GreekBin Greek;
-    Cp1250GeneralCi Cp1250;
-    Cp1250CroatianCi Cp1250;
-    Cp1250Bin Cp1250;
-    Cp1250PolishCi Cp1250;
-    Latin5TurkishCi Latin5;
-    Latin5Bin Latin5;
-    Armscii8GeneralCi Armscii8;
-    Armscii8Bin Armscii8;
-    Cp866GeneralCi Cp866;
-    Cp866Bin Cp866;
-    Keybcs2GeneralCi Keybcs2;
-    Keybcs2Bin Keybcs2;
-    MacceGeneralCi Macce;
-    MacceBin Macce;
-    MacromanGeneralCi Macroman;
-    MacromanBin Macroman;
-    Cp852GeneralCi Cp852;
-    Cp852Bin Cp852;
-    Latin7EstonianCs Latin7;
-    Latin7GeneralCi Latin7;
-    Latin7GeneralCs Latin7;
-    Latin7Bin Latin7;
-    Cp1251BulgarianCi Cp1251;
-    Cp1251UkrainianCi Cp1251;
-    Cp1251Bin Cp1251;
-    Cp1251GeneralCi Cp1251;
-    Cp1251GeneralCs Cp1251;
-    Cp1256GeneralCi Cp1256;
-    Cp1256Bin Cp1256;
-    Cp1257LithuanianCi Cp1257;
-    Cp1257Bin Cp1257;
-    Cp1257GeneralCi Cp1257;
-    Geostd8GeneralCi Geostd8;
-    Geostd8Bin Geostd8;
+    Dec8SwedishCi 3 Dec8;
+    Dec8Bin 69 Dec8;
+    Cp850GeneralCi 4 Cp850;
+    Cp850Bin 80 Cp850;
+    Hp8EnglishCi 6 Hp8;
+    Hp8Bin 72 Hp8;
+    Koi8rGeneralCi 7 Koi8r;
+    Koi8rBin 74 Koi8r;
+    Latin1German1Ci 5 Latin1;
+    Latin1DanishCi 15 Latin1;
+    Latin1German2Ci 31 Latin1;
+    Latin1GeneralCi 48 Latin1;
+    Latin1GeneralCs 49 Latin1;
+    Latin1SpanishCi 94 Latin1;
+    Latin2GeneralCi 9 Latin2;
+    Latin2HungarianCi 21 Latin2;
+    Latin2CroatianCi 27 Latin2;
+    Latin2Bin 77 Latin2;
+    HebrewGeneralCi 16 Hebrew;
+    HebrewBin 71 Hebrew;
+    Koi8uGeneralCi 22 Koi8u;
+    Koi8uBin 75 Koi8u;
+    GreekGeneralCi 25 Greek;
+    GreekBin 70 Greek;
+    Cp1250GeneralCi 26 Cp1250;
+    Cp1250CroatianCi 44 Cp1250;
+    Cp1250Bin 66 Cp1250;
+    Cp1250PolishCi 99 Cp1250;
+    Latin5TurkishCi 30 Latin5;
+    Latin5Bin 78 Latin5;
+    Armscii8GeneralCi 32 Armscii8;
+    Armscii8Bin 64 Armscii8;
+    Cp866GeneralCi 36 Cp866;
+    Cp866Bin 68 Cp866;
+    Keybcs2GeneralCi 37 Keybcs2;
+    Keybcs2Bin 73 Keybcs2;
+    MacceGeneralCi 38 Macce;
+    MacceBin 43 Macce;
+    MacromanGeneralCi 39 Macroman;
+    MacromanBin 53 Macroman;
+    Cp852GeneralCi 40 Cp852;
+    Cp852Bin 81 Cp852;
+    Latin7EstonianCs 20 Latin7;
+    Latin7GeneralCi 41 Latin7;
+    Latin7GeneralCs 42 Latin7;
+    Latin7Bin 79 Latin7;
+    Cp1251BulgarianCi 14 Cp1251;
+    Cp1251UkrainianCi 23 Cp1251;
+    Cp1251Bin 50 Cp1251;
+    Cp1251GeneralCi 51 Cp1251;
+    Cp1251GeneralCs 52 Cp1251;
+    Cp1256GeneralCi 57 Cp1256;
+    Cp1256Bin 67 Cp1256;
+    Cp1257LithuanianCi 29 Cp1257;
+    Cp1257Bin 58 Cp1257;
+    Cp1257GeneralCi 59 Cp1257;
+    Geostd8GeneralCi 92 Geostd8;
+    Geostd8Bin 93 Geostd8;
 ]}
 
 impl Collation {
+    /// Returns the collation with that number in files.
+    pub fn of_code(code: u16) -> Option<Collation> {
+        Collation::ALL.iter().copied().find(|collation| collation.code() == code)
+    }
+
     pub fn charset(self) -> Charset {
         self.row().0
     }

@@ -33,18 +33,18 @@ fn values_are_shown_as_text() {
     for (ty, value, shown) in [
         (Type::integer(), Value::Int(-42), "-42"),
         (Type::unsigned(), Value::UInt(u64::MAX), "18446744073709551615"),
-        (Type { zerofill: true, unsigned: true, length: 5, ..Type::integer() }, Value::UInt(42), "00042"),
-        (Type { zerofill: true, unsigned: true, ..Type::new(Kind::Float) }, Value::Float(1.5), "0000000001.5"),
+        (Type { length: 5, ..Type::unsigned().with_zerofill(true) }, Value::UInt(42), "00042"),
+        (Type::of_kind(Kind::Float).with_unsigned(true).with_zerofill(true), Value::Float(1.5), "0000000001.5"),
         (Type::decimal(10, 2), Value::Decimal(Decimal::new(-150, 2)), "-1.50"),
         (Type::double(), Value::Double(0.1), "0.1"),
         (Type::text(9, Collation::DEFAULT), Value::text("Wal"), "Wal"),
-        (Type::new(Kind::Date), Value::Date(Date::new(33, 1, 2)), "0033-01-02"),
-        (Type::new(Kind::Date), at(0), "2026-11-21"),
+        (Type::of_kind(Kind::Date), Value::Date(Date::new(33, 1, 2)), "0033-01-02"),
+        (Type::of_kind(Kind::Date), at(0), "2026-11-21"),
         (Type::temporal(Kind::DateTime, 0), at(999_999), "2026-11-21 08:05:04"),
         (Type::temporal(Kind::DateTime, 3), at(7_000), "2026-11-21 08:05:04.007"),
         (Type::temporal(Kind::Time, 6), Value::Time(Time::from_micros(-3_020_399_000_001)), "-838:59:59.000000"),
         (Type::temporal(Kind::Time, 0), Value::Time(Time::from_micros(61_000_000)), "00:01:01"),
-        (Type::new(Kind::Year), Value::UInt(0), "0000"),
+        (Type::of_kind(Kind::Year), Value::UInt(0), "0000"),
     ] {
         assert_eq!(text(ty, value), shown);
     }
@@ -74,14 +74,14 @@ fn moments_are_shown_as_query_shows_them() {
 
 #[test]
 fn binary_values_have_the_width_of_their_column() {
-    let tiny = Type::new(Kind::TinyInt);
+    let tiny = Type::of_kind(Kind::TinyInt);
     assert_eq!(binary(tiny, Value::Int(-1)), [255]);
-    assert_eq!(binary(Type::new(Kind::SmallInt), Value::Int(-2)), [254, 255]);
-    assert_eq!(binary(Type::new(Kind::MediumInt), Value::Int(-2)), [254, 255, 255, 255]);
+    assert_eq!(binary(Type::of_kind(Kind::SmallInt), Value::Int(-2)), [254, 255]);
+    assert_eq!(binary(Type::of_kind(Kind::MediumInt), Value::Int(-2)), [254, 255, 255, 255]);
     assert_eq!(binary(Type::integer(), Value::Int(1)), [1, 0, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(binary(Type::new(Kind::Float), Value::Float(1.5)), 1.5f32.to_le_bytes());
+    assert_eq!(binary(Type::of_kind(Kind::Float), Value::Float(1.5)), 1.5f32.to_le_bytes());
     assert_eq!(binary(Type::double(), Value::Double(-0.1)), (-0.1f64).to_le_bytes());
-    assert_eq!(binary(Type::new(Kind::Year), Value::UInt(2026)), [0xea, 7]);
+    assert_eq!(binary(Type::of_kind(Kind::Year), Value::UInt(2026)), [0xea, 7]);
     assert_eq!(binary(Type::decimal(4, 1), Value::Decimal(Decimal::new(15, 1))), b"\x031.5");
     assert_eq!(binary(Type::text(3, Collation::DEFAULT), Value::text("abc")), b"\x03abc");
 }
@@ -102,7 +102,7 @@ fn binary_moments_are_as_short_as_they_can_be() {
 #[test]
 fn nulls_of_a_binary_row_are_bits_from_the_third_on() {
     let cells: Vec<(Type, Value)> =
-        (0..9).map(|at| (Type::new(Kind::TinyInt), if at % 2 == 0 { Value::Null } else { Value::Int(at) })).collect();
+        (0..9).map(|at| (Type::of_kind(Kind::TinyInt), if at % 2 == 0 { Value::Null } else { Value::Int(at) })).collect();
     assert_eq!(row(true, &cells), [0, 0b0101_0100, 0b0000_0101, 1, 3, 5, 7]);
 }
 

@@ -6,7 +6,7 @@
 
 use sql_mysql::batch::{Cell, Cells};
 use sql_mysql::error::SqlError;
-use sql_mysql::types::Column;
+use sql_mysql::types::{Column, MysqlType as _};
 use sql_mysql::value::{DateTime, Time};
 
 use crate::encode::column::{WireKind, string_bytes};
@@ -117,7 +117,7 @@ impl Chunk {
 /// Appends a value in chunk form: as in rows, but moments are MySQL's packed numbers, and a value without a length of its own gets one in front.
 fn put_value(out: &mut Vec<u8>, column: &Column, cell: Cell<'_>, results: Results) -> Result<(), SqlError> {
     let written = match WireKind::of(&column.ty) {
-        WireKind::DateTime => row::moment(cell, column.ty.kind).map(|at| put_varint(out, packed_moment(at) as u64)),
+        WireKind::DateTime => row::moment(cell, column.ty.kind()).map(|at| put_varint(out, packed_moment(at) as u64)),
         WireKind::Time => row::time(cell).map(|time| put_varint(out, packed_time(time) as u64)),
         WireKind::Bytes | WireKind::Enum | WireKind::Decimal => {
             return put_with_length(out, |out| row::put_value(out, column, cell, results));
@@ -216,19 +216,19 @@ mod tests {
         assert_eq!(moment, b"\xc0\xc4\x87\x80\x9c\xda\xae\xd9\x19");
         let date = Date::new(1999, 12, 31);
         assert_eq!(packed_moment(date.into()), 1_829_585_149_596_008_448);
-        assert_eq!(block(Type::new(Kind::Date), Value::Date(date)), b"\x80\x80\x80\x80\x80\xc0\xff\xb1\x19");
+        assert_eq!(block(Type::of_kind(Kind::Date), Value::Date(date)), b"\x80\x80\x80\x80\x80\xc0\xff\xb1\x19");
         let time = Time::from_micros(-(838 * 3600 + 59 * 60 + 59) * 1_000_000);
         assert_eq!(packed_time(time), -57_651_262_128_128);
-        assert_eq!(block(Type::new(Kind::Time), Value::Time(time)), b"\x80\x80\x80\xa8\x90\xf2\xf2\xff\xff\x01");
+        assert_eq!(block(Type::of_kind(Kind::Time), Value::Time(time)), b"\x80\x80\x80\xa8\x90\xf2\xf2\xff\xff\x01");
     }
 
     #[test]
     fn what_varies_in_length_has_it_in_front() {
         let number = Value::Decimal(Decimal::parse("-12.3401").unwrap());
         assert_eq!(block(Type::decimal(6, 4), number), b"\x05\x04\x12\x34\x01\xd0");
-        assert_eq!(block(Type::new(Kind::Set), Value::text("FOO,BAR")), b"\x08\x03FOO\x03BAR");
-        assert_eq!(block(Type::new(Kind::Set), Value::text("")), b"\x01\x00");
-        assert_eq!(block(Type::new(Kind::Enum), Value::text("a")), b"\x02a\x00");
+        assert_eq!(block(Type::of_kind(Kind::Set), Value::text("FOO,BAR")), b"\x08\x03FOO\x03BAR");
+        assert_eq!(block(Type::of_kind(Kind::Set), Value::text("")), b"\x01\x00");
+        assert_eq!(block(Type::of_kind(Kind::Enum), Value::text("a")), b"\x02a\x00");
         assert_eq!(block(Type::double(), Value::Double(1.5)), 1.5f64.to_le_bytes());
     }
 
@@ -272,7 +272,7 @@ mod tests {
         assert!(possible(Type::text(512, Collation::DEFAULT)));
         assert!(!possible(Type::text(513, Collation::DEFAULT)));
         assert!(possible(Type::bytes(2048)));
-        assert!(!possible(Type::new(Kind::Json)));
+        assert!(!possible(Type::of_kind(Kind::Json)));
         assert!(possible(Type::decimal(65, 30)));
     }
 }

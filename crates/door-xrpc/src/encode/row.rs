@@ -3,7 +3,7 @@
 use sql_mysql::batch::{Cell, Cells};
 use sql_mysql::error::{self, Result, SqlError};
 use sql_mysql::scalar::convert::write_text;
-use sql_mysql::types::{Column, Kind};
+use sql_mysql::types::{Column, Kind, MysqlType as _};
 use sql_mysql::value::{Date, DateTime, Decimal, Time, Value};
 
 use crate::encode::column::WireKind;
@@ -29,7 +29,7 @@ pub fn put_value(out: &mut Vec<u8>, column: &Column, cell: Cell<'_>, results: Re
         WireKind::Double => double(cell).map(|number| out.extend_from_slice(&number.to_le_bytes())),
         WireKind::Float => double(cell).map(|number| out.extend_from_slice(&(number as f32).to_le_bytes())),
         WireKind::Decimal => decimal(cell).map(|number| put_decimal(out, &number)),
-        WireKind::DateTime => moment(cell, column.ty.kind).map(|at| put_moment(out, at, column.ty.kind)),
+        WireKind::DateTime => moment(cell, column.ty.kind()).map(|at| put_moment(out, at, column.ty.kind())),
         WireKind::Time => time(cell).map(|time| put_time(out, time)),
         WireKind::Bytes | WireKind::Enum => {
             put_string(out, column, cell, results);
@@ -225,11 +225,11 @@ mod tests {
         assert_eq!(value(Type::decimal(6, 4), Value::Decimal(decimal)), b"\x04\x12\x34\x01\xd0");
         let datetime = value(Type::temporal(Kind::DateTime, 6), at(13, 7, 0, 123_456));
         assert_eq!(datetime, b"\xe8\x0f\x02\x1d\x0d\x07\x00\xc0\xc4\x07");
-        let date = value(Type::new(Kind::Date), Value::Date(Date::new(1999, 12, 31)));
+        let date = value(Type::of_kind(Kind::Date), Value::Date(Date::new(1999, 12, 31)));
         assert_eq!(date, b"\xcf\x0f\x0c\x1f");
-        assert_eq!(value(Type::new(Kind::Time), time("-838:59:59")), b"\x01\xc6\x06\x3b\x3b");
-        assert_eq!(value(Type::new(Kind::Set), Value::text("FOO,BAR")), b"\x03FOO\x03BAR");
-        assert_eq!(value(Type::new(Kind::Bit), Value::bytes([3, 255])), b"\xff\x07");
+        assert_eq!(value(Type::of_kind(Kind::Time), time("-838:59:59")), b"\x01\xc6\x06\x3b\x3b");
+        assert_eq!(value(Type::of_kind(Kind::Set), Value::text("FOO,BAR")), b"\x03FOO\x03BAR");
+        assert_eq!(value(Type::of_kind(Kind::Bit), Value::bytes([3, 255])), b"\xff\x07");
     }
 
     #[test]
@@ -238,22 +238,22 @@ mod tests {
             (Type::integer(), Value::Int(-3), &b"\x05"[..]),
             (Type::integer(), Value::Int(i64::MIN), b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
             (Type::unsigned(), Value::UInt(u64::MAX), b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
-            (Type::new(Kind::Year), Value::UInt(2024), b"\xe8\x0f"),
-            (Type::new(Kind::Bit), Value::UInt(5), b"\x05"),
+            (Type::of_kind(Kind::Year), Value::UInt(2024), b"\xe8\x0f"),
+            (Type::of_kind(Kind::Bit), Value::UInt(5), b"\x05"),
             (Type::double(), Value::Double(1.5), b"\x00\x00\x00\x00\x00\x00\xf8\x3f"),
-            (Type::new(Kind::Float), Value::Float(1.5), b"\x00\x00\xc0\x3f"),
+            (Type::of_kind(Kind::Float), Value::Float(1.5), b"\x00\x00\xc0\x3f"),
             (Type::decimal(4, 2), Value::Decimal(Decimal::new(5, 2)), b"\x02\x00\x5c"),
             (Type::decimal(4, 0), Value::Decimal(Decimal::new(12, 0)), b"\x00\x12\xc0"),
             (Type::text(9, Collation::DEFAULT), Value::text("Wal"), b"Wal\x00"),
             (Type::text(9, Collation::DEFAULT), Value::text(""), b"\x00"),
             (Type::bytes(2), Value::bytes([0, 255]), b"\x00\xff\x00"),
-            (Type::new(Kind::Enum), Value::text("a"), b"a\x00"),
-            (Type::new(Kind::Set), Value::text(""), b"\x01"),
-            (Type::new(Kind::Time), time("0:0:0"), b"\x00"),
-            (Type::new(Kind::Time), time("1:0:0"), b"\x00\x01"),
-            (Type::new(Kind::DateTime), at(0, 0, 0, 0), b"\xe8\x0f\x02\x1d"),
-            (Type::new(Kind::DateTime), at(0, 7, 0, 0), b"\xe8\x0f\x02\x1d\x00\x07"),
-            (Type::new(Kind::Date), at(13, 7, 0, 0), b"\xe8\x0f\x02\x1d"),
+            (Type::of_kind(Kind::Enum), Value::text("a"), b"a\x00"),
+            (Type::of_kind(Kind::Set), Value::text(""), b"\x01"),
+            (Type::of_kind(Kind::Time), time("0:0:0"), b"\x00"),
+            (Type::of_kind(Kind::Time), time("1:0:0"), b"\x00\x01"),
+            (Type::of_kind(Kind::DateTime), at(0, 0, 0, 0), b"\xe8\x0f\x02\x1d"),
+            (Type::of_kind(Kind::DateTime), at(0, 7, 0, 0), b"\xe8\x0f\x02\x1d\x00\x07"),
+            (Type::of_kind(Kind::Date), at(13, 7, 0, 0), b"\xe8\x0f\x02\x1d"),
         ] {
             assert_eq!(value(ty.clone(), held), bytes, "{}", ty.name());
         }
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn null_is_a_field_without_bytes_whatever_its_type() {
         for kind in [Kind::Null, Kind::Int, Kind::VarChar, Kind::DateTime, Kind::Set] {
-            assert_eq!(row(Type::new(kind), Value::Null).unwrap(), b"\x0a\x00");
+            assert_eq!(row(Type::of_kind(kind), Value::Null).unwrap(), b"\x0a\x00");
         }
     }
 
@@ -286,10 +286,10 @@ mod tests {
             (Type::integer(), Value::text("7")),
             (Type::double(), Value::text("7")),
             (Type::decimal(2, 0), Value::Double(1.0)),
-            (Type::new(Kind::DateTime), Value::Int(1)),
-            (Type::new(Kind::Time), Value::Int(1)),
-            (Type::new(Kind::Set), Value::Int(1)),
-            (Type::new(Kind::Bit), Value::bytes([0; 9])),
+            (Type::of_kind(Kind::DateTime), Value::Int(1)),
+            (Type::of_kind(Kind::Time), Value::Int(1)),
+            (Type::of_kind(Kind::Set), Value::Int(1)),
+            (Type::of_kind(Kind::Bit), Value::bytes([0; 9])),
         ] {
             assert_eq!(row(ty, held).unwrap_err().code, 1105);
         }

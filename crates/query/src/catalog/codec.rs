@@ -1,46 +1,60 @@
 //! How records of the catalog put values, types and names one after another.
 
+use std::sync::Arc;
+
 use datum::row::{decode_value, encode_value};
-use datum::{Fault, Result};
+use datum::{Collation, Fault, Result, Storage};
 
 use crate::catalog::foreign_key::{Action, ForeignKey};
 use crate::catalog::table::{Default, Generated, Part, TableColumn};
-use crate::types::{Collation, CollationName as _, Kind, Type};
+use crate::types::{Type, TypeId};
 
 const ACTIONS: &[Action] = &[Action::Nothing, Action::Restrict, Action::Cascade, Action::SetNull];
 
-const KINDS: &[Kind] = &[
-    Kind::Null,
-    Kind::TinyInt,
-    Kind::SmallInt,
-    Kind::MediumInt,
-    Kind::Int,
-    Kind::BigInt,
-    Kind::Decimal,
-    Kind::Float,
-    Kind::Double,
-    Kind::Bit,
-    Kind::Char,
-    Kind::VarChar,
-    Kind::TinyText,
-    Kind::Text,
-    Kind::MediumText,
-    Kind::LongText,
-    Kind::Binary,
-    Kind::VarBinary,
-    Kind::TinyBlob,
-    Kind::Blob,
-    Kind::MediumBlob,
-    Kind::LongBlob,
-    Kind::Enum,
-    Kind::Set,
-    Kind::Date,
-    Kind::Time,
-    Kind::DateTime,
-    Kind::Timestamp,
-    Kind::Year,
-    Kind::Json,
+/// The bit of a storage type's byte. Bytes without it are kinds of the formats before 5 (`FORMER`).
+const STORAGE: u8 = 0x80;
+
+const fn int(bytes: u8) -> Storage {
+    Storage::Int { bytes, signed: true }
+}
+
+/// The storage types of the kinds that stood in tables up to version 4 and views of version 1. Whole numbers without a sign had a flag.
+const FORMER: [Storage; 30] = [
+    Storage::Text,
+    int(1),
+    int(2),
+    int(4),
+    int(4),
+    int(8),
+    Storage::Decimal,
+    Storage::Float4,
+    Storage::Float8,
+    Storage::Bit,
+    Storage::Text,
+    Storage::Text,
+    Storage::Text,
+    Storage::Text,
+    Storage::Text,
+    Storage::Text,
+    Storage::Bytes,
+    Storage::Bytes,
+    Storage::Bytes,
+    Storage::Bytes,
+    Storage::Bytes,
+    Storage::Bytes,
+    Storage::Enum,
+    Storage::Set,
+    Storage::Date,
+    Storage::Time,
+    Storage::Timestamp,
+    Storage::TimestampTz,
+    Storage::Int { bytes: 2, signed: false },
+    Storage::Json,
 ];
+
+/// The numbers that the former kinds have as types, and their bit for numbers without a sign.
+const FORMER_TYPES: u32 = 1 << 31;
+const FORMER_UNSIGNED: u32 = 1 << 8;
 
 /// Puts values one after another.
 #[derive(std::default::Default)]
@@ -68,18 +82,25 @@ impl Out {
         self.0.extend_from_slice(&(count as u32).to_le_bytes());
     }
 
-    pub fn kind(&mut self, kind: Kind) {
-        self.byte(KINDS.iter().position(|known| *known == kind).unwrap_or(0) as u8);
+    pub fn storage(&mut self, storage: Storage) {
+        self.byte(STORAGE | storage.code());
     }
 
     pub fn ty(&mut self, ty: &Type) {
-        self.kind(ty.kind);
-        self.number(u64::from(ty.length));
-        self.byte(ty.scale);
-        self.byte(u8::from(ty.unsigned) | u8::from(ty.zerofill) << 1 | u8::from(ty.nullable) << 2);
-        self.number(u64::from(ty.collation.id()));
+        let Type { storage, id, attributes, length, scale, nullable, collation, members: _ } = ty;
+        self.storage(*storage);
+        self.number(u64::from(id.0));
+        self.byte(*attributes);
+        self.number(u64::from(*length));
+        self.byte(*scale);
+        self.byte(u8::from(*nullable));
+        self.collation(*collation);
         self.count(ty.members().len());
         ty.members().iter().for_each(|member| self.text(member));
+    }
+
+    pub fn collation(&mut self, collation: Collation) {
+        self.number(u64::from(collation.code()));
     }
 
     pub fn column(&mut self, column: &TableColumn) -> Result<()> {
@@ -91,7 +112,7 @@ impl Out {
             Default::Value(value) => {
                 self.byte(1);
                 let mut bytes = Vec::new();
-                encode_value(value, column.ty.storage(), &mut bytes)?;
+                encode_value(value, column.ty.storage, &mut bytes)?;
                 self.bytes(&bytes);
             }
             Default::Now(scale) => {
@@ -112,7 +133,7 @@ impl Out {
         );
         self.text(&column.comment);
         let mut bytes = Vec::new();
-        encode_value(&column.initial, column.ty.storage(), &mut bytes)?;
+        encode_value(&column.initial, column.ty.storage, &mut bytes)?;
         self.bytes(&bytes);
         Ok(())
     }
@@ -183,36 +204,62 @@ impl<'b> In<'b> {
         Ok(std::str::from_utf8(self.bytes()?).map_err(|_| damaged())?.to_owned())
     }
 
-    pub fn kind(&mut self) -> Result<Kind> {
-        KINDS.get(usize::from(self.byte()?)).copied().ok_or_else(damaged)
+    pub fn storage(&mut self) -> Result<Storage> {
+        let byte = self.byte()?;
+        let storage = match byte & STORAGE != 0 {
+            true => Storage::of_code(byte & !STORAGE),
+            false => FORMER.get(usize::from(byte)).copied(),
+        };
+        storage.ok_or_else(damaged)
     }
 
     pub fn collation(&mut self) -> Result<Collation> {
-        let id = u16::try_from(self.number()?).map_err(|_| damaged())?;
-        Collation::by_id(id).ok_or_else(damaged)
+        let code = u16::try_from(self.number()?).map_err(|_| damaged())?;
+        Collation::of_code(code).ok_or_else(damaged)
+    }
+
+    fn number_u32(&mut self) -> Result<u32> {
+        u32::try_from(self.number()?).map_err(|_| damaged())
     }
 
     pub fn ty(&mut self) -> Result<Type> {
-        let kind = self.kind()?;
-        let length = self.number()? as u32;
-        let scale = self.byte()?;
-        let flags = self.byte()?;
-        let collation = self.collation()?;
-        let mut members: Vec<Box<str>> = Vec::new();
-        for _ in 0..self.count()? {
-            members.push(self.text()?.into());
+        let first = *self.0.first().ok_or_else(damaged)?;
+        let storage = self.storage()?;
+        if first & STORAGE == 0 {
+            return self.former_type(first, storage);
         }
-        let members = if members.is_empty() { None } else { Some(members.into()) };
         Ok(Type {
-            kind,
-            length,
-            scale,
-            unsigned: flags & 1 != 0,
-            zerofill: flags & 2 != 0,
-            nullable: flags & 4 != 0,
-            collation,
-            members,
+            storage,
+            id: TypeId(self.number_u32()?),
+            attributes: self.byte()?,
+            length: self.number_u32()?,
+            scale: self.byte()?,
+            nullable: self.byte()? != 0,
+            collation: self.collation()?,
+            members: self.members()?,
         })
+    }
+
+    /// Reads what stands behind the kind of a type in the formats before 5.
+    fn former_type(&mut self, kind: u8, storage: Storage) -> Result<Type> {
+        let (length, scale, flags) = (self.number_u32()?, self.byte()?, self.byte()?);
+        let unsigned = flags & 1 != 0;
+        let storage = match storage {
+            Storage::Int { bytes, signed } => Storage::Int { bytes, signed: signed && !unsigned },
+            storage => storage,
+        };
+        let id = match kind {
+            0 => TypeId::NULL,
+            kind => TypeId(FORMER_TYPES | u32::from(kind) | if unsigned { FORMER_UNSIGNED } else { 0 }),
+        };
+        let (attributes, nullable) = (u8::from(flags & 2 != 0), flags & 4 != 0);
+        let (collation, members) = (self.collation()?, self.members()?);
+        Ok(Type { storage, id, attributes, length, scale, nullable, collation, members })
+    }
+
+    fn members(&mut self) -> Result<Option<Arc<[Box<str>]>>> {
+        let members: Vec<Box<str>> = self.list(|from| Ok(from.text()?.into()))?;
+        Ok(if members.is_empty() { None } else { Some(members.into()) })
     }
 
     pub fn column(&mut self) -> Result<TableColumn> {
@@ -221,7 +268,7 @@ impl<'b> In<'b> {
         let slot = self.number()? as usize;
         let default = match self.byte()? {
             0 => Default::None,
-            1 => Default::Value(decode_value(self.bytes()?, ty.storage())?),
+            1 => Default::Value(decode_value(self.bytes()?, ty.storage)?),
             2 => Default::Now(self.byte()?),
             3 => Default::Expression(self.text()?),
             4 => Default::Dropped,
@@ -229,7 +276,7 @@ impl<'b> In<'b> {
         };
         let flags = self.byte()?;
         let comment = self.text()?;
-        let initial = decode_value(self.bytes()?, ty.storage())?;
+        let initial = decode_value(self.bytes()?, ty.storage)?;
         Ok(TableColumn {
             name,
             ty,
@@ -281,5 +328,63 @@ impl<'b> In<'b> {
 
     pub fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
         (0..self.count()?).map(|_| item(self)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_is_read_as_it_was_written() {
+        let members: Arc<[Box<str>]> = vec!["a".into(), "b".into()].into();
+        let types = [
+            Type::null(),
+            Type::truth().with_nullable(false),
+            Type::plain(Storage::Decimal, TypeId(1700), (65, 30), true, Collation::Binary),
+            Type { members: Some(members), attributes: 1, ..Type::undeclared(Storage::Enum, (1, 0), true) },
+        ];
+        for ty in types {
+            let mut out = Out::default();
+            out.ty(&ty);
+            let mut from = In(&out.0);
+            assert_eq!(from.ty().unwrap(), ty);
+            assert!(from.0.is_empty());
+            (0..out.0.len()).for_each(|end| assert!(In(&out.0[..end]).ty().is_err(), "{end} bytes of {ty:?}"));
+        }
+    }
+
+    /// Tables up to version 4 and views of version 1 have a kind, its length, scale, flags, collation and members.
+    #[test]
+    fn types_of_the_formats_before_5_are_read() {
+        let read = |kind: u8, flags: u8, collation: u16| {
+            let mut out = Out::default();
+            out.byte(kind);
+            out.number(20);
+            out.byte(3);
+            out.byte(flags);
+            out.number(u64::from(collation));
+            out.count(0);
+            let mut from = In(&out.0);
+            let ty = from.ty();
+            assert!(ty.is_err() || from.0.is_empty());
+            ty
+        };
+        let unsigned = read(5, 1 | 2, 63).unwrap();
+        let expected = Type {
+            storage: Storage::Int { bytes: 8, signed: false },
+            id: TypeId(FORMER_TYPES | FORMER_UNSIGNED | 5),
+            attributes: 1,
+            length: 20,
+            scale: 3,
+            nullable: false,
+            collation: Collation::Binary,
+            members: None,
+        };
+        assert_eq!(unsigned, expected);
+        let text = read(11, 4, 255).unwrap();
+        assert_eq!((text.storage, text.collation, text.nullable), (Storage::Text, Collation::Utf8Uca900AiCi, true));
+        assert_eq!(read(0, 4, 63).unwrap().id, TypeId::NULL);
+        assert!(read(30, 0, 63).is_err() && read(5, 0, 1).is_err());
     }
 }

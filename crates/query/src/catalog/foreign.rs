@@ -6,12 +6,12 @@
 use std::sync::Arc;
 
 use datum::fault::{ForeignKeyParts, ReferencedColumn, ReferencedKey, ReferencedType};
-use datum::{Fault, Result};
+use datum::{Fault, Result, Storage};
 
 use crate::catalog::Snapshot;
 use crate::catalog::foreign_key::{Action, Children, ForeignKey, KeyAt};
 use crate::catalog::table::{Part, Table};
-use crate::types::{Kind, Type};
+use crate::types::Type;
 
 impl ForeignKey {
     pub fn refers_to(&self, schema: &str, name: &str) -> bool {
@@ -64,18 +64,16 @@ impl ForeignKey {
     }
 }
 
-/// Have values of both columns the same form and the same order, so that one can be looked up by the other?
+/// Returns whether values of both columns have the same form and the same order, so that one can be looked up by the other.
 fn are_compatible(a: &Type, b: &Type) -> bool {
-    let is_same_kind =
-        a.kind == b.kind || a.kind.is_text() && b.kind.is_text() || a.kind.is_bytes() && b.kind.is_bytes();
-    is_same_kind
-        && match a.kind {
-            Kind::Enum | Kind::Set => a.kind == b.kind && a.collation == b.collation,
-            kind if kind.is_text() => !matches!(b.kind, Kind::Enum | Kind::Set) && a.collation == b.collation,
-            Kind::Decimal => a.length == b.length && a.scale == b.scale && a.unsigned == b.unsigned,
-            Kind::Bit => a.length == b.length,
-            kind if kind.is_bytes() => true,
-            _ => a.unsigned == b.unsigned && a.scale == b.scale,
+    let is_same = a.storage == b.storage && (a.id == b.id || a.storage.is_string());
+    is_same
+        && match a.storage {
+            Storage::Text | Storage::Enum | Storage::Set => a.collation == b.collation,
+            Storage::Bytes => true,
+            Storage::Decimal => (a.length, a.scale) == (b.length, b.scale),
+            Storage::Bit => a.length == b.length,
+            _ => a.scale == b.scale,
         }
 }
 

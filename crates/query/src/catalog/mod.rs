@@ -41,7 +41,7 @@ use crate::catalog::statistics_record::{decode_statistics, encode_statistics};
 use crate::catalog::table::{Table, TableId};
 use crate::catalog::view::{View, decode_view, encode_view, view_key};
 use crate::engine_fault::engine_fault;
-use crate::types::{Collation, CollationName as _};
+use crate::types::Collation;
 
 #[derive(Clone, Debug)]
 pub struct Schema {
@@ -272,7 +272,7 @@ impl Writing<'_> {
 
     pub fn put_schema(&mut self, name: &str, collation: Collation) -> Result<()> {
         let mut out = Out::default();
-        out.number(u64::from(collation.id()));
+        out.collation(collation);
         put(&mut self.txn, &schema_key(name), &out.0)?;
         let old = self.snapshot.schemas.get(name);
         let (tables, views) = old.map(|old| (old.tables.clone(), old.views.clone())).unwrap_or_default();

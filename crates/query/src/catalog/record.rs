@@ -19,10 +19,9 @@ use datum::{Fault, Result};
 use crate::catalog::codec::{In, Out, damaged};
 use crate::catalog::live::Live;
 use crate::catalog::table::{Check, Index, Table};
-use crate::types::CollationName as _;
 
-/// Of the bytes of a definition. Those of version 1 end before the foreign keys, those of version 2 before the generated columns, those of version 3 before the options.
-const VERSION: u8 = 4;
+/// The version of a definition. Version 1 ends before the foreign keys, version 2 before the generated columns, version 3 before the options; up to version 4 types have the kinds of `codec::FORMER`.
+const VERSION: u8 = 5;
 /// Bytes of one piece.
 pub const PIECE: usize = 1000;
 
@@ -64,7 +63,7 @@ pub fn encode_table(table: &Table) -> Result<Vec<u8>> {
     out.number(table.version);
     out.number(u64::from(table.map));
     out.count(table.slots.len());
-    table.slots.iter().for_each(|kind| out.kind(*kind));
+    table.slots.iter().for_each(|storage| out.storage(*storage));
     out.count(table.columns.len());
     for column in &table.columns {
         out.column(column)?;
@@ -90,7 +89,7 @@ pub fn encode_table(table: &Table) -> Result<Vec<u8>> {
         out.text(&check.text);
         out.byte(u8::from(check.enforced));
     }
-    out.number(u64::from(table.collation.id()));
+    out.collation(table.collation);
     out.text(&table.comment);
     out.number(table.created as u64);
     out.count(table.foreign_keys.len());
@@ -119,7 +118,7 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
     }
     let (id, schema, name, version) = (from.number()?, from.text()?, from.text()?, from.number()?);
     let map = from.number()? as u32;
-    let slots = from.list(In::kind)?;
+    let slots = from.list(In::storage)?;
     let mut columns = from.list(In::column)?;
     let count = columns.len();
     if columns.iter().any(|column| column.slot >= slots.len()) {

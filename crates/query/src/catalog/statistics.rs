@@ -5,12 +5,13 @@
 //!
 //! They never decide an answer (QU-22).
 
+use datum::Storage;
 use std::cmp::Ordering;
 
 use datum::key::encode;
 use engine::rows::MapId;
 
-use crate::types::{Kind, Type};
+use crate::types::Type;
 use crate::value::Value;
 use datum::temporal::calendar::day_number;
 
@@ -216,18 +217,16 @@ pub fn buckets(values: &[Value], nulls: f64, wanted: usize, ty: &Type) -> Vec<Bu
     made
 }
 
-/// Kinds whose values are neither sorted nor kept here.
+/// Returns whether values of the type are sorted and kept here: not those of JSON, and no strings that may be very long.
 pub fn is_spread(ty: &Type) -> bool {
-    !matches!(
-        ty.kind,
-        Kind::Json
-            | Kind::TinyBlob
-            | Kind::Blob
-            | Kind::MediumBlob
-            | Kind::LongBlob
-            | Kind::MediumText
-            | Kind::LongText
-    )
+    /// Longer strings have no histogram: bytes of this length, texts beyond it.
+    const LONG: u32 = 65_535;
+    match ty.storage {
+        Storage::Json => false,
+        Storage::Bytes => ty.length < LONG,
+        Storage::Text => ty.length <= LONG,
+        _ => true,
+    }
 }
 
 #[cfg(test)]
@@ -238,14 +237,14 @@ mod tests {
         let values: Vec<Value> = values.iter().map(|value| Value::Int(*value)).collect();
         let mut distinct = values.clone();
         distinct.dedup();
-        let spread = buckets(&values, nulls, wanted, &Type::integer());
+        let spread = buckets(&values, nulls, wanted, &Type::truth());
         ColumnStatistics { slot: 0, nulls, distinct: distinct.len() as u64, spread, histogram: None }
     }
 
     #[test]
     fn shares_of_even_values_are_even() {
         let column = spread(&(0..1000).collect::<Vec<_>>(), 0.0, 10);
-        let ty = Type::integer();
+        let ty = Type::truth();
         assert_eq!(column.spread.len(), 10);
         for at in [0, 1, 99, 100, 500, 999] {
             let below = column.below(&Value::Int(at), false, &ty).expect("known");
@@ -263,7 +262,7 @@ mod tests {
         values.extend(0..200);
         values.sort_unstable();
         let column = spread(&values, 0.5, 8);
-        let ty = Type::integer();
+        let ty = Type::truth();
         let equal = column.equal(Some(&Value::Int(7)), &ty);
         assert!((equal - 0.4).abs() < 0.01, "{equal}");
         assert!(column.equal(Some(&Value::Int(150)), &ty) < 0.01);

@@ -20,7 +20,7 @@ impl Out {
         for bucket in buckets {
             for value in [&bucket.low, &bucket.high] {
                 let mut bytes = Vec::new();
-                encode_value(value, ty.storage(), &mut bytes)?;
+                encode_value(value, ty.storage, &mut bytes)?;
                 self.bytes(&bytes);
             }
             self.share(bucket.upto);
@@ -38,8 +38,8 @@ impl In<'_> {
 
     fn buckets(&mut self, ty: &Type) -> Result<Vec<Bucket>> {
         self.list(|from| {
-            let low = decode_value(from.bytes()?, ty.storage())?;
-            let high = decode_value(from.bytes()?, ty.storage())?;
+            let low = decode_value(from.bytes()?, ty.storage)?;
+            let high = decode_value(from.bytes()?, ty.storage)?;
             Ok(Bucket { low, high, upto: from.share()?, distinct: from.number()? })
         })
     }

@@ -3,12 +3,13 @@
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
+use datum::Storage;
 use datum::row::Layout;
 use engine::rows::MapId;
 
 use crate::catalog::foreign_key::ForeignKey;
 use crate::catalog::live::Live;
-use crate::types::{Collation, CollationName as _, Kind, Type};
+use crate::types::{Collation, Type};
 use crate::value::Value;
 
 pub type TableId = u64;
@@ -23,9 +24,9 @@ pub struct Table {
     /// The rows, by primary key or by hidden row id.
     pub map: MapId,
     pub columns: Vec<TableColumn>,
-    /// Kinds of all slots there ever were: those of dropped columns are kept, for rows that still have them.
+    /// Storage types of all slots there ever were: those of dropped columns are kept, for rows that still have them.
     /// No slot is given to another column (QU-20).
-    pub slots: Vec<Kind>,
+    pub slots: Vec<Storage>,
     pub layout: Layout,
     /// Of each slot, the column that lives there.
     pub slot_columns: Vec<Option<usize>>,
@@ -163,7 +164,7 @@ pub struct Check {
 impl Table {
     /// Puts together what follows from the definition.
     pub fn settle(mut self) -> Table {
-        self.layout = Layout::new(self.slots.iter().map(|kind| kind.storage(false)));
+        self.layout = Layout::new(self.slots.iter().copied());
         self.slot_columns = vec![None; self.slots.len()];
         for (at, column) in self.columns.iter().enumerate() {
             self.slot_columns[column.slot] = Some(at);
@@ -228,7 +229,7 @@ impl Table {
             indexes: Vec::new(),
             checks: Vec::new(),
             foreign_keys: Vec::new(),
-            collation: Collation::DEFAULT,
+            collation: Collation::Binary,
             comment: String::new(),
             options: Vec::new(),
             primary_using: false,
@@ -246,7 +247,7 @@ impl Table {
         for (slot, column) in self.columns.iter_mut().enumerate() {
             column.slot = slot;
         }
-        self.slots = self.columns.iter().map(|column| column.ty.kind).collect();
+        self.slots = self.columns.iter().map(|column| column.ty.storage).collect();
         self.settle()
     }
 

@@ -7,7 +7,8 @@ use datum::{Fault, Result};
 use crate::catalog::codec::{In, Out};
 use crate::types::Type;
 
-const VERSION: u8 = 1;
+/// The version of a definition. The types of version 1 have the kinds of `codec::FORMER`.
+const VERSION: u8 = 2;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Algorithm {
@@ -78,7 +79,7 @@ pub fn encode_view(view: &View) -> Vec<u8> {
 pub fn decode_view(bytes: &[u8]) -> Result<View> {
     let damaged = || Fault::corrupt("a view's record");
     let mut from = In(bytes);
-    if from.byte()? != VERSION {
+    if !(1..=VERSION).contains(&from.byte()?) {
         return Err(Fault::corrupt("a view of a later version"));
     }
     let id = from.number()?;
@@ -130,7 +131,7 @@ mod tests {
             schema: "s".into(),
             name: "v".into(),
             columns: vec!["a".into(), "b".into()],
-            types: vec![Type::integer(), Type::double()],
+            types: vec![Type::truth(), Type::undeclared(datum::Storage::Float8, (0, 0), true)],
             text: "select 1, 2".into(),
             definer: "app@10.%".into(),
             invoker: true,

@@ -662,7 +662,7 @@ fn append(scan: &Scan, places: &[usize], row: RowBytes<'_>, out: &mut Batch) -> 
     let row = layout.open(row)?;
     for place in places {
         let column = &scan.table.columns[*place - scan.offset];
-        layout.append(&row, column.slot, (column.ty.storage(), &column.initial), out)?;
+        layout.append(&row, column.slot, (column.ty.storage, &column.initial), out)?;
     }
     out.end_row();
     Ok(())

@@ -1,5 +1,6 @@
 //! Walking the bound tree over one row.
 
+use datum::Storage;
 use std::cmp::Ordering;
 
 use stdx::memory::{self, Claim};
@@ -8,7 +9,7 @@ use crate::nodes::comparison::{Comparator, Comparison, ComparisonType};
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::{Between, Call, Case, Compare, Expr, In};
 use crate::nodes::function::Run;
-use crate::types::{Kind, Type};
+use crate::types::Type;
 use crate::value::Value;
 use datum::{Fault, Result};
 
@@ -97,7 +98,7 @@ impl Expr {
 /// A decimal with the digits that its type shows.
 fn shown(value: Value, ty: &Type) -> Value {
     match &value {
-        Value::Decimal(decimal) if ty.kind == Kind::Decimal && decimal.scale() != ty.scale => {
+        Value::Decimal(decimal) if ty.storage == Storage::Decimal && decimal.scale() != ty.scale => {
             Value::Decimal(decimal.rounded(ty.scale))
         }
         _ => value,
@@ -266,8 +267,8 @@ impl Call {
     fn claim(&self, values: &[Value]) -> Result<Option<Claim>> {
         /// Shorter arguments are not worth the look at the process's count.
         const LONG: usize = 32 << 10;
-        let is_short = !self.ty.is_string() || (self.ty.length as usize) < LONG;
-        if is_short && self.ty.kind != Kind::Json {
+        let is_short = !self.ty.storage.is_string() || (self.ty.length as usize) < LONG;
+        if is_short && self.ty.storage != Storage::Json {
             return Ok(None);
         }
         let bytes: usize = values.iter().map(Value::heap_bytes).sum();

@@ -3,12 +3,13 @@
 //! The binder decides once as which type two sides are compared, which function a name leads to, in which collation. A NULL literal has kind
 //! `Null`; a parameter without a known type has it too, and then its operators decide by the value they meet.
 
+use datum::Storage;
 use std::sync::Arc;
 
 use crate::nodes::comparison::{Comparator, Comparison};
 use crate::nodes::function::{Function, SessionUse};
 use crate::nodes::subquery::Subquery;
-use crate::types::{Collation, Kind, Type};
+use crate::types::{Collation, Type};
 use crate::value::Value;
 
 #[derive(Clone, Debug)]
@@ -114,14 +115,8 @@ impl Expr {
         matches!(self, Expr::Literal(value, _) if value.is_null())
     }
 
-    pub fn integer(number: i64) -> Expr {
-        // A place for the sign: so a literal 1 is not of the type of truth.
-        let length = number.unsigned_abs().max(1).ilog10() + 2;
-        Expr::Literal(Value::Int(number), Type { length, nullable: false, ..Type::integer() })
-    }
-
     pub fn truth(truth: bool) -> Expr {
-        Expr::Literal(Value::from(truth), Type::boolean().with_nullable(false))
+        Expr::Literal(Value::from(truth), Type::truth().with_nullable(false))
     }
 
     /// All of them; one alone stands for itself.
@@ -134,7 +129,7 @@ impl Expr {
     }
 
     /// The type that the node carries; conditions carry none.
-    fn carried(&self) -> Option<&Type> {
+    pub fn carried(&self) -> Option<&Type> {
         match self {
             Expr::Literal(_, ty)
             | Expr::Column(_, ty)
@@ -153,14 +148,10 @@ impl Expr {
             return ty.clone();
         }
         match self {
-            Expr::IsNull(_) | Expr::IsTruth(..) => Type::boolean().with_nullable(false),
-            Expr::Compare(compare) if compare.op == Comparison::NullSafeEqual => Type::boolean().with_nullable(false),
-            _ => Type::boolean().with_nullable(self.children().iter().any(|child| child.ty().nullable)),
+            Expr::IsNull(_) | Expr::IsTruth(..) => Type::truth().with_nullable(false),
+            Expr::Compare(compare) if compare.op == Comparison::NullSafeEqual => Type::truth().with_nullable(false),
+            _ => Type::truth().with_nullable(self.children().iter().any(|child| child.ty().nullable)),
         }
-    }
-
-    pub fn kind(&self) -> Kind {
-        self.carried().map_or(Kind::BigInt, |ty| ty.kind)
     }
 
     /// The expressions within, in the order they are written.
@@ -204,24 +195,21 @@ impl Expr {
         }
     }
 
-    /// It goes into a column of that type: one of numbers, or of characters, takes all digits of a quotient.
-    pub fn keep_digits(&mut self, column: &Type) {
-        if column.kind.is_number() || column.kind.is_text() {
-            self.keep_all_digits();
-        }
+    fn is_decimal(&self) -> bool {
+        self.carried().is_some_and(|ty| ty.storage == Storage::Decimal)
     }
 
-    /// Where the value is one of decimals that may have more digits than it shows: it gives them all.
+    /// Keeps all digits of a decimal that may have more than its type shows.
     pub fn keep_all_digits(&mut self) {
         let has_more = matches!(self, Expr::Case(_) | Expr::Call(_) | Expr::Shown(_));
-        if has_more && self.kind() == Kind::Decimal {
+        if has_more && self.is_decimal() {
             *self = Expr::Exact(Box::new(std::mem::replace(self, Expr::null())));
         }
     }
 
     /// A place that may hold more digits than its type shows.
     pub fn shown(place: Expr) -> Expr {
-        if place.kind() == Kind::Decimal { Expr::Shown(Box::new(place)) } else { place }
+        if place.is_decimal() { Expr::Shown(Box::new(place)) } else { place }
     }
 
     /// Calls `visit` for this expression and all within, outermost first.

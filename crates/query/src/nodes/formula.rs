@@ -13,6 +13,8 @@ pub struct Formula {
     pub expr: Expr,
     /// Of the dialect that bound the expression.
     pub assignment: &'static Assignment,
+    /// The column has the values of the expression, not others that they were converted to.
+    pub lossless: bool,
     /// All columns of the row that it follows from, those of generated columns among them counted through.
     pub reads: Vec<usize>,
 }

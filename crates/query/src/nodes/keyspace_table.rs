@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
+use datum::Storage;
 use datum::row::Layout;
 
 use crate::catalog::live::Live;
 use crate::catalog::table::{Default, Part, Table, TableColumn};
 use crate::nodes::relation::{Origin, ScopeTable};
-use crate::nodes::system_table::Holds::{Bytes, LongBytes, Moment, Number};
 use crate::nodes::system_table::{SystemRows, SystemTable};
 use crate::types::{Collation, Type};
 use crate::value::Value;
@@ -19,10 +19,16 @@ pub const KEY: usize = 1;
 pub const VALUE: usize = 2;
 pub const EXPIRES_AT: usize = 3;
 
+const DB_TYPE: Type = Type::undeclared(Storage::Int { bytes: 8, signed: false }, (21, 0), false);
+const KEY_TYPE: Type = Type::undeclared(Storage::Bytes, (65_535, 0), false);
+const VALUE_TYPE: Type = Type::undeclared(Storage::Bytes, (u32::MAX, 0), false);
+/// An instant, with milliseconds.
+const EXPIRES_AT_TYPE: Type = Type::undeclared(Storage::TimestampTz, (19, 3), true);
+
 pub const TABLES: &[SystemTable] = &[SystemTable {
     schema: SCHEMA,
     name: "strings",
-    columns: &[("db", Number), ("key", Bytes(65_535)), ("value", LongBytes), ("expires_at", Moment)],
+    columns: &[("db", DB_TYPE), ("key", KEY_TYPE), ("value", VALUE_TYPE), ("expires_at", EXPIRES_AT_TYPE)],
     rows: SystemRows::Keyspace,
 }];
 
@@ -39,7 +45,7 @@ pub fn table() -> &'static Arc<Table> {
                 _ => Default::None,
             };
             let name = strings.columns[at].0.to_owned();
-            TableColumn { default, ..TableColumn::new(name, ty.with_nullable(at == EXPIRES_AT), at) }
+            TableColumn { default, ..TableColumn::new(name, ty, at) }
         };
         let columns: Vec<TableColumn> = types.enumerate().map(column).collect();
         let part = |column| Part { column, prefix: None, descending: false };
@@ -49,7 +55,7 @@ pub fn table() -> &'static Arc<Table> {
             name: strings.name.to_owned(),
             version: 1,
             map: engine::rows::MapId::MAX,
-            slots: columns.iter().map(|column| column.ty.kind).collect(),
+            slots: columns.iter().map(|column| column.ty.storage).collect(),
             columns,
             layout: Layout::default(),
             slot_columns: Vec::new(),

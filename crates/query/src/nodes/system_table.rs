@@ -4,26 +4,12 @@ use datum::Result;
 
 use crate::batch::Row;
 use crate::nodes::context::EvalContext;
-use crate::types::{Column, Kind, Type};
-
-/// The type of a system table's column.
-#[derive(Clone, Copy, Debug)]
-pub enum Holds {
-    Text(u32),
-    LongText,
-    Number,
-    DateTime,
-    Time,
-    Bytes(u32),
-    LongBytes,
-    /// A point in time, with milliseconds.
-    Moment,
-}
+use crate::types::{Column, Type};
 
 pub struct SystemTable {
     pub schema: &'static str,
     pub name: &'static str,
-    pub columns: &'static [(&'static str, Holds)],
+    pub columns: &'static [(&'static str, Type)],
     pub rows: SystemRows,
 }
 
@@ -48,27 +34,12 @@ impl SystemTable {
     }
 
     pub fn columns_as(&self, alias: &str) -> Vec<Column> {
-        let column = |(name, holds): &(&'static str, Holds)| {
-            let ty = match holds {
-                Holds::Text(length) => Type::text(*length, crate::types::Collation::Utf8BmpGeneralCi),
-                Holds::LongText => {
-                    Type { collation: crate::types::Collation::Utf8BmpGeneralCi, ..Type::new(Kind::LongText) }
-                }
-                Holds::Number => Type::unsigned(),
-                Holds::DateTime => Type::new(Kind::DateTime),
-                Holds::Time => Type::new(Kind::Time),
-                Holds::Bytes(length) => Type::bytes(*length),
-                Holds::LongBytes => Type::new(Kind::LongBlob),
-                Holds::Moment => Type::temporal(Kind::Timestamp, 3).with_nullable(true),
-            };
-            let ty = if self.is_keyspace() { ty.with_nullable(*name == "expires_at") } else { ty };
-            Column {
-                schema: self.schema.to_owned(),
-                table: alias.to_owned(),
-                org_table: self.name.to_owned(),
-                org_name: (*name).to_owned(),
-                ..Column::computed(*name, ty)
-            }
+        let column = |(name, ty): &(&'static str, Type)| Column {
+            schema: self.schema.to_owned(),
+            table: alias.to_owned(),
+            org_table: self.name.to_owned(),
+            org_name: (*name).to_owned(),
+            ..Column::computed(*name, ty.clone())
         };
         self.columns.iter().map(column).collect()
     }

@@ -64,7 +64,7 @@ pub fn classes(conditions: &[Expr]) -> Vec<Class> {
 }
 
 fn is_same_key(a: &Type, b: &Type) -> bool {
-    a.kind == b.kind && a.unsigned == b.unsigned && a.scale == b.scale && a.collation == b.collation
+    a.id == b.id && a.storage == b.storage && a.scale == b.scale && a.collation == b.collation
 }
 
 impl Class {
@@ -144,15 +144,19 @@ impl Planner<'_> {
 mod tests {
     use super::*;
     use crate::nodes::comparison::{Coerced, ComparisonRules};
-    use crate::types::CollationName as _;
-    use crate::types::{Collation, Kind};
+    use crate::types::Collation;
+    use datum::Storage;
+
+    fn text(length: u32, collation: Collation) -> Type {
+        Type { collation, ..Type::undeclared(Storage::Text, (length, 0), true) }
+    }
 
     /// Rules of a dialect that hashes integers and texts. Nothing is compared here.
     static RULES: ComparisonRules = ComparisonRules {
         order: |_, a, b, _| unreachable!("{a:?} and {b:?}"),
         hash_type: |ty, a, b| match ty {
-            ComparisonType::Integer => (a.kind == b.kind).then(|| a.clone()),
-            ComparisonType::Text(collation) => Some(Type::text(255, collation)),
+            ComparisonType::Integer => (a.storage == b.storage).then(|| a.clone()),
+            ComparisonType::Text(collation) => Some(text(255, collation)),
             _ => None,
         },
         may_use_index: |_, _| false,
@@ -166,9 +170,9 @@ mod tests {
 
     #[test]
     fn columns_are_of_one_class_only_where_equality_is_carried_over() {
-        let int = |place| (place, Type::integer());
-        let text = |place, collation| (place, Type { length: 10, collation, ..Type::new(Kind::VarChar) });
-        let (ci, bin) = (Collation::DEFAULT, Collation::Binary);
+        let int = |place| (place, Type::truth());
+        let text = |place, collation| (place, text(10, collation));
+        let (ci, bin) = (Collation::Utf8Uca900AiCi, Collation::Binary);
         let of = |conditions: &[Expr]| -> Vec<usize> { classes(conditions).iter().map(|c| c.members.len()).collect() };
         let ab = equal(int(0), int(1), ComparisonType::Integer);
         assert_eq!(of(&[ab.clone(), equal(int(2), int(1), ComparisonType::Integer)]), [3]);

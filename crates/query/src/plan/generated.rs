@@ -2,16 +2,12 @@
 
 use crate::catalog::table::Table;
 use crate::nodes::expr::Expr;
-use crate::types::{Kind, Type};
 
 /// The generated columns that keys begin with or contain, and their formulas over the wide row.
 pub fn indexed(table: &Table, offset: usize) -> Vec<(usize, Expr)> {
     let formulas = table.bound_formulas().into_iter().flatten();
     let useful = formulas.filter(|formula| {
-        let ty = &table.columns[formula.column].ty;
-        table.is_in_key(formula.column)
-            && holds_all(ty, &formula.expr.ty())
-            && !matches!(formula.expr, Expr::Column(..))
+        table.is_in_key(formula.column) && formula.lossless && !matches!(formula.expr, Expr::Column(..))
     });
     let shifted = useful.map(|formula| {
         let mut expr = formula.expr.clone();
@@ -25,26 +21,11 @@ pub fn indexed(table: &Table, offset: usize) -> Vec<(usize, Expr)> {
     shifted.collect()
 }
 
-/// Has the column the values of the expression, not others that they were turned into?
-fn holds_all(column: &Type, expr: &Type) -> bool {
-    match column.kind {
-        kind if kind.is_integer() => expr.kind.is_integer() && column.unsigned == expr.unsigned,
-        Kind::Decimal => expr.kind == Kind::Decimal && column.scale >= expr.scale,
-        Kind::Double | Kind::Date | Kind::Json | Kind::Year => column.kind == expr.kind,
-        Kind::Time | Kind::DateTime => column.kind == expr.kind && column.scale >= expr.scale,
-        Kind::Char | Kind::VarChar | Kind::TinyText | Kind::Text | Kind::MediumText | Kind::LongText => {
-            expr.kind.is_text() && !matches!(expr.kind, Kind::Enum | Kind::Set) && column.collation == expr.collation
-        }
-        kind if kind.is_bytes() => expr.kind.is_bytes() && column.length >= expr.length,
-        _ => false,
-    }
-}
-
 /// Is it the formula, read over the same columns? `loosely`: a parameter may stand for a literal.
 pub fn is_like(expr: &Expr, formula: &Expr, loosely: bool) -> bool {
     let same_head = match (expr, formula) {
         // A literal takes its collation from the connection, and gives way to that of columns.
-        (Expr::Literal(a, s), Expr::Literal(b, t)) => a == b && s.kind == t.kind,
+        (Expr::Literal(a, s), Expr::Literal(b, t)) => a == b && s.storage == t.storage,
         (Expr::Parameter(..), Expr::Literal(..)) => loosely,
         (expr, formula) => expr.has_same_head(formula),
     };

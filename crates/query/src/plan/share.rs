@@ -17,6 +17,7 @@ use crate::plan::estimate::estimate;
 use crate::plan::statistics::Statistics;
 use crate::types::Type;
 use crate::value::Value;
+use datum::Storage;
 
 /// What the planner may ask about tables and values.
 #[derive(Clone, Copy)]
@@ -232,7 +233,7 @@ impl Sight<'_> {
         let begin = String::from_utf8(bytes).ok()?;
         let share = self.column(&call.arguments[0], |known, ty, _| match is_whole {
             true => Some(known.equal(None, ty)),
-            false if ty.kind.is_text() => known.begins(&begin, ty),
+            false if ty.storage == Storage::Text => known.begins(&begin, ty),
             false => None,
         });
         share.flatten()

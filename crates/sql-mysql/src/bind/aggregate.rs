@@ -7,18 +7,18 @@ use crate::bind::Bind;
 use crate::bind::scope::Grouped;
 use crate::bind::window::is_window_only;
 use crate::error::{self, Result, SqlError};
-use crate::scalar::aggregate::{self, Kind};
+use crate::scalar::aggregate::{self, AggregateKind};
 use crate::scalar::bind::present;
 use crate::scalar::compare;
 use crate::scalar::operation::Arithmetic;
 use crate::scalar::operators;
+use crate::types::Kind::{Enum, Set};
+use crate::types::{MysqlExpr as _, MysqlType as _, Type};
 use crate::value::Value;
 use query::nodes::comparison::{Comparison, ComparisonType};
 use query::nodes::expr::{Compare, Expr};
 use query::nodes::node::AggregateCall;
 use query::nodes::walk::same;
-use query::types::Kind::{Enum, Set};
-use query::types::Type;
 
 impl Bind<'_> {
     /// Returns the grouping key that equals the node, if any. `staged` handles columns.
@@ -120,7 +120,7 @@ impl Bind<'_> {
         if name.eq_ignore_ascii_case("grouping") {
             return self.grouping(&function.arguments).map(Some);
         }
-        let Some(kind) = Kind::of_name(name) else { return Ok(None) };
+        let Some(kind) = AggregateKind::of_name(name) else { return Ok(None) };
         let scope = self.scope();
         let may_stand = scope.above || scope.gathers;
         let home = self.home(kind, function, may_stand)?;
@@ -174,7 +174,7 @@ impl Bind<'_> {
         let at = match grouped.level {
             Some(at) => at,
             None => {
-                let aggregate = aggregate::new(Kind::Count, false, Vec::new(), settings)?;
+                let aggregate = aggregate::new(AggregateKind::Count, false, Vec::new(), settings)?;
                 grouped.calls.push(AggregateCall { aggregate, arguments: Vec::new() });
                 *grouped.level.insert(grouped.calls.len() - 1)
             }
@@ -182,7 +182,7 @@ impl Bind<'_> {
         Ok(Expr::Column(grouped.keys.len() + at, Type::integer().with_nullable(false)))
     }
 
-    pub fn call(&mut self, kind: Kind, function: &ast::Function) -> Result<AggregateCall> {
+    pub fn call(&mut self, kind: AggregateKind, function: &ast::Function) -> Result<AggregateCall> {
         let ast::Function {
             schema: _,
             name: _,
@@ -211,7 +211,7 @@ impl Bind<'_> {
             order.push(*descending);
         }
         // Members of ENUM and SET compare by name in MIN and MAX.
-        if let (Kind::Min | Kind::Max, Some(first)) = (kind, arguments.first_mut())
+        if let (AggregateKind::Min | AggregateKind::Max, Some(first)) = (kind, arguments.first_mut())
             && matches!(first.kind(), Enum | Set)
         {
             *first = present(first.clone());
@@ -302,14 +302,14 @@ pub fn has_aggregate(node: &ast::Expr) -> bool {
 }
 
 /// Returns the aggregates in the node, outside subqueries, outer ones first.
-pub fn aggregates(node: &ast::Expr) -> Vec<(Kind, &ast::Function)> {
+pub fn aggregates(node: &ast::Expr) -> Vec<(AggregateKind, &ast::Function)> {
     aggregate_of(node).into_iter().chain(children(node).into_iter().flat_map(aggregates)).collect()
 }
 
-fn aggregate_of(node: &ast::Expr) -> Option<(Kind, &ast::Function)> {
+fn aggregate_of(node: &ast::Expr) -> Option<(AggregateKind, &ast::Function)> {
     match &node.kind {
         ExprKind::Function(function) if function.over.is_none() && function.schema.is_none() => {
-            Kind::of_name(&function.name).map(|kind| (kind, &**function))
+            AggregateKind::of_name(&function.name).map(|kind| (kind, &**function))
         }
         _ => None,
     }

@@ -1,5 +1,6 @@
 //! Binds INSERT, REPLACE, UPDATE and DELETE.
 
+use crate::types::{MysqlExpr as _, MysqlType as _};
 use std::sync::Arc;
 
 use engine::rows::Strength;
@@ -688,7 +689,7 @@ fn sent(bound: Bound, table: &Table, targets: &[usize]) -> Arc<Node> {
     let exprs: Vec<Expr> = columns
         .clone()
         .zip(targets)
-        .map(|(expr, target)| if table.columns[*target].ty.kind.is_bytes() { as_sent(expr) } else { expr })
+        .map(|(expr, target)| if table.columns[*target].ty.kind().is_bytes() { as_sent(expr) } else { expr })
         .collect();
     match columns.eq(exprs.iter().cloned()) {
         true => bound.node,

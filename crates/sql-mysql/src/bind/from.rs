@@ -11,6 +11,7 @@ use crate::error::{self, Result, SqlError};
 use crate::parse::statement::Name;
 use crate::rights::Privileges;
 use crate::scalar::bind::compare;
+use crate::types::{Column, ColumnFlags};
 use query::catalog::table::Table;
 use query::nodes::comparison::Comparison;
 use query::nodes::expr::Expr;
@@ -18,7 +19,6 @@ use query::nodes::node::Node;
 use query::nodes::relation::Columns;
 use query::nodes::relation::{Origin, ScopeTable, Source};
 use query::nodes::walk::conjuncts;
-use query::types::{Column, ColumnFlags};
 
 /// The maximum number of tables in a FROM, an UPDATE or a DELETE, as in MySQL.
 pub const TABLES_MAX: usize = 61;

@@ -12,13 +12,13 @@ use crate::parse::parse_expression;
 use crate::scalar::bind::present;
 use crate::scalar::settings::Settings;
 use crate::scalar::store::ASSIGNMENT;
+use crate::types::{Kind, MysqlType as _, Type};
 use query::catalog::table::Table;
 use query::nodes::expr::Expr;
 use query::nodes::formula::Formula;
 use query::nodes::node::SortKey;
 use query::nodes::relation::{Origin, ScopeTable};
 use query::plan::generated::{indexed, is_like};
-use query::types::Type;
 
 impl Bind<'_> {
     /// Binds the table's generation expressions, unless already bound.
@@ -38,7 +38,8 @@ impl Bind<'_> {
             }
             reads.sort_unstable();
             reads.dedup();
-            formulas.push(Formula { column, expr, assignment: &ASSIGNMENT, reads });
+            let lossless = is_lossless(&definition.ty, &expr.ty());
+            formulas.push(Formula { column, expr, assignment: &ASSIGNMENT, lossless, reads });
         }
         // Another session may have stored the same result first.
         table.keep_formulas(formulas);
@@ -67,7 +68,7 @@ impl Bind<'_> {
             Some(ty) => bind.assigned(&node, ty)?,
             None => bind.expr(&node)?,
         };
-        let same_form = target.is_some_and(|ty| ty.kind == expr.ty().kind && ty.members == expr.ty().members);
+        let same_form = target.is_some_and(|ty| ty.kind() == expr.ty().kind() && ty.members == expr.ty().members);
         Ok(if same_form { expr } else { present(expr) })
     }
 
@@ -111,4 +112,20 @@ pub fn order_by_formulas(scope: &Scope, sorts: &[(Expr, bool)]) -> Vec<SortKey> 
         .iter()
         .map_while(|(expr, descending)| place(expr).map(|(at, ty)| SortKey { at, ty, descending: *descending }));
     keys.collect()
+}
+
+/// Returns whether a column of that type holds the expression's values as they are, not others that they are converted to.
+fn is_lossless(column: &Type, expr: &Type) -> bool {
+    match column.kind() {
+        kind if kind.is_integer() => expr.kind().is_integer() && column.is_unsigned() == expr.is_unsigned(),
+        Kind::Decimal => expr.kind() == Kind::Decimal && column.scale >= expr.scale,
+        Kind::Double | Kind::Date | Kind::Json | Kind::Year => column.kind() == expr.kind(),
+        Kind::Time | Kind::DateTime => column.kind() == expr.kind() && column.scale >= expr.scale,
+        Kind::Char | Kind::VarChar | Kind::TinyText | Kind::Text | Kind::MediumText | Kind::LongText => {
+            let is_text = expr.kind().is_text() && !matches!(expr.kind(), Kind::Enum | Kind::Set);
+            is_text && column.collation == expr.collation
+        }
+        kind if kind.is_bytes() => expr.kind().is_bytes() && column.length >= expr.length,
+        _ => false,
+    }
 }

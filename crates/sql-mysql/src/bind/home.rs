@@ -14,7 +14,7 @@ use syntax::tree as ast;
 use crate::bind::Bind;
 use crate::bind::aggregate::aggregates;
 use crate::error::{self, Result};
-use crate::scalar::aggregate::Kind;
+use crate::scalar::aggregate::AggregateKind;
 use crate::value::Value;
 use query::nodes::expr::Expr;
 
@@ -49,10 +49,10 @@ impl Bind<'_> {
 
     /// Returns the depth of the block that an aggregate belongs to. `may_stand` tells whether this block allows it
     /// here.
-    pub fn home(&mut self, kind: Kind, function: &ast::Function, may_stand: bool) -> Result<usize> {
+    pub fn home(&mut self, kind: AggregateKind, function: &ast::Function, may_stand: bool) -> Result<usize> {
         let own = self.scopes.len() - 1;
         // MySQL treats ANY_VALUE as an ordinary function.
-        if kind == Kind::AnyValue || !self.scopes[..own].iter().any(|scope| scope.above) {
+        if kind == AggregateKind::AnyValue || !self.scopes[..own].iter().any(|scope| scope.above) {
             return Ok(own);
         }
         let reach = self.reached(kind, function)?;
@@ -68,7 +68,7 @@ impl Bind<'_> {
 
     /// Returns the innermost block, up to this one, whose columns the arguments use. Restores all binder state but the
     /// used columns.
-    fn reached(&mut self, kind: Kind, function: &ast::Function) -> Result<Option<usize>> {
+    fn reached(&mut self, kind: AggregateKind, function: &ast::Function) -> Result<Option<usize>> {
         let own = self.scopes.len() - 1;
         let grouped: Vec<_> = self.scopes.iter_mut().map(|scope| scope.grouped.take()).collect();
         let gathers = std::mem::replace(&mut self.scope().gathers, true);
@@ -87,7 +87,7 @@ impl Bind<'_> {
     }
 
     /// Binds an aggregate of an outer block and returns its result as an outer reference.
-    pub fn aggregate_around(&mut self, depth: usize, kind: Kind, function: &ast::Function) -> Result<Expr> {
+    pub fn aggregate_around(&mut self, depth: usize, kind: AggregateKind, function: &ast::Function) -> Result<Expr> {
         if self.reach.is_some() {
             return Ok(Expr::null());
         }
@@ -112,7 +112,7 @@ impl Bind<'_> {
     }
 
     /// Adds an aggregate to this block and returns the place of its result in a group's row.
-    pub fn aggregate(&mut self, kind: Kind, function: &ast::Function) -> Result<Expr> {
+    pub fn aggregate(&mut self, kind: AggregateKind, function: &ast::Function) -> Result<Expr> {
         let scope = self.scope();
         let is_summoned = scope.grouped.is_none();
         if is_summoned && (!scope.above || scope.gathers) {

@@ -12,11 +12,11 @@ use crate::scalar::json;
 use crate::scalar::json::path::Path;
 use crate::scalar::json::shape::{Holds, JsonColumn, JsonTable, Level, Otherwise};
 use crate::scalar::json::table::{Mismatch, stored};
+use crate::types::{Collation, Column, Kind, MysqlType as _, Type};
 use query::nodes::context::EvalContext;
 use query::nodes::node::Node;
 use query::nodes::relation::Source;
 use query::nodes::table_function::TableFunction;
-use query::types::{Collation, Column, Kind, Type};
 
 /// MySQL's own limit.
 const NESTED_MAX: usize = 16;
@@ -45,7 +45,7 @@ impl Bind<'_> {
             bind.close_scope();
             document
         })?;
-        if !matches!(document.ty().kind, Kind::Null | Kind::Json) && !document.ty().kind.is_text() {
+        if !matches!(document.ty().kind(), Kind::Null | Kind::Json) && !document.ty().kind().is_text() {
             return Err(error::INVALID_TYPE_FOR_JSON.with(&[&1, &"json_table"]));
         }
         let node = Arc::new(Node::TableFunction(Box::new(TableFunction {
@@ -62,7 +62,7 @@ impl Reading<'_> {
         for column in columns {
             match column {
                 ast::JsonColumn::Ordinality(name) => {
-                    let ty = Type { unsigned: true, ..Type::new(Kind::Int) };
+                    let ty = Type::of_kind(Kind::Int).with_unsigned(true);
                     level.columns.push(self.column(&name.value, ty, Holds::Ordinality)?);
                 }
                 ast::JsonColumn::Value(value) => level.columns.push(self.value(value)?),

@@ -10,10 +10,10 @@ use crate::instance::variables::text_of;
 use crate::letters::fixed_width;
 use crate::parse::statement::{Assignment, Duplicates, FieldTarget, Format};
 use crate::rights::Privileges;
+use crate::types::Charset;
 use query::catalog::table::Table;
 use query::nodes::change::Insert;
 use query::nodes::expr::Expr;
-use query::types::Charset;
 
 /// Where a field goes: a column of the table, or a user variable.
 #[derive(Clone, Debug)]

@@ -41,6 +41,7 @@ use crate::rights::Rights;
 use crate::scalar::bind::Binder;
 use crate::scalar::modes::SqlMode;
 use crate::scalar::operators;
+use crate::types::{MysqlExpr as _, Type};
 use crate::value::Value;
 use query::catalog::Snapshot;
 use query::catalog::table::Table;
@@ -48,7 +49,6 @@ use query::catalog::view::View;
 use query::nodes::expr::Expr;
 use query::nodes::node::Lock;
 use query::nodes::system_table::SystemTable;
-use query::types::Type;
 
 /// The environment of binding.
 pub struct Surroundings<'s> {

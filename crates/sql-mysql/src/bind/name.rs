@@ -5,18 +5,18 @@ use syntax::tree as ast;
 use crate::bind::Bind;
 use crate::error::{self, Code, Result};
 use crate::parse::statement::Scope;
-use crate::scalar::aggregate::{self, Kind};
+use crate::scalar::aggregate::{self, AggregateKind};
 use crate::scalar::bind::constant;
 use crate::scalar::operators;
 use crate::scalar::store::implicit_default;
 use crate::scalar::variable;
+use crate::types::{self, MysqlType as _, Type};
 use crate::value::Value;
 use query::catalog::table::Default;
 use query::nodes::expr::Expr;
 use query::nodes::node::AggregateCall;
 use query::nodes::relation::{Origin, ScopeTable};
 use query::nodes::walk::same;
-use query::types::{self, Type};
 
 const MIX_OF_GROUP_FUNC_AND_FIELDS: Code = Code {
     name: "MIX_OF_GROUP_FUNC_AND_FIELDS",
@@ -203,10 +203,10 @@ impl Bind<'_> {
             let code = if is_whole { MIX_OF_GROUP_FUNC_AND_FIELDS } else { error::WRONG_FIELD_WITH_GROUP };
             return Err(code.with(&[&item, &list, &shown.unwrap_or_default()]));
         }
-        let aggregate = aggregate::new(Kind::AnyValue, false, vec![ty], settings)?;
+        let aggregate = aggregate::new(AggregateKind::AnyValue, false, vec![ty], settings)?;
         let ty = aggregate.ty.clone();
         let is_known = |call: &AggregateCall| {
-            Kind::of(&call.aggregate) == Kind::AnyValue
+            AggregateKind::of(&call.aggregate) == AggregateKind::AnyValue
                 && call.arguments.len() == 1
                 && same(&call.arguments[0], &column)
         };
@@ -234,9 +234,9 @@ impl Bind<'_> {
         let ty = self.around.variables.user(&name);
         let is_assigned = self.assigned.contains(&name);
         let variable = variable::read(&name, ty.clone());
-        if is_assigned && ty.kind == types::Kind::LongBlob {
+        if is_assigned && ty.kind() == types::Kind::LongBlob {
             // The variable was unset, so reads after the assignment have a string type.
-            let text = Type { collation: self.settings().collation, ..Type::new(types::Kind::LongText) };
+            let text = Type { collation: self.settings().collation, ..Type::of_kind(types::Kind::LongText) };
             return operators::cast(variable, text.with_nullable(true));
         }
         variable

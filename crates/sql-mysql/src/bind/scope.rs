@@ -5,13 +5,13 @@ use std::sync::Arc;
 use crate::bind::window::Windowed;
 use crate::error::{self, Result};
 use crate::rights::Rights;
-use crate::scalar::aggregate::Kind;
+use crate::scalar::aggregate::AggregateKind;
 use crate::scalar::bind::constant::padded;
+use crate::types::{Column, MysqlType as _, Type};
 use query::nodes::expr::Expr;
 use query::nodes::node::{AggregateCall, Node};
 use query::nodes::relation::{Origin, ScopeTable};
 use query::nodes::subquery::Plain;
-use query::types::{Column, Type};
 
 /// The layout of rows after grouping.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ impl Grouped {
     /// Returns whether the place holds an aggregate's result, not a key or a dependent column.
     pub fn is_aggregate(&self, at: usize) -> bool {
         let call = at.checked_sub(self.keys.len()).and_then(|at| self.calls.get(at));
-        call.is_some_and(|call| Kind::of(&call.aggregate) != Kind::AnyValue)
+        call.is_some_and(|call| AggregateKind::of(&call.aggregate) != AggregateKind::AnyValue)
     }
 
     /// Returns the expressions over the input rows.

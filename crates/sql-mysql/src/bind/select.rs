@@ -25,6 +25,7 @@ use crate::scalar::bind::{present, union_type};
 use crate::scalar::modes::SqlMode;
 use crate::scalar::operators;
 use crate::scalar::variable;
+use crate::types::{Column, MysqlType as _, Type};
 use query::nodes::expr::Expr;
 use query::nodes::keyspace_table;
 use query::nodes::node::{Group, Lock, LockWait, Node, Recursion, SortKey};
@@ -34,7 +35,6 @@ use query::plan::join::filter;
 use query::plan::pack::pack;
 use query::plan::share::Sight;
 use query::plan::statistics::Statistics;
-use query::types::{Column, Type};
 
 /// The limit and the offset of a query.
 type Limits = (Option<Expr>, Option<Expr>);
@@ -1058,13 +1058,15 @@ fn first_select(mut body: &QueryBody) -> Option<&Select> {
 
 fn cast(expr: Expr, ty: &Type) -> Expr {
     let own = expr.ty();
-    let is_same =
-        own.kind == ty.kind && own.unsigned == ty.unsigned && own.scale == ty.scale && own.members == ty.members;
-    if is_same || own.kind == query::types::Kind::Null {
+    let is_same = own.kind() == ty.kind()
+        && own.is_unsigned() == ty.is_unsigned()
+        && own.scale == ty.scale
+        && own.members == ty.members;
+    if is_same || own.kind() == crate::types::Kind::Null {
         return expr;
     }
     // BIT becomes decimal digits when unified with other types.
-    let expr = match own.kind == query::types::Kind::Bit && ty.is_string() {
+    let expr = match own.kind() == crate::types::Kind::Bit && ty.is_string() {
         true => operators::cast(expr, Type::unsigned().with_nullable(own.nullable)),
         false => expr,
     };

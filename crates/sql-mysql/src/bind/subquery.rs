@@ -8,6 +8,7 @@ use crate::bind::Bind;
 use crate::bind::select::outermost;
 use crate::error::{self, Result, SqlError};
 use crate::scalar::bind::{compare_rows, comparison, row_parts};
+use crate::types::{Column, Type};
 use query::exec::subquery::evaluate;
 use query::nodes::comparison::Comparison;
 use query::nodes::expr::Expr;
@@ -15,7 +16,6 @@ use query::nodes::subquery::{Question, Subquery};
 use query::nodes::walk::{expr_repeats, repeats};
 use query::plan::share::Sight;
 use query::plan::statistics::Statistics;
-use query::types::{Column, Type};
 
 impl Bind<'_> {
     /// Binds the query one level deeper.
@@ -82,7 +82,7 @@ impl Bind<'_> {
 
     pub fn exists(&mut self, query: &ast::Query) -> Result<Expr> {
         let (subquery, _) = self.nested(query, |_, _| Ok(Question::Exists))?;
-        Ok(Expr::Subquery(Arc::new(subquery), Type::boolean().with_nullable(false)))
+        Ok(Expr::Subquery(Arc::new(subquery), Type::truth().with_nullable(false)))
     }
 
     pub fn in_subquery(&mut self, needle: &ast::Expr, query: &ast::Query, negated: bool) -> Result<Expr> {
@@ -120,7 +120,7 @@ impl Bind<'_> {
             let keys = parts.iter().map(key).collect();
             Ok(if all { Question::All { needles, test } } else { Question::Some { needles, test, keys } })
         })?;
-        Ok(Expr::Subquery(Arc::new(subquery), Type::boolean().with_nullable(true)))
+        Ok(Expr::Subquery(Arc::new(subquery), Type::truth().with_nullable(true)))
     }
 
     /// Returns the row comparison of the first places with those behind them.
@@ -149,7 +149,7 @@ impl Bind<'_> {
             let test = bind.row_test(op, &needles, columns)?;
             Ok(Question::Row { needles, test })
         })?;
-        Ok(Some(Expr::Subquery(Arc::new(subquery), Type::boolean().with_nullable(true))))
+        Ok(Some(Expr::Subquery(Arc::new(subquery), Type::truth().with_nullable(true))))
     }
 }
 

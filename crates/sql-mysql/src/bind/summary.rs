@@ -14,6 +14,7 @@ use crate::bind::scope::Grouped;
 use crate::bind::select::{group_count, group_node};
 use crate::bind::semi::TABLES;
 use crate::scalar::operators;
+use crate::types::{Column, Type};
 use crate::value::Value;
 use query::nodes::comparison::{Comparator, Comparison, ComparisonType};
 use query::nodes::context::EvalContext;
@@ -28,7 +29,6 @@ use query::plan::pack::pack;
 use query::plan::planner::{Part, Planner};
 use query::plan::share::Sight;
 use query::plan::statistics::Statistics;
-use query::types::{Column, Type};
 
 /// A query block to be planned.
 #[derive(Clone, Debug)]

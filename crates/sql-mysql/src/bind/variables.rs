@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::parse::statement;
 use crate::rights::Rights;
+use crate::types::Type;
 use crate::value::Value;
 use query::plan::statistics::Statistics;
-use query::types::Type;
 
 pub trait Variables: Statistics {
     /// Returns the value and the type of a system variable.

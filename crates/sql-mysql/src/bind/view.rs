@@ -23,6 +23,7 @@ use crate::parse::lexical::quoted_name;
 use crate::parse::statement::Name;
 use crate::rights::{Privileges, Rights};
 use crate::scalar::modes::SqlMode;
+use crate::types::Column;
 use query::catalog::table::Table;
 use query::catalog::view::{Algorithm, CheckOption, View};
 use query::nodes::expr::Expr;
@@ -30,7 +31,6 @@ use query::nodes::keyspace_table;
 use query::nodes::relation::Columns;
 use query::nodes::relation::{Merged, Origin, ScopeTable, Source};
 use query::nodes::walk::conjuncts;
-use query::types::Column;
 
 /// A range of the text that can be rewritten.
 #[derive(Clone, Debug, PartialEq, Eq)]

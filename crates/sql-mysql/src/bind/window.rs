@@ -10,15 +10,15 @@ use syntax::tree as ast;
 
 use crate::bind::Bind;
 use crate::error::{self, Result, SqlError};
-use crate::scalar::aggregate::Kind;
+use crate::scalar::aggregate::AggregateKind;
 use crate::scalar::bind::{arithmetic, common_type, compare};
 use crate::scalar::operation::Operator;
 use crate::scalar::operators;
+use crate::types::{MysqlType as _, Type};
 use query::nodes::comparison::Comparison;
 use query::nodes::expr::Expr;
 use query::nodes::node::Node;
 use query::nodes::window::{Distance, Edge, Frame, Reach, What, Window, WindowCall};
-use query::types::Type;
 
 /// The maximum number of named windows in a block, as in MySQL. Each is resolved through those that it inherits from.
 const WINDOWS_MAX: usize = 127;
@@ -213,11 +213,11 @@ impl Bind<'_> {
         if *from_last {
             return Err(SqlError::unsupported("FROM LAST"));
         }
-        if let Some(kind) = Kind::of_name(name) {
+        if let Some(kind) = AggregateKind::of_name(name) {
             if *distinct {
                 return Err(SqlError::unsupported("<window function>(DISTINCT ..)"));
             }
-            if matches!(kind, Kind::GroupConcat | Kind::AnyValue) {
+            if matches!(kind, AggregateKind::GroupConcat | AggregateKind::AnyValue) {
                 return Err(SqlError::unsupported(format!("{name} as window function")));
             }
             return self.call(kind, function).map(What::Aggregate);
@@ -254,8 +254,8 @@ impl Bind<'_> {
         let ty = common_type(&[&value, &otherwise], name, self.settings())?.with_nullable(true);
         let cast = |expr: Expr| {
             let own = expr.ty();
-            let is_same = own.kind == ty.kind && own.unsigned == ty.unsigned && own.scale == ty.scale;
-            let is_null = own.kind == query::types::Kind::Null;
+            let is_same = own.kind() == ty.kind() && own.is_unsigned() == ty.is_unsigned() && own.scale == ty.scale;
+            let is_null = own.kind() == crate::types::Kind::Null;
             if is_same || is_null { expr } else { operators::cast(expr, ty.clone()) }
         };
         Ok(What::Shift { value: cast(value), by, otherwise: cast(otherwise), ahead })
@@ -392,20 +392,20 @@ impl Bind<'_> {
         let (descending, ty) = (*descending, key.ty());
         let goes_down = precedes != descending;
         let boundary = match interval {
-            None if ty.kind.is_temporal() => {
+            None if ty.kind().is_temporal() => {
                 return Err(error::WINDOW_RANGE_FRAME_TEMPORAL_TYPE.with(&[&window]));
             }
-            Some(interval) if ty.kind.is_temporal() => {
+            Some(interval) if ty.kind().is_temporal() => {
                 let (operand, interval) = (Box::new((*written).clone()), Box::new(interval.clone()));
                 let kind = ast::ExprKind::DateShift { operand, interval, subtract: goes_down };
                 let node = ast::Expr { kind, span: written.span };
                 self.within(Inside::Specification(window.to_owned()), |bind| bind.expr(&node))?
             }
-            _ if !ty.kind.is_number() => return Err(error::WINDOW_RANGE_FRAME_ORDER_TYPE.with(&[&window])),
+            _ if !ty.kind().is_number() => return Err(error::WINDOW_RANGE_FRAME_ORDER_TYPE.with(&[&window])),
             Some(_) => return Err(error::WINDOW_RANGE_FRAME_NUMERIC_TYPE.with(&[&window])),
             None => {
                 // As decimals, integers can be negative and exceed 64 bits.
-                let wide = match ty.kind.is_integer() {
+                let wide = match ty.kind().is_integer() {
                     true => operators::cast(key.clone(), Type::decimal(20, 0)),
                     false => key.clone(),
                 };

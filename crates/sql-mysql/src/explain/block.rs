@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::{Explained, Names, Verb, around_of, names, words};
+use crate::types::{Kind, MysqlType as _, Type};
 use query::catalog::table::Part;
 use query::nodes::expr::{Expr, Expr as E};
 use query::nodes::node::{Access, JoinKind, Node, Scan};
 use query::nodes::walk::{inputs, subqueries};
 use query::plan::estimate::estimate;
-use query::types::{Kind, Type};
 
 #[derive(Debug, Default)]
 pub struct Block {
@@ -347,7 +347,7 @@ fn reference(expr: &Expr, known: &Names) -> String {
 
 /// Bytes of the column in a key, as MySQL counts them.
 fn key_length(ty: &Type, prefix: Option<u32>) -> u32 {
-    let bytes = match ty.kind {
+    let bytes = match ty.kind() {
         Kind::TinyInt | Kind::Year => 1,
         Kind::SmallInt => 2,
         Kind::MediumInt | Kind::Date => 3,
@@ -370,8 +370,8 @@ fn key_length(ty: &Type, prefix: Option<u32>) -> u32 {
         }
         Kind::Set | Kind::Bit => ty.length.div_ceil(8).max(1),
         _ => {
-            let letter = if ty.kind.is_text() { ty.charset().max_bytes() } else { 1 };
-            let fixed = matches!(ty.kind, Kind::Char | Kind::Binary);
+            let letter = if ty.kind().is_text() { ty.charset().max_bytes() } else { 1 };
+            let fixed = matches!(ty.kind(), Kind::Char | Kind::Binary);
             prefix.unwrap_or(ty.length) * letter + if fixed { 0 } else { 2 }
         }
     };

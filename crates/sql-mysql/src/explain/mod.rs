@@ -11,13 +11,13 @@ mod words;
 use std::sync::Arc;
 
 use crate::batch::Row;
+use crate::types::Column;
 use query::exec::measure::Measures;
 use query::nodes::expr::Expr;
 use query::nodes::node::Node;
 use query::nodes::subquery::Subquery;
 use query::nodes::walk::inputs;
 use query::nodes::window::What;
-use query::types::Column;
 
 pub use words::{Names, words};
 

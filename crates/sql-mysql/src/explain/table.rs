@@ -3,9 +3,9 @@
 use super::block::{Block, Shown, blocks};
 use super::{Explained, Verb};
 use crate::batch::Row;
+use crate::types::{Collation, CollationName as _, Column, MysqlType as _, Type};
 use crate::value::Value;
 use query::nodes::node::JoinKind;
-use query::types::{Collation, CollationName as _, Column, Type};
 
 pub fn columns() -> Vec<Column> {
     let text = |length: u32| Type::text(length, Collation::DEFAULT);

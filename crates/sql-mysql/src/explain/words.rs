@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use crate::scalar::operation::{Arithmetic, Operator};
 use crate::scalar::operators::Operation;
 use crate::scalar::{compare, convert, variable};
+use crate::types::{CollationName as _, MysqlType as _};
 use crate::value::Value;
 use query::nodes::expr::{Call, Expr};
 use query::nodes::subquery::{Question, Subquery};
-use query::types::CollationName as _;
 
 /// The names of a row's places.
 pub type Names = HashMap<usize, String>;
@@ -21,7 +21,7 @@ pub fn words(expr: &Expr, names: &Names, around: &[Names]) -> String {
     match expr {
         Expr::Literal(value, ty) => match value {
             Value::Null => "NULL".into(),
-            value if ty.is_string() || ty.kind.is_temporal() => {
+            value if ty.is_string() || ty.kind().is_temporal() => {
                 format!("'{}'", convert::to_text(value, ty).replace('\'', "''"))
             }
             value => convert::to_text(value, ty).to_string(),

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use crate::bind::load::Load;
+use crate::types::Column;
 use query::catalog::table::Table;
 use query::catalog::view::View;
 use query::nodes::change::{Delete, Insert, Update};
 use query::nodes::expr::Expr;
 use query::nodes::node::Node;
-use query::types::Column;
 
 #[derive(Debug)]
 pub enum Plan {

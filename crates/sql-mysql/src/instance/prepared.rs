@@ -8,8 +8,8 @@ use stdx::sync::Mutex;
 
 use crate::instance::compiled::Compiled;
 use crate::parse::statement::Statement;
+use crate::types::{Collation, Column, Kind, MysqlType as _, Type};
 use crate::value::Value;
-use query::types::{Collation, Column, Kind, Type};
 
 /// A string of more bytes is of a type that holds any length.
 const LONG: usize = 0xFFFF;
@@ -94,7 +94,7 @@ pub struct Described {
 }
 
 /// The type of a parameter whose value is known.
-pub fn type_of(value: &Value, collation: query::types::Collation) -> Type {
+pub fn type_of(value: &Value, collation: crate::types::Collation) -> Type {
     let ty = match value {
         Value::Null => return Type::null(),
         Value::Int(_) => Type::integer(),
@@ -102,17 +102,17 @@ pub fn type_of(value: &Value, collation: query::types::Collation) -> Type {
         Value::Decimal(decimal) => {
             Type::decimal(decimal.digits().max(u32::from(decimal.scale())).max(1), decimal.scale())
         }
-        Value::Float(_) => Type::new(Kind::Float),
+        Value::Float(_) => Type::of_kind(Kind::Float),
         Value::Double(_) => Type::double(),
-        Value::Text(text) if text.len() > LONG => Type { collation, ..Type::new(Kind::LongText) },
-        Value::Bytes(bytes) if bytes.len() > LONG => Type::new(Kind::LongBlob),
+        Value::Text(text) if text.len() > LONG => Type { collation, ..Type::of_kind(Kind::LongText) },
+        Value::Bytes(bytes) if bytes.len() > LONG => Type::of_kind(Kind::LongBlob),
         Value::Text(_) => Type::text(255, collation),
         Value::Bytes(_) => Type::bytes(255),
-        Value::Date(_) => Type::new(Kind::Date),
+        Value::Date(_) => Type::of_kind(Kind::Date),
         Value::Time(_) => Type::temporal(Kind::Time, 6),
         Value::DateTime(_) => Type::temporal(Kind::DateTime, 6),
         Value::Timestamp(_) => Type::temporal(Kind::Timestamp, 6),
-        Value::Json(_) => Type::new(Kind::Json),
+        Value::Json(_) => Type::of_kind(Kind::Json),
     };
     ty.with_nullable(false)
 }

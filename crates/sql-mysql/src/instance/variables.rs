@@ -10,8 +10,8 @@ use May::{Global, GlobalHint, Hint, Keep, Only, Read, Set};
 use stdx::sync::Mutex;
 
 use crate::error::{self, Result};
+use crate::types::{Collation, CollationName as _, MysqlType as _, Type};
 use crate::value::{Decimal, Value};
-use query::types::{Collation, CollationName as _, Type};
 
 /// What clients are told is spoken, with our own name behind.
 pub const VERSION: &str = "8.0.40-beluga";
@@ -431,7 +431,7 @@ impl Variable {
     pub fn ty(&self) -> Type {
         match self.is {
             Number(_) | Within(..) | Near(..) => Type::unsigned(),
-            Flag(_) => Type::boolean(),
+            Flag(_) => Type::truth(),
             Word(_) | OneOf(..) => Type::text(256, Collation::DEFAULT),
             Seconds(..) => Type::decimal(14, 6),
         }

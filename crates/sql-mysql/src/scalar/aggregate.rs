@@ -13,14 +13,14 @@ use crate::scalar::json::{self, Json, Members, Node};
 use crate::scalar::settings::Settings;
 use crate::scalar::state::StateOf as _;
 use crate::scalar::{arithmetic, bind, cast, compare, convert};
+use crate::types::{self, Collation, MysqlType as _, Type};
 use crate::value::Value;
 use datum::Result;
 use query::nodes::aggregate::{Accumulator, Aggregate, AggregateFunction, Memory};
 use query::nodes::context::EvalContext;
-use query::types::{self, Collation, Type};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum AggregateKind {
     /// COUNT(*) has no argument; COUNT(DISTINCT a, b) has several.
     Count,
     Sum,
@@ -40,47 +40,47 @@ pub enum Kind {
     AnyValue,
 }
 
-/// The functions, in the order of `Kind`.
-static FUNCTIONS: [(Kind, AggregateFunction); 16] = [
-    (Kind::Count, function("count", |_| Group::boxed(Kind::Count, State::Count(0)))),
-    (Kind::Sum, exact(function("sum", |_| Group::boxed(Kind::Sum, State::Sum(None, 0))))),
-    (Kind::Avg, exact(function("avg", |_| Group::boxed(Kind::Avg, State::Sum(None, 0))))),
-    (Kind::Min, extreme(Ordering::Less, function("min", |_| Group::boxed(Kind::Min, State::One(None))))),
-    (Kind::Max, extreme(Ordering::Greater, function("max", |_| Group::boxed(Kind::Max, State::One(None))))),
-    (Kind::BitAnd, function("bit_and", |aggregate| Group::boxed(Kind::BitAnd, bits(aggregate, u64::MAX)))),
-    (Kind::BitOr, function("bit_or", |aggregate| Group::boxed(Kind::BitOr, bits(aggregate, 0)))),
-    (Kind::BitXor, function("bit_xor", |aggregate| Group::boxed(Kind::BitXor, bits(aggregate, 0)))),
-    (Kind::StdPop, function("std", |_| Group::boxed(Kind::StdPop, State::NO_MOMENTS))),
-    (Kind::StdSamp, function("stddev_samp", |_| Group::boxed(Kind::StdSamp, State::NO_MOMENTS))),
-    (Kind::VarPop, function("variance", |_| Group::boxed(Kind::VarPop, State::NO_MOMENTS))),
-    (Kind::VarSamp, function("var_samp", |_| Group::boxed(Kind::VarSamp, State::NO_MOMENTS))),
+/// The functions, in the order of `AggregateKind`.
+static FUNCTIONS: [(AggregateKind, AggregateFunction); 16] = [
+    (AggregateKind::Count, function("count", |_| Group::boxed(AggregateKind::Count, State::Count(0)))),
+    (AggregateKind::Sum, exact(function("sum", |_| Group::boxed(AggregateKind::Sum, State::Sum(None, 0))))),
+    (AggregateKind::Avg, exact(function("avg", |_| Group::boxed(AggregateKind::Avg, State::Sum(None, 0))))),
+    (AggregateKind::Min, extreme(Ordering::Less, function("min", |_| Group::boxed(AggregateKind::Min, State::One(None))))),
+    (AggregateKind::Max, extreme(Ordering::Greater, function("max", |_| Group::boxed(AggregateKind::Max, State::One(None))))),
+    (AggregateKind::BitAnd, function("bit_and", |aggregate| Group::boxed(AggregateKind::BitAnd, bits(aggregate, u64::MAX)))),
+    (AggregateKind::BitOr, function("bit_or", |aggregate| Group::boxed(AggregateKind::BitOr, bits(aggregate, 0)))),
+    (AggregateKind::BitXor, function("bit_xor", |aggregate| Group::boxed(AggregateKind::BitXor, bits(aggregate, 0)))),
+    (AggregateKind::StdPop, function("std", |_| Group::boxed(AggregateKind::StdPop, State::NO_MOMENTS))),
+    (AggregateKind::StdSamp, function("stddev_samp", |_| Group::boxed(AggregateKind::StdSamp, State::NO_MOMENTS))),
+    (AggregateKind::VarPop, function("variance", |_| Group::boxed(AggregateKind::VarPop, State::NO_MOMENTS))),
+    (AggregateKind::VarSamp, function("var_samp", |_| Group::boxed(AggregateKind::VarSamp, State::NO_MOMENTS))),
     (
-        Kind::GroupConcat,
-        listing(function("group_concat", |_| Group::boxed(Kind::GroupConcat, State::Lines(Lines::default())))),
+        AggregateKind::GroupConcat,
+        listing(function("group_concat", |_| Group::boxed(AggregateKind::GroupConcat, State::Lines(Lines::default())))),
     ),
     (
-        Kind::JsonArrayAgg,
+        AggregateKind::JsonArrayAgg,
         with_null(listing(function("json_arrayagg", |_| {
-            Group::boxed(Kind::JsonArrayAgg, State::Elements(Vec::new()))
+            Group::boxed(AggregateKind::JsonArrayAgg, State::Elements(Vec::new()))
         }))),
     ),
     (
-        Kind::JsonObjectAgg,
+        AggregateKind::JsonObjectAgg,
         with_null(listing(function("json_objectagg", |_| {
-            Group::boxed(Kind::JsonObjectAgg, State::Members(Vec::new()))
+            Group::boxed(AggregateKind::JsonObjectAgg, State::Members(Vec::new()))
         }))),
     ),
     (
-        Kind::AnyValue,
+        AggregateKind::AnyValue,
         AggregateFunction {
             memory: Memory::One,
-            ..with_null(function("any_value", |_| Group::boxed(Kind::AnyValue, State::One(None))))
+            ..with_null(function("any_value", |_| Group::boxed(AggregateKind::AnyValue, State::One(None))))
         },
     ),
 ];
 
 /// Names beside those of the functions.
-const ALIASES: &[(&str, Kind)] = &[("stddev", Kind::StdPop), ("stddev_pop", Kind::StdPop), ("var_pop", Kind::VarPop)];
+const ALIASES: &[(&str, AggregateKind)] = &[("stddev", AggregateKind::StdPop), ("stddev_pop", AggregateKind::StdPop), ("var_pop", AggregateKind::VarPop)];
 
 const fn function(name: &'static str, start: fn(&Aggregate) -> Box<dyn Accumulator>) -> AggregateFunction {
     AggregateFunction {
@@ -114,32 +114,32 @@ fn bits(aggregate: &Aggregate, neutral: u64) -> State {
     if is_byte_string(&aggregate.arguments[0]) { State::Bytes(None) } else { State::Bits(neutral) }
 }
 
-impl Kind {
+impl AggregateKind {
     /// Returns the aggregate of that name in any case.
-    pub fn of_name(name: &str) -> Option<Kind> {
+    pub fn of_name(name: &str) -> Option<AggregateKind> {
         let known = FUNCTIONS.iter().map(|(kind, function)| (function.name, *kind)).chain(ALIASES.iter().copied());
         known.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, kind)| kind)
     }
 
     /// Returns the kind of an aggregate that `new` made.
-    pub fn of(aggregate: &Aggregate) -> Kind {
+    pub fn of(aggregate: &Aggregate) -> AggregateKind {
         let known = FUNCTIONS.iter().find(|(_, function)| std::ptr::eq(function, aggregate.function));
         known.map_or_else(|| unreachable!("`new` takes functions from the table"), |(kind, _)| *kind)
     }
 }
 
 /// Binds an aggregate. The result's type comes from the arguments'; error 1064 for a wrong number of them.
-pub fn new(kind: Kind, distinct: bool, arguments: Vec<Type>, settings: &Settings) -> Result<Aggregate> {
+pub fn new(kind: AggregateKind, distinct: bool, arguments: Vec<Type>, settings: &Settings) -> Result<Aggregate> {
     let wanted = match kind {
-        Kind::Count => 0..=usize::MAX,
-        Kind::GroupConcat => 1..=usize::MAX,
-        Kind::JsonObjectAgg => 2..=2,
+        AggregateKind::Count => 0..=usize::MAX,
+        AggregateKind::GroupConcat => 1..=usize::MAX,
+        AggregateKind::JsonObjectAgg => 2..=2,
         _ => 1..=1,
     };
     if !wanted.contains(&arguments.len()) {
         return Err(error::wrong_syntax("')'"));
     }
-    let is_bits = matches!(kind, Kind::BitAnd | Kind::BitOr | Kind::BitXor);
+    let is_bits = matches!(kind, AggregateKind::BitAnd | AggregateKind::BitOr | AggregateKind::BitXor);
     if is_bits && is_byte_string(&arguments[0]) && arguments[0].length > 511 {
         return Err(error::INVALID_BITWISE_AGGREGATE_OPERANDS_SIZE.raise(&[&511]));
     }
@@ -158,50 +158,50 @@ pub fn new(kind: Kind, distinct: bool, arguments: Vec<Type>, settings: &Settings
 
 /// Not a literal like 0x41, which is a number.
 fn is_byte_string(ty: &Type) -> bool {
-    ty.kind.is_bytes() && !ty.unsigned
+    ty.kind().is_bytes() && !ty.is_unsigned()
 }
 
-fn result_type(kind: Kind, arguments: &[Type], settings: &Settings) -> Type {
+fn result_type(kind: AggregateKind, arguments: &[Type], settings: &Settings) -> Type {
     let first = arguments.first().map(arithmetic::operand);
-    let is_exact = first.as_ref().is_some_and(|ty| ty.kind != types::Kind::Double);
+    let is_exact = first.as_ref().is_some_and(|ty| ty.kind() != types::Kind::Double);
     let (precision, scale) = first.as_ref().map_or((0, 0), |ty| (arithmetic::digits(ty), ty.scale));
     match kind {
-        Kind::Count => Type::integer().with_nullable(false),
-        Kind::Sum if is_exact => Type::decimal((precision + 22).min(65), scale),
-        Kind::Avg if is_exact => {
+        AggregateKind::Count => Type::integer().with_nullable(false),
+        AggregateKind::Sum if is_exact => Type::decimal((precision + 22).min(65), scale),
+        AggregateKind::Avg if is_exact => {
             let more = settings.div_precision_increment;
             Type::decimal((precision + u32::from(more)).min(65), (scale + more).min(SCALE_MAX))
         }
         // Of FLOAT(M,D) so many digits as it has, an average more.
-        Kind::Sum | Kind::Avg
+        AggregateKind::Sum | AggregateKind::Avg
             if arguments[0].scale < Type::FLOATING
-                && matches!(arguments[0].kind, types::Kind::Float | types::Kind::Double) =>
+                && matches!(arguments[0].kind(), types::Kind::Float | types::Kind::Double) =>
         {
-            let more = if kind == Kind::Avg { settings.div_precision_increment } else { 0 };
+            let more = if kind == AggregateKind::Avg { settings.div_precision_increment } else { 0 };
             let scale = (arguments[0].scale + more).min(SCALE_MAX);
             Type { length: 17 + u32::from(scale), scale, ..Type::double() }
         }
-        Kind::Sum | Kind::Avg | Kind::StdPop | Kind::StdSamp | Kind::VarPop | Kind::VarSamp => Type::double(),
-        Kind::Min | Kind::Max => Type { zerofill: false, ..arguments[0].clone() }.with_nullable(true),
-        Kind::AnyValue => arguments[0].clone().with_nullable(true),
-        Kind::BitAnd | Kind::BitOr | Kind::BitXor if is_byte_string(&arguments[0]) => {
-            Type { unsigned: false, ..Type::bytes(arguments[0].length) }.with_nullable(false)
+        AggregateKind::Sum | AggregateKind::Avg | AggregateKind::StdPop | AggregateKind::StdSamp | AggregateKind::VarPop | AggregateKind::VarSamp => Type::double(),
+        AggregateKind::Min | AggregateKind::Max => arguments[0].clone().with_zerofill(false).with_nullable(true),
+        AggregateKind::AnyValue => arguments[0].clone().with_nullable(true),
+        AggregateKind::BitAnd | AggregateKind::BitOr | AggregateKind::BitXor if is_byte_string(&arguments[0]) => {
+            Type::bytes(arguments[0].length).with_nullable(false)
         }
-        Kind::BitAnd | Kind::BitOr | Kind::BitXor => Type::unsigned().with_nullable(false),
-        Kind::GroupConcat => {
-            let bytes = arguments.iter().any(|ty| ty.kind.is_bytes());
-            let own = arguments.iter().find(|ty| ty.kind.is_text()).map(|ty| ty.collation);
+        AggregateKind::BitAnd | AggregateKind::BitOr | AggregateKind::BitXor => Type::unsigned().with_nullable(false),
+        AggregateKind::GroupConcat => {
+            let bytes = arguments.iter().any(|ty| ty.kind().is_bytes());
+            let own = arguments.iter().find(|ty| ty.kind().is_text()).map(|ty| ty.collation);
             let collation = if bytes { Collation::Binary } else { own.unwrap_or(settings.collation) };
             bind::string_type(65_536, collation)
         }
-        Kind::JsonArrayAgg | Kind::JsonObjectAgg => Type::new(types::Kind::Json),
+        AggregateKind::JsonArrayAgg | AggregateKind::JsonObjectAgg => Type::of_kind(types::Kind::Json),
     }
 }
 
 /// A group's state.
 #[derive(Clone, Debug)]
 struct Group {
-    kind: Kind,
+    kind: AggregateKind,
     state: State,
     rows: u64,
     /// What it has gathered takes, about.
@@ -236,7 +236,7 @@ enum Sum {
 }
 
 /// Error 3513 for values of several lengths.
-fn combine_bytes(bits: &mut Option<Vec<u8>>, kind: Kind, value: &Value) -> Result<()> {
+fn combine_bytes(bits: &mut Option<Vec<u8>>, kind: AggregateKind, value: &Value) -> Result<()> {
     let next = value.as_string_bytes().unwrap_or_default();
     let Some(known) = bits else {
         *bits = Some(next.to_vec());
@@ -247,8 +247,8 @@ fn combine_bytes(bits: &mut Option<Vec<u8>>, kind: Kind, value: &Value) -> Resul
     }
     for (byte, next) in known.iter_mut().zip(next) {
         match kind {
-            Kind::BitAnd => *byte &= next,
-            Kind::BitOr => *byte |= next,
+            AggregateKind::BitAnd => *byte &= next,
+            AggregateKind::BitOr => *byte |= next,
             _ => *byte ^= next,
         }
     }
@@ -260,7 +260,7 @@ impl State {
 }
 
 impl Group {
-    fn boxed(kind: Kind, state: State) -> Box<dyn Accumulator> {
+    fn boxed(kind: AggregateKind, state: State) -> Box<dyn Accumulator> {
         Box::new(Group { kind, state, rows: 0, bytes: 0 })
     }
 }
@@ -311,8 +311,8 @@ impl Accumulator for Group {
                     None => convert::to_bits(&arguments[0], ctx)?,
                 };
                 *bits = match self.kind {
-                    Kind::BitAnd => *bits & number,
-                    Kind::BitOr => *bits | number,
+                    AggregateKind::BitAnd => *bits & number,
+                    AggregateKind::BitOr => *bits | number,
                     _ => *bits ^ number,
                 };
             }
@@ -349,7 +349,7 @@ impl Accumulator for Group {
         match &self.state {
             State::Count(_) => !aggregate.distinct,
             State::Sum(sum, _) => !aggregate.distinct && !matches!(sum, Some(Sum::Double(_))),
-            State::Bits(_) => self.kind == Kind::BitXor,
+            State::Bits(_) => self.kind == AggregateKind::BitXor,
             _ => false,
         }
     }
@@ -370,7 +370,7 @@ impl Accumulator for Group {
                 };
                 *sum = if *count == 0 { None } else { Some(together(sum.take(), less)) };
             }
-            State::Bits(bits) if self.kind == Kind::BitXor => *bits ^= convert::to_bits(&values[0], ctx)?,
+            State::Bits(bits) if self.kind == AggregateKind::BitXor => *bits ^= convert::to_bits(&values[0], ctx)?,
             _ => return Err(datum::Fault::corrupt("a row that cannot be taken off a sum")),
         }
         Ok(())
@@ -386,20 +386,20 @@ impl Accumulator for Group {
             State::Bytes(Some(bytes)) => Value::bytes(&bytes[..]),
             // Of no row: what changes nothing.
             State::Bytes(None) => {
-                let neutral = if self.kind == Kind::BitAnd { 0xff } else { 0 };
+                let neutral = if self.kind == AggregateKind::BitAnd { 0xff } else { 0 };
                 Value::bytes(vec![neutral; aggregate.ty.length as usize])
             }
             State::Moments { mean, squares, .. } if !mean.is_finite() || !squares.is_finite() => {
                 return Err(error::DATA_OUT_OF_RANGE.raise(&[&"DOUBLE", &format!("{}()", aggregate.function.name)]));
             }
             State::Moments { count, squares, .. } => {
-                let sample = matches!(self.kind, Kind::StdSamp | Kind::VarSamp);
+                let sample = matches!(self.kind, AggregateKind::StdSamp | AggregateKind::VarSamp);
                 let divisor = if sample { count.saturating_sub(1) } else { *count };
                 if divisor == 0 {
                     return Ok(Value::Null);
                 }
                 let variance = *squares / divisor as f64;
-                let root = matches!(self.kind, Kind::StdPop | Kind::StdSamp);
+                let root = matches!(self.kind, AggregateKind::StdPop | AggregateKind::StdSamp);
                 Value::Double(if root { variance.sqrt() } else { variance })
             }
             State::Lines(lines) if lines.list.is_empty() => Value::Null,
@@ -501,10 +501,10 @@ fn together(sum: Option<Sum>, next: Sum) -> Sum {
 }
 
 /// `increment` is `div_precision_increment`.
-fn finish_sum(sum: &Sum, count: u64, (kind, increment): (Kind, u8)) -> Result<Value> {
+fn finish_sum(sum: &Sum, count: u64, (kind, increment): (AggregateKind, u8)) -> Result<Value> {
     let exact = match sum {
         Sum::Double(number) => {
-            let number = if kind == Kind::Avg { number / count as f64 } else { *number };
+            let number = if kind == AggregateKind::Avg { number / count as f64 } else { *number };
             if !number.is_finite() {
                 return Err(error::DATA_OUT_OF_RANGE.raise(&[&"DOUBLE", &"sum()"]));
             }
@@ -513,7 +513,7 @@ fn finish_sum(sum: &Sum, count: u64, (kind, increment): (Kind, u8)) -> Result<Va
         Sum::Whole(number) => Decimal::new(*number, 0),
         Sum::Exact(decimal) => decimal.clone(),
     };
-    if kind == Kind::Sum {
+    if kind == AggregateKind::Sum {
         return Ok(Value::Decimal(exact));
     }
     Ok(Value::Decimal(exact.divided(&Decimal::from(count), increment).unwrap_or(Decimal::ZERO)))
@@ -570,7 +570,7 @@ fn joined(aggregate: &Aggregate, mut lines: Vec<(Vec<u8>, Vec<u8>)>, ctx: &mut E
         ctx.warn(error::CUT_VALUE_GROUP_CONCAT.raise(&[&row]));
         out.truncate(limit);
     }
-    if aggregate.ty.kind.is_bytes() {
+    if aggregate.ty.kind().is_bytes() {
         return Value::from_bytes(out);
     }
     match String::from_utf8(out) {
@@ -591,9 +591,9 @@ fn element(value: &Value, ty: &Type, ctx: &EvalContext) -> Node {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use query::types::CollationName as _;
+    use crate::types::CollationName as _;
 
-    fn run(kind: Kind, distinct: bool, ty: Type, values: &[Value]) -> String {
+    fn run(kind: AggregateKind, distinct: bool, ty: Type, values: &[Value]) -> String {
         let aggregate = new(kind, distinct, vec![ty], &Settings::default()).expect("an aggregate");
         let (mut group, mut ctx, mut seen) = (aggregate.start(), EvalContext::new(), Vec::new());
         for value in values {
@@ -612,28 +612,28 @@ mod tests {
     #[test]
     fn sums_are_exact_and_averages_have_four_digits_more() {
         let numbers = [Value::Int(1), Value::Null, Value::Int(2), Value::Int(2)];
-        assert_eq!(run(Kind::Sum, false, Type::integer(), &numbers), "5");
-        assert_eq!(run(Kind::Sum, true, Type::integer(), &numbers), "3");
-        assert_eq!(run(Kind::Avg, false, Type::integer(), &numbers), "1.6667");
-        assert_eq!(run(Kind::Count, false, Type::integer(), &numbers), "3");
-        assert_eq!(run(Kind::Sum, false, Type::integer(), &[Value::Null]), "NULL");
+        assert_eq!(run(AggregateKind::Sum, false, Type::integer(), &numbers), "5");
+        assert_eq!(run(AggregateKind::Sum, true, Type::integer(), &numbers), "3");
+        assert_eq!(run(AggregateKind::Avg, false, Type::integer(), &numbers), "1.6667");
+        assert_eq!(run(AggregateKind::Count, false, Type::integer(), &numbers), "3");
+        assert_eq!(run(AggregateKind::Sum, false, Type::integer(), &[Value::Null]), "NULL");
         let largest = [Value::Int(i64::MAX), Value::Int(i64::MAX)];
-        assert_eq!(run(Kind::Sum, false, Type::integer(), &largest), "18446744073709551614");
-        assert_eq!(run(Kind::Sum, false, Type::double(), &[Value::Double(0.5), Value::Double(0.25)]), "0.75");
+        assert_eq!(run(AggregateKind::Sum, false, Type::integer(), &largest), "18446744073709551614");
+        assert_eq!(run(AggregateKind::Sum, false, Type::double(), &[Value::Double(0.5), Value::Double(0.25)]), "0.75");
     }
 
     #[test]
     fn others_do_as_their_names_say() {
         let numbers = [Value::Int(1), Value::Int(2), Value::Int(6)];
-        assert_eq!(run(Kind::Min, false, Type::integer(), &numbers), "1");
-        assert_eq!(run(Kind::Max, false, Type::integer(), &numbers), "6");
-        assert_eq!(run(Kind::BitOr, false, Type::integer(), &numbers), "7");
-        assert_eq!(run(Kind::BitAnd, false, Type::integer(), &[]), "18446744073709551615");
-        assert_eq!(run(Kind::VarPop, false, Type::integer(), &numbers), "4.666666666666667");
-        assert_eq!(run(Kind::VarSamp, false, Type::integer(), &numbers[..1]), "NULL");
-        assert_eq!(run(Kind::GroupConcat, false, Type::integer(), &numbers), "1,2,6");
-        assert_eq!(run(Kind::JsonArrayAgg, false, Type::integer(), &[Value::Int(1), Value::Null]), "[1, null]");
+        assert_eq!(run(AggregateKind::Min, false, Type::integer(), &numbers), "1");
+        assert_eq!(run(AggregateKind::Max, false, Type::integer(), &numbers), "6");
+        assert_eq!(run(AggregateKind::BitOr, false, Type::integer(), &numbers), "7");
+        assert_eq!(run(AggregateKind::BitAnd, false, Type::integer(), &[]), "18446744073709551615");
+        assert_eq!(run(AggregateKind::VarPop, false, Type::integer(), &numbers), "4.666666666666667");
+        assert_eq!(run(AggregateKind::VarSamp, false, Type::integer(), &numbers[..1]), "NULL");
+        assert_eq!(run(AggregateKind::GroupConcat, false, Type::integer(), &numbers), "1,2,6");
+        assert_eq!(run(AggregateKind::JsonArrayAgg, false, Type::integer(), &[Value::Int(1), Value::Null]), "[1, null]");
         let words = [Value::text("a"), Value::text("A"), Value::text("b")];
-        assert_eq!(run(Kind::Count, true, Type::text(1, Collation::DEFAULT), &words), "2");
+        assert_eq!(run(AggregateKind::Count, true, Type::text(1, Collation::DEFAULT), &words), "2");
     }
 }

@@ -12,12 +12,12 @@ use crate::scalar::modes::SqlMode;
 use crate::scalar::operation::{Arithmetic, Operator};
 use crate::scalar::short;
 use crate::scalar::state::StateOf as _;
+use crate::types::{Kind, MysqlType as _, Type};
 use crate::value::Value;
 use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
 use query::nodes::function::{Folding, Function, Run};
-use query::types::{Kind, Type};
 
 macro_rules! operators {
     ($($op:ident $name:literal;)*) => {
@@ -70,23 +70,24 @@ fn run(call: &Call, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
 pub fn result_type(op: Operator, left: &Type, right: &Type, increment: u8, mode: SqlMode) -> Type {
     let nullable = left.nullable || right.nullable;
     let (a, b) = (operand(left), operand(right));
-    let unsigned = a.unsigned || b.unsigned;
-    let double = a.kind == Kind::Double || b.kind == Kind::Double;
-    let decimal = a.kind == Kind::Decimal || b.kind == Kind::Decimal;
-    let whole = |length: u32, unsigned| Type { length, unsigned, ..Type::integer() };
-    let exact = |whole: u32, scale: u8, unsigned| Type {
-        unsigned,
-        ..Type::decimal((whole + u32::from(scale)).clamp(1, 65), scale)
+    let unsigned = a.is_unsigned() || b.is_unsigned();
+    let double = a.kind() == Kind::Double || b.kind() == Kind::Double;
+    let decimal = a.kind() == Kind::Decimal || b.kind() == Kind::Decimal;
+    let whole = |length: u32, unsigned| Type { length, ..Type::integer().with_unsigned(unsigned) };
+    let exact = |whole: u32, scale: u8, unsigned| {
+        Type::decimal((whole + u32::from(scale)).clamp(1, 65), scale).with_unsigned(unsigned)
     };
     let digits = |ty: &Type| digits(ty).saturating_sub(u32::from(ty.scale));
     let scale = a.scale.max(b.scale);
     let ty = match op {
         Operator::BitAnd | Operator::BitOr | Operator::BitXor
-            if left.kind.is_bytes() && right.kind.is_bytes() && !(left.unsigned && right.unsigned) =>
+            if left.kind().is_bytes() && right.kind().is_bytes() && !(left.is_unsigned() && right.is_unsigned()) =>
         {
             Type::bytes(left.length.max(right.length))
         }
-        Operator::BitNot | Operator::ShiftLeft | Operator::ShiftRight if left.kind.is_bytes() && !left.unsigned => {
+        Operator::BitNot | Operator::ShiftLeft | Operator::ShiftRight
+            if left.kind().is_bytes() && !left.is_unsigned() =>
+        {
             Type::bytes(left.length)
         }
         Operator::BitAnd
@@ -98,12 +99,12 @@ pub fn result_type(op: Operator, left: &Type, right: &Type, increment: u8, mode:
         Operator::IntDivide => whole(a.length, unsigned),
         _ if double => Type { scale: shown_digits(op, left, right, increment), ..Type::double() },
         Operator::Divide => exact(digits(&a) + u32::from(b.scale), (a.scale + increment).min(30), unsigned),
-        Operator::Negate if decimal => Type { unsigned: false, ..a },
-        Operator::Negate => whole(a.length + u32::from(a.unsigned), false),
+        Operator::Negate if decimal => a.with_unsigned(false),
+        Operator::Negate => whole(a.length + u32::from(a.is_unsigned()), false),
         Operator::Multiply if decimal => exact(digits(&a) + digits(&b), (a.scale + b.scale).min(30), unsigned),
-        Operator::Modulo if decimal => exact(digits(&a).max(digits(&b)), scale, a.unsigned),
+        Operator::Modulo if decimal => exact(digits(&a).max(digits(&b)), scale, a.is_unsigned()),
         Operator::Add | Operator::Subtract if decimal => exact(digits(&a).max(digits(&b)) + 1, scale, unsigned),
-        Operator::Modulo => whole(a.length.max(b.length), a.unsigned),
+        Operator::Modulo => whole(a.length.max(b.length), a.is_unsigned()),
         Operator::Subtract if mode.has(SqlMode::NO_UNSIGNED_SUBTRACTION) => whole(a.length.max(b.length) + 1, false),
         Operator::Multiply => whole(digits(&a) + digits(&b) + u32::from(!unsigned), unsigned),
         _ => whole(a.length.max(b.length) + 1, unsigned),
@@ -114,7 +115,7 @@ pub fn result_type(op: Operator, left: &Type, right: &Type, increment: u8, mode:
 
 /// Digits behind the point that a double is shown with: fixed only where both sides have fixed ones.
 fn shown_digits(op: Operator, left: &Type, right: &Type, increment: u8) -> u8 {
-    let digits = |ty: &Type| match ty.kind {
+    let digits = |ty: &Type| match ty.kind() {
         kind if kind.is_integer() => 0,
         Kind::Decimal | Kind::Float | Kind::Double => ty.scale,
         _ => Type::FLOATING,
@@ -129,32 +130,32 @@ fn shown_digits(op: Operator, left: &Type, right: &Type, increment: u8) -> u8 {
 
 /// Digits of an operand; the sign of a whole number is a letter of its length.
 pub fn digits(ty: &Type) -> u32 {
-    ty.length.saturating_sub(u32::from(ty.kind.is_integer() && !ty.unsigned)).max(1)
+    ty.length.saturating_sub(u32::from(ty.kind().is_integer() && !ty.is_unsigned())).max(1)
 }
 
 /// The type a side counts as: whole, decimal or double.
 pub fn operand(ty: &Type) -> Type {
-    match ty.kind {
+    match ty.kind() {
         Kind::Decimal => ty.clone(),
         Kind::BigInt => ty.clone(),
         // Of all digits that it may have, whatever width is declared.
         kind if kind.is_integer() => {
-            let length = kind.default_length().0 - u32::from(ty.unsigned);
-            Type { kind: Kind::BigInt, length, ..ty.clone() }
+            let length = kind.default_length().0 - u32::from(ty.is_unsigned());
+            Type { length, ..ty.clone().with_kind(Kind::BigInt) }
         }
-        Kind::Bit => Type { kind: Kind::BigInt, unsigned: true, length: 20, ..ty.clone() },
-        Kind::Year => Type { kind: Kind::BigInt, unsigned: true, length: 4, ..ty.clone() },
+        Kind::Bit => Type { length: 20, ..ty.clone().with_kind(Kind::BigInt).with_unsigned(true) },
+        Kind::Year => Type { length: 4, ..ty.clone().with_kind(Kind::BigInt).with_unsigned(true) },
         Kind::Null => Type { length: 1, ..Type::integer() },
         Kind::Date => Type { length: 9, ..Type::integer() },
         Kind::Time | Kind::DateTime | Kind::Timestamp => {
-            let whole = if ty.kind == Kind::Time { 7 } else { 14 };
+            let whole = if ty.kind() == Kind::Time { 7 } else { 14 };
             if ty.scale == 0 {
                 Type { length: whole + 1, ..Type::integer() }
             } else {
                 Type::decimal(whole + u32::from(ty.scale), ty.scale)
             }
         }
-        kind if kind.is_bytes() && ty.unsigned => Type::unsigned(),
+        kind if kind.is_bytes() && ty.is_unsigned() => Type::unsigned(),
         Kind::Double => Type { scale: ty.scale, ..Type::double() },
         _ => Type::double(),
     }
@@ -162,7 +163,7 @@ pub fn operand(ty: &Type) -> Type {
 
 /// The value before it is rounded to the digits that its type shows.
 pub fn compute(node: &Arithmetic<'_>, left: Value, right: Value, ctx: &mut EvalContext) -> Result<Value> {
-    if let (Value::Int(a), Value::Int(b), Kind::BigInt) = (&left, &right, node.ty.kind) {
+    if let (Value::Int(a), Value::Int(b), Kind::BigInt) = (&left, &right, node.ty.kind()) {
         let small = match node.op {
             Operator::Add => a.checked_add(*b),
             Operator::Subtract => a.checked_sub(*b),
@@ -186,7 +187,7 @@ pub fn compute(node: &Arithmetic<'_>, left: Value, right: Value, ctx: &mut EvalC
         | Operator::ShiftRight => bits(node, &left, &right, ctx),
         Operator::IntDivide => int_divide(node, left, right, ctx),
         _ => match (&left, &right) {
-            (Value::Int(a), Value::Int(b)) if node.op != Operator::Divide && node.ty.kind == Kind::BigInt => {
+            (Value::Int(a), Value::Int(b)) if node.op != Operator::Divide && node.ty.kind() == Kind::BigInt => {
                 integers(node, (*a).into(), (*b).into(), false, ctx)
             }
             _ => mixed(node, left, right, ctx),
@@ -196,7 +197,7 @@ pub fn compute(node: &Arithmetic<'_>, left: Value, right: Value, ctx: &mut EvalC
 
 /// To the digits that the type shows, and to the type's kind where the values met another.
 pub fn fit(value: Value, ty: &Type) -> Value {
-    match (value, ty.kind) {
+    match (value, ty.kind()) {
         (Value::Decimal(decimal), Kind::Decimal) if decimal.scale() != ty.scale => {
             Value::Decimal(decimal.rounded(ty.scale))
         }
@@ -269,10 +270,11 @@ fn wide(value: &Value) -> Option<i128> {
 
 fn mixed(node: &Arithmetic<'_>, left: Value, right: Value, ctx: &mut EvalContext) -> Result<Value> {
     let (a, b) = (number(left, ctx)?, number(right, ctx)?);
-    if matches!(a, Value::Double(_)) || matches!(b, Value::Double(_)) || node.ty.kind == Kind::Double {
+    if matches!(a, Value::Double(_)) || matches!(b, Value::Double(_)) || node.ty.kind() == Kind::Double {
         return doubles(node, convert::to_f64(&a, ctx)?, convert::to_f64(&b, ctx)?, ctx);
     }
-    if let (Some(x), Some(y), true) = (wide(&a), wide(&b), node.op != Operator::Divide && node.ty.kind == Kind::BigInt)
+    if let (Some(x), Some(y), true) =
+        (wide(&a), wide(&b), node.op != Operator::Divide && node.ty.kind() == Kind::BigInt)
     {
         let unsigned = match node.op {
             Operator::Modulo => matches!(a, Value::UInt(_)),
@@ -322,7 +324,7 @@ fn doubles(node: &Arithmetic<'_>, a: f64, b: f64, ctx: &mut EvalContext) -> Resu
 fn negate(node: &Arithmetic<'_>, value: Value, ctx: &mut EvalContext) -> Result<Value> {
     let value = number(value, ctx)?;
     match (&value, wide(&value)) {
-        (_, Some(wide)) if node.ty.kind == Kind::Decimal => Ok(Value::Decimal(Decimal::new(-wide, 0))),
+        (_, Some(wide)) if node.ty.kind() == Kind::Decimal => Ok(Value::Decimal(Decimal::new(-wide, 0))),
         (_, Some(wide)) => settle(node, -wide, false),
         (Value::Decimal(decimal), _) => Ok(Value::Decimal(decimal.negated())),
         _ => Ok(Value::Double(-convert::to_f64(&value, ctx)?)),
@@ -331,7 +333,7 @@ fn negate(node: &Arithmetic<'_>, value: Value, ctx: &mut EvalContext) -> Result<
 
 fn int_divide(node: &Arithmetic<'_>, left: Value, right: Value, ctx: &mut EvalContext) -> Result<Value> {
     let (a, b) = (number(left, ctx)?, number(right, ctx)?);
-    let unsigned = matches!(a, Value::UInt(_)) || matches!(b, Value::UInt(_)) || node.ty.unsigned;
+    let unsigned = matches!(a, Value::UInt(_)) || matches!(b, Value::UInt(_)) || node.ty.is_unsigned();
     if let Some((a, b)) = wide(&a).zip(wide(&b)) {
         return if b == 0 { divided_by_zero(ctx) } else { settle(node, a / b, unsigned) };
     }
@@ -343,7 +345,7 @@ fn int_divide(node: &Arithmetic<'_>, left: Value, right: Value, ctx: &mut EvalCo
 }
 
 fn bits(node: &Arithmetic<'_>, left: &Value, right: &Value, ctx: &mut EvalContext) -> Result<Value> {
-    if let (Value::Bytes(a), true) = (left, node.ty.kind == Kind::VarBinary) {
+    if let (Value::Bytes(a), true) = (left, node.ty.kind() == Kind::VarBinary) {
         return byte_strings(node.op, a, right, ctx);
     }
     let a = convert::to_bits(left, ctx)?;

@@ -6,18 +6,18 @@ use crate::scalar::decimal::Decimal;
 use crate::scalar::json::{self, Json};
 use crate::scalar::state::StateOf as _;
 use crate::scalar::temporal::Strictness;
+use crate::types::{Collation, Kind, MysqlType as _, Type};
 use crate::value::{Text, Value};
 use datum::Result;
 use query::nodes::context::EvalContext;
-use query::types::{Collation, Kind, Type};
 
 /// `from` is the type of the expression that gave the value.
 pub fn cast(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Result<Value> {
     if value.is_null() {
         return Ok(Value::Null);
     }
-    match to.kind {
-        kind if kind.is_integer() => integer(&value, from, to.unsigned, ctx),
+    match to.kind() {
+        kind if kind.is_integer() => integer(&value, from, to.is_unsigned(), ctx),
         Kind::Decimal => decimal(&value, to, ctx),
         Kind::Double => Ok(Value::Double(convert::to_f64(&value, ctx)?)),
         Kind::Float => Ok(Value::Float(convert::to_f64(&value, ctx)? as f32)),
@@ -53,7 +53,7 @@ fn integer(value: &Value, from: &Type, unsigned: bool, ctx: &mut EvalContext) ->
     let written = value.as_string_bytes().is_some();
     Ok(match (whole, unsigned) {
         (Value::UInt(number), false)
-            if written && number < u64::MAX && i64::try_from(number).is_err() && !from.unsigned =>
+            if written && number < u64::MAX && i64::try_from(number).is_err() && !from.is_unsigned() =>
         {
             ctx.warn(error::UNKNOWN_ERROR.raise(&[&WRAPPED]));
             Value::Int(number as i64)
@@ -92,7 +92,7 @@ fn rounded(value: &Value, unsigned: bool, ctx: &mut EvalContext) -> Result<Value
 /// A literal such as 0x41 is the number of its bytes to a number.
 pub fn hex_number(value: &Value, from: &Type) -> Option<u64> {
     match value {
-        Value::Bytes(bytes) if from.kind.is_bytes() && from.unsigned => {
+        Value::Bytes(bytes) if from.kind().is_bytes() && from.is_unsigned() => {
             Some(bytes.iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte)))
         }
         _ => None,
@@ -143,7 +143,7 @@ pub fn to_json(value: Value, from: &Type) -> Result<Value> {
             let node = json::parse(text).map_err(|fault| json::argument_error(fault, 1, "cast_as_json"))?;
             Value::Json(Json::from(node))
         }
-        Value::Int(number) if from.kind == Kind::BigInt && from.length == 1 && from.is_truth() => {
+        Value::Int(number) if from.kind() == Kind::BigInt && from.length == 1 && from.is_truth() => {
             Value::Json(Json::from(json::Node::Bool(*number != 0)))
         }
         other => Value::Json(Json::from_value(other)),
@@ -158,7 +158,7 @@ fn bytes(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Value {
         other => convert::to_text(&present(other.clone(), from, ctx), from).as_bytes().to_vec(),
     };
     let length = to.length as usize;
-    if to.kind == Kind::Binary {
+    if to.kind() == Kind::Binary {
         bytes.resize(length, 0);
     }
     bytes.truncate(length);
@@ -192,7 +192,7 @@ fn text(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Result<V
 
 /// From the stored form to the shown one.
 pub fn present(value: Value, ty: &Type, ctx: &EvalContext) -> Value {
-    match (value, ty.kind) {
+    match (value, ty.kind()) {
         (Value::UInt(number), Kind::Enum) => {
             let member = usize::try_from(number).ok().and_then(|place| ty.members().get(place.checked_sub(1)?));
             Value::text(member.map_or("", |member| member))
@@ -212,12 +212,13 @@ pub fn present(value: Value, ty: &Type, ctx: &EvalContext) -> Value {
 
 /// The type of the shown form.
 pub fn present_type(ty: &Type) -> Type {
-    match ty.kind {
+    match ty.kind() {
         Kind::Bit => Type { nullable: ty.nullable, ..Type::bytes(ty.length.div_ceil(8)) },
-        Kind::Timestamp => Type { kind: Kind::DateTime, ..ty.clone() },
+        Kind::Timestamp => ty.clone().with_kind(Kind::DateTime),
         Kind::Enum | Kind::Set => {
             let lengths = ty.members().iter().map(|member| member.chars().count() as u32);
-            let length = if ty.kind == Kind::Enum { lengths.max().unwrap_or(0) } else { lengths.map(|n| n + 1).sum() };
+            let length =
+                if ty.kind() == Kind::Enum { lengths.max().unwrap_or(0) } else { lengths.map(|n| n + 1).sum() };
             Type { nullable: ty.nullable, ..Type::text(length, ty.collation) }
         }
         _ => ty.clone(),

@@ -1,6 +1,6 @@
 //! Character sets and collations by the names that statements give them.
 
-use query::types::{Charset, CharsetName as _, Collation, CollationName as _};
+use crate::types::{Charset, CharsetName as _, Collation, CollationName as _};
 
 use crate::error::{self, SqlError};
 

@@ -7,11 +7,11 @@ use datum::float;
 use crate::scalar::json::Json;
 use crate::scalar::temporal::{DateTime, Strictness, Time};
 use crate::scalar::{convert, index_coercion};
+use crate::types::{Collation, CollationName as _, Kind, MysqlType as _, Type};
 use crate::value::Value;
 use datum::Result;
 use query::nodes::comparison::{Comparator, Comparison, ComparisonRules, ComparisonType};
 use query::nodes::context::EvalContext;
-use query::types::{Collation, CollationName as _, Kind, Type};
 
 static RULES: ComparisonRules =
     ComparisonRules { order, hash_type, may_use_index: index_coercion::may_use_index, coerce: index_coercion::coerce };
@@ -37,15 +37,15 @@ pub fn sign(op: Comparison) -> &'static str {
 /// The collation in which two strings meet is the caller's: `text` is what it found.
 pub fn domain(a: &Type, b: &Type, text: Collation) -> ComparisonType {
     use Kind::{Date, DateTime, Json, Null, Timestamp, Year};
-    let dated = |ty: &Type| matches!(ty.kind, Date | DateTime | Timestamp);
-    let numeric = |ty: &Type| ty.kind.is_number() || matches!(ty.kind, Kind::Bit | Year);
+    let dated = |ty: &Type| matches!(ty.kind(), Date | DateTime | Timestamp);
+    let numeric = |ty: &Type| ty.kind().is_number() || matches!(ty.kind(), Kind::Bit | Year);
     // A parameter without a type beside a string: the string's collation, if it is given a string.
-    let own = |ty: &Type| if ty.kind.is_bytes() { ComparisonType::Bytes } else { ComparisonType::Text(ty.collation) };
+    let own = |ty: &Type| if ty.kind().is_bytes() { ComparisonType::Bytes } else { ComparisonType::Text(ty.collation) };
     match (a, b) {
-        (a, b) if a.kind == Null && b.is_string() => own(b),
-        (a, b) if b.kind == Null && a.is_string() => own(a),
-        (a, b) if a.kind == Null || b.kind == Null => ComparisonType::Dynamic,
-        (a, b) if a.kind == Json || b.kind == Json => ComparisonType::Json,
+        (a, b) if a.kind() == Null && b.is_string() => own(b),
+        (a, b) if b.kind() == Null && a.is_string() => own(a),
+        (a, b) if a.kind() == Null || b.kind() == Null => ComparisonType::Dynamic,
+        (a, b) if a.kind() == Json || b.kind() == Json => ComparisonType::Json,
         (a, b) if a.is_string() && b.is_string() => {
             if text == Collation::Binary {
                 ComparisonType::Bytes
@@ -53,13 +53,13 @@ pub fn domain(a: &Type, b: &Type, text: Collation) -> ComparisonType {
                 ComparisonType::Text(text)
             }
         }
-        (a, b) if dated(a) && (dated(b) || b.kind == Kind::Time || b.is_string()) => ComparisonType::DateTime,
-        (a, b) if dated(b) && (a.kind == Kind::Time || a.is_string()) => ComparisonType::DateTime,
-        (a, b) if a.kind == Kind::Time && (b.kind == Kind::Time || b.is_string()) => ComparisonType::Time,
-        (a, b) if b.kind == Kind::Time && a.is_string() => ComparisonType::Time,
+        (a, b) if dated(a) && (dated(b) || b.kind() == Kind::Time || b.is_string()) => ComparisonType::DateTime,
+        (a, b) if dated(b) && (a.kind() == Kind::Time || a.is_string()) => ComparisonType::DateTime,
+        (a, b) if a.kind() == Kind::Time && (b.kind() == Kind::Time || b.is_string()) => ComparisonType::Time,
+        (a, b) if b.kind() == Kind::Time && a.is_string() => ComparisonType::Time,
         (a, b) => {
-            let whole = |ty: &Type| ty.kind.is_integer() || matches!(ty.kind, Kind::Bit | Year | Date);
-            let exact = |ty: &Type| whole(ty) || ty.kind == Kind::Decimal || ty.kind.is_temporal();
+            let whole = |ty: &Type| ty.kind().is_integer() || matches!(ty.kind(), Kind::Bit | Year | Date);
+            let exact = |ty: &Type| whole(ty) || ty.kind() == Kind::Decimal || ty.kind().is_temporal();
             if whole(a) && whole(b) {
                 ComparisonType::Integer
             } else if exact(a) && exact(b) && (numeric(a) || numeric(b)) {
@@ -149,7 +149,7 @@ pub fn sort_order(ty: &Type, a: &Value, b: &Value, ctx: &mut EvalContext) -> Res
 
 /// The domain in which values of one type meet each other.
 pub fn own_domain(ty: &Type) -> ComparisonType {
-    match ty.kind {
+    match ty.kind() {
         // By their numbers, not by their names.
         Kind::Enum | Kind::Set => ComparisonType::Integer,
         _ => domain(ty, ty, ty.collation),
@@ -158,19 +158,21 @@ pub fn own_domain(ty: &Type) -> ComparisonType {
 
 fn hash_type(compared_as: ComparisonType, a: &Type, b: &Type) -> Option<Type> {
     match compared_as {
-        ComparisonType::Integer if a.kind.is_integer() && b.kind.is_integer() && a.unsigned == b.unsigned => {
-            Some(Type { unsigned: a.unsigned, ..Type::integer() })
+        ComparisonType::Integer
+            if a.kind().is_integer() && b.kind().is_integer() && a.is_unsigned() == b.is_unsigned() =>
+        {
+            Some(Type::integer().with_unsigned(a.is_unsigned()))
         }
         ComparisonType::Text(collation) if is_plain_text(a) && is_plain_text(b) => Some(Type::text(255, collation)),
-        ComparisonType::Decimal if a.kind == Kind::Decimal && b.kind == Kind::Decimal && a.scale == b.scale => {
+        ComparisonType::Decimal if a.kind() == Kind::Decimal && b.kind() == Kind::Decimal && a.scale == b.scale => {
             Some(a.clone())
         }
-        ComparisonType::DateTime | ComparisonType::Time if a.kind == b.kind => Some(a.clone()),
-        ComparisonType::Double if a.kind == Kind::Double && b.kind == Kind::Double => Some(Type::double()),
+        ComparisonType::DateTime | ComparisonType::Time if a.kind() == b.kind() => Some(a.clone()),
+        ComparisonType::Double if a.kind() == Kind::Double && b.kind() == Kind::Double => Some(Type::double()),
         _ => None,
     }
 }
 
 fn is_plain_text(ty: &Type) -> bool {
-    ty.kind.is_text() && !matches!(ty.kind, Kind::Enum | Kind::Set)
+    ty.kind().is_text() && !matches!(ty.kind(), Kind::Enum | Kind::Set)
 }

@@ -12,10 +12,10 @@ use datum::json::Node;
 use crate::error;
 use crate::scalar::decimal::Decimal;
 use crate::scalar::temporal::{self, Date, DateTime, Parsed, Strictness, Time};
+use crate::types::{Kind, MysqlType as _, Type};
 use crate::value::{Text, Value};
 use datum::Result;
 use query::nodes::context::EvalContext;
-use query::types::{Kind, Type};
 
 /// The longest number at the beginning of the text, and whether only blanks follow.
 pub fn number_prefix(text: &str) -> (&str, bool) {
@@ -368,14 +368,14 @@ pub fn write_text(value: &Value, ty: &Type, out: &mut String) {
     let written = match value {
         Value::Null => Ok(()),
         Value::Int(number) => write!(out, "{number}"),
-        Value::UInt(number) if ty.kind == Kind::Year => write!(out, "{number:04}"),
+        Value::UInt(number) if ty.kind() == Kind::Year => write!(out, "{number:04}"),
         Value::UInt(number) => write!(out, "{number}"),
         Value::Decimal(decimal) => write!(out, "{decimal}"),
         Value::Float(number) if ty.scale < Type::FLOATING => {
             write!(out, "{number:.digits$}", digits = usize::from(ty.scale))
         }
         Value::Float(number) => out.write_str(&float_text(*number)),
-        Value::Double(number) if ty.scale < Type::FLOATING && matches!(ty.kind, Kind::Double | Kind::Float) => {
+        Value::Double(number) if ty.scale < Type::FLOATING && matches!(ty.kind(), Kind::Double | Kind::Float) => {
             out.write_str(&fixed_text(*number, ty.scale))
         }
         Value::Double(number) => out.write_str(&double_text(*number)),
@@ -383,15 +383,15 @@ pub fn write_text(value: &Value, ty: &Type, out: &mut String) {
         Value::Bytes(_) => out.write_str(&lossy(value)),
         Value::Date(date) => write!(out, "{date}"),
         Value::Time(time) => write!(out, "{time:.scale$}"),
-        Value::DateTime(at) if ty.kind == Kind::Date => write!(out, "{}", at.date),
+        Value::DateTime(at) if ty.kind() == Kind::Date => write!(out, "{}", at.date),
         Value::DateTime(at) => write!(out, "{at:.scale$}"),
         Value::Timestamp(at) => write!(out, "{:.scale$}", temporal::Zone::utc().local(*at)),
         Value::Json(json) => write!(out, "{json}"),
     };
     debug_assert!(written.is_ok());
-    if ty.zerofill && !value.is_null() {
+    if ty.has_zerofill() && !value.is_null() {
         // A decimal's point is not in its length.
-        let width = ty.length as usize + usize::from(ty.kind == Kind::Decimal && ty.scale > 0);
+        let width = ty.length as usize + usize::from(ty.kind() == Kind::Decimal && ty.scale > 0);
         let missing = width.saturating_sub(out.len() - start);
         out.insert_str(start, &"0".repeat(missing));
     }

@@ -4,25 +4,25 @@
 
 use crate::scalar::store::store;
 use crate::scalar::temporal;
+use crate::types::{Kind, MysqlType as _, Type};
 use crate::value::{Decimal, Value};
 use query::nodes::assignment::Place;
 use query::nodes::comparison::{Coerced, ComparisonType};
 use query::nodes::context::EvalContext;
-use query::types::{Kind, Type};
 
 /// See `Comparator::may_use_index`.
 pub fn may_use_index(compared_as: ComparisonType, ty: &Type) -> bool {
     match compared_as {
-        ComparisonType::Dynamic => !matches!(ty.kind, Kind::Enum | Kind::Set | Kind::Bit | Kind::Float | Kind::Json),
-        ComparisonType::Integer => ty.kind.is_integer() || ty.kind == Kind::Decimal || ty.kind == Kind::Year,
+        ComparisonType::Dynamic => !matches!(ty.kind(), Kind::Enum | Kind::Set | Kind::Bit | Kind::Float | Kind::Json),
+        ComparisonType::Integer => ty.kind().is_integer() || ty.kind() == Kind::Decimal || ty.kind() == Kind::Year,
         // `id = '5'` is compared as doubles, and looked up as an integer if the text is one.
-        ComparisonType::Decimal | ComparisonType::Double => ty.kind.is_number() && ty.kind != Kind::Float,
+        ComparisonType::Decimal | ComparisonType::Double => ty.kind().is_number() && ty.kind() != Kind::Float,
         ComparisonType::Text(collation) => {
-            ty.kind.is_text() && !matches!(ty.kind, Kind::Enum | Kind::Set) && ty.collation == collation
+            ty.kind().is_text() && !matches!(ty.kind(), Kind::Enum | Kind::Set) && ty.collation == collation
         }
-        ComparisonType::Bytes => ty.kind.is_bytes(),
-        ComparisonType::DateTime => matches!(ty.kind, Kind::Date | Kind::DateTime | Kind::Timestamp),
-        ComparisonType::Time => ty.kind == Kind::Time,
+        ComparisonType::Bytes => ty.kind().is_bytes(),
+        ComparisonType::DateTime => matches!(ty.kind(), Kind::Date | Kind::DateTime | Kind::Timestamp),
+        ComparisonType::Time => ty.kind() == Kind::Time,
         ComparisonType::Json => false,
     }
 }
@@ -32,7 +32,7 @@ pub fn coerce(value: &Value, ty: &Type, ctx: &EvalContext) -> Coerced {
     if value.is_null() {
         return Coerced::Null;
     }
-    match ty.kind {
+    match ty.kind() {
         kind if kind.is_integer() => integer(value, ty),
         Kind::Year => match value {
             Value::UInt(year) if *year == 0 || (1901..=2155).contains(year) => Coerced::Exact(value.clone()),
@@ -78,7 +78,7 @@ fn integer(value: &Value, ty: &Type) -> Coerced {
         Coerced::Below
     } else if number > i128::from(high) {
         Coerced::Above
-    } else if ty.unsigned {
+    } else if ty.is_unsigned() {
         Coerced::Exact(Value::UInt(number as u64))
     } else {
         Coerced::Exact(Value::Int(number as i64))
@@ -100,7 +100,7 @@ fn decimal(value: &Value, ty: &Type) -> Coerced {
 }
 
 fn temporal(value: &Value, ty: &Type, ctx: &EvalContext) -> Coerced {
-    if ty.kind == Kind::Time {
+    if ty.kind() == Kind::Time {
         return match value {
             Value::Time(time) if time.truncated(ty.scale) == *time => Coerced::Exact(value.clone()),
             _ => Coerced::Unusable,
@@ -109,7 +109,7 @@ fn temporal(value: &Value, ty: &Type, ctx: &EvalContext) -> Coerced {
     let reading = match value {
         Value::DateTime(reading) => *reading,
         Value::Date(date) => crate::value::DateTime::new(*date, 0),
-        Value::Timestamp(at) if ty.kind == Kind::Timestamp => return Coerced::Exact(Value::Timestamp(*at)),
+        Value::Timestamp(at) if ty.kind() == Kind::Timestamp => return Coerced::Exact(Value::Timestamp(*at)),
         Value::Text(text) => {
             // Text that is a date beyond doubt: what needs a warning is left to the comparison.
             let mut scratch = EvalContext::new();
@@ -123,7 +123,7 @@ fn temporal(value: &Value, ty: &Type, ctx: &EvalContext) -> Coerced {
         }
         _ => return Coerced::Unusable,
     };
-    match ty.kind {
+    match ty.kind() {
         Kind::Date if reading.micros_of_day() == 0 => Coerced::Exact(Value::Date(reading.date)),
         Kind::DateTime if reading.truncated(ty.scale) == reading => Coerced::Exact(Value::DateTime(reading)),
         Kind::Timestamp if reading.truncated(ty.scale) == reading => match temporal::timestamp(&ctx.zone, reading) {

@@ -1,9 +1,9 @@
 //! LIKE: `%` for any characters, `_` for one. Characters are the same as far as the collation says; blanks at the end count in every collation.
 
 use crate::error;
+use crate::types::Collation;
 use crate::value::Value;
 use datum::Result;
-use query::types::Collation;
 
 /// The character that takes the meaning from the next one; `None` for the empty string.
 pub fn escape_char(escape: &Value) -> Result<Option<char>> {
@@ -135,7 +135,7 @@ pub fn prefix(pattern: &[u8], escape: Option<char>, bytes: bool) -> Option<(Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use query::types::CollationName as _;
+    use crate::types::CollationName as _;
 
     fn like(text: &str, pattern: &str) -> bool {
         matches(Collation::DEFAULT, text.as_bytes(), pattern.as_bytes(), Some('\\'))

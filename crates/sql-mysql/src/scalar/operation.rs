@@ -1,7 +1,7 @@
 //! MySQL's arithmetic operators, and calls of them taken apart. `arithmetic` computes them.
 
+use crate::types::Type;
 use query::nodes::expr::{Call, Expr};
-use query::types::Type;
 
 use crate::scalar::word::Word;
 

@@ -3,12 +3,12 @@
 //! Arithmetic is in `arithmetic`, the coercions of constants in `bind::constant`.
 
 use crate::scalar::{arithmetic, cast, convert, like, variable};
+use crate::types::{Collation, Kind, MysqlExpr as _, MysqlType as _, Type};
 use crate::value::Value;
 use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Case, Expr, Extra};
 use query::nodes::function::{Folding, Function, Prefix, Run};
-use query::types::{Collation, Kind, Type};
 
 /// To another type, as CAST does: data that does not fit is a warning.
 static CAST: Function =
@@ -79,7 +79,7 @@ pub fn collate(inner: Expr, ty: Type) -> Expr {
 pub fn like(text: Expr, pattern: Expr, escape: Option<Expr>, collation: Collation) -> Expr {
     let arguments: Vec<Expr> = [text, pattern].into_iter().chain(escape).collect();
     let nullable = arguments.iter().any(|argument| argument.ty().nullable);
-    let ty = Type::boolean().with_nullable(nullable);
+    let ty = Type::truth().with_nullable(nullable);
     Expr::Call(Box::new(Call { function: &LIKE, arguments, ty, collation, extra: Extra::default() }))
 }
 
@@ -90,7 +90,7 @@ pub fn truth(expr: Expr) -> Expr {
         kind if kind.is_integer() && !is_variable => expr,
         Kind::Bit | Kind::Year | Kind::Enum | Kind::Set => expr,
         _ => {
-            let ty = Type::boolean().with_nullable(expr.ty().nullable);
+            let ty = Type::truth().with_nullable(expr.ty().nullable);
             unary(&TRUTH, expr, ty)
         }
     }
@@ -99,7 +99,8 @@ pub fn truth(expr: Expr) -> Expr {
 /// Returns the expression with values of the type `ty`: itself, if it has them.
 pub fn unify(expr: Expr, ty: &Type) -> Expr {
     let own = expr.ty();
-    let is_same = (own.kind, own.scale, own.unsigned) == (ty.kind, ty.scale, ty.unsigned) && own.members == ty.members;
+    let is_same = (own.kind(), own.scale, own.is_unsigned()) == (ty.kind(), ty.scale, ty.is_unsigned())
+        && own.members == ty.members;
     if is_same { expr } else { unary(&UNIFY, expr, ty.clone()) }
 }
 
@@ -126,7 +127,7 @@ fn run_unify(call: &Call, row: &[Value], ctx: &mut EvalContext) -> Result<Value>
 fn run_cast(call: &Call, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let (inner, to) = (&call.arguments[0], &call.ty);
     // A number takes all digits of a quotient with it, a text those that are shown.
-    let value = if to.kind.is_number() { inner.eval_exact(row, ctx)? } else { inner.eval(row, ctx)? };
+    let value = if to.kind().is_number() { inner.eval_exact(row, ctx)? } else { inner.eval(row, ctx)? };
     if value.is_null() { Ok(value) } else { cast::cast(value, &inner.ty(), to, ctx) }
 }
 
@@ -177,7 +178,7 @@ fn prefix(call: &Call, value: &mut dyn FnMut(&Expr) -> Option<Value>) -> Option<
 
 /// As `convert_to`, but a decimal keeps its digits until it is shown.
 pub fn unify_exact(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Result<Value> {
-    match (&value, to.kind) {
+    match (&value, to.kind()) {
         (Value::Decimal(_), Kind::Decimal) => Ok(value),
         (Value::Decimal(decimal), kind) if !kind.is_number() && decimal.scale() != from.scale => {
             convert_to(arithmetic::fit(value, from), from, to, ctx)
@@ -188,17 +189,18 @@ pub fn unify_exact(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) 
 
 /// A value of one arm as one of the type of all arms.
 fn convert_to(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Result<Value> {
-    if value.is_null() || (from.kind == to.kind && from.scale == to.scale && from.unsigned == to.unsigned) {
+    if value.is_null() || (from.kind() == to.kind() && from.scale == to.scale && from.is_unsigned() == to.is_unsigned())
+    {
         return Ok(value);
     }
     if to.is_string() && to.collation != Collation::Binary && value.as_string_bytes().is_none() {
         return Ok(Value::Text(convert::to_text(&cast::present(value, from, ctx), from)));
     }
-    match to.kind {
-        kind if kind == from.kind && !kind.is_number() && !kind.is_temporal() => Ok(value),
+    match to.kind() {
+        kind if kind == from.kind() && !kind.is_number() && !kind.is_temporal() => Ok(value),
         kind if kind.is_text() && matches!(value, Value::Text(_)) => Ok(value),
         kind if kind.is_bytes() && matches!(value, Value::Bytes(_)) => Ok(value),
-        kind if kind.is_bytes() && from.kind == Kind::Bit => Ok(cast::present(value, from, ctx)),
+        kind if kind.is_bytes() && from.kind() == Kind::Bit => Ok(cast::present(value, from, ctx)),
         kind if kind.is_bytes() => {
             Ok(Value::bytes(convert::to_text(&cast::present(value, from, ctx), from).as_bytes()))
         }
@@ -236,7 +238,7 @@ impl Derivation {
 
     fn of_call(call: &Call) -> Derivation {
         match (Operation::of(call), &call.arguments[..]) {
-            (Some(Operation::Present), [inner, ..]) if call.ty.kind.is_text() => {
+            (Some(Operation::Present), [inner, ..]) if call.ty.kind().is_text() => {
                 Derivation::of(inner).min(Derivation::Implicit)
             }
             (Some(Operation::Present), _) => Derivation::Numeric,

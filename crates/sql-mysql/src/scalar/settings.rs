@@ -1,7 +1,7 @@
 //! The settings of a session that decide what an expression means.
 
 use crate::scalar::modes::SqlMode;
-use query::types::{Collation, CollationName as _};
+use crate::types::{Collation, CollationName as _};
 
 /// What binding depends on: part of a cached plan's key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

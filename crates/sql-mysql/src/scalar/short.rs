@@ -4,10 +4,10 @@
 
 use crate::scalar::decimal::{Decimal, SCALE_MAX};
 use crate::scalar::operation::{Arithmetic, Operator};
+use crate::types::{Kind, MysqlType as _};
 use crate::value::Value;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Expr;
-use query::types::Kind;
 
 /// The powers of ten that an `i64` holds.
 const POWERS: [i64; 19] = {
@@ -32,7 +32,7 @@ pub fn eval(node: &Arithmetic<'_>, row: &[Value], ctx: &EvalContext) -> Option<D
 
 fn computed(node: &Arithmetic<'_>, row: &[Value], ctx: &EvalContext) -> Option<(i128, u8)> {
     let is_plain = matches!(node.op, Operator::Add | Operator::Subtract | Operator::Multiply);
-    if !is_plain || node.ty.kind != Kind::Decimal {
+    if !is_plain || node.ty.kind() != Kind::Decimal {
         return None;
     }
     let (a, left_scale) = operand(node.left, row, ctx)?;
@@ -80,10 +80,10 @@ mod tests {
     use crate::scalar::arithmetic;
     use crate::scalar::operation::{Arithmetic, Operator};
     use crate::scalar::word::Word;
+    use crate::types::{MysqlType as _, Type};
     use crate::value::{Decimal, Value};
     use query::nodes::context::EvalContext;
     use query::nodes::expr::{Call, Expr};
-    use query::types::Type;
 
     fn call(op: Operator, left: Expr, right: Expr) -> Call {
         let ty = Type::decimal(65, 30);

@@ -11,10 +11,10 @@ use crate::scalar::block_encryption;
 use crate::scalar::modes::SqlMode;
 use crate::scalar::named::NamedLocks;
 use crate::scalar::temporal::{Locale, Timestamp};
+use crate::types::Type;
 use crate::value::{Text, Value};
 use datum::Result;
 use query::nodes::context::{EvalContext, Level};
-use query::types::Type;
 
 /// Gives the next timestamp of a sequence and the log position at which it may be shown.
 pub type TakeTimestamp = dyn Fn() -> Result<(u64, u64)> + Send + Sync;

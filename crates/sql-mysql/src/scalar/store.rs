@@ -14,18 +14,18 @@ use crate::scalar::decimal::Decimal;
 use crate::scalar::json::{self, Json};
 use crate::scalar::state::StateOf as _;
 use crate::scalar::temporal::{self, Date, DateTime, Parsed, Strictness, Time, Timestamp};
+use crate::types::{Charset, Collation, CollationName as _, Kind, MysqlType as _, Type};
 use crate::value::{Text, Value};
 use datum::Result;
 use query::nodes::assignment::{Assignment, Place};
 use query::nodes::context::{EvalContext, Level};
-use query::types::{Charset, Collation, CollationName as _, Kind, Type};
 
 /// MySQL's rules of assignment.
 pub static ASSIGNMENT: Assignment = Assignment { store, implicit_default, text };
 
 /// As messages show it: at most 255 letters.
 fn text(value: &Value, ty: &Type, ctx: &mut EvalContext) -> String {
-    let (shown, from) = match ty.kind {
+    let (shown, from) = match ty.kind() {
         Kind::Enum | Kind::Set | Kind::Bit | Kind::Timestamp => {
             (cast::present(value.clone(), ty, ctx), cast::present_type(ty))
         }
@@ -59,7 +59,7 @@ pub fn store(value: Value, ty: &Type, place: Place<'_>, ctx: &mut EvalContext) -
 
 /// What a NOT NULL column without a default holds where nothing is given and the mode is not strict: 0, '', the zero date, the first member.
 pub fn implicit_default(ty: &Type) -> Value {
-    match ty.kind {
+    match ty.kind() {
         Kind::Null => Value::Null,
         Kind::Decimal => Value::Decimal(Decimal::new(0, ty.scale)),
         Kind::Float => Value::Float(0.0),
@@ -73,7 +73,7 @@ pub fn implicit_default(ty: &Type) -> Value {
         Kind::Json => Value::Json(Json::from(json::Node::Null)),
         Kind::Binary => Value::bytes(vec![0; ty.length as usize]),
         kind if kind.is_integer() => {
-            if ty.unsigned {
+            if ty.is_unsigned() {
                 Value::UInt(0)
             } else {
                 Value::Int(0)
@@ -92,7 +92,7 @@ struct Slot<'s> {
 
 impl Slot<'_> {
     fn fill(&self, value: Value, ctx: &mut EvalContext) -> Result<Value> {
-        match self.ty.kind {
+        match self.ty.kind() {
             Kind::Null => Ok(value),
             kind if kind.is_integer() => self.integer(value, ctx),
             Kind::Decimal => self.decimal(value, ctx),
@@ -147,7 +147,7 @@ impl Slot<'_> {
         if fitted != number {
             ctx.complain(self.out_of_range())?;
         }
-        Ok(if self.ty.unsigned { Value::UInt(fitted as u64) } else { Value::Int(fitted as i64) })
+        Ok(if self.ty.is_unsigned() { Value::UInt(fitted as u64) } else { Value::Int(fitted as i64) })
     }
 
     fn decimal(&self, value: Value, ctx: &mut EvalContext) -> Result<Value> {
@@ -158,9 +158,9 @@ impl Slot<'_> {
         };
         let rounded = number.rounded(self.ty.scale);
         let limit = Decimal::largest(self.ty.length, self.ty.scale);
-        if rounded.abs() > limit || (self.ty.unsigned && rounded.is_negative() && !rounded.is_zero()) {
+        if rounded.abs() > limit || (self.ty.is_unsigned() && rounded.is_negative() && !rounded.is_zero()) {
             ctx.complain(self.out_of_range())?;
-            let low = if self.ty.unsigned { Decimal::new(0, self.ty.scale) } else { limit.negated() };
+            let low = if self.ty.is_unsigned() { Decimal::new(0, self.ty.scale) } else { limit.negated() };
             return Ok(Value::Decimal(if rounded.is_negative() { low } else { limit }));
         }
         if rounded != number && !matches!(value, Value::Double(_) | Value::Float(_)) {
@@ -190,12 +190,12 @@ impl Slot<'_> {
                 number = limit.copysign(number);
             }
         }
-        let limit = if self.ty.kind == Kind::Float { f64::from(f32::MAX) } else { f64::MAX };
-        if number.abs() > limit || (self.ty.unsigned && number < 0.0) {
+        let limit = if self.ty.kind() == Kind::Float { f64::from(f32::MAX) } else { f64::MAX };
+        if number.abs() > limit || (self.ty.is_unsigned() && number < 0.0) {
             ctx.complain(self.out_of_range())?;
-            number = if self.ty.unsigned && number < 0.0 { 0.0 } else { limit.copysign(number) };
+            number = if self.ty.is_unsigned() && number < 0.0 { 0.0 } else { limit.copysign(number) };
         }
-        Ok(if self.ty.kind == Kind::Float { Value::Float(number as f32) } else { Value::Double(number) })
+        Ok(if self.ty.kind() == Kind::Float { Value::Float(number as f32) } else { Value::Double(number) })
     }
 
     fn bit(&self, value: Value, ctx: &mut EvalContext) -> Result<Value> {
@@ -284,7 +284,7 @@ impl Slot<'_> {
 
     /// What no date can be made of.
     fn wrong_date(&self, value: &Value) -> datum::Fault {
-        let what = match self.ty.kind {
+        let what = match self.ty.kind() {
             Kind::Date => "date",
             Kind::Time => "time",
             _ => "datetime",
@@ -294,7 +294,7 @@ impl Slot<'_> {
     }
 
     fn date(&self, value: Value, ctx: &mut EvalContext) -> Result<Value> {
-        if let (Value::Timestamp(at), Kind::Timestamp) = (&value, self.ty.kind) {
+        if let (Value::Timestamp(at), Kind::Timestamp) = (&value, self.ty.kind()) {
             return Ok(Value::Timestamp(*at));
         }
         let strict = ctx.is_strict();
@@ -351,14 +351,14 @@ impl Slot<'_> {
     }
 
     fn settle_date(&self, at: DateTime, value: &Value, ctx: &mut EvalContext) -> Result<Value> {
-        if self.ty.kind == Kind::Date {
+        if self.ty.kind() == Kind::Date {
             if at.micros_of_day() != 0 {
                 ctx.warnings.push(Level::Note, self.truncated());
             }
             return Ok(Value::Date(at.date));
         }
         let rounded = at.fitted(self.ty.scale, ctx.sql_mode().rounding());
-        let stored = match (rounded, self.ty.kind) {
+        let stored = match (rounded, self.ty.kind()) {
             (Some(at), Kind::DateTime) => Some(Value::DateTime(at)),
             (Some(at), _) if at.is_zero() => Some(Value::Timestamp(Timestamp::ZERO)),
             (Some(at), _) => temporal::timestamp(&ctx.zone, at).map(Value::Timestamp),
@@ -468,7 +468,7 @@ impl Slot<'_> {
             self.too_long(ctx)?;
             return Ok(Value::bytes(&bytes[..length]));
         }
-        if self.ty.kind == Kind::Binary && bytes.len() < length {
+        if self.ty.kind() == Kind::Binary && bytes.len() < length {
             let mut padded = bytes.to_vec();
             padded.resize(length, 0);
             return Ok(Value::from_bytes(padded));
@@ -498,7 +498,7 @@ impl Slot<'_> {
         let text = self.within_charset(text, ctx)?;
         let text = self.within_length(text, ctx)?;
         // A CHAR's blanks at the end are filling.
-        if self.ty.kind == Kind::Char && text.ends_with(' ') {
+        if self.ty.kind() == Kind::Char && text.ends_with(' ') {
             return Ok(Value::text(text.trim_end_matches(' ')));
         }
         Ok(Value::Text(text))
@@ -540,7 +540,7 @@ impl Slot<'_> {
         if text.len() <= length {
             return Ok(text);
         }
-        let end = match self.ty.kind {
+        let end = match self.ty.kind() {
             Kind::Char | Kind::VarChar => text.char_indices().nth(length).map(|(end, _)| end),
             _ => Some((0..=length).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0)),
         };
@@ -549,7 +549,7 @@ impl Slot<'_> {
         };
         if text[end..].bytes().any(|byte| byte != b' ') {
             self.too_long(ctx)?;
-        } else if self.ty.kind != Kind::Char {
+        } else if self.ty.kind() != Kind::Char {
             ctx.warnings.push(Level::Note, self.truncated());
         }
         Ok(Text::new(&text[..end]))

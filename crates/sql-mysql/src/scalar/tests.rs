@@ -13,12 +13,12 @@ use crate::scalar::settings::Settings;
 use crate::scalar::state::StateOf as _;
 use crate::scalar::store::store;
 use crate::scalar::temporal::Timestamp;
+use crate::types::{self, CollationName as _, Kind, MysqlExpr as _, MysqlType as _, Type};
 use crate::value::Value;
 use datum::Result;
 use query::nodes::assignment::Place;
 use query::nodes::context::{EvalContext, Level};
 use query::nodes::expr::Expr;
-use query::types::{self, CollationName as _, Kind, Type};
 
 fn bind(text: &str) -> Result<Expr> {
     let node = parse_expression(text)?;
@@ -76,18 +76,18 @@ fn outcome(text: &str) -> (String, String) {
 fn fits(value: &Value, ty: &Type) -> bool {
     match value {
         Value::Null => true,
-        Value::Int(_) => ty.kind.is_integer() && !ty.unsigned,
-        Value::UInt(_) => (ty.kind.is_integer() && ty.unsigned) || ty.kind == Kind::Year,
-        Value::Decimal(decimal) => ty.kind == Kind::Decimal && decimal.scale() == ty.scale,
-        Value::Double(_) => ty.kind == Kind::Double,
-        Value::Float(_) => ty.kind == Kind::Float,
-        Value::Text(_) => ty.kind.is_text(),
-        Value::Bytes(_) => ty.kind.is_bytes(),
-        Value::Date(_) => ty.kind == Kind::Date,
-        Value::Time(_) => ty.kind == Kind::Time,
-        Value::DateTime(_) => ty.kind == Kind::DateTime,
-        Value::Timestamp(_) => ty.kind == Kind::Timestamp,
-        Value::Json(_) => ty.kind == Kind::Json,
+        Value::Int(_) => ty.kind().is_integer() && !ty.is_unsigned(),
+        Value::UInt(_) => (ty.kind().is_integer() && ty.is_unsigned()) || ty.kind() == Kind::Year,
+        Value::Decimal(decimal) => ty.kind() == Kind::Decimal && decimal.scale() == ty.scale,
+        Value::Double(_) => ty.kind() == Kind::Double,
+        Value::Float(_) => ty.kind() == Kind::Float,
+        Value::Text(_) => ty.kind().is_text(),
+        Value::Bytes(_) => ty.kind().is_bytes(),
+        Value::Date(_) => ty.kind() == Kind::Date,
+        Value::Time(_) => ty.kind() == Kind::Time,
+        Value::DateTime(_) => ty.kind() == Kind::DateTime,
+        Value::Timestamp(_) => ty.kind() == Kind::Timestamp,
+        Value::Json(_) => ty.kind() == Kind::Json,
     }
 }
 
@@ -178,17 +178,17 @@ fn stored_forms_are_shown_by_present() {
     let members = Some(["a", "b"].map(Box::from).into());
     let mut ctx = context();
     ctx.zone = temporal::parse_zone("+02:00").expect("a zone");
-    let one = Type { members, ..Type::new(Kind::Enum) };
+    let one = Type { members, ..Type::of_kind(Kind::Enum) };
     let cases = [
         (Value::UInt(2), one.clone(), Value::text("b")),
-        (Value::UInt(3), Type { kind: Kind::Set, ..one.clone() }, Value::text("a,b")),
-        (Value::UInt(5), Type { length: 3, ..Type::new(Kind::Bit) }, Value::bytes([5])),
+        (Value::UInt(3), one.clone().with_kind(Kind::Set), Value::text("a,b")),
+        (Value::UInt(5), Type { length: 3, ..Type::of_kind(Kind::Bit) }, Value::bytes([5])),
     ];
     for (stored, ty, shown) in cases {
         let expr = bind::present(Expr::Column(0, ty));
         assert_eq!(expr.eval(&[stored], &mut ctx), Ok(shown));
     }
-    let at = bind::present(Expr::Column(0, Type::new(Kind::Timestamp)));
+    let at = bind::present(Expr::Column(0, Type::of_kind(Kind::Timestamp)));
     let value = at.eval(&[Value::Timestamp(Timestamp(1_000_000))], &mut ctx).expect("shown");
     assert_eq!(convert::to_text(&value, &at.ty()).as_str(), "1970-01-01 02:00:01");
     // Against a string an ENUM is its name, against a number its place.

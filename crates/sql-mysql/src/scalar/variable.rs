@@ -3,12 +3,12 @@
 //! A name is the first argument, a literal.
 
 use crate::scalar::state::StateOf as _;
+use crate::types::{Collation, CollationName as _, MysqlType as _, Type};
 use crate::value::Value;
 use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr, Extra};
 use query::nodes::function::{Function, Run, SessionUse};
-use query::types::{Collation, CollationName as _, Type};
 
 static READ: Function = Function { session: SessionUse::Read, ..Function::new(&["@"], Run::Lazy(run_read)) };
 static ASSIGN: Function = Function { session: SessionUse::Written, ..Function::new(&[":="], Run::Lazy(run_assign)) };

@@ -67,9 +67,10 @@ impl From<Word> for Extra {
 
 #[cfg(test)]
 mod tests {
+    use crate::types::MysqlType as _;
     use super::*;
     use crate::scalar::arithmetic;
-    use query::types::Type;
+    use crate::types::Type;
 
     #[test]
     fn every_word_comes_back_from_its_number() {

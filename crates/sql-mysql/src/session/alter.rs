@@ -21,6 +21,7 @@ use crate::session::words::{
     self, Definition, NewIndex, Options, collation_of, index_name, options_of, options_of_column,
 };
 use crate::session::{Outcome, Session};
+use crate::types::{CharsetName as _, Collation, MysqlType as _};
 use crate::value::Value;
 use query::catalog::Writing;
 use query::catalog::decode::decode;
@@ -32,7 +33,6 @@ use query::key;
 use query::nodes::assignment::Place;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Expr;
-use query::types::{CharsetName as _, Collation};
 
 /// Source of a column's values when the table is rebuilt.
 #[derive(Clone, Debug)]
@@ -245,7 +245,7 @@ impl Session {
         // Each row gets a value of its own.
         let is_kept = column.generated.as_ref().is_some_and(|generated| generated.stored);
         draft.rebuild |= column.auto_increment || matches!(column.default, Default::Expression(_)) || is_kept;
-        draft.new.slots.push(column.ty.kind);
+        draft.new.slots.push(column.ty.storage);
         draft.new.columns.push(column);
         draft.from.push(From::Initial);
         draft.place(draft.new.columns.len() - 1, position)
@@ -288,7 +288,7 @@ impl Session {
             made.ty.nullable = false;
         }
         let shrinks =
-            made.ty.length < before.ty.length && (made.ty.is_string() || made.ty.kind == query::types::Kind::Decimal);
+            made.ty.length < before.ty.length && (made.ty.is_string() || made.ty.kind() == crate::types::Kind::Decimal);
         let narrows = before.ty.nullable && !made.ty.nullable;
         if !same_storage(&made.ty, &before.ty) || made.ty.length < before.ty.length {
             draft.check_changeable(at)?;
@@ -322,14 +322,14 @@ impl Session {
         for (slot, column) in new.columns.iter_mut().enumerate() {
             column.slot = slot;
         }
-        new.slots = new.columns.iter().map(|column| column.ty.kind).collect();
+        new.slots = new.columns.iter().map(|column| column.ty.storage).collect();
         define::drop_all_maps(writing, draft.old)?;
         // Indexes made by this statement are still empty and keep their maps.
         for index in new.indexes.iter_mut().filter(|index| draft.old.indexes.iter().any(|old| old.map == index.map)) {
             index.map = writing.txn.create_map()?;
         }
         new.map = writing.txn.create_map()?;
-        new.layout = Layout::new(new.slots.iter().map(|kind| kind.storage(false)));
+        new.layout = Layout::new(new.slots.iter().copied());
         new.slot_columns = (0..new.slots.len()).map(Some).collect();
         let all: Vec<usize> = (0..draft.old.columns.len()).collect();
         let mut cursor = writing.txn.scan(draft.old.map, Unbounded, Unbounded, false)?;
@@ -424,7 +424,7 @@ impl Session {
         let named =
             self.name_key_expressions(constraint, &draft.new.columns, draft.new.slots.len(), &draft.old.name)?;
         for column in named.columns {
-            draft.new.slots.push(column.ty.kind);
+            draft.new.slots.push(column.ty.storage);
             draft.new.columns.push(column);
             draft.from.push(From::Initial);
         }
@@ -456,7 +456,7 @@ impl Session {
             return Ok(value.clone());
         }
         let shown = crate::scalar::bind::present(query::nodes::expr::Expr::Literal(value.clone(), old.ty.clone()));
-        let shown = if new.ty.kind.is_bytes() { crate::scalar::bind::as_sent(shown) } else { shown };
+        let shown = if new.ty.kind().is_bytes() { crate::scalar::bind::as_sent(shown) } else { shown };
         let shown = shown.eval(&[], &mut self.ctx)?;
         Ok(store(shown, &new.ty, Place { column: &new.name, row }, &mut self.ctx)?)
     }
@@ -777,7 +777,7 @@ impl Draft<'_> {
     }
 
     fn convert(&mut self, collation: Collation) {
-        for column in self.new.columns.iter_mut().filter(|column| column.ty.kind.is_text()) {
+        for column in self.new.columns.iter_mut().filter(|column| column.ty.kind().is_text()) {
             column.ty.collation = collation;
         }
         self.rebuild = true;

@@ -17,11 +17,11 @@ use crate::error::{self, Result};
 use crate::instance::handle::Kill;
 use crate::parse::statement::{Histograms, Name};
 use crate::session::{Outcome, Session, text_column};
+use crate::types::Column;
 use crate::value::Value;
 use query::catalog::gather::{self, Effort, QUICK, THOROUGH};
 use query::catalog::statistics::{ColumnStatistics, Histogram, Statistics, is_spread};
 use query::catalog::table::Table;
-use query::types::Column;
 
 /// Statistics of smaller tables are not persisted; they are sampled again after a restart.
 const KEPT_ROWS: u64 = 2000;

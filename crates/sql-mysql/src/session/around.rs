@@ -12,8 +12,8 @@ use crate::parse::statement::Name;
 use crate::scalar::functions::entry::TIMESTAMP_SEQUENCE;
 use crate::scalar::temporal::Timestamp;
 use crate::session::{Outcome, Session};
+use crate::types::{Collation, CollationName as _, Column, MysqlType as _, Type};
 use crate::value::Value;
-use query::types::{Collation, CollationName as _, Column, Type};
 
 /// The maximum number of timestamps per call, as at the XRPC door.
 const TIMESTAMPS_MAX: u32 = 1 << 16;

@@ -14,10 +14,10 @@ use crate::session::words::{
     COLUMNS_MAX, Definition, KEYS_MAX, add_constraint, binary_of, check_name, collation_of, key_options,
     options_of_column,
 };
+use crate::types::{Collation, Kind, MysqlType as _};
 use crate::value::Value;
 use query::catalog::table::{Default, Generated, TableColumn};
 use query::nodes::assignment::Place;
-use query::types::{Collation, Kind};
 
 /// A column to add to a definition.
 enum Wanted<'w> {
@@ -116,7 +116,7 @@ impl Session {
         let mut column = TableColumn::new(name.to_owned(), ty, slot);
         let is_collate = |option: &ColumnOption| matches!(option, ColumnOption::Collate(_));
         let is_named = def.ty.charset.is_some() || def.ty.collation.is_some() || options.clone().any(is_collate);
-        column.collated = is_named && column.ty.kind.is_text();
+        column.collated = is_named && column.ty.kind().is_text();
         // NOT NULL first, since the default is checked against it.
         if options.clone().any(|option| matches!(option, ColumnOption::NotNull | ColumnOption::PrimaryKey)) {
             column.ty.nullable = false;
@@ -127,7 +127,7 @@ impl Session {
         check_generated_options(&column, &def.options)?;
         if column.auto_increment {
             column.ty.nullable = false;
-            if !(column.ty.kind.is_integer() || matches!(column.ty.kind, Kind::Float | Kind::Double)) {
+            if !(column.ty.kind().is_integer() || matches!(column.ty.kind(), Kind::Float | Kind::Double)) {
                 return Err(error::WRONG_FIELD_SPEC.with(&[&name]));
             }
             if column.default != Default::None {
@@ -146,7 +146,7 @@ impl Session {
             ColumnOption::Visible(visible) => column.invisible = !visible,
             ColumnOption::AutoIncrement => column.auto_increment = true,
             ColumnOption::Default(value) => column.default = self.default(column, value)?,
-            ColumnOption::OnUpdateNow(_) if matches!(column.ty.kind, Kind::Timestamp | Kind::DateTime) => {
+            ColumnOption::OnUpdateNow(_) if matches!(column.ty.kind(), Kind::Timestamp | Kind::DateTime) => {
                 column.on_update_now = true
             }
             ColumnOption::OnUpdateNow(_) => {
@@ -173,7 +173,7 @@ impl Session {
         let invalid = || error::INVALID_DEFAULT.with(&[&column.name]);
         let constant = match value {
             DefaultValue::Now(scale) => {
-                let is_moment = matches!(column.ty.kind, Kind::Timestamp | Kind::DateTime);
+                let is_moment = matches!(column.ty.kind(), Kind::Timestamp | Kind::DateTime);
                 let fits = is_moment && *scale == u64::from(column.ty.scale);
                 return if fits { Ok(Default::Now(column.ty.scale)) } else { Err(invalid()) };
             }
@@ -182,7 +182,7 @@ impl Session {
             }
             DefaultValue::Constant(expr) => expr,
         };
-        if column.ty.kind.is_blob() {
+        if column.ty.kind().is_blob() {
             if matches!(constant.kind, ExprKind::Literal(Literal::Null)) {
                 return if column.ty.nullable { Ok(Default::Value(Value::Null)) } else { Err(invalid()) };
             }

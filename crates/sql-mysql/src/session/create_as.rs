@@ -15,12 +15,12 @@ use crate::error::{self, Result};
 use crate::instance::compiled::{Compiled, Plan};
 use crate::scalar::store::implicit_default;
 use crate::session::{Outcome, Session};
+use crate::types::{Collation, Column, Kind, MysqlType as _, Type};
 use query::catalog::Writing;
 use query::catalog::foreign_graph::Doing;
 use query::catalog::table::{Default, Table, TableColumn};
 use query::exec::change::{self, Changed};
 use query::nodes::change::{Insert, OnConflict, Values};
-use query::types::{Collation, Column, Kind, Type};
 
 /// Strings of more characters than this become TEXT.
 const LONG: u32 = 512;
@@ -151,11 +151,11 @@ fn told(changed: Changed) -> Outcome {
 /// strings.
 fn type_of_result(ty: &Type) -> Type {
     let nullable = ty.nullable;
-    let is_bytes = ty.collation == Collation::Binary && ty.is_string() || ty.kind.is_bytes();
-    let made = match ty.kind {
-        Kind::Null => Type { length: 0, ..Type::new(Kind::Binary) },
-        Kind::BigInt if ty.length <= 10 => Type { unsigned: ty.unsigned, ..Type::new(Kind::Int) },
-        kind if kind.is_integer() => Type { unsigned: ty.unsigned, ..Type::new(kind) },
+    let is_bytes = ty.collation == Collation::Binary && ty.is_string() || ty.kind().is_bytes();
+    let made = match ty.kind() {
+        Kind::Null => Type { length: 0, ..Type::of_kind(Kind::Binary) },
+        Kind::BigInt if ty.length <= 10 => Type::of_kind(Kind::Int).with_unsigned(ty.is_unsigned()),
+        kind if kind.is_integer() => Type::of_kind(kind).with_unsigned(ty.is_unsigned()),
         Kind::Char | Kind::VarChar | Kind::Binary | Kind::VarBinary if ty.length > LONG => {
             let kind = match (is_bytes, ty.byte_length()) {
                 (true, ..=0xFFFF) => Kind::Blob,
@@ -165,21 +165,22 @@ fn type_of_result(ty: &Type) -> Type {
                 (false, ..=0xFF_FFFF) => Kind::MediumText,
                 (false, _) => Kind::LongText,
             };
-            Type { collation: ty.collation, ..Type::new(kind) }
+            Type { collation: ty.collation, ..Type::of_kind(kind) }
         }
-        Kind::Char | Kind::VarChar if ty.length == 0 => Type { kind: Kind::Char, ..ty.clone() },
-        Kind::Binary | Kind::VarBinary if ty.length == 0 => Type { kind: Kind::Binary, ..ty.clone() },
-        Kind::Char => Type { kind: Kind::VarChar, ..ty.clone() },
-        Kind::Binary => Type { kind: Kind::VarBinary, ..ty.clone() },
-        _ => ty.clone(),
+        Kind::Char | Kind::VarChar if ty.length == 0 => ty.clone().with_kind(Kind::Char),
+        Kind::Binary | Kind::VarBinary if ty.length == 0 => ty.clone().with_kind(Kind::Binary),
+        Kind::Char => ty.clone().with_kind(Kind::VarChar),
+        Kind::Binary => ty.clone().with_kind(Kind::VarBinary),
+        // A type that MySQL did not declare becomes its own.
+        kind => ty.clone().with_kind(kind),
     };
     made.with_nullable(nullable)
 }
 
 /// Returns the default of a NOT NULL column: zero or the empty string. A date has none, since zero is not a valid date.
 fn default_of(ty: &Type) -> Default {
-    let is_dated = matches!(ty.kind, Kind::Date | Kind::DateTime | Kind::Timestamp);
-    if ty.nullable || is_dated || ty.kind.is_blob() || ty.kind == Kind::Json {
+    let is_dated = matches!(ty.kind(), Kind::Date | Kind::DateTime | Kind::Timestamp);
+    if ty.nullable || is_dated || ty.kind().is_blob() || ty.kind() == Kind::Json {
         return Default::None;
     }
     Default::Value(implicit_default(ty))

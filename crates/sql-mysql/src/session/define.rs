@@ -18,6 +18,7 @@ use crate::scalar::temporal::Timestamp;
 use crate::session::foreign::{Ends, follow_names, refuse_acting_keys};
 use crate::session::words::{NewIndex, check_keys, check_name, collation_of, index_name, like_table, options_of};
 use crate::session::{Outcome, Session, build};
+use crate::types::{MysqlType as _, Type};
 use crate::value::Value;
 use query::catalog::live::Live;
 use query::catalog::table::{Default, Index, Table};
@@ -25,7 +26,6 @@ use query::catalog::{Snapshot, Writing};
 use query::exec::generated;
 use query::nodes::context::Level;
 use query::nodes::system_table::SystemTable;
-use query::types::Type;
 
 impl Session {
     pub(super) fn full_name(&self, name: &Name) -> Result<(String, String)> {
@@ -335,7 +335,7 @@ impl Session {
         }
         let id = writing.new_id();
         let map = writing.txn.create_map()?;
-        let slots = definition.columns.iter().map(|column| column.ty.kind).collect();
+        let slots = definition.columns.iter().map(|column| column.ty.storage).collect();
         let mut table = Table {
             id,
             schema,
@@ -572,8 +572,8 @@ pub(super) fn drop_all_maps(writing: &mut Writing<'_>, table: &Table) -> Result<
 
 /// Returns whether two types store values alike; column-only attributes are ignored.
 pub(super) fn same_storage(a: &Type, b: &Type) -> bool {
-    a.kind == b.kind
-        && a.unsigned == b.unsigned
+    a.kind() == b.kind()
+        && a.is_unsigned() == b.is_unsigned()
         && a.collation == b.collation
         && a.members == b.members
         && a.scale == b.scale

@@ -9,9 +9,9 @@ use crate::instance::compiled::Plan;
 use crate::instance::prepared::type_of;
 use crate::parse::statement::Statement;
 use crate::session::{Outcome, Session, text_column};
+use crate::types::{Column, Type};
 use crate::value::Value;
 use query::nodes::change::{OnConflict, Values};
-use query::types::{Column, Type};
 
 /// Output format of EXPLAIN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

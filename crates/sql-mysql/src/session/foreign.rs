@@ -4,6 +4,7 @@
 //! version, so that plans bound without the constraint are invalidated. No metadata lock is held while waiting for
 //! another one: the holder of the second may want the first.
 
+use crate::types::MysqlType as _;
 use std::sync::Arc;
 
 use datum::Fault;
@@ -173,7 +174,7 @@ impl Session {
             }
             check_foreign_name(&key.name, table, &writing.snapshot)?;
             check_nullable(&key, table)?;
-            if let Some(at) = key.columns.iter().find(|at| table.columns[**at].ty.kind.is_blob()) {
+            if let Some(at) = key.columns.iter().find(|at| table.columns[**at].ty.kind().is_blob()) {
                 return Err(error::BLOB_KEY_WITHOUT_LENGTH.with(&[&table.columns[*at].name]));
             }
             if table.key_over(&key.columns).is_none() {

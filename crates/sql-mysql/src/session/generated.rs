@@ -13,10 +13,10 @@ use crate::parse::parse_expression;
 use crate::parse::stored::{Disallowed, disallowed, stored_text};
 use crate::scalar::state::StateOf as _;
 use crate::session::Session;
+use crate::types::{Kind, MysqlType as _, Type};
 use query::catalog::foreign_key::{Action, ForeignKey};
 use query::catalog::table::{Generated, Table, TableColumn};
 use query::nodes::expr::Expr;
-use query::types::{Kind, Type};
 
 /// A key whose expressions have been replaced by hidden columns.
 pub(super) struct Named {
@@ -105,7 +105,7 @@ impl Session {
             return Err(error::FUNCTIONAL_INDEX_REF_AUTO_INCREMENT.with(&[&index]));
         }
         let ty = expr.ty();
-        match ty.kind {
+        match ty.kind() {
             _ if matches!(expr, Expr::Column(..)) => Err(error::FUNCTIONAL_INDEX_ON_FIELD.bare()),
             Kind::Json => Err(error::FUNCTIONAL_INDEX_ON_JSON_OR_GEOMETRY_FUNCTION.bare()),
             kind if kind.is_blob() => Err(error::FUNCTIONAL_INDEX_ON_LOB.bare()),

@@ -9,7 +9,7 @@ use crate::parse::statement::UserName;
 use crate::rights::{Grants, Privileges};
 use crate::session::{Session, text_column};
 use crate::system::text;
-use query::types::Column;
+use crate::types::Column;
 
 /// Returns `SELECT, INSERT`, or USAGE, or ALL PRIVILEGES.
 fn words(set: Privileges, all: Privileges) -> String {

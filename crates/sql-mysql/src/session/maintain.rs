@@ -16,10 +16,10 @@ use crate::scalar::functions::crc32_of;
 use crate::session::track::READ;
 use crate::session::{Outcome, Session, number_column, text_column};
 use crate::system::value_text;
+use crate::types::Column;
 use crate::value::Value;
 use query::catalog::table::Table;
 use query::exec::generated;
-use query::types::Column;
 
 /// The messages about one table: (type, text).
 type Said = Vec<(&'static str, String)>;

@@ -72,6 +72,7 @@ use crate::session::temporary::Temporary;
 use crate::session::track::Track;
 use crate::session::transact::CompletionType;
 use crate::system::viewer::Viewer;
+use crate::types::{CollationName as _, Column, MysqlType as _, Type};
 use crate::value::{Text, Value};
 use query::catalog::Snapshot;
 use query::catalog::table::Table;
@@ -79,7 +80,6 @@ use query::catalog::timestamps::STEP as TIMESTAMP_STEP;
 use query::exec::Exec;
 use query::exec::host::Host;
 use query::nodes::context::{EvalContext, Level};
-use query::types::{CollationName as _, Column, Type};
 
 pub use leave::Ready;
 pub use track::Change;
@@ -585,7 +585,7 @@ fn has_ended_transaction(error: &SqlError) -> bool {
 
 /// Returns a text column for a computed result.
 fn text_column(name: &str) -> Column {
-    Column::computed(name, Type::text(1024, query::types::Collation::DEFAULT))
+    Column::computed(name, Type::text(1024, crate::types::Collation::DEFAULT))
 }
 
 fn number_column(name: &str) -> Column {

@@ -22,8 +22,8 @@ use crate::scalar::charsets;
 use crate::scalar::{cast, convert};
 use crate::session::load::words;
 use crate::session::{Outcome, ResultSet, Session};
+use crate::types::{Charset, Column, Kind, MysqlType as _, Type};
 use crate::value::Value;
-use query::types::{Charset, Column, Kind, Type};
 
 static WRITE: Reason = Reason::new("outfile");
 
@@ -196,8 +196,8 @@ impl Writing<'_> {
 
 /// Returns whether OPTIONALLY ENCLOSED encloses the type.
 fn is_string(ty: &Type) -> bool {
-    !(ty.kind.is_integer()
-        || matches!(ty.kind, Kind::Decimal | Kind::Float | Kind::Double | Kind::Year | Kind::Bit | Kind::Null))
+    !(ty.kind().is_integer()
+        || matches!(ty.kind(), Kind::Decimal | Kind::Float | Kind::Double | Kind::Year | Kind::Bit | Kind::Null))
 }
 
 /// Escapes what would end the field or line, and zero bytes, as MySQL's `Query_result_export` does.

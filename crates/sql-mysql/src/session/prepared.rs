@@ -17,8 +17,8 @@ use crate::parse::statement::{Statement, StatementKind};
 use crate::parse::{self, Parsed};
 use crate::scalar::state::StateOf as _;
 use crate::session::{Outcome, Session};
+use crate::types::{Column, Type};
 use crate::value::Value;
-use query::types::{Column, Type};
 
 /// The memory of a prepared statement, roughly: a base, and a multiple of its text.
 const PREPARED_BYTES: usize = 8 << 10;

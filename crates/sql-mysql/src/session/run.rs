@@ -31,6 +31,7 @@ use crate::session::load::rows::Loading;
 use crate::session::prepared::time_limit;
 use crate::session::track::{READ, READ_UNSAFE, UNSAFE, WRITE};
 use crate::session::{Outcome, ResultSet, Session};
+use crate::types::{Column, Kind, MysqlType as _, Type};
 use crate::value::Value;
 use query::catalog::table::Table;
 use query::exec::{Exec, change as changes};
@@ -41,7 +42,6 @@ use query::nodes::walk::is_steady;
 use query::plan::again::{may_begin_again, only_sleep, only_sleeps};
 use query::plan::estimate::{estimate, joined_rows};
 use query::plan::statistics::Statistics;
-use query::types::{Column, Kind, Type};
 
 /// Plans of a higher estimated cost are not cached: planning is a small part of their run.
 const HEAVY: f64 = 5000.0;
@@ -221,7 +221,7 @@ impl Variables for Session {
 
     fn user(&self, name: &str) -> Type {
         let known = self.ctx.state().variables.type_of(name).cloned();
-        known.unwrap_or_else(|| Type::new(Kind::LongBlob)).with_nullable(true)
+        known.unwrap_or_else(|| Type::of_kind(Kind::LongBlob)).with_nullable(true)
     }
 }
 

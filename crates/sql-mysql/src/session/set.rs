@@ -16,10 +16,10 @@ use crate::scalar::temporal::{self, Zone};
 use crate::session::track::{READ, TRACKERS};
 use crate::session::transact::{CompletionType, isolation_of};
 use crate::session::{Outcome, Session};
+use crate::types::{Charset, CharsetName as _, Collation, CollationName as _, MysqlType as _, Type};
 use crate::value::{Decimal, Value};
 use query::nodes::expr::Expr;
 use query::nodes::walk::has_subquery;
-use query::types::{Charset, CharsetName as _, Collation, CollationName as _, Type};
 
 impl Session {
     pub(super) fn system_variable(&self, scope: Option<Scope>, name: &str) -> Result<(Value, Type)> {
@@ -32,7 +32,7 @@ impl Session {
                 "warning_count" | "error_count" => {
                     return Ok((Value::UInt(self.ctx.warnings.count()), Type::unsigned()));
                 }
-                "autocommit" => return Ok((Value::from(self.autocommit), Type::boolean())),
+                "autocommit" => return Ok((Value::from(self.autocommit), Type::truth())),
                 "pseudo_thread_id" => return Ok((Value::UInt(self.who.connection_id), Type::unsigned())),
                 "timestamp" if self.values.number("timestamp") == 0 => {
                     return Ok((Value::Double(self.ctx.now.0 as f64 / 1e6), Type::double()));

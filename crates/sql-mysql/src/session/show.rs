@@ -18,6 +18,7 @@ use crate::session::{Outcome, Session, number_column, text_column};
 use crate::system::schemas::is_system;
 use crate::system::statistics::cardinality;
 use crate::system::{self, column_extra, column_key, default_text, hex_text, keys, text};
+use crate::types::{CharsetName as _, Collation, CollationName as _, Column, MysqlType as _, Type};
 use crate::value::Value;
 use query::catalog::table::{SHOWN_OPTIONS, Table};
 use query::exec::{Exec, drain};
@@ -26,7 +27,6 @@ use query::nodes::keyspace_table;
 use query::nodes::node::Node;
 use query::nodes::relation::{Origin, ScopeTable};
 use query::nodes::system_table::SystemTable;
-use query::types::{CharsetName as _, Collation, CollationName as _, Column, Type};
 
 pub(super) type Answer = (Vec<Column>, Vec<Row>);
 
@@ -426,7 +426,7 @@ impl Session {
             let (key, extra) = (text(column_key(&table, at)), text(column_extra(column)));
             let (field, ty) = (text(&column.name), text(column.ty.name()));
             rows.push(if full {
-                let collation = optional(column.ty.kind.is_text().then(|| column.ty.collation.name()));
+                let collation = optional(column.ty.kind().is_text().then(|| column.ty.collation.name()));
                 vec![
                     field,
                     ty,
@@ -563,11 +563,11 @@ impl Session {
     }
 
     fn column_text(&mut self, table: &Table, column: &query::catalog::table::TableColumn) -> String {
+        use crate::types::Kind;
         use query::catalog::table::Default;
-        use query::types::Kind;
         let ty: &Type = &column.ty;
         let mut line = format!("  {} {}", quoted_name(&column.name), ty.name());
-        if ty.kind.is_text() {
+        if ty.kind().is_text() {
             let differs = column.collated || ty.collation != table.collation;
             if differs {
                 let _ = write!(line, " CHARACTER SET {}", ty.charset().name());
@@ -583,24 +583,24 @@ impl Session {
         }
         if !ty.nullable {
             line.push_str(" NOT NULL");
-        } else if ty.kind == Kind::Timestamp {
+        } else if ty.kind() == Kind::Timestamp {
             line.push_str(" NULL");
         }
         match &column.default {
             Default::None if column.generated.is_some() => {}
             Default::Dropped => {}
             Default::None if !ty.nullable => {}
-            Default::Value(value) if !value.is_null() && ty.kind.is_bytes() => {
+            Default::Value(value) if !value.is_null() && ty.kind().is_bytes() => {
                 let _ = write!(line, " DEFAULT {}", bytes_text(value));
             }
             Default::None | Default::Value(Value::Null) => {
-                if !ty.kind.is_blob() || ty.kind == Kind::Json {
+                if !ty.kind().is_blob() || ty.kind() == Kind::Json {
                     line.push_str(" DEFAULT NULL");
                 }
             }
             Default::Value(_) => {
                 let shown = default_text(column, &mut self.ctx).unwrap_or_default();
-                let bit = ty.kind == Kind::Bit;
+                let bit = ty.kind() == Kind::Bit;
                 let _ =
                     if bit { write!(line, " DEFAULT {shown}") } else { write!(line, " DEFAULT {}", quoted(&shown)) };
             }

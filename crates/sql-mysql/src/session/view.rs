@@ -24,12 +24,12 @@ use crate::scalar::state::StateOf as _;
 use crate::session::words::check_name;
 use crate::session::{Outcome, Session, text_column};
 use crate::system::text;
+use crate::types::{CollationName as _, Column, MysqlType as _, Type};
 use crate::value::Value;
 use query::catalog::table::Table;
 use query::catalog::view::{Algorithm, CheckOption, View};
 use query::nodes::context::Level;
 use query::nodes::relation::Origin;
-use query::types::{CollationName as _, Column, Type};
 
 /// Replaces these ranges of the text. They come in any order, and repeatedly from a block that was bound twice.
 fn rewritten<'n>(text: &str, places: impl Iterator<Item = (&'n Range<usize>, &'n str)>) -> String {
@@ -359,7 +359,7 @@ pub(super) fn described(columns: &[Column], full: bool, words: impl Fn(&str) -> 
         if !full {
             return vec![field, ty, null, text(""), Value::Null, text("")];
         }
-        let collation = if column.ty.kind.is_text() { text(column.ty.collation.name()) } else { Value::Null };
+        let collation = if column.ty.kind().is_text() { text(column.ty.collation.name()) } else { Value::Null };
         vec![field, ty, collation, null, text(""), Value::Null, text(""), text(words(&column.name)), text("")]
     };
     columns.iter().map(row).collect()

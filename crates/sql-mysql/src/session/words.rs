@@ -11,9 +11,9 @@ use crate::error::{self, Result, SqlError};
 use crate::parse::stored::{Disallowed, disallowed, is_boolean, stored_text};
 use crate::scalar::modes::SqlMode;
 use crate::session::foreign::{Wanted, wanted};
+use crate::types::{Charset, CharsetName as _, Collation, CollationName as _, MysqlType as _};
 use crate::value::Value;
 use query::catalog::table::{Check, Part, Table, TableColumn};
-use query::types::{Charset, CharsetName as _, Collation, CollationName as _};
 
 /// MySQL's own limits.
 pub(super) const NAME_MAX: usize = 64;
@@ -117,14 +117,14 @@ fn parts_of(columns: &[TableColumn], list: &[KeyPart]) -> Result<Vec<Part>> {
         let ty = &columns[column].ty;
         if prefix == Some(0)
             || prefix.is_some() && !ty.is_string()
-            || prefix.is_some_and(|prefix| !ty.kind.is_blob() && prefix > ty.length)
+            || prefix.is_some_and(|prefix| !ty.kind().is_blob() && prefix > ty.length)
         {
             return Err(error::WRONG_SUB_KEY.bare());
         }
-        if ty.kind.is_blob() && prefix.is_none() {
+        if ty.kind().is_blob() && prefix.is_none() {
             return Err(error::BLOB_KEY_WITHOUT_LENGTH.with(&[&columns[column].name]));
         }
-        let prefix = prefix.filter(|prefix| ty.kind.is_blob() || *prefix < ty.length);
+        let prefix = prefix.filter(|prefix| ty.kind().is_blob() || *prefix < ty.length);
         parts.push(Part { column, prefix, descending: *descending });
     }
     if parts.len() > PARTS_MAX {
@@ -162,7 +162,7 @@ pub(super) fn key_options(def: &ColumnDef, column: usize, definition: &mut Defin
             _ => {}
         }
     }
-    if definition.columns[column].ty.kind.is_blob()
+    if definition.columns[column].ty.kind().is_blob()
         && options_of_column(def).any(|option| matches!(option, ColumnOption::PrimaryKey | ColumnOption::Unique))
     {
         return Err(error::BLOB_KEY_WITHOUT_LENGTH.with(&[&definition.columns[column].name]));

@@ -3,6 +3,8 @@
 //!
 //! Without SELECT on `mysql` a session sees its own account in information_schema and nothing of `mysql`.
 
+use crate::system::column::{DATE_TIME, LONG_TEXT, NUMBER, chars};
+use crate::types::Type;
 use std::sync::Arc;
 
 use datum::Result;
@@ -15,21 +17,20 @@ use crate::system::text;
 use crate::system::viewer::viewer;
 use crate::value::Value;
 use query::nodes::context::EvalContext;
-use query::nodes::system_table::Holds::{self, DateTime, LongText, Number, Text};
 use query::nodes::system_table::SystemRows::Computed;
 use query::nodes::system_table::SystemTable;
 
-const NAME: Holds = Text(64);
-const HOST: Holds = Text(255);
-const USER: Holds = Text(32);
-const GRANTEE: Holds = Text(292);
-const FLAG: Holds = Text(1);
+const NAME: Type = chars(64);
+const HOST: Type = chars(255);
+const USER: Type = chars(32);
+const GRANTEE: Type = chars(292);
+const FLAG: Type = chars(1);
 
 pub const TABLES: &[SystemTable] = &[
     SystemTable {
         schema: "information_schema",
         name: "USER_PRIVILEGES",
-        columns: &[("GRANTEE", GRANTEE), ("TABLE_CATALOG", NAME), ("PRIVILEGE_TYPE", NAME), ("IS_GRANTABLE", Text(3))],
+        columns: &[("GRANTEE", GRANTEE), ("TABLE_CATALOG", NAME), ("PRIVILEGE_TYPE", NAME), ("IS_GRANTABLE", chars(3))],
         rows: Computed(user_privileges),
     },
     SystemTable {
@@ -40,7 +41,7 @@ pub const TABLES: &[SystemTable] = &[
             ("TABLE_CATALOG", NAME),
             ("TABLE_SCHEMA", NAME),
             ("PRIVILEGE_TYPE", NAME),
-            ("IS_GRANTABLE", Text(3)),
+            ("IS_GRANTABLE", chars(3)),
         ],
         rows: Computed(schema_privileges),
     },
@@ -53,7 +54,7 @@ pub const TABLES: &[SystemTable] = &[
             ("TABLE_SCHEMA", NAME),
             ("TABLE_NAME", NAME),
             ("PRIVILEGE_TYPE", NAME),
-            ("IS_GRANTABLE", Text(3)),
+            ("IS_GRANTABLE", chars(3)),
         ],
         rows: Computed(table_privileges),
     },
@@ -67,7 +68,7 @@ pub const TABLES: &[SystemTable] = &[
             ("TABLE_NAME", NAME),
             ("COLUMN_NAME", NAME),
             ("PRIVILEGE_TYPE", NAME),
-            ("IS_GRANTABLE", Text(3)),
+            ("IS_GRANTABLE", chars(3)),
         ],
         rows: Computed(column_privileges),
     },
@@ -106,19 +107,19 @@ pub const TABLES: &[SystemTable] = &[
             ("Event_priv", FLAG),
             ("Trigger_priv", FLAG),
             ("Create_tablespace_priv", FLAG),
-            ("ssl_type", Text(9)),
-            ("ssl_cipher", LongText),
-            ("x509_issuer", LongText),
-            ("x509_subject", LongText),
-            ("max_questions", Number),
-            ("max_updates", Number),
-            ("max_connections", Number),
-            ("max_user_connections", Number),
+            ("ssl_type", chars(9)),
+            ("ssl_cipher", LONG_TEXT),
+            ("x509_issuer", LONG_TEXT),
+            ("x509_subject", LONG_TEXT),
+            ("max_questions", NUMBER),
+            ("max_updates", NUMBER),
+            ("max_connections", NUMBER),
+            ("max_user_connections", NUMBER),
             ("plugin", NAME),
-            ("authentication_string", LongText),
+            ("authentication_string", LONG_TEXT),
             ("password_expired", FLAG),
-            ("password_last_changed", DateTime),
-            ("password_lifetime", Number),
+            ("password_last_changed", DATE_TIME),
+            ("password_lifetime", NUMBER),
             ("account_locked", FLAG),
             ("Create_role_priv", FLAG),
             ("Drop_role_priv", FLAG),
@@ -162,10 +163,10 @@ pub const TABLES: &[SystemTable] = &[
             ("Db", NAME),
             ("User", USER),
             ("Table_name", NAME),
-            ("Grantor", Text(288)),
-            ("Timestamp", DateTime),
-            ("Table_priv", Text(256)),
-            ("Column_priv", Text(64)),
+            ("Grantor", chars(288)),
+            ("Timestamp", DATE_TIME),
+            ("Table_priv", chars(256)),
+            ("Column_priv", chars(64)),
         ],
         rows: Computed(tables_priv),
     },
@@ -178,8 +179,8 @@ pub const TABLES: &[SystemTable] = &[
             ("User", USER),
             ("Table_name", NAME),
             ("Column_name", NAME),
-            ("Timestamp", DateTime),
-            ("Column_priv", Text(64)),
+            ("Timestamp", DATE_TIME),
+            ("Column_priv", chars(64)),
         ],
         rows: Computed(columns_priv),
     },
@@ -305,7 +306,7 @@ fn user(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let columns = table.map_or(&[][..], |table| table.columns);
     let row = |(account, who, grants): Entry| -> Row {
         let verifier = account.verifier.as_ref();
-        let value = |(name, _): &(&'static str, Holds)| {
+        let value = |(name, _): &(&'static str, Type)| {
             privilege_column(name, grants.global).unwrap_or_else(|| match *name {
                 "Host" => text(&who.host),
                 "User" => text(&who.user),
@@ -332,7 +333,7 @@ fn db(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for (_, who, grants) in entries(ctx)? {
         for (pattern, set) in &grants.databases {
-            let value = |(name, _): &(&'static str, Holds)| match *name {
+            let value = |(name, _): &(&'static str, Type)| match *name {
                 "Host" => text(&who.host),
                 "User" => text(&who.user),
                 "Db" => text(pattern),

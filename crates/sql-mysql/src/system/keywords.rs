@@ -1,19 +1,19 @@
 //! information_schema.KEYWORDS: the keywords of MySQL 8.0's grammar, for tools that quote names.
 
+use crate::system::column::{NUMBER, chars};
 use datum::Result;
 
 use crate::batch::Row;
 use crate::system::text;
 use crate::value::Value;
 use query::nodes::context::EvalContext;
-use query::nodes::system_table::Holds::{Number, Text};
 use query::nodes::system_table::SystemRows::Computed;
 use query::nodes::system_table::SystemTable;
 
 pub const TABLES: &[SystemTable] = &[SystemTable {
     schema: "information_schema",
     name: "KEYWORDS",
-    columns: &[("WORD", Text(128)), ("RESERVED", Number)],
+    columns: &[("WORD", chars(128)), ("RESERVED", NUMBER)],
     rows: Computed(rows),
 }];
 

@@ -3,6 +3,7 @@
 
 mod absent;
 mod accounts;
+mod column;
 mod keywords;
 mod schema;
 pub(crate) mod schemas;

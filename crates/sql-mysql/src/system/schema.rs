@@ -1,5 +1,6 @@
 //! information_schema: schemas, tables, columns, keys and constraints.
 
+use crate::system::column::{DATE_TIME, LONG_TEXT, NUMBER, chars};
 use std::sync::Arc;
 
 use datum::Result;
@@ -12,15 +13,14 @@ use crate::scalar::temporal::Timestamp;
 use crate::system::statistics::{bytes_of, cardinality, rows_of};
 use crate::system::viewer::viewer;
 use crate::system::{text, views};
+use crate::types::{Charset, CharsetName as _, Collation, CollationName as _, Kind, MysqlType as _, Type};
 use crate::value::Value;
 use query::catalog::table::{Default, LISTED_OPTIONS, Part, Table, TableColumn};
 use query::nodes::context::EvalContext;
-use query::nodes::system_table::Holds::{DateTime, LongText, Number, Text};
 use query::nodes::system_table::SystemRows::Computed;
 use query::nodes::system_table::SystemTable;
-use query::types::{Charset, CharsetName as _, Collation, CollationName as _, Kind, Type};
 
-pub const NAME: query::nodes::system_table::Holds = Text(64);
+pub const NAME: Type = chars(64);
 
 pub const TABLES: &[SystemTable] = &[
     SystemTable {
@@ -32,7 +32,7 @@ pub const TABLES: &[SystemTable] = &[
             ("DEFAULT_CHARACTER_SET_NAME", NAME),
             ("DEFAULT_COLLATION_NAME", NAME),
             ("SQL_PATH", NAME),
-            ("DEFAULT_ENCRYPTION", Text(3)),
+            ("DEFAULT_ENCRYPTION", chars(3)),
         ],
         rows: Computed(schemata),
     },
@@ -43,24 +43,24 @@ pub const TABLES: &[SystemTable] = &[
             ("TABLE_CATALOG", NAME),
             ("TABLE_SCHEMA", NAME),
             ("TABLE_NAME", NAME),
-            ("TABLE_TYPE", Text(11)),
+            ("TABLE_TYPE", chars(11)),
             ("ENGINE", NAME),
-            ("VERSION", Number),
-            ("ROW_FORMAT", Text(10)),
-            ("TABLE_ROWS", Number),
-            ("AVG_ROW_LENGTH", Number),
-            ("DATA_LENGTH", Number),
-            ("MAX_DATA_LENGTH", Number),
-            ("INDEX_LENGTH", Number),
-            ("DATA_FREE", Number),
-            ("AUTO_INCREMENT", Number),
-            ("CREATE_TIME", DateTime),
-            ("UPDATE_TIME", DateTime),
-            ("CHECK_TIME", DateTime),
+            ("VERSION", NUMBER),
+            ("ROW_FORMAT", chars(10)),
+            ("TABLE_ROWS", NUMBER),
+            ("AVG_ROW_LENGTH", NUMBER),
+            ("DATA_LENGTH", NUMBER),
+            ("MAX_DATA_LENGTH", NUMBER),
+            ("INDEX_LENGTH", NUMBER),
+            ("DATA_FREE", NUMBER),
+            ("AUTO_INCREMENT", NUMBER),
+            ("CREATE_TIME", DATE_TIME),
+            ("UPDATE_TIME", DATE_TIME),
+            ("CHECK_TIME", DATE_TIME),
             ("TABLE_COLLATION", NAME),
-            ("CHECKSUM", Number),
-            ("CREATE_OPTIONS", Text(256)),
-            ("TABLE_COMMENT", Text(2048)),
+            ("CHECKSUM", NUMBER),
+            ("CREATE_OPTIONS", chars(256)),
+            ("TABLE_COMMENT", chars(2048)),
         ],
         rows: Computed(tables),
     },
@@ -72,24 +72,24 @@ pub const TABLES: &[SystemTable] = &[
             ("TABLE_SCHEMA", NAME),
             ("TABLE_NAME", NAME),
             ("COLUMN_NAME", NAME),
-            ("ORDINAL_POSITION", Number),
-            ("COLUMN_DEFAULT", LongText),
-            ("IS_NULLABLE", Text(3)),
-            ("DATA_TYPE", LongText),
-            ("CHARACTER_MAXIMUM_LENGTH", Number),
-            ("CHARACTER_OCTET_LENGTH", Number),
-            ("NUMERIC_PRECISION", Number),
-            ("NUMERIC_SCALE", Number),
-            ("DATETIME_PRECISION", Number),
+            ("ORDINAL_POSITION", NUMBER),
+            ("COLUMN_DEFAULT", LONG_TEXT),
+            ("IS_NULLABLE", chars(3)),
+            ("DATA_TYPE", LONG_TEXT),
+            ("CHARACTER_MAXIMUM_LENGTH", NUMBER),
+            ("CHARACTER_OCTET_LENGTH", NUMBER),
+            ("NUMERIC_PRECISION", NUMBER),
+            ("NUMERIC_SCALE", NUMBER),
+            ("DATETIME_PRECISION", NUMBER),
             ("CHARACTER_SET_NAME", NAME),
             ("COLLATION_NAME", NAME),
-            ("COLUMN_TYPE", LongText),
-            ("COLUMN_KEY", Text(3)),
-            ("EXTRA", Text(256)),
-            ("PRIVILEGES", Text(154)),
-            ("COLUMN_COMMENT", Text(1024)),
-            ("GENERATION_EXPRESSION", LongText),
-            ("SRS_ID", Number),
+            ("COLUMN_TYPE", LONG_TEXT),
+            ("COLUMN_KEY", chars(3)),
+            ("EXTRA", chars(256)),
+            ("PRIVILEGES", chars(154)),
+            ("COLUMN_COMMENT", chars(1024)),
+            ("GENERATION_EXPRESSION", LONG_TEXT),
+            ("SRS_ID", NUMBER),
         ],
         rows: Computed(columns),
     },
@@ -100,21 +100,21 @@ pub const TABLES: &[SystemTable] = &[
             ("TABLE_CATALOG", NAME),
             ("TABLE_SCHEMA", NAME),
             ("TABLE_NAME", NAME),
-            ("NON_UNIQUE", Number),
+            ("NON_UNIQUE", NUMBER),
             ("INDEX_SCHEMA", NAME),
             ("INDEX_NAME", NAME),
-            ("SEQ_IN_INDEX", Number),
+            ("SEQ_IN_INDEX", NUMBER),
             ("COLUMN_NAME", NAME),
-            ("COLLATION", Text(1)),
-            ("CARDINALITY", Number),
-            ("SUB_PART", Number),
-            ("PACKED", Text(10)),
-            ("NULLABLE", Text(3)),
-            ("INDEX_TYPE", Text(11)),
-            ("COMMENT", Text(8)),
-            ("INDEX_COMMENT", Text(2048)),
-            ("IS_VISIBLE", Text(3)),
-            ("EXPRESSION", LongText),
+            ("COLLATION", chars(1)),
+            ("CARDINALITY", NUMBER),
+            ("SUB_PART", NUMBER),
+            ("PACKED", chars(10)),
+            ("NULLABLE", chars(3)),
+            ("INDEX_TYPE", chars(11)),
+            ("COMMENT", chars(8)),
+            ("INDEX_COMMENT", chars(2048)),
+            ("IS_VISIBLE", chars(3)),
+            ("EXPRESSION", LONG_TEXT),
         ],
         rows: Computed(statistics),
     },
@@ -129,8 +129,8 @@ pub const TABLES: &[SystemTable] = &[
             ("TABLE_SCHEMA", NAME),
             ("TABLE_NAME", NAME),
             ("COLUMN_NAME", NAME),
-            ("ORDINAL_POSITION", Number),
-            ("POSITION_IN_UNIQUE_CONSTRAINT", Number),
+            ("ORDINAL_POSITION", NUMBER),
+            ("POSITION_IN_UNIQUE_CONSTRAINT", NUMBER),
             ("REFERENCED_TABLE_SCHEMA", NAME),
             ("REFERENCED_TABLE_NAME", NAME),
             ("REFERENCED_COLUMN_NAME", NAME),
@@ -146,8 +146,8 @@ pub const TABLES: &[SystemTable] = &[
             ("CONSTRAINT_NAME", NAME),
             ("TABLE_SCHEMA", NAME),
             ("TABLE_NAME", NAME),
-            ("CONSTRAINT_TYPE", Text(11)),
-            ("ENFORCED", Text(3)),
+            ("CONSTRAINT_TYPE", chars(11)),
+            ("ENFORCED", chars(3)),
         ],
         rows: Computed(constraints),
     },
@@ -158,7 +158,7 @@ pub const TABLES: &[SystemTable] = &[
             ("CONSTRAINT_CATALOG", NAME),
             ("CONSTRAINT_SCHEMA", NAME),
             ("CONSTRAINT_NAME", NAME),
-            ("CHECK_CLAUSE", LongText),
+            ("CHECK_CLAUSE", LONG_TEXT),
         ],
         rows: Computed(checks),
     },
@@ -187,11 +187,11 @@ pub const TABLES: &[SystemTable] = &[
             ("TABLE_CATALOG", NAME),
             ("TABLE_SCHEMA", NAME),
             ("TABLE_NAME", NAME),
-            ("VIEW_DEFINITION", LongText),
-            ("CHECK_OPTION", Text(8)),
-            ("IS_UPDATABLE", Text(3)),
-            ("DEFINER", Text(288)),
-            ("SECURITY_TYPE", Text(7)),
+            ("VIEW_DEFINITION", LONG_TEXT),
+            ("CHECK_OPTION", chars(8)),
+            ("IS_UPDATABLE", chars(3)),
+            ("DEFINER", chars(288)),
+            ("SECURITY_TYPE", chars(7)),
             ("CHARACTER_SET_CLIENT", NAME),
             ("COLLATION_CONNECTION", NAME),
         ],
@@ -202,11 +202,11 @@ pub const TABLES: &[SystemTable] = &[
         name: "ENGINES",
         columns: &[
             ("ENGINE", NAME),
-            ("SUPPORT", Text(8)),
-            ("COMMENT", Text(80)),
-            ("TRANSACTIONS", Text(3)),
-            ("XA", Text(3)),
-            ("SAVEPOINTS", Text(3)),
+            ("SUPPORT", chars(8)),
+            ("COMMENT", chars(80)),
+            ("TRANSACTIONS", chars(3)),
+            ("XA", chars(3)),
+            ("SAVEPOINTS", chars(3)),
         ],
         rows: Computed(engines),
     },
@@ -216,8 +216,8 @@ pub const TABLES: &[SystemTable] = &[
         columns: &[
             ("CHARACTER_SET_NAME", NAME),
             ("DEFAULT_COLLATE_NAME", NAME),
-            ("DESCRIPTION", Text(2048)),
-            ("MAXLEN", Number),
+            ("DESCRIPTION", chars(2048)),
+            ("MAXLEN", NUMBER),
         ],
         rows: Computed(charsets),
     },
@@ -227,11 +227,11 @@ pub const TABLES: &[SystemTable] = &[
         columns: &[
             ("COLLATION_NAME", NAME),
             ("CHARACTER_SET_NAME", NAME),
-            ("ID", Number),
-            ("IS_DEFAULT", Text(3)),
-            ("IS_COMPILED", Text(3)),
-            ("SORTLEN", Number),
-            ("PAD_ATTRIBUTE", Text(9)),
+            ("ID", NUMBER),
+            ("IS_DEFAULT", chars(3)),
+            ("IS_COMPILED", chars(3)),
+            ("SORTLEN", NUMBER),
+            ("PAD_ATTRIBUTE", chars(9)),
         ],
         rows: Computed(collations),
     },
@@ -245,14 +245,14 @@ pub const TABLES: &[SystemTable] = &[
         schema: "information_schema",
         name: "PROCESSLIST",
         columns: &[
-            ("ID", Number),
-            ("USER", Text(32)),
-            ("HOST", Text(261)),
+            ("ID", NUMBER),
+            ("USER", chars(32)),
+            ("HOST", chars(261)),
             ("DB", NAME),
-            ("COMMAND", Text(16)),
-            ("TIME", Number),
+            ("COMMAND", chars(16)),
+            ("TIME", NUMBER),
             ("STATE", NAME),
-            ("INFO", LongText),
+            ("INFO", LONG_TEXT),
         ],
         rows: Computed(processes),
     },
@@ -411,11 +411,11 @@ pub fn default_text(column: &TableColumn, ctx: &mut EvalContext) -> Option<Strin
         Default::Now(scale) => Some(format!("CURRENT_TIMESTAMP{}", digits(*scale))),
         Default::Expression(expression) => Some(listed_text(expression)),
         Default::Value(value) if value.is_null() => None,
-        Default::Value(Value::UInt(bits)) if column.ty.kind == Kind::Bit => Some(format!("b'{bits:b}'")),
-        Default::Value(Value::Bytes(bytes)) if column.ty.kind == Kind::Binary => {
+        Default::Value(Value::UInt(bits)) if column.ty.kind() == Kind::Bit => Some(format!("b'{bits:b}'")),
+        Default::Value(Value::Bytes(bytes)) if column.ty.kind() == Kind::Binary => {
             Some(hex_text(&bytes[..bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)]))
         }
-        Default::Value(Value::Bytes(bytes)) if column.ty.kind == Kind::VarBinary => Some(hex_text(bytes)),
+        Default::Value(Value::Bytes(bytes)) if column.ty.kind() == Kind::VarBinary => Some(hex_text(bytes)),
         Default::Value(value) => Some(value_text(value, &column.ty, ctx)),
     }
 }
@@ -449,12 +449,12 @@ pub fn value_text(value: &Value, ty: &Type, ctx: &mut EvalContext) -> String {
 }
 
 fn numeric(ty: &Type) -> (Option<u64>, Option<u64>) {
-    let precision = match ty.kind {
+    let precision = match ty.kind() {
         Kind::TinyInt => 3,
         Kind::SmallInt => 5,
         Kind::MediumInt => 7,
         Kind::Int => 10,
-        Kind::BigInt => 19 + u64::from(ty.unsigned),
+        Kind::BigInt => 19 + u64::from(ty.is_unsigned()),
         Kind::Decimal => return (Some(u64::from(ty.length)), Some(u64::from(ty.scale))),
         Kind::Float | Kind::Double if ty.scale != Type::FLOATING => {
             return (Some(u64::from(ty.length)), Some(u64::from(ty.scale)));
@@ -510,23 +510,23 @@ fn columns(ctx: &mut EvalContext) -> Result<Vec<Row>> {
 fn type_columns(ty: &Type) -> Vec<Value> {
     let has_length = ty.is_string();
     let of_members = ty.members().iter().map(|member| member.chars().count() as u64);
-    let length = match ty.kind {
+    let length = match ty.kind() {
         Kind::Enum => of_members.max().unwrap_or(0),
         Kind::Set => of_members.map(|length| length + 1).sum::<u64>().saturating_sub(1),
         _ => u64::from(ty.length),
     };
     let characters = has_length.then_some(length);
-    let bytes = has_length.then(|| match ty.kind {
+    let bytes = has_length.then(|| match ty.kind() {
         Kind::Enum | Kind::Set => length * u64::from(ty.charset().max_bytes()),
         _ => u64::from(ty.byte_length()),
     });
     let (precision, scale) = numeric(ty);
-    let clock = matches!(ty.kind, Kind::Time | Kind::DateTime | Kind::Timestamp).then(|| u64::from(ty.scale));
-    let has_charset = ty.kind.is_text();
+    let clock = matches!(ty.kind(), Kind::Time | Kind::DateTime | Kind::Timestamp).then(|| u64::from(ty.scale));
+    let has_charset = ty.kind().is_text();
     let charset = |name: &str| if has_charset { text(name) } else { Value::Null };
     vec![
         text(if ty.nullable { "YES" } else { "NO" }),
-        text(ty.kind.name()),
+        text(ty.kind().name()),
         optional(characters),
         optional(bytes),
         optional(precision),

@@ -1,6 +1,7 @@
 //! Statistics as tables: histograms in information_schema, and InnoDB's statistics tables in `mysql`, which are
 //! read-only.
 
+use crate::system::column::{LONG_TEXT, MOMENT, NUMBER, chars};
 use std::fmt::Write;
 
 use datum::Result;
@@ -13,20 +14,19 @@ use crate::scalar::temporal::{Timestamp, Zone};
 use crate::system::schema::{NAME, all_tables};
 use crate::system::text;
 use crate::system::viewer::viewer;
+use crate::types::{CollationName as _, Kind, MysqlType as _, Type};
 use crate::value::Value;
 use query::catalog::statistics::{Histogram, Statistics};
 use query::catalog::table::{Part, Table};
 use query::nodes::context::EvalContext;
-use query::nodes::system_table::Holds::{LongText, Moment, Number, Text};
 use query::nodes::system_table::SystemRows::Computed;
 use query::nodes::system_table::SystemTable;
-use query::types::{CollationName as _, Kind, Type};
 
 pub const TABLES: &[SystemTable] = &[
     SystemTable {
         schema: "information_schema",
         name: "COLUMN_STATISTICS",
-        columns: &[("SCHEMA_NAME", NAME), ("TABLE_NAME", NAME), ("COLUMN_NAME", NAME), ("HISTOGRAM", LongText)],
+        columns: &[("SCHEMA_NAME", NAME), ("TABLE_NAME", NAME), ("COLUMN_NAME", NAME), ("HISTOGRAM", LONG_TEXT)],
         rows: Computed(column_statistics),
     },
     SystemTable {
@@ -34,11 +34,11 @@ pub const TABLES: &[SystemTable] = &[
         name: "innodb_table_stats",
         columns: &[
             ("database_name", NAME),
-            ("table_name", Text(199)),
-            ("last_update", Moment),
-            ("n_rows", Number),
-            ("clustered_index_size", Number),
-            ("sum_of_other_index_sizes", Number),
+            ("table_name", chars(199)),
+            ("last_update", MOMENT),
+            ("n_rows", NUMBER),
+            ("clustered_index_size", NUMBER),
+            ("sum_of_other_index_sizes", NUMBER),
         ],
         rows: Computed(table_stats),
     },
@@ -47,13 +47,13 @@ pub const TABLES: &[SystemTable] = &[
         name: "innodb_index_stats",
         columns: &[
             ("database_name", NAME),
-            ("table_name", Text(199)),
+            ("table_name", chars(199)),
             ("index_name", NAME),
-            ("last_update", Moment),
+            ("last_update", MOMENT),
             ("stat_name", NAME),
-            ("stat_value", Number),
-            ("sample_size", Number),
-            ("stat_description", Text(1024)),
+            ("stat_value", NUMBER),
+            ("sample_size", NUMBER),
+            ("stat_description", chars(1024)),
         ],
         rows: Computed(index_stats),
     },
@@ -112,7 +112,7 @@ fn shown(histogram: &Histogram, ty: &Type) -> String {
             false => write!(out, "{comma}[{}, {high}, {upto}, {}]", value(&bucket.low, ty), bucket.distinct),
         };
     }
-    let kind = match ty.kind {
+    let kind = match ty.kind() {
         Kind::Decimal => "decimal",
         Kind::Float | Kind::Double => "double",
         Kind::Date => "date",
@@ -121,7 +121,7 @@ fn shown(histogram: &Histogram, ty: &Type) -> String {
         Kind::Enum => "enum",
         Kind::Set => "set",
         Kind::Bit => "uint",
-        kind if kind.is_integer() && ty.unsigned => "uint",
+        kind if kind.is_integer() && ty.is_unsigned() => "uint",
         kind if kind.is_integer() || kind == Kind::Year => "int",
         _ => "string",
     };

@@ -1,6 +1,8 @@
 //! SHOW STATUS and its tables in performance_schema: session counters (`instance::count`) and the state of the server
 //! and its engine. Only values that are counted have a row.
 
+use crate::system::column::chars;
+use crate::types::Type;
 use datum::Result;
 
 use crate::batch::Row;
@@ -11,12 +13,10 @@ use crate::system::text;
 use crate::system::viewer::viewer;
 use crate::value::Value;
 use query::nodes::context::EvalContext;
-use query::nodes::system_table::Holds::Text;
 use query::nodes::system_table::SystemRows::Computed;
 use query::nodes::system_table::SystemTable;
 
-const COLUMNS: &[(&str, query::nodes::system_table::Holds)] =
-    &[("VARIABLE_NAME", Text(64)), ("VARIABLE_VALUE", Text(1024))];
+const COLUMNS: &[(&str, Type)] = &[("VARIABLE_NAME", chars(64)), ("VARIABLE_VALUE", chars(1024))];
 
 pub const TABLES: &[SystemTable] = &[
     SystemTable {

@@ -1,5 +1,7 @@
 //! Tables that tools read: sessions (performance_schema), and empty tables of `mysql` and `sys`.
 
+use crate::system::column::{LONG_TEXT, MOMENT, NUMBER, chars};
+use crate::types::Type;
 use std::sync::Arc;
 
 use datum::Result;
@@ -13,12 +15,11 @@ use crate::system::text;
 use crate::system::viewer::viewer;
 use crate::value::Value;
 use query::nodes::context::EvalContext;
-use query::nodes::system_table::Holds::{self, LongText, Number, Text};
 use query::nodes::system_table::SystemRows::Computed;
 use query::nodes::system_table::SystemTable;
 
-const ATTRIBUTES: &[(&str, Holds)] =
-    &[("PROCESSLIST_ID", Number), ("ATTR_NAME", Text(32)), ("ATTR_VALUE", Text(1024)), ("ORDINAL_POSITION", Number)];
+const ATTRIBUTES: &[(&str, Type)] =
+    &[("PROCESSLIST_ID", NUMBER), ("ATTR_NAME", chars(32)), ("ATTR_VALUE", chars(1024)), ("ORDINAL_POSITION", NUMBER)];
 
 pub const TABLES: &[SystemTable] = &[
     SystemTable {
@@ -37,23 +38,23 @@ pub const TABLES: &[SystemTable] = &[
         schema: "performance_schema",
         name: "threads",
         columns: &[
-            ("THREAD_ID", Number),
-            ("NAME", Text(128)),
-            ("TYPE", Text(10)),
-            ("PROCESSLIST_ID", Number),
-            ("PROCESSLIST_USER", Text(32)),
-            ("PROCESSLIST_HOST", Text(255)),
+            ("THREAD_ID", NUMBER),
+            ("NAME", chars(128)),
+            ("TYPE", chars(10)),
+            ("PROCESSLIST_ID", NUMBER),
+            ("PROCESSLIST_USER", chars(32)),
+            ("PROCESSLIST_HOST", chars(255)),
             ("PROCESSLIST_DB", NAME),
-            ("PROCESSLIST_COMMAND", Text(16)),
-            ("PROCESSLIST_TIME", Number),
+            ("PROCESSLIST_COMMAND", chars(16)),
+            ("PROCESSLIST_TIME", NUMBER),
             ("PROCESSLIST_STATE", NAME),
-            ("PROCESSLIST_INFO", LongText),
-            ("PARENT_THREAD_ID", Number),
+            ("PROCESSLIST_INFO", LONG_TEXT),
+            ("PARENT_THREAD_ID", NUMBER),
             ("ROLE", NAME),
-            ("INSTRUMENTED", Text(3)),
-            ("HISTORY", Text(3)),
-            ("CONNECTION_TYPE", Text(16)),
-            ("THREAD_OS_ID", Number),
+            ("INSTRUMENTED", chars(3)),
+            ("HISTORY", chars(3)),
+            ("CONNECTION_TYPE", chars(16)),
+            ("THREAD_OS_ID", NUMBER),
             ("RESOURCE_GROUP", NAME),
         ],
         rows: Computed(threads),
@@ -61,37 +62,37 @@ pub const TABLES: &[SystemTable] = &[
     SystemTable {
         schema: "mysql",
         name: "func",
-        columns: &[("name", NAME), ("ret", Number), ("dl", Text(128)), ("type", Text(9))],
+        columns: &[("name", NAME), ("ret", NUMBER), ("dl", chars(128)), ("type", chars(9))],
         rows: Computed(nothing),
     },
     SystemTable {
         schema: "mysql",
         name: "help_category",
-        columns: &[("help_category_id", Number), ("name", NAME), ("parent_category_id", Number), ("url", LongText)],
+        columns: &[("help_category_id", NUMBER), ("name", NAME), ("parent_category_id", NUMBER), ("url", LONG_TEXT)],
         rows: Computed(nothing),
     },
     SystemTable {
         schema: "mysql",
         name: "help_keyword",
-        columns: &[("help_keyword_id", Number), ("name", NAME)],
+        columns: &[("help_keyword_id", NUMBER), ("name", NAME)],
         rows: Computed(nothing),
     },
     SystemTable {
         schema: "mysql",
         name: "help_relation",
-        columns: &[("help_topic_id", Number), ("help_keyword_id", Number)],
+        columns: &[("help_topic_id", NUMBER), ("help_keyword_id", NUMBER)],
         rows: Computed(nothing),
     },
     SystemTable {
         schema: "mysql",
         name: "help_topic",
         columns: &[
-            ("help_topic_id", Number),
+            ("help_topic_id", NUMBER),
             ("name", NAME),
-            ("help_category_id", Number),
-            ("description", LongText),
-            ("example", LongText),
-            ("url", LongText),
+            ("help_category_id", NUMBER),
+            ("description", LONG_TEXT),
+            ("example", LONG_TEXT),
+            ("url", LONG_TEXT),
         ],
         rows: Computed(nothing),
     },
@@ -99,21 +100,21 @@ pub const TABLES: &[SystemTable] = &[
         schema: "mysql",
         name: "procs_priv",
         columns: &[
-            ("Host", Text(255)),
+            ("Host", chars(255)),
             ("Db", NAME),
-            ("User", Text(32)),
+            ("User", chars(32)),
             ("Routine_name", NAME),
-            ("Routine_type", Text(9)),
-            ("Grantor", Text(288)),
-            ("Proc_priv", Text(64)),
-            ("Timestamp", Holds::Moment),
+            ("Routine_type", chars(9)),
+            ("Grantor", chars(288)),
+            ("Proc_priv", chars(64)),
+            ("Timestamp", MOMENT),
         ],
         rows: Computed(nothing),
     },
     SystemTable {
         schema: "sys",
         name: "version",
-        columns: &[("sys_version", Text(5)), ("mysql_version", NAME)],
+        columns: &[("sys_version", chars(5)), ("mysql_version", NAME)],
         rows: Computed(|_| Ok(vec![vec![text("2.1.2"), text(VERSION)]])),
     },
 ];

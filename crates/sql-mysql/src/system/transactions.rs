@@ -6,6 +6,8 @@
 //! session sees the sessions of its process list. A lock without a session belongs to a transaction of another door and
 //! requires PROCESS.
 
+use crate::system::column::{DATE_TIME, LONG_TEXT, NUMBER, TIME, chars};
+use crate::types::Type;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -31,42 +33,41 @@ use crate::system::viewer::viewer;
 use crate::value::Value;
 use query::catalog::table::{Part, Table};
 use query::nodes::context::EvalContext;
-use query::nodes::system_table::Holds::{self, DateTime, LongText, Number, Text};
 use query::nodes::system_table::SystemRows::Computed;
 use query::nodes::system_table::SystemTable;
 
-const LOCK_ID: Holds = Text(128);
+const LOCK_ID: Type = chars(128);
 
 pub const TABLES: &[SystemTable] = &[
     SystemTable {
         schema: "information_schema",
         name: "INNODB_TRX",
         columns: &[
-            ("trx_id", Text(18)),
-            ("trx_state", Text(13)),
-            ("trx_started", DateTime),
-            ("trx_requested_lock_id", Text(126)),
-            ("trx_wait_started", DateTime),
-            ("trx_weight", Number),
-            ("trx_mysql_thread_id", Number),
-            ("trx_query", Text(1024)),
+            ("trx_id", chars(18)),
+            ("trx_state", chars(13)),
+            ("trx_started", DATE_TIME),
+            ("trx_requested_lock_id", chars(126)),
+            ("trx_wait_started", DATE_TIME),
+            ("trx_weight", NUMBER),
+            ("trx_mysql_thread_id", NUMBER),
+            ("trx_query", chars(1024)),
             ("trx_operation_state", NAME),
-            ("trx_tables_in_use", Number),
-            ("trx_tables_locked", Number),
-            ("trx_lock_structs", Number),
-            ("trx_lock_memory_bytes", Number),
-            ("trx_rows_locked", Number),
-            ("trx_rows_modified", Number),
-            ("trx_concurrency_tickets", Number),
-            ("trx_isolation_level", Text(16)),
-            ("trx_unique_checks", Number),
-            ("trx_foreign_key_checks", Number),
-            ("trx_last_foreign_key_error", Text(256)),
-            ("trx_adaptive_hash_latched", Number),
-            ("trx_adaptive_hash_timeout", Number),
-            ("trx_is_read_only", Number),
-            ("trx_autocommit_non_locking", Number),
-            ("trx_schedule_weight", Number),
+            ("trx_tables_in_use", NUMBER),
+            ("trx_tables_locked", NUMBER),
+            ("trx_lock_structs", NUMBER),
+            ("trx_lock_memory_bytes", NUMBER),
+            ("trx_rows_locked", NUMBER),
+            ("trx_rows_modified", NUMBER),
+            ("trx_concurrency_tickets", NUMBER),
+            ("trx_isolation_level", chars(16)),
+            ("trx_unique_checks", NUMBER),
+            ("trx_foreign_key_checks", NUMBER),
+            ("trx_last_foreign_key_error", chars(256)),
+            ("trx_adaptive_hash_latched", NUMBER),
+            ("trx_adaptive_hash_timeout", NUMBER),
+            ("trx_is_read_only", NUMBER),
+            ("trx_autocommit_non_locking", NUMBER),
+            ("trx_schedule_weight", NUMBER),
         ],
         rows: Computed(transactions),
     },
@@ -74,21 +75,21 @@ pub const TABLES: &[SystemTable] = &[
         schema: "performance_schema",
         name: "data_locks",
         columns: &[
-            ("ENGINE", Text(32)),
+            ("ENGINE", chars(32)),
             ("ENGINE_LOCK_ID", LOCK_ID),
-            ("ENGINE_TRANSACTION_ID", Number),
-            ("THREAD_ID", Number),
-            ("EVENT_ID", Number),
+            ("ENGINE_TRANSACTION_ID", NUMBER),
+            ("THREAD_ID", NUMBER),
+            ("EVENT_ID", NUMBER),
             ("OBJECT_SCHEMA", NAME),
             ("OBJECT_NAME", NAME),
             ("PARTITION_NAME", NAME),
             ("SUBPARTITION_NAME", NAME),
             ("INDEX_NAME", NAME),
-            ("OBJECT_INSTANCE_BEGIN", Number),
-            ("LOCK_TYPE", Text(32)),
-            ("LOCK_MODE", Text(32)),
-            ("LOCK_STATUS", Text(32)),
-            ("LOCK_DATA", Text(8192)),
+            ("OBJECT_INSTANCE_BEGIN", NUMBER),
+            ("LOCK_TYPE", chars(32)),
+            ("LOCK_MODE", chars(32)),
+            ("LOCK_STATUS", chars(32)),
+            ("LOCK_DATA", chars(8192)),
         ],
         rows: Computed(data_locks),
     },
@@ -96,17 +97,17 @@ pub const TABLES: &[SystemTable] = &[
         schema: "performance_schema",
         name: "data_lock_waits",
         columns: &[
-            ("ENGINE", Text(32)),
+            ("ENGINE", chars(32)),
             ("REQUESTING_ENGINE_LOCK_ID", LOCK_ID),
-            ("REQUESTING_ENGINE_TRANSACTION_ID", Number),
-            ("REQUESTING_THREAD_ID", Number),
-            ("REQUESTING_EVENT_ID", Number),
-            ("REQUESTING_OBJECT_INSTANCE_BEGIN", Number),
+            ("REQUESTING_ENGINE_TRANSACTION_ID", NUMBER),
+            ("REQUESTING_THREAD_ID", NUMBER),
+            ("REQUESTING_EVENT_ID", NUMBER),
+            ("REQUESTING_OBJECT_INSTANCE_BEGIN", NUMBER),
             ("BLOCKING_ENGINE_LOCK_ID", LOCK_ID),
-            ("BLOCKING_ENGINE_TRANSACTION_ID", Number),
-            ("BLOCKING_THREAD_ID", Number),
-            ("BLOCKING_EVENT_ID", Number),
-            ("BLOCKING_OBJECT_INSTANCE_BEGIN", Number),
+            ("BLOCKING_ENGINE_TRANSACTION_ID", NUMBER),
+            ("BLOCKING_THREAD_ID", NUMBER),
+            ("BLOCKING_EVENT_ID", NUMBER),
+            ("BLOCKING_OBJECT_INSTANCE_BEGIN", NUMBER),
         ],
         rows: Computed(data_lock_waits),
     },
@@ -114,36 +115,36 @@ pub const TABLES: &[SystemTable] = &[
         schema: "sys",
         name: "innodb_lock_waits",
         columns: &[
-            ("wait_started", DateTime),
-            ("wait_age", Holds::Time),
-            ("wait_age_secs", Number),
-            ("locked_table", LongText),
+            ("wait_started", DATE_TIME),
+            ("wait_age", TIME),
+            ("wait_age_secs", NUMBER),
+            ("locked_table", LONG_TEXT),
             ("locked_table_schema", NAME),
             ("locked_table_name", NAME),
             ("locked_table_partition", NAME),
             ("locked_table_subpartition", NAME),
             ("locked_index", NAME),
-            ("locked_type", Text(32)),
-            ("waiting_trx_id", Number),
-            ("waiting_trx_started", DateTime),
-            ("waiting_trx_age", Holds::Time),
-            ("waiting_trx_rows_locked", Number),
-            ("waiting_trx_rows_modified", Number),
-            ("waiting_pid", Number),
-            ("waiting_query", LongText),
+            ("locked_type", chars(32)),
+            ("waiting_trx_id", NUMBER),
+            ("waiting_trx_started", DATE_TIME),
+            ("waiting_trx_age", TIME),
+            ("waiting_trx_rows_locked", NUMBER),
+            ("waiting_trx_rows_modified", NUMBER),
+            ("waiting_pid", NUMBER),
+            ("waiting_query", LONG_TEXT),
             ("waiting_lock_id", LOCK_ID),
-            ("waiting_lock_mode", Text(32)),
-            ("blocking_trx_id", Number),
-            ("blocking_pid", Number),
-            ("blocking_query", LongText),
+            ("waiting_lock_mode", chars(32)),
+            ("blocking_trx_id", NUMBER),
+            ("blocking_pid", NUMBER),
+            ("blocking_query", LONG_TEXT),
             ("blocking_lock_id", LOCK_ID),
-            ("blocking_lock_mode", Text(32)),
-            ("blocking_trx_started", DateTime),
-            ("blocking_trx_age", Holds::Time),
-            ("blocking_trx_rows_locked", Number),
-            ("blocking_trx_rows_modified", Number),
-            ("sql_kill_blocking_query", Text(32)),
-            ("sql_kill_blocking_connection", Text(26)),
+            ("blocking_lock_mode", chars(32)),
+            ("blocking_trx_started", DATE_TIME),
+            ("blocking_trx_age", TIME),
+            ("blocking_trx_rows_locked", NUMBER),
+            ("blocking_trx_rows_modified", NUMBER),
+            ("sql_kill_blocking_query", chars(32)),
+            ("sql_kill_blocking_connection", chars(26)),
         ],
         rows: Computed(lock_waits),
     },
@@ -347,10 +348,10 @@ fn shown_key(table: &Table, index: Option<usize>, bytes: &[u8], ctx: &mut EvalCo
     let (mut rest, mut words) = (bytes, Vec::new());
     for part in parts {
         let ty = &table.columns[part.column].ty;
-        if part.prefix.is_some() || !key::is_lossless(ty.storage()) {
+        if part.prefix.is_some() || !key::is_lossless(ty.storage) {
             return None;
         }
-        let (value, length) = key::decode(rest, ty.storage(), part.descending)?;
+        let (value, length) = key::decode(rest, ty.storage, part.descending)?;
         rest = rest.get(length..)?;
         let word = match value {
             Value::Null => "NULL".to_owned(),

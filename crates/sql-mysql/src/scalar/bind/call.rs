@@ -6,15 +6,15 @@ use syntax::tree::{ExprKind, OnMissing, TemporalKind};
 use super::Binder;
 use super::constant::{Place, beside};
 use crate::error;
-use crate::scalar::aggregate::Kind;
+use crate::scalar::aggregate::AggregateKind;
 use crate::scalar::functions;
 use crate::scalar::functions::entry::{FunctionEntry, Returns, TIMESTAMP_SEQUENCE};
 use crate::scalar::temporal::Unit;
 use crate::scalar::word::{TrimSide, Word};
+use crate::types::{Collation, MysqlType as _, Type};
 use crate::value::Value;
 use datum::Result;
 use query::nodes::expr::{Call, Expr};
-use query::types::{Collation, Type};
 
 impl Binder<'_> {
     pub(super) fn call(&mut self, kind: &ExprKind) -> Result<Expr> {
@@ -104,7 +104,7 @@ impl Binder<'_> {
         let to = super::types::cast_type(to, &call, self.settings)?;
         let Expr::Call(mut call) = call else { return Ok(call) };
         // CHAR without a length is as long as the default.
-        let length = if to.kind.is_text() { to.length.min(512) } else { to.length };
+        let length = if to.kind().is_text() { to.length.min(512) } else { to.length };
         call.ty = Type { length, ..to };
         Ok(Expr::Call(call))
     }
@@ -137,14 +137,14 @@ impl Binder<'_> {
         }
         let mut ty = entry.result_type(&arguments, self.settings)?;
         match word {
-            Word::Scale(scale) if ty.kind.is_temporal() => ty.scale = scale,
+            Word::Scale(scale) if ty.kind().is_temporal() => ty.scale = scale,
             Word::Unit(unit) if matches!(entry.returns, Returns::Custom(_)) => {
                 ty = functions::type_with_unit(entry, &arguments, unit, ty);
             }
             _ => {}
         }
         // One of them is bytes, so all are.
-        if ty.kind.is_bytes() && !matches!(entry.returns, Returns::Bytes(_)) {
+        if ty.kind().is_bytes() && !matches!(entry.returns, Returns::Bytes(_)) {
             arguments = arguments.into_iter().map(super::as_sent).collect();
         }
         let strings: Vec<&Expr> = arguments.iter().filter(|argument| argument.ty().is_string()).collect();
@@ -177,7 +177,7 @@ impl Binder<'_> {
         if over.is_some() {
             return Err(error::not_supported(format!("window function {name}")));
         }
-        if Kind::of_name(&name).is_some() && name != "any_value" {
+        if AggregateKind::of_name(&name).is_some() && name != "any_value" {
             return Err(error::INVALID_GROUP_FUNC_USE.raise(&[]));
         }
         let row = functions::find(&name).ok_or_else(|| unknown(&name))?;

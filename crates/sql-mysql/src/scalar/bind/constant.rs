@@ -12,12 +12,12 @@ use crate::scalar::settings::Settings;
 use crate::scalar::state::StateOf as _;
 use crate::scalar::state::context_of;
 use crate::scalar::temporal::{self, Strictness};
+use crate::types::{Kind, MysqlExpr as _, MysqlType as _, Type};
 use crate::value::Value;
 use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr, Extra};
 use query::nodes::function::{Body, Folding, Function, Run};
-use query::types::{Kind, Type};
 
 /// Where the constant stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,34 +55,36 @@ const fn coercion_to_date(names: &'static [&'static str], run: Body) -> Function
 pub fn beside(side: Expr, other: &Expr, place: Place, settings: &Settings) -> Expr {
     let (own, ty) = (side.ty(), other.ty());
     // 0x41 is a number to numbers already.
-    let is_hex = own.kind.is_bytes() && own.unsigned;
-    if own.kind == Kind::Null || is_hex || !side.is_constant() {
+    let is_hex = own.kind().is_bytes() && own.is_unsigned();
+    if own.kind() == Kind::Null || is_hex || !side.is_constant() {
         return side;
     }
-    if place == Place::Side && own.is_string() && is_dated(ty.kind) && !is_literal(&side) {
-        return call(dates_of(ty.kind), side, Type::temporal(Kind::DateTime, 6).with_nullable(true), settings);
+    if place == Place::Side && own.is_string() && is_dated(ty.kind()) && !is_literal(&side) {
+        return call(dates_of(ty.kind()), side, Type::temporal(Kind::DateTime, 6).with_nullable(true), settings);
     }
     if other.is_constant() {
         return side;
     }
     let is_field = is_field(other);
     let is_side = matches!(place, Place::Side | Place::End);
-    let (function, to) = match ty.kind {
+    let (function, to) = match ty.kind() {
         kind if (kind.is_integer() || kind == Kind::Bit) && own.is_string() => match place {
             Place::Side | Place::End if is_field => (&INTEGER, number_type()),
             Place::Candidate => (&INTEGER, number_type()),
             _ => return side,
         },
         Kind::Decimal if own.is_string() && place != Place::When => (&DECIMAL, number_type()),
-        Kind::Year if is_field && is_side && own.kind != Kind::Json && own.kind != Kind::Time => (&YEAR, number_type()),
+        Kind::Year if is_field && is_side && own.kind() != Kind::Json && own.kind() != Kind::Time => {
+            (&YEAR, number_type())
+        }
         // Of a date or a moment the time of day.
-        Kind::Time if is_field && is_side && is_dated(own.kind) => {
+        Kind::Time if is_field && is_side && is_dated(own.kind()) => {
             let time = Type::temporal(Kind::Time, own.scale).with_nullable(own.nullable);
             return operators::cast(side, time);
         }
         Kind::Year if own.is_string() => (&INTEGER, number_type()),
         // A date is a number of its digits; a moment's digits are more than those of a date.
-        Kind::DateTime | Kind::Timestamp if is_field && own.kind.is_number() => (&MOMENT, Type::null()),
+        Kind::DateTime | Kind::Timestamp if is_field && own.kind().is_number() => (&MOMENT, Type::null()),
         _ => return side,
     };
     let literal = matches!(side, Expr::Literal(..));

@@ -8,10 +8,10 @@ use crate::scalar::decimal::{Decimal, PRECISION_MAX, SCALE_MAX};
 use crate::scalar::operators;
 use crate::scalar::settings::Settings;
 use crate::scalar::temporal::{self, Strictness};
+use crate::types::{Kind, MysqlExpr as _, MysqlType as _, Type};
 use crate::value::Value;
 use datum::Result;
 use query::nodes::expr::Expr;
-use query::types::{Kind, Type};
 
 pub fn literal(value: &Literal, settings: &Settings) -> Result<Expr> {
     Ok(match value {
@@ -77,7 +77,7 @@ pub fn negative(inner: &ast::Expr) -> Option<Expr> {
 pub fn widened(expr: Expr) -> Expr {
     match expr {
         Expr::Literal(Value::Int(number @ i64::MIN), _) => decimal_literal(Decimal::from(number)),
-        Expr::Literal(Value::UInt(number), ty) if number > 1 << 63 && ty.kind.is_integer() => {
+        Expr::Literal(Value::UInt(number), ty) if number > 1 << 63 && ty.kind().is_integer() => {
             decimal_literal(Decimal::from(number))
         }
         other => other,
@@ -86,7 +86,7 @@ pub fn widened(expr: Expr) -> Expr {
 
 /// X'41', 0x41, b'101': bytes, which are a number to numbers. `unsigned` in the type of bytes says so.
 fn byte_literal(bytes: &[u8]) -> Expr {
-    let ty = Type { unsigned: true, nullable: false, ..Type::bytes(bytes.len() as u32) };
+    let ty = Type::bytes(bytes.len() as u32).with_unsigned(true).with_nullable(false);
     Expr::Literal(Value::bytes(bytes), ty)
 }
 
@@ -109,7 +109,7 @@ fn typed(kind: TemporalKind, text: &str, settings: &Settings) -> Result<Expr> {
         TemporalKind::Date => {
             let parsed = temporal::parse_datetime(text, rules).filter(|parsed| !parsed.has_time && !parsed.truncated);
             let parsed = parsed.ok_or_else(|| wrong("DATE"))?;
-            Expr::Literal(Value::Date(parsed.value.date), Type::new(Kind::Date).with_nullable(false))
+            Expr::Literal(Value::Date(parsed.value.date), Type::of_kind(Kind::Date).with_nullable(false))
         }
         TemporalKind::Time => {
             let parsed = temporal::parse_time(text).filter(|parsed| !parsed.truncated).ok_or_else(|| wrong("TIME"))?;

@@ -26,11 +26,11 @@ use crate::scalar::operators::Derivation;
 use crate::scalar::settings::Settings;
 use crate::scalar::state::context_of;
 use crate::scalar::temporal::{Date, DateTime};
+use crate::types::{CharsetName as _, CollationName as _, Kind, MysqlExpr as _, MysqlType as _, Type};
 use crate::value::Value;
 use datum::Result;
 use query::nodes::comparison::{Comparison, ComparisonType};
 use query::nodes::expr::{Compare, Expr};
-use query::types::{CharsetName as _, CollationName as _, Kind, Type};
 
 pub use operator::{arithmetic, between, compare, comparison, in_list};
 pub use types::{
@@ -48,7 +48,7 @@ pub struct Binder<'b> {
 /// The outermost expression of a result: what a client sees of it. The same expression where its stored form is shown as it is.
 pub fn present(expr: Expr) -> Expr {
     let ty = expr.ty();
-    match ty.kind {
+    match ty.kind() {
         Kind::Enum | Kind::Set | Kind::Bit | Kind::Timestamp => {
             let shown = cast::present_type(&ty);
             operators::present(expr, shown)
@@ -74,8 +74,8 @@ impl<'b> Binder<'b> {
     /// For a value that goes to a column of that type: 0x41 is a number to a number.
     pub fn bind_assignment(&mut self, node: &ast::Expr, target: &Type) -> Result<Expr> {
         let expr = self.bind(node)?;
-        let numeric = target.kind.is_number() || matches!(target.kind, Kind::Bit | Kind::Year);
-        Ok(match target.kind {
+        let numeric = target.kind().is_number() || matches!(target.kind(), Kind::Bit | Kind::Year);
+        Ok(match target.kind() {
             _ if numeric => literal::hex_as_number(expr),
             kind if kind.is_bytes() => as_sent(expr),
             _ => expr,
@@ -324,7 +324,7 @@ impl<'b> Binder<'b> {
     fn finish_case(&self, mut arms: Vec<(Expr, Expr)>, mut otherwise: Expr) -> Result<Expr> {
         let results: Vec<&Expr> = arms.iter().map(|(_, result)| result).chain([&otherwise]).collect();
         let ty = types::common_type(&results, "case", self.settings)?;
-        if ty.kind.is_bytes() {
+        if ty.kind().is_bytes() {
             arms = arms.into_iter().map(|(condition, result)| (condition, as_sent(result))).collect();
             otherwise = as_sent(otherwise);
         }
@@ -354,8 +354,8 @@ impl<'b> Binder<'b> {
     fn cast_to(&mut self, inner: Expr, to: &ast::CastType) -> Result<Expr> {
         let to = types::cast_type(to, &inner, self.settings)?;
         let inner = match inner.kind() {
-            _ if to.kind.is_number() => literal::hex_as_number(inner),
-            Kind::Enum | Kind::Set | Kind::Bit if to.kind.is_temporal() => present(inner),
+            _ if to.kind().is_number() => literal::hex_as_number(inner),
+            Kind::Enum | Kind::Set | Kind::Bit if to.kind().is_temporal() => present(inner),
             _ => inner,
         };
         Ok(operators::cast(inner, to))
@@ -381,11 +381,11 @@ impl<'b> Binder<'b> {
         let inner = literal::literal(value, self.settings)?;
         let to = types::charset_type(charset, &inner)?;
         match inner {
-            Expr::Literal(Value::Text(text), ty) if to.kind.is_text() => {
+            Expr::Literal(Value::Text(text), ty) if to.kind().is_text() => {
                 Ok(Expr::Literal(Value::Text(text), Type { collation: to.collation, ..ty }))
             }
             // Bytes that are text in that set are a literal of it; others are told of where they are used.
-            Expr::Literal(value @ Value::Bytes(_), ty) if to.kind.is_text() => {
+            Expr::Literal(value @ Value::Bytes(_), ty) if to.kind().is_text() => {
                 let mut ctx = context_of(self.settings.sql_mode);
                 match cast::cast(value.clone(), &ty, &to, &mut ctx) {
                     Ok(text @ Value::Text(_)) if ctx.warnings.count() == 0 => Ok(Expr::Literal(text, to)),
@@ -425,8 +425,8 @@ fn chooser(condition: Expr) -> Expr {
 /// IS NULL, which finds the zero dates of a column that is NOT NULL: what other programs call no date.
 fn is_null(inner: Expr) -> Expr {
     let zero = match &inner {
-        Expr::Column(_, ty) if !ty.nullable && ty.kind == Kind::Date => Value::Date(Date::ZERO),
-        Expr::Column(_, ty) if !ty.nullable && ty.kind == Kind::DateTime => Value::DateTime(DateTime::ZERO),
+        Expr::Column(_, ty) if !ty.nullable && ty.kind() == Kind::Date => Value::Date(Date::ZERO),
+        Expr::Column(_, ty) if !ty.nullable && ty.kind() == Kind::DateTime => Value::DateTime(DateTime::ZERO),
         _ => return Expr::IsNull(Box::new(inner)),
     };
     let ty = inner.ty();

@@ -13,12 +13,12 @@ use crate::scalar::settings::Settings;
 use crate::scalar::temporal::{self, Strictness};
 use crate::scalar::word::Word;
 use crate::scalar::{arithmetic as compute, compare as meet};
+use crate::types::{Collation, Kind, MysqlExpr as _, MysqlType as _, Type};
 use crate::value::Value;
 use datum::Result;
 use query::nodes::comparison::{Comparator, Comparison};
 use query::nodes::eval;
 use query::nodes::expr::{Between, Call, Compare, Expr, In};
-use query::types::{Collation, Kind, Type};
 
 pub fn comparison(op: CompareOp) -> Comparison {
     match op {
@@ -112,7 +112,7 @@ impl ChainText {
 }
 
 pub fn arithmetic(settings: &Settings, op: Operator, left: Expr, right: Expr, text: Box<str>) -> Expr {
-    let is_hex = |expr: &Expr| expr.ty().unsigned;
+    let is_hex = |expr: &Expr| expr.ty().is_unsigned();
     let strings = left.kind().is_bytes() && right.kind().is_bytes() && !(is_hex(&left) && is_hex(&right));
     let number = |expr: Expr| if strings { expr } else { literal::hex_as_number(expr) };
     let (left, right) = (number(left), number(right));
@@ -202,25 +202,25 @@ fn as_clock_text(side: Expr, other: &Expr) -> Expr {
 
 /// A side as what it is to the other: literals are converted once and for all, ENUM and SET are their names to strings and their numbers to numbers.
 fn adapt(side: Expr, other: &Type, place: Place, settings: &Settings) -> Result<Expr> {
-    let side = if other.kind.is_bytes() { as_sent(side) } else { side };
+    let side = if other.kind().is_bytes() { as_sent(side) } else { side };
     let kind = side.kind();
     match kind {
         // To a document the answer of a comparison is true or false, not 1 or 0.
-        _ if other.kind == Kind::Json && side.ty().is_truth() => {
-            let document = Type::new(Kind::Json).with_nullable(side.ty().nullable);
+        _ if other.kind() == Kind::Json && side.ty().is_truth() => {
+            let document = Type::of_kind(Kind::Json).with_nullable(side.ty().nullable);
             return Ok(operators::cast(side, document));
         }
-        Kind::Enum | Kind::Set if other.is_string() || other.kind == Kind::Null => return Ok(present(side)),
+        Kind::Enum | Kind::Set if other.is_string() || other.kind() == Kind::Null => return Ok(present(side)),
         // Bits are a number to texts too.
-        Kind::Bit if other.kind.is_bytes() && !other.unsigned => return Ok(present(side)),
-        Kind::Enum | Kind::Set if matches!(other.kind, Kind::Enum | Kind::Set) => return Ok(present(side)),
+        Kind::Bit if other.kind().is_bytes() && !other.is_unsigned() => return Ok(present(side)),
+        Kind::Enum | Kind::Set if matches!(other.kind(), Kind::Enum | Kind::Set) => return Ok(present(side)),
         _ => {}
     }
-    let side = if other.is_string() || other.kind == Kind::Json { side } else { literal::hex_as_number(side) };
+    let side = if other.is_string() || other.kind() == Kind::Json { side } else { literal::hex_as_number(side) };
     let Expr::Literal(value, ty) = &side else {
         return Ok(side);
     };
-    let converted = match (value, other.kind) {
+    let converted = match (value, other.kind()) {
         (Value::Null, _) => None,
         (Value::Text(text), Kind::Date | Kind::DateTime | Kind::Timestamp) => datetime(text, other, place, settings)?,
         (Value::Text(text), Kind::Time) => {
@@ -242,17 +242,17 @@ fn datetime(text: &str, other: &Type, place: Place, settings: &Settings) -> Resu
         Place::Side => Strictness::of(settings.sql_mode),
         _ => Strictness { no_zero_date: false, no_zero_in_date: false, ..Strictness::of(settings.sql_mode) },
     };
-    let what = match other.kind {
+    let what = match other.kind() {
         Kind::Date => "DATE",
         Kind::Timestamp => "TIMESTAMP",
         _ => "DATETIME",
     };
     let parsed = temporal::parse_datetime(text, rules).filter(|parsed| parsed.offset.is_none());
     Ok(match parsed {
-        Some(parsed) if parsed.has_time || other.kind != Kind::Date => {
+        Some(parsed) if parsed.has_time || other.kind() != Kind::Date => {
             Some(Expr::Literal(Value::DateTime(parsed.value), Type::temporal(Kind::DateTime, parsed.scale)))
         }
-        Some(parsed) => Some(Expr::Literal(Value::Date(parsed.value.date), Type::new(Kind::Date))),
+        Some(parsed) => Some(Expr::Literal(Value::Date(parsed.value.date), Type::of_kind(Kind::Date))),
         // With an offset: the session's zone decides, at evaluation.
         None if temporal::parse_datetime(text, rules).is_some() => {
             Some(Expr::Literal(Value::text(text), Type::text(text.len() as u32, settings.collation)))

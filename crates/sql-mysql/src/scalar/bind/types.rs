@@ -8,10 +8,12 @@ use crate::scalar::decimal::{PRECISION_MAX, SCALE_MAX};
 use crate::scalar::operators;
 use crate::scalar::operators::Derivation;
 use crate::scalar::settings::Settings;
+use crate::types::{
+    Charset, CharsetName as _, Collation, CollationName as _, Kind, MysqlExpr as _, MysqlType as _, Type,
+};
 use crate::value::Value;
 use datum::Result;
 use query::nodes::expr::Expr;
-use query::types::{Charset, CharsetName as _, Collation, CollationName as _, Kind, Type};
 
 /// The collation in which these strings meet; error 1267 where two hold to theirs equally.
 pub fn merge_collations(exprs: &[&Expr], op: &str, settings: &Settings) -> Result<Collation> {
@@ -19,7 +21,7 @@ pub fn merge_collations(exprs: &[&Expr], op: &str, settings: &Settings) -> Resul
     let mut clash = None;
     for expr in exprs {
         let ty = expr.ty();
-        let collation = match ty.kind {
+        let collation = match ty.kind() {
             Kind::Json => Collation::Utf8PadBin,
             _ if ty.is_string() => ty.collation,
             _ => settings.collation,
@@ -97,7 +99,7 @@ pub fn common_type(exprs: &[&Expr], op: &str, settings: &Settings) -> Result<Typ
         });
     }
     let mut ty = ty.unwrap_or_else(Type::null);
-    if ty.kind.is_text() {
+    if ty.kind().is_text() {
         let strings: Vec<&Expr> = exprs.iter().copied().filter(|expr| expr.kind() != Kind::Null).collect();
         ty.collation = merge_collations(&strings, op, settings)?;
     }
@@ -107,13 +109,13 @@ pub fn common_type(exprs: &[&Expr], op: &str, settings: &Settings) -> Result<Typ
 /// The type that holds the values of both: of CASE's arms and of UNION's columns.
 pub fn union_type(a: &Type, b: &Type) -> Result<Type> {
     let nullable = a.nullable || b.nullable;
-    if a.kind == Kind::Null || b.kind == Kind::Null {
-        let other = if a.kind == Kind::Null { b } else { a };
+    if a.kind() == Kind::Null || b.kind() == Kind::Null {
+        let other = if a.kind() == Kind::Null { b } else { a };
         return Ok(shown(other).with_nullable(true));
     }
     let (a, b) = (&shown(a), &shown(b));
-    let ty = match (a.kind, b.kind) {
-        (x, y) if x == y && x.is_integer() && a.unsigned == b.unsigned => {
+    let ty = match (a.kind(), b.kind()) {
+        (x, y) if x == y && x.is_integer() && a.is_unsigned() == b.is_unsigned() => {
             Type { length: a.length.max(b.length), ..a.clone() }
         }
         (x, y) if x.is_integer() && y.is_integer() => union_of_integers(a, b),
@@ -127,12 +129,12 @@ pub fn union_type(a: &Type, b: &Type) -> Result<Type> {
         }
         _ => union_of_strings(a, b),
     };
-    Ok(Type { zerofill: false, ..ty }.with_nullable(nullable))
+    Ok(ty.with_zerofill(false).with_nullable(nullable))
 }
 
 /// ENUM and SET are text to all others and to each other.
 fn shown(ty: &Type) -> Type {
-    match ty.kind {
+    match ty.kind() {
         Kind::Enum | Kind::Set => crate::scalar::cast::present_type(ty),
         _ => ty.clone(),
     }
@@ -144,53 +146,54 @@ fn numeric(kind: Kind) -> bool {
 
 fn union_of_integers(a: &Type, b: &Type) -> Type {
     const BY_WIDTH: [Kind; 5] = [Kind::TinyInt, Kind::SmallInt, Kind::MediumInt, Kind::Int, Kind::BigInt];
-    let width = |ty: &Type| BY_WIDTH.iter().position(|kind| *kind == ty.kind).unwrap_or(4);
+    let width = |ty: &Type| BY_WIDTH.iter().position(|kind| *kind == ty.kind()).unwrap_or(4);
     let (wide, narrow) = if width(a) >= width(b) { (a, b) } else { (b, a) };
-    if wide.unsigned == narrow.unsigned || (!wide.unsigned && width(wide) > width(narrow)) {
+    if wide.is_unsigned() == narrow.is_unsigned() || (!wide.is_unsigned() && width(wide) > width(narrow)) {
         return Type { length: a.length.max(b.length), ..wide.clone() };
     }
     // Signed and unsigned: the next wider signed one, a decimal beyond the widest.
     match BY_WIDTH.get(width(wide) + 1) {
-        Some(kind) => Type::new(*kind),
+        Some(kind) => Type::of_kind(*kind),
         None => Type::decimal(20, 0),
     }
 }
 
 fn is_narrow(a: &Type, b: &Type) -> bool {
-    let whole = b.kind.is_integer() || b.kind == Kind::Year;
-    a.kind == Kind::Float && a.scale >= Type::FLOATING && whole && b.kind != Kind::Int
+    let whole = b.kind().is_integer() || b.kind() == Kind::Year;
+    a.kind() == Kind::Float && a.scale >= Type::FLOATING && whole && b.kind() != Kind::Int
 }
 
 fn union_of_numbers(a: &Type, b: &Type) -> Type {
-    let float = |ty: &Type| matches!(ty.kind, Kind::Float | Kind::Double);
+    let float = |ty: &Type| matches!(ty.kind(), Kind::Float | Kind::Double);
     match (float(a), float(b)) {
-        (true, true) if a.kind == b.kind && a.scale == b.scale => a.clone(),
+        (true, true) if a.kind() == b.kind() && a.scale == b.scale => a.clone(),
         // A FLOAT stays one beside whole numbers; INT alone makes it a DOUBLE.
-        _ if is_narrow(a, b) || is_narrow(b, a) => Type::new(Kind::Float),
+        _ if is_narrow(a, b) || is_narrow(b, a) => Type::of_kind(Kind::Float),
         (true, _) | (_, true) => {
-            let digits = |ty: &Type| if float(ty) || ty.kind == Kind::Decimal { ty.scale } else { 0 };
+            let digits = |ty: &Type| if float(ty) || ty.kind() == Kind::Decimal { ty.scale } else { 0 };
             Type { scale: digits(a).max(digits(b)).min(Type::FLOATING), ..Type::double() }
         }
         _ => {
             let side = |ty: &Type| crate::scalar::arithmetic::operand(ty);
             let (a, b) = (side(a), side(b));
-            let whole =
-                |ty: &Type| if ty.kind == Kind::Decimal { ty.length - u32::from(ty.scale) } else { ty.length.min(20) };
+            let whole = |ty: &Type| {
+                if ty.kind() == Kind::Decimal { ty.length - u32::from(ty.scale) } else { ty.length.min(20) }
+            };
             let scale = a.scale.max(b.scale);
-            if scale == 0 && a.kind == Kind::BigInt && b.kind == Kind::BigInt {
-                return Type { unsigned: a.unsigned && b.unsigned, ..Type::integer() };
+            if scale == 0 && a.kind() == Kind::BigInt && b.kind() == Kind::BigInt {
+                return Type::integer().with_unsigned(a.is_unsigned() && b.is_unsigned());
             }
             let precision = (whole(&a).max(whole(&b)) + u32::from(scale)).min(PRECISION_MAX);
-            Type { unsigned: a.unsigned && b.unsigned, ..Type::decimal(precision, scale) }
+            Type::decimal(precision, scale).with_unsigned(a.is_unsigned() && b.is_unsigned())
         }
     }
 }
 
 fn union_of_strings(a: &Type, b: &Type) -> Type {
-    let is_bytes = |ty: &Type| ty.kind.is_bytes() || ty.kind == Kind::Bit;
+    let is_bytes = |ty: &Type| ty.kind().is_bytes() || ty.kind() == Kind::Bit;
     let bytes = is_bytes(a) || is_bytes(b);
     // Characters may take several bytes each.
-    let bytes_of = |ty: &Type| match ty.kind.is_text() {
+    let bytes_of = |ty: &Type| match ty.kind().is_text() {
         true => display_length(ty).saturating_mul(ty.charset().max_bytes()),
         false => display_length(ty),
     };
@@ -198,7 +201,7 @@ fn union_of_strings(a: &Type, b: &Type) -> Type {
     if bytes {
         return string_type(length, Collation::Binary);
     }
-    let collation = match (a.kind.is_text(), b.kind.is_text()) {
+    let collation = match (a.kind().is_text(), b.kind().is_text()) {
         (true, false) => a.collation,
         (false, true) => b.collation,
         // Digits alone: whoever merges the sides says in which collation.
@@ -221,12 +224,12 @@ pub fn string_type(length: u32, collation: Collation) -> Type {
         (_, false) => Kind::LongText,
         (_, true) => Kind::LongBlob,
     };
-    Type { length, collation, ..Type::new(kind) }
+    Type { length, collation, ..Type::of_kind(kind) }
 }
 
 /// How many characters a value is shown with at most.
 pub fn display_length(ty: &Type) -> u32 {
-    match ty.kind {
+    match ty.kind() {
         Kind::Decimal => ty.length + u32::from(ty.scale > 0) + 1,
         Kind::Date => 10,
         Kind::Time => 10 + u32::from(ty.scale) + u32::from(ty.scale > 0),
@@ -238,7 +241,7 @@ pub fn display_length(ty: &Type) -> u32 {
 /// A text that goes where bytes are, as its own character set writes it: what its client sent.
 pub fn as_sent(expr: Expr) -> Expr {
     let ty = expr.ty();
-    if !ty.kind.is_text() || !ty.charset().is_single_byte() {
+    if !ty.kind().is_text() || !ty.charset().is_single_byte() {
         return expr;
     }
     match expr {
@@ -247,13 +250,13 @@ pub fn as_sent(expr: Expr) -> Expr {
             Expr::Literal(Value::bytes(ty.charset().encode(&text)), bytes)
         }
         // Of any length: plans are kept for parameters longer than those that they were made for.
-        expr => operators::cast(expr, Type::new(Kind::LongBlob).with_nullable(ty.nullable)),
+        expr => operators::cast(expr, Type::of_kind(Kind::LongBlob).with_nullable(ty.nullable)),
     }
 }
 
 /// The expression as one of the column that holds it and others: of UNION's branches.
 pub fn unified(expr: Expr, ty: &Type) -> Expr {
-    let expr = if ty.kind.is_bytes() { as_sent(expr) } else { expr };
+    let expr = if ty.kind().is_bytes() { as_sent(expr) } else { expr };
     operators::unify(expr, ty)
 }
 
@@ -295,12 +298,12 @@ pub fn cast_type(to: &CastType, inner: &Expr, settings: &Settings) -> Result<Typ
         CastType::Unsigned => Type::unsigned(),
         CastType::Char { length, charset: _ } => text(length),
         CastType::NationalChar(length) => text(length),
-        CastType::Binary(Some(length)) => Type { length: characters(Some(*length), 0), ..Type::new(Kind::Binary) },
+        CastType::Binary(Some(length)) => Type { length: characters(Some(*length), 0), ..Type::of_kind(Kind::Binary) },
         CastType::Binary(None) => charset_type("binary", inner)?,
-        CastType::Date => Type::new(Kind::Date),
+        CastType::Date => Type::of_kind(Kind::Date),
         CastType::Time(scale) => Type::temporal(Kind::Time, fraction(*scale, "time")?),
         CastType::DateTime(scale) => Type::temporal(Kind::DateTime, fraction(*scale, "datetime")?),
-        CastType::Year => Type::new(Kind::Year),
+        CastType::Year => Type::of_kind(Kind::Year),
         CastType::Decimal { precision, scale } => {
             let (precision, scale) = exact(*precision, *scale, "")?;
             Type::decimal(precision, scale)
@@ -314,7 +317,7 @@ pub fn cast_type(to: &CastType, inner: &Expr, settings: &Settings) -> Result<Typ
 }
 
 fn json_type() -> Type {
-    Type { collation: Collation::Utf8PadBin, ..Type::new(Kind::Json) }
+    Type { collation: Collation::Utf8PadBin, ..Type::of_kind(Kind::Json) }
 }
 
 /// What CONVERT(expr USING charset) and `_charset'text'` give.
@@ -330,8 +333,8 @@ pub fn charset_type(name: &str, inner: &Expr) -> Result<Type> {
 
 /// A column definition's type; errors 1425, 1426, 1427, 1074, 1439, which name the column. Members of ENUM and SET are as written.
 pub fn data_type(data: &DataType, collation: Collation, column: &str) -> Result<Type> {
-    let text = |kind: Kind, length: u32| Type { length, collation, ..Type::new(kind) };
-    let bytes = |kind: Kind, length: u32| Type { length, ..Type::new(kind) };
+    let text = |kind: Kind, length: u32| Type { length, collation, ..Type::of_kind(kind) };
+    let bytes = |kind: Kind, length: u32| Type { length, ..Type::of_kind(kind) };
     let limited = |ty: Type, limit: u32| match ty.length > limit {
         true => Err(error::TOO_BIG_FIELDLENGTH.raise(&[&column, &limit])),
         false => Ok(ty),
@@ -342,7 +345,7 @@ pub fn data_type(data: &DataType, collation: Collation, column: &str) -> Result<
     let called = |what| if column.is_empty() { what } else { column };
     Ok(match data {
         DataType::Integer { size, width, sign } => integer_type(*size, *width, *sign),
-        DataType::Boolean => Type { length: 1, ..Type::new(Kind::TinyInt) },
+        DataType::Boolean => Type { length: 1, ..Type::of_kind(Kind::TinyInt) },
         DataType::Serial => integer_type(IntegerSize::Big, None, Sign { unsigned: true, zerofill: false }),
         DataType::Decimal { precision, scale, sign } => {
             let (precision, scale) = exact(*precision, *scale, column)?;
@@ -379,11 +382,11 @@ pub fn data_type(data: &DataType, collation: Collation, column: &str) -> Result<
         },
         DataType::Enum(members) => member_type(Kind::Enum, members, collation, column)?,
         DataType::Set(members) => member_type(Kind::Set, members, collation, column)?,
-        DataType::Date => Type::new(Kind::Date),
+        DataType::Date => Type::of_kind(Kind::Date),
         DataType::Time(scale) => Type::temporal(Kind::Time, fraction(*scale, called("time"))?),
         DataType::DateTime(scale) => Type::temporal(Kind::DateTime, fraction(*scale, called("datetime"))?),
         DataType::Timestamp(scale) => Type::temporal(Kind::Timestamp, fraction(*scale, called("timestamp"))?),
-        DataType::Year(_) => Type::new(Kind::Year),
+        DataType::Year(_) => Type::of_kind(Kind::Year),
         DataType::Json => json_type(),
         DataType::Spatial(name) => return Err(error::not_supported(name.to_uppercase())),
     })
@@ -423,7 +426,7 @@ fn sized(size: TextSize, bytes: Option<u64>) -> TextSize {
 
 fn signed(ty: Type, sign: Sign) -> Type {
     let Sign { unsigned, zerofill } = sign;
-    Type { unsigned: unsigned || zerofill, zerofill, ..ty }
+    ty.with_unsigned(unsigned || zerofill).with_zerofill(zerofill)
 }
 
 fn integer_type(size: IntegerSize, width: Option<u64>, sign: Sign) -> Type {
@@ -434,9 +437,9 @@ fn integer_type(size: IntegerSize, width: Option<u64>, sign: Sign) -> Type {
         IntegerSize::Int => Kind::Int,
         IntegerSize::Big => Kind::BigInt,
     };
-    let ty = signed(Type::new(kind), sign);
+    let ty = signed(Type::of_kind(kind), sign);
     // An unsigned type needs no place for a sign, except that 20 digits are 20 digits.
-    let default = if ty.unsigned && kind != Kind::BigInt { ty.length - 1 } else { ty.length };
+    let default = if ty.is_unsigned() && kind != Kind::BigInt { ty.length - 1 } else { ty.length };
     let length = width.filter(|width| *width > 0).map_or(default, |width| width as u32);
     Type { length, ..ty }
 }
@@ -446,11 +449,11 @@ fn floating(kind: Kind, precision: Option<u64>, scale: Option<u64>, sign: Sign, 
     let ty = match (precision, scale) {
         (_, Some(_)) => {
             let (length, scale) = exact(precision, scale, column)?;
-            Type { length, scale, ..Type::new(kind) }
+            Type { length, scale, ..Type::of_kind(kind) }
         }
         (Some(bits), None) if bits > 53 => return Err(error::WRONG_FIELD_SPEC.raise(&[&column])),
         (Some(25..), None) => Type::double(),
-        _ => Type::new(kind),
+        _ => Type::of_kind(kind),
     };
     Ok(signed(ty, sign))
 }
@@ -476,5 +479,5 @@ fn member_type(kind: Kind, members: &[String], collation: Collation, column: &st
     if kind == Kind::Set && names.len() > 64 {
         return Err(error::TOO_MANY_VALUES_FOR_TYPE.raise(&[&column]));
     }
-    Ok(Type { members: Some(names.into()), collation, ..Type::new(kind) })
+    Ok(Type { members: Some(names.into()), collation, ..Type::of_kind(kind) })
 }

@@ -8,12 +8,12 @@ use murmur3::murmur3_x64_128;
 use super::entry::{FunctionEntry, Returns, row};
 use crate::error;
 use crate::scalar::convert;
+use crate::types::{Kind, MysqlType as _, Type};
 use crate::value::Value;
 use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
 use query::nodes::function::Run;
-use query::types::{Kind, Type};
 
 /// The only way to hash.
 const STRATEGY: &str = "murmur3_128";
@@ -46,7 +46,7 @@ fn hashed(value: &Value, ty: &Type) -> Option<Vec<u8>> {
         Value::UInt(number) => *number as i64,
         _ => 0,
     };
-    match ty.kind {
+    match ty.kind() {
         Kind::BigInt => Some(integer.to_le_bytes().to_vec()),
         kind if kind.is_integer() || kind == Kind::Year => Some((integer as i32).to_le_bytes().to_vec()),
         Kind::Float => match value {

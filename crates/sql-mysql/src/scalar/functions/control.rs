@@ -5,13 +5,13 @@ use std::cmp::Ordering;
 use super::entry::{Args, FunctionEntry, MANY, Returns, exact, row};
 use crate::scalar::settings::Settings;
 use crate::scalar::{bind, compare, operators};
+use crate::types::{Kind, MysqlType as _, Type};
 use crate::value::Value;
 use datum::Result;
 use query::nodes::comparison::ComparisonType;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr};
 use query::nodes::function::Run;
-use query::types::{Kind, Type};
 
 pub const FUNCTIONS: &[FunctionEntry] = &[
     row(&["if"], 3, 3, Returns::Custom(type_of_if), Run::Lazy(if_)),
@@ -43,17 +43,18 @@ fn type_of_coalesce(arguments: &[Expr], settings: &Settings) -> Result<Type> {
 /// Where one is a date, texts and numbers are dates too: moments if one of those that have a type is.
 fn type_of_extreme(arguments: &[Expr], settings: &Settings) -> Result<Type> {
     let types: Vec<Type> = arguments.iter().map(Expr::ty).collect();
-    let is_dated = |ty: &Type| matches!(ty.kind, Kind::Date | Kind::DateTime | Kind::Timestamp);
-    let fits = |ty: &Type| ty.kind.is_temporal() || ty.is_string() || ty.kind.is_number() || ty.kind == Kind::Null;
+    let is_dated = |ty: &Type| matches!(ty.kind(), Kind::Date | Kind::DateTime | Kind::Timestamp);
+    let fits =
+        |ty: &Type| ty.kind().is_temporal() || ty.is_string() || ty.kind().is_number() || ty.kind() == Kind::Null;
     let ty = bind::common_type(&arguments.iter().collect::<Vec<_>>(), "greatest", settings)?;
-    if !types.iter().any(is_dated) || !types.iter().all(fits) || ty.kind.is_temporal() {
+    if !types.iter().any(is_dated) || !types.iter().all(fits) || ty.kind().is_temporal() {
         return Ok(ty);
     }
-    let kind = match types.iter().all(|ty| ty.kind == Kind::Date || !ty.kind.is_temporal()) {
+    let kind = match types.iter().all(|ty| ty.kind() == Kind::Date || !ty.kind().is_temporal()) {
         true => Kind::Date,
         false => Kind::DateTime,
     };
-    let scale = types.iter().filter(|ty| ty.kind.is_temporal()).map(|ty| ty.scale).max().unwrap_or(0);
+    let scale = types.iter().filter(|ty| ty.kind().is_temporal()).map(|ty| ty.scale).max().unwrap_or(0);
     Ok(Type::temporal(kind, scale).with_nullable(true))
 }
 
@@ -97,7 +98,7 @@ fn least(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> 
 
 /// All of them are brought to the common type first.
 fn extreme(call: &Call, values: &[Value], wanted: Ordering, ctx: &mut EvalContext) -> Result<Value> {
-    let domain = match call.ty.kind {
+    let domain = match call.ty.kind() {
         kind if kind.is_text() => ComparisonType::Text(call.ty.collation),
         kind if kind.is_bytes() => ComparisonType::Bytes,
         _ => compare::own_domain(&call.ty),

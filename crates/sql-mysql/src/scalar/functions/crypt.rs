@@ -18,12 +18,12 @@ use crate::scalar::bind;
 use crate::scalar::block_encryption::{BLOCK, Chain, Mode};
 use crate::scalar::settings::Settings;
 use crate::scalar::state::StateOf as _;
+use crate::types::{Collation, MysqlType as _, Type};
 use crate::value::Value;
 use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr};
 use query::nodes::function::Run;
-use query::types::{Collation, Type};
 
 pub const FUNCTIONS: &[FunctionEntry] = &[
     row(&["aes_encrypt"], 2, 6, Returns::Custom(type_of_encrypted), Run::Values(encrypt)),
@@ -131,7 +131,7 @@ fn bits<C: BlockEncrypt + BlockSizeUser<BlockSize = U16> + KeyInit>(
 
 fn bytes_of(argument: &Expr) -> u32 {
     let ty = argument.ty();
-    let each = if ty.kind.is_text() { ty.charset().max_bytes() } else { 1 };
+    let each = if ty.kind().is_text() { ty.charset().max_bytes() } else { 1 };
     bind::display_length(&ty).saturating_mul(each)
 }
 

@@ -13,12 +13,12 @@ use crate::scalar::temporal::{
 };
 use crate::scalar::word::Word;
 use crate::scalar::{bind, convert};
+use crate::types::{Kind, MysqlExpr as _, MysqlType as _, Type};
 use crate::value::Value;
 use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr};
 use query::nodes::function::Run;
-use query::types::{Kind, Type};
 
 pub const FUNCTIONS: &[FunctionEntry] = &[
     row(
@@ -89,7 +89,7 @@ pub fn takes_scale(name: &str) -> bool {
 /// The digits of a fraction that an argument has or may have.
 fn scale_of(expr: &Expr) -> u8 {
     let ty = expr.ty();
-    match (expr, ty.kind) {
+    match (expr, ty.kind()) {
         (Expr::Literal(Value::Text(text), _), _) => {
             text.split_once('.').map_or(0, |(_, digits)| digits.len().min(6) as u8)
         }
@@ -120,8 +120,8 @@ fn type_of_datetime(arguments: &[Expr], _: &Settings) -> Result<Type> {
 /// Of text it is text: whether a time of day is there is known by the value alone.
 fn type_of_sum(arguments: &[Expr], settings: &Settings) -> Result<Type> {
     let ty = arguments[0].ty();
-    Ok(match ty.kind {
-        Kind::Date => Type::new(Kind::Date),
+    Ok(match ty.kind() {
+        Kind::Date => Type::of_kind(Kind::Date),
         Kind::Time => Type::temporal(Kind::Time, ty.scale),
         Kind::DateTime | Kind::Timestamp => Type::temporal(Kind::DateTime, ty.scale),
         _ => Type::text(29, settings.collation),
@@ -138,7 +138,7 @@ pub fn type_with_unit(name: &str, arguments: &[Expr], unit: Unit, ty: Type) -> T
         Unit::Second => scale_of(&arguments[usize::from(name != "timestampadd")]).min(6),
         _ => 0,
     };
-    match ty.kind {
+    match ty.kind() {
         Kind::Date if !unit.is_date_only() => Type::temporal(Kind::DateTime, more),
         Kind::Time if unit.is_date_only() => Type::temporal(Kind::DateTime, own),
         kind if kind.is_temporal() && kind != Kind::Date => Type { scale: own.max(more), ..ty },
@@ -164,7 +164,7 @@ fn type_of_str_to_date(arguments: &[Expr], _: &Settings) -> Result<Type> {
     let has = |set: &str| letters.iter().any(|letter| set.contains(*letter));
     let scale = if has("f") { 6 } else { 0 };
     Ok(match (has("abcDdejMmUuVvWwXxYy"), has("fHIhiklprSsT")) {
-        (true, false) => Type::new(Kind::Date),
+        (true, false) => Type::of_kind(Kind::Date),
         (false, true) => Type::temporal(Kind::Time, scale),
         _ => Type::temporal(Kind::DateTime, scale),
     })
@@ -446,7 +446,7 @@ fn overflow(what: &str, ctx: &mut EvalContext) -> Result<()> {
 
 fn shifted(call: &Call, values: &[Value], place: usize, interval: Interval, ctx: &mut EvalContext) -> Result<Value> {
     let args = Args::new(call, values);
-    if let (Value::Time(time), Kind::Time) = (args.get(place), call.ty.kind) {
+    if let (Value::Time(time), Kind::Time) = (args.get(place), call.ty.kind()) {
         let sum = time.micros().checked_add(interval.micros).and_then(Time::checked);
         if sum.is_none() {
             overflow("time", ctx)?;
@@ -461,7 +461,7 @@ fn shifted(call: &Call, values: &[Value], place: usize, interval: Interval, ctx:
         return Ok(Value::Null);
     };
     let date_only = if let Word::Unit(unit) = Word::of(call) { unit.is_date_only() } else { true };
-    Ok(match call.ty.kind {
+    Ok(match call.ty.kind() {
         Kind::Date => Value::Date(at.date),
         kind if kind.is_temporal() => Value::DateTime(at),
         _ if date_only && !parsed.has_time => Value::text(at.date.to_string()),
@@ -617,16 +617,16 @@ fn str_to_date(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<V
     let text = args.text(0, ctx);
     let rules = Strictness::of(ctx.sql_mode());
     let parsed = temporal::parse_by_format(&text, &args.text(1, ctx));
-    let parsed = parsed.filter(|(at, _)| call.ty.kind == Kind::Time || rules.passes(at.date));
+    let parsed = parsed.filter(|(at, _)| call.ty.kind() == Kind::Time || rules.passes(at.date));
     let Some((at, rest)) = parsed else {
-        let what = if call.ty.kind == Kind::Time { "time" } else { "datetime" };
+        let what = if call.ty.kind() == Kind::Time { "time" } else { "datetime" };
         ctx.complain(error::WRONG_VALUE_FOR_TYPE.raise(&[&what, &text, &"str_to_date"]))?;
         return Ok(Value::Null);
     };
     if rest {
-        ctx.complain(error::TRUNCATED_WRONG_VALUE.raise(&[&call.ty.kind.name(), &text]))?;
+        ctx.complain(error::TRUNCATED_WRONG_VALUE.raise(&[&call.ty.kind().name(), &text]))?;
     }
-    Ok(match call.ty.kind {
+    Ok(match call.ty.kind() {
         Kind::Date => Value::Date(at.date),
         Kind::Time => Value::Time(at.time()),
         _ => Value::DateTime(at),
@@ -702,14 +702,14 @@ fn unix_timestamp(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Resul
             None => return Ok(Value::Null),
         },
     };
-    Ok(match call.ty.kind {
+    Ok(match call.ty.kind() {
         Kind::Decimal => Value::Decimal(Decimal::new(at.0.into(), 6).truncated(call.ty.scale)),
         _ => Value::Int(at.0.div_euclid(MICROS_PER_SECOND)),
     })
 }
 
 fn zero_seconds(call: &Call) -> Value {
-    if call.ty.kind == Kind::Decimal { Value::Decimal(Decimal::new(0, call.ty.scale)) } else { Value::Int(0) }
+    if call.ty.kind() == Kind::Decimal { Value::Decimal(Decimal::new(0, call.ty.scale)) } else { Value::Int(0) }
 }
 
 fn from_unixtime(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {

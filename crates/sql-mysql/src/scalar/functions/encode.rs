@@ -8,12 +8,12 @@ use crate::error;
 use crate::scalar::settings::Settings;
 use crate::scalar::state::StateOf as _;
 use crate::scalar::{bind, convert};
+use crate::types::{Kind, MysqlExpr as _, MysqlType as _, Type};
 use crate::value::Value;
 use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr};
 use query::nodes::function::Run;
-use query::types::{Kind, Type};
 
 pub const FUNCTIONS: &[FunctionEntry] = &[
     row(&["hex"], 1, 1, Returns::Custom(type_of_hex), Run::Strict(hex)),
@@ -31,7 +31,7 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
 /// Two digits for each byte there may be.
 fn type_of_hex(arguments: &[Expr], settings: &Settings) -> Result<Type> {
     let ty = arguments[0].ty();
-    let bytes = if ty.kind.is_text() { ty.charset().max_bytes() } else { 1 };
+    let bytes = if ty.kind().is_text() { ty.charset().max_bytes() } else { 1 };
     let length = bind::display_length(&ty).saturating_mul(2 * bytes).max(16);
     Ok(bind::string_type(length, settings.collation).with_nullable(ty.nullable))
 }

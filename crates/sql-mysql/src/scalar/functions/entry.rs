@@ -6,12 +6,12 @@ use crate::scalar::settings::Settings;
 use crate::scalar::state::StateOf as _;
 use crate::scalar::temporal::{DateTime, Strictness, Time};
 use crate::scalar::{bind, cast, convert};
+use crate::types::{Collation, Kind, MysqlExpr as _, MysqlType as _, Type};
 use crate::value::{Text, Value};
 use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr};
 use query::nodes::function::{Folding, Function, Run};
-use query::types::{Collation, Kind, Type};
 
 /// A row of the table.
 #[derive(Debug)]
@@ -179,14 +179,14 @@ impl FunctionEntry {
             _ => true,
         };
         let ty = match self.returns {
-            Returns::Truth => Type::boolean().with_nullable(nullable),
+            Returns::Truth => Type::truth().with_nullable(nullable),
             Returns::Int => Type::integer().with_nullable(nullable),
             Returns::UInt => Type::unsigned().with_nullable(nullable),
             Returns::Double => Type::double(),
             Returns::Text(length) => text_type(arguments, length(arguments), self.name(), settings)?,
             Returns::Plain(length) => bind::string_type(length, settings.collation),
             Returns::Bytes(length) => bind::string_type(length, Collation::Binary),
-            Returns::Kind(kind) => Type::new(kind),
+            Returns::Kind(kind) => Type::of_kind(kind),
             Returns::Union(from) => {
                 bind::common_type(&arguments[from..].iter().collect::<Vec<_>>(), self.name(), settings)?
             }
@@ -194,7 +194,7 @@ impl FunctionEntry {
             Returns::Custom(of) => of(arguments, settings)?,
         };
         let length = LENGTHS.iter().find(|(name, _)| *name == self.name()).map(|(_, length)| *length);
-        let length = length.filter(|_| ty.kind == Kind::BigInt).unwrap_or(ty.length);
+        let length = length.filter(|_| ty.kind() == Kind::BigInt).unwrap_or(ty.length);
         let always =
             NEVER_NULL.contains(&self.name()) || arguments.is_empty() && NEVER_NULL_BARE.contains(&self.name());
         let nullable = ty.nullable && !always;
@@ -208,7 +208,7 @@ pub fn text_type(arguments: &[Expr], length: u32, name: &str, settings: &Setting
     if arguments.iter().any(bytes) {
         return Ok(bind::string_type(length.saturating_mul(4), Collation::Binary));
     }
-    let strings: Vec<&Expr> = arguments.iter().filter(|argument| argument.ty().kind.is_text()).collect();
+    let strings: Vec<&Expr> = arguments.iter().filter(|argument| argument.ty().kind().is_text()).collect();
     let collation = match strings.is_empty() {
         true => settings.collation,
         false => bind::merge_collations(&strings, name, settings)?,
@@ -330,7 +330,7 @@ pub fn string_value(call: &Call, bytes: Vec<u8>, ctx: &mut EvalContext) -> Value
     if bytes.len() > ctx.state().max_allowed_packet {
         return too_long(call, ctx);
     }
-    if call.ty.kind.is_bytes() {
+    if call.ty.kind().is_bytes() {
         return Value::from_bytes(bytes);
     }
     match String::from_utf8(bytes) {

@@ -4,6 +4,7 @@ use super::entry::{Args, FunctionEntry, MANY, Returns, row, volatile};
 use crate::error;
 use crate::scalar::operators::Derivation;
 use crate::scalar::state::StateOf as _;
+use crate::types::MysqlExpr as _;
 use crate::value::Value;
 use datum::Result;
 use query::nodes::context::EvalContext;

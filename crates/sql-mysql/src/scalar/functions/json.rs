@@ -8,12 +8,12 @@ use crate::scalar::json::path::{Leg, Path, Place};
 use crate::scalar::json::{self, Json, Members, Node, table};
 use crate::scalar::settings::Settings;
 use crate::scalar::{bind, cast, like};
+use crate::types::{Collation, Kind, MysqlType as _, Type};
 use crate::value::Value;
 use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr};
 use query::nodes::function::Run;
-use query::types::{Collation, Kind, Type};
 
 pub const FUNCTIONS: &[FunctionEntry] = &[
     row(&["json_extract"], 2, MANY, Returns::Kind(Kind::Json), Run::Strict(json_extract)),
@@ -135,7 +135,7 @@ fn json_value(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Va
     Ok(match path.find(root.node())[..] {
         [Node::Null] | [] => Value::Null,
         // An array or an object is the text of it.
-        [Node::Array(_) | Node::Object(_), ..] if call.ty.kind.is_text() => {
+        [Node::Array(_) | Node::Object(_), ..] if call.ty.kind().is_text() => {
             let text = path.find(root.node())[0].to_string();
             if text.chars().count() > call.ty.length as usize { Value::Null } else { Value::text(text) }
         }

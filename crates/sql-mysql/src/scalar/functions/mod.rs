@@ -25,8 +25,8 @@ use std::sync::LazyLock;
 
 use crate::scalar::functions::entry::FunctionEntry;
 use crate::scalar::temporal::Unit;
+use crate::types::Type;
 use query::nodes::expr::Expr;
-use query::types::Type;
 
 static PARTS: [&[FunctionEntry]; 11] = [
     bloom::FUNCTIONS,

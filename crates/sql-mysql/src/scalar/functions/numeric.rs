@@ -8,12 +8,12 @@ use crate::scalar::decimal::{Decimal, SCALE_MAX};
 use crate::scalar::settings::Settings;
 use crate::scalar::state::Random;
 use crate::scalar::state::StateOf as _;
+use crate::types::{Kind, MysqlExpr as _, MysqlType as _, Type};
 use crate::value::Value;
 use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr};
 use query::nodes::function::Run;
-use query::types::{Kind, Type};
 
 pub const FUNCTIONS: &[FunctionEntry] = &[
     exact(row(&["abs"], 1, 1, Returns::Custom(type_of_number), Run::Strict(abs))),
@@ -55,7 +55,7 @@ fn type_of_number(arguments: &[Expr], _: &Settings) -> Result<Type> {
 
 fn type_of_whole(arguments: &[Expr], settings: &Settings) -> Result<Type> {
     let ty = type_of_number(arguments, settings)?;
-    Ok(match ty.kind {
+    Ok(match ty.kind() {
         Kind::Decimal if ty.length - u32::from(ty.scale) < 18 => {
             Type { length: 17, nullable: ty.nullable, ..Type::integer() }
         }
@@ -73,7 +73,7 @@ fn type_of_round(arguments: &[Expr], settings: &Settings) -> Result<Type> {
         Some(Expr::Literal(Value::Int(digits), _)) => Some(*digits),
         Some(_) => None,
     };
-    Ok(match (ty.kind, digits) {
+    Ok(match (ty.kind(), digits) {
         // More digits than a decimal may have change nothing.
         (Kind::Decimal, Some(digits)) if digits > SCALE_MAX.into() => ty.with_nullable(true),
         (Kind::Decimal, Some(digits)) => {
@@ -99,7 +99,7 @@ fn number(call: &Call, value: &Value, ctx: &mut EvalContext) -> Result<Value> {
     if let Some(number) = crate::scalar::cast::hex_number(value, &call.arguments[0].ty()) {
         return Ok(Value::UInt(number));
     }
-    Ok(match (value, arithmetic::operand(&call.arguments[0].ty()).kind) {
+    Ok(match (value, arithmetic::operand(&call.arguments[0].ty()).kind()) {
         (Value::Int(_) | Value::UInt(_) | Value::Decimal(_) | Value::Double(_), _) => value.clone(),
         (_, Kind::Decimal) => Value::Decimal(convert::to_decimal(value, ctx)?),
         (_, Kind::BigInt) => convert::to_integer(value, ctx)?,
@@ -162,7 +162,7 @@ fn whole(
     ctx: &mut EvalContext,
 ) -> Result<Value> {
     Ok(match number(call, &values[0], ctx)? {
-        Value::Decimal(decimal) => match call.ty.kind {
+        Value::Decimal(decimal) => match call.ty.kind() {
             Kind::BigInt => convert::whole_of_i128(exact(&decimal).to_whole()),
             _ => Value::Decimal(exact(&decimal)),
         },

@@ -10,12 +10,12 @@ use stdx::memory;
 use super::entry::{Args, FunctionEntry, Returns, longest, row, string_value, too_long};
 use crate::error;
 use crate::scalar::state::StateOf as _;
+use crate::types::{Collation, CollationName as _};
 use crate::value::{Text, Value};
 use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
 use query::nodes::function::Run;
-use query::types::{Collation, CollationName as _};
 
 pub const FUNCTIONS: &[FunctionEntry] = &[
     row(&["regexp_like"], 2, 3, Returns::Truth, Run::Strict(regexp_like)),

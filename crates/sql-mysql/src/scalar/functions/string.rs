@@ -10,12 +10,12 @@ use crate::scalar::settings::Settings;
 use crate::scalar::state::StateOf as _;
 use crate::scalar::word::{TrimSide, Word};
 use crate::scalar::{cast, compare, convert};
+use crate::types::{CharsetName as _, Collation, CollationName as _, Kind, MysqlExpr as _, MysqlType as _, Type};
 use crate::value::{Text, Value};
 use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr};
 use query::nodes::function::Run;
-use query::types::{CharsetName as _, Collation, CollationName as _, Kind, Type};
 
 pub const FUNCTIONS: &[FunctionEntry] = &[
     row(&["concat"], 1, MANY, Returns::Text(sum_of_lengths), Run::Strict(concat)),
@@ -285,7 +285,7 @@ fn padded(call: &Call, values: &[Value], front: bool, ctx: &mut EvalContext) -> 
     }
     let length = length as usize;
     let _claim = memory::claim(2 * length)?;
-    if call.ty.kind.is_bytes() {
+    if call.ty.kind().is_bytes() {
         let (whole, fill) = (args.bytes(0, ctx), args.bytes(2, ctx));
         let missing = length.saturating_sub(whole.len());
         let fill = fill.iter().copied().cycle().take(missing);
@@ -372,7 +372,7 @@ fn reverse(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value
 fn insert(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let args = Args::new(call, values);
     let (at, length) = (args.int(1, ctx)?, args.int(2, ctx)?);
-    if call.ty.kind.is_bytes() {
+    if call.ty.kind().is_bytes() {
         let (mut whole, new) = (args.bytes(0, ctx), args.bytes(3, ctx));
         let count = whole.len() as i64;
         if (1..=count).contains(&at) {
@@ -415,8 +415,8 @@ fn position(
     let args = Args::new(call, values);
     // The whole decides how it is searched: bytes are looked for in a text as the letters that they are.
     let (in_bytes, collation) = match call.arguments[whole].ty() {
-        ty if ty.kind.is_bytes() => (true, Collation::Binary),
-        ty if ty.kind.is_text() && call.arguments[part].kind().is_bytes() => (false, ty.collation),
+        ty if ty.kind().is_bytes() => (true, Collation::Binary),
+        ty if ty.kind().is_text() && call.arguments[part].kind().is_bytes() => (false, ty.collation),
         _ => (call.arguments[part].kind().is_bytes(), call.collation),
     };
     if from < 1 {
@@ -539,7 +539,7 @@ fn find_in_set(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<V
     let args = Args::new(call, values);
     // In a SET the place is the member's in its definition.
     let of_set = call.arguments[1].ty();
-    if let (Kind::Set, Value::UInt(bits)) = (of_set.kind, &values[1]) {
+    if let (Kind::Set, Value::UInt(bits)) = (of_set.kind(), &values[1]) {
         let wanted = args.text(0, ctx);
         let mut members = of_set.members().iter().enumerate();
         let found = members.find(|(_, member)| of_set.collation.equal(member.as_bytes(), wanted.as_bytes()));
@@ -663,7 +663,7 @@ fn soundex(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value
 
 fn collation_of(call: &Call) -> Collation {
     let ty = cast::present_type(&call.arguments[0].ty());
-    match ty.kind {
+    match ty.kind() {
         Kind::Null => Collation::Binary,
         _ if ty.is_string() => ty.collation,
         _ => Collation::Binary,

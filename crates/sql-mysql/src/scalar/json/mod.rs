@@ -11,8 +11,8 @@ use datum::Fault;
 
 use crate::error;
 use crate::scalar::convert;
+use crate::types::Type;
 use crate::value::Value;
-use query::types::Type;
 
 /// Returns the error of text that is not a document in an argument of a function, counted from 1: 3141. Where the text may be right, the fault's own.
 pub fn argument_error(fault: Fault, argument: usize, function: &str) -> datum::Fault {

@@ -7,10 +7,10 @@ use crate::error;
 use crate::scalar::json::shape::{Holds, JsonColumn, JsonTable, Level, Otherwise};
 use crate::scalar::json::table::stored;
 use crate::scalar::json::{self, Json, Node};
+use crate::types::{Kind, MysqlType as _};
 use crate::value::Value;
 use query::nodes::context::EvalContext;
 use query::nodes::table_function::{Give, RowSource};
-use query::types::Kind;
 
 impl RowSource for JsonTable {
     fn rows(&self, document: Value, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
@@ -62,7 +62,7 @@ fn value(column: &JsonColumn, node: &Node, number: u64, ctx: &mut EvalContext) -
                 [] => return instead(on_empty, || Fault::JsonTableMissing { column: name.as_str().into() }),
                 [one] => stored(one, &column.ty, name, ctx),
                 // Several are an array.
-                _ if column.ty.kind == Kind::Json => {
+                _ if column.ty.kind() == Kind::Json => {
                     let all = Node::Array(found.into_iter().cloned().collect());
                     stored(&all, &column.ty, name, ctx)
                 }

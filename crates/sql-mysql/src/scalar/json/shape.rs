@@ -1,8 +1,8 @@
 //! JSON_TABLE, bound: which parts of a document become rows and columns.
 
 use crate::scalar::json::path::Path;
+use crate::types::Type;
 use crate::value::Value;
-use query::types::Type;
 
 #[derive(Debug)]
 pub struct JsonTable {

@@ -5,10 +5,10 @@ use crate::error;
 use crate::scalar::modes::SqlMode;
 use crate::scalar::state::StateOf as _;
 use crate::scalar::store::store;
+use crate::types::{Kind, MysqlType as _, Type};
 use crate::value::Value;
 use query::nodes::assignment::Place;
 use query::nodes::context::EvalContext;
-use query::types::{Kind, Type};
 
 /// Why a value does not fit.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl Mismatch {
 
 /// What MySQL's message calls the type.
 fn cast_name(ty: &Type) -> &'static str {
-    match ty.kind {
+    match ty.kind() {
         kind if kind.is_integer() || matches!(kind, Kind::Bit | Kind::Year) => "INTEGER",
         Kind::Float | Kind::Double => "DOUBLE",
         Kind::Decimal => "DECIMAL",
@@ -46,10 +46,10 @@ fn cast_name(ty: &Type) -> &'static str {
 
 /// The value in the column's form. JSON's null is NULL, but in a column of documents.
 pub fn stored(node: &Node, ty: &Type, column: &str, ctx: &mut EvalContext) -> Result<Value, Mismatch> {
-    if ty.kind == Kind::Json {
+    if ty.kind() == Kind::Json {
         return Ok(Value::Json(Json::from(node.clone())));
     }
-    let is_number = ty.kind.is_number() || matches!(ty.kind, Kind::Bit | Kind::Year);
+    let is_number = ty.kind().is_number() || matches!(ty.kind(), Kind::Bit | Kind::Year);
     let value = match node {
         Node::Null => return Ok(Value::Null),
         Node::Array(_) | Node::Object(_) => return Err(Mismatch::Composite),

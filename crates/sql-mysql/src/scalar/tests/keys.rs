@@ -8,9 +8,9 @@ use proptest::prelude::*;
 use crate::batch::Cell;
 use crate::scalar::compare;
 use crate::scalar::json::{self, Json};
+use crate::types::{Collation, CollationName as _, Kind, MysqlType as _, Type};
 use crate::value::{Date, DateTime, Decimal, Time, Timestamp, Value};
 use query::nodes::context::EvalContext;
-use query::types::{Collation, CollationName as _, Kind, Type};
 
 fn order_of(value: &Value, other: &Value, ty: &Type) -> (Ordering, Ordering) {
     let mut ctx = EvalContext::new();
@@ -32,7 +32,7 @@ fn order_of(value: &Value, other: &Value, ty: &Type) -> (Ordering, Ordering) {
             assert!(key.starts_with(&start.to_be_bytes()), "{value:?} {descending}");
         }
     }
-    if ty.kind != Kind::Json {
+    if ty.kind() != Kind::Json {
         // Whatever follows, a key's length is told by itself.
         assert_eq!(length(&[&a[..], &b].concat(), ty.shape(), false), Some(a.len()), "{value:?}");
         assert_eq!(length(&[&c[..], &[0xFF; 4]].concat(), ty.shape(), true), Some(c.len()), "{value:?}");
@@ -87,11 +87,11 @@ fn pairs() -> impl Strategy<Value = (Value, Value, Type)> {
         two("[ -~]{0,5}".prop_map(Value::text), Type::text(10, Collation::DEFAULT)),
         two("[aAbB \t\u{1}]{0,5}".prop_map(Value::text), Type::text(10, Collation::Utf8GeneralCi)),
         two(proptest::collection::vec(0u8..3, 0..4).prop_map(Value::bytes), Type::bytes(10)),
-        two(dates.prop_map(Value::Date), Type::new(Kind::Date)),
+        two(dates.prop_map(Value::Date), Type::of_kind(Kind::Date)),
         two(datetimes, Type::temporal(Kind::DateTime, 6)),
         two(micros.prop_map(|micros| Value::Time(Time::from_micros(micros))), Type::temporal(Kind::Time, 6)),
         two(any::<i64>().prop_map(|at| Value::Timestamp(Timestamp(at))), Type::temporal(Kind::Timestamp, 6)),
-        two(documents(), Type::new(Kind::Json)),
+        two(documents(), Type::of_kind(Kind::Json)),
     ]
 }
 
@@ -101,18 +101,18 @@ proptest! {
     #[test]
     fn keys_order_as_values_do((a, b, ty) in pairs()) {
         let (keys, values) = order_of(&a, &b, &ty);
-        prop_assert_eq!(keys, values, "DA-2: {:?} {:?} {:?}", a, b, ty.kind);
+        prop_assert_eq!(keys, values, "DA-2: {:?} {:?} {:?}", a, b, ty.kind());
     }
 
     #[test]
     fn keys_of_numbers_and_times_give_their_value_back((a, _, ty) in pairs(), descending in any::<bool>()) {
         let mut key = Vec::new();
         encode(&a, ty.shape(), descending, &mut key);
-        if let Some((value, length)) = decode(&key, ty.storage(), descending) {
+        if let Some((value, length)) = decode(&key, ty.storage, descending) {
             prop_assert_eq!(length, key.len());
             let mut ctx = EvalContext::new();
             prop_assert!(compare::sort_order(&ty, &value, &a, &mut ctx).expect("compares").is_eq());
-            prop_assert!(!is_lossless(ty.storage()) || value == a, "DA-4: {:?} {:?}", value, a);
+            prop_assert!(!is_lossless(ty.storage) || value == a, "DA-4: {:?} {:?}", value, a);
         }
     }
 }

@@ -15,13 +15,13 @@ use crate::scalar::state::StateOf as _;
 use crate::scalar::store::implicit_default;
 use crate::scalar::temporal::Timestamp;
 use crate::session::load::cut::{Cut, Cutter};
+use crate::types::{Charset, Kind, MysqlType as _, Type};
 use crate::value::Value;
 use query::exec::change::{Changed, Inserting, Tally};
 use query::exec::host::host;
 use query::nodes::change::OnConflict;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Expr;
-use query::types::{Charset, Kind, Type};
 
 /// A LOAD DATA under way.
 #[derive(Debug)]
@@ -139,7 +139,7 @@ fn one(load: &Load, cutter: &Cutter, inserting: &mut Inserting<'_>, is_cut: bool
 fn keeps_default(load: &Load, at: usize) -> bool {
     let ty = &load.insert.rules.table.columns[at].ty;
     let has_one = !matches!(&load.insert.rules.defaults[at], None | Some(Expr::Literal(Value::Null, _)));
-    load.widths.is_some() && has_one && (ty.nullable || ty.kind != Kind::Timestamp)
+    load.widths.is_some() && has_one && (ty.nullable || ty.kind() != Kind::Timestamp)
 }
 
 /// What a column holds else whose field is missing: not its default, says MySQL, but NULL if that is it and fields can be NULL, else nothing of its kind.
@@ -153,7 +153,7 @@ fn missing(load: &Load, at: usize, ctx: &EvalContext) -> Value {
 }
 
 fn nothing(ty: &Type, ctx: &EvalContext) -> Value {
-    match ty.kind {
+    match ty.kind() {
         Kind::Timestamp if !ty.nullable => {
             Value::Timestamp(Timestamp(ctx.now.0 - ctx.now.0.rem_euclid(10i64.pow(6 - u32::from(ty.scale.min(6))))))
         }
@@ -164,7 +164,7 @@ fn nothing(ty: &Type, ctx: &EvalContext) -> Value {
 
 /// What user variables of a LOAD DATA are.
 pub fn variable_type() -> Type {
-    Type::new(Kind::LongText).with_nullable(true)
+    Type::of_kind(Kind::LongText).with_nullable(true)
 }
 
 fn taken(
@@ -183,7 +183,7 @@ fn taken(
             Ok(nothing(&column.ty, ctx))
         }
         Some(bytes) => {
-            let is_raw = column.ty.kind.is_bytes() || column.ty.kind == Kind::Bit;
+            let is_raw = column.ty.kind().is_bytes() || column.ty.kind() == Kind::Bit;
             let value = if is_raw { Value::bytes(bytes) } else { value_of(bytes, load.charset) };
             Ok(inserting.take(at, value, ctx)?)
         }

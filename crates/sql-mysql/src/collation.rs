@@ -1,90 +1,90 @@
-//! The names and numbers that MySQL gives to character sets and collations. What they are and how they order is in `datum::collation`.
+//! The names and numbers that MySQL gives to character sets and collations. `datum::collation` has the order of each.
 
 pub use datum::collation::*;
 
 macro_rules! collation_names {
-    ($($name:ident $text:literal $id:literal;)*) => {
-        fn collation_row(collation: Collation) -> (&'static str, u16) {
+    ($($name:ident $text:literal;)*) => {
+        fn collation_name(collation: Collation) -> &'static str {
             match collation {
-                $(Collation::$name => ($text, $id),)*
+                $(Collation::$name => $text,)*
             }
         }
     };
 }
 
 collation_names! {
-    Binary "binary" 63;
-    Utf8Uca900AiCi "utf8mb4_0900_ai_ci" 255;
-    Utf8GeneralCi "utf8mb4_general_ci" 45;
-    Utf8PadBin "utf8mb4_bin" 46;
-    Utf8Uca400Ci "utf8mb4_unicode_ci" 224;
-    Utf8Uca520Ci "utf8mb4_unicode_520_ci" 246;
-    Utf8Bin "utf8mb4_0900_bin" 309;
-    Utf8BmpGeneralCi "utf8mb3_general_ci" 33;
-    Utf8BmpPadBin "utf8mb3_bin" 83;
-    Utf8BmpUca400Ci "utf8mb3_unicode_ci" 192;
-    Latin1SwedishCi "latin1_swedish_ci" 8;
-    Latin1Bin "latin1_bin" 47;
-    AsciiGeneralCi "ascii_general_ci" 11;
-    AsciiBin "ascii_bin" 65;
-    Dec8SwedishCi "dec8_swedish_ci" 3;
-    Dec8Bin "dec8_bin" 69;
-    Cp850GeneralCi "cp850_general_ci" 4;
-    Cp850Bin "cp850_bin" 80;
-    Hp8EnglishCi "hp8_english_ci" 6;
-    Hp8Bin "hp8_bin" 72;
-    Koi8rGeneralCi "koi8r_general_ci" 7;
-    Koi8rBin "koi8r_bin" 74;
-    Latin1German1Ci "latin1_german1_ci" 5;
-    Latin1DanishCi "latin1_danish_ci" 15;
-    Latin1German2Ci "latin1_german2_ci" 31;
-    Latin1GeneralCi "latin1_general_ci" 48;
-    Latin1GeneralCs "latin1_general_cs" 49;
-    Latin1SpanishCi "latin1_spanish_ci" 94;
-    Latin2GeneralCi "latin2_general_ci" 9;
-    Latin2HungarianCi "latin2_hungarian_ci" 21;
-    Latin2CroatianCi "latin2_croatian_ci" 27;
-    Latin2Bin "latin2_bin" 77;
-    HebrewGeneralCi "hebrew_general_ci" 16;
-    HebrewBin "hebrew_bin" 71;
-    Koi8uGeneralCi "koi8u_general_ci" 22;
-    Koi8uBin "koi8u_bin" 75;
-    GreekGeneralCi "greek_general_ci" 25;
-    GreekBin "greek_bin" 70;
-    Cp1250GeneralCi "cp1250_general_ci" 26;
-    Cp1250CroatianCi "cp1250_croatian_ci" 44;
-    Cp1250Bin "cp1250_bin" 66;
-    Cp1250PolishCi "cp1250_polish_ci" 99;
-    Latin5TurkishCi "latin5_turkish_ci" 30;
-    Latin5Bin "latin5_bin" 78;
-    Armscii8GeneralCi "armscii8_general_ci" 32;
-    Armscii8Bin "armscii8_bin" 64;
-    Cp866GeneralCi "cp866_general_ci" 36;
-    Cp866Bin "cp866_bin" 68;
-    Keybcs2GeneralCi "keybcs2_general_ci" 37;
-    Keybcs2Bin "keybcs2_bin" 73;
-    MacceGeneralCi "macce_general_ci" 38;
-    MacceBin "macce_bin" 43;
-    MacromanGeneralCi "macroman_general_ci" 39;
-    MacromanBin "macroman_bin" 53;
-    Cp852GeneralCi "cp852_general_ci" 40;
-    Cp852Bin "cp852_bin" 81;
-    Latin7EstonianCs "latin7_estonian_cs" 20;
-    Latin7GeneralCi "latin7_general_ci" 41;
-    Latin7GeneralCs "latin7_general_cs" 42;
-    Latin7Bin "latin7_bin" 79;
-    Cp1251BulgarianCi "cp1251_bulgarian_ci" 14;
-    Cp1251UkrainianCi "cp1251_ukrainian_ci" 23;
-    Cp1251Bin "cp1251_bin" 50;
-    Cp1251GeneralCi "cp1251_general_ci" 51;
-    Cp1251GeneralCs "cp1251_general_cs" 52;
-    Cp1256GeneralCi "cp1256_general_ci" 57;
-    Cp1256Bin "cp1256_bin" 67;
-    Cp1257LithuanianCi "cp1257_lithuanian_ci" 29;
-    Cp1257Bin "cp1257_bin" 58;
-    Cp1257GeneralCi "cp1257_general_ci" 59;
-    Geostd8GeneralCi "geostd8_general_ci" 92;
-    Geostd8Bin "geostd8_bin" 93;
+    Binary "binary";
+    Utf8Uca900AiCi "utf8mb4_0900_ai_ci";
+    Utf8GeneralCi "utf8mb4_general_ci";
+    Utf8PadBin "utf8mb4_bin";
+    Utf8Uca400Ci "utf8mb4_unicode_ci";
+    Utf8Uca520Ci "utf8mb4_unicode_520_ci";
+    Utf8Bin "utf8mb4_0900_bin";
+    Utf8BmpGeneralCi "utf8mb3_general_ci";
+    Utf8BmpPadBin "utf8mb3_bin";
+    Utf8BmpUca400Ci "utf8mb3_unicode_ci";
+    Latin1SwedishCi "latin1_swedish_ci";
+    Latin1Bin "latin1_bin";
+    AsciiGeneralCi "ascii_general_ci";
+    AsciiBin "ascii_bin";
+    Dec8SwedishCi "dec8_swedish_ci";
+    Dec8Bin "dec8_bin";
+    Cp850GeneralCi "cp850_general_ci";
+    Cp850Bin "cp850_bin";
+    Hp8EnglishCi "hp8_english_ci";
+    Hp8Bin "hp8_bin";
+    Koi8rGeneralCi "koi8r_general_ci";
+    Koi8rBin "koi8r_bin";
+    Latin1German1Ci "latin1_german1_ci";
+    Latin1DanishCi "latin1_danish_ci";
+    Latin1German2Ci "latin1_german2_ci";
+    Latin1GeneralCi "latin1_general_ci";
+    Latin1GeneralCs "latin1_general_cs";
+    Latin1SpanishCi "latin1_spanish_ci";
+    Latin2GeneralCi "latin2_general_ci";
+    Latin2HungarianCi "latin2_hungarian_ci";
+    Latin2CroatianCi "latin2_croatian_ci";
+    Latin2Bin "latin2_bin";
+    HebrewGeneralCi "hebrew_general_ci";
+    HebrewBin "hebrew_bin";
+    Koi8uGeneralCi "koi8u_general_ci";
+    Koi8uBin "koi8u_bin";
+    GreekGeneralCi "greek_general_ci";
+    GreekBin "greek_bin";
+    Cp1250GeneralCi "cp1250_general_ci";
+    Cp1250CroatianCi "cp1250_croatian_ci";
+    Cp1250Bin "cp1250_bin";
+    Cp1250PolishCi "cp1250_polish_ci";
+    Latin5TurkishCi "latin5_turkish_ci";
+    Latin5Bin "latin5_bin";
+    Armscii8GeneralCi "armscii8_general_ci";
+    Armscii8Bin "armscii8_bin";
+    Cp866GeneralCi "cp866_general_ci";
+    Cp866Bin "cp866_bin";
+    Keybcs2GeneralCi "keybcs2_general_ci";
+    Keybcs2Bin "keybcs2_bin";
+    MacceGeneralCi "macce_general_ci";
+    MacceBin "macce_bin";
+    MacromanGeneralCi "macroman_general_ci";
+    MacromanBin "macroman_bin";
+    Cp852GeneralCi "cp852_general_ci";
+    Cp852Bin "cp852_bin";
+    Latin7EstonianCs "latin7_estonian_cs";
+    Latin7GeneralCi "latin7_general_ci";
+    Latin7GeneralCs "latin7_general_cs";
+    Latin7Bin "latin7_bin";
+    Cp1251BulgarianCi "cp1251_bulgarian_ci";
+    Cp1251UkrainianCi "cp1251_ukrainian_ci";
+    Cp1251Bin "cp1251_bin";
+    Cp1251GeneralCi "cp1251_general_ci";
+    Cp1251GeneralCs "cp1251_general_cs";
+    Cp1256GeneralCi "cp1256_general_ci";
+    Cp1256Bin "cp1256_bin";
+    Cp1257LithuanianCi "cp1257_lithuanian_ci";
+    Cp1257Bin "cp1257_bin";
+    Cp1257GeneralCi "cp1257_general_ci";
+    Geostd8GeneralCi "geostd8_general_ci";
+    Geostd8Bin "geostd8_bin";
 }
 
 macro_rules! charset_names {
@@ -134,7 +134,7 @@ pub trait CollationName: Sized {
 
     fn name(self) -> &'static str;
 
-    /// The number on the wire, in information_schema and in the catalog.
+    /// The number on the wire and in information_schema. Collations have the same number in files.
     fn id(self) -> u16;
 
     fn by_id(id: u16) -> Option<Self>;
@@ -149,15 +149,15 @@ pub trait CollationName: Sized {
 
 impl CollationName for Collation {
     fn name(self) -> &'static str {
-        collation_row(self).0
+        collation_name(self)
     }
 
     fn id(self) -> u16 {
-        collation_row(self).1
+        self.code()
     }
 
     fn by_id(id: u16) -> Option<Collation> {
-        Collation::ALL.iter().copied().find(|collation| collation.id() == id)
+        Collation::of_code(id)
     }
 
     fn by_name(name: &str) -> Option<Collation> {
