@@ -34,7 +34,7 @@ impl ConnectionState {
     pub fn resume(&mut self, context: &mut CommandContext<'_, '_>) -> Progress {
         let Some(pending) = self.pending.take() else { return Progress::Done(0) };
         let next = self.advance(context, pending);
-        context.io.hold_until_durable(self.sql.gate());
+        context.io.hold_until_durable(self.sql.durability_lsn());
         next
     }
 
@@ -118,7 +118,7 @@ impl ConnectionState {
 
     /// Allows the next statement to be suspended on a page miss, because the connection can be parked.
     pub fn allow_suspension(&mut self) {
-        self.sql.allow_leaving();
+        self.sql.allow_suspension();
     }
 
     /// Suspends after a prepared statement that has returned `Outcome::Away`.

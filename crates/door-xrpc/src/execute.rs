@@ -150,7 +150,7 @@ impl Session {
         }
         let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;
         let bound = statement::bind(sql, text, &hint, &request.args)?;
-        sql.allow_leaving();
+        sql.allow_suspension();
         let outcome = self.run(&bound);
         self.refresh_settings();
         Ok(outcome?)
@@ -177,7 +177,7 @@ impl Session {
             (None, None) => return Err(errors::XRPC.with(&[&"The request has neither a plan nor a digest."]).into()),
         };
         let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;
-        let ground = sql.ground();
+        let ground = sql.plan_context();
         let known = request.digest.and_then(|digest| self.shared.prepared_plans.get(ground, digest));
         let known = match known.filter(|known| known.is_of(sql, &bytes, &request.parameters)) {
             Some(known) => known,
@@ -192,7 +192,7 @@ impl Session {
                 known
             }
         };
-        sql.allow_leaving();
+        sql.allow_suspension();
         Ok(sql.execute_prepared(&known.handle, known.values(&request.parameters))?)
     }
 
@@ -319,7 +319,7 @@ impl Session {
             rows.at = 0;
             let any = rows.result.next(sql, &mut rows.batch)?;
             self.shared.stats.rows.add(rows.batch.len() as u64);
-            reply.hold_until_durable(sql.gate());
+            reply.hold_until_durable(sql.durability_lsn());
             if !any {
                 if let Some(chunk) = rows.chunk.as_mut().filter(|chunk| !chunk.is_empty()) {
                     chunk.send(&mut Writer { out: reply.out(), mode, sid });
@@ -337,7 +337,7 @@ impl Session {
     /// Writes the end of a successful answer.
     fn write_ending(&mut self, reply: &mut Reply<'_>, affected: u64, insert_id: u64, info: &str) {
         let Some(sql) = &self.sql else { return };
-        reply.hold_until_durable(sql.gate());
+        reply.hold_until_durable(sql.durability_lsn());
         let mut writer = Writer { out: reply.out(), mode: self.identity.mode, sid: self.sid };
         for (level, warning) in sql.warnings() {
             let level = match level {

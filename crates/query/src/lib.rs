@@ -10,4 +10,5 @@ pub mod exec;
 pub mod key;
 pub mod nodes;
 pub mod plan;
+pub mod session;
 pub mod types;

@@ -4,12 +4,15 @@ Every shape is a function of a count. It goes as text to the MySQL door (directl
 shape says what it answers where that is known; a count that is refused must be refused by one of the numbers in ERRORS, and so must every larger one (except where a shape says otherwise): a limit is a
 limit and no accident of the stack. Between two shapes PING must answer.
 
+Statements that are long in one stage each (parsing, binding, planning, running, dropping) are killed there, or left by their client, and must end.
+
 `--soak` adds more counts, and random compositions of the shapes within each other.
 """
 
 import argparse
 import random
 import sys
+import threading
 import time
 
 import pymysql
@@ -234,11 +237,44 @@ class Doors:
         self.open()
 
     def open(self):
-        self.sql = pymysql.connect(host="127.0.0.1", port=self.server.mysql_port, user="root", database="hostile", connect_timeout=60, read_timeout=90, ssl_disabled=True, autocommit=True, max_allowed_packet=64 << 20)
+        self.sql = self.connection()
         self.xrpc = Connection(self.server.xrpc_port)
         self.xrpc.begin(1)
         self.xrpc.done(1, "use hostile")
         self.redis = Wire(self.server.port)
+
+    def connection(self):
+        return pymysql.connect(host="127.0.0.1", port=self.server.mysql_port, user="root", database="hostile", connect_timeout=60, read_timeout=90, ssl_disabled=True, autocommit=True, max_allowed_packet=64 << 20)
+
+    @staticmethod
+    def ask(connection, sql):
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(sql)
+                return 0, None
+        except (pymysql.Error, OSError, ValueError) as error:
+            return error.args[0] if error.args else 0, ""
+
+    def runs(self, number):
+        """Whether the session is there, and the statement that it runs."""
+        with self.sql.cursor() as cursor:
+            cursor.execute(f"select info from information_schema.processlist where id = {number}")
+            row = cursor.fetchone()
+            return row is not None, row[0] if row else None
+
+    def shows(self, number, is_over, timeout=60):
+        until = time.monotonic() + timeout
+        while time.monotonic() < until and not is_over():
+            if self.runs(number)[1] is not None:
+                return True
+        return False
+
+    def gone(self, number, timeout=60):
+        """When the session had left the process list."""
+        until = time.monotonic() + timeout
+        while time.monotonic() < until and self.runs(number)[0]:
+            pass
+        return time.monotonic()
 
     def lives(self):
         return self.server.process.poll() is None
@@ -441,6 +477,81 @@ def plans(doors, counts):
         tally.check(f"PING after plans of {name}", doors.redis.call("PING") == b"+PONG\r\n")
 
 
+# Statements that are long in one stage each: parsing, binding, planning, running, dropping.
+LONG = [
+    ("parse", lambda: "select " + "1 in (1), " * 2_000_000 + ")"),
+    ("bind a select list", lambda: "select id" + ", id + 1" * 800_000 + " from t"),
+    ("bind a list", lambda: "select 1 in (0" + ",1+1" * 1_000_000 + ")"),
+    ("bind a condition", lambda: "select 7 from t where id = 0" + " or id + 1 = 3" * 500_000),
+    ("plan ranges", lambda: "select 7 from t where id in (0" + ",1" * 2_000_000 + ")"),
+    ("plan joins", lambda: "select count(*) from t a0" + "".join(f" join t a{i} on a{i}.id = a{i // 2}.id + {i}" for i in range(1, 61))),
+    ("run calls", lambda: "select length(concat('a'" + ",'a'" * 1_000_000 + "))"),
+    ("run rows", lambda: "select count(*) from k a, k b, k c, k d"),
+    ("run a regular expression", lambda: "select repeat('a', 200000) regexp '(a|b|ab)*(bc|a)*c' from k a, k b, k c"),
+    ("run documents", lambda: "select max(json_length(json_merge(json_array(a.a, b.a), json_array(c.a)))) from k a, k b, k c"),
+    ("run a benchmark", lambda: "select benchmark(1000000000, sha2('a', 512))"),
+    ("run a string", lambda: "select max(length(replace(repeat('ab', 4000000), 'b', 'cd'))) from k a, k b"),
+    ("sort", lambda: "select a.a from k a, k b, k c order by concat(a.a, b.a, c.a) limit 1"),
+    ("recurse", lambda: "with recursive c as (select 1 a union all select a + 1 from c where a < 1000000) select count(*) from c x, c y"),
+    ("insert", lambda: "insert into v values (1)" + ",(1)" * 3_000_000),
+    ("insert and select", lambda: "insert into v select a.a from k a, k b, k c"),
+    ("update", lambda: "update v set a = a + 1 where exists (select * from k a, k b, k c where a.a + b.a + c.a < 0)"),
+    ("create a table of rows", lambda: "create table q as select a.a from k a, k b, k c"),
+    ("drop a tree", lambda: "select " + "(1+1)," * 1_000_000 + "7 from nowhere"),
+]
+# From KILL or the client's departure to the end of the statement, in seconds. A build with assertions on a machine that does other things too is given five times what a release is held to.
+KILLED = 0.5
+# A change that is killed undoes its rows first.
+UNDONE = 20
+
+
+def killed(doors):
+    """KILL QUERY ends a statement in any of its stages, and so does the departure of the client."""
+    doors.text("create table if not exists k (a int)")
+    doors.text("insert into k with recursive c as (select 1 a union all select a + 1 from c where a < 1000) select a from c")
+    worst = (0.0, "")
+    for name, make in LONG:
+        text = make()
+        changes = text.startswith(("insert", "update", "create"))
+        for after in (0.02, 0.3, 1.5):
+            victim = doors.connection()
+            number = victim.thread_id()
+            found = []
+            runs = threading.Thread(target=lambda: found.append((doors.ask(victim, text), time.monotonic())))
+            runs.start()
+            # The statement may still be on its way: a KILL counts from when the process list shows it.
+            shown = doors.shows(number, lambda: not runs.is_alive())
+            runs.join(after)
+            began = time.monotonic()
+            doors.text(f"kill query {number}")
+            runs.join(60)
+            tally.check(f"{name}, killed after {after} s: an answer", bool(found))
+            if not found:
+                continue
+            (code, _), ended = found[0]
+            took = max(ended - began, 0.0)
+            if shown and code == 1317:
+                worst = max(worst, (took, f"{name}, killed after {after} s"))
+            tally.check(f"{name}, killed after {after} s: ends soon", took < (UNDONE if changes else KILLED), f"{took:.3f} s")
+            victim.close()
+        # The client leaves without a word.
+        victim = doors.connection()
+        number = victim.thread_id()
+        threading.Thread(target=doors.ask, args=(victim, text), daemon=True).start()
+        if doors.shows(number, lambda: False):
+            began = time.monotonic()
+            victim._sock.shutdown(2)
+            # A statement that changes rows goes on without its client, so it is killed.
+            if changes:
+                doors.text(f"kill {number}")
+            took = doors.gone(number) - began
+            tally.check(f"{name}, client gone: ends soon", took < (UNDONE if changes else KILLED), f"{took:.3f} s")
+        victim._force_close()
+        doors.text("drop table if exists q")
+        tally.check(f"PING after {name}", doors.redis.call("PING") == b"+PONG\r\n")
+    print(f"slowest end: {worst[1]}, {worst[0]:.3f} s", flush=True)
+
+
 def mixed(doors, seed, rounds):
     """Nestings within each other, chained and listed: whatever limit is met first, the process lives and the answer is an error or 7."""
     draw = random.Random(seed)
@@ -463,6 +574,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--soak", action="store_true")
     parser.add_argument("--seed", type=int, default=20261123)
+    parser.add_argument("--killed", action="store_true", help="only the statements that are killed")
     parser.add_argument("--only", default="", help="shapes whose name has this in it")
     arguments = parser.parse_args()
     counts = (20, 59, 60, 61, 62, 63, 64, 99, 100, 118, 119, 120, 121, 300, 399, 1_000, 3_000, 10_000, 20_000, 24_000, 100_000, 300_000, LARGEST) if arguments.soak else COUNTS
@@ -472,12 +584,16 @@ def main():
         for text in ("create database hostile", "create table hostile.t (id int primary key, j json)", "insert into hostile.t values (1, '{}')", "create table hostile.v (a int)", "create table hostile.q2 (a int)"):
             sql.cursor().execute(text)
         doors = Doors(server)
+        if arguments.killed:
+            killed(doors)
+            tally.close()
         for shape in NESTED + CHAINS + LISTS + CHANGES + BROKEN:
             if arguments.only in shape.name:
                 play(doors, shape, sorted({*counts, shape.largest} if shape.largest > counts[-1] else counts))
         if not arguments.only:
             views_of_views(doors)
             plans(doors, counts)
+            killed(doors)
             mixed(doors, arguments.seed, 3_000 if arguments.soak else 150)
         tally.check("the server stops by itself", server.terminate() == 0)
         print(f"slowest: {doors.slowest[1]}, {doors.slowest[0]:.2f} s", flush=True)

@@ -6,13 +6,13 @@ use syntax::tree as ast;
 use crate::bind::Bind;
 use crate::bind::change::refuse_value;
 use crate::error::{self, Result};
+use crate::instance::statement::Load;
 use crate::instance::variables::text_of;
 use crate::letters::fixed_width;
 use crate::parse::statement::{Assignment, Duplicates, FieldTarget, Format};
 use crate::rights::Privileges;
 use crate::types::Charset;
 use query::catalog::table::Table;
-use query::nodes::change::Insert;
 use query::nodes::expr::Expr;
 
 /// Where a field goes: a column of the table, or a user variable.
@@ -22,9 +22,9 @@ pub enum LoadField {
     Variable(String),
 }
 
+/// A file of rows: its name, its form, and where its fields go.
 #[derive(Debug)]
-pub struct Load {
-    pub insert: Insert,
+pub struct LoadSource {
     pub file: String,
     pub charset: Charset,
     pub format: Format,
@@ -139,6 +139,7 @@ impl Bind<'_> {
         }
         self.close_scope();
         let (file, format) = (file.clone(), format.clone());
-        Ok(Load { insert, file, charset, format, skip: *skip, fields, widths, sets })
+        let source = LoadSource { file, charset, format, skip: *skip, fields, widths, sets };
+        Ok(Load { insert, source })
     }
 }

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::instance::compiled::Plan;
+use crate::instance::statement::Plan;
 use crate::parse::statement::{Maintenance, Shown, Statement};
 
 macro_rules! counts {
@@ -210,7 +210,7 @@ pub fn of_plan(plan: &Plan) -> Count {
     use query::nodes::change::{OnConflict, Values};
     match plan {
         Plan::Query { .. } => Count::Select,
-        Plan::Do(_) => Count::Do,
+        Plan::Evaluate(_) => Count::Do,
         Plan::Insert(insert) => match (&insert.on_conflict, &insert.values) {
             (OnConflict::Replace, Values::Query(_)) => Count::ReplaceSelect,
             (OnConflict::Replace, _) => Count::Replace,

@@ -18,7 +18,6 @@ use crate::scalar::named::NamedLocks;
 use crate::system::schemas::SCHEMAS;
 use crate::value::Value;
 use query::catalog::Catalog;
-use query::catalog::still::Stillness;
 use query::catalog::table::Table;
 use query::catalog::timestamps::Timestamps;
 use query::exec::instance::Instance;
@@ -27,8 +26,6 @@ use query::exec::spill::Spill;
 pub struct Database {
     instance: Arc<Instance>,
     sessions: Mutex<BTreeMap<u64, Weak<Handle>>>,
-    /// Who changes definitions, and who wants them to stay.
-    pub(crate) definitions: Stillness,
     /// Counted by sessions that have gone.
     gone: Counts,
     /// How many have come, and the most at a time.
@@ -63,14 +60,13 @@ impl Database {
     /// Loads the catalog.
     pub fn open(engine: Arc<Engine>) -> Result<Arc<Database>> {
         let instance = Arc::new(Instance::open(engine, SCHEMAS)?);
-        let (sessions, definitions) = (Mutex::default(), Stillness::default());
+        let sessions = Mutex::default();
         let plans = Arc::new(Plans::new());
         let cache: Weak<Plans> = Arc::downgrade(&plans);
         stdx::memory::register_cache(cache);
         let database = Arc::new(Database {
             instance,
             sessions,
-            definitions,
             gone: Counts::default(),
             connections: AtomicU64::new(0),
             most: AtomicU64::new(0),

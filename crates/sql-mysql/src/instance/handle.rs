@@ -1,48 +1,35 @@
-//! What others see of a session, and how they end it: the process list, KILL.
+//! A session as other sessions see it: a line of the process list, counters, the open transaction; and how they end it.
 
+use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
 use stdx::sync::Mutex;
 
 use crate::instance::count::{Count, Counts};
-use crate::instance::open::Open;
 use query::exec::monitor::{Monitor, RowAccess};
+use query::session::interrupts::Interrupts;
+use query::session::open_transaction::OpenTransaction;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kill {
-    No,
-    /// The statement that runs ends with error 1317.
-    Query,
-    /// So does the session.
-    Connection,
-}
+pub use query::session::interrupts::{Kill, Wake};
 
 /// One session as the others know it.
 pub struct Handle {
     pub connection_id: u64,
     /// What this session has counted.
     pub(crate) counts: Counts,
-    pub(crate) open: Open,
-    kill: AtomicU8,
+    pub(crate) open: Arc<OpenTransaction>,
+    interrupts: Interrupts,
     shown: Mutex<Shown>,
-    wake: Mutex<Option<Box<dyn Fn() + Send + Sync>>>,
-    /// `DEPARTED`, `NO_WAITS` and `IS_READ`.
-    ends: AtomicU8,
-    /// Resumes the suspended statement.
-    resume: Mutex<Option<Wake>>,
 }
 
-/// Called from any thread when a suspended statement may be resumed; more often than needed, perhaps.
-pub type Wake = Arc<dyn Fn() + Send + Sync>;
+impl Deref for Handle {
+    type Target = Interrupts;
 
-/// The client has closed its connection.
-const DEPARTED: u8 = 1;
-/// Waits of the session end at once: the client has gone, or the server stops.
-const NO_WAITS: u8 = 2;
-/// The statement under way changes nothing, so without a client it has no purpose.
-const IS_READ: u8 = 4;
+    fn deref(&self) -> &Interrupts {
+        &self.interrupts
+    }
+}
 
 /// A line of the process list.
 #[derive(Clone, Debug)]
@@ -111,91 +98,8 @@ impl Handle {
             state: None,
         };
         let (counts, shown) = (Counts::default(), Mutex::new(shown));
-        Handle {
-            connection_id,
-            counts,
-            open: Open::new(now),
-            kill: AtomicU8::new(0),
-            shown,
-            wake: Mutex::new(None),
-            ends: AtomicU8::new(0),
-            resume: Mutex::new(None),
-        }
-    }
-
-    /// Called, from any thread, when the session is to end: the door closes the connection.
-    pub fn on_kill(&self, wake: Box<dyn Fn() + Send + Sync>) {
-        *self.wake.lock() = Some(wake);
-    }
-
-    pub fn killed(&self) -> Kill {
-        match self.kill.load(Ordering::Relaxed) {
-            0 if self.ends.load(Ordering::Relaxed) & (DEPARTED | IS_READ) == DEPARTED | IS_READ => Kill::Query,
-            0 => Kill::No,
-            1 => Kill::Query,
-            _ => Kill::Connection,
-        }
-    }
-
-    pub fn kill(&self, how: Kill) {
-        self.kill.fetch_max(how as u8, Ordering::SeqCst);
-        self.wake_suspended();
-        if how == Kill::Connection
-            && let Some(wake) = &*self.wake.lock()
-        {
-            wake();
-        }
-    }
-
-    /// The client has closed its connection: a statement that only reads ends, as do the session's waits.
-    pub(crate) fn depart(&self) {
-        self.ends.fetch_or(DEPARTED | NO_WAITS, Ordering::SeqCst);
-        self.wake_suspended();
-    }
-
-    /// Ends the wait of the statement under way, and every later one of the session.
-    pub(crate) fn end_waits(&self) {
-        self.ends.fetch_or(NO_WAITS, Ordering::SeqCst);
-        self.wake_suspended();
-    }
-
-    /// Must a wait end, or not begin?
-    pub fn is_interrupted(&self) -> bool {
-        self.kill.load(Ordering::SeqCst) != 0 || self.ends.load(Ordering::SeqCst) & NO_WAITS != 0
-    }
-
-    /// A statement begins that changes nothing, or one that may.
-    pub(crate) fn begin_plan(&self, is_read: bool) {
-        match is_read {
-            true => self.ends.fetch_or(IS_READ, Ordering::Relaxed),
-            false => self.ends.fetch_and(!IS_READ, Ordering::Relaxed),
-        };
-    }
-
-    /// The statement is suspended: `wake` is called when its wait must end, at once if it must already.
-    pub(crate) fn suspend(&self, wake: Wake) {
-        *self.resume.lock() = Some(wake);
-        if self.is_interrupted() {
-            self.wake_suspended();
-        }
-    }
-
-    pub(crate) fn resumed(&self) {
-        *self.resume.lock() = None;
-    }
-
-    fn wake_suspended(&self) {
-        let wake = self.resume.lock().clone();
-        if let Some(wake) = wake {
-            wake();
-        }
-    }
-
-    /// A new statement begins: a KILL QUERY that came too late is forgotten.
-    pub(crate) fn forget_query_kill(&self) {
-        if self.kill.load(Ordering::Relaxed) == Kill::Query as u8 {
-            let _ = self.kill.compare_exchange(Kill::Query as u8, 0, Ordering::Relaxed, Ordering::Relaxed);
-        }
+        let (open, interrupts) = (Arc::new(OpenTransaction::new(now)), Interrupts::default());
+        Handle { connection_id, counts, open, interrupts, shown }
     }
 
     pub fn shown(&self) -> Shown {

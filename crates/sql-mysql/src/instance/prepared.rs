@@ -1,12 +1,12 @@
-//! Prepared statements: a tree, and the plans that it was last run as. Sessions on one ground share them (`instance::plans`).
+//! Prepared statements: a tree, and the plans that it was last run as. Sessions on one context share them (`instance::plans`).
 //!
-//! A session keeps a handle, and may take it along to another ground: so each of the plans says on which it was made.
+//! A session keeps a handle, and may take it along to another context: so each of the plans says on which it was made.
 
 use std::sync::Arc;
 
 use stdx::sync::Mutex;
 
-use crate::instance::compiled::Compiled;
+use crate::instance::statement::BoundStatement;
 use crate::parse::statement::Statement;
 use crate::types::{Collation, Column, Kind, MysqlType as _, Type};
 use crate::value::Value;
@@ -54,14 +54,14 @@ pub struct Preparation {
 pub struct Run {
     /// Of the parameters.
     pub types: Vec<Type>,
-    pub ground: u64,
-    pub compiled: Arc<Compiled>,
+    pub context: u64,
+    pub compiled: Arc<BoundStatement>,
 }
 
 impl Run {
-    pub fn is_for(&self, ground: u64, parameters: &[Value], collation: Collation) -> bool {
+    pub fn is_for(&self, context: u64, parameters: &[Value], collation: Collation) -> bool {
         let same = |(ty, value): (&Type, &Value)| *ty == type_of(value, collation);
-        self.ground == ground && self.types.iter().zip(parameters).all(same)
+        self.context == context && self.types.iter().zip(parameters).all(same)
     }
 }
 
@@ -70,14 +70,14 @@ impl Preparation {
         &self.text
     }
 
-    pub fn known(&self, ground: u64, parameters: &[Value], collation: Collation) -> Option<Arc<Compiled>> {
+    pub fn known(&self, context: u64, parameters: &[Value], collation: Collation) -> Option<Arc<BoundStatement>> {
         let runs = self.runs.lock();
-        runs.iter().find(|run| run.is_for(ground, parameters, collation)).map(|run| run.compiled.clone())
+        runs.iter().find(|run| run.is_for(context, parameters, collation)).map(|run| run.compiled.clone())
     }
 
     pub fn keep(&self, run: Run) {
         let mut runs = self.runs.lock();
-        runs.retain(|known| known.ground != run.ground || known.types != run.types);
+        runs.retain(|known| known.context != run.context || known.types != run.types);
         if runs.len() >= RUNS {
             runs.remove(0);
         }
@@ -90,7 +90,7 @@ impl Preparation {
 pub struct Described {
     pub prepared: Prepared,
     /// Its plan, with parameters of no known type: as long as it stands, so does the description.
-    pub by: Arc<Compiled>,
+    pub by: Arc<BoundStatement>,
 }
 
 /// The type of a parameter whose value is known.

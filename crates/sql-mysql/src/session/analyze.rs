@@ -150,10 +150,10 @@ impl Session {
             std::thread::sleep(Duration::from_millis(1));
         }
         let mut gatherer = Gatherer { table, is_inside: false };
-        let is_mine = self.locked.tables.iter().any(|(locked, _)| locked.id == table.id);
+        let is_mine = self.core.locks.explicit().iter().any(|(locked, _)| locked.id == table.id);
         if !is_mine {
             let handle = self.handle.clone();
-            table.live.enter(self.gate_wait(), &|| handle.is_interrupted())?;
+            table.live.enter(self.metadata_lock_wait(), &|| handle.is_interrupted())?;
             gatherer.is_inside = true;
         }
         if table.live.version.load(Ordering::Acquire) != table.version {
@@ -161,7 +161,7 @@ impl Session {
         }
         let statistics = make(self)?;
         let gate = self.db.catalog().keep_statistics(table, &statistics)?;
-        self.gate = self.gate.max(gate);
+        self.core.transaction.raise_durability_lsn(gate);
         table.live.learn(Arc::new(statistics));
         Ok(())
     }

@@ -78,7 +78,7 @@ impl Session {
         let count = count.filter(|count| (1..=TIMESTAMPS_MAX).contains(count));
         let count = count.ok_or_else(|| error::WRONG_ARGUMENTS.with(&[&shown]))?;
         let (base, gate) = self.db.take_timestamps(count, wall_ms())?;
-        self.gate = self.gate.max(gate);
+        self.core.transaction.raise_durability_lsn(gate);
         let columns = vec![Column::computed("Timestamp", Type::unsigned())];
         Ok(self.rows(columns, vec![vec![Value::UInt(base)].into_iter().collect()]))
     }

@@ -18,23 +18,23 @@ impl Session {
     pub(super) fn execute_bulk(&mut self, sql: &str) -> Option<Result<Outcome>> {
         let bulk = Bulk::of(sql, self.ctx.sql_mode())?;
         let mut statements = bulk.statements();
-        let first = parse::parse_unless(&statements.next()?, self.ctx.sql_mode(), &*self.cancel).ok()?;
+        let first = parse::parse_unless(&statements.next()?, self.ctx.sql_mode(), &*self.core.cancel).ok()?;
         let is_plain = matches!(first.statement, Statement::Insert(_)) && first.parameters == 0;
         is_plain.then(|| self.insert_pieces(&first, &mut statements))
     }
 
     fn insert_pieces(&mut self, first: &Parsed, rest: &mut dyn Iterator<Item = String>) -> Result<Outcome> {
         // Pieces already consumed cannot be run again, so the statement must not suspend.
-        self.leaving.is_allowed = false;
+        self.suspension.is_allowed = false;
         self.ctx.warnings.clear();
         self.check_password_age(&first.statement)?;
         let compiled = Arc::new(self.compile(&first.statement, (&[], &[]))?);
         let mut again = |session: &mut Session| session.compile(&first.statement, (&[], &[])).ok().map(Arc::new);
         self.run_pieces(&compiled, Vec::new(), &mut again, &mut |session, of| {
             let Some(text) = rest.next() else { return Ok(None) };
-            let piece = parse::parse_unless(&text, session.ctx.sql_mode(), &*session.cancel)?;
+            let piece = parse::parse_unless(&text, session.ctx.sql_mode(), &*session.core.cancel)?;
             let compiled = session.compile(&piece.statement, (&[], &[]))?;
-            if !is_same(&of.gates, &compiled.gates) {
+            if !is_same(&of.bindings.locked, &compiled.bindings.locked) {
                 return Err(error::TABLE_DEF_CHANGED.bare());
             }
             Ok(Some(Arc::new(compiled)))

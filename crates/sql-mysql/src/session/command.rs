@@ -92,7 +92,7 @@ impl Session {
             Statement::LockTables(tables) => self.lock_named(tables),
             Statement::LockAll => self.lock_all(),
             Statement::UnlockTables => {
-                if !self.locked.is_all && !self.locked.tables.is_empty() {
+                if !self.locked.is_all && !self.core.locks.explicit().is_empty() {
                     self.commit()?;
                 }
                 self.unlock_tables();

@@ -12,8 +12,9 @@ use syntax::tree::{CreateTable, Duplicates, Statement};
 
 use crate::bind::Bind;
 use crate::error::{self, Result};
-use crate::instance::compiled::{Compiled, Plan};
+use crate::instance::statement::{BoundStatement, Plan};
 use crate::scalar::store::implicit_default;
+use crate::session::track::WRITE;
 use crate::session::{Outcome, Session};
 use crate::types::{Collation, Column, Kind, MysqlType as _, Type};
 use query::catalog::Writing;
@@ -27,7 +28,7 @@ const LONG: u32 = 512;
 
 /// The compiled query of CREATE TABLE ... SELECT and the columns that it gives.
 pub(super) struct Selection {
-    pub compiled: Arc<Compiled>,
+    pub compiled: Arc<BoundStatement>,
     pub columns: Vec<TableColumn>,
 }
 
@@ -38,8 +39,8 @@ impl Session {
         let statement = Statement::Query(query.clone());
         for _ in 0..100 {
             let compiled = Arc::new(self.compile(&statement, (&[], &[]))?);
-            self.check_locked(&compiled.tables, &[])?;
-            if !self.hold(&compiled.gates)? {
+            self.check_locked(&compiled.bindings.tables, &[])?;
+            if !self.share_tables(&compiled.bindings.locked)? {
                 self.refresh();
                 continue;
             }
@@ -96,7 +97,7 @@ impl Session {
         self.ctx.changes_rows = true;
         let changed = change::insert(&plan, change::Tally::default(), &mut self.ctx)
             .and_then(|tally| change::inserted(&plan, tally, &mut self.ctx));
-        self.note_gate();
+        self.note_reads();
         if let Some(own) = self.host().txn.take() {
             std::mem::replace(&mut writing.txn, own).rollback();
         }
@@ -111,7 +112,7 @@ impl Session {
         duplicates: Duplicates,
     ) -> Result<Outcome> {
         let plan = Plan::Insert(self.filling(table, selection, duplicates)?);
-        let compiled = Arc::new(selection.compiled.with_plan(plan, table));
+        let compiled = Arc::new(selection.compiled.with_plan(plan, table, WRITE));
         let filled = self.run(&compiled, Vec::new(), &mut |_| None);
         if filled.is_err() {
             let _ = self.drop_temporary(std::slice::from_ref(table));

@@ -44,7 +44,7 @@ impl Session {
         let made = writing.temporary.then(|| writing.snapshot.clone());
         self.check_left_open(&writing.snapshot)?;
         let lsn = writing.commit()?;
-        self.gate = self.gate.max(lsn);
+        self.core.transaction.raise_durability_lsn(lsn);
         made.iter().for_each(|made| self.take_temporary(made));
         Ok(())
     }
@@ -179,7 +179,7 @@ impl Session {
             // A session that waits for the metadata lock then sees that the table is gone.
             table.live.version.store(u64::MAX, std::sync::atomic::Ordering::Release);
         }
-        self.locked.tables.retain(|(table, _)| !found.iter().any(|gone| gone.id == table.id));
+        self.core.locks.forget_explicit(&found);
         drop(closed);
         self.drop_temporary(&own)?;
         Ok(Outcome::done())

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::batch::Batch;
 use crate::error::{self, Result, SqlError};
 use crate::explain::{Explained, Verb, json, table_columns, table_rows, tree};
-use crate::instance::compiled::Plan;
 use crate::instance::prepared::type_of;
+use crate::instance::statement::Plan;
 use crate::parse::statement::Statement;
 use crate::session::{Outcome, Session, text_column};
 use crate::types::{Column, Type};
@@ -53,7 +53,7 @@ impl Session {
         let form = form(format, analyze)?;
         let types: Vec<Type> = parameters.iter().map(|value| type_of(value, self.settings.collation)).collect();
         let compiled = Arc::new(self.compile(statement, (&types, &parameters))?);
-        self.track_deed(compiled.deeds);
+        self.track_deed(compiled.effects);
         let mut measures = None;
         if analyze {
             // As in MySQL nothing is changed. For a multi-table change or INSERT ... SELECT the rows are read and
@@ -82,7 +82,7 @@ impl Session {
     /// Runs the plan to its end and discards the rows.
     fn run_through(
         &mut self,
-        compiled: &Arc<crate::instance::compiled::Compiled>,
+        compiled: &Arc<crate::instance::statement::BoundStatement>,
         parameters: Vec<Value>,
     ) -> Result<()> {
         let outcome = self.run(compiled, parameters, &mut |_| None)?;
@@ -114,6 +114,6 @@ fn explained(plan: &Plan) -> Explained<'_> {
             Explained { verb, table: Some(&insert.rules.table.name), node }
         }
         // LOAD DATA cannot be explained.
-        Plan::Load(_) | Plan::Do(_) => Explained { verb: Verb::Select, table: None, node: None },
+        Plan::Load(_) | Plan::Evaluate(_) => Explained { verb: Verb::Select, table: None, node: None },
     }
 }

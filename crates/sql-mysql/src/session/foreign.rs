@@ -15,12 +15,13 @@ use crate::error::{self, Result};
 use crate::instance::database::Database;
 use crate::session::Session;
 use crate::session::generated::check_parent;
-use crate::session::transact::Closed;
+
 use crate::session::words::{check_name, index_name, single};
 use query::catalog::foreign_key::{Action, ForeignKey};
 use query::catalog::table::{Index, Table, TableColumn};
 use query::catalog::{Snapshot, Writing};
 use query::exec::foreign::check_rows;
+use query::session::metadata_locks::ExclusiveLock;
 
 /// A foreign key as declared. Without a name it gets one; without a schema its parent is in the child's schema.
 pub(super) struct Wanted {
@@ -294,18 +295,18 @@ impl Session {
         Ok(())
     }
 
-    /// Takes the exclusive metadata locks for a change (`gates_to_close`) and begins it. `needs` is evaluated again
+    /// Takes the exclusive metadata locks for a change (`tables_to_lock`) and begins it. `needs` is evaluated again
     /// once no other session can change definitions.
     pub(super) fn close_and_write<'c>(
         &mut self,
         db: &'c Database,
         needs: impl Fn(&Snapshot) -> Result<Ends>,
-    ) -> Result<(Vec<Closed>, Writing<'c>)> {
+    ) -> Result<(Vec<ExclusiveLock>, Writing<'c>)> {
         for _ in 0..100 {
             self.refresh();
             let ends = needs(&self.catalog)?;
             self.wait_for_losers(&ends.changed)?;
-            let closed = self.close_gates(&self.gates_to_close(&ends)?)?;
+            let closed = self.lock_exclusively(&self.tables_to_lock(&ends)?)?;
             let writing = db.catalog().write()?;
             let now = needs(&writing.snapshot)?;
             if now.all().all(|table| ends.all().any(|known| known.id == table.id)) {
@@ -323,7 +324,7 @@ impl Session {
         for map in maps {
             let mut txn = rows.begin(Isolation::ReadCommitted);
             txn.set_lock_wait(self.lock_wait());
-            txn.set_cancel(self.cancel.clone());
+            txn.set_cancel(self.core.cancel.clone());
             txn.wait_for_losers(map)?;
         }
         Ok(())

@@ -5,25 +5,19 @@
 //! never deadlock, nor does one with a transaction that waits for it.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use crate::error::{self, Result, SqlError};
 use crate::parse::statement::TableLock;
 use crate::session::foreign::Ends;
 use crate::session::track::{LOCKED, READ, WRITE};
 use crate::session::{Outcome, Session};
-use datum::Fault;
 use query::catalog::Snapshot;
 use query::catalog::table::Table;
+use query::session::metadata_locks::Patience;
 
-/// The wait for one table before the others are released and the attempt starts over.
-const STEP: Duration = Duration::from_millis(100);
-
-/// The locks held by LOCK TABLES.
+/// The names and the scope of the explicit locks, which the session core holds.
 #[derive(Debug, Default)]
 pub(super) struct Locked {
-    /// (table, locked for WRITE).
-    pub tables: Vec<(Arc<Table>, bool)>,
     /// Tables locked implicitly, because foreign keys reach them.
     implied: Vec<u64>,
     /// Aliases of the other tables. None: the table's own name.
@@ -93,7 +87,7 @@ impl Session {
     pub(super) fn lock_all(&mut self) -> Result<Outcome> {
         self.unlock_tables();
         let handle = self.handle.clone();
-        self.db.definitions.begin(self.gate_wait(), &|| handle.is_interrupted())?;
+        self.db.instance().definitions().begin(self.metadata_lock_wait(), &|| handle.is_interrupted())?;
         self.locked.is_all = true;
         self.refresh();
         let shared = self.db.catalog().snapshot();
@@ -106,60 +100,22 @@ impl Session {
         locked.map(|()| Outcome::done())
     }
 
-    fn lock_tables(&mut self, mut tables: Vec<(Arc<Table>, bool)>) -> Result<()> {
-        tables.sort_by_key(|(table, exclusive)| (table.id, !exclusive));
-        tables.dedup_by_key(|(table, _)| table.id);
-        let until = Instant::now() + self.gate_wait();
-        loop {
-            match self.lock_step(&tables) {
-                Err(Fault::LockTimeout) if Instant::now() < until => {}
-                done => return Ok(done?),
-            }
-        }
-    }
-
-    /// Takes all of the locks or none.
-    fn lock_step(&mut self, tables: &[(Arc<Table>, bool)]) -> datum::Result<()> {
-        let handle = self.handle.clone();
-        let is_killed = || handle.is_interrupted();
-        for (table, exclusive) in tables {
-            let live = &table.live;
-            let held = if *exclusive {
-                live.close(STEP, &is_killed)
-            } else {
-                live.enter(STEP, &is_killed)
-                    .and_then(|()| live.still.begin(STEP, &is_killed).inspect_err(|_| live.leave()))
-            };
-            if let Err(fault) = held {
-                for (table, exclusive) in self.locked.tables.drain(..) {
-                    let_go(&table, exclusive);
-                }
-                return Err(fault);
-            }
-            self.locked.tables.push((table.clone(), *exclusive));
-        }
-        Ok(())
+    fn lock_tables(&mut self, tables: Vec<(Arc<Table>, bool)>) -> Result<()> {
+        let (wait, handle) = (self.metadata_lock_wait(), &self.handle);
+        Ok(self.core.locks.lock_tables(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
     }
 
     pub(super) fn unlock_tables(&mut self) {
-        let in_transaction = self.in_transaction();
         if !self.locked.is_all {
             self.track_unlocked();
         }
-        for (table, exclusive) in std::mem::take(&mut self.locked.tables) {
-            // A transaction begun under the global read lock may have read this table; it keeps the shared metadata
-            // lock.
-            if self.locked.is_all && in_transaction {
-                table.live.still.end();
-                self.held.push(table);
-            } else {
-                let_go(&table, exclusive);
-            }
-        }
+        // A transaction begun under the global read lock may have read any table.
+        let keeps_shared = self.locked.is_all && self.in_transaction();
+        self.core.locks.unlock_tables(keeps_shared);
         self.locked.implied.clear();
         self.locked.names.clear();
         if std::mem::take(&mut self.locked.is_all) {
-            self.db.definitions.end();
+            self.db.instance().definitions().end();
         }
     }
 
@@ -168,14 +124,14 @@ impl Session {
         if self.locked.is_all && written.iter().any(|table| !table.temporary) {
             return Err(conflict());
         }
-        if self.locked.tables.is_empty() {
+        if self.core.locks.explicit().is_empty() {
             return Ok(());
         }
         for table in tables.iter().filter(|table| !table.temporary) {
             let writes = written.iter().any(|one| one.id == table.id);
             let is_named =
                 |(locked, _): &&(Arc<Table>, bool)| locked.id == table.id && !self.locked.implied.contains(&locked.id);
-            match self.locked.tables.iter().find(is_named) {
+            match self.core.locks.explicit().iter().find(is_named) {
                 None => {
                     return Err(error::TABLE_NOT_LOCKED.with(&[&table.name]));
                 }
@@ -190,7 +146,7 @@ impl Session {
 
     /// Under LOCK TABLES: checks that a table is used by an alias under which it was locked.
     pub(super) fn check_locked_names(&self, tables: &[Arc<Table>], named: &[(u64, String)]) -> Result<()> {
-        let is_locked = |id: u64| self.locked.tables.iter().any(|(table, _)| table.id == id);
+        let is_locked = |id: u64| self.core.locks.explicit().iter().any(|(table, _)| table.id == id);
         let is_own = |id: u64, alias: &str| tables.iter().any(|table| table.id == id && table.name == alias);
         let is_named = |(id, alias): &(u64, String)| {
             let mut names = self.locked.names.iter().filter(|(locked, _)| locked == id);
@@ -206,7 +162,10 @@ impl Session {
     /// Under LOCK TABLES: refuses to create a table that is not locked.
     pub(super) fn check_may_come(&self, schema: &str, name: &str) -> Result<()> {
         let is_locked = |(table, _): &(Arc<Table>, bool)| table.schema == schema && table.name == name;
-        if self.locked.is_all || self.locked.tables.is_empty() || self.locked.tables.iter().any(is_locked) {
+        if self.locked.is_all
+            || self.core.locks.explicit().is_empty()
+            || self.core.locks.explicit().iter().any(is_locked)
+        {
             return Ok(());
         }
         Err(error::TABLE_NOT_LOCKED.with(&[&name]))
@@ -214,20 +173,20 @@ impl Session {
 
     /// Under LOCK TABLES: refuses DDL on schemas and views, which cannot be locked.
     pub(super) fn check_unlocked(&self) -> Result<()> {
-        if self.locked.is_all || self.locked.tables.is_empty() {
+        if self.locked.is_all || self.core.locks.explicit().is_empty() {
             return Ok(());
         }
         Err(error::LOCK_OR_ACTIVE_TRANSACTION.bare())
     }
 
     pub(super) fn is_read_locked(&self, table: &Table) -> bool {
-        self.locked.tables.iter().any(|(locked, exclusive)| locked.id == table.id && !exclusive)
+        self.core.locks.explicit_lock(table) == Some(false)
     }
 
     /// Returns the tables whose exclusive metadata locks a DDL statement takes. Under LOCK TABLES it may change only
     /// tables locked for WRITE. A related table locked for READ keeps its shared lock, as this session holds one: other
     /// readers continue, but no session writes its rows (QU-11).
-    pub(super) fn gates_to_close(&self, ends: &Ends) -> Result<Vec<Arc<Table>>> {
+    pub(super) fn tables_to_lock(&self, ends: &Ends) -> Result<Vec<Arc<Table>>> {
         self.check_locked(&ends.changed, &ends.changed)?;
         let tied = ends.tied.iter().filter(|table| !self.is_read_locked(table));
         Ok(ends.changed.iter().chain(tied).cloned().collect())
@@ -237,7 +196,7 @@ impl Session {
     /// constraint is harmless: a plan that has it still takes the metadata lock of the other table, which was exclusive
     /// (QU-26).
     pub(super) fn check_left_open(&self, now: &Snapshot) -> Result<()> {
-        for (table, _) in self.locked.tables.iter().filter(|(_, exclusive)| !exclusive) {
+        for (table, _) in self.core.locks.explicit().iter().filter(|(_, exclusive)| !exclusive) {
             let (schema, name) = (&*table.schema, &*table.name);
             let is_same = now.table(schema, name).is_ok_and(|now| now.id == table.id && now.version == table.version);
             let before = self.catalog.shared().children_now(schema, name);
@@ -253,18 +212,10 @@ impl Session {
         Ok(())
     }
 
-    /// Enters the tables as a writer, once per transaction; waits for table read locks.
-    pub(super) fn hold_to_write(&mut self, tables: &[Arc<Table>]) -> Result<()> {
-        for table in tables {
-            let is_mine = |(locked, exclusive): &(Arc<Table>, bool)| locked.id == table.id && *exclusive;
-            if self.written.iter().any(|written| written.id == table.id) || self.locked.tables.iter().any(is_mine) {
-                continue;
-            }
-            let handle = self.handle.clone();
-            table.live.still.write(self.gate_wait(), &|| handle.is_interrupted())?;
-            self.written.push(table.clone());
-        }
-        Ok(())
+    /// Registers the session as a writer of the tables, once per transaction; waits for table read locks.
+    pub(super) fn write_tables(&mut self, tables: &[Arc<Table>]) -> Result<()> {
+        let (wait, handle) = (self.metadata_lock_wait(), &self.handle);
+        Ok(self.core.locks.write(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
     }
 
     /// Registers a change of definitions. Waits while another session holds the global read lock.
@@ -273,7 +224,7 @@ impl Session {
             return Err(conflict());
         }
         let handle = self.handle.clone();
-        self.db.definitions.write(self.gate_wait(), &|| handle.is_interrupted())?;
+        self.db.instance().definitions().write(self.metadata_lock_wait(), &|| handle.is_interrupted())?;
         Ok(Defining(self.db.clone()))
     }
 }
@@ -283,16 +234,7 @@ pub(super) struct Defining(Arc<crate::instance::database::Database>);
 
 impl Drop for Defining {
     fn drop(&mut self) {
-        self.0.definitions.written();
-    }
-}
-
-fn let_go(table: &Table, exclusive: bool) {
-    if exclusive {
-        table.live.open();
-    } else {
-        table.live.still.end();
-        table.live.leave();
+        self.0.instance().definitions().written();
     }
 }
 

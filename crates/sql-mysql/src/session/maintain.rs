@@ -93,7 +93,7 @@ impl Session {
         for _ in 0..100 {
             let table = self.catalog_table(&table.schema, &table.name)?;
             self.check_locked(std::slice::from_ref(&table), &[])?;
-            if self.hold(std::slice::from_ref(&table))? {
+            if self.share_tables(std::slice::from_ref(&table))? {
                 return Ok(table);
             }
         }

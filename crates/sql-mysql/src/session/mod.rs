@@ -22,7 +22,6 @@ mod foreign;
 mod generated;
 mod granted;
 mod grants;
-mod leave;
 mod load;
 mod locks;
 mod maintain;
@@ -34,6 +33,7 @@ mod rights;
 pub(crate) mod run;
 mod set;
 mod show;
+mod suspension;
 mod tell;
 mod temporary;
 pub(crate) mod track;
@@ -47,9 +47,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use engine::Lsn;
-use engine::rows::{Isolation, Savepoint};
 
 use crate::batch::{Batch, Row};
+use crate::bind::load::LoadSource;
 use crate::error::{self, Result, SqlError};
 use crate::instance::count::Count;
 use crate::instance::database::Database;
@@ -64,24 +64,23 @@ use crate::scalar::modes::SqlMode;
 use crate::scalar::state::StateOf as _;
 use crate::scalar::store::ASSIGNMENT;
 use crate::session::around::wall_ms;
-use crate::session::leave::Leaving;
 use crate::session::load::Incoming;
 use crate::session::locks::Locked;
 use crate::session::rights::Standing;
-use crate::session::temporary::Temporary;
 use crate::session::track::Track;
 use crate::session::transact::CompletionType;
 use crate::system::viewer::Viewer;
 use crate::types::{CollationName as _, Column, MysqlType as _, Type};
 use crate::value::{Text, Value};
 use query::catalog::Snapshot;
-use query::catalog::table::Table;
 use query::catalog::timestamps::STEP as TIMESTAMP_STEP;
 use query::exec::Exec;
 use query::exec::host::Host;
 use query::nodes::context::{EvalContext, Level};
+use query::session::suspension::Suspension;
+use query::session::transaction::SessionCore;
 
-pub use leave::Ready;
+pub use query::session::suspension::Ready;
 pub use track::Change;
 
 /// The client as the door has authenticated it.
@@ -146,7 +145,7 @@ impl ResultSet {
         match exec.fill(&mut session.ctx, out) {
             Ok(true) => {
                 session.found_rows += out.len() as u64;
-                session.note_gate();
+                session.note_reads();
                 Ok(true)
             }
             Ok(false) => {
@@ -188,7 +187,7 @@ struct Quick {
     timestamp: u64,
     max_execution_ms: u64,
     lock_wait_s: u64,
-    gate_wait_s: u64,
+    metadata_lock_wait_s: u64,
     read_only: bool,
     completion: CompletionType,
     /// Statements slower than this count as slow.
@@ -198,8 +197,8 @@ struct Quick {
 pub struct Session {
     db: Arc<Database>,
     handle: Arc<Handle>,
-    /// Tells the engine whether a lock wait must end.
-    cancel: engine::rows::Cancel,
+    /// The transaction, metadata locks and temporary tables.
+    core: SessionCore,
     who: Login,
     standing: Standing,
     rights: Arc<Rights>,
@@ -215,43 +214,24 @@ pub struct Session {
     /// The current statement's rows are still being produced.
     is_open: bool,
     found_rows: u64,
-    gate: Lsn,
-
-    autocommit: bool,
-    /// A transaction begun by BEGIN is open.
-    explicit: bool,
-    read_only: bool,
-    isolation: Isolation,
-    /// SET TRANSACTION and START TRANSACTION READ ...: for the next or current transaction, and for those chained to
-    /// it.
-    next_isolation: Option<Isolation>,
-    next_read_only: Option<bool>,
     /// The current statement has used a table.
     has_used_tables: bool,
     /// The statement began a transaction but used no table, so COMMIT has nothing to end.
     is_bare: bool,
     /// COMMIT or ROLLBACK RELEASE was executed.
     is_released: bool,
-    savepoints: Vec<(String, Savepoint)>,
     /// Cached variables.
     quick: Quick,
-    /// The savepoint to which a failed statement is rolled back.
-    statement_start: Option<Savepoint>,
-    /// Tables whose shared metadata locks the transaction holds.
-    held: Vec<Arc<Table>>,
-    /// Tables among `held` that the transaction writes.
-    written: Vec<Arc<Table>>,
     locked: Locked,
     /// The client supports LOCAL files.
     local_files: bool,
-    leaving: Leaving,
+    suspension: Suspension<LoadSource>,
     loading: Option<Incoming>,
-    temporary: Temporary,
     track: Track,
 
     normal: Normal,
-    /// The id of the session's plan-cache context, once computed.
-    ground: Option<u64>,
+    /// The number of the session's plan-cache context, once computed.
+    plan_context: Option<u64>,
     named: HashMap<String, PreparedHandle>,
 }
 
@@ -281,7 +261,7 @@ impl Session {
         }));
         let mut session = Session {
             db: db.clone(),
-            cancel,
+            core: SessionCore::new(db.instance().clone(), handle.open.clone(), cancel),
             handle,
             who: who.clone(),
             standing: Standing::default(),
@@ -295,29 +275,17 @@ impl Session {
             began: Instant::now(),
             is_open: false,
             found_rows: 0,
-            gate: 0,
-            autocommit: true,
-            explicit: false,
-            read_only: false,
-            isolation: Isolation::RepeatableRead,
-            next_isolation: None,
-            next_read_only: None,
             has_used_tables: false,
             is_bare: false,
             is_released: false,
-            savepoints: Vec::new(),
             quick: Quick::default(),
-            statement_start: None,
-            held: Vec::new(),
-            written: Vec::new(),
             locked: Locked::default(),
             local_files: false,
-            leaving: Leaving::default(),
+            suspension: Suspension::default(),
             loading: None,
-            temporary: Temporary::default(),
             track: Track::default(),
             normal: Normal::default(),
-            ground: None,
+            plan_context: None,
             named: HashMap::new(),
         };
         session.introduce()?;
@@ -404,7 +372,7 @@ impl Session {
         self.handle.show(|shown| shown.database.clone_from(&name));
         self.database = name;
         self.follow_database();
-        self.leave_ground();
+        self.leave_plan_context();
     }
 
     pub fn database(&self) -> Option<&str> {
@@ -414,8 +382,8 @@ impl Session {
     pub fn status(&self) -> Status {
         Status {
             in_transaction: self.in_transaction(),
-            read_only_transaction: self.read_only && self.in_transaction(),
-            autocommit: self.autocommit,
+            read_only_transaction: self.core.transaction.is_read_only && self.in_transaction(),
+            autocommit: self.core.transaction.autocommit,
             no_backslash_escapes: self.ctx.sql_mode().has(SqlMode::NO_BACKSLASH_ESCAPES),
             ansi_quotes: self.ctx.sql_mode().has(SqlMode::ANSI_QUOTES),
             warnings: self.ctx.warnings.count().min(u64::from(u16::MAX)) as u16,
@@ -423,8 +391,8 @@ impl Session {
     }
 
     /// Returns the durability LSN: replies so far may be sent when the WAL is durable up to it.
-    pub fn gate(&self) -> Lsn {
-        self.gate.max(self.ctx.state().session.gate)
+    pub fn durability_lsn(&self) -> Lsn {
+        self.core.transaction.durability_lsn.max(self.ctx.state().session.durability_lsn)
     }
 
     /// Returns whether COMMIT or ROLLBACK RELEASE has ended the session: the door answers, then closes it.
@@ -489,7 +457,7 @@ impl Session {
         self.drop_all_temporary();
         self.values.set_all(std::iter::empty());
         self.named.clear();
-        self.leave_ground();
+        self.leave_plan_context();
         self.ctx.warnings.clear();
         self.ctx.state_mut().session = crate::scalar::state::SessionFacts::default();
         self.ctx.state_mut().variables.clear();

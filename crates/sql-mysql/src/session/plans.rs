@@ -1,22 +1,25 @@
-//! The session's plan-cache context: the id under which it shares plans (`instance::plans`).
+//! The session's plan-cache context: the number under which it shares plans (`instance::plans`).
 
 use crate::instance::plans::Facts;
 use crate::session::Session;
 
 impl Session {
-    /// Returns the id of the context. A plan bound under another id is not valid here.
-    pub fn ground(&mut self) -> u64 {
-        if let Some(number) = self.ground {
+    /// Returns the number of the context. A plan bound in another context is not valid here.
+    pub fn plan_context(&mut self) -> u64 {
+        if let Some(number) = self.plan_context {
             return number;
         }
-        let number = if self.has_temporary() { self.db.plans.new_ground() } else { self.db.plans.ground(self.facts()) };
-        self.ground = Some(number);
+        let number = match self.core.temporary.is_empty() {
+            true => self.db.plans.context(self.facts()),
+            false => self.db.plans.private_context(),
+        };
+        self.plan_context = Some(number);
         number
     }
 
     /// MY-4: called before or after a change of anything that binding reads.
-    pub(super) fn leave_ground(&mut self) {
-        self.ground = None;
+    pub(super) fn leave_plan_context(&mut self) {
+        self.plan_context = None;
     }
 
     fn facts(&self) -> Facts {

@@ -9,10 +9,10 @@ use stdx::sync::Mutex;
 
 use crate::bind::hints::max_execution_ms;
 use crate::error::{self, Result};
-use crate::instance::compiled::Compiled;
 use crate::instance::count::Count;
 use crate::instance::handle::Shown;
 use crate::instance::prepared::{Described, Preparation, Prepared, PreparedHandle, Run, type_of};
+use crate::instance::statement::BoundStatement;
 use crate::parse::statement::{Statement, StatementKind};
 use crate::parse::{self, Parsed};
 use crate::scalar::state::StateOf as _;
@@ -40,9 +40,9 @@ impl Session {
         if self.follow_accounts().is_err() || self.serializes() {
             return None;
         }
-        let ground = self.ground();
-        let known = self.db.plans.statement(ground, sql)?;
-        self.stands(&known.by).then(|| known.prepared.clone())
+        let context = self.plan_context();
+        let known = self.db.plans.statement(context, sql)?;
+        self.is_plan_current(&known.by).then(|| known.prepared.clone())
     }
 
     pub(super) fn prepare_text(&mut self, sql: &str) -> Result<Prepared> {
@@ -51,18 +51,18 @@ impl Session {
         }
         // The text is kept, and its tree takes several times as much.
         let _claim = stdx::memory::claim(PREPARED_BYTES + PREPARED_SHARE * sql.len())?;
-        let parsed = parse::parse_unless(sql, self.ctx.sql_mode(), &*self.cancel)?;
+        let parsed = parse::parse_unless(sql, self.ctx.sql_mode(), &*self.core.cancel)?;
         let (prepared, by) = self.prepare_parsed(sql, parsed)?;
-        if let Some(by) = by.filter(|compiled| !compiled.volatile) {
+        if let Some(by) = by.filter(|compiled| !compiled.is_volatile) {
             let described = Arc::new(Described { prepared: prepared.clone(), by: Arc::new(by) });
-            let ground = self.ground();
-            self.db.plans.keep_statement(ground, sql, &described);
+            let context = self.plan_context();
+            self.db.plans.keep_statement(context, sql, described);
         }
         Ok(prepared)
     }
 
     /// Prepares a parsed statement, which the process list shows as `sql`. Also returns its plan, if it has one.
-    pub(super) fn prepare_parsed(&mut self, sql: &str, parsed: Parsed) -> Result<(Prepared, Option<Compiled>)> {
+    pub(super) fn prepare_parsed(&mut self, sql: &str, parsed: Parsed) -> Result<(Prepared, Option<BoundStatement>)> {
         let unknown = vec![Type::null(); parsed.parameters];
         let mut columns = Vec::new().into();
         let mut compiled = None;
@@ -119,17 +119,17 @@ impl Session {
         self.ctx.state_mut().values_apart = true;
         self.check_password_age(&prepared.statement)?;
         self.obey_limit(prepared.time_limit);
-        let (ground, collation) = (self.ground(), self.settings.collation);
+        let (context, collation) = (self.plan_context(), self.settings.collation);
         let types =
             |parameters: &[Value]| -> Vec<Type> { parameters.iter().map(|value| type_of(value, collation)).collect() };
-        let known = prepared.known(ground, &parameters, collation);
-        let compiled = match known.filter(|compiled| self.stands(compiled)) {
+        let known = prepared.known(context, &parameters, collation);
+        let compiled = match known.filter(|compiled| self.is_plan_current(compiled)) {
             Some(compiled) => compiled,
             None => {
                 let types = types(&parameters);
                 let compiled = Arc::new(self.compile(&prepared.statement, (&types, &parameters))?);
-                if !compiled.volatile && !compiled.is_heavy {
-                    prepared.keep(Run { types, ground, compiled: compiled.clone() });
+                if !compiled.is_volatile && !compiled.is_heavy {
+                    prepared.keep(Run { types, context, compiled: compiled.clone() });
                 }
                 compiled
             }

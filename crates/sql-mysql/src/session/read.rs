@@ -127,7 +127,7 @@ impl Session {
             }
         };
         let key = parts.iter().map(|part| (table.columns[part.column].name.clone(), part.descending)).collect();
-        let ground = self.ground();
+        let ground = self.plan_context();
         let shown = table.columns.iter().filter(|column| !column.is_hidden() && !column.invisible);
         Ok(Outline {
             origin: Origin { table: table.clone(), ground },
@@ -138,7 +138,8 @@ impl Session {
 
     /// Returns whether an outline of this origin is still current.
     pub fn is_current(&mut self, origin: &Origin) -> bool {
-        origin.table.live.version.load(Ordering::Acquire) == origin.table.version && origin.ground == self.ground()
+        origin.table.live.version.load(Ordering::Acquire) == origin.table.version
+            && origin.ground == self.plan_context()
     }
 
     /// Prepares a read for `execute_prepared`. The process list shows `shown`.

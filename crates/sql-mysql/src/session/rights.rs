@@ -126,7 +126,7 @@ impl Session {
         });
         let is_system = self.rights.global.has(Privileges::SYSTEM_USER);
         self.handle.show(|shown| shown.is_system = is_system);
-        self.leave_ground();
+        self.leave_plan_context();
         Ok(())
     }
 
@@ -166,7 +166,7 @@ impl Session {
     ) -> Result<()> {
         let session = &*self;
         let lsn = session.db.engine().accounts().change_many(|all| f(session, all))??;
-        self.gate = self.gate.max(lsn);
+        self.core.transaction.raise_durability_lsn(lsn);
         self.look_up_rights()
     }
 

@@ -5,7 +5,6 @@
 
 use std::ops;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use engine::rows::{Isolation, MapId, Strength};
@@ -16,10 +15,11 @@ use crate::batch::{Batch, Cells};
 use crate::bind::variables::Variables;
 use crate::bind::{Bind, Surroundings, Uses};
 use crate::error::{self, Result, SqlError};
-use crate::instance::compiled::{Compiled, Plan};
+
 use crate::instance::count::{self, Count};
 use crate::instance::plans::OfText;
 use crate::instance::prepared::type_of;
+use crate::instance::statement::{BoundStatement, Plan};
 use crate::parse::normal::{Normal, text_of};
 use crate::parse::statement::{self, Statement, StatementKind, Target};
 use crate::parse::{self, Parsed};
@@ -35,104 +35,31 @@ use crate::types::{Column, Kind, MysqlType as _, Type};
 use crate::value::Value;
 use query::catalog::table::Table;
 use query::exec::{Exec, change as changes};
-use query::nodes::change::{self, Delete, Insert, OnConflict, Returning, Update, Values};
+use query::nodes::change::{OnConflict, Values};
 use query::nodes::expr::Expr;
 use query::nodes::node::{Lock, LockWait};
-use query::nodes::walk::is_steady;
-use query::plan::again::{may_begin_again, only_sleep, only_sleeps};
-use query::plan::estimate::{estimate, joined_rows};
+use query::plan::estimate::joined_rows;
 use query::plan::statistics::Statistics;
+use query::session::statement::Bindings;
 
-/// Plans of a higher estimated cost are not cached: planning is a small part of their run.
-const HEAVY: f64 = 5000.0;
 /// The flags for table access.
-const DEEDS: u16 = READ | READ_UNSAFE | WRITE;
+const TABLE_ACCESS: u16 = READ | READ_UNSAFE | WRITE;
 
-impl Plan {
-    /// Returns the estimated cost of finding the rows.
-    fn cost(&self) -> f64 {
-        match self {
-            Plan::Query { node, .. } => estimate(node).cost,
-            Plan::Update(update) => estimate(&update.node).cost,
-            Plan::Delete(delete) => estimate(&delete.node).cost,
-            Plan::Insert(_) | Plan::Load(_) | Plan::Do(_) => 0.0,
-        }
-    }
-
-    /// Returns whether the plan is restartable as long as it has changed nothing.
-    fn may_begin_again(&self) -> bool {
-        if self.returning().is_some() {
-            return false;
-        }
-        match self {
-            Plan::Query { node, .. } => may_begin_again(node),
-            Plan::Update(update) => {
-                let mut sets = update.targets.iter().flat_map(|target| &target.sets);
-                may_begin_again(&update.node) && sets.all(|(_, expr)| is_steady(expr))
-            }
-            Plan::Delete(delete) => may_begin_again(&delete.node),
-            Plan::Insert(insert) => insert.may_begin_again(),
-            Plan::Do(_) | Plan::Load(_) => false,
-        }
-    }
-
-    /// Returns whether the plan can suspend only in SLEEP.
-    fn only_sleeps(&self) -> bool {
-        match self {
-            Plan::Query { node, .. } => only_sleeps(node),
-            Plan::Do(list) => only_sleep(list),
-            Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Load(_) => false,
-        }
-    }
-
-    fn returning(&self) -> Option<&Returning> {
-        match self {
-            Plan::Insert(insert) => insert.returning.as_ref(),
-            Plan::Update(update) => update.returning.as_ref(),
-            Plan::Delete(delete) => delete.returning.as_ref(),
-            Plan::Query { .. } | Plan::Do(_) | Plan::Load(_) => None,
-        }
-    }
-
-    /// Returns the result columns; None if there is no result set.
-    pub(super) fn columns(&self) -> Option<&Arc<[Column]>> {
-        match self {
-            Plan::Query { columns, .. } => Some(columns),
-            other => other.returning().map(|returning| &returning.columns),
-        }
-    }
-
-    /// Returns the plan's effects as flags of the transaction state.
-    fn deeds(&self, uses: Uses) -> u16 {
-        let writes = !matches!(self, Plan::Query { .. } | Plan::Do(_)) || uses.locking > 0;
-        let is_unsafe = match self {
-            // The rows ignored or replaced depend on the input order.
-            Plan::Insert(insert) => match (&insert.values, insert.on_conflict) {
-                (Values::Query(_), on_conflict) => on_conflict != OnConflict::Fail || insert.ignore,
-                (_, OnConflict::Update) => unique_keys(&insert.rules.table) > 1,
-                _ => false,
-            },
-            Plan::Update(update) => update.ignore,
+/// Returns the plan's effects as flags of the tracked transaction state.
+fn effects(plan: &Plan, uses: Uses) -> u16 {
+    let writes = plan.changes_rows() || uses.locking > 0;
+    let is_unsafe = match plan {
+        // The rows ignored or replaced depend on the input order.
+        Plan::Insert(insert) => match (&insert.values, insert.on_conflict) {
+            (Values::Query(_), on_conflict) => on_conflict != OnConflict::Fail || insert.ignore,
+            (_, OnConflict::Update) => unique_keys(&insert.rules.table) > 1,
             _ => false,
-        };
-        let bits =
-            [(uses.reading > 0, READ), (uses.reading_unsafe > 0, READ_UNSAFE), (writes, WRITE), (is_unsafe, UNSAFE)];
-        bits.into_iter().filter(|(is_so, _)| *is_so).fold(0, |deeds, (_, bit)| deeds | bit)
-    }
-
-    /// Returns the tables that the plan writes, including those written by foreign keys.
-    fn written(&self) -> Vec<Arc<Table>> {
-        let of =
-            |targets: &'_ [change::Target]| targets.iter().map(|target| target.rules.written()).collect::<Vec<_>>();
-        let written = match self {
-            Plan::Query { .. } | Plan::Do(_) => Vec::new(),
-            Plan::Insert(insert) => vec![insert.rules.written()],
-            Plan::Update(update) => of(&update.targets),
-            Plan::Delete(delete) => of(&delete.targets),
-            Plan::Load(load) => vec![load.insert.rules.written()],
-        };
-        written.into_iter().flatten().collect()
-    }
+        },
+        Plan::Update(update) => update.ignore,
+        _ => false,
+    };
+    let bits = [(uses.reading > 0, READ), (uses.reading_unsafe > 0, READ_UNSAFE), (writes, WRITE), (is_unsafe, UNSAFE)];
+    bits.into_iter().filter(|(is_so, _)| *is_so).fold(0, |effects, (_, bit)| effects | bit)
 }
 
 fn unique_keys(table: &Table) -> usize {
@@ -140,65 +67,9 @@ fn unique_keys(table: &Table) -> usize {
 }
 
 /// Compiles a statement again.
-pub(super) type Again<'a> = &'a mut dyn FnMut(&mut Session) -> Option<Arc<Compiled>>;
+pub(super) type Again<'a> = &'a mut dyn FnMut(&mut Session) -> Option<Arc<BoundStatement>>;
 /// Compiles the next piece of an INSERT for the same tables.
-pub(super) type More<'a> = &'a mut dyn FnMut(&mut Session, &Compiled) -> Result<Option<Arc<Compiled>>>;
-
-impl Compiled {
-    /// Returns the row-finding part of a change as a query: None for a change without one, or of a single table. It
-    /// locks like the change, but changes nothing.
-    pub(super) fn finding(&self) -> Option<Compiled> {
-        let node = match &self.plan {
-            Plan::Insert(Insert { values: Values::Query(node), .. }) => node,
-            Plan::Update(Update { node, .. }) | Plan::Delete(Delete { node, .. })
-                if !changes::is_of_one_table(node) =>
-            {
-                node
-            }
-            _ => return None,
-        };
-        let plan = Plan::Query { node: node.clone(), columns: Arc::default() };
-        let (tables, gates, views, known) =
-            (self.tables.clone(), self.gates.clone(), self.views.clone(), self.known.clone());
-        Some(Compiled {
-            plan,
-            tables,
-            gates,
-            written: Vec::new(),
-            named: self.named.clone(),
-            views,
-            known,
-            volatile: true,
-            is_heavy: self.is_heavy,
-            may_begin_again: false,
-            only_sleeps: false,
-            deeds: self.deeds,
-        })
-    }
-
-    /// Returns another plan over the same tables and one more, which it writes.
-    pub(super) fn with_plan(&self, plan: Plan, written: &Arc<Table>) -> Compiled {
-        let and = |tables: &[Arc<Table>]| tables.iter().chain([written]).cloned().collect();
-        let (tables, gates) = (and(&self.tables), and(&self.gates));
-        let (views, known, written) = (self.views.clone(), self.known.clone(), vec![written.clone()]);
-        let (is_heavy, deeds) = (self.is_heavy, self.deeds | WRITE);
-        let named = self.named.clone();
-        Compiled {
-            plan,
-            tables,
-            gates,
-            written,
-            named,
-            views,
-            known,
-            volatile: true,
-            is_heavy,
-            may_begin_again: false,
-            only_sleeps: false,
-            deeds,
-        }
-    }
-}
+pub(super) type More<'a> = &'a mut dyn FnMut(&mut Session, &BoundStatement) -> Result<Option<Arc<BoundStatement>>>;
 
 impl Statistics for Session {
     fn know(&self, table: &Arc<Table>) {
@@ -251,7 +122,7 @@ impl Session {
 
     /// Parses a text with this number of parameters. A syntax error also clears the previous statement's warnings.
     fn parsed(&mut self, sql: &str, parameters: usize) -> Result<Parsed> {
-        let parsed = parse::parse_unless(sql, self.ctx.sql_mode(), &*self.cancel);
+        let parsed = parse::parse_unless(sql, self.ctx.sql_mode(), &*self.core.cancel);
         let parsed = parsed.and_then(|parsed| match parsed.parameters == parameters {
             true => Ok(parsed),
             false => Err(SqlError::parse("'?' at line 1")),
@@ -274,7 +145,7 @@ impl Session {
             // The result was not read to its end.
             let _ = self.end_statement();
         }
-        self.gate = 0;
+        self.core.transaction.durability_lsn = 0;
         self.found_rows = 0;
         self.refresh();
         let followed = self.follow_accounts();
@@ -309,7 +180,7 @@ impl Session {
         if matches!(outcome, Outcome::Away) {
             return outcome;
         }
-        self.leaving.is_allowed = false;
+        self.suspension.is_allowed = false;
         self.track_statement(matches!(outcome, Outcome::Rows(_)));
         if let Outcome::Done { affected, .. } = &outcome {
             self.ctx.state_mut().session.row_count = *affected as i64;
@@ -334,9 +205,9 @@ impl Session {
     }
 
     /// Returns the cached plan of the parameterised text, and this text's literals.
-    fn known_plan(&mut self, sql: &str) -> Option<(Arc<Compiled>, Vec<Value>)> {
+    fn known_plan(&mut self, sql: &str) -> Option<(Arc<BoundStatement>, Vec<Value>)> {
         let is_odd = self.ctx.sql_mode().has(crate::scalar::modes::SqlMode::ANSI_QUOTES) || self.standing.must_change;
-        if is_odd || !self.locked.tables.is_empty() || self.serializes() {
+        if is_odd || !self.core.locks.explicit().is_empty() || self.serializes() {
             return None;
         }
         let mut normal = std::mem::take(&mut self.normal);
@@ -346,42 +217,34 @@ impl Session {
         found
     }
 
-    fn plan_of(&mut self, normal: &Normal) -> Option<Arc<Compiled>> {
-        let ground = self.ground();
-        match self.db.plans.text(ground, &normal.key) {
-            Some(OfText::Plan(compiled)) if self.stands(&compiled) => return Some(compiled),
+    fn plan_of(&mut self, normal: &Normal) -> Option<Arc<BoundStatement>> {
+        let context = self.plan_context();
+        match self.db.plans.text(context, &normal.key) {
+            Some(OfText::Plan(compiled)) if self.is_plan_current(&compiled) => return Some(compiled),
             Some(OfText::Unshared) => return None,
             _ => {}
         }
         // A binding error is reported for the original text.
         let shared = self.share(&normal.key, &normal.literals).ok()?;
         let Some(compiled) = shared.map(Arc::new) else {
-            self.db.plans.keep_text(ground, &normal.key, OfText::Unshared);
+            self.db.plans.keep_text(context, &normal.key, OfText::Unshared);
             return None;
         };
         // Expensive queries are planned for their literals each time.
         if !compiled.is_heavy {
-            self.db.plans.keep_text(ground, &normal.key, OfText::Plan(compiled.clone()));
+            self.db.plans.keep_text(context, &normal.key, OfText::Plan(compiled.clone()));
         }
         Some(compiled)
     }
 
-    pub(super) fn stands(&self, compiled: &Compiled) -> bool {
-        compiled
-            .gates
-            .iter()
-            .all(|table| table.live.version.load(std::sync::atomic::Ordering::Acquire) == table.version)
-            && compiled
-                .known
-                .iter()
-                .all(|(table, age)| table.live.age.load(Ordering::Acquire) == *age && !table.live.is_old())
-            && compiled.views.iter().all(|view| !view.gone.load(std::sync::atomic::Ordering::Acquire))
-            && !self.serializes()
+    /// Returns whether the plan holds for the present definitions and the session's isolation level (MY-6).
+    pub(super) fn is_plan_current(&self, statement: &BoundStatement) -> bool {
+        statement.bindings.are_current() && !self.serializes()
     }
 
     /// Plain reads take locks, so their plans are not shared.
     pub(super) fn serializes(&self) -> bool {
-        self.next_isolation.unwrap_or(self.isolation) == Isolation::Serializable
+        self.core.transaction.effective_isolation() == Isolation::Serializable
     }
 
     /// Returns the binder's environment, without parameters.
@@ -399,14 +262,14 @@ impl Session {
     }
 
     /// Compiles the parameterised text. None: the plan depends on the literals.
-    fn share(&mut self, key: &[u8], literals: &[Value]) -> Result<Option<Compiled>> {
+    fn share(&mut self, key: &[u8], literals: &[Value]) -> Result<Option<BoundStatement>> {
         let parsed = parse::parse(&text_of(key), self.ctx.sql_mode())?;
         if !is_shareable(&parsed.statement) || parsed.parameters != literals.len() {
             return Ok(None);
         }
         let types: Vec<Type> = literals.iter().map(|value| type_of(value, self.settings.collation)).collect();
         let compiled = self.compile(&parsed.statement, (&types, literals))?;
-        Ok((!compiled.volatile).then_some(compiled))
+        Ok((!compiled.is_volatile).then_some(compiled))
     }
 
     /// Compiles a statement. `values` are the known parameter values, which estimates use.
@@ -414,9 +277,10 @@ impl Session {
         &mut self,
         statement: &Statement,
         (parameters, values): (&[Type], &[Value]),
-    ) -> Result<Compiled> {
+    ) -> Result<BoundStatement> {
         self.refresh();
-        let reads_lock = (self.serializes() && (self.explicit || !self.autocommit))
+        let transaction = &self.core.transaction;
+        let reads_lock = (self.serializes() && (transaction.is_explicit || !transaction.autocommit))
             .then_some(Lock { strength: Strength::Shared, wait: LockWait::Patient });
         let around = Surroundings { parameters, values, reads_lock, ..self.surroundings() };
         let mut bind = Bind::new(&around);
@@ -441,35 +305,18 @@ impl Session {
             Statement::Load(load) => Plan::Load(bind.load(load)?),
             Statement::Do(list) => {
                 bind.open_scope();
-                Plan::Do(list.iter().map(|expr| bind.expr(expr)).collect::<Result<_>>()?)
+                Plan::Evaluate(list.iter().map(|expr| bind.expr(expr)).collect::<Result<_>>()?)
             }
             _ => return Err(error::UNSUPPORTED_PS.bare()),
         };
-        let volatile = bind.volatile || reads_lock.is_some();
+        let is_volatile = bind.volatile || reads_lock.is_some();
         let tables = std::mem::take(&mut bind.tables);
-        let mut gates = tables.clone();
-        gates.extend(bind.linked.drain(..).filter(|table| !tables.iter().any(|known| known.id == table.id)));
+        let mut locked = tables.clone();
+        locked.extend(bind.linked.drain(..).filter(|table| !tables.iter().any(|known| known.id == table.id)));
         let (views, named) = (std::mem::take(&mut bind.views), std::mem::take(&mut bind.named));
-        let (known, uses) = (std::mem::take(&mut bind.known), bind.uses);
-        drop(bind);
-        let (written, is_heavy) = (plan.written(), plan.cost() > HEAVY);
-        let deeds = plan.deeds(uses);
-        let may_begin_again = !is_heavy && plan.may_begin_again();
-        let only_sleeps = plan.only_sleeps();
-        Ok(Compiled {
-            plan,
-            tables,
-            gates,
-            written,
-            named,
-            views,
-            known,
-            volatile,
-            is_heavy,
-            may_begin_again,
-            only_sleeps,
-            deeds,
-        })
+        let bindings = Bindings { tables, named, locked, views, planned_with: std::mem::take(&mut bind.known) };
+        let effects = effects(&plan, bind.uses);
+        Ok(BoundStatement::new(plan, bindings, is_volatile, effects))
     }
 
     pub(super) fn run_statement(
@@ -483,7 +330,7 @@ impl Session {
         }
         self.check_password_age(statement)?;
         // Other statements do more after the plans that they run.
-        self.leaving.is_allowed &= statement.has_plan();
+        self.suspension.is_allowed &= statement.has_plan();
         match statement {
             statement if statement.has_plan() => {
                 self.obey_hints(statement);
@@ -564,7 +411,7 @@ impl Session {
     /// Runs a plan. `again` compiles it anew if a table has changed.
     pub(super) fn run(
         &mut self,
-        compiled: &Arc<Compiled>,
+        compiled: &Arc<BoundStatement>,
         parameters: Vec<Value>,
         again: Again<'_>,
     ) -> Result<Outcome> {
@@ -574,7 +421,7 @@ impl Session {
     /// Runs an INSERT in pieces; `more` compiles the next one.
     pub(super) fn run_pieces(
         &mut self,
-        compiled: &Arc<Compiled>,
+        compiled: &Arc<BoundStatement>,
         parameters: Vec<Value>,
         again: Again<'_>,
         more: More<'_>,
@@ -583,40 +430,40 @@ impl Session {
         self.ctx.parameters = parameters;
         self.handle.counts.add(count::of_plan(&compiled.plan));
         let mut tries = 0;
-        let writes = matches!(compiled.plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Load(_));
-        self.check_locked(&compiled.tables, &compiled.written)?;
-        self.check_locked_names(&compiled.tables, &compiled.named)?;
-        while !self.hold(&compiled.gates)? {
+        let writes = compiled.plan.changes_rows();
+        self.check_locked(&compiled.bindings.tables, &compiled.written)?;
+        self.check_locked_names(&compiled.bindings.tables, &compiled.bindings.named)?;
+        while !self.share_tables(&compiled.bindings.locked)? {
             tries += 1;
             self.refresh();
             compiled = again(self).filter(|_| tries < 100).ok_or_else(|| error::LOCK_WAIT_TIMEOUT.bare())?;
         }
-        self.hold_to_write(&compiled.written)?;
+        self.write_tables(&compiled.written)?;
         if writes && compiled.written.iter().any(|table| !table.temporary) {
             self.check_server_writable()?;
         }
-        self.is_bare = compiled.deeds & DEEDS == 0 && self.host().txn.is_none();
-        self.has_used_tables |= compiled.deeds & DEEDS != 0;
+        self.is_bare = compiled.effects & TABLE_ACCESS == 0 && self.host().txn.is_none();
+        self.has_used_tables |= compiled.effects & TABLE_ACCESS != 0;
         self.need_transaction();
-        if self.read_only && writes && compiled.written.iter().any(|table| !table.temporary) {
+        if self.core.transaction.is_read_only && writes && compiled.written.iter().any(|table| !table.temporary) {
             return Err(error::CANT_EXECUTE_IN_READ_ONLY_TRANSACTION.bare());
         }
-        self.track_deed(compiled.deeds);
+        self.track_deed(compiled.effects);
         let txn = self.host().txn()?;
         txn.begin_statement();
-        self.statement_start = Some(self.host().txn()?.savepoint());
+        self.core.transaction.statement_start = Some(self.host().txn()?.savepoint());
         self.ctx.changes_rows = writes;
         self.handle.begin_plan(!writes);
         if !matches!(compiled.plan, Plan::Query { .. }) {
             // The limit applies to queries only.
             self.run_at_most(0);
         }
-        self.may_leave(&compiled);
+        self.suspension.prepare(&compiled);
         self.perform(&compiled, more)
     }
 
     /// Runs a plan in the current transaction.
-    pub(super) fn run_plan(&mut self, compiled: &Arc<Compiled>, more: More<'_>) -> Result<Outcome> {
+    pub(super) fn run_plan(&mut self, compiled: &Arc<BoundStatement>, more: More<'_>) -> Result<Outcome> {
         let mut changed = match &compiled.plan {
             Plan::Query { node, columns } => {
                 let columns = columns.clone();
@@ -633,7 +480,7 @@ impl Session {
             }
             Plan::Update(update) => changes::update(update, &mut self.ctx)?,
             Plan::Delete(delete) => changes::delete(delete, &mut self.ctx)?,
-            Plan::Do(list) => {
+            Plan::Evaluate(list) => {
                 for expr in list {
                     expr.eval(&[], &mut self.ctx)?;
                 }
@@ -641,7 +488,7 @@ impl Session {
             }
             Plan::Load(load) => {
                 self.loading = Some(Incoming::Loading(Box::new(Loading::new(compiled.clone()))));
-                return Ok(Outcome::File(load.file.clone()));
+                return Ok(Outcome::File(load.source.file.clone()));
             }
         };
         let made = changed.last_insert_id;
@@ -676,7 +523,7 @@ impl Session {
         if is_over {
             self.end_rows()?;
         } else {
-            self.note_gate();
+            self.note_reads();
         }
         let exec = (!is_over).then(|| Box::new(exec));
         Ok(Outcome::Rows(ResultSet { columns, ready, exec, number: self.number }))

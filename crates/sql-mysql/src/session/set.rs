@@ -32,7 +32,7 @@ impl Session {
                 "warning_count" | "error_count" => {
                     return Ok((Value::UInt(self.ctx.warnings.count()), Type::unsigned()));
                 }
-                "autocommit" => return Ok((Value::from(self.autocommit), Type::truth())),
+                "autocommit" => return Ok((Value::from(self.core.transaction.autocommit), Type::truth())),
                 "pseudo_thread_id" => return Ok((Value::UInt(self.who.connection_id), Type::unsigned())),
                 "timestamp" if self.values.number("timestamp") == 0 => {
                     return Ok((Value::Double(self.ctx.now.0 as f64 / 1e6), Type::double()));
@@ -138,7 +138,7 @@ impl Session {
         }
         // As in MySQL, a quotient keeps all its digits.
         let value = expr.eval_exact(&[], &mut self.ctx)?;
-        if !self.explicit && self.autocommit {
+        if !self.core.transaction.is_explicit && self.core.transaction.autocommit {
             self.commit_statement()?;
         }
         let ty = match &value {
@@ -223,7 +223,7 @@ impl Session {
             Scope::Global | Scope::Persist => {
                 if scope == Scope::Persist {
                     let kept = self.db.persist(name, &value)?;
-                    self.gate = self.gate.max(kept);
+                    self.core.transaction.raise_durability_lsn(kept);
                 }
                 if let Some((partner, follows)) = partner_of(name, &value, |name| self.db.global_word(name))? {
                     self.db.globals.lock().insert(partner, follows);
@@ -240,8 +240,10 @@ impl Session {
             }
             Scope::Next => {
                 match name {
-                    "transaction_isolation" => self.next_isolation = isolation_of(&variables::text_of(&value)),
-                    _ => self.next_read_only = Some(value == Value::TRUE),
+                    "transaction_isolation" => {
+                        self.core.transaction.next_isolation = isolation_of(&variables::text_of(&value))
+                    }
+                    _ => self.core.transaction.next_read_only = Some(value == Value::TRUE),
                 }
                 self.track_next();
                 return Ok(());
@@ -256,8 +258,8 @@ impl Session {
         if !self.in_transaction() {
             // A value for the next transaction alone is dropped.
             match name {
-                "transaction_isolation" => self.next_isolation = None,
-                "transaction_read_only" => self.next_read_only = None,
+                "transaction_isolation" => self.core.transaction.next_isolation = None,
+                "transaction_read_only" => self.core.transaction.next_read_only = None,
                 _ => {}
             }
             self.track_next();
@@ -285,7 +287,7 @@ impl Session {
         }
         let all = kept.keys().map(String::as_str);
         let forgotten = self.db.forget_persisted(all.filter(|kept| name.is_none_or(|name| name == *kept)))?;
-        self.gate = self.gate.max(forgotten);
+        self.core.transaction.raise_durability_lsn(forgotten);
         Ok(Outcome::done())
     }
 
@@ -347,10 +349,10 @@ impl Session {
         match name {
             "autocommit" => {
                 let on = *value == Value::TRUE;
-                if on && !self.autocommit {
+                if on && !self.core.transaction.autocommit {
                     self.commit()?;
                 }
-                self.autocommit = on;
+                self.core.transaction.autocommit = on;
             }
             "block_encryption_mode" => {
                 self.ctx.state_mut().block_encryption =
@@ -361,10 +363,12 @@ impl Session {
                 let mode = mode_of(&text)?;
                 self.ctx.set_sql_mode(mode);
                 self.settings.sql_mode = mode;
-                self.leave_ground();
+                self.leave_plan_context();
             }
             "time_zone" => self.ctx.zone = zone_of(&text)?,
-            "transaction_isolation" => self.isolation = isolation_of(&text).unwrap_or(self.isolation),
+            "transaction_isolation" => {
+                self.core.transaction.isolation = isolation_of(&text).unwrap_or(self.core.transaction.isolation)
+            }
             "collation_connection" => self.connect_with(charsets::collation(&text)?),
             "character_set_connection" => {
                 let charset = charsets::charset(&text)?;
@@ -376,25 +380,25 @@ impl Session {
             }
             "div_precision_increment" => {
                 self.settings.div_precision_increment = number as u8;
-                self.leave_ground();
+                self.leave_plan_context();
             }
             "sql_select_limit" => {
                 self.settings.select_limit = number;
-                self.leave_ground();
+                self.leave_plan_context();
             }
             "sql_big_selects" => {
                 self.settings.big_selects = *value == Value::TRUE;
-                self.leave_ground();
+                self.leave_plan_context();
             }
             "max_join_size" => {
                 self.settings.max_join_size = number;
                 self.settings.big_selects = number == u64::MAX;
                 self.values.set("sql_big_selects", Value::from(self.settings.big_selects));
-                self.leave_ground();
+                self.leave_plan_context();
             }
             "sql_safe_updates" => {
                 self.settings.safe_updates = *value == Value::TRUE;
-                self.leave_ground();
+                self.leave_plan_context();
             }
             "group_concat_max_len" => self.ctx.state_mut().group_concat_max_len = number as usize,
             "auto_increment_increment" => self.ctx.auto_step.0 = number,
@@ -412,7 +416,7 @@ impl Session {
             name if TRACKERS.contains(&name) => self.obey_tracker(name, value)?,
             "max_execution_time" => self.quick.max_execution_ms = number,
             "cte_max_recursion_depth" => self.host().recursion_max = number,
-            "lock_wait_timeout" => self.quick.gate_wait_s = number,
+            "lock_wait_timeout" => self.quick.metadata_lock_wait_s = number,
             "transaction_read_only" => self.quick.read_only = *value == Value::TRUE,
             "innodb_lock_wait_timeout" => {
                 self.quick.lock_wait_s = number;
@@ -438,7 +442,7 @@ impl Session {
 
     fn connect_with(&mut self, collation: Collation) {
         self.settings.collation = collation;
-        self.leave_ground();
+        self.leave_plan_context();
     }
 
     pub(super) fn names(&mut self, charset: Option<&str>, collation: Option<&str>) -> Result<()> {

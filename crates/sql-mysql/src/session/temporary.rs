@@ -1,10 +1,4 @@
-//! Temporary tables: visible to one session, where they hide other tables and views of the same name, until dropped or
-//! the session ends.
-//!
-//! The session's catalog snapshot overlays them on the shared definitions (`Snapshot::with_temporary`), so binding, DDL
-//! and SHOW treat them alike. The session has a plan-cache context of its own (`session/plans`), replaced whenever a
-//! temporary table is created or dropped. MY-7: a table dropped while the transaction may have changed its rows loses its
-//! name at once and its maps when the transaction ends.
+//! Temporary tables: their privileges, and DDL of them (`query::session::temporary` keeps them by QU-31).
 
 use std::sync::Arc;
 
@@ -16,32 +10,21 @@ use crate::session::Session;
 use query::catalog::table::Table;
 use query::catalog::{Snapshot, Writing};
 
-/// A session's temporary tables.
-#[derive(Debug, Default)]
-pub(super) struct Temporary {
-    tables: Vec<Arc<Table>>,
-    /// Dropped tables that await the transaction's end (MY-7).
-    doomed: Vec<Arc<Table>>,
-}
-
 impl Session {
-    pub(super) fn has_temporary(&self) -> bool {
-        !self.temporary.tables.is_empty()
-    }
-
     /// Takes the newest definitions and overlays the temporary tables.
     pub(super) fn look_anew(&mut self) {
-        self.catalog = self.db.catalog().snapshot().with_temporary(&self.temporary.tables);
+        self.catalog = self.core.temporary.overlay(&self.db.catalog().snapshot());
     }
 
     /// Adopts the temporary tables that DDL has changed.
-    pub(super) fn take_temporary(&mut self, made: &Snapshot) {
-        self.set_temporary(made.temporary_tables().cloned().collect());
+    pub(super) fn take_temporary(&mut self, changed: &Snapshot) {
+        self.core.temporary.adopt(changed);
+        self.follow_temporary();
     }
 
-    fn set_temporary(&mut self, tables: Vec<Arc<Table>>) {
-        self.temporary.tables = tables;
-        self.leave_ground();
+    /// Brings definitions, privileges and the plan-cache context in step with the temporary tables.
+    fn follow_temporary(&mut self) {
+        self.leave_plan_context();
         self.look_anew();
         let own = self.rights_of_temporary();
         self.rights = Arc::new(crate::rights::Rights { own, ..crate::rights::Rights::clone(&self.rights) });
@@ -50,7 +33,8 @@ impl Session {
     /// Returns grants of all privileges on the session's temporary tables.
     pub(super) fn rights_of_temporary(&self) -> Option<Arc<Grants>> {
         let all = || OfTable { table: Privileges::OF_TABLE, ..OfTable::default() };
-        let tables = self.temporary.tables.iter().map(|table| ((table.schema.clone(), table.name.clone()), all()));
+        let tables =
+            self.core.temporary.tables().iter().map(|table| ((table.schema.clone(), table.name.clone()), all()));
         let tables: std::collections::BTreeMap<_, _> = tables.collect();
         (!tables.is_empty()).then(|| Arc::new(Grants { tables, ..Grants::default() }))
     }
@@ -75,30 +59,17 @@ impl Session {
         if gone.is_empty() {
             return Ok(());
         }
-        let is_gone = |table: &Arc<Table>| gone.iter().any(|other| other.id == table.id);
-        let stay = self.temporary.tables.iter().filter(|table| !is_gone(table)).cloned().collect();
-        for table in gone {
-            table.live.version.store(u64::MAX, std::sync::atomic::Ordering::Release);
+        self.core.temporary.drop_tables(gone);
+        self.follow_temporary();
+        match self.host().txn.is_none() {
+            true => Ok(self.core.temporary.free_dropped(self.db.catalog())?),
+            false => Ok(()),
         }
-        self.temporary.doomed.extend(gone.iter().cloned());
-        self.set_temporary(stay);
-        if self.host().txn.is_none() { self.end_doomed() } else { Ok(()) }
-    }
-
-    /// Frees dropped tables after the transaction (MY-7).
-    pub(super) fn end_doomed(&mut self) -> Result<()> {
-        while let Some(table) = self.temporary.doomed.pop() {
-            self.db.catalog().end_temporary(&table)?;
-        }
-        Ok(())
     }
 
     /// Drops all temporary tables when the session ends or is reset. No transaction is open.
     pub(super) fn drop_all_temporary(&mut self) {
-        let tables = std::mem::take(&mut self.temporary.tables);
-        if tables.is_empty() {
-            return;
-        }
+        let tables = self.core.temporary.tables().to_vec();
         // The next start drops the remaining ones.
         let _ = self.drop_temporary(&tables);
     }

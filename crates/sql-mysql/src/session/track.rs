@@ -171,7 +171,7 @@ impl Session {
             "session_track_state_change" => self.track.state = *value == Value::TRUE,
             "session_track_system_variables" => self.track.wanted = wanted_of(&variables::text_of(value))?.0,
             "session_track_transaction_info" => {
-                let next = (self.next_isolation, self.next_read_only);
+                let next = (self.core.transaction.next_isolation, self.core.transaction.next_read_only);
                 self.track.transactions.report(Info::named(value).unwrap_or_default(), next);
             }
             _ => {}
@@ -229,14 +229,14 @@ impl Session {
 
     /// Records the characteristics of the next transaction.
     pub(super) fn track_next(&mut self) {
-        self.track.transactions.next(self.next_isolation, self.next_read_only);
+        self.track.transactions.next(self.core.transaction.next_isolation, self.core.transaction.next_read_only);
     }
 
     /// Records an effect for the transaction state.
     #[inline]
     pub(super) fn track_deed(&mut self, deed: u16) {
         if self.track.transactions.is_on() && deed != 0 {
-            self.track.transactions.add(deed, self.autocommit);
+            self.track.transactions.add(deed, self.core.transaction.autocommit);
         }
     }
 

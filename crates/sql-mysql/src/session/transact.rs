@@ -3,10 +3,9 @@
 //! The characteristics of SET TRANSACTION obey MY-13.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use datum::Fault;
-use engine::rows::{Isolation, Savepoint};
+use engine::rows::Isolation;
 
 use crate::error::{self, Result, SqlError};
 use crate::instance::count::Count;
@@ -16,40 +15,34 @@ use crate::scalar::state::StateOf as _;
 use crate::session::{Session, has_ended_transaction};
 use crate::value::Value;
 use query::catalog::table::Table;
+use query::exec::host::host;
 use query::nodes::context::Level;
+use query::session::metadata_locks::{ExclusiveLock, Patience};
+use query::session::transaction::Beginning;
 
 impl Session {
     pub(super) fn in_transaction(&self) -> bool {
         let host = self.ctx.host.as_ref().and_then(|host| host.downcast_ref::<query::exec::host::Host>());
-        self.explicit || (!self.autocommit && host.is_some_and(|host| host.txn.is_some()))
+        self.core.in_transaction(host)
     }
 
     /// Begins a transaction if none is open.
     pub(super) fn need_transaction(&mut self) {
-        if self.host().txn.is_some() {
-            return;
-        }
-        let isolation = self.next_isolation.unwrap_or(self.isolation);
-        self.read_only = self.next_read_only.unwrap_or(self.quick.read_only);
-        let mut txn = self.db.engine().rows().begin(isolation);
-        txn.set_lock_wait(self.lock_wait());
-        txn.set_cancel(self.cancel.clone());
-        txn.set_activity(self.handle.open.activity.clone());
-        self.handle.open.begin(self.began, isolation, self.read_only, &self.handle.counts);
-        if !self.autocommit {
-            self.handle.open.lasts();
-        }
-        let host = self.host();
-        host.txn = Some(txn);
-        host.isolation = isolation;
+        let beginning = Beginning {
+            at: self.began,
+            lock_wait: self.lock_wait(),
+            is_read_only: self.quick.read_only,
+            changes: self.handle.counts.changes(),
+        };
+        self.core.need_transaction(host(&mut self.ctx), beginning);
     }
 
     pub(super) fn lock_wait(&self) -> Duration {
         Duration::from_secs(self.quick.lock_wait_s)
     }
 
-    pub(super) fn gate_wait(&self) -> Duration {
-        Duration::from_secs(self.quick.gate_wait_s)
+    pub(super) fn metadata_lock_wait(&self) -> Duration {
+        Duration::from_secs(self.quick.metadata_lock_wait_s)
     }
 
     pub(super) fn begin(&mut self, read_only: Option<bool>, snapshot: bool) -> Result<()> {
@@ -59,12 +52,12 @@ impl Session {
             self.unlock_tables();
         }
         if read_only.is_some() {
-            self.next_read_only = read_only;
+            self.core.transaction.next_read_only = read_only;
             self.track_next();
         }
         self.need_transaction();
-        self.explicit = true;
-        self.handle.open.lasts();
+        self.core.transaction.is_explicit = true;
+        self.core.open.lasts();
         self.track_begin(snapshot);
         if snapshot {
             self.host().txn()?.take_snapshot();
@@ -74,8 +67,9 @@ impl Session {
 
     /// Drops the characteristics of SET TRANSACTION.
     fn forget_next(&mut self) {
-        (self.next_isolation, self.next_read_only) = (None, None);
-        self.read_only = self.quick.read_only;
+        let transaction = &mut self.core.transaction;
+        (transaction.next_isolation, transaction.next_read_only) = (None, None);
+        transaction.is_read_only = self.quick.read_only;
         self.track_next();
     }
 
@@ -103,23 +97,11 @@ impl Session {
 
     /// Commits and keeps the characteristics for the next transaction.
     pub(super) fn commit_chaining(&mut self) -> Result<()> {
-        self.explicit = false;
-        self.savepoints.clear();
-        self.statement_start = None;
-        self.note_gate();
-        let txn = self.host().txn.take();
-        let committed = match txn {
-            Some(txn) => {
-                self.gate = self.gate.max(txn.durability_lsn());
-                self.handle.counts.add(Count::HandlerCommit);
-                txn.commit()
-            }
-            None => Ok(0),
-        };
-        self.handle.open.end();
-        self.release();
-        self.gate = self.gate.max(committed?);
-        self.end_doomed()
+        let host = host(&mut self.ctx);
+        if host.txn.is_some() {
+            self.handle.counts.add(Count::HandlerCommit);
+        }
+        Ok(self.core.commit(host)?)
     }
 
     pub(super) fn roll_back(&mut self) {
@@ -130,74 +112,24 @@ impl Session {
 
     /// Rolls back and keeps the characteristics for the next transaction.
     pub(super) fn roll_back_chaining(&mut self) {
-        self.explicit = false;
-        self.savepoints.clear();
-        self.statement_start = None;
-        self.note_gate();
-        if let Some(txn) = self.host().txn.take() {
-            self.gate = self.gate.max(txn.durability_lsn());
+        let host = host(&mut self.ctx);
+        if host.txn.is_some() {
             self.handle.counts.add(Count::HandlerRollback);
-            let handle = self.handle.clone();
-            txn.rollback_with_progress(&mut |done, of| tell(&handle, done, of));
         }
-        self.handle.open.end();
-        self.release();
-        // The next start drops the remaining ones.
-        let _ = self.end_doomed();
+        let handle = &self.handle;
+        self.core.roll_back(host, &mut |done, of| tell(handle, done, of));
     }
 
-    /// Releases the metadata locks and the writer registrations.
-    fn release(&mut self) {
-        for table in self.written.drain(..) {
-            table.live.still.written();
-        }
-        for table in self.held.drain(..) {
-            table.live.leave();
-        }
-    }
-
-    /// Takes shared metadata locks. Returns false if a definition is stale; then no additional lock is held.
-    pub(super) fn hold(&mut self, tables: &[Arc<Table>]) -> Result<bool> {
-        let before = self.held.len();
-        let patience = self.gate_wait();
-        let handle = self.handle.clone();
-        let is_killed = || handle.is_interrupted();
-        for table in tables {
-            let known = self.held.iter().find(|held| held.id == table.id);
-            let is_locked = self.locked.tables.iter().any(|(locked, _)| locked.id == table.id);
-            let is_current = table.live.version.load(std::sync::atomic::Ordering::Acquire) == table.version;
-            if known.is_some() || is_locked {
-                if is_current {
-                    continue;
-                }
-                self.let_go(before);
-                return Ok(false);
-            }
-            if let Err(fault) = table.live.enter(patience, &is_killed) {
-                self.let_go(before);
-                return Err(fault.into());
-            }
-            self.held.push(table.clone());
-            // The version cannot change any more.
-            if table.live.version.load(std::sync::atomic::Ordering::Acquire) != table.version {
-                self.let_go(before);
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    fn let_go(&mut self, keep: usize) {
-        for table in self.held.drain(keep..) {
-            table.live.leave();
-        }
+    /// Takes the shared metadata locks of these tables. Returns false if a definition is stale; then no additional lock
+    /// is held.
+    pub(super) fn share_tables(&mut self, tables: &[Arc<Table>]) -> Result<bool> {
+        let (wait, handle) = (self.metadata_lock_wait(), &self.handle);
+        Ok(self.core.locks.share(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
     }
 
     /// Raises the reply's durability LSN to that of the data read.
-    pub(super) fn note_gate(&mut self) {
-        let host = self.host();
-        let gate = host.txn.as_ref().map_or(0, |txn| txn.durability_lsn()).max(host.seen);
-        self.gate = self.gate.max(gate);
+    pub(super) fn note_reads(&mut self) {
+        self.core.note_reads(host(&mut self.ctx));
     }
 
     /// Counts a slow statement.
@@ -211,12 +143,12 @@ impl Session {
     pub(super) fn end_statement(&mut self) -> Result<()> {
         self.note_slowness();
         self.is_open = false;
-        self.statement_start = None;
+        self.core.transaction.statement_start = None;
         // Parameters may be large.
         self.ctx.parameters.clear();
         self.handle.show(crate::instance::handle::Shown::end);
-        if self.explicit || (!self.autocommit && !self.is_bare) {
-            self.note_gate();
+        if self.core.transaction.is_explicit || (!self.core.transaction.autocommit && !self.is_bare) {
+            self.note_reads();
             return Ok(());
         }
         self.commit_statement()
@@ -226,22 +158,18 @@ impl Session {
     pub(super) fn fail(&mut self, error: SqlError) -> SqlError {
         self.note_slowness();
         self.is_open = false;
-        self.leaving.is_allowed = false;
+        self.suspension.is_allowed = false;
         self.forget_suspended();
         self.ctx.parameters.clear();
-        let start = self.statement_start.take();
         let keeps = self.in_transaction() && !has_ended_transaction(&error);
-        let undone = match (keeps, start) {
-            (true, Some(start)) => self.take_back_to(start).is_ok(),
-            (true, None) => true,
-            (false, _) => false,
-        };
+        let handle = &self.handle;
+        let undone = self.core.undo_statement(host(&mut self.ctx), keeps, &mut |done, of| tell(handle, done, of));
         if !undone && !self.has_used_tables && !self.in_transaction() {
             self.roll_back_chaining();
         } else if !undone {
             self.roll_back();
         } else {
-            self.note_gate();
+            self.note_reads();
         }
         // The process list shows the statement until the rollback is done.
         self.handle.show(crate::instance::handle::Shown::end);
@@ -251,95 +179,45 @@ impl Session {
     }
 
     pub(super) fn savepoint(&mut self, name: &str) -> Result<()> {
-        if self.autocommit && !self.explicit {
+        if self.core.transaction.autocommit && !self.core.transaction.is_explicit {
             return Ok(());
         }
         self.need_transaction();
         self.is_bare = false;
-        let point = self.host().txn()?.savepoint();
+        self.core.set_savepoint(host(&mut self.ctx), name, str::eq_ignore_ascii_case)?;
         self.handle.counts.add(Count::HandlerSavepoint);
-        self.savepoints.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
-        self.savepoints.push((name.to_owned(), point));
         Ok(())
     }
 
     fn find_savepoint(&self, name: &str) -> Result<usize> {
-        let at = self.savepoints.iter().position(|(known, _)| known.eq_ignore_ascii_case(name));
-        at.ok_or_else(|| error::SP_DOES_NOT_EXIST.with(&[&"SAVEPOINT", &name]))
+        let position = self.core.find_savepoint(name, str::eq_ignore_ascii_case);
+        position.ok_or_else(|| error::SP_DOES_NOT_EXIST.with(&[&"SAVEPOINT", &name]))
     }
 
     pub(super) fn rollback_to(&mut self, name: &str) -> Result<()> {
-        let at = self.find_savepoint(name)?;
-        let point = self.savepoints[at].1;
+        let position = self.find_savepoint(name)?;
         self.handle.counts.add(Count::HandlerSavepointRollback);
-        self.savepoints.truncate(at + 1);
-        if let Err(error) = self.take_back_to(point) {
+        let handle = &self.handle;
+        let undone = self.core.roll_back_to(host(&mut self.ctx), position, &mut |done, of| tell(handle, done, of));
+        if undone.is_err() {
             self.roll_back();
-            return Err(error);
         }
-        Ok(())
-    }
-
-    fn take_back_to(&mut self, point: Savepoint) -> Result<()> {
-        let handle = self.handle.clone();
-        Ok(self.host().txn()?.rollback_to_with_progress(point, &mut |done, of| tell(&handle, done, of))?)
+        Ok(undone?)
     }
 
     pub(super) fn release_savepoint(&mut self, name: &str) -> Result<()> {
-        let at = self.find_savepoint(name)?;
-        self.savepoints.truncate(at);
+        let position = self.find_savepoint(name)?;
+        self.core.release_savepoint(position);
         Ok(())
     }
 
-    /// Takes exclusive metadata locks for DDL. None is held while waiting for another: the holder of that one may want
-    /// it next.
-    pub(super) fn close_gates(&self, tables: &[Arc<Table>]) -> Result<Vec<Closed>> {
-        const TRY: Duration = Duration::from_millis(100);
-        let until = Instant::now() + self.gate_wait();
-        let mut order: Vec<&Arc<Table>> = tables.iter().collect();
-        order.sort_by_key(|table| table.id);
-        order.dedup_by_key(|table| table.id);
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            let mut closed = Vec::new();
-            let mut in_the_way = None;
-            for (nth, table) in order.iter().enumerate() {
-                match self.close_gate(table, if nth == 0 { left } else { left.min(TRY) }) {
-                    Ok(gate) => closed.push(gate),
-                    Err(Fault::LockTimeout) if nth > 0 && left > TRY => {
-                        in_the_way = Some(nth);
-                        break;
-                    }
-                    Err(fault) => return Err(fault.into()),
-                }
-            }
-            match in_the_way {
-                None => return Ok(closed),
-                Some(nth) => order.swap(0, nth),
-            }
+    /// Takes exclusive metadata locks for DDL.
+    pub(super) fn lock_exclusively(&self, tables: &[Arc<Table>]) -> Result<Vec<ExclusiveLock>> {
+        if let Some(table) = tables.iter().find(|table| self.is_read_locked(table)) {
+            return Err(super::locks::read_locked(table));
         }
-    }
-
-    fn close_gate(&self, table: &Table, patience: Duration) -> datum::Result<Closed> {
-        match self.locked.tables.iter().find(|(locked, _)| locked.id == table.id) {
-            Some((_, true)) => return Ok(Closed(None)),
-            Some((_, false)) => return Err(super::locks::read_locked(table).into()),
-            None => {}
-        }
-        let handle = self.handle.clone();
-        table.live.close(patience, &|| handle.is_interrupted())?;
-        Ok(Closed(Some(table.live.clone())))
-    }
-}
-
-/// An exclusive metadata lock, released on drop.
-pub(super) struct Closed(Option<Arc<query::catalog::live::Live>>);
-
-impl Drop for Closed {
-    fn drop(&mut self) {
-        if let Some(live) = &self.0 {
-            live.open();
-        }
+        let (wait, handle) = (self.metadata_lock_wait(), &self.handle);
+        Ok(self.core.locks.exclusive(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
     }
 }
 

@@ -226,7 +226,7 @@ impl Look {
 
     /// Returns the numbers of rows locked and changed.
     fn rows_of(&self, txn: Id) -> [Value; 2] {
-        let open = self.session(txn).and_then(|handle| handle.open.now(&handle.counts));
+        let open = self.session(txn).and_then(|handle| handle.open.now(handle.counts.changes()));
         [self.rows_locked(txn), open.map(|open| open.changes)].map(|count| count.map_or(Value::Null, Value::UInt))
     }
 
@@ -378,7 +378,7 @@ fn transactions(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     }
     let (own, mut rows) = (viewer(ctx).handle.connection_id, Vec::new());
     for handle in &look.sessions {
-        let Some(open) = handle.open.now(&handle.counts) else { continue };
+        let Some(open) = handle.open.now(handle.counts.changes()) else { continue };
         // Skip this very statement, which is an autocommit transaction.
         if handle.connection_id == own && !open.is_lasting {
             continue;

@@ -23,7 +23,7 @@ fn users_roles_and_views_outlive_a_crash() {
         assert!(answer[0].starts_with("ok"), "{sql}: {answer:?}");
     }
     // The door holds an answer until its gate has passed.
-    world.engine.durable().wait(root.gate());
+    world.engine.durable().wait(root.durability_lsn());
     let before = run(&mut root, "show grants for app");
     drop(root);
     let world = world.crash();

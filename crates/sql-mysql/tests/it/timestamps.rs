@@ -53,7 +53,7 @@ fn the_sequence_of_timestamps_is_there_from_the_start() {
     }
     let number = |rows: Vec<String>| rows[1].parse::<u64>().expect("a number");
     let one = number(run(&mut root, "select nextval(mysql.gts_base)"));
-    assert!(root.gate() > 0 && one % STEP == 0);
+    assert!(root.durability_lsn() > 0 && one % STEP == 0);
     let base = number(run(&mut root, "call dbms_tso.get_timestamp('mysql', 'gts_base', 10)"));
     assert!(base >= one, "above the first lie the ten");
     let two = number(run(&mut root, "SELECT NEXTVAL(mysql.GTS_BASE)"));

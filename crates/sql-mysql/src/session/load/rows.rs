@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use crate::batch::Row;
-use crate::bind::load::{Load, LoadField};
+use crate::bind::load::LoadField;
 use crate::error::SqlError;
 use crate::error::{self, Result};
-use crate::instance::compiled::{Compiled, Plan};
+use crate::instance::statement::{BoundStatement, Load, Plan};
 use crate::letters;
 use crate::scalar::state::StateOf as _;
 use crate::scalar::store::implicit_default;
@@ -26,16 +26,21 @@ use query::nodes::expr::Expr;
 /// A LOAD DATA under way.
 #[derive(Debug)]
 pub struct Loading {
-    compiled: Arc<Compiled>,
+    compiled: Arc<BoundStatement>,
     cutter: Cutter,
     tally: Tally,
 }
 
 impl Loading {
     /// `compiled` is the plan of a LOAD DATA.
-    pub fn new(compiled: Arc<Compiled>) -> Loading {
+    pub fn new(compiled: Arc<BoundStatement>) -> Loading {
         let cutter = match &compiled.plan {
-            Plan::Load(load) => Cutter::new(load.format.clone(), load.fields.len(), load.widths.clone(), load.skip),
+            Plan::Load(load) => Cutter::new(
+                load.source.format.clone(),
+                load.source.fields.len(),
+                load.source.widths.clone(),
+                load.source.skip,
+            ),
             _ => unreachable!("the caller has looked"),
         };
         Loading { compiled, cutter, tally: Tally::default() }
@@ -96,14 +101,14 @@ fn one(load: &Load, cutter: &Cutter, inserting: &mut Inserting<'_>, is_cut: bool
     let table = load.insert.rules.table.clone();
     let mut row: Row = vec![Value::Null; table.columns.len()];
     let mut given = vec![false; row.len()];
-    for (nth, field) in load.fields.iter().enumerate() {
+    for (nth, field) in load.source.fields.iter().enumerate() {
         match (field, cutter.field(nth)) {
             (LoadField::Column(at), Some(bytes)) => {
                 given[*at] = true;
                 row[*at] = taken(load, *at, bytes, inserting, ctx)?;
             }
             (LoadField::Variable(name), bytes) => {
-                let value = bytes.flatten().map_or(Value::Null, |bytes| value_of(bytes, load.charset));
+                let value = bytes.flatten().map_or(Value::Null, |bytes| value_of(bytes, load.source.charset));
                 ctx.state_mut().variables.set(name, value, variable_type())?;
             }
             (LoadField::Column(at), None) => {
@@ -113,13 +118,13 @@ fn one(load: &Load, cutter: &Cutter, inserting: &mut Inserting<'_>, is_cut: bool
             }
         }
     }
-    for (at, _) in load.sets.iter().filter(|(_, expr)| expr.is_some()) {
+    for (at, _) in load.source.sets.iter().filter(|(_, expr)| expr.is_some()) {
         given[*at] = true;
     }
     for at in (0..row.len()).filter(|at| !given[*at]) {
         row[at] = inserting.default(at, &row, ctx)?;
     }
-    for (at, expr) in &load.sets {
+    for (at, expr) in &load.source.sets {
         row[*at] = match expr {
             Some(expr) => {
                 let value = expr.eval(&row, ctx)?;
@@ -139,7 +144,7 @@ fn one(load: &Load, cutter: &Cutter, inserting: &mut Inserting<'_>, is_cut: bool
 fn keeps_default(load: &Load, at: usize) -> bool {
     let ty = &load.insert.rules.table.columns[at].ty;
     let has_one = !matches!(&load.insert.rules.defaults[at], None | Some(Expr::Literal(Value::Null, _)));
-    load.widths.is_some() && has_one && (ty.nullable || ty.kind() != Kind::Timestamp)
+    load.source.widths.is_some() && has_one && (ty.nullable || ty.kind() != Kind::Timestamp)
 }
 
 /// What a column holds else whose field is missing: not its default, says MySQL, but NULL if that is it and fields can be NULL, else nothing of its kind.
@@ -147,7 +152,7 @@ fn missing(load: &Load, at: usize, ctx: &EvalContext) -> Value {
     let table = &load.insert.rules.table;
     match &load.insert.rules.defaults[at] {
         _ if table.auto_column() == Some(at) => Value::Null,
-        Some(Expr::Literal(Value::Null, _)) if load.widths.is_none() => Value::Null,
+        Some(Expr::Literal(Value::Null, _)) if load.source.widths.is_none() => Value::Null,
         _ => nothing(&table.columns[at].ty, ctx),
     }
 }
@@ -184,7 +189,7 @@ fn taken(
         }
         Some(bytes) => {
             let is_raw = column.ty.kind().is_bytes() || column.ty.kind() == Kind::Bit;
-            let value = if is_raw { Value::bytes(bytes) } else { value_of(bytes, load.charset) };
+            let value = if is_raw { Value::bytes(bytes) } else { value_of(bytes, load.source.charset) };
             Ok(inserting.take(at, value, ctx)?)
         }
     }

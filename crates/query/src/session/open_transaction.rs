@@ -1,4 +1,4 @@
-//! The transaction that a session has open, as others see it: numbers that the session leaves where anybody can read them.
+//! A session's open transaction as other sessions see it: numbers that the session publishes and any thread reads without waiting.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -6,53 +6,52 @@ use std::time::{Duration, Instant};
 use engine::rows::{Activity, Isolation};
 use stdx::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::instance::count::Counts;
-
 const READ_ONLY: u32 = 1;
-/// It goes on behind the statement that began it.
+/// The transaction outlives the statement that began it.
 const LASTING: u32 = 2;
-/// Where the isolation level stands in the word.
+/// The weight of the isolation level in the word.
 const ISOLATION: u32 = 4;
 
 const LEVELS: [Isolation; 4] =
     [Isolation::ReadUncommitted, Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable];
 
-/// What a session's transactions leave, one after another. Only the session writes.
-pub struct Open {
+/// The transactions of one session, one after another. Only the session writes.
+pub struct OpenTransaction {
     pub activity: Arc<Activity>,
     origin: Instant,
-    /// When it began: microseconds behind `origin`, and one. 0: there is none.
+    /// Start of the transaction in microseconds after `origin`, plus one. 0: none is open.
     since: AtomicU64,
     traits: AtomicU32,
-    /// Rows that the session had changed before.
+    /// The rows that the session had changed before it.
     changed: AtomicU64,
 }
 
-/// The same at one moment.
+/// The open transaction at one moment.
 pub struct OpenNow {
     pub since: Instant,
     pub isolation: Isolation,
     pub is_read_only: bool,
     pub is_lasting: bool,
-    /// Rows that it has changed.
+    /// The rows that it has changed.
     pub changes: u64,
 }
 
-impl Open {
-    pub fn new(origin: Instant) -> Open {
+impl OpenTransaction {
+    pub fn new(origin: Instant) -> OpenTransaction {
         let (since, traits, changed) = (AtomicU64::new(0), AtomicU32::new(0), AtomicU64::new(0));
-        Open { activity: Arc::default(), origin, since, traits, changed }
+        OpenTransaction { activity: Arc::default(), origin, since, traits, changed }
     }
 
-    pub fn begin(&self, at: Instant, isolation: Isolation, is_read_only: bool, counts: &Counts) {
+    /// Publishes the beginning of a transaction. `changes` counts the rows that the session has changed so far.
+    pub fn begin(&self, at: Instant, isolation: Isolation, is_read_only: bool, changes: u64) {
         let level = LEVELS.iter().position(|level| *level == isolation).unwrap_or(0) as u32;
         self.traits.store(level * ISOLATION + u32::from(is_read_only), Ordering::Relaxed);
-        self.changed.store(counts.changes(), Ordering::Relaxed);
+        self.changed.store(changes, Ordering::Relaxed);
         let since = at.saturating_duration_since(self.origin).as_micros() as u64 + 1;
         self.since.store(since, Ordering::Release);
     }
 
-    /// It is not over with the statement that began it.
+    /// Records that the transaction outlives the statement that began it.
     pub fn lasts(&self) {
         self.traits.store(self.traits.load(Ordering::Relaxed) | LASTING, Ordering::Relaxed);
     }
@@ -61,14 +60,14 @@ impl Open {
         self.since.store(0, Ordering::Release);
     }
 
-    /// When the transaction began.
+    /// Returns the start of the open transaction.
     pub fn since(&self) -> Option<Instant> {
         let since = self.since.load(Ordering::Acquire).checked_sub(1)?;
         Some(self.origin + Duration::from_micros(since))
     }
 
-    /// None: there is no transaction.
-    pub fn now(&self, counts: &Counts) -> Option<OpenNow> {
+    /// Returns the open transaction. `changes` counts the rows that the session has changed so far.
+    pub fn now(&self, changes: u64) -> Option<OpenNow> {
         let since = self.since()?;
         let traits = self.traits.load(Ordering::Relaxed);
         Some(OpenNow {
@@ -76,7 +75,7 @@ impl Open {
             isolation: LEVELS[(traits / ISOLATION) as usize % LEVELS.len()],
             is_read_only: traits & READ_ONLY != 0,
             is_lasting: traits & LASTING != 0,
-            changes: counts.changes().saturating_sub(self.changed.load(Ordering::Relaxed)),
+            changes: changes.saturating_sub(self.changed.load(Ordering::Relaxed)),
         })
     }
 }
@@ -84,26 +83,22 @@ impl Open {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::instance::count::Count;
 
     #[test]
-    fn what_a_transaction_leaves_is_read_until_it_ends() {
-        let (counts, origin) = (Counts::default(), Instant::now());
-        let open = Open::new(origin);
-        assert!(open.now(&counts).is_none());
-        counts.add_many(Count::HandlerUpdate, 5);
+    fn a_published_transaction_is_readable_until_it_ends() {
+        let origin = Instant::now();
+        let open = OpenTransaction::new(origin);
+        assert!(open.now(0).is_none());
         let began = origin + Duration::from_millis(3);
         for isolation in LEVELS {
-            open.begin(began, isolation, true, &counts);
-            counts.add_many(Count::HandlerWrite, 2);
-            counts.add(Count::HandlerDelete);
-            let now = open.now(&counts).expect("it is open");
+            open.begin(began, isolation, true, 5);
+            let now = open.now(8).expect("it is open");
             assert_eq!((now.since, now.isolation, now.changes), (began, isolation, 3));
             assert_eq!((now.is_read_only, now.is_lasting), (true, false));
             open.lasts();
-            assert!(open.now(&counts).is_some_and(|now| now.is_lasting && now.isolation == isolation));
+            assert!(open.now(8).is_some_and(|now| now.is_lasting && now.isolation == isolation));
             open.end();
-            assert!(open.now(&counts).is_none());
+            assert!(open.now(8).is_none());
         }
     }
 }

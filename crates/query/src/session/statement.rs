@@ -1,0 +1,193 @@
+//! A bound statement: its plan, and the definitions to which it was bound.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::catalog::table::Table;
+use crate::catalog::view::View;
+use crate::exec::change::is_of_one_table;
+use crate::nodes::change::{Delete, Insert, Returning, Target, Update};
+use crate::nodes::expr::Expr;
+use crate::nodes::node::Node;
+use crate::nodes::walk::is_steady;
+use crate::plan::again::{may_begin_again, only_sleep, only_sleeps};
+use crate::plan::estimate::estimate;
+use crate::types::Column;
+
+/// Plans of a higher estimated cost are not cached: planning is a small part of their run.
+const HEAVY: f64 = 5000.0;
+
+/// The plan of a statement. `L` is the dialect's description of a file whose rows are inserted.
+#[derive(Debug)]
+pub enum Plan<L> {
+    Query {
+        node: Arc<Node>,
+        columns: Arc<[Column]>,
+    },
+    Insert(Insert),
+    Update(Update),
+    Delete(Delete),
+    /// Expressions that are evaluated for their effects.
+    Evaluate(Vec<Expr>),
+    Load(Load<L>),
+}
+
+/// An INSERT whose rows arrive as the bytes of a file.
+#[derive(Debug)]
+pub struct Load<L> {
+    pub insert: Insert,
+    pub source: L,
+}
+
+impl<L> Plan<L> {
+    /// Returns the estimated cost of finding the rows.
+    fn cost(&self) -> f64 {
+        match self {
+            Plan::Query { node, .. } => estimate(node).cost,
+            Plan::Update(update) => estimate(&update.node).cost,
+            Plan::Delete(delete) => estimate(&delete.node).cost,
+            Plan::Insert(_) | Plan::Load(_) | Plan::Evaluate(_) => 0.0,
+        }
+    }
+
+    /// Returns whether the plan is restartable as long as it has changed nothing.
+    fn is_restartable(&self) -> bool {
+        if self.returning().is_some() {
+            return false;
+        }
+        match self {
+            Plan::Query { node, .. } => may_begin_again(node),
+            Plan::Update(update) => {
+                let mut sets = update.targets.iter().flat_map(|target| &target.sets);
+                may_begin_again(&update.node) && sets.all(|(_, expr)| is_steady(expr))
+            }
+            Plan::Delete(delete) => may_begin_again(&delete.node),
+            Plan::Insert(insert) => insert.may_begin_again(),
+            Plan::Evaluate(_) | Plan::Load(_) => false,
+        }
+    }
+
+    /// Returns whether the plan can wait only in a sleep.
+    fn only_sleeps(&self) -> bool {
+        match self {
+            Plan::Query { node, .. } => only_sleeps(node),
+            Plan::Evaluate(exprs) => only_sleep(exprs),
+            Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Load(_) => false,
+        }
+    }
+
+    pub fn returning(&self) -> Option<&Returning> {
+        match self {
+            Plan::Insert(insert) => insert.returning.as_ref(),
+            Plan::Update(update) => update.returning.as_ref(),
+            Plan::Delete(delete) => delete.returning.as_ref(),
+            Plan::Query { .. } | Plan::Evaluate(_) | Plan::Load(_) => None,
+        }
+    }
+
+    /// Returns the result columns; `None` if there is no result set.
+    pub fn columns(&self) -> Option<&Arc<[Column]>> {
+        match self {
+            Plan::Query { columns, .. } => Some(columns),
+            other => other.returning().map(|returning| &returning.columns),
+        }
+    }
+
+    /// Returns whether the plan changes rows.
+    pub fn changes_rows(&self) -> bool {
+        !matches!(self, Plan::Query { .. } | Plan::Evaluate(_))
+    }
+
+    /// Returns the tables that the plan writes, including those written by foreign keys.
+    fn written(&self) -> Vec<Arc<Table>> {
+        let of = |targets: &'_ [Target]| targets.iter().map(|target| target.rules.written()).collect::<Vec<_>>();
+        let written = match self {
+            Plan::Query { .. } | Plan::Evaluate(_) => Vec::new(),
+            Plan::Insert(insert) => vec![insert.rules.written()],
+            Plan::Update(update) => of(&update.targets),
+            Plan::Delete(delete) => of(&delete.targets),
+            Plan::Load(load) => vec![load.insert.rules.written()],
+        };
+        written.into_iter().flatten().collect()
+    }
+}
+
+/// The definitions to which a statement was bound.
+#[derive(Clone, Debug, Default)]
+pub struct Bindings {
+    pub tables: Vec<Arc<Table>>,
+    /// The names under which the statement reads its tables: explicit locks are of names.
+    pub named: Vec<(u64, String)>,
+    /// The tables whose metadata locks the statement takes: `tables`, and those that foreign keys reach.
+    pub locked: Vec<Arc<Table>>,
+    pub views: Vec<Arc<View>>,
+    /// The tables that are read, with the age of the statistics by which they were planned.
+    pub planned_with: Vec<(Arc<Table>, u64)>,
+}
+
+impl Bindings {
+    /// Returns whether tables, views and statistics are those of the binding.
+    pub fn are_current(&self) -> bool {
+        self.locked.iter().all(|table| table.live.version.load(Ordering::Acquire) == table.version)
+            && self
+                .planned_with
+                .iter()
+                .all(|(table, age)| table.live.age.load(Ordering::Acquire) == *age && !table.live.is_old())
+            && self.views.iter().all(|view| !view.gone.load(Ordering::Acquire))
+    }
+}
+
+/// A statement ready to run, immutable and shared by sessions.
+#[derive(Debug)]
+pub struct BoundStatement<L> {
+    pub plan: Plan<L>,
+    pub bindings: Bindings,
+    /// The tables whose rows it changes.
+    pub written: Vec<Arc<Table>>,
+    /// The plan holds for one run only.
+    pub is_volatile: bool,
+    /// The statement is expected to read much: worth a plan of its own for each run.
+    pub is_heavy: bool,
+    /// The plan may be dropped half-way and started anew, while it has changed nothing.
+    pub is_restartable: bool,
+    /// The statement computes a row with sleeps and needs no thread meanwhile.
+    pub only_sleeps: bool,
+    /// The statement's effects in the dialect's own flags.
+    pub effects: u16,
+}
+
+impl<L> BoundStatement<L> {
+    /// Derives from the plan what sessions must know of it. `effects` are flags of the dialect.
+    pub fn new(plan: Plan<L>, bindings: Bindings, is_volatile: bool, effects: u16) -> BoundStatement<L> {
+        let (written, is_heavy) = (plan.written(), plan.cost() > HEAVY);
+        let is_restartable = !is_heavy && plan.is_restartable();
+        let only_sleeps = plan.only_sleeps();
+        BoundStatement { plan, bindings, written, is_volatile, is_heavy, is_restartable, only_sleeps, effects }
+    }
+
+    /// Returns the row-finding part of a change as a query: `None` for a change without one, or of a single table. It locks like the change, but changes nothing.
+    pub fn finding(&self) -> Option<BoundStatement<L>> {
+        let node = match &self.plan {
+            Plan::Insert(Insert { values: crate::nodes::change::Values::Query(node), .. }) => node,
+            Plan::Update(Update { node, .. }) | Plan::Delete(Delete { node, .. }) if !is_of_one_table(node) => node,
+            _ => return None,
+        };
+        let plan = Plan::Query { node: node.clone(), columns: Arc::default() };
+        Some(self.derived(plan, self.bindings.clone(), Vec::new(), self.effects))
+    }
+
+    /// Returns another plan over the same tables and one more, which it writes. `effects` are those of writing.
+    pub fn with_plan(&self, plan: Plan<L>, written: &Arc<Table>, effects: u16) -> BoundStatement<L> {
+        let mut bindings = self.bindings.clone();
+        bindings.tables.push(written.clone());
+        bindings.locked.push(written.clone());
+        self.derived(plan, bindings, vec![written.clone()], self.effects | effects)
+    }
+
+    /// Returns a statement for one run that is not suspended.
+    fn derived(&self, plan: Plan<L>, bindings: Bindings, written: Vec<Arc<Table>>, effects: u16) -> BoundStatement<L> {
+        let is_heavy = self.is_heavy;
+        let (is_volatile, is_restartable, only_sleeps) = (true, false, false);
+        BoundStatement { plan, bindings, written, is_volatile, is_heavy, is_restartable, only_sleeps, effects }
+    }
+}
