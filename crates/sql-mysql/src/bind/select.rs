@@ -31,9 +31,9 @@ use query::nodes::keyspace_table;
 use query::nodes::node::{Group, Lock, LockWait, Node, Recursion, SortKey};
 use query::nodes::relation::{Origin, ScopeTable};
 use query::nodes::walk::{conjuncts, same};
+use query::plan::column_pruning::pack;
 use query::plan::join::filter;
-use query::plan::pack::pack;
-use query::plan::share::Sight;
+use query::plan::selectivity::StatisticsView;
 use query::plan::statistics::Statistics;
 
 /// The limit and the offset of a query.
@@ -446,7 +446,7 @@ impl Bind<'_> {
         let plain = calls.filter(|_| is_plain).and_then(|calls| semi::plain(&block, calls, &exprs));
         let is_sorted = sorts.is_empty() || (part.ordered && wants.len() == sorts.len());
         let mut node = part.node;
-        let sight = Sight { tables: &block.tables, statistics, values };
+        let sight = StatisticsView { tables: &block.tables, statistics, values };
         let groups = scope.grouped.as_ref().map_or(0.0, |grouped| group_count(part.rows, grouped, sight));
         if !is_windowed {
             let sorted = sorts.iter_mut().map(|(expr, _)| expr);
@@ -1003,7 +1003,7 @@ pub(super) fn projected(mut input: Arc<Node>, exprs: Vec<Expr>) -> Arc<Node> {
 }
 
 /// Estimates the number of groups in `rows` rows.
-pub fn group_count(rows: f64, grouped: &Grouped, sight: Sight<'_>) -> f64 {
+pub fn group_count(rows: f64, grouped: &Grouped, sight: StatisticsView<'_>) -> f64 {
     let known: Option<f64> = grouped.keys.iter().map(|key| sight.distinct(key)).product();
     known.map_or(rows / 10.0, |known| known.min(rows)).max(1.0)
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::batch::Row;
 use crate::types::Column;
-use query::exec::measure::Measures;
+use query::exec::instrumentation::Measures;
 use query::nodes::expr::Expr;
 use query::nodes::node::Node;
 use query::nodes::subquery::Subquery;

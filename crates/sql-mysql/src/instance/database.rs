@@ -18,8 +18,8 @@ use crate::scalar::named::NamedLocks;
 use crate::system::schemas::SCHEMAS;
 use crate::value::Value;
 use query::catalog::Catalog;
-use query::catalog::still::Stillness;
 use query::catalog::table::Table;
+use query::catalog::table_read_lock::TableReadLock;
 use query::catalog::timestamps::Timestamps;
 use query::exec::instance::Instance;
 use query::exec::spill::Spill;
@@ -28,7 +28,7 @@ pub struct Database {
     instance: Arc<Instance>,
     sessions: Mutex<BTreeMap<u64, Weak<Handle>>>,
     /// Who changes definitions, and who wants them to stay.
-    pub(crate) definitions: Stillness,
+    pub(crate) definitions: TableReadLock,
     /// Counted by sessions that have gone.
     gone: Counts,
     /// How many have come, and the most at a time.
@@ -63,7 +63,7 @@ impl Database {
     /// Loads the catalog.
     pub fn open(engine: Arc<Engine>) -> Result<Arc<Database>> {
         let instance = Arc::new(Instance::open(engine, SCHEMAS)?);
-        let (sessions, definitions) = (Mutex::default(), Stillness::default());
+        let (sessions, definitions) = (Mutex::default(), TableReadLock::default());
         let plans = Arc::new(Plans::new());
         let cache: Weak<Plans> = Arc::downgrade(&plans);
         stdx::memory::register_cache(cache);

@@ -35,7 +35,7 @@ struct Gatherer<'t> {
 impl Drop for Gatherer<'_> {
     fn drop(&mut self) {
         if self.is_inside {
-            self.table.live.leave();
+            self.table.live.metadata_lock.release_shared();
         }
         self.table.live.give_up();
     }
@@ -61,7 +61,7 @@ impl Session {
         }
         let mut gatherer = Gatherer { table, is_inside: false };
         // Does not wait: a concurrent change of the definition invalidates the plan anyway.
-        gatherer.is_inside = live.enter(Duration::ZERO, &|| false).is_ok();
+        gatherer.is_inside = live.metadata_lock.acquire_shared(Duration::ZERO, &|| false).is_ok();
         if !gatherer.is_inside || live.version.load(Ordering::Acquire) != table.version {
             return;
         }
@@ -153,7 +153,7 @@ impl Session {
         let is_mine = self.locked.tables.iter().any(|(locked, _)| locked.id == table.id);
         if !is_mine {
             let handle = self.handle.clone();
-            table.live.enter(self.gate_wait(), &|| handle.is_interrupted())?;
+            table.live.metadata_lock.acquire_shared(self.gate_wait(), &|| handle.is_interrupted())?;
             gatherer.is_inside = true;
         }
         if table.live.version.load(Ordering::Acquire) != table.version {

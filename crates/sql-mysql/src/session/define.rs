@@ -20,8 +20,8 @@ use crate::session::words::{NewIndex, check_keys, check_name, collation_of, inde
 use crate::session::{Outcome, Session, build};
 use crate::types::{MysqlType as _, Type};
 use crate::value::Value;
-use query::catalog::live::Live;
 use query::catalog::table::{Default, Index, Table};
+use query::catalog::table_state::TableState;
 use query::catalog::{Snapshot, Writing};
 use query::exec::generated;
 use query::nodes::context::Level;
@@ -357,7 +357,7 @@ impl Session {
             created: Timestamp::now().0,
             temporary,
             computes: false,
-            live: Arc::new(Live::new(1)),
+            live: Arc::new(TableState::new(1)),
             formulas: OnceLock::new(),
         };
         for NewIndex { name, unique, parts, comment, invisible, using } in definition.indexes {

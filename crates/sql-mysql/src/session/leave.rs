@@ -5,7 +5,7 @@
 //!                                                     page read · SLEEP over · row free or timed out · KILL · client gone · server stops
 //! ```
 //! Hard part: a resumed statement restarts its plan. So it may be suspended only before it has had an effect: no row is
-//! sent, none is changed (the transaction checks that), and its plan is restartable (`plan::again`). Effects before the
+//! sent, none is changed (the transaction checks that), and its plan is restartable (`plan::restartable`). Effects before the
 //! plan ran stay: metadata locks are held, the transaction has its snapshot, the statement is counted.
 //!
 //! A row-lock wait keeps its place in the lock queue while the statement is suspended, and its timeout counts from the

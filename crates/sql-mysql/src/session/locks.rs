@@ -1,6 +1,6 @@
 //! LOCK TABLES and FLUSH TABLES WITH READ LOCK.
 //!
-//! READ takes a shared metadata lock and a table read lock (`catalog::still`), which keeps writers out of the rows.
+//! READ takes a shared metadata lock and a table read lock (`catalog::table_read_lock`), which keeps writers out of the rows.
 //! WRITE takes an exclusive metadata lock. No lock is held while another is waited for, so two of these statements
 //! never deadlock, nor does one with a transaction that waits for it.
 
@@ -93,7 +93,7 @@ impl Session {
     pub(super) fn lock_all(&mut self) -> Result<Outcome> {
         self.unlock_tables();
         let handle = self.handle.clone();
-        self.db.definitions.begin(self.gate_wait(), &|| handle.is_interrupted())?;
+        self.db.definitions.acquire(self.gate_wait(), &|| handle.is_interrupted())?;
         self.locked.is_all = true;
         self.refresh();
         let shared = self.db.catalog().snapshot();
@@ -125,10 +125,11 @@ impl Session {
         for (table, exclusive) in tables {
             let live = &table.live;
             let held = if *exclusive {
-                live.close(STEP, &is_killed)
+                live.metadata_lock.acquire_exclusive(STEP, &is_killed)
             } else {
-                live.enter(STEP, &is_killed)
-                    .and_then(|()| live.still.begin(STEP, &is_killed).inspect_err(|_| live.leave()))
+                live.metadata_lock.acquire_shared(STEP, &is_killed).and_then(|()| {
+                    live.read_lock.acquire(STEP, &is_killed).inspect_err(|_| live.metadata_lock.release_shared())
+                })
             };
             if let Err(fault) = held {
                 for (table, exclusive) in self.locked.tables.drain(..) {
@@ -150,7 +151,7 @@ impl Session {
             // A transaction begun under the global read lock may have read this table; it keeps the shared metadata
             // lock.
             if self.locked.is_all && in_transaction {
-                table.live.still.end();
+                table.live.read_lock.release();
                 self.held.push(table);
             } else {
                 let_go(&table, exclusive);
@@ -159,7 +160,7 @@ impl Session {
         self.locked.implied.clear();
         self.locked.names.clear();
         if std::mem::take(&mut self.locked.is_all) {
-            self.db.definitions.end();
+            self.db.definitions.release();
         }
     }
 
@@ -261,7 +262,7 @@ impl Session {
                 continue;
             }
             let handle = self.handle.clone();
-            table.live.still.write(self.gate_wait(), &|| handle.is_interrupted())?;
+            table.live.read_lock.admit_writer(self.gate_wait(), &|| handle.is_interrupted())?;
             self.written.push(table.clone());
         }
         Ok(())
@@ -273,7 +274,7 @@ impl Session {
             return Err(conflict());
         }
         let handle = self.handle.clone();
-        self.db.definitions.write(self.gate_wait(), &|| handle.is_interrupted())?;
+        self.db.definitions.admit_writer(self.gate_wait(), &|| handle.is_interrupted())?;
         Ok(Defining(self.db.clone()))
     }
 }
@@ -283,16 +284,16 @@ pub(super) struct Defining(Arc<crate::instance::database::Database>);
 
 impl Drop for Defining {
     fn drop(&mut self) {
-        self.0.definitions.written();
+        self.0.definitions.release_writer();
     }
 }
 
 fn let_go(table: &Table, exclusive: bool) {
     if exclusive {
-        table.live.open();
+        table.live.metadata_lock.release_exclusive();
     } else {
-        table.live.still.end();
-        table.live.leave();
+        table.live.read_lock.release();
+        table.live.metadata_lock.release_shared();
     }
 }
 

@@ -39,8 +39,8 @@ use query::nodes::change::{self, Delete, Insert, OnConflict, Returning, Update, 
 use query::nodes::expr::Expr;
 use query::nodes::node::{Lock, LockWait};
 use query::nodes::walk::is_steady;
-use query::plan::again::{may_begin_again, only_sleep, only_sleeps};
 use query::plan::estimate::{estimate, joined_rows};
+use query::plan::restartable::{may_begin_again, only_sleep, only_sleeps};
 use query::plan::statistics::Statistics;
 
 /// Plans of a higher estimated cost are not cached: planning is a small part of their run.

@@ -149,10 +149,10 @@ impl Session {
     /// Releases the metadata locks and the writer registrations.
     fn release(&mut self) {
         for table in self.written.drain(..) {
-            table.live.still.written();
+            table.live.read_lock.release_writer();
         }
         for table in self.held.drain(..) {
-            table.live.leave();
+            table.live.metadata_lock.release_shared();
         }
     }
 
@@ -173,7 +173,7 @@ impl Session {
                 self.let_go(before);
                 return Ok(false);
             }
-            if let Err(fault) = table.live.enter(patience, &is_killed) {
+            if let Err(fault) = table.live.metadata_lock.acquire_shared(patience, &is_killed) {
                 self.let_go(before);
                 return Err(fault.into());
             }
@@ -189,7 +189,7 @@ impl Session {
 
     fn let_go(&mut self, keep: usize) {
         for table in self.held.drain(keep..) {
-            table.live.leave();
+            table.live.metadata_lock.release_shared();
         }
     }
 
@@ -327,18 +327,18 @@ impl Session {
             None => {}
         }
         let handle = self.handle.clone();
-        table.live.close(patience, &|| handle.is_interrupted())?;
+        table.live.metadata_lock.acquire_exclusive(patience, &|| handle.is_interrupted())?;
         Ok(Closed(Some(table.live.clone())))
     }
 }
 
 /// An exclusive metadata lock, released on drop.
-pub(super) struct Closed(Option<Arc<query::catalog::live::Live>>);
+pub(super) struct Closed(Option<Arc<query::catalog::table_state::TableState>>);
 
 impl Drop for Closed {
     fn drop(&mut self) {
         if let Some(live) = &self.0 {
-            live.open();
+            live.metadata_lock.release_exclusive();
         }
     }
 }
