@@ -1,7 +1,7 @@
 //! In which order tables are read, and how they are joined.
 //!
 //! `order` decides for inner joins; outer joins keep their sides. What stands on the right of a join is opened anew for each row on the left, which may lead through an index, or read once into a hash table. Semi-joins, to
-//! which subqueries become (`bind::semi`), are items of an inner join that come after the tables that they look at.
+//! which subqueries become (`bind::semi_join`), are items of an inner join that come after the tables that they look at.
 
 use std::sync::Arc;
 

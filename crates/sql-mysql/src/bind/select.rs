@@ -12,12 +12,12 @@ use syntax::tree::{
 
 use crate::bind::Bind;
 use crate::bind::aggregate::{has_aggregate, has_window, window_exprs};
+use crate::bind::decorrelated_aggregate::{Block, Wishes};
 use crate::bind::from::rename;
 use crate::bind::generated::order_by_formulas;
-use crate::bind::listed::list;
+use crate::bind::hashed_subquery::list;
 use crate::bind::scope::{Bound, Common, Grouped, Scope};
-use crate::bind::semi::{self, pull};
-use crate::bind::summary::{Block, Wishes};
+use crate::bind::semi_join::{self, pull};
 use crate::error::{self, Code, Result, SqlError};
 use crate::parse::statement::Name;
 use crate::rights::Privileges;
@@ -443,7 +443,7 @@ impl Bind<'_> {
             Some(_) => None,
             None => Some(&[][..]),
         };
-        let plain = calls.filter(|_| is_plain).and_then(|calls| semi::plain(&block, calls, &exprs));
+        let plain = calls.filter(|_| is_plain).and_then(|calls| semi_join::plain(&block, calls, &exprs));
         let is_sorted = sorts.is_empty() || (part.ordered && wants.len() == sorts.len());
         let mut node = part.node;
         let sight = StatisticsView { tables: &block.tables, statistics, values };

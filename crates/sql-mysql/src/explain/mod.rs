@@ -3,10 +3,10 @@
 //! The hard thing is names: nodes know places of rows, people know columns. `names` finds out what each place of a node's rows is called, from the scans up.
 
 mod block;
+mod expression_text;
 mod json;
 mod table;
 mod tree;
-mod words;
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use query::nodes::subquery::Subquery;
 use query::nodes::walk::inputs;
 use query::nodes::window::What;
 
-pub use words::{Names, words};
+pub use expression_text::{Names, words};
 
 /// A statement to be shown: what it does, to which table, and the plan of its rows.
 pub struct Explained<'p> {

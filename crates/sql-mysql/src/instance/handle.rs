@@ -7,7 +7,7 @@ use std::time::Instant;
 use stdx::sync::Mutex;
 
 use crate::instance::count::{Count, Counts};
-use crate::instance::open::Open;
+use crate::instance::open_transaction::Open;
 use query::exec::monitor::{Monitor, RowAccess};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

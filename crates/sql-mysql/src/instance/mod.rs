@@ -5,7 +5,7 @@ pub mod count;
 pub mod database;
 pub mod handle;
 pub mod hooks;
-pub mod open;
+pub mod open_transaction;
 pub mod plans;
 pub mod prepared;
 pub mod variables;

@@ -15,9 +15,11 @@ use crate::scalar::modes::SqlMode;
 use crate::scalar::operators;
 use crate::scalar::state::StateOf as _;
 use crate::scalar::temporal::Timestamp;
+use crate::session::definition_parser::{
+    NewIndex, check_keys, check_name, collation_of, index_name, like_table, options_of,
+};
 use crate::session::foreign::{Ends, follow_names, refuse_acting_keys};
-use crate::session::words::{NewIndex, check_keys, check_name, collation_of, index_name, like_table, options_of};
-use crate::session::{Outcome, Session, build};
+use crate::session::{Outcome, Session, index_build};
 use crate::types::{MysqlType as _, Type};
 use crate::value::Value;
 use query::catalog::table::{Default, Index, Table};
@@ -511,7 +513,7 @@ impl Session {
             }
         }
         if !fresh.is_empty() && new.map == old.map {
-            build::fill(&mut writing.txn, &new, &fresh, &mut self.ctx)?;
+            index_build::fill(&mut writing.txn, &new, &fresh, &mut self.ctx)?;
         }
         self.check_new_constraints(&old, &new, &mut writing)?;
         self.check_new_checks(&old, &new, &mut writing)?;

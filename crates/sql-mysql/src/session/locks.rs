@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::error::{self, Result, SqlError};
 use crate::parse::statement::TableLock;
 use crate::session::foreign::Ends;
-use crate::session::track::{LOCKED, READ, WRITE};
+use crate::session::session_tracking::{LOCKED, READ, WRITE};
 use crate::session::{Outcome, Session};
 use datum::Fault;
 use query::catalog::Snapshot;

@@ -1,4 +1,4 @@
-//! The transaction that a session has open, as others see it: numbers that the session leaves where anybody can read them.
+//! The open transaction of a session as other sessions see it: atomics that the session writes and any session reads.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,32 +9,32 @@ use stdx::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::instance::count::Counts;
 
 const READ_ONLY: u32 = 1;
-/// It goes on behind the statement that began it.
+/// The transaction outlives the statement that began it.
 const LASTING: u32 = 2;
-/// Where the isolation level stands in the word.
+/// The factor of the isolation level in the word.
 const ISOLATION: u32 = 4;
 
 const LEVELS: [Isolation; 4] =
     [Isolation::ReadUncommitted, Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable];
 
-/// What a session's transactions leave, one after another. Only the session writes.
+/// The state of a session's current transaction. Only the session writes it.
 pub struct Open {
     pub activity: Arc<Activity>,
     origin: Instant,
-    /// When it began: microseconds behind `origin`, and one. 0: there is none.
+    /// The time of its begin in microseconds since `origin`, plus one; 0 without a transaction.
     since: AtomicU64,
     traits: AtomicU32,
-    /// Rows that the session had changed before.
+    /// The number of rows that the session had changed before.
     changed: AtomicU64,
 }
 
-/// The same at one moment.
+/// The state at one moment.
 pub struct OpenNow {
     pub since: Instant,
     pub isolation: Isolation,
     pub is_read_only: bool,
     pub is_lasting: bool,
-    /// Rows that it has changed.
+    /// The number of rows that the transaction has changed.
     pub changes: u64,
 }
 
@@ -52,7 +52,7 @@ impl Open {
         self.since.store(since, Ordering::Release);
     }
 
-    /// It is not over with the statement that began it.
+    /// Notes that the transaction outlives the statement that began it.
     pub fn lasts(&self) {
         self.traits.store(self.traits.load(Ordering::Relaxed) | LASTING, Ordering::Relaxed);
     }

@@ -14,9 +14,9 @@
 
 use std::sync::Arc;
 
+use crate::bind::decorrelated_aggregate::{Block, Theirs, Wishes, derived, tie};
 use crate::bind::select::projected;
-use crate::bind::semi::{TABLES, reads};
-use crate::bind::summary::{Block, Theirs, Wishes, derived, tie};
+use crate::bind::semi_join::{TABLES, reads};
 use query::nodes::comparison::{Comparator, Comparison};
 use query::nodes::expr::{Compare, Expr};
 use query::nodes::node::Node;

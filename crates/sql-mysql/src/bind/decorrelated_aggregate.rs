@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::bind::scope::Grouped;
 use crate::bind::select::{group_count, group_node};
-use crate::bind::semi::TABLES;
+use crate::bind::semi_join::TABLES;
 use crate::scalar::operators;
 use crate::types::{Column, Type};
 use crate::value::Value;
