@@ -1,6 +1,6 @@
-//! Text on the wire: length-encoded, in the client's character set (`sql_mysql::letters`).
+//! Text on the wire: length-encoded, in the client's character set (`sql_mysql::charset`).
 
-use sql_mysql::letters::Results;
+use sql_mysql::charset::Results;
 
 use crate::wire::put_bytes;
 
@@ -12,7 +12,7 @@ pub fn put_text(out: &mut Vec<u8>, text: &str, results: Results) {
 
 #[cfg(test)]
 mod tests {
-    use sql_mysql::letters::decode;
+    use sql_mysql::charset::decode;
     use sql_mysql::types::Charset;
 
     use super::*;

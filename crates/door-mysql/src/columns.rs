@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use sql_mysql::letters::Results;
+use sql_mysql::charset::Results;
 use sql_mysql::mysql_column::{code, common_flags, flag, set_bits, type_code};
 use sql_mysql::types::{Collation, CollationName as _, Column, Kind, MysqlType as _, Type};
 

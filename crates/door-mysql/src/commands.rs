@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use sql_mysql::charset::{decode, not_text};
 use sql_mysql::error::{self, Result};
-use sql_mysql::letters::{decode, not_text};
 use sql_mysql::{Count, Kill, Outcome};
 
 use crate::command_context::{CommandContext, CommandResult, Progress};

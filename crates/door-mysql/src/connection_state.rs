@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reactor::Connection;
+use sql_mysql::charset::{Results, decode, not_text};
 use sql_mysql::error::Result;
-use sql_mysql::letters::{Results, decode, not_text};
 use sql_mysql::types::{Charset, CharsetName as _, CollationName as _};
 use sql_mysql::{Login, Session};
 

@@ -8,7 +8,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use sql_mysql::letters::decode;
+use sql_mysql::charset::decode;
 use sql_mysql::types::Charset;
 use sql_mysql::value::{Bytes, Value};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sql_mysql::letters::decode;
+use sql_mysql::charset::decode;
 use sql_mysql::mysql_column::code as kind;
 use sql_mysql::types::Charset;
 use sql_mysql::value::{Bytes, Date, DateTime, Decimal, Time, Value};

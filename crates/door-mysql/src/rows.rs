@@ -3,8 +3,8 @@
 //! A binary row encodes each value by the type of its column, so a value of another kind is an error of the statement, not a guess (DM-9).
 
 use sql_mysql::batch::{Cell, Cells};
+use sql_mysql::charset::Results;
 use sql_mysql::error::{self, SqlError};
-use sql_mysql::letters::Results;
 use sql_mysql::scalar::convert::write_text;
 use sql_mysql::types::{Column, Kind, MysqlType as _, Type};
 use sql_mysql::value::{Date, DateTime, Time, Value};

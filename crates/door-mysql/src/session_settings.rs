@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use sql_mysql::Session;
+use sql_mysql::charset::Results;
 use sql_mysql::error::{self, Result};
-use sql_mysql::letters::Results;
 use sql_mysql::types::{Charset, CharsetName as _, Collation, CollationName as _};
 
 pub struct SessionSettings {

@@ -37,7 +37,7 @@ pub mod fuzzed {
     pub use crate::protocol_detection::{DetectedProtocol, detect};
 
     use sql_mysql::batch::Batch;
-    use sql_mysql::letters::Results;
+    use sql_mysql::charset::Results;
     use sql_mysql::{Outcome, Session};
 
     use crate::encode::row;

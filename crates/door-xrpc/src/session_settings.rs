@@ -1,7 +1,7 @@
 //! The door's copies of the session variables that it obeys itself.
 
 use sql_mysql::Session;
-use sql_mysql::letters::Results;
+use sql_mysql::charset::Results;
 use sql_mysql::types::{Charset, CharsetName as _};
 
 #[derive(Clone, Copy)]

@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 
 use sql_mysql::Session;
+use sql_mysql::charset;
 use sql_mysql::error::{Result, SqlError};
-use sql_mysql::letters;
 use sql_mysql::types::{Charset, Collation, CollationName as _};
 use sql_mysql::value::Value;
 
@@ -104,7 +104,7 @@ fn string(bytes: &[u8], collation: Option<u64>) -> Value {
 
 /// Decodes text of a client with the given character set.
 pub fn decode(bytes: &[u8], charset: Charset) -> Result<Cow<'_, str>> {
-    letters::decode(bytes, charset).ok_or_else(|| letters::not_text(bytes, charset))
+    charset::decode(bytes, charset).ok_or_else(|| charset::not_text(bytes, charset))
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str> {

@@ -138,7 +138,7 @@ impl From<stdx::memory::Full> for SqlError {
     }
 }
 
-/// The statement is suspended rather than blocked in a wait (`session::leave`). No client ever sees it.
+/// The statement is suspended rather than blocked in a wait (`session::suspension`). No client ever sees it.
 pub const SUSPENDED: Code =
     Code { name: "SUSPENDED", code: 0, sqlstate: "00000", format: "the statement is suspended" };
 

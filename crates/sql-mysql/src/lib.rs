@@ -8,7 +8,7 @@ pub mod collation;
 pub mod error;
 pub mod types;
 
-pub mod letters;
+pub mod charset;
 pub mod mysql_column;
 
 pub mod scalar;
@@ -25,7 +25,7 @@ mod system;
 /// What the fuzz target of the parser feeds.
 #[cfg(fuzzing)]
 pub mod fuzzed {
-    use crate::parse::{lexical, normal, normal::Normal, parse};
+    use crate::parse::{lexical, parameterise, parameterise::ParameterisedText, parse};
     use crate::scalar::modes::SqlMode;
 
     /// All that is done with a text before names are looked up. The bits of `mode` are the SQL modes that change how a text is read.
@@ -43,10 +43,10 @@ pub mod fuzzed {
             let (one, behind) = lexical::split(rest, mode);
             assert!(one.len() + behind.len() <= rest.len());
             let _ = parse(one, mode);
-            let mut taken = Normal::default();
+            let mut taken = ParameterisedText::default();
             if mode == SqlMode::DEFAULT
                 && taken.take(one)
-                && let Ok(parsed) = parse(&normal::text_of(&taken.key), mode)
+                && let Ok(parsed) = parse(&parameterise::text_of(&taken.key), mode)
             {
                 assert_eq!(parsed.parameters, taken.literals.len());
             }
@@ -62,6 +62,6 @@ pub use instance::handle::{Handle, Kill, Wake};
 pub use instance::hooks::{Around, Procedure};
 pub use instance::prepared::{Prepared, PreparedHandle};
 pub use query::nodes::context::Level as WarningLevel;
-pub use session::around::returning;
 pub use session::read;
+pub use session::server_hooks::returning;
 pub use session::{Change, Login, Outcome, Ready, ResultSet, Session, Status};

@@ -14,7 +14,7 @@ use crate::encode::row;
 use crate::message::answer;
 use crate::message::reply::Writer;
 use crate::proto::{put_bytes, put_measured, put_number, put_varint, put_with_length};
-use sql_mysql::letters::Results;
+use sql_mysql::charset::Results;
 
 /// A block of this size is full, less the bytes that one more value may need.
 const BLOCK_BYTES: usize = 4096;

@@ -4,7 +4,7 @@ use sql_mysql::mysql_column::{common_flags, flag, set_bits, type_code};
 use sql_mysql::types::{Column, Kind, MysqlType as _, Type};
 
 use crate::message::reply::{ColumnMeta, Names};
-use sql_mysql::letters::Results;
+use sql_mysql::charset::Results;
 
 /// The protocol's types: each has one form for values in rows and one in chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

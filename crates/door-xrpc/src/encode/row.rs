@@ -8,7 +8,7 @@ use sql_mysql::value::{Date, DateTime, Decimal, Time, Value};
 
 use crate::encode::column::WireKind;
 use crate::proto::{put_measured, put_varint, zigzag};
-use sql_mysql::letters::Results;
+use sql_mysql::charset::Results;
 
 /// Appends the payload of a row.
 #[inline]

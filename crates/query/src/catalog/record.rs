@@ -17,8 +17,8 @@ use datum::row::Layout;
 use datum::{Fault, Result};
 
 use crate::catalog::codec::{In, Out, damaged};
-use crate::catalog::live::Live;
 use crate::catalog::table::{Check, Index, Table};
+use crate::catalog::table_state::TableState;
 
 /// The version of a definition. Version 1 ends before the foreign keys, version 2 before the generated columns, version 3 before the options; up to version 4 types have the kinds of `codec::FORMER`.
 const VERSION: u8 = 5;
@@ -169,7 +169,7 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
         created,
         temporary: false,
         computes: false,
-        live: Arc::new(Live::new(version)),
+        live: Arc::new(TableState::new(version)),
         formulas: OnceLock::new(),
     };
     Ok(table.settle())

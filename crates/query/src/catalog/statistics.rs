@@ -1,6 +1,6 @@
 //! What is known of a table's rows without reading them: how many there are, how many different values the beginnings of its keys have, how the values of its columns are spread.
 //!
-//! All of it is a guess, of rows as they were when it was gathered (`gather`). Plans differ by it, answers never do. Columns are named by their slots and keys by their maps, so what is known survives
+//! All of it is a guess, of rows as they were when it was sampled (`sampling`). Plans differ by it, answers never do. Columns are named by their slots and keys by their maps, so what is known survives
 //! ALTER TABLE: of a column or an index that is gone nobody asks.
 //!
 //! They never decide an answer (QU-22).

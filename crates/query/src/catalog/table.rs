@@ -8,7 +8,7 @@ use datum::row::Layout;
 use engine::rows::MapId;
 
 use crate::catalog::foreign_key::ForeignKey;
-use crate::catalog::live::Live;
+use crate::catalog::table_state::TableState;
 use crate::types::{Collation, Type};
 use crate::value::Value;
 
@@ -46,7 +46,7 @@ pub struct Table {
     /// Has it columns that rows do not hold (QU-8)? Follows from the definition.
     pub computes: bool,
     /// What all versions of the table share.
-    pub live: Arc<Live>,
+    pub live: Arc<TableState>,
     /// Expressions of its generated columns (`nodes::formula` alone knows their type: expressions lie above the catalog), bound by the first statement that uses this version.
     pub formulas: OnceLock<Box<dyn Any + Send + Sync>>,
 }
@@ -236,7 +236,7 @@ impl Table {
             created: 0,
             temporary: false,
             computes: false,
-            live: Arc::new(Live::new(0)),
+            live: Arc::new(TableState::new(0)),
             formulas: OnceLock::new(),
         };
         table.laid_out()

@@ -3,18 +3,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::exec::repeat::Answers;
 use crate::exec::spill::keys::Keys;
 use crate::exec::spill::rows::Rows;
+use crate::exec::subquery_cache::SubqueryCache;
 use crate::nodes::context::EvalContext;
 
 /// By the number of the subquery or the common table expression.
 #[derive(Default)]
 pub struct Caches {
-    /// Answers of subqueries that depend on nothing.
+    /// SubqueryCache of subqueries that depend on nothing.
     pub answers: HashMap<usize, Arc<Answer>>,
-    /// Answers of correlated subqueries.
-    pub repeats: HashMap<usize, Answers>,
+    /// SubqueryCache of correlated subqueries.
+    pub repeats: HashMap<usize, SubqueryCache>,
     /// Hashed subqueries, built or to be built.
     pub listings: HashMap<usize, Listing>,
     /// Rows of common table expressions, and of the last round of recursive ones under way.

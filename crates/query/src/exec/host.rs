@@ -9,7 +9,7 @@ use engine::rows::{Isolation, Transaction};
 use stdx::memory;
 
 use crate::exec::instance::Instance;
-use crate::exec::measure::Measures;
+use crate::exec::instrumentation::Measures;
 use crate::exec::memory::{Held, Sum};
 use crate::exec::monitor::Monitor;
 use crate::exec::spill::Spill;

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use engine::Engine;
 
 use crate::catalog::Catalog;
-use crate::catalog::still::Stillness;
+use crate::catalog::table_read_lock::TableReadLock;
 use crate::exec::spill::Spill;
 use datum::Result;
 
@@ -14,7 +14,7 @@ pub struct Instance {
     engine: Arc<Engine>,
     catalog: Catalog,
     /// Registers changes of definitions, and holds them off while a session reads all tables under one lock.
-    definitions: Stillness,
+    definitions: TableReadLock,
     /// Unset: nothing is spilled, and a statement that would need more memory fails.
     spill: OnceLock<Arc<Spill>>,
 }
@@ -23,7 +23,7 @@ impl Instance {
     /// Loads the catalog. `system` are the names of schemas whose tables are computed. An error if the catalog is damaged or of an unknown version.
     pub fn open(engine: Arc<Engine>, system: &'static [&'static str]) -> Result<Instance> {
         let catalog = Catalog::open(engine.clone(), system)?;
-        Ok(Instance { engine, catalog, definitions: Stillness::default(), spill: OnceLock::new() })
+        Ok(Instance { engine, catalog, definitions: TableReadLock::default(), spill: OnceLock::new() })
     }
 
     pub fn engine(&self) -> &Arc<Engine> {
@@ -34,7 +34,7 @@ impl Instance {
         &self.catalog
     }
 
-    pub fn definitions(&self) -> &Stillness {
+    pub fn definitions(&self) -> &TableReadLock {
         &self.definitions
     }
 

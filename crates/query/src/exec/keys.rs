@@ -12,7 +12,7 @@ use engine::rows::{KeyValue, LockedKey, Strength, Wait};
 
 use crate::batch::Row;
 use crate::engine_fault::engine_fault;
-use crate::exec::gathered::Gathered;
+use crate::exec::held_rows::HeldRows;
 use crate::exec::host::host;
 use crate::exec::keyspace_scan::{FoundKeys, find, read, row};
 use crate::exec::row_ops;
@@ -131,8 +131,8 @@ pub struct Locking<'l> {
 
 impl Locking<'_> {
     /// The wide rows that satisfy the conditions, their keys claimed.
-    pub fn rows(&self, ctx: &mut EvalContext) -> Result<Gathered> {
-        let mut rows = Gathered::default();
+    pub fn rows(&self, ctx: &mut EvalContext) -> Result<HeldRows> {
+        let mut rows = HeldRows::default();
         find(self.conditions, self.offset, self.base.map(|row| &**row), ctx, |found, ctx| match found {
             FoundKeys::Named(keys) => keys.iter().try_for_each(|(db, key)| self.take(*db, key, &mut rows, ctx)),
             FoundKeys::Walked(db, keys) => {
@@ -142,11 +142,11 @@ impl Locking<'_> {
         Ok(rows)
     }
 
-    fn walk(&self, db: u8, keys: &[Vec<u8>], rows: &mut Gathered, ctx: &mut EvalContext) -> Result<()> {
+    fn walk(&self, db: u8, keys: &[Vec<u8>], rows: &mut HeldRows, ctx: &mut EvalContext) -> Result<()> {
         host(ctx).look_up()?;
         let keyspace = host(ctx).instance.engine().keyspace().clone();
         let names: Vec<(u8, &[u8])> = keys.iter().map(|key| (db, &**key)).collect();
-        let mut committed = Gathered::default();
+        let mut committed = HeldRows::default();
         read(&keyspace, &names, &mut committed, ctx)?;
         for values in committed.into_parts().0 {
             let key = values[KEY].as_string_bytes().unwrap_or_default().to_vec();
@@ -157,7 +157,7 @@ impl Locking<'_> {
         Ok(())
     }
 
-    fn take(&self, db: u8, key: &[u8], rows: &mut Gathered, ctx: &mut EvalContext) -> Result<()> {
+    fn take(&self, db: u8, key: &[u8], rows: &mut HeldRows, ctx: &mut EvalContext) -> Result<()> {
         let strength = self.lock.strength;
         let txn = host(ctx).txn()?;
         let locked = match self.lock.wait {

@@ -8,7 +8,7 @@ use engine::{Entry, KeySet, Keyspace, Kind, Lsn};
 
 use crate::batch::Row;
 use crate::engine_fault::engine_fault;
-use crate::exec::gathered::Gathered;
+use crate::exec::held_rows::HeldRows;
 use crate::exec::host::host;
 use crate::exec::memory::Held;
 use crate::nodes::comparison::{Comparator, Comparison, ComparisonType};
@@ -107,9 +107,9 @@ fn walk(db: u8, prefix: &[u8], ctx: &mut EvalContext) -> Result<(Vec<Vec<u8>>, H
 }
 
 /// The rows for which these conditions can hold.
-pub fn rows(conditions: &[Expr], offset: usize, base: Option<&Row>, ctx: &mut EvalContext) -> Result<Gathered> {
+pub fn rows(conditions: &[Expr], offset: usize, base: Option<&Row>, ctx: &mut EvalContext) -> Result<HeldRows> {
     let keyspace = host(ctx).instance.engine().keyspace().clone();
-    let mut rows = Gathered::default();
+    let mut rows = HeldRows::default();
     find(conditions, offset, base, ctx, |found, ctx| match found {
         FoundKeys::Named(keys) => {
             let named: Vec<(u8, &[u8])> = keys.iter().map(|(db, key)| (*db, &**key)).collect();
@@ -125,7 +125,7 @@ pub fn rows(conditions: &[Expr], offset: usize, base: Option<&Row>, ctx: &mut Ev
 }
 
 /// Reads these keys as of one moment (D11-1), and as the transaction has changed them.
-pub fn read(keyspace: &Keyspace, keys: &[(u8, &[u8])], rows: &mut Gathered, ctx: &mut EvalContext) -> Result<()> {
+pub fn read(keyspace: &Keyspace, keys: &[(u8, &[u8])], rows: &mut HeldRows, ctx: &mut EvalContext) -> Result<()> {
     type Seen = (Entry, Vec<u8>);
     let read = |unit: &mut engine::KeyTransaction<'_>| -> std::result::Result<Vec<Option<Seen>>, engine::Error> {
         let one = |(db, key): &(u8, &[u8])| {

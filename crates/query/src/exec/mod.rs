@@ -3,28 +3,27 @@
 //! `Exec::open` computes what is fixed for one run (bounds of scans, the other side of hash joins on first use); `next` replaces the batch. QU-13: a node holds no latch
 //! and no borrowed row between two calls, only positions and rows of its own. QU-14: whatever gathers rows counts their bytes (`memory`).
 
-mod ahead;
 mod caches;
 pub mod change;
 mod distinct;
 pub mod foreign;
 mod frame;
-mod gathered;
 pub mod generated;
 pub(crate) mod group;
 mod hash;
+mod held_rows;
 pub mod host;
 pub mod instance;
+pub mod instrumentation;
 pub(crate) mod join;
 pub(crate) mod keys;
 pub(crate) mod keyspace_scan;
-pub mod measure;
 pub mod memory;
 pub mod monitor;
 mod partition;
+mod prefetch;
 pub mod progress;
 pub(crate) mod ranges;
-pub(crate) mod repeat;
 pub mod row_change;
 mod row_ops;
 pub(crate) mod scan;
@@ -33,6 +32,7 @@ pub(crate) mod sort;
 pub mod sorter;
 pub mod spill;
 pub mod subquery;
+pub(crate) mod subquery_cache;
 pub(crate) mod window;
 
 use std::sync::Arc;
@@ -42,7 +42,7 @@ use datum::{Fault, Result};
 
 use crate::batch::{Batch, Cells, Row};
 use crate::exec::caches::caches;
-use crate::exec::gathered::Gathered;
+use crate::exec::held_rows::HeldRows;
 use crate::exec::host::host;
 use crate::exec::memory::Held;
 use crate::exec::row_ops::{BATCH, BATCH_BYTES, all_hold, key_of, limits, placed, template};
@@ -185,7 +185,7 @@ impl Exec {
                 let found = match table.rows {
                     SystemRows::Keyspace => keyspace_scan::rows(wanted, *offset, base.map(|row| &**row), ctx)?,
                     SystemRows::Computed(rows) => {
-                        let mut found = Gathered::default();
+                        let mut found = HeldRows::default();
                         rows(ctx)?.into_iter().try_for_each(|row| found.push(row, ctx))?;
                         found
                     }
@@ -510,7 +510,7 @@ pub fn gather(node: &Arc<Node>, ctx: &mut EvalContext) -> Result<Rows> {
 
 /// All rows, up to a number.
 pub fn drain(exec: &mut Exec, ctx: &mut EvalContext, most: usize) -> Result<Vec<Row>> {
-    let (mut rows, mut batch) = (Gathered::default(), Vec::new());
+    let (mut rows, mut batch) = (HeldRows::default(), Vec::new());
     while rows.rows.len() < most && exec.next(ctx, &mut batch)? {
         batch.drain(..).try_for_each(|row| rows.push(row, ctx))?;
     }

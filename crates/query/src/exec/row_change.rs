@@ -11,7 +11,7 @@ use crate::catalog::table::{Index, Table};
 use crate::engine_fault::engine_fault;
 use crate::exec::host::host;
 use crate::exec::monitor::RowAccess;
-use crate::exec::{ahead, generated, keys};
+use crate::exec::{generated, keys, prefetch};
 use crate::key;
 use crate::nodes::context::EvalContext;
 use crate::value::Value;
@@ -65,7 +65,7 @@ pub(super) fn put(table: &Table, row: &[Value], ctx: &mut EvalContext) -> Result
         None => row_key.extend_from_slice(&next_row_id(table, ctx)?.to_be_bytes()),
     }
     encode_row(table, row, &mut bytes)?;
-    ahead::of_row(table, (&row_key, row), ctx)?;
+    prefetch::for_row(table, (&row_key, row), ctx)?;
     let txn = host(ctx).txn()?;
     let savepoint = txn.savepoint();
     if txn.insert(table.map, &row_key, &bytes, &mut old).map_err(engine_fault)? == Inserted::Exists {
@@ -93,7 +93,7 @@ pub(super) fn take_out(table: &Table, row_key: &[u8], row: &[Value], ctx: &mut E
         host(ctx).monitor.count(RowAccess::Delete, 1);
         return keys::take_out(row_key, ctx);
     }
-    ahead::of_row(table, (row_key, row), ctx)?;
+    prefetch::for_row(table, (row_key, row), ctx)?;
     let txn = host(ctx).txn()?;
     if !txn.delete(table.map, row_key).map_err(engine_fault)? {
         return Ok(false);
@@ -127,7 +127,7 @@ pub(super) fn replace(
         None => new_key.extend_from_slice(row_key),
     }
     encode_row(table, new, &mut bytes)?;
-    ahead::of_change(table, (row_key, old), (&new_key, new), ctx)?;
+    prefetch::for_change(table, (row_key, old), (&new_key, new), ctx)?;
     host(ctx).monitor.count(RowAccess::Update, 1);
     let txn = host(ctx).txn()?;
     if new_key == row_key {

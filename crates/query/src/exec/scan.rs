@@ -29,7 +29,7 @@ use crate::key::row_key;
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{Lock, LockWait, Scan, Stages};
-use crate::plan::fold::folded;
+use crate::plan::constant_folding::folded;
 use crate::value::Value;
 
 /// The bytes of a longer row are shared by its values.

@@ -63,7 +63,7 @@ pub struct Insert {
 }
 
 impl Insert {
-    /// As a plan that reads (`plan/again`): what is put in was sent with the statement, or is the same each time it is asked for.
+    /// As a plan that reads (`plan/restartable`): what is put in was sent with the statement, or is the same each time it is asked for.
     pub fn may_begin_again(&self) -> bool {
         let Values::Rows(rows) = &self.values else { return false };
         let defaults = self.rules.defaults.iter().flatten();

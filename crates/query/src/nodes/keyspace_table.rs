@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use datum::Storage;
 use datum::row::Layout;
 
-use crate::catalog::live::Live;
 use crate::catalog::table::{Default, Part, Table, TableColumn};
+use crate::catalog::table_state::TableState;
 use crate::nodes::relation::{Origin, ScopeTable};
 use crate::nodes::system_table::{SystemRows, SystemTable};
 use crate::types::{Collation, Type};
@@ -71,7 +71,7 @@ pub fn table() -> &'static Arc<Table> {
             created: 0,
             temporary: false,
             computes: false,
-            live: Arc::new(Live::new(1)),
+            live: Arc::new(TableState::new(1)),
         };
         Arc::new(table.settle())
     })

@@ -166,7 +166,7 @@ pub struct Scan {
     pub implied: usize,
     /// The next ones after them read no more than entries of the index show: they are looked at before the row is read.
     pub pushed: usize,
-    /// Something in the conditions is worth computing once for all rows (`exec/fold`).
+    /// Something in the conditions is worth computing once for all rows (`plan/constant_folding`).
     pub folds: bool,
     /// The columns of `needed` that are needed without the implied conditions.
     pub needed_after: Vec<usize>,

@@ -9,8 +9,8 @@
 use crate::catalog::table::Part;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{Access, Limit, SortKey};
+use crate::plan::column_ranges::{Bounds, Said, parts, says_no_more};
 use crate::plan::cost::{HASH, KEPT, KEPT_BETWEEN, LOOKUP, RANGE, ROW, UNION, WHOLE};
-use crate::plan::said::{Bounds, Said, parts, says_no_more};
 use crate::plan::target::Target;
 
 /// An OR of more arms leads through no more than one index.

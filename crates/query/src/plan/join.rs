@@ -1,7 +1,7 @@
 //! In which order tables are read, and how they are joined.
 //!
 //! `order` decides for inner joins; outer joins keep their sides. What stands on the right of a join is opened anew for each row on the left, which may lead through an index, or read once into a hash table. Semi-joins, to
-//! which subqueries become (`bind::semi`), are items of an inner join that come after the tables that they look at.
+//! which subqueries become (`bind::semi_join`), are items of an inner join that come after the tables that they look at.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::nodes::node::{HashJoin, JoinKind, Node, Scan, Stages};
 use crate::nodes::relation::{Origin, ScopeTable, Source};
 use crate::nodes::walk::{has_subquery, is_volatile};
 use crate::plan::access::Choice;
+use crate::plan::constant_folding::folds;
 use crate::plan::cost::kept;
 use crate::plan::cost::{HASH, OPEN, PROBE, ROWS};
-use crate::plan::equal;
+use crate::plan::equivalence;
 use crate::plan::estimate::{asking, estimate};
-use crate::plan::fold::folds;
 use crate::plan::generated::indexed;
 use crate::plan::order::{Way, order};
 use crate::plan::planner::{Part, Planner, tables_of};
@@ -190,7 +190,7 @@ impl Planner<'_> {
             let mut own = Vec::new();
             items.iter().for_each(|item| tables_of(item, &mut own));
             conditions.extend(self.restrictions(&own, conditions));
-            classes = equal::classes(conditions);
+            classes = equivalence::classes(conditions);
             own.extend(before);
             conditions.extend(self.conclusions(&classes, &own, conditions));
         }

@@ -12,7 +12,7 @@ use crate::nodes::relation::{Origin, Source};
 use crate::plan::access::Choice;
 use crate::plan::cost::kept;
 use crate::plan::cost::{HASH, KEPT_EQUAL, LOOKUP, OPEN, PROBE, RANGE, STEP};
-use crate::plan::equal::Class;
+use crate::plan::equivalence::Class;
 use crate::plan::estimate::estimate;
 use crate::plan::planner::{Planner, tables_of};
 

@@ -1,11 +1,11 @@
-//! The planner of one block: its tables and what is asked of the plan. `join` plans, with the help of `order`, `equal` and `restrict`.
+//! The planner of one block: its tables and what is asked of the plan. `join` plans, with the help of `order`, `equivalence` and `predicate_extraction`.
 
 use std::sync::Arc;
 
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{Node, SortKey};
 use crate::nodes::relation::{Origin, ScopeTable, Source};
-use crate::plan::share::Sight;
+use crate::plan::selectivity::StatisticsView;
 
 pub struct Planner<'p> {
     pub tables: &'p [ScopeTable],
@@ -14,7 +14,7 @@ pub struct Planner<'p> {
     /// Of a single table: the order that is wanted, and whether a limit makes it worth much.
     pub order: &'p [SortKey],
     pub limited: bool,
-    pub sight: Sight<'p>,
+    pub sight: StatisticsView<'p>,
 }
 
 /// A part of the plan: its node, the tables in it, about how many rows, whether in the wanted order.

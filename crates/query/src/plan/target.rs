@@ -4,7 +4,7 @@ use crate::catalog::table::Table;
 use crate::nodes::expr::Expr;
 use crate::nodes::relation::Allowed;
 use crate::plan::generated::is_like;
-use crate::plan::share::Sight;
+use crate::plan::selectivity::StatisticsView;
 
 /// The table as the planner needs to know it.
 pub struct Target<'t> {
@@ -21,7 +21,7 @@ pub struct Target<'t> {
     pub rows: f64,
     /// Columns of its keys that are computed, by which expressions over the wide row.
     pub formulas: Vec<(usize, Expr)>,
-    pub sight: Sight<'t>,
+    pub sight: StatisticsView<'t>,
 }
 
 impl Target<'_> {

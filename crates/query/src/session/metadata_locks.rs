@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use datum::{Fault, Result};
 
-use crate::catalog::live::Live;
 use crate::catalog::table::Table;
+use crate::catalog::table_state::TableState;
 
 /// The wait for one table before the locks taken so far are released and the attempt starts over.
 const STEP: Duration = Duration::from_millis(100);
@@ -34,12 +34,12 @@ pub struct MetadataLocks {
 }
 
 /// An exclusive metadata lock, released on drop. Empty if an explicit lock of the session covers the table.
-pub struct ExclusiveLock(Option<Arc<Live>>);
+pub struct ExclusiveLock(Option<Arc<TableState>>);
 
 impl Drop for ExclusiveLock {
     fn drop(&mut self) {
         if let Some(live) = &self.0 {
-            live.open();
+            live.metadata_lock.release_exclusive();
         }
     }
 }
@@ -73,7 +73,7 @@ impl MetadataLocks {
                 self.release_from(before);
                 return Ok(false);
             }
-            if let Err(fault) = table.live.enter(patience.wait, patience.is_interrupted) {
+            if let Err(fault) = table.live.metadata_lock.acquire_shared(patience.wait, patience.is_interrupted) {
                 self.release_from(before);
                 return Err(fault);
             }
@@ -89,7 +89,7 @@ impl MetadataLocks {
 
     fn release_from(&mut self, keep: usize) {
         for table in self.shared.drain(keep..) {
-            table.live.leave();
+            table.live.metadata_lock.release_shared();
         }
     }
 
@@ -100,7 +100,7 @@ impl MetadataLocks {
             if is_written || self.explicit_lock(table) == Some(true) {
                 continue;
             }
-            table.live.still.write(patience.wait, patience.is_interrupted)?;
+            table.live.read_lock.admit_writer(patience.wait, patience.is_interrupted)?;
             self.written.push(table.clone());
         }
         Ok(())
@@ -109,7 +109,7 @@ impl MetadataLocks {
     /// Ends the transaction's part: releases its metadata locks and its registrations as a writer.
     pub fn release(&mut self) {
         for table in self.written.drain(..) {
-            table.live.still.written();
+            table.live.read_lock.release_writer();
         }
         self.release_from(0);
     }
@@ -149,7 +149,7 @@ impl MetadataLocks {
         if explicit == Some(true) {
             return Ok(ExclusiveLock(None));
         }
-        table.live.close(patience.wait, patience.is_interrupted)?;
+        table.live.metadata_lock.acquire_exclusive(patience.wait, patience.is_interrupted)?;
         Ok(ExclusiveLock(Some(table.live.clone())))
     }
 
@@ -172,10 +172,10 @@ impl MetadataLocks {
         for (table, exclusive) in tables {
             let live = &table.live;
             let locked = match exclusive {
-                true => live.close(wait, is_interrupted),
-                false => live
-                    .enter(wait, is_interrupted)
-                    .and_then(|()| live.still.begin(wait, is_interrupted).inspect_err(|_| live.leave())),
+                true => live.metadata_lock.acquire_exclusive(wait, is_interrupted),
+                false => live.metadata_lock.acquire_shared(wait, is_interrupted).and_then(|()| {
+                    live.read_lock.acquire(wait, is_interrupted).inspect_err(|_| live.metadata_lock.release_shared())
+                }),
             };
             if let Err(fault) = locked {
                 self.unlock_tables(false);
@@ -190,13 +190,13 @@ impl MetadataLocks {
     pub fn unlock_tables(&mut self, keeps_shared: bool) {
         for (table, exclusive) in std::mem::take(&mut self.explicit) {
             if exclusive {
-                table.live.open();
+                table.live.metadata_lock.release_exclusive();
                 continue;
             }
-            table.live.still.end();
+            table.live.read_lock.release();
             match keeps_shared {
                 true => self.shared.push(table),
-                false => table.live.leave(),
+                false => table.live.metadata_lock.release_shared(),
             }
         }
     }

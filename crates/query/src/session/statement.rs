@@ -10,8 +10,8 @@ use crate::nodes::change::{Delete, Insert, Returning, Target, Update};
 use crate::nodes::expr::Expr;
 use crate::nodes::node::Node;
 use crate::nodes::walk::is_steady;
-use crate::plan::again::{may_begin_again, only_sleep, only_sleeps};
 use crate::plan::estimate::estimate;
+use crate::plan::restartable::{may_begin_again, only_sleep, only_sleeps};
 use crate::types::Column;
 
 /// Plans of a higher estimated cost are not cached: planning is a small part of their run.

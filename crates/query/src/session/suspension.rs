@@ -5,7 +5,7 @@
 //!                                           page read · sleep over · row free or timed out · cancel · client gone · server stops
 //! ```
 //! Hard part: a resumed statement restarts its plan. QU-33: a statement suspends only before it has had an effect: no row is sent, none is changed (the transaction checks that), and its plan is restartable
-//! (`plan::again`) or does nothing but sleep. Effects before the plan ran stay: metadata locks are held, the transaction has its snapshot.
+//! (`plan::restartable`) or does nothing but sleep. Effects before the plan ran stay: metadata locks are held, the transaction has its snapshot.
 //!
 //! A row-lock wait keeps its place in the lock queue while the statement is suspended, and its timeout counts from the first wait. Completed sleeps keep their results (`nodes::context::Sleeps`).
 

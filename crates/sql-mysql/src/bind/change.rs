@@ -10,12 +10,12 @@ use syntax::tree::{
 };
 
 use crate::bind::Bind;
+use crate::bind::decorrelated_aggregate::{Block, Wishes};
 use crate::bind::from::columns_of;
 use crate::bind::generated::order_by_formulas;
 use crate::bind::returning::Changing;
 use crate::bind::scope::Bound;
 use crate::bind::select::{limited, outermost};
-use crate::bind::summary::{Block, Wishes};
 use crate::error::{self, Result, SqlError};
 use crate::parse::parse_expression;
 use crate::parse::statement::Name;

@@ -5,10 +5,10 @@ use syntax::tree as ast;
 
 use crate::bind::Bind;
 use crate::bind::change::refuse_value;
+use crate::charset::fixed_width;
 use crate::error::{self, Result};
 use crate::instance::statement::Load;
 use crate::instance::variables::text_of;
-use crate::letters::fixed_width;
 use crate::parse::statement::{Assignment, Duplicates, FieldTarget, Format};
 use crate::rights::Privileges;
 use crate::types::Charset;

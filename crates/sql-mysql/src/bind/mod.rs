@@ -7,23 +7,23 @@
 //! enclosing block.
 
 mod aggregate;
+mod aggregate_level;
 pub mod change;
 pub mod from;
 pub mod generated;
+pub mod hashed_subquery;
 pub mod hints;
-mod home;
 mod json_table;
-pub mod listed;
 pub mod load;
 pub use from::columns_of;
+pub mod decorrelated_aggregate;
 mod name;
 pub mod returning;
 pub mod scope;
 pub(crate) mod select;
-pub mod semi;
-mod single;
+pub mod semi_join;
 mod subquery;
-pub mod summary;
+mod unique_semi_join;
 pub mod variables;
 pub mod view;
 mod window;
@@ -134,7 +134,7 @@ pub struct Bind<'s> {
     /// Number and kind of the current expression, for messages.
     item: usize,
     /// Set while arguments are bound only to find their blocks.
-    reach: Option<home::Reach>,
+    reach: Option<aggregate_level::Reach>,
     /// ON DUPLICATE KEY UPDATE: the depth of its block, and the offset of the new row in that block's rows.
     values_at: Option<(usize, usize)>,
 }

@@ -12,12 +12,12 @@ use syntax::tree::{
 
 use crate::bind::Bind;
 use crate::bind::aggregate::{has_aggregate, has_window, window_exprs};
+use crate::bind::decorrelated_aggregate::{Block, Wishes};
 use crate::bind::from::rename;
 use crate::bind::generated::order_by_formulas;
-use crate::bind::listed::list;
+use crate::bind::hashed_subquery::list;
 use crate::bind::scope::{Bound, Common, Grouped, Scope};
-use crate::bind::semi::{self, pull};
-use crate::bind::summary::{Block, Wishes};
+use crate::bind::semi_join::{self, pull};
 use crate::error::{self, Code, Result, SqlError};
 use crate::parse::statement::Name;
 use crate::rights::Privileges;
@@ -31,9 +31,9 @@ use query::nodes::keyspace_table;
 use query::nodes::node::{Group, Lock, LockWait, Node, Recursion, SortKey};
 use query::nodes::relation::{Origin, ScopeTable};
 use query::nodes::walk::{conjuncts, same};
+use query::plan::column_pruning::pack;
 use query::plan::join::filter;
-use query::plan::pack::pack;
-use query::plan::share::Sight;
+use query::plan::selectivity::StatisticsView;
 use query::plan::statistics::Statistics;
 
 /// The limit and the offset of a query.
@@ -443,10 +443,10 @@ impl Bind<'_> {
             Some(_) => None,
             None => Some(&[][..]),
         };
-        let plain = calls.filter(|_| is_plain).and_then(|calls| semi::plain(&block, calls, &exprs));
+        let plain = calls.filter(|_| is_plain).and_then(|calls| semi_join::plain(&block, calls, &exprs));
         let is_sorted = sorts.is_empty() || (part.ordered && wants.len() == sorts.len());
         let mut node = part.node;
-        let sight = Sight { tables: &block.tables, statistics, values };
+        let sight = StatisticsView { tables: &block.tables, statistics, values };
         let groups = scope.grouped.as_ref().map_or(0.0, |grouped| group_count(part.rows, grouped, sight));
         if !is_windowed {
             let sorted = sorts.iter_mut().map(|(expr, _)| expr);
@@ -1003,7 +1003,7 @@ pub(super) fn projected(mut input: Arc<Node>, exprs: Vec<Expr>) -> Arc<Node> {
 }
 
 /// Estimates the number of groups in `rows` rows.
-pub fn group_count(rows: f64, grouped: &Grouped, sight: Sight<'_>) -> f64 {
+pub fn group_count(rows: f64, grouped: &Grouped, sight: StatisticsView<'_>) -> f64 {
     let known: Option<f64> = grouped.keys.iter().map(|key| sight.distinct(key)).product();
     known.map_or(rows / 10.0, |known| known.min(rows)).max(1.0)
 }

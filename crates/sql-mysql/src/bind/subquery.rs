@@ -14,7 +14,7 @@ use query::nodes::comparison::Comparison;
 use query::nodes::expr::Expr;
 use query::nodes::subquery::{Question, Subquery};
 use query::nodes::walk::{expr_repeats, repeats};
-use query::plan::share::Sight;
+use query::plan::selectivity::StatisticsView;
 use query::plan::statistics::Statistics;
 
 impl Bind<'_> {
@@ -50,7 +50,7 @@ impl Bind<'_> {
             return f64::INFINITY;
         }
         let (statistics, values): (&dyn Statistics, _) = (self.around.variables, self.around.values);
-        let sight = Sight { tables: &scope.tables, statistics, values };
+        let sight = StatisticsView { tables: &scope.tables, statistics, values };
         sight.distinct(&Expr::Column(place, scope.type_at(place))).unwrap_or(f64::INFINITY)
     }
 

@@ -3,23 +3,23 @@
 //! The hard thing is names: nodes know places of rows, people know columns. `names` finds out what each place of a node's rows is called, from the scans up.
 
 mod block;
+mod expression_text;
 mod json;
 mod table;
 mod tree;
-mod words;
 
 use std::sync::Arc;
 
 use crate::batch::Row;
 use crate::types::Column;
-use query::exec::measure::Measures;
+use query::exec::instrumentation::Measures;
 use query::nodes::expr::Expr;
 use query::nodes::node::Node;
 use query::nodes::subquery::Subquery;
 use query::nodes::walk::inputs;
 use query::nodes::window::What;
 
-pub use words::{Names, words};
+pub use expression_text::{Names, words};
 
 /// A statement to be shown: what it does, to which table, and the plan of its rows.
 pub struct Explained<'p> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Explained, Names, Verb, around_of, call_words, names, what_words, words};
 use query::catalog::table::Table;
-use query::exec::measure::Measures;
+use query::exec::instrumentation::Measures;
 use query::nodes::expr::Expr;
 use query::nodes::node::{Access, JoinKind, Limit, Node, Scan, Span};
 use query::nodes::walk::{inputs, subqueries};

@@ -14,7 +14,7 @@ use crate::instance::handle::{Handle, Kill};
 use crate::instance::hooks::Around;
 use crate::instance::plans::Plans;
 use crate::instance::variables::{Is, find};
-use crate::scalar::named::NamedLocks;
+use crate::scalar::user_locks::UserLocks;
 use crate::system::schemas::SCHEMAS;
 use crate::value::Value;
 use query::catalog::Catalog;
@@ -37,7 +37,7 @@ pub struct Database {
     /// `read_only` and `super_read_only`, for statements that are about to write.
     read_only: AtomicU8,
     /// GET_LOCK.
-    pub(crate) locks: Arc<NamedLocks>,
+    pub(crate) locks: Arc<UserLocks>,
     timestamps: Timestamps,
     pub(crate) plans: Arc<Plans>,
     /// What the server around adds.

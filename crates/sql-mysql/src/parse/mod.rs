@@ -1,10 +1,10 @@
 //! From text to a statement, by the grammar of `syntax`, whose errors become MySQL's here.
 //!
-//! `lexical`, `normal` and `bulk` work on text alone.
+//! `lexical`, `parameterise` and `bulk` work on text alone.
 
 pub mod bulk;
 pub mod lexical;
-pub mod normal;
+pub mod parameterise;
 pub mod statement;
 pub mod stored;
 pub mod view;

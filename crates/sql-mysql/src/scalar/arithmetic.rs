@@ -8,9 +8,9 @@
 use crate::error;
 use crate::scalar::convert;
 use crate::scalar::decimal::Decimal;
+use crate::scalar::decimal_fast_path;
 use crate::scalar::modes::SqlMode;
 use crate::scalar::operation::{Arithmetic, Operator};
-use crate::scalar::short;
 use crate::scalar::state::StateOf as _;
 use crate::types::{Kind, MysqlType as _, Type};
 use crate::value::Value;
@@ -58,7 +58,7 @@ pub fn function(op: Operator) -> &'static Function {
 /// The value before it is rounded to the digits that its type shows.
 fn run(call: &Call, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let Some(node) = Arithmetic::of(call) else { unreachable!("the binder gives the operator with its function") };
-    if let Some(number) = short::eval(&node, row, ctx) {
+    if let Some(number) = decimal_fast_path::eval(&node, row, ctx) {
         return Ok(Value::Decimal(number));
     }
     let left = node.left.eval_exact(row, ctx)?;

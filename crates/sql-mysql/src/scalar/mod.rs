@@ -16,19 +16,19 @@ pub mod cast;
 pub mod charsets;
 pub mod compare;
 pub mod convert;
+mod decimal_fast_path;
 pub mod functions;
 pub mod index_coercion;
+pub mod keyword_argument;
 pub mod like;
 pub mod modes;
-pub mod named;
 pub mod operation;
 pub mod operators;
 pub mod settings;
-mod short;
 pub mod state;
 pub mod store;
+pub mod user_locks;
 pub mod variable;
-pub mod word;
 
 #[cfg(test)]
 mod tests;

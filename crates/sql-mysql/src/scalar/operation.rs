@@ -3,7 +3,7 @@
 use crate::types::Type;
 use query::nodes::expr::{Call, Expr};
 
-use crate::scalar::word::Word;
+use crate::scalar::keyword_argument::Word;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {

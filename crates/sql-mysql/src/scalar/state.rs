@@ -9,8 +9,8 @@ use stdx::memory;
 
 use crate::scalar::block_encryption;
 use crate::scalar::modes::SqlMode;
-use crate::scalar::named::NamedLocks;
 use crate::scalar::temporal::{Locale, Timestamp};
+use crate::scalar::user_locks::UserLocks;
 use crate::types::Type;
 use crate::value::{Text, Value};
 use datum::Result;
@@ -38,7 +38,7 @@ pub struct SessionState {
     /// Sequences of RAND(seed): by the call's address, valid for the statement that began them.
     pub seeded: Vec<(usize, Timestamp, Random)>,
     /// Those that all sessions share.
-    pub locks: Arc<NamedLocks>,
+    pub locks: Arc<UserLocks>,
     /// Takes a timestamp (NEXTVAL): the number, and the log position at which it may be shown. None: there are none.
     pub take_timestamp: Option<Arc<TakeTimestamp>>,
 }

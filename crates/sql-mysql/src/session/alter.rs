@@ -14,12 +14,12 @@ use crate::parse::statement::{Alteration, Name};
 use crate::scalar::modes::SqlMode;
 use crate::scalar::state::StateOf as _;
 use crate::scalar::store::{implicit_default, store};
-use crate::session::build::{self, all_of};
 use crate::session::define::{self, Reach, same_storage};
-use crate::session::foreign::{Wanted, check_nullable, drop_needless_indexes};
-use crate::session::words::{
+use crate::session::definition_parser::{
     self, Definition, NewIndex, Options, collation_of, index_name, options_of, options_of_column,
 };
+use crate::session::foreign::{Wanted, check_nullable, drop_needless_indexes};
+use crate::session::index_build::{self, all_of};
 use crate::session::{Outcome, Session};
 use crate::types::{CharsetName as _, Collation, MysqlType as _};
 use crate::value::Value;
@@ -390,7 +390,7 @@ impl Session {
             draft.auto_increment = Some(draft.auto_increment.unwrap_or(1).max(number + 1));
         }
         let every: Vec<usize> = (0..new.indexes.len()).collect();
-        build::fill(&mut writing.txn, new, &every, &mut self.ctx)
+        index_build::fill(&mut writing.txn, new, &every, &mut self.ctx)
     }
 
     /// Binds the expression defaults of new columns over the new table.
@@ -721,7 +721,7 @@ impl Draft<'_> {
             let at = self.new.column(&def.name.value).unwrap_or_default();
             match option {
                 ColumnOption::Unique => self.add_index(NewIndex::unique(at), writing)?,
-                ColumnOption::PrimaryKey => self.set_primary(words::single(at))?,
+                ColumnOption::PrimaryKey => self.set_primary(definition_parser::single(at))?,
                 ColumnOption::Check(check) => self.add_constraint(&TableConstraint::Check(check.clone()), writing)?,
                 _ => {}
             }
@@ -761,7 +761,7 @@ impl Draft<'_> {
             collation: self.new.collation,
             sql_mode: self.sql_mode,
         };
-        words::add_constraint(constraint, &mut definition, &self.old.name)?;
+        definition_parser::add_constraint(constraint, &mut definition, &self.old.name)?;
         if definition.checks.len() > self.new.checks.len() {
             self.new.checks = definition.checks;
         }

@@ -1,7 +1,7 @@
 //! Statistics of tables: ANALYZE TABLE and automatic sampling.
 //!
 //! Planning over a table without statistics, or with stale ones (a tenth of the rows changed), first samples some leaf
-//! pages (`gather::QUICK`). The statement pays for no more than that, and one session samples at a time; others plan
+//! pages (`sampling::QUICK`). The statement pays for no more than that, and one session samples at a time; others plan
 //! with the old statistics. The sampler holds the table's metadata lock, so statistics are never kept for a dropped
 //! table.
 
@@ -19,7 +19,7 @@ use crate::parse::statement::{Histograms, Name};
 use crate::session::{Outcome, Session, text_column};
 use crate::types::Column;
 use crate::value::Value;
-use query::catalog::gather::{self, Effort, QUICK, THOROUGH};
+use query::catalog::sampling::{self, Effort, QUICK, THOROUGH};
 use query::catalog::statistics::{ColumnStatistics, Histogram, Statistics, is_spread};
 use query::catalog::table::Table;
 
@@ -35,7 +35,7 @@ struct Gatherer<'t> {
 impl Drop for Gatherer<'_> {
     fn drop(&mut self) {
         if self.is_inside {
-            self.table.live.leave();
+            self.table.live.metadata_lock.release_shared();
         }
         self.table.live.give_up();
     }
@@ -47,7 +47,7 @@ impl Session {
         let live = &table.live;
         match live.statistics() {
             Some(known) if live.is_unsure() => {
-                let Ok(rows) = gather::count(self.db.engine(), table) else { return };
+                let Ok(rows) = sampling::count(self.db.engine(), table) else { return };
                 if !known.is_off(rows) {
                     live.be_sure(rows as u64);
                     return;
@@ -61,7 +61,7 @@ impl Session {
         }
         let mut gatherer = Gatherer { table, is_inside: false };
         // Does not wait: a concurrent change of the definition invalidates the plan anyway.
-        gatherer.is_inside = live.enter(Duration::ZERO, &|| false).is_ok();
+        gatherer.is_inside = live.metadata_lock.acquire_shared(Duration::ZERO, &|| false).is_ok();
         if !gatherer.is_inside || live.version.load(Ordering::Acquire) != table.version {
             return;
         }
@@ -77,7 +77,7 @@ impl Session {
     /// Samples the table and carries over its histograms.
     fn gather(&self, table: &Table, effort: Effort) -> Result<Statistics> {
         let mut look_up = || self.look_up();
-        let mut statistics = gather::gather(self.db.engine(), table, effort, &mut look_up)?;
+        let mut statistics = sampling::gather(self.db.engine(), table, effort, &mut look_up)?;
         let Some(before) = table.live.statistics() else { return Ok(statistics) };
         for column in &before.columns {
             if let Some(histogram) = &column.histogram {
@@ -153,7 +153,7 @@ impl Session {
         let is_mine = self.core.locks.explicit().iter().any(|(locked, _)| locked.id == table.id);
         if !is_mine {
             let handle = self.handle.clone();
-            table.live.enter(self.metadata_lock_wait(), &|| handle.is_interrupted())?;
+            table.live.metadata_lock.acquire_shared(self.metadata_lock_wait(), &|| handle.is_interrupted())?;
             gatherer.is_inside = true;
         }
         if table.live.version.load(Ordering::Acquire) != table.version {
@@ -217,7 +217,7 @@ impl Session {
             }
             Histograms::Update(_, wanted) => {
                 let mut look_up = || self.look_up();
-                Some(gather::histogram(self.db.engine(), table, at, *wanted, &mut look_up)?)
+                Some(sampling::histogram(self.db.engine(), table, at, *wanted, &mut look_up)?)
             }
         };
         let word = if made.is_some() { "created" } else { "removed" };

@@ -9,11 +9,11 @@ use crate::scalar::state::StateOf as _;
 use crate::scalar::state::context_of;
 use crate::scalar::store::store;
 use crate::session::Session;
-use crate::session::generated::check_generated_options;
-use crate::session::words::{
+use crate::session::definition_parser::{
     COLUMNS_MAX, Definition, KEYS_MAX, add_constraint, binary_of, check_name, collation_of, key_options,
     options_of_column,
 };
+use crate::session::generated::check_generated_options;
 use crate::types::{Collation, Kind, MysqlType as _};
 use crate::value::Value;
 use query::catalog::table::{Default, Generated, TableColumn};

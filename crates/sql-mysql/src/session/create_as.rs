@@ -14,7 +14,7 @@ use crate::bind::Bind;
 use crate::error::{self, Result};
 use crate::instance::statement::{BoundStatement, Plan};
 use crate::scalar::store::implicit_default;
-use crate::session::track::WRITE;
+use crate::session::session_tracking::WRITE;
 use crate::session::{Outcome, Session};
 use crate::types::{Collation, Column, Kind, MysqlType as _, Type};
 use query::catalog::Writing;

@@ -15,13 +15,15 @@ use crate::scalar::modes::SqlMode;
 use crate::scalar::operators;
 use crate::scalar::state::StateOf as _;
 use crate::scalar::temporal::Timestamp;
+use crate::session::definition_parser::{
+    NewIndex, check_keys, check_name, collation_of, index_name, like_table, options_of,
+};
 use crate::session::foreign::{Ends, follow_names, refuse_acting_keys};
-use crate::session::words::{NewIndex, check_keys, check_name, collation_of, index_name, like_table, options_of};
-use crate::session::{Outcome, Session, build};
+use crate::session::{Outcome, Session, index_build};
 use crate::types::{MysqlType as _, Type};
 use crate::value::Value;
-use query::catalog::live::Live;
 use query::catalog::table::{Default, Index, Table};
+use query::catalog::table_state::TableState;
 use query::catalog::{Snapshot, Writing};
 use query::exec::generated;
 use query::nodes::context::Level;
@@ -357,7 +359,7 @@ impl Session {
             created: Timestamp::now().0,
             temporary,
             computes: false,
-            live: Arc::new(Live::new(1)),
+            live: Arc::new(TableState::new(1)),
             formulas: OnceLock::new(),
         };
         for NewIndex { name, unique, parts, comment, invisible, using } in definition.indexes {
@@ -511,7 +513,7 @@ impl Session {
             }
         }
         if !fresh.is_empty() && new.map == old.map {
-            build::fill(&mut writing.txn, &new, &fresh, &mut self.ctx)?;
+            index_build::fill(&mut writing.txn, &new, &fresh, &mut self.ctx)?;
         }
         self.check_new_constraints(&old, &new, &mut writing)?;
         self.check_new_checks(&old, &new, &mut writing)?;

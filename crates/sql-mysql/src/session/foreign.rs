@@ -14,9 +14,8 @@ use syntax::tree::{self, ReferentialAction};
 use crate::error::{self, Result};
 use crate::instance::database::Database;
 use crate::session::Session;
+use crate::session::definition_parser::{check_name, index_name, single};
 use crate::session::generated::check_parent;
-
-use crate::session::words::{check_name, index_name, single};
 use query::catalog::foreign_key::{Action, ForeignKey};
 use query::catalog::table::{Index, Table, TableColumn};
 use query::catalog::{Snapshot, Writing};

@@ -1,6 +1,6 @@
 //! LOCK TABLES and FLUSH TABLES WITH READ LOCK.
 //!
-//! READ takes a shared metadata lock and a table read lock (`catalog::still`), which keeps writers out of the rows.
+//! READ takes a shared metadata lock and a table read lock (`catalog::table_read_lock`), which keeps writers out of the rows.
 //! WRITE takes an exclusive metadata lock. No lock is held while another is waited for, so two of these statements
 //! never deadlock, nor does one with a transaction that waits for it.
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::error::{self, Result, SqlError};
 use crate::parse::statement::TableLock;
 use crate::session::foreign::Ends;
-use crate::session::track::{LOCKED, READ, WRITE};
+use crate::session::session_tracking::{LOCKED, READ, WRITE};
 use crate::session::{Outcome, Session};
 use query::catalog::Snapshot;
 use query::catalog::table::Table;
@@ -87,7 +87,7 @@ impl Session {
     pub(super) fn lock_all(&mut self) -> Result<Outcome> {
         self.unlock_tables();
         let handle = self.handle.clone();
-        self.db.instance().definitions().begin(self.metadata_lock_wait(), &|| handle.is_interrupted())?;
+        self.db.instance().definitions().acquire(self.metadata_lock_wait(), &|| handle.is_interrupted())?;
         self.locked.is_all = true;
         self.refresh();
         let shared = self.db.catalog().snapshot();
@@ -115,7 +115,7 @@ impl Session {
         self.locked.implied.clear();
         self.locked.names.clear();
         if std::mem::take(&mut self.locked.is_all) {
-            self.db.instance().definitions().end();
+            self.db.instance().definitions().release();
         }
     }
 
@@ -224,7 +224,7 @@ impl Session {
             return Err(conflict());
         }
         let handle = self.handle.clone();
-        self.db.instance().definitions().write(self.metadata_lock_wait(), &|| handle.is_interrupted())?;
+        self.db.instance().definitions().admit_writer(self.metadata_lock_wait(), &|| handle.is_interrupted())?;
         Ok(Defining(self.db.clone()))
     }
 }
@@ -234,7 +234,7 @@ pub(super) struct Defining(Arc<crate::instance::database::Database>);
 
 impl Drop for Defining {
     fn drop(&mut self) {
-        self.0.instance().definitions().written();
+        self.0.instance().definitions().release_writer();
     }
 }
 

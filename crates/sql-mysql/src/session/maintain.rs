@@ -13,7 +13,7 @@ use crate::check;
 use crate::error::{self, Result, SqlError};
 use crate::parse::statement::{Alteration, Maintenance, Name};
 use crate::scalar::functions::crc32_of;
-use crate::session::track::READ;
+use crate::session::session_tracking::READ;
 use crate::session::{Outcome, Session, number_column, text_column};
 use crate::system::value_text;
 use crate::types::Column;

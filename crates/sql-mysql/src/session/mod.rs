@@ -9,19 +9,19 @@
 
 mod alter;
 mod analyze;
-pub mod around;
-mod auto;
-mod build;
+mod auto_increment;
 mod bulk;
 mod columns;
 mod command;
 mod create_as;
 mod define;
+mod definition_parser;
+mod engine_status;
 mod explain;
 mod foreign;
 mod generated;
-mod granted;
 mod grants;
+mod index_build;
 mod load;
 mod locks;
 mod maintain;
@@ -31,16 +31,16 @@ mod prepared;
 pub mod read;
 mod rights;
 pub(crate) mod run;
+pub mod server_hooks;
+pub(crate) mod session_tracking;
 mod set;
 mod show;
+mod show_grants;
 mod suspension;
-mod tell;
 mod temporary;
-pub(crate) mod track;
 mod transact;
 mod users;
 mod view;
-mod words;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -57,17 +57,17 @@ use crate::instance::handle::{Handle, Kill, Shown};
 use crate::instance::prepared::PreparedHandle;
 use crate::instance::variables::Values;
 use crate::parse::lexical;
-use crate::parse::normal::Normal;
+use crate::parse::parameterise::ParameterisedText;
 use crate::rights::Rights;
 use crate::scalar;
 use crate::scalar::modes::SqlMode;
 use crate::scalar::state::StateOf as _;
 use crate::scalar::store::ASSIGNMENT;
-use crate::session::around::wall_ms;
 use crate::session::load::Incoming;
 use crate::session::locks::Locked;
 use crate::session::rights::Standing;
-use crate::session::track::Track;
+use crate::session::server_hooks::wall_ms;
+use crate::session::session_tracking::Track;
 use crate::session::transact::CompletionType;
 use crate::system::viewer::Viewer;
 use crate::types::{CollationName as _, Column, MysqlType as _, Type};
@@ -81,7 +81,7 @@ use query::session::suspension::Suspension;
 use query::session::transaction::SessionCore;
 
 pub use query::session::suspension::Ready;
-pub use track::Change;
+pub use session_tracking::Change;
 
 /// The client as the door has authenticated it.
 #[derive(Clone, Debug)]
@@ -229,7 +229,7 @@ pub struct Session {
     loading: Option<Incoming>,
     track: Track,
 
-    normal: Normal,
+    parameterised: ParameterisedText,
     /// The number of the session's plan-cache context, once computed.
     plan_context: Option<u64>,
     named: HashMap<String, PreparedHandle>,
@@ -284,7 +284,7 @@ impl Session {
             suspension: Suspension::default(),
             loading: None,
             track: Track::default(),
-            normal: Normal::default(),
+            parameterised: ParameterisedText::default(),
             plan_context: None,
             named: HashMap::new(),
         };

@@ -14,9 +14,9 @@ use stdx::wait::{self, Reason};
 use syntax::tree::{Format, Query, Statement};
 
 use crate::batch::{Batch, Cell, Row};
+use crate::charset::fixed_width;
 use crate::error::{self, Result, SqlError};
 use crate::instance::prepared::type_of;
-use crate::letters::fixed_width;
 use crate::rights::Privileges;
 use crate::scalar::charsets;
 use crate::scalar::{cast, convert};

@@ -20,7 +20,7 @@ use crate::instance::count::{self, Count};
 use crate::instance::plans::OfText;
 use crate::instance::prepared::type_of;
 use crate::instance::statement::{BoundStatement, Plan};
-use crate::parse::normal::{Normal, text_of};
+use crate::parse::parameterise::{ParameterisedText, text_of};
 use crate::parse::statement::{self, Statement, StatementKind, Target};
 use crate::parse::{self, Parsed};
 use crate::rights::Rights;
@@ -29,7 +29,7 @@ use crate::scalar::temporal::Timestamp;
 use crate::session::load::Incoming;
 use crate::session::load::rows::Loading;
 use crate::session::prepared::time_limit;
-use crate::session::track::{READ, READ_UNSAFE, UNSAFE, WRITE};
+use crate::session::session_tracking::{READ, READ_UNSAFE, UNSAFE, WRITE};
 use crate::session::{Outcome, ResultSet, Session};
 use crate::types::{Column, Kind, MysqlType as _, Type};
 use crate::value::Value;
@@ -210,29 +210,29 @@ impl Session {
         if is_odd || !self.core.locks.explicit().is_empty() || self.serializes() {
             return None;
         }
-        let mut normal = std::mem::take(&mut self.normal);
-        let compiled = if normal.take(sql) { self.plan_of(&normal) } else { None };
-        let found = compiled.map(|compiled| (compiled, std::mem::take(&mut normal.literals)));
-        self.normal = normal;
+        let mut parameterised = std::mem::take(&mut self.parameterised);
+        let compiled = if parameterised.take(sql) { self.plan_of(&parameterised) } else { None };
+        let found = compiled.map(|compiled| (compiled, std::mem::take(&mut parameterised.literals)));
+        self.parameterised = parameterised;
         found
     }
 
-    fn plan_of(&mut self, normal: &Normal) -> Option<Arc<BoundStatement>> {
+    fn plan_of(&mut self, parameterised: &ParameterisedText) -> Option<Arc<BoundStatement>> {
         let context = self.plan_context();
-        match self.db.plans.text(context, &normal.key) {
+        match self.db.plans.text(context, &parameterised.key) {
             Some(OfText::Plan(compiled)) if self.is_plan_current(&compiled) => return Some(compiled),
             Some(OfText::Unshared) => return None,
             _ => {}
         }
         // A binding error is reported for the original text.
-        let shared = self.share(&normal.key, &normal.literals).ok()?;
+        let shared = self.share(&parameterised.key, &parameterised.literals).ok()?;
         let Some(compiled) = shared.map(Arc::new) else {
-            self.db.plans.keep_text(context, &normal.key, OfText::Unshared);
+            self.db.plans.keep_text(context, &parameterised.key, OfText::Unshared);
             return None;
         };
         // Expensive queries are planned for their literals each time.
         if !compiled.is_heavy {
-            self.db.plans.keep_text(context, &normal.key, OfText::Plan(compiled.clone()));
+            self.db.plans.keep_text(context, &parameterised.key, OfText::Plan(compiled.clone()));
         }
         Some(compiled)
     }

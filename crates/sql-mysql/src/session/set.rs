@@ -13,7 +13,7 @@ use crate::parse::statement::{Scope, Setting};
 use crate::scalar::modes::SqlMode;
 use crate::scalar::state::StateOf as _;
 use crate::scalar::temporal::{self, Zone};
-use crate::session::track::{READ, TRACKERS};
+use crate::session::session_tracking::{READ, TRACKERS};
 use crate::session::transact::{CompletionType, isolation_of};
 use crate::session::{Outcome, Session};
 use crate::types::{Charset, CharsetName as _, Collation, CollationName as _, MysqlType as _, Type};

@@ -21,7 +21,7 @@ use crate::parse::view::query;
 use crate::rights::{Privileges, Rights};
 use crate::scalar::modes::SqlMode;
 use crate::scalar::state::StateOf as _;
-use crate::session::words::check_name;
+use crate::session::definition_parser::check_name;
 use crate::session::{Outcome, Session, text_column};
 use crate::system::text;
 use crate::types::{CollationName as _, Column, MysqlType as _, Type};

@@ -1,9 +1,9 @@
 //! Virtual tables: information_schema and the tables of performance_schema, mysql and sys that clients read. Their rows
 //! are computed on each read.
 
-mod absent;
 mod accounts;
 mod column;
+mod empty_tables;
 mod keywords;
 mod schema;
 pub(crate) mod schemas;
@@ -27,7 +27,7 @@ pub fn all() -> impl Iterator<Item = &'static SystemTable> {
     [
         schema::TABLES,
         statistics::TABLES,
-        absent::TABLES,
+        empty_tables::TABLES,
         status::TABLES,
         accounts::TABLES,
         query::nodes::keyspace_table::TABLES,

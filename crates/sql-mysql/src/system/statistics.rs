@@ -61,7 +61,7 @@ pub const TABLES: &[SystemTable] = &[
 
 /// Returns the estimated row count. Without statistics it samples a few pages.
 pub fn rows_of(table: &Table, ctx: &mut EvalContext) -> u64 {
-    let count = || query::catalog::gather::count(viewer(ctx).db.engine(), table).unwrap_or(0.0) as u64;
+    let count = || query::catalog::sampling::count(viewer(ctx).db.engine(), table).unwrap_or(0.0) as u64;
     table.live.rows().unwrap_or_else(count)
 }
 

@@ -25,7 +25,7 @@ use crate::scalar::functions::digest::sha1;
 use crate::scalar::functions::encode::hex_text;
 use crate::scalar::temporal::{Time, Timestamp};
 use crate::scalar::{cast, convert};
-use crate::session::track::level_words;
+use crate::session::session_tracking::level_words;
 use crate::system::schema::NAME;
 use crate::system::text;
 use crate::system::tools::seen;

@@ -2,7 +2,7 @@
 //!
 //! MySQL compares a number with a string as doubles, in which neighbours beyond 2^53 are equal. Where the string is a constant and the other side an integer column or any decimal, it converts the constant
 //! instead, so that keys can be used and nothing is lost; a number beside a column of dates or years is a date or a year. The hard thing is that most constants are parameters, whose values are not known when
-//! an expression is bound: a call of one of the conversions below stands around them, and `exec/fold` computes it before a walk.
+//! an expression is bound: a call of one of the conversions below stands around them, and `plan/constant_folding` computes it before a walk.
 
 use crate::error;
 use crate::scalar::convert::{self, number_prefix, shorten};

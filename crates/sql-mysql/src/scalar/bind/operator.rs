@@ -7,11 +7,11 @@ use syntax::tree::{BinaryOp, CompareOp};
 
 use super::constant::{self, Place};
 use super::{as_sent, literal, merge_collations, present};
+use crate::scalar::keyword_argument::Word;
 use crate::scalar::operation::Operator;
 use crate::scalar::operators;
 use crate::scalar::settings::Settings;
 use crate::scalar::temporal::{self, Strictness};
-use crate::scalar::word::Word;
 use crate::scalar::{arithmetic as compute, compare as meet};
 use crate::types::{Collation, Kind, MysqlExpr as _, MysqlType as _, Type};
 use crate::value::Value;

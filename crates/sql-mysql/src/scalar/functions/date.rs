@@ -5,13 +5,13 @@
 use super::entry::{Args, FunctionEntry, Returns, folded, row, volatile};
 use crate::error;
 use crate::scalar::decimal::Decimal;
+use crate::scalar::keyword_argument::Word;
 use crate::scalar::settings::Settings;
 use crate::scalar::state::StateOf as _;
 use crate::scalar::temporal::calendar::{self, WeekMode};
 use crate::scalar::temporal::{
     self, Date, DateTime, Interval, MICROS_PER_DAY, MICROS_PER_SECOND, Strictness, Time, Timestamp, Unit, Zone,
 };
-use crate::scalar::word::Word;
 use crate::scalar::{bind, convert};
 use crate::types::{Kind, MysqlExpr as _, MysqlType as _, Type};
 use crate::value::Value;

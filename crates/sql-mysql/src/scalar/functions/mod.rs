@@ -12,10 +12,10 @@ pub mod encode;
 pub mod entry;
 mod info;
 mod json;
-mod named;
 mod numeric;
 mod regexp;
 mod string;
+mod user_locks;
 
 pub use date::named_format;
 pub use numeric::crc32_of;
@@ -39,7 +39,7 @@ static PARTS: [&[FunctionEntry]; 11] = [
     encode::FUNCTIONS,
     crypt::FUNCTIONS,
     info::FUNCTIONS,
-    named::FUNCTIONS,
+    user_locks::FUNCTIONS,
 ];
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static FunctionEntry>> = LazyLock::new(|| {

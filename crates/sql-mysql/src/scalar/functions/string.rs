@@ -6,9 +6,9 @@ use super::entry::{
     Args, FunctionEntry, MANY, Returns, first_length, longest, row, string_value, sum_of_lengths, too_long,
 };
 use crate::error;
+use crate::scalar::keyword_argument::{TrimSide, Word};
 use crate::scalar::settings::Settings;
 use crate::scalar::state::StateOf as _;
-use crate::scalar::word::{TrimSide, Word};
 use crate::scalar::{cast, compare, convert};
 use crate::types::{CharsetName as _, Collation, CollationName as _, Kind, MysqlExpr as _, MysqlType as _, Type};
 use crate::value::{Text, Value};

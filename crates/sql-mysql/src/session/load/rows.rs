@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use crate::batch::Row;
 use crate::bind::load::LoadField;
+use crate::charset;
 use crate::error::SqlError;
 use crate::error::{self, Result};
 use crate::instance::statement::{BoundStatement, Load, Plan};
-use crate::letters;
 use crate::scalar::state::StateOf as _;
 use crate::scalar::store::implicit_default;
 use crate::scalar::temporal::Timestamp;
@@ -197,5 +197,5 @@ fn taken(
 
 /// The field as text, where it is text in the file's character set.
 fn value_of(bytes: &[u8], charset: Charset) -> Value {
-    letters::decode(bytes, charset).map_or_else(|| Value::bytes(bytes), Value::text)
+    charset::decode(bytes, charset).map_or_else(|| Value::bytes(bytes), Value::text)
 }

@@ -1,6 +1,7 @@
-//! The words within a call that are no arguments: the unit of INTERVAL, the side of TRIM, the digits of NOW(6).
+//! Keywords within calls that are not arguments: the unit of INTERVAL, the side of TRIM, the fractional digits of
+//! NOW(6).
 //!
-//! The tree keeps a word as a number (`nodes::expr::Extra`), which only this file makes and reads.
+//! An expression holds such a keyword as a number (`nodes::expr::Extra`) that only this module creates and reads.
 
 use crate::scalar::operation::Operator;
 use crate::scalar::temporal::Unit;

@@ -1,7 +1,8 @@
-//! The cache of a correlated subquery's answers, by the outer values: rows with equal values are not evaluated twice.
+//! The cache of a correlated subquery's results by outer values, so that outer rows with equal values evaluate it once.
 //!
-//! Only of subqueries that answer the same whenever they are asked with the same values (`repeats`), and not in statements that change rows. What is kept has a limit of its own, beside what is
-//! counted of the statement: when it is reached all is forgotten. Where answers are not asked for again, nothing is kept any more.
+//! It is used only for subqueries whose result the outer values determine (`repeats`), and not in statements that
+//! change rows. It has a size limit of its own besides the memory accounted to the statement, and is emptied when it
+//! reaches the limit. If hits turn out to be rare, it is switched off.
 //!
 //! Keeps QU-24.
 
@@ -10,14 +11,14 @@ use stdx::hash::Map;
 use crate::exec::memory::row_bytes;
 use crate::value::Value;
 
-/// Of the memory of a statement, the part that the answers of one subquery may take.
+/// The fraction of a statement's memory limit that one subquery's cache may take.
 const PART: usize = 16;
-/// After so many questions it is known whether they repeat: one in `SELDOM` at least.
+/// After `TRIALS` lookups the cache is switched off unless one in `SELDOM` was a hit.
 const TRIALS: u64 = 512;
 const SELDOM: u64 = 16;
 
 #[derive(Debug, Default)]
-pub struct Answers {
+pub struct SubqueryCache {
     known: Map<Vec<u8>, Value>,
     bytes: usize,
     asked: u64,
@@ -25,7 +26,7 @@ pub struct Answers {
     is_off: bool,
 }
 
-impl Answers {
+impl SubqueryCache {
     pub fn is_on(&self) -> bool {
         !self.is_off
     }
@@ -35,7 +36,7 @@ impl Answers {
         let known = self.known.get(key).cloned();
         self.hits += u64::from(known.is_some());
         if self.asked == TRIALS && self.hits < TRIALS / SELDOM {
-            *self = Answers { is_off: true, ..Answers::default() };
+            *self = SubqueryCache { is_off: true, ..SubqueryCache::default() };
         }
         known
     }

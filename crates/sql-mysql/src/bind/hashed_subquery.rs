@@ -14,20 +14,20 @@
 
 use std::sync::Arc;
 
+use crate::bind::decorrelated_aggregate::{Block, Theirs, Wishes, derived, tie};
 use crate::bind::select::projected;
-use crate::bind::semi::{TABLES, reads};
-use crate::bind::summary::{Block, Theirs, Wishes, derived, tie};
+use crate::bind::semi_join::{TABLES, reads};
 use query::nodes::comparison::{Comparator, Comparison};
 use query::nodes::expr::{Compare, Expr};
 use query::nodes::node::Node;
 use query::nodes::relation::Source;
 use query::nodes::subquery::{Listed, Plain, Question, Subquery};
 use query::nodes::walk::{has_subquery, is_volatile, looks_around, repeats};
+use query::plan::column_pruning::pack;
 use query::plan::cost::HASH;
 use query::plan::estimate::{estimate, subquery_cost};
-use query::plan::pack::pack;
 use query::plan::planner::{Part, Planner};
-use query::plan::share::Sight;
+use query::plan::selectivity::StatisticsView;
 
 /// The cost ratio below which the derived table is used: a subquery as a condition leaves rejected rows unlocked.
 const CHEAPER: f64 = 0.8;
@@ -133,7 +133,7 @@ fn planned(plain: &Plain, conditions: Vec<Expr>, mut keys: Vec<Expr>, wishes: Wi
     let mut read = |expr: &Expr| expr.columns().into_iter().for_each(|place| used[place] = true);
     keys.iter().chain(&conditions).for_each(&mut read);
     reads(&plain.source, &mut read);
-    let sight = Sight { tables, statistics, values };
+    let sight = StatisticsView { tables, statistics, values };
     let planner = Planner { tables, used: &used, width, order: &[], limited: false, sight };
     let mut part = planner.plan(&plain.source, conditions);
     pack(&mut part.node, &used, keys.iter_mut().collect());

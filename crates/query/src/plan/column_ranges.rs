@@ -1,7 +1,9 @@
-//! What the conditions on a table say of its columns, as a key can follow it: values, ends of a range, or several ranges.
+//! The ranges of columns that conditions on a table imply, in a form that an index can use: values, bounds, or several
+//! ranges.
 //!
-//! An OR says of a column what its arms say of it, one or the other, if every arm says something: `k BETWEEN 1 AND 5 OR k > 9 AND x = 2` is true of no row but those with `k` in one of two ranges. It says nothing else
-//! if its arms do not (`Within::is_all`); then it need not be looked at where the ranges are exact.
+//! An OR implies for a column the union of what its arms imply, if every arm implies something: `k BETWEEN 1 AND 5 OR k
+//! > 9 AND x = 2` implies that `k` is in one of two ranges. If the arms have no other conditions (`Within::is_all`),
+//! the OR need not be rechecked where the ranges are exact.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +12,10 @@ use crate::nodes::expr::Expr;
 use crate::nodes::node::{Limit, Span};
 use crate::plan::target::Target;
 
-/// An OR that asks for more ranges leads through no index.
+/// An OR of more ranges does not lead through an index.
 const LONGEST: usize = 256;
 
-/// What is said of one column, and by which of the conditions.
+/// The bounds of one column, each with the number of the condition that implies it.
 #[derive(Default)]
 pub struct Bounds {
     pub equal: Option<(Vec<Expr>, usize)>,
@@ -22,18 +24,18 @@ pub struct Bounds {
     pub within: Option<Within>,
 }
 
-/// In one of these, which are not none.
+/// A non-empty set of ranges.
 pub struct Within {
     pub spans: Vec<Span>,
     pub by: usize,
-    /// The condition says nothing else.
+    /// The condition is equivalent to the ranges.
     pub is_all: bool,
-    /// Of the rows that satisfy it.
+    /// The selectivity of the condition.
     share: f64,
 }
 
 impl Bounds {
-    /// The values that it leaves. None: it says nothing.
+    /// Returns the ranges that the bounds allow, or None if they allow every value.
     fn spans(&self) -> Option<Vec<Span>> {
         if let Some((values, _)) = &self.equal {
             return Some(values.iter().cloned().map(Span::Equal).collect());
@@ -45,7 +47,7 @@ impl Bounds {
         }
     }
 
-    /// Is what these say all in `spans`?
+    /// Returns whether the ranges are equivalent to these conditions.
     fn is_all_of(&self, parts: &[&Expr]) -> bool {
         let taken: Vec<usize> = match (&self.equal, &self.low, &self.high, &self.within) {
             (Some((_, by)), ..) => vec![*by],
@@ -70,7 +72,7 @@ impl Bounds {
     }
 }
 
-/// The ranges that conditions give to the columns of a table.
+/// The ranges of the columns of a table.
 #[derive(Default)]
 pub struct Said {
     columns: BTreeMap<usize, Bounds>,
@@ -125,7 +127,7 @@ impl Target<'_> {
                 let Some(Some(at)) = columns.reduce(|a, b| a.and(b)) else { return };
                 let bounds = said.at(at);
                 if bounds.equal.as_ref().is_none_or(|(known, _)| known.len() > 1) {
-                    // Nothing equals a NULL of the list; as a key it would find the NULLs of the column.
+                    // No value equals a NULL of the list, but as a key it would find the NULLs of the column.
                     let items = list.list.iter().map(|(item, _)| item).filter(|item| !item.is_null_literal());
                     bounds.equal = Some((items.cloned().collect(), by));
                 }
@@ -140,7 +142,7 @@ impl Target<'_> {
         }
     }
 
-    /// What every arm says something of.
+    /// Adds the ranges of the columns that every arm bounds.
     fn take_arms(&self, condition: &Expr, arms: &[Expr], by: usize, said: &mut Said) {
         let mut columns: Vec<(usize, Vec<Span>, bool)> = Vec::new();
         for (nth, arm) in arms.iter().enumerate() {
@@ -171,7 +173,7 @@ impl Target<'_> {
         }
     }
 
-    /// The column if it is compared with something known, in a way its index knows.
+    /// Returns the column if it is compared with a known value in a way that an index of it supports.
     fn usable(&self, column: &Expr, other: &Expr, by: Comparator) -> Option<usize> {
         let at = self.column_of(column)?;
         let ty = &self.table.columns[at].ty;
@@ -179,7 +181,7 @@ impl Target<'_> {
     }
 }
 
-/// The parts of an arm, all of which must hold.
+/// Returns the conjuncts of an arm.
 pub fn parts(arm: &Expr) -> Vec<&Expr> {
     match arm {
         Expr::And(list) => list.iter().flat_map(parts).collect(),
@@ -187,7 +189,7 @@ pub fn parts(arm: &Expr) -> Vec<&Expr> {
     }
 }
 
-/// Does the condition say for values what its bounds, of which so many were taken, say for keys?
+/// Returns whether the condition, of which `taken` bounds are used, is equivalent to these bounds over keys.
 pub fn says_no_more(condition: &Expr, taken: usize) -> bool {
     let is_plain = |by: Comparator| {
         matches!(

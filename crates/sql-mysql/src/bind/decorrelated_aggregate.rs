@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::bind::scope::Grouped;
 use crate::bind::select::{group_count, group_node};
-use crate::bind::semi::TABLES;
+use crate::bind::semi_join::TABLES;
 use crate::scalar::operators;
 use crate::types::{Column, Type};
 use crate::value::Value;
@@ -24,10 +24,10 @@ use query::nodes::relation::Columns;
 use query::nodes::relation::{Origin, ScopeTable, Source};
 use query::nodes::subquery::{Plain, Question, Subquery};
 use query::nodes::walk::{has_subquery, is_volatile, looks_around, repeats};
+use query::plan::column_pruning::pack;
 use query::plan::estimate::{asking, estimate};
-use query::plan::pack::pack;
 use query::plan::planner::{Part, Planner};
-use query::plan::share::Sight;
+use query::plan::selectivity::StatisticsView;
 use query::plan::statistics::Statistics;
 
 /// A query block to be planned.
@@ -57,7 +57,7 @@ impl Block {
     pub(super) fn plan(&self, wishes: Wishes<'_>) -> Part {
         let Wishes { order, limited, statistics, values, .. } = wishes;
         let (tables, used, width) = (&self.tables[..], &self.used[..], self.width);
-        let sight = Sight { tables, statistics, values };
+        let sight = StatisticsView { tables, statistics, values };
         Planner { tables, used, width, order, limited, sight }.plan(&self.source, self.conditions.clone())
     }
 
@@ -207,7 +207,7 @@ fn grouped(plain: &Plain, keys: &[Expr], conditions: Vec<Expr>, wishes: Wishes<'
     }
     let Wishes { statistics, values, .. } = wishes;
     let (tables, used, width) = (&plain.tables[..], &plain.used[..], plain.used.len());
-    let sight = Sight { tables, statistics, values };
+    let sight = StatisticsView { tables, statistics, values };
     let mut part = Planner { tables, used, width, order: &[], limited: false, sight }.plan(&plain.source, conditions);
     let mut grouping = Grouped { keys: keys.to_vec(), calls: plain.calls.clone(), ..Grouped::default() };
     let groups = group_count(part.rows, &grouping, sight);

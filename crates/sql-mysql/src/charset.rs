@@ -1,7 +1,9 @@
-//! Character sets of clients: what their bytes mean, what bytes they want, and how long a column's values may be in those. For all doors whose clients choose one.
+//! Character sets of clients: conversion of their text to and from UTF-8, and the lengths of columns in them, for all
+//! doors.
 //!
-//! All text within is UTF-8. A client that says `utf8mb4` or `utf8mb3` (nearly all) needs nothing done. One that says `ascii` or a set with a byte a character, as `latin1` or `cp1251`, gets its
-//! letters turned on the way in and out; what its character set lacks becomes `?`, as in MySQL. `binary` gets UTF-8 as it stands.
+//! All text inside is UTF-8. Clients with `utf8mb4` or `utf8mb3` (nearly all) need no conversion. Text of `ascii` and
+//! of single-byte sets such as `latin1` or `cp1251` is converted on the way in and out; a character that the set lacks
+//! becomes `?`, as in MySQL. `binary` receives UTF-8 as it is.
 
 use crate::scalar::charsets;
 use std::borrow::Cow;
@@ -9,7 +11,7 @@ use std::borrow::Cow;
 use crate::error::{self, SqlError};
 use crate::types::{Charset, CharsetName as _, Collation, CollationName as _, Kind, MysqlType as _, Type};
 
-/// The bytes of a client as text. None: they are not text in its character set (`not_text`).
+/// Decodes a client's bytes. Returns None if they are invalid in its character set (`not_text`).
 pub fn decode(bytes: &[u8], charset: Charset) -> Option<Cow<'_, str>> {
     match charset {
         charset if charset.is_single_byte() && !bytes.is_ascii() => Some(Cow::Owned(charset.decode_bytes(bytes))),
@@ -17,29 +19,29 @@ pub fn decode(bytes: &[u8], charset: Charset) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The error that names the bytes, as MySQL cuts them.
+/// Returns the error that quotes the first invalid bytes, as MySQL does.
 pub fn not_text(bytes: &[u8], charset: Charset) -> SqlError {
     let from = std::str::from_utf8(bytes).err().map_or(0, |error| error.valid_up_to());
     let shown: String = bytes[from..].iter().take(6).map(|byte| format!("\\x{byte:02X}")).collect();
     error::INVALID_CHARACTER_STRING.with(&[&charset.name(), &shown])
 }
 
-/// What results are written in: `character_set_results`.
+/// The character set of results: `character_set_results`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Results {
-    /// None: as each column's character set is called, turned into nothing else.
+    /// None: each column's own character set, without conversion.
     charset: Option<Charset>,
 }
 
 impl Results {
     pub const UTF8: Results = Results { charset: Some(Charset::Utf8) };
 
-    /// By the variable's text, which is empty or NULL for "as it is".
+    /// Returns the set that the variable's text names; an empty text means no conversion.
     pub fn named(name: &str) -> Results {
         Results { charset: charsets::charset(name).ok() }
     }
 
-    /// The collation to tell the client for a text column, and the bytes that one of its letters takes at most.
+    /// Returns the id of the collation of a text column as sent to the client, and the most bytes of a character.
     fn of_column(self, column: Collation) -> (u16, u32) {
         match self.charset {
             None | Some(Charset::Binary) => (column.id(), column.charset().max_bytes()),
@@ -47,13 +49,13 @@ impl Results {
         }
     }
 
-    /// Are the text's bytes those that are sent?
+    /// Returns whether the text is sent without conversion.
     pub fn takes_as_it_is(self, text: &str) -> bool {
         let differs = |charset: Charset| charset == Charset::Ascii || charset.is_single_byte();
         !self.charset.is_some_and(differs) || text.is_ascii()
     }
 
-    /// Text in the client's letters; what these lack becomes `?`.
+    /// Encodes text for the client; a character that its set lacks becomes `?`.
     #[inline]
     pub fn encode(self, text: &str) -> Cow<'_, [u8]> {
         match self.charset {
@@ -65,7 +67,7 @@ impl Results {
         }
     }
 
-    /// The number of the collation that a column has for the client, and how many bytes a value of it takes at most when it is shown.
+    /// Returns the id of the column's collation for the client, and the most bytes of a displayed value.
     pub fn collation_and_length(self, ty: &Type) -> (u16, u32) {
         const BINARY: u16 = 63;
         let fraction = if ty.scale > 0 { u32::from(ty.scale) + 1 } else { 0 };
@@ -86,9 +88,10 @@ impl Results {
     }
 }
 
-/// How many bytes a value takes in a file of fields without separators. None: BLOB, TEXT, JSON.
+/// Returns the width of a value in a file of fields without separators, or None for BLOB, TEXT and JSON.
 ///
-/// Columns of a file that MySQL has written, or reads, are so wide; of integers whatever display width is declared, and BIT has its bytes.
+/// These are the widths that MySQL writes and reads. Integers have at least their declared display width, and BIT has
+/// its bytes.
 pub fn fixed_width(ty: &Type) -> Option<usize> {
     let width = match ty.kind() {
         kind if kind.is_blob() => return None,
@@ -104,7 +107,7 @@ pub fn fixed_width(ty: &Type) -> Option<usize> {
     Some(width as usize)
 }
 
-/// The most characters that a value of a text kind has.
+/// Returns the most characters of a value of a text type.
 fn letters(ty: &Type) -> u32 {
     let members = ty.members().iter().map(|member| member.chars().count());
     match ty.kind() {

@@ -1,31 +1,33 @@
-//! Takes the literals out of a statement, so that statements that differ only in them share a plan.
+//! Literal extraction: statements that differ only in literals share a plan.
 //!
-//! The key is the text with one tag for each literal (its kind is part of the key: a plan is bound to types), words and signs kept, space folded. What cannot be
-//! cut safely (comments, quotes after a word as in `x'41'` or `DATE '...'`, two strings in a row, `?`) is not normalised: such a text is parsed as it stands.
+//! The key of the plan is the parameterised text: a tag for each literal, words and operators as they are, and single
+//! spaces. The kind of a literal is part of its tag, because a plan is bound to types. A text that cannot be split
+//! safely (comments, a prefix before a quote as in `x'41'` or `DATE '...'`, two adjacent strings, `?`) is not
+//! parameterised and is parsed as it is.
 
 use crate::value::{Decimal, Value};
 
-/// Statements of more literals are not looked for: they are bulk loads.
+/// Statements with more literals are bulk loads and are not cached.
 const LITERALS: usize = 64;
-/// Nor are longer ones, as far as they are not literals: what is kept of them would be long too.
+/// The longest key that is cached.
 const KEY_MAX: usize = 16 << 10;
 
-/// Before the tag of a literal in a key. No statement can hold it outside quotes.
+/// Precedes the tag of a literal in a key. A statement cannot contain it outside quotes.
 const MARK: u8 = 1;
 
-/// A statement without its literals. Reuse it: it keeps its memory.
+/// A parameterised statement. It is meant to be reused, since it keeps its buffers.
 #[derive(Debug, Default)]
-pub struct Normal {
-    /// What statements of one plan share.
+pub struct ParameterisedText {
+    /// The parameterised text, which statements of one plan have in common.
     pub key: Vec<u8>,
     pub literals: Vec<Value>,
-    /// Parentheses that are open since the name of a function whose type follows from its literals: they stay. One more for the name itself.
+    /// The depth of open parentheses since a function of `KEPT`, whose literals stay, plus one for the name itself.
     kept: usize,
-    /// The select list stands as it was written, literals included: its items are called by it.
+    /// Inside the select list, which keeps its literals, since they name the result columns.
     is_list: bool,
 }
 
-/// What they answer has as many digits, or is of the kind, that a literal says.
+/// Functions whose result type depends on the values of literal arguments.
 const KEPT: [&str; 12] = [
     "convert_tz",
     "lpad",
@@ -41,8 +43,8 @@ const KEPT: [&str; 12] = [
     "unix_timestamp",
 ];
 
-impl Normal {
-    /// Fills in the key and literals of this text. False: it must be parsed as it stands.
+impl ParameterisedText {
+    /// Computes key and literals of a text. Returns false if the text must be parsed as it is.
     pub fn take(&mut self, text: &str) -> bool {
         self.key.clear();
         self.literals.clear();
@@ -66,12 +68,12 @@ impl Normal {
         true
     }
 
-    /// The literals here are part of the key.
+    /// Returns whether literals at this place stay in the key.
     fn keeps(&self) -> bool {
         self.kept > 0 || self.is_list
     }
 
-    /// One word, sign, literal or run of space.
+    /// Copies one word, operator, literal or run of spaces, and returns its end.
     fn step(&mut self, text: &str, at: usize) -> Option<usize> {
         let bytes = text.as_bytes();
         let byte = bytes[at];
@@ -87,7 +89,7 @@ impl Normal {
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'@' | b'$' | 0x80.. => {
                 let end = at + bytes[at..].iter().take_while(|byte| is_word(**byte)).count();
                 let word = &bytes[at..end];
-                // Its paths and defaults are no values.
+                // Paths and defaults of JSON_TABLE are not values.
                 if word.len() == 10 && word.eq_ignore_ascii_case(b"json_table") {
                     return None;
                 }
@@ -115,7 +117,7 @@ impl Normal {
             _ => {
                 match byte {
                     b'(' if self.kept > 0 => self.kept += 1,
-                    // The last but one is that behind the name.
+                    // The last but one closes the argument list.
                     b')' if self.kept > 0 => self.kept = if self.kept == 2 { 0 } else { self.kept - 1 },
                     _ => {}
                 }
@@ -233,29 +235,29 @@ mod tests {
     use super::*;
 
     fn key(text: &str) -> Option<String> {
-        let mut normal = Normal::default();
-        normal.take(text).then(|| text_of(&normal.key))
+        let mut parameterised = ParameterisedText::default();
+        parameterised.take(text).then(|| text_of(&parameterised.key))
     }
 
     #[test]
     fn literals_come_out_and_the_rest_stays() {
-        let mut normal = Normal::default();
-        assert!(normal.take("SELECT c FROM sbtest1 WHERE id=4711"));
-        assert_eq!(text_of(&normal.key), "SELECT c FROM sbtest1 WHERE id= ? ");
-        assert_eq!(normal.literals, [Value::Int(4711)]);
-        assert!(normal.take("INSERT INTO t2 (a, b) VALUES (-1, 'x;y',1.50)"));
-        assert_eq!(text_of(&normal.key), "INSERT INTO t2 (a,b) VALUES (- ? , ? , ? )");
-        assert_eq!(normal.literals[1], Value::text("x;y"));
+        let mut parameterised = ParameterisedText::default();
+        assert!(parameterised.take("SELECT c FROM sbtest1 WHERE id=4711"));
+        assert_eq!(text_of(&parameterised.key), "SELECT c FROM sbtest1 WHERE id= ? ");
+        assert_eq!(parameterised.literals, [Value::Int(4711)]);
+        assert!(parameterised.take("INSERT INTO t2 (a, b) VALUES (-1, 'x;y',1.50)"));
+        assert_eq!(text_of(&parameterised.key), "INSERT INTO t2 (a,b) VALUES (- ? , ? , ? )");
+        assert_eq!(parameterised.literals[1], Value::text("x;y"));
     }
 
     #[test]
     fn kinds_of_literals_are_part_of_the_key() {
         let mut keys: Vec<Vec<u8>> = Vec::new();
         for text in ["1", "'1'", "1.5", "1.55", "12.5"] {
-            let mut normal = Normal::default();
-            assert!(normal.take(&format!("select a from t where a = {text}")));
-            assert!(!keys.contains(&normal.key), "{text}");
-            keys.push(normal.key);
+            let mut parameterised = ParameterisedText::default();
+            assert!(parameterised.take(&format!("select a from t where a = {text}")));
+            assert!(!keys.contains(&parameterised.key), "{text}");
+            keys.push(parameterised.key);
         }
     }
 

@@ -1,29 +1,23 @@
-//! What all versions of a table share: the gate between statements and DDL, AUTO_INCREMENT, row ids, a guess at the number of rows.
+//! The state that all versions of a table share: its locks, the counters of AUTO_INCREMENT and of row ids, its
+//! statistics with their age, and an estimate of its number of rows.
 //!
-//! QU-10: whoever uses a table holds its gate shared from before the first look at the definition to the end of the transaction; DDL holds it alone from before its change to after
-//! the new definition is published. A counter of AUTO_INCREMENT is never below what the catalog says; the catalog runs ahead of it.
+//! The counter of AUTO_INCREMENT is never below the reservation in the catalog, which is written ahead of it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use datum::{Fault, Result};
-use stdx::sync::{Condvar, Mutex, RwLock};
-use stdx::wait;
+use stdx::sync::{Mutex, RwLock};
 
+use crate::catalog::metadata_lock::MetadataLock;
 use crate::catalog::statistics::Statistics;
-use crate::catalog::still::{STEP, Stillness, TABLE_LOCK, gives_up};
-
-/// The gate's word: whether it is closed, and how many are inside.
-const CLOSED: u64 = 1 << 63;
+use crate::catalog::table_read_lock::TableReadLock;
 
 #[derive(Debug, Default)]
-pub struct Live {
-    word: AtomicU64,
-    waiting: Mutex<()>,
-    moved: Condvar,
-    /// Who writes its rows, and who keeps writers out.
-    pub still: Stillness,
+pub struct TableState {
+    pub metadata_lock: MetadataLock,
+    /// Writers of its rows, and the table read locks that exclude them.
+    pub read_lock: TableReadLock,
     /// The version that is current.
     pub version: AtomicU64,
     pub auto: Mutex<Auto>,
@@ -58,74 +52,9 @@ pub struct Auto {
 /// What is known is good for so long, unless very much changes.
 const LEARNT_FOR: Duration = Duration::from_secs(1);
 
-impl Live {
-    pub fn new(version: u64) -> Live {
-        Live { version: AtomicU64::new(version), rows: AtomicI64::new(-1), ..Live::default() }
-    }
-
-    /// Goes in, if the gate is open within the time.
-    pub fn enter(&self, patience: Duration, is_killed: &dyn Fn() -> bool) -> Result<()> {
-        if self.word.fetch_add(1, Ordering::AcqRel) & CLOSED == 0 {
-            return Ok(());
-        }
-        self.leave();
-        let until = Instant::now() + patience;
-        let mut guard = self.waiting.lock();
-        loop {
-            if self.word.fetch_add(1, Ordering::AcqRel) & CLOSED == 0 {
-                return Ok(());
-            }
-            if self.word.fetch_sub(1, Ordering::AcqRel) & !CLOSED == 1 {
-                self.moved.notify_all();
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            if let Some(reason) = gives_up(left, is_killed) {
-                return Err(reason);
-            }
-            let Some(_waiting) = wait::try_announce(&TABLE_LOCK) else { return Err(Fault::TooManyWaits) };
-            guard = self.moved.wait_timeout(guard, left.min(STEP)).0;
-        }
-    }
-
-    pub fn leave(&self) {
-        let before = self.word.fetch_sub(1, Ordering::AcqRel);
-        if before & CLOSED != 0 {
-            let _guard = self.waiting.lock();
-            self.moved.notify_all();
-        }
-    }
-
-    /// Closes the gate and waits until nobody is inside.
-    pub fn close(&self, patience: Duration, is_killed: &dyn Fn() -> bool) -> Result<()> {
-        let until = Instant::now() + patience;
-        let mut guard = self.waiting.lock();
-        let mut closed = false;
-        loop {
-            if !closed {
-                closed = self.word.fetch_or(CLOSED, Ordering::AcqRel) & CLOSED == 0;
-            }
-            if closed && self.word.load(Ordering::Acquire) & !CLOSED == 0 {
-                return Ok(());
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            let waiting = match gives_up(left, is_killed) {
-                Some(reason) => Err(reason),
-                None => wait::try_announce(&TABLE_LOCK).ok_or(Fault::TooManyWaits),
-            };
-            if waiting.is_err() && closed {
-                self.word.fetch_and(!CLOSED, Ordering::AcqRel);
-                self.moved.notify_all();
-            }
-            let _waiting = waiting?;
-            // Whoever leaves notifies under the mutex; the step is for those who fail to enter without it.
-            guard = self.moved.wait_timeout(guard, left.min(STEP)).0;
-        }
-    }
-
-    pub fn open(&self) {
-        let _guard = self.waiting.lock();
-        self.word.fetch_and(!CLOSED, Ordering::AcqRel);
-        self.moved.notify_all();
+impl TableState {
+    pub fn new(version: u64) -> TableState {
+        TableState { version: AtomicU64::new(version), rows: AtomicI64::new(-1), ..TableState::default() }
     }
 
     /// A row was changed.
@@ -217,7 +146,7 @@ mod tests {
 
     #[test]
     fn what_is_known_of_a_small_busy_table_is_good_for_a_while() {
-        let live = Live::new(1);
+        let live = TableState::new(1);
         assert!(!live.is_old());
         live.note_change();
         assert!(live.is_old(), "nothing is known, and there is a change");

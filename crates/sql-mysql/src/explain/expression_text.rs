@@ -1,4 +1,4 @@
-//! An expression as text, for people: columns by name as far as the plan knows them.
+//! Expressions as text for EXPLAIN, with the names of columns as far as the plan knows them.
 
 use std::collections::HashMap;
 

@@ -6,7 +6,7 @@
 
 use engine::rows::Isolation;
 
-use crate::session::track::{Change, level_words, nth_or_named};
+use crate::session::session_tracking::{Change, level_words, nth_or_named};
 use crate::value::Value;
 
 /// The transaction was begun by a statement, or implicitly by the first table access.

@@ -1,6 +1,8 @@
-//! Locks by name: GET_LOCK and its like. A session may hold many, and each several times; they know nothing of transactions and go with the session.
+//! User-level locks: GET_LOCK and related functions. A session may hold several, each several times. They are
+//! independent of transactions and are released when the session ends.
 //!
-//! The hard thing is that sessions wait for each other's in any order: who comes to wait looks along the line of those who wait first, under the one mutex, and is the victim if it leads back to itself.
+//! Hard part: deadlocks. Before a session waits, it follows the chain of waiting sessions under the one mutex, and
+//! fails if the chain leads back to itself.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -13,27 +15,27 @@ use datum::Result;
 
 static NAMED_LOCK: wait::Reason = wait::Reason::bounded("named lock");
 
-/// How long a wait goes on before it is looked whether the session was killed.
+/// The interval in which a waiter checks whether its session was killed.
 const STEP: Duration = Duration::from_millis(50);
-/// Letters of a name.
+/// The most characters of a name.
 const NAME_MAX: usize = 64;
 
 #[derive(Debug, Default)]
-pub struct NamedLocks {
+pub struct UserLocks {
     state: Mutex<State>,
     freed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Who holds it, and how many times.
+    /// The holding session, and how many times it holds the lock.
     held: HashMap<String, (u64, u64)>,
-    /// What a session waits for.
+    /// The lock that each waiting session waits for.
     waiting: HashMap<u64, String>,
 }
 
 impl State {
-    /// Would `session` wait for itself, if it waited for that?
+    /// Returns whether waiting for `name` would make `session` wait for itself.
     fn leads_back(&self, session: u64, name: &str) -> bool {
         let mut name = name;
         while let Some((owner, _)) = self.held.get(name) {
@@ -63,7 +65,7 @@ impl State {
     }
 }
 
-/// The name as locks are told apart by it: without regard to case.
+/// Returns the key of a lock: the name without regard to case.
 pub fn name_of(text: Option<&str>) -> Result<String> {
     match text {
         Some(text) if !text.is_empty() && text.chars().count() <= NAME_MAX => Ok(text.to_lowercase()),
@@ -71,8 +73,8 @@ pub fn name_of(text: Option<&str>) -> Result<String> {
     }
 }
 
-impl NamedLocks {
-    /// False: it was not free in time. Without a time it is waited for as long as it takes.
+impl UserLocks {
+    /// Acquires the lock, or returns false on a timeout. Waits without limit if `patience` is None.
     pub fn get(
         &self,
         session: u64,
@@ -103,7 +105,7 @@ impl NamedLocks {
         }
     }
 
-    /// None: nobody holds it. False: somebody else does.
+    /// Releases the lock once. Returns None if it is free, false if another session holds it.
     pub fn release(&self, session: u64, name: &str) -> Option<bool> {
         let mut state = self.state.lock();
         let (owner, count) = state.held.get_mut(name)?;
@@ -118,7 +120,7 @@ impl NamedLocks {
         Some(true)
     }
 
-    /// How many there were, each as often as it was held.
+    /// Releases all locks of the session, and returns how many times they were held in all.
     pub fn release_all(&self, session: u64) -> u64 {
         let mut state = self.state.lock();
         let mut released = 0;
@@ -149,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_lock_is_held_as_often_as_it_was_got_and_by_one_session() {
-        let locks = NamedLocks::default();
+        let locks = UserLocks::default();
         let soon = Some(Duration::from_millis(10));
         assert!(locks.get(1, "a", soon, &free).unwrap());
         assert!(locks.get(1, "a", soon, &free).unwrap());
@@ -174,7 +176,7 @@ mod tests {
 
     #[test]
     fn who_closes_a_circle_of_waits_is_told_so() {
-        let locks = Arc::new(NamedLocks::default());
+        let locks = Arc::new(UserLocks::default());
         let long = Some(Duration::from_secs(60));
         assert!(locks.get(1, "a", long, &free).unwrap());
         assert!(locks.get(2, "b", long, &free).unwrap());
@@ -186,7 +188,7 @@ mod tests {
             std::thread::yield_now();
         }
         let mut last = locks.get(2, "a", long, &free);
-        // Between two of its looks the other one does not wait.
+        // The other session does not wait between two of its checks.
         while matches!(last, Ok(false)) {
             last = locks.get(2, "a", long, &free);
         }

@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use crate::nodes::node::Node;
 
-/// Of one node, over all its runs.
+/// Figures of one node over all its executions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Measure {
     pub loops: u64,
     pub rows: u64,
-    /// Up to the first rows, and in all; what is below included.
+    /// The time to the first rows and in all, including the inputs.
     pub first: Duration,
     pub time: Duration,
 }
 
-/// By the node's place in memory: plans do not move while they run.
+/// Figures by the node's address: plans do not move during execution.
 #[derive(Debug, Default)]
 pub struct Measures(HashMap<usize, Measure>);
 
@@ -30,7 +30,7 @@ impl Measures {
     }
 }
 
-/// As MySQL writes it: milliseconds and rows of one run on average, and how many runs.
+/// Formats as MySQL does: milliseconds and rows of an execution on average, and the number of executions.
 impl std::fmt::Display for Measure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let loops = self.loops.max(1) as f64;

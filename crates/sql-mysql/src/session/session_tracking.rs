@@ -7,7 +7,7 @@
 //! Keeps MY-12.
 
 mod transaction;
-mod words;
+mod unsafe_statements;
 
 use engine::rows::Isolation;
 use transaction::{Info, Transactions};
@@ -247,7 +247,7 @@ impl Session {
     /// Checks whether the text may have other results on another server.
     pub(super) fn look_for_unsafe(&mut self, text: &str) {
         if self.track.transactions.is_on() && !self.track.transactions.unsafe_text {
-            self.track.transactions.unsafe_text = words::is_unsafe(text, self.ctx.sql_mode());
+            self.track.transactions.unsafe_text = unsafe_statements::is_unsafe(text, self.ctx.sql_mode());
         }
     }
 

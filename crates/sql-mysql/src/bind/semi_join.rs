@@ -5,13 +5,13 @@
 //! become plain columns, and the planner orders the semi-join like other joins. Hard part: NULL. NOT IN may become an
 //! antijoin only if neither side can be NULL; NOT EXISTS always may, and so may IN where UNKNOWN counts as FALSE.
 //!
-//! If no row has two matches (`single`), the tables join as an inner join, which may start at either side.
+//! If no row has two matches (`unique_semi_join`), the tables join as an inner join, which may start at either side.
 
 use std::sync::Arc;
 
+use crate::bind::decorrelated_aggregate::Block;
 use crate::bind::scope::Scope;
-use crate::bind::single::single;
-use crate::bind::summary::Block;
+use crate::bind::unique_semi_join::single;
 use query::nodes::expr::Expr;
 use query::nodes::node::AggregateCall;
 use query::nodes::relation::{Origin, ScopeTable, Source};

@@ -1,4 +1,4 @@
-//! Rows that an operator gathers in memory and cannot spill.
+//! Rows that an operator holds in memory and cannot spill.
 
 use datum::Result;
 
@@ -9,12 +9,12 @@ use crate::nodes::context::EvalContext;
 
 /// Rows that stay in memory, and are counted there.
 #[derive(Debug, Default)]
-pub struct Gathered {
+pub struct HeldRows {
     pub rows: Vec<Row>,
     held: Held,
 }
 
-impl Gathered {
+impl HeldRows {
     pub fn push(&mut self, row: Row, ctx: &mut EvalContext) -> Result<()> {
         host(ctx).hold(&mut self.held, row_bytes(&row))?;
         self.rows.push(row);

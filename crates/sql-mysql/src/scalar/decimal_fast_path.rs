@@ -1,6 +1,8 @@
-//! Sums, differences and products of decimals of at most 18 digits or so, which nearly all are: in two machine words, without a value for each step.
+//! The fast path of decimal arithmetic: sums, differences and products of decimals of up to 18 digits, in two machine
+//! words and without intermediate values.
 //!
-//! What comes out is what `arithmetic` computes, digit by digit and scale by scale. The hard thing is to be sure of that: whatever is not a plain decimal, or might grow out of 128 bits, is left to `arithmetic` as a whole.
+//! The result has the digits and the scale that `arithmetic` computes. Anything else, including results that might
+//! exceed 128 bits, is left to `arithmetic` as a whole.
 
 use crate::scalar::decimal::{Decimal, SCALE_MAX};
 use crate::scalar::operation::{Arithmetic, Operator};
@@ -9,7 +11,7 @@ use crate::value::Value;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Expr;
 
-/// The powers of ten that an `i64` holds.
+/// The powers of ten that fit an `i64`.
 const POWERS: [i64; 19] = {
     let mut powers = [1i64; 19];
     let mut at = 1;
@@ -23,7 +25,7 @@ const POWERS: [i64; 19] = {
 /// A coefficient and its scale.
 type Number = (i64, u8);
 
-/// The result, if the operation and all within it are of that kind.
+/// Returns the result, or None if the expression is not of this kind.
 #[inline]
 pub fn eval(node: &Arithmetic<'_>, row: &[Value], ctx: &EvalContext) -> Option<Decimal> {
     let (coefficient, scale) = computed(node, row, ctx)?;
@@ -38,7 +40,7 @@ fn computed(node: &Arithmetic<'_>, row: &[Value], ctx: &EvalContext) -> Option<(
     let (a, left_scale) = operand(node.left, row, ctx)?;
     let (b, right_scale) = operand(node.right?, row, ctx)?;
     let scale = left_scale.max(right_scale);
-    // Products of two words fit four, and so do sums of two of them.
+    // A product of two words fits four, and so does the sum of two products.
     let raised = |number: i64, own: u8| Some(i128::from(number) * i128::from(*POWERS.get(usize::from(scale - own))?));
     Some(match node.op {
         Operator::Multiply => {
@@ -78,8 +80,8 @@ fn number(value: &Value) -> Option<Number> {
 #[cfg(test)]
 mod tests {
     use crate::scalar::arithmetic;
+    use crate::scalar::keyword_argument::Word;
     use crate::scalar::operation::{Arithmetic, Operator};
-    use crate::scalar::word::Word;
     use crate::types::{MysqlType as _, Type};
     use crate::value::{Decimal, Value};
     use query::nodes::context::EvalContext;
@@ -92,7 +94,8 @@ mod tests {
         Call { function, arguments, ty, collation, extra: Word::Operator(op, 4).into() }
     }
 
-    /// All pairs of numbers near the ends of what is done here, and of scales: the same digits as the long way, or none.
+    /// For all pairs of numbers near the limits, and all scales, the fast path gives the digits of the general path, or
+    /// none.
     #[test]
     fn it_says_what_the_long_way_says() {
         let numbers = [0, 1, -1, 9, 10, 99, -100, 123_456_789, i64::MAX, i64::MIN, i64::MAX / 10, -(1 << 62)];

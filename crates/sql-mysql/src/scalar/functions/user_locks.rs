@@ -1,12 +1,12 @@
-//! GET_LOCK and what goes with it: the locks themselves are `scalar/named`'s.
+//! GET_LOCK and what goes with it: the locks themselves are `scalar/user_locks`'s.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::entry::{Args, FunctionEntry, Returns, row, volatile};
 use crate::scalar::convert;
-use crate::scalar::named::{NamedLocks, name_of};
 use crate::scalar::state::StateOf as _;
+use crate::scalar::user_locks::{UserLocks, name_of};
 use crate::value::Value;
 use datum::Result;
 use query::nodes::context::EvalContext;
@@ -22,7 +22,7 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
 ];
 
 /// The locks, who asks, and the name.
-fn asked(call: &Call, values: &[Value], ctx: &EvalContext) -> Result<(Arc<NamedLocks>, u64, String)> {
+fn asked(call: &Call, values: &[Value], ctx: &EvalContext) -> Result<(Arc<UserLocks>, u64, String)> {
     let args = Args::new(call, values);
     let text = (!args.is_null(0)).then(|| args.text(0, ctx));
     Ok((ctx.state().locks.clone(), ctx.state().session.connection_id, name_of(text.as_deref())?))

@@ -1,6 +1,9 @@
-//! Conditions of a walk over many rows, with what is the same for all of them computed once: `d < DATE '1994-01-01' + INTERVAL 1 YEAR`. Parameters, which stand for most literals, are values then, and lists of them sorted.
+//! Constant folding: evaluates the constant parts of a scan's conditions once, before its first row: `d < DATE
+//! '1994-01-01' + INTERVAL 1 YEAR`. Parameters, which stand for most literals, are replaced by their values, and lists
+//! of constants are sorted.
 //!
-//! Only what leaves no trace is computed beforehand. What fails, or warns, is left as it is, for it is an error, or a warning, of a row that there may not be. A text that is no date is an error of the statement.
+//! An expression that fails or warns is left unfolded, since there may be no row that evaluates it. The exception is a
+//! comparison with a constant of the wrong form, such as a string that is no date: that is an error of the statement.
 
 use datum::Result;
 
@@ -9,10 +12,10 @@ use crate::nodes::eval::sort_literals;
 use crate::nodes::expr::Expr;
 use crate::nodes::function::Folding;
 
-/// From so many rows on it pays to put the values of parameters in their places.
+/// The number of rows from which replacing parameters by their values pays off.
 const ROWS: f64 = 64.0;
 
-/// Are there such things in a condition that is looked at for about so many rows?
+/// Returns whether folding pays off for a condition that is evaluated for about `rows` rows.
 pub fn folds(condition: &Expr, rows: f64) -> bool {
     let mut found = false;
     condition.walk(&mut |expr| match expr {
@@ -25,7 +28,7 @@ pub fn folds(condition: &Expr, rows: f64) -> bool {
     found
 }
 
-/// The conditions with values in their places.
+/// Returns the conditions with constant expressions replaced by their values.
 pub fn folded(conditions: &[Expr], ctx: &mut EvalContext) -> Result<Vec<Expr>> {
     let mut conditions = conditions.to_vec();
     let mut done = Ok(());
@@ -55,7 +58,7 @@ pub fn folded(conditions: &[Expr], ctx: &mut EvalContext) -> Result<Vec<Expr>> {
     done.map(|()| conditions)
 }
 
-/// A computation over literals and parameters that has no effect but its value.
+/// Returns whether the expression is a call without side effects over literals and parameters.
 fn is_fixed(expr: &Expr) -> bool {
     let is_computed = match expr {
         Expr::Call(call) => call.function.folding != Folding::None,
@@ -68,7 +71,8 @@ fn is_fixed(expr: &Expr) -> bool {
             .all(|child| matches!(child, Expr::Literal(..) | Expr::Parameter(..)) || is_fixed(child))
 }
 
-/// As a comparison takes it: a quotient with all its digits. An error is one of the statement.
+/// Replaces a constant expression by its value, a quotient with all its digits. Fails if a checked coercion fails,
+/// which is an error of the statement.
 fn computed(expr: &mut Expr, ctx: &mut EvalContext) -> Result<()> {
     if !is_fixed(expr) {
         return Ok(());

@@ -1,7 +1,8 @@
-//! May a plan that has begun be dropped and begun anew, as if nothing had been?
+//! Whether a plan may be dropped and restarted without a difference in its result.
 //!
-//! It may where it reads one table and nothing in it answers anew each time it is asked, or leaves something behind: no RAND(), no GET_LOCK(), no variable that is set, no subquery. So may an INSERT of such values (`nodes::change::Insert`). What it has locked
-//! so far it would lock again.
+//! A plan is restartable if it reads one table, and none of its expressions is volatile or has a side effect: no
+//! RAND(), no GET_LOCK(), no assignment of a variable, no subquery. An INSERT of such values is restartable too
+//! (`nodes::change::Insert`). A restarted plan acquires the same locks again.
 
 use crate::nodes::expr::Expr;
 use crate::nodes::node::Node;

@@ -1,14 +1,16 @@
-//! Columns that conditions say are equal to each other: `a.x = b.y AND b.y = c.z` ties `a` to `c` as well.
+//! Equivalence classes of columns: `a.x = b.y AND b.y = c.z` implies `a.x = c.z`.
 //!
-//! Of such a class every pair may be joined by, so all pairs are conditions while the order of the tables is looked for; when it stands, only so many are kept that each column is compared once. The hard thing is what may
-//! be concluded: equality is carried over only where the columns compare by the same kind of key, for `1 = '1'` and `'1' = '1.0'`, as numbers, say nothing of `1` and `'1.0'` as texts. MySQL calls this equality propagation.
+//! Any pair of a class may join its tables, so all pairs are conditions while a join order is searched for. Afterwards
+//! redundant equalities are removed, so that each column is compared once. Hard part: equality is transitive only among
+//! columns that are compared with the same type of key. `1 = '1'` and `'1' = '1.0'` compare as numbers, which implies
+//! nothing about `'1'` and `'1.0'` as strings. MySQL calls this equality propagation.
 
 use crate::nodes::comparison::{Comparator, Comparison, ComparisonType};
 use crate::nodes::expr::{Compare, Expr};
 use crate::plan::planner::Planner;
 use crate::types::Type;
 
-/// Columns that are equal, by their places; and as what they are compared.
+/// An equivalence class: the slots of its columns, and the type as which they are compared.
 #[derive(Debug)]
 pub struct Class {
     pub members: Vec<(usize, Type)>,
@@ -16,14 +18,14 @@ pub struct Class {
     key: Type,
 }
 
-/// The two columns that a condition says are equal, and by what key.
+/// The two columns that a condition equates, and the type of their common key.
 struct Pair<'e> {
     columns: [(usize, &'e Type); 2],
     by: Comparator,
     key: Type,
 }
 
-/// None: nothing can be concluded from it.
+/// Returns None if the condition is no equality of two columns, or implies no further equality.
 fn pair(condition: &Expr) -> Option<Pair<'_>> {
     let Expr::Compare(compare) = condition else { return None };
     let (Expr::Column(a, left), Expr::Column(b, right)) = (&compare.left, &compare.right) else { return None };
@@ -38,7 +40,7 @@ fn pair(condition: &Expr) -> Option<Pair<'_>> {
     Some(Pair { columns: [(*a, left), (*b, right)], by: compare.by, key })
 }
 
-/// The classes of more than two columns.
+/// Returns the classes of more than two columns; smaller ones imply nothing new.
 pub fn classes(conditions: &[Expr]) -> Vec<Class> {
     let mut classes: Vec<Class> = Vec::new();
     for Pair { columns, by, key } in conditions.iter().filter_map(pair) {
@@ -68,7 +70,7 @@ fn is_same_key(a: &Type, b: &Type) -> bool {
 }
 
 impl Class {
-    /// The class's columns that the condition compares, if it is one of its equalities.
+    /// Returns the class's columns that the condition compares, if it is one of the class's equalities.
     pub fn pair_of(&self, condition: &Expr) -> Option<(usize, usize)> {
         let Pair { columns: [(a, _), (b, _)], by, key } = pair(condition)?;
         let has = |place: usize| self.members.iter().any(|(member, _)| *member == place);
@@ -83,7 +85,7 @@ impl Class {
 }
 
 impl Planner<'_> {
-    /// The equalities that follow and that nobody has written, between columns of these tables.
+    /// Returns the implied equalities between columns of these tables that are not among the conditions.
     pub(super) fn conclusions(&self, classes: &[Class], tables: &[usize], conditions: &[Expr]) -> Vec<Expr> {
         let mut found = Vec::new();
         for class in classes {
@@ -102,7 +104,8 @@ impl Planner<'_> {
         found
     }
 
-    /// Takes out the equalities that follow from others by the time when they could be looked at: `steps` are the tables that come one after the other, `before` those that there are.
+    /// Removes the equalities that are implied by others at the time when they could be evaluated. `steps` are the
+    /// tables in join order, `before` those that are bound already.
     pub(super) fn without_repeats(
         &self,
         classes: &[Class],
@@ -112,7 +115,7 @@ impl Planner<'_> {
     ) {
         for class in classes {
             let mut bound = before.to_vec();
-            // Columns that are in one group are equal already.
+            // Columns of one group are known to be equal.
             let mut groups: Vec<Vec<usize>> = class.members.iter().map(|(place, _)| vec![*place]).collect();
             let mut repeats = vec![false; conditions.len()];
             let mut seen = vec![false; conditions.len()];
@@ -184,7 +187,7 @@ mod tests {
             ]),
             [4]
         );
-        // Two alone conclude nothing, nor do others between them.
+        // Two columns imply nothing, nor do equalities of other columns.
         assert!(of(&[ab.clone(), equal(int(2), int(3), ComparisonType::Integer)]).is_empty());
         assert!(of(&[ab, equal(text(2, ci), int(1), ComparisonType::Double)]).is_empty());
         let texts = |collation| equal(text(0, collation), text(1, collation), ComparisonType::Text(ci));

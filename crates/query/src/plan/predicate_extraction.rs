@@ -1,9 +1,11 @@
-//! What an OR over several tables says of one of them: `(a.x = 1 AND b.y > 2) OR (a.x = 5 AND b.y < 0)` is true of no row of `a` but those with `a.x = 1 OR a.x = 5`.
+//! Predicate extraction: conditions on one table, or one column, that an OR over several implies.
 //!
-//! The OR itself is looked at when all its tables are joined; what it says of one is looked at before, and makes few rows of many. It is said besides: a row for
-//! which the OR holds has an arm all of whose parts hold.
+//! `(a.x = 1 AND b.y > 2) OR (a.x = 5 AND b.y < 0)` implies `a.x = 1 OR a.x = 5`. The OR itself is evaluated when all
+//! its tables are joined; the implied condition filters `a` before. It is added, and the OR stays: a row that satisfies
+//! the OR satisfies all conditions of one arm.
 //!
-//! So it says of a column too: `(x = 1 AND y > 2) OR (x = 5 AND y < 0)` is true of no row but those with `x IN (1, 5)`. That leads through an index, and of a row that is not wanted only `x` is read.
+//! Likewise `(x = 1 AND y > 2) OR (x = 5 AND y < 0)` implies `x IN (1, 5)`, which can lead through an index, and spares
+//! rejected rows the evaluation of the other columns.
 
 use crate::nodes::comparison::{Comparator, Comparison};
 use crate::nodes::expr::{Expr, In};
@@ -12,7 +14,7 @@ use crate::nodes::walk::{has_subquery, is_volatile, parts_of, same};
 use crate::plan::planner::Planner;
 
 impl Planner<'_> {
-    /// The further conditions that follow, each on one of these tables.
+    /// Returns the implied conditions, each on one of these tables.
     pub(super) fn restrictions(&self, tables: &[usize], conditions: &[Expr]) -> Vec<Expr> {
         let mut found: Vec<Expr> = Vec::new();
         for condition in conditions {
@@ -28,7 +30,7 @@ impl Planner<'_> {
         found
     }
 
-    /// The OR of what every arm asks of the table. None: some arm asks nothing of it.
+    /// Returns the OR of the conditions that the arms have on the table, or None if some arm has none.
     fn of_table(&self, table: usize, arms: &[Vec<Expr>]) -> Option<Expr> {
         let of_arm = |parts: &Vec<Expr>| {
             let is_of_table =
@@ -40,16 +42,17 @@ impl Planner<'_> {
     }
 }
 
-/// Values, and as what a column is compared with each.
+/// Constants, each with the comparator of the column and it.
 type Values = Vec<(Expr, Comparator)>;
 
-/// A list in which more of the rows are found is not worth looking at.
+/// The selectivity above which an implied list is not added.
 const FEW: f64 = 0.4;
-/// Nor is a longer one.
+/// The most values of an implied list.
 const LONGEST: usize = 64;
 
 impl Planner<'_> {
-    /// Puts before the conditions on a table what their ORs say of one of its columns; an OR that says nothing else is gone.
+    /// Inserts before the conditions on a table the lists that their ORs imply for one column, and removes an OR that
+    /// is equivalent to its list.
     pub(super) fn list_values(&self, table: usize, conditions: &mut Vec<Expr>) {
         let mut found = Vec::new();
         conditions.retain(|condition| {
@@ -65,7 +68,8 @@ impl Planner<'_> {
         conditions.splice(0..0, found);
     }
 
-    /// Of the columns for which every arm names values the one that leads through an index, or else the one that keeps the fewest rows; and which share of them.
+    /// Among the columns for which every arm has constants, chooses one with an index, or else the most selective.
+    /// Returns the list and its selectivity.
     fn best_list(&self, table: usize, arms: &[Vec<Expr>]) -> Option<(Expr, f64)> {
         let known = &self.tables[table];
         let Origin::Base(base) = &known.origin else { return None };
@@ -94,7 +98,7 @@ fn is_column(expr: &Expr, place: usize) -> bool {
     matches!(expr, Expr::Column(at, _) if *at == place)
 }
 
-/// What the condition compares with values that are the same for all rows, and the values.
+/// Returns the expression that the condition compares with constants, and the constants.
 fn values(part: &Expr) -> Option<(&Expr, Values)> {
     let is_value = |expr: &Expr| match expr {
         Expr::Call(call) if call.function.is_coercion() => {
@@ -115,7 +119,7 @@ fn values(part: &Expr) -> Option<(&Expr, Values)> {
     }
 }
 
-/// To look at it twice costs little and says the same.
+/// Returns whether the condition is cheap and gives the same result if evaluated twice.
 fn is_plain(part: &Expr) -> bool {
     !has_subquery(part) && !is_volatile(part)
 }

@@ -1,7 +1,7 @@
-//! Which share of the rows a condition keeps, going by what is known of columns and values.
+//! Selectivity: the fraction of rows that a condition keeps, estimated from statistics.
 //!
-//! Conditions are taken to be independent of each other. Values count as far as they are at hand when the plan is made: literals, and parameters if the plan is made for a run. Nothing here decides
-//! an answer.
+//! Conditions are assumed to be independent. Values count if they are known at planning: literals, and parameters if
+//! the plan is made for one run. Selectivity never affects a result (QU-22).
 
 use crate::catalog::statistics::ColumnStatistics;
 use crate::catalog::table::Table;
@@ -19,12 +19,12 @@ use crate::types::Type;
 use crate::value::Value;
 use datum::Storage;
 
-/// What the planner may ask about tables and values.
+/// What the planner knows of tables and values.
 #[derive(Clone, Copy)]
-pub struct Sight<'p> {
+pub struct StatisticsView<'p> {
     pub tables: &'p [ScopeTable],
     pub statistics: &'p dyn Statistics,
-    /// Of the parameters; empty: not known.
+    /// The values of the parameters. Empty if they are unknown.
     pub values: &'p [Value],
 }
 
@@ -40,7 +40,7 @@ fn keys(node: &Node) -> usize {
 /// Ranges of an access that are measured in the tree; beyond, statistics must do.
 const DIVES: usize = 16;
 
-impl Sight<'_> {
+impl StatisticsView<'_> {
     /// Without the parameters' values: a plan may have tens of thousands, and is asked about each.
     fn context(&self) -> EvalContext {
         EvalContext::new()

@@ -1,8 +1,10 @@
-//! Rows of joins that are no wider than what anybody reads of them.
+//! Column pruning: removes unused columns from the rows of joins.
 //!
-//! While a block is bound and planned its wide row has a place for every column of every table: names, statistics and conditions go by these. A join makes such a row for each match, so when the plan stands, the places
-//! that nobody reads are taken out and all others move up. The hard thing is to find everybody who names a place: expressions of the joins' nodes and of what stands right above them are rewritten; a block that is looked
-//! at from within, by a subquery that depends on its rows or by a table that is made anew for each of them, stays as it is.
+//! While a block is bound and planned, its wide row has a slot for every column of every table, and names, statistics
+//! and conditions refer to these slots. A join builds such a row for each match. So once the plan is chosen, unused
+//! slots are removed and the remaining ones renumbered. Hard part: every reference to a slot must be found. The
+//! expressions in the joins' nodes and in the nodes directly above them are rewritten. A block that is read from
+//! within, by a correlated subquery or a LATERAL table, is left as it is.
 //!
 //! Keeps QU-18.
 
@@ -12,7 +14,7 @@ use crate::nodes::expr::Expr;
 use crate::nodes::function::SessionUse;
 use crate::nodes::node::{Node, Scan};
 
-/// Takes what is not `used` out of the rows of a join; `above` are the expressions over them.
+/// Removes the slots that are not `used` from the rows of a join. `above` are the expressions over these rows.
 pub fn pack(node: &mut Arc<Node>, used: &[bool], mut above: Vec<&mut Expr>) {
     if matches!(&**node, Node::Scan(_)) {
         return;
@@ -27,7 +29,7 @@ pub fn pack(node: &mut Arc<Node>, used: &[bool], mut above: Vec<&mut Expr>) {
     above.iter_mut().for_each(|expr| packing.expr(expr));
 }
 
-/// Notes the places that are kept. None: something in it cannot move.
+/// Marks the slots that remain. Returns None if an expression below cannot be rewritten.
 fn survey(node: &Arc<Node>, used: &[bool], kept: &mut [bool]) -> Option<()> {
     if Arc::strong_count(node) > 1 || !exprs(node).all(can_move) {
         return None;
@@ -58,12 +60,13 @@ fn survey(node: &Arc<Node>, used: &[bool], kept: &mut [bool]) -> Option<()> {
     Some(())
 }
 
-/// Can it do with some of its columns? What computes columns finds others side by side.
+/// Returns whether single columns of the table can be pruned. Generated columns are computed from the table's other
+/// columns, which must be adjacent.
 fn is_sparse(scan: &Scan) -> bool {
     !scan.table.columns.iter().any(|column| column.is_computed())
 }
 
-/// All expressions of a node of a join.
+/// Returns all expressions of a node of a join.
 fn exprs(node: &Node) -> Box<dyn Iterator<Item = &Expr> + '_> {
     match node {
         Node::Scan(scan) => Box::new(scan.conditions.iter().chain(scan.access.exprs())),
@@ -75,7 +78,7 @@ fn exprs(node: &Node) -> Box<dyn Iterator<Item = &Expr> + '_> {
     }
 }
 
-/// Are the places that it reads its own columns, all of which are known here?
+/// Returns whether all slots that the expression reads are visible in it, so that it can be rewritten.
 fn can_move(expr: &Expr) -> bool {
     let mut can = true;
     expr.walk(&mut |expr| {
@@ -89,7 +92,7 @@ fn can_move(expr: &Expr) -> bool {
 }
 
 struct Packing {
-    /// Where each place goes; where one that goes nowhere would be, is the next.
+    /// The new number of each slot; for a pruned slot, the number of the next one that remains.
     places: Vec<usize>,
     width: usize,
 }
@@ -103,7 +106,7 @@ impl Packing {
             place
         };
         let places = kept.iter().map(next).collect();
-        // A row without places would be no row.
+        // A row has at least one slot.
         Packing { places, width: width.max(1) }
     }
 

@@ -1,7 +1,9 @@
-//! How statistics come about: a bounded number of leaves, drawn at random, of the rows and of every index.
+//! Sampling of statistics: reads a bounded number of random leaves of a table and of each of its indexes.
 //!
-//! A small table is read whole. Of a large one leaves of its rows tell how columns are spread, and leaves of an index, where equal values lie side by side, how often its values change from one
-//! entry to the next: times the number of entries that is how many there are. Values that are few lie further apart than a leaf is long; they are counted by going from each to the next.
+//! A small table is read whole. For a large one, leaves of the table give the distribution of columns. Leaves of an
+//! index, where equal values are adjacent, give the rate at which its prefix changes from one entry to the next, and
+//! this rate times the number of entries estimates the number of distinct values. If there are few distinct values,
+//! runs of equal ones are longer than a leaf; they are counted by seeking from each value to the next.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
@@ -21,30 +23,30 @@ use crate::types::Type;
 use crate::value::Value;
 use datum::temporal::Timestamp;
 
-/// How much is read.
+/// How much of a table is read.
 #[derive(Clone, Copy)]
 pub struct Effort {
-    /// Leaves of the rows, and of each index.
+    /// The number of leaves of the table, and of each index.
     pub leaves: usize,
-    /// Values of the beginning of an index that are counted one by one.
+    /// The number of distinct values of a prefix that are counted by seeking.
     pub jumps: usize,
 }
 
-/// At a statement's expense.
+/// For automatic sampling, at the expense of a statement.
 pub const QUICK: Effort = Effort { leaves: 24, jumps: 32 };
-/// ANALYZE TABLE.
+/// For ANALYZE TABLE.
 pub const THOROUGH: Effort = Effort { leaves: 200, jumps: 256 };
 
-/// Tables of so many rows are read whole.
+/// Tables up to this number of rows are read whole.
 const WHOLE: f64 = 2000.0;
-/// Buckets that are kept of each column without being asked for.
+/// Histogram buckets of each column that are kept without a request.
 const BUCKETS: usize = 24;
-/// Of a text so many characters are kept in a bucket.
+/// The number of characters of a string that a bucket keeps.
 const LETTERS: u32 = 42;
-/// So many rows are looked at for a histogram at most.
+/// The most rows that are read for a histogram.
 const HISTOGRAM_ROWS: f64 = 200_000.0;
 
-/// Whoever gathers looks up now and then: an error ends it.
+/// A check that sampling calls now and then; its error ends the sampling.
 pub type LookUp<'l> = dyn FnMut() -> Result<()> + 'l;
 
 struct Gathering<'g> {
@@ -55,7 +57,7 @@ struct Gathering<'g> {
     look_up: &'g mut LookUp<'g>,
 }
 
-/// About how many rows a table has: a few pages are read.
+/// Estimates the number of rows of a table from a few pages.
 pub fn count(engine: &Engine, table: &Table) -> Result<f64> {
     Ok(engine.rows().extent(table.map, Bound::Unbounded, Bound::Unbounded).map_err(engine_fault)?.records)
 }

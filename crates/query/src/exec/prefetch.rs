@@ -1,4 +1,5 @@
-//! Before a row is changed, with its entries in every index: the pages that this takes are brought together, where memory is too small for all pages. One after the other each would be waited for.
+//! Prefetching of the leaves that a change of a row will modify, in its table and in every index, where the buffer pool
+//! is too small for all pages. One at a time, each missing page would be a wait of its own.
 
 use datum::Result;
 use engine::rows::MapId;
@@ -13,8 +14,8 @@ use crate::value::Value;
 /// A row and its key.
 type Keyed<'r> = (&'r [u8], &'r [Value]);
 
-/// Before the row is put in, or taken out.
-pub fn of_row(table: &Table, row: Keyed<'_>, ctx: &mut EvalContext) -> Result<()> {
+/// Prefetches for the insertion or removal of a row.
+pub fn for_row(table: &Table, row: Keyed<'_>, ctx: &mut EvalContext) -> Result<()> {
     if !host(ctx).txn()?.is_crowded() {
         return Ok(());
     }
@@ -22,11 +23,11 @@ pub fn of_row(table: &Table, row: Keyed<'_>, ctx: &mut EvalContext) -> Result<()
     for index in &table.indexes {
         keys.push(entry(table, index, row)?);
     }
-    ask(&keys, ctx)
+    prefetch(&keys, ctx)
 }
 
-/// Before `new` takes the place of `old`, which has just been read.
-pub fn of_change(table: &Table, old: Keyed<'_>, new: Keyed<'_>, ctx: &mut EvalContext) -> Result<()> {
+/// Prefetches for the update of `old`, which has just been read, to `new`.
+pub fn for_change(table: &Table, old: Keyed<'_>, new: Keyed<'_>, ctx: &mut EvalContext) -> Result<()> {
     if !host(ctx).txn()?.is_crowded() {
         return Ok(());
     }
@@ -41,7 +42,7 @@ pub fn of_change(table: &Table, old: Keyed<'_>, new: Keyed<'_>, ctx: &mut EvalCo
             keys.push(entry(table, index, new)?);
         }
     }
-    ask(&keys, ctx)
+    prefetch(&keys, ctx)
 }
 
 fn entry(table: &Table, index: &Index, row: Keyed<'_>) -> Result<(MapId, Vec<u8>)> {
@@ -50,7 +51,7 @@ fn entry(table: &Table, index: &Index, row: Keyed<'_>) -> Result<(MapId, Vec<u8>
     Ok((index.map, key))
 }
 
-fn ask(keys: &[(MapId, Vec<u8>)], ctx: &mut EvalContext) -> Result<()> {
+fn prefetch(keys: &[(MapId, Vec<u8>)], ctx: &mut EvalContext) -> Result<()> {
     let keys: Vec<(MapId, &[u8])> = keys.iter().map(|(map, key)| (*map, &key[..])).collect();
     host(ctx).txn()?.look_ahead(&keys).map_err(engine_fault)
 }
