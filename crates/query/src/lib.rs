@@ -4,6 +4,7 @@
 
 pub use datum::{batch, value};
 
+pub mod block;
 pub mod catalog;
 pub mod engine_fault;
 pub mod exec;

@@ -257,25 +257,39 @@ impl Call {
                 return Ok(Value::Null);
             }
         }
-        let _claim = self.claim(values)?;
+        if !self.may_be_long() {
+            return self.run(values, ctx);
+        }
+        let _claim = claim(values)?;
+        let result = self.run(values, ctx)?;
+        // A row of long values may take as long as thousands of others, between which a statement looks for interrupts.
+        if result.heap_bytes() >= LONG {
+            ctx.check_killed()?;
+        }
+        Ok(result)
+    }
+
+    fn run(&self, values: &mut [Value], ctx: &mut EvalContext) -> Result<Value> {
         match self.function.run {
             Run::Strict(run) | Run::Values(run) | Run::Lazy(run) => run(self, values, ctx),
         }
     }
 
-    /// Claims the memory of a result that is made of long arguments. Functions whose result can be much longer than their arguments claim it themselves.
-    fn claim(&self, values: &[Value]) -> Result<Option<Claim>> {
-        /// Shorter arguments are not worth the look at the process's count.
-        const LONG: usize = 32 << 10;
-        let is_short = !self.ty.storage.is_string() || (self.ty.length as usize) < LONG;
-        if is_short && self.ty.storage != Storage::Json {
-            return Ok(None);
-        }
-        let bytes: usize = values.iter().map(Value::heap_bytes).sum();
-        if bytes < LONG {
-            return Ok(None);
-        }
-        // The result beside a copy of the arguments.
-        Ok(Some(memory::claim(2 * bytes)?))
+    /// Returns whether the type of the result has room for a long value.
+    fn may_be_long(&self) -> bool {
+        self.ty.storage == Storage::Json || self.ty.storage.is_string() && self.ty.length as usize >= LONG
     }
+}
+
+/// Values of fewer bytes are not worth a look at the process's memory or at interrupts.
+const LONG: usize = 32 << 10;
+
+/// Claims the memory of a result that is made of long arguments. Functions whose result can be much longer than their arguments claim it themselves.
+fn claim(values: &[Value]) -> Result<Option<Claim>> {
+    let bytes: usize = values.iter().map(Value::heap_bytes).sum();
+    if bytes < LONG {
+        return Ok(None);
+    }
+    // The result beside a copy of the arguments.
+    Ok(Some(memory::claim(2 * bytes)?))
 }

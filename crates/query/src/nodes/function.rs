@@ -13,8 +13,10 @@ pub struct Function {
     /// In lower case; the first is the name, the others are aliases.
     pub names: &'static [&'static str],
     pub run: Run,
-    /// Never folded or cached: RAND(), UUID(), SLEEP().
+    /// Gives another result each time it is evaluated, so it is never folded or cached.
     pub volatile: bool,
+    /// Waits for a time and keeps its results in `Sleeps`, so a statement that only computes may be suspended meanwhile.
+    pub sleeps: bool,
     /// Its use of state of the session that other expressions of the statement may change.
     pub session: SessionUse,
     /// It takes quotients with all the digits that were computed, not with those that are shown.
@@ -70,6 +72,7 @@ impl Function {
             names,
             run,
             volatile: false,
+            sleeps: false,
             session: SessionUse::Unused,
             exact: false,
             strict: matches!(run, Run::Strict(_)),

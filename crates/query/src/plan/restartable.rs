@@ -29,16 +29,13 @@ pub fn may_begin_again(node: &Node) -> bool {
     }
 }
 
-/// The name of the function for which a statement can be suspended.
-const SLEEP: &str = "sleep";
-
-/// Does it do nothing but compute a row with SLEEP, which needs no thread then?
+/// Returns whether the plan does nothing but compute a row with sleeps, which need no thread.
 pub fn only_sleeps(node: &Node) -> bool {
     let mut sleeps = false;
     computes_one_row(node, &mut |expr| sleeps |= has_sleep(expr)) && sleeps
 }
 
-/// The same of the expressions of DO.
+/// Returns the same for expressions that are evaluated alone.
 pub fn only_sleep(exprs: &[Expr]) -> bool {
     exprs.iter().all(is_steady_but_sleep) && exprs.iter().any(has_sleep)
 }
@@ -62,15 +59,15 @@ fn computes_one_row(node: &Node, see: &mut dyn FnMut(&Expr)) -> bool {
 
 fn has_sleep(expr: &Expr) -> bool {
     let mut has = false;
-    expr.walk(&mut |expr| has |= matches!(expr, Expr::Call(call) if call.function.name() == SLEEP));
+    expr.walk(&mut |expr| has |= matches!(expr, Expr::Call(call) if call.function.sleeps));
     has
 }
 
-/// Its SLEEPs give the results of the run before, the rest is steady.
+/// Returns whether a restarted evaluation gives the same result: completed sleeps keep theirs, and nothing else is volatile.
 fn is_steady_but_sleep(expr: &Expr) -> bool {
     let mut is_volatile = false;
     expr.walk(&mut |expr| {
-        is_volatile |= matches!(expr, Expr::Call(call) if call.function.volatile && call.function.name() != SLEEP);
+        is_volatile |= matches!(expr, Expr::Call(call) if call.function.volatile && !call.function.sleeps);
     });
     !is_volatile && !walk::has_subquery(expr)
 }

@@ -10,17 +10,17 @@ use syntax::tree::{
 };
 
 use crate::bind::Bind;
-use crate::bind::decorrelated_aggregate::{Block, Wishes};
 use crate::bind::from::columns_of;
 use crate::bind::generated::order_by_formulas;
 use crate::bind::returning::Changing;
 use crate::bind::scope::Bound;
-use crate::bind::select::{limited, outermost};
 use crate::error::{self, Result, SqlError};
 use crate::parse::parse_expression;
 use crate::parse::statement::Name;
 use crate::rights::Privileges;
 use crate::scalar::bind::as_sent;
+use query::block::shape::{limited, outermost};
+use query::block::{Block, PlanningInputs};
 use query::catalog::foreign_graph::{Doing, Family};
 use query::catalog::table::{Default, Table, TableColumn};
 use query::nodes::change::{Delete, Insert, OnConflict, Rules, Target, Update, Values};
@@ -464,7 +464,7 @@ impl Bind<'_> {
         let wants = order_by_formulas(&scope, &sorts);
         let (statistics, values): (&dyn Statistics, _) = (around.variables, around.values);
         let depth = self.scopes.len() - 1;
-        let wishes = Wishes { depth, order: &wants, limited: limit.is_some(), statistics, values };
+        let inputs = PlanningInputs { depth, order: &wants, limited: limit.is_some(), statistics, values };
         let mut block = Block {
             tables: scope.tables.clone(),
             width: scope.width,
@@ -474,11 +474,11 @@ impl Bind<'_> {
             exprs: Vec::new(),
             sorts: Vec::new(),
         };
-        block.list(wishes);
-        let mut part = block.plan(wishes);
+        block.list(inputs);
+        let mut part = block.plan(inputs);
         // A limit over an index order ends early, so joins to key sets would not pay.
         if limit.is_none() {
-            block.with_lists(&mut part, wishes);
+            block.with_lists(&mut part, inputs);
         }
         let mut node = part.node;
         if limit.is_none() && self.settings().safe_updates && reads_all(&node) {

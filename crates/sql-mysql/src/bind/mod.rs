@@ -11,19 +11,15 @@ mod aggregate_level;
 pub mod change;
 pub mod from;
 pub mod generated;
-pub mod hashed_subquery;
 pub mod hints;
 mod json_table;
 pub mod load;
 pub use from::columns_of;
-pub mod decorrelated_aggregate;
 mod name;
 pub mod returning;
 pub mod scope;
 pub(crate) mod select;
-pub mod semi_join;
 mod subquery;
-mod unique_semi_join;
 pub mod variables;
 pub mod view;
 mod window;
@@ -127,6 +123,8 @@ pub struct Bind<'s> {
     /// The plan is valid for this run only.
     pub volatile: bool,
     next_id: usize,
+    /// The nodes of expressions bound so far.
+    nodes: usize,
     /// The statement changes rows, so base tables carry their rows' keys.
     keyed: bool,
     /// The command named in an error if no privilege on the table exists.
@@ -165,12 +163,19 @@ impl<'s> Bind<'s> {
             of_views: Vec::new(),
             volatile: false,
             next_id: 0,
+            nodes: 0,
             keyed: false,
             changing: "SELECT",
             item: 0,
             reach: None,
             values_at: None,
         }
+    }
+
+    /// Counts a node of the syntax tree, and looks for interrupts between many.
+    fn count_node(&mut self) -> Result<()> {
+        self.nodes += 1;
+        if self.nodes.is_multiple_of(1024) { self.around.variables.check_interrupts() } else { Ok(()) }
     }
 
     pub fn new_id(&mut self) -> usize {
@@ -262,6 +267,7 @@ impl<'s> Bind<'s> {
 
     fn hook(&mut self, node: &ast::Expr) -> Result<Option<Expr>> {
         use ast::ExprKind as Ast;
+        self.count_node()?;
         if let Some(expr) = self.group_key(node)? {
             return Ok(Some(expr));
         }

@@ -8,6 +8,8 @@ use crate::rights::Rights;
 use crate::scalar::aggregate::AggregateKind;
 use crate::scalar::bind::constant::padded;
 use crate::types::{Column, MysqlType as _, Type};
+use query::block::semi_join::BlockTables;
+use query::block::shape::Grouping;
 use query::nodes::expr::Expr;
 use query::nodes::node::{AggregateCall, Node};
 use query::nodes::relation::{Origin, ScopeTable};
@@ -34,6 +36,10 @@ impl Grouped {
     pub fn rolled_item(&self, item: usize) -> Option<Expr> {
         let (_, key) = self.items.iter().find(|(named, _)| *named == item)?;
         Some(Expr::Column(*key, self.keys[*key].ty().with_nullable(true)))
+    }
+
+    pub fn grouping(&self) -> Grouping<'_> {
+        Grouping { keys: &self.keys, calls: &self.calls, rollup: self.rollup, level: self.level }
     }
 
     /// Returns whether the place holds an aggregate's result, not a key or a dependent column.
@@ -80,6 +86,11 @@ pub struct Scope {
 }
 
 impl Scope {
+    /// Lets the tables of subqueries join those of the block.
+    pub fn block_tables(&mut self) -> BlockTables<'_> {
+        BlockTables { tables: &mut self.tables, width: &mut self.width, used: &mut self.used }
+    }
+
     pub fn add(&mut self, mut table: ScopeTable) -> usize {
         table.offset = self.width;
         self.width += table.columns.len() + usize::from(table.key_at.is_some());

@@ -12,12 +12,9 @@ use syntax::tree::{
 
 use crate::bind::Bind;
 use crate::bind::aggregate::{has_aggregate, has_window, window_exprs};
-use crate::bind::decorrelated_aggregate::{Block, Wishes};
 use crate::bind::from::rename;
 use crate::bind::generated::order_by_formulas;
-use crate::bind::hashed_subquery::list;
 use crate::bind::scope::{Bound, Common, Grouped, Scope};
-use crate::bind::semi_join::{self, pull};
 use crate::error::{self, Code, Result, SqlError};
 use crate::parse::statement::Name;
 use crate::rights::Privileges;
@@ -26,18 +23,19 @@ use crate::scalar::modes::SqlMode;
 use crate::scalar::operators;
 use crate::scalar::variable;
 use crate::types::{Column, MysqlType as _, Type};
+use query::block::hashed_subquery::list;
+use query::block::semi_join::{self, pull};
+use query::block::shape::{Limits, counted, group_count, group_node, limited, projected};
+use query::block::{Block, PlanningInputs};
 use query::nodes::expr::Expr;
 use query::nodes::keyspace_table;
-use query::nodes::node::{Group, Lock, LockWait, Node, Recursion, SortKey};
+use query::nodes::node::{Lock, LockWait, Node, Recursion, SortKey};
 use query::nodes::relation::{Origin, ScopeTable};
 use query::nodes::walk::{conjuncts, same};
 use query::plan::column_pruning::pack;
 use query::plan::join::filter;
 use query::plan::selectivity::StatisticsView;
 use query::plan::statistics::Statistics;
-
-/// The limit and the offset of a query.
-type Limits = (Option<Expr>, Option<Expr>);
 
 /// The maximum height of a plan (joins, derived tables, views, chained WITH tables); planner and executor recurse.
 const HEIGHT_MAX: usize = 1600;
@@ -417,7 +415,7 @@ impl Bind<'_> {
         let depth = self.scopes.len() - 1;
         // A limit over an index order ends early: then the subqueries are evaluated per row.
         let ends_early = limits.0.is_some() && !(is_grouped || distinct || is_windowed);
-        let source = if ends_early { source } else { pull(&mut scope, depth, source, &mut conditions) };
+        let source = if ends_early { source } else { pull(&mut scope.block_tables(), depth, source, &mut conditions) };
         let is_above = is_grouped || is_windowed;
         let mut block = Block {
             tables: std::mem::take(&mut scope.tables),
@@ -429,11 +427,12 @@ impl Bind<'_> {
             sorts: if is_above { Vec::new() } else { std::mem::take(&mut sorts) },
         };
         let (statistics, values): (&dyn Statistics, _) = (around.variables, around.values);
-        let wishes = Wishes { depth, order: &wants, limited: limits.0.is_some() && !counts, statistics, values };
-        having.iter_mut().for_each(|condition| list(condition, true, wishes));
-        exprs.iter_mut().for_each(|expr| list(expr, false, wishes));
-        block.list(wishes);
-        let part = block.planned(wishes, !ends_early);
+        let inputs =
+            PlanningInputs { depth, order: &wants, limited: limits.0.is_some() && !counts, statistics, values };
+        having.iter_mut().for_each(|condition| list(condition, true, inputs));
+        exprs.iter_mut().for_each(|expr| list(expr, false, inputs));
+        block.list(inputs);
+        let part = block.planned(inputs, !ends_early);
         if !is_above {
             (exprs, sorts) = (std::mem::take(&mut block.exprs), std::mem::take(&mut block.sorts));
         }
@@ -447,7 +446,7 @@ impl Bind<'_> {
         let is_sorted = sorts.is_empty() || (part.ordered && wants.len() == sorts.len());
         let mut node = part.node;
         let sight = StatisticsView { tables: &block.tables, statistics, values };
-        let groups = scope.grouped.as_ref().map_or(0.0, |grouped| group_count(part.rows, grouped, sight));
+        let groups = scope.grouped.as_ref().map_or(0.0, |grouped| group_count(part.rows, grouped.grouping(), sight));
         if !is_windowed {
             let sorted = sorts.iter_mut().map(|(expr, _)| expr);
             let above = match &mut scope.grouped {
@@ -457,7 +456,7 @@ impl Bind<'_> {
             pack(&mut node, &block.used, above);
         }
         if let Some(grouped) = &scope.grouped {
-            node = group_node(node, grouped, groups);
+            node = group_node(node, grouped.grouping(), groups);
         }
         node = filter(node, having);
         if let Some(windowed) = scope.windowed.take() {
@@ -985,64 +984,6 @@ fn first_of(text: &str) -> Option<&str> {
 fn wanted_order(scope: &Scope, sorts: &[(Expr, bool)], is_above: bool) -> Vec<SortKey> {
     let keys = if is_above { Vec::new() } else { order_by_formulas(scope, sorts) };
     if keys.len() == sorts.len() { keys } else { Vec::new() }
-}
-
-/// Projects the expressions. A scan yields plain columns by itself.
-pub(super) fn projected(mut input: Arc<Node>, exprs: Vec<Expr>) -> Arc<Node> {
-    let places: Option<Vec<usize>> =
-        exprs.iter().map(|expr| if let Expr::Column(at, _) = expr { Some(*at) } else { None }).collect();
-    if let (Some(Node::Scan(scan)), Some(places)) = (Arc::get_mut(&mut input), places)
-        && (0..places.len()).all(|at| !places[..at].contains(&places[at]))
-        && !scan.needed.is_empty()
-    {
-        scan.narrow(exprs.iter());
-        scan.output = Some(places);
-        return input;
-    }
-    Arc::new(Node::Project { input, exprs })
-}
-
-/// Estimates the number of groups in `rows` rows.
-pub fn group_count(rows: f64, grouped: &Grouped, sight: StatisticsView<'_>) -> f64 {
-    let known: Option<f64> = grouped.keys.iter().map(|key| sight.distinct(key)).product();
-    known.map_or(rows / 10.0, |known| known.min(rows)).max(1.0)
-}
-
-/// Returns the grouping node, with an estimate of its groups.
-pub fn group_node(mut input: Arc<Node>, grouped: &Grouped, estimate: f64) -> Arc<Node> {
-    if let Some(Node::Scan(scan)) = Arc::get_mut(&mut input) {
-        scan.narrow(grouped.keys.iter().chain(grouped.calls.iter().flat_map(|call| &call.arguments)));
-    }
-    Arc::new(Node::Group(Group {
-        estimate,
-        input,
-        types: grouped.keys.iter().map(Expr::ty).collect(),
-        keys: grouped.keys.clone(),
-        calls: grouped.calls.clone(),
-        is_whole: grouped.keys.is_empty(),
-        rollup: grouped.rollup,
-        level: grouped.level,
-    }))
-}
-
-/// Returns the outermost projection of a plan.
-pub fn outermost(node: &mut Arc<Node>) -> Option<&mut Vec<Expr>> {
-    match Arc::get_mut(node)? {
-        Node::Project { exprs, .. } => Some(exprs),
-        Node::Limit { input, .. } | Node::Strip { input, .. } | Node::Sort { input, .. } => outermost(input),
-        _ => None,
-    }
-}
-
-pub fn limited(input: Arc<Node>, (limit, offset): Limits) -> Arc<Node> {
-    match limit.is_none() && offset.is_none() {
-        true => input,
-        false => Arc::new(Node::Limit { input, limit, offset, counts: false }),
-    }
-}
-
-fn counted(input: Arc<Node>, (limit, offset): Limits) -> Arc<Node> {
-    Arc::new(Node::Limit { input, limit, offset, counts: true })
 }
 
 /// Returns the first SELECT of a set operation.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use syntax::tree as ast;
 
 use crate::bind::Bind;
-use crate::bind::select::outermost;
 use crate::error::{self, Result, SqlError};
 use crate::scalar::bind::{compare_rows, comparison, row_parts};
 use crate::types::{Column, Type};
+use query::block::shape::outermost;
 use query::exec::subquery::evaluate;
 use query::nodes::comparison::Comparison;
 use query::nodes::expr::Expr;

@@ -14,6 +14,8 @@ pub trait Variables: Statistics {
     fn system(&self, scope: Option<statement::Scope>, name: &str) -> Result<(Value, Type)>;
     /// Returns the type of the variable `@name`, in lower case.
     fn user(&self, name: &str) -> Type;
+    /// Returns an error if the statement was cancelled.
+    fn check_interrupts(&self) -> Result<()>;
     /// Returns the privileges of an account, and `None` if there is no such account.
     fn rights_of(&self, account: &str) -> Result<Option<Arc<Rights>>>;
 }

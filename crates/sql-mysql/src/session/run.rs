@@ -86,6 +86,10 @@ impl Variables for Session {
         self.rights_of_account(account)
     }
 
+    fn check_interrupts(&self) -> Result<()> {
+        Ok(self.ctx.check_killed()?)
+    }
+
     fn system(&self, scope: Option<statement::Scope>, name: &str) -> Result<(Value, Type)> {
         self.system_variable(scope, name)
     }
@@ -290,7 +294,7 @@ impl Session {
                 let node = match self.settings.select_limit {
                     limit if limit < u64::MAX && query.limit.is_none() => {
                         let limit = Expr::Literal(Value::UInt(limit), Type::unsigned());
-                        crate::bind::select::limited(bound.node, (Some(limit), None))
+                        query::block::shape::limited(bound.node, (Some(limit), None))
                     }
                     _ => bound.node,
                 };

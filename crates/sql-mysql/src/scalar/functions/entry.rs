@@ -150,6 +150,11 @@ pub const fn exact(entry: FunctionEntry) -> FunctionEntry {
     FunctionEntry { function: Function { exact: true, ..entry.function }, ..entry }
 }
 
+/// Marks a function that waits for a time.
+pub const fn sleeping(entry: FunctionEntry) -> FunctionEntry {
+    FunctionEntry { function: Function { sleeps: true, ..entry.function }, ..entry }
+}
+
 pub const fn volatile(entry: FunctionEntry) -> FunctionEntry {
     FunctionEntry { function: Function { volatile: true, ..entry.function }, ..entry }
 }

@@ -1,6 +1,6 @@
 //! What the session and the server are: answered from `EvalContext`.
 
-use super::entry::{Args, FunctionEntry, MANY, Returns, row, volatile};
+use super::entry::{Args, FunctionEntry, MANY, Returns, row, sleeping, volatile};
 use crate::error;
 use crate::scalar::operators::Derivation;
 use crate::scalar::state::StateOf as _;
@@ -41,7 +41,7 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
     row(&["format_pico_time"], 1, 1, Returns::Plain(20), Run::Strict(format_pico_time)),
     volatile(row(&["random_bytes"], 1, 1, Returns::Bytes(1024), Run::Strict(random_bytes))),
     volatile(row(&["uuid_short"], 0, 0, Returns::UInt, Run::Values(uuid_short))),
-    volatile(row(&["sleep"], 1, 1, Returns::Int, Run::Values(sleep))),
+    sleeping(volatile(row(&["sleep"], 1, 1, Returns::Int, Run::Values(sleep)))),
     volatile(row(&["benchmark"], 2, 2, Returns::Int, Run::Lazy(benchmark))),
     // They would need what is not there: refused, not ignored.
     absent(&["extractvalue"]),

@@ -9,17 +9,21 @@
 
 use std::sync::Arc;
 
-use crate::bind::decorrelated_aggregate::Block;
-use crate::bind::scope::Scope;
-use crate::bind::unique_semi_join::single;
-use query::nodes::expr::Expr;
-use query::nodes::node::AggregateCall;
-use query::nodes::relation::{Origin, ScopeTable, Source};
-use query::nodes::subquery::{Plain, Question, Subquery};
-use query::nodes::walk::{is_volatile, looks_around};
+use crate::block::unique_semi_join::single;
+use crate::block::{Block, TABLES_MAX};
+use crate::nodes::expr::Expr;
+use crate::nodes::node::AggregateCall;
+use crate::nodes::relation::{Origin, ScopeTable, Source};
+use crate::nodes::subquery::{Plain, Question, Subquery};
+use crate::nodes::walk::{is_volatile, looks_around};
 
-/// The maximum number of tables of a block that takes in subqueries.
-pub const TABLES: usize = 30;
+/// The tables of a block that is being bound, and the places of its wide rows.
+pub struct BlockTables<'s> {
+    pub tables: &'s mut Vec<ScopeTable>,
+    pub width: &'s mut usize,
+    /// The places that an expression reads.
+    pub used: &'s mut Vec<bool>,
+}
 
 /// Returns the block if it can be merged into another.
 pub fn plain(block: &Block, calls: &[AggregateCall], exprs: &[Expr]) -> Option<Arc<Plain>> {
@@ -92,7 +96,7 @@ impl Move {
 }
 
 /// Replaces conditions that test a subquery for a match, or for none, by joins in FROM.
-pub fn pull(scope: &mut Scope, depth: usize, source: Source, conditions: &mut Vec<Expr>) -> Source {
+pub fn pull(scope: &mut BlockTables<'_>, depth: usize, source: Source, conditions: &mut Vec<Expr>) -> Source {
     let has_table = |table: &ScopeTable| !matches!(table.origin, Origin::View(_));
     if !scope.tables.iter().any(has_table) || scope.tables.iter().any(|table| table.lock.is_some()) {
         return source;
@@ -135,12 +139,12 @@ fn asked(condition: &Expr) -> Option<(&Subquery, bool)> {
     }
 }
 
-fn semi(scope: &mut Scope, depth: usize, query: &Subquery, is_anti: bool) -> Option<Pulled> {
+fn semi(scope: &mut BlockTables<'_>, depth: usize, query: &Subquery, is_anti: bool) -> Option<Pulled> {
     let plain = query.plain.as_ref().filter(|plain| query.depth == depth && plain.calls.is_empty())?;
-    if scope.tables.len() + plain.tables.len() > TABLES {
+    if scope.tables.len() + plain.tables.len() > TABLES_MAX {
         return None;
     }
-    let (places, tables) = (scope.width, scope.tables.len());
+    let (places, tables) = (*scope.width, scope.tables.len());
     let mut moving = Move { depth, places, tables, fails: false };
     let mut on = moving.exprs(&plain.conditions);
     match &query.question {
@@ -152,7 +156,7 @@ fn semi(scope: &mut Scope, depth: usize, query: &Subquery, is_anti: bool) -> Opt
             }
             let given = plain.exprs.get(..needles.len())?;
             // If neither side is nullable, the result is never UNKNOWN.
-            let are_solid = needles.iter().all(|expr| is_solid(&scope.tables, expr))
+            let are_solid = needles.iter().all(|expr| is_solid(scope.tables, expr))
                 && given.iter().all(|expr| is_solid(&plain.tables, expr));
             let selected = moving.exprs(given);
             if (is_anti && !are_solid) || needles.iter().chain(&selected).any(is_volatile) {
@@ -167,7 +171,7 @@ fn semi(scope: &mut Scope, depth: usize, query: &Subquery, is_anti: bool) -> Opt
                     };
                 }
             });
-            query::nodes::walk::conjuncts(test, &mut on);
+            crate::nodes::walk::conjuncts(test, &mut on);
         }
         Question::Value | Question::All { .. } | Question::Row { .. } => return None,
     }
@@ -183,12 +187,12 @@ fn semi(scope: &mut Scope, depth: usize, query: &Subquery, is_anti: bool) -> Opt
         table.after.iter_mut().for_each(|at| *at += tables);
         scope.tables.push(table);
     }
-    scope.width += plain.used.len();
-    scope.used.resize(scope.width, false);
+    *scope.width += plain.used.len();
+    scope.used.resize(*scope.width, false);
     // The subquery's select list is not needed: only its conditions determine the columns read.
     reads(&source, &mut |expr| expr.columns().into_iter().for_each(|place| scope.used[place] = true));
     on.iter().flat_map(Expr::columns).for_each(|place| scope.used[place] = true);
-    let pulled = if is_anti { None } else { single(&scope.tables, places, &source, &on) };
+    let pulled = if is_anti { None } else { single(scope.tables, places, &source, &on) };
     Some(match pulled {
         Some((items, on)) => Pulled { items, on },
         None => Pulled { items: vec![Source::Semi(Box::new(source), on, is_anti)], on: Vec::new() },

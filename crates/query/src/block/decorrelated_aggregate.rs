@@ -6,93 +6,29 @@
 //! the grouping have the same equality, so a row has at most one group. The planner costs both plans and takes the
 //! cheaper.
 //!
-//! Keeps MY-10.
+//! Keeps QU-35.
 
 use std::sync::Arc;
 
-use crate::bind::scope::Grouped;
-use crate::bind::select::{group_count, group_node};
-use crate::bind::semi_join::TABLES;
-use crate::scalar::operators;
+use crate::block::shape::{Grouping, group_count, group_node};
+use crate::block::{Block, PlanningInputs, TABLES_MAX};
+use crate::nodes::comparison::{Comparator, Comparison, ComparisonType};
+use crate::nodes::context::EvalContext;
+use crate::nodes::expr::{Case, Compare, Expr};
+use crate::nodes::node::Node;
+use crate::nodes::relation::Columns;
+use crate::nodes::relation::{Origin, ScopeTable, Source};
+use crate::nodes::subquery::{Plain, Question, Subquery};
+use crate::nodes::walk::{has_subquery, is_volatile, looks_around, repeats};
+use crate::plan::column_pruning::pack;
+use crate::plan::planner::Planner;
+use crate::plan::selectivity::StatisticsView;
 use crate::types::{Column, Type};
 use crate::value::Value;
-use query::nodes::comparison::{Comparator, Comparison, ComparisonType};
-use query::nodes::context::EvalContext;
-use query::nodes::expr::{Compare, Expr};
-use query::nodes::node::{Node, SortKey};
-use query::nodes::relation::Columns;
-use query::nodes::relation::{Origin, ScopeTable, Source};
-use query::nodes::subquery::{Plain, Question, Subquery};
-use query::nodes::walk::{has_subquery, is_volatile, looks_around, repeats};
-use query::plan::column_pruning::pack;
-use query::plan::estimate::{asking, estimate};
-use query::plan::planner::{Part, Planner};
-use query::plan::selectivity::StatisticsView;
-use query::plan::statistics::Statistics;
-
-/// A query block to be planned.
-#[derive(Clone, Debug)]
-pub struct Block {
-    pub tables: Vec<ScopeTable>,
-    pub width: usize,
-    pub used: Vec<bool>,
-    pub source: Source,
-    pub conditions: Vec<Expr>,
-    /// The select list, if the rows are not grouped, and the sort expressions.
-    pub exprs: Vec<Expr>,
-    pub sorts: Vec<(Expr, bool)>,
-}
-
-/// Further inputs of planning a block.
-#[derive(Clone, Copy)]
-pub struct Wishes<'w> {
-    pub depth: usize,
-    pub order: &'w [SortKey],
-    pub limited: bool,
-    pub statistics: &'w dyn Statistics,
-    pub values: &'w [Value],
-}
 
 impl Block {
-    pub(super) fn plan(&self, wishes: Wishes<'_>) -> Part {
-        let Wishes { order, limited, statistics, values, .. } = wishes;
-        let (tables, used, width) = (&self.tables[..], &self.used[..], self.width);
-        let sight = StatisticsView { tables, statistics, values };
-        Planner { tables, used, width, order, limited, sight }.plan(&self.source, self.conditions.clone())
-    }
-
-    /// Returns the total cost, with subqueries evaluated above the joins.
-    pub(super) fn cost(&self, part: &Part) -> f64 {
-        estimate(&part.node).cost + asking(&self.exprs, part.rows)
-    }
-
-    /// Plans the block, with subqueries decorrelated where that is cheaper.
-    pub fn planned(&mut self, wishes: Wishes<'_>, may_join: bool) -> Part {
-        let mut part = self.plan(wishes);
-        if !may_join {
-            return part;
-        }
-        for query in self.candidates(wishes.depth) {
-            let Some(other) = self.joined(&query, wishes) else { continue };
-            let other_part = other.plan(wishes);
-            if other.cost(&other_part) < self.cost(&part) {
-                (*self, part) = (other, other_part);
-            }
-        }
-        self.with_lists(&mut part, wishes);
-        part
-    }
-
-    fn all(&self) -> impl Iterator<Item = &Expr> {
-        self.conditions.iter().chain(&self.exprs).chain(self.sorts.iter().map(|(expr, _)| expr))
-    }
-
-    fn all_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
-        self.conditions.iter_mut().chain(&mut self.exprs).chain(self.sorts.iter_mut().map(|(expr, _)| expr))
-    }
-
     /// Returns the subqueries that could be decorrelated, each once.
-    fn candidates(&self, depth: usize) -> Vec<Arc<Subquery>> {
+    pub(super) fn candidates(&self, depth: usize) -> Vec<Arc<Subquery>> {
         let mut found: Vec<Arc<Subquery>> = Vec::new();
         for expr in self.all() {
             expr.walk(&mut |expr| {
@@ -108,9 +44,9 @@ impl Block {
     }
 
     /// Returns the block with the subquery joined as a derived table. None: the result could differ.
-    fn joined(&self, query: &Subquery, wishes: Wishes<'_>) -> Option<Block> {
+    pub(super) fn joined(&self, query: &Subquery, inputs: PlanningInputs<'_>) -> Option<Block> {
         let plain = query.plain.as_ref()?;
-        if self.tables.len() >= TABLES || plain.exprs.first().is_none_or(has_subquery) {
+        if self.tables.len() >= TABLES_MAX || plain.exprs.first().is_none_or(has_subquery) {
             return None;
         }
         let (mut keys, mut theirs, mut rest) = (Vec::new(), Vec::new(), Vec::new());
@@ -123,7 +59,7 @@ impl Block {
                 None => rest.push(condition.clone()),
             }
         }
-        let node = grouped(plain, &keys, rest, wishes).filter(|node| repeats(node) && !looks_around(node))?;
+        let node = grouped(plain, &keys, rest, inputs).filter(|node| repeats(node) && !looks_around(node))?;
         let (offset, at) = (self.width, self.tables.len());
         let mut block = self.clone();
         block.width += keys.len() + 1;
@@ -201,18 +137,21 @@ pub(super) fn tie(condition: &Expr, depth: usize) -> Option<(Expr, Theirs)> {
 }
 
 /// Plans the groups: their keys, and the subquery's value for each.
-fn grouped(plain: &Plain, keys: &[Expr], conditions: Vec<Expr>, wishes: Wishes<'_>) -> Option<Arc<Node>> {
+fn grouped(plain: &Plain, keys: &[Expr], conditions: Vec<Expr>, inputs: PlanningInputs<'_>) -> Option<Arc<Node>> {
     if keys.is_empty() {
         return None;
     }
-    let Wishes { statistics, values, .. } = wishes;
+    let PlanningInputs { statistics, values, .. } = inputs;
     let (tables, used, width) = (&plain.tables[..], &plain.used[..], plain.used.len());
     let sight = StatisticsView { tables, statistics, values };
     let mut part = Planner { tables, used, width, order: &[], limited: false, sight }.plan(&plain.source, conditions);
-    let mut grouping = Grouped { keys: keys.to_vec(), calls: plain.calls.clone(), ..Grouped::default() };
-    let groups = group_count(part.rows, &grouping, sight);
-    pack(&mut part.node, used, grouping.expressions());
-    let node = group_node(part.node, &grouping, groups);
+    let (mut group_keys, mut calls) = (keys.to_vec(), plain.calls.clone());
+    let grouping = Grouping { keys: &group_keys, calls: &calls, rollup: false, level: None };
+    let groups = group_count(part.rows, grouping, sight);
+    let arguments = calls.iter_mut().flat_map(|call| &mut call.arguments);
+    pack(&mut part.node, used, group_keys.iter_mut().chain(arguments).collect());
+    let grouping = Grouping { keys: &group_keys, calls: &calls, rollup: false, level: None };
+    let node = group_node(part.node, grouping, groups);
     let mut exprs: Vec<Expr> = keys.iter().enumerate().map(|(at, key)| Expr::Column(at, key.ty())).collect();
     let mut value = plain.exprs[0].clone();
     value.rewrite(&mut |expr| {
@@ -245,7 +184,7 @@ fn answered(plain: &Plain, value: Expr, first_key: Expr) -> Expr {
     // The key of a matched group is not NULL.
     let is_none = Expr::IsNull(Box::new(first_key));
     let ty = value.ty();
-    operators::case(vec![(is_none, otherwise)], value, ty)
+    Expr::Case(Box::new(Case { arms: vec![(is_none, otherwise)], otherwise: value, ty }))
 }
 
 /// Returns whether the expression is NULL whenever these places are.
@@ -269,7 +208,7 @@ fn refuses(condition: &Expr, is_null: &dyn Fn(usize) -> bool) -> bool {
     }
 }
 
-/// Returns a subquery as a derived table, named as in MySQL.
+/// Returns a subquery as a derived table.
 pub(super) fn derived(id: usize, node: Arc<Node>, types: Vec<Type>, offset: usize, nullable: bool) -> ScopeTable {
     let named = |(at, ty): (usize, Type)| Column::computed(format!("Name_exp_{}", at + 1), ty.with_nullable(true));
     let columns: Vec<Column> = types.into_iter().enumerate().map(named).collect();

@@ -10,65 +10,66 @@
 //! Hard part: the set answers FALSE where IN would answer UNKNOWN. So IN uses one only where both reject the row
 //! (`truth`).
 //!
-//! Keeps MY-11.
+//! Keeps QU-36.
 
 use std::sync::Arc;
 
-use crate::bind::decorrelated_aggregate::{Block, Theirs, Wishes, derived, tie};
-use crate::bind::select::projected;
-use crate::bind::semi_join::{TABLES, reads};
-use query::nodes::comparison::{Comparator, Comparison};
-use query::nodes::expr::{Compare, Expr};
-use query::nodes::node::Node;
-use query::nodes::relation::Source;
-use query::nodes::subquery::{Listed, Plain, Question, Subquery};
-use query::nodes::walk::{has_subquery, is_volatile, looks_around, repeats};
-use query::plan::column_pruning::pack;
-use query::plan::cost::HASH;
-use query::plan::estimate::{estimate, subquery_cost};
-use query::plan::planner::{Part, Planner};
-use query::plan::selectivity::StatisticsView;
+use crate::block::decorrelated_aggregate::{Theirs, derived, tie};
+use crate::block::semi_join::reads;
+use crate::block::shape::projected;
+use crate::block::{Block, PlanningInputs, TABLES_MAX};
+use crate::nodes::comparison::{Comparator, Comparison};
+use crate::nodes::expr::{Compare, Expr};
+use crate::nodes::node::Node;
+use crate::nodes::relation::Source;
+use crate::nodes::subquery::{Listed, Plain, Question, Subquery};
+use crate::nodes::walk::{has_subquery, is_volatile, looks_around, repeats};
+use crate::plan::column_pruning::pack;
+use crate::plan::cost::HASH;
+use crate::plan::estimate::{estimate, subquery_cost};
+use crate::plan::planner::{Part, Planner};
+use crate::plan::selectivity::StatisticsView;
 
 /// The cost ratio below which the derived table is used: a subquery as a condition leaves rejected rows unlocked.
 const CHEAPER: f64 = 0.8;
 
 /// Gives hashed forms to the subqueries that allow one. `truth` means that UNKNOWN counts as FALSE.
-pub fn list(expr: &mut Expr, truth: bool, wishes: Wishes<'_>) {
+pub fn list(expr: &mut Expr, truth: bool, inputs: PlanningInputs<'_>) {
     match expr {
         Expr::Subquery(query, _) if query.is_correlated => {
-            if let Some(listed) = of(query, truth, wishes) {
+            if let Some(listed) = of(query, truth, inputs) {
                 *query = Arc::new(query.with_list(listed));
             }
         }
-        Expr::And(parts) | Expr::Or(parts) => parts.iter_mut().for_each(|part| list(part, truth, wishes)),
-        Expr::IsTruth(inner, true) => list(inner, true, wishes),
-        expr => expr.children_mut().into_iter().for_each(|child| list(child, false, wishes)),
+        Expr::And(parts) | Expr::Or(parts) => parts.iter_mut().for_each(|part| list(part, truth, inputs)),
+        Expr::IsTruth(inner, true) => list(inner, true, inputs),
+        expr => expr.children_mut().into_iter().for_each(|child| list(child, false, inputs)),
     }
 }
 
 /// Gives hashed forms to subqueries in the conditions of outer joins.
-pub fn list_joins(source: &mut Source, wishes: Wishes<'_>) {
+pub fn list_joins(source: &mut Source, inputs: PlanningInputs<'_>) {
     match source {
         Source::Table(_) => {}
         Source::Inner(items, on) => {
-            on.iter_mut().for_each(|condition| list(condition, true, wishes));
-            items.iter_mut().for_each(|item| list_joins(item, wishes));
+            on.iter_mut().for_each(|condition| list(condition, true, inputs));
+            items.iter_mut().for_each(|item| list_joins(item, inputs));
         }
         Source::Left(left, right, on) => {
-            on.iter_mut().for_each(|condition| list(condition, true, wishes));
-            list_joins(left, wishes);
-            list_joins(right, wishes);
+            on.iter_mut().for_each(|condition| list(condition, true, inputs));
+            list_joins(left, inputs);
+            list_joins(right, inputs);
         }
         Source::Semi(inner, on, _) => {
-            on.iter_mut().for_each(|condition| list(condition, true, wishes));
-            list_joins(inner, wishes);
+            on.iter_mut().for_each(|condition| list(condition, true, inputs));
+            list_joins(inner, inputs);
         }
     }
 }
 
 /// Returns the subquery's hashed form.
-fn of(query: &Subquery, truth: bool, wishes: Wishes<'_>) -> Option<Listed> {
-    if query.depth != wishes.depth {
+fn of(query: &Subquery, truth: bool, inputs: PlanningInputs<'_>) -> Option<Listed> {
+    if query.depth != inputs.depth {
         return None;
     }
     let (mut needles, mut comparators, mut types) = (Vec::new(), Vec::new(), Vec::new());
@@ -99,7 +100,7 @@ fn of(query: &Subquery, truth: bool, wishes: Wishes<'_>) -> Option<Listed> {
                 return None;
             }
             keys.splice(0..0, selected.iter().cloned());
-            planned(plain, rest, keys, wishes)
+            planned(plain, rest, keys, inputs)
         }
         false => query.node.clone(),
     };
@@ -125,8 +126,8 @@ fn compared(test: &Expr, count: usize) -> Option<Vec<Comparator>> {
 }
 
 /// Plans the key set: the keys of the rows that satisfy the conditions.
-fn planned(plain: &Plain, conditions: Vec<Expr>, mut keys: Vec<Expr>, wishes: Wishes<'_>) -> Arc<Node> {
-    let Wishes { statistics, values, .. } = wishes;
+fn planned(plain: &Plain, conditions: Vec<Expr>, mut keys: Vec<Expr>, inputs: PlanningInputs<'_>) -> Arc<Node> {
+    let PlanningInputs { statistics, values, .. } = inputs;
     let (tables, width) = (&plain.tables[..], plain.used.len());
     // The subquery's own select list is not needed.
     let mut used = vec![false; width];
@@ -142,24 +143,24 @@ fn planned(plain: &Plain, conditions: Vec<Expr>, mut keys: Vec<Expr>, wishes: Wi
 
 impl Block {
     /// Gives hashed forms to the block's subqueries.
-    pub fn list(&mut self, wishes: Wishes<'_>) {
-        self.conditions.iter_mut().for_each(|condition| list(condition, true, wishes));
-        self.exprs.iter_mut().for_each(|expr| list(expr, false, wishes));
-        self.sorts.iter_mut().for_each(|(expr, _)| list(expr, false, wishes));
-        list_joins(&mut self.source, wishes);
+    pub fn list(&mut self, inputs: PlanningInputs<'_>) {
+        self.conditions.iter_mut().for_each(|condition| list(condition, true, inputs));
+        self.exprs.iter_mut().for_each(|expr| list(expr, false, inputs));
+        self.sorts.iter_mut().for_each(|(expr, _)| list(expr, false, inputs));
+        list_joins(&mut self.source, inputs);
     }
 
     /// Replaces conditions by joins to their key sets where that is cheaper than the current plan.
-    pub fn with_lists(&mut self, part: &mut Part, wishes: Wishes<'_>) {
+    pub fn with_lists(&mut self, part: &mut Part, inputs: PlanningInputs<'_>) {
         let mut at = 0;
         while at < self.conditions.len() {
-            let query = asked(&self.conditions[at]).filter(|_| self.tables.len() < TABLES);
+            let query = asked(&self.conditions[at]).filter(|_| self.tables.len() < TABLES_MAX);
             let id = query.map(|query| query.id);
-            let listed = query.and_then(|query| query.list.clone().or_else(|| of(query, true, wishes)));
+            let listed = query.and_then(|query| query.list.clone().or_else(|| of(query, true, inputs)));
             at += 1;
             let (Some(id), Some(listed)) = (id, listed) else { continue };
             let other = self.listed(at - 1, id, &listed);
-            let other_part = other.plan(wishes);
+            let other_part = other.plan(inputs);
             if other.cost(&other_part) < (self.cost(part) + listed.cost) * CHEAPER {
                 (*self, *part) = (other, other_part);
                 at -= 1;

@@ -1,17 +1,17 @@
-//! Semi-join to inner join: a row with at most one match is not duplicated by an inner join. MySQL calls this table
-//! pullout.
+//! Semi-join to inner join: a row with at most one match is not duplicated by an inner join. Known as table
+//! pull-out.
 //!
 //! The rule holds if equalities with the outer row determine a whole unique key of each of the subquery's tables, also
 //! through one another (`WHERE b.k = a.x AND c.k = b.y`). Hard part: the comparison must use the key's own equality,
 //! otherwise two keys could equal one value.
 //!
-//! Keeps MY-9.
+//! Keeps QU-34.
 
-use query::catalog::table::Part;
-use query::nodes::comparison::{Comparison, ComparisonType};
-use query::nodes::expr::{Compare, Expr};
-use query::nodes::relation::{Origin, ScopeTable, Source};
-use query::nodes::walk::is_volatile;
+use crate::catalog::table::Part;
+use crate::nodes::comparison::{Comparison, ComparisonType};
+use crate::nodes::expr::{Compare, Expr};
+use crate::nodes::relation::{Origin, ScopeTable, Source};
+use crate::nodes::walk::is_volatile;
 
 /// Returns the items and conditions for an inner join, if no row has two matches. The subquery's tables follow the
 /// block's own in `tables`, its places start at `places`.
