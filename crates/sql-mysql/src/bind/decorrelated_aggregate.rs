@@ -10,8 +10,8 @@
 
 use std::sync::Arc;
 
+use crate::bind::plan_nodes::{group_count, group_node};
 use crate::bind::scope::Grouped;
-use crate::bind::select::{group_count, group_node};
 use crate::bind::semi_join::TABLES;
 use crate::scalar::operators;
 use crate::types::{Column, Type};

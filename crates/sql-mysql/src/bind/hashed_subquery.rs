@@ -15,7 +15,7 @@
 use std::sync::Arc;
 
 use crate::bind::decorrelated_aggregate::{Block, Theirs, Wishes, derived, tie};
-use crate::bind::select::projected;
+use crate::bind::plan_nodes::projected;
 use crate::bind::semi_join::{TABLES, reads};
 use query::nodes::comparison::{Comparator, Comparison};
 use query::nodes::expr::{Compare, Expr};

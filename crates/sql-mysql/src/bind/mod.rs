@@ -9,12 +9,16 @@
 mod aggregate;
 mod aggregate_level;
 pub mod change;
+mod common_table;
 pub mod from;
 pub mod generated;
 pub mod hashed_subquery;
 pub mod hints;
 mod json_table;
 pub mod load;
+mod output_name;
+pub(crate) mod plan_nodes;
+mod query_expression;
 pub use from::columns_of;
 pub mod decorrelated_aggregate;
 mod name;

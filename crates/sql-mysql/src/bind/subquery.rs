@@ -5,7 +5,7 @@ use std::sync::Arc;
 use syntax::tree as ast;
 
 use crate::bind::Bind;
-use crate::bind::select::outermost;
+use crate::bind::plan_nodes::outermost;
 use crate::error::{self, Result, SqlError};
 use crate::scalar::bind::{compare_rows, comparison, row_parts};
 use crate::types::{Column, Type};

@@ -426,7 +426,7 @@ impl Session {
                 let node = match self.settings.select_limit {
                     limit if limit < u64::MAX && query.limit.is_none() => {
                         let limit = Expr::Literal(Value::UInt(limit), Type::unsigned());
-                        crate::bind::select::limited(bound.node, (Some(limit), None))
+                        crate::bind::plan_nodes::limited(bound.node, (Some(limit), None))
                     }
                     _ => bound.node,
                 };
