@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use crate::block::shape::{Grouping, group_count, group_node};
-use crate::block::{Block, PlanningInputs, TABLES_MAX};
+use crate::block::{PlanningInputs, QueryBlock, TABLES_MAX};
 use crate::nodes::comparison::{Comparator, Comparison, ComparisonType};
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::{Case, Compare, Expr};
@@ -26,7 +26,7 @@ use crate::plan::selectivity::StatisticsView;
 use crate::types::{Column, Type};
 use crate::value::Value;
 
-impl Block {
+impl QueryBlock {
     /// Returns the subqueries that could be decorrelated, each once.
     pub(super) fn candidates(&self, depth: usize) -> Vec<Arc<Subquery>> {
         let mut found: Vec<Arc<Subquery>> = Vec::new();
@@ -44,7 +44,7 @@ impl Block {
     }
 
     /// Returns the block with the subquery joined as a derived table. None: the result could differ.
-    pub(super) fn joined(&self, query: &Subquery, inputs: PlanningInputs<'_>) -> Option<Block> {
+    pub(super) fn joined(&self, query: &Subquery, inputs: PlanningInputs<'_>) -> Option<QueryBlock> {
         let plain = query.plain.as_ref()?;
         if self.tables.len() >= TABLES_MAX || plain.exprs.first().is_none_or(has_subquery) {
             return None;

@@ -4,7 +4,7 @@
 //! A subquery correlated by equalities alone can be materialized once as a set of keys, wherever it is used: below OR,
 //! in HAVING, in the ON of an outer join, in UPDATE and DELETE. The executor chooses at run time (`exec::subquery`): it
 //! evaluates the subquery for the first rows, and builds the set when that has cost as much. A subquery that is a whole
-//! condition may also become a derived table joined first (`Block::listed`): then few keys lead to few rows of a large
+//! condition may also become a derived table joined first (`QueryBlock::listed`): then few keys lead to few rows of a large
 //! table, and only those are locked.
 //!
 //! Hard part: the set answers FALSE where IN would answer UNKNOWN. So IN uses one only where both reject the row
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use crate::block::decorrelated_aggregate::{Theirs, derived, tie};
 use crate::block::semi_join::reads;
 use crate::block::shape::projected;
-use crate::block::{Block, PlanningInputs, TABLES_MAX};
+use crate::block::{PlanningInputs, QueryBlock, TABLES_MAX};
 use crate::nodes::comparison::{Comparator, Comparison};
 use crate::nodes::expr::{Compare, Expr};
 use crate::nodes::node::Node;
@@ -141,7 +141,7 @@ fn planned(plain: &Plain, conditions: Vec<Expr>, mut keys: Vec<Expr>, inputs: Pl
     projected(part.node, keys)
 }
 
-impl Block {
+impl QueryBlock {
     /// Gives hashed forms to the block's subqueries.
     pub fn list(&mut self, inputs: PlanningInputs<'_>) {
         self.conditions.iter_mut().for_each(|condition| list(condition, true, inputs));
@@ -169,7 +169,7 @@ impl Block {
     }
 
     /// Returns the block without the condition and joined to its distinct keys instead.
-    fn listed(&self, at: usize, id: usize, listed: &Listed) -> Block {
+    fn listed(&self, at: usize, id: usize, listed: &Listed) -> QueryBlock {
         let mut block = self.clone();
         block.conditions.remove(at);
         let (offset, table) = (block.width, block.tables.len());

@@ -1,6 +1,6 @@
 //! A bound query block, and the rewrites that turn its subqueries into joins before it is planned.
 //!
-//! A dialect's binder resolves names and makes a `Block` of what it found: tables with places for their columns, the joins of FROM, conditions, select list, order. The rewrites work on that alone, so all
+//! A dialect's binder resolves names and makes a `QueryBlock` of what it found: tables with places for their columns, the joins of FROM, conditions, select list, order. The rewrites work on that alone, so all
 //! dialects share them: `semi_join` (IN and EXISTS become semi-joins and antijoins), `unique_semi_join` (a semi-join with one match becomes an inner join), `decorrelated_aggregate` (a scalar aggregate becomes a
 //! join with groups), `hashed_subquery` (a set of keys that is tested for membership). `shape` has the nodes above the joins.
 
@@ -24,7 +24,7 @@ pub const TABLES_MAX: usize = 30;
 
 /// A query block to be planned.
 #[derive(Clone, Debug)]
-pub struct Block {
+pub struct QueryBlock {
     pub tables: Vec<ScopeTable>,
     /// The number of places of its wide rows.
     pub width: usize,
@@ -37,7 +37,7 @@ pub struct Block {
     pub sorts: Vec<(Expr, bool)>,
 }
 
-/// What planning a block reads besides the block.
+/// The inputs of planning besides the block.
 #[derive(Clone, Copy)]
 pub struct PlanningInputs<'w> {
     pub depth: usize,
@@ -50,7 +50,7 @@ pub struct PlanningInputs<'w> {
     pub values: &'w [Value],
 }
 
-impl Block {
+impl QueryBlock {
     /// Plans the block as it is.
     pub fn plan(&self, inputs: PlanningInputs<'_>) -> Part {
         let PlanningInputs { order, limited, statistics, values, depth: _ } = inputs;

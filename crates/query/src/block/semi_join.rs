@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use crate::block::unique_semi_join::single;
-use crate::block::{Block, TABLES_MAX};
+use crate::block::{QueryBlock, TABLES_MAX};
 use crate::nodes::expr::Expr;
 use crate::nodes::node::AggregateCall;
 use crate::nodes::relation::{Origin, ScopeTable, Source};
@@ -26,7 +26,7 @@ pub struct BlockTables<'s> {
 }
 
 /// Returns the block if it can be merged into another.
-pub fn plain(block: &Block, calls: &[AggregateCall], exprs: &[Expr]) -> Option<Arc<Plain>> {
+pub fn plain(block: &QueryBlock, calls: &[AggregateCall], exprs: &[Expr]) -> Option<Arc<Plain>> {
     let may_move = |table: &ScopeTable| {
         let is_movable = match &table.origin {
             Origin::Derived { node } => !looks_around(node),

@@ -18,7 +18,7 @@ use crate::session::open_transaction::OpenTransaction;
 use crate::session::temporary::TemporaryTables;
 
 /// Called with the number of changes that are undone, and of all.
-pub type Progress<'p> = &'p mut dyn FnMut(u64, u64);
+pub type UndoProgress<'p> = &'p mut dyn FnMut(u64, u64);
 
 /// The characteristics and savepoints of a session's transactions.
 #[derive(Debug)]
@@ -148,7 +148,7 @@ impl SessionCore {
     }
 
     /// Rolls the open transaction back, if there is one, and releases all that it held.
-    pub fn roll_back(&mut self, host: &mut Host, progress: Progress<'_>) {
+    pub fn roll_back(&mut self, host: &mut Host, progress: UndoProgress<'_>) {
         self.leave_transaction(host);
         if let Some(txn) = host.txn.take() {
             txn.rollback_with_progress(progress);
@@ -180,7 +180,7 @@ impl SessionCore {
     }
 
     /// Rolls back to a savepoint, which stays. After an error the transaction can only be rolled back.
-    pub fn roll_back_to(&mut self, host: &mut Host, position: usize, progress: Progress<'_>) -> Result<()> {
+    pub fn roll_back_to(&mut self, host: &mut Host, position: usize, progress: UndoProgress<'_>) -> Result<()> {
         let point = self.transaction.savepoints[position].1;
         self.transaction.savepoints.truncate(position + 1);
         undo_to(host, point, progress)
@@ -192,7 +192,7 @@ impl SessionCore {
     }
 
     /// Rolls back the changes of the failed statement. Returns false if the transaction must be rolled back.
-    pub fn undo_statement(&mut self, host: &mut Host, keeps_transaction: bool, progress: Progress<'_>) -> bool {
+    pub fn undo_statement(&mut self, host: &mut Host, keeps_transaction: bool, progress: UndoProgress<'_>) -> bool {
         match (keeps_transaction, self.transaction.statement_start.take()) {
             (true, Some(start)) => undo_to(host, start, progress).is_ok(),
             (keeps, _) => keeps,
@@ -200,6 +200,6 @@ impl SessionCore {
     }
 }
 
-fn undo_to(host: &mut Host, point: Savepoint, progress: Progress<'_>) -> Result<(), Fault> {
+fn undo_to(host: &mut Host, point: Savepoint, progress: UndoProgress<'_>) -> Result<(), Fault> {
     host.txn()?.rollback_to_with_progress(point, progress).map_err(engine_fault)
 }

@@ -20,7 +20,7 @@ use crate::parse::statement::Name;
 use crate::rights::Privileges;
 use crate::scalar::bind::as_sent;
 use query::block::shape::{limited, outermost};
-use query::block::{Block, PlanningInputs};
+use query::block::{PlanningInputs, QueryBlock};
 use query::catalog::foreign_graph::{Doing, Family};
 use query::catalog::table::{Default, Table, TableColumn};
 use query::nodes::change::{Delete, Insert, OnConflict, Rules, Target, Update, Values};
@@ -465,7 +465,7 @@ impl Bind<'_> {
         let (statistics, values): (&dyn Statistics, _) = (around.variables, around.values);
         let depth = self.scopes.len() - 1;
         let inputs = PlanningInputs { depth, order: &wants, limited: limit.is_some(), statistics, values };
-        let mut block = Block {
+        let mut block = QueryBlock {
             tables: scope.tables.clone(),
             width: scope.width,
             used: scope.used.clone(),

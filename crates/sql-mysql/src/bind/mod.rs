@@ -9,11 +9,14 @@
 mod aggregate;
 mod aggregate_level;
 pub mod change;
+mod common_table;
 pub mod from;
 pub mod generated;
 pub mod hints;
 mod json_table;
 pub mod load;
+mod output_name;
+mod query_expression;
 pub use from::columns_of;
 mod name;
 pub mod returning;

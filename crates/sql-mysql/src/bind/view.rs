@@ -16,8 +16,9 @@ use syntax::tree::{self, ColumnName, Query, QueryBody, Select, SelectExpr, Selec
 
 use crate::bind::Bind;
 use crate::bind::aggregate::{has_aggregate, has_subquery, has_window};
+use crate::bind::query_expression::TABLE;
 use crate::bind::scope::{Common, Scope};
-use crate::bind::select::{Item, TABLE};
+use crate::bind::select::Item;
 use crate::error::{self, Result, SqlError};
 use crate::parse::lexical::quoted_name;
 use crate::parse::statement::Name;
