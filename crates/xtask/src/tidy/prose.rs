@@ -12,7 +12,7 @@ const HEADLESS: &[&str] = &["What ", "Who ", "Whose ", "Whoever ", "So many "];
 const RATCHET: Ratchet = Ratchet {
     what: "sentences without a subject",
     table: "prose.rs",
-    rows: &[("query", 41), ("sql-mysql", 92), ("syntax", 3)],
+    rows: &[("query", 41), ("sql-mysql", 92)],
 };
 
 pub fn check(workspace: &Workspace) -> Result<Vec<String>, String> {
