@@ -1,4 +1,4 @@
-//! A statement ready to run: its plan, and the definitions that it was bound to.
+//! A compiled statement: its plan, and the definitions that it was bound to.
 
 use std::sync::Arc;
 
@@ -24,22 +24,22 @@ pub enum Plan {
 pub struct Compiled {
     pub plan: Plan,
     pub tables: Vec<Arc<Table>>,
-    /// Those whose rows it changes.
+    /// The tables whose rows it changes.
     pub written: Vec<Arc<Table>>,
-    /// The names under which the statement reads them: LOCK TABLES locks names.
+    /// The names under which the statement refers to tables, for LOCK TABLES.
     pub named: Vec<(u64, String)>,
-    /// All whose gates are passed: these, and those that foreign keys bring in.
+    /// The tables whose metadata locks are held: these, and those that foreign keys reach.
     pub gates: Vec<Arc<Table>>,
     pub views: Vec<Arc<View>>,
-    /// Tables that are read, with the ages of what was known of them.
+    /// The tables that are read, with the ages of their statistics at planning.
     pub known: Vec<(Arc<Table>, u64)>,
     pub volatile: bool,
-    /// It is expected to read much: worth a plan of its own for each run.
+    /// The plan is expensive enough to be planned again for each run.
     pub is_heavy: bool,
-    /// It may be dropped half-way and begun anew, while it has changed nothing.
+    /// The plan is restartable while it has changed nothing.
     pub may_begin_again: bool,
-    /// It only computes a row with SLEEP: it needs no thread meanwhile.
+    /// The plan only computes a row with SLEEP, so it needs no thread meanwhile.
     pub only_sleeps: bool,
-    /// What it does, in the letters of a transaction's state.
+    /// Its effects, as flags of the transaction state (`session::session_tracking`).
     pub deeds: u16,
 }

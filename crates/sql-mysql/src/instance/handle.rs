@@ -1,4 +1,4 @@
-//! What others see of a session, and how they end it: the process list, KILL.
+//! The handle of a session, through which other sessions see and kill it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -13,16 +13,16 @@ use query::exec::monitor::{Monitor, RowAccess};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kill {
     No,
-    /// The statement that runs ends with error 1317.
+    /// Ends the running statement with error 1317.
     Query,
-    /// So does the session.
+    /// Ends the statement and the session.
     Connection,
 }
 
-/// One session as the others know it.
+/// A session as others see it.
 pub struct Handle {
     pub connection_id: u64,
-    /// What this session has counted.
+    /// The counters of the session.
     pub(crate) counts: Counts,
     pub(crate) open: Open,
     kill: AtomicU8,
@@ -34,47 +34,47 @@ pub struct Handle {
     resume: Mutex<Option<Wake>>,
 }
 
-/// Called from any thread when a suspended statement may be resumed; more often than needed, perhaps.
+/// Called from any thread when a suspended statement may be resumed. Spurious calls are possible.
 pub type Wake = Arc<dyn Fn() + Send + Sync>;
 
 /// The client has closed its connection.
 const DEPARTED: u8 = 1;
-/// Waits of the session end at once: the client has gone, or the server stops.
+/// Waits of the session end at once, because the client has left or the server stops.
 const NO_WAITS: u8 = 2;
-/// The statement under way changes nothing, so without a client it has no purpose.
+/// The running statement changes nothing, so it is pointless without a client.
 const IS_READ: u8 = 4;
 
-/// A line of the process list.
+/// A row of the process list.
 #[derive(Clone, Debug)]
 pub struct Shown {
     pub user: String,
     pub host: String,
-    /// The account, by its name in the list.
+    /// The name of the account.
     pub account: String,
-    /// The session holds SYSTEM_USER: only others that hold it may end it.
+    /// The session holds SYSTEM_USER, so only sessions that hold it may kill it.
     pub is_system: bool,
     pub database: Option<String>,
     pub since: Instant,
-    /// What the client has said of itself, in pairs.
+    /// The connection attributes of the client, in pairs.
     pub attributes: std::sync::Arc<[(String, String)]>,
-    /// How its stream is made shorter, and at which level.
+    /// The compression algorithm and level of the connection.
     pub compression: Option<(&'static str, u8)>,
-    /// The version of TLS that it is sealed with, and the cipher.
+    /// The TLS version and cipher of the connection.
     pub sealing: Option<(&'static str, &'static str)>,
     /// The text of the last statement.
     text: String,
     runs: bool,
-    /// At what, where it says so.
+    /// The state of the statement, if known.
     pub state: Option<String>,
 }
 
 impl Shown {
-    /// What runs now.
+    /// Returns the text of the running statement.
     pub fn statement(&self) -> Option<&str> {
         self.runs.then_some(&*self.text)
     }
 
-    /// At what it is, while a statement runs.
+    /// Returns the state of the running statement.
     pub fn activity(&self) -> Option<&str> {
         self.runs.then(|| self.state.as_deref().unwrap_or("executing"))
     }
@@ -123,7 +123,7 @@ impl Handle {
         }
     }
 
-    /// Called, from any thread, when the session is to end: the door closes the connection.
+    /// Sets the callback that runs, in any thread, when the session must end: the door closes the connection.
     pub fn on_kill(&self, wake: Box<dyn Fn() + Send + Sync>) {
         *self.wake.lock() = Some(wake);
     }
@@ -147,24 +147,24 @@ impl Handle {
         }
     }
 
-    /// The client has closed its connection: a statement that only reads ends, as do the session's waits.
+    /// Notes that the client has left: ends a read-only statement, and the waits of the session.
     pub(crate) fn depart(&self) {
         self.ends.fetch_or(DEPARTED | NO_WAITS, Ordering::SeqCst);
         self.wake_suspended();
     }
 
-    /// Ends the wait of the statement under way, and every later one of the session.
+    /// Ends the current wait of the session, and rejects later ones.
     pub(crate) fn end_waits(&self) {
         self.ends.fetch_or(NO_WAITS, Ordering::SeqCst);
         self.wake_suspended();
     }
 
-    /// Must a wait end, or not begin?
+    /// Returns whether a wait must end.
     pub fn is_interrupted(&self) -> bool {
         self.kill.load(Ordering::SeqCst) != 0 || self.ends.load(Ordering::SeqCst) & NO_WAITS != 0
     }
 
-    /// A statement begins that changes nothing, or one that may.
+    /// Notes whether the statement that begins is read-only.
     pub(crate) fn begin_plan(&self, is_read: bool) {
         match is_read {
             true => self.ends.fetch_or(IS_READ, Ordering::Relaxed),
@@ -172,7 +172,7 @@ impl Handle {
         };
     }
 
-    /// The statement is suspended: `wake` is called when its wait must end, at once if it must already.
+    /// Notes that the statement is suspended. `wake` is called when its wait must end, or at once.
     pub(crate) fn suspend(&self, wake: Wake) {
         *self.resume.lock() = Some(wake);
         if self.is_interrupted() {
@@ -191,7 +191,7 @@ impl Handle {
         }
     }
 
-    /// A new statement begins: a KILL QUERY that came too late is forgotten.
+    /// Clears a KILL QUERY that came after the statement ended.
     pub(crate) fn forget_query_kill(&self) {
         if self.kill.load(Ordering::Relaxed) == Kill::Query as u8 {
             let _ = self.kill.compare_exchange(Kill::Query as u8, 0, Ordering::Relaxed, Ordering::Relaxed);

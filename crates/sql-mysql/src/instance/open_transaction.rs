@@ -61,13 +61,13 @@ impl Open {
         self.since.store(0, Ordering::Release);
     }
 
-    /// When the transaction began.
+    /// Returns when the transaction began.
     pub fn since(&self) -> Option<Instant> {
         let since = self.since.load(Ordering::Acquire).checked_sub(1)?;
         Some(self.origin + Duration::from_micros(since))
     }
 
-    /// None: there is no transaction.
+    /// Returns the state of the transaction, or None without one.
     pub fn now(&self, counts: &Counts) -> Option<OpenNow> {
         let since = self.since()?;
         let traits = self.traits.load(Ordering::Relaxed);

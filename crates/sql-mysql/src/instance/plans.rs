@@ -1,10 +1,13 @@
-//! Plans and prepared statements, which sessions share.
+//! The plan cache: plans and prepared statements that sessions share.
 //!
-//! Hard part: a plan may run in another session only if binding would have come to the same there. What binding reads of a session, besides the statement, the types of its parameters and the definitions
-//! that `Session::stands` looks at, is its *ground*. Grounds have numbers, and the number is part of what a plan is found by.
+//! Hard part: a session may run a cached plan only if binding would give the same one. The part of a session's state
+//! that binding reads, besides the statement, its parameter types and the definitions that `Session::is_current`
+//! checks, is its *plan-cache context*. Contexts have ids, and the id is part of the cache key.
 //!
-//! MY-3: equal facts, one number; a number never comes to stand for other facts. MY-4: whoever changes a fact of the session calls `leave_ground`. MY-5: a session with temporary tables has a ground of its
-//! own, and what holds for one run only (`Compiled::volatile`: variables, tables of the system) is not kept. MY-6: a plan that is found is looked at by `stands` before it runs.
+//! MY-3: equal contexts have equal ids, and an id never denotes another context. MY-4: a change of such state calls
+//! `leave_context`. MY-5: a session with temporary tables has a context of its own, and plans for one run only
+//! (`Compiled::volatile`: variables, system tables) are not cached. MY-6: a plan from the cache is checked by
+//! `is_current` before it runs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,41 +22,42 @@ use crate::instance::prepared::Described;
 use crate::rights::Privileges;
 use crate::scalar::settings::Settings;
 
-/// So many plans by text are kept for a thread, of those that were asked for last.
+/// The number of plans by text that are kept per thread.
 const TEXTS: usize = 512;
-/// And so many prepared statements, which hold their trees besides.
+/// The number of prepared statements that are kept, with their trees.
 const STATEMENTS: usize = 256;
-/// Longer statements are prepared for their session alone: a tree takes some fifty times its text.
+/// Longer statements are not shared, since a tree takes some fifty times its text.
 const STATEMENT_MAX: usize = 4 << 10;
 const GROUNDS: usize = 256;
 
-/// What binding reads of a session.
+/// The plan-cache context: the state that binding reads from a session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Facts {
     pub settings: Settings,
     pub database: Option<String>,
-    /// Of the list of accounts: what this account, its roles and those that views run as may do.
+    /// The version of the list of accounts, and so of the privileges of the account, its roles and the definers of
+    /// views.
     pub generation: u64,
     pub account: String,
     pub roles: BTreeSet<String>,
-    /// It counts as it was when the session entered (MY-14).
+    /// Global privileges count as of the login (MY-14).
     pub entered_with: Privileges,
 }
 
-/// By ground and text.
+/// Cached plans by context and text.
 pub(crate) struct Plans {
     texts: ShardedCache<OfText>,
     statements: ShardedCache<Arc<Described>>,
     grounds: Mutex<GenerationCache<Facts, u64>>,
-    /// The number given last.
+    /// The last context id.
     ground: AtomicU64,
 }
 
-/// The plan of a text without literals.
+/// The cached result for a parameterised text.
 #[derive(Clone, Debug)]
 pub(crate) enum OfText {
     Plan(Arc<Compiled>),
-    /// Texts like that are each parsed as they stand.
+    /// Texts of this form are parsed each time.
     Unshared,
 }
 
