@@ -1,7 +1,9 @@
-//! Do tables and indexes agree? Walks over everything, for `beluga check`; nothing else may be going on.
+//! Consistency checks of tables and indexes, for `beluga check` (without other activity) and CHECK TABLE (at a
+//! snapshot).
 //!
-//! Each row must be where its key says and have its entry in every index of its table, with the very bytes that the row gives; an index has as many entries as its table has
-//! rows, and each names one. Every map of the engine belongs to somebody.
+//! Each row must be under its own key and have its entry in every index, with exactly the bytes that the row
+//! determines. An index has as many entries as its table has rows, and each names a row. Every map of the engine
+//! belongs to a table.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -20,22 +22,22 @@ use query::engine_fault::engine_fault;
 use query::exec::foreign::each_orphan;
 use query::key;
 
-/// Problems named for one table or index; of more only the number.
+/// The most problems that are described for one table or index; more are only counted.
 const NAMED_MAX: usize = 10;
 
-/// What a walk found.
+/// The result of a check.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     pub tables: u64,
     pub rows: u64,
     pub entries: u64,
-    /// One line for each thing that is wrong; empty is good.
+    /// One line for each problem.
     pub problems: Vec<String>,
-    /// What is so because somebody wanted it: rows without parents, written while foreign keys were not checked.
+    /// Deviations that a user has asked for: rows without parents, written while foreign keys were not checked.
     pub notes: Vec<String>,
 }
 
-/// Looks at every table. An error means that the walk could not go on.
+/// Checks every table. An error means that the check could not continue.
 pub fn check(db: &Database) -> Result<Report> {
     let mut report = Report::default();
     let snapshot = db.catalog().snapshot();
@@ -53,7 +55,7 @@ pub fn check(db: &Database) -> Result<Report> {
     Ok(report)
 }
 
-/// Looks at one table as of one moment, whatever else is going on. `tick` is asked now and then whether to go on.
+/// Checks one table at a snapshot, beside other activity. `tick` is called now and then, and its error ends the check.
 pub(crate) fn check_table(
     db: &Database,
     table: &Table,
@@ -68,12 +70,12 @@ pub(crate) fn check_table(
 struct Walk<'w> {
     table: &'w Table,
     report: &'w mut Report,
-    /// All is read as of its snapshot; away while rows are walked over.
+    /// The transaction whose snapshot is read; taken out while rows are scanned.
     txn: Option<Transaction>,
     tick: &'w mut dyn FnMut(usize) -> Result<()>,
 }
 
-/// Problems of one kind of thing.
+/// Counted problems of one kind.
 #[derive(Default)]
 struct Wrong {
     named: Vec<String>,
@@ -105,7 +107,7 @@ impl<'w> Walk<'w> {
         format!("table {}.{}", self.table.schema, self.table.name)
     }
 
-    /// Indexes and constraints too.
+    /// Checks the table with its indexes and constraints.
     fn whole(mut self, snapshot: &Snapshot) -> Result<()> {
         self.table()?;
         let table = self.table;
@@ -135,7 +137,7 @@ impl<'w> Walk<'w> {
         Ok(())
     }
 
-    /// A row's own key, and its entries.
+    /// Checks a row's own key and its index entries.
     fn row(&self, txn: &mut Transaction, row_key: &[u8], row: &[Value], wrong: &mut Wrong) -> Result<()> {
         let (mut key, mut value, mut found) = (Vec::new(), Vec::new(), Vec::new());
         if self.table.primary.is_some() {
@@ -163,7 +165,7 @@ impl<'w> Walk<'w> {
         Ok(())
     }
 
-    /// An index whose rows have all been found in it: does it have more?
+    /// Checks that an index has no more entries than its table has rows.
     fn index(&mut self, index: &Index, rows: u64) -> Result<()> {
         let (mut wrong, mut entries) = (Wrong::default(), 0);
         let map = self.table.map;
@@ -183,11 +185,12 @@ impl<'w> Walk<'w> {
         Ok(())
     }
 
-    /// QU-7: every row has its parents, but where nobody has looked.
+    /// Checks that every row has its parents, unless the table is marked as unchecked (QU-7).
     fn orphans(&mut self, key: &ForeignKey, snapshot: &Snapshot) -> Result<()> {
         let whose = format!("{}, foreign key {}", self.name(), key.name);
         let vouched = !self.table.live.unchecked.load(Ordering::Acquire);
-        // A parent may be missing: dropped, or not yet made, while foreign_key_checks was off (QU-6). Rows that want one are damage where they were checked (QU-7).
+        // A parent may be missing: dropped, or not yet created, while foreign_key_checks was off (QU-6). Rows that
+        // refer to it are damage if they were checked (QU-7).
         let Ok(parent) = snapshot.table(&key.parent_schema, &key.parent) else {
             return self.without_parent(&whose, key, vouched);
         };
@@ -214,7 +217,7 @@ impl<'w> Walk<'w> {
         Ok(())
     }
 
-    /// The parent table does not exist: every row with a whole key is an orphan.
+    /// The parent table does not exist, so every row with a key without NULLs is an orphan.
     fn without_parent(&mut self, whose: &str, key: &ForeignKey, vouched: bool) -> Result<()> {
         let (mut wrong, mut row) = (Wrong::default(), vec![Value::Null; self.table.columns.len()]);
         self.each(self.table.map, |walk, _, row_key, bytes| {

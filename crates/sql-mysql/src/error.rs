@@ -1,7 +1,8 @@
-//! What a statement answers when it cannot be served: MySQL's codes, from one table.
+//! The table of errors, with MySQL's codes.
 //!
-//! A code has MySQL's symbolic name, number, SQLSTATE and message format; `{}` stands for each argument. Doors write code, SQLSTATE and message
-//! as they are. The numbers are those of MySQL 8.0's `mysqld_error.h`: a client that matches on them must find what it knows.
+//! A code has MySQL's symbolic name, number, SQLSTATE and message format, in which `{}` stands for each argument. Doors
+//! write code, SQLSTATE and message as they are. The numbers are those of MySQL 8.0's `mysqld_error.h`, since clients
+//! match on them.
 
 pub mod fault;
 
@@ -9,7 +10,7 @@ use std::fmt::{self, Display};
 
 use datum::Fault;
 
-/// One error as the client sees it.
+/// An error as the client receives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqlError {
     pub code: u16,
@@ -19,7 +20,7 @@ pub struct SqlError {
 
 pub type Result<T> = std::result::Result<T, SqlError>;
 
-/// One line of the table.
+/// A row of the table.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Code {
     pub name: &'static str,
@@ -75,14 +76,14 @@ impl Code {
         self.with(arguments).into()
     }
 
-    /// Is this error of that code?
+    /// Returns whether the error has this code.
     pub fn is(&self, error: &SqlError) -> bool {
         self.code == error.code
     }
 }
 
 impl SqlError {
-    /// What is understood but not served: 1235.
+    /// Returns error 1235, for SQL that is understood but not supported.
     pub fn unsupported(what: impl Display) -> SqlError {
         NOT_SUPPORTED_YET.with(&[&what])
     }
@@ -92,7 +93,7 @@ impl SqlError {
         Fault::corrupt(what).into()
     }
 
-    /// A syntax or meaning that MySQL's own parser would refuse: 1064.
+    /// Returns error 1064, for SQL that MySQL's own parser would reject.
     pub fn parse(near: impl Display) -> SqlError {
         PARSE_ERROR.with(&[&near])
     }
@@ -145,7 +146,7 @@ pub const SUSPENDED: Code =
 macro_rules! codes {
     ($($name:ident $code:literal $state:literal $format:literal;)*) => {
         $(pub const $name: Code = Code { name: stringify!($name), code: $code, sqlstate: $state, format: $format };)*
-        /// Every code.
+        /// All codes.
         pub const ALL: &[Code] = &[$($name),*];
     };
 }

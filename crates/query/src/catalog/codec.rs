@@ -1,4 +1,4 @@
-//! How records of the catalog put values, types and names one after another.
+//! Encoding of values, types and names in records of the catalog.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ const fn int(bytes: u8) -> Storage {
     Storage::Int { bytes, signed: true }
 }
 
-/// The storage types of the kinds that stood in tables up to version 4 and views of version 1. Whole numbers without a sign had a flag.
+/// The storage types of the kinds in tables up to version 4 and views of version 1. Unsigned integers had a flag.
 const FORMER: [Storage; 30] = [
     Storage::Text,
     int(1),
@@ -52,11 +52,11 @@ const FORMER: [Storage; 30] = [
     Storage::Json,
 ];
 
-/// The numbers that the former kinds have as types, and their bit for numbers without a sign.
+/// The type numbers of the former kinds; the bit marks unsigned ones.
 const FORMER_TYPES: u32 = 1 << 31;
 const FORMER_UNSIGNED: u32 = 1 << 8;
 
-/// Puts values one after another.
+/// Appends values to a record.
 #[derive(std::default::Default)]
 pub struct Out(pub Vec<u8>);
 
@@ -164,10 +164,10 @@ impl Out {
     }
 }
 
-/// Takes values off the front.
+/// Reads values from the front of a record.
 pub struct In<'b>(pub &'b [u8]);
 
-/// The error about bytes that no record of the catalog can hold.
+/// Returns the error for bytes that are no valid record of the catalog.
 pub fn damaged() -> Fault {
     Fault::corrupt("a record of the catalog")
 }
@@ -191,7 +191,7 @@ impl<'b> In<'b> {
     pub fn count(&mut self) -> Result<usize> {
         let bytes = self.take(4)?.try_into().map_err(|_| damaged())?;
         let count = u32::from_le_bytes(bytes) as usize;
-        // Everything counted takes at least a byte.
+        // Each counted item takes at least a byte.
         if count > self.0.len() { Err(damaged()) } else { Ok(count) }
     }
 
@@ -240,7 +240,7 @@ impl<'b> In<'b> {
         })
     }
 
-    /// Reads what stands behind the kind of a type in the formats before 5.
+    /// Reads the rest of a type in the formats before 5, behind its kind.
     fn former_type(&mut self, kind: u8, storage: Storage) -> Result<Type> {
         let (length, scale, flags) = (self.number_u32()?, self.byte()?, self.byte()?);
         let unsigned = flags & 1 != 0;

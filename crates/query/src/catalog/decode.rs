@@ -1,4 +1,4 @@
-//! Rows of a stored table from their bytes.
+//! Decoding of the rows of stored tables.
 
 use datum::Result;
 use datum::row::{RowBytes, RowView};
@@ -6,7 +6,7 @@ use datum::row::{RowBytes, RowView};
 use crate::catalog::table::Table;
 use crate::value::Value;
 
-/// Fills in the columns that are needed, as far as the row holds them; `generated::decode` computes the others.
+/// Decodes the needed columns that the row stores; `generated::decode` computes the others.
 pub fn decode<'r>(table: &Table, row: impl Into<RowBytes<'r>>, needed: &[usize], out: &mut [Value]) -> Result<()> {
     let row: RowView<'_> = table.layout.open(row)?;
     for at in needed {
@@ -15,7 +15,7 @@ pub fn decode<'r>(table: &Table, row: impl Into<RowBytes<'r>>, needed: &[usize],
     Ok(())
 }
 
-/// Fills in one column of an opened row.
+/// Decodes one column of an opened row.
 #[inline]
 pub fn put(table: &Table, row: &RowView<'_>, at: usize, out: &mut Value) -> Result<()> {
     let column = &table.columns[at];

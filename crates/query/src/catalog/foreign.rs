@@ -1,7 +1,9 @@
-//! Foreign keys as definitions: what a table says of its parents, and how the two ends find each other.
+//! Foreign keys as definitions: the constraints of a table, and the search for their two ends.
 //!
-//! The child's definition holds everything, and names its parent: the parent may be missing (foreign_key_checks = 0), and whatever table has that name later is it. So the parent's side is a search
-//! over the definitions, kept in the snapshot as `children`. QU-6: a change of definitions leaves no constraint whose two ends do not fit, be the checks on or off.
+//! The child's definition holds the whole constraint and names the parent. The parent may be missing
+//! (foreign_key_checks = 0), and a table that takes the name later becomes the parent. So the parent's side is a search
+//! over all definitions, whose result is kept in the snapshot as `children`. QU-6: a change of definitions leaves no
+//! constraint whose two ends do not fit, whether checks are on or off.
 
 use std::sync::Arc;
 
@@ -34,7 +36,7 @@ impl ForeignKey {
         }
     }
 
-    /// The columns of the parent that are referred to.
+    /// Returns the referenced columns of the parent.
     pub fn places_in(&self, parent: &Table) -> Result<Vec<usize>> {
         let place = |name: &String| {
             parent.column(name).ok_or_else(|| {
@@ -46,7 +48,7 @@ impl ForeignKey {
         self.parent_columns.iter().map(place).collect()
     }
 
-    /// Do the two ends fit? Answers the parent's key.
+    /// Checks that child and parent fit, and returns the parent's key.
     pub fn fit(&self, child: &Table, parent: &Table) -> Result<KeyAt> {
         let places = self.places_in(parent)?;
         for (own, theirs) in self.columns.iter().zip(&places) {
@@ -77,14 +79,14 @@ fn are_compatible(a: &Type, b: &Type) -> bool {
         }
 }
 
-/// Does the key begin with these columns, in this order and whole?
+/// Returns whether the key begins with these columns, in this order and without prefixes.
 pub fn leads(parts: &[Part], columns: &[usize]) -> bool {
     parts.len() >= columns.len()
         && parts.iter().zip(columns).all(|(part, column)| part.column == *column && part.prefix.is_none())
 }
 
 impl Table {
-    /// The best key by which rows with values of these columns are found; the inner None is the primary key.
+    /// Returns the best key that finds rows by values of these columns. The inner None is the primary key.
     pub fn key_over(&self, columns: &[usize]) -> Option<KeyAt> {
         if self.primary.as_ref().is_some_and(|parts| leads(parts, columns)) {
             return Some(None);
@@ -111,7 +113,7 @@ impl Table {
 }
 
 impl Snapshot {
-    /// Who refers to whom, in these definitions.
+    /// Returns the child tables of each parent, by names, in these definitions.
     pub fn families(&self) -> Children {
         let mut children = Children::new();
         for table in self.schemas.values().flat_map(|schema| schema.tables.values()) {
@@ -126,7 +128,7 @@ impl Snapshot {
         children
     }
 
-    /// The tables that refer to this name, as the published definitions have it; the table itself may be among them.
+    /// Returns the tables that refer to this name in the published definitions, possibly the table itself.
     pub fn children(&self, schema: &str, name: &str) -> Vec<Arc<Table>> {
         if self.children.is_empty() {
             return Vec::new();
@@ -135,13 +137,13 @@ impl Snapshot {
         found.into_iter().flatten().filter_map(|(schema, name)| self.table(schema, name).ok().cloned()).collect()
     }
 
-    /// The same while the definitions are being changed.
+    /// Returns the same while the definitions are being changed.
     pub fn children_now(&self, schema: &str, name: &str) -> Vec<Arc<Table>> {
         let tables = self.schemas.values().flat_map(|schema| schema.tables.values());
         tables.filter(|table| table.refers_to(schema, name)).cloned().collect()
     }
 
-    /// All that a table is tied to by constraints, but itself.
+    /// Returns the other tables that constraints relate to the table.
     pub fn relatives(&self, schema: &str, name: &str, keys: &[ForeignKey]) -> Vec<Arc<Table>> {
         let parents = keys.iter().filter_map(|key| self.table(&key.parent_schema, &key.parent).ok().cloned());
         let mut found: Vec<Arc<Table>> = parents.chain(self.children_now(schema, name)).collect();

@@ -1,7 +1,9 @@
-//! What foreign keys make of a change of one table's rows: the tables that it reads and may change besides, and by which keys rows are found from one to the other.
+//! The foreign-key graph of a change: the tables that a change of one table's rows reads and may change, and the keys
+//! that lead from one to the other.
 //!
-//! A family is a graph, for tables refer to themselves and to each other; its members name each other by number, the changed table is member 0. It is bound to definitions like the plan that it belongs to,
-//! and all its tables' gates are passed with the plan's (QU-26).
+//! Tables may refer to themselves and to each other, so members refer to each other by number; the changed table is
+//! member 0. The graph is bound to definitions like the plan that it belongs to, and the metadata locks of its tables
+//! are acquired with the plan's (QU-26).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,11 +12,11 @@ use crate::catalog::Snapshot;
 use crate::catalog::foreign_key::{Action, KeyAt};
 use crate::catalog::table::Table;
 
-/// How rows of a table are changed.
+/// The kind of a change of rows.
 #[derive(Clone, Debug)]
 pub enum Doing {
     Insert,
-    /// These columns are set.
+    /// An update of these columns.
     Update(Vec<usize>),
     Delete,
 }
@@ -27,16 +29,17 @@ pub struct Family {
 #[derive(Debug)]
 pub struct Member {
     pub table: Arc<Table>,
-    /// One for each of its foreign keys.
+    /// The parents of its foreign keys, in order.
     pub parents: Vec<Parent>,
     pub children: Vec<Child>,
-    /// What has been looked for already: as a child, as a parent at a deletion, of an update of these columns.
+    /// The edges that have been searched: its parents, its children for a deletion, and its children for an update of
+    /// these columns.
     has_parents: bool,
     deleted: bool,
     updated: BTreeSet<usize>,
 }
 
-/// Where a foreign key's parent is; None: there is no such table, or it does not fit.
+/// The parent of a foreign key. None: the table does not exist or does not fit.
 #[derive(Debug)]
 pub struct Parent {
     pub found: Option<(Arc<Table>, KeyAt)>,
@@ -46,16 +49,16 @@ pub struct Parent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Child {
     pub member: usize,
-    /// Of the child's foreign keys.
+    /// The number among the child's foreign keys.
     pub foreign: usize,
-    /// The columns that are referred to, in the order of the foreign key's own.
+    /// The referenced columns, in the order of the foreign key's own.
     pub columns: Vec<usize>,
-    /// By which the child's rows are found.
+    /// The key that finds the child's rows.
     pub key: KeyAt,
 }
 
 impl Family {
-    /// The family of a change; None: no foreign key is concerned.
+    /// Returns the graph of a change, or None if it concerns no foreign key.
     pub fn of(table: &Arc<Table>, doing: &[Doing], snapshot: &Snapshot) -> Option<Arc<Family>> {
         let mut family = Family::default();
         family.member(table);
@@ -66,7 +69,7 @@ impl Family {
         (!root.parents.is_empty() || !root.children.is_empty()).then(|| Arc::new(family))
     }
 
-    /// Every table but the changed one.
+    /// Returns all tables but the changed one.
     pub fn others(&self) -> Vec<Arc<Table>> {
         let members = self.members.iter().map(|member| &member.table);
         let parents = self.members.iter().flat_map(|member| &member.parents).filter_map(|parent| parent.found.as_ref());
@@ -77,7 +80,7 @@ impl Family {
         all
     }
 
-    /// The tables whose rows it may change besides.
+    /// Returns the other tables whose rows the change may change.
     pub fn changed(&self) -> impl Iterator<Item = &Arc<Table>> {
         let acted = self.members.iter().skip(1).filter(|member| member.deleted || !member.updated.is_empty());
         acted.map(|member| &member.table)
@@ -131,7 +134,7 @@ impl Family {
         self.members[at].parents = table.foreign_keys.iter().map(|key| Parent { found: parent(key) }).collect();
     }
 
-    /// `sets`: only those whose columns are among these; None: all, for rows are deleted.
+    /// Adds the children of a member: those that refer to columns among `sets`, or all for a deletion (None).
     fn find_children(&mut self, at: usize, sets: Option<&[usize]>, snapshot: &Snapshot) {
         let parent = self.members[at].table.clone();
         for table in snapshot.children(&parent.schema, &parent.name) {

@@ -1,4 +1,4 @@
-//! Foreign keys as a definition keeps them. `catalog::foreign` finds their two ends.
+//! Foreign keys as stored in a definition. `catalog::foreign` finds their two ends.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ impl Action {
         }
     }
 
-    /// Does it change the child's rows?
+    /// Returns whether the action changes the child's rows.
     pub fn acts(self) -> bool {
         matches!(self, Action::Cascade | Action::SetNull)
     }
@@ -29,7 +29,7 @@ impl Action {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignKey {
     pub name: String,
-    /// Columns of the child.
+    /// The child's columns.
     pub columns: Vec<usize>,
     pub parent_schema: String,
     pub parent: String,
@@ -38,8 +38,8 @@ pub struct ForeignKey {
     pub on_update: Action,
 }
 
-/// By which key rows are found: an index, or the primary key.
+/// A key that finds rows: an index, or the primary key.
 pub type KeyAt = Option<usize>;
 
-/// By schema and name of the parent: the tables that refer to it.
+/// The tables that refer to a parent, by its schema and name.
 pub type Children = BTreeMap<(String, String), Vec<(String, String)>>;

@@ -1,8 +1,10 @@
-//! Generated columns as definitions: what their values follow from, and which of them a row holds.
+//! Generated columns as definitions: the columns that they depend on, and whether rows store them.
 //!
-//! QU-8: a row holds the values of a STORED column, and of a VIRTUAL one that a key contains; any other VIRTUAL column has NULL in its slot and is computed when it is read. So the entry of an
-//! index follows from the bytes of its row alone, and never from the session that happens to look: an expression over a TIMESTAMP, say, depends on the time zone.
-//! QU-9: a generated column looks at columns that are no generated ones, or stand before it: computed from left to right, each finds what it needs.
+//! QU-8: a row stores the values of a STORED column, and of a VIRTUAL one that a key contains. Any other VIRTUAL column
+//! has NULL in its slot and is computed when it is read. So an index entry is determined by the bytes of its row, and
+//! never by the session that reads it; an expression over a TIMESTAMP, for example, depends on the time zone. QU-9: a
+//! generated column reads plain columns and generated ones before it, so a computation from left to right finds its
+//! operands.
 
 use crate::catalog::table::{Table, TableColumn};
 
@@ -11,14 +13,14 @@ impl TableColumn {
         self.generated.as_ref().is_some_and(|generated| generated.hidden)
     }
 
-    /// Is it computed whenever it is read?
+    /// Returns whether the column is computed when it is read.
     pub fn is_computed(&self) -> bool {
         self.generated.as_ref().is_some_and(|generated| !generated.kept)
     }
 }
 
 impl Table {
-    /// QU-8.
+    /// Marks the VIRTUAL columns that rows store because a key contains them (QU-8).
     pub(super) fn keep_what_keys_need(&mut self) {
         for at in 0..self.columns.len() {
             let in_key = self.is_in_key(at);
@@ -38,12 +40,12 @@ impl Table {
         self.columns.iter().any(|column| column.generated.is_some())
     }
 
-    /// Columns that have a name.
+    /// Iterates over the columns that are not hidden.
     pub fn named(&self) -> impl Iterator<Item = (usize, &TableColumn)> {
         self.columns.iter().enumerate().filter(|(_, column)| !column.is_hidden())
     }
 
-    /// The word for a part of a key, as SHOW CREATE TABLE has it: a name, or an expression in brackets.
+    /// Returns the expression of a functional key part, as SHOW CREATE TABLE prints it.
     pub fn expression_of(&self, column: usize) -> Option<&str> {
         self.columns[column].generated.as_ref().filter(|generated| generated.hidden).map(|generated| &*generated.text)
     }

@@ -1,6 +1,8 @@
-//! Which schemas and tables there are: records in the engine's catalog map, and a copy of them in memory that statements look at.
+//! The catalog: definitions of schemas, tables and views, as records in the engine's catalog map and as a copy in
+//! memory that statements read.
 //!
-//! A statement sees one `Snapshot`; DDL makes the next one, and publishes it after its transaction has committed. Only one DDL statement writes at a time (`writing`).
+//! A statement reads one `Snapshot`. DDL builds the next one and publishes it after its transaction has committed. One
+//! DDL statement writes at a time (`writing`).
 
 pub mod codec;
 pub mod decode;
@@ -59,9 +61,9 @@ pub struct Snapshot {
     pub schemas: BTreeMap<String, Arc<Schema>>,
     /// Names of schemas whose tables are computed.
     pub system: &'static [&'static str],
-    /// Who refers to whom by foreign keys, when it was published.
+    /// The child tables of each parent, as of publication.
     pub children: Arc<Children>,
-    /// What a session's temporary tables lie over; None: nothing lies over anything.
+    /// The shared definitions below a session's temporary tables. None if there are none.
     pub below: Option<Arc<Snapshot>>,
 }
 
@@ -93,14 +95,14 @@ pub struct Catalog {
     current: RwLock<Arc<Snapshot>>,
     version: AtomicU64,
     writing: Mutex<u64>,
-    /// Temporary tables have numbers of their own.
+    /// The next number of a temporary table; they have numbers of their own.
     next_temporary: AtomicU64,
-    /// Temporary tables of a former opening that could not be dropped yet.
+    /// Temporary tables from before the last start that could not be dropped yet.
     left: Mutex<temporary_maps::Left>,
 }
 
 impl Catalog {
-    /// Reads all records.
+    /// Loads the definitions from the records.
     pub fn open(engine: Arc<Engine>, system: &'static [&'static str]) -> Result<Catalog> {
         let mut snapshot = Snapshot { version: 1, system, ..Snapshot::default() };
         let mut txn = engine.rows().begin(Isolation::RepeatableRead);
@@ -181,7 +183,7 @@ impl Catalog {
         self.current.read().clone()
     }
 
-    /// Begins a change. Gates of tables are to be closed before.
+    /// Begins a change of definitions. The caller holds the tables' metadata locks exclusively.
     pub fn write(&self) -> Result<Writing<'_>> {
         let next_id = self.writing.lock();
         let snapshot = Snapshot::clone(&self.snapshot());
@@ -189,7 +191,7 @@ impl Catalog {
         Ok(Writing { catalog: self, next_id: Some(next_id), snapshot, txn, temporary: false })
     }
 
-    /// What the catalog says of a table's AUTO_INCREMENT: numbers below are spoken for.
+    /// Returns the bound below which AUTO_INCREMENT numbers of a table are reserved.
     pub fn auto_reserved(&self, id: TableId) -> Result<u64> {
         if id >= temporary_maps::FIRST {
             return Ok(0);
@@ -201,8 +203,8 @@ impl Catalog {
         if present { In(&out).number() } else { Ok(0) }
     }
 
-    /// Notes for good, in a transaction of its own, that foreign keys of the table's rows are not checked: before the first such row.
-    /// QU-7.
+    /// Records, in a transaction of its own, that foreign keys of the table are not checked. Called before the first
+    /// unchecked row (QU-7).
     pub fn note_unchecked(&self, table: &Table) -> Result<()> {
         if table.live.unchecked.load(Ordering::Acquire) {
             return Ok(());
@@ -214,7 +216,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Keeps what is known of a table's rows, in a transaction of its own. Answers the gate.
+    /// Stores the statistics of a table in a transaction of its own. Returns its durability LSN.
     pub fn keep_statistics(&self, table: &Table, statistics: &Statistics) -> Result<engine::Lsn> {
         let mut txn = self.engine.rows().begin(Isolation::ReadCommitted);
         let bytes = encode_statistics(statistics, table)?;
@@ -229,8 +231,8 @@ impl Catalog {
         txn.commit().map_err(engine_fault)
     }
 
-    /// Speaks for the numbers below, in a transaction of its own. Whatever uses one of them commits later, so its gate covers this.
-    /// Those of temporary tables nobody needs after a restart.
+    /// Reserves the numbers below `below` in a transaction of its own. A transaction that uses one of them commits
+    /// later, so its durability LSN covers the reservation. Numbers of temporary tables are not recorded.
     pub fn reserve_auto(&self, id: TableId, below: u64) -> Result<()> {
         if id >= temporary_maps::FIRST {
             return Ok(());
@@ -249,14 +251,14 @@ fn put(txn: &mut Transaction, key: &[u8], value: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// A change of definitions under way: one transaction and the snapshot that follows from it. Dropped, nothing has happened.
+/// A change of definitions: one transaction, and the snapshot that results from it. Dropping it undoes the change.
 pub struct Writing<'c> {
     catalog: &'c Catalog,
-    /// Held while definitions that all see are changed.
+    /// Held while shared definitions are changed.
     next_id: Option<MutexGuard<'c, u64>>,
     pub snapshot: Snapshot,
     pub txn: Transaction,
-    /// Of temporary tables alone: nobody else is told.
+    /// Only temporary tables change, so nothing is published.
     pub temporary: bool,
 }
 
@@ -282,14 +284,14 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Of a schema whose tables have been dropped.
+    /// Drops a schema whose tables have been dropped.
     pub fn drop_schema(&mut self, name: &str) -> Result<()> {
         self.txn.delete(CATALOG, &schema_key(name)).map_err(engine_fault)?;
         self.snapshot.schemas.remove(name);
         Ok(())
     }
 
-    /// Writes a table's definition, new or changed.
+    /// Stores a table's definition, new or changed.
     pub fn put_table(&mut self, table: Table) -> Result<Arc<Table>> {
         let table = Arc::new(table.settle());
         if table.temporary {
@@ -305,7 +307,7 @@ impl Writing<'_> {
         Ok(table)
     }
 
-    /// Takes a table's name away: it is dropped, or another one follows.
+    /// Removes a table's name before a drop or a rename.
     pub fn forget_name(&mut self, table: &Table) -> Result<()> {
         self.schema_mut(&table.schema)?.tables.remove(&table.name);
         Ok(())
@@ -330,7 +332,7 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Writes a view, new or in place of the one that has its name.
+    /// Stores a view, new or in place of the one of that name.
     pub fn put_view(&mut self, view: View) -> Result<()> {
         if let Some(old) = self.snapshot.view(&view.schema, &view.name).cloned() {
             self.drop_view(&old)?;
@@ -364,7 +366,7 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Makes it so, and lets statements see it. Answers the gate.
+    /// Commits and publishes the change. Returns its durability LSN.
     pub fn commit(mut self) -> Result<engine::Lsn> {
         if self.temporary {
             let lsn = self.txn.commit().map_err(engine_fault)?;

@@ -1,4 +1,5 @@
-//! What SET PERSIST keeps: a record of the catalog for each variable, by its name. It is said anew at each start, after the settings of the server.
+//! Variables of SET PERSIST: a record of the catalog for each, by name. They are set again at each start, after the
+//! settings of the server.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -16,7 +17,7 @@ fn key(name: &str) -> Vec<u8> {
     [&[PERSISTED], name.as_bytes()].concat()
 }
 
-/// A letter for the kind, and the value as text.
+/// Encodes a value as a letter for its kind, and its text.
 fn encode(value: &Value) -> Vec<u8> {
     match value {
         Value::Int(number) => format!("i{number}"),
@@ -39,14 +40,14 @@ fn decode(bytes: &[u8]) -> Option<Value> {
 }
 
 impl Catalog {
-    /// Keeps the value for later starts. Answers the gate.
+    /// Stores the value for later starts. Returns the durability LSN.
     pub fn persist(&self, name: &str, value: &Value) -> Result<Lsn> {
         let mut txn = self.engine.rows().begin(Isolation::ReadCommitted);
         put(&mut txn, &key(name), &encode(value))?;
         txn.commit().map_err(engine_fault)
     }
 
-    /// Forgets what was kept of these. Answers the gate.
+    /// Removes these variables. Returns the durability LSN.
     pub fn forget_persisted<'n>(&self, names: impl Iterator<Item = &'n str>) -> Result<Lsn> {
         let mut txn = self.engine.rows().begin(Isolation::ReadCommitted);
         for name in names {
@@ -55,7 +56,7 @@ impl Catalog {
         txn.commit().map_err(engine_fault)
     }
 
-    /// All that is kept.
+    /// Returns all persisted variables.
     pub fn persisted(&self) -> Result<BTreeMap<String, Value>> {
         let mut txn = self.engine.rows().begin(Isolation::ReadCommitted);
         let (from, to) = ([PERSISTED], [PERSISTED + 1]);

@@ -1,14 +1,14 @@
-//! Definitions as bytes in the engine's catalog map.
+//! Encoding of definitions in the engine's catalog map.
 //!
 //! ```text
 //!   's' name                     a schema: collation
 //!   't' id (8) piece (2)         a table's definition, cut into pieces that fit a record
 //!   'v' id (8) piece (2)         a view, likewise (`view`)
-//!   'a' id (8)                   AUTO_INCREMENT: numbers below are spoken for
+//!   'a' id (8)                   AUTO_INCREMENT: numbers below are reserved
 //!   'p' id (8)                   maps of a temporary table (4 each): garbage after a restart
-//!   'i' id (8) piece (2)         what is known of a table's rows, likewise (`statistics`)
-//!   'c'                          timestamps for clients: numbers below are spoken for (`timestamps`)
-//!   'u' id (8)                   rows of the table were written, or may have lost their parents, while foreign keys were not checked
+//!   'i' id (8) piece (2)         a table's statistics, likewise (`statistics`)
+//!   'c'                          timestamps for clients: numbers below are reserved (`timestamps`)
+//!   'u' id (8)                   rows of the table, or of its parents, changed while foreign keys were not checked
 //! ```
 
 use std::sync::{Arc, OnceLock};
@@ -22,7 +22,7 @@ use crate::catalog::table_state::TableState;
 
 /// The version of a definition. Version 1 ends before the foreign keys, version 2 before the generated columns, version 3 before the options; up to version 4 types have the kinds of `codec::FORMER`.
 const VERSION: u8 = 5;
-/// Bytes of one piece.
+/// The size of a piece in bytes.
 pub const PIECE: usize = 1000;
 
 pub const TIMESTAMPS_KEY: &[u8] = b"c";
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
     use crate::nodes::keyspace_table;
 
-    /// Each version ends where the next one goes on.
+    /// Each older version ends where the next one continues.
     #[test]
     fn definitions_of_earlier_versions_are_read() {
         let bytes = encode_table(keyspace_table::table()).unwrap();

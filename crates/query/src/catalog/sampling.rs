@@ -87,7 +87,7 @@ pub fn gather<'g>(
         .collect::<Result<Vec<_>>>()?;
     let mut columns = columns(table, &wanted, &sample, about);
     for column in &mut columns {
-        // An index knows better.
+        // An index gives a better estimate.
         let leads = |(map, parts): &(MapId, &[Part])| {
             let is_first = parts.first().is_some_and(|part| table.columns[part.column].slot == column.slot);
             (is_first && parts[0].prefix.is_none()).then_some(*map)
@@ -99,7 +99,7 @@ pub fn gather<'g>(
     Ok(Statistics { rows: about as u64, gathered, keys, columns })
 }
 
-/// A histogram of one column. Up to some rows the whole table is read, beyond about so many are.
+/// Builds a histogram of one column. A table of more than about `HISTOGRAM_ROWS` rows is sampled.
 pub fn histogram<'g>(
     engine: &Engine,
     table: &'g Table,
@@ -134,7 +134,7 @@ impl<'g> Gathering<'g> {
         Gathering { table, txn, prng: Prng::new(table.id), batch: RowBatch::new(), look_up }
     }
 
-    /// The maps of the rows and of the indexes, with their parts.
+    /// Returns the maps of the table and of its indexes, with their key parts.
     fn keys(&self) -> Vec<(MapId, &'g [Part])> {
         let primary = self.table.primary.iter().map(|parts| (self.table.map, &parts[..]));
         primary.chain(self.table.indexes.iter().map(|index| (index.map, &index.parts[..]))).collect()
@@ -204,7 +204,7 @@ impl<'g> Gathering<'g> {
         Ok(KeyStatistics { map, leaves, distinct })
     }
 
-    /// How many values the beginning of the key has, if they are not many: going from each to the next.
+    /// Counts the distinct values of a prefix by seeking from each to the next. Returns None if there are many.
     fn count_values(&mut self, map: MapId, types: &[(&Type, bool)], most: usize) -> Result<Option<u64>> {
         let mut from = Bound::Unbounded;
         for count in 0..=most {
@@ -225,19 +225,19 @@ impl<'g> Gathering<'g> {
     }
 }
 
-/// Where the parts end in a key.
+/// Returns the end of the parts in an encoded key.
 fn end_of(key: &[u8], types: &[(&Type, bool)]) -> Option<usize> {
     types.iter().try_fold(0, |from, (ty, descending)| Some(from + length(key.get(from..)?, ty.shape(), *descending)?))
 }
 
-/// How many of the first parts are the same in both keys.
+/// Returns the number of leading parts that two keys have in common.
 fn same_parts(left: &[u8], right: &[u8], types: &[(&Type, bool)]) -> usize {
     let common = left.iter().zip(right).take_while(|(a, b)| a == b).count();
     let ends = |at: &usize| end_of(left, &types[..*at]).is_some_and(|end| end <= common);
     (1..=types.len()).take_while(ends).count()
 }
 
-/// Of a table whose rows are all at hand.
+/// Returns the exact statistics of a key from all rows of the table.
 fn exact(table: &Table, map: MapId, parts: &[Part], rows: &[Vec<Value>]) -> KeyStatistics {
     let distinct = (1..=parts.len()).map(|count| {
         let key = |row: &Vec<Value>| {
@@ -250,7 +250,7 @@ fn exact(table: &Table, map: MapId, parts: &[Part], rows: &[Vec<Value>]) -> KeyS
     KeyStatistics { map, leaves: 1, distinct: distinct.collect() }
 }
 
-/// Values in their order, without NULLs, and the share of those. Long texts are cut.
+/// Sorts values without NULLs and returns them with the fraction of NULLs. Long strings are cut.
 fn sorted<'v>(values: impl Iterator<Item = &'v Value>, ty: &Type) -> (Vec<Value>, f64) {
     let (mut keyed, mut nulls, mut all) = (Vec::new(), 0usize, 0usize);
     for value in values {
@@ -283,7 +283,8 @@ fn columns(table: &Table, wanted: &[usize], rows: &[Vec<Value>], all: f64) -> Ve
     wanted.iter().map(column).collect()
 }
 
-/// How many different values there are among `all`, going by a sample of them: many that were met once mean many that were not met (the estimator "Duj1" of Haas and Stokes, 1998).
+/// Estimates the number of distinct values among `all` rows from a sample: many values that were met once imply many
+/// that were not met (the estimator "Duj1" of Haas and Stokes, 1998).
 fn guess(values: &[Value], all: f64, ty: &Type) -> u64 {
     let mut runs: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
     for value in values {

@@ -1,9 +1,9 @@
-//! What is known of a table's rows without reading them: how many there are, how many different values the beginnings of its keys have, how the values of its columns are spread.
+//! Statistics of a table: its number of rows, the number of distinct values of its key prefixes, and the distribution
+//! of its columns.
 //!
-//! All of it is a guess, of rows as they were when it was sampled (`sampling`). Plans differ by it, answers never do. Columns are named by their slots and keys by their maps, so what is known survives
-//! ALTER TABLE: of a column or an index that is gone nobody asks.
-//!
-//! They never decide an answer (QU-22).
+//! They are estimates from the time of sampling (`sampling`) and affect plans, never results (QU-22). Columns are
+//! identified by slots and keys by maps, so statistics survive ALTER TABLE; those of dropped columns and indexes are
+//! ignored.
 
 use datum::Storage;
 use std::cmp::Ordering;
@@ -18,39 +18,39 @@ use datum::temporal::calendar::day_number;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statistics {
     pub rows: u64,
-    /// When it was gathered, in microseconds since 1970.
+    /// The time of sampling in microseconds since 1970.
     pub gathered: i64,
     pub keys: Vec<KeyStatistics>,
     pub columns: Vec<ColumnStatistics>,
 }
 
-/// Of the rows themselves, or of an index.
+/// Statistics of the primary key or of an index.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KeyStatistics {
     pub map: MapId,
     pub leaves: u64,
-    /// How many different values its first part has, its first two, and so on.
+    /// The number of distinct values of its first part, its first two, and so on.
     pub distinct: Vec<u64>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ColumnStatistics {
     pub slot: usize,
-    /// The share of rows that have NULL.
+    /// The fraction of rows with NULL.
     pub nulls: f64,
     pub distinct: u64,
-    /// How the other values are spread, as far as a sample tells.
+    /// The distribution of the other values, from a sample.
     pub spread: Vec<Bucket>,
-    /// What ANALYZE TABLE ... UPDATE HISTOGRAM has made; it stays until that is said again.
+    /// The histogram of ANALYZE TABLE ... UPDATE HISTOGRAM, which stays until that statement replaces it.
     pub histogram: Option<Histogram>,
 }
 
-/// Values from `low` to `high`, both included.
+/// A histogram bucket: values from `low` to `high`, both included.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bucket {
     pub low: Value,
     pub high: Value,
-    /// The share of all rows that are NULL not, and not greater than `high`.
+    /// The fraction of all rows that are not NULL and at most `high`.
     pub upto: f64,
     pub distinct: u64,
 }
@@ -60,9 +60,9 @@ pub struct Histogram {
     pub buckets: Vec<Bucket>,
     pub nulls: f64,
     pub updated: i64,
-    /// The share of rows that was looked at.
+    /// The fraction of rows that was sampled.
     pub rate: f64,
-    /// So many buckets were asked for.
+    /// The number of buckets that was requested.
     pub wanted: u32,
 }
 
@@ -75,13 +75,13 @@ impl Statistics {
         self.columns.iter().find(|column| column.slot == slot)
     }
 
-    /// About how many different values the first `parts` parts of a key have.
+    /// Estimates the number of distinct values of the first `parts` parts of a key.
     pub fn distinct(&self, map: MapId, parts: usize) -> Option<f64> {
         let known = self.key(map)?.distinct.get(parts.checked_sub(1)?)?;
         Some((*known as f64).max(1.0))
     }
 
-    /// Is it so far from a table of so many rows that it says little?
+    /// Returns whether the actual number of rows differs so much that the statistics are useless.
     pub fn is_off(&self, rows: f64) -> bool {
         (rows - self.rows as f64).abs() > self.rows as f64 / 10.0 + 100.0
     }
@@ -94,7 +94,7 @@ fn order(a: &Value, b: &Value, ty: &Type) -> Ordering {
     left.cmp(&right)
 }
 
-/// A value as a number, where values have distances.
+/// Returns a number for interpolation, for types whose values have distances.
 fn position(value: &Value) -> Option<f64> {
     Some(match value {
         Value::Int(number) => *number as f64,
@@ -115,12 +115,12 @@ impl ColumnStatistics {
         self.histogram.as_ref().map_or(&self.spread, |histogram| &histogram.buckets)
     }
 
-    /// The share of rows that are not NULL.
+    /// Returns the fraction of rows that are not NULL.
     pub fn some(&self) -> f64 {
         1.0 - self.histogram.as_ref().map_or(self.nulls, |histogram| histogram.nulls)
     }
 
-    /// The share of rows that equal the value; None: some value.
+    /// Estimates the fraction of rows that equal the value, or an unknown value (None).
     pub fn equal(&self, value: Option<&Value>, ty: &Type) -> f64 {
         let average = self.some() / (self.distinct as f64).max(1.0);
         let (Some(value), buckets) = (value, self.buckets()) else { return average };
@@ -132,7 +132,7 @@ impl ColumnStatistics {
             return average.min(0.001);
         }
         let before = if at == 0 { 0.0 } else { buckets[at - 1].upto };
-        // Within a bucket of many values the sample has seen few of them.
+        // A sample contains few of the values of a wide bucket.
         let distinct = if order(&bucket.low, &bucket.high, ty).is_eq() {
             1.0
         } else {
@@ -141,7 +141,7 @@ impl ColumnStatistics {
         (bucket.upto - before) / distinct.max(1.0)
     }
 
-    /// The share of rows that are less than the value, or equal to it if `inclusive`. None: nothing is known.
+    /// Estimates the fraction of rows below the value, or equal to it if `inclusive`. Returns None without statistics.
     pub fn below(&self, value: &Value, inclusive: bool, ty: &Type) -> Option<f64> {
         let buckets = self.buckets();
         let last = buckets.last()?;
@@ -164,16 +164,17 @@ impl ColumnStatistics {
 }
 
 impl ColumnStatistics {
-    /// The share of rows whose text begins so. None: nothing is known.
+    /// Estimates the fraction of rows whose text begins with `text`. Returns None without statistics.
     pub fn begins(&self, text: &str, ty: &Type) -> Option<f64> {
-        // No character sorts behind the last one.
+        // No character sorts after the last one.
         let (from, to) = (Value::text(text), Value::text(format!("{text}{}", char::MAX)));
         let is_in = |value: &Value| order(value, &from, ty).is_ge() && order(value, &to, ty).is_le();
         let buckets = self.buckets();
         let (mut share, mut before) = (0.0, 0.0);
         for bucket in buckets {
             let whole = bucket.upto - std::mem::replace(&mut before, bucket.upto);
-            // Of a bucket only whose ends are known, what lies in it is guessed: half of it to one side of an end, a quarter of it between both.
+            // A bucket gives only its ends, so the part within it is a guess: half of it on one side of an end, a
+            // quarter between two.
             share += whole
                 * match (is_in(&bucket.low), is_in(&bucket.high)) {
                     (true, true) => 1.0,
@@ -187,7 +188,8 @@ impl ColumnStatistics {
     }
 }
 
-/// The values, sorted and none of them NULL, in so many buckets of about as many rows each; as many as there are values, if they suffice.
+/// Splits sorted values without NULLs into at most `wanted` buckets of about equally many rows; fewer values get one
+/// bucket each.
 pub fn buckets(values: &[Value], nulls: f64, wanted: usize, ty: &Type) -> Vec<Bucket> {
     let mut runs: Vec<(&Value, usize)> = Vec::new();
     for value in values {
@@ -199,7 +201,7 @@ pub fn buckets(values: &[Value], nulls: f64, wanted: usize, ty: &Type) -> Vec<Bu
     let total = values.len() as f64;
     let is_enough = runs.len() <= wanted;
     let mut made: Vec<Bucket> = Vec::new();
-    // Rows of the bucket that is being filled, and how many it should have: its part of what was left when it began.
+    // The rows in the current bucket, and its target: its part of the rows that remained when it was opened.
     let (mut seen, mut open, mut height) = (0usize, 0usize, 0.0);
     for (value, count) in runs {
         let left = wanted - made.len();
@@ -219,7 +221,7 @@ pub fn buckets(values: &[Value], nulls: f64, wanted: usize, ty: &Type) -> Vec<Bu
 
 /// Returns whether values of the type are sorted and kept here: not those of JSON, and no strings that may be very long.
 pub fn is_spread(ty: &Type) -> bool {
-    /// Longer strings have no histogram: bytes of this length, texts beyond it.
+    /// Longer strings have no histogram.
     const LONG: u32 = 65_535;
     match ty.storage {
         Storage::Json => false,

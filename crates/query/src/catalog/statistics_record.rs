@@ -1,4 +1,4 @@
-//! Statistics of a table as a record of the catalog.
+//! Encoding of statistics as a record of the catalog.
 
 use datum::row::{decode_value, encode_value};
 use datum::{Fault, Result};
@@ -45,7 +45,7 @@ impl In<'_> {
     }
 }
 
-/// As bytes: of columns that the table still has.
+/// Encodes statistics, of columns that the table still has.
 pub fn encode_statistics(statistics: &Statistics, table: &Table) -> Result<Vec<u8>> {
     let mut out = Out::default();
     out.byte(VERSION);
@@ -64,7 +64,8 @@ pub fn encode_statistics(statistics: &Statistics, table: &Table) -> Result<Vec<u
     out.count(columns.len());
     for (column, ty) in columns {
         out.number(column.slot as u64);
-        // Values are read back as they were written, also after an ALTER TABLE that widens the column.
+        // Values are decoded with the type that they were encoded with, also after an ALTER TABLE that widens the
+        // column.
         out.ty(ty);
         out.share(column.nulls);
         out.number(column.distinct);

@@ -1,4 +1,4 @@
-//! A table as statements see it: one version, never changed in place.
+//! The definition of a table: one immutable version of it.
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
@@ -19,16 +19,16 @@ pub struct Table {
     pub id: TableId,
     pub schema: String,
     pub name: String,
-    /// Moves with every change of the definition.
+    /// Changes with every change of the definition.
     pub version: u64,
-    /// The rows, by primary key or by hidden row id.
+    /// The map of the rows, by primary key or by hidden row id.
     pub map: MapId,
     pub columns: Vec<TableColumn>,
-    /// Storage types of all slots there ever were: those of dropped columns are kept, for rows that still have them.
-    /// No slot is given to another column (QU-20).
+    /// Storage types of all slots ever used. Slots of dropped columns stay, since older rows have them, and are never
+    /// reused (QU-20).
     pub slots: Vec<Storage>,
     pub layout: Layout,
-    /// Of each slot, the column that lives there.
+    /// The column of each slot.
     pub slot_columns: Vec<Option<usize>>,
     pub primary: Option<Vec<Part>>,
     pub indexes: Vec<Index>,
@@ -36,18 +36,19 @@ pub struct Table {
     pub foreign_keys: Vec<ForeignKey>,
     pub collation: Collation,
     pub comment: String,
-    /// Options from which nothing follows here, as they were written: the name in lower case and the value.
+    /// Options without an effect, as written: the name in lower case and the value.
     pub options: Vec<(String, String)>,
-    /// USING BTREE was written of the primary key.
+    /// The primary key was declared USING BTREE.
     pub primary_using: bool,
     pub created: i64,
-    /// Of one session, which drops it when it goes.
+    /// A temporary table, which its session drops when it ends.
     pub temporary: bool,
-    /// Has it columns that rows do not hold (QU-8)? Follows from the definition.
+    /// The table has columns that rows do not store (QU-8). Derived from the definition.
     pub computes: bool,
-    /// What all versions of the table share.
+    /// The state that all versions of the table share.
     pub live: Arc<TableState>,
-    /// Expressions of its generated columns (`nodes::formula` alone knows their type: expressions lie above the catalog), bound by the first statement that uses this version.
+    /// Expressions of its generated columns, bound by the first statement that uses this version. Expressions lie above
+    /// the catalog, so only `nodes::formula` knows their type.
     pub formulas: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
@@ -60,17 +61,17 @@ pub struct TableColumn {
     pub on_update_now: bool,
     pub auto_increment: bool,
     pub invisible: bool,
-    /// A character set or a collation was written of it.
+    /// The definition names a character set or collation.
     pub collated: bool,
     pub comment: String,
-    /// What rows have that are older than the column.
+    /// The value of the column in rows that are older than it.
     pub initial: Value,
-    /// Its values follow from others of the row.
+    /// The expression of a generated column.
     pub generated: Option<Generated>,
 }
 
 impl TableColumn {
-    /// A column with nothing but a name and a type.
+    /// Returns a column without properties but name and type.
     pub fn new(name: String, ty: Type, slot: usize) -> TableColumn {
         TableColumn {
             name,
@@ -90,18 +91,18 @@ impl TableColumn {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Default {
-    /// NULL, or a value must be given.
+    /// No default: NULL, or a value is required.
     None,
-    /// ALTER ... DROP DEFAULT: a value must be given, although NULL can be.
+    /// After ALTER ... DROP DEFAULT a value is required, even if the column is nullable.
     Dropped,
     Value(Value),
-    /// CURRENT_TIMESTAMP with so many digits.
+    /// CURRENT_TIMESTAMP with this number of fractional digits.
     Now(u8),
-    /// An expression in brackets, as text.
+    /// The text of an expression in parentheses.
     Expression(String),
 }
 
-/// Options in the order of SHOW CREATE TABLE.
+/// The order of options in SHOW CREATE TABLE.
 pub const SHOWN_OPTIONS: [&str; 11] = [
     "min_rows",
     "max_rows",
@@ -116,7 +117,7 @@ pub const SHOWN_OPTIONS: [&str; 11] = [
     "key_block_size",
 ];
 
-/// The same in the order of CREATE_OPTIONS.
+/// The order of options in CREATE_OPTIONS of information_schema.
 pub const LISTED_OPTIONS: [&str; 11] = [
     "max_rows",
     "min_rows",
@@ -131,11 +132,11 @@ pub const LISTED_OPTIONS: [&str; 11] = [
     "key_block_size",
 ];
 
-/// One column of a key.
+/// A key part: one column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     pub column: usize,
-    /// Only so many characters or bytes.
+    /// The length of a prefix in characters or bytes.
     pub prefix: Option<u32>,
     pub descending: bool,
 }
@@ -148,9 +149,9 @@ pub struct Index {
     pub parts: Vec<Part>,
     pub comment: String,
     pub invisible: bool,
-    /// USING BTREE was written of it.
+    /// The index was declared USING BTREE.
     pub using: bool,
-    /// Made for a foreign key without being asked for: it goes when another index can do its work.
+    /// Created implicitly for a foreign key; dropped when another index can serve it.
     pub generated: bool,
 }
 
@@ -162,7 +163,7 @@ pub struct Check {
 }
 
 impl Table {
-    /// Puts together what follows from the definition.
+    /// Computes the derived fields of the definition.
     pub fn settle(mut self) -> Table {
         self.layout = Layout::new(self.slots.iter().copied());
         self.slot_columns = vec![None; self.slots.len()];
@@ -174,7 +175,8 @@ impl Table {
         self
     }
 
-    /// MySQL's order, which decides which of several rows in the way is met first: unique ones without NULL, other unique ones, the rest; each as they were defined.
+    /// Sorts indexes as MySQL does, which decides the index that reports a duplicate: unique ones without nullable
+    /// parts, other unique ones, the rest, each in the order of definition.
     fn order_indexes(&mut self) {
         let columns = &self.columns;
         self.indexes.sort_by_key(|index| {
@@ -183,7 +185,7 @@ impl Table {
         });
     }
 
-    /// ` NAME=value` of each option that is not as it would be without a word.
+    /// Returns ` NAME=value` for each option that differs from its default.
     pub fn options_text(&self, order: &[&str], shown: impl Fn(&str) -> String) -> String {
         let mut text = String::new();
         for name in order {
@@ -196,7 +198,7 @@ impl Table {
         text
     }
 
-    /// The column of that name; those behind functional indexes have none.
+    /// Returns the column of that name. Hidden columns of functional indexes have none.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| !column.is_hidden() && column.name.eq_ignore_ascii_case(name))
     }
@@ -213,7 +215,7 @@ impl Table {
         std::iter::once(self.map).chain(self.indexes.iter().map(|index| index.map)).collect()
     }
 
-    /// Columns alone, for expressions to be bound over.
+    /// Returns a table of these columns alone, over which expressions are bound.
     pub fn draft(name: &str, columns: &[TableColumn]) -> Table {
         let table = Table {
             id: 0,
@@ -242,7 +244,7 @@ impl Table {
         table.laid_out()
     }
 
-    /// Gives every column a slot of its own, in order: for rows that are written anew.
+    /// Gives each column a slot of its own, in order, for a rebuild of the rows.
     pub fn laid_out(mut self) -> Table {
         for (slot, column) in self.columns.iter_mut().enumerate() {
             column.slot = slot;
@@ -251,7 +253,7 @@ impl Table {
         self.settle()
     }
 
-    /// The same definition as a new version to be changed.
+    /// Returns a copy of the definition that may be changed.
     pub fn copy(&self) -> Table {
         Table {
             id: self.id,
@@ -285,8 +287,8 @@ impl Table {
 pub struct Generated {
     pub text: String,
     pub stored: bool,
-    /// It stands behind a part of a functional index, and no name reaches it.
+    /// A hidden column of a functional index, which no name refers to.
     pub hidden: bool,
-    /// Rows hold its values. Follows from the definition.
+    /// Rows store its values. Derived from the definition.
     pub kept: bool,
 }

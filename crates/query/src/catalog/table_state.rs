@@ -18,25 +18,26 @@ pub struct TableState {
     pub metadata_lock: MetadataLock,
     /// Writers of its rows, and the table read locks that exclude them.
     pub read_lock: TableReadLock,
-    /// The version that is current.
+    /// The current version.
     pub version: AtomicU64,
     pub auto: Mutex<Auto>,
-    /// The next hidden row id; 0: not looked for yet.
+    /// The next hidden row id; 0 if it is not loaded.
     pub row_id: Mutex<u64>,
-    /// Foreign keys of its rows were not always checked: the catalog says so too.
+    /// Foreign keys were not always checked, as the catalog records.
     pub unchecked: AtomicBool,
-    /// About how many rows there are; negative: not known.
+    /// The estimated number of rows; negative if unknown.
     rows: AtomicI64,
     known: RwLock<Option<Arc<Statistics>>>,
-    /// Moves when `known` does: plans that were made by what was known before are made again.
+    /// Incremented when `known` changes, which invalidates plans that were made from older statistics.
     pub age: AtomicU64,
-    /// Rows that were changed since it was gathered, how many make it old in time, and how many at once.
+    /// The number of rows changed since the statistics were sampled, and the numbers that make them stale: after
+    /// `LEARNT_FOR`, and at once.
     changes: AtomicU64,
     changes_max: AtomicU64,
     changes_soon: AtomicU64,
     learned: Mutex<Option<Instant>>,
     gathering: AtomicBool,
-    /// What is known is from before the last start: nobody has counted the changes since.
+    /// The statistics are from before the last start, so later changes are not counted.
     unsure: AtomicBool,
 }
 
@@ -45,11 +46,11 @@ pub struct TableState {
 pub struct Auto {
     /// The next number; 0: not loaded.
     pub next: u64,
-    /// Numbers below are spoken for in the catalog.
+    /// Numbers below are reserved in the catalog.
     pub reserved: u64,
 }
 
-/// What is known is good for so long, unless very much changes.
+/// The time for which new statistics stay valid, unless very many rows change.
 const LEARNT_FOR: Duration = Duration::from_secs(1);
 
 impl TableState {
@@ -57,7 +58,7 @@ impl TableState {
         TableState { version: AtomicU64::new(version), rows: AtomicI64::new(-1), ..TableState::default() }
     }
 
-    /// A row was changed.
+    /// Counts a changed row.
     pub fn note_change(&self) {
         self.changes.fetch_add(1, Ordering::Relaxed);
     }
@@ -66,7 +67,7 @@ impl TableState {
         self.known.read().clone()
     }
 
-    /// Has so much changed that what is known should be gathered anew?
+    /// Returns whether the statistics are stale.
     pub fn is_old(&self) -> bool {
         let changes = self.changes.load(Ordering::Relaxed);
         changes > self.changes_max.load(Ordering::Relaxed)
@@ -74,7 +75,8 @@ impl TableState {
                 || self.learned.lock().is_none_or(|learned| learned.elapsed() >= LEARNT_FOR))
     }
 
-    /// Whoever gets true gathers, and says so with `learn` or `give_up`. Changes from now on count as later ones.
+    /// Claims the sampling of this table. After true, the caller samples and calls `learn` or `give_up`. Changes from
+    /// now on count as later ones.
     pub fn begin_gathering(&self) -> bool {
         let begins = !self.gathering.swap(true, Ordering::AcqRel);
         if begins {
@@ -83,7 +85,7 @@ impl TableState {
         begins
     }
 
-    /// What the catalog has kept from before.
+    /// Sets the statistics that the catalog has stored.
     pub fn recall(&self, statistics: Statistics) {
         self.learn(Arc::new(statistics));
         self.unsure.store(true, Ordering::Relaxed);
@@ -93,13 +95,13 @@ impl TableState {
         self.unsure.load(Ordering::Relaxed)
     }
 
-    /// It has been looked at: about so many rows are there, which is no other table than what is known.
+    /// Sets the number of rows after a check that the stored statistics still fit.
     pub fn be_sure(&self, rows: u64) {
         self.set_rows(rows);
         self.unsure.store(false, Ordering::Relaxed);
     }
 
-    /// All rows are gone.
+    /// Resets the statistics after all rows were removed.
     pub fn forget(&self) {
         self.set_rows(0);
         *self.known.write() = None;
@@ -110,8 +112,9 @@ impl TableState {
         self.gathering.store(false, Ordering::Release);
     }
 
-    /// What is known from now on. A tenth of the rows changed makes it old after a while, and a few more for small tables; many more at once. So a small table that
-    /// is changed all the time is not looked at, nor are its plans made anew, all the time.
+    /// Publishes new statistics. They become stale after some time when a tenth of the rows, or a few more in a small
+    /// table, have changed, and at once after many changes. So a small, busy table is neither sampled nor its plans
+    /// replaced all the time.
     pub fn learn(&self, statistics: Arc<Statistics>) {
         const FEW: u64 = 16;
         const MANY: u64 = 4_000;

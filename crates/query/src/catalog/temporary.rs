@@ -1,7 +1,9 @@
-//! Temporary tables: definitions that one session sees, laid over those that all see.
+//! Temporary tables: definitions that one session sees, layered over the shared ones.
 //!
-//! Their rows are in maps like any other, so transactions, savepoints, indexes and recovery know nothing of them. What the catalog keeps is only which maps they are, from the transaction that makes
-//! them to the one that drops them: a start after a crash drops what it finds. QU-12: a map of a temporary table has its record in the catalog, or does not exist.
+//! Their rows lie in ordinary maps, so transactions, savepoints, indexes and recovery treat them alike. The catalog
+//! records only their maps, from the transaction that creates them to the one that drops them, and a start after a
+//! crash drops the maps that it finds. QU-12: a map of a temporary table has its record in the catalog, or does not
+//! exist.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -16,20 +18,20 @@ use crate::catalog::{Catalog, Snapshot, Writing};
 use crate::engine_fault::engine_fault;
 
 impl Catalog {
-    /// Begins a change of temporary tables, given what their session sees.
+    /// Begins a change of temporary tables, over the definitions that their session sees.
     pub fn write_temporary(&self, seen: &Snapshot) -> Writing<'_> {
         let txn = self.engine.rows().begin(Isolation::ReadCommitted);
         Writing { catalog: self, next_id: None, snapshot: seen.clone(), txn, temporary: true }
     }
 
-    /// Drops what a crash has left of temporary tables, as far as no transaction is rolled back in it any more.
+    /// Drops the maps of temporary tables from before a crash, unless a transaction in them is still being rolled back.
     pub fn drop_left(&self) -> Result<()> {
         let mut left = self.left.lock();
         *left = drop_left(&self.engine, std::mem::take(&mut *left))?;
         Ok(())
     }
 
-    /// The maps of all sessions' temporary tables.
+    /// Returns the maps of all sessions' temporary tables.
     pub fn temporary_maps(&self) -> Result<Vec<MapId>> {
         let mut txn = self.engine.rows().begin(Isolation::ReadCommitted);
         let mut cursor =
@@ -44,7 +46,7 @@ impl Catalog {
         Ok(found)
     }
 
-    /// Ends a temporary table that no transaction uses any more.
+    /// Drops a temporary table that no transaction uses any more.
     pub fn end_temporary(&self, table: &Table) -> Result<()> {
         let mut txn = self.engine.rows().begin(Isolation::ReadCommitted);
         drop_maps(&mut txn, &maps_as_bytes(table))?;
@@ -55,7 +57,8 @@ impl Catalog {
 }
 
 impl Snapshot {
-    /// These definitions with temporary tables over them. Whatever has the name of one is not to be seen.
+    /// Returns these definitions with temporary tables layered over them, which hide tables and views of the same
+    /// names.
     pub fn with_temporary(self: &Arc<Snapshot>, tables: &[Arc<Table>]) -> Arc<Snapshot> {
         if tables.is_empty() {
             return self.clone();
@@ -63,7 +66,7 @@ impl Snapshot {
         let mut over = Snapshot::clone(self);
         over.below = Some(self.clone());
         for table in tables {
-            // A database that was dropped meanwhile takes none of them with it, but nobody gets there any more.
+            // A temporary table survives the drop of its database, but can no longer be named.
             let Some(schema) = over.schemas.get_mut(&table.schema) else { continue };
             let schema = Arc::make_mut(schema);
             schema.views.remove(&table.name);
@@ -72,7 +75,7 @@ impl Snapshot {
         Arc::new(over)
     }
 
-    /// What all sessions see.
+    /// Returns the shared definitions.
     pub fn shared(&self) -> &Snapshot {
         self.below.as_deref().unwrap_or(self)
     }

@@ -1,4 +1,4 @@
-//! The maps of temporary tables in the catalog, and what a crash has left of them (QU-12).
+//! Records of the maps of temporary tables, and their removal after a crash (QU-12).
 
 use std::sync::Arc;
 
@@ -9,17 +9,18 @@ use engine::rows::{CATALOG, Isolation, MapId, Transaction};
 use crate::catalog::table::{Table, TableId};
 use crate::engine_fault::engine_fault;
 
-/// Numbers of temporary tables begin here; after a restart they begin here again.
+/// The first number of temporary tables, also after a restart.
 pub const FIRST: TableId = 1 << 62;
 
 pub fn maps_as_bytes(table: &Table) -> Vec<u8> {
     table.maps().into_iter().flat_map(MapId::to_le_bytes).collect()
 }
 
-/// What a crash has left of temporary tables: records of the catalog.
+/// Records of temporary tables from before a crash.
 pub type Left = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// What a crash has left of temporary tables goes. Returns what cannot go yet, because a transaction that the crash has cut is still rolled back in it.
+/// Drops the maps of these records. Returns the records whose maps cannot be dropped yet, because an interrupted
+/// transaction is still being rolled back in them.
 pub fn drop_left(engine: &Arc<Engine>, left: Left) -> Result<Left> {
     let (mut free, mut busy) = (Left::new(), Left::new());
     for (key, maps) in left {
@@ -30,7 +31,7 @@ pub fn drop_left(engine: &Arc<Engine>, left: Left) -> Result<Left> {
     Ok(busy)
 }
 
-/// The first number for temporary tables, behind those that are left.
+/// Returns the first number for new temporary tables, above those of the remaining records.
 pub fn first_number(left: &Left) -> Result<TableId> {
     let number = |key: &[u8]| key.get(1..).and_then(|id| id.try_into().ok()).map(TableId::from_be_bytes);
     let numbers: Option<Vec<TableId>> = left.iter().map(|(key, _)| number(key)).collect();

@@ -1,7 +1,9 @@
-//! Timestamps for clients that order the transactions of several servers by them: milliseconds since 1970, a count within each of 16 bits, and six bits that are not used.
+//! Timestamps for clients that order transactions of several servers by them: milliseconds since 1970, a counter of 16
+//! bits within each millisecond, and six unused bits.
 //!
-//! A number is given out once, whatever the wall clock does and across restarts: numbers below a record of the catalog are spoken for, some seconds ahead, so that a record is written rarely. Whoever
-//! gets a number must not show it before that record is durable, hence the gate.
+//! A timestamp is unique, whatever the wall clock does and across restarts. A record of the catalog reserves the
+//! numbers below it some seconds ahead, so it is written rarely. A timestamp must not be shown before that record is
+//! durable, so each has a durability LSN.
 
 use datum::Result;
 use engine::rows::{CATALOG, Isolation};
@@ -13,10 +15,10 @@ use crate::catalog::put;
 use crate::catalog::record::TIMESTAMPS_KEY;
 use crate::engine_fault::engine_fault;
 
-/// Between two timestamps.
+/// The difference of two timestamps.
 pub const STEP: u64 = 1 << 6;
 const MILLISECOND: u64 = 1 << 22;
-/// So much is spoken for at once.
+/// The range that a record reserves ahead.
 const AHEAD: u64 = 10_000 * MILLISECOND;
 
 #[derive(Debug, Default)]
@@ -24,15 +26,16 @@ pub struct Timestamps(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Given out.
+    /// The last timestamp given out.
     last: u64,
-    /// Spoken for; 0: nobody has looked yet.
+    /// The reserved bound; 0 if it is not loaded.
     spoken: u64,
     gate: Lsn,
 }
 
 impl Timestamps {
-    /// `count` timestamps, the first of them `STEP` above the number returned, and the position at which the log must be durable before it is shown.
+    /// Reserves `count` timestamps. Returns a number, the first timestamp being `STEP` above it, and the durability LSN
+    /// that must be waited for before they are shown.
     pub fn take(&self, engine: &Engine, count: u32, now_ms: u64) -> Result<(u64, Lsn)> {
         let mut state = self.0.lock();
         if state.spoken == 0 {

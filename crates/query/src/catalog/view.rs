@@ -1,4 +1,5 @@
-//! A view: a query with a name. Its text has every table with its schema and no `*`, so it means the same wherever it is read, and whatever columns its tables are given later.
+//! A view: a named query. Its text names every table with its schema and has no `*`, so its meaning depends neither on
+//! the current database nor on columns that are added later.
 
 use std::sync::atomic::AtomicBool;
 
@@ -32,22 +33,22 @@ pub struct View {
     pub schema: String,
     pub name: String,
     pub columns: Vec<String>,
-    /// Of its columns, when it was made.
+    /// The types of its columns at creation.
     pub types: Vec<Type>,
     pub text: String,
-    /// The account's name in the list.
+    /// The name of the definer's account.
     pub definer: String,
     /// SQL SECURITY INVOKER.
     pub invoker: bool,
     pub algorithm: Algorithm,
     pub check: CheckOption,
-    /// The modes in which the dialect reads the text.
+    /// The SQL modes in which the dialect reads the text.
     pub modes: String,
     pub charset: String,
     pub collation: String,
-    /// The one table or view whose rows it picks, as (schema, name); None: it does more, and nothing is changed through it.
+    /// The base table or view of an updatable view, as (schema, name).
     pub over: Option<(String, String)>,
-    /// Dropped or replaced: plans that have it in them are made anew.
+    /// The view was dropped or replaced, which invalidates plans that contain it.
     pub gone: AtomicBool,
 }
 

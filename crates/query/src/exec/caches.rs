@@ -1,4 +1,4 @@
-//! Rows and answers that a statement computes once and looks up again: of subqueries and common table expressions.
+//! Results that a statement computes once and reuses: of subqueries and common table expressions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,21 +8,21 @@ use crate::exec::spill::rows::Rows;
 use crate::exec::subquery_cache::SubqueryCache;
 use crate::nodes::context::EvalContext;
 
-/// By the number of the subquery or the common table expression.
+/// Caches by the id of the subquery or common table expression.
 #[derive(Default)]
 pub struct Caches {
-    /// SubqueryCache of subqueries that depend on nothing.
+    /// Results of uncorrelated subqueries.
     pub answers: HashMap<usize, Arc<Answer>>,
-    /// SubqueryCache of correlated subqueries.
+    /// Results of correlated subqueries by outer values.
     pub repeats: HashMap<usize, SubqueryCache>,
-    /// Hashed subqueries, built or to be built.
+    /// Hashed subqueries, built or still evaluated row by row.
     pub listings: HashMap<usize, Listing>,
-    /// Rows of common table expressions, and of the last round of recursive ones under way.
+    /// Rows of common table expressions, and of the previous round of recursive ones.
     pub commons: HashMap<usize, Arc<Rows>>,
 }
 
 impl Caches {
-    /// Keeps the maps' memory.
+    /// Empties the caches but keeps the maps' allocations.
     pub fn clear(&mut self) {
         self.answers.clear();
         self.repeats.clear();
@@ -31,12 +31,12 @@ impl Caches {
     }
 }
 
-/// The caches of the running statement.
+/// Returns the caches of the running statement.
 pub fn caches(ctx: &mut EvalContext) -> &mut Caches {
     ctx.slot_mut()
 }
 
-/// The cost of asking row by row so far, and the hash set, once that has cost as much as building it.
+/// The accumulated cost of evaluation row by row, and the hash set once that cost reaches the cost of building it.
 #[derive(Default)]
 pub struct Listing {
     pub(super) asked: f64,
@@ -47,7 +47,7 @@ pub struct Listing {
 #[derive(Default)]
 pub struct Answer {
     pub(super) is_empty: bool,
-    /// Its rows. Where keys answer the question, those that have a NULL among their values; and of several columns all.
+    /// The rows. Where a key set answers, only those with a NULL among several values, or all of them.
     pub(super) rows: Rows,
     pub(super) nulls: Rows,
     pub(super) keys: Keys,

@@ -1,7 +1,8 @@
-//! Rows put in, changed and taken out, with every index of their table.
+//! Execution of INSERT, UPDATE, DELETE and REPLACE, with all indexes of the changed tables.
 //!
-//! QU-1: a row and its entries in all indexes change in one transaction, and a conflict takes back the part that was done. QU-2: UPDATE and DELETE first gather the rows
-//! (locked), then change them, so that a change never meets itself. What has been gathered goes to a file where memory is short.
+//! QU-1: a row and its entries in all indexes change in one transaction, and a conflict undoes the part that was done.
+//! QU-2: UPDATE and DELETE find and lock all rows before they change the first, so a statement never meets its own
+//! changes (the Halloween problem). The found rows spill to a file where memory is short.
 
 use std::sync::Arc;
 
@@ -30,14 +31,14 @@ pub struct Changed {
     /// The rows of RETURNING.
     pub returned: Rows,
     pub affected: u64,
-    /// The first number that was made for a row which was put in.
+    /// The first AUTO_INCREMENT number generated for an inserted row.
     pub last_insert_id: u64,
-    /// The last number of a row that was put in with its own, or that was there and was changed instead.
+    /// The last explicit number of an inserted row, or the number of an existing row that was updated instead.
     pub given_id: u64,
     pub info: String,
 }
 
-/// The AUTO_INCREMENT number of a row that is to be put in.
+/// The AUTO_INCREMENT number of a row to insert.
 #[derive(Clone, Copy)]
 enum Number {
     None,
@@ -46,7 +47,7 @@ enum Number {
 }
 
 impl Changed {
-    /// A row with this number has been put in.
+    /// Notes that a row with this number was inserted.
     fn note(&mut self, number: Number) {
         match number {
             Number::Made(made) if self.last_insert_id == 0 => self.last_insert_id = made,
@@ -56,10 +57,10 @@ impl Changed {
     }
 }
 
-/// Numbers that are spoken for ahead of use: what a crash may skip.
+/// The numbers that are reserved ahead of use, and that a crash may skip.
 const AHEAD: u64 = 64;
 
-/// The next number of AUTO_INCREMENT; or, of a number that was given, that later ones are greater.
+/// Returns the next AUTO_INCREMENT number, or raises the counter above a given one.
 fn auto_number(table: &Table, given: Option<u64>, ctx: &mut EvalContext) -> Result<u64> {
     let instance = host(ctx).instance.clone();
     let mut auto = table.live.auto.lock();
@@ -81,7 +82,8 @@ fn auto_number(table: &Table, given: Option<u64>, ctx: &mut EvalContext) -> Resu
     Ok(number)
 }
 
-/// The first number from `next` on that is `offset` plus a multiple of `increment`. An offset greater than the increment does not count.
+/// Returns the first number from `next` on that is `offset` plus a multiple of `increment`. An offset above the
+/// increment is ignored.
 fn in_series(next: u64, (increment, offset): (u64, u64)) -> Option<u64> {
     if increment <= 1 {
         return Some(next);
@@ -93,7 +95,7 @@ fn in_series(next: u64, (increment, offset): (u64, u64)) -> Option<u64> {
     }
 }
 
-/// The next number of AUTO_INCREMENT, or the one that the statement had before it left.
+/// Returns the next AUTO_INCREMENT number, or the one that the statement took before it was suspended.
 fn next_number(table: &Table, ctx: &mut EvalContext) -> Result<u64> {
     if let Some(number) = host(ctx).numbers.again() {
         return Ok(number);
@@ -111,7 +113,7 @@ fn check(rules: &Rules, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
         }
     }
     for (name, expr) in &rules.options {
-        // Unlike a constraint it must hold: NULL is not enough.
+        // Unlike a CHECK constraint, the option rejects NULL.
         if !expr.holds(row, ctx)? {
             return Err(Fault::ViewCheckFailed { view: name.as_str().into() });
         }
@@ -119,7 +121,7 @@ fn check(rules: &Rules, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
     Ok(())
 }
 
-/// May IGNORE make a warning of it? The row is left as it is then.
+/// Returns whether IGNORE turns the error into a warning and skips the row.
 fn is_of_one_row(fault: &Fault) -> bool {
     matches!(
         fault,
@@ -131,7 +133,7 @@ fn is_of_one_row(fault: &Fault) -> bool {
     )
 }
 
-/// Changes one row. None: it could not be changed, and the statement says IGNORE.
+/// Changes one row. Returns None if IGNORE skipped it.
 fn or_ignored<T>(ctx: &mut EvalContext, change: impl FnOnce(&mut EvalContext) -> Result<T>) -> Result<Option<T>> {
     let before = host(ctx).txn()?.savepoint();
     match change(ctx) {
@@ -173,7 +175,7 @@ pub struct Tally {
     pub changed: Changed,
     pub records: u64,
     pub duplicates: u64,
-    /// The number that was made for a row which was not put in after all: the next row's.
+    /// The number generated for a row that was not inserted; the next row takes it.
     spare: Option<u64>,
     /// Records how many numbers were made, and how many rows were to have one: MySQL takes a number for each row of VALUES, used or not.
     made: usize,
@@ -186,7 +188,7 @@ pub struct Inserting<'i> {
     pub tally: Tally,
 }
 
-/// Puts the rows of a plan in, after those that the tally has already.
+/// Inserts the rows of a plan, after those already counted in the tally.
 pub fn insert(plan: &Insert, tally: Tally, ctx: &mut EvalContext) -> Result<Tally> {
     let mut inserting = Inserting::new(plan, tally);
     ctx.ignore = plan.ignore;
@@ -198,7 +200,7 @@ pub fn insert(plan: &Insert, tally: Tally, ctx: &mut EvalContext) -> Result<Tall
             }
         }
         Values::Query(node) => {
-            // Gathered first: the query may read the table itself.
+            // The rows are materialised first, since the query may read the table itself.
             let mut rows = found(node, ctx)?;
             for at in 0..rows.block_count() {
                 for row in rows.take_block(at)? {
@@ -211,7 +213,7 @@ pub fn insert(plan: &Insert, tally: Tally, ctx: &mut EvalContext) -> Result<Tall
     Ok(inserting.tally)
 }
 
-/// Returns the result that the client is told.
+/// Returns the result for the client.
 pub fn inserted(plan: &Insert, tally: Tally, ctx: &mut EvalContext) -> Result<Changed> {
     let Tally { mut changed, records, duplicates, spare: _, made, wanting } = tally;
     if made > 0 && matches!(plan.values, Values::Rows(_)) {
@@ -228,7 +230,7 @@ impl<'i> Inserting<'i> {
         Inserting { plan, auto: plan.rules.table.auto_column(), tally }
     }
 
-    /// One row: expressions for the targets, or their values.
+    /// Returns one row from the expressions or values of the targets.
     fn row<'e>(
         &mut self,
         exprs: impl Iterator<Item = Option<&'e Expr>>,
@@ -267,7 +269,7 @@ impl<'i> Inserting<'i> {
     pub fn default(&self, column: usize, row: &Row, ctx: &mut EvalContext) -> Result<Value> {
         let rules = &self.plan.rules;
         match &rules.defaults[column] {
-            // Numbered, or computed, later.
+            // Filled in later.
             _ if Some(column) == self.auto || rules.table.columns[column].generated.is_some() => Ok(Value::Null),
             Some(Expr::Literal(value, _)) => Ok(value.clone()),
             Some(expr) => {
@@ -282,7 +284,7 @@ impl<'i> Inserting<'i> {
         }
     }
 
-    /// Numbers the row, looks at its conditions and puts it in.
+    /// Assigns the AUTO_INCREMENT number, checks the constraints and inserts the row.
     pub fn finish(&mut self, mut row: Row, ctx: &mut EvalContext) -> Result<()> {
         let rules = &self.plan.rules;
         let table = &rules.table;
@@ -296,7 +298,7 @@ impl<'i> Inserting<'i> {
             self.tally.wanting += usize::from(self.auto.is_some_and(|column| asks_for_number(&row[column], ctx)));
             return Ok(());
         }
-        // No constraint may look at the number, so a row that IGNORE leaves out takes none.
+        // Constraints cannot read the number, so a row that IGNORE skips takes none.
         let number = match self.auto {
             Some(column) => self.number(column, &mut row, ctx)?,
             None => Number::None,
@@ -335,7 +337,7 @@ impl<'i> Inserting<'i> {
         Ok(Number::Given(given))
     }
 
-    /// The row has no use for its number.
+    /// Keeps an unused number for the next row.
     fn give_back(&mut self, number: Number) {
         if let Number::Made(number) = number {
             self.tally.spare = Some(number);
@@ -421,7 +423,7 @@ impl<'i> Inserting<'i> {
         check(rules, &wide, ctx)?;
         foreign::replace_row(rules.family.as_deref(), &rules.table, row_key, (&old, &wide), ctx)?;
         if let Some(column) = self.auto {
-            // The client is told the number of a row that was there; LAST_INSERT_ID() is not.
+            // The client receives the number of an existing row; LAST_INSERT_ID() does not return it.
             match &wide[column] {
                 Value::Int(number) => self.tally.changed.given_id = *number as u64,
                 Value::UInt(number) => self.tally.changed.given_id = *number,
@@ -437,14 +439,15 @@ impl<'i> Inserting<'i> {
     }
 }
 
-/// Keeps what RETURNING wants of a row of its table.
+/// Evaluates RETURNING over a changed row.
 fn answer(returning: Option<&Returning>, row: &[Value], answers: &mut Rows, ctx: &mut EvalContext) -> Result<()> {
     let Some(returning) = returning else { return Ok(()) };
     let answer = returning.exprs.iter().map(|expr| expr.eval(row, ctx)).collect::<Result<Row, _>>()?;
     answers.push(answer, ctx)
 }
 
-/// The unique key that is looked at last. A row that REPLACE finds by it is changed in its place, and so counts once if nothing is to be changed.
+/// Returns the unique key that is checked last. A row that REPLACE finds by it is updated in place, and counts once if
+/// nothing changes.
 fn last_unique(table: &Table) -> Option<usize> {
     table.indexes.iter().rposition(|index| index.unique)
 }
@@ -453,7 +456,7 @@ fn is_parent(family: Option<&Family>) -> bool {
     family.is_some_and(|family| !family.members[0].children.is_empty())
 }
 
-/// Columns that follow the clock, unless they were set.
+/// Sets ON UPDATE CURRENT_TIMESTAMP columns that the statement did not set.
 fn clocks(rules: &Rules, sets: &[usize], row: &mut [Value], ctx: &mut EvalContext) -> Result<()> {
     for (column, expr) in &rules.clocks {
         if !sets.contains(column) {
@@ -464,7 +467,7 @@ fn clocks(rules: &Rules, sets: &[usize], row: &mut [Value], ctx: &mut EvalContex
     Ok(())
 }
 
-/// The rows that are to be changed: none is yet.
+/// Finds the rows to change, before any is changed.
 fn found(node: &Arc<Node>, ctx: &mut EvalContext) -> Result<Rows> {
     host(ctx).gathers = true;
     let rows = gather(node, ctx);
@@ -476,7 +479,7 @@ pub fn update(plan: &Update, ctx: &mut EvalContext) -> Result<Changed> {
     ctx.ignore = plan.ignore;
     let mut rows = found(&plan.node, ctx)?;
     let (mut matched, mut affected, mut returned) = (0, 0, Rows::default());
-    // Of a join, a row is changed once.
+    // A row that a join returns several times is changed once.
     let is_join = plan.targets.len() > 1;
     let mut done: Vec<Option<Keys>> =
         plan.targets.iter().map(|_| (!is_of_one_table(&plan.node)).then(Keys::default)).collect();
@@ -503,7 +506,7 @@ pub fn update(plan: &Update, ctx: &mut EvalContext) -> Result<Changed> {
     Ok(Changed { returned, affected, info, ..Changed::default() })
 }
 
-/// Does each row that these are made of stand in one of them?
+/// Returns whether all rows come from a single table.
 pub fn is_of_one_table(node: &Node) -> bool {
     match node {
         Node::Scan(_) | Node::System { .. } => true,
@@ -512,7 +515,7 @@ pub fn is_of_one_table(node: &Node) -> bool {
     }
 }
 
-/// The row as it is now. False: it is what it was.
+/// Updates a row. Returns false if it has not changed.
 fn update_row(
     target: &Target,
     row_key: &[u8],
@@ -523,7 +526,7 @@ fn update_row(
 ) -> Result<(bool, Row)> {
     let range = target.offset..target.offset + target.rules.table.columns.len();
     let old: Row = wide[range.clone()].to_vec();
-    // In one table, an assignment sees those before it.
+    // In a single-table UPDATE an assignment sees those before it.
     let before = is_join.then(|| wide.clone());
     for (column, expr) in &target.sets {
         let value = expr.eval(before.as_ref().unwrap_or(wide), ctx)?;
@@ -552,7 +555,7 @@ pub fn delete(plan: &Delete, ctx: &mut EvalContext) -> Result<Changed> {
     ctx.ignore = plan.ignore;
     let mut rows = found(&plan.node, ctx)?;
     let (mut affected, mut returned) = (0, Rows::default());
-    // Table by table, children first: so rows that go together are not in each other's way.
+    // Children first, so that related rows do not block each other.
     for (nth, target) in plan.targets.iter().enumerate() {
         let is_last = nth + 1 == plan.targets.len();
         for at in 0..rows.block_count() {
@@ -571,7 +574,7 @@ pub fn delete(plan: &Delete, ctx: &mut EvalContext) -> Result<Changed> {
     Ok(Changed { returned, affected, ..Changed::default() })
 }
 
-/// False: the target has no row here, or it is gone already.
+/// Deletes a row. Returns false if the target has no row here, or it is deleted already.
 fn delete_row(target: &Target, wide: &[Value], ctx: &mut EvalContext) -> Result<bool> {
     let Some(row_key) = wide[target.key_at].as_string_bytes() else { return Ok(false) };
     let table = &target.rules.table;

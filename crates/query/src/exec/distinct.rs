@@ -1,4 +1,5 @@
-//! Rows that differ: the first of each goes on at once. When memory is short, rows that have not been seen are parted into files by their keys, and looked at part by part afterwards.
+//! Duplicate elimination. The first row of each key is passed on at once. When memory is short, new rows are
+//! partitioned into files by their keys, and each partition is processed afterwards.
 
 use datum::Result;
 use stdx::hash::Set;
@@ -69,7 +70,7 @@ impl DistinctState {
         Ok(true)
     }
 
-    /// Keeps what has not been seen.
+    /// Keeps the rows whose keys have not been seen.
     fn filter(&mut self, types: &[Type], ctx: &mut EvalContext, rows: &mut Vec<Row>) -> Result<()> {
         let mut kept = 0;
         for at in 0..rows.len() {

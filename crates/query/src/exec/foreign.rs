@@ -1,8 +1,10 @@
-//! Foreign keys at work: a child finds its parent, a parent's rows take their children with them or stay.
+//! Enforcement of foreign keys: checks of parents, and cascades to children.
 //!
-//! QU-3: whoever puts a child in first locks its parent's key, shared, to the end of the transaction. QU-4: whoever takes a parent's key away first does so, which takes the key's lock exclusively, and then
-//! looks for children as they are now, those of open transactions included. So of the two one waits for the other: the child finds no parent, or the deleter finds the child. No orphan can be committed,
-//! and nobody need lock gaps: a new child can only come through the key that the deleter holds. QU-5: the checks of a row come with the row, not at the end of the statement.
+//! QU-3: an insert of a child locks its parent's key, shared, to the end of the transaction. QU-4: a change that
+//! removes a parent's key locks the key exclusively, and then searches for children as they are now, those of open
+//! transactions included. So one of the two waits for the other: the child finds no parent, or the deleter finds the
+//! child. No orphan can commit, and gaps need no locks, since a new child needs the key that the deleter holds. QU-5:
+//! foreign keys are checked row by row, not at the end of the statement.
 
 use std::ops::Bound;
 
@@ -21,10 +23,10 @@ use crate::key::{after, encode_part, row_key};
 use crate::nodes::context::EvalContext;
 use crate::value::Value;
 
-/// InnoDB's own limit.
+/// The depth of cascades, as in InnoDB.
 const DEPTH_MAX: usize = 15;
 
-/// A cascade on its way: the tables whose rows it has updated, from the statement's down.
+/// A running cascade: the tables that it has updated, from the statement's down.
 struct Way<'f> {
     family: &'f Family,
     depth: usize,
@@ -35,7 +37,7 @@ fn parent_missing(child: &Table, key: &ForeignKey) -> Fault {
     Fault::ParentMissing(Box::new(key.parts(child)))
 }
 
-/// True: the session wants no checks. Then it is noted which tables nobody can vouch for any more.
+/// Returns whether the session has switched checks off, and then records the tables that are no longer verified.
 fn unchecked(family: &Family, ctx: &mut EvalContext) -> Result<bool> {
     if host(ctx).foreign_key_checks {
         return Ok(false);
@@ -51,7 +53,7 @@ fn unchecked(family: &Family, ctx: &mut EvalContext) -> Result<bool> {
     Ok(true)
 }
 
-/// The bytes with which keys of these values begin; None: a NULL is among them, or there can be no such key.
+/// Returns the prefix of keys with these values, or None if one is NULL or no such key can exist.
 fn prefix(table: &Table, key: KeyAt, values: &[&Value]) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     for (part, value) in table.key_parts(key).iter().zip(values) {
@@ -67,7 +69,7 @@ fn map_of(table: &Table, key: KeyAt) -> MapId {
     key.map_or(table.map, |at| table.indexes[at].map)
 }
 
-/// Locks the first row, or entry, whose key begins so. False: there is none.
+/// Locks the first row or entry with this prefix. Returns false if there is none.
 fn lock_first(table: &Table, key: KeyAt, columns: usize, prefix: &[u8], ctx: &mut EvalContext) -> Result<bool> {
     let map = map_of(table, key);
     let is_unique = key.is_none_or(|at| table.indexes[at].unique);
@@ -93,7 +95,7 @@ fn lock_first(table: &Table, key: KeyAt, columns: usize, prefix: &[u8], ctx: &mu
     Ok(false)
 }
 
-/// QU-3 for one foreign key of a row. False: it has no parent.
+/// Locks the parent of one foreign key of a row (QU-3). Returns false if there is none.
 fn has_parent(member: &Member, at: usize, row: &[Value], ctx: &mut EvalContext) -> Result<bool> {
     let key = &member.table.foreign_keys[at];
     let values: Vec<&Value> = key.columns.iter().map(|column| &row[*column]).collect();
@@ -105,11 +107,11 @@ fn has_parent(member: &Member, at: usize, row: &[Value], ctx: &mut EvalContext) 
     lock_first(parent, *by, values.len(), &prefix, ctx)
 }
 
-/// Foreign keys whose parents are to be looked for once more, when the row itself is there.
+/// Foreign keys whose parent is missing, to be checked again after the row itself is inserted.
 #[derive(Default)]
 pub struct Missing(Vec<usize>);
 
-/// QU-3: locks the parents of a row that is about to be put in, or to be changed from `old`; `but` is left out.
+/// Locks the parents of a row that is inserted, or updated from `old` (QU-3). Skips the foreign key `but`.
 fn lock_parents(
     member: &Member,
     old: Option<&[Value]>,
@@ -127,7 +129,7 @@ fn lock_parents(
     Ok(missing)
 }
 
-/// Those that had no parent: the row may be its own.
+/// Checks the missing parents again: a row may be its own parent.
 fn settle(member: &Member, missing: &Missing, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
     for at in &missing.0 {
         let key = &member.table.foreign_keys[*at];
@@ -138,7 +140,7 @@ fn settle(member: &Member, missing: &Missing, row: &[Value], ctx: &mut EvalConte
     Ok(())
 }
 
-/// Before a row is put in.
+/// Called before a row is inserted.
 pub fn before_insert(family: Option<&Family>, row: &[Value], ctx: &mut EvalContext) -> Result<Missing> {
     match family {
         Some(family) if !family.members[0].parents.is_empty() && !unchecked(family, ctx)? => {
@@ -148,12 +150,12 @@ pub fn before_insert(family: Option<&Family>, row: &[Value], ctx: &mut EvalConte
     }
 }
 
-/// After it.
+/// Called after a row was inserted.
 pub fn after_insert(family: Option<&Family>, missing: &Missing, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
     family.map_or(Ok(()), |family| settle(&family.members[0], missing, row, ctx))
 }
 
-/// After a row has been taken out.
+/// Called after a row was deleted.
 pub fn after_delete(family: Option<&Family>, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
     match family {
         Some(family) if !unchecked(family, ctx)? => Way { family, depth: 0, updated: Vec::new() }.deleted(0, row, ctx),
@@ -161,7 +163,7 @@ pub fn after_delete(family: Option<&Family>, row: &[Value], ctx: &mut EvalContex
     }
 }
 
-/// Puts the new row in the place of the old one, with all that follows from it.
+/// Replaces the old row by the new one, with all cascades.
 pub fn replace_row(
     family: Option<&Family>,
     table: &Table,
@@ -178,7 +180,7 @@ pub fn replace_row(
 }
 
 impl Way<'_> {
-    /// QU-4, of a row that is gone.
+    /// Processes the children of a deleted row (QU-4).
     fn deleted(&mut self, at: usize, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
         let family = self.family;
         for child in &family.members[at].children {
@@ -203,7 +205,7 @@ impl Way<'_> {
         Ok(())
     }
 
-    /// A row becomes another one; `but`: the foreign key that a cascade comes along.
+    /// Updates a row. `but` is the foreign key through which a cascade arrived.
     fn update(
         &mut self,
         at: usize,
@@ -226,7 +228,7 @@ impl Way<'_> {
         settle(member, &missing, new, ctx)
     }
 
-    /// QU-4, of a row that has become another one.
+    /// Processes the children of an updated row (QU-4).
     fn updated_row(&mut self, at: usize, old: &[Value], new: &[Value], ctx: &mut EvalContext) -> Result<()> {
         let family = self.family;
         for child in &family.members[at].children {
@@ -235,7 +237,7 @@ impl Way<'_> {
             }
             let Some(prefix) = self.key_of(child, old) else { continue };
             let key = &family.members[child.member].table.foreign_keys[child.foreign];
-            // As in InnoDB: what comes back to a table that it has updated on its way stops there.
+            // As in InnoDB, a cascade stops at a table that it has already updated.
             let acts = key.on_update.acts() && !self.updated.contains(&child.member);
             if acts {
                 self.rewrite(child, &prefix, Some(new).filter(|_| key.on_update == Action::Cascade), ctx)?;
@@ -260,7 +262,7 @@ impl Way<'_> {
         Ok(())
     }
 
-    /// Gives the children of a row NULL, or the parent's new values.
+    /// Sets the children of a row to NULL or to the parent's new values.
     fn rewrite(&mut self, child: &Child, prefix: &[u8], parent: Option<&[Value]>, ctx: &mut EvalContext) -> Result<()> {
         let table = self.family.members[child.member].table.clone();
         let key = &table.foreign_keys[child.foreign];
@@ -297,7 +299,8 @@ impl Way<'_> {
         done
     }
 
-    /// The rows that refer to a key, as they are now, locked: gathered before the first is changed. Behind each row's values stands its key.
+    /// Finds and locks the current rows that refer to a key, before the first is changed. Each row's key follows its
+    /// values.
     fn children(&self, child: &Child, prefix: &[u8], ctx: &mut EvalContext) -> Result<Rows> {
         let table = &self.family.members[child.member].table;
         let columns = &table.foreign_keys[child.foreign].columns;
@@ -316,7 +319,8 @@ impl Way<'_> {
                 }
                 entry.clear();
                 if value.is_empty() {
-                    // Another open transaction has written the entry: which row it names shows when that one is decided.
+                    // Another open transaction has written the entry; its row is known when that transaction is
+                    // decided.
                     let txn = host(ctx).txn()?;
                     let locked = txn.lock_patiently(map, key, Strength::Exclusive, &mut entry).map_err(engine_fault)?;
                     txn.unlock_last();
@@ -333,7 +337,7 @@ impl Way<'_> {
             for key in keys.take_block(at)? {
                 host(ctx).look_up()?;
                 let Some(mut row) = current(table, key_behind(&key), ctx)? else { continue };
-                // The entry may have been an older one.
+                // The entry may be of an older version.
                 let values: Vec<&Value> = columns.iter().map(|column| &row[*column]).collect();
                 if self::prefix(table, child.key, &values).as_deref() == Some(prefix) {
                     row.extend(key);
@@ -345,12 +349,12 @@ impl Way<'_> {
     }
 }
 
-/// The row's key, behind its values.
+/// Returns the row's key, which follows its values.
 fn key_behind(row: &[Value]) -> &[u8] {
     row.last().and_then(Value::as_string_bytes).unwrap_or_default()
 }
 
-/// Has every row of a new constraint its parent? Nobody else uses the tables.
+/// Checks that each row of a new constraint has its parent. The caller holds the tables exclusively.
 pub fn check_rows(
     txn: &mut engine::rows::Transaction,
     child: &Table,
@@ -362,7 +366,7 @@ pub fn check_rows(
     each_orphan(txn, child, key, parent, by, |_| host(ctx).look_up(), |_| Err(parent_missing(child, key)))
 }
 
-/// Walks over a child's rows as the transaction sees them and tells of those without a parent, by their keys.
+/// Calls `each` with the key of every row without a parent, as the transaction sees them.
 pub fn each_orphan(
     txn: &mut engine::rows::Transaction,
     child: &Table,

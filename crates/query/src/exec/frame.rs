@@ -1,6 +1,7 @@
-//! Where the frame of a row begins and ends.
+//! The bounds of window frames.
 //!
-//! Both edges only move forward from row to row. Rows whose ordering value is NULL are equal to each other and at no distance from any other.
+//! Both bounds only move forward from row to row. Rows whose ordering value is NULL are peers, and have no distance
+//! from other rows.
 
 use datum::{Fault, Result};
 
@@ -10,14 +11,14 @@ use crate::nodes::expr::Expr;
 use crate::nodes::window::{Distance, Edge, Frame, Reach};
 use crate::value::Value;
 
-/// How far the edges of a RANGE frame have come.
+/// The progress of the bounds of a RANGE frame.
 #[derive(Default)]
 pub struct Edges {
     start: usize,
     end: usize,
 }
 
-/// The numbers of rows of ROWS; error 3586 for what is no distance.
+/// Evaluates the offsets of ROWS. Error 3586 for an invalid one.
 pub fn amounts(frame: &Frame, ctx: &mut EvalContext) -> Result<(Option<u64>, Option<u64>)> {
     let mut amount = |edge: &Edge| {
         let (Edge::Preceding(distance) | Edge::Following(distance)) = edge else { return Ok(None) };
@@ -43,7 +44,7 @@ pub fn amounts(frame: &Frame, ctx: &mut EvalContext) -> Result<(Option<u64>, Opt
 }
 
 impl Edges {
-    /// The rows of the frame of the row `at`, from and up to.
+    /// Returns the frame of row `at`: its first row and its end.
     pub fn frame(
         &mut self,
         partition: &mut Partition,
@@ -75,7 +76,7 @@ impl Edges {
         Ok((start, end))
     }
 
-    /// Where the frame of row `at` begins, or ends: the place moves on from where the row before left it.
+    /// Moves a bound of row `at` forward from that of the row before.
     fn reach(
         &mut self,
         partition: &mut Partition,
@@ -96,11 +97,11 @@ impl Edges {
             let key = reach.key.eval(partition.row(*place)?, ctx)?;
             let is_outside = match key.is_null() {
                 true => reach.descending != is_start,
-                // Beyond what the type can say.
+                // The bound is outside the range of the type.
                 false if boundary.is_null() => precedes != is_start,
                 false => outside(reach, &boundary, key, ctx)?,
             };
-            // It begins behind rows that are outside, and ends before the first.
+            // A frame starts after the rows that are outside, and ends before the first of them.
             if is_outside != is_start {
                 break;
             }

@@ -1,6 +1,8 @@
-//! The values of generated columns: computed before a row is written, and, of those that rows do not hold (QU-8), when one is read.
+//! Values of generated columns: computed before a row is written, and on reading for those that rows do not store
+//! (QU-8).
 //!
-//! Written values obey the session's mode: data that does not fit is an error under a strict one. A computed value that is read leaves a warning at most.
+//! A written value obeys the session's mode: invalid data is an error in a strict one. A value computed on reading
+//! causes a warning at most.
 
 use datum::fault::IndexExpression;
 use datum::row::RowBytes;
@@ -13,7 +15,7 @@ use crate::nodes::context::EvalContext;
 use crate::nodes::formula::Formula;
 use crate::value::Value;
 
-/// Fills in what follows from the other columns of a row that is about to be written: all of it, or, where `old` is given, what has another source now.
+/// Computes the generated columns of a row that is about to be written: all, or those whose operands differ from `old`.
 pub fn compute(
     table: &Table,
     row: &mut [Value],
@@ -48,14 +50,15 @@ fn value(table: &Table, formula: &Formula, row: &[Value], number: u64, ctx: &mut
     })
 }
 
-/// An error about the column behind a functional index, which has no name: it tells of the index.
+/// Returns the error of a functional index: its hidden column has no name, so the message names the index.
 fn of_index(table: &Table, column: usize, row: u64, cause: Fault) -> Fault {
     let index = table.indexes.iter().find(|index| index.parts.iter().any(|part| part.column == column));
     let index = index.map_or("", |index| &*index.name).into();
     Fault::IndexExpression(Box::new(IndexExpression { index, row, cause }))
 }
 
-/// Decodes a row, the columns that it does not hold among them. `needed` has the sources of those too (`Table::with_sources`).
+/// Decodes a row, including columns that are computed on reading. `needed` contains their operands
+/// (`Table::with_sources`).
 pub fn decode<'r>(
     table: &Table,
     bytes: impl Into<RowBytes<'r>>,

@@ -1,9 +1,11 @@
-//! Groups by hashing their keys. They come out in the order in which they were met.
+//! Grouping by hashing. Groups are returned in the order of their first rows.
 //!
-//! When memory is short no new group is begun: rows of groups that are there go on being added up, all others are parted by their keys into files, and each part is
-//! grouped on its own afterwards. So a group is in one place only, at any time.
+//! When memory is short, no new group is started: rows of existing groups are still aggregated, and all others are
+//! partitioned into files by their keys, each partition being grouped afterwards. So a group is in one place at any
+//! time.
 //!
-//! Where groups gather values (GROUP_CONCAT, JSON_ARRAYAGG, JSON_OBJECTAGG) each may go on growing to the end: there the rows are sorted by their keys first, and one group is in memory at a time.
+//! Groups that collect values (GROUP_CONCAT, JSON_ARRAYAGG, JSON_OBJECTAGG) may grow until the end. There the rows are
+//! sorted by their keys first, and one group is in memory at a time.
 
 use datum::Result;
 use datum::key::encode;
@@ -27,26 +29,26 @@ use crate::value::Value;
 
 struct Gathering {
     keys: Row,
-    /// How many of the keys count: ROLLUP.
+    /// The number of keys that count, for ROLLUP.
     level: usize,
     sums: Vec<Box<dyn Accumulator>>,
 }
 
 pub struct GroupState {
     input: Option<Exec>,
-    /// Groups that are done.
+    /// Finished groups.
     ready: std::vec::IntoIter<Gathering>,
-    /// Parts that wait for their turn.
+    /// Partitions to be processed.
     parts: Vec<Part>,
-    /// ROLLUP: everything in its order.
+    /// The sorted result of ROLLUP.
     sorted: Option<Sorted>,
-    /// Rows by their groups, and the group that is under way.
+    /// Rows sorted by group, and the current group.
     gathered: Option<Gathered>,
     held: Held,
     grown: Held,
 }
 
-/// Groups in the making.
+/// Groups being built.
 struct Table<'g> {
     group: &'g Group,
     groups: Vec<Gathering>,
@@ -55,7 +57,7 @@ struct Table<'g> {
     level: u32,
     others: Option<Partitions>,
     adding: Adding,
-    /// Room for a key.
+    /// A buffer for a key.
     key: Vec<u8>,
 }
 
@@ -82,7 +84,7 @@ impl GroupState {
         self.next_groups(group, ctx, out)
     }
 
-    /// One group after the other, from sorted rows.
+    /// Returns groups from sorted rows, one after another.
     fn next_gathered(&mut self, group: &Group, ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<()> {
         if self.gathered.is_none() {
             let Some(mut input) = self.input.take() else { return Ok(()) };
@@ -96,7 +98,7 @@ impl GroupState {
                 for (expr, ty) in group.keys.iter().zip(&group.types) {
                     encode(&expr.eval(row, ctx)?, ty.shape(), false, &mut keys);
                 }
-                // Rows of a group stay in the order in which they came.
+                // Rows of a group keep their order.
                 keys.extend_from_slice(&count.to_be_bytes());
                 count += 1;
                 sorter.push(|out| out.extend_from_slice(&keys), row.iter().map(Cell::Value), ctx)
@@ -151,7 +153,7 @@ impl GroupState {
         Ok(())
     }
 
-    /// Sums stand behind what they sum up.
+    /// Returns the rows of ROLLUP, each total after the rows that it sums up.
     fn next_rolled_up(&mut self, group: &Group, ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<()> {
         if self.sorted.is_none() {
             let (mut sorter, mut rows) = (Sorter::default(), Vec::new());
@@ -161,12 +163,12 @@ impl GroupState {
                     break;
                 }
                 for mut row in rows.drain(..) {
-                    // Behind the row stands of how many keys its group is.
+                    // The number of keys of the row's group follows the row.
                     let level =
                         row.pop().map_or(0, |level| if let Value::Int(level) = level { level as usize } else { 0 });
                     let mut key = Vec::new();
                     for (at, (value, ty)) in row.iter().zip(&group.types).enumerate() {
-                        // A NULL that stands for all comes last, one that is a value first.
+                        // The NULL of a total sorts last, a NULL value first.
                         key.push(u8::from(at >= level));
                         encode(value, ty.shape(), false, &mut key);
                     }
@@ -198,19 +200,19 @@ fn finished(group: &Group, mut gathering: Gathering, ctx: &mut EvalContext) -> R
     Ok(row)
 }
 
-/// Rows in the order of their groups.
+/// Rows sorted by group.
 struct Gathered {
     rows: Sorted,
-    /// The group under way, and its key.
+    /// The current group, and its key.
     gathering: Option<Gathering>,
     key: Vec<u8>,
     adding: Adding,
-    /// Rows so far.
+    /// The number of rows so far.
     count: u64,
 }
 
 impl Gathered {
-    /// To the end of a group. False: there are no more.
+    /// Reads to the end of a group. Returns false if there are no more.
     fn step(&mut self, group: &Group, ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<bool> {
         while let Some(record) = self.rows.next_record()? {
             self.count += 1;
@@ -253,11 +255,11 @@ impl Gathering {
 /// The state that is needed to add a row to a group.
 #[derive(Default)]
 struct Adding {
-    /// Bytes that the groups have gathered since they were begun.
+    /// The memory by which groups have grown since they were started.
     grown: Held,
-    /// Keys that DISTINCT has seen: the group, the call, and the key of the values.
+    /// The keys that DISTINCT has seen: the group, the call, and the key of the values.
     seen: Keys,
-    /// Room for a key, and for arguments.
+    /// Buffers for a key and for arguments.
     key: Vec<u8>,
     values: Vec<Value>,
 }
@@ -284,7 +286,7 @@ impl<'g> Table<'g> {
         self.groups.push(Gathering::begin(self.group, keys, level));
     }
 
-    /// A row of the input. ROLLUP counts it in the groups of every shorter key too.
+    /// Adds an input row. ROLLUP adds it to the groups of all shorter keys too.
     fn row(&mut self, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
         if self.group.is_whole {
             return self.add_to(0, row, ctx);
@@ -309,7 +311,7 @@ impl<'g> Table<'g> {
         Ok(())
     }
 
-    /// The row to the group of that key, or among the rows that wait. The key's first byte is how many of the grouping's keys it has.
+    /// Adds the row to its group, or to a partition. The first byte of the key is the number of keys that count.
     fn add(&mut self, key: Vec<u8>, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
         if let Some(at) = self.places.get(&key) {
             return self.add_to(*at, row, ctx);
@@ -342,7 +344,7 @@ impl<'g> Table<'g> {
 }
 
 impl Adding {
-    /// The row to a group, which is the `at`th of those that share this.
+    /// Adds the row to the group with number `at`.
     fn add(
         &mut self,
         group: &Group,

@@ -1,7 +1,7 @@
-//! A join by a hash table of the right side.
+//! Hash join: builds a hash table of the right side and probes it with the left.
 //!
-//! When the right side does not fit, both sides are parted into files by the hash of their keys, and each part is joined on its own; a part that is still too large
-//! is parted again.
+//! When the right side does not fit in memory, both sides are partitioned into files by the hash of their keys and
+//! joined partition by partition. A partition that is still too large is partitioned again (a Grace hash join).
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::nodes::node::{HashJoin, JoinKind};
 use crate::types::Type;
 
 type Table = Map<Vec<u8>, Vec<Row>>;
-/// Gives a row with its key, or the end.
+/// Returns the next row with its key, or None at the end.
 type Next<'n> = dyn FnMut(&mut EvalContext) -> Result<Option<(Vec<u8>, Row)>> + 'n;
 
 pub struct HashState {
@@ -30,17 +30,17 @@ pub struct HashState {
     lefts: std::vec::IntoIter<Row>,
     table: Option<Table>,
     held: Held,
-    /// Of the left row under way.
+    /// The key of the current left row.
     key: Vec<u8>,
-    /// Left rows of the part whose right rows are in the table.
+    /// Left rows of the current partition.
     reading: Option<Rows>,
-    /// Parts of both sides.
+    /// Partitions of both sides.
     parts: Vec<(Part, Part)>,
-    /// Rows of a batch, about.
+    /// The approximate size of a batch.
     most: usize,
 }
 
-/// The right side, once it has been read.
+/// The right side after it was read.
 enum Built {
     Table(Table),
     Parted(Partitions),
@@ -87,7 +87,7 @@ impl HashState {
                 }
                 continue;
             }
-            // Each match lies over the one before it, in the left row itself; the last one takes it along.
+            // Each match overwrites the one before in the left row itself; the last one takes it.
             let mut rights = found.into_iter().flatten().peekable();
             while let Some(right) = rights.next() {
                 for (place, value) in join.kept.iter().zip(right) {
@@ -112,7 +112,7 @@ impl HashState {
         Ok(())
     }
 
-    /// Reads the right side; if it is too large, both.
+    /// Reads the right side, and partitions both sides if it is too large.
     fn begin(&mut self, join: &HashJoin, base: Option<&Arc<Row>>, ctx: &mut EvalContext) -> Result<()> {
         let mut right = Exec::open(&join.right, base, ctx)?;
         let mut batch = Vec::new();
@@ -120,7 +120,7 @@ impl HashState {
             loop {
                 if let Some(mut row) = batch.pop() {
                     if let Some(key) = key(&join.right_keys, &join.types, &row, ctx)? {
-                        // Of a wide row only what is its own, and asked for.
+                        // Only the table's own used columns of a wide row are kept.
                         let own = join.kept.iter().map(|place| std::mem::take(&mut row[*place])).collect();
                         return Ok(Some((key, own)));
                     }
@@ -142,13 +142,13 @@ impl HashState {
                     for row in rows.drain(..) {
                         match key(&join.left_keys, &join.types, &row, ctx)? {
                             Some(key) => lefts.put(&key, &row)?,
-                            // A NULL equals nothing: of no part.
+                            // A NULL equals nothing, so the row belongs to no partition.
                             None if matches!(join.kind, JoinKind::Left | JoinKind::Anti) => alone.push(row),
                             None => {}
                         }
                     }
                     if alone.len() > BATCH {
-                        // An empty key stands for them; no other is empty.
+                        // An empty key marks these rows; no other key is empty.
                         alone.drain(..).try_for_each(|row| lefts.put(&[], &row))?;
                     }
                 }
@@ -159,7 +159,7 @@ impl HashState {
         Ok(())
     }
 
-    /// A table of the right rows, or parts of them if memory is short.
+    /// Builds the hash table, or partitions if memory is short.
     fn build(&mut self, level: u32, ctx: &mut EvalContext, next: &mut Next<'_>) -> Result<Built> {
         let (mut table, mut parted): (Table, Option<Partitions>) = (Table::default(), None);
         while let Some((key, row)) = next(ctx)? {
@@ -189,7 +189,7 @@ impl HashState {
         })
     }
 
-    /// The next left row; its key is in `key` then, if it has one.
+    /// Returns the next left row. Its key, if it has one, is in `key`.
     fn next_left(&mut self, join: &HashJoin, ctx: &mut EvalContext) -> Result<Option<(bool, Row)>> {
         if let Some(rows) = &mut self.reading {
             let Some((key, row)) = rows.next()? else { return Ok(None) };
@@ -211,7 +211,7 @@ impl HashState {
         }
     }
 
-    /// The right rows of the next part become the table. False: there is none.
+    /// Builds the hash table of the next partition. Returns false at the end.
     fn next_part(&mut self, ctx: &mut EvalContext) -> Result<bool> {
         self.reading = None;
         self.held.clear();
@@ -240,13 +240,13 @@ impl HashState {
     }
 }
 
-/// None: a NULL, which equals nothing.
+/// Returns the key of a row, or None if it has a NULL.
 fn key(exprs: &[Expr], types: &[Type], row: &Row, ctx: &mut EvalContext) -> Result<Option<Vec<u8>>> {
     let mut key = Vec::new();
     Ok(write_key(exprs, types, row, ctx, &mut key)?.then_some(key))
 }
 
-/// The same into room that there is; false: a NULL.
+/// Writes the key into a buffer. Returns false if it has a NULL.
 fn write_key(exprs: &[Expr], types: &[Type], row: &Row, ctx: &mut EvalContext, key: &mut Vec<u8>) -> Result<bool> {
     key.clear();
     for (expr, ty) in exprs.iter().zip(types) {

@@ -1,4 +1,4 @@
-//! The state of a running statement. It travels in `EvalContext::host`, so that subqueries within expressions reach it too.
+//! The state of a running statement. It is kept in `EvalContext::host`, so that subqueries within expressions reach it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,41 +21,42 @@ pub struct Host {
     pub monitor: Arc<dyn Monitor>,
     pub txn: Option<Transaction>,
     pub isolation: Isolation,
-    /// A statement that changes rows looks for them, and changes none yet: what subqueries have answered holds for other rows too.
+    /// A change is still finding its rows, so cached results of subqueries stay valid.
     pub gathers: bool,
     /// The durability LSN of values that were read outside the transaction.
     pub seen: Lsn,
     pub deadline: Option<Instant>,
-    /// The SLEEP that a KILL or the deadline has ended is the whole statement, which answers all the same.
+    /// The statement consists of a SLEEP, which returns a result when KILL or the deadline ends it.
     pub answers_anyway: bool,
     pub foreign_key_checks: bool,
-    /// Rounds that a recursive common table expression may take.
+    /// The most rounds of a recursive common table expression.
     pub recursion_max: u64,
-    /// The rules by which values of the session's statements go into columns.
+    /// The rules by which values of the session's statements are assigned to columns.
     pub assignment: &'static Assignment,
-    /// SQL_CALC_FOUND_ROWS: what FOUND_ROWS() will say.
+    /// SQL_CALC_FOUND_ROWS: the result of FOUND_ROWS().
     pub found_rows: Option<u64>,
-    /// Of AUTO_INCREMENT.
+    /// The AUTO_INCREMENT numbers of the statement.
     pub numbers: Numbers,
-    /// EXPLAIN ANALYZE: what each node does.
+    /// EXPLAIN ANALYZE: figures of each node.
     pub measures: Option<Measures>,
-    /// Bytes that sorts, groups and joins of a statement may hold, and do.
+    /// The limit of the memory of sorts, groups and joins of the statement, and its use.
     pub memory_max: usize,
     memory: Sum,
     checks: u32,
 }
 
-/// Numbers that the statement has taken, as long as it may be dropped and begun anew: it gets the same again then, and none is missing in the table.
+/// The AUTO_INCREMENT numbers that a restartable statement has taken. After a restart it receives the same ones, so the
+/// table has no gap.
 #[derive(Debug, Default)]
 pub struct Numbers {
     pub are_kept: bool,
     taken: Vec<u64>,
-    /// The number of those given in this run.
+    /// How many were used in this run.
     given: usize,
 }
 
 impl Numbers {
-    /// One that was taken in an earlier run.
+    /// Returns the next number of an earlier run.
     pub fn again(&mut self) -> Option<u64> {
         let number = self.taken.get(self.given).copied();
         self.given += usize::from(number.is_some());
@@ -69,13 +70,13 @@ impl Numbers {
         }
     }
 
-    /// The statement begins anew.
+    /// Restarts the statement.
     pub fn begin_again(&mut self) {
         self.given = 0;
     }
 }
 
-/// Where all statements together hold too much, one makes room that holds more than such a part of what it may.
+/// The fraction of the limit above which a statement spills when all statements together exceed it.
 const MUCH: usize = 8;
 
 impl Host {
@@ -119,7 +120,7 @@ impl Host {
         self.txn.as_mut().ok_or_else(|| Fault::corrupt("a statement without a transaction"))
     }
 
-    /// Ends the statement if it was killed, or has run too long.
+    /// Fails if the statement was killed or has exceeded its time limit.
     pub fn look_up(&mut self) -> Result<()> {
         if self.answers_anyway {
             return Ok(());
@@ -137,7 +138,7 @@ impl Host {
         Ok(())
     }
 
-    /// The same where more would be written to files before it is too much.
+    /// Counts bytes of an operator that spills before they become too many.
     pub fn count(&mut self, own: &mut Held, bytes: usize) -> Result<()> {
         match self.instance.spill() {
             Some(_) => {
@@ -148,9 +149,9 @@ impl Host {
         }
     }
 
-    /// Is memory short, and is it worth while to write out what `own` says that the caller holds?
+    /// Returns whether memory is short and spilling the caller's `own` bytes would help.
     ///
-    /// QU-15: what one statement may hold is what all may hold together, as far as those that hold much can make it so.
+    /// QU-15: the limit of one statement is also that of all together, enforced upon the statements that hold much.
     pub fn must_spill(&self, own: &Held, more: usize) -> bool {
         let of_statement = self.memory.bytes() + more;
         let is_short = of_statement > self.memory_max
@@ -159,7 +160,7 @@ impl Host {
         is_short && self.is_much(own) && self.instance.spill().is_some()
     }
 
-    /// Where memory is short, it is not for those who hold less.
+    /// Returns whether the holder has enough to be asked to spill.
     fn is_much(&self, own: &Held) -> bool {
         const LEAST: usize = 256 << 10;
         own.bytes() >= LEAST.min(self.memory_max / 4)
@@ -169,7 +170,8 @@ impl Host {
         self.instance.spill().cloned().ok_or_else(|| Fault::MemoryLimit { bytes: self.memory.bytes() as u64 })
     }
 
-    /// So much more is held in memory of what finds the rest in files, or belongs to what is there already: others make room for it.
+    /// Counts bytes that are needed to read spilled rows, or belong to what is there already; others must spill for
+    /// them.
     pub fn hold_first(&mut self, own: &mut Held, bytes: usize) -> Result<()> {
         own.add(bytes, &self.memory);
         if own.bytes() > self.memory_max / 2 {
@@ -178,7 +180,7 @@ impl Host {
         self.claim(bytes)
     }
 
-    /// Of few bytes nobody asks whether they are left.
+    /// Small amounts are not checked against the process.
     fn claim(&self, bytes: usize) -> Result<()> {
         if bytes >= CLAIMED_MIN {
             drop(memory::claim(0)?);
@@ -186,7 +188,7 @@ impl Host {
         Ok(())
     }
 
-    /// So much more is held in memory, and cannot be elsewhere.
+    /// Counts bytes that cannot be spilled.
     pub fn hold(&mut self, own: &mut Held, bytes: usize) -> Result<()> {
         own.add(bytes, &self.memory);
         if self.memory.bytes() > self.memory_max && self.is_much(own) {
@@ -198,7 +200,7 @@ impl Host {
 
 const CLAIMED_MIN: usize = 16 << 10;
 
-/// The host of a running statement.
+/// Returns the host of the running statement.
 pub fn host(ctx: &mut EvalContext) -> &mut Host {
     let host = ctx.host.as_mut().and_then(|host| host.downcast_mut::<Host>());
     host.unwrap_or_else(|| unreachable!("a session puts its host into the context once"))

@@ -1,4 +1,4 @@
-//! A join that opens the right side for each left row.
+//! Nested-loop join: opens the right side for each left row.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::value::Value;
 pub struct LoopState {
     left: Exec,
     lefts: std::vec::IntoIter<Row>,
-    /// The left row, what runs on the right of it, whether it has matched.
+    /// The left row, the running right side, and whether it has matched.
     current: Option<(Arc<Row>, Exec, bool)>,
     batch: Vec<Row>,
-    /// Rows of a batch, about. One: rows are locked as they are wanted.
+    /// The approximate size of a batch. It is 1 where rows are locked on demand.
     most: usize,
 }
 
@@ -75,7 +75,7 @@ impl LoopState {
         Ok(())
     }
 
-    /// Of a join that adds no columns: the left rows that have a match, or those that have none.
+    /// Returns the next left rows of a semi-join or antijoin.
     fn next_decided(
         &mut self,
         right: &Arc<Node>,
@@ -96,7 +96,7 @@ impl LoopState {
     }
 }
 
-/// The left row with NULL where the right side would be.
+/// Returns the left row with NULLs in the slots of the right side.
 pub fn without(left: &Row, fills: &[(usize, usize)]) -> Row {
     let mut row = left.clone();
     for (from, to) in fills {

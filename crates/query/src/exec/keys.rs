@@ -1,8 +1,10 @@
-//! Rows of `redis.strings` locked and changed: each is a key, claimed for the transaction, and changed with it.
+//! Locking and changing rows of `redis.strings`: each row is a key of the keyspace, locked and changed by the
+//! transaction.
 //!
-//! A row's key is the number of its database and the name. Locking reads claim named keys whether they are there or not. Of a walk they claim what satisfies the conditions as it
-//! is committed, and look at these once more when they have it; so a walk does not hold up who changes other keys. A key that turns out not to be wanted is given back, at every
-//! isolation level: keys have no ranges to protect.
+//! A row's key is the number of its database and the name. Locking reads lock named keys whether they exist or not. A
+//! scan locks the keys whose committed values satisfy the conditions, and rechecks the conditions under the lock, so it
+//! does not block changes of other keys. A key that turns out not to match is unlocked, at every isolation level, since
+//! key ranges need no protection.
 
 use std::sync::Arc;
 
@@ -23,7 +25,7 @@ use crate::nodes::keyspace_table::{DB, EXPIRES_AT, KEY, VALUE};
 use crate::nodes::node::{Lock, LockWait};
 use crate::value::Value;
 
-/// Keys that are looked at together before they are claimed.
+/// The number of keys that are read together before they are locked.
 const TOGETHER: usize = 64;
 
 fn row_key(db: u8, key: &[u8]) -> Vec<u8> {
@@ -53,13 +55,13 @@ pub fn check(column: usize, value: &Value, row: u64) -> Result<()> {
     }
 }
 
-/// Database and key of a row that is to be.
+/// Returns the database and key of a new row.
 fn name_of(row: &[Value]) -> Result<(u8, &[u8])> {
     let db = database(&row[DB]).ok_or_else(|| Fault::corrupt("a key of no database"))?;
     Ok((db, row[KEY].as_string_bytes().unwrap_or_default()))
 }
 
-/// `kept`: the time that the key has, if the row still shows it.
+/// Returns the value of a row. `kept` is the expiry of the key, if the row still shows it.
 fn value_of(row: &[Value], kept: Option<(&Value, Option<u64>)>) -> KeyValue {
     let expire_at_ms = match (&row[EXPIRES_AT], kept) {
         (time, Some((shown, known))) if time == shown => known,
@@ -69,7 +71,7 @@ fn value_of(row: &[Value], kept: Option<(&Value, Option<u64>)>) -> KeyValue {
     KeyValue { value: row[VALUE].as_string_bytes().unwrap_or_default().into(), expire_at_ms }
 }
 
-/// Puts the key in. Some: it is there already; its row key.
+/// Inserts the key. Returns its row key if it exists already.
 pub fn put(row: &[Value], ctx: &mut EvalContext) -> Result<Option<Vec<u8>>> {
     let (db, key) = name_of(row)?;
     let new = value_of(row, None);
@@ -81,20 +83,20 @@ pub fn put(row: &[Value], ctx: &mut EvalContext) -> Result<Option<Vec<u8>>> {
     Ok(None)
 }
 
-/// False: its time has come meanwhile.
+/// Deletes the key. Returns false if it has expired meanwhile.
 pub fn take_out(row_key: &[u8], ctx: &mut EvalContext) -> Result<bool> {
     let (db, key) = named(row_key)?;
     host(ctx).txn()?.delete_key(db, key).map_err(engine_fault)
 }
 
-/// Gives the key its new value, and another name if that is new. False: that one is taken.
+/// Updates the value of a key, and renames it if the name is new. Returns false if the new name exists.
 pub fn replace(at: &[u8], old: &[Value], new: &[Value], ctx: &mut EvalContext) -> Result<bool> {
     let (db, key) = named(at)?;
     let (new_db, new_key) = name_of(new)?;
     let txn = host(ctx).txn()?;
     let known = match txn.lock_key_patiently(db, key, Strength::Exclusive).map_err(engine_fault)? {
         LockedKey::Present(known) => known.expire_at_ms,
-        // Its time has come since it was found: what is written has come too late as well.
+        // The key has expired since it was found, so the write is too late as well.
         _ => return Ok(true),
     };
     let value = value_of(new, Some((&old[EXPIRES_AT], known)));
@@ -110,7 +112,7 @@ pub fn replace(at: &[u8], old: &[Value], new: &[Value], ctx: &mut EvalContext) -
     Ok(true)
 }
 
-/// The key's row, claimed.
+/// Locks the key and returns its row.
 pub fn current(row_key: &[u8], ctx: &mut EvalContext) -> Result<Option<Row>> {
     let (db, key) = named(row_key)?;
     Ok(match host(ctx).txn()?.lock_key_patiently(db, key, Strength::Exclusive).map_err(engine_fault)? {
@@ -119,7 +121,7 @@ pub fn current(row_key: &[u8], ctx: &mut EvalContext) -> Result<Option<Row>> {
     })
 }
 
-/// Where a table of keys stands in a statement, and how its rows are locked.
+/// The place of a key table in a statement, and how its rows are locked.
 pub struct Locking<'l> {
     pub conditions: &'l [Expr],
     pub lock: Lock,
@@ -130,7 +132,7 @@ pub struct Locking<'l> {
 }
 
 impl Locking<'_> {
-    /// The wide rows that satisfy the conditions, their keys claimed.
+    /// Returns the wide rows that satisfy the conditions, with their keys locked.
     pub fn rows(&self, ctx: &mut EvalContext) -> Result<HeldRows> {
         let mut rows = HeldRows::default();
         find(self.conditions, self.offset, self.base.map(|row| &**row), ctx, |found, ctx| match found {
@@ -173,7 +175,7 @@ impl Locking<'_> {
         Ok(())
     }
 
-    /// None: it does not satisfy the conditions.
+    /// Returns the wide row of a key, or None if it does not satisfy the conditions.
     fn wide(&self, db: u8, key: &[u8], values: Row, ctx: &mut EvalContext) -> Result<Option<Row>> {
         let mut wide = row_ops::template(self.base, self.width);
         values.into_iter().enumerate().for_each(|(at, value)| wide[self.offset + at] = value);

@@ -1,6 +1,7 @@
-//! Rows of `redis.strings` found and read.
+//! Scans of `redis.strings`.
 //!
-//! Conditions on the key and the database only narrow what is read; all of them are looked at again above, so what is not understood here costs time and nothing else.
+//! Conditions on key and database only narrow the scan, and all conditions are rechecked above. A condition that is not
+//! understood here costs time and nothing else.
 
 use datum::Result;
 use engine::rows::KeyValue;
@@ -19,15 +20,15 @@ use crate::types::Collation;
 use crate::value::Value;
 use datum::temporal::Timestamp;
 
-/// Keys whose values are read together in a scan.
+/// The number of keys whose values are read together.
 const TOGETHER: usize = 64;
 
-/// The part of the keyspace that the conditions leave to be read.
+/// The part of the keyspace to read.
 #[derive(Debug, Default)]
 struct Wanted {
-    /// None: all of them.
+    /// None: all databases.
     databases: Option<Vec<u8>>,
-    /// None: those with the prefix.
+    /// None: all keys with the prefix.
     keys: Option<Vec<Vec<u8>>>,
     prefix: Vec<u8>,
 }
@@ -48,13 +49,14 @@ impl Wanted {
     }
 }
 
-/// Where keys are found: named ones, or all of a database with a prefix.
+/// The keys to read: named ones, or all of a database with a prefix.
 pub enum FoundKeys {
     Named(Vec<(u8, Vec<u8>)>),
     Walked(u8, Vec<Vec<u8>>),
 }
 
-/// Calls `each` with the keys for which these conditions can hold. `base` is the row around, `offset` where the table's columns lie in it.
+/// Calls `each` with the keys for which these conditions can hold. `base` is the outer row, `offset` the table's offset
+/// in it.
 pub fn find(
     conditions: &[Expr],
     offset: usize,
@@ -75,7 +77,7 @@ pub fn find(
     Ok(())
 }
 
-/// All keys of a database with the prefix, those included that the transaction has put in.
+/// Lists the keys of a database with the prefix, including those that the transaction has inserted.
 fn walk(db: u8, prefix: &[u8], ctx: &mut EvalContext) -> Result<(Vec<Vec<u8>>, Held)> {
     let keyspace = host(ctx).instance.engine().keyspace().clone();
     let (mut keys, mut bytes): (Vec<Vec<u8>>, usize) = (Vec::new(), 0);
@@ -106,7 +108,7 @@ fn walk(db: u8, prefix: &[u8], ctx: &mut EvalContext) -> Result<(Vec<Vec<u8>>, H
     Ok((keys, held))
 }
 
-/// The rows for which these conditions can hold.
+/// Returns the rows for which these conditions can hold.
 pub fn rows(conditions: &[Expr], offset: usize, base: Option<&Row>, ctx: &mut EvalContext) -> Result<HeldRows> {
     let keyspace = host(ctx).instance.engine().keyspace().clone();
     let mut rows = HeldRows::default();
@@ -124,7 +126,7 @@ pub fn rows(conditions: &[Expr], offset: usize, base: Option<&Row>, ctx: &mut Ev
     Ok(rows)
 }
 
-/// Reads these keys as of one moment (D11-1), and as the transaction has changed them.
+/// Reads these keys as of one moment (D11-1), with the changes of the transaction.
 pub fn read(keyspace: &Keyspace, keys: &[(u8, &[u8])], rows: &mut HeldRows, ctx: &mut EvalContext) -> Result<()> {
     type Seen = (Entry, Vec<u8>);
     let read = |unit: &mut engine::KeyTransaction<'_>| -> std::result::Result<Vec<Option<Seen>>, engine::Error> {
@@ -155,7 +157,7 @@ pub fn row(db: u8, key: &[u8], value: &[u8], expire_at_ms: Option<u64>) -> Row {
     vec![Value::UInt(u64::from(db)), Value::bytes(key), Value::bytes(value), time.unwrap_or(Value::Null)]
 }
 
-/// The value of an expression that does not depend on the table's own row.
+/// Returns the value of an expression that does not depend on the table's own row.
 fn known(expr: &Expr, offset: usize, base: Option<&Row>, ctx: &mut EvalContext) -> Result<Option<Value>> {
     let reads = expr.columns();
     let own = offset..offset + TABLES[0].columns.len();
@@ -207,12 +209,13 @@ fn wanted(conditions: &[Expr], offset: usize, base: Option<&Row>, ctx: &mut Eval
     Ok(wanted)
 }
 
-/// Comparisons of bytes with bytes, and of numbers; what is compared by other rules is not looked up.
+/// Returns whether the comparison is one of byte strings or of numbers, which a lookup can use.
 fn fits(by: Comparator) -> bool {
     matches!(by.ty, ComparisonType::Bytes | ComparisonType::Dynamic | ComparisonType::Integer)
 }
 
-/// As bytes, each once; nothing equals NULL. None: a value is no string, and may equal keys that are written otherwise.
+/// Returns the distinct values as keys; NULL equals nothing. Returns None if a value is no string, since it may equal
+/// keys of another spelling.
 fn as_keys(values: &[Value]) -> Option<Vec<Vec<u8>>> {
     let mut keys: Vec<Vec<u8>> = Vec::new();
     for value in values.iter().filter(|value| !value.is_null()) {

@@ -1,24 +1,26 @@
 //! Accounting of the memory that statements hold, by holder.
 //!
-//! QU-14: whoever gathers something has a `Held` for it, and gives back by dropping it. So what the right side of a loop has gathered, or one run of a subquery, is off the sum when it is gone, and the sum of nobody
-//! else is touched. A statement begins with a sum of its own: what an older one still holds does not count against it. What all of them hold is added up besides, for memory is one (QU-15).
+//! QU-14: an operator that collects rows counts them in a `Held`, which releases the bytes when it is dropped. So the
+//! memory of one execution of a join's right side, or of a subquery, is released with it. A statement starts with a
+//! count of its own, which open results of earlier statements do not burden. The sum over all statements is counted
+//! besides (QU-15).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::value::Value;
 
-/// The bytes of all statements.
+/// The bytes that all statements hold.
 pub type Total = Arc<AtomicUsize>;
 
-/// The bytes of a statement. One thread at a time works on it.
+/// The bytes that one statement holds. It runs in one thread at a time.
 #[derive(Clone, Debug, Default)]
 pub struct Sum {
     own: Arc<AtomicUsize>,
     all: Total,
 }
 
-/// Bytes that somebody holds.
+/// The bytes of one holder.
 #[derive(Debug, Default)]
 pub struct Held {
     of: Option<Sum>,
@@ -60,7 +62,7 @@ impl Held {
         self.bytes += bytes;
     }
 
-    /// Gives back so many of the bytes.
+    /// Releases this number of bytes.
     pub fn release(&mut self, bytes: usize) {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;

@@ -1,7 +1,8 @@
-//! Plans at work: each node gives batches of rows when asked, and may rest between two batches as long as it likes.
+//! The executor: each node returns batches of rows on demand, and may pause between two batches for any time.
 //!
-//! `Exec::open` computes what is fixed for one run (bounds of scans, the other side of hash joins on first use); `next` replaces the batch. QU-13: a node holds no latch
-//! and no borrowed row between two calls, only positions and rows of its own. QU-14: whatever gathers rows counts their bytes (`memory`).
+//! `Exec::open` computes the state that is fixed for one run (bounds of scans; hash tables on first use), and `next`
+//! replaces the batch. QU-13: between two calls a node holds positions and rows of its own, but no latch and no
+//! borrowed row. QU-14: operators that collect rows count their bytes (`memory`).
 
 mod caches;
 pub mod change;
@@ -55,27 +56,27 @@ use crate::nodes::system_table::SystemRows;
 use crate::nodes::table_function::TableFunction;
 use crate::value::Value;
 
-/// A node under way.
+/// A running node.
 pub struct Exec {
     node: Arc<Node>,
     state: State,
-    /// The left row that the wide rows begin with.
+    /// The left row that wide rows begin with.
     base: Option<Arc<Row>>,
-    /// EXPLAIN ANALYZE: how long it took up to here, while it has not given a row.
+    /// EXPLAIN ANALYZE: the time so far, until the node has returned a row.
     idle: Option<Duration>,
     /// See `open_for`.
     wanted: Option<u64>,
 }
 
 enum State {
-    /// Rows to give once.
+    /// Rows to return once.
     Rows(std::vec::IntoIter<Row>, Held),
-    /// The same, of a table that looks at the row it is joined to; and the next block.
+    /// Rows of a LATERAL table, and the next block.
     Lateral(Rows, usize),
     Scan(Box<scan::ScanState>),
-    /// One input, nothing else to remember.
+    /// One input without further state.
     Input(Box<Exec>),
-    /// The same, and rows of it whose values would have made the batch too long.
+    /// One input, and its rows that would have made the batch too long.
     Project(Box<Exec>, Vec<Row>),
     Loop(Box<join::LoopState>),
     Hash(Box<hash::HashState>),
@@ -89,7 +90,7 @@ enum State {
         skip: u64,
         left: u64,
     },
-    /// The same, and how many rows there have been.
+    /// One input, and its number of rows so far.
     Count {
         input: Box<Exec>,
         skip: u64,
@@ -106,7 +107,8 @@ impl Exec {
         Exec::open_for(node, base, None, ctx)
     }
 
-    /// `wanted`: below a LIMIT over rows that are locked as they are read, how many of them are wanted, if none is passed over above. Then no row is read ahead.
+    /// Opens a node below a LIMIT over rows that are locked as they are read. `wanted` is the number of rows needed,
+    /// and no row is read ahead.
     fn open_for(node: &Arc<Node>, base: Option<&Arc<Row>>, wanted: Option<u64>, ctx: &mut EvalContext) -> Result<Exec> {
         if host(ctx).measures.is_none() {
             return Exec::begin(node, base, wanted, ctx);
@@ -123,14 +125,14 @@ impl Exec {
         Ok(exec)
     }
 
-    /// Gives rows that have been gathered.
+    /// Returns a node over materialised rows.
     pub fn of_rows(rows: Arc<Rows>) -> Exec {
         let node = Arc::new(Node::Rows { rows: Vec::new() });
         Exec { node, state: State::Shared(rows, 0), base: None, idle: None, wanted: None }
     }
 
     fn begin(node: &Arc<Node>, base: Option<&Arc<Row>>, wanted: Option<u64>, ctx: &mut EvalContext) -> Result<Exec> {
-        // A join makes several rows of one, or none: its sides are asked for one row at a time.
+        // A join makes several rows of one, or none, so its sides are read one row at a time.
         let (single, most) = (wanted.map(|_| 1), if wanted.is_some() { 1 } else { BATCH });
         let state = match &**node {
             Node::One { width } => State::Rows(vec![template(base, *width)].into_iter(), Held::default()),
@@ -203,7 +205,7 @@ impl Exec {
         Ok(Exec { node: node.clone(), state, base: base.cloned(), idle: None, wanted })
     }
 
-    /// Replaces `out` by the next rows; false, and nothing, at the end.
+    /// Replaces `out` by the next rows. Returns false, and no rows, at the end.
     pub fn next(&mut self, ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<bool> {
         out.clear();
         host(ctx).look_up()?;
@@ -322,12 +324,14 @@ impl Exec {
         Ok(!out.is_empty())
     }
 
-    /// Its one row has come with the first batch: who has been killed over it need not be told so.
+    /// Returns whether the plan reads no table. Its one row comes with the first batch, so a later kill need not be
+    /// reported.
     pub fn is_of_no_table(&self) -> bool {
         matches!(&*self.node, Node::Project { input, .. } if matches!(&**input, Node::One { .. }))
     }
 
-    /// Adds the next rows to a batch; false, and none, at the end. What `next` does, for rows that are on their way out: where it counts, without rows of their own.
+    /// Appends the next rows to a result batch. Returns false, and no rows, at the end. It is `next` for rows on their
+    /// way to the client, and avoids building them where that matters.
     pub fn fill(&mut self, ctx: &mut EvalContext, out: &mut Batch) -> Result<bool> {
         let before = out.len();
         if host(ctx).measures.is_none() {
@@ -354,7 +358,7 @@ impl Exec {
         Ok(out.len() > before)
     }
 
-    /// Shows every row that is left. A scan makes no rows of their own for it.
+    /// Calls `take` with each remaining row. A scan builds no rows for it.
     pub fn each(&mut self, ctx: &mut EvalContext, take: &mut scan::Take<'_>) -> Result<()> {
         if let (Node::Scan(scan), State::Scan(state)) = (&*self.node, &mut self.state)
             && scan.output.is_none()
@@ -371,7 +375,7 @@ impl Exec {
 }
 
 impl Exec {
-    /// Is there a row for which these hold? The first one decides.
+    /// Returns whether a row satisfies these conditions. The first one decides.
     pub fn any(&mut self, on: &[Expr], ctx: &mut EvalContext) -> Result<bool> {
         if let (Node::Scan(scan), State::Scan(state)) = (&*self.node, &mut self.state)
             && scan.output.is_none()
@@ -398,7 +402,7 @@ impl std::fmt::Debug for Exec {
     }
 }
 
-/// Does the plan lock rows as it gives them, one after another?
+/// Returns whether the plan locks rows one at a time as it returns them.
 fn locks(node: &Node) -> bool {
     match node {
         Node::Scan(scan) => scan.lock.is_some(),
@@ -414,8 +418,8 @@ fn locks(node: &Node) -> bool {
     }
 }
 
-/// The values that are asked for. Where they are columns and nothing else, each is moved and not copied.
-/// Returns how many rows that are: where values are long, the rest is left as it is.
+/// Projects rows. Values of plain columns are moved, not copied. Returns the number of projected rows; where values are
+/// long, the rest stays.
 fn project(exprs: &[Expr], ctx: &mut EvalContext, rows: &mut [Row]) -> Result<usize> {
     let count = rows.len();
     let place = |expr: &Expr| if let Expr::Column(at, _) = expr { Some(*at) } else { None };
@@ -474,7 +478,7 @@ fn limit(
     Ok(())
 }
 
-/// The same into a batch.
+/// Projects into a result batch.
 fn fill_limited(
     input: &mut Option<Box<Exec>>,
     skip: &mut u64,
@@ -501,14 +505,14 @@ fn fill_limited(
     Ok(())
 }
 
-/// All rows of the plan, to be looked at afterwards: what memory does not hold of them is in a file.
+/// Materialises all rows of the plan, in a file where memory is short.
 pub fn gather(node: &Arc<Node>, ctx: &mut EvalContext) -> Result<Rows> {
     let mut rows = Rows::default();
     fill(node, ctx, &mut |row, ctx| rows.push(row, ctx))?;
     Ok(rows)
 }
 
-/// All rows, up to a number.
+/// Returns at most `most` rows.
 pub fn drain(exec: &mut Exec, ctx: &mut EvalContext, most: usize) -> Result<Vec<Row>> {
     let (mut rows, mut batch) = (HeldRows::default(), Vec::new());
     while rows.rows.len() < most && exec.next(ctx, &mut batch)? {
@@ -517,13 +521,13 @@ pub fn drain(exec: &mut Exec, ctx: &mut EvalContext, most: usize) -> Result<Vec<
     Ok(rows.rows)
 }
 
-/// Forgets what belongs to the statement before. Called before a statement runs.
+/// Resets the state of the previous statement. Called before a statement runs.
 pub fn begin_statement(ctx: &mut EvalContext) {
     host(ctx).begin_statement();
     caches(ctx).clear();
 }
 
-/// The rows of a function in FROM. They are made at once, and go to a file where they are too much for memory.
+/// Materialises the rows of a table function, in a file where memory is short.
 fn rows_of(function: &TableFunction, ctx: &mut EvalContext) -> Result<Rows> {
     let argument = function.argument.eval(&[], ctx)?;
     let mut rows = Rows::default();
@@ -534,7 +538,7 @@ fn rows_of(function: &TableFunction, ctx: &mut EvalContext) -> Result<Rows> {
     Ok(rows)
 }
 
-/// The rows of a common table expression, made at first use.
+/// Returns the rows of a common table expression, computed at first use.
 fn common(id: usize, source: &Arc<Node>, recursion: Option<&Recursion>, ctx: &mut EvalContext) -> Result<Arc<Rows>> {
     if let Some(rows) = caches(ctx).commons.get(&id) {
         return Ok(rows.clone());
@@ -549,7 +553,7 @@ fn common(id: usize, source: &Arc<Node>, recursion: Option<&Recursion>, ctx: &mu
     Ok(rows)
 }
 
-/// All rows of the plan, one after the other.
+/// Collects all rows of the plan.
 fn fill(
     node: &Arc<Node>,
     ctx: &mut EvalContext,
@@ -563,7 +567,7 @@ fn fill(
     Ok(())
 }
 
-/// Round after round, each over the rows of the one before, until one gives nothing new.
+/// Evaluates the recursive part over the rows of the previous round, until a round yields nothing new.
 fn recurse(id: usize, source: &Arc<Node>, recursion: &Recursion, rows: &mut Rows, ctx: &mut EvalContext) -> Result<()> {
     let mut seen = Keys::default();
     let mut round = |node: &Arc<Node>, rows: &mut Rows, ctx: &mut EvalContext| -> Result<Rows> {

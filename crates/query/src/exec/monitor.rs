@@ -1,6 +1,6 @@
 //! A running statement as other sessions see it: its counters and progress, and how they cancel it.
 
-/// An access to rows that is counted.
+/// A kind of counted row access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowAccess {
     Insert,
@@ -18,13 +18,13 @@ pub enum RowAccess {
     ReadSequential,
 }
 
-/// The session's side of it. Called in the session's thread.
+/// The session's view of a running statement. Called in the session's thread.
 pub trait Monitor: Send + Sync {
     fn count(&self, access: RowAccess, times: u64);
 
     /// Returns whether the statement must end: it was cancelled, or its client has left.
     fn is_cancelled(&self) -> bool;
 
-    /// Shows what the statement does, and `None` when that is over.
+    /// Shows the current state of the statement, or ends it (`None`).
     fn show_state(&self, state: Option<String>);
 }

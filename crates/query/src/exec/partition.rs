@@ -1,4 +1,4 @@
-//! One partition of a window's input, and the numbers that a window function takes besides rows.
+//! One partition of a window's input, and the constant arguments of window functions.
 
 use datum::Result;
 
@@ -8,26 +8,26 @@ use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::value::Value;
 
-/// The values of a call's constants: of NTILE, NTH_VALUE and LAG, and of the frame's edges.
+/// The values of a call's constants: of NTILE, NTH_VALUE and LAG, and of the frame's bounds.
 pub struct Amounts {
     pub number: Option<u64>,
     pub start: Option<u64>,
     pub end: Option<u64>,
 }
 
-/// The rows of a partition, each with the key that orders it as one more value.
+/// The rows of a partition, each followed by its ordering key.
 pub struct Partition {
     pub rows: Rows,
     /// The rows that were read last.
     pub near: Near,
     pub at: usize,
-    /// The rows that are equal in order to the one that is looked at: from, up to, and how many such groups there have been.
+    /// The peers of the current row: the first, the end, and the number of peer groups so far.
     pub peers: (usize, usize),
     pub groups: u64,
 }
 
 impl Partition {
-    /// `rows` are in order, each with the key that orders it behind its values.
+    /// Takes sorted rows, each followed by its ordering key.
     pub fn new(rows: Rows) -> Partition {
         Partition { rows, near: Near::default(), at: 0, peers: (0, 0), groups: 0 }
     }

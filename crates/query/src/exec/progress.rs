@@ -1,12 +1,13 @@
-//! How far a statement over many rows has come, for the process list. Nobody asks for it: it is told ten times a second, and a statement that takes less says nothing.
+//! Progress of long statements for the process list. It is published ten times a second, and never for a statement that
+//! takes less time.
 
 use std::time::{Duration, Instant};
 
 use crate::exec::host::Host;
 
-/// Rows between two looks at the clock.
+/// The number of rows between two checks of the clock.
 const LOOK: u64 = 256;
-/// Time between two words.
+/// The time between two updates.
 const STEP: Duration = Duration::from_millis(100);
 
 pub struct Progress {
@@ -14,15 +15,15 @@ pub struct Progress {
     of: Of,
     done: u64,
     look_at: u64,
-    /// When something was told, or would have been first.
+    /// The time of the last update, or the start.
     told: Option<Instant>,
 }
 
-/// How many rows there are in all.
+/// The total number of rows.
 #[derive(Clone, Copy)]
 pub enum Of {
     Exactly(u64),
-    /// As the planner guesses, or the table's statistics; nobody knows it where it is less than what is done.
+    /// An estimate of planner or statistics. It is ignored where it is below the number of rows done.
     About(u64),
     Unknown,
 }
@@ -32,7 +33,7 @@ impl Progress {
         Progress { stage, of, done: 0, look_at: LOOK, told: None }
     }
 
-    /// Adds rows to those done.
+    /// Counts rows.
     pub fn add(&mut self, rows: usize, host: &Host) {
         self.done += rows as u64;
         if self.done < self.look_at {
@@ -47,7 +48,7 @@ impl Progress {
         }
     }
 
-    /// All rows are done, and something else begins with them that no number is known of.
+    /// Starts another stage, whose number of rows is unknown.
     pub fn turn(&mut self, stage: &'static str, host: &Host) {
         (self.stage, self.of) = (stage, Of::Unknown);
         if self.told.is_some() {
@@ -55,7 +56,7 @@ impl Progress {
         }
     }
 
-    /// Takes back the shown state; the statement goes on.
+    /// Hides the state; the statement continues.
     pub fn end(&self, host: &Host) {
         if self.told.is_some() {
             host.monitor.show_state(None);

@@ -16,7 +16,7 @@ use crate::key;
 use crate::nodes::context::EvalContext;
 use crate::value::Value;
 
-/// A row that is in the way: by which index, its key.
+/// A conflicting row: its index and its key.
 pub(super) struct Conflict {
     pub index: Option<usize>,
     pub row_key: Vec<u8>,
@@ -43,7 +43,7 @@ pub(super) fn duplicate(table: &Table, index: Option<usize>, row: &[Value], ctx:
     }))
 }
 
-/// The bytes of a row.
+/// Encodes a row.
 pub fn encode_row(table: &Table, row: &[Value], out: &mut Vec<u8>) -> Result<()> {
     out.clear();
     let null = Value::Null;
@@ -52,7 +52,7 @@ pub fn encode_row(table: &Table, row: &[Value], out: &mut Vec<u8>) -> Result<()>
     table.layout.encode(|slot| held(slot).map_or(&null, |column| &row[column]), out)
 }
 
-/// Puts the row in. Some: another row is in the way, and nothing was changed.
+/// Inserts the row. Returns the conflicting row, if there is one, and then changes nothing.
 pub(super) fn put(table: &Table, row: &[Value], ctx: &mut EvalContext) -> Result<Option<Conflict>> {
     if table.is_keyspace() {
         let taken = keys::put(row, ctx)?;
@@ -87,7 +87,7 @@ pub(super) fn put(table: &Table, row: &[Value], ctx: &mut EvalContext) -> Result
     Ok(None)
 }
 
-/// Takes the row out.
+/// Deletes the row.
 pub(super) fn take_out(table: &Table, row_key: &[u8], row: &[Value], ctx: &mut EvalContext) -> Result<bool> {
     if table.is_keyspace() {
         host(ctx).monitor.count(RowAccess::Delete, 1);
@@ -108,7 +108,7 @@ pub(super) fn take_out(table: &Table, row_key: &[u8], row: &[Value], ctx: &mut E
     Ok(true)
 }
 
-/// Puts the new row in the place of the old one.
+/// Replaces the old row by the new one.
 pub(super) fn replace(
     table: &Table,
     row_key: &[u8],
@@ -177,7 +177,7 @@ fn move_entry(
 fn next_row_id(table: &Table, ctx: &mut EvalContext) -> Result<u64> {
     let mut next = table.live.row_id.lock();
     if *next == 0 {
-        // The first since the start: behind the last row that there is.
+        // The first row id since the start follows the last one in the table.
         let txn = host(ctx).txn()?;
         let mut cursor = txn
             .scan_current(table.map, std::ops::Bound::Unbounded, std::ops::Bound::Unbounded, true)
@@ -193,7 +193,7 @@ fn next_row_id(table: &Table, ctx: &mut EvalContext) -> Result<u64> {
     Ok(*next - 1)
 }
 
-/// The newest version of a row, locked.
+/// Locks a row and returns its newest version.
 pub(super) fn current(table: &Table, row_key: &[u8], ctx: &mut EvalContext) -> Result<Option<Row>> {
     if table.is_keyspace() {
         return keys::current(row_key, ctx);

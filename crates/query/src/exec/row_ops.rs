@@ -11,12 +11,12 @@ use crate::nodes::expr::Expr;
 use crate::types::Type;
 use crate::value::Value;
 
-/// Rows of a batch, about.
+/// The approximate number of rows in a batch.
 pub(super) const BATCH: usize = 256;
-/// A batch whose values were made for it takes no more rows when they are so long.
+/// The size above which a batch of newly built values takes no more rows.
 pub(super) const BATCH_BYTES: usize = 512 << 10;
 
-/// An empty wide row, or the left one.
+/// Returns an empty wide row, or the left one.
 pub(super) fn template(base: Option<&Arc<Row>>, width: usize) -> Row {
     match base {
         Some(base) => Row::clone(base),
@@ -24,7 +24,7 @@ pub(super) fn template(base: Option<&Arc<Row>>, width: usize) -> Row {
     }
 }
 
-/// These values at their place in a wide row.
+/// Returns a wide row with these values at an offset.
 pub(super) fn placed(values: Row, base: Option<&Arc<Row>>, offset: usize, width: usize) -> Row {
     let mut row = template(base, width);
     values.into_iter().enumerate().for_each(|(at, value)| row[offset + at] = value);
@@ -41,7 +41,7 @@ pub fn all_hold(conditions: &[Expr], row: &[Value], ctx: &mut EvalContext) -> Re
     Ok(true)
 }
 
-/// The limit and the offset as numbers.
+/// Evaluates limit and offset.
 pub fn limits(limit: Option<&Expr>, offset: Option<&Expr>, ctx: &mut EvalContext) -> Result<(u64, u64)> {
     let mut number = |expr: Option<&Expr>, default: u64| match expr.map(|expr| expr.eval(&[], ctx)).transpose()? {
         None => Ok(default),
@@ -52,7 +52,7 @@ pub fn limits(limit: Option<&Expr>, offset: Option<&Expr>, ctx: &mut EvalContext
     Ok((number(limit, u64::MAX)?, number(offset, 0)?))
 }
 
-/// The first values of a row as one key.
+/// Encodes the first values of a row as a key.
 pub fn key_of(row: &[Value], types: &[Type]) -> Vec<u8> {
     let mut key = Vec::with_capacity(16 * types.len());
     row.iter().zip(types).for_each(|(value, ty)| encode(value, ty.shape(), false, &mut key));

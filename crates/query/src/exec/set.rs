@@ -1,7 +1,8 @@
-//! INTERSECT and EXCEPT: how often the right side has each row, by its key, and which rows of the left go on for it.
+//! INTERSECT and EXCEPT: counts the keys of the right side, and filters the left side by them.
 //!
-//! The left side is read once and in its order. When the right side does not fit, both are parted into files by the hash of their keys, and each part is looked at on its own; one that is still too large is
-//! parted again. Of the right side nothing but keys is kept.
+//! The left side is read once and keeps its order. When the right side does not fit in memory, both sides are
+//! partitioned into files by the hash of their keys, and processed partition by partition; one that is still too large
+//! is partitioned again. Only keys of the right side are kept.
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use crate::types::Type;
 use crate::value::Value;
 
 type Counts = Map<Vec<u8>, i64>;
-/// Gives a key of the right side and how often it comes, or the end.
+/// Returns the next key of the right side with its count, or None at the end.
 type Next<'n> = dyn FnMut(&mut EvalContext) -> Result<Option<(Vec<u8>, i64)>> + 'n;
 
 /// The operation on rows of the left side.
@@ -28,7 +29,7 @@ type Next<'n> = dyn FnMut(&mut EvalContext) -> Result<Option<(Vec<u8>, i64)>> + 
 pub struct How<'s> {
     pub types: &'s [Type],
     pub keeps_common: bool,
-    /// Each row of the right counts once.
+    /// ALL: a right row matches one left row only.
     pub all: bool,
 }
 
@@ -37,13 +38,13 @@ pub struct SetState {
     right: Option<Exec>,
     counts: Counts,
     held: Held,
-    /// Left rows of the part whose right rows have been counted.
+    /// Left rows of the current partition.
     reading: Option<Rows>,
-    /// Parts of both sides.
+    /// Partitions of both sides.
     parts: Vec<(Part, Part)>,
 }
 
-/// The right side, once it has been read.
+/// The right side after it was read.
 enum Built {
     Counts(Counts),
     Parted(Partitions),
@@ -85,7 +86,7 @@ impl SetState {
         Ok(())
     }
 
-    /// Counts the right side; if it is too large, both are parted.
+    /// Counts the right side, and partitions both sides if it is too large.
     fn begin(&mut self, mut right: Exec, how: How<'_>, ctx: &mut EvalContext) -> Result<()> {
         let mut batch = Vec::new();
         let mut next = |ctx: &mut EvalContext| -> Result<Option<(Vec<u8>, i64)>> {
@@ -110,7 +111,7 @@ impl SetState {
         Ok(())
     }
 
-    /// How often each key comes, or parts of them if memory is short.
+    /// Counts keys, or partitions them if memory is short.
     fn build(&mut self, level: u32, ctx: &mut EvalContext, next: &mut Next<'_>) -> Result<Built> {
         let (mut counts, mut parted): (Counts, Option<Partitions>) = (Counts::default(), None);
         while let Some((key, times)) = next(ctx)? {
@@ -145,7 +146,7 @@ impl SetState {
         })
     }
 
-    /// The right rows of the next part are counted. False: there is none.
+    /// Counts the keys of the next partition. Returns false at the end.
     fn next_part(&mut self, ctx: &mut EvalContext) -> Result<bool> {
         self.counts.clear();
         self.held.clear();

@@ -1,4 +1,4 @@
-//! Sorting by keys that compare as bytes. With a limit only so many rows are kept.
+//! Sorting by keys that compare as bytes. With a limit, only that many rows are kept.
 
 use datum::Result;
 
@@ -13,15 +13,15 @@ use crate::nodes::expr::Expr;
 use crate::nodes::node::SortKey;
 use crate::plan::estimate::estimate;
 
-/// Strings of so many bytes are gathered before they are counted.
+/// Strings are counted in steps of this size.
 const BATCH_BYTES: usize = 64 << 10;
-/// Beyond this many rows the smallest are not kept apart.
+/// The largest limit for which only the smallest rows are kept.
 const TOP: u64 = 10_000;
 
 pub struct SortState {
     input: Option<Exec>,
     sorted: Option<(Sorted, Progress)>,
-    /// The key of the last row, where equal ones are left out.
+    /// The key of the last row, if equal ones are omitted.
     last: Option<Vec<u8>>,
 }
 
@@ -88,7 +88,7 @@ fn gather(
     let mut sorter = Sorter::default();
     let (mut batch, mut reading) = (Batch::new(), None);
     while input.fill(ctx, &mut batch)? {
-        // A table's leaf has few rows: those of several are taken over together.
+        // A leaf has few rows, so the rows of several leaves are taken over together.
         if batch.len() < BATCH && batch.string_bytes() < BATCH_BYTES && !batch.is_long() {
             continue;
         }

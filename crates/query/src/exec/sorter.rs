@@ -1,9 +1,10 @@
-//! Rows by keys of bytes. What is equal stays in the order it came.
+//! An external sort by keys that compare as bytes. It is stable.
 //!
-//! Rows stay in the batches that they came in, their keys lie one behind the other in pieces; what is sorted are their places, each with the first bytes of its key. Where the order begins with
-//! a text these bytes are had without the rest, and the key is made only if another begins with the same (abbreviated keys, as in PostgreSQL). As much as
-//! memory allows is sorted at a time; what is more becomes a run of a file, and the runs are merged when the rows are asked for. Of many runs some are merged into
-//! longer ones first, so that not all of them need a buffer at once.
+//! Rows stay in the batches in which they arrived, and keys lie in pieces. Slots are sorted, each with the first bytes
+//! of its key. Where the order begins with a text, these bytes are computed without the rest, and the full key is built
+//! only if another one has the same first bytes (abbreviated keys, as in PostgreSQL). As much as fits in memory is
+//! sorted at a time and written as a run; runs are merged when rows are read. If there are many runs, some are merged
+//! into longer ones first, so that not all need a buffer at once.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -21,21 +22,21 @@ use crate::exec::spill::{PIECE as READ_BYTES, Reader, Run, Writer, decode_row, e
 use crate::nodes::context::EvalContext;
 use crate::nodes::node::SortKey;
 
-/// Runs that are merged at once.
+/// The most runs that are merged at once.
 const WAYS: usize = 64;
-/// While it is merged a run holds its next record, the bytes that were read behind it, and the key.
+/// A merged run holds its next record, the bytes read behind it, and the key.
 const MERGED_COPIES: usize = 3;
-/// A piece takes keys until it is so long.
+/// The size of a piece of keys.
 const PIECE: usize = 64 << 10;
-/// A batch of ours takes rows until it has so many.
+/// The number of rows in a batch of the sorter.
 const BATCH_ROWS: usize = 256;
-/// Batches with fewer rows are copied into ours.
+/// Batches with fewer rows are copied into batches of the sorter.
 const ADOPTED_MIN: usize = 32;
-/// Instead of a key's length: it has not been made, for its first bytes have been enough.
+/// In place of the length of a key that has not been built.
 const UNMADE: u32 = u32::MAX;
-/// In a file the key's length comes first.
+/// In a file the length of the key precedes it.
 const KEY_LEN_BYTES: usize = size_of::<u32>();
-/// Bytes of a record's slot.
+/// The size of a slot.
 const PLACE_BYTES: usize = size_of::<Place>();
 
 #[derive(Default)]
@@ -43,11 +44,11 @@ pub struct Sorter {
     held: Held,
     counted: memory::Held,
     runs: Vec<Run>,
-    /// Records in the runs, and the longest of them.
+    /// The number of records in the runs, and the length of the longest.
     written: u64,
     longest: usize,
     writer: Option<Writer>,
-    /// A record on its way to a file.
+    /// A buffer for a record.
     record: Vec<u8>,
 }
 
@@ -55,20 +56,20 @@ pub struct Sorter {
 struct Held {
     keys: Pieces,
     batches: Vec<Batch>,
-    /// The last batch is ours and takes more rows.
+    /// The last batch belongs to the sorter and takes more rows.
     is_open: bool,
     places: Vec<Place>,
 }
 
-/// Keys, one behind the other.
+/// Keys in pieces.
 struct Pieces(Vec<Vec<u8>>);
 
 #[derive(Clone, Copy)]
 struct Place {
-    /// The key's first bytes as a number that compares like them.
+    /// The first bytes of the key as a number that compares like them.
     head: u64,
     piece: u32,
-    /// Where in the piece: a key begins in the first `PIECE` bytes.
+    /// The offset in the piece; a key starts in the first `PIECE` bytes.
     key_from: u32,
     key_len: u32,
     batch: u32,
@@ -84,23 +85,23 @@ pub struct Record<'s> {
 /// The sort key of a row.
 pub enum Key<'s> {
     Whole(&'s [u8]),
-    /// No other key begins with these bytes, so they tell it from all others and where it stands among them.
+    /// The first bytes, which are unique among the keys and sufficient for their order.
     Start([u8; 8]),
 }
 
 enum Stored<'s> {
     Here(Cells<'s>),
-    /// As it stood in a file.
+    /// A record as read from a file.
     Packed(&'s [u8]),
 }
 
-/// The rows in order.
+/// Sorted rows.
 pub enum Sorted {
     Here { sorter: Sorter, next: usize },
     Merged { merge: Merge, records: u64 },
 }
 
-/// Runs side by side: the smallest next key, and of which run it is.
+/// A merge of runs: the smallest next key and the number of its run.
 pub struct Merge {
     readers: Vec<Reader>,
     heads: Vec<Vec<u8>>,
@@ -108,10 +109,10 @@ pub struct Merge {
     current: Vec<u8>,
 }
 
-/// The keys' pieces and the places of a sort that is over.
+/// The buffers of a finished sort.
 type Spare = (Vec<Vec<u8>>, Vec<Place>);
 
-/// Sorts of a thread whose memory is kept, and how much of each.
+/// The number of finished sorts whose buffers a thread keeps, and the most of each.
 const KEPT: usize = 2;
 const KEPT_MAX: usize = 64 << 10;
 
@@ -136,7 +137,7 @@ impl Drop for Held {
         pieces.truncate(1);
         pieces.iter_mut().for_each(Vec::clear);
         places.clear();
-        // At the end of a thread there is nobody to keep it for.
+        // The thread may be ending.
         let _ = SPARE.try_with(|spare| {
             let mut spare = spare.borrow_mut();
             if spare.len() < KEPT {
@@ -161,7 +162,7 @@ impl Place {
 }
 
 impl Pieces {
-    /// Adds a key, and says in the row's place where it is.
+    /// Adds a key and sets the slot to it.
     fn put(&mut self, key: impl FnOnce(&mut Vec<u8>), place: &mut Place) {
         if self.0.last().is_none_or(|piece| piece.len() >= PIECE) {
             self.0.push(Vec::with_capacity(if self.0.is_empty() { 0 } else { PIECE + PIECE / 8 }));
@@ -188,7 +189,7 @@ impl Deref for Key<'_> {
 }
 
 impl Held {
-    /// Adds the place of a row and its key; returns how much memory they take.
+    /// Adds a slot with its key. Returns the memory that they take.
     fn place(&mut self, key: impl FnOnce(&mut Vec<u8>), number: (u32, u32)) -> usize {
         let mut place = Place::unmade(0, number);
         self.keys.put(key, &mut place);
@@ -196,7 +197,7 @@ impl Held {
         place.key_len as usize + PLACE_BYTES
     }
 
-    /// Adds a row; returns how much memory it takes, and its number.
+    /// Adds a row. Returns the memory that it takes, and its number.
     fn push_row<'c>(&mut self, row: impl Iterator<Item = Cell<'c>>) -> (usize, (u32, u32)) {
         if !self.is_open || self.batches.last().is_none_or(|batch| batch.len() >= BATCH_ROWS) {
             self.batches.push(Batch::new());
@@ -209,14 +210,14 @@ impl Held {
         (bytes, (at as u32, batch.len() as u32 - 1))
     }
 
-    /// Adds the place of a row by its key in this order; returns how much memory they take.
+    /// Adds a slot with its key in this order. Returns the memory that they take.
     fn place_in(&mut self, order: &[SortKey], cells: Cells<'_>, number: (u32, u32)) -> usize {
         let start = order.first().and_then(|by| start_of_cell(cells.get(by.at), by.ty.shape(), by.descending));
         let Some(head) = start else { return self.place(|out| write_key(order, cells, out), number) };
         self.place_unmade(head, order, cells, number)
     }
 
-    /// The whole key counts, although only its first bytes are needed now.
+    /// Adds a slot whose key is not built yet. The full key is accounted for.
     fn place_unmade(&mut self, head: u64, order: &[SortKey], cells: Cells<'_>, number: (u32, u32)) -> usize {
         self.places.push(Place::unmade(head, number));
         PLACE_BYTES + order.iter().map(|by| key_bytes(cells.get(by.at))).sum::<usize>()
@@ -233,12 +234,12 @@ impl Held {
         bytes
     }
 
-    /// The key, if it has been made.
+    /// Returns the key, if it has been built.
     fn key(&self, place: &Place) -> &[u8] {
         &self.keys.0[place.piece as usize][place.key_from as usize..][..place.key_len as usize]
     }
 
-    /// Of two places of sorted rows: a key that has not been made is no other's.
+    /// Returns whether two sorted slots have equal keys. A key that has not been built equals no other.
     fn has_key_of(&self, at: usize, other: usize) -> bool {
         let (place, other) = (&self.places[at], &self.places[other]);
         place.head == other.head && self.key(place) == self.key(other)
@@ -264,7 +265,7 @@ impl Held {
         debug_assert_eq!(place.head, start, "a key begins as was said before it was made");
     }
 
-    /// The first `most` in batches of their own.
+    /// Copies the first `most` rows into batches of their own.
     fn first(&self, most: usize, order: &[SortKey]) -> (Held, usize) {
         let (mut first, mut bytes) = (Held::default(), 0);
         for place in &self.places[..most] {
@@ -315,7 +316,7 @@ impl Sorter {
         self.count(bytes, &[], ctx)
     }
 
-    /// Adds all rows of a batch, to be sorted in this order, which is the same in all calls.
+    /// Adds all rows of a batch. The order is the same in all calls.
     pub fn push_batch(&mut self, batch: Batch, order: &[SortKey], ctx: &mut EvalContext) -> Result<()> {
         if batch.len() >= ADOPTED_MIN {
             let bytes = self.held.adopt(batch, order);
@@ -328,7 +329,7 @@ impl Sorter {
         })
     }
 
-    /// So much has come.
+    /// Counts new bytes, and writes a run if memory is short.
     fn count(&mut self, bytes: usize, order: &[SortKey], ctx: &mut EvalContext) -> Result<()> {
         let is_short = host(ctx).must_spill(&self.counted, bytes);
         host(ctx).count(&mut self.counted, bytes)?;
@@ -343,7 +344,7 @@ impl Sorter {
         self.held.places.is_empty()
     }
 
-    /// Forgets all but so many of the smallest. Only while nothing has been written.
+    /// Drops all but the smallest `most` rows. Only before a run has been written.
     pub fn keep(&mut self, most: usize, order: &[SortKey]) {
         if !self.runs.is_empty() || self.len() <= most {
             return;
@@ -385,19 +386,19 @@ impl Sorter {
         Ok(())
     }
 
-    /// The order is that of `push_batch`; none where rows came with their keys.
+    /// Ends the input. The order is that of `push_batch`; it is empty if rows came with their keys.
     pub fn finish(mut self, order: &[SortKey], ctx: &mut EvalContext) -> Result<Sorted> {
         if self.runs.is_empty() {
             self.held.sort(order);
             return Ok(Sorted::Here { sorter: self, next: 0 });
         }
         self.write_out(order, ctx)?;
-        // Half of what the statement may hold is for the merge; runs of long records are merged fewer at a time.
+        // Half of the memory limit is for the merge; fewer runs of long records are merged at a time.
         let of_run = MERGED_COPIES * self.longest + READ_BYTES;
         let ways = (host(ctx).memory_max / 2 / of_run).clamp(2, WAYS);
         while self.runs.len() > ways {
             let mut progress = Progress::begin("merging sorted runs", Of::Exactly(self.written));
-            // Runs that follow one another, so that what is equal stays in order.
+            // Adjacent runs are merged, so that the sort stays stable.
             let mut longer = Vec::new();
             for runs in self.runs.chunks(ways) {
                 let mut writer = Writer::new(&host(ctx).spill()?)?;
@@ -438,7 +439,7 @@ impl Merge {
         Ok(())
     }
 
-    /// Makes the next record the current one; false at the end.
+    /// Advances to the next record. Returns false at the end.
     fn advance(&mut self) -> Result<bool> {
         let Some(Reverse((_, at))) = self.heap.pop() else { return Ok(false) };
         std::mem::swap(&mut self.current, &mut self.heads[at]);
@@ -448,7 +449,7 @@ impl Merge {
 }
 
 impl Sorted {
-    /// How many rows it gives in all. Before the first is taken.
+    /// Returns the number of rows. Called before the first is taken.
     pub fn len(&self) -> u64 {
         match self {
             Sorted::Here { sorter, .. } => sorter.len() as u64,
@@ -460,7 +461,8 @@ impl Sorted {
         self.len() == 0
     }
 
-    /// All rows, if they came in one batch and none has been taken; with `unique` those whose keys are equal but once. Ends it.
+    /// Returns all rows if they arrived in one batch and none was taken; with `unique`, the first of each key. Ends the
+    /// sort.
     pub fn take_batch(&mut self, unique: bool) -> Option<Batch> {
         let Sorted::Here { sorter: Sorter { held, counted, .. }, next: 0 } = self else { return None };
         if held.batches.len() != 1 {
@@ -513,7 +515,7 @@ impl<'s> Record<'s> {
         }
     }
 
-    /// Key and row of their own.
+    /// Returns owned copies of key and row.
     pub fn to_owned(&self) -> Result<(Vec<u8>, Row)> {
         Ok((self.key.to_vec(), self.row()?))
     }

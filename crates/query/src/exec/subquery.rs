@@ -1,4 +1,4 @@
-//! Evaluates subqueries within expressions: runs them once or for each row, and keeps what they answered.
+//! Evaluation of subqueries within expressions, once or for each row, with caching of their results.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use crate::nodes::subquery::{Listed, Question, Subquery};
 use crate::types::Type;
 use crate::value::Value;
 
-/// The value of the subquery for this row: what `Subquery::evaluate` holds.
+/// Returns the value of the subquery for this row. `Subquery::evaluate` holds this function.
 pub fn evaluate(query: &Subquery, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     query.answer_for(row, ctx)
 }
 
-/// Runs something with that row around it, so many blocks deep.
+/// Calls `run` with the row as the outer row of this depth.
 pub fn around<T>(
     depth: usize,
     row: &[Value],
@@ -41,7 +41,7 @@ pub fn around<T>(
 }
 
 impl Subquery {
-    /// The answer by the list. None: so far it is cheaper to ask for each row.
+    /// Answers from the key set, or returns None while evaluation row by row is cheaper.
     fn by_list(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Option<Value>> {
         let Some(list) = &self.list else { return Ok(None) };
         let listing = caches(ctx).listings.entry(self.id).or_default();
@@ -97,7 +97,7 @@ impl Subquery {
     }
 }
 
-/// The keys of a list. NULL equals nothing.
+/// Collects the keys of a hashed subquery. NULLs are omitted, as they equal nothing.
 fn list_keys(list: &Listed, ctx: &mut EvalContext) -> Result<Keys> {
     let mut keys = Keys::default();
     fill(&list.node, ctx, &mut |row, ctx| match row.iter().any(Value::is_null) {
@@ -108,7 +108,7 @@ fn list_keys(list: &Listed, ctx: &mut EvalContext) -> Result<Keys> {
 }
 
 impl Answer {
-    /// One more row; `types` are those of its keys, if they answer the question.
+    /// Adds a row. `types` are those of its keys, if they suffice to answer.
     fn add(&mut self, row: Row, types: Option<&[Type]>, ctx: &mut EvalContext) -> Result<()> {
         self.is_empty = false;
         let Some(types) = types else { return self.rows.push(row, ctx) };
@@ -116,7 +116,7 @@ impl Answer {
         if is_new && row.iter().any(Value::is_null) {
             self.nulls.push(row.clone(), ctx)?;
         }
-        // One needle is found among the keys, or is NULL; of several, one may be NULL and others decide.
+        // A single needle is among the keys or NULL; of several, one may be NULL and others decide.
         if is_new && types.len() > 1 { self.rows.push(row, ctx) } else { Ok(()) }
     }
 }
@@ -139,7 +139,7 @@ fn over(rows: &Rows, mut pair: Row, (test, all): (&Expr, bool), ctx: &mut EvalCo
 }
 
 impl Subquery {
-    /// The values that the answer depends on, and what it is asked for, as one key.
+    /// Returns the outer values and needles as a cache key.
     fn key(&self, reads: &[(usize, usize)], row: &[Value], ctx: &mut EvalContext) -> Result<Vec<u8>> {
         let needles: Row =
             self.question.needles().iter().map(|needle| needle.eval(row, ctx)).collect::<Result<_, _>>()?;
@@ -176,7 +176,7 @@ impl Subquery {
                 if answer.keys.contains(&key_of(&pair, types))? {
                     return Ok(Value::TRUE);
                 }
-                // Only a row with a NULL can leave it open.
+                // Only a row with a NULL can make the result UNKNOWN.
                 return over(&answer.nulls, pair, (test, false), ctx);
             }
         }

@@ -1,10 +1,9 @@
-//! Window functions at work: the input in order, one partition after another, each row with what its functions say of it.
+//! Evaluation of window functions: the sorted input, partition by partition.
 //!
-//! Frames only ever move forward: both their edges are found by going on from where they were for the row before, so a partition is walked once for each edge.
-//! An aggregate moves along: rows that enter are added, rows that leave are removed where the arithmetic allows (`Accumulator::remove`), or the smallest
-//! and largest are kept in a queue; else the frame is added up anew.
-//!
-//! The frame moves forward only (QU-19).
+//! Frames only move forward (QU-19): both bounds continue from those of the row before, so a partition is scanned once
+//! for each bound. An aggregate over a frame is updated incrementally. Rows that enter are added, and rows that leave
+//! are removed where the arithmetic allows (`Accumulator::remove`); for MIN and MAX a queue keeps the candidates.
+//! Otherwise the frame is aggregated again.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -33,24 +32,24 @@ use crate::value::Value;
 pub struct WindowState {
     input: Option<Box<Exec>>,
     sorted: Option<Sorted>,
-    /// The first row of the partition to come.
+    /// The first row of the next partition.
     ahead: Option<(Vec<u8>, Row)>,
-    /// The partition under way, and how far its functions have come.
+    /// The current partition, and the progress of its functions.
     partition: Option<(Partition, Vec<Progress>)>,
     amounts: Vec<Amounts>,
 }
 
-/// How far one function has come.
+/// The progress of one function.
 struct Progress {
     edges: Edges,
     sum: Option<Running>,
 }
 
-/// A frame that is added up.
+/// The aggregate of a frame.
 struct Running {
     frame: (usize, usize),
     sum: Box<dyn Accumulator>,
-    /// Of MIN and MAX whose frame has begun to move: rows that may yet become the one, best first.
+    /// For MIN and MAX over a moved frame: the rows that may still become the extreme, best first.
     best: Option<VecDeque<(usize, Value)>>,
     last: Option<Value>,
 }
@@ -104,7 +103,8 @@ impl WindowState {
     }
 }
 
-/// The input in the order of its partitions and of the rows in them. Behind each key stands how much of it names the partition: of equal keys it is the same.
+/// Sorts the input by partition and order. The length of the partition part follows each key; equal keys have equal
+/// lengths.
 fn gather(window: &Window, mut input: Exec, ctx: &mut EvalContext) -> Result<Sorted> {
     let mut sorter = Sorter::default();
     let mut batch = Vec::new();
@@ -313,7 +313,8 @@ impl Running {
         Ok((call.aggregate.function.finish)(value, &call.aggregate.ty))
     }
 
-    /// The smallest or largest: whoever stands behind a better one in the queue waits for that one to leave the frame.
+    /// Returns the extreme of the frame from the queue. A worse value waits behind a better one until that leaves the
+    /// frame.
     fn extreme(
         &mut self,
         (from, to): (usize, usize),

@@ -26,7 +26,7 @@ pub enum Node {
         width: usize,
     },
     Scan(Box<Scan>),
-    /// For each left row the right side is opened anew, with the left row at hand.
+    /// Nested-loop join: the right side is opened for each left row, which its expressions may read.
     Loop {
         left: Arc<Node>,
         right: Arc<Node>,
@@ -34,7 +34,7 @@ pub enum Node {
         on: Vec<Expr>,
         fills: Vec<(usize, usize)>,
     },
-    /// The right side is read once into a table by its keys.
+    /// Hash join: the right side is read once into a hash table.
     Hash(HashJoin),
     Filter {
         input: Arc<Node>,
@@ -46,7 +46,7 @@ pub enum Node {
         input: Arc<Node>,
         exprs: Vec<Expr>,
     },
-    /// Rows that differ in their first values.
+    /// Removes rows whose first values have occurred.
     Distinct {
         input: Arc<Node>,
         types: Vec<Type>,
@@ -55,10 +55,10 @@ pub enum Node {
         input: Arc<Node>,
         keys: Vec<SortKey>,
         limit: Option<(Expr, Option<Expr>)>,
-        /// Of rows with the same keys, only the first.
+        /// Returns only the first of the rows with equal keys.
         unique: bool,
     },
-    /// Only the first values of each row.
+    /// Keeps the first values of each row.
     Strip {
         input: Arc<Node>,
         width: usize,
@@ -67,22 +67,22 @@ pub enum Node {
         input: Arc<Node>,
         limit: Option<Expr>,
         offset: Option<Expr>,
-        /// SQL_CALC_FOUND_ROWS: goes on to the end, and tells how many there are.
+        /// SQL_CALC_FOUND_ROWS: reads to the end and counts the rows.
         counts: bool,
     },
     Union {
         inputs: Vec<Arc<Node>>,
     },
-    /// Rows of the left that are, or are not, on the right.
+    /// INTERSECT, or EXCEPT.
     SetOperation {
         left: Arc<Node>,
         right: Arc<Node>,
         types: Vec<Type>,
         keeps_common: bool,
-        /// Each row of the right counts once.
+        /// ALL: a right row matches one left row only.
         all: bool,
     },
-    /// A derived table: its rows at their place in the wide row.
+    /// A derived table: puts its rows into their slots of the wide row.
     Derived {
         input: Arc<Node>,
         alias: String,
@@ -90,25 +90,25 @@ pub enum Node {
         offset: usize,
         width: usize,
     },
-    /// A derived table that looks at the row it is joined to: made anew for each.
+    /// A LATERAL derived table, evaluated for each row that it is joined to.
     Lateral {
         input: Arc<Node>,
         alias: String,
         columns: Vec<String>,
-        /// As subqueries count it.
+        /// The depth of the outer row, counted as for subqueries.
         depth: usize,
         offset: usize,
         width: usize,
     },
-    /// Below a `Derived` or `Lateral`, as any table of a query.
+    /// A table function, below a `Derived` or `Lateral`.
     TableFunction(Box<TableFunction>),
-    /// Rows of a common table expression, made once per statement.
+    /// The rows of a common table expression, computed once per statement.
     Common {
         id: usize,
         source: Arc<Node>,
         recursion: Option<Recursion>,
     },
-    /// The rows of the last round, as the recursive part of a common table expression sees them.
+    /// The rows of the previous round, within the recursive part of a common table expression.
     LastRound {
         id: usize,
     },
@@ -116,13 +116,13 @@ pub enum Node {
         table: &'static SystemTable,
         offset: usize,
         width: usize,
-        /// Conditions that are looked at above, and may spare reading here.
+        /// Conditions that are evaluated above and may narrow the read.
         wanted: Vec<Expr>,
-        /// Keys only: as of a `Scan`.
+        /// For keys of the keyspace: as in `Scan`.
         lock: Option<Lock>,
         key_at: Option<usize>,
     },
-    /// Rows that are known: VALUES, SHOW.
+    /// Constant rows: VALUES, SHOW.
     Rows {
         rows: Vec<Vec<Expr>>,
     },
@@ -139,53 +139,55 @@ pub struct Recursion {
 pub enum JoinKind {
     Inner,
     Left,
-    /// Left rows that have a match, each once.
+    /// Left rows with a match, each once.
     Semi,
-    /// Left rows that have none.
+    /// Left rows without a match.
     Anti,
 }
 
-/// Rows of a table.
+/// A scan of a table.
 #[derive(Debug)]
 pub struct Scan {
     pub table: Arc<Table>,
     pub alias: String,
-    /// Where its columns lie in the wide row, and how wide that is.
+    /// The offset of its columns in the wide row, and the width of that row.
     pub offset: usize,
     pub width: usize,
-    /// Where each column lies, if only those that are needed have a place (`pack`).
+    /// The slot of each column after column pruning (`plan/column_pruning`).
     pub places: Option<Vec<usize>>,
-    /// Columns that anybody asks for.
+    /// The columns that are used.
     pub needed: Vec<usize>,
-    /// Where the row's key goes, for those who change rows.
+    /// The slot that receives the row's key, for changes of rows.
     pub key_at: Option<usize>,
     pub access: Access,
-    /// Conditions on the row, looked at as soon as it is read.
+    /// Conditions on the row, evaluated as soon as it is read.
     pub conditions: Vec<Expr>,
-    /// The number of conditions, from the first, that hold for every row that the access finds, if its bounds were exact and the rows are not newer than the index.
+    /// The number of leading conditions that hold for every row that the access path finds, if its bounds are exact and
+    /// the rows are not newer than the index.
     pub implied: usize,
-    /// The next ones after them read no more than entries of the index show: they are looked at before the row is read.
+    /// The number of conditions after these that read only columns of index entries. They are evaluated before the row
+    /// is read (index condition pushdown).
     pub pushed: usize,
-    /// Something in the conditions is worth computing once for all rows (`plan/constant_folding`).
+    /// The conditions have constant parts to fold before the scan (`plan/constant_folding`).
     pub folds: bool,
-    /// The columns of `needed` that are needed without the implied conditions.
+    /// The columns of `needed` that are used besides the implied conditions.
     pub needed_after: Vec<usize>,
-    /// In which order columns are read and conditions are looked at: with all conditions, and without the implied and the pushed ones.
+    /// The columns to read before each condition: for all conditions, and without the implied and pushed ones.
     pub stages: Stages,
     pub stages_after: Stages,
     pub lock: Option<Lock>,
-    /// The columns that entries of the index show.
+    /// The columns that index entries contain.
     pub shown: Vec<Shown>,
-    /// Give these places of the wide row, each once, and no wide row: nobody above wants more.
+    /// Returns only these slots, each once, instead of wide rows.
     pub output: Option<Vec<usize>>,
-    /// About how many rows the access finds, how many of them the conditions leave, and what reading them costs.
+    /// Estimates of the rows that the access path finds, of those that satisfy the conditions, and of the cost.
     pub found: f64,
     pub estimate: f64,
     pub cost: f64,
 }
 
 impl Scan {
-    /// Where the column lies in the wide row.
+    /// Returns the slot of the column in the wide row.
     pub fn place(&self, column: usize) -> Option<usize> {
         match &self.places {
             None => Some(self.offset + column),
@@ -193,26 +195,27 @@ impl Scan {
         }
     }
 
-    /// The names of its columns, by their places.
+    /// Iterates over the names of its columns and their slots.
     pub fn names(&self) -> impl Iterator<Item = (usize, String)> {
         let name = |at: usize| Some((self.place(at)?, format!("{}.{}", self.alias, self.table.columns[at].name)));
         (0..self.table.columns.len()).filter_map(name)
     }
 
-    /// Do the entries of its index show these columns? Who locks, or changes, reads the row itself.
+    /// Returns whether index entries contain these columns. Locking reads and changes read the row itself.
     pub fn is_shown(&self, columns: &[usize]) -> bool {
         let is_shown = |column: &usize| self.shown.iter().any(|shown| shown.column == *column);
         self.access.index.is_some() && self.lock.is_none() && self.key_at.is_none() && columns.iter().all(is_shown)
     }
 
-    /// The parts of the key that it goes by.
+    /// Returns the parts of the key that the path follows.
     pub fn parts(&self) -> &[Part] {
         self.access.parts(&self.table)
     }
 }
 
 impl Scan {
-    /// Nobody above wants more than what these read: the columns that only implied conditions name need not be looked at.
+    /// Narrows the used columns to those that the expressions above read; columns of implied conditions need not be
+    /// read.
     pub fn narrow<'e>(&mut self, above: impl Iterator<Item = &'e Expr>) {
         let mut wanted = Vec::new();
         let mut has_query = false;
@@ -233,7 +236,8 @@ impl Scan {
     }
 }
 
-/// Which columns of a row are read before each of the conditions, and which when all of them hold: of a row that is not wanted no more is read than it takes to see that.
+/// The columns that are read before each condition, and after all of them hold. So a rejected row costs only the
+/// columns that reject it.
 #[derive(Clone, Debug, Default)]
 pub struct Stages {
     pub before: Vec<Vec<usize>>,
@@ -247,7 +251,7 @@ impl Stages {
             condition.walk(&mut |expr| asks |= expr.reads_outside());
             asks
         };
-        // Subqueries look at the row as a whole; columns that are computed need others.
+        // Subqueries read the row as a whole; computed columns need others.
         let at_once = table.computes || conditions.iter().any(asks);
         let mut rest = needed.to_vec();
         let mut before = Vec::new();
@@ -270,41 +274,42 @@ pub struct Lock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockWait {
     Patient,
-    /// Like `Patient`; but up to READ COMMITTED an UPDATE does not wait for a row that, as far as it is committed, it does not want (MySQL's semi-consistent read).
+    /// Like `Patient`, but up to READ COMMITTED an UPDATE does not wait for a row whose committed version it rejects
+    /// (MySQL's semi-consistent read).
     Choosy,
     NoWait,
     SkipLocked,
 }
 
-/// How rows are found. `index`: None is the primary key.
+/// An access path. `index`: None is the primary key.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
     pub index: Option<usize>,
     /// The rules by which the bounds were compared with the columns; `None` if all bounds are NULL.
     pub rules: Option<&'static ComparisonRules>,
-    /// Of the leading parts of the key: one value each, or several of one of them (IN).
+    /// Values of the leading key parts: one each, or several of one part (IN).
     pub equal: Vec<Vec<Expr>>,
-    /// Of the part after them.
+    /// The bounds of the next part.
     pub low: Option<Limit>,
     pub high: Option<Limit>,
-    /// And in one of these, unless there are none. They may overlap.
+    /// Further ranges of that part, if there are any. They may overlap.
     pub within: Vec<Span>,
     pub backward: bool,
-    /// All parts of a unique key are given: at most one row for each combination.
+    /// All parts of a unique key have values, so each combination finds at most one row.
     pub is_point: bool,
-    /// The index's entries are enough: they show all that is read, at least where values fit exactly.
+    /// Index-only scan: entries contain all columns that are read, at least where values are exact.
     pub covering: bool,
-    /// Instead of all this: the rows that any of these ways leads to, each once and in no order.
+    /// An index union: the rows that any of these paths finds, each once and unordered.
     pub union: Vec<Access>,
 }
 
-/// An end of a range of values, and whether it is one of them.
+/// A bound, and whether it is inclusive.
 pub type Limit = (Expr, bool);
 
-/// Some of a column's values.
+/// A range of a column.
 #[derive(Clone, Debug)]
 pub enum Span {
-    /// One; a NULL that stands there finds the NULLs.
+    /// One value; NULL finds the NULLs.
     Equal(Expr),
     Between {
         low: Option<Limit>,
@@ -344,7 +349,7 @@ impl Access {
         self.equal.is_empty() && !self.is_bounded() && self.union.is_empty()
     }
 
-    /// The parts of the key that it goes by.
+    /// Returns the parts of the key that the scan follows.
     pub fn parts<'t>(&self, table: &'t Table) -> &'t [Part] {
         match self.index {
             Some(at) => &table.indexes[at].parts,
@@ -357,12 +362,12 @@ impl Access {
         self.index.map_or("PRIMARY", |at| &table.indexes[at].name)
     }
 
-    /// How many of the parts it says something of.
+    /// Returns the number of key parts that are bounded.
     pub fn used(&self) -> usize {
         self.equal.len() + usize::from(self.is_bounded())
     }
 
-    /// Does it say anything of the part after the equal ones?
+    /// Returns whether the part after the equal ones is bounded.
     pub fn is_bounded(&self) -> bool {
         self.low.is_some() || self.high.is_some() || !self.within.is_empty()
     }
@@ -373,7 +378,7 @@ impl Access {
         limits.chain(self.within.iter().flat_map(Span::exprs))
     }
 
-    /// Everything that it computes.
+    /// Iterates over all expressions of the path.
     pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
         self.own().chain(self.union.iter().flat_map(Access::own))
     }
@@ -385,7 +390,7 @@ impl Access {
         own.chain(union.iter_mut().flat_map(Access::own_mut))
     }
 
-    /// Without those of the ways that it unites.
+    /// Iterates over the expressions of the path without those of a union.
     fn own(&self) -> impl Iterator<Item = &Expr> {
         self.equal.iter().flatten().chain(self.bounds())
     }
@@ -396,7 +401,7 @@ impl Access {
         self.equal.iter_mut().flatten().chain(limits).chain(within)
     }
 
-    /// The ways that it goes, one after the other.
+    /// Returns the paths of a union, or the path itself.
     pub fn ways(&self) -> &[Access] {
         if self.union.is_empty() { std::slice::from_ref(self) } else { &self.union }
     }
@@ -409,10 +414,10 @@ pub struct HashJoin {
     pub kind: JoinKind,
     pub left_keys: Vec<Expr>,
     pub right_keys: Vec<Expr>,
-    /// By which both sides are encoded.
+    /// The types as which both sides are encoded.
     pub types: Vec<Type>,
     pub on: Vec<Expr>,
-    /// The places that the right side fills, and those of them that anybody asks for.
+    /// The slots that the right side fills, and those of them that are used.
     pub fills: Vec<(usize, usize)>,
     pub kept: Vec<usize>,
     pub estimate: f64,
@@ -424,12 +429,12 @@ pub struct Group {
     pub keys: Vec<Expr>,
     pub types: Vec<Type>,
     pub calls: Vec<AggregateCall>,
-    /// Without GROUP BY there is one group, also of no rows.
+    /// Without GROUP BY there is one group, even of no rows.
     pub is_whole: bool,
     pub rollup: bool,
-    /// Which of the calls is none: in its place stands how many of the keys count, for GROUPING().
+    /// The call whose place holds the number of keys that count, for GROUPING().
     pub level: Option<usize>,
-    /// About how many groups there are.
+    /// The estimated number of groups.
     pub estimate: f64,
 }
 

@@ -9,20 +9,20 @@ use crate::nodes::node::{Lock, Node};
 use crate::nodes::system_table::SystemTable;
 use crate::types::Column;
 
-/// The table that a name in FROM stands for.
+/// The kind of a table in FROM.
 #[derive(Clone, Debug)]
 pub enum Origin {
     Base(Arc<Table>),
     Derived {
         node: Arc<Node>,
     },
-    /// A derived table that looks at the tables before it: made anew for each of their rows, as a subquery so deep.
+    /// A LATERAL derived table, evaluated for each row of the tables before it, at this depth.
     Lateral {
         node: Arc<Node>,
         depth: usize,
     },
     System(&'static SystemTable),
-    /// A view whose tables are in the same block.
+    /// A view merged into the block.
     View(Arc<Merged>),
 }
 
@@ -37,23 +37,23 @@ pub struct ScopeTable {
     pub hidden: Vec<bool>,
     pub key_at: Option<usize>,
     pub lock: Option<Lock>,
-    /// On the inner side of an outer join: its columns can be NULL.
+    /// On the nullable side of an outer join.
     pub nullable: bool,
     pub allowed: Option<Allowed>,
-    /// Columns that whoever asks may read.
+    /// The columns that the account may read.
     pub readable: Columns,
-    /// It belongs to the body of the view that has this alias: no name reaches it.
+    /// A table of the body of the view with this alias, which no name reaches.
     pub within: Option<String>,
-    /// Tables that must be read before this one: those that a LATERAL one looks at, and the left of STRAIGHT_JOIN.
-    /// The planner obeys it (QU-21).
+    /// Tables that must come before this one in the join order: those that a LATERAL one reads, and the left side of
+    /// STRAIGHT_JOIN (QU-21).
     pub after: Vec<usize>,
 }
 
-/// Which columns of a table may be read or written.
+/// The columns of a table that may be read or written.
 #[derive(Clone, Debug)]
 pub enum Columns {
     All,
-    /// For each column of the table.
+    /// A flag for each column.
     Some(Vec<bool>),
 }
 
@@ -66,14 +66,14 @@ impl Columns {
     }
 }
 
-/// How FROM puts tables together.
+/// The join tree of FROM.
 #[derive(Clone, Debug)]
 pub enum Source {
     Table(usize),
     Inner(Vec<Source>, Vec<Expr>),
     Left(Box<Source>, Box<Source>, Vec<Expr>),
-    /// No table that is joined: of what it stands beside, the rows stay that have a match in it, or (true) those that have none. All that says what a match is, is here.
-    /// QU-23.
+    /// A semi-join, or an antijoin (true): keeps the rows of the enclosing join that have a match, or those that have
+    /// none. All conditions of a match are here (QU-23).
     Semi(Box<Source>, Vec<Expr>, bool),
 }
 
@@ -81,20 +81,20 @@ pub enum Source {
 #[derive(Clone, Debug)]
 pub struct Merged {
     pub view: Arc<View>,
-    /// Each column, over the wide row.
+    /// The expression of each column over the wide row.
     pub exprs: Vec<Expr>,
     pub conditions: Vec<Expr>,
-    /// The binder's number of the privileges under which the body is read and changed.
+    /// The binder's number of the privileges with which the body is read and changed.
     pub rights: usize,
-    /// The one table of its body, and which of that one's columns each of the view's is.
+    /// The only table of its body, and the column of it behind each of the view's columns.
     pub over: Option<(usize, Vec<Option<usize>>)>,
 }
 
-/// Which keys of a table may lead to its rows.
+/// The indexes that hints allow.
 #[derive(Clone, Debug)]
 pub struct Allowed {
     pub primary: bool,
     pub indexes: Vec<usize>,
-    /// FORCE: rather any of them than the whole table.
+    /// FORCE INDEX: a full scan is a last resort.
     pub forced: bool,
 }

@@ -1,4 +1,4 @@
-//! Subqueries within expressions, as the binder gives them to planner and executor.
+//! Subqueries within expressions, as the binder passes them to planner and executor.
 
 use std::sync::Arc;
 
@@ -15,10 +15,11 @@ use crate::value::Value;
 /// The question that a subquery's rows answer.
 #[derive(Debug)]
 pub enum Question {
-    /// The value of the one row.
+    /// A scalar subquery.
     Value,
     Exists,
-    /// Does `test`, over needles and a row's values, hold for one of them? `keys`: each part is equality by such keys.
+    /// Whether `test` holds for the needles and the values of one row, as in IN, ANY and ALL. `keys` are set if each
+    /// part is an equality of such keys.
     Some {
         needles: Vec<Expr>,
         test: Expr,
@@ -28,7 +29,7 @@ pub enum Question {
         needles: Vec<Expr>,
         test: Expr,
     },
-    /// The same for the one row.
+    /// A row comparison with the single row.
     Row {
         needles: Vec<Expr>,
         test: Expr,
@@ -36,7 +37,7 @@ pub enum Question {
 }
 
 impl Question {
-    /// The expressions that rows are compared with.
+    /// Returns the outer expressions that rows are compared with.
     pub fn needles(&self) -> &[Expr] {
         match self {
             Question::Value | Question::Exists => &[],
@@ -53,20 +54,20 @@ pub struct Subquery {
     pub reads: Vec<usize>,
     pub is_correlated: bool,
     pub id: usize,
-    /// The same as a block that can become part of the block around.
+    /// The block itself, if it can be merged into the enclosing block.
     pub plain: Option<Arc<Plain>>,
-    /// Where it depends on rows around it and on nothing else: on these values of them, (depth, place).
+    /// The outer values, as (depth, place), if the result depends on nothing else.
     pub known_by: Option<Vec<(usize, usize)>>,
-    /// About how many different values those have.
+    /// The estimated number of distinct combinations of these values.
     pub kinds: f64,
-    /// The same question asked of a list of keys.
+    /// The hashed subquery, an alternative way of evaluation.
     pub list: Option<Listed>,
-    /// Runs it: the executor's function, given by the binder, for the executor lies above expressions.
+    /// The executor's function that evaluates it; the executor lies above expressions.
     pub evaluate: fn(&Subquery, &[Value], &mut EvalContext) -> Result<Value>,
 }
 
 impl Subquery {
-    /// The same of one that depends on nothing, asked of other rows: by these needles instead.
+    /// Returns an uncorrelated subquery with other needles.
     pub fn with_needles(&self, mut needle: impl FnMut(&Expr) -> Expr) -> Subquery {
         let mut moved = |exprs: &[Expr]| -> Vec<Expr> { exprs.iter().map(&mut needle).collect() };
         let question = match &self.question {
@@ -84,19 +85,19 @@ impl Subquery {
         Subquery { node, question, reads, plain, known_by, list: None, ..*self }
     }
 
-    /// The same with a list at hand.
+    /// Returns the subquery with a hashed alternative.
     pub fn with_list(&self, list: Listed) -> Subquery {
         Subquery { list: Some(list), reads: self.reads.clone(), ..self.with_needles(Expr::clone) }
     }
 }
 
-/// A subquery as a list of keys.
+/// A hashed subquery: a plan that yields a set of keys.
 #[derive(Clone, Debug)]
 pub struct Listed {
-    /// Gives the keys, some of them more than once or NULL.
+    /// Yields the keys, possibly with duplicates and NULLs.
     pub node: Arc<Node>,
     pub types: Vec<Type>,
-    /// The outer row's expressions that are looked up, and how each is compared with its key.
+    /// The outer expressions that are looked up, each with the comparator of it and its key.
     pub needles: Vec<Expr>,
     pub comparators: Vec<Comparator>,
     /// The cost of building it, and of evaluating the subquery for one row.
@@ -104,15 +105,15 @@ pub struct Listed {
     pub each: f64,
 }
 
-/// A query block that is tables and conditions; or aggregates over all their rows.
+/// A query block of tables and conditions only, or of aggregates over all their rows.
 #[derive(Debug)]
 pub struct Plain {
     pub tables: Vec<ScopeTable>,
     pub source: Source,
     pub conditions: Vec<Expr>,
     pub used: Vec<bool>,
-    /// Aggregates over all of its rows: what it selects is of their results then.
+    /// Aggregates over all rows; the select list is then over their results.
     pub calls: Vec<AggregateCall>,
-    /// Its select list.
+    /// The select list.
     pub exprs: Vec<Expr>,
 }

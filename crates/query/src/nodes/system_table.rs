@@ -1,4 +1,4 @@
-//! Tables that are not stored as maps of rows: those of information_schema and its like, and the keys of the Redis door.
+//! Tables that are not maps of rows: those of information_schema and related schemas, and the keys of the Redis door.
 
 use datum::Result;
 
@@ -13,9 +13,9 @@ pub struct SystemTable {
     pub rows: SystemRows,
 }
 
-/// Where the rows of a system table come from.
+/// The source of the rows of a system table.
 pub enum SystemRows {
-    /// Made when they are asked for.
+    /// Computed when the table is read.
     Computed(fn(&mut EvalContext) -> Result<Vec<Row>>),
     /// The strings of the keyspace: rows that can be locked and changed.
     Keyspace,
@@ -28,7 +28,7 @@ impl std::fmt::Debug for SystemTable {
 }
 
 impl SystemTable {
-    /// Are its rows keys of the Redis door?
+    /// Returns whether its rows are keys of the Redis door.
     pub fn is_keyspace(&self) -> bool {
         matches!(self.rows, SystemRows::Keyspace)
     }

@@ -1,4 +1,4 @@
-//! A function in FROM: its argument is evaluated over the row around, and its rows are a table of the block.
+//! Table functions: the argument is evaluated over the outer row, and the rows become a table of the block.
 
 use std::fmt::Debug;
 
@@ -14,11 +14,11 @@ pub struct TableFunction {
     pub source: Box<dyn RowSource>,
 }
 
-/// Takes a row. An error ends the statement.
+/// Receives a row. An error ends the statement.
 pub type Give<'g> = dyn FnMut(Row, &mut EvalContext) -> Result<()> + 'g;
 
 /// The rows of a table function, by the rules of the dialect that bound it.
 pub trait RowSource: Debug + Send + Sync {
-    /// Gives the rows for one value of the argument. Memory beyond one row is the taker's, which writes to files what is too much.
+    /// Calls `give` with each row for one value of the argument. The receiver bounds the memory beyond one row.
     fn rows(&self, argument: Value, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()>;
 }

@@ -1,4 +1,4 @@
-//! Walks over expressions and plan nodes.
+//! Traversal of expressions and plan nodes.
 
 use std::sync::Arc;
 
@@ -8,28 +8,28 @@ use crate::nodes::node::Node;
 use crate::nodes::subquery::Subquery;
 use crate::nodes::window::What;
 
-/// Does it answer anew each time it is asked, like RAND()?
+/// Returns whether the expression is volatile, like RAND().
 pub fn is_volatile(expr: &Expr) -> bool {
     let mut volatile = false;
     expr.walk(&mut |expr| volatile |= matches!(expr, Expr::Call(call) if call.function.volatile));
     volatile
 }
 
-/// Is a subquery asked in it?
+/// Returns whether the expression contains a subquery.
 pub fn has_subquery(expr: &Expr) -> bool {
     let mut has = false;
     expr.walk(&mut |expr| has |= expr.reads_outside());
     has
 }
 
-/// The parts of an arm of an OR.
+/// Returns the conjuncts of an arm of an OR.
 pub fn parts_of(arm: &Expr) -> Vec<Expr> {
     let mut parts = Vec::new();
     conjuncts(arm.clone(), &mut parts);
     parts
 }
 
-/// The parts that must all hold.
+/// Appends the conjuncts of a condition.
 pub fn conjuncts(expr: Expr, out: &mut Vec<Expr>) {
     match expr {
         Expr::And(list) => list.into_iter().for_each(|item| conjuncts(item, out)),
@@ -43,7 +43,7 @@ pub fn conjuncts(expr: Expr, out: &mut Vec<Expr>) {
     }
 }
 
-/// The OR of what its arms ask for besides; None if one of them asks for nothing else: (a and b) or a is a, whatever is NULL.
+/// Returns the OR without the common conditions, or None if an arm has no other: (a AND b) OR a is a, also with NULLs.
 fn without(arms: &[Expr], common: &[Expr]) -> Option<Expr> {
     let rest = |arm: &Expr| {
         let mut parts = parts_of(arm);
@@ -68,7 +68,7 @@ fn common_of(arms: &[Expr]) -> Vec<Expr> {
     common
 }
 
-/// The same expression read: equal texts mean equal expressions, but for subqueries.
+/// Returns whether two expressions are equal. Expressions with subqueries never are.
 pub fn same(a: &Expr, b: &Expr) -> bool {
     match (a, b) {
         (Expr::Column(a, _), Expr::Column(b, _)) => a == b,
@@ -78,11 +78,11 @@ pub fn same(a: &Expr, b: &Expr) -> bool {
     }
 }
 
-/// The expressions of the node itself.
+/// Returns the expressions of the node itself.
 pub fn exprs(node: &Node) -> Vec<&Expr> {
     match node {
         Node::Scan(scan) => {
-            // The bounds of an access path are in a condition too, as the same expressions.
+            // The bounds of an access path also occur in conditions, as the same expressions.
             scan.conditions.iter().chain(scan.access.bounds().filter(|_| scan.conditions.is_empty())).collect()
         }
         Node::Loop { on, .. } => on.iter().collect(),
@@ -106,7 +106,7 @@ pub fn exprs(node: &Node) -> Vec<&Expr> {
     }
 }
 
-/// The nodes below.
+/// Returns the inputs of the node.
 pub fn inputs(node: &Node) -> Vec<&Arc<Node>> {
     match node {
         Node::Loop { left, right, .. } | Node::SetOperation { left, right, .. } => vec![left, right],
@@ -145,7 +145,8 @@ pub fn subqueries<'n>(node: &'n Node, visit: &mut dyn FnMut(&'n Subquery)) {
     }
 }
 
-/// Does the plan answer the same whenever it is asked with the same rows around? Nothing in it draws lots, waits, or looks at the user's variables.
+/// Returns whether the outer rows determine the result of the plan: nothing in it is random, waits or reads user
+/// variables.
 pub fn repeats(node: &Node) -> bool {
     let is_odd = matches!(node, Node::LastRound { .. });
     !is_odd && exprs(node).into_iter().all(expr_repeats) && inputs(node).into_iter().all(|input| repeats(input))
@@ -163,12 +164,12 @@ pub fn expr_repeats(expr: &Expr) -> bool {
     all
 }
 
-/// Does the plan look at rows around it?
+/// Returns whether the plan reads outer rows.
 pub fn looks_around(node: &Node) -> bool {
     exprs(node).into_iter().any(expr_looks_around) || inputs(node).into_iter().any(|input| looks_around(input))
 }
 
-/// Of subqueries within, only whether they look at anything outside of themselves is known: that may be what they are in.
+/// Counts a correlated subquery within as reading outer rows, since these may be rows of the expression itself.
 fn expr_looks_around(expr: &Expr) -> bool {
     let mut looks = false;
     expr.walk(&mut |expr| {
@@ -181,7 +182,7 @@ fn expr_looks_around(expr: &Expr) -> bool {
     looks
 }
 
-/// Is its value the same each time it is evaluated over a row, and does it leave nothing behind?
+/// Returns whether the expression is deterministic over a row and free of side effects.
 pub fn is_steady(expr: &Expr) -> bool {
     !is_volatile(expr) && !has_subquery(expr)
 }

@@ -1,6 +1,7 @@
-//! Window functions as the plan has them: rows in partitions, in an order, and what is told of each by looking at the others.
+//! Window functions in a plan: partitions, their order, frames and the functions over them.
 //!
-//! One `Window` is one way of ordering; all functions over it are made in one pass. Its rows are those of its input, with the results at places behind them.
+//! One `Window` is one ordering; all functions over it are evaluated in one pass. Its rows are those of its input,
+//! followed by the results.
 
 use std::sync::Arc;
 
@@ -14,13 +15,13 @@ pub struct Window {
     /// Expressions, and whether they descend.
     pub order: Vec<(Expr, bool)>,
     pub calls: Vec<WindowCall>,
-    /// Of the rows it gives.
+    /// The width of the rows that it returns.
     pub width: usize,
 }
 
 #[derive(Clone, Debug)]
 pub struct WindowCall {
-    /// Where the result goes.
+    /// The place of the result.
     pub at: usize,
     pub what: What,
     pub frame: Frame,
@@ -34,7 +35,7 @@ pub enum What {
     PercentRank,
     CumeDist,
     Ntile(Expr),
-    /// LAG and LEAD: the value so many rows away, or else the other one of this row.
+    /// LAG and LEAD: the value `by` rows away, or the default.
     Shift {
         value: Expr,
         by: Option<Expr>,
@@ -49,17 +50,17 @@ pub enum What {
 
 #[derive(Clone, Debug)]
 pub struct Frame {
-    /// Counted in rows, not by the distance of values.
+    /// ROWS: bounds count rows instead of distances of values.
     pub counts_rows: bool,
     pub start: Edge,
     pub end: Edge,
-    /// For messages.
+    /// The name of the window, for messages.
     pub window: Arc<str>,
 }
 
 #[derive(Clone, Debug)]
 pub enum Edge {
-    /// UNBOUNDED, in the direction of its end.
+    /// UNBOUNDED PRECEDING at the start, UNBOUNDED FOLLOWING at the end.
     Far,
     Current,
     Preceding(Distance),
@@ -68,18 +69,18 @@ pub enum Edge {
 
 #[derive(Clone, Debug)]
 pub struct Distance {
-    /// The same for all rows.
+    /// The offset, constant for all rows.
     pub amount: Expr,
-    /// Of RANGE.
+    /// The comparison of a RANGE bound.
     pub reach: Option<Arc<Reach>>,
 }
 
-/// How far by values: the ordering value, what lies the distance away from it, and whether another row's value lies outside.
+/// A RANGE bound: the ordering value, the boundary at the offset from it, and whether another row's value is outside.
 #[derive(Debug)]
 pub struct Reach {
     pub key: Expr,
     pub boundary: Expr,
-    /// Over (boundary, key): at the start of a frame that the key comes before it, at its end that it comes after it.
+    /// Over (boundary, key): whether the key is before the start of the frame, or after its end.
     pub outside: Expr,
     pub descending: bool,
 }

@@ -1,4 +1,4 @@
-//! How many rows a node gives and what that costs, as the planner guesses. One unit of cost is a row looked at where it lies.
+//! Estimates of a node's rows and cost.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub struct Estimate {
     pub cost: f64,
 }
 
-/// The most combinations of rows that a join below is expected to look at: what `max_join_size` bounds.
+/// Estimates the most row combinations of any join below: the figure that `max_join_size` bounds.
 pub fn joined_rows(node: &Arc<Node>) -> f64 {
     match &**node {
         Node::Scan(scan) => scan.estimate,
@@ -104,7 +104,7 @@ pub fn estimate(node: &Arc<Node>) -> Estimate {
             let source = estimate(source);
             of(if recursion.is_some() { source.rows * 10.0 } else { source.rows }, source.cost)
         }
-        // As many as MySQL takes.
+        // As MySQL assumes.
         Node::TableFunction(_) => of(2.0, 1.0),
         Node::LastRound { .. } => of(1.0, 1.0),
         Node::System { .. } => of(ROWS, ROWS),
@@ -112,7 +112,8 @@ pub fn estimate(node: &Arc<Node>) -> Estimate {
     }
 }
 
-/// What it costs to ask the subqueries in these, for so many rows. One that depends on nothing is run once, whatever the plan: that counts for nothing.
+/// Estimates the cost of evaluating the subqueries in these expressions for `rows` rows. An uncorrelated one runs once
+/// in any plan and does not count.
 pub fn asking<'e>(exprs: impl IntoIterator<Item = &'e Expr>, rows: f64) -> f64 {
     let mut cost = 0.0;
     for expr in exprs {
@@ -120,7 +121,7 @@ pub fn asking<'e>(exprs: impl IntoIterator<Item = &'e Expr>, rows: f64) -> f64 {
             let Some(query) = expr.subquery() else { return };
             cost += rows * PROBE;
             if query.is_correlated {
-                // With a list at hand no more than that costs is spent before it is made.
+                // With a hashed alternative, evaluation row by row stops at the cost of building the set.
                 let by_list = query.list.as_ref().map_or(f64::INFINITY, |list| 2.0 * list.cost);
                 cost += (rows.min(query.kinds) * subquery_cost(query)).min(by_list);
             }
@@ -133,10 +134,10 @@ fn sorted(input: Estimate) -> Estimate {
     Estimate { rows: input.rows, cost: input.cost + input.rows * input.rows.max(2.0).log2() * STEP }
 }
 
-/// What it costs to ask the subquery for one row.
+/// Estimates the cost of evaluating the subquery for one row.
 pub fn subquery_cost(query: &Subquery) -> f64 {
     let each = estimate(&query.node);
-    // The first row is an answer to EXISTS.
+    // EXISTS stops at the first row.
     let part = if matches!(query.question, Question::Exists) { each.rows.max(1.0) } else { 1.0 };
     OPEN + each.cost / part
 }

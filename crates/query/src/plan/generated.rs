@@ -1,9 +1,9 @@
-//! Generated columns as ways to rows: an expression that a key holds leads through that key.
+//! Access paths through generated columns: an expression equal to that of an indexed column can use the index.
 
 use crate::catalog::table::Table;
 use crate::nodes::expr::Expr;
 
-/// The generated columns that keys begin with or contain, and their formulas over the wide row.
+/// Returns the generated columns in keys, with their formulas over the wide row.
 pub fn indexed(table: &Table, offset: usize) -> Vec<(usize, Expr)> {
     let formulas = table.bound_formulas().into_iter().flatten();
     let useful = formulas.filter(|formula| {
@@ -21,10 +21,10 @@ pub fn indexed(table: &Table, offset: usize) -> Vec<(usize, Expr)> {
     shifted.collect()
 }
 
-/// Is it the formula, read over the same columns? `loosely`: a parameter may stand for a literal.
+/// Returns whether the expression equals the formula over the same columns. `loosely`: a parameter may match a literal.
 pub fn is_like(expr: &Expr, formula: &Expr, loosely: bool) -> bool {
     let same_head = match (expr, formula) {
-        // A literal takes its collation from the connection, and gives way to that of columns.
+        // A literal has the collation of the connection, which yields to that of columns.
         (Expr::Literal(a, s), Expr::Literal(b, t)) => a == b && s.storage == t.storage,
         (Expr::Parameter(..), Expr::Literal(..)) => loosely,
         (expr, formula) => expr.has_same_head(formula),

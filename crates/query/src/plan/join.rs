@@ -1,7 +1,8 @@
-//! In which order tables are read, and how they are joined.
+//! Join planning: the order in which tables are read, and the join methods.
 //!
-//! `order` decides for inner joins; outer joins keep their sides. What stands on the right of a join is opened anew for each row on the left, which may lead through an index, or read once into a hash table. Semi-joins, to
-//! which subqueries become (`bind::semi_join`), are items of an inner join that come after the tables that they look at.
+//! `order` decides for inner joins; outer joins keep their sides. The right side of a join is either opened for each
+//! left row, possibly through an index, or read once into a hash table. Semi-joins, which subqueries become
+//! (`bind::semi_join`), are items of an inner join that come after the tables that they read.
 
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ impl Planner<'_> {
     pub fn plan(&self, source: &Source, mut conditions: Vec<Expr>) -> Part {
         let mut part = match source {
             Source::Table(table) if self.real_tables() == 1 => self.leaf(*table, &mut conditions, &[], true),
-            // A view of one table.
+            // A view over one table.
             Source::Inner(items, on) if self.real_tables() == 1 && items.len() == 1 => {
                 conditions.extend(on.iter().cloned());
                 match &items[0] {
@@ -42,7 +43,7 @@ impl Planner<'_> {
         part
     }
 
-    /// Takes out the conditions that can be looked at once these tables are read.
+    /// Removes and returns the conditions that can be evaluated once these tables are read.
     fn ripe(&self, tables: &[usize], conditions: &mut Vec<Expr>) -> Vec<Expr> {
         let (ripe, rest) = std::mem::take(conditions).into_iter().partition(|condition| self.covers(tables, condition));
         *conditions = rest;
@@ -96,14 +97,14 @@ impl Planner<'_> {
         Some(target.choose(conditions, order, self.limited && wants_order && !self.order.is_empty()))
     }
 
-    /// Of the rows that the choice finds, the share that the other conditions keep, as far as they count.
+    /// Returns the selectivity of the other conditions upon the rows that the access path finds, as far as they count.
     fn kept(&self, conditions: &[Expr], choice: &Choice, counts: impl Fn(&Expr) -> bool) -> f64 {
         let is_other = |(at, condition): &(usize, &Expr)| !choice.served.contains(at) && counts(condition);
         let others = conditions.iter().enumerate().filter(is_other);
         others.map(|(_, condition)| self.sight.share(condition)).product()
     }
 
-    /// What the subqueries among the conditions cost that are asked of the rows which the others leave.
+    /// Estimates the cost of subqueries in conditions, evaluated for the rows that the other conditions keep.
     pub(super) fn asking(&self, conditions: &[Expr], choice: &Choice) -> f64 {
         asking(conditions, choice.rows * self.kept(conditions, choice, |condition| !asks(condition)))
     }
@@ -123,7 +124,7 @@ impl Planner<'_> {
                 let kept = self.kept(&ripe, &choice, |_| true);
                 let asking = self.asking(&ripe, &choice);
                 let access = choice.access;
-                // Columns that are computed ask for others than those that they are.
+                // Computed columns read other columns.
                 let index = access.index.filter(|_| !base.computes).map(|at| &base.indexes[at]);
                 let shown = index.map(|index| key::shown(base, index)).unwrap_or_default();
                 let shows = |column: usize| shown.iter().any(|shown| shown.column == column);
@@ -216,7 +217,7 @@ impl Planner<'_> {
         })
     }
 
-    /// The tables whose columns are there once the item is joined.
+    /// Returns the tables whose columns are bound once the item is joined.
     fn bound_by(&self, item: &Source) -> Vec<usize> {
         let mut tables = Vec::new();
         if !matches!(item, Source::Semi(..)) {
@@ -232,11 +233,11 @@ impl Planner<'_> {
         self.join(left, right, (JoinKind::Left, way), on.to_vec(), conditions, before)
     }
 
-    /// The cheaper way to join that on the right of so many rows.
+    /// Returns the cheaper method of joining the right side to `left` rows.
     fn way(&self, left: f64, right: &Source, conditions: &[Expr], bound: &[usize]) -> Way {
         let mut own = Vec::new();
         tables_of(right, &mut own);
-        // Both ways are planned: of large sources only once.
+        // Both methods are planned; a large source only once.
         if left <= 1.5 || own.len() > 4 || !self.is_hashable(right, conditions, &own) {
             return Way::Loop;
         }
@@ -248,7 +249,8 @@ impl Planner<'_> {
         if hash_cost < left * (OPEN + estimate(&looped.node).cost) { Way::Hash } else { Way::Loop }
     }
 
-    /// Conditions of WHERE go to the right side of an inner join; of others only those that belong to the join.
+    /// Plans a join. Conditions of WHERE move into the right side of an inner join; of other joins, only those of the
+    /// join itself.
     fn join(
         &self,
         left: Part,
@@ -297,7 +299,8 @@ impl Planner<'_> {
         tables.iter().map(|table| of(&self.tables[*table])).collect()
     }
 
-    /// Can the right side be read once, by itself, into a hash table? Some equality must tie it to other tables.
+    /// Returns whether the right side can be read independently into a hash table. An equality must tie it to other
+    /// tables.
     pub(super) fn is_hashable(&self, right: &Source, conditions: &[Expr], own: &[usize]) -> bool {
         let is_odd = |at: &usize| {
             let table = &self.tables[*at];
@@ -317,7 +320,7 @@ impl Planner<'_> {
         conditions.iter().any(|condition| self.key(condition, own, &is_elsewhere).is_some())
     }
 
-    /// A Redis key that is known from elsewhere is read by itself.
+    /// Returns whether a Redis key is given by other tables, so that it is looked up directly.
     pub(super) fn names_key(&self, at: usize, conditions: &[Expr], is_known: &dyn Fn(&Expr) -> bool) -> bool {
         conditions.iter().any(|condition| {
             let Expr::Compare(compare) = condition else { return false };
@@ -327,7 +330,7 @@ impl Planner<'_> {
         })
     }
 
-    /// The condition as an equality of keys: the other side's, ours, and their type.
+    /// Returns the condition as an equality of keys: the other side's, this side's, and their type.
     fn key<'e>(
         &self,
         condition: &'e Expr,
@@ -346,7 +349,7 @@ impl Planner<'_> {
         })
     }
 
-    /// A hash join, if some equality ties the right side to the left.
+    /// Plans a hash join, if an equality ties the right side to the left.
     fn hash(&self, left: &Part, right: &Source, pool: &mut Vec<Expr>, bound: &[usize], kind: JoinKind) -> Option<Part> {
         let mut tables = Vec::new();
         tables_of(right, &mut tables);
@@ -362,7 +365,7 @@ impl Planner<'_> {
         if types.is_empty() {
             return None;
         }
-        // The right side is read on its own: with conditions on itself only.
+        // The right side is read independently, with conditions on itself only.
         let with: Vec<usize> = bound.iter().chain(&tables).copied().collect();
         let (mut own, mut on, mut share) = (Vec::new(), Vec::new(), 1.0);
         for condition in std::mem::take(pool) {
@@ -382,7 +385,7 @@ impl Planner<'_> {
         let rows = joined_rows(kind, left.rows, part.rows * share);
         let (fills, tables) = (self.fills(&part.tables), tables_after(kind, left, &part.tables));
         let (left, estimate) = (left.node.clone(), rows);
-        // Where the key alone decides, nothing else of the right is wanted.
+        // If the keys alone decide, no other column of the right side is used.
         let is_decided = on.is_empty() && matches!(kind, JoinKind::Semi | JoinKind::Anti);
         let asked = fills.iter().flat_map(|(from, to)| *from..*to).filter(|place| !is_decided && self.used[*place]);
         let kept = asked.collect();
@@ -391,7 +394,7 @@ impl Planner<'_> {
     }
 }
 
-/// About how many rows a join has whose right side has so many for each on the left.
+/// Estimates the rows of a join whose right side has `each` rows for each left row.
 fn joined_rows(kind: JoinKind, left: f64, each: f64) -> f64 {
     match kind {
         JoinKind::Inner => left * each,
@@ -401,13 +404,14 @@ fn joined_rows(kind: JoinKind, left: f64, each: f64) -> f64 {
     }
 }
 
-/// The tables that rows of a join have.
+/// Returns the tables in the rows of a join.
 fn tables_after(kind: JoinKind, left: &Part, right: &[usize]) -> Vec<usize> {
     let right = if matches!(kind, JoinKind::Semi | JoinKind::Anti) { &[] } else { right };
     left.tables.iter().chain(right).copied().collect()
 }
 
-/// The implied conditions, those that are pushed into the index, and the others; and how many the former are. Those that ask subqueries come last.
+/// Sorts conditions: the implied ones, those pushed into the index, the others, and last those with subqueries. Returns
+/// the numbers of the first two.
 fn in_order(conditions: Vec<Expr>, implied: &[usize], is_pushed: impl Fn(&Expr) -> bool) -> (Vec<Expr>, usize, usize) {
     let (mut first, mut pushed, mut others) = (Vec::new(), Vec::new(), Vec::new());
     for (at, condition) in conditions.into_iter().enumerate() {
@@ -424,14 +428,14 @@ fn in_order(conditions: Vec<Expr>, implied: &[usize], is_pushed: impl Fn(&Expr) 
     (first, counts.0, counts.1)
 }
 
-/// Does the condition read nothing but columns that are shown, of the table that lies there, and say the same each time?
+/// Returns whether the condition reads only columns of index entries and is deterministic.
 fn is_shown(condition: &Expr, offset: usize, shows: &dyn Fn(usize) -> bool) -> bool {
     let read = condition.columns();
     let is_column = |place: &usize| place.checked_sub(offset).is_some_and(shows);
     !read.is_empty() && read.iter().all(is_column) && !has_subquery(condition) && !is_volatile(condition)
 }
 
-/// Is a subquery asked in it that depends on the row?
+/// Returns whether the condition has a subquery that depends on the row.
 fn asks(condition: &Expr) -> bool {
     let mut asks = false;
     condition.walk(&mut |expr| {

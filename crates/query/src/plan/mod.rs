@@ -1,4 +1,5 @@
-//! The planner: chooses how the rows of a bound block are reached, joined and ordered. It gives a tree of `nodes::node::Node`.
+//! The planner: chooses access paths, join methods and join orders for a bound block. It returns a tree of
+//! `nodes::node::Node`.
 
 pub mod access;
 pub mod column_pruning;

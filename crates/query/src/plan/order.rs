@@ -1,8 +1,10 @@
-//! In which order the tables of an inner join are read, and how each is joined to those before: by what it is expected to cost.
+//! Join order: chooses by cost the order of the tables of an inner join, and the method of each join.
 //!
-//! Every set of items has one number of rows, whatever the order in which it came about: the product of what is left of its tables, times the shares that the conditions between them keep. So
-//! the best way to a set is the best way to one of its parts and a last step, and all sets are gone through from small to large (Selinger and others, 1979). Beyond `EXACT` items the cheapest next
-//! step is taken each time. Only the left side of a step is a join; an item that nothing ties to those before comes when nothing else is left.
+//! A set of items has the same number of rows in every order: the product of the filtered rows of its tables and the
+//! selectivities of the conditions between them. So the best plan of a set is the best plan of a subset plus one step,
+//! and all sets are enumerated by size (dynamic programming, Selinger and others, 1979). Beyond `EXACT` items the
+//! cheapest next step is chosen greedily. Plans are left-deep; an item without a join condition to those before comes
+//! last.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,47 +18,47 @@ use crate::plan::equivalence::Class;
 use crate::plan::estimate::estimate;
 use crate::plan::planner::{Planner, tables_of};
 
-/// So many items are ordered by going through all their sets.
+/// The most items that are ordered by enumerating all sets.
 const EXACT: usize = 10;
-/// More cannot be told from each other: they come as they are written.
+/// The most items in a set; more are joined in the order of the text.
 const MOST: usize = 63;
 
-/// How an item is joined.
+/// The method by which an item is joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Opened anew for each row before it.
+    /// Nested loop: opened for each row before it.
     Loop,
     /// Read once into a hash table.
     Hash,
 }
 
-/// What is to be joined: a table, a join of its own, or the other side of a semi-join.
+/// An item of the join: a table, a join of its own, or the right side of a semi-join.
 struct Item<'s> {
     source: &'s Source,
     tables: Vec<usize>,
-    /// Conditions of a semi-join; those of others are common to all.
+    /// The conditions of a semi-join; all others are in a common pool.
     own: Option<&'s [Expr]>,
-    /// Rows that its own conditions leave, and what reading them costs.
+    /// The number of rows that its own conditions keep, and the cost of reading them.
     rows: f64,
     cost: f64,
-    /// Other items that a condition ties it to.
+    /// The items that a condition ties it to.
     ties: u64,
-    /// Those that must come before.
+    /// The items that must come before.
     needs: u64,
-    /// Its conditions make a hash table possible.
+    /// Its conditions allow a hash join.
     hashes: bool,
-    /// Of the rows before it, a semi-join keeps this share.
+    /// The fraction of rows that a semi-join keeps.
     share: Option<f64>,
     is_anti: bool,
 }
 
-/// Of a class of equal columns those of one item: which, and how many values they have.
+/// The column of an item in an equivalence class, and its number of distinct values.
 struct Member {
     item: u64,
     distinct: f64,
 }
 
-/// A condition between items: which, and what share of pairs it keeps.
+/// A condition between items, and its selectivity over their pairs.
 struct Tie {
     items: u64,
     share: f64,
@@ -69,11 +71,11 @@ struct Ordering<'o, 'p> {
     items: Vec<Item<'o>>,
     ties: Vec<Tie>,
     classes: Vec<Vec<Member>>,
-    /// What a step to an item costs for each row, given those of its neighbours that were read.
+    /// The cost of a step to an item per row, by the neighbours that were read.
     known: RefCell<HashMap<(usize, u64), f64>>,
 }
 
-/// The items in their order, each with the way it is joined.
+/// Returns the items in order, each with its join method.
 pub fn order(
     planner: &Planner<'_>,
     sources: &[Source],
@@ -113,7 +115,7 @@ impl<'o, 'p> Ordering<'o, 'p> {
             Source::Semi(inner, on, is_anti) => (&**inner, Some(&on[..]), *is_anti),
             source => (source, None, false),
         };
-        // On its own: only conditions on itself.
+        // Read independently: only conditions on itself.
         let mut mine: Vec<Expr> = own.unwrap_or(self.conditions).to_vec();
         mine.retain(|condition| planner.covers(&tables, condition));
         let alone = planner.source(inner, &mut mine, &[]);
@@ -121,14 +123,14 @@ impl<'o, 'p> Ordering<'o, 'p> {
         Item { source: inner, tables, own, rows, cost, ties: 0, needs: 0, hashes: false, share: None, is_anti }
     }
 
-    /// The items whose tables the expression reads.
+    /// Returns the items whose tables the expression reads.
     fn items_of(&self, expr: &Expr) -> u64 {
         let places = expr.columns();
         let reads = |item: &Item<'_>| places.iter().any(|place| self.planner.owns(&item.tables, *place));
         self.items.iter().enumerate().filter(|(_, item)| reads(item)).map(|(at, _)| 1 << at).sum()
     }
 
-    /// The class's columns, one of each item: that of most values.
+    /// Returns the class's columns, one for each item: the one with the most distinct values.
     fn members(&self, class: &Class) -> Vec<Member> {
         let mut members: Vec<Member> = Vec::new();
         for (place, ty) in &class.members {
@@ -149,7 +151,7 @@ impl<'o, 'p> Ordering<'o, 'p> {
         for condition in conditions {
             let items = self.items_of(condition);
             if items.count_ones() > 1 {
-                // Of equalities that follow from each other only some count: `rows` sees to it.
+                // Implied equalities do not count again; `rows` handles classes.
                 let is_of_class = classes.iter().any(|class| class.pair_of(condition).is_some());
                 let share = if is_of_class { 1.0 } else { self.planner.sight.share(condition) };
                 self.ties.push(Tie { items, share });
@@ -203,14 +205,15 @@ impl<'o, 'p> Ordering<'o, 'p> {
         self.before.iter().copied().chain(items.flat_map(|(_, item)| item.tables.iter().copied())).collect()
     }
 
-    /// About how many rows the join of a set has.
+    /// Estimates the number of rows of the join of a set.
     fn rows(&self, set: u64) -> f64 {
         let mut rows = 1.0;
         for (_, item) in self.items.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1) {
             rows *= item.share.map_or(item.rows, |share| kept(share, item.is_anti));
         }
         for class in &self.classes {
-            // Each further column has to meet one of those before: as two columns meet, by the one of more values.
+            // Each further column must match one before; as with two columns, the larger number of distinct values
+            // counts.
             let members: Vec<f64> =
                 class.iter().filter(|member| member.item & set != 0).map(|member| member.distinct).collect();
             rows /= members[..members.len().saturating_sub(1)].iter().product::<f64>();
@@ -219,7 +222,7 @@ impl<'o, 'p> Ordering<'o, 'p> {
         (rows * ties.map(|tie| tie.share).product::<f64>()).max(0.01)
     }
 
-    /// What opening the item costs for one row of the set.
+    /// Estimates the cost of opening the item for one row of the set.
     fn each(&self, at: usize, set: u64) -> f64 {
         let item = &self.items[at];
         let key = (at, set & item.ties);
@@ -246,7 +249,7 @@ impl<'o, 'p> Ordering<'o, 'p> {
         each
     }
 
-    /// The cheaper way from a set to one with the item, and what it costs.
+    /// Returns the cost and method of the cheaper step from a set to one with the item.
     fn step(&self, at: usize, set: u64, left: f64) -> (f64, Way) {
         let item = &self.items[at];
         let looped = left * (OPEN + self.each(at, set));
@@ -259,7 +262,7 @@ impl<'o, 'p> Ordering<'o, 'p> {
         if self.before.is_empty() { self.items[at].cost } else { self.each(at, 0) }
     }
 
-    /// Items that may follow a set: those that a condition ties to it, or else any that may.
+    /// Returns the items that may follow a set: those that a condition ties to it, or else any.
     fn next(&self, set: u64) -> Vec<usize> {
         let may = |at: &usize| set >> at & 1 == 0 && self.items[*at].needs & !set == 0;
         let all: Vec<usize> = (0..self.items.len()).filter(may).collect();

@@ -1,4 +1,5 @@
-//! The planner of one block: its tables and what is asked of the plan. `join` plans, with the help of `order`, `equivalence` and `predicate_extraction`.
+//! The planner of one query block: its tables, and the requirements of the plan. `join` plans with `order`,
+//! `equivalence` and `predicate_extraction`.
 
 use std::sync::Arc;
 
@@ -11,13 +12,13 @@ pub struct Planner<'p> {
     pub tables: &'p [ScopeTable],
     pub used: &'p [bool],
     pub width: usize,
-    /// Of a single table: the order that is wanted, and whether a limit makes it worth much.
+    /// For a single table: the requested order, and whether a limit makes it valuable.
     pub order: &'p [SortKey],
     pub limited: bool,
     pub sight: StatisticsView<'p>,
 }
 
-/// A part of the plan: its node, the tables in it, about how many rows, whether in the wanted order.
+/// A partial plan: its node, its tables, its estimated rows, and whether they are in the requested order.
 pub struct Part {
     pub node: Arc<Node>,
     pub tables: Vec<usize>,
@@ -26,7 +27,7 @@ pub struct Part {
 }
 
 impl Planner<'_> {
-    /// Without views, which have no rows of their own.
+    /// Returns the number of tables without merged views, which have no rows of their own.
     pub(super) fn real_tables(&self) -> usize {
         self.tables.iter().filter(|table| !matches!(table.origin, Origin::View(_))).count()
     }

@@ -1,4 +1,4 @@
-//! Statistics that the planner asks of the session.
+//! The interface through which the planner obtains statistics from the session.
 
 use std::ops::Bound;
 use std::sync::Arc;

@@ -6,20 +6,20 @@ use crate::nodes::relation::Allowed;
 use crate::plan::generated::is_like;
 use crate::plan::selectivity::StatisticsView;
 
-/// The table as the planner needs to know it.
+/// The planner's view of the table.
 pub struct Target<'t> {
     pub table: &'t Table,
     pub offset: usize,
-    /// May this place of the row be read before the table's row is?
+    /// Returns whether this slot is bound before the row of the table is read.
     pub is_bound: &'t dyn Fn(usize) -> bool,
-    /// Do the entries of this index show all that is read of a row?
+    /// Returns whether entries of this index contain all columns that are read.
     pub covers: &'t dyn Fn(usize) -> bool,
-    /// Can the condition be looked at before the row is read that an entry of this index leads to?
+    /// Returns whether the condition can be evaluated on an entry of this index.
     pub pushes: &'t dyn Fn(usize, &Expr) -> bool,
-    /// Indexes that hints allow; None: all.
+    /// The indexes that hints allow. None: all.
     pub allowed: Option<&'t Allowed>,
     pub rows: f64,
-    /// Columns of its keys that are computed, by which expressions over the wide row.
+    /// The generated columns of its keys, with their expressions over the wide row.
     pub formulas: Vec<(usize, Expr)>,
     pub sight: StatisticsView<'t>,
 }
@@ -31,12 +31,12 @@ impl Target<'_> {
                 Some(at - self.offset)
             }
             Expr::Column(..) => None,
-            // What a generated column holds, the index of that column finds.
+            // An expression equal to that of a generated column can use its index.
             expr => self.formulas.iter().find(|(_, formula)| is_like(expr, formula, false)).map(|(column, _)| *column),
         }
     }
 
-    /// Is it about a column itself, not about what a generated one is computed by?
+    /// Returns whether the condition is on a column itself, and not on the expression of a generated one.
     pub(super) fn is_direct(&self, condition: &Expr) -> bool {
         let mut found = false;
         condition.walk(&mut |expr| found |= self.formulas.iter().any(|(_, formula)| is_like(expr, formula, false)));

@@ -78,7 +78,8 @@ impl From<Fault> for SqlError {
     }
 }
 
-/// An error that passes through dialect-free code: `SqlError::from` gives it back unchanged. A suspension is no error of MySQL's and stays one.
+/// Carries an error through dialect-free code; `SqlError::from` returns it unchanged. A suspension has no number of
+/// MySQL and remains one.
 impl From<SqlError> for Fault {
     #[cold]
     fn from(error: SqlError) -> Fault {

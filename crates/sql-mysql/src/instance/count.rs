@@ -1,7 +1,8 @@
-//! What is counted: statements by kind, changes of rows, ends of transactions. One table of names; SHOW STATUS and performance_schema come from it.
+//! Statement counters: statements by kind, row changes, ends of transactions. SHOW STATUS and performance_schema are
+//! generated from one table of names.
 //!
-//! A session counts for itself, where nobody else writes; what the server has counted is the sum over those that are there and those that have gone. So counting costs no line of
-//! memory that two processors want.
+//! A session writes only its own counters. The server's value is the sum over present and past sessions. So no cache
+//! line is shared by processors.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,7 +14,7 @@ macro_rules! counts {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Count { $($name),* }
 
-        /// As MySQL calls them.
+        /// The names of MySQL.
         pub const NAMES: &[&str] = &[$($text),*];
     };
 }
@@ -100,10 +101,10 @@ const READS: [Count; 6] = [
     Count::HandlerReadRndNext,
 ];
 
-/// What a session had read at some moment.
+/// The read counters of a session at some moment.
 pub struct Reads([u64; READS.len()]);
 
-/// One number for each name.
+/// The counters, one for each name.
 pub struct Counts([AtomicU64; NAMES.len()]);
 
 impl Default for Counts {
@@ -113,7 +114,7 @@ impl Default for Counts {
 }
 
 impl Counts {
-    /// Only its owner calls this.
+    /// Adds one. Called by the owner only.
     pub fn add(&self, count: Count) {
         self.add_many(count, 1);
     }
@@ -123,19 +124,19 @@ impl Counts {
         number.store(number.load(Ordering::Relaxed) + more, Ordering::Relaxed);
     }
 
-    /// What has been read so far. Only its owner calls this.
+    /// Returns the read counters. Called by the owner only.
     pub fn reads(&self) -> Reads {
         Reads(READS.map(|count| self.0[count as usize].load(Ordering::Relaxed)))
     }
 
-    /// What has been read since then does not count: it is going to be read again. Only its owner calls this.
+    /// Resets the read counters to `before`, since the rows will be read again. Called by the owner only.
     pub fn unread(&self, before: Reads) {
         for (count, number) in READS.into_iter().zip(before.0) {
             self.0[count as usize].store(number, Ordering::Relaxed);
         }
     }
 
-    /// Rows that have been put in, changed and deleted.
+    /// Returns the number of rows inserted, updated and deleted.
     pub fn changes(&self) -> u64 {
         let changes = [Count::HandlerWrite, Count::HandlerUpdate, Count::HandlerDelete];
         changes.into_iter().map(|count| self.0[count as usize].load(Ordering::Relaxed)).sum()
@@ -145,7 +146,7 @@ impl Counts {
         self.0.iter().map(|number| number.load(Ordering::Relaxed)).collect()
     }
 
-    /// Takes over another's numbers, which begin anew.
+    /// Adds another's counters and resets them.
     pub fn take(&self, other: &Counts) {
         for (mine, theirs) in self.0.iter().zip(&other.0) {
             mine.fetch_add(theirs.swap(0, Ordering::Relaxed), Ordering::Relaxed);
@@ -153,7 +154,7 @@ impl Counts {
     }
 }
 
-/// What a statement counts as. Those that MySQL has no name for, or that are counted by their plan, are none.
+/// Returns the counter of a statement, or None for those that MySQL does not count, or that are counted by their plan.
 pub fn of_statement(statement: &Statement) -> Option<Count> {
     Some(match statement {
         Statement::CreateTable(_) => Count::CreateTable,

@@ -1,4 +1,4 @@
-//! What all sessions share.
+//! The database: the state that all sessions share.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -28,19 +28,19 @@ pub struct Database {
     sessions: Mutex<BTreeMap<u64, Weak<Handle>>>,
     /// Counted by sessions that have gone.
     gone: Counts,
-    /// How many have come, and the most at a time.
+    /// The number of connections so far, and the most at a time.
     connections: AtomicU64,
     most: AtomicU64,
     pub(crate) opened: Instant,
-    /// Values of SET GLOBAL.
+    /// The values of SET GLOBAL.
     pub(crate) globals: Mutex<HashMap<&'static str, Value>>,
     /// `read_only` and `super_read_only`, for statements that are about to write.
     read_only: AtomicU8,
-    /// GET_LOCK.
+    /// The locks of GET_LOCK.
     pub(crate) locks: Arc<UserLocks>,
     timestamps: Timestamps,
     pub(crate) plans: Arc<Plans>,
-    /// What the server around adds.
+    /// The server's hooks.
     around: OnceLock<Around>,
     is_stopping: AtomicBool,
 }
@@ -51,13 +51,13 @@ const SUPER_READ_ONLY: u8 = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadOnly {
     Off,
-    /// Accounts with SUPER or CONNECTION_ADMIN still write.
+    /// Accounts with SUPER or CONNECTION_ADMIN may write.
     On,
     Super,
 }
 
 impl Database {
-    /// Loads the catalog.
+    /// Opens the database and loads the catalog.
     pub fn open(engine: Arc<Engine>) -> Result<Arc<Database>> {
         let instance = Arc::new(Instance::open(engine, SCHEMAS)?);
         let sessions = Mutex::default();
@@ -83,7 +83,8 @@ impl Database {
         Ok(database)
     }
 
-    /// What SET PERSIST has kept is in force, whatever has been said before. A variable that there is no more, or that takes no such value any more, is passed over.
+    /// Applies the values of SET PERSIST over all other settings. A variable that no longer exists, or no longer
+    /// accepts its value, is skipped.
     fn recall(&self) -> Result<()> {
         for (name, value) in self.persisted()? {
             let Ok(variable) = find(&name) else { continue };
@@ -107,12 +108,13 @@ impl Database {
         self.catalog().forget_persisted(names)
     }
 
-    /// Statements may write what does not fit into `memory_max` into that folder, which is emptied. To be called before the first session.
+    /// Lets statements spill to a folder, which is emptied, when they exceed `memory_max`. Called before the first
+    /// session.
     pub fn spill_to(&self, folder: &std::path::Path, memory_max: usize) -> std::io::Result<()> {
         self.instance.spill_to(folder, memory_max)
     }
 
-    /// Where the data lies, for those who ask. To be called before the first session.
+    /// Sets the data directory that variables show. Called before the first session.
     pub fn lies_in(&self, folder: &std::path::Path) {
         let mut name = folder.display().to_string();
         if !name.ends_with('/') {
@@ -121,7 +123,8 @@ impl Database {
         self.globals.lock().insert("datadir", Value::text(name));
     }
 
-    /// Files of the server that LOAD DATA and SELECT ... INTO may touch are those in this folder, and clients may be asked for theirs. To be called before the first session.
+    /// Restricts LOAD DATA and SELECT ... INTO to files in this folder, and sets whether clients may send theirs.
+    /// Called before the first session.
     pub fn allow_files(&self, folder: Option<&std::path::Path>, local: bool) {
         let mut globals = self.globals.lock();
         if let Some(folder) = folder {
@@ -130,14 +133,14 @@ impl Database {
         globals.insert("local_infile", Value::from(local));
     }
 
-    /// What a variable of the server says in words.
+    /// Returns the text value of a global variable.
     pub fn global_word(&self, name: &str) -> String {
         let value = self.globals.lock().get(name).cloned();
         let value = value.or_else(|| super::variables::find(name).ok().map(|variable| variable.default()));
         value.as_ref().map(super::variables::text_of).unwrap_or_default()
     }
 
-    /// What the server has been set to, for variables that are the server's and not a session's. Panics for a name that is no such variable.
+    /// Sets variables that mirror the server's settings. Panics for an unknown name.
     pub fn tell(&self, facts: impl IntoIterator<Item = (&'static str, u64)>) {
         let mut globals = self.globals.lock();
         for (name, number) in facts {
@@ -148,26 +151,26 @@ impl Database {
         }
     }
 
-    /// The server stops: waits of all sessions end, and none begins any more.
+    /// Ends all waits of sessions, and rejects new ones, because the server stops.
     pub fn end_waits(&self) {
         self.is_stopping.store(true, Ordering::SeqCst);
         self.sessions().iter().for_each(|handle| handle.end_waits());
         self.engine().rows().wake_waiters();
     }
 
-    /// Ends all sessions and what they do.
+    /// Ends all sessions and their statements.
     pub fn kill_all(&self) {
         self.sessions().iter().for_each(|handle| handle.kill(Kill::Connection));
         self.engine().rows().wake_waiters();
     }
 
-    /// The client of a session has closed its connection while a statement of it runs.
+    /// Notes that the client of a session has closed its connection while a statement runs.
     pub fn depart(&self, handle: &Handle) {
         handle.depart();
         self.engine().rows().wake_waiters();
     }
 
-    /// What the server adds to SQL: to be called once, before the first session, when it has told how it is set.
+    /// Installs the server's hooks. Called once, before the first session and after `tell`.
     pub fn stand_in(&self, around: Around) -> Result<()> {
         let _ = self.around.set(around);
         self.recall()
@@ -177,7 +180,7 @@ impl Database {
         self.around.get()
     }
 
-    /// A variable of the server was set.
+    /// Passes a new value of a variable to the server.
     pub(crate) fn follow(&self, name: &'static str, value: &Value) {
         let number = match value {
             Value::UInt(number) => *number,
@@ -199,7 +202,7 @@ impl Database {
         }
     }
 
-    /// Whom SQL lets write.
+    /// Returns who may write.
     pub(crate) fn read_only(&self) -> ReadOnly {
         match self.read_only.load(Ordering::Relaxed) {
             0 => ReadOnly::Off,
@@ -216,13 +219,14 @@ impl Database {
         self.instance.engine()
     }
 
-    /// `count` timestamps that nobody has had before, also not before a restart: `STEP` apart, the first that much above the number returned. They may be shown when the log is durable up to
-    /// the position that comes with it.
+    /// Reserves `count` timestamps, unique also across restarts: `STEP` apart, the first that much above the returned
+    /// number. They may be shown once the WAL is durable up to the returned LSN.
     pub fn take_timestamps(&self, count: u32, now_ms: u64) -> Result<(u64, engine::Lsn)> {
         self.timestamps.take(self.engine(), count, now_ms)
     }
 
-    /// Drops temporary tables of before a crash that could not be dropped at the start: to be called when what the crash has cut is rolled back.
+    /// Drops temporary tables from before a crash that could not be dropped at the start. Called when interrupted
+    /// transactions have been rolled back.
     pub fn drop_left_temporary(&self) -> Result<()> {
         self.catalog().drop_left()
     }
@@ -235,7 +239,7 @@ impl Database {
         self.instance.catalog()
     }
 
-    /// What AUTO_INCREMENT would give next.
+    /// Returns the next value of AUTO_INCREMENT.
     pub(crate) fn next_auto(&self, table: &Table) -> Result<Option<u64>> {
         let auto = table.live.auto.lock();
         Ok(Some(if auto.next > 0 { auto.next } else { self.catalog().auto_reserved(table.id)?.max(1) }))
@@ -244,7 +248,7 @@ impl Database {
     pub(crate) fn enlist(&self, handle: &Arc<Handle>) {
         let mut sessions = self.sessions.lock();
         sessions.insert(handle.connection_id, Arc::downgrade(handle));
-        // Under the list's lock: `end_waits` sets the flag before it takes the list.
+        // Under the list's lock, since `end_waits` sets the flag before it takes the list.
         if self.is_stopping.load(Ordering::SeqCst) {
             handle.end_waits();
         }
@@ -258,13 +262,13 @@ impl Database {
         self.gone.take(&handle.counts);
     }
 
-    /// FLUSH STATUS: the session counts anew, the server does not.
+    /// Resets the session's counters but not the server's, for FLUSH STATUS.
     pub(crate) fn count_anew(&self, handle: &Handle) {
         let _sessions = self.sessions.lock();
         self.gone.take(&handle.counts);
     }
 
-    /// What all sessions have counted, those that have gone too.
+    /// Returns the counters of all sessions, past ones included.
     pub(crate) fn counted(&self) -> Vec<u64> {
         let sessions = self.sessions.lock();
         let mut sums = self.gone.all();
@@ -274,17 +278,17 @@ impl Database {
         sums
     }
 
-    /// How many sessions have come, and the most at a time.
+    /// Returns the number of connections so far, and the most at a time.
     pub(crate) fn connections(&self) -> (u64, u64) {
         (self.connections.load(Ordering::Relaxed), self.most.load(Ordering::Relaxed))
     }
 
-    /// All sessions, for the process list.
+    /// Returns all sessions, for the process list.
     pub fn sessions(&self) -> Vec<Arc<Handle>> {
         self.sessions.lock().values().filter_map(Weak::upgrade).collect()
     }
 
-    /// False: no such session.
+    /// Kills a session or its statement. Returns false if it does not exist.
     pub fn kill(&self, connection_id: u64, how: Kill) -> bool {
         let handle = self.sessions.lock().get(&connection_id).and_then(Weak::upgrade);
         let Some(handle) = handle else { return false };

@@ -13,10 +13,10 @@ use query::session::open_transaction::OpenTransaction;
 
 pub use query::session::interrupts::{Kill, Wake};
 
-/// One session as the others know it.
+/// A session as others see it.
 pub struct Handle {
     pub connection_id: u64,
-    /// What this session has counted.
+    /// The counters of the session.
     pub(crate) counts: Counts,
     pub(crate) open: Arc<OpenTransaction>,
     interrupts: Interrupts,
@@ -31,37 +31,37 @@ impl Deref for Handle {
     }
 }
 
-/// A line of the process list.
+/// A row of the process list.
 #[derive(Clone, Debug)]
 pub struct Shown {
     pub user: String,
     pub host: String,
-    /// The account, by its name in the list.
+    /// The name of the account.
     pub account: String,
-    /// The session holds SYSTEM_USER: only others that hold it may end it.
+    /// The session holds SYSTEM_USER, so only sessions that hold it may kill it.
     pub is_system: bool,
     pub database: Option<String>,
     pub since: Instant,
-    /// What the client has said of itself, in pairs.
+    /// The connection attributes of the client, in pairs.
     pub attributes: std::sync::Arc<[(String, String)]>,
-    /// How its stream is made shorter, and at which level.
+    /// The compression algorithm and level of the connection.
     pub compression: Option<(&'static str, u8)>,
-    /// The version of TLS that it is sealed with, and the cipher.
+    /// The TLS version and cipher of the connection.
     pub sealing: Option<(&'static str, &'static str)>,
     /// The text of the last statement.
     text: String,
     runs: bool,
-    /// At what, where it says so.
+    /// The state of the statement, if known.
     pub state: Option<String>,
 }
 
 impl Shown {
-    /// What runs now.
+    /// Returns the text of the running statement.
     pub fn statement(&self) -> Option<&str> {
         self.runs.then_some(&*self.text)
     }
 
-    /// At what it is, while a statement runs.
+    /// Returns the state of the running statement.
     pub fn activity(&self) -> Option<&str> {
         self.runs.then(|| self.state.as_deref().unwrap_or("executing"))
     }

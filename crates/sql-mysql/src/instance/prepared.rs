@@ -11,15 +11,15 @@ use crate::parse::statement::Statement;
 use crate::types::{Collation, Column, Kind, MysqlType as _, Type};
 use crate::value::Value;
 
-/// A string of more bytes is of a type that holds any length.
+/// A longer string has a type of unlimited length.
 const LONG: usize = 0xFFFF;
 
-/// A statement with parameters, ready to run. Drop it to forget it.
+/// A prepared statement. Dropping it closes it.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    /// One for each `?`. Any value is taken.
+    /// The parameters; values of any type are accepted.
     pub parameters: Arc<[Column]>,
-    /// Empty: it answers no rows.
+    /// The result columns; empty if it returns no rows.
     pub columns: Arc<[Column]>,
     pub handle: PreparedHandle,
 }
@@ -34,25 +34,25 @@ impl PreparedHandle {
     }
 }
 
-/// Plans of one statement that are kept: for as many lists of types, and grounds.
+/// The number of plans kept for one statement, by parameter types and context.
 const RUNS: usize = 4;
 
-/// A prepared statement: its tree, and plans for the parameter types that it was last run with.
+/// A prepared statement: its tree, and plans for the parameter types of recent runs.
 #[derive(Debug)]
 pub struct Preparation {
     pub text: Box<str>,
     pub statement: Statement,
     pub parameters: usize,
-    /// MAX_EXECUTION_TIME of the statement itself, in milliseconds: at hand, for a look at the tree is dear.
+    /// The statement's own MAX_EXECUTION_TIME in milliseconds, kept because searching the tree is expensive.
     pub time_limit: Option<u64>,
-    /// The newest last.
+    /// Plans, the newest last.
     pub runs: Mutex<Vec<Run>>,
 }
 
-/// What a prepared statement was run as.
+/// The plan of a run.
 #[derive(Debug)]
 pub struct Run {
-    /// Of the parameters.
+    /// The types of the parameters.
     pub types: Vec<Type>,
     pub context: u64,
     pub compiled: Arc<BoundStatement>,
@@ -85,7 +85,7 @@ impl Preparation {
     }
 }
 
-/// A prepared statement with what it was described by.
+/// A prepared statement with the plan that describes it.
 #[derive(Debug)]
 pub struct Described {
     pub prepared: Prepared,
@@ -93,7 +93,7 @@ pub struct Described {
     pub by: Arc<BoundStatement>,
 }
 
-/// The type of a parameter whose value is known.
+/// Returns the type of a parameter with a known value.
 pub fn type_of(value: &Value, collation: crate::types::Collation) -> Type {
     let ty = match value {
         Value::Null => return Type::null(),

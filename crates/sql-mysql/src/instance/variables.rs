@@ -1,5 +1,6 @@
-//! System variables: one table. A variable is obeyed, or fixed (it tells how it is, and other values are refused), or a hint: it is accepted and stored, and no
-//! value of it changes a result; its row says why. docs/protocols/mysql.md lists the hints with the same reasons. Other names are error 1193.
+//! The table of system variables. A variable takes effect; or it is fixed: it shows how the server works, and other
+//! values are rejected; or it is a hint: it is accepted and stored, and no value changes a result, for the reason in
+//! its row. docs/protocols/mysql.md lists the hints with the same reasons. Other names are error 1193.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use crate::error::{self, Result};
 use crate::types::{Collation, CollationName as _, MysqlType as _, Type};
 use crate::value::{Decimal, Value};
 
-/// What clients are told is spoken, with our own name behind.
+/// The protocol version for clients, followed by Beluga's name.
 pub const VERSION: &str = "8.0.40-beluga";
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,36 +22,36 @@ pub enum Is {
     Number(u64),
     Flag(bool),
     Word(&'static str),
-    /// One of these words, by its name or its place; the first of the two is the default.
+    /// One of these words, by name or number; the first of the two is the default.
     OneOf(&'static str, &'static [&'static str]),
-    /// A number with its least and its most: others are refused.
+    /// A number with its minimum and maximum; others are rejected.
     Within(u64, u64, u64),
-    /// The same, but others become the nearest of these, with a warning, as MySQL has it.
+    /// A number that is clamped to its bounds, with a warning, as in MySQL.
     Near(u64, u64, u64),
-    /// Seconds with six digits behind the point, and their most; others become the nearest of these.
+    /// Seconds with six fractional digits and a maximum; others are clamped.
     Seconds(&'static str, u64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum May {
-    /// Obeyed, and set per session or globally.
+    /// Takes effect, per session or globally.
     Set,
-    /// Obeyed, and set globally alone.
+    /// Takes effect, globally only.
     Global,
-    /// Stored and without effect on any result, for this reason.
+    /// A hint: without effect on any result, for this reason.
     Hint(&'static str),
-    /// The same, and set globally alone.
+    /// A hint that is set globally only.
     GlobalHint(&'static str),
-    /// Only the value that it has: others are not served yet (error 1235).
+    /// Fixed: other values are not supported yet (error 1235).
     Keep,
-    /// Only the value that it has: no other is possible here (error 1231).
+    /// Fixed: no other value is possible (error 1231).
     Only,
-    /// Error 1238.
+    /// Read-only (error 1238).
     Read,
 }
 
 impl May {
-    /// Does the server have one value, that each session reads?
+    /// Returns whether the variable has one value for the server, which all sessions read.
     pub fn is_of_server(self) -> bool {
         matches!(self, Global | GlobalHint(_) | Read)
     }
@@ -66,7 +67,7 @@ const fn of(name: &'static str, is: Is, may: May) -> Variable {
     Variable { name, is, may }
 }
 
-// Why a hint changes no result.
+// Reasons of hints.
 const MEMORY: &str = "statements share the memory of the setting `memory`";
 const CACHES: &str = "there are no separate limits for caches and threads";
 const PLANS: &str = "the planner compares costs of its own, and every plan gives the same result";
@@ -80,7 +81,7 @@ const REBUILD: &str = "the method of a rebuild does not change the table's conte
 const ROW_FORMATS: &str = "options of row and page formats are only stored and shown";
 const SEND_TIMEOUT: &str = "the setting `send_timeout` applies to all doors";
 
-/// The longest that may be waited for, in seconds.
+/// The maximum of timeouts, in seconds.
 const YEAR_S: u64 = 365 * 24 * 3600;
 
 pub const VARIABLES: &[Variable] = &[
@@ -128,13 +129,14 @@ pub const VARIABLES: &[Variable] = &[
     of("hostname", Word("localhost"), Read),
     of("information_schema_stats_expiry", Near(0, 0, YEAR_S), Hint(ALWAYS_FRESH)),
     of("init_connect", Word(""), Keep),
-    // Numbers are taken without a lock, by whoever comes: a statement's need not follow each other.
+    // Numbers are allocated without a lock, so those of one statement need not be consecutive.
     of("innodb_autoinc_lock_mode", Number(2), Read),
     of("innodb_buffer_pool_size", Number(0), Read),
-    // Commit numbers are taken and read without a lock, and trees are B-link trees: there is no other way to choose.
+    // Commit numbers are taken and read without a lock, and indexes are B-link trees. There is no alternative to
+    // choose.
     of("innodb_csn_lockfree", Flag(true), Read),
     of("innodb_deadlock_detect", Flag(true), Keep),
-    // Torn pages are made whole from copies.
+    // Torn pages are repaired from the doublewrite file.
     of("innodb_doublewrite", Word("ON"), Read),
     of("innodb_file_per_table", Flag(false), Keep),
     of("innodb_flush_log_at_trx_commit", Number(1), Keep),
@@ -179,7 +181,7 @@ pub const VARIABLES: &[Variable] = &[
     of("net_read_timeout", Near(30, 1, YEAR_S), Set),
     of("net_write_timeout", Near(60, 1, YEAR_S), Hint(SEND_TIMEOUT)),
     of("new", Flag(false), Only),
-    // Of the XRPC door: it speaks the second version of that protocol.
+    // XRPC: the door speaks the second version of the protocol.
     of("new_rpc", Flag(true), Read),
     of("offline_mode", Flag(false), Keep),
     of("old_alter_table", Flag(false), Hint(REBUILD)),
@@ -189,7 +191,8 @@ pub const VARIABLES: &[Variable] = &[
     of("partial_revokes", Flag(false), Keep),
     of("password_history", Number(0), Keep),
     of("performance_schema", Flag(false), Read),
-    // Of the XRPC door and of the pool that all doors share. Those that are only read tell how it is here; the server says at its start what is set.
+    // XRPC and the common worker pool. Read-only variables show how the server works; its own settings are given at
+    // start.
     of("polardbx_engine_version", Word(env!("CARGO_PKG_VERSION")), Read),
     of("polardbx_release_date", Word("unreleased"), Read),
     of("polarx_rpc_auto_cpu_affinity", Flag(false), Read),
@@ -210,9 +213,9 @@ pub const VARIABLES: &[Variable] = &[
     of("polarx_rpc_epoll_group_threads_max", Number(256), Read),
     of("polarx_rpc_epoll_groups", Number(0), Read),
     of("polarx_rpc_epoll_threads_per_group", Number(0), Read),
-    // No end: threads wait until something comes.
+    // Unlimited: threads wait until an event arrives.
     of("polarx_rpc_epoll_timeout", Number(0), Read),
-    // No limit: what may wait is bounded in each session.
+    // Unlimited: the queue of each session is bounded.
     of("polarx_rpc_epoll_work_queue_capacity", Number(0), Read),
     of("polarx_rpc_force_all_cores", Flag(false), Read),
     of("polarx_rpc_galaxy_protocol", Flag(false), Global),
@@ -235,11 +238,11 @@ pub const VARIABLES: &[Variable] = &[
     of("polarx_rpc_tcp_listen_queue", Number(511), Read),
     of("polarx_rpc_tcp_recv_buf", Within(0, 0, 2 << 20), Global),
     of("polarx_rpc_tcp_send_buf", Within(0, 0, 2 << 20), Global),
-    // As data nodes of PolarDB-X call them: Beluga's own version.
+    // Names of PolarDB-X data nodes: Beluga's own version.
     of("port", Number(3306), Read),
     of("print_identified_with_as_hex", Flag(false), Keep),
     of("profiling", Flag(false), Keep),
-    // Of those who come from now on.
+    // For future connections.
     of("protocol_compression_algorithms", Word("zlib,zstd,uncompressed"), Global),
     of("protocol_version", Number(10), Read),
     of("query_alloc_block_size", Near(8192, 1024, u32::MAX as u64), Hint(MEMORY)),
@@ -337,7 +340,7 @@ pub fn switched(now: &str, change: &str) -> Option<String> {
     Some(flags.iter().map(|(flag, state)| format!("{flag}={state}")).collect::<Vec<_>>().join(","))
 }
 
-/// Variables of MySQL that are not here and that nobody could set there: error 1238, not 1193.
+/// Read-only variables of MySQL that do not exist here: error 1238, not 1193.
 const FIXED_ELSEWHERE: &[&str] = &[
     "admin_address",
     "admin_port",
@@ -401,7 +404,7 @@ const FIXED_ELSEWHERE: &[&str] = &[
     "warning_count",
 ];
 
-/// The variable of that name, to be set.
+/// Returns the variable of that name for SET.
 pub fn find_settable(name: &str) -> Result<&'static Variable> {
     find(name).map_err(|error| match FIXED_ELSEWHERE.contains(&name) {
         true => error::INCORRECT_GLOBAL_LOCAL_VAR.with(&[&name, &"read only"]),
@@ -409,7 +412,7 @@ pub fn find_settable(name: &str) -> Result<&'static Variable> {
     })
 }
 
-/// A fact of the session that the server as a whole does not have.
+/// Returns whether the variable exists per session only.
 pub fn is_of_session(name: &str) -> bool {
     matches!(name, "error_count" | "identity" | "last_insert_id" | "pseudo_thread_id" | "timestamp" | "warning_count")
 }
@@ -441,7 +444,7 @@ impl Variable {
         error::WRONG_VALUE_FOR_VAR.with(&[&self.name, &spelled(value)])
     }
 
-    /// The value in the variable's own form.
+    /// Converts a value to the variable's type.
     pub fn form(&self, value: Value) -> Result<Value> {
         match (self.is, &value) {
             (Number(_), Value::UInt(_)) => Ok(value),
@@ -493,7 +496,7 @@ impl Variable {
             (OneOf(..), Value::Null) => Err(self.wrong_value(&value)),
             (OneOf(..), _) => Err(error::WRONG_TYPE_FOR_VAR.with(&[&self.name])),
             (Word(_), Value::Text(_)) => Ok(value),
-            // Lists that may be absent, and numbers that stand for words, are looked at by who knows the words.
+            // Nullable lists, and numbered words, are checked where the words are known.
             (Word(_), Value::Null) if self.name == "session_track_system_variables" => Ok(value),
             (Word(_), Value::Int(_) | Value::UInt(_)) if NUMBERED.contains(&self.name) => Ok(value),
             (Word(_), _) if NUMBERED.contains(&self.name) && value != Value::Null => {
@@ -508,11 +511,11 @@ impl Variable {
         }
     }
 
-    /// Refuses what would have a meaning that is not served.
+    /// Rejects values with an unsupported meaning.
     pub fn check(&self, value: &Value) -> Result<()> {
         match self.may {
             Read => Err(error::INCORRECT_GLOBAL_LOCAL_VAR.with(&[&self.name, &"read only"])),
-            // The session knows the database's character set.
+            // The session knows the character set of the database.
             Keep | Only if text_of(value).eq_ignore_ascii_case(&text_of(&self.default())) => Ok(()),
             Only => Err(self.wrong_value(value)),
             Keep => Err(error::SqlError::unsupported(format!("{} = {}", self.name, text_of(value)))),
@@ -521,7 +524,7 @@ impl Variable {
     }
 }
 
-/// As SHOW VARIABLES shows flags.
+/// Returns the value as SHOW VARIABLES shows it.
 pub fn shown(variable: &Variable, value: &Value) -> String {
     match (variable.is, value) {
         (Flag(_), Value::Int(truth)) => if *truth != 0 { "ON" } else { "OFF" }.to_owned(),
@@ -529,11 +532,11 @@ pub fn shown(variable: &Variable, value: &Value) -> String {
     }
 }
 
-/// Words that may be given by their numbers, and as nothing else.
+/// Variables whose words may be given by number.
 const NUMBERED: [&str; 4] =
     ["block_encryption_mode", "completion_type", "session_track_gtids", "session_track_transaction_info"];
 
-/// As errors show it.
+/// Returns the value as errors show it.
 pub fn spelled(value: &Value) -> String {
     if *value == Value::Null { "NULL".to_owned() } else { text_of(value) }
 }
@@ -551,14 +554,15 @@ pub fn text_of(value: &Value) -> String {
     }
 }
 
-/// What a session has set, or taken over from the server when it began. A clone is the same: performance_schema.session_variables looks into it.
+/// The values of a session, set by it or copied from the server at its start. Clones share the values, for
+/// performance_schema.session_variables.
 #[derive(Clone, Debug, Default)]
 pub struct Values(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
     values: Mutex<HashMap<&'static str, Value>>,
-    /// Counts changes, so that copies of values are compared by one number.
+    /// Counts changes, so that copies are compared by one number.
     version: AtomicU64,
 }
 
@@ -572,12 +576,12 @@ impl Values {
         self.0.version.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Moves with each change of a value.
+    /// Returns the number of changes.
     pub fn version(&self) -> u64 {
         self.0.version.load(Ordering::Relaxed)
     }
 
-    /// These alone from now on.
+    /// Replaces all values.
     pub fn set_all(&self, values: impl Iterator<Item = (&'static str, Value)>) {
         *self.0.values.lock() = values.collect();
         self.0.version.fetch_add(1, Ordering::Relaxed);

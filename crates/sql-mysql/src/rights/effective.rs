@@ -1,7 +1,8 @@
-//! What a session may do: its account's grants and those of its active roles, put together.
+//! Effective privileges of a session: the grants of its account and of its active roles.
 //!
-//! MY-14: what an account itself was given on `*.*` counts as it was when the session entered, as in MySQL; everything else as it is now.
-//! MY-15: nothing is looked up before the right to it is: who may not see a table cannot tell whether it exists.
+//! MY-14: global privileges of the account itself count as of the login, as in MySQL; all others as of now. MY-15: a
+//! privilege is checked before the existence of its object, so an account that may not see a table cannot find out
+//! whether it exists.
 
 use std::sync::Arc;
 
@@ -13,19 +14,19 @@ use query::nodes::relation::Columns;
 
 #[derive(Clone, Debug, Default)]
 pub struct Rights {
-    /// As the client called itself, and where it comes from: errors name these.
+    /// The user and host that the client gave, for messages.
     pub user: String,
     pub host: String,
-    /// The account that was found for it.
+    /// The matching account.
     pub who: Who,
-    /// What holds everywhere.
+    /// Global privileges.
     pub global: Privileges,
     pub of: Vec<Arc<Grants>>,
-    /// The session's temporary tables, with which it may do anything.
+    /// The session's temporary tables, for which it has all privileges.
     pub own: Option<Arc<Grants>>,
 }
 
-/// Schemas that everybody reads; what they show is cut down to what one may see.
+/// Returns whether all accounts may read the schema; its rows are filtered by privileges.
 fn is_open(schema: &str) -> bool {
     ["information_schema", "performance_schema"].iter().any(|known| known.eq_ignore_ascii_case(schema))
 }
@@ -35,7 +36,7 @@ impl Rights {
         self.of.iter().chain(&self.own)
     }
 
-    /// Without what holds for temporary tables: of what all sessions see.
+    /// Returns the privileges without those on the session's temporary tables.
     pub fn shared(self: &Arc<Rights>) -> Arc<Rights> {
         match self.own {
             None => self.clone(),
@@ -43,19 +44,19 @@ impl Rights {
         }
     }
 
-    /// At a database, with what holds everywhere.
+    /// Returns the privileges on a database, global ones included.
     pub fn database(&self, schema: &str) -> Privileges {
         let open = if is_open(schema) { Privileges::SELECT } else { Privileges::NONE };
         self.all().fold(self.global | open, |set, grants| set | grants.database(schema))
     }
 
-    /// At a table, with what its database gives.
+    /// Returns the privileges on a table, those of its database included.
     pub fn table(&self, schema: &str, name: &str) -> Privileges {
         let own = self.all().filter_map(|grants| grants.table(schema, name));
         own.fold(self.database(schema), |set, of| set | of.table)
     }
 
-    /// What any column of the table has of its own.
+    /// Returns the privileges on any column of the table.
     pub fn any_column(&self, schema: &str, name: &str) -> Privileges {
         let own = self.all().filter_map(|grants| grants.table(schema, name));
         own.flat_map(|of| of.columns.values()).fold(Privileges::NONE, |set, more| set | *more)
@@ -67,7 +68,7 @@ impl Rights {
         own.fold(self.table(schema, name), |set, more| set | *more)
     }
 
-    /// Anything at all in that database.
+    /// Returns whether the account has any privilege in the database.
     pub fn sees_database(&self, schema: &str) -> bool {
         is_open(schema)
             || self.database(schema).has_any(Privileges::OF_DATABASE | Privileges::GRANT)
@@ -78,7 +79,7 @@ impl Rights {
         (self.table(schema, name) | self.any_column(schema, name)).has_any(Privileges::OF_TABLE | Privileges::GRANT)
     }
 
-    /// A right to the table itself: grants for its columns do not count.
+    /// Returns whether the account has a privilege on the table itself; column privileges do not count.
     pub fn has_table(&self, schema: &str, name: &str) -> bool {
         self.table(schema, name).has_any(Privileges::OF_TABLE | Privileges::GRANT)
     }
@@ -87,13 +88,13 @@ impl Rights {
         self.column(schema, name, column).has_any(Privileges::OF_COLUMN)
     }
 
-    /// `select,insert`: what may be done with a column.
+    /// Returns the privileges on a column as `select,insert`.
     pub fn column_words(&self, schema: &str, name: &str, column: &str) -> String {
         let set = self.column(schema, name, column) & Privileges::OF_COLUMN;
         set.names().join(",").to_ascii_lowercase()
     }
 
-    /// One of these everywhere, or error 1227.
+    /// Requires one of these global privileges. Error 1227.
     pub fn need_global(&self, some: Privileges) -> Result<()> {
         if self.global.has_any(some) {
             return Ok(());
@@ -101,7 +102,7 @@ impl Rights {
         Err(error::SPECIFIC_ACCESS_DENIED.with(&[&some.names().join(" or ")]))
     }
 
-    /// All of these at the database, or error 1044.
+    /// Requires all of these on the database. Error 1044.
     pub fn need_database(&self, schema: &str, all: Privileges) -> Result<()> {
         if self.database(schema).has(all) { Ok(()) } else { Err(self.no_database(schema)) }
     }
@@ -110,18 +111,18 @@ impl Rights {
         error::DBACCESS_DENIED.with(&[&self.who.user, &self.who.host, &schema])
     }
 
-    /// All of these at the table, or error 1142.
+    /// Requires all of these on the table. Error 1142.
     pub fn need_table(&self, schema: &str, name: &str, all: Privileges) -> Result<()> {
         let missing = all & !self.table(schema, name);
         if missing.is_none() { Ok(()) } else { Err(self.no_table(&missing.names().join(", "), name)) }
     }
 
-    /// One of these at the table or at some of its columns?
+    /// Returns whether the account has one of these on the table or on a column of it.
     pub fn has_any_column(&self, schema: &str, name: &str, some: Privileges) -> bool {
         (self.table(schema, name) | self.any_column(schema, name)).has_any(some)
     }
 
-    /// This one at the table or at some of its columns, or error 1142.
+    /// Requires this privilege on the table or on a column of it. Error 1142.
     pub fn need_some_columns(&self, schema: &str, name: &str, one: Privileges) -> Result<()> {
         if (self.table(schema, name) | self.any_column(schema, name)).has(one) {
             return Ok(());
@@ -129,7 +130,7 @@ impl Rights {
         Err(self.no_table(one.first(), name))
     }
 
-    /// FILE is missing where it is asked for together with rights of a table.
+    /// Returns the error of a missing FILE privilege where table privileges are required too.
     pub fn no_file(&self) -> SqlError {
         error::ACCESS_DENIED.with(&[&self.user, &self.host, &"YES"])
     }
@@ -142,7 +143,7 @@ impl Rights {
         error::COLUMNACCESS_DENIED.with(&[&command, &self.user, &self.host, &column, &name])
     }
 
-    /// The columns at which this is had.
+    /// Returns the columns with this privilege.
     pub fn columns<'c>(
         &self,
         schema: &str,

@@ -1,6 +1,7 @@
-//! What one account was given: privileges at four levels, roles, and which roles it has when it enters.
+//! Grants of one account: privileges at four levels, roles, and default roles.
 //!
-//! In bytes: version u8, then each list with its count before it, in the order of the fields; sets are u64, texts have a length u32 before them.
+//! Encoding: version u8, then each list preceded by its length, in the order of the fields. Sets are u64; texts are
+//! preceded by a length u32.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use query::catalog::codec::{In, Out};
 /// Version 1 had no SYSTEM_USER.
 const VERSION: u8 = 2;
 
-/// Of a table, and of some of its columns, whose names are in lower case.
+/// Privileges on a table and on some of its columns, whose names are in lower case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OfTable {
     pub table: Privileges,
@@ -25,18 +26,19 @@ pub struct OfTable {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grants {
     pub global: Privileges,
-    /// By a pattern as of LIKE.
+    /// Database privileges by a LIKE pattern.
     pub databases: BTreeMap<String, Privileges>,
     pub tables: BTreeMap<(String, String), OfTable>,
-    /// Roles by the account's name; true: with ADMIN OPTION.
+    /// Granted roles by account name; true: with ADMIN OPTION.
     pub roles: BTreeMap<String, bool>,
     pub default_roles: BTreeSet<String>,
-    /// Made by CREATE ROLE.
+    /// Created by CREATE ROLE.
     pub is_role: bool,
 }
 
 impl Grants {
-    /// What the account has. Who may do everything at the Redis door administers the list of accounts, and may do everything here too as long as nobody has said otherwise.
+    /// Returns the grants of the account. An account with all Redis rules administers the account list, and has all
+    /// privileges here unless it has grants of its own.
     pub fn of(account: &Account) -> Result<Grants> {
         if let Some(bytes) = &account.grants {
             return Grants::decode(bytes);
@@ -49,7 +51,8 @@ impl Grants {
         Ok(Grants { global, ..Grants::default() })
     }
 
-    /// Does the account hold SYSTEM_USER, itself or through any role granted to it, active or not? `get` finds accounts by name.
+    /// Returns whether the account holds SYSTEM_USER, itself or through any granted role, active or not. `get` finds
+    /// accounts by name.
     pub fn are_of_system_user(&self, get: impl Fn(&str) -> Option<Arc<Account>>) -> Result<bool> {
         let mut is_system = self.global.has(Privileges::SYSTEM_USER);
         let mut waiting: Vec<String> = self.roles.keys().cloned().collect();
@@ -63,7 +66,7 @@ impl Grants {
         Ok(is_system)
     }
 
-    /// At this database, without what holds everywhere: of several patterns that fit only the closest counts.
+    /// Returns the privileges on a database, without global ones. Only the closest matching pattern counts.
     pub fn database(&self, name: &str) -> Privileges {
         let closeness = |pattern: &str| {
             let mut letters = pattern.chars().enumerate().peekable();
@@ -84,7 +87,7 @@ impl Grants {
         self.tables.get(&(schema.to_owned(), name.to_owned()))
     }
 
-    /// Forgets what says nothing.
+    /// Removes empty entries.
     pub fn tidy(&mut self) {
         self.databases.retain(|_, set| !set.is_none());
         for of in self.tables.values_mut() {
@@ -132,7 +135,7 @@ impl Grants {
         }
         let is_role = from.byte()? != 0;
         let mut global = Privileges(from.number()?);
-        // As MySQL upgrades to 8.0.16: administrators are those that may act as others.
+        // As MySQL does when upgrading to 8.0.16: accounts that may act as others are administrators.
         if version == 1 && global.has(Privileges::SET_USER_ID) {
             global |= Privileges::SYSTEM_USER;
         }

@@ -1,7 +1,7 @@
-//! `'user'@'host'`, and which account of the engine's list it is.
+//! `'user'@'host'` names, and their accounts in the engine's list.
 //!
-//! The list is one for all doors and knows names alone, so the host is part of the name: `'app'@'%'` is the account `app`, `'app'@'10.%'` the account `app@10.%`. The account `default` is
-//! what MySQL calls root, as long as no account has that name.
+//! All doors share the list, which has names only, so the host is part of the name: `'app'@'%'` is the account `app`,
+//! `'app'@'10.%'` the account `app@10.%`. The account `default` is MySQL's root, unless an account has that name.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -26,7 +26,7 @@ impl Who {
         Who { user: user.to_owned(), host: host.to_ascii_lowercase() }
     }
 
-    /// The name in the list of accounts.
+    /// Returns the name in the list of accounts.
     pub fn key(&self, is_known: impl Fn(&str) -> bool) -> String {
         if self.host != ANY_HOST || self.user.contains('@') || self.user.is_empty() {
             return format!("{}@{}", self.user, self.host);
@@ -35,7 +35,7 @@ impl Who {
         if is_default { DEFAULT_ACCOUNT.to_owned() } else { self.user.clone() }
     }
 
-    /// Whom the account of that name stands for.
+    /// Returns the SQL name of an account.
     pub fn of(key: &str, is_known: impl Fn(&str) -> bool) -> Who {
         if key == DEFAULT_ACCOUNT && !is_known(ROOT) {
             return Who::new(ROOT, ANY_HOST);
@@ -46,12 +46,12 @@ impl Who {
         }
     }
 
-    /// `user@host`, as CURRENT_USER() tells it.
+    /// Returns `user@host`, as CURRENT_USER() does.
     pub fn plain(&self) -> String {
         format!("{}@{}", self.user, self.host)
     }
 
-    /// In backquotes, as SHOW GRANTS has it.
+    /// Returns the quoted name, as in SHOW GRANTS.
     pub fn quoted(&self) -> String {
         format!("{}@{}", quoted_name(&self.user), quoted_name(&self.host))
     }
@@ -63,7 +63,7 @@ impl fmt::Display for Who {
     }
 }
 
-/// The account that somebody of this name enters as from that host (`localhost`, or an address): of those whose host fits, the one that says it most closely.
+/// Finds the account for a user and a host (`localhost`, or an address): the one whose host matches most closely.
 pub fn find(accounts: &Accounts, user: &str, host: &str) -> Option<Arc<Account>> {
     if user.is_empty() {
         return accounts.get(DEFAULT_ACCOUNT);
@@ -88,7 +88,8 @@ pub fn find(accounts: &Accounts, user: &str, host: &str) -> Option<Arc<Account>>
     }
 }
 
-/// How closely the pattern names the host; None: not at all. An exact name is closest, then a net, then the pattern whose first wildcard stands farthest behind.
+/// Returns how closely the pattern matches the host, or None if it does not. An exact name is closest, then a network,
+/// then the pattern with the latest wildcard.
 fn closeness(pattern: &str, host: &str) -> Option<u32> {
     let names: &[&str] = if host == "localhost" { &["localhost", "127.0.0.1", "::1"] } else { &[host] };
     if names.iter().any(|name| name.eq_ignore_ascii_case(pattern)) {
@@ -111,7 +112,7 @@ fn in_net(net: &str, mask: &str, host: &str) -> Option<bool> {
     Some(u32::from(host) & mask == u32::from(net))
 }
 
-/// LIKE without regard to case; `\` takes the next letter as it is.
+/// Matches LIKE without regard to case; `\` escapes the next character.
 pub fn is_like(pattern: &str, text: &str) -> bool {
     fn fits(pattern: &[char], text: &[char]) -> bool {
         match pattern.split_first() {

@@ -1,14 +1,16 @@
-//! Who may do what: MySQL's privileges over the engine's one list of accounts.
+//! MySQL's privileges over the engine's list of accounts.
 //!
 //! ```text
-//!   GRANT, REVOKE ──► Grants: what one account was given      ┐
-//!                     (bytes in its record)                   ├─► Rights: what a session may do ──► bind, needs, show
-//!   SET ROLE ───────► which roles count                       ┘
+//!   GRANT, REVOKE ──► Grants: the privileges of an account    ┐
+//!                     (bytes in its record)                   ├─► Rights: those of a session ──► bind, needs, show
+//!   SET ROLE ───────► active roles                            ┘
 //! ```
-//! Every check is made while a statement is bound, or before a command runs, never row by row and never for a plan that is kept: `Rights` change rarely, the account list has a number
-//! that moves with each change, and a session whose rights have changed leaves the ground of its plans (MY-16).
+//! Privileges are checked while a statement is bound, or before a command runs, but never row by row and never for a
+//! cached plan. The account list has a version that changes with each change, and a session whose privileges have
+//! changed leaves its plan-cache context (MY-16).
 //!
-//! Files: `privilege` (the table of privileges), `identity` (names and hosts), `grants` (what is stored), `effective` (what counts), `needs` (which statement needs what).
+//! Files: `privilege` (the table of privileges), `identity` (names and hosts), `grants` (stored grants), `effective`
+//! (privileges of a session), `needs` (required privileges).
 
 pub mod effective;
 pub mod grants;

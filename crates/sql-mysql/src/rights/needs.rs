@@ -1,7 +1,7 @@
-//! Which statement needs what: one table, asked before the statement does anything.
+//! Privileges that statements require, in one table that is checked before a statement has any effect.
 //!
-//! Queries and changes of rows are not here: their needs depend on the tables and columns they touch, and are looked at while names are bound (`bind`). A new kind of statement
-//! does not compile before it has its row.
+//! Queries and row changes are not here: their privileges depend on the tables and columns that they use, and are
+//! checked in the binder. A new kind of statement does not compile without its row.
 
 use syntax::tree::{
     Accounting, Alteration, CreateTable, ForeignKey, Maintenance, Name, Setting, Shown, Statement, TableConstraint,

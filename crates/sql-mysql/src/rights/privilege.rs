@@ -1,4 +1,4 @@
-//! The privileges there are: one table.
+//! The table of privileges.
 
 use std::ops::{BitAnd, BitOr, BitOrAssign, Not};
 
@@ -6,7 +6,7 @@ use std::ops::{BitAnd, BitOr, BitOrAssign, Not};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Privileges(pub u64);
 
-/// Where a privilege can be given.
+/// The levels at which a privilege can be granted.
 const GLOBAL: u8 = 1;
 pub(crate) const DATABASE: u8 = 2;
 pub(crate) const TABLE: u8 = 4;

@@ -2,8 +2,8 @@
 //!
 //! Version comments are text, as MySQL has it: `/*!80000 a */` reads as `a`, a later version's comment as nothing.
 
-use super::Mode;
 use super::keyword::{Kw, introducer};
+use super::mode::Mode;
 
 /// The version this is compatible with, as version comments name it.
 pub const VERSION: u32 = 80_040;

@@ -9,6 +9,7 @@ mod change;
 mod expr;
 pub mod keyword;
 pub mod lexer;
+mod mode;
 mod parser;
 mod query;
 mod set;
@@ -20,25 +21,10 @@ mod types;
 use crate::error::{Error, Problem, Result};
 use crate::tree::{Expr, Statement};
 
+pub use mode::Mode;
+
 use lexer::Kind;
 use parser::Parser;
-
-/// The parts of `sql_mode` that decide how a text is read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Mode {
-    /// `"` quotes identifiers.
-    pub ansi_quotes: bool,
-    /// `||` concatenates.
-    pub pipes_as_concat: bool,
-    /// Backslashes in strings stand for themselves.
-    pub no_backslash_escapes: bool,
-    /// NOT binds as tightly as `!`.
-    pub high_not_precedence: bool,
-    /// Space may stand between a function's name and its parenthesis.
-    pub ignore_space: bool,
-    /// REAL is FLOAT.
-    pub real_as_float: bool,
-}
 
 /// A statement and the number of its `?`.
 #[derive(Clone, Debug, PartialEq)]

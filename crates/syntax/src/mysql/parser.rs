@@ -1,8 +1,8 @@
 //! The parser's core: tokens ahead, identifiers, literals, and the bound on nesting.
 
-use super::Mode;
 use super::keyword::Kw;
 use super::lexer::{Kind, Lexer, Token, unescape};
+use super::mode::Mode;
 use crate::error::{Error, Problem, Result};
 use crate::tree::{BLOCKS_MAX, HEIGHT_MAX, Ident, Name, Span, TOKENS_MAX, Target};
 

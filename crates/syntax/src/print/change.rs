@@ -1,10 +1,9 @@
 //! INSERT, REPLACE, UPDATE, DELETE, LOAD DATA.
 
 use std::fmt::{self, Display, Formatter};
-use std::slice::from_ref;
 
-use super::query::Hints;
-use super::{Bytes, Clause, Clauses, Commas, Identifier, Listed, Text, Variable, Word, separated, when};
+use super::query::{FileFormat, Hints};
+use super::{Clause, Clauses, Commas, Identifier, Listed, Text, Variable, separated, when};
 use crate::tree::*;
 
 impl Display for Insert {
@@ -47,7 +46,7 @@ impl Display for Assignment {
     }
 }
 
-/// What follows the tables of UPDATE and DELETE.
+/// The clauses behind the tables of UPDATE and DELETE.
 fn rest(
     f: &mut Formatter,
     selection: Option<&Expr>,
@@ -113,27 +112,6 @@ impl Display for Duplicates {
             Duplicates::Ignore => " ignore",
             Duplicates::Replace => " replace",
         })
-    }
-}
-
-/// What follows the name of a file or table: the character set and the format, where it is not the usual one.
-pub(super) struct FileFormat<'a>(pub Option<&'a str>, pub &'a Format);
-
-impl Display for FileFormat<'_> {
-    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
-        let FileFormat(charset, format) = *self;
-        Clause(" character set ", charset.map(Word).as_ref()).fmt(f)?;
-        if *format == Format::default() { Ok(()) } else { write!(f, " {format}") }
-    }
-}
-
-impl Display for Format {
-    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
-        let Format { field_end, enclosed, optionally, escape, line_start, line_end } = self;
-        let one = |byte| Bytes(Option::map_or(byte, &[][..], from_ref));
-        write!(f, "fields terminated by {}{}", Bytes(field_end), when(*optionally, " optionally"))?;
-        write!(f, " enclosed by {} escaped by {}", one(enclosed.as_ref()), one(escape.as_ref()))?;
-        write!(f, " lines starting by {} terminated by {}", Bytes(line_start), Bytes(line_end))
     }
 }
 

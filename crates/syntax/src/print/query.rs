@@ -1,9 +1,10 @@
 //! Queries, blocks, joins.
 
 use std::fmt::{self, Display, Formatter};
+use std::slice::from_ref;
 
 use super::expr::{Missing, Parenthesised};
-use super::{Clause, Clauses, Commas, Identifier, Listed, Text, Variables, separated, when};
+use super::{Bytes, Clause, Clauses, Commas, Identifier, Listed, Text, Variables, Word, separated, when};
 use crate::tree::*;
 
 impl Display for Query {
@@ -266,8 +267,29 @@ impl Display for Target {
             Target::Variables(names) => Variables(names).fmt(f),
             Target::File { file, charset: _, format: None } => write!(f, "dumpfile {}", Text(file)),
             Target::File { file, charset, format: Some(format) } => {
-                write!(f, "outfile {}{}", Text(file), super::change::FileFormat(charset.as_deref(), format))
+                write!(f, "outfile {}{}", Text(file), FileFormat(charset.as_deref(), format))
             }
         }
+    }
+}
+
+/// The clauses behind the name of a file or table: the character set, and the format unless it is the default.
+pub(super) struct FileFormat<'a>(pub Option<&'a str>, pub &'a Format);
+
+impl Display for FileFormat<'_> {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        let FileFormat(charset, format) = *self;
+        Clause(" character set ", charset.map(Word).as_ref()).fmt(f)?;
+        if *format == Format::default() { Ok(()) } else { write!(f, " {format}") }
+    }
+}
+
+impl Display for Format {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        let Format { field_end, enclosed, optionally, escape, line_start, line_end } = self;
+        let one = |byte| Bytes(Option::map_or(byte, &[][..], from_ref));
+        write!(f, "fields terminated by {}{}", Bytes(field_end), when(*optionally, " optionally"))?;
+        write!(f, " enclosed by {} escaped by {}", one(enclosed.as_ref()), one(escape.as_ref()))?;
+        write!(f, " lines starting by {} terminated by {}", Bytes(line_start), Bytes(line_end))
     }
 }

@@ -1,6 +1,6 @@
 //! INSERT, REPLACE, UPDATE, DELETE, LOAD DATA, and where SELECT ... INTO puts rows.
 
-use super::{ColumnName, Expr, Ident, Joined, Limit, Name, OrderItem, Query, SelectItem, With};
+use super::{ColumnName, Expr, Format, Ident, Joined, Limit, Name, OrderItem, Query, SelectItem, With};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Insert {
@@ -64,38 +64,6 @@ pub struct Delete {
     pub returning: Option<Vec<SelectItem>>,
 }
 
-/// FIELDS and LINES. Bytes as they are in the statement, escapes resolved.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Format {
-    pub field_end: Vec<u8>,
-    pub enclosed: Option<u8>,
-    /// Only values of text types are enclosed when they are written.
-    pub optionally: bool,
-    pub escape: Option<u8>,
-    pub line_start: Vec<u8>,
-    pub line_end: Vec<u8>,
-}
-
-impl Default for Format {
-    fn default() -> Format {
-        Format {
-            field_end: b"\t".to_vec(),
-            enclosed: None,
-            optionally: false,
-            escape: Some(b'\\'),
-            line_start: Vec::new(),
-            line_end: b"\n".to_vec(),
-        }
-    }
-}
-
-impl Format {
-    /// Whether nothing separates fields, so that each is as wide as its column.
-    pub fn is_fixed(&self) -> bool {
-        self.field_end.is_empty() && self.enclosed.is_none()
-    }
-}
-
 /// Where a field of the file goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldTarget {
@@ -124,16 +92,4 @@ pub struct Load {
     /// Empty: all columns of the table.
     pub fields: Vec<FieldTarget>,
     pub sets: Vec<Assignment>,
-}
-
-/// Where SELECT puts its rows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
-    Variables(Vec<String>),
-    /// INTO OUTFILE; without a format INTO DUMPFILE.
-    File {
-        file: String,
-        charset: Option<String>,
-        format: Option<Format>,
-    },
 }

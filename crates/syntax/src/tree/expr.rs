@@ -1,6 +1,6 @@
 //! Expressions.
 
-use super::{CastType, Ident, Query, Scope, Span};
+use super::{CastType, Ident, Query, Span};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
@@ -495,4 +495,22 @@ pub enum OnMissing {
     Null,
     Error,
     Default(Literal),
+}
+
+/// The scope of a system variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    Session,
+    Global,
+    /// The same, and for later starts.
+    Persist,
+    /// SET TRANSACTION without a scope: the next one only.
+    Next,
+}
+
+impl Scope {
+    /// Whether it is the server's value.
+    pub fn is_global(self) -> bool {
+        matches!(self, Scope::Global | Scope::Persist)
+    }
 }

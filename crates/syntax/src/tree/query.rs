@@ -1,6 +1,6 @@
 //! Queries: blocks, set operations, common table expressions, joins.
 
-use super::{Expr, Ident, Name, OnMissing, OrderItem, Span, Target, Window};
+use super::{Expr, Ident, Name, OnMissing, OrderItem, Span, Window};
 
 /// A query expression with what applies to its whole result.
 #[derive(Clone, Debug, PartialEq)]
@@ -234,4 +234,48 @@ pub struct JsonValueColumn {
     pub path: String,
     pub on_empty: Option<OnMissing>,
     pub on_error: Option<OnMissing>,
+}
+
+/// Where SELECT puts its rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    Variables(Vec<String>),
+    /// INTO OUTFILE; without a format INTO DUMPFILE.
+    File {
+        file: String,
+        charset: Option<String>,
+        format: Option<Format>,
+    },
+}
+
+/// FIELDS and LINES. Bytes as they are in the statement, escapes resolved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Format {
+    pub field_end: Vec<u8>,
+    pub enclosed: Option<u8>,
+    /// Only values of text types are enclosed when they are written.
+    pub optionally: bool,
+    pub escape: Option<u8>,
+    pub line_start: Vec<u8>,
+    pub line_end: Vec<u8>,
+}
+
+impl Default for Format {
+    fn default() -> Format {
+        Format {
+            field_end: b"\t".to_vec(),
+            enclosed: None,
+            optionally: false,
+            escape: Some(b'\\'),
+            line_start: Vec::new(),
+            line_end: b"\n".to_vec(),
+        }
+    }
+}
+
+impl Format {
+    /// Whether nothing separates fields, so that each is as wide as its column.
+    pub fn is_fixed(&self) -> bool {
+        self.field_end.is_empty() && self.enclosed.is_none()
+    }
 }

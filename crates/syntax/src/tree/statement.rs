@@ -2,7 +2,7 @@
 
 use super::{
     Accounting, Alteration, CreateIndex, CreateTable, CreateView, Delete, Expr, Ident, Insert, Load, Name, Query,
-    Update, UserName,
+    Scope, Update, UserName,
 };
 
 #[derive(Clone, Debug, PartialEq)]
@@ -161,24 +161,6 @@ impl Histograms {
         match self {
             Histograms::Update(columns, _) | Histograms::Drop(columns) => columns,
         }
-    }
-}
-
-/// The scope of a system variable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    Session,
-    Global,
-    /// The same, and for later starts.
-    Persist,
-    /// SET TRANSACTION without a scope: the next one only.
-    Next,
-}
-
-impl Scope {
-    /// Whether it is the server's value.
-    pub fn is_global(self) -> bool {
-        matches!(self, Scope::Global | Scope::Persist)
     }
 }
 

@@ -452,7 +452,7 @@ impl Declarations {
         }
     }
 
-    /// What is to be seen of a place of that type.
+    /// The part of the printed text that shows a value of that type.
     fn wanted(place: &str, ty: &Type, out: &mut BTreeSet<String>) {
         match &*ty.name {
             "bool" => out.extend([format!("{place} = false"), format!("{place} = true")]),

@@ -12,7 +12,7 @@ const HEADLESS: &[&str] = &["What ", "Who ", "Whose ", "Whoever ", "So many "];
 const RATCHET: Ratchet = Ratchet {
     what: "sentences without a subject",
     table: "prose.rs",
-    rows: &[("query", 41), ("sql-mysql", 87), ("syntax", 3)],
+    rows: &[("query", 3), ("sql-mysql", 56)],
 };
 
 pub fn check(workspace: &Workspace) -> Result<Vec<String>, String> {

@@ -1,4 +1,4 @@
-//! A row as bytes and back, without its types: each value says what it is.
+//! Encoding of rows for spill files. Each value carries its kind, so no types are needed.
 
 use datum::{Fault, Result};
 
@@ -72,7 +72,7 @@ fn date_bytes(date: Date, out: &mut Vec<u8>) {
     out.extend_from_slice(&[date.month, date.day]);
 }
 
-/// Takes the row off the front of the bytes.
+/// Decodes the row at the front of the bytes.
 pub fn decode_row(bytes: &mut &[u8]) -> Result<Row> {
     let mut read = || {
         let count = u32::from_le_bytes(take(bytes)?) as usize;
@@ -81,7 +81,7 @@ pub fn decode_row(bytes: &mut &[u8]) -> Result<Row> {
     read().ok_or_else(damaged)
 }
 
-/// Takes the row off the front of the bytes and adds it to a batch.
+/// Decodes the row at the front of the bytes into a batch.
 pub fn unpack_row(bytes: &mut &[u8], out: &mut Batch) -> Result<()> {
     let count = u32::from_le_bytes(take(bytes).ok_or_else(damaged)?);
     for _ in 0..count {
@@ -111,7 +111,7 @@ fn damaged() -> Fault {
     Fault::corrupt("a row in a temporary file")
 }
 
-/// Bytes behind their length.
+/// Reads bytes that follow their length.
 fn stretch<'b>(bytes: &mut &'b [u8]) -> Option<&'b [u8]> {
     let length = u32::from_le_bytes(take(bytes)?) as usize;
     let (head, rest) = bytes.split_at_checked(length)?;

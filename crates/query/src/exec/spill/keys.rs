@@ -1,7 +1,8 @@
-//! A set of keys of any size, to be asked and added to in any order: what a walk has met, what DISTINCT has seen, what a subquery answers.
+//! A set of keys of any size: the rows that a scan has returned, DISTINCT, the keys of a subquery.
 //!
-//! Keys lie in memory until it is short; then they go to a file, sorted, as a run that is never changed. What stays of a run is a filter, which says of nearly every key that is not in it that it is not, and the
-//! first key of each block. So a key costs two bytes of memory instead of a hundred, and whoever asks for a new one mostly asks no file.
+//! Keys stay in memory until it is short. Then they are sorted and written to a file as an immutable run, of which a
+//! Bloom filter and the first key of each block stay in memory. So a spilled key takes two bytes of memory instead of a
+//! hundred, and most lookups of new keys read no file.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -15,20 +16,21 @@ use crate::exec::host::host;
 use crate::exec::memory::Held;
 use crate::nodes::context::EvalContext;
 
-/// A block of a run takes keys until it is so long.
+/// The size of a block of a run.
 const BLOCK: u64 = 4 << 10;
-/// Bits of the filter for each key, and how many of them it sets: one in a hundred strange keys is taken for a known one.
+/// Bits of the filter for each key, and the number of bits set: one in a hundred absent keys passes.
 const FILTER_BITS: usize = 10;
 const FILTER_PROBES: u64 = 6;
-/// Bytes of a key in memory besides its own.
+/// The memory that a key takes besides its bytes.
 const KEY_BYTES: usize = 64;
 
-/// Longer keys lie here as their digests.
+/// Longer keys are replaced by digests.
 const SHORT: usize = 128;
-/// A digest is longer than any key that is kept as it is, so neither is taken for the other.
+/// A digest is longer than any key kept as it is, so the two cannot be confused.
 const DIGEST_BYTES: usize = SHORT + 1;
 
-/// The key, or in place of a long one a digest of it: for sets, where the keys' order does not matter. SHA-256, so that nobody can make two keys fall together.
+/// Returns the key, or the digest of a long one, for sets in which order does not matter. SHA-256 prevents chosen
+/// collisions.
 pub fn short_key(key: Vec<u8>) -> Vec<u8> {
     if key.len() > SHORT { digest(&key).to_vec() } else { key }
 }
@@ -42,18 +44,18 @@ fn digest(key: &[u8]) -> [u8; DIGEST_BYTES] {
 
 #[derive(Default)]
 pub struct Keys {
-    /// Those of no run.
+    /// Keys that are in no run.
     fresh: Set<Box<[u8]>>,
     held: Held,
     runs: Vec<Sorted>,
-    /// Bytes of the runs' filters and first keys.
+    /// The memory of the runs' filters and first keys.
     kept: Held,
     writer: Option<Writer>,
 }
 
 struct Sorted {
     filter: Vec<u64>,
-    /// Of each block the first key, and its bytes.
+    /// The first key of each block, and its part of the file.
     blocks: Vec<(Box<[u8]>, Run)>,
 }
 
@@ -62,7 +64,7 @@ impl Keys {
         if key.len() > SHORT { self.knows(&digest(key)) } else { self.knows(key) }
     }
 
-    /// The same of a key as it lies here.
+    /// Looks up a key in its stored form.
     fn knows(&self, key: &[u8]) -> Result<bool> {
         if self.fresh.contains(key) {
             return Ok(true);
@@ -79,7 +81,7 @@ impl Keys {
         Ok(false)
     }
 
-    /// False: it was there.
+    /// Adds a key. Returns false if it was present.
     pub fn insert(&mut self, key: &[u8], ctx: &mut EvalContext) -> Result<bool> {
         let digest = (key.len() > SHORT).then(|| digest(key));
         let key = digest.as_ref().map_or(key, |digest| digest);

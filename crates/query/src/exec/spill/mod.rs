@@ -1,7 +1,8 @@
-//! Spilling: files without a name, in a folder of their own beside the data.
+//! Spilling: temporary files without names, in a folder of their own beside the data.
 //!
-//! A file has no name from the moment it is open, so a crash leaves nothing behind; it takes part in no log and no checkpoint. Records are written once, one behind the other, and read in
-//! runs. QU-16: an operator writes only what it has counted with `Host::hold`, and lets go of it afterwards. A full disk ends the statement and nothing else.
+//! A file has no name from the moment it is open, so a crash leaves none behind, and it takes part in no WAL and no
+//! checkpoint. Records are appended once and read in runs. QU-16: an operator spills only bytes that it has counted
+//! with `Host::hold`, and releases them afterwards. A full disk ends the statement and nothing else.
 
 pub(crate) mod bytes;
 pub(crate) mod keys;
@@ -25,16 +26,16 @@ use crate::exec::memory::Total;
 
 static SPILL: Reason = Reason::new("spill");
 
-/// Bytes that are written, or read, at once.
+/// The size of a write or read.
 pub const PIECE: usize = 64 << 10;
 
-/// Where statements put what does not fit, and how much that has been.
+/// The spill folder, and the number of bytes spilled.
 #[derive(Debug)]
 pub struct Spill {
     folder: PathBuf,
-    /// The bytes that one statement may hold in memory, and all together should (QU-15).
+    /// The memory limit of one statement, and of all together (QU-15).
     pub memory_max: usize,
-    /// The bytes that they hold.
+    /// The memory that statements hold.
     pub held: Total,
     next: AtomicU64,
     files: AtomicU64,
@@ -42,7 +43,8 @@ pub struct Spill {
 }
 
 impl Spill {
-    /// Removes files of an earlier server from the folder. A start needs no room: on a full disk a missing folder is made by the first statement that spills.
+    /// Removes files of an earlier server from the folder. A start needs no space: if the disk is full, the first
+    /// statement that spills creates a missing folder.
     pub fn open(folder: &Path, memory_max: usize) -> io::Result<Spill> {
         match fs::create_dir_all(folder) {
             Err(error) if error.kind() == io::ErrorKind::StorageFull => {}
@@ -70,7 +72,7 @@ impl Spill {
         let path = self.folder.join(format!("{}.spill", self.next.fetch_add(1, Ordering::Relaxed)));
         let make = || OpenOptions::new().read(true).write(true).create_new(true).open(&path);
         let file = make().or_else(|error| match error.kind() {
-            // There was no room for the folder when the server started.
+            // The folder could not be created when the server started.
             io::ErrorKind::NotFound => fs::create_dir_all(&self.folder).and_then(|()| make()),
             _ => Err(error),
         });
@@ -96,7 +98,7 @@ fn file_error(path: &str, error: &io::Error) -> Box<FileError> {
     Box::new(FileError { path: path.into(), os_error, cause })
 }
 
-/// A file under way: records go to its end.
+/// A file that is being written.
 pub struct Writer {
     spill: Arc<Spill>,
     file: Arc<File>,
@@ -104,7 +106,7 @@ pub struct Writer {
     written: u64,
 }
 
-/// A part of a file, to be read once from its beginning.
+/// A part of a file that is read once, from its beginning.
 #[derive(Clone)]
 pub struct Run {
     file: Arc<File>,
@@ -123,7 +125,7 @@ impl Writer {
         Ok(Writer { spill: spill.clone(), file: Arc::new(spill.create()?), buffer: Vec::new(), written: 0 })
     }
 
-    /// Where the next record begins.
+    /// Returns the offset of the next record.
     pub fn position(&self) -> u64 {
         self.written + self.buffer.len() as u64
     }
@@ -131,7 +133,7 @@ impl Writer {
     pub fn put(&mut self, record: &[u8]) -> Result<()> {
         self.buffer.extend_from_slice(&(record.len() as u32).to_le_bytes());
         if record.len() >= PIECE {
-            // From where it is.
+            // A long record is written directly.
             self.end()?;
             return self.write(record);
         }
@@ -139,7 +141,7 @@ impl Writer {
         if self.buffer.len() >= PIECE { self.end() } else { Ok(()) }
     }
 
-    /// The same for a record that is not there yet: `record` appends it.
+    /// Appends a record that `record` builds.
     pub fn put_with(&mut self, record: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         let from = self.buffer.len();
         self.buffer.extend_from_slice(&[0; 4]);
@@ -158,7 +160,7 @@ impl Writer {
         Ok(())
     }
 
-    /// All that has been put is in the file.
+    /// Writes all appended records to the file.
     pub fn end(&mut self) -> Result<()> {
         let mut buffer = std::mem::take(&mut self.buffer);
         self.write(&buffer)?;
@@ -173,7 +175,7 @@ impl Writer {
         Run { file: self.file.clone(), from, to: self.position() }
     }
 
-    /// The same, to be read now.
+    /// Writes all records, and returns those since that position.
     pub fn run(&mut self, from: u64) -> Result<Run> {
         self.end()?;
         Ok(self.since(from))
@@ -191,7 +193,7 @@ impl Run {
 }
 
 impl Reader {
-    /// The next record; None at the end.
+    /// Returns the next record, or None at the end.
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>> {
         if !self.fill(4)? {
             return Ok(None);
@@ -206,7 +208,7 @@ impl Reader {
         Ok(Some(&self.buffer[from..self.at]))
     }
 
-    /// Sees to it that so many bytes are there. False: the run ends before.
+    /// Fills the buffer with this number of bytes. Returns false if the run ends before.
     fn fill(&mut self, bytes: usize) -> Result<bool> {
         let left = self.buffer.len() - self.at;
         if left >= bytes {

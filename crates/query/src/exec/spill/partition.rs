@@ -1,4 +1,4 @@
-//! Rows apart by the hash of a key, so that what belongs together can be worked on with less memory at a time.
+//! Partitioning of rows by the hash of a key, so that each partition can be processed in less memory.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -9,21 +9,21 @@ use datum::{Fault, Result};
 use crate::batch::Row;
 use crate::value::Value;
 
-/// Parts that are made at once.
+/// The number of partitions.
 const PARTS: usize = 16;
-/// Parted so often, what is left has one key, or a hash that does not help.
+/// The depth at which the rest has a single key, or one that hashing does not divide.
 pub const LEVELS: u32 = 6;
 
-/// Parts that are being filled.
+/// Partitions that are being written.
 pub struct Partitions {
     writers: Vec<Writer>,
     level: u32,
 }
 
-/// Rows of one part, with their keys.
+/// The rows of one partition, with their keys.
 pub struct Part {
     pub run: Run,
-    /// How often the rows have been parted.
+    /// The depth of partitioning.
     pub level: u32,
 }
 
@@ -45,7 +45,7 @@ impl Partitions {
         })
     }
 
-    /// The parts, in the order of the hash; empty ones too.
+    /// Returns the partitions in the order of the hash, including empty ones.
     pub fn finish(self) -> Result<Vec<Part>> {
         let level = self.level + 1;
         self.writers.into_iter().map(|mut writer| Ok(Part { run: writer.run(0)?, level })).collect()
@@ -57,7 +57,7 @@ impl Part {
         Rows(self.run.read())
     }
 
-    /// The parts of its rows, parted once more.
+    /// Partitions the rows again.
     pub fn parted(&self, spill: &Arc<Spill>) -> Result<Vec<Part>> {
         let mut parts = Partitions::new(spill, self.level)?;
         let mut rows = self.rows();
@@ -76,7 +76,7 @@ impl Rows {
     }
 }
 
-/// The key that a record begins with, and what follows it.
+/// Splits a record into its key and the rest.
 pub fn key_and_rest(record: &[u8]) -> Result<(&[u8], &[u8])> {
     let damaged = || Fault::corrupt("a key in a temporary file");
     let (length, rest) = record.split_first_chunk::<4>().ok_or_else(damaged)?;

@@ -1,4 +1,5 @@
-//! Rows in the order they came, to be read from the beginning as often as one likes, or by number: common table expressions, partitions of windows, what UPDATE and DELETE are going to change.
+//! Materialised rows, in the order of their arrival, which can be read repeatedly or by number: common table
+//! expressions, partitions of windows, the rows that UPDATE and DELETE will change.
 
 use std::sync::Arc;
 
@@ -10,16 +11,16 @@ use crate::exec::host::host;
 use crate::exec::memory::{Held, row_bytes};
 use crate::nodes::context::EvalContext;
 
-/// A block takes rows until there are so many, or they are so long: a block is what is read at once.
+/// The limits of a block, the unit of reading, in rows and bytes.
 const BLOCK_ROWS: usize = 256;
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// Blocks of rows: the last ones in memory, those before in a file once memory is short.
+/// Blocks of rows: the last ones in memory, earlier ones in a file once memory is short.
 #[derive(Default)]
 pub struct Rows {
     blocks: Vec<Block>,
     count: usize,
-    /// Bytes of the last block.
+    /// The size of the last block.
     last_bytes: usize,
     held: Held,
     writer: Option<Writer>,
@@ -36,7 +37,7 @@ enum Place {
     There(Run),
 }
 
-/// Blocks that have been read, kept for the next who asks for a row near by.
+/// A cache of blocks for reads by number.
 #[derive(Default)]
 pub struct Near {
     blocks: Vec<(usize, Arc<Vec<Row>>)>,
@@ -83,7 +84,7 @@ impl Rows {
         Ok(())
     }
 
-    /// All blocks go to the file.
+    /// Writes all blocks to the file.
     fn write_out(&mut self, ctx: &mut EvalContext) -> Result<()> {
         let writer = match &mut self.writer {
             Some(writer) => writer,
@@ -104,7 +105,7 @@ impl Rows {
         Ok(())
     }
 
-    /// The rows of a block; none behind the last.
+    /// Returns the rows of a block, or none after the last.
     pub fn block(&self, at: usize) -> Result<Arc<Vec<Row>>> {
         match self.blocks.get(at).map(|block| &block.rows) {
             None => Ok(Arc::default()),
@@ -113,7 +114,7 @@ impl Rows {
         }
     }
 
-    /// The same for who asks for each block once: what was in memory goes with it.
+    /// Returns the rows of a block that is read once, and releases its memory.
     pub fn take_block(&mut self, at: usize) -> Result<Vec<Row>> {
         match self.blocks.get_mut(at).map(|block| &mut block.rows) {
             None => Ok(Vec::new()),
@@ -136,10 +137,10 @@ fn read(run: &Run) -> Result<Vec<Row>> {
 }
 
 impl Near {
-    /// Blocks that are remembered.
+    /// The number of cached blocks.
     const KEPT: usize = 8;
 
-    /// A row by its number.
+    /// Returns a row by its number.
     pub fn row<'w>(&'w mut self, rows: &Rows, at: usize) -> Result<&'w Row> {
         let block = rows.blocks.partition_point(|block| block.first <= at) - 1;
         let place = match self.blocks.iter().position(|(known, _)| *known == block) {
