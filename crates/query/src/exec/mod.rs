@@ -33,6 +33,7 @@ pub(crate) mod sort;
 pub mod sorter;
 pub mod spill;
 pub mod subquery;
+mod tied;
 pub(crate) mod window;
 
 use std::sync::Arc;

@@ -5,10 +5,12 @@
 
 use std::sync::Arc;
 
+use datum::key::KeyOrder;
 use engine::rows::Strength;
 
 use crate::catalog::table::{Part, Table};
 use crate::key::Shown;
+use crate::key_form::KeyForm;
 use crate::nodes::aggregate::Aggregate;
 use crate::nodes::comparison::{Coerced, ComparisonRules};
 use crate::nodes::context::EvalContext;
@@ -176,6 +178,8 @@ pub struct Scan {
     pub lock: Option<Lock>,
     /// The columns that entries of the index show.
     pub shown: Vec<Shown>,
+    /// Somebody above counts on rows in the order of the key (QU-29).
+    pub keeps_order: bool,
     /// Give these places of the wide row, each once, and no wide row: nobody above wants more.
     pub output: Option<Vec<usize>>,
     /// About how many rows the access finds, how many of them the conditions leave, and what reading them costs.
@@ -352,6 +356,11 @@ impl Access {
         }
     }
 
+    /// The form of that key in its map.
+    pub fn form(&self, table: &Table) -> KeyForm {
+        table.key_form(self.index)
+    }
+
     /// Returns the name of that key.
     pub fn name<'t>(&self, table: &'t Table) -> &'t str {
         self.index.map_or("PRIMARY", |at| &table.indexes[at].name)
@@ -443,5 +452,5 @@ pub struct AggregateCall {
 pub struct SortKey {
     pub at: usize,
     pub ty: Type,
-    pub descending: bool,
+    pub order: KeyOrder,
 }

@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use datum::key::KeyOrder;
+
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{AggregateCall, Node};
 
@@ -12,7 +14,7 @@ pub struct Window {
     pub input: Arc<Node>,
     pub partition: Vec<Expr>,
     /// Expressions, and whether they descend.
-    pub order: Vec<(Expr, bool)>,
+    pub order: Vec<(Expr, KeyOrder)>,
     pub calls: Vec<WindowCall>,
     /// Of the rows it gives.
     pub width: usize,

@@ -123,6 +123,7 @@ impl Planner<'_> {
                 let kept = self.kept(&ripe, &choice, |_| true);
                 let asking = self.asking(&ripe, &choice);
                 let access = choice.access;
+                let keeps_order = ordered && wants_order && !self.order.is_empty() && !access.is_point;
                 // Columns that are computed ask for others than those that they are.
                 let index = access.index.filter(|_| !base.computes).map(|at| &base.indexes[at]);
                 let shown = index.map(|index| key::shown(base, index)).unwrap_or_default();
@@ -147,6 +148,7 @@ impl Planner<'_> {
                     pushed,
                     lock: table.lock,
                     shown,
+                    keeps_order,
                     output: None,
                     found: choice.rows,
                     estimate: choice.rows * kept,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datum::key::KeyOrder;
 use engine::rows::Strength;
 use syntax::tree::walk::{self, Visitor};
 use syntax::tree::{
@@ -22,19 +23,16 @@ use crate::error::{self, Code, Result, SqlError};
 use crate::parse::statement::Name;
 use crate::rights::Privileges;
 use crate::scalar::bind::{present, union_type};
-use crate::scalar::modes::SqlMode;
-use crate::scalar::operators;
-use crate::scalar::variable;
+use crate::scalar::{modes::SqlMode, operators, variable};
 use crate::types::{Column, MysqlType as _, Type};
 use query::nodes::expr::Expr;
 use query::nodes::keyspace_table;
 use query::nodes::node::{Group, Lock, LockWait, Node, Recursion, SortKey};
 use query::nodes::relation::{Origin, ScopeTable};
 use query::nodes::walk::{conjuncts, same};
-use query::plan::join::filter;
-use query::plan::pack::pack;
 use query::plan::share::Sight;
 use query::plan::statistics::Statistics;
+use query::plan::{join::filter, pack::pack};
 
 /// The limit and the offset of a query.
 type Limits = (Option<Expr>, Option<Expr>);
@@ -146,7 +144,7 @@ impl Bind<'_> {
         let mut keys = Vec::new();
         for (nth, OrderItem { expr, descending }) in order_by.iter().enumerate() {
             let at = self.output_column(expr, &bound.columns, nth)?;
-            keys.push(SortKey { at, ty: bound.columns[at].ty.clone(), descending: *descending });
+            keys.push(SortKey { at, ty: bound.columns[at].ty.clone(), order: KeyOrder::with_null_least(*descending) });
         }
         if !keys.is_empty() {
             bound.node = Arc::new(Node::Sort { input: bound.node, keys, limit: None, unique: false });
@@ -481,7 +479,7 @@ impl Bind<'_> {
                     exprs.push(expr);
                     exprs.len() - 1
                 });
-                keys.push(SortKey { at, ty, descending });
+                keys.push(SortKey { at, ty, order: KeyOrder::with_null_least(descending) });
             }
         }
         let types = exprs[..width].iter().map(Expr::ty).collect();
@@ -902,7 +900,7 @@ fn sorted_first(node: Arc<Node>, exprs: &[Expr], sorts: Vec<(Expr, bool)>, limit
     }
     let mut keys = Vec::new();
     for (expr, descending) in sorts {
-        keys.push(SortKey { at: row.len(), ty: expr.ty(), descending });
+        keys.push(SortKey { at: row.len(), ty: expr.ty(), order: KeyOrder::with_null_least(descending) });
         row.push(expr);
     }
     let node = Arc::new(Node::Project { input: node, exprs: row });

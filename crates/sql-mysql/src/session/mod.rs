@@ -22,6 +22,7 @@ mod foreign;
 mod generated;
 mod granted;
 mod grants;
+pub(crate) mod key_limits;
 mod leave;
 mod load;
 mod locks;
