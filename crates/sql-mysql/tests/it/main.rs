@@ -7,6 +7,7 @@ mod foreign;
 mod keys;
 mod leave;
 mod locks;
+mod long_keys;
 mod mutated;
 mod named;
 mod persisted;
