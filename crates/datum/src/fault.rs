@@ -57,8 +57,8 @@ pub enum Fault {
     SequenceExhausted,
     /// A row is longer than the storage engine allows, in bytes.
     RowTooLarge { max: u64 },
-    /// A key is longer than the storage engine allows, in bytes.
-    KeyTooLong { max: u32 },
+    /// A key of a former form is longer than the storage engine allows, in bytes. Keys of the rebuilt table are not bounded so.
+    KeyTooLong { table: Box<str>, max: u32 },
 
     /// A foreign key names a column that its parent does not have.
     ReferencedColumnMissing(Box<ReferencedColumn>),
@@ -266,7 +266,9 @@ impl fmt::Display for Fault {
             Fault::CascadeDepth { max } => write!(f, "foreign keys cascade deeper than {max} levels"),
             Fault::SequenceExhausted => f.write_str("sequence exhausted"),
             Fault::RowTooLarge { max } => write!(f, "row longer than {max} bytes"),
-            Fault::KeyTooLong { max } => write!(f, "key longer than {max} bytes"),
+            Fault::KeyTooLong { table, max } => {
+                write!(f, "key longer than {max} bytes in '{table}', which is to be rebuilt")
+            }
             Fault::ReferencedColumnMissing(missing) => {
                 let ReferencedColumn { constraint, parent, column } = &**missing;
                 write!(f, "foreign key '{constraint}' refers to unknown column '{column}' of '{parent}'")

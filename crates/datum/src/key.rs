@@ -5,8 +5,13 @@
 //! DA-4: `decode` returns the very value for the storage types that are `is_lossless`. For others equal values can differ: a zero in its sign, a text in
 //! its case.
 //!
-//! A key part begins with a byte that puts NULL first. Descending order inverts every bit. The shape decides the form and not the value, because a key
-//! may be searched for with a value of another variant than the column's.
+//! A key part begins with a byte that puts NULL before all values or behind them. Descending order inverts every bit, of that byte too. The shape decides
+//! the form and not the value, because a key may be searched for with a value of another variant than the column's.
+//!
+//! | order | NULL | a value begins with |
+//! |---|---|---|
+//! | ascending, NULLs first; of descending, last | 00; ff | 01; fe |
+//! | ascending, NULLs last; of descending, first | 02; fd | 01; fe |
 //!
 //! | storage type | after the first byte |
 //! |---|---|
@@ -27,41 +32,75 @@ use crate::value::Value;
 
 const NULL: u8 = 0;
 const SOME: u8 = 1;
+/// NULL where it is greater than every value.
+const NULL_ABOVE: u8 = 2;
+
+/// The order of one part of a key: of an index or of a sort.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct KeyOrder {
+    pub descending: bool,
+    pub nulls_first: bool,
+}
+
+impl KeyOrder {
+    /// From the least to the greatest, NULL before all.
+    pub const ASCENDING: KeyOrder = KeyOrder::with_null_least(false);
+
+    /// Returns the order in which NULL counts as less than every value: it comes first, in descending order last. MySQL's.
+    pub const fn with_null_least(descending: bool) -> KeyOrder {
+        KeyOrder { descending, nulls_first: !descending }
+    }
+
+    /// Returns the order in which NULL counts as greater than every value. PostgreSQL's, where nothing is said of NULLs.
+    pub const fn with_null_greatest(descending: bool) -> KeyOrder {
+        KeyOrder { descending, nulls_first: descending }
+    }
+
+    /// Returns the order of the same keys read backward.
+    pub const fn reversed(self) -> KeyOrder {
+        KeyOrder { descending: !self.descending, nulls_first: !self.nulls_first }
+    }
+
+    /// Returns the byte of NULL, before a descending order inverts it.
+    const fn null(self) -> u8 {
+        if self.nulls_first == self.descending { NULL_ABOVE } else { NULL }
+    }
+}
 
 /// Appends the key of a value. A value of another variant than the shape's is converted without loss of order where it can be.
-pub fn encode(value: &Value, shape: Shape, descending: bool, out: &mut Vec<u8>) {
+pub fn encode(value: &Value, shape: Shape, order: KeyOrder, out: &mut Vec<u8>) {
     let from = out.len();
     match value {
-        Value::Null => out.push(NULL),
+        Value::Null => out.push(order.null()),
         value => {
             out.push(SOME);
             encode_some(value, shape, out);
         }
     }
-    if descending {
+    if order.descending {
         out[from..].iter_mut().for_each(|byte| *byte = !*byte);
     }
 }
 
 /// As `encode`, for a cell of a batch.
-pub fn encode_cell(cell: Cell<'_>, shape: Shape, descending: bool, out: &mut Vec<u8>) {
+pub fn encode_cell(cell: Cell<'_>, shape: Shape, order: KeyOrder, out: &mut Vec<u8>) {
     let string = match cell {
         Cell::Text(text) if takes_text(shape.storage) => text.as_bytes(),
         Cell::Bytes(bytes) if takes_text(shape.storage) => bytes,
-        Cell::Value(value) => return encode(value, shape, descending, out),
-        other => return encode(&other.to_value(), shape, descending, out),
+        Cell::Value(value) => return encode(value, shape, order, out),
+        other => return encode(&other.to_value(), shape, order, out),
     };
     let from = out.len();
     out.push(SOME);
     shape.collation.sort_key(string, out);
-    if descending {
+    if order.descending {
         out[from..].iter_mut().for_each(|byte| *byte = !*byte);
     }
 }
 
 /// Returns the first eight bytes of a text's key as a number that compares as they do, where that takes no more than a look at the first characters. The
 /// whole key is longer. A sort compares these numbers first and makes keys only for ties.
-pub fn start_of_cell(cell: Cell<'_>, shape: Shape, descending: bool) -> Option<u64> {
+pub fn start_of_cell(cell: Cell<'_>, shape: Shape, order: KeyOrder) -> Option<u64> {
     let string = match cell {
         Cell::Text(text) if takes_text(shape.storage) => text.as_bytes(),
         Cell::Bytes(bytes) if takes_text(shape.storage) => bytes,
@@ -69,7 +108,7 @@ pub fn start_of_cell(cell: Cell<'_>, shape: Shape, descending: bool) -> Option<u
     };
     let start = u64::from_be_bytes(shape.collation.sort_key_start(string)?);
     let start = (start >> 8) | (u64::from(SOME) << 56);
-    Some(if descending { !start } else { start })
+    Some(if order.descending { !start } else { start })
 }
 
 /// Members of an enumeration can come as their names.
@@ -220,10 +259,13 @@ pub fn is_lossless(storage: Storage) -> bool {
 
 /// Returns the value at the beginning of a key, and how many bytes it takes. `None` for damaged bytes, and for decimals, strings and JSON, whose keys only
 /// order.
-pub fn decode(key: &[u8], storage: Storage, descending: bool) -> Option<(Value, usize)> {
-    let byte = |place: usize| key.get(place).map(|byte| if descending { !byte } else { *byte });
-    if byte(0)? == NULL {
+pub fn decode(key: &[u8], storage: Storage, order: KeyOrder) -> Option<(Value, usize)> {
+    let byte = |place: usize| key.get(place).map(|byte| if order.descending { !byte } else { *byte });
+    if byte(0)? == order.null() {
         return Some((Value::Null, 1));
+    }
+    if byte(0)? != SOME {
+        return None;
     }
     let bits = |width: usize| (1..=width).try_fold(0, |bits: u64, at| Some(bits << 8 | u64::from(byte(at)?)));
     let word = || bits(8);
@@ -247,10 +289,13 @@ pub fn decode(key: &[u8], storage: Storage, descending: bool) -> Option<(Value, 
 }
 
 /// Returns how many bytes at the beginning of a key are one value. `None` for damaged bytes, and for JSON, which never begins a key of several parts.
-pub fn length(key: &[u8], shape: Shape, descending: bool) -> Option<usize> {
-    let byte = |place: usize| key.get(place).map(|byte| if descending { !byte } else { *byte });
-    if byte(0)? == NULL {
+pub fn length(key: &[u8], shape: Shape, order: KeyOrder) -> Option<usize> {
+    let byte = |place: usize| key.get(place).map(|byte| if order.descending { !byte } else { *byte });
+    if byte(0)? == order.null() {
         return Some(1);
+    }
+    if byte(0)? != SOME {
+        return None;
     }
     match shape.storage {
         Storage::Date => Some(5),

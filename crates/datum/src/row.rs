@@ -471,6 +471,6 @@ mod tests {
         }
         let more_than_a_day = [&[1][..], &[0xFF; 8]].concat();
         assert!(decode_value(&more_than_a_day, Storage::Timestamp).is_err());
-        assert!(crate::key::decode(&more_than_a_day, Storage::Timestamp, false).is_none());
+        assert!(crate::key::decode(&more_than_a_day, Storage::Timestamp, crate::key::KeyOrder::ASCENDING).is_none());
     }
 }

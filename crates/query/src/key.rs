@@ -4,8 +4,15 @@
 //!   primary key          its columns; a table without one has a row id of 8 bytes
 //!   unique index         its columns -> 0, the row's key; with a NULL among them as below, for NULLs are not alike
 //!   other index          its columns, the row's key -> 1, the length of the columns (2 bytes)
+//!
+//!   columns of up to 352 bytes    as they are
+//!   longer ones (`KeyForm`)       their first 352 bytes, the SHA-256 of all of them: 384 bytes
 //! ```
 //! QU-17: two rows have the same key of a unique index exactly if MySQL calls them duplicates.
+//!
+//! Hard part: shortened columns lose their end. QU-27: they keep their place among all others, except among shortened ones that begin with the same 352
+//! bytes. QU-28: columns as they are never begin as shortened ones do, so a search for all columns of a key finds exactly what is equal, and a length of
+//! 384 tells what is shortened.
 
 use datum::key::{decode, encode, is_lossless, length};
 use datum::{Fault, Result};
@@ -28,8 +35,8 @@ pub fn cut(value: &Value, prefix: u32) -> Value {
 
 pub fn encode_part(part: &Part, value: &Value, ty: &Type, out: &mut Vec<u8>) {
     match part.prefix {
-        Some(prefix) => encode(&cut(value, prefix), ty.shape(), part.descending, out),
-        None => encode(value, ty.shape(), part.descending, out),
+        Some(prefix) => encode(&cut(value, prefix), ty.shape(), part.order, out),
+        None => encode(value, ty.shape(), part.order, out),
     }
 }
 
@@ -46,8 +53,10 @@ pub fn encode_parts(table: &Table, parts: &[Part], row: &[Value], out: &mut Vec<
 /// The key of a row, of a table that has a primary key.
 pub fn primary(table: &Table, row: &[Value], out: &mut Vec<u8>) -> Result<()> {
     let parts = table.primary.as_deref().unwrap_or(&[]);
+    out.clear();
     encode_parts(table, parts, row, out);
-    check(out)
+    table.primary_form.shorten(out);
+    check(table, out)
 }
 
 /// An index's entry for a row: (key, value).
@@ -62,6 +71,7 @@ pub fn entry(
     key.clear();
     value.clear();
     let has_null = encode_parts(table, &index.parts, row, key);
+    index.form.shorten(key);
     if index.unique && !has_null {
         value.push(0);
         value.extend_from_slice(row_key);
@@ -70,14 +80,27 @@ pub fn entry(
         value.extend_from_slice(&(key.len() as u16).to_le_bytes());
         key.extend_from_slice(row_key);
     }
-    check(key)
+    check(table, key)
+}
+
+/// Returns the bytes of the columns in an index's entry.
+pub fn columns_length(key: &[u8], value: &[u8]) -> usize {
+    match value {
+        [1, low, high] => usize::from(u16::from_le_bytes([*low, *high])).min(key.len()),
+        _ => key.len(),
+    }
+}
+
+/// Returns whether columns or row key of an index's entry are shortened: what the entry shows is in the row alone.
+pub fn is_shortened(table: &Table, index: &Index, key: &[u8], value: &[u8]) -> bool {
+    index.form.is_shortened(columns_length(key, value)) || table.primary_form.is_shortened(row_key(key, value).len())
 }
 
 /// The row's key in an index's entry.
 pub fn row_key<'e>(key: &'e [u8], value: &'e [u8]) -> &'e [u8] {
     match value {
         [0, row_key @ ..] => row_key,
-        [1, low, high] => &key[usize::from(u16::from_le_bytes([*low, *high])).min(key.len())..],
+        [1, _, _] => &key[columns_length(key, value)..],
         _ => &[],
     }
 }
@@ -113,7 +136,7 @@ pub fn shows(table: &Table, index: &Index, column: usize) -> bool {
 }
 
 impl Shown {
-    /// Its value in an entry of the index.
+    /// Its value in an entry of the index, of which nothing is shortened.
     pub fn value(&self, table: &Table, index: &Index, (key, value): (&[u8], &[u8])) -> Result<Value> {
         let (mut rest, parts) = match self.in_row_key {
             true => (row_key(key, value), table.primary.as_deref().unwrap_or(&[])),
@@ -122,17 +145,18 @@ impl Shown {
         let ty = |part: &Part| &table.columns[part.column].ty;
         let damaged = || Fault::corrupt("an entry of an index");
         for part in &parts[..self.nth] {
-            let length = length(rest, ty(part).shape(), part.descending).ok_or_else(damaged)?;
+            let length = length(rest, ty(part).shape(), part.order).ok_or_else(damaged)?;
             rest = rest.get(length..).ok_or_else(damaged)?;
         }
         let part = &parts[self.nth];
-        decode(rest, ty(part).storage, part.descending).map(|(value, _)| value).ok_or_else(damaged)
+        decode(rest, ty(part).storage, part.order).map(|(value, _)| value).ok_or_else(damaged)
     }
 }
 
-fn check(key: &[u8]) -> Result<()> {
+fn check(table: &Table, key: &[u8]) -> Result<()> {
     if key.len() > engine::rows::ROW_KEY_MAX {
-        return Err(Fault::KeyTooLong { max: engine::rows::ROW_KEY_MAX as u32 });
+        let max = engine::rows::ROW_KEY_MAX as u32;
+        return Err(Fault::KeyTooLong { table: table.name.as_str().into(), max });
     }
     Ok(())
 }
@@ -148,3 +172,6 @@ pub fn after(prefix: &[u8]) -> std::ops::Bound<Vec<u8>> {
     }
     std::ops::Bound::Unbounded
 }
+
+#[cfg(test)]
+mod tests;

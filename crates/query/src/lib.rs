@@ -9,6 +9,7 @@ pub mod catalog;
 pub mod engine_fault;
 pub mod exec;
 pub mod key;
+pub mod key_form;
 pub mod nodes;
 pub mod plan;
 pub mod session;

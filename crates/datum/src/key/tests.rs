@@ -15,6 +15,13 @@ const ROW: &str = concat!(
     "627050305adf14a3d9e3fffffffffb416220c3a94162202000ff09010000000100000061080200000003010000000000000002",
 );
 
+const ORDERS: [KeyOrder; 4] = [
+    KeyOrder::with_null_least(false),
+    KeyOrder::with_null_least(true),
+    KeyOrder::with_null_greatest(false),
+    KeyOrder::with_null_greatest(true),
+];
+
 struct Case {
     value: Value,
     shape: Shape,
@@ -82,9 +89,9 @@ fn rows_and_keys_have_the_bytes_of_the_format() {
         encode_value(value, shape.storage, &mut bytes).expect("the slot's type");
         assert_eq!(hex(&bytes), *stored, "{value:?}");
         assert_eq!(decode_value(&bytes, shape.storage).expect("a value"), *value);
-        encode(value, *shape, false, &mut up);
+        encode(value, *shape, KeyOrder::ASCENDING, &mut up);
         assert_eq!(hex(&up), *key, "{value:?}");
-        encode(value, *shape, true, &mut down);
+        encode(value, *shape, KeyOrder::with_null_least(true), &mut down);
         assert!(up.iter().zip(&down).all(|(up, down)| *up == !down) && up.len() == down.len());
     }
     let layout = Layout::new(cases.iter().map(|case| case.shape.storage));
@@ -97,11 +104,11 @@ fn rows_and_keys_have_the_bytes_of_the_format() {
 #[test]
 fn lossless_keys_give_their_value_back() {
     for Case { value, shape, .. } in cases().iter().filter(|case| is_lossless(case.shape.storage)) {
-        for descending in [false, true] {
+        for order in ORDERS {
             let mut key = Vec::new();
-            encode(value, *shape, descending, &mut key);
-            assert_eq!(decode(&key, shape.storage, descending), Some((value.clone(), key.len())));
-            assert_eq!(length(&key, *shape, descending), Some(key.len()));
+            encode(value, *shape, order, &mut key);
+            assert_eq!(decode(&key, shape.storage, order), Some((value.clone(), key.len())));
+            assert_eq!(length(&key, *shape, order), Some(key.len()));
         }
     }
 }
@@ -113,12 +120,46 @@ fn no_key_is_the_beginning_of_another() {
     let texts = ["", " ", "a", "a ", "a  b", "a\t", "ab", "a\0", "\0"];
     let key = |text: &str| {
         let mut key = Vec::new();
-        encode(&Value::text(text), shape, false, &mut key);
+        encode(&Value::text(text), shape, KeyOrder::ASCENDING, &mut key);
         key
     };
     for a in texts {
         for b in texts {
             assert!(key(a) == key(b) || !key(a).starts_with(&key(b)), "{a:?} {b:?}");
         }
+    }
+}
+
+#[test]
+fn null_stands_at_the_end_that_the_order_names() {
+    let shape = Shape::from(Storage::Int { bytes: 4, signed: true });
+    let values = [Value::Int(-1), Value::Null, Value::Int(i64::MIN), Value::Int(i64::MAX)];
+    let sorted = |order: KeyOrder| {
+        let key = |value: &Value| {
+            let mut key = Vec::new();
+            encode(value, shape, order, &mut key);
+            key
+        };
+        let mut sorted = values.to_vec();
+        sorted.sort_by_key(key);
+        sorted
+    };
+    let (null, low, mid, high) = (Value::Null, Value::Int(i64::MIN), Value::Int(-1), Value::Int(i64::MAX));
+    let [least, least_down, greatest, greatest_down] = ORDERS.map(sorted);
+    assert_eq!(least, [null.clone(), low.clone(), mid.clone(), high.clone()]);
+    assert_eq!(least_down, [high.clone(), mid.clone(), low.clone(), null.clone()]);
+    assert_eq!(greatest, [low.clone(), mid.clone(), high.clone(), null.clone()]);
+    assert_eq!(greatest_down, [null, high, mid, low]);
+    let bytes = ORDERS.map(|order| {
+        let mut key = Vec::new();
+        encode(&Value::Null, shape, order, &mut key);
+        hex(&key)
+    });
+    assert_eq!(bytes, ["00", "ff", "02", "fd"]);
+    for order in ORDERS {
+        assert_eq!(order.reversed().reversed(), order);
+        // A damaged first byte is neither NULL nor a value.
+        assert_eq!(decode(&[0x40; 9], shape.storage, order), None);
+        assert_eq!(length(&[0x40; 9], shape, order), None);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datum::key::KeyOrder;
 use datum::row::{decode_value, encode_value};
 use datum::{Collation, Fault, Result, Storage};
 
@@ -55,6 +56,24 @@ const FORMER: [Storage; 30] = [
 /// The type numbers of the former kinds; the bit marks unsigned ones.
 const FORMER_TYPES: u32 = 1 << 31;
 const FORMER_UNSIGNED: u32 = 1 << 8;
+
+/// The bits of a part's order: it descends; NULL is greater than every value. Up to version 4 the byte is 0 or 1.
+const DESCENDING: u8 = 1;
+const NULL_GREATEST: u8 = 2;
+
+fn order_byte(order: KeyOrder) -> u8 {
+    let null = if order.nulls_first == order.descending { NULL_GREATEST } else { 0 };
+    null | if order.descending { DESCENDING } else { 0 }
+}
+
+fn order_of(byte: u8) -> Option<KeyOrder> {
+    let descending = byte & DESCENDING != 0;
+    match byte & !DESCENDING {
+        0 => Some(KeyOrder::with_null_least(descending)),
+        NULL_GREATEST => Some(KeyOrder::with_null_greatest(descending)),
+        _ => None,
+    }
+}
 
 /// Appends values to a record.
 #[derive(std::default::Default)]
@@ -143,7 +162,7 @@ impl Out {
         for part in parts {
             self.number(part.column as u64);
             self.number(part.prefix.map_or(u64::MAX, u64::from));
-            self.byte(u8::from(part.descending));
+            self.byte(order_byte(part.order));
         }
     }
 }
@@ -301,7 +320,7 @@ impl<'b> In<'b> {
             }
             let prefix = self.number()?;
             let prefix = if prefix == u64::MAX { None } else { Some(prefix as u32) };
-            parts.push(Part { column, prefix, descending: self.byte()? != 0 });
+            parts.push(Part { column, prefix, order: order_of(self.byte()?).ok_or_else(damaged)? });
         }
         Ok(parts)
     }
@@ -352,6 +371,19 @@ mod tests {
             assert!(from.0.is_empty());
             (0..out.0.len()).for_each(|end| assert!(In(&out.0[..end]).ty().is_err(), "{end} bytes of {ty:?}"));
         }
+    }
+
+    #[test]
+    fn the_order_of_a_part_is_read_as_it_was_written() {
+        for (byte, order) in [
+            (0, KeyOrder::with_null_least(false)),
+            (1, KeyOrder::with_null_least(true)),
+            (2, KeyOrder::with_null_greatest(false)),
+            (3, KeyOrder::with_null_greatest(true)),
+        ] {
+            assert_eq!((order_byte(order), order_of(byte)), (byte, Some(order)));
+        }
+        assert_eq!(order_of(4), None);
     }
 
     /// Tables up to version 4 and views of version 1 have a kind, its length, scale, flags, collation and members.

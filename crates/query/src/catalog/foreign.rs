@@ -13,6 +13,7 @@ use datum::{Fault, Result, Storage};
 use crate::catalog::Snapshot;
 use crate::catalog::foreign_key::{Action, Children, ForeignKey, KeyAt};
 use crate::catalog::table::{Part, Table};
+use crate::key_form::KeyForm;
 use crate::types::Type;
 
 impl ForeignKey {
@@ -105,6 +106,10 @@ impl Table {
             None => self.primary.as_deref().unwrap_or(&[]),
             Some(at) => &self.indexes[at].parts,
         }
+    }
+
+    pub fn key_form(&self, key: KeyAt) -> KeyForm {
+        key.map_or(self.primary_form, |at| self.indexes[at].form)
     }
 
     pub fn refers_to(&self, schema: &str, name: &str) -> bool {

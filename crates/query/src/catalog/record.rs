@@ -19,8 +19,9 @@ use datum::{Fault, Result};
 use crate::catalog::codec::{In, Out, damaged};
 use crate::catalog::table::{Check, Index, Table};
 use crate::catalog::table_state::TableState;
+use crate::key_form::KeyForm;
 
-/// The version of a definition. Version 1 ends before the foreign keys, version 2 before the generated columns, version 3 before the options; up to version 4 types have the kinds of `codec::FORMER`.
+/// The version of a definition. Version 1 ends before the foreign keys, version 2 before the generated columns, version 3 before the options; up to version 4 types have the kinds of `codec::FORMER`, and keys no form: `KeyForm::Whole`.
 const VERSION: u8 = 5;
 /// The size of a piece in bytes.
 pub const PIECE: usize = 1000;
@@ -70,6 +71,7 @@ pub fn encode_table(table: &Table) -> Result<Vec<u8>> {
     }
     out.byte(u8::from(table.primary.is_some()));
     out.parts(table.primary.as_deref().unwrap_or(&[]));
+    out.byte(table.primary_form.code());
     out.count(table.indexes.len());
     for index in &table.indexes {
         out.text(&index.name);
@@ -81,6 +83,7 @@ pub fn encode_table(table: &Table) -> Result<Vec<u8>> {
                 | u8::from(index.using) << 3,
         );
         out.parts(&index.parts);
+        out.byte(index.form.code());
         out.text(&index.comment);
     }
     out.count(table.checks.len());
@@ -126,9 +129,14 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
     }
     let has_primary = from.byte()? != 0;
     let primary = from.parts(count)?;
+    let form = |from: &mut In<'_>| {
+        let code = if format < 5 { KeyForm::Whole.code() } else { from.byte()? };
+        KeyForm::of_code(code).ok_or_else(damaged)
+    };
+    let primary_form = form(&mut from)?;
     let indexes = from.list(|from| {
         let (name, map, flags) = (from.text()?, from.number()? as u32, from.byte()?);
-        let (parts, comment) = (from.parts(count)?, from.text()?);
+        let (parts, form, comment) = (from.parts(count)?, form(from)?, from.text()?);
         Ok(Index {
             name,
             map,
@@ -137,6 +145,7 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
             generated: flags & 4 != 0,
             using: flags & 8 != 0,
             parts,
+            form,
             comment,
         })
     })?;
@@ -159,6 +168,7 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
         layout: Layout::default(),
         slot_columns: Vec::new(),
         primary: has_primary.then_some(primary),
+        primary_form,
         indexes,
         checks,
         foreign_keys,
@@ -183,15 +193,26 @@ mod tests {
     /// Each older version ends where the next one continues.
     #[test]
     fn definitions_of_earlier_versions_are_read() {
-        let bytes = encode_table(keyspace_table::table()).unwrap();
+        let of_form = |primary_form| {
+            let table = Table { primary_form, ..keyspace_table::table().copy() };
+            encode_table(&table.settle()).unwrap()
+        };
+        let (bytes, other) = (of_form(KeyForm::Whole), of_form(KeyForm::Hashed));
         assert_eq!(bytes[0], VERSION);
+        assert_eq!(decode_table(&other).unwrap().primary_form, KeyForm::Hashed);
+        let form_at = bytes.iter().zip(&other).position(|(a, b)| a != b).expect("the form of the primary key");
         // Behind the foreign keys: the generated columns; the flag and the options. The lists are empty.
         for (version, missing) in [(4, 0), (3, 1 + 4), (2, 1 + 4 + 4), (1, 1 + 4 + 4 + 4)] {
             let mut earlier = bytes[..bytes.len() - missing].to_vec();
             earlier[0] = version;
+            // Up to version 4 keys have no form: they are whole.
+            earlier.remove(form_at);
             let table = decode_table(&earlier).unwrap();
             assert_eq!(encode_table(&table).unwrap(), bytes, "version {version}");
         }
+        let mut unknown = bytes.clone();
+        unknown[form_at] = 2;
+        assert!(decode_table(&unknown).is_err());
         let mut later = bytes.clone();
         later[0] = VERSION + 1;
         assert!(decode_table(&later).is_err());

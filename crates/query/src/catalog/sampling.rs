@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::Bound;
 
 use datum::Result;
-use datum::key::{encode, length};
+use datum::key::{KeyOrder, encode, length};
 use engine::Engine;
 use engine::rows::{Isolation, MapId, RowBatch, Transaction};
 use stdx::prng::Prng;
@@ -178,8 +178,8 @@ impl<'g> Gathering<'g> {
         rows: f64,
     ) -> Result<KeyStatistics> {
         let leaves = engine.rows().extent(map, Bound::Unbounded, Bound::Unbounded).map_err(engine_fault)?.leaves as u64;
-        let types: Vec<(&Type, bool)> =
-            parts.iter().map(|part| (&self.table.columns[part.column].ty, part.descending)).collect();
+        let types: Vec<(&Type, KeyOrder)> =
+            parts.iter().map(|part| (&self.table.columns[part.column].ty, part.order)).collect();
         let mut changes = vec![0usize; parts.len()];
         let mut pairs = 0;
         for _ in 0..effort.leaves {
@@ -205,7 +205,7 @@ impl<'g> Gathering<'g> {
     }
 
     /// Counts the distinct values of a prefix by seeking from each to the next. Returns None if there are many.
-    fn count_values(&mut self, map: MapId, types: &[(&Type, bool)], most: usize) -> Result<Option<u64>> {
+    fn count_values(&mut self, map: MapId, types: &[(&Type, KeyOrder)], most: usize) -> Result<Option<u64>> {
         let mut from = Bound::Unbounded;
         for count in 0..=most {
             (self.look_up)()?;
@@ -225,13 +225,15 @@ impl<'g> Gathering<'g> {
     }
 }
 
-/// Returns the end of the parts in an encoded key.
-fn end_of(key: &[u8], types: &[(&Type, bool)]) -> Option<usize> {
-    types.iter().try_fold(0, |from, (ty, descending)| Some(from + length(key.get(from..)?, ty.shape(), *descending)?))
+/// Returns the end of the parts in an encoded key, or None if the key does not contain them all.
+fn end_of(key: &[u8], types: &[(&Type, KeyOrder)]) -> Option<usize> {
+    // Of a shortened key the last parts are not there, and other bytes may look like them.
+    let end = types.iter().try_fold(0, |from, (ty, order)| Some(from + length(key.get(from..)?, ty.shape(), *order)?));
+    end.filter(|end| *end <= key.len())
 }
 
 /// Returns the number of leading parts that two keys have in common.
-fn same_parts(left: &[u8], right: &[u8], types: &[(&Type, bool)]) -> usize {
+fn same_parts(left: &[u8], right: &[u8], types: &[(&Type, KeyOrder)]) -> usize {
     let common = left.iter().zip(right).take_while(|(a, b)| a == b).count();
     let ends = |at: &usize| end_of(left, &types[..*at]).is_some_and(|end| end <= common);
     (1..=types.len()).take_while(ends).count()
@@ -261,7 +263,7 @@ fn sorted<'v>(values: impl Iterator<Item = &'v Value>, ty: &Type) -> (Vec<Value>
         }
         let value = cut(value, LETTERS);
         let mut key = Vec::new();
-        encode(&value, ty.shape(), false, &mut key);
+        encode(&value, ty.shape(), KeyOrder::ASCENDING, &mut key);
         keyed.push((key, value));
     }
     keyed.sort_by(|a, b| a.0.cmp(&b.0));
@@ -289,7 +291,7 @@ fn guess(values: &[Value], all: f64, ty: &Type) -> u64 {
     let mut runs: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
     for value in values {
         let mut key = Vec::new();
-        encode(value, ty.shape(), false, &mut key);
+        encode(value, ty.shape(), KeyOrder::ASCENDING, &mut key);
         *runs.entry(key).or_default() += 1;
     }
     let (seen, different) = (values.len() as f64, runs.len() as f64);

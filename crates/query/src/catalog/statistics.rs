@@ -8,7 +8,7 @@
 use datum::Storage;
 use std::cmp::Ordering;
 
-use datum::key::encode;
+use datum::key::{KeyOrder, encode};
 use engine::rows::MapId;
 
 use crate::types::Type;
@@ -89,8 +89,8 @@ impl Statistics {
 
 fn order(a: &Value, b: &Value, ty: &Type) -> Ordering {
     let (mut left, mut right) = (Vec::new(), Vec::new());
-    encode(a, ty.shape(), false, &mut left);
-    encode(b, ty.shape(), false, &mut right);
+    encode(a, ty.shape(), KeyOrder::ASCENDING, &mut left);
+    encode(b, ty.shape(), KeyOrder::ASCENDING, &mut right);
     left.cmp(&right)
 }
 

@@ -4,11 +4,13 @@ use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
 use datum::Storage;
+use datum::key::KeyOrder;
 use datum::row::Layout;
 use engine::rows::MapId;
 
 use crate::catalog::foreign_key::ForeignKey;
 use crate::catalog::table_state::TableState;
+use crate::key_form::KeyForm;
 use crate::types::{Collation, Type};
 use crate::value::Value;
 
@@ -31,6 +33,8 @@ pub struct Table {
     /// The column of each slot.
     pub slot_columns: Vec<Option<usize>>,
     pub primary: Option<Vec<Part>>,
+    /// Of the rows' keys. Row ids fit any.
+    pub primary_form: KeyForm,
     pub indexes: Vec<Index>,
     pub checks: Vec<Check>,
     pub foreign_keys: Vec<ForeignKey>,
@@ -138,7 +142,7 @@ pub struct Part {
     pub column: usize,
     /// The length of a prefix in characters or bytes.
     pub prefix: Option<u32>,
-    pub descending: bool,
+    pub order: KeyOrder,
 }
 
 #[derive(Clone, Debug)]
@@ -147,6 +151,7 @@ pub struct Index {
     pub map: MapId,
     pub unique: bool,
     pub parts: Vec<Part>,
+    pub form: KeyForm,
     pub comment: String,
     pub invisible: bool,
     /// The index was declared USING BTREE.
@@ -228,6 +233,7 @@ impl Table {
             layout: Layout::default(),
             slot_columns: Vec::new(),
             primary: None,
+            primary_form: KeyForm::Hashed,
             indexes: Vec::new(),
             checks: Vec::new(),
             foreign_keys: Vec::new(),
@@ -266,6 +272,7 @@ impl Table {
             layout: Layout::default(),
             slot_columns: Vec::new(),
             primary: self.primary.clone(),
+            primary_form: self.primary_form,
             indexes: self.indexes.clone(),
             checks: self.checks.clone(),
             foreign_keys: self.foreign_keys.clone(),

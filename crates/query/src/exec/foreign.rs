@@ -9,17 +9,18 @@
 use std::ops::Bound;
 
 use datum::{Fault, Result};
-use engine::rows::{Locked, MapId, ROW_KEY_MAX, RowBatch, Strength};
+use engine::rows::{Locked, MapId, ROW_KEY_MAX, RowBatch, Strength, Transaction};
 
 use crate::catalog::foreign_graph::{Child, Family, Member};
 use crate::catalog::foreign_key::{Action, ForeignKey, KeyAt};
-use crate::catalog::table::Table;
+use crate::catalog::table::{Part, Table};
 use crate::engine_fault::engine_fault;
 use crate::exec::generated;
 use crate::exec::host::host;
 use crate::exec::row_change::{current, replace, take_out};
 use crate::exec::spill::rows::Rows;
 use crate::key::{after, encode_part, row_key};
+use crate::key_form::KeyForm;
 use crate::nodes::context::EvalContext;
 use crate::value::Value;
 
@@ -53,16 +54,54 @@ fn unchecked(family: &Family, ctx: &mut EvalContext) -> Result<bool> {
     Ok(true)
 }
 
-/// Returns the prefix of keys with these values, or None if one is NULL or no such key can exist.
-fn prefix(table: &Table, key: KeyAt, values: &[&Value]) -> Option<Vec<u8>> {
+/// A search in a key of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Sought {
+    /// Keys of the map begin with these bytes.
+    start: Vec<u8>,
+    /// Others may, too: the columns of the row are to begin with these.
+    whole: Option<Vec<u8>>,
+}
+
+/// Returns what keys of these values are like; None: a NULL is among them, or there can be no such key.
+fn sought(table: &Table, key: KeyAt, values: &[&Value]) -> Option<Sought> {
+    let (parts, form) = (table.key_parts(key), table.key_form(key));
+    let start = columns(table, parts, values.iter().copied())?;
+    Some(narrowed(start, form, parts.len() == values.len())).filter(|sought| sought.start.len() <= ROW_KEY_MAX)
+}
+
+fn columns<'v>(table: &Table, parts: &[Part], values: impl Iterator<Item = &'v Value>) -> Option<Vec<u8>> {
     let mut out = Vec::new();
-    for (part, value) in table.key_parts(key).iter().zip(values) {
+    for (part, value) in parts.iter().zip(values) {
         if value.is_null() {
             return None;
         }
         encode_part(part, value, &table.columns[part.column].ty, &mut out);
     }
-    (out.len() <= ROW_KEY_MAX).then_some(out)
+    Some(out)
+}
+
+/// Encoded columns as the map has them: all of a key, or its first ones (QU-28).
+fn narrowed(mut start: Vec<u8>, form: KeyForm, is_all: bool) -> Sought {
+    if is_all {
+        form.shorten(&mut start);
+        return Sought { start, whole: None };
+    }
+    let whole = (start.len() > form.ordered_bytes()).then(|| start.clone());
+    start.truncate(form.ordered_bytes());
+    Sought { start, whole }
+}
+
+impl Sought {
+    /// Returns whether the row has the columns that are searched for.
+    fn is_in(&self, table: &Table, key: KeyAt, count: usize, bytes: &[u8]) -> Result<bool> {
+        let Some(whole) = &self.whole else { return Ok(true) };
+        let parts = &table.key_parts(key)[..count];
+        let read: Vec<usize> = parts.iter().map(|part| part.column).collect();
+        let mut row = vec![Value::Null; table.columns.len()];
+        crate::catalog::decode::decode(table, bytes, &read, &mut row)?;
+        Ok(columns(table, parts, read.iter().map(|column| &row[*column])).as_ref() == Some(whole))
+    }
 }
 
 fn map_of(table: &Table, key: KeyAt) -> MapId {
@@ -70,7 +109,8 @@ fn map_of(table: &Table, key: KeyAt) -> MapId {
 }
 
 /// Locks the first row or entry with this prefix. Returns false if there is none.
-fn lock_first(table: &Table, key: KeyAt, columns: usize, prefix: &[u8], ctx: &mut EvalContext) -> Result<bool> {
+fn lock_first(table: &Table, key: KeyAt, columns: usize, sought: &Sought, ctx: &mut EvalContext) -> Result<bool> {
+    let prefix = &sought.start[..];
     let map = map_of(table, key);
     let is_unique = key.is_none_or(|at| table.indexes[at].unique);
     let txn = host(ctx).txn()?;
@@ -85,13 +125,36 @@ fn lock_first(table: &Table, key: KeyAt, columns: usize, prefix: &[u8], ctx: &mu
         txn.scan_current(map, Bound::Included(prefix), end.as_ref().map(Vec::as_slice), false).map_err(engine_fault)?;
     let mut batch = RowBatch::new();
     while cursor.next(txn, &mut batch).map_err(engine_fault)? {
-        for (key, _) in batch.iter() {
+        for (entry, _) in batch.iter() {
             bytes.clear();
-            if txn.lock_patiently(map, key, Strength::Shared, &mut bytes).map_err(engine_fault)? == Locked::Present {
+            if txn.lock_patiently(map, entry, Strength::Shared, &mut bytes).map_err(engine_fault)? != Locked::Present {
+                continue;
+            }
+            if sought.whole.is_none() || is_of_row(txn, table, key, (entry, &bytes), (columns, sought))? {
                 return Ok(true);
             }
         }
     }
+    Ok(false)
+}
+
+/// Locks the row of a key that begins as others do, too. False: it is one of those.
+fn is_of_row(
+    txn: &mut Transaction,
+    table: &Table,
+    key: KeyAt,
+    (entry, value): (&[u8], &[u8]),
+    (columns, sought): (usize, &Sought),
+) -> Result<bool> {
+    if key.is_none() {
+        return sought.is_in(table, key, columns, value);
+    }
+    let mut bytes = Vec::new();
+    let locked = txn.lock_patiently(table.map, row_key(entry, value), Strength::Shared, &mut bytes);
+    if locked.map_err(engine_fault)? == Locked::Present && sought.is_in(table, key, columns, &bytes)? {
+        return Ok(true);
+    }
+    txn.unlock_last();
     Ok(false)
 }
 
@@ -103,8 +166,8 @@ fn has_parent(member: &Member, at: usize, row: &[Value], ctx: &mut EvalContext) 
         return Ok(true);
     }
     let Some((parent, by)) = &member.parents[at].found else { return Ok(false) };
-    let Some(prefix) = prefix(parent, *by, &values) else { return Ok(false) };
-    lock_first(parent, *by, values.len(), &prefix, ctx)
+    let Some(sought) = sought(parent, *by, &values) else { return Ok(false) };
+    lock_first(parent, *by, values.len(), &sought, ctx)
 }
 
 /// Foreign keys whose parent is missing, to be checked again after the row itself is inserted.
@@ -184,13 +247,13 @@ impl Way<'_> {
     fn deleted(&mut self, at: usize, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
         let family = self.family;
         for child in &family.members[at].children {
-            let Some(prefix) = self.key_of(child, row) else { continue };
+            let Some(sought) = self.key_of(child, row) else { continue };
             let member = &family.members[child.member];
             let key = &member.table.foreign_keys[child.foreign];
             match key.on_delete {
-                Action::Nothing | Action::Restrict => self.refuse(child, &prefix, ctx)?,
+                Action::Nothing | Action::Restrict => self.refuse(child, &sought, ctx)?,
                 Action::Cascade => {
-                    let mut found = self.children(child, &prefix, ctx)?;
+                    let mut found = self.children(child, &sought, ctx)?;
                     for at in 0..found.block_count() {
                         for row in found.take_block(at)? {
                             if take_out(&member.table, key_behind(&row), &row, ctx)? {
@@ -199,7 +262,7 @@ impl Way<'_> {
                         }
                     }
                 }
-                Action::SetNull => self.rewrite(child, &prefix, None, ctx)?,
+                Action::SetNull => self.rewrite(child, &sought, None, ctx)?,
             }
         }
         Ok(())
@@ -235,38 +298,44 @@ impl Way<'_> {
             if child.columns.iter().all(|column| old[*column] == new[*column]) {
                 continue;
             }
-            let Some(prefix) = self.key_of(child, old) else { continue };
+            let Some(sought) = self.key_of(child, old) else { continue };
             let key = &family.members[child.member].table.foreign_keys[child.foreign];
             // As in InnoDB, a cascade stops at a table that it has already updated.
             let acts = key.on_update.acts() && !self.updated.contains(&child.member);
             if acts {
-                self.rewrite(child, &prefix, Some(new).filter(|_| key.on_update == Action::Cascade), ctx)?;
-            } else if self.key_of(child, new).as_deref() != Some(&prefix[..]) {
-                self.refuse(child, &prefix, ctx)?;
+                self.rewrite(child, &sought, Some(new).filter(|_| key.on_update == Action::Cascade), ctx)?;
+            } else if self.key_of(child, new).as_ref() != Some(&sought) {
+                self.refuse(child, &sought, ctx)?;
             }
         }
         Ok(())
     }
 
-    fn key_of(&self, child: &Child, row: &[Value]) -> Option<Vec<u8>> {
+    fn key_of(&self, child: &Child, row: &[Value]) -> Option<Sought> {
         let values: Vec<&Value> = child.columns.iter().map(|column| &row[*column]).collect();
-        prefix(&self.family.members[child.member].table, child.key, &values)
+        sought(&self.family.members[child.member].table, child.key, &values)
     }
 
-    fn refuse(&self, child: &Child, prefix: &[u8], ctx: &mut EvalContext) -> Result<()> {
+    fn refuse(&self, child: &Child, sought: &Sought, ctx: &mut EvalContext) -> Result<()> {
         let table = &self.family.members[child.member].table;
         let key = &table.foreign_keys[child.foreign];
-        if lock_first(table, child.key, key.columns.len(), prefix, ctx)? {
+        if lock_first(table, child.key, key.columns.len(), sought, ctx)? {
             return Err(Fault::ParentReferenced(Box::new(key.parts(table))));
         }
         Ok(())
     }
 
     /// Sets the children of a row to NULL or to the parent's new values.
-    fn rewrite(&mut self, child: &Child, prefix: &[u8], parent: Option<&[Value]>, ctx: &mut EvalContext) -> Result<()> {
+    fn rewrite(
+        &mut self,
+        child: &Child,
+        sought: &Sought,
+        parent: Option<&[Value]>,
+        ctx: &mut EvalContext,
+    ) -> Result<()> {
         let table = self.family.members[child.member].table.clone();
         let key = &table.foreign_keys[child.foreign];
-        let mut found = self.children(child, prefix, ctx)?;
+        let mut found = self.children(child, sought, ctx)?;
         for at in 0..found.block_count() {
             for mut row in found.take_block(at)? {
                 let row_key = key_behind(&row).to_vec();
@@ -301,7 +370,8 @@ impl Way<'_> {
 
     /// Finds and locks the current rows that refer to a key, before the first is changed. Each row's key follows its
     /// values.
-    fn children(&self, child: &Child, prefix: &[u8], ctx: &mut EvalContext) -> Result<Rows> {
+    fn children(&self, child: &Child, sought: &Sought, ctx: &mut EvalContext) -> Result<Rows> {
+        let prefix = &sought.start[..];
         let table = &self.family.members[child.member].table;
         let columns = &table.foreign_keys[child.foreign].columns;
         let (map, end) = (map_of(table, child.key), after(prefix));
@@ -339,7 +409,7 @@ impl Way<'_> {
                 let Some(mut row) = current(table, key_behind(&key), ctx)? else { continue };
                 // The entry may be of an older version.
                 let values: Vec<&Value> = columns.iter().map(|column| &row[*column]).collect();
-                if self::prefix(table, child.key, &values).as_deref() == Some(prefix) {
+                if self::sought(table, child.key, &values).as_ref() == Some(sought) {
                     row.extend(key);
                     found.push(row, ctx)?;
                 }
@@ -356,7 +426,7 @@ fn key_behind(row: &[Value]) -> &[u8] {
 
 /// Checks that each row of a new constraint has its parent. The caller holds the tables exclusively.
 pub fn check_rows(
-    txn: &mut engine::rows::Transaction,
+    txn: &mut Transaction,
     child: &Table,
     key: &ForeignKey,
     parent: &Table,
@@ -368,7 +438,7 @@ pub fn check_rows(
 
 /// Calls `each` with the key of every row without a parent, as the transaction sees them.
 pub fn each_orphan(
-    txn: &mut engine::rows::Transaction,
+    txn: &mut Transaction,
     child: &Table,
     key: &ForeignKey,
     parent: &Table,
@@ -386,9 +456,9 @@ pub fn each_orphan(
             if values.iter().any(|value| value.is_null()) {
                 continue;
             }
-            let found = match prefix(parent, by, &values) {
+            let found = match sought(parent, by, &values) {
                 None => false,
-                Some(prefix) => is_there(txn, parent, by, &prefix)?,
+                Some(sought) => is_there(txn, parent, by, values.len(), &sought)?,
             };
             if !found {
                 orphan(row_key)?;
@@ -398,10 +468,26 @@ pub fn each_orphan(
     Ok(())
 }
 
-fn is_there(txn: &mut engine::rows::Transaction, table: &Table, by: KeyAt, prefix: &[u8]) -> Result<bool> {
-    let end = after(prefix);
-    let map = map_of(table, by);
+fn is_there(txn: &mut Transaction, table: &Table, by: KeyAt, columns: usize, sought: &Sought) -> Result<bool> {
+    let (map, from, end) = (map_of(table, by), &sought.start[..], after(&sought.start));
     let mut cursor =
-        txn.scan(map, Bound::Included(prefix), end.as_ref().map(Vec::as_slice), false).map_err(engine_fault)?;
-    cursor.next(txn, &mut RowBatch::new()).map_err(engine_fault)
+        txn.scan(map, Bound::Included(from), end.as_ref().map(Vec::as_slice), false).map_err(engine_fault)?;
+    let (mut batch, mut bytes) = (RowBatch::new(), Vec::new());
+    while cursor.next(txn, &mut batch).map_err(engine_fault)? {
+        for (key, value) in batch.iter() {
+            let is_found = match (&sought.whole, by) {
+                (None, _) => true,
+                (Some(_), None) => sought.is_in(table, by, columns, value)?,
+                (Some(_), Some(_)) => {
+                    bytes.clear();
+                    txn.get(table.map, row_key(key, value), &mut bytes).map_err(engine_fault)?
+                        && sought.is_in(table, by, columns, &bytes)?
+                }
+            };
+            if is_found {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }

@@ -8,7 +8,7 @@
 //! sorted by their keys first, and one group is in memory at a time.
 
 use datum::Result;
-use datum::key::encode;
+use datum::key::{KeyOrder, encode};
 use stdx::hash::Map;
 
 use crate::batch::{Cell, Row};
@@ -96,7 +96,7 @@ impl GroupState {
                 reading.add(1, host(ctx));
                 keys.clear();
                 for (expr, ty) in group.keys.iter().zip(&group.types) {
-                    encode(&expr.eval(row, ctx)?, ty.shape(), false, &mut keys);
+                    encode(&expr.eval(row, ctx)?, ty.shape(), KeyOrder::ASCENDING, &mut keys);
                 }
                 // Rows of a group keep their order.
                 keys.extend_from_slice(&count.to_be_bytes());
@@ -170,7 +170,7 @@ impl GroupState {
                     for (at, (value, ty)) in row.iter().zip(&group.types).enumerate() {
                         // The NULL of a total sorts last, a NULL value first.
                         key.push(u8::from(at >= level));
-                        encode(value, ty.shape(), false, &mut key);
+                        encode(value, ty.shape(), KeyOrder::ASCENDING, &mut key);
                     }
                     sorter.push(|out| out.extend_from_slice(&key), row.iter().map(Cell::Value), ctx)?;
                 }
@@ -298,8 +298,8 @@ impl<'g> Table<'g> {
             key.push(level as u8);
             for (expr, ty) in self.group.keys[..level].iter().zip(&self.group.types) {
                 match expr {
-                    Expr::Column(place, _) => encode(&row[*place], ty.shape(), false, &mut key),
-                    expr => encode(&expr.eval(row, ctx)?, ty.shape(), false, &mut key),
+                    Expr::Column(place, _) => encode(&row[*place], ty.shape(), KeyOrder::ASCENDING, &mut key),
+                    expr => encode(&expr.eval(row, ctx)?, ty.shape(), KeyOrder::ASCENDING, &mut key),
                 }
             }
             match self.places.get(&key) {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use datum::Result;
-use datum::key::encode;
+use datum::key::{KeyOrder, encode};
 use stdx::hash::Map;
 
 use crate::batch::Row;
@@ -261,7 +261,7 @@ fn write_key(exprs: &[Expr], types: &[Type], row: &Row, ctx: &mut EvalContext, k
         if value.is_null() {
             return Ok(false);
         }
-        encode(value, ty.shape(), false, key);
+        encode(value, ty.shape(), KeyOrder::ASCENDING, key);
     }
     Ok(true)
 }

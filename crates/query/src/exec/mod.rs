@@ -34,6 +34,7 @@ pub mod sorter;
 pub mod spill;
 pub mod subquery;
 pub(crate) mod subquery_cache;
+mod tied;
 pub(crate) mod window;
 
 use std::sync::Arc;

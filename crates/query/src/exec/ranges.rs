@@ -1,7 +1,7 @@
 //! The parts of a map that an access leads to: its expressions computed over the row on the left, as bytes of keys.
 //!
-//! A range may be wider than what it comes from, where a value does not fit its column (`ComparisonRules::coerce`), and is never narrower. Ranges do not overlap and come in the order in which they are walked, so that no row is
-//! met twice and their rows are in the order of the index.
+//! A range may be wider than what it comes from, where a value does not fit its column (`ComparisonRules::coerce`) or a bound is so long that keys of the map are shortened before its end (QU-27), and is never narrower. Ranges
+//! do not overlap and come in the order in which they are walked, so that no row is met twice and their rows are in the order of the index.
 
 use std::ops::Bound;
 
@@ -9,6 +9,7 @@ use datum::Result;
 
 use crate::catalog::table::{Part, Table};
 use crate::key::{after, encode_part};
+use crate::key_form::KeyForm;
 use crate::nodes::comparison::Coerced;
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
@@ -41,6 +42,7 @@ pub fn point(scan: &Scan, row: &[Value], ctx: &mut EvalContext) -> Result<Option
         let Coerced::Exact(value) = access.coerce(&expr.eval(row, ctx)?, ty, ctx) else { return Ok(None) };
         encode_part(part, &value, ty, &mut key);
     }
+    access.form(&scan.table).shorten(&mut key);
     Ok(Some(key))
 }
 
@@ -93,24 +95,41 @@ pub fn ranges_of(
             }
         }
         prefixes = longer;
-        if exprs.len() > 1 {
-            // In the order of the index, and each once.
-            prefixes.sort();
-            prefixes.dedup();
-            if access.backward {
-                prefixes.reverse();
-            }
+    }
+    let form = access.form(table);
+    let is_all = is_whole && access.equal.len() == parts.len();
+    for prefix in &mut prefixes {
+        if is_all {
+            form.shorten(prefix);
+        } else if prefix.len() > form.ordered_bytes() {
+            prefix.truncate(form.ordered_bytes());
+            *is_exact = false;
         }
     }
-    if is_whole && access.is_point {
+    if prefixes.len() > 1 {
+        // In the order of the index, and each once.
+        prefixes.sort();
+        prefixes.dedup();
+        if access.backward {
+            prefixes.reverse();
+        }
+    }
+    if is_all && access.is_point {
         return Ok(prefixes.into_iter().map(Range::Point).collect());
     }
     let mut ranges = Vec::new();
     for prefix in prefixes {
         let end = parts.get(access.equal.len()).filter(|_| is_whole);
         match end {
+            // Keys that are shortened before the part show nothing of it.
+            Some(_) if access.is_bounded() && prefix.len() >= form.ordered_bytes() => {
+                *is_exact = false;
+                ranges.push(Range::Between(Bound::Included(prefix.clone()), after(&prefix)));
+            }
             Some(part) if access.is_bounded() => {
-                let next = Next { access, part, ty: &table.columns[part.column].ty, prefix: &prefix, row };
+                let ty = &table.columns[part.column].ty;
+                let is_last = access.equal.len() + 1 == parts.len();
+                let next = Next { access, part, ty, prefix: &prefix, form, is_last, row };
                 ranges.extend(next.ranges(ctx, is_exact)?);
             }
             _ if prefix.is_empty() => return Ok(whole()),
@@ -186,6 +205,9 @@ struct Next<'k> {
     part: &'k Part,
     ty: &'k Type,
     prefix: &'k [u8],
+    form: KeyForm,
+    /// No part follows.
+    is_last: bool,
     row: &'k [Value],
 }
 
@@ -220,13 +242,28 @@ impl Next<'_> {
         key
     }
 
+    /// Keeps what compares in the map. True: that is not all.
+    fn truncate(&self, key: &mut Vec<u8>) -> bool {
+        let is_long = key.len() > self.form.ordered_bytes();
+        key.truncate(self.form.ordered_bytes());
+        is_long
+    }
+
     /// Those with one value, or with NULL. None: no row can have it.
     fn equal(&self, expr: &Expr, ctx: &mut EvalContext, is_exact: &mut bool) -> Result<Option<Stretch>> {
         if expr.is_null_literal() {
             return Ok(Some(Stretch::of(&self.key(&Value::Null))));
         }
         Ok(match self.access.coerce(&expr.eval(self.row, ctx)?, self.ty, ctx) {
-            Coerced::Exact(value) => Some(Stretch::of(&self.key(&value))),
+            Coerced::Exact(value) => {
+                let mut key = self.key(&value);
+                if self.is_last {
+                    self.form.shorten(&mut key);
+                } else if self.truncate(&mut key) {
+                    *is_exact = false;
+                }
+                Some(Stretch::of(&key))
+            }
             Coerced::Below | Coerced::Above | Coerced::Null => None,
             Coerced::Unusable => {
                 *is_exact = false;
@@ -245,7 +282,7 @@ impl Next<'_> {
         let Stretch { mut from, mut to } = Stretch::of(self.prefix);
         // A NULL is not between anything.
         let null = self.key(&Value::Null);
-        if self.part.descending {
+        if !self.part.order.nulls_first {
             to = Some(null);
         } else {
             from = behind(&null).unwrap_or(null);
@@ -263,8 +300,11 @@ impl Next<'_> {
                     continue;
                 }
             };
-            let key = self.key(&value);
-            match (is_low != self.part.descending, *inclusive) {
+            let mut key = self.key(&value);
+            // Of keys that begin like a long bound none is known to lie behind it.
+            let is_long = self.truncate(&mut key);
+            *is_exact &= !is_long;
+            match (is_low != self.part.order.descending, *inclusive || is_long) {
                 (true, true) => from = key,
                 (true, false) => from = behind(&key).unwrap_or(key),
                 (false, true) => to = behind(&key),

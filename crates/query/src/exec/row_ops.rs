@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datum::key::encode;
+use datum::key::{KeyOrder, encode};
 use datum::{Fault, Result};
 
 use crate::batch::Row;
@@ -55,6 +55,6 @@ pub fn limits(limit: Option<&Expr>, offset: Option<&Expr>, ctx: &mut EvalContext
 /// Encodes the first values of a row as a key.
 pub fn key_of(row: &[Value], types: &[Type]) -> Vec<u8> {
     let mut key = Vec::with_capacity(16 * types.len());
-    row.iter().zip(types).for_each(|(value, ty)| encode(value, ty.shape(), false, &mut key));
+    row.iter().zip(types).for_each(|(value, ty)| encode(value, ty.shape(), KeyOrder::ASCENDING, &mut key));
     key
 }

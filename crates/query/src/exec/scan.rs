@@ -25,7 +25,8 @@ use crate::exec::ranges::{Range, point, ranges_of};
 use crate::exec::row_ops;
 use crate::exec::row_ops::all_hold;
 use crate::exec::spill::keys::Keys;
-use crate::key::row_key;
+use crate::exec::tied::{TiedRows, whole_columns};
+use crate::key::{columns_length, is_shortened, row_key};
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{Lock, LockWait, Scan, Stages};
@@ -58,6 +59,10 @@ pub struct ScanState {
     folded: Option<Vec<Expr>>,
     /// Keys of rows that have been met: by a locking walk over an index, and by one over several.
     seen: Keys,
+    /// Of a scan that keeps the order of its key.
+    tied: Option<Box<TiedRows>>,
+    /// The entry that leads to the row at hand is shortened, so no condition has been looked at on it.
+    is_shortened: bool,
     memory: Memory,
     /// The wide row that is being looked at; empty if it was given away.
     wide: Row,
@@ -179,6 +184,8 @@ impl ScanState {
             given: 0,
             folded,
             seen: Keys::default(),
+            tied: scan.keeps_order.then(Box::default),
+            is_shortened: false,
             memory: Memory::new(),
             wide: Row::new(),
         })
@@ -274,7 +281,7 @@ impl ScanState {
 
     /// Do the conditions that the entry decides let its row be wanted?
     fn leads(&mut self, scan: &Scan, index: &Index, entry: (&[u8], &[u8]), ctx: &mut EvalContext) -> Result<bool> {
-        if scan.pushed == 0 || scan.lock.is_some() {
+        if scan.pushed == 0 || scan.lock.is_some() || self.is_shortened {
             return Ok(true);
         }
         self.renew_wide(scan);
@@ -296,6 +303,10 @@ impl ScanState {
 
     /// A batch, a range, or a point further; false at the end.
     fn step(&mut self, scan: &Scan, ctx: &mut EvalContext, sink: &mut Sink<'_>) -> Result<bool> {
+        if self.tied.as_ref().is_some_and(|tied| tied.is_giving()) {
+            self.give_tied(scan, ctx, sink)?;
+            return Ok(true);
+        }
         if !self.todo.is_empty() {
             self.take_batch(scan, ctx, sink)?;
             return Ok(true);
@@ -322,8 +333,12 @@ impl ScanState {
         let range = self.range.take();
         self.range = self.ranges.pop_front();
         match range {
-            None => return self.turn(scan, ctx),
+            None => match &mut self.tied {
+                Some(tied) if !tied.is_empty() => tied.sort(ctx)?,
+                _ => return self.turn(scan, ctx),
+            },
             Some(Range::Point(key)) => {
+                debug_assert!(!scan.keeps_order, "QU-29: a point is one row");
                 host(ctx).monitor.count(RowAccess::ReadKey, 1);
                 self.point(scan, &key, ctx, sink)?;
             }
@@ -398,9 +413,10 @@ impl ScanState {
         if !present && scan.lock.is_some() && locks_what_it_takes(ctx) {
             host(ctx).txn()?.unlock_last();
         }
+        self.is_shortened = present && is_shortened(&scan.table, index, key, &entry);
         if present && self.is_told_by_entries(scan) {
             self.bare(scan, ctx, sink)?;
-        } else if present && self.is_covered {
+        } else if present && self.is_covered && !self.is_shortened {
             self.entry(scan, index, (key, &entry), ctx, sink)?;
         } else if present && self.leads(scan, index, (key, &entry), ctx)? {
             let row_key = row_key(key, &entry).to_vec();
@@ -419,18 +435,31 @@ impl ScanState {
         while self.given < enough
             && let Some(nth) = self.todo.next()
         {
-            let (key, value) = batch.get(nth);
+            let (key, mut value) = batch.get(nth);
+            let decided;
             if let (Some(at), Some(lock), []) = (index, scan.lock, value) {
-                result = self.undecided(scan, (scan.table.indexes[at].map, key), lock, ctx, sink);
-                if result.is_err() || sink.is_done() {
-                    break;
+                match self.decided(scan, (scan.table.indexes[at].map, key), lock, ctx) {
+                    Ok(Some(entry)) => decided = entry,
+                    Ok(None) => continue,
+                    Err(error) => {
+                        result = Err(error);
+                        break;
+                    }
                 }
-                continue;
+                value = &decided;
+            }
+            if !self.meet(scan, index, (key, value)) {
+                // It comes again, after the rows that are gathered.
+                self.todo.start = nth;
+                result = self.tied.as_mut().map_or(Ok(()), |tied| tied.sort(ctx));
+                break;
             }
             result = match index {
                 None => self.row(scan, key, Some(long.as_ref().map_or(value.into(), RowBytes::from)), ctx, sink),
                 Some(_) if is_told => self.bare(scan, ctx, sink),
-                Some(at) if self.is_covered => self.entry(scan, &scan.table.indexes[at], (key, value), ctx, sink),
+                Some(at) if self.is_covered && !self.is_shortened => {
+                    self.entry(scan, &scan.table.indexes[at], (key, value), ctx, sink)
+                }
                 Some(at) => match self.leads(scan, &scan.table.indexes[at], (key, value), ctx) {
                     Ok(true) => self.row(scan, row_key(key, value), None, ctx, sink),
                     other => other.map(drop),
@@ -444,15 +473,49 @@ impl ScanState {
         result
     }
 
-    /// The row of an entry that another open transaction has put in, removed or given to another row: the entry is locked until that one is decided, and read then.
-    fn undecided(
+    /// Looks at what the row or the entry of an index at hand is stored under. False: rows that are gathered come before it.
+    fn meet(&mut self, scan: &Scan, index: Option<usize>, (key, value): (&[u8], &[u8])) -> bool {
+        let (form, columns) = match index {
+            None => (scan.table.primary_form, key),
+            Some(at) => {
+                let index = &scan.table.indexes[at];
+                self.is_shortened = is_shortened(&scan.table, index, key, value);
+                (index.form, &key[..columns_length(key, value)])
+            }
+        };
+        self.tied.as_mut().is_none_or(|tied| tied.meet(form, columns))
+    }
+
+    /// The row at hand is to be gathered.
+    fn is_tied(&self) -> bool {
+        self.tied.as_ref().is_some_and(|tied| tied.takes())
+    }
+
+    /// Gives some of the rows that were gathered.
+    fn give_tied(&mut self, scan: &Scan, ctx: &mut EvalContext, sink: &mut Sink<'_>) -> Result<()> {
+        host(ctx).look_up()?;
+        for _ in 0..row_ops::BATCH {
+            let Some(wide) = self.tied.as_mut().map(|tied| tied.next()).transpose()?.flatten() else { break };
+            self.wide = wide;
+            self.give(scan, ctx, sink)?;
+            if sink.is_done() {
+                break;
+            }
+        }
+        // A row that was given away in parts is no template for others.
+        self.wide.clear();
+        Ok(())
+    }
+
+    /// Returns the value of an entry that another open transaction has put in, removed or given to another row: it is locked until that one is decided, and read then.
+    /// None: it is gone, or its row is not wanted.
+    fn decided(
         &mut self,
         scan: &Scan,
         (map, key): (MapId, &[u8]),
         lock: Lock,
         ctx: &mut EvalContext,
-        sink: &mut Sink<'_>,
-    ) -> Result<()> {
+    ) -> Result<Option<Vec<u8>>> {
         let mut entry = Vec::new();
         let mut locked = None;
         if lock.wait == LockWait::Choosy && locks_what_it_takes(ctx) {
@@ -460,7 +523,7 @@ impl ScanState {
                 Err(engine::Error::LockNotAvailable) => {
                     let present = host(ctx).txn()?.get(map, key, &mut entry).map_err(engine_fault)?;
                     if !present || !self.is_wanted(scan, row_key(key, &entry), ctx)? {
-                        return Ok(());
+                        return Ok(None);
                     }
                     entry.clear();
                 }
@@ -475,7 +538,7 @@ impl ScanState {
         let present = locked == Locked::Present;
         // The lock that stays is the row's.
         txn.unlock_last();
-        if present { self.row(scan, row_key(key, &entry), None, ctx, sink) } else { Ok(()) }
+        Ok(present.then_some(entry))
     }
 
     /// A row by its key; its bytes, if the cursor has them.
@@ -501,13 +564,14 @@ impl ScanState {
         let long = (bytes.len() > LONG_ROW).then(|| Arc::new(std::mem::take(&mut bytes)));
         let source = known.unwrap_or_else(|| long.as_ref().map_or((&bytes).into(), RowBytes::from));
         let is_long = source.is_shared();
-        let (stages, skipped) = match self.is_exact {
+        let (stages, skipped) = match self.is_exact && !self.is_shortened {
             true => (&scan.stages_after, scan.implied + scan.pushed),
             false => (&scan.stages, 0),
         };
         let is_free = skipped == scan.conditions.len();
         if let (Sink::Batch(out), Some(places), true) = (&mut *sink, &scan.output, is_free)
             && self.is_plain
+            && !self.is_tied()
         {
             let result = append(scan, places, source, out);
             self.given += 1;
@@ -519,6 +583,7 @@ impl ScanState {
             self.wide[at] = Value::bytes(key);
         }
         let is_wanted = self.holds(scan, source, (stages, skipped), ctx)?;
+        let columns = (is_wanted && self.is_tied()).then(|| whole_columns(scan, source)).transpose()?;
         self.memory.bytes = bytes;
         if !is_wanted {
             if scan.lock.is_some() && locks_what_it_takes(ctx) {
@@ -530,7 +595,10 @@ impl ScanState {
             }
             return Ok(());
         }
-        self.give(scan, ctx, sink)
+        match (columns, &mut self.tied) {
+            (Some(columns), Some(tied)) => tied.push(&columns, &self.wide, ctx),
+            _ => self.give(scan, ctx, sink),
+        }
     }
 
     /// Reads the row's columns, and looks at the conditions behind the `skipped` ones, as far as they hold.

@@ -212,7 +212,7 @@ impl Held {
 
     /// Adds a slot with its key in this order. Returns the memory that they take.
     fn place_in(&mut self, order: &[SortKey], cells: Cells<'_>, number: (u32, u32)) -> usize {
-        let start = order.first().and_then(|by| start_of_cell(cells.get(by.at), by.ty.shape(), by.descending));
+        let start = order.first().and_then(|by| start_of_cell(cells.get(by.at), by.ty.shape(), by.order));
         let Some(head) = start else { return self.place(|out| write_key(order, cells, out), number) };
         self.place_unmade(head, order, cells, number)
     }
@@ -282,7 +282,7 @@ impl Held {
 }
 
 fn write_key(order: &[SortKey], row: Cells<'_>, out: &mut Vec<u8>) {
-    order.iter().for_each(|by| encode_cell(row.get(by.at), by.ty.shape(), by.descending, out));
+    order.iter().for_each(|by| encode_cell(row.get(by.at), by.ty.shape(), by.order, out));
 }
 
 /// Returns about how many bytes a cell adds to a key.

@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
-use datum::key::encode;
+use datum::key::{KeyOrder, encode};
 use datum::{Fault, Result};
 
 use crate::batch::{Cell, Row};
@@ -115,11 +115,11 @@ fn gather(window: &Window, mut input: Exec, ctx: &mut EvalContext) -> Result<Sor
         for mut row in batch.drain(..) {
             let mut key = Vec::new();
             for expr in &window.partition {
-                encode(&expr.eval(&row, ctx)?, expr.ty().shape(), false, &mut key);
+                encode(&expr.eval(&row, ctx)?, expr.ty().shape(), KeyOrder::ASCENDING, &mut key);
             }
             let split = key.len() as u32;
-            for (expr, descending) in &window.order {
-                encode(&expr.eval(&row, ctx)?, expr.ty().shape(), *descending, &mut key);
+            for (expr, order) in &window.order {
+                encode(&expr.eval(&row, ctx)?, expr.ty().shape(), *order, &mut key);
             }
             key.extend_from_slice(&split.to_be_bytes());
             row.resize(window.width.max(row.len()), Value::Null);

@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 use std::fmt::Debug;
 
-use datum::{Storage, key};
+use datum::Storage;
+use datum::key::{self, KeyOrder};
 
 use crate::nodes::comparison::Comparator;
 use crate::nodes::context::EvalContext;
@@ -47,7 +48,7 @@ pub struct Aggregate {
     /// Types of the values that `add` is given; those of an ORDER BY within the call follow the others.
     pub arguments: Vec<Type>,
     /// Of each expression of that ORDER BY, whether it descends.
-    pub order: Vec<bool>,
+    pub order: Vec<KeyOrder>,
     /// Between the values of an aggregate that makes a text of them.
     pub separator: Box<str>,
     pub ty: Type,
@@ -93,7 +94,10 @@ impl Aggregate {
         if !self.function.counts_null && arguments.iter().any(Value::is_null) {
             return false;
         }
-        arguments.iter().zip(&self.arguments).for_each(|(value, ty)| key::encode(value, ty.shape(), false, out));
+        arguments
+            .iter()
+            .zip(&self.arguments)
+            .for_each(|(value, ty)| key::encode(value, ty.shape(), KeyOrder::ASCENDING, out));
         true
     }
 

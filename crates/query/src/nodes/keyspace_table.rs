@@ -3,10 +3,12 @@
 use std::sync::{Arc, OnceLock};
 
 use datum::Storage;
+use datum::key::KeyOrder;
 use datum::row::Layout;
 
 use crate::catalog::table::{Default, Part, Table, TableColumn};
 use crate::catalog::table_state::TableState;
+use crate::key_form::KeyForm;
 use crate::nodes::relation::{Origin, ScopeTable};
 use crate::nodes::system_table::{SystemRows, SystemTable};
 use crate::types::{Collation, Type};
@@ -48,7 +50,7 @@ pub fn table() -> &'static Arc<Table> {
             TableColumn { default, ..TableColumn::new(name, ty, at) }
         };
         let columns: Vec<TableColumn> = types.enumerate().map(column).collect();
-        let part = |column| Part { column, prefix: None, descending: false };
+        let part = |column| Part { column, prefix: None, order: KeyOrder::ASCENDING };
         let table = Table {
             id: u64::MAX,
             schema: SCHEMA.to_owned(),
@@ -60,6 +62,7 @@ pub fn table() -> &'static Arc<Table> {
             layout: Layout::default(),
             slot_columns: Vec::new(),
             formulas: OnceLock::new(),
+            primary_form: KeyForm::Hashed,
             primary: Some(vec![part(DB), part(KEY)]),
             indexes: Vec::new(),
             checks: Vec::new(),

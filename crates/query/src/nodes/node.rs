@@ -5,10 +5,12 @@
 
 use std::sync::Arc;
 
+use datum::key::KeyOrder;
 use engine::rows::Strength;
 
 use crate::catalog::table::{Part, Table};
 use crate::key::Shown;
+use crate::key_form::KeyForm;
 use crate::nodes::aggregate::Aggregate;
 use crate::nodes::comparison::{Coerced, ComparisonRules};
 use crate::nodes::context::EvalContext;
@@ -178,6 +180,8 @@ pub struct Scan {
     pub lock: Option<Lock>,
     /// The columns that index entries contain.
     pub shown: Vec<Shown>,
+    /// A node above relies on rows in the order of the key (QU-29).
+    pub keeps_order: bool,
     /// Returns only these slots, each once, instead of wide rows.
     pub output: Option<Vec<usize>>,
     /// Estimates of the rows that the access path finds, of those that satisfy the conditions, and of the cost.
@@ -357,6 +361,11 @@ impl Access {
         }
     }
 
+    /// The form of that key in its map.
+    pub fn form(&self, table: &Table) -> KeyForm {
+        table.key_form(self.index)
+    }
+
     /// Returns the name of that key.
     pub fn name<'t>(&self, table: &'t Table) -> &'t str {
         self.index.map_or("PRIMARY", |at| &table.indexes[at].name)
@@ -448,5 +457,5 @@ pub struct AggregateCall {
 pub struct SortKey {
     pub at: usize,
     pub ty: Type,
-    pub descending: bool,
+    pub order: KeyOrder,
 }

@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use datum::key::KeyOrder;
+
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{AggregateCall, Node};
 
@@ -13,7 +15,7 @@ pub struct Window {
     pub input: Arc<Node>,
     pub partition: Vec<Expr>,
     /// Expressions, and whether they descend.
-    pub order: Vec<(Expr, bool)>,
+    pub order: Vec<(Expr, KeyOrder)>,
     pub calls: Vec<WindowCall>,
     /// The width of the rows that it returns.
     pub width: usize,

@@ -249,7 +249,10 @@ fn serves_order(
         if part.prefix.is_some() || part.column + offset != key.at {
             return false;
         }
-        let turned = part.descending != key.descending;
+        let turned = part.order != key.order;
+        if turned && part.order.reversed() != key.order {
+            return false;
+        }
         if *direction.get_or_insert(turned) != turned {
             return false;
         }

@@ -124,6 +124,7 @@ impl Planner<'_> {
                 let kept = self.kept(&ripe, &choice, |_| true);
                 let asking = self.asking(&ripe, &choice);
                 let access = choice.access;
+                let keeps_order = ordered && wants_order && !self.order.is_empty() && !access.is_point;
                 // Computed columns read other columns.
                 let index = access.index.filter(|_| !base.computes).map(|at| &base.indexes[at]);
                 let shown = index.map(|index| key::shown(base, index)).unwrap_or_default();
@@ -148,6 +149,7 @@ impl Planner<'_> {
                     pushed,
                     lock: table.lock,
                     shown,
+                    keeps_order,
                     output: None,
                     found: choice.rows,
                     estimate: choice.rows * kept,

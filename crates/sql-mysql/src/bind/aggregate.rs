@@ -1,5 +1,6 @@
 //! Aggregate functions, and expressions over grouped rows.
 
+use datum::key::KeyOrder;
 use syntax::tree as ast;
 use syntax::tree::{ExprKind, walk};
 
@@ -208,7 +209,7 @@ impl Bind<'_> {
                 None => self.expr(expr)?,
             };
             arguments.push(key);
-            order.push(*descending);
+            order.push(KeyOrder::with_null_least(*descending));
         }
         // Members of ENUM and SET compare by name in MIN and MAX.
         if let (AggregateKind::Min | AggregateKind::Max, Some(first)) = (kind, arguments.first_mut())

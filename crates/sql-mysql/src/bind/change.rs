@@ -1,6 +1,7 @@
 //! Binds INSERT, REPLACE, UPDATE and DELETE.
 
 use crate::types::{MysqlExpr as _, MysqlType as _};
+use datum::key::KeyOrder;
 use std::sync::Arc;
 
 use engine::rows::Strength;
@@ -488,7 +489,7 @@ impl Bind<'_> {
             let mut exprs: Vec<Expr> = (0..scope.width).map(|at| Expr::Column(at, scope.type_at(at))).collect();
             let mut keys = Vec::new();
             for (expr, descending) in sorts {
-                keys.push(SortKey { at: exprs.len(), ty: expr.ty(), descending });
+                keys.push(SortKey { at: exprs.len(), ty: expr.ty(), order: KeyOrder::with_null_least(descending) });
                 exprs.push(expr);
             }
             node = Arc::new(Node::Project { input: node, exprs });

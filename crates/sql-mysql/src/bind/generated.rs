@@ -13,6 +13,7 @@ use crate::scalar::bind::present;
 use crate::scalar::settings::Settings;
 use crate::scalar::store::ASSIGNMENT;
 use crate::types::{Kind, MysqlType as _, Type};
+use datum::key::KeyOrder;
 use query::catalog::table::Table;
 use query::nodes::expr::Expr;
 use query::nodes::formula::Formula;
@@ -108,9 +109,9 @@ pub fn order_by_formulas(scope: &Scope, sorts: &[(Expr, bool)]) -> Vec<SortKey> 
             found.next()
         }
     };
-    let keys = sorts
-        .iter()
-        .map_while(|(expr, descending)| place(expr).map(|(at, ty)| SortKey { at, ty, descending: *descending }));
+    let keys = sorts.iter().map_while(|(expr, descending)| {
+        place(expr).map(|(at, ty)| SortKey { at, ty, order: KeyOrder::with_null_least(*descending) })
+    });
     keys.collect()
 }
 

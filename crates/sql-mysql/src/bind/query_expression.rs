@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use datum::key::KeyOrder;
 use syntax::tree::{
     self, Limit, OrderItem, Query, QueryBody, Select, SelectItem, SetLink, SetOp, Span, TableName, TableRef,
 };
@@ -84,7 +85,7 @@ impl Bind<'_> {
         let mut keys = Vec::new();
         for (nth, OrderItem { expr, descending }) in order_by.iter().enumerate() {
             let at = self.output_column(expr, &bound.columns, nth)?;
-            keys.push(SortKey { at, ty: bound.columns[at].ty.clone(), descending: *descending });
+            keys.push(SortKey { at, ty: bound.columns[at].ty.clone(), order: KeyOrder::with_null_least(*descending) });
         }
         if !keys.is_empty() {
             bound.node = Arc::new(Node::Sort { input: bound.node, keys, limit: None, unique: false });

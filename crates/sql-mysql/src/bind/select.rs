@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datum::key::KeyOrder;
 use engine::rows::Strength;
 use syntax::tree::{
     self, ColumnName, ExprKind, Limit, Locking, LockingWait, NamedWindow, OrderItem, Select, SelectExpr, SelectItem,
@@ -181,7 +182,7 @@ impl Bind<'_> {
                     exprs.push(expr);
                     exprs.len() - 1
                 });
-                keys.push(SortKey { at, ty, descending });
+                keys.push(SortKey { at, ty, order: KeyOrder::with_null_least(descending) });
             }
         }
         let types = exprs[..width].iter().map(Expr::ty).collect();
@@ -602,7 +603,7 @@ fn sorted_first(node: Arc<Node>, exprs: &[Expr], sorts: Vec<(Expr, bool)>, limit
     }
     let mut keys = Vec::new();
     for (expr, descending) in sorts {
-        keys.push(SortKey { at: row.len(), ty: expr.ty(), descending });
+        keys.push(SortKey { at: row.len(), ty: expr.ty(), order: KeyOrder::with_null_least(descending) });
         row.push(expr);
     }
     let node = Arc::new(Node::Project { input: node, exprs: row });

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use datum::key::KeyOrder;
 use syntax::tree as ast;
 
 use crate::bind::Bind;
@@ -52,7 +53,7 @@ enum Inside {
 #[derive(Debug)]
 struct Ordering {
     partition: Vec<Expr>,
-    order: Vec<(Expr, bool)>,
+    order: Vec<(Expr, KeyOrder)>,
     calls: Vec<WindowCall>,
 }
 
@@ -183,7 +184,8 @@ impl Bind<'_> {
         let Some(windowed) = windowed else { unreachable!("looked at above") };
         let at = windowed.from + windowed.count;
         windowed.count += 1;
-        let order = order.into_iter().map(|(expr, _, descending)| (expr, descending)).collect::<Vec<_>>();
+        let by = |(expr, _, descending)| (expr, KeyOrder::with_null_least(descending));
+        let order = order.into_iter().map(by).collect::<Vec<_>>();
         let call = WindowCall { at, what, frame };
         let text = format!("{partition:?}{order:?}");
         match windowed.orderings.iter_mut().find(|known| format!("{:?}{:?}", known.partition, known.order) == text) {

@@ -38,7 +38,11 @@ impl From<Fault> for SqlError {
                 error::UNKNOWN_ERROR.with(&[&"Failed to read auto-increment value from storage engine"])
             }
             Fault::RowTooLarge { max } => error::TOO_BIG_ROWSIZE.with(&[&max]),
-            Fault::KeyTooLong { max } => error::TOO_LONG_KEY.with(&[&max]),
+            Fault::KeyTooLong { table, max } => {
+                let mut error = error::TOO_LONG_KEY.with(&[&max]);
+                error.message += &format!("; ALTER TABLE `{table}` FORCE makes keys for longer values");
+                error
+            }
             Fault::ReferencedColumnMissing(missing) => {
                 let ReferencedColumn { constraint, parent, column } = *missing;
                 error::FK_NO_COLUMN_PARENT.with(&[&column, &constraint, &parent])

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Explained, Names, Verb, around_of, names, words};
+use crate::session::key_limits::part_bytes;
 use crate::types::{Kind, MysqlType as _, Type};
 use query::catalog::table::Part;
 use query::nodes::expr::{Expr, Expr as E};
@@ -345,35 +346,8 @@ fn reference(expr: &Expr, known: &Names) -> String {
     }
 }
 
-/// Bytes of the column in a key, as MySQL counts them.
+/// Bytes of the column in a key, as EXPLAIN counts them: with the length of a text and the mark of NULL.
 fn key_length(ty: &Type, prefix: Option<u32>) -> u32 {
-    let bytes = match ty.kind() {
-        Kind::TinyInt | Kind::Year => 1,
-        Kind::SmallInt => 2,
-        Kind::MediumInt | Kind::Date => 3,
-        Kind::Int | Kind::Float => 4,
-        Kind::BigInt | Kind::Double => 8,
-        Kind::Time => 3 + u32::from(ty.scale).div_ceil(2),
-        Kind::DateTime => 5 + u32::from(ty.scale).div_ceil(2),
-        Kind::Timestamp => 4 + u32::from(ty.scale).div_ceil(2),
-        Kind::Decimal => {
-            let (whole, scale) = (ty.length - u32::from(ty.scale).min(ty.length), u32::from(ty.scale));
-            let of = |digits: u32| digits / 9 * 4 + (digits % 9).div_ceil(2);
-            of(whole) + of(scale)
-        }
-        Kind::Enum => {
-            if ty.members().len() > 255 {
-                2
-            } else {
-                1
-            }
-        }
-        Kind::Set | Kind::Bit => ty.length.div_ceil(8).max(1),
-        _ => {
-            let letter = if ty.kind().is_text() { ty.charset().max_bytes() } else { 1 };
-            let fixed = matches!(ty.kind(), Kind::Char | Kind::Binary);
-            prefix.unwrap_or(ty.length) * letter + if fixed { 0 } else { 2 }
-        }
-    };
-    bytes + u32::from(ty.nullable)
+    let is_variable = ty.storage.is_string() && !matches!(ty.kind(), Kind::Char | Kind::Binary);
+    part_bytes(ty, prefix) + if is_variable { 2 } else { 0 } + u32::from(ty.nullable)
 }

@@ -161,7 +161,7 @@ fn node_words(node: &Arc<Node>, around: &[Names], beside: &Names) -> String {
                 .iter()
                 .map(|key| {
                     let name = names.get(&key.at).cloned().unwrap_or_else(|| format!("#{}", key.at));
-                    if key.descending { format!("{name} DESC") } else { name }
+                    if key.order.descending { format!("{name} DESC") } else { name }
                 })
                 .collect();
             let top = match limit {

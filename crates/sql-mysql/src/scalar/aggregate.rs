@@ -550,8 +550,8 @@ fn keep(kept: &mut Option<Value>, aggregate: &Aggregate, value: &Value, ctx: &mu
 fn line(aggregate: &Aggregate, values: &[Value], ctx: &EvalContext) -> (Vec<u8>, Vec<u8>) {
     let count = values.len() - aggregate.order.len();
     let mut order = Vec::new();
-    for ((value, ty), descending) in values.iter().zip(&aggregate.arguments).skip(count).zip(&aggregate.order) {
-        key::encode(value, ty.shape(), *descending, &mut order);
+    for ((value, ty), order_of) in values.iter().zip(&aggregate.arguments).skip(count).zip(&aggregate.order) {
+        key::encode(value, ty.shape(), *order_of, &mut order);
     }
     let mut text = Vec::new();
     for (value, ty) in values.iter().zip(&aggregate.arguments).take(count) {

@@ -23,7 +23,10 @@ use query::nodes::context::{EvalContext, Level};
 /// MySQL's rules of assignment.
 pub static ASSIGNMENT: Assignment = Assignment { store, implicit_default, text };
 
-/// As messages show it: at most 255 letters.
+/// The most letters of a value that a message shows.
+const SHOWN_MAX: u32 = 255;
+
+/// As messages show it.
 fn text(value: &Value, ty: &Type, ctx: &mut EvalContext) -> String {
     let (shown, from) = match ty.kind() {
         Kind::Enum | Kind::Set | Kind::Bit | Kind::Timestamp => {
@@ -31,8 +34,10 @@ fn text(value: &Value, ty: &Type, ctx: &mut EvalContext) -> String {
         }
         _ => (value.clone(), ty.clone()),
     };
-    match cast::cast(shown, &from, &Type::text(255, Collation::DEFAULT), ctx) {
-        Ok(Value::Text(text)) => text.as_str().to_owned(),
+    // Room for all of it: a cast that cuts is an error in strict mode.
+    let whole = Type::text(from.length.max(SHOWN_MAX), Collation::DEFAULT);
+    match cast::cast(shown, &from, &whole, ctx) {
+        Ok(Value::Text(text)) => text.as_str().chars().take(SHOWN_MAX as usize).collect(),
         _ => "NULL".to_owned(),
     }
 }

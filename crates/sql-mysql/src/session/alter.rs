@@ -20,6 +20,7 @@ use crate::session::definition_parser::{
 };
 use crate::session::foreign::{Wanted, check_nullable, drop_needless_indexes};
 use crate::session::index_build::{self, all_of};
+use crate::session::key_limits::wants_shorter_row_keys;
 use crate::session::{Outcome, Session};
 use crate::types::{CharsetName as _, Collation, MysqlType as _};
 use crate::value::Value;
@@ -30,6 +31,7 @@ use query::exec::generated;
 use query::exec::progress::Progress;
 use query::exec::row_change::encode_row;
 use query::key;
+use query::key_form::KeyForm;
 use query::nodes::assignment::Place;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Expr;
@@ -99,7 +101,8 @@ impl Session {
             drop_needless_indexes(draft.new);
             draft.drop_needless_columns();
             draft.check_visible(operations)?;
-            draft.rebuild |= draft.keeps_more();
+            session.limit_keys(Some(&old), draft.new)?;
+            draft.rebuild |= draft.keeps_more() || wants_shorter_row_keys(&old, draft.new);
             session.check_generated(Some(&old), draft.new)?;
             if draft.rebuild {
                 session.rebuild(&mut draft, writing)?;
@@ -326,9 +329,9 @@ impl Session {
         define::drop_all_maps(writing, draft.old)?;
         // Indexes made by this statement are still empty and keep their maps.
         for index in new.indexes.iter_mut().filter(|index| draft.old.indexes.iter().any(|old| old.map == index.map)) {
-            index.map = writing.txn.create_map()?;
+            (index.map, index.form) = (writing.txn.create_map()?, KeyForm::Hashed);
         }
-        new.map = writing.txn.create_map()?;
+        (new.map, new.primary_form) = (writing.txn.create_map()?, KeyForm::Hashed);
         new.layout = Layout::new(new.slots.iter().copied());
         new.slot_columns = (0..new.slots.len()).map(Some).collect();
         let all: Vec<usize> = (0..draft.old.columns.len()).collect();
@@ -711,7 +714,17 @@ impl Draft<'_> {
         let NewIndex { name, unique, parts, comment, invisible, using } = index;
         let map = writing.txn.create_map()?;
         let name = index_name(self.new, name, &parts)?;
-        self.new.indexes.push(Index { name, map, unique, parts, comment, invisible, using, generated: false });
+        self.new.indexes.push(Index {
+            name,
+            map,
+            unique,
+            parts,
+            form: KeyForm::Hashed,
+            comment,
+            invisible,
+            using,
+            generated: false,
+        });
         Ok(())
     }
 

@@ -24,7 +24,7 @@ impl Session {
     /// backward.
     fn highest_auto(&mut self, table: &Table, txn: &mut Transaction) -> Result<u64> {
         let Some(at) = table.auto_column() else { return Ok(0) };
-        let in_order = table.primary.as_ref().is_some_and(|parts| parts[0].column == at && !parts[0].descending);
+        let in_order = table.primary.as_ref().is_some_and(|parts| parts[0].column == at && !parts[0].order.descending);
         let mut cursor = txn.scan(table.map, Unbounded, Unbounded, in_order)?;
         let (mut batch, mut row, mut highest) = (RowBatch::new(), vec![Value::Null; table.columns.len()], 0);
         while cursor.next(txn, &mut batch)? {

@@ -26,6 +26,7 @@ use query::catalog::table::{Default, Index, Table};
 use query::catalog::table_state::TableState;
 use query::catalog::{Snapshot, Writing};
 use query::exec::generated;
+use query::key_form::KeyForm;
 use query::nodes::context::Level;
 use query::nodes::system_table::SystemTable;
 
@@ -206,10 +207,10 @@ impl Session {
         self.check_truncatable(&old, &writing.snapshot)?;
         let mut new = old.copy();
         writing.txn.drop_map(old.map)?;
-        new.map = writing.txn.create_map()?;
+        (new.map, new.primary_form) = (writing.txn.create_map()?, KeyForm::Hashed);
         for index in &mut new.indexes {
             writing.txn.drop_map(index.map)?;
-            index.map = writing.txn.create_map()?;
+            (index.map, index.form) = (writing.txn.create_map()?, KeyForm::Hashed);
         }
         writing.put_table(new)?;
         self.finish(writing)?;
@@ -349,6 +350,7 @@ impl Session {
             layout: Layout::default(),
             slot_columns: Vec::new(),
             primary: definition.primary,
+            primary_form: KeyForm::Hashed,
             primary_using: definition.primary_using,
             options: like.as_ref().map_or(options.noted, |like| like.options.clone()),
             indexes: Vec::new(),
@@ -365,9 +367,20 @@ impl Session {
         for NewIndex { name, unique, parts, comment, invisible, using } in definition.indexes {
             let map = writing.txn.create_map()?;
             let name = index_name(&table, name, &parts)?;
-            table.indexes.push(Index { name, map, unique, parts, comment, invisible, using, generated: false });
+            table.indexes.push(Index {
+                name,
+                map,
+                unique,
+                parts,
+                form: KeyForm::Hashed,
+                comment,
+                invisible,
+                using,
+                generated: false,
+            });
         }
         self.add_foreign_keys(&mut table, definition.foreign, &mut writing)?;
+        self.limit_keys(None, &mut table)?;
         check_keys(&table)?;
         self.check_generated(None, &table)?;
         self.check_family(None, &table, &writing.snapshot)?;

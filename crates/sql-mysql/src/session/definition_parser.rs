@@ -1,6 +1,7 @@
 //! Definition parser: names, keys and their parts, constraints, table options. It does not need a session.
 
 use crate::scalar::charsets;
+use datum::key::KeyOrder;
 use syntax::tree::walk::{self, Visitor};
 use syntax::tree::{
     self, ColumnDef, ColumnOption, DataType, Expr, ExprKind, IndexDef, IndexKind, IndexOptions, KeyPart, OptionValue,
@@ -125,7 +126,7 @@ fn parts_of(columns: &[TableColumn], list: &[KeyPart]) -> Result<Vec<Part>> {
             return Err(error::BLOB_KEY_WITHOUT_LENGTH.with(&[&columns[column].name]));
         }
         let prefix = prefix.filter(|prefix| ty.kind().is_blob() || *prefix < ty.length);
-        parts.push(Part { column, prefix, descending: *descending });
+        parts.push(Part { column, prefix, order: KeyOrder::with_null_least(*descending) });
     }
     if parts.len() > PARTS_MAX {
         return Err(error::TOO_MANY_KEY_PARTS.with(&[&PARTS_MAX]));
@@ -134,7 +135,7 @@ fn parts_of(columns: &[TableColumn], list: &[KeyPart]) -> Result<Vec<Part>> {
 }
 
 pub(super) fn single(column: usize) -> Vec<Part> {
-    vec![Part { column, prefix: None, descending: false }]
+    vec![Part { column, prefix: None, order: KeyOrder::ASCENDING }]
 }
 
 /// Returns a column's options, preceded by those that SERIAL implies.

@@ -20,6 +20,7 @@ use query::catalog::foreign_key::{Action, ForeignKey};
 use query::catalog::table::{Index, Table, TableColumn};
 use query::catalog::{Snapshot, Writing};
 use query::exec::foreign::check_rows;
+use query::key_form::KeyForm;
 use query::session::metadata_locks::ExclusiveLock;
 
 /// A foreign key as declared. Without a name it gets one; without a schema its parent is in the child's schema.
@@ -183,7 +184,17 @@ impl Session {
                 let map = writing.txn.create_map()?;
                 let comment = String::new();
                 let (unique, invisible, using, generated) = (false, false, false, true);
-                table.indexes.push(Index { name, map, unique, parts, comment, invisible, using, generated });
+                table.indexes.push(Index {
+                    name,
+                    map,
+                    unique,
+                    parts,
+                    form: KeyForm::Hashed,
+                    comment,
+                    invisible,
+                    using,
+                    generated,
+                });
             }
             self.check_ends(&key, table, &writing.snapshot)?;
             table.foreign_keys.push(key);

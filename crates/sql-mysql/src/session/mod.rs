@@ -22,6 +22,7 @@ mod foreign;
 mod generated;
 mod grants;
 mod index_build;
+pub(crate) mod key_limits;
 mod load;
 mod locks;
 mod maintain;

@@ -126,7 +126,7 @@ impl Session {
                 &table.indexes[at].parts
             }
         };
-        let key = parts.iter().map(|part| (table.columns[part.column].name.clone(), part.descending)).collect();
+        let key = parts.iter().map(|part| (table.columns[part.column].name.clone(), part.order.descending)).collect();
         let ground = self.plan_context();
         let shown = table.columns.iter().filter(|column| !column.is_hidden() && !column.invisible);
         Ok(Outline {

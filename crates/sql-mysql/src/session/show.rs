@@ -466,7 +466,7 @@ impl Session {
                     text(key),
                     Value::UInt(at as u64 + 1),
                     optional(table.expression_of(part.column).is_none().then_some(&column.name)),
-                    text(if part.descending { "D" } else { "A" }),
+                    text(if part.order.descending { "D" } else { "A" }),
                     Value::UInt(cardinality(&table, parts, at + 1).or(table.live.rows()).unwrap_or(0)),
                     part.prefix.map_or(Value::Null, |prefix| Value::UInt(u64::from(prefix))),
                     Value::Null,
@@ -514,7 +514,7 @@ impl Session {
                 .iter()
                 .map(|part| {
                     let prefix = part.prefix.map_or(String::new(), |prefix| format!("({prefix})"));
-                    let direction = if part.descending { " DESC" } else { "" };
+                    let direction = if part.order.descending { " DESC" } else { "" };
                     match table.expression_of(part.column) {
                         Some(expression) => format!("({}){direction}", shown_text(expression)),
                         None => format!("{}{prefix}{direction}", quoted_name(&table.columns[part.column].name)),

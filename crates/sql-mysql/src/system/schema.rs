@@ -566,7 +566,7 @@ fn statistics(ctx: &mut EvalContext) -> Result<Vec<Row>> {
                     text(name),
                     number(at as u64 + 1),
                     table.expression_of(part.column).map_or_else(|| text(&column.name), |_| Value::Null),
-                    text(if part.descending { "D" } else { "A" }),
+                    text(if part.order.descending { "D" } else { "A" }),
                     number(cardinality(&table, parts, at + 1).unwrap_or(rows_of(&table, ctx))),
                     optional(part.prefix.map(u64::from)),
                     Value::Null,

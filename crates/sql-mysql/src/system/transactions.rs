@@ -351,7 +351,7 @@ fn shown_key(table: &Table, index: Option<usize>, bytes: &[u8], ctx: &mut EvalCo
         if part.prefix.is_some() || !key::is_lossless(ty.storage) {
             return None;
         }
-        let (value, length) = key::decode(rest, ty.storage, part.descending)?;
+        let (value, length) = key::decode(rest, ty.storage, part.order)?;
         rest = rest.get(length..)?;
         let word = match value {
             Value::Null => "NULL".to_owned(),

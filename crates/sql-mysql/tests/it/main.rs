@@ -7,6 +7,7 @@ mod foreign;
 mod keys;
 mod locking_limits;
 mod locks;
+mod long_keys;
 mod mutated;
 mod page_misses;
 mod persisted;

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use crate::support::{World, run};
 
 /// A folder that is gone when the test is over.
-struct Folder(PathBuf);
+pub struct Folder(pub PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Folder {
+    pub fn new(name: &str) -> Folder {
         Folder(std::env::temp_dir().join(format!("beluga-spill-{name}-{}", std::process::id())))
     }
 }

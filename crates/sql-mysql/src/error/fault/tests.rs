@@ -102,7 +102,10 @@ fn every_fault_has_its_error() {
             Fault::RowTooLarge { max: 9 },
             "ERROR 1118 (42000): Row size too large. The maximum row size for the used table type, not counting BLOBs, is 9. This includes storage overhead, check the manual. You have to change some columns to TEXT or BLOBs",
         ),
-        (Fault::KeyTooLong { max: 768 }, "ERROR 1071 (42000): Specified key was too long; max key length is 768 bytes"),
+        (
+            Fault::KeyTooLong { table: "t".into(), max: 768 },
+            "ERROR 1071 (42000): Specified key was too long; max key length is 768 bytes; ALTER TABLE `t` FORCE makes keys for longer values",
+        ),
         (
             Fault::ReferencedColumnMissing(missing.into()),
             "ERROR 3734 (HY000): Failed to add the foreign key constraint. Missing column 'x' for constraint 'c' in the referenced table 'p'",

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use datum::key::{decode, encode, is_lossless, length, start_of_cell};
+use datum::key::{KeyOrder, decode, encode, is_lossless, length, start_of_cell};
 use proptest::prelude::*;
 
 use crate::batch::Cell;
@@ -15,27 +15,28 @@ use query::nodes::context::EvalContext;
 fn order_of(value: &Value, other: &Value, ty: &Type) -> (Ordering, Ordering) {
     let mut ctx = EvalContext::new();
     let expected = compare::sort_order(ty, value, other, &mut ctx).expect("values of a type compare");
+    let (up, down) = (KeyOrder::ASCENDING, KeyOrder::with_null_least(true));
     let (mut a, mut b) = (Vec::new(), Vec::new());
-    encode(value, ty.shape(), false, &mut a);
-    encode(other, ty.shape(), false, &mut b);
+    encode(value, ty.shape(), up, &mut a);
+    encode(other, ty.shape(), up, &mut b);
     if a != b {
         assert!(!a.starts_with(&b) && !b.starts_with(&a), "DA-3: {value:?} {other:?}");
     }
     let (mut c, mut d) = (Vec::new(), Vec::new());
-    encode(value, ty.shape(), true, &mut c);
-    encode(other, ty.shape(), true, &mut d);
+    encode(value, ty.shape(), down, &mut c);
+    encode(other, ty.shape(), down, &mut d);
     assert_eq!(c.cmp(&d), a.cmp(&b).reverse(), "descending: {value:?} {other:?}");
-    for (key, descending) in [(&a, false), (&c, true)] {
+    for (key, order) in [(&a, up), (&c, down)] {
         if let Value::Text(text) = value
-            && let Some(start) = start_of_cell(Cell::Text(text), ty.shape(), descending)
+            && let Some(start) = start_of_cell(Cell::Text(text), ty.shape(), order)
         {
-            assert!(key.starts_with(&start.to_be_bytes()), "{value:?} {descending}");
+            assert!(key.starts_with(&start.to_be_bytes()), "{value:?} {order:?}");
         }
     }
     if ty.kind() != Kind::Json {
         // Whatever follows, a key's length is told by itself.
-        assert_eq!(length(&[&a[..], &b].concat(), ty.shape(), false), Some(a.len()), "{value:?}");
-        assert_eq!(length(&[&c[..], &[0xFF; 4]].concat(), ty.shape(), true), Some(c.len()), "{value:?}");
+        assert_eq!(length(&[&a[..], &b].concat(), ty.shape(), up), Some(a.len()), "{value:?}");
+        assert_eq!(length(&[&c[..], &[0xFF; 4]].concat(), ty.shape(), down), Some(c.len()), "{value:?}");
     }
     (a.cmp(&b), expected)
 }
@@ -105,10 +106,11 @@ proptest! {
     }
 
     #[test]
-    fn keys_of_numbers_and_times_give_their_value_back((a, _, ty) in pairs(), descending in any::<bool>()) {
+    fn keys_of_numbers_and_times_give_their_value_back((a, _, ty) in pairs(), descending in any::<bool>(), nulls_first in any::<bool>()) {
+        let order = KeyOrder { descending, nulls_first };
         let mut key = Vec::new();
-        encode(&a, ty.shape(), descending, &mut key);
-        if let Some((value, length)) = decode(&key, ty.storage, descending) {
+        encode(&a, ty.shape(), order, &mut key);
+        if let Some((value, length)) = decode(&key, ty.storage, order) {
             prop_assert_eq!(length, key.len());
             let mut ctx = EvalContext::new();
             prop_assert!(compare::sort_order(&ty, &value, &a, &mut ctx).expect("compares").is_eq());
