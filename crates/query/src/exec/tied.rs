@@ -28,16 +28,12 @@ pub struct TiedRows {
 impl TiedRows {
     /// Says of which columns, as they stand in the map, the next row is. False: the gathered rows come before it; it is to be asked of again after them.
     pub fn meet(&mut self, form: KeyForm, columns: &[u8]) -> bool {
-        self.takes = false;
-        let is_tied = form.is_shortened(columns.len());
-        if !self.start.is_empty() && !(is_tied && columns.starts_with(&self.start)) {
-            return false;
+        self.takes = form.is_shortened(columns.len()) && columns.starts_with(&self.start);
+        if !self.takes {
+            return self.start.is_empty();
         }
-        if is_tied {
-            self.takes = true;
-            if self.start.is_empty() {
-                self.start.extend_from_slice(&columns[..WHOLE_MAX]);
-            }
+        if self.start.is_empty() {
+            self.start.extend_from_slice(&columns[..WHOLE_MAX]);
         }
         true
     }
