@@ -45,7 +45,7 @@ const COMMANDS: &[Command] = &[
 /// Runs the command in `payload`; `size` is what it occupies in the input. Its reply is held until the session's durability LSN (DM-3).
 pub fn run(state: &mut ConnectionState, context: &mut CommandContext<'_, '_>, payload: &[u8], size: usize) -> Progress {
     let progress = dispatch(state, context, payload, size);
-    context.io.hold_until_durable(state.sql.gate());
+    context.io.hold_until_durable(state.sql.durability_lsn());
     progress
 }
 
@@ -308,7 +308,7 @@ pub fn execute_of(
     }
     state.allow_suspension();
     let outcome = state.sql.execute_prepared(&handle, parameters);
-    if matches!(outcome, Ok(Outcome::Away)) {
+    if matches!(outcome, Ok(Outcome::Suspended)) {
         return Ok(state.suspend_prepared(context, (id, flags), begun_ns, size));
     }
     context.shared.stats.times.record(context.shared.clock.monotonic_ns() - begun_ns);

@@ -41,7 +41,7 @@ impl ConnectionState {
         self.allow_idle_time();
         let outcome = self.sql.load_end();
         let progress = self.answer(context, outcome, packet::HEADER, script);
-        context.io.hold_until_durable(self.sql.gate());
+        context.io.hold_until_durable(self.sql.durability_lsn());
         Ok(Some(progress))
     }
 }

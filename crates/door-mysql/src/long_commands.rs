@@ -34,7 +34,7 @@ pub fn run(
         }
         _ => commands::dispatch(state, context, &payload, size),
     };
-    context.io.hold_until_durable(state.sql.gate());
+    context.io.hold_until_durable(state.sql.durability_lsn());
     progress
 }
 

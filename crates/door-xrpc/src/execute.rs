@@ -85,7 +85,7 @@ impl Session {
         outcome: Result<Outcome, Failure>,
         reply: &mut Reply<'_>,
     ) {
-        if let Ok(Outcome::Away) = outcome {
+        if let Ok(Outcome::Suspended) = outcome {
             return self.suspend(begun_ns, options, reply);
         }
         let done = outcome.and_then(|outcome| self.answer(options, outcome, reply));
@@ -150,7 +150,7 @@ impl Session {
         }
         let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;
         let bound = statement::bind(sql, text, &hint, &request.args)?;
-        sql.allow_leaving();
+        sql.allow_suspension();
         let outcome = self.run(&bound);
         self.refresh_settings();
         Ok(outcome?)
@@ -177,8 +177,8 @@ impl Session {
             (None, None) => return Err(errors::XRPC.with(&[&"The request has neither a plan nor a digest."]).into()),
         };
         let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;
-        let ground = sql.ground();
-        let known = request.digest.and_then(|digest| self.shared.prepared_plans.get(ground, digest));
+        let context_id = sql.context_id();
+        let known = request.digest.and_then(|digest| self.shared.prepared_plans.get(context_id, digest));
         let known = match known.filter(|known| known.is_of(sql, &bytes, &request.parameters)) {
             Some(known) => known,
             None => {
@@ -187,12 +187,12 @@ impl Session {
                 let known =
                     Arc::new(plan_translation::prepare(sql, &plan, &bytes, &request.parameters, &shown(request))?);
                 if let Some(digest) = request.digest {
-                    self.shared.prepared_plans.insert(ground, digest, known.clone());
+                    self.shared.prepared_plans.insert(context_id, digest, known.clone());
                 }
                 known
             }
         };
-        sql.allow_leaving();
+        sql.allow_suspension();
         Ok(sql.execute_prepared(&known.handle, known.values(&request.parameters))?)
     }
 
@@ -267,7 +267,7 @@ impl Session {
                 self.send_rows(Box::new(rows), reply)
             }
             Outcome::File(_) => Err(errors::not_served("files of the client").into()),
-            Outcome::Away => unreachable!("`respond` handles it first"),
+            Outcome::Suspended => unreachable!("`respond` handles it first"),
         }
     }
 
@@ -319,7 +319,7 @@ impl Session {
             rows.at = 0;
             let any = rows.result.next(sql, &mut rows.batch)?;
             self.shared.stats.rows.add(rows.batch.len() as u64);
-            reply.hold_until_durable(sql.gate());
+            reply.hold_until_durable(sql.durability_lsn());
             if !any {
                 if let Some(chunk) = rows.chunk.as_mut().filter(|chunk| !chunk.is_empty()) {
                     chunk.send(&mut Writer { out: reply.out(), mode, sid });
@@ -337,7 +337,7 @@ impl Session {
     /// Writes the end of a successful answer.
     fn write_ending(&mut self, reply: &mut Reply<'_>, affected: u64, insert_id: u64, info: &str) {
         let Some(sql) = &self.sql else { return };
-        reply.hold_until_durable(sql.gate());
+        reply.hold_until_durable(sql.durability_lsn());
         let mut writer = Writer { out: reply.out(), mode: self.identity.mode, sid: self.sid };
         for (level, warning) in sql.warnings() {
             let level = match level {

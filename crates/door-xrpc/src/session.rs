@@ -156,7 +156,7 @@ impl Session {
             }
             Request::Capabilities => {
                 if let Some(sql) = &self.sql {
-                    reply.hold_until_durable(sql.gate());
+                    reply.hold_until_durable(sql.durability_lsn());
                 }
                 self.writer(reply).capabilities();
             }
@@ -205,7 +205,7 @@ impl Session {
         let Failure { severity, error, is_remembered } = failure;
         self.shared.stats.errors.add(1);
         if let Some(sql) = &self.sql {
-            reply.hold_until_durable(sql.gate());
+            reply.hold_until_durable(sql.durability_lsn());
         }
         if severity == Severity::Fatal {
             self.end();

@@ -172,7 +172,7 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
         live: Arc::new(TableState::new(version)),
         formulas: OnceLock::new(),
     };
-    Ok(table.settle())
+    Ok(table.with_derived_fields())
 }
 
 #[cfg(test)]

@@ -73,7 +73,7 @@ pub fn table() -> &'static Arc<Table> {
             computes: false,
             live: Arc::new(TableState::new(1)),
         };
-        Arc::new(table.settle())
+        Arc::new(table.with_derived_fields())
     })
 }
 

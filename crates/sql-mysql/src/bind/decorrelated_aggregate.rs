@@ -45,7 +45,7 @@ pub struct Block {
 
 /// Further inputs of planning a block.
 #[derive(Clone, Copy)]
-pub struct Wishes<'w> {
+pub struct PlanRequirements<'w> {
     pub depth: usize,
     pub order: &'w [SortKey],
     pub limited: bool,
@@ -54,8 +54,8 @@ pub struct Wishes<'w> {
 }
 
 impl Block {
-    pub(super) fn plan(&self, wishes: Wishes<'_>) -> Part {
-        let Wishes { order, limited, statistics, values, .. } = wishes;
+    pub(super) fn plan(&self, requirements: PlanRequirements<'_>) -> Part {
+        let PlanRequirements { order, limited, statistics, values, .. } = requirements;
         let (tables, used, width) = (&self.tables[..], &self.used[..], self.width);
         let sight = StatisticsView { tables, statistics, values };
         Planner { tables, used, width, order, limited, sight }.plan(&self.source, self.conditions.clone())
@@ -67,19 +67,19 @@ impl Block {
     }
 
     /// Plans the block, with subqueries decorrelated where that is cheaper.
-    pub fn planned(&mut self, wishes: Wishes<'_>, may_join: bool) -> Part {
-        let mut part = self.plan(wishes);
+    pub fn planned(&mut self, requirements: PlanRequirements<'_>, may_join: bool) -> Part {
+        let mut part = self.plan(requirements);
         if !may_join {
             return part;
         }
-        for query in self.candidates(wishes.depth) {
-            let Some(other) = self.joined(&query, wishes) else { continue };
-            let other_part = other.plan(wishes);
+        for query in self.candidates(requirements.depth) {
+            let Some(other) = self.joined(&query, requirements) else { continue };
+            let other_part = other.plan(requirements);
             if other.cost(&other_part) < self.cost(&part) {
                 (*self, part) = (other, other_part);
             }
         }
-        self.with_lists(&mut part, wishes);
+        self.with_lists(&mut part, requirements);
         part
     }
 
@@ -108,7 +108,7 @@ impl Block {
     }
 
     /// Returns the block with the subquery joined as a derived table. None: the result could differ.
-    fn joined(&self, query: &Subquery, wishes: Wishes<'_>) -> Option<Block> {
+    fn joined(&self, query: &Subquery, requirements: PlanRequirements<'_>) -> Option<Block> {
         let plain = query.plain.as_ref()?;
         if self.tables.len() >= TABLES || plain.exprs.first().is_none_or(has_subquery) {
             return None;
@@ -123,7 +123,7 @@ impl Block {
                 None => rest.push(condition.clone()),
             }
         }
-        let node = grouped(plain, &keys, rest, wishes).filter(|node| repeats(node) && !looks_around(node))?;
+        let node = grouped(plain, &keys, rest, requirements).filter(|node| repeats(node) && !looks_around(node))?;
         let (offset, at) = (self.width, self.tables.len());
         let mut block = self.clone();
         block.width += keys.len() + 1;
@@ -201,11 +201,16 @@ pub(super) fn tie(condition: &Expr, depth: usize) -> Option<(Expr, Theirs)> {
 }
 
 /// Plans the groups: their keys, and the subquery's value for each.
-fn grouped(plain: &Plain, keys: &[Expr], conditions: Vec<Expr>, wishes: Wishes<'_>) -> Option<Arc<Node>> {
+fn grouped(
+    plain: &Plain,
+    keys: &[Expr],
+    conditions: Vec<Expr>,
+    requirements: PlanRequirements<'_>,
+) -> Option<Arc<Node>> {
     if keys.is_empty() {
         return None;
     }
-    let Wishes { statistics, values, .. } = wishes;
+    let PlanRequirements { statistics, values, .. } = requirements;
     let (tables, used, width) = (&plain.tables[..], &plain.used[..], plain.used.len());
     let sight = StatisticsView { tables, statistics, values };
     let mut part = Planner { tables, used, width, order: &[], limited: false, sight }.plan(&plain.source, conditions);

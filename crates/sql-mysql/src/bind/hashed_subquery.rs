@@ -14,7 +14,7 @@
 
 use std::sync::Arc;
 
-use crate::bind::decorrelated_aggregate::{Block, Theirs, Wishes, derived, tie};
+use crate::bind::decorrelated_aggregate::{Block, PlanRequirements, Theirs, derived, tie};
 use crate::bind::plan_nodes::projected;
 use crate::bind::semi_join::{TABLES, reads};
 use query::nodes::comparison::{Comparator, Comparison};
@@ -33,42 +33,42 @@ use query::plan::selectivity::StatisticsView;
 const CHEAPER: f64 = 0.8;
 
 /// Gives hashed forms to the subqueries that allow one. `truth` means that UNKNOWN counts as FALSE.
-pub fn list(expr: &mut Expr, truth: bool, wishes: Wishes<'_>) {
+pub fn list(expr: &mut Expr, truth: bool, requirements: PlanRequirements<'_>) {
     match expr {
         Expr::Subquery(query, _) if query.is_correlated => {
-            if let Some(listed) = of(query, truth, wishes) {
+            if let Some(listed) = of(query, truth, requirements) {
                 *query = Arc::new(query.with_list(listed));
             }
         }
-        Expr::And(parts) | Expr::Or(parts) => parts.iter_mut().for_each(|part| list(part, truth, wishes)),
-        Expr::IsTruth(inner, true) => list(inner, true, wishes),
-        expr => expr.children_mut().into_iter().for_each(|child| list(child, false, wishes)),
+        Expr::And(parts) | Expr::Or(parts) => parts.iter_mut().for_each(|part| list(part, truth, requirements)),
+        Expr::IsTruth(inner, true) => list(inner, true, requirements),
+        expr => expr.children_mut().into_iter().for_each(|child| list(child, false, requirements)),
     }
 }
 
 /// Gives hashed forms to subqueries in the conditions of outer joins.
-pub fn list_joins(source: &mut Source, wishes: Wishes<'_>) {
+pub fn list_joins(source: &mut Source, requirements: PlanRequirements<'_>) {
     match source {
         Source::Table(_) => {}
         Source::Inner(items, on) => {
-            on.iter_mut().for_each(|condition| list(condition, true, wishes));
-            items.iter_mut().for_each(|item| list_joins(item, wishes));
+            on.iter_mut().for_each(|condition| list(condition, true, requirements));
+            items.iter_mut().for_each(|item| list_joins(item, requirements));
         }
         Source::Left(left, right, on) => {
-            on.iter_mut().for_each(|condition| list(condition, true, wishes));
-            list_joins(left, wishes);
-            list_joins(right, wishes);
+            on.iter_mut().for_each(|condition| list(condition, true, requirements));
+            list_joins(left, requirements);
+            list_joins(right, requirements);
         }
         Source::Semi(inner, on, _) => {
-            on.iter_mut().for_each(|condition| list(condition, true, wishes));
-            list_joins(inner, wishes);
+            on.iter_mut().for_each(|condition| list(condition, true, requirements));
+            list_joins(inner, requirements);
         }
     }
 }
 
 /// Returns the subquery's hashed form.
-fn of(query: &Subquery, truth: bool, wishes: Wishes<'_>) -> Option<Listed> {
-    if query.depth != wishes.depth {
+fn of(query: &Subquery, truth: bool, requirements: PlanRequirements<'_>) -> Option<Listed> {
+    if query.depth != requirements.depth {
         return None;
     }
     let (mut needles, mut comparators, mut types) = (Vec::new(), Vec::new(), Vec::new());
@@ -99,7 +99,7 @@ fn of(query: &Subquery, truth: bool, wishes: Wishes<'_>) -> Option<Listed> {
                 return None;
             }
             keys.splice(0..0, selected.iter().cloned());
-            planned(plain, rest, keys, wishes)
+            planned(plain, rest, keys, requirements)
         }
         false => query.node.clone(),
     };
@@ -125,8 +125,8 @@ fn compared(test: &Expr, count: usize) -> Option<Vec<Comparator>> {
 }
 
 /// Plans the key set: the keys of the rows that satisfy the conditions.
-fn planned(plain: &Plain, conditions: Vec<Expr>, mut keys: Vec<Expr>, wishes: Wishes<'_>) -> Arc<Node> {
-    let Wishes { statistics, values, .. } = wishes;
+fn planned(plain: &Plain, conditions: Vec<Expr>, mut keys: Vec<Expr>, requirements: PlanRequirements<'_>) -> Arc<Node> {
+    let PlanRequirements { statistics, values, .. } = requirements;
     let (tables, width) = (&plain.tables[..], plain.used.len());
     // The subquery's own select list is not needed.
     let mut used = vec![false; width];
@@ -142,24 +142,24 @@ fn planned(plain: &Plain, conditions: Vec<Expr>, mut keys: Vec<Expr>, wishes: Wi
 
 impl Block {
     /// Gives hashed forms to the block's subqueries.
-    pub fn list(&mut self, wishes: Wishes<'_>) {
-        self.conditions.iter_mut().for_each(|condition| list(condition, true, wishes));
-        self.exprs.iter_mut().for_each(|expr| list(expr, false, wishes));
-        self.sorts.iter_mut().for_each(|(expr, _)| list(expr, false, wishes));
-        list_joins(&mut self.source, wishes);
+    pub fn list(&mut self, requirements: PlanRequirements<'_>) {
+        self.conditions.iter_mut().for_each(|condition| list(condition, true, requirements));
+        self.exprs.iter_mut().for_each(|expr| list(expr, false, requirements));
+        self.sorts.iter_mut().for_each(|(expr, _)| list(expr, false, requirements));
+        list_joins(&mut self.source, requirements);
     }
 
     /// Replaces conditions by joins to their key sets where that is cheaper than the current plan.
-    pub fn with_lists(&mut self, part: &mut Part, wishes: Wishes<'_>) {
+    pub fn with_lists(&mut self, part: &mut Part, requirements: PlanRequirements<'_>) {
         let mut at = 0;
         while at < self.conditions.len() {
             let query = asked(&self.conditions[at]).filter(|_| self.tables.len() < TABLES);
             let id = query.map(|query| query.id);
-            let listed = query.and_then(|query| query.list.clone().or_else(|| of(query, true, wishes)));
+            let listed = query.and_then(|query| query.list.clone().or_else(|| of(query, true, requirements)));
             at += 1;
             let (Some(id), Some(listed)) = (id, listed) else { continue };
             let other = self.listed(at - 1, id, &listed);
-            let other_part = other.plan(wishes);
+            let other_part = other.plan(requirements);
             if other.cost(&other_part) < (self.cost(part) + listed.cost) * CHEAPER {
                 (*self, *part) = (other, other_part);
                 at -= 1;

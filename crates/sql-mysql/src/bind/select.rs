@@ -9,7 +9,7 @@ use syntax::tree::{
 
 use crate::bind::Bind;
 use crate::bind::aggregate::{has_aggregate, has_window, window_exprs};
-use crate::bind::decorrelated_aggregate::{Block, Wishes};
+use crate::bind::decorrelated_aggregate::{Block, PlanRequirements};
 use crate::bind::generated::order_by_formulas;
 use crate::bind::hashed_subquery::list;
 use crate::bind::output_name::{bare_name, name_of_item, position, position_in};
@@ -128,11 +128,12 @@ impl Bind<'_> {
             sorts: if is_above { Vec::new() } else { std::mem::take(&mut sorts) },
         };
         let (statistics, values): (&dyn Statistics, _) = (around.variables, around.values);
-        let wishes = Wishes { depth, order: &wants, limited: limits.0.is_some() && !counts, statistics, values };
-        having.iter_mut().for_each(|condition| list(condition, true, wishes));
-        exprs.iter_mut().for_each(|expr| list(expr, false, wishes));
-        block.list(wishes);
-        let part = block.planned(wishes, !ends_early);
+        let requirements =
+            PlanRequirements { depth, order: &wants, limited: limits.0.is_some() && !counts, statistics, values };
+        having.iter_mut().for_each(|condition| list(condition, true, requirements));
+        exprs.iter_mut().for_each(|expr| list(expr, false, requirements));
+        block.list(requirements);
+        let part = block.planned(requirements, !ends_early);
         if !is_above {
             (exprs, sorts) = (std::mem::take(&mut block.exprs), std::mem::take(&mut block.sorts));
         }

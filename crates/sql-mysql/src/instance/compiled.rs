@@ -29,7 +29,7 @@ pub struct Compiled {
     /// The names under which the statement refers to tables, for LOCK TABLES.
     pub named: Vec<(u64, String)>,
     /// The tables whose metadata locks are held: these, and those that foreign keys reach.
-    pub gates: Vec<Arc<Table>>,
+    pub mdl_tables: Vec<Arc<Table>>,
     pub views: Vec<Arc<View>>,
     /// The tables that are read, with the ages of their statistics at planning.
     pub known: Vec<(Arc<Table>, u64)>,
@@ -37,9 +37,9 @@ pub struct Compiled {
     /// The plan is expensive enough to be planned again for each run.
     pub is_heavy: bool,
     /// The plan is restartable while it has changed nothing.
-    pub may_begin_again: bool,
+    pub is_restartable: bool,
     /// The plan only computes a row with SLEEP, so it needs no thread meanwhile.
     pub only_sleeps: bool,
     /// Its effects, as flags of the transaction state (`session::session_tracking`).
-    pub deeds: u16,
+    pub effects: u16,
 }

@@ -29,7 +29,7 @@ pub struct Open {
 }
 
 /// The state at one moment.
-pub struct OpenNow {
+pub struct OpenTransactionNow {
     pub since: Instant,
     pub isolation: Isolation,
     pub is_read_only: bool,
@@ -68,10 +68,10 @@ impl Open {
     }
 
     /// Returns the state of the transaction, or None without one.
-    pub fn now(&self, counts: &Counts) -> Option<OpenNow> {
+    pub fn now(&self, counts: &Counts) -> Option<OpenTransactionNow> {
         let since = self.since()?;
         let traits = self.traits.load(Ordering::Relaxed);
-        Some(OpenNow {
+        Some(OpenTransactionNow {
             since,
             isolation: LEVELS[(traits / ISOLATION) as usize % LEVELS.len()],
             is_read_only: traits & READ_ONLY != 0,

@@ -1,13 +1,13 @@
 //! The plan cache: plans and prepared statements that sessions share.
 //!
 //! Hard part: a session may run a cached plan only if binding would give the same one. The part of a session's state
-//! that binding reads, besides the statement, its parameter types and the definitions that `Session::is_current`
+//! that binding reads, besides the statement, its parameter types and the definitions that `Session::is_plan_current`
 //! checks, is its *plan-cache context*. Contexts have ids, and the id is part of the cache key.
 //!
 //! MY-3: equal contexts have equal ids, and an id never denotes another context. MY-4: a change of such state calls
 //! `leave_context`. MY-5: a session with temporary tables has a context of its own, and plans for one run only
 //! (`Compiled::volatile`: variables, system tables) are not cached. MY-6: a plan from the cache is checked by
-//! `is_current` before it runs.
+//! `is_plan_current` before it runs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,11 +28,11 @@ const TEXTS: usize = 512;
 const STATEMENTS: usize = 256;
 /// Longer statements are not shared, since a tree takes some fifty times its text.
 const STATEMENT_MAX: usize = 4 << 10;
-const GROUNDS: usize = 256;
+const CONTEXTS: usize = 256;
 
 /// The plan-cache context: the state that binding reads from a session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Facts {
+pub struct PlanContext {
     pub settings: Settings,
     pub database: Option<String>,
     /// The version of the list of accounts, and so of the privileges of the account, its roles and the definers of
@@ -48,9 +48,9 @@ pub struct Facts {
 pub(crate) struct Plans {
     texts: ShardedCache<OfText>,
     statements: ShardedCache<Arc<Described>>,
-    grounds: Mutex<GenerationCache<Facts, u64>>,
+    contexts: Mutex<GenerationCache<PlanContext, u64>>,
     /// The last context id.
-    ground: AtomicU64,
+    context_id: AtomicU64,
 }
 
 /// The cached result for a parameterised text.
@@ -66,38 +66,38 @@ impl Plans {
         Plans {
             texts: ShardedCache::new(TEXTS),
             statements: ShardedCache::new(STATEMENTS),
-            grounds: Mutex::new(GenerationCache::new(GROUNDS)),
-            ground: AtomicU64::new(0),
+            contexts: Mutex::new(GenerationCache::new(CONTEXTS)),
+            context_id: AtomicU64::new(0),
         }
     }
 
-    pub fn text(&self, ground: u64, text: &[u8]) -> Option<OfText> {
-        self.texts.get(ground, text)
+    pub fn text(&self, context_id: u64, text: &[u8]) -> Option<OfText> {
+        self.texts.get(context_id, text)
     }
 
-    pub fn keep_text(&self, ground: u64, text: &[u8], plan: OfText) {
-        self.texts.insert(ground, text, plan);
+    pub fn keep_text(&self, context_id: u64, text: &[u8], plan: OfText) {
+        self.texts.insert(context_id, text, plan);
     }
 
-    pub fn statement(&self, ground: u64, text: &str) -> Option<Arc<Described>> {
-        self.statements.get(ground, text.as_bytes())
+    pub fn statement(&self, context_id: u64, text: &str) -> Option<Arc<Described>> {
+        self.statements.get(context_id, text.as_bytes())
     }
 
-    pub fn keep_statement(&self, ground: u64, text: &str, statement: &Arc<Described>) {
+    pub fn keep_statement(&self, context_id: u64, text: &str, statement: &Arc<Described>) {
         if text.len() <= STATEMENT_MAX {
-            self.statements.insert(ground, text.as_bytes(), statement.clone());
+            self.statements.insert(context_id, text.as_bytes(), statement.clone());
         }
     }
 
-    pub fn new_ground(&self) -> u64 {
-        self.ground.fetch_add(1, Ordering::Relaxed) + 1
+    pub fn new_context(&self) -> u64 {
+        self.context_id.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    pub fn ground(&self, facts: Facts) -> u64 {
-        let mut grounds = self.grounds.lock();
-        grounds.get(&facts).unwrap_or_else(|| {
-            let number = self.new_ground();
-            grounds.insert(facts, number);
+    pub fn context_id(&self, plan_context: PlanContext) -> u64 {
+        let mut contexts = self.contexts.lock();
+        contexts.get(&plan_context).unwrap_or_else(|| {
+            let number = self.new_context();
+            contexts.insert(plan_context, number);
             number
         })
     }

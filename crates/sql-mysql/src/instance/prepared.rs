@@ -55,14 +55,14 @@ pub struct Preparation {
 pub struct Run {
     /// The types of the parameters.
     pub types: Vec<Type>,
-    pub ground: u64,
+    pub context_id: u64,
     pub compiled: Arc<Compiled>,
 }
 
 impl Run {
-    pub fn is_for(&self, ground: u64, parameters: &[Value], collation: Collation) -> bool {
+    pub fn is_for(&self, context_id: u64, parameters: &[Value], collation: Collation) -> bool {
         let same = |(ty, value): (&Type, &Value)| *ty == type_of(value, collation);
-        self.ground == ground && self.types.iter().zip(parameters).all(same)
+        self.context_id == context_id && self.types.iter().zip(parameters).all(same)
     }
 }
 
@@ -71,14 +71,14 @@ impl Preparation {
         &self.text
     }
 
-    pub fn known(&self, ground: u64, parameters: &[Value], collation: Collation) -> Option<Arc<Compiled>> {
+    pub fn known(&self, context_id: u64, parameters: &[Value], collation: Collation) -> Option<Arc<Compiled>> {
         let runs = self.runs.lock();
-        runs.iter().find(|run| run.is_for(ground, parameters, collation)).map(|run| run.compiled.clone())
+        runs.iter().find(|run| run.is_for(context_id, parameters, collation)).map(|run| run.compiled.clone())
     }
 
     pub fn keep(&self, run: Run) {
         let mut runs = self.runs.lock();
-        runs.retain(|known| known.ground != run.ground || known.types != run.types);
+        runs.retain(|known| known.context_id != run.context_id || known.types != run.types);
         if runs.len() >= RUNS {
             runs.remove(0);
         }

@@ -126,7 +126,7 @@ pub struct SessionFacts {
     /// What the client has named beside the statement, as text.
     pub attributes: Vec<(String, Option<Text>)>,
     /// What a function has shown must be durable up to here: timestamps that were taken.
-    pub gate: u64,
+    pub durability_lsn: u64,
     pub row_count: i64,
     pub found_rows: u64,
 }

@@ -534,7 +534,7 @@ impl Slot<'_> {
         }
     }
 
-    /// CHAR and VARCHAR count characters, the TEXT family bytes.
+    /// CHAR and VARCHAR count characters, the TEXT types bytes.
     fn within_length(&self, text: Text, ctx: &mut EvalContext) -> Result<Text> {
         let length = self.ty.length as usize;
         if text.len() <= length {

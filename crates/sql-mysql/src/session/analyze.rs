@@ -153,15 +153,15 @@ impl Session {
         let is_mine = self.locked.tables.iter().any(|(locked, _)| locked.id == table.id);
         if !is_mine {
             let handle = self.handle.clone();
-            table.live.metadata_lock.acquire_shared(self.gate_wait(), &|| handle.is_interrupted())?;
+            table.live.metadata_lock.acquire_shared(self.mdl_wait(), &|| handle.is_interrupted())?;
             gatherer.is_inside = true;
         }
         if table.live.version.load(Ordering::Acquire) != table.version {
             return Err(error::TABLE_DEF_CHANGED.bare());
         }
         let statistics = make(self)?;
-        let gate = self.db.catalog().keep_statistics(table, &statistics)?;
-        self.gate = self.gate.max(gate);
+        let durability_lsn = self.db.catalog().keep_statistics(table, &statistics)?;
+        self.durability_lsn = self.durability_lsn.max(durability_lsn);
         table.live.learn(Arc::new(statistics));
         Ok(())
     }

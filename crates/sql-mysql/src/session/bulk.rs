@@ -25,7 +25,7 @@ impl Session {
 
     fn insert_pieces(&mut self, first: &Parsed, rest: &mut dyn Iterator<Item = String>) -> Result<Outcome> {
         // Pieces already consumed cannot be run again, so the statement must not suspend.
-        self.leaving.is_allowed = false;
+        self.suspension.is_allowed = false;
         self.ctx.warnings.clear();
         self.check_password_age(&first.statement)?;
         let compiled = Arc::new(self.compile(&first.statement, (&[], &[]))?);
@@ -34,7 +34,7 @@ impl Session {
             let Some(text) = rest.next() else { return Ok(None) };
             let piece = parse::parse_unless(&text, session.ctx.sql_mode(), &*session.cancel)?;
             let compiled = session.compile(&piece.statement, (&[], &[]))?;
-            if !is_same(&of.gates, &compiled.gates) {
+            if !is_same(&of.mdl_tables, &compiled.mdl_tables) {
                 return Err(error::TABLE_DEF_CHANGED.bare());
             }
             Ok(Some(Arc::new(compiled)))

@@ -53,7 +53,7 @@ impl Session {
         let form = form(format, analyze)?;
         let types: Vec<Type> = parameters.iter().map(|value| type_of(value, self.settings.collation)).collect();
         let compiled = Arc::new(self.compile(statement, (&types, &parameters))?);
-        self.track_deed(compiled.deeds);
+        self.track_deed(compiled.effects);
         let mut measures = None;
         if analyze {
             // As in MySQL nothing is changed. For a multi-table change or INSERT ... SELECT the rows are read and

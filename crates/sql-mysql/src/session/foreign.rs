@@ -16,7 +16,7 @@ use crate::instance::database::Database;
 use crate::session::Session;
 use crate::session::definition_parser::{check_name, index_name, single};
 use crate::session::generated::check_parent;
-use crate::session::transact::Closed;
+use crate::session::transact::ExclusiveLock;
 use query::catalog::foreign_key::{Action, ForeignKey};
 use query::catalog::table::{Index, Table, TableColumn};
 use query::catalog::{Snapshot, Writing};
@@ -124,20 +124,20 @@ pub(super) fn drop_needless_indexes(table: &mut Table) {
 
 /// The tables that a statement changes, and those tied to them by existing or new constraints.
 #[derive(Default)]
-pub(super) struct Ends {
+pub(super) struct RelatedTables {
     pub changed: Vec<Arc<Table>>,
     pub tied: Vec<Arc<Table>>,
 }
 
-impl Ends {
+impl RelatedTables {
     /// Returns the tables and those tied to them in this snapshot.
-    pub fn of(changed: Vec<Arc<Table>>, snapshot: &Snapshot) -> Ends {
+    pub fn of(changed: Vec<Arc<Table>>, snapshot: &Snapshot) -> RelatedTables {
         let relatives = |table: &Arc<Table>| snapshot.relatives(&table.schema, &table.name, &table.foreign_keys);
         let tied: Vec<Arc<Table>> = changed.iter().flat_map(relatives).collect();
-        Ends { changed, tied: Vec::new() }.and(tied.into_iter())
+        RelatedTables { changed, tied: Vec::new() }.and(tied.into_iter())
     }
 
-    pub fn and(mut self, tied: impl Iterator<Item = Arc<Table>>) -> Ends {
+    pub fn and(mut self, tied: impl Iterator<Item = Arc<Table>>) -> RelatedTables {
         for table in tied {
             if !self.all().any(|known| known.id == table.id) {
                 self.tied.push(table);
@@ -294,18 +294,18 @@ impl Session {
         Ok(())
     }
 
-    /// Takes the exclusive metadata locks for a change (`gates_to_close`) and begins it. `needs` is evaluated again
+    /// Takes the exclusive metadata locks for a change (`tables_to_lock`) and begins it. `needs` is evaluated again
     /// once no other session can change definitions.
     pub(super) fn close_and_write<'c>(
         &mut self,
         db: &'c Database,
-        needs: impl Fn(&Snapshot) -> Result<Ends>,
-    ) -> Result<(Vec<Closed>, Writing<'c>)> {
+        needs: impl Fn(&Snapshot) -> Result<RelatedTables>,
+    ) -> Result<(Vec<ExclusiveLock>, Writing<'c>)> {
         for _ in 0..100 {
             self.refresh();
             let ends = needs(&self.catalog)?;
             self.wait_for_losers(&ends.changed)?;
-            let closed = self.close_gates(&self.gates_to_close(&ends)?)?;
+            let closed = self.lock_exclusively(&self.tables_to_lock(&ends)?)?;
             let writing = db.catalog().write()?;
             let now = needs(&writing.snapshot)?;
             if now.all().all(|table| ends.all().any(|known| known.id == table.id)) {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{self, Result, SqlError};
 use crate::parse::statement::TableLock;
-use crate::session::foreign::Ends;
+use crate::session::foreign::RelatedTables;
 use crate::session::session_tracking::{LOCKED, READ, WRITE};
 use crate::session::{Outcome, Session};
 use datum::Fault;
@@ -93,7 +93,7 @@ impl Session {
     pub(super) fn lock_all(&mut self) -> Result<Outcome> {
         self.unlock_tables();
         let handle = self.handle.clone();
-        self.db.definitions.acquire(self.gate_wait(), &|| handle.is_interrupted())?;
+        self.db.definitions.acquire(self.mdl_wait(), &|| handle.is_interrupted())?;
         self.locked.is_all = true;
         self.refresh();
         let shared = self.db.catalog().snapshot();
@@ -109,7 +109,7 @@ impl Session {
     fn lock_tables(&mut self, mut tables: Vec<(Arc<Table>, bool)>) -> Result<()> {
         tables.sort_by_key(|(table, exclusive)| (table.id, !exclusive));
         tables.dedup_by_key(|(table, _)| table.id);
-        let until = Instant::now() + self.gate_wait();
+        let until = Instant::now() + self.mdl_wait();
         loop {
             match self.lock_step(&tables) {
                 Err(Fault::LockTimeout) if Instant::now() < until => {}
@@ -228,7 +228,7 @@ impl Session {
     /// Returns the tables whose exclusive metadata locks a DDL statement takes. Under LOCK TABLES it may change only
     /// tables locked for WRITE. A related table locked for READ keeps its shared lock, as this session holds one: other
     /// readers continue, but no session writes its rows (QU-11).
-    pub(super) fn gates_to_close(&self, ends: &Ends) -> Result<Vec<Arc<Table>>> {
+    pub(super) fn tables_to_lock(&self, ends: &RelatedTables) -> Result<Vec<Arc<Table>>> {
         self.check_locked(&ends.changed, &ends.changed)?;
         let tied = ends.tied.iter().filter(|table| !self.is_read_locked(table));
         Ok(ends.changed.iter().chain(tied).cloned().collect())
@@ -262,7 +262,7 @@ impl Session {
                 continue;
             }
             let handle = self.handle.clone();
-            table.live.read_lock.admit_writer(self.gate_wait(), &|| handle.is_interrupted())?;
+            table.live.read_lock.admit_writer(self.mdl_wait(), &|| handle.is_interrupted())?;
             self.written.push(table.clone());
         }
         Ok(())
@@ -274,7 +274,7 @@ impl Session {
             return Err(conflict());
         }
         let handle = self.handle.clone();
-        self.db.definitions.admit_writer(self.gate_wait(), &|| handle.is_interrupted())?;
+        self.db.definitions.admit_writer(self.mdl_wait(), &|| handle.is_interrupted())?;
         Ok(Defining(self.db.clone()))
     }
 }

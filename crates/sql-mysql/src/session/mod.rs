@@ -65,10 +65,10 @@ use crate::scalar::state::StateOf as _;
 use crate::scalar::store::ASSIGNMENT;
 use crate::session::load::Incoming;
 use crate::session::locks::Locked;
-use crate::session::rights::Standing;
+use crate::session::rights::AccountState;
 use crate::session::server_hooks::wall_ms;
 use crate::session::session_tracking::Track;
-use crate::session::suspension::Leaving;
+use crate::session::suspension::Suspension;
 use crate::session::temporary::Temporary;
 use crate::session::transact::CompletionType;
 use crate::system::viewer::Viewer;
@@ -107,7 +107,7 @@ pub enum Outcome {
     File(String),
     /// The statement is suspended, since it would wait (for the disk, a row lock, a SLEEP) and the caller allowed it:
     /// call `when_ready`, then `resume`.
-    Away,
+    Suspended,
 }
 
 impl Outcome {
@@ -146,7 +146,7 @@ impl ResultSet {
         match exec.fill(&mut session.ctx, out) {
             Ok(true) => {
                 session.found_rows += out.len() as u64;
-                session.note_gate();
+                session.note_durability_lsn();
                 Ok(true)
             }
             Ok(false) => {
@@ -188,7 +188,7 @@ struct Quick {
     timestamp: u64,
     max_execution_ms: u64,
     lock_wait_s: u64,
-    gate_wait_s: u64,
+    mdl_wait_s: u64,
     read_only: bool,
     completion: CompletionType,
     /// Statements slower than this count as slow.
@@ -201,7 +201,7 @@ pub struct Session {
     /// Tells the engine whether a lock wait must end.
     cancel: engine::rows::Cancel,
     who: Login,
-    standing: Standing,
+    account_state: AccountState,
     rights: Arc<Rights>,
     ctx: EvalContext,
     values: Values,
@@ -215,7 +215,7 @@ pub struct Session {
     /// The current statement's rows are still being produced.
     is_open: bool,
     found_rows: u64,
-    gate: Lsn,
+    durability_lsn: Lsn,
 
     autocommit: bool,
     /// A transaction begun by BEGIN is open.
@@ -244,14 +244,14 @@ pub struct Session {
     locked: Locked,
     /// The client supports LOCAL files.
     local_files: bool,
-    leaving: Leaving,
+    suspension: Suspension,
     loading: Option<Incoming>,
     temporary: Temporary,
     track: Track,
 
     parameterised: ParameterisedText,
     /// The id of the session's plan-cache context, once computed.
-    ground: Option<u64>,
+    context_id: Option<u64>,
     named: HashMap<String, PreparedHandle>,
 }
 
@@ -276,15 +276,15 @@ impl Session {
         ctx.interrupted = Some(cancel.clone());
         let of_timestamps = db.clone();
         ctx.state_mut().take_timestamp = Some(Arc::new(move || {
-            let (base, gate) = of_timestamps.take_timestamps(1, wall_ms())?;
-            Ok((base + TIMESTAMP_STEP, gate))
+            let (base, durability_lsn) = of_timestamps.take_timestamps(1, wall_ms())?;
+            Ok((base + TIMESTAMP_STEP, durability_lsn))
         }));
         let mut session = Session {
             db: db.clone(),
             cancel,
             handle,
             who: who.clone(),
-            standing: Standing::default(),
+            account_state: AccountState::default(),
             rights: Arc::default(),
             ctx,
             values,
@@ -295,7 +295,7 @@ impl Session {
             began: Instant::now(),
             is_open: false,
             found_rows: 0,
-            gate: 0,
+            durability_lsn: 0,
             autocommit: true,
             explicit: false,
             read_only: false,
@@ -312,12 +312,12 @@ impl Session {
             written: Vec::new(),
             locked: Locked::default(),
             local_files: false,
-            leaving: Leaving::default(),
+            suspension: Suspension::default(),
             loading: None,
             temporary: Temporary::default(),
             track: Track::default(),
             parameterised: ParameterisedText::default(),
-            ground: None,
+            context_id: None,
             named: HashMap::new(),
         };
         session.introduce()?;
@@ -404,7 +404,7 @@ impl Session {
         self.handle.show(|shown| shown.database.clone_from(&name));
         self.database = name;
         self.follow_database();
-        self.leave_ground();
+        self.leave_context();
     }
 
     pub fn database(&self) -> Option<&str> {
@@ -423,8 +423,8 @@ impl Session {
     }
 
     /// Returns the durability LSN: replies so far may be sent when the WAL is durable up to it.
-    pub fn gate(&self) -> Lsn {
-        self.gate.max(self.ctx.state().session.gate)
+    pub fn durability_lsn(&self) -> Lsn {
+        self.durability_lsn.max(self.ctx.state().session.durability_lsn)
     }
 
     /// Returns whether COMMIT or ROLLBACK RELEASE has ended the session: the door answers, then closes it.
@@ -489,7 +489,7 @@ impl Session {
         self.drop_all_temporary();
         self.values.set_all(std::iter::empty());
         self.named.clear();
-        self.leave_ground();
+        self.leave_context();
         self.ctx.warnings.clear();
         self.ctx.state_mut().session = crate::scalar::state::SessionFacts::default();
         self.ctx.state_mut().variables.clear();

@@ -40,9 +40,9 @@ impl Session {
         if self.follow_accounts().is_err() || self.serializes() {
             return None;
         }
-        let ground = self.ground();
-        let known = self.db.plans.statement(ground, sql)?;
-        self.stands(&known.by).then(|| known.prepared.clone())
+        let context_id = self.context_id();
+        let known = self.db.plans.statement(context_id, sql)?;
+        self.is_plan_current(&known.by).then(|| known.prepared.clone())
     }
 
     pub(super) fn prepare_text(&mut self, sql: &str) -> Result<Prepared> {
@@ -55,8 +55,8 @@ impl Session {
         let (prepared, by) = self.prepare_parsed(sql, parsed)?;
         if let Some(by) = by.filter(|compiled| !compiled.volatile) {
             let described = Arc::new(Described { prepared: prepared.clone(), by: Arc::new(by) });
-            let ground = self.ground();
-            self.db.plans.keep_statement(ground, sql, &described);
+            let context_id = self.context_id();
+            self.db.plans.keep_statement(context_id, sql, &described);
         }
         Ok(prepared)
     }
@@ -119,17 +119,17 @@ impl Session {
         self.ctx.state_mut().values_apart = true;
         self.check_password_age(&prepared.statement)?;
         self.obey_limit(prepared.time_limit);
-        let (ground, collation) = (self.ground(), self.settings.collation);
+        let (context_id, collation) = (self.context_id(), self.settings.collation);
         let types =
             |parameters: &[Value]| -> Vec<Type> { parameters.iter().map(|value| type_of(value, collation)).collect() };
-        let known = prepared.known(ground, &parameters, collation);
-        let compiled = match known.filter(|compiled| self.stands(compiled)) {
+        let known = prepared.known(context_id, &parameters, collation);
+        let compiled = match known.filter(|compiled| self.is_plan_current(compiled)) {
             Some(compiled) => compiled,
             None => {
                 let types = types(&parameters);
                 let compiled = Arc::new(self.compile(&prepared.statement, (&types, &parameters))?);
                 if !compiled.volatile && !compiled.is_heavy {
-                    prepared.keep(Run { types, ground, compiled: compiled.clone() });
+                    prepared.keep(Run { types, context_id, compiled: compiled.clone() });
                 }
                 compiled
             }

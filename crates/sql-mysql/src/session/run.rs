@@ -14,7 +14,7 @@ use syntax::tree::{self, ExprKind, Query, QueryBody, TableRef};
 
 use crate::batch::{Batch, Cells};
 use crate::bind::variables::Variables;
-use crate::bind::{Bind, Surroundings, Uses};
+use crate::bind::{Bind, BindEnvironment, Uses};
 use crate::error::{self, Result, SqlError};
 use crate::instance::compiled::{Compiled, Plan};
 use crate::instance::count::{self, Count};
@@ -40,7 +40,7 @@ use query::nodes::expr::Expr;
 use query::nodes::node::{Lock, LockWait};
 use query::nodes::walk::is_steady;
 use query::plan::estimate::{estimate, joined_rows};
-use query::plan::restartable::{may_begin_again, only_sleep, only_sleeps};
+use query::plan::restartable::{is_restartable, only_sleep, only_sleeps};
 use query::plan::statistics::Statistics;
 
 /// Plans of a higher estimated cost are not cached: planning is a small part of their run.
@@ -60,18 +60,18 @@ impl Plan {
     }
 
     /// Returns whether the plan is restartable as long as it has changed nothing.
-    fn may_begin_again(&self) -> bool {
+    fn is_restartable(&self) -> bool {
         if self.returning().is_some() {
             return false;
         }
         match self {
-            Plan::Query { node, .. } => may_begin_again(node),
+            Plan::Query { node, .. } => is_restartable(node),
             Plan::Update(update) => {
                 let mut sets = update.targets.iter().flat_map(|target| &target.sets);
-                may_begin_again(&update.node) && sets.all(|(_, expr)| is_steady(expr))
+                is_restartable(&update.node) && sets.all(|(_, expr)| is_steady(expr))
             }
-            Plan::Delete(delete) => may_begin_again(&delete.node),
-            Plan::Insert(insert) => insert.may_begin_again(),
+            Plan::Delete(delete) => is_restartable(&delete.node),
+            Plan::Insert(insert) => insert.is_restartable(),
             Plan::Do(_) | Plan::Load(_) => false,
         }
     }
@@ -103,7 +103,7 @@ impl Plan {
     }
 
     /// Returns the plan's effects as flags of the transaction state.
-    fn deeds(&self, uses: Uses) -> u16 {
+    fn effects(&self, uses: Uses) -> u16 {
         let writes = !matches!(self, Plan::Query { .. } | Plan::Do(_)) || uses.locking > 0;
         let is_unsafe = match self {
             // The rows ignored or replaced depend on the input order.
@@ -117,7 +117,7 @@ impl Plan {
         };
         let bits =
             [(uses.reading > 0, READ), (uses.reading_unsafe > 0, READ_UNSAFE), (writes, WRITE), (is_unsafe, UNSAFE)];
-        bits.into_iter().filter(|(is_so, _)| *is_so).fold(0, |deeds, (_, bit)| deeds | bit)
+        bits.into_iter().filter(|(is_so, _)| *is_so).fold(0, |effects, (_, bit)| effects | bit)
     }
 
     /// Returns the tables that the plan writes, including those written by foreign keys.
@@ -158,44 +158,44 @@ impl Compiled {
             _ => return None,
         };
         let plan = Plan::Query { node: node.clone(), columns: Arc::default() };
-        let (tables, gates, views, known) =
-            (self.tables.clone(), self.gates.clone(), self.views.clone(), self.known.clone());
+        let (tables, mdl_tables, views, known) =
+            (self.tables.clone(), self.mdl_tables.clone(), self.views.clone(), self.known.clone());
         Some(Compiled {
             plan,
             tables,
-            gates,
+            mdl_tables,
             written: Vec::new(),
             named: self.named.clone(),
             views,
             known,
             volatile: true,
             is_heavy: self.is_heavy,
-            may_begin_again: false,
+            is_restartable: false,
             only_sleeps: false,
-            deeds: self.deeds,
+            effects: self.effects,
         })
     }
 
     /// Returns another plan over the same tables and one more, which it writes.
     pub(super) fn with_plan(&self, plan: Plan, written: &Arc<Table>) -> Compiled {
         let and = |tables: &[Arc<Table>]| tables.iter().chain([written]).cloned().collect();
-        let (tables, gates) = (and(&self.tables), and(&self.gates));
+        let (tables, mdl_tables) = (and(&self.tables), and(&self.mdl_tables));
         let (views, known, written) = (self.views.clone(), self.known.clone(), vec![written.clone()]);
-        let (is_heavy, deeds) = (self.is_heavy, self.deeds | WRITE);
+        let (is_heavy, effects) = (self.is_heavy, self.effects | WRITE);
         let named = self.named.clone();
         Compiled {
             plan,
             tables,
-            gates,
+            mdl_tables,
             written,
             named,
             views,
             known,
             volatile: true,
             is_heavy,
-            may_begin_again: false,
+            is_restartable: false,
             only_sleeps: false,
-            deeds,
+            effects,
         }
     }
 }
@@ -274,7 +274,7 @@ impl Session {
             // The result was not read to its end.
             let _ = self.end_statement();
         }
-        self.gate = 0;
+        self.durability_lsn = 0;
         self.found_rows = 0;
         self.refresh();
         let followed = self.follow_accounts();
@@ -306,10 +306,10 @@ impl Session {
 
     /// Records the outcome for the session's functions.
     pub(super) fn told(&mut self, outcome: Outcome) -> Outcome {
-        if matches!(outcome, Outcome::Away) {
+        if matches!(outcome, Outcome::Suspended) {
             return outcome;
         }
-        self.leaving.is_allowed = false;
+        self.suspension.is_allowed = false;
         self.track_statement(matches!(outcome, Outcome::Rows(_)));
         if let Outcome::Done { affected, .. } = &outcome {
             self.ctx.state_mut().session.row_count = *affected as i64;
@@ -335,7 +335,8 @@ impl Session {
 
     /// Returns the cached plan of the parameterised text, and this text's literals.
     fn known_plan(&mut self, sql: &str) -> Option<(Arc<Compiled>, Vec<Value>)> {
-        let is_odd = self.ctx.sql_mode().has(crate::scalar::modes::SqlMode::ANSI_QUOTES) || self.standing.must_change;
+        let is_odd =
+            self.ctx.sql_mode().has(crate::scalar::modes::SqlMode::ANSI_QUOTES) || self.account_state.must_change;
         if is_odd || !self.locked.tables.is_empty() || self.serializes() {
             return None;
         }
@@ -347,28 +348,28 @@ impl Session {
     }
 
     fn plan_of(&mut self, parameterised: &ParameterisedText) -> Option<Arc<Compiled>> {
-        let ground = self.ground();
-        match self.db.plans.text(ground, &parameterised.key) {
-            Some(OfText::Plan(compiled)) if self.stands(&compiled) => return Some(compiled),
+        let context_id = self.context_id();
+        match self.db.plans.text(context_id, &parameterised.key) {
+            Some(OfText::Plan(compiled)) if self.is_plan_current(&compiled) => return Some(compiled),
             Some(OfText::Unshared) => return None,
             _ => {}
         }
         // A binding error is reported for the original text.
         let shared = self.share(&parameterised.key, &parameterised.literals).ok()?;
         let Some(compiled) = shared.map(Arc::new) else {
-            self.db.plans.keep_text(ground, &parameterised.key, OfText::Unshared);
+            self.db.plans.keep_text(context_id, &parameterised.key, OfText::Unshared);
             return None;
         };
         // Expensive queries are planned for their literals each time.
         if !compiled.is_heavy {
-            self.db.plans.keep_text(ground, &parameterised.key, OfText::Plan(compiled.clone()));
+            self.db.plans.keep_text(context_id, &parameterised.key, OfText::Plan(compiled.clone()));
         }
         Some(compiled)
     }
 
-    pub(super) fn stands(&self, compiled: &Compiled) -> bool {
+    pub(super) fn is_plan_current(&self, compiled: &Compiled) -> bool {
         compiled
-            .gates
+            .mdl_tables
             .iter()
             .all(|table| table.live.version.load(std::sync::atomic::Ordering::Acquire) == table.version)
             && compiled
@@ -385,8 +386,8 @@ impl Session {
     }
 
     /// Returns the binder's environment, without parameters.
-    pub(super) fn surroundings(&self) -> Surroundings<'_> {
-        Surroundings {
+    pub(super) fn surroundings(&self) -> BindEnvironment<'_> {
+        BindEnvironment {
             snapshot: self.catalog.clone(),
             rights: &self.rights,
             settings: &self.settings,
@@ -418,7 +419,7 @@ impl Session {
         self.refresh();
         let reads_lock = (self.serializes() && (self.explicit || !self.autocommit))
             .then_some(Lock { strength: Strength::Shared, wait: LockWait::Patient });
-        let around = Surroundings { parameters, values, reads_lock, ..self.surroundings() };
+        let around = BindEnvironment { parameters, values, reads_lock, ..self.surroundings() };
         let mut bind = Bind::new(&around);
         let plan = match statement {
             Statement::Query(query) if query.into.is_none() => {
@@ -447,28 +448,28 @@ impl Session {
         };
         let volatile = bind.volatile || reads_lock.is_some();
         let tables = std::mem::take(&mut bind.tables);
-        let mut gates = tables.clone();
-        gates.extend(bind.linked.drain(..).filter(|table| !tables.iter().any(|known| known.id == table.id)));
+        let mut mdl_tables = tables.clone();
+        mdl_tables.extend(bind.linked.drain(..).filter(|table| !tables.iter().any(|known| known.id == table.id)));
         let (views, named) = (std::mem::take(&mut bind.views), std::mem::take(&mut bind.named));
         let (known, uses) = (std::mem::take(&mut bind.known), bind.uses);
         drop(bind);
         let (written, is_heavy) = (plan.written(), plan.cost() > HEAVY);
-        let deeds = plan.deeds(uses);
-        let may_begin_again = !is_heavy && plan.may_begin_again();
+        let effects = plan.effects(uses);
+        let is_restartable = !is_heavy && plan.is_restartable();
         let only_sleeps = plan.only_sleeps();
         Ok(Compiled {
             plan,
             tables,
-            gates,
+            mdl_tables,
             written,
             named,
             views,
             known,
             volatile,
             is_heavy,
-            may_begin_again,
+            is_restartable,
             only_sleeps,
-            deeds,
+            effects,
         })
     }
 
@@ -483,7 +484,7 @@ impl Session {
         }
         self.check_password_age(statement)?;
         // Other statements do more after the plans that they run.
-        self.leaving.is_allowed &= statement.has_plan();
+        self.suspension.is_allowed &= statement.has_plan();
         match statement {
             statement if statement.has_plan() => {
                 self.obey_hints(statement);
@@ -586,7 +587,7 @@ impl Session {
         let writes = matches!(compiled.plan, Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Load(_));
         self.check_locked(&compiled.tables, &compiled.written)?;
         self.check_locked_names(&compiled.tables, &compiled.named)?;
-        while !self.hold(&compiled.gates)? {
+        while !self.hold(&compiled.mdl_tables)? {
             tries += 1;
             self.refresh();
             compiled = again(self).filter(|_| tries < 100).ok_or_else(|| error::LOCK_WAIT_TIMEOUT.bare())?;
@@ -595,13 +596,13 @@ impl Session {
         if writes && compiled.written.iter().any(|table| !table.temporary) {
             self.check_server_writable()?;
         }
-        self.is_bare = compiled.deeds & DEEDS == 0 && self.host().txn.is_none();
-        self.has_used_tables |= compiled.deeds & DEEDS != 0;
+        self.is_bare = compiled.effects & DEEDS == 0 && self.host().txn.is_none();
+        self.has_used_tables |= compiled.effects & DEEDS != 0;
         self.need_transaction();
         if self.read_only && writes && compiled.written.iter().any(|table| !table.temporary) {
             return Err(error::CANT_EXECUTE_IN_READ_ONLY_TRANSACTION.bare());
         }
-        self.track_deed(compiled.deeds);
+        self.track_deed(compiled.effects);
         let txn = self.host().txn()?;
         txn.begin_statement();
         self.statement_start = Some(self.host().txn()?.savepoint());
@@ -676,7 +677,7 @@ impl Session {
         if is_over {
             self.end_rows()?;
         } else {
-            self.note_gate();
+            self.note_durability_lsn();
         }
         let exec = (!is_over).then(|| Box::new(exec));
         Ok(Outcome::Rows(ResultSet { columns, ready, exec, number: self.number }))

@@ -77,8 +77,8 @@ impl Session {
         };
         let count = count.filter(|count| (1..=TIMESTAMPS_MAX).contains(count));
         let count = count.ok_or_else(|| error::WRONG_ARGUMENTS.with(&[&shown]))?;
-        let (base, gate) = self.db.take_timestamps(count, wall_ms())?;
-        self.gate = self.gate.max(gate);
+        let (base, durability_lsn) = self.db.take_timestamps(count, wall_ms())?;
+        self.durability_lsn = self.durability_lsn.max(durability_lsn);
         let columns = vec![Column::computed("Timestamp", Type::unsigned())];
         Ok(self.rows(columns, vec![vec![Value::UInt(base)].into_iter().collect()]))
     }

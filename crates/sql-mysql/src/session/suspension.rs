@@ -1,7 +1,7 @@
 //! Suspension of statements that would wait: the door's thread serves others, and resumes the statement after the wait.
 //!
 //! ```text
-//!   execute ─► Outcome::Away ─► when_ready(wake) ─► (parked, no thread) ─► wake ─► resume ─► outcome, or Away again
+//!   execute ─► Outcome::Suspended ─► when_ready(wake) ─► (parked, no thread) ─► wake ─► resume ─► outcome, or Away again
 //!                                                     page read · SLEEP over · row free or timed out · KILL · client gone · server stops
 //! ```
 //! Hard part: a resumed statement restarts its plan. So it may be suspended only before it has had an effect: no row is
@@ -30,7 +30,7 @@ const LEAVES_MAX: u8 = 6;
 
 /// Suspension state of the current statement.
 #[derive(Default)]
-pub(super) struct Leaving {
+pub(super) struct Suspension {
     /// The door permits the next statement to suspend.
     pub is_allowed: bool,
     /// The plan is restartable.
@@ -67,15 +67,15 @@ pub enum Ready {
 }
 
 impl Session {
-    /// Permits the next statement to answer `Outcome::Away`.
-    pub fn allow_leaving(&mut self) {
-        self.leaving.is_allowed = true;
+    /// Permits the next statement to answer `Outcome::Suspended`.
+    pub fn allow_suspension(&mut self) {
+        self.suspension.is_allowed = true;
     }
 
     /// Registers `wake`, which is called in any thread when the suspended statement can be resumed. The caller also
     /// resumes it at the time returned.
     pub fn when_ready(&mut self, wake: Wake) -> Ready {
-        let Some(awaits) = self.leaving.away.as_ref().map(|away| away.awaits) else {
+        let Some(awaits) = self.suspension.away.as_ref().map(|away| away.awaits) else {
             wake();
             return Ready::Soon;
         };
@@ -103,13 +103,13 @@ impl Session {
         Ready::Within(until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now())))
     }
 
-    /// Resumes the suspended statement if its wait is over; otherwise returns `Outcome::Away` again.
+    /// Resumes the suspended statement if its wait is over; otherwise returns `Outcome::Suspended` again.
     pub fn resume(&mut self) -> Result<Outcome> {
         self.handle.resumed();
-        if self.leaving.away.is_some() && !self.is_wait_over() {
-            return Ok(Outcome::Away);
+        if self.suspension.away.is_some() && !self.is_wait_over() {
+            return Ok(Outcome::Suspended);
         }
-        let Some(away) = self.leaving.away.take() else { return Err(error::QUERY_INTERRUPTED.bare()) };
+        let Some(away) = self.suspension.away.take() else { return Err(error::QUERY_INTERRUPTED.bare()) };
         self.handle.show(|shown| shown.state = None);
         self.ctx.warnings.clear();
         self.host().answers_anyway = matches!(away.awaits, Awaits::Time(_));
@@ -124,7 +124,7 @@ impl Session {
     fn is_wait_over(&mut self) -> bool {
         let now = Instant::now();
         let is_late = self.handle.is_interrupted() || self.ctx.deadline.is_some_and(|deadline| now >= deadline);
-        let awaits = self.leaving.away.as_ref().map(|away| away.awaits);
+        let awaits = self.suspension.away.as_ref().map(|away| away.awaits);
         is_late
             || match awaits {
                 None | Some(Awaits::Pages) => true,
@@ -135,7 +135,7 @@ impl Session {
 
     /// Discards the suspended statement. Returns false if there is none.
     pub(super) fn forget_suspended(&mut self) -> bool {
-        let was_away = self.leaving.away.take().is_some();
+        let was_away = self.suspension.away.take().is_some();
         self.end_suspension();
         was_away
     }
@@ -150,15 +150,15 @@ impl Session {
 
     /// Sets the suspension state for a statement that has its plan.
     pub(super) fn may_leave(&mut self, compiled: &Compiled) {
-        let is_allowed = std::mem::take(&mut self.leaving.is_allowed);
-        self.leaving.restarts = is_allowed && compiled.may_begin_again;
-        self.leaving.left = if self.leaving.restarts { LEAVES_MAX } else { 0 };
-        self.leaving.sleeps = is_allowed && compiled.only_sleeps;
+        let is_allowed = std::mem::take(&mut self.suspension.is_allowed);
+        self.suspension.restarts = is_allowed && compiled.is_restartable;
+        self.suspension.left = if self.suspension.restarts { LEAVES_MAX } else { 0 };
+        self.suspension.sleeps = is_allowed && compiled.only_sleeps;
     }
 
     /// Runs the plan, and suspends the statement if the plan has to wait and may.
     pub(super) fn perform(&mut self, compiled: &Arc<Compiled>, more: More<'_>) -> Result<Outcome> {
-        let Leaving { restarts, left, sleeps, .. } = self.leaving;
+        let Suspension { restarts, left, sleeps, .. } = self.suspension;
         if !restarts && !sleeps {
             return self.run_plan(compiled, more);
         }
@@ -178,11 +178,11 @@ impl Session {
         match outcome {
             Err(error) if is_suspended(&error) => {
                 self.handle.counts.unread(reads);
-                self.host().numbers.begin_again();
+                self.host().numbers.restart();
                 let awaits = self.awaits();
-                self.leaving.left -= u8::from(matches!(awaits, Awaits::Pages));
-                self.leaving.away = Some(Away { compiled: compiled.clone(), awaits });
-                Ok(Outcome::Away)
+                self.suspension.left -= u8::from(matches!(awaits, Awaits::Pages));
+                self.suspension.away = Some(Away { compiled: compiled.clone(), awaits });
+                Ok(Outcome::Suspended)
             }
             outcome => {
                 self.end_suspension();

@@ -21,7 +21,7 @@ use query::catalog::{Snapshot, Writing};
 pub(super) struct Temporary {
     tables: Vec<Arc<Table>>,
     /// Dropped tables that await the transaction's end (MY-7).
-    doomed: Vec<Arc<Table>>,
+    dropped: Vec<Arc<Table>>,
 }
 
 impl Session {
@@ -41,7 +41,7 @@ impl Session {
 
     fn set_temporary(&mut self, tables: Vec<Arc<Table>>) {
         self.temporary.tables = tables;
-        self.leave_ground();
+        self.leave_context();
         self.look_anew();
         let own = self.rights_of_temporary();
         self.rights = Arc::new(crate::rights::Rights { own, ..crate::rights::Rights::clone(&self.rights) });
@@ -80,14 +80,14 @@ impl Session {
         for table in gone {
             table.live.version.store(u64::MAX, std::sync::atomic::Ordering::Release);
         }
-        self.temporary.doomed.extend(gone.iter().cloned());
+        self.temporary.dropped.extend(gone.iter().cloned());
         self.set_temporary(stay);
-        if self.host().txn.is_none() { self.end_doomed() } else { Ok(()) }
+        if self.host().txn.is_none() { self.end_dropped() } else { Ok(()) }
     }
 
     /// Frees dropped tables after the transaction (MY-7).
-    pub(super) fn end_doomed(&mut self) -> Result<()> {
-        while let Some(table) = self.temporary.doomed.pop() {
+    pub(super) fn end_dropped(&mut self) -> Result<()> {
+        while let Some(table) = self.temporary.dropped.pop() {
             self.db.catalog().end_temporary(&table)?;
         }
         Ok(())

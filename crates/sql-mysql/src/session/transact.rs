@@ -48,8 +48,8 @@ impl Session {
         Duration::from_secs(self.quick.lock_wait_s)
     }
 
-    pub(super) fn gate_wait(&self) -> Duration {
-        Duration::from_secs(self.quick.gate_wait_s)
+    pub(super) fn mdl_wait(&self) -> Duration {
+        Duration::from_secs(self.quick.mdl_wait_s)
     }
 
     pub(super) fn begin(&mut self, read_only: Option<bool>, snapshot: bool) -> Result<()> {
@@ -106,11 +106,11 @@ impl Session {
         self.explicit = false;
         self.savepoints.clear();
         self.statement_start = None;
-        self.note_gate();
+        self.note_durability_lsn();
         let txn = self.host().txn.take();
         let committed = match txn {
             Some(txn) => {
-                self.gate = self.gate.max(txn.durability_lsn());
+                self.durability_lsn = self.durability_lsn.max(txn.durability_lsn());
                 self.handle.counts.add(Count::HandlerCommit);
                 txn.commit()
             }
@@ -118,8 +118,8 @@ impl Session {
         };
         self.handle.open.end();
         self.release();
-        self.gate = self.gate.max(committed?);
-        self.end_doomed()
+        self.durability_lsn = self.durability_lsn.max(committed?);
+        self.end_dropped()
     }
 
     pub(super) fn roll_back(&mut self) {
@@ -133,9 +133,9 @@ impl Session {
         self.explicit = false;
         self.savepoints.clear();
         self.statement_start = None;
-        self.note_gate();
+        self.note_durability_lsn();
         if let Some(txn) = self.host().txn.take() {
-            self.gate = self.gate.max(txn.durability_lsn());
+            self.durability_lsn = self.durability_lsn.max(txn.durability_lsn());
             self.handle.counts.add(Count::HandlerRollback);
             let handle = self.handle.clone();
             txn.rollback_with_progress(&mut |done, of| tell(&handle, done, of));
@@ -143,7 +143,7 @@ impl Session {
         self.handle.open.end();
         self.release();
         // The next start drops the remaining ones.
-        let _ = self.end_doomed();
+        let _ = self.end_dropped();
     }
 
     /// Releases the metadata locks and the writer registrations.
@@ -159,7 +159,7 @@ impl Session {
     /// Takes shared metadata locks. Returns false if a definition is stale; then no additional lock is held.
     pub(super) fn hold(&mut self, tables: &[Arc<Table>]) -> Result<bool> {
         let before = self.held.len();
-        let patience = self.gate_wait();
+        let patience = self.mdl_wait();
         let handle = self.handle.clone();
         let is_killed = || handle.is_interrupted();
         for table in tables {
@@ -194,10 +194,10 @@ impl Session {
     }
 
     /// Raises the reply's durability LSN to that of the data read.
-    pub(super) fn note_gate(&mut self) {
+    pub(super) fn note_durability_lsn(&mut self) {
         let host = self.host();
-        let gate = host.txn.as_ref().map_or(0, |txn| txn.durability_lsn()).max(host.seen);
-        self.gate = self.gate.max(gate);
+        let durability_lsn = host.txn.as_ref().map_or(0, |txn| txn.durability_lsn()).max(host.seen);
+        self.durability_lsn = self.durability_lsn.max(durability_lsn);
     }
 
     /// Counts a slow statement.
@@ -216,7 +216,7 @@ impl Session {
         self.ctx.parameters.clear();
         self.handle.show(crate::instance::handle::Shown::end);
         if self.explicit || (!self.autocommit && !self.is_bare) {
-            self.note_gate();
+            self.note_durability_lsn();
             return Ok(());
         }
         self.commit_statement()
@@ -226,7 +226,7 @@ impl Session {
     pub(super) fn fail(&mut self, error: SqlError) -> SqlError {
         self.note_slowness();
         self.is_open = false;
-        self.leaving.is_allowed = false;
+        self.suspension.is_allowed = false;
         self.forget_suspended();
         self.ctx.parameters.clear();
         let start = self.statement_start.take();
@@ -241,7 +241,7 @@ impl Session {
         } else if !undone {
             self.roll_back();
         } else {
-            self.note_gate();
+            self.note_durability_lsn();
         }
         // The process list shows the statement until the rollback is done.
         self.handle.show(crate::instance::handle::Shown::end);
@@ -293,9 +293,9 @@ impl Session {
 
     /// Takes exclusive metadata locks for DDL. None is held while waiting for another: the holder of that one may want
     /// it next.
-    pub(super) fn close_gates(&self, tables: &[Arc<Table>]) -> Result<Vec<Closed>> {
+    pub(super) fn lock_exclusively(&self, tables: &[Arc<Table>]) -> Result<Vec<ExclusiveLock>> {
         const TRY: Duration = Duration::from_millis(100);
-        let until = Instant::now() + self.gate_wait();
+        let until = Instant::now() + self.mdl_wait();
         let mut order: Vec<&Arc<Table>> = tables.iter().collect();
         order.sort_by_key(|table| table.id);
         order.dedup_by_key(|table| table.id);
@@ -304,8 +304,8 @@ impl Session {
             let mut closed = Vec::new();
             let mut in_the_way = None;
             for (nth, table) in order.iter().enumerate() {
-                match self.close_gate(table, if nth == 0 { left } else { left.min(TRY) }) {
-                    Ok(gate) => closed.push(gate),
+                match self.lock_table_exclusively(table, if nth == 0 { left } else { left.min(TRY) }) {
+                    Ok(durability_lsn) => closed.push(durability_lsn),
                     Err(Fault::LockTimeout) if nth > 0 && left > TRY => {
                         in_the_way = Some(nth);
                         break;
@@ -320,22 +320,22 @@ impl Session {
         }
     }
 
-    fn close_gate(&self, table: &Table, patience: Duration) -> datum::Result<Closed> {
+    fn lock_table_exclusively(&self, table: &Table, patience: Duration) -> datum::Result<ExclusiveLock> {
         match self.locked.tables.iter().find(|(locked, _)| locked.id == table.id) {
-            Some((_, true)) => return Ok(Closed(None)),
+            Some((_, true)) => return Ok(ExclusiveLock(None)),
             Some((_, false)) => return Err(super::locks::read_locked(table).into()),
             None => {}
         }
         let handle = self.handle.clone();
         table.live.metadata_lock.acquire_exclusive(patience, &|| handle.is_interrupted())?;
-        Ok(Closed(Some(table.live.clone())))
+        Ok(ExclusiveLock(Some(table.live.clone())))
     }
 }
 
 /// An exclusive metadata lock, released on drop.
-pub(super) struct Closed(Option<Arc<query::catalog::table_state::TableState>>);
+pub(super) struct ExclusiveLock(Option<Arc<query::catalog::table_state::TableState>>);
 
-impl Drop for Closed {
+impl Drop for ExclusiveLock {
     fn drop(&mut self) {
         if let Some(live) = &self.0 {
             live.metadata_lock.release_exclusive();

@@ -22,8 +22,8 @@ fn users_roles_and_views_outlive_a_crash() {
         let answer = run(&mut root, sql);
         assert!(answer[0].starts_with("ok"), "{sql}: {answer:?}");
     }
-    // The door holds an answer until its gate has passed.
-    world.engine.durable().wait(root.gate());
+    // The door holds a reply until the WAL is durable up to its LSN.
+    world.engine.durable().wait(root.durability_lsn());
     let before = run(&mut root, "show grants for app");
     drop(root);
     let world = world.crash();

@@ -27,10 +27,10 @@ fn world(seed: u64) -> World {
 
 /// Runs the statement, which may leave, and says how often it has.
 fn leaving(session: &mut Session, sql: &str) -> (Vec<String>, usize) {
-    session.allow_leaving();
+    session.allow_suspension();
     let mut outcome = session.execute(sql);
     let mut leaves = 0;
-    while let Ok(Outcome::Away) = outcome {
+    while let Ok(Outcome::Suspended) = outcome {
         leaves += 1;
         let (sender, receiver) = std::sync::mpsc::channel();
         session.when_ready(std::sync::Arc::new(move || {
@@ -43,7 +43,7 @@ fn leaving(session: &mut Session, sql: &str) -> (Vec<String>, usize) {
 }
 
 fn is_away(outcome: &Result<Outcome, SqlError>) -> bool {
-    matches!(outcome, Ok(Outcome::Away))
+    matches!(outcome, Ok(Outcome::Suspended))
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn what_cannot_begin_again_waits() {
     .enumerate()
     {
         for step in 1..20 {
-            session.allow_leaving();
+            session.allow_suspension();
             let sql = sql.replace("{}", &(step * 509 + nth as u64).to_string());
             let outcome = session.execute(&sql);
             assert!(outcome.is_ok() && !is_away(&outcome), "{sql}");
@@ -152,7 +152,7 @@ fn what_cannot_begin_again_waits() {
 fn leave_for_some_row(session: &mut Session, sql: &str) -> u64 {
     for step in 0..200 {
         let id = step * 61 + 1;
-        session.allow_leaving();
+        session.allow_suspension();
         let outcome = session.execute(&sql.replace("{}", &id.to_string()));
         if is_away(&outcome) {
             return id;

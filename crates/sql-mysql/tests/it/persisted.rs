@@ -17,7 +17,7 @@ fn what_is_persisted_holds_after_a_restart_and_after_a_crash() {
         "set global lock_wait_timeout = 3",
     ] {
         assert_eq!(run(&mut session, sql), ["ok 0"], "{sql}");
-        world.engine.durable().wait(session.gate());
+        world.engine.durable().wait(session.durability_lsn());
     }
     drop(session);
     for restarts in 0..3 {

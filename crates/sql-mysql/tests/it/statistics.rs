@@ -58,7 +58,7 @@ fn what_is_known_is_there_after_a_crash() {
     let told = run(&mut session, histograms);
     assert_eq!(told.len(), 2);
     run(&mut session, "analyze table t");
-    world.engine.durable().wait(session.gate());
+    world.engine.durable().wait(session.durability_lsn());
     let before = cardinalities(&mut session);
     drop(session);
     let world = world.crash();

@@ -38,7 +38,7 @@ fn prepared() -> World {
 }
 
 fn suspend(session: &mut Session, sql: &str) -> (Wakes, Duration) {
-    session.allow_leaving();
+    session.allow_suspension();
     let outcome = session.execute(sql);
     assert!(is_away(&outcome), "{sql}: {:?}", outcome.map(|_| ()));
     let wakes = Wakes::default();
@@ -47,7 +47,7 @@ fn suspend(session: &mut Session, sql: &str) -> (Wakes, Duration) {
 }
 
 fn is_away(outcome: &Result<Outcome, SqlError>) -> bool {
-    matches!(outcome, Ok(Outcome::Away))
+    matches!(outcome, Ok(Outcome::Suspended))
 }
 
 fn resumed(session: &mut Session) -> Vec<String> {
@@ -98,7 +98,7 @@ fn sleep_beside_what_cannot_be_restarted_is_not_suspended() {
         "select sleep(0) into @a",
         "select benchmark(2, sleep(0))",
     ] {
-        session.allow_leaving();
+        session.allow_suspension();
         let outcome = session.execute(&sql.replace("(0)", "(0.001)"));
         assert!(outcome.is_ok() && !is_away(&outcome), "{sql}");
         told(&mut session, outcome);
@@ -182,7 +182,7 @@ fn waits_for_a_row_end_by_time_kill_departure_and_deadlock() {
     run(&mut one, "begin");
     run(&mut one, "update d.t set k = 9 where id = 2");
     suspend(&mut one, update);
-    holder.allow_leaving();
+    holder.allow_suspension();
     let victim = holder.execute("update d.t set k = 8 where id = 2");
     assert_eq!(
         told(&mut holder, victim),
@@ -214,7 +214,7 @@ fn after_its_first_change_a_statement_is_not_restarted() {
     run(&mut holder, "begin");
     run(&mut holder, "insert into d.t values (11, 0)");
     run(&mut one, "set innodb_lock_wait_timeout = 1");
-    one.allow_leaving();
+    one.allow_suspension();
     let outcome = one.execute("insert into d.t values (10, 0), (11, 0)");
     assert!(!is_away(&outcome), "the first row is in");
     assert_eq!(told(&mut one, outcome), ["error 1205 Lock wait timeout exceeded; try restarting transaction"]);

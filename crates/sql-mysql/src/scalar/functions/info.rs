@@ -108,8 +108,8 @@ fn attribute(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Val
 /// Of the one sequence there is, which the binder has checked.
 fn nextval(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let take = ctx.state().take_timestamp.clone();
-    let (timestamp, gate) = take.ok_or_else(|| error::not_supported("NEXTVAL here"))?()?;
-    ctx.state_mut().session.gate = ctx.state().session.gate.max(gate);
+    let (timestamp, durability_lsn) = take.ok_or_else(|| error::not_supported("NEXTVAL here"))?()?;
+    ctx.state_mut().session.durability_lsn = ctx.state().session.durability_lsn.max(durability_lsn);
     Ok(Value::UInt(timestamp))
 }
 
