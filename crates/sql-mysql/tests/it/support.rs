@@ -104,7 +104,7 @@ pub fn run(session: &mut Session, sql: &str) -> Vec<String> {
     told(session, outcome)
 }
 
-/// What came, as lines.
+/// Returns the outcome as lines.
 pub fn told(session: &mut Session, outcome: Result<Outcome, SqlError>) -> Vec<String> {
     match outcome {
         Ok(Outcome::File(_)) => unreachable!("a file asks for no other"),

@@ -35,7 +35,7 @@ fn after_a_crash_they_go_on_above_all_that_may_have_been_shown() {
     assert!(after > next);
 }
 
-/// What a compute node of PolarDB-X says when it starts.
+/// The statements of a PolarDB-X compute node at its start.
 #[test]
 fn the_sequence_of_timestamps_is_there_from_the_start() {
     let world = World::new(13);
