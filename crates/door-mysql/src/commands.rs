@@ -308,7 +308,7 @@ pub fn execute_of(
     }
     state.allow_suspension();
     let outcome = state.sql.execute_prepared(&handle, parameters);
-    if matches!(outcome, Ok(Outcome::Away)) {
+    if matches!(outcome, Ok(Outcome::Suspended)) {
         return Ok(state.suspend_prepared(context, (id, flags), begun_ns, size));
     }
     context.shared.stats.times.record(context.shared.clock.monotonic_ns() - begun_ns);

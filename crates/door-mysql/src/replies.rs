@@ -108,7 +108,7 @@ impl ConnectionState {
         let begun_ns = context.shared.clock.monotonic_ns();
         self.allow_suspension();
         let outcome = self.sql.execute(statement);
-        if matches!(outcome, Ok(Outcome::Away)) {
+        if matches!(outcome, Ok(Outcome::Suspended)) {
             return self.suspend(context, Suspended { begun_ns, prepared: None, alarm: None }, size, script);
         }
         context.shared.stats.times.record(context.shared.clock.monotonic_ns() - begun_ns);
@@ -121,7 +121,7 @@ impl ConnectionState {
         self.sql.allow_suspension();
     }
 
-    /// Suspends after a prepared statement that has returned `Outcome::Away`.
+    /// Suspends after a prepared statement that has returned `Outcome::Suspended`.
     pub fn suspend_prepared(
         &mut self,
         context: &mut CommandContext<'_, '_>,
@@ -162,7 +162,7 @@ impl ConnectionState {
         script: Option<(String, usize)>,
     ) -> Progress {
         let outcome = self.sql.resume();
-        if matches!(outcome, Ok(Outcome::Away)) {
+        if matches!(outcome, Ok(Outcome::Suspended)) {
             return self.suspend(context, away, size, script);
         }
         context.shared.stats.times.record(context.shared.clock.monotonic_ns() - away.begun_ns);
@@ -203,7 +203,7 @@ impl ConnectionState {
             }
             Outcome::Rows(result) => Ok(self.begin_rows(context, result, size)),
             // LOAD DATA cannot be prepared, and the callers have handled suspension.
-            Outcome::File(_) | Outcome::Away => Err(error::UNSUPPORTED_PS.bare()),
+            Outcome::File(_) | Outcome::Suspended => Err(error::UNSUPPORTED_PS.bare()),
         }
     }
 
@@ -232,7 +232,7 @@ impl ConnectionState {
                 }
             }
             Ok(Outcome::File(name)) => self.request_file(context, &name, script, size),
-            Ok(Outcome::Away) => unreachable!("statements that may be suspended are handled by the caller"),
+            Ok(Outcome::Suspended) => unreachable!("statements that may be suspended are handled by the caller"),
             Ok(Outcome::Rows(result)) => {
                 let writer = RowWriter::new(self.results(), false);
                 self.write_columns(context, result.columns(), script.is_some());

@@ -85,7 +85,7 @@ impl Session {
         outcome: Result<Outcome, Failure>,
         reply: &mut Reply<'_>,
     ) {
-        if let Ok(Outcome::Away) = outcome {
+        if let Ok(Outcome::Suspended) = outcome {
             return self.suspend(begun_ns, options, reply);
         }
         let done = outcome.and_then(|outcome| self.answer(options, outcome, reply));
@@ -177,8 +177,8 @@ impl Session {
             (None, None) => return Err(errors::XRPC.with(&[&"The request has neither a plan nor a digest."]).into()),
         };
         let sql = self.sql.as_mut().ok_or_else(|| errors::NO_SESSION.bare())?;
-        let ground = sql.plan_context();
-        let known = request.digest.and_then(|digest| self.shared.prepared_plans.get(ground, digest));
+        let context_id = sql.context_id();
+        let known = request.digest.and_then(|digest| self.shared.prepared_plans.get(context_id, digest));
         let known = match known.filter(|known| known.is_of(sql, &bytes, &request.parameters)) {
             Some(known) => known,
             None => {
@@ -187,7 +187,7 @@ impl Session {
                 let known =
                     Arc::new(plan_translation::prepare(sql, &plan, &bytes, &request.parameters, &shown(request))?);
                 if let Some(digest) = request.digest {
-                    self.shared.prepared_plans.insert(ground, digest, known.clone());
+                    self.shared.prepared_plans.insert(context_id, digest, known.clone());
                 }
                 known
             }
@@ -267,7 +267,7 @@ impl Session {
                 self.send_rows(Box::new(rows), reply)
             }
             Outcome::File(_) => Err(errors::not_served("files of the client").into()),
-            Outcome::Away => unreachable!("`respond` handles it first"),
+            Outcome::Suspended => unreachable!("`respond` handles it first"),
         }
     }
 

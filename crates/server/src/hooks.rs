@@ -56,7 +56,7 @@ pub fn install(database: &Database, parts: Parts) -> sql_mysql::error::Result<()
     let settings = parts.settings.clone();
     let parts = Arc::new(parts);
     let (counting, measuring, clearing) = (parts.clone(), parts.clone(), parts);
-    database.stand_in(Around {
+    database.install_hooks(Around {
         set: Box::new(move |name, number| settings.set_number(name, number)),
         status: Box::new(move || status(&counting)),
         procedures: vec![

@@ -403,18 +403,18 @@ fn database(
     let opened = database.spill_to(&spill, usize::try_from(share).unwrap_or(usize::MAX));
     opened.map_err(|e| Failure::new(Exit::Data, format!("data: the folder {}: {e}", spill.display())))?;
     let folder = PathBuf::from(settings.text(Name::Data));
-    database.lies_in(&std::fs::canonicalize(&folder).unwrap_or(folder));
+    database.set_data_directory(&std::fs::canonicalize(&folder).unwrap_or(folder));
     let files = settings.text(Name::SecureFilePriv);
     let files = (!files.is_empty()).then(|| PathBuf::from(files));
     if let Some(folder) = files.as_ref().filter(|folder| !folder.is_dir()) {
         return Err(Failure::new(Exit::Config, format!("secure_file_priv: {} is not a folder", folder.display())));
     }
     database.allow_files(files.as_deref(), settings.is_on(Name::LocalInfile));
-    database.tell(hooks::facts(settings, pool));
+    database.set_server_values(hooks::facts(settings, pool));
     let (told, threads) = (Arc::downgrade(&database), Arc::downgrade(pool));
     settings.on_change(Box::new(move |_, settings| {
         if let (Some(database), Some(pool)) = (told.upgrade(), threads.upgrade()) {
-            database.tell(hooks::facts(settings, &pool));
+            database.set_server_values(hooks::facts(settings, &pool));
         }
     }));
     Ok(Some(database))

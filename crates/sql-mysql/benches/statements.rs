@@ -1,4 +1,4 @@
-//! What one of sysbench's statements costs in a session, without a wire: microseconds a statement, one thread.
+//! Benchmark of sysbench's statements in a session, without a wire: microseconds per statement, in one thread.
 
 use std::sync::Arc;
 use std::time::Instant;

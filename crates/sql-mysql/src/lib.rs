@@ -22,7 +22,7 @@ pub mod rights;
 mod session;
 mod system;
 
-/// What the fuzz target of the parser feeds.
+/// The entry point of the fuzz target of the parser.
 #[cfg(fuzzing)]
 pub mod fuzzed {
     use crate::parse::{lexical, parameterise, parameterise::ParameterisedText, parse};

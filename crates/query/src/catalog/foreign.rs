@@ -119,7 +119,7 @@ impl Table {
 
 impl Snapshot {
     /// Returns the child tables of each parent, by names, in these definitions.
-    pub fn families(&self) -> Children {
+    pub fn children_by_parent(&self) -> Children {
         let mut children = Children::new();
         for table in self.schemas.values().flat_map(|schema| schema.tables.values()) {
             for key in &table.foreign_keys {

@@ -14,7 +14,7 @@ use crate::catalog::table::Table;
 
 /// The kind of a change of rows.
 #[derive(Clone, Debug)]
-pub enum Doing {
+pub enum RowChangeKind {
     Insert,
     /// An update of these columns.
     Update(Vec<usize>),
@@ -22,7 +22,7 @@ pub enum Doing {
 }
 
 #[derive(Debug, Default)]
-pub struct Family {
+pub struct ForeignKeyGraph {
     pub members: Vec<Member>,
 }
 
@@ -57,16 +57,16 @@ pub struct Child {
     pub key: KeyAt,
 }
 
-impl Family {
+impl ForeignKeyGraph {
     /// Returns the graph of a change, or None if it concerns no foreign key.
-    pub fn of(table: &Arc<Table>, doing: &[Doing], snapshot: &Snapshot) -> Option<Arc<Family>> {
-        let mut family = Family::default();
-        family.member(table);
+    pub fn of(table: &Arc<Table>, doing: &[RowChangeKind], snapshot: &Snapshot) -> Option<Arc<ForeignKeyGraph>> {
+        let mut foreign_graph = ForeignKeyGraph::default();
+        foreign_graph.member(table);
         for doing in doing {
-            family.follow(0, doing, snapshot);
+            foreign_graph.follow(0, doing, snapshot);
         }
-        let root = &family.members[0];
-        (!root.parents.is_empty() || !root.children.is_empty()).then(|| Arc::new(family))
+        let root = &foreign_graph.members[0];
+        (!root.parents.is_empty() || !root.children.is_empty()).then(|| Arc::new(foreign_graph))
     }
 
     /// Returns all tables but the changed one.
@@ -101,10 +101,10 @@ impl Family {
         self.members.len() - 1
     }
 
-    fn follow(&mut self, at: usize, doing: &Doing, snapshot: &Snapshot) {
+    fn follow(&mut self, at: usize, doing: &RowChangeKind, snapshot: &Snapshot) {
         match doing {
-            Doing::Insert => self.find_parents(at, snapshot),
-            Doing::Update(sets) => {
+            RowChangeKind::Insert => self.find_parents(at, snapshot),
+            RowChangeKind::Update(sets) => {
                 let member = &mut self.members[at];
                 let fresh: Vec<usize> = sets.iter().copied().filter(|column| member.updated.insert(*column)).collect();
                 let table = member.table.clone();
@@ -113,7 +113,7 @@ impl Family {
                 }
                 self.find_children(at, Some(&fresh), snapshot);
             }
-            Doing::Delete => {
+            RowChangeKind::Delete => {
                 if !std::mem::replace(&mut self.members[at].deleted, true) {
                     self.find_children(at, None, snapshot);
                 }
@@ -155,9 +155,9 @@ impl Family {
                 }
                 let action = if sets.is_some() { key.on_update } else { key.on_delete };
                 match (action, sets) {
-                    (Action::Cascade, None) => self.follow(member, &Doing::Delete, snapshot),
+                    (Action::Cascade, None) => self.follow(member, &RowChangeKind::Delete, snapshot),
                     (Action::Cascade | Action::SetNull, _) => {
-                        self.follow(member, &Doing::Update(key.columns.clone()), snapshot);
+                        self.follow(member, &RowChangeKind::Update(key.columns.clone()), snapshot);
                     }
                     (Action::Nothing | Action::Restrict, _) => {}
                 }

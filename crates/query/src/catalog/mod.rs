@@ -164,7 +164,7 @@ impl Catalog {
                 snapshot.schemas.get_mut(&view.schema).ok_or_else(|| Fault::corrupt("a view without a schema"))?;
             Arc::make_mut(schema).views.insert(view.name.clone(), Arc::new(view));
         }
-        snapshot.children = Arc::new(snapshot.families());
+        snapshot.children = Arc::new(snapshot.children_by_parent());
         Ok(Catalog {
             engine,
             version: AtomicU64::new(snapshot.version),
@@ -293,7 +293,7 @@ impl Writing<'_> {
 
     /// Stores a table's definition, new or changed.
     pub fn put_table(&mut self, table: Table) -> Result<Arc<Table>> {
-        let table = Arc::new(table.settle());
+        let table = Arc::new(table.with_derived_fields());
         if table.temporary {
             put(&mut self.txn, &temporary_key(table.id), &temporary_maps::maps_as_bytes(&table))?;
             self.schema_mut(&table.schema)?.tables.insert(table.name.clone(), table.clone());
@@ -376,7 +376,7 @@ impl Writing<'_> {
             return Ok(lsn);
         }
         self.snapshot.version += 1;
-        self.snapshot.children = Arc::new(self.snapshot.families());
+        self.snapshot.children = Arc::new(self.snapshot.children_by_parent());
         let lsn = self.txn.commit().map_err(engine_fault)?;
         for table in self.snapshot.schemas.values().flat_map(|schema| schema.tables.values()) {
             table.live.version.store(table.version, Ordering::Release);

@@ -182,7 +182,7 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
         live: Arc::new(TableState::new(version)),
         formulas: OnceLock::new(),
     };
-    Ok(table.settle())
+    Ok(table.with_derived_fields())
 }
 
 #[cfg(test)]
@@ -195,7 +195,7 @@ mod tests {
     fn definitions_of_earlier_versions_are_read() {
         let of_form = |primary_form| {
             let table = Table { primary_form, ..keyspace_table::table().copy() };
-            encode_table(&table.settle()).unwrap()
+            encode_table(&table.with_derived_fields()).unwrap()
         };
         let (bytes, other) = (of_form(KeyForm::Whole), of_form(KeyForm::Hashed));
         assert_eq!(bytes[0], VERSION);

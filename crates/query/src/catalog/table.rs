@@ -169,7 +169,7 @@ pub struct Check {
 
 impl Table {
     /// Computes the derived fields of the definition.
-    pub fn settle(mut self) -> Table {
+    pub fn with_derived_fields(mut self) -> Table {
         self.layout = Layout::new(self.slots.iter().copied());
         self.slot_columns = vec![None; self.slots.len()];
         for (at, column) in self.columns.iter().enumerate() {
@@ -256,7 +256,7 @@ impl Table {
             column.slot = slot;
         }
         self.slots = self.columns.iter().map(|column| column.ty.storage).collect();
-        self.settle()
+        self.with_derived_fields()
     }
 
     /// Returns a copy of the definition that may be changed.

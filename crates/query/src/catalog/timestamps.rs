@@ -30,7 +30,7 @@ struct State {
     last: u64,
     /// The reserved bound; 0 if it is not loaded.
     spoken: u64,
-    gate: Lsn,
+    durability_lsn: Lsn,
 }
 
 impl Timestamps {
@@ -45,11 +45,11 @@ impl Timestamps {
         let base = state.last.max(now_ms * MILLISECOND);
         let last = base + u64::from(count) * STEP;
         if last > state.spoken {
-            state.gate = write(engine, last + AHEAD)?;
+            state.durability_lsn = write(engine, last + AHEAD)?;
             state.spoken = last + AHEAD;
         }
         state.last = last;
-        Ok((base, state.gate))
+        Ok((base, state.durability_lsn))
     }
 }
 

@@ -10,7 +10,7 @@ use datum::fault::ColumnName;
 use datum::{Fault, Result};
 
 use crate::batch::Row;
-use crate::catalog::foreign_graph::Family;
+use crate::catalog::foreign_graph::ForeignKeyGraph;
 use crate::catalog::table::Table;
 use crate::engine_fault::engine_fault;
 use crate::exec::host::host;
@@ -346,12 +346,12 @@ impl<'i> Inserting<'i> {
 
     fn put(&mut self, row: Row, number: Number, ctx: &mut EvalContext) -> Result<()> {
         let rules = &self.plan.rules;
-        let (table, family) = (&rules.table, rules.family.as_deref());
-        let missing = foreign::before_insert(family, &row, ctx)?;
+        let (table, foreign_graph) = (&rules.table, rules.foreign_graph.as_deref());
+        let missing = foreign::before_insert(foreign_graph, &row, ctx)?;
         loop {
             let before = host(ctx).txn()?.savepoint();
             let Some(conflict) = put(table, &row, ctx)? else {
-                match foreign::after_insert(family, &missing, &row, ctx) {
+                match foreign::after_insert(foreign_graph, &missing, &row, ctx) {
                     Err(error) if ctx.ignore && is_of_one_row(&error) => {
                         host(ctx).txn()?.rollback_to(before).map_err(engine_fault)?;
                         table.live.add_rows(-1);
@@ -380,7 +380,7 @@ impl<'i> Inserting<'i> {
                 OnConflict::Replace => {
                     if let Some(old) = current(table, &conflict.row_key, ctx)? {
                         let in_place =
-                            conflict.index == last_unique(table) && !is_parent(family) && !table.is_keyspace();
+                            conflict.index == last_unique(table) && !is_parent(foreign_graph) && !table.is_keyspace();
                         if in_place && old == row {
                             self.tally.changed.affected += 1;
                             self.tally.changed.note(number);
@@ -388,7 +388,7 @@ impl<'i> Inserting<'i> {
                         }
                         self.tally.duplicates += 1;
                         if take_out(table, &conflict.row_key, &old, ctx)? {
-                            foreign::after_delete(family, &old, ctx)?;
+                            foreign::after_delete(foreign_graph, &old, ctx)?;
                         }
                         self.tally.changed.affected += 1;
                     }
@@ -421,7 +421,7 @@ impl<'i> Inserting<'i> {
         clocks(rules, &sets, &mut wide, ctx)?;
         generated::compute(&rules.table, &mut wide, Some(&old), self.tally.records, ctx)?;
         check(rules, &wide, ctx)?;
-        foreign::replace_row(rules.family.as_deref(), &rules.table, row_key, (&old, &wide), ctx)?;
+        foreign::replace_row(rules.foreign_graph.as_deref(), &rules.table, row_key, (&old, &wide), ctx)?;
         if let Some(column) = self.auto {
             // The client receives the number of an existing row; LAST_INSERT_ID() does not return it.
             match &wide[column] {
@@ -452,8 +452,8 @@ fn last_unique(table: &Table) -> Option<usize> {
     table.indexes.iter().rposition(|index| index.unique)
 }
 
-fn is_parent(family: Option<&Family>) -> bool {
-    family.is_some_and(|family| !family.members[0].children.is_empty())
+fn is_parent(foreign_graph: Option<&ForeignKeyGraph>) -> bool {
+    foreign_graph.is_some_and(|foreign_graph| !foreign_graph.members[0].children.is_empty())
 }
 
 /// Sets ON UPDATE CURRENT_TIMESTAMP columns that the statement did not set.
@@ -541,7 +541,7 @@ fn update_row(
     generated::compute(&target.rules.table, &mut new, Some(&old), number, ctx)?;
     check(&target.rules, &new, ctx)?;
     let table: &Arc<Table> = &target.rules.table;
-    foreign::replace_row(target.rules.family.as_deref(), table, row_key, (&old, &new), ctx)?;
+    foreign::replace_row(target.rules.foreign_graph.as_deref(), table, row_key, (&old, &new), ctx)?;
     if let Some(auto) = table.auto_column()
         && let Value::Int(given @ 1..) = new[auto]
         && new[auto] != old[auto]
@@ -582,7 +582,7 @@ fn delete_row(target: &Target, wide: &[Value], ctx: &mut EvalContext) -> Result<
     let taken = or_ignored(ctx, |ctx| {
         let found = take_out(table, row_key, old, ctx)?;
         if found {
-            foreign::after_delete(target.rules.family.as_deref(), old, ctx)?;
+            foreign::after_delete(target.rules.foreign_graph.as_deref(), old, ctx)?;
         }
         Ok(found)
     })?;

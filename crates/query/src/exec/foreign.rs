@@ -11,7 +11,7 @@ use std::ops::Bound;
 use datum::{Fault, Result};
 use engine::rows::{Locked, MapId, ROW_KEY_MAX, RowBatch, Strength, Transaction};
 
-use crate::catalog::foreign_graph::{Child, Family, Member};
+use crate::catalog::foreign_graph::{Child, ForeignKeyGraph, Member};
 use crate::catalog::foreign_key::{Action, ForeignKey, KeyAt};
 use crate::catalog::table::{Part, Table};
 use crate::engine_fault::engine_fault;
@@ -29,7 +29,7 @@ const DEPTH_MAX: usize = 15;
 
 /// A running cascade: the tables that it has updated, from the statement's down.
 struct Way<'f> {
-    family: &'f Family,
+    foreign_graph: &'f ForeignKeyGraph,
     depth: usize,
     updated: Vec<usize>,
 }
@@ -39,17 +39,17 @@ fn parent_missing(child: &Table, key: &ForeignKey) -> Fault {
 }
 
 /// Returns whether the session has switched checks off, and then records the tables that are no longer verified.
-fn unchecked(family: &Family, ctx: &mut EvalContext) -> Result<bool> {
+fn unchecked(foreign_graph: &ForeignKeyGraph, ctx: &mut EvalContext) -> Result<bool> {
     if host(ctx).foreign_key_checks {
         return Ok(false);
     }
     let instance = host(ctx).instance.clone();
-    let root = &family.members[0];
+    let root = &foreign_graph.members[0];
     if !root.parents.is_empty() {
         instance.catalog().note_unchecked(&root.table)?;
     }
     for child in &root.children {
-        instance.catalog().note_unchecked(&family.members[child.member].table)?;
+        instance.catalog().note_unchecked(&foreign_graph.members[child.member].table)?;
     }
     Ok(true)
 }
@@ -193,7 +193,7 @@ fn lock_parents(
 }
 
 /// Checks the missing parents again: a row may be its own parent.
-fn settle(member: &Member, missing: &Missing, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
+fn check_missing(member: &Member, missing: &Missing, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
     for at in &missing.0 {
         let key = &member.table.foreign_keys[*at];
         if !(key.refers_to(&member.table.schema, &member.table.name) && has_parent(member, *at, row, ctx)?) {
@@ -204,39 +204,46 @@ fn settle(member: &Member, missing: &Missing, row: &[Value], ctx: &mut EvalConte
 }
 
 /// Called before a row is inserted.
-pub fn before_insert(family: Option<&Family>, row: &[Value], ctx: &mut EvalContext) -> Result<Missing> {
-    match family {
-        Some(family) if !family.members[0].parents.is_empty() && !unchecked(family, ctx)? => {
-            lock_parents(&family.members[0], None, row, None, ctx)
+pub fn before_insert(foreign_graph: Option<&ForeignKeyGraph>, row: &[Value], ctx: &mut EvalContext) -> Result<Missing> {
+    match foreign_graph {
+        Some(foreign_graph) if !foreign_graph.members[0].parents.is_empty() && !unchecked(foreign_graph, ctx)? => {
+            lock_parents(&foreign_graph.members[0], None, row, None, ctx)
         }
         _ => Ok(Missing::default()),
     }
 }
 
 /// Called after a row was inserted.
-pub fn after_insert(family: Option<&Family>, missing: &Missing, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
-    family.map_or(Ok(()), |family| settle(&family.members[0], missing, row, ctx))
+pub fn after_insert(
+    foreign_graph: Option<&ForeignKeyGraph>,
+    missing: &Missing,
+    row: &[Value],
+    ctx: &mut EvalContext,
+) -> Result<()> {
+    foreign_graph.map_or(Ok(()), |foreign_graph| check_missing(&foreign_graph.members[0], missing, row, ctx))
 }
 
 /// Called after a row was deleted.
-pub fn after_delete(family: Option<&Family>, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
-    match family {
-        Some(family) if !unchecked(family, ctx)? => Way { family, depth: 0, updated: Vec::new() }.deleted(0, row, ctx),
+pub fn after_delete(foreign_graph: Option<&ForeignKeyGraph>, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
+    match foreign_graph {
+        Some(foreign_graph) if !unchecked(foreign_graph, ctx)? => {
+            Way { foreign_graph, depth: 0, updated: Vec::new() }.deleted(0, row, ctx)
+        }
         _ => Ok(()),
     }
 }
 
 /// Replaces the old row by the new one, with all cascades.
 pub fn replace_row(
-    family: Option<&Family>,
+    foreign_graph: Option<&ForeignKeyGraph>,
     table: &Table,
     row_key: &[u8],
     (old, new): (&[Value], &[Value]),
     ctx: &mut EvalContext,
 ) -> Result<()> {
-    match family {
-        Some(family) if !unchecked(family, ctx)? => {
-            Way { family, depth: 0, updated: Vec::new() }.update(0, row_key, (old, new), None, ctx)
+    match foreign_graph {
+        Some(foreign_graph) if !unchecked(foreign_graph, ctx)? => {
+            Way { foreign_graph, depth: 0, updated: Vec::new() }.update(0, row_key, (old, new), None, ctx)
         }
         _ => replace(table, row_key, old, new, ctx),
     }
@@ -245,10 +252,10 @@ pub fn replace_row(
 impl Way<'_> {
     /// Processes the children of a deleted row (QU-4).
     fn deleted(&mut self, at: usize, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
-        let family = self.family;
-        for child in &family.members[at].children {
+        let foreign_graph = self.foreign_graph;
+        for child in &foreign_graph.members[at].children {
             let Some(sought) = self.key_of(child, row) else { continue };
-            let member = &family.members[child.member];
+            let member = &foreign_graph.members[child.member];
             let key = &member.table.foreign_keys[child.foreign];
             match key.on_delete {
                 Action::Nothing | Action::Restrict => self.refuse(child, &sought, ctx)?,
@@ -277,7 +284,7 @@ impl Way<'_> {
         but: Option<usize>,
         ctx: &mut EvalContext,
     ) -> Result<()> {
-        let member = &self.family.members[at];
+        let member = &self.foreign_graph.members[at];
         let missing = if member.parents.is_empty() {
             Missing::default()
         } else {
@@ -288,18 +295,18 @@ impl Way<'_> {
         let followed = self.updated_row(at, old, new, ctx);
         self.updated.pop();
         followed?;
-        settle(member, &missing, new, ctx)
+        check_missing(member, &missing, new, ctx)
     }
 
     /// Processes the children of an updated row (QU-4).
     fn updated_row(&mut self, at: usize, old: &[Value], new: &[Value], ctx: &mut EvalContext) -> Result<()> {
-        let family = self.family;
-        for child in &family.members[at].children {
+        let foreign_graph = self.foreign_graph;
+        for child in &foreign_graph.members[at].children {
             if child.columns.iter().all(|column| old[*column] == new[*column]) {
                 continue;
             }
             let Some(sought) = self.key_of(child, old) else { continue };
-            let key = &family.members[child.member].table.foreign_keys[child.foreign];
+            let key = &foreign_graph.members[child.member].table.foreign_keys[child.foreign];
             // As in InnoDB, a cascade stops at a table that it has already updated.
             let acts = key.on_update.acts() && !self.updated.contains(&child.member);
             if acts {
@@ -313,11 +320,11 @@ impl Way<'_> {
 
     fn key_of(&self, child: &Child, row: &[Value]) -> Option<Sought> {
         let values: Vec<&Value> = child.columns.iter().map(|column| &row[*column]).collect();
-        sought(&self.family.members[child.member].table, child.key, &values)
+        sought(&self.foreign_graph.members[child.member].table, child.key, &values)
     }
 
     fn refuse(&self, child: &Child, sought: &Sought, ctx: &mut EvalContext) -> Result<()> {
-        let table = &self.family.members[child.member].table;
+        let table = &self.foreign_graph.members[child.member].table;
         let key = &table.foreign_keys[child.foreign];
         if lock_first(table, child.key, key.columns.len(), sought, ctx)? {
             return Err(Fault::ParentReferenced(Box::new(key.parts(table))));
@@ -333,7 +340,7 @@ impl Way<'_> {
         parent: Option<&[Value]>,
         ctx: &mut EvalContext,
     ) -> Result<()> {
-        let table = self.family.members[child.member].table.clone();
+        let table = self.foreign_graph.members[child.member].table.clone();
         let key = &table.foreign_keys[child.foreign];
         let mut found = self.children(child, sought, ctx)?;
         for at in 0..found.block_count() {
@@ -372,7 +379,7 @@ impl Way<'_> {
     /// values.
     fn children(&self, child: &Child, sought: &Sought, ctx: &mut EvalContext) -> Result<Rows> {
         let prefix = &sought.start[..];
-        let table = &self.family.members[child.member].table;
+        let table = &self.foreign_graph.members[child.member].table;
         let columns = &table.foreign_keys[child.foreign].columns;
         let (map, end) = (map_of(table, child.key), after(prefix));
         let txn = host(ctx).txn()?;

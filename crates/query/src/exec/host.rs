@@ -71,7 +71,7 @@ impl Numbers {
     }
 
     /// Restarts the statement.
-    pub fn begin_again(&mut self) {
+    pub fn restart(&mut self) {
         self.given = 0;
     }
 }

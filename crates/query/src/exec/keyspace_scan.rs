@@ -91,8 +91,8 @@ fn walk(db: u8, prefix: &[u8], ctx: &mut EvalContext) -> Result<(Vec<Vec<u8>>, H
             }
         })
     });
-    let (_, gate) = walked.map_err(engine_fault)?;
-    host(ctx).seen = host(ctx).seen.max(gate);
+    let (_, durability_lsn) = walked.map_err(engine_fault)?;
+    host(ctx).seen = host(ctx).seen.max(durability_lsn);
     let own: Vec<Vec<u8>> = match &host(ctx).txn {
         Some(txn) => txn.own_keys(db).filter(|key| key.starts_with(prefix)).map(<[u8]>::to_vec).collect(),
         None => Vec::new(),
@@ -138,8 +138,9 @@ pub fn read(keyspace: &Keyspace, keys: &[(u8, &[u8])], rows: &mut HeldRows, ctx:
         };
         keys.iter().map(one).collect()
     };
-    let (found, gate): (Vec<Option<Seen>>, Lsn) = keyspace.read(KeySet::Keys(keys), read).map_err(engine_fault)?;
-    host(ctx).seen = host(ctx).seen.max(gate);
+    let (found, durability_lsn): (Vec<Option<Seen>>, Lsn) =
+        keyspace.read(KeySet::Keys(keys), read).map_err(engine_fault)?;
+    host(ctx).seen = host(ctx).seen.max(durability_lsn);
     for ((db, key), seen) in keys.iter().zip(found) {
         let own = host(ctx).txn.as_ref().and_then(|txn| txn.own_key(*db, key)).map(|own| own.cloned());
         let row = match (own, seen) {

@@ -128,7 +128,7 @@ enum Sink<'s> {
     Rows(&'s mut Vec<Row>),
     /// Only the columns that the scan puts out.
     Batch(&'s mut Batch),
-    /// Somebody looks at each and keeps none. What it says ends the scan.
+    /// Calls a function with each row and keeps none; its result `false` or an error ends the scan.
     Each(&'s mut Take<'s>),
     /// Is there one for which these hold? The first ends the scan.
     First(&'s [Expr], &'s mut bool),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::catalog::foreign_graph::Family;
+use crate::catalog::foreign_graph::ForeignKeyGraph;
 use crate::catalog::table::Table;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::Node;
@@ -34,7 +34,7 @@ pub struct Rules {
     pub clocks: Vec<(usize, Expr)>,
     pub checks: Vec<(String, Expr)>,
     /// The tables that its foreign keys reach.
-    pub family: Option<Arc<Family>>,
+    pub foreign_graph: Option<Arc<ForeignKeyGraph>>,
     /// WITH CHECK OPTION of the views through which rows are changed.
     pub options: Vec<(String, Expr)>,
 }
@@ -42,7 +42,7 @@ pub struct Rules {
 impl Rules {
     /// The tables whose rows change: this one, and those that cascades reach.
     pub fn written(&self) -> Vec<Arc<Table>> {
-        let others = self.family.iter().flat_map(|family| family.changed());
+        let others = self.foreign_graph.iter().flat_map(|foreign_graph| foreign_graph.changed());
         std::iter::once(&self.table).chain(others).cloned().collect()
     }
 }
@@ -64,7 +64,7 @@ pub struct Insert {
 
 impl Insert {
     /// As a plan that reads (`plan/restartable`): what is put in was sent with the statement, or is the same each time it is asked for.
-    pub fn may_begin_again(&self) -> bool {
+    pub fn is_restartable(&self) -> bool {
         let Values::Rows(rows) = &self.values else { return false };
         let defaults = self.rules.defaults.iter().flatten();
         let updates = self.updates.iter().map(|(_, expr)| expr);

@@ -4,14 +4,13 @@ use std::sync::{Arc, OnceLock};
 
 use datum::Storage;
 use datum::key::KeyOrder;
-use datum::row::Layout;
 
 use crate::catalog::table::{Default, Part, Table, TableColumn};
 use crate::catalog::table_state::TableState;
 use crate::key_form::KeyForm;
 use crate::nodes::relation::{Origin, ScopeTable};
 use crate::nodes::system_table::{SystemRows, SystemTable};
-use crate::types::{Collation, Type};
+use crate::types::Type;
 use crate::value::Value;
 
 pub const SCHEMA: &str = "redis";
@@ -54,29 +53,14 @@ pub fn table() -> &'static Arc<Table> {
         let table = Table {
             id: u64::MAX,
             schema: SCHEMA.to_owned(),
-            name: strings.name.to_owned(),
             version: 1,
             map: engine::rows::MapId::MAX,
-            slots: columns.iter().map(|column| column.ty.storage).collect(),
-            columns,
-            layout: Layout::default(),
-            slot_columns: Vec::new(),
-            formulas: OnceLock::new(),
             primary_form: KeyForm::Hashed,
             primary: Some(vec![part(DB), part(KEY)]),
-            indexes: Vec::new(),
-            checks: Vec::new(),
-            foreign_keys: Vec::new(),
-            collation: Collation::Binary,
-            comment: String::new(),
-            options: Vec::new(),
-            primary_using: false,
-            created: 0,
-            temporary: false,
-            computes: false,
             live: Arc::new(TableState::new(1)),
+            ..Table::draft(strings.name, &columns)
         };
-        Arc::new(table.settle())
+        Arc::new(table.with_derived_fields())
     })
 }
 

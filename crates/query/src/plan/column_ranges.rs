@@ -1,9 +1,9 @@
 //! The ranges of columns that conditions on a table imply, in a form that an index can use: values, bounds, or several
 //! ranges.
 //!
-//! An OR implies for a column the union of what its arms imply, if every arm implies something: `k BETWEEN 1 AND 5 OR k
-//! > 9 AND x = 2` implies that `k` is in one of two ranges. If the arms have no other conditions (`Within::is_all`),
-//! the OR need not be rechecked where the ranges are exact.
+//! An OR implies for a column the union of what its arms imply, if every arm implies something. For example, `k < 5 OR
+//! (k = 9 AND x = 2)` implies that `k` is in one of two ranges. If the arms have no other conditions
+//! (`Within::is_all`), the OR need not be rechecked where the ranges are exact.
 
 use std::collections::BTreeMap;
 

@@ -8,22 +8,22 @@ use crate::nodes::expr::Expr;
 use crate::nodes::node::Node;
 use crate::nodes::walk::{self, is_steady};
 
-pub fn may_begin_again(node: &Node) -> bool {
+pub fn is_restartable(node: &Node) -> bool {
     match node {
         Node::Scan(scan) => scan.access.exprs().chain(&scan.conditions).all(is_steady),
-        Node::Filter { input, conditions } => may_begin_again(input) && conditions.iter().all(is_steady),
-        Node::Project { input, exprs } => may_begin_again(input) && exprs.iter().all(is_steady),
-        Node::Strip { input, .. } | Node::Distinct { input, .. } => may_begin_again(input),
+        Node::Filter { input, conditions } => is_restartable(input) && conditions.iter().all(is_steady),
+        Node::Project { input, exprs } => is_restartable(input) && exprs.iter().all(is_steady),
+        Node::Strip { input, .. } | Node::Distinct { input, .. } => is_restartable(input),
         Node::Sort { input, limit, .. } => {
             let limits = limit.iter().flat_map(|(limit, offset)| std::iter::once(limit).chain(offset));
-            may_begin_again(input) && limits.into_iter().all(is_steady)
+            is_restartable(input) && limits.into_iter().all(is_steady)
         }
         Node::Limit { input, limit, offset, counts: false } => {
-            may_begin_again(input) && limit.iter().chain(offset).all(is_steady)
+            is_restartable(input) && limit.iter().chain(offset).all(is_steady)
         }
         Node::Group(group) => {
             let arguments = group.calls.iter().flat_map(|call| &call.arguments);
-            may_begin_again(&group.input) && group.keys.iter().chain(arguments).all(is_steady)
+            is_restartable(&group.input) && group.keys.iter().chain(arguments).all(is_steady)
         }
         _ => false,
     }

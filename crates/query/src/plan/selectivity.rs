@@ -19,7 +19,7 @@ use crate::types::Type;
 use crate::value::Value;
 use datum::Storage;
 
-/// What the planner knows of tables and values.
+/// The planner's view of tables and values.
 #[derive(Clone, Copy)]
 pub struct StatisticsView<'p> {
     pub tables: &'p [ScopeTable],
@@ -96,7 +96,7 @@ impl StatisticsView<'_> {
         }
     }
 
-    /// What is known of a column, and the column's type; and how many rows its table has.
+    /// Calls `look` with the statistics of a column, its type, and the number of rows of its table.
     fn column<T>(&self, expr: &Expr, look: impl FnOnce(&ColumnStatistics, &Type, f64) -> T) -> Option<T> {
         let Expr::Column(place, _) = expr else { return None };
         let table = self.table_at(*place)?;

@@ -27,7 +27,7 @@ pub struct OpenTransaction {
 }
 
 /// The open transaction at one moment.
-pub struct OpenNow {
+pub struct OpenTransactionNow {
     pub since: Instant,
     pub isolation: Isolation,
     pub is_read_only: bool,
@@ -67,10 +67,10 @@ impl OpenTransaction {
     }
 
     /// Returns the open transaction. `changes` counts the rows that the session has changed so far.
-    pub fn now(&self, changes: u64) -> Option<OpenNow> {
+    pub fn now(&self, changes: u64) -> Option<OpenTransactionNow> {
         let since = self.since()?;
         let traits = self.traits.load(Ordering::Relaxed);
-        Some(OpenNow {
+        Some(OpenTransactionNow {
             since,
             isolation: LEVELS[(traits / ISOLATION) as usize % LEVELS.len()],
             is_read_only: traits & READ_ONLY != 0,

@@ -11,7 +11,7 @@ use crate::nodes::expr::Expr;
 use crate::nodes::node::Node;
 use crate::nodes::walk::is_steady;
 use crate::plan::estimate::estimate;
-use crate::plan::restartable::{may_begin_again, only_sleep, only_sleeps};
+use crate::plan::restartable::{is_restartable, only_sleep, only_sleeps};
 use crate::types::Column;
 
 /// Plans of a higher estimated cost are not cached: planning is a small part of their run.
@@ -56,13 +56,13 @@ impl<L> Plan<L> {
             return false;
         }
         match self {
-            Plan::Query { node, .. } => may_begin_again(node),
+            Plan::Query { node, .. } => is_restartable(node),
             Plan::Update(update) => {
                 let mut sets = update.targets.iter().flat_map(|target| &target.sets);
-                may_begin_again(&update.node) && sets.all(|(_, expr)| is_steady(expr))
+                is_restartable(&update.node) && sets.all(|(_, expr)| is_steady(expr))
             }
-            Plan::Delete(delete) => may_begin_again(&delete.node),
-            Plan::Insert(insert) => insert.may_begin_again(),
+            Plan::Delete(delete) => is_restartable(&delete.node),
+            Plan::Insert(insert) => insert.is_restartable(),
             Plan::Evaluate(_) | Plan::Load(_) => false,
         }
     }

@@ -105,7 +105,7 @@ impl<L> Suspension<L> {
     pub fn suspend(&mut self, statement: &Arc<BoundStatement<L>>, ctx: &mut EvalContext) {
         let until = ctx.sleeps.until();
         let host = crate::exec::host::host(ctx);
-        host.numbers.begin_again();
+        host.numbers.restart();
         let awaits = match (until, host.txn.as_ref().and_then(|txn| txn.suspended_until())) {
             (Some(until), _) => Awaits::Time(until),
             (None, Some(until)) => Awaits::Row(until),

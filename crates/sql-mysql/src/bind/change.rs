@@ -22,7 +22,7 @@ use crate::rights::Privileges;
 use crate::scalar::bind::as_sent;
 use query::block::shape::{limited, outermost};
 use query::block::{PlanningInputs, QueryBlock};
-use query::catalog::foreign_graph::{Doing, Family};
+use query::catalog::foreign_graph::{ForeignKeyGraph, RowChangeKind};
 use query::catalog::table::{Default, Table, TableColumn};
 use query::nodes::change::{Delete, Insert, OnConflict, Rules, Target, Update, Values};
 use query::nodes::expr::Expr;
@@ -82,7 +82,7 @@ impl Bind<'_> {
     }
 
     /// Binds a table's defaults, generated columns and checks. Opens a scope with the table alone.
-    pub fn rules(&mut self, table: &Arc<Table>, doing: &[Doing]) -> Result<Rules> {
+    pub fn rules(&mut self, table: &Arc<Table>, doing: &[RowChangeKind]) -> Result<Rules> {
         let (mut defaults, mut clocks, mut checks) = (Vec::new(), Vec::new(), Vec::new());
         self.open_scope();
         self.add_table(table, &table.name, Columns::All);
@@ -96,15 +96,20 @@ impl Bind<'_> {
             checks.push((check.name.clone(), self.condition(&parse_expression(&check.text)?)?));
         }
         self.close_scope();
-        let family = self.family(table, doing, &clocks)?;
-        Ok(Rules { table: table.clone(), defaults, clocks, checks, family, options: Vec::new() })
+        let foreign_graph = self.foreign_graph(table, doing, &clocks)?;
+        Ok(Rules { table: table.clone(), defaults, clocks, checks, foreign_graph, options: Vec::new() })
     }
 
     /// Returns the tables that foreign keys reach; their metadata locks are needed too.
-    fn family(&mut self, table: &Arc<Table>, doing: &[Doing], clocks: &[(usize, Expr)]) -> Result<Option<Arc<Family>>> {
+    fn foreign_graph(
+        &mut self,
+        table: &Arc<Table>,
+        doing: &[RowChangeKind],
+        clocks: &[(usize, Expr)],
+    ) -> Result<Option<Arc<ForeignKeyGraph>>> {
         let mut doing = doing.to_vec();
         for doing in &mut doing {
-            if let Doing::Update(sets) = doing {
+            if let RowChangeKind::Update(sets) = doing {
                 sets.extend(clocks.iter().map(|(column, _)| *column));
                 let formulas = table.bound_formulas().into_iter().flatten();
                 let moved: Vec<usize> = formulas
@@ -114,14 +119,14 @@ impl Bind<'_> {
                 sets.extend(moved);
             }
         }
-        let Some(family) = Family::of(table, &doing, &self.around.snapshot) else { return Ok(None) };
-        for other in family.others() {
+        let Some(foreign_graph) = ForeignKeyGraph::of(table, &doing, &self.around.snapshot) else { return Ok(None) };
+        for other in foreign_graph.others() {
             self.formulas(&other)?;
             if !self.linked.iter().any(|known| known.id == other.id) {
                 self.linked.push(other);
             }
         }
-        Ok(Some(family))
+        Ok(Some(foreign_graph))
     }
 
     pub(super) fn add_table(&mut self, table: &Arc<Table>, alias: &str, readable: Columns) -> usize {
@@ -222,11 +227,11 @@ impl Bind<'_> {
         };
         let updates = self.on_duplicate(insert, &table, &targets)?;
         let doing = match on_conflict {
-            OnConflict::Replace => vec![Doing::Insert, Doing::Delete],
+            OnConflict::Replace => vec![RowChangeKind::Insert, RowChangeKind::Delete],
             OnConflict::Update => {
-                vec![Doing::Insert, Doing::Update(updates.iter().map(|(column, _)| *column).collect())]
+                vec![RowChangeKind::Insert, RowChangeKind::Update(updates.iter().map(|(column, _)| *column).collect())]
             }
-            OnConflict::Fail | OnConflict::Ignore => vec![Doing::Insert],
+            OnConflict::Fail | OnConflict::Ignore => vec![RowChangeKind::Insert],
         };
         let rules = Rules { options, ..self.rules(&table, &doing)? };
         let disregarded = self.disregarded(source, &table, &targets);
@@ -514,7 +519,7 @@ impl Bind<'_> {
         }
     }
 
-    fn changed(&mut self, at: usize, sets: Vec<(usize, Expr)>, doing: Doing) -> Result<Target> {
+    fn changed(&mut self, at: usize, sets: Vec<(usize, Expr)>, doing: RowChangeKind) -> Result<Target> {
         let table = &self.scope().tables[at];
         let (offset, key_at) = (table.offset, table.key_at.unwrap_or(table.offset));
         let base = match &table.origin {
@@ -589,7 +594,7 @@ impl Bind<'_> {
         let node = self.changed_rows(&source, selection, order_by, limit, &at, LockWait::Choosy)?;
         let mut targets = Vec::new();
         for (at, sets) in sets {
-            let doing = Doing::Update(sets.iter().map(|(column, _)| *column).collect());
+            let doing = RowChangeKind::Update(sets.iter().map(|(column, _)| *column).collect());
             let mut target = self.changed(at, sets, doing)?;
             let known = options.iter().find(|(of, _)| *of == at);
             target.rules.options = known.map(|(_, options)| options.clone()).unwrap_or_default();
@@ -656,7 +661,7 @@ impl Bind<'_> {
         let node = self.changed_rows(&source, selection, order_by, limit, &at, LockWait::Patient)?;
         let mut targets = Vec::new();
         for at in &at {
-            targets.push(self.changed(*at, Vec::new(), Doing::Delete)?);
+            targets.push(self.changed(*at, Vec::new(), RowChangeKind::Delete)?);
         }
         let changing = self.changing(&at, &targets);
         self.close_scope();

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::bind::scope::Scope;
-use crate::bind::{Bind, Surroundings};
+use crate::bind::{Bind, BindEnvironment};
 use crate::error::Result;
 use crate::parse::parse_expression;
 use crate::scalar::bind::present;
@@ -50,7 +50,7 @@ impl Bind<'_> {
     /// Binds an expression over the table's columns, with assignment to the target type if given.
     pub fn formula(&self, table: &Arc<Table>, text: &str, target: Option<&Type>) -> Result<Expr> {
         let settings = Settings::default();
-        let around = Surroundings {
+        let around = BindEnvironment {
             snapshot: self.around.snapshot.clone(),
             rights: self.around.rights,
             settings: &settings,

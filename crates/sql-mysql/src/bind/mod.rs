@@ -50,7 +50,7 @@ use query::nodes::node::Lock;
 use query::nodes::system_table::SystemTable;
 
 /// The environment of binding.
-pub struct Surroundings<'s> {
+pub struct BindEnvironment<'s> {
     pub snapshot: Arc<Snapshot>,
     pub rights: &'s Arc<Rights>,
     pub settings: &'s crate::scalar::settings::Settings,
@@ -86,7 +86,7 @@ impl Uses {
 }
 
 pub struct Bind<'s> {
-    pub around: &'s Surroundings<'s>,
+    pub around: &'s BindEnvironment<'s>,
     pub scopes: Vec<Scope>,
     /// The privileges in effect.
     pub rights: Arc<Rights>,
@@ -141,7 +141,7 @@ pub struct Bind<'s> {
 }
 
 impl<'s> Bind<'s> {
-    pub fn new(around: &'s Surroundings<'s>) -> Bind<'s> {
+    pub fn new(around: &'s BindEnvironment<'s>) -> Bind<'s> {
         Bind {
             around,
             scopes: Vec::new(),

@@ -115,7 +115,7 @@ impl Database {
     }
 
     /// Sets the data directory that variables show. Called before the first session.
-    pub fn lies_in(&self, folder: &std::path::Path) {
+    pub fn set_data_directory(&self, folder: &std::path::Path) {
         let mut name = folder.display().to_string();
         if !name.ends_with('/') {
             name.push('/');
@@ -141,7 +141,7 @@ impl Database {
     }
 
     /// Sets variables that mirror the server's settings. Panics for an unknown name.
-    pub fn tell(&self, facts: impl IntoIterator<Item = (&'static str, u64)>) {
+    pub fn set_server_values(&self, facts: impl IntoIterator<Item = (&'static str, u64)>) {
         let mut globals = self.globals.lock();
         for (name, number) in facts {
             let variable = find(name).ok().filter(|variable| variable.may.is_of_server());
@@ -151,14 +151,14 @@ impl Database {
         }
     }
 
-    /// Ends all waits of sessions, and rejects new ones, because the server stops.
+    /// RelatedTables all waits of sessions, and rejects new ones, because the server stops.
     pub fn end_waits(&self) {
         self.is_stopping.store(true, Ordering::SeqCst);
         self.sessions().iter().for_each(|handle| handle.end_waits());
         self.engine().rows().wake_waiters();
     }
 
-    /// Ends all sessions and their statements.
+    /// RelatedTables all sessions and their statements.
     pub fn kill_all(&self) {
         self.sessions().iter().for_each(|handle| handle.kill(Kill::Connection));
         self.engine().rows().wake_waiters();
@@ -170,8 +170,8 @@ impl Database {
         self.engine().rows().wake_waiters();
     }
 
-    /// Installs the server's hooks. Called once, before the first session and after `tell`.
-    pub fn stand_in(&self, around: Around) -> Result<()> {
+    /// Installs the server's hooks. Called once, before the first session and after `set_server_values`.
+    pub fn install_hooks(&self, around: Around) -> Result<()> {
         let _ = self.around.set(around);
         self.recall()
     }

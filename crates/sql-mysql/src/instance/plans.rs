@@ -14,7 +14,7 @@ use query::session::plan_cache::PlanCache;
 
 /// The facts of a session that binding reads.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Facts {
+pub struct PlanContext {
     pub settings: Settings,
     pub database: Option<String>,
     /// The generation of the account list: it decides what this account, its roles and the definers of views may do.
@@ -25,7 +25,7 @@ pub struct Facts {
     pub entered_with: Privileges,
 }
 
-/// What the plan cache knows of a parameterised text.
+/// An entry of the plan cache for a parameterised text.
 #[derive(Clone, Debug)]
 pub enum OfText {
     Plan(Arc<BoundStatement>),
@@ -33,4 +33,4 @@ pub enum OfText {
     Unshared,
 }
 
-pub type Plans = PlanCache<Facts, OfText, Arc<Described>>;
+pub type Plans = PlanCache<PlanContext, OfText, Arc<Described>>;

@@ -1,21 +1,22 @@
-//! An INSERT of many rows, cut into statements of some rows each: a tree takes some fifty times the bytes of its text, so never more of it stands than one piece.
+//! Splitting of an INSERT of many rows into statements of some rows each. A syntax tree takes some fifty times the
+//! bytes of its text, so only one piece has a tree at a time.
 //!
-//! The hard thing is that the pieces together must answer what the whole would. So nothing is cut that could be wrong in a later piece alone: every row is looked through beforehand, has as many
-//! values as the first, and nothing but plain literals, which all parse. Whatever else is parsed as it stands.
+//! Hard part: the pieces must give the result of the whole. So every row is scanned beforehand, must have as many
+//! values as the first, and may contain only plain literals, which always parse. Any other text is parsed as a whole.
 
 use std::ops::Range;
 
 use crate::parse::lexical::{skip, skip_quoted};
 use crate::scalar::modes::SqlMode;
 
-/// Shorter statements are not cut.
+/// Shorter statements are not split.
 const TEXT_MIN: usize = 32 << 10;
-/// Rows of so many bytes are one piece, one row at least.
+/// The size of a piece in bytes; it has at least one row.
 const PIECE: usize = 8 << 10;
-/// What stands before the first row is parsed again with each piece.
+/// The longest text before the first row, which is parsed again with each piece.
 const HEAD_MAX: usize = 16 << 10;
 
-/// A statement and where it may be cut.
+/// A statement and its split points.
 #[derive(Debug)]
 pub struct Bulk<'t> {
     head: &'t str,
@@ -25,7 +26,8 @@ pub struct Bulk<'t> {
 }
 
 impl<'t> Bulk<'t> {
-    /// None: it is short, no INSERT or REPLACE ... VALUES, or has something else than literals in its rows.
+    /// Returns None if the text is short, is no INSERT or REPLACE ... VALUES, or its rows contain anything but
+    /// literals.
     pub fn of(text: &'t str, mode: SqlMode) -> Option<Bulk<'t>> {
         if text.len() < TEXT_MIN {
             return None;
@@ -59,20 +61,20 @@ impl<'t> Bulk<'t> {
         is_plain.then(|| Bulk { head: &text[..begin], rows: &text[begin..end], tail, pieces })
     }
 
-    /// The statements, in order: each is the whole with some of its rows.
+    /// Iterates over the pieces, each the statement with some of its rows.
     pub fn statements(&self) -> impl Iterator<Item = String> + '_ {
         self.pieces.iter().map(|piece| [self.head, &self.rows[piece.clone()], self.tail].concat())
     }
 }
 
-/// May there be a subquery? It is asked once in a statement, and would be once in each piece.
+/// Returns whether the text after the rows may contain a subquery, which would be evaluated once per piece.
 fn asks(tail: &str) -> bool {
     const ASKING: [&[u8]; 3] = [b"select", b"table", b"values row"];
     let tail = tail.as_bytes();
     ASKING.iter().any(|word| tail.windows(word.len()).any(|part| part.eq_ignore_ascii_case(word)))
 }
 
-/// Where the first row begins.
+/// Returns the offset of the first row.
 fn head(text: &[u8]) -> Option<usize> {
     let (mut at, mut depth, mut is_first) = (0, 0_i32, true);
     while at < text.len().min(HEAD_MAX) {
@@ -107,7 +109,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..)
 }
 
-/// Goes over rows of literals.
+/// A scanner of rows of literals.
 struct Walk<'t> {
     text: &'t [u8],
     at: usize,
@@ -120,7 +122,7 @@ impl Walk<'_> {
         self.at += self.text[self.at..].iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r')).count();
     }
 
-    /// Is this the next sign? Then it is passed.
+    /// Skips the sign if it is next, and returns whether it was.
     fn comes(&mut self, sign: u8) -> bool {
         let before = self.at;
         self.space();
@@ -129,7 +131,7 @@ impl Walk<'_> {
         comes
     }
 
-    /// A row in parentheses: how many literals it has.
+    /// Scans a row in parentheses and returns its number of literals.
     fn row(&mut self) -> Option<usize> {
         if !self.comes(b'(') {
             return None;
@@ -174,14 +176,14 @@ impl Walk<'_> {
         self.text.get(from..).unwrap_or_default().iter().take_while(|byte| is_digit(byte)).count()
     }
 
-    /// Goes there, unless a word begins or goes on there.
+    /// Moves to `end`, unless a word begins or continues there.
     fn pass(&mut self, end: usize) -> Option<()> {
         let ends = self.text.get(end).is_none_or(|byte| !is_word(*byte) && *byte != b'.');
         ends.then(|| self.at = end)
     }
 
     fn quoted(&mut self, quote: u8) -> Option<()> {
-        // What has no end reaches behind the text.
+        // An unterminated string ends behind the text.
         let end = skip_quoted(self.text, self.at, quote, self.escapes);
         (end < self.text.len()).then(|| self.at = end)
     }

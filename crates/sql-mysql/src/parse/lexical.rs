@@ -1,10 +1,10 @@
-//! What can be said of a text before it is parsed: where statements end, which comments are text, which literals can be taken out.
+//! Lexical scans of statements before they are parsed: statement boundaries, comments, and positions of parameters.
 //!
-//! The hard thing is to agree with the tokenizer on what lies inside quotes and comments: all three walks stand on one `skip`.
+//! Hard part: to agree with the tokenizer on the extent of quotes and comments. All scans share one function, `skip`.
 
 use crate::scalar::modes::SqlMode;
 
-/// The end of what begins at `at` and cannot be cut: a quoted text, a comment, a word, or one byte.
+/// Returns the end of the indivisible item at `at`: a quoted text, a comment, a word, or one byte.
 pub(super) fn skip(text: &[u8], at: usize, escapes: bool) -> usize {
     match text[at] {
         quote @ (b'\'' | b'"') => skip_quoted(text, at, quote, escapes),
@@ -50,7 +50,7 @@ pub(super) fn skip_quoted(text: &[u8], at: usize, quote: u8, escapes: bool) -> u
     text.len()
 }
 
-/// Where the first statement of the text ends (before its `;`), and where the next one begins.
+/// Splits off the first statement (without its `;`) and returns the rest.
 pub fn split(text: &str, mode: SqlMode) -> (&str, &str) {
     let (bytes, escapes) = (text.as_bytes(), !mode.has(SqlMode::NO_BACKSLASH_ESCAPES));
     let mut at = 0;
@@ -63,7 +63,7 @@ pub fn split(text: &str, mode: SqlMode) -> (&str, &str) {
     (text, "")
 }
 
-/// Where the `?` of a statement stand.
+/// Returns the offsets of the parameters of a statement.
 pub fn parameters(text: &str, mode: SqlMode) -> Vec<usize> {
     let (bytes, escapes) = (text.as_bytes(), !mode.has(SqlMode::NO_BACKSLASH_ESCAPES));
     let (mut found, mut at) = (Vec::new(), 0);
@@ -76,12 +76,12 @@ pub fn parameters(text: &str, mode: SqlMode) -> Vec<usize> {
     found
 }
 
-/// A name as a statement can have it, in backquotes.
+/// Quotes a name with backquotes.
 pub fn quoted_name(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// Is there nothing but space and comments?
+/// Returns whether the text is only space and comments.
 pub fn is_blank(text: &str) -> bool {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -96,7 +96,8 @@ pub fn is_blank(text: &str) -> bool {
     true
 }
 
-/// The words and signs of a text, without what stands in quotes and comments. A word goes on over `@` and `.`, as the names of variables do.
+/// Iterates over words and signs outside quotes and comments. A word continues over `@` and `.`, as in names of
+/// variables.
 pub struct Words<'t> {
     text: &'t str,
     at: usize,

@@ -1,5 +1,5 @@
-//! Expressions that definitions keep as text: written so that they mean the same under the default `sql_mode`, whatever the mode of the session that wrote them. So the catalog can read them without asking
-//! whose they were, and SHOW CREATE TABLE can show them to anybody.
+//! Expressions that definitions store as text, written to mean the same under the default `sql_mode` whatever the mode
+//! of the session that wrote them. So the catalog and SHOW CREATE TABLE need no session.
 
 use syntax::tree::walk::{self, Visitor};
 use syntax::tree::{

@@ -32,7 +32,7 @@ fn table(name: &Name, set: P) -> Need<'_> {
     Need::Table(name.clone(), set)
 }
 
-/// What must be had for the statement.
+/// Returns the privileges that the statement requires.
 fn needs(statement: &Statement) -> Vec<Need<'_>> {
     match statement {
         // Looked at as they are bound, or when the statement within runs.

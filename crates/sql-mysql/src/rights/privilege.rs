@@ -85,7 +85,7 @@ impl Privileges {
     pub const NONE: Privileges = Privileges(0);
     /// May pass on what it has at this level.
     pub const GRANT: Privileges = Privileges(1 << 63);
-    /// What ALL means at each level; GRANT OPTION is never part of it.
+    /// The privileges of ALL at each level; GRANT OPTION is never among them.
     pub const OF_SERVER: Privileges = of_level(GLOBAL, true);
     pub const STATIC: Privileges = of_level(GLOBAL, false);
     pub const OF_DATABASE: Privileges = of_level(DATABASE, false);

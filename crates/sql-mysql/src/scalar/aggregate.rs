@@ -1,7 +1,7 @@
-//! The arithmetic of aggregates: the executor groups, this adds up.
+//! MySQL's aggregate functions: the state of one group, which the executor updates row by row.
 //!
-//! An `Aggregate` is part of the plan, a `Group` is one group's state. NULL never counts, except to COUNT(*), JSON_ARRAYAGG and JSON_OBJECTAGG. DISTINCT is
-//! the executor's (`Aggregate::distinct_key`).
+//! An `Aggregate` is part of the plan, a `Group` is the state of one group. NULLs are skipped, except by COUNT(*),
+//! JSON_ARRAYAGG and JSON_OBJECTAGG. The executor handles DISTINCT (`Aggregate::distinct_key`).
 
 use std::cmp::Ordering;
 
@@ -88,7 +88,7 @@ static FUNCTIONS: [(AggregateKind, AggregateFunction); 16] = [
     ),
 ];
 
-/// Names beside those of the functions.
+/// Aliases of the functions.
 const ALIASES: &[(&str, AggregateKind)] =
     &[("stddev", AggregateKind::StdPop), ("stddev_pop", AggregateKind::StdPop), ("var_pop", AggregateKind::VarPop)];
 
@@ -166,7 +166,7 @@ pub fn new(kind: AggregateKind, distinct: bool, arguments: Vec<Type>, settings: 
     })
 }
 
-/// Not a literal like 0x41, which is a number.
+/// Returns whether the type is one of byte strings, and not of a literal like 0x41, which is a number.
 fn is_byte_string(ty: &Type) -> bool {
     ty.kind().is_bytes() && !ty.is_unsigned()
 }
@@ -219,7 +219,7 @@ struct Group {
     kind: AggregateKind,
     state: State,
     rows: u64,
-    /// What it has gathered takes, about.
+    /// The approximate memory of the collected values.
     bytes: usize,
 }
 
@@ -282,7 +282,7 @@ impl Group {
 
 impl Accumulator for Group {
     fn add(&mut self, aggregate: &Aggregate, values: &[Value], ctx: &mut EvalContext) -> Result<()> {
-        // Most rows of most aggregates: a whole number, in a sum of whole numbers far from the end of its room, or any value that is counted.
+        // The fast path: an integer in a sum of integers far from overflow, or any counted value.
         match (&mut self.state, values) {
             (State::Sum(Some(Sum::Whole(whole)), count), [Value::Int(number)]) if whole.unsigned_abs() < 1 << 120 => {
                 *whole += i128::from(*number);
@@ -435,20 +435,20 @@ impl Accumulator for Group {
     }
 }
 
-/// The texts of GROUP_CONCAT, no more than can be seen of them: what lies beyond `group_concat_max_len` stays there, whatever else comes.
+/// The texts of GROUP_CONCAT, up to `group_concat_max_len`: texts beyond it can never become visible and are dropped.
 #[derive(Clone, Debug, Default)]
 struct Lines {
-    /// Of each row the keys that order it, and its text.
+    /// The sort keys and the text of each row.
     list: Vec<(Vec<u8>, Vec<u8>)>,
-    /// What they take, and what they took when they were last cut.
+    /// The memory that the texts take now, and took when they were last cut.
     bytes: usize,
     cut: usize,
-    /// The texts and what stands between them.
+    /// The length of the texts with their separators.
     length: usize,
 }
 
 impl Lines {
-    /// What it takes more before it is worth while to look at what lies beyond.
+    /// The growth after which texts beyond the maximum length are dropped.
     const ROOM: usize = 4 << 10;
 
     fn add(&mut self, aggregate: &Aggregate, values: &[Value], ctx: &EvalContext) {
@@ -534,7 +534,7 @@ fn finish_sum(sum: &Sum, count: u64, (kind, increment): (AggregateKind, u8)) -> 
     Ok(Value::Decimal(exact.divided(&Decimal::from(count), increment).unwrap_or(Decimal::ZERO)))
 }
 
-/// True: the value is the one that is kept now.
+/// Keeps the extreme. Returns whether the value replaced it.
 fn keep(kept: &mut Option<Value>, aggregate: &Aggregate, value: &Value, ctx: &mut EvalContext) -> Result<bool> {
     let better = match (kept.as_ref(), aggregate.function.extreme, aggregate.by) {
         (None, ..) => true,

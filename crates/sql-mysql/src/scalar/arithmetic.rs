@@ -1,7 +1,8 @@
-//! `+ - * / DIV %` and the operators on bits.
+//! Arithmetic and bit operators: `+ - * / DIV %` and others.
 //!
-//! The values decide what is computed: whole numbers in 128 bits, so that every overflow is seen; decimals exactly; else doubles. A result is unsigned where a side is. Then it is
-//! fitted to the type that the binder announced. What does not fit is error 1690 with the expression's text.
+//! The values decide the computation: integers in 128 bits, so that every overflow is detected; decimals exactly;
+//! everything else as doubles. A result is unsigned if an operand is. It is then converted to the type that the binder
+//! announced. A result out of range is error 1690 with the text of the expression.
 //!
 //! Quotients keep their digits (MY-25).
 
@@ -55,7 +56,7 @@ pub fn function(op: Operator) -> &'static Function {
     &FUNCTIONS[op as usize].1
 }
 
-/// The value before it is rounded to the digits that its type shows.
+/// Returns the value before it is rounded to the digits that its type shows.
 fn run(call: &Call, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let Some(node) = Arithmetic::of(call) else { unreachable!("the binder gives the operator with its function") };
     if let Some(number) = decimal_fast_path::eval(&node, row, ctx) {
@@ -133,7 +134,7 @@ pub fn digits(ty: &Type) -> u32 {
     ty.length.saturating_sub(u32::from(ty.kind().is_integer() && !ty.is_unsigned())).max(1)
 }
 
-/// The type a side counts as: whole, decimal or double.
+/// Returns the type as which an operand counts: integer, decimal or double.
 pub fn operand(ty: &Type) -> Type {
     match ty.kind() {
         Kind::Decimal => ty.clone(),
@@ -195,7 +196,7 @@ pub fn compute(node: &Arithmetic<'_>, left: Value, right: Value, ctx: &mut EvalC
     }
 }
 
-/// To the digits that the type shows, and to the type's kind where the values met another.
+/// Rounds to the digits that the type shows, and converts to its kind.
 pub fn fit(value: Value, ty: &Type) -> Value {
     match (value, ty.kind()) {
         (Value::Decimal(decimal), Kind::Decimal) if decimal.scale() != ty.scale => {
@@ -218,7 +219,7 @@ fn name_of(unsigned: bool) -> &'static str {
     if unsigned { "BIGINT UNSIGNED" } else { "BIGINT" }
 }
 
-/// A whole result into 64 bits.
+/// Converts an integer result to 64 bits, or fails.
 fn settle(node: &Arithmetic<'_>, number: i128, unsigned: bool) -> Result<Value> {
     let fitted = match unsigned {
         true => u64::try_from(number).map(Value::UInt).ok(),
@@ -248,7 +249,7 @@ pub fn divided_by_zero(ctx: &mut EvalContext) -> Result<Value> {
     Ok(Value::Null)
 }
 
-/// A side as the number it counts as.
+/// Converts an operand to a number.
 fn number(value: Value, ctx: &mut EvalContext) -> Result<Value> {
     Ok(match value {
         Value::Int(_) | Value::UInt(_) | Value::Decimal(_) | Value::Double(_) => value,
@@ -363,7 +364,7 @@ fn bits(node: &Arithmetic<'_>, left: &Value, right: &Value, ctx: &mut EvalContex
     }))
 }
 
-/// On strings of bytes: bit by bit, both of one length.
+/// Combines byte strings of equal length bit by bit.
 fn byte_strings(op: Operator, a: &[u8], right: &Value, ctx: &mut EvalContext) -> Result<Value> {
     let pairwise = |apply: fn(u8, u8) -> u8| match right {
         Value::Bytes(b) if a.len() == b.len() => {

@@ -4,13 +4,13 @@ use crate::value::Value;
 
 pub const BLOCK: usize = 16;
 
-/// How blocks hang together.
+/// The mode of chaining.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Chain {
     #[default]
     Ecb,
     Cbc,
-    /// So many bits at a time.
+    /// Cipher feedback with this number of bits.
     Cfb(u8),
     Ofb,
 }
@@ -39,12 +39,12 @@ const CHAINS: [(Chain, &str); 6] = [
 ];
 
 impl Mode {
-    /// All of them, in the order of MySQL's numbers.
+    /// Iterates over all modes in the order of MySQL's numbers.
     pub fn all() -> impl Iterator<Item = Mode> {
         CHAINS.iter().flat_map(|(chain, _)| KEY_BITS.map(|key_bits| Mode { key_bits, chain: *chain }))
     }
 
-    /// By its name or its number.
+    /// Returns the mode of this name or number.
     pub fn named(value: &Value) -> Option<Mode> {
         match value {
             Value::Int(number) => Mode::all().nth(usize::try_from(*number).ok()?),
@@ -63,12 +63,12 @@ impl Mode {
         self.chain != Chain::Ecb
     }
 
-    /// Are texts filled up to whole blocks?
+    /// Returns whether texts are padded to whole blocks.
     pub fn pads(self) -> bool {
         matches!(self.chain, Chain::Ecb | Chain::Cbc)
     }
 
-    /// How long so many bytes become.
+    /// Returns the encrypted length of this number of bytes.
     pub fn length(self, bytes: u32) -> u32 {
         if self.pads() { (bytes / BLOCK as u32 + 1).saturating_mul(BLOCK as u32) } else { bytes }
     }

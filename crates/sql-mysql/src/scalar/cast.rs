@@ -1,4 +1,4 @@
-//! CAST and CONVERT: what does not fit is a warning and the nearest value, never silently another.
+//! CAST and CONVERT. A value out of range becomes the nearest one with a warning, never silently.
 
 use crate::error;
 use crate::scalar::convert::{self, shorten};
@@ -99,7 +99,7 @@ pub fn hex_number(value: &Value, from: &Type) -> Option<u64> {
     }
 }
 
-/// Into DECIMAL(precision, scale): rounded, and the largest where it is too large.
+/// Converts to DECIMAL(precision, scale): rounded, or the largest value where it is too large.
 pub fn decimal(value: &Value, to: &Type, ctx: &mut EvalContext) -> Result<Value> {
     let decimal = convert::to_decimal(value, ctx)?.rounded(to.scale);
     let limit = Decimal::largest(to.length, to.scale);
@@ -150,7 +150,7 @@ pub fn to_json(value: Value, from: &Type) -> Result<Value> {
     })
 }
 
-/// The bytes of the shown form, cut or filled with zeros to a declared length.
+/// Returns the bytes of the shown form, cut or padded with zeros to a declared length.
 fn bytes(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Value {
     let mut bytes = match &value {
         Value::Bytes(bytes) => bytes.to_vec(),
@@ -190,7 +190,7 @@ fn text(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Result<V
     Ok(Value::Text(cut))
 }
 
-/// From the stored form to the shown one.
+/// Converts the stored form of a value to the shown one.
 pub fn present(value: Value, ty: &Type, ctx: &EvalContext) -> Value {
     match (value, ty.kind()) {
         (Value::UInt(number), Kind::Enum) => {
@@ -210,7 +210,7 @@ pub fn present(value: Value, ty: &Type, ctx: &EvalContext) -> Value {
     }
 }
 
-/// The type of the shown form.
+/// Returns the type of the shown form.
 pub fn present_type(ty: &Type) -> Type {
     match ty.kind() {
         Kind::Bit => Type { nullable: ty.nullable, ..Type::bytes(ty.length.div_ceil(8)) },

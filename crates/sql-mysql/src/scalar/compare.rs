@@ -1,4 +1,4 @@
-//! Which of two values is smaller: the domains in which values meet, and their order in each.
+//! Comparison of two values by MySQL's rules: the types as which values are compared, and their order in each.
 
 use std::cmp::Ordering;
 
@@ -71,7 +71,7 @@ pub fn domain(a: &Type, b: &Type, text: Collation) -> ComparisonType {
     }
 }
 
-/// The order of two values, none of them NULL. Values that are not of the domain are converted.
+/// Returns the order of two values, neither NULL, converting them to the comparison type.
 pub fn order(domain: ComparisonType, a: &Value, b: &Value, ctx: &mut EvalContext) -> Result<Ordering> {
     Ok(match (domain, a, b) {
         (ComparisonType::Text(collation), Value::Text(a), Value::Text(b)) => {
@@ -128,7 +128,7 @@ fn strings(collation: Collation, a: &Value, b: &Value) -> Ordering {
     collation.compare(a.as_string_bytes().unwrap_or_default(), b.as_string_bytes().unwrap_or_default())
 }
 
-/// What is no date is before all dates.
+/// Reads a value as a date. An invalid one sorts before all dates.
 fn reading(value: &Value, ctx: &mut EvalContext) -> Result<Option<DateTime>> {
     convert::to_datetime(value, Strictness::default(), ctx)
 }
@@ -137,7 +137,7 @@ fn time(value: &Value, ctx: &mut EvalContext) -> Result<Option<Time>> {
     convert::to_time(value, ctx)
 }
 
-/// The order in which a type's values are sorted, MIN and MAX see them, and keys keep them; NULL first.
+/// Returns the sort order of a type, as of ORDER BY, MIN, MAX and keys. NULL is first.
 pub fn sort_order(ty: &Type, a: &Value, b: &Value, ctx: &mut EvalContext) -> Result<Ordering> {
     match (a.is_null(), b.is_null()) {
         (true, true) => Ok(Ordering::Equal),
@@ -147,7 +147,7 @@ pub fn sort_order(ty: &Type, a: &Value, b: &Value, ctx: &mut EvalContext) -> Res
     }
 }
 
-/// The domain in which values of one type meet each other.
+/// Returns the comparison type of values of one type.
 pub fn own_domain(ty: &Type) -> ComparisonType {
     match ty.kind() {
         // By their numbers, not by their names.

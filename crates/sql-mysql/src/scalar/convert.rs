@@ -1,8 +1,7 @@
-//! From one kind of value to another, as MySQL does it unasked: text is a number as far as it begins with one, a date is a number of its digits.
+//! Implicit conversions by MySQL's rules: a string is the number that it begins with, a date the number of its digits.
 //!
-//! What is lost is a warning, and an error in a strict statement that changes rows (`EvalContext::complain`). NULL is the caller's: nothing here is given one.
-//!
-//! Nothing is lost in silence (MY-26).
+//! Loss of information is a warning, and an error in a strict statement that changes rows (`EvalContext::complain`),
+//! but never silent (MY-26). Callers handle NULL.
 
 use std::fmt::Write;
 
@@ -17,7 +16,7 @@ use crate::value::{Text, Value};
 use datum::Result;
 use query::nodes::context::EvalContext;
 
-/// The longest number at the beginning of the text, and whether only blanks follow.
+/// Returns the longest numeric prefix of the text, and whether only blanks follow.
 pub fn number_prefix(text: &str) -> (&str, bool) {
     let trimmed = text.trim_start();
     let bytes = trimmed.as_bytes();
@@ -136,7 +135,8 @@ fn text_to_decimal(text: &str, ctx: &mut EvalContext) -> Result<Decimal> {
     Ok(Decimal::parse(prefix).unwrap_or(Decimal::ZERO))
 }
 
-/// A whole number: `Int`, or `UInt` where it is beyond. Fractions round; text counts as far as its digits go.
+/// Converts to an integer: `Int`, or `UInt` beyond its range. Fractions are rounded; a string counts as far as its
+/// digits go.
 pub fn to_integer(value: &Value, ctx: &mut EvalContext) -> Result<Value> {
     Ok(match value {
         Value::Int(_) | Value::UInt(_) => value.clone(),
@@ -221,7 +221,7 @@ pub fn to_bits(value: &Value, ctx: &mut EvalContext) -> Result<u64> {
     })
 }
 
-/// Is it true? Not zero.
+/// Returns whether the value is not zero.
 pub fn truth(value: &Value, ctx: &mut EvalContext) -> Result<Option<bool>> {
     Ok(match value {
         Value::Null => None,
@@ -254,7 +254,7 @@ pub fn temporal_number(value: &Value, ctx: &EvalContext) -> Decimal {
     Decimal::new(i128::from(number) * 1_000_000 + fraction, 6)
 }
 
-/// A reading of the session's clock; `None` with a warning for what is no date.
+/// Returns the time in the session's zone, or `None` with a warning for an invalid date.
 pub fn to_datetime(value: &Value, rules: Strictness, ctx: &mut EvalContext) -> Result<Option<DateTime>> {
     Ok(to_parsed_datetime(value, rules, ctx)?.map(|parsed| parsed.value))
 }
@@ -305,7 +305,7 @@ fn number_to_datetime(value: &Value, rules: Strictness, ctx: &mut EvalContext) -
     Ok(parsed.and_then(|parsed| Some(Parsed { value: parsed.value.plus_fraction(micros)?, ..parsed })))
 }
 
-/// The time added to the midnight of today.
+/// Returns today's midnight plus the time.
 pub fn on_current_date(time: Time, ctx: &EvalContext) -> Option<DateTime> {
     DateTime::from(ctx.zone.local(ctx.now).date).plus_micros(time.micros())
 }
@@ -406,7 +406,7 @@ pub fn to_text(value: &Value, ty: &Type) -> Text {
     Text::from(out)
 }
 
-/// The date of today by the session's clock.
+/// Returns the current date of the session's clock.
 pub fn today(ctx: &EvalContext) -> Date {
     ctx.zone.local(ctx.now).date
 }

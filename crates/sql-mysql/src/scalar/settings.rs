@@ -1,18 +1,18 @@
-//! The settings of a session that decide what an expression means.
+//! The settings of a session that the meaning of expressions depends on.
 
 use crate::scalar::modes::SqlMode;
 use crate::types::{Collation, CollationName as _};
 
-/// What binding depends on: part of a cached plan's key.
+/// Settings that binding reads; part of the plan-cache context.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Settings {
     pub sql_mode: SqlMode,
-    /// `collation_connection`: of literals.
+    /// `collation_connection`, the collation of literals.
     pub collation: Collation,
     pub div_precision_increment: u8,
-    /// `sql_select_limit`: of a SELECT that has no LIMIT of its own.
+    /// `sql_select_limit`, for a SELECT without LIMIT.
     pub select_limit: u64,
-    /// Changes must find their rows by a key, or say LIMIT.
+    /// `sql_safe_updates`: changes must find rows by a key, or have a LIMIT.
     pub safe_updates: bool,
     /// `max_join_size`, which counts unless `sql_big_selects` is on.
     pub max_join_size: u64,

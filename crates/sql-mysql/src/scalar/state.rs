@@ -1,6 +1,7 @@
-//! The session's state that MySQL's functions read and change beside the context's own: SQL modes, user variables, what the information functions answer.
+//! The state of a session that MySQL's functions read and change: SQL modes, user variables, results of information
+//! functions.
 //!
-//! It lives in the `EvalContext`, which does not know its type. `StateOf` reaches it.
+//! It lives in the `EvalContext`, which does not know its type. `StateOf` accesses it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -16,7 +17,7 @@ use crate::value::{Text, Value};
 use datum::Result;
 use query::nodes::context::{EvalContext, Level};
 
-/// Gives the next timestamp of a sequence and the log position at which it may be shown.
+/// Returns the next timestamp of a sequence with its durability LSN.
 pub type TakeTimestamp = dyn Fn() -> Result<(u64, u64)> + Send + Sync;
 
 /// One lives as long as its session.
@@ -32,14 +33,14 @@ pub struct SessionState {
     pub group_concat_max_len: usize,
     /// `lc_time_names`
     pub time_names: &'static Locale,
-    /// How AES_ENCRYPT and AES_DECRYPT work.
+    /// The mode of AES_ENCRYPT and AES_DECRYPT.
     pub block_encryption: block_encryption::Mode,
     pub random: Random,
     /// Sequences of RAND(seed): by the call's address, valid for the statement that began them.
     pub seeded: Vec<(usize, Timestamp, Random)>,
-    /// Those that all sessions share.
+    /// The user-level locks of all sessions.
     pub locks: Arc<UserLocks>,
-    /// Takes a timestamp (NEXTVAL): the number, and the log position at which it may be shown. None: there are none.
+    /// Takes a timestamp for NEXTVAL, with its durability LSN. None: there are none.
     pub take_timestamp: Option<Arc<TakeTimestamp>>,
 }
 
@@ -109,7 +110,7 @@ pub fn level_name(level: Level) -> &'static str {
     }
 }
 
-/// What the information functions answer.
+/// Results of the information functions.
 #[derive(Clone, Debug, Default)]
 pub struct SessionFacts {
     pub connection_id: u64,
@@ -121,11 +122,11 @@ pub struct SessionFacts {
     pub database: Option<Text>,
     pub version: Text,
     pub last_insert_id: u64,
-    /// What LAST_INSERT_ID(expr) was given: the statement's own from then on.
+    /// The argument of LAST_INSERT_ID(expr), which is the result of later calls in the statement.
     pub set_last_insert_id: Option<u64>,
-    /// What the client has named beside the statement, as text.
+    /// Query attributes that the client sent with the statement.
     pub attributes: Vec<(String, Option<Text>)>,
-    /// What a function has shown must be durable up to here: timestamps that were taken.
+    /// The durability LSN of values that functions returned: timestamps that were taken.
     pub durability_lsn: u64,
     pub row_count: i64,
     pub found_rows: u64,
@@ -167,10 +168,10 @@ pub struct UserVariables {
 }
 
 impl UserVariables {
-    /// Bytes of an entry beside its name and its value, about.
+    /// The approximate memory of an entry besides name and value.
     const ENTRY_BYTES: usize = 256;
 
-    /// NULL for a variable that was never set.
+    /// Returns the value, or NULL for an unset variable.
     pub fn get(&self, name: &str) -> Value {
         self.values.get(name).map(|(value, _)| value.clone()).unwrap_or_default()
     }

@@ -1,7 +1,7 @@
-//! What becomes of a value that goes into a column: INSERT and UPDATE.
+//! Assignment: conversion of a value to the stored form of a column, in INSERT and UPDATE.
 //!
-//! Under a strict `sql_mode` what does not fit is an error; else, and with IGNORE, the nearest value is stored and a warning is left. Digits that a decimal loses behind the point and
-//! blanks that a string loses at its end are a note at most.
+//! Under a strict `sql_mode` a value that does not fit is an error; otherwise, and with IGNORE, the nearest value is
+//! stored with a warning. Lost fractional digits of a decimal and lost trailing blanks of a string are a note at most.
 //!
 //! Stored values have the form of MY-23.
 
@@ -62,7 +62,8 @@ pub fn store(value: Value, ty: &Type, place: Place<'_>, ctx: &mut EvalContext) -
     stored
 }
 
-/// What a NOT NULL column without a default holds where nothing is given and the mode is not strict: 0, '', the zero date, the first member.
+/// Returns the implicit default of a NOT NULL column in a mode that is not strict: 0, the empty string, the zero date,
+/// or the first member.
 pub fn implicit_default(ty: &Type) -> Value {
     match ty.kind() {
         Kind::Null => Value::Null,
@@ -89,7 +90,7 @@ pub fn implicit_default(ty: &Type) -> Value {
     }
 }
 
-/// The column that is filled.
+/// The column that receives the value.
 struct Slot<'s> {
     ty: &'s Type,
     place: Place<'s>,
@@ -126,7 +127,7 @@ impl Slot<'_> {
         error::TRUNCATED_WRONG_VALUE_FOR_FIELD.raise(&[&what, &shorten(text), &self.place.column, &self.place.row])
     }
 
-    /// Text as the number it begins with.
+    /// Returns the number that the text begins with.
     fn number_of(&self, text: &str, what: &str, ctx: &mut EvalContext) -> Result<Decimal> {
         let (prefix, clean) = number_prefix(text);
         if prefix.is_empty() {
@@ -287,7 +288,7 @@ impl Slot<'_> {
         }
     }
 
-    /// What no date can be made of.
+    /// Returns the error of a value that is no date.
     fn wrong_date(&self, value: &Value) -> datum::Fault {
         let what = match self.ty.kind() {
             Kind::Date => "date",
@@ -395,7 +396,7 @@ impl Slot<'_> {
             other => {
                 let time = match (convert::to_time(other, ctx)?, convert::to_f64(other, ctx)?) {
                     (Some(time), _) => time,
-                    // The nearest, as for whole numbers.
+                    // The nearest value, as for integers.
                     (None, number) if number.abs() > 8_385_959.0 => {
                         Time::from_micros(if number < 0.0 { -Time::MAX.micros() } else { Time::MAX.micros() })
                     }
@@ -486,7 +487,7 @@ impl Slot<'_> {
             Value::Text(text) => text,
             Value::Bytes(bytes) => self.decode(&bytes, ctx)?,
             Value::Double(number) => {
-                // With an exponent where that is what fits.
+                // With an exponent where only that fits.
                 let (plain, short) = (double_text(number), format!("{number:e}"));
                 if plain.len() > self.ty.length as usize && short.len() <= self.ty.length as usize {
                     short
@@ -502,7 +503,7 @@ impl Slot<'_> {
         };
         let text = self.within_charset(text, ctx)?;
         let text = self.within_length(text, ctx)?;
-        // A CHAR's blanks at the end are filling.
+        // Trailing blanks of CHAR are padding.
         if self.ty.kind() == Kind::Char && text.ends_with(' ') {
             return Ok(Value::text(text.trim_end_matches(' ')));
         }
@@ -539,7 +540,7 @@ impl Slot<'_> {
         }
     }
 
-    /// CHAR and VARCHAR count characters, the TEXT family bytes.
+    /// CHAR and VARCHAR count characters, the TEXT types bytes.
     fn within_length(&self, text: Text, ctx: &mut EvalContext) -> Result<Text> {
         let length = self.ty.length as usize;
         if text.len() <= length {

@@ -270,7 +270,8 @@ fn no_function_fails_at_the_ends_of_ranges() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What a column of that type holds after the value was stored, or the error; under the default mode and without its strictness.
+/// Returns the value that a column of that type holds after the assignment, or the error, under the default mode and without its
+/// strictness.
 fn stored(declared: &str, value: &str) -> (String, String) {
     let parsed = parse(&format!("create table t (c {declared})"), SqlMode::DEFAULT).expect("a definition");
     let Statement::CreateTable(create) = parsed.statement else { panic!("{declared}") };

@@ -69,7 +69,7 @@ impl Session {
         let table = self.catalog.table(&schema, &name)?.clone();
         let reach = self.reach(&table, operations)?;
         self.change_table(&table, &reach, |session, new, writing| {
-            let old = Arc::new(new.copy().settle());
+            let old = Arc::new(new.copy().with_derived_fields());
             let from = (0..old.columns.len()).map(From::Old).collect();
             let mut draft = Draft {
                 old: &old,
@@ -398,7 +398,7 @@ impl Session {
 
     /// Binds the expression defaults of new columns over the new table.
     fn computed(&mut self, table: &Table, from: &[From]) -> Result<Vec<(usize, Expr)>> {
-        let shown = Arc::new(table.copy().settle());
+        let shown = Arc::new(table.copy().with_derived_fields());
         let around = self.surroundings();
         let mut bind = Bind::new(&around);
         let mut exprs = Vec::new();
@@ -412,7 +412,7 @@ impl Session {
 
     /// Returns the settled definition with its generated columns bound.
     fn with_formulas(&self, table: &Table) -> Result<Arc<Table>> {
-        let settled = Arc::new(table.copy().settle());
+        let settled = Arc::new(table.copy().with_derived_fields());
         let around = self.surroundings();
         Bind::new(&around).formulas(&settled)?;
         Ok(settled)

@@ -153,7 +153,7 @@ impl Session {
         let is_mine = self.core.locks.explicit().iter().any(|(locked, _)| locked.id == table.id);
         if !is_mine {
             let handle = self.handle.clone();
-            table.live.metadata_lock.acquire_shared(self.metadata_lock_wait(), &|| handle.is_interrupted())?;
+            table.live.metadata_lock.acquire_shared(self.mdl_wait(), &|| handle.is_interrupted())?;
             gatherer.is_inside = true;
         }
         if table.live.version.load(Ordering::Acquire) != table.version {

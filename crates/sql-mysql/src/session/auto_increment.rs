@@ -13,7 +13,7 @@ use query::catalog::table::Table;
 impl Session {
     /// Sets the counter. The caller holds the table's exclusive metadata lock. The definition may be a draft.
     pub(super) fn set_auto(&mut self, table: &Table, wanted: u64, txn: &mut Transaction) -> Result<()> {
-        let settled = table.copy().settle();
+        let settled = table.copy().with_derived_fields();
         let next = wanted.max(self.highest_auto(&settled, txn)?.saturating_add(1));
         let mut counter = table.live.auto.lock();
         (counter.next, counter.reserved) = (next, next);

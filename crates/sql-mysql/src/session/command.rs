@@ -190,7 +190,7 @@ impl Session {
         let owner = self.db.sessions().into_iter().find(|handle| handle.connection_id == id);
         let owner = owner.ok_or_else(|| error::NO_SUCH_THREAD.with(&[&id]))?.shown();
         let rights = self.rights.global;
-        let is_own = owner.account == self.standing.account;
+        let is_own = owner.account == self.account_state.account;
         let may_end_others = rights.has_any(Privileges::SUPER | Privileges::CONNECTION_ADMIN)
             && (!owner.is_system || rights.has(Privileges::SYSTEM_USER));
         if !is_own && !may_end_others {

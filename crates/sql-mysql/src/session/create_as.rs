@@ -18,7 +18,7 @@ use crate::session::session_tracking::WRITE;
 use crate::session::{Outcome, Session};
 use crate::types::{Collation, Column, Kind, MysqlType as _, Type};
 use query::catalog::Writing;
-use query::catalog::foreign_graph::Doing;
+use query::catalog::foreign_graph::RowChangeKind;
 use query::catalog::table::{Default, Table, TableColumn};
 use query::exec::change::{self, Changed};
 use query::nodes::change::{Insert, OnConflict, Values};
@@ -97,7 +97,7 @@ impl Session {
         self.ctx.changes_rows = true;
         let changed = change::insert(&plan, change::Tally::default(), &mut self.ctx)
             .and_then(|tally| change::inserted(&plan, tally, &mut self.ctx));
-        self.note_reads();
+        self.note_durability_lsn();
         if let Some(own) = self.host().txn.take() {
             std::mem::replace(&mut writing.txn, own).rollback();
         }
@@ -133,9 +133,9 @@ impl Session {
         bind.formulas(table)?;
         targets.iter().try_for_each(|at| bind.refuse_generated(table, *at))?;
         let (on_conflict, doing) = match duplicates {
-            Duplicates::Fail => (OnConflict::Fail, vec![Doing::Insert]),
-            Duplicates::Ignore => (OnConflict::Ignore, vec![Doing::Insert]),
-            Duplicates::Replace => (OnConflict::Replace, vec![Doing::Insert, Doing::Delete]),
+            Duplicates::Fail => (OnConflict::Fail, vec![RowChangeKind::Insert]),
+            Duplicates::Ignore => (OnConflict::Ignore, vec![RowChangeKind::Insert]),
+            Duplicates::Replace => (OnConflict::Replace, vec![RowChangeKind::Insert, RowChangeKind::Delete]),
         };
         let rules = bind.rules(table, &doing)?;
         let (values, ignore) = (Values::Query(node.clone()), duplicates == Duplicates::Ignore);

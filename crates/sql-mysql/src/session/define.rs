@@ -18,7 +18,7 @@ use crate::scalar::temporal::Timestamp;
 use crate::session::definition_parser::{
     NewIndex, check_keys, check_name, collation_of, index_name, like_table, options_of,
 };
-use crate::session::foreign::{Ends, follow_names, refuse_acting_keys};
+use crate::session::foreign::{RelatedTables, follow_names, refuse_acting_keys};
 use crate::session::{Outcome, Session, index_build};
 use crate::types::{MysqlType as _, Type};
 use crate::value::Value;
@@ -117,8 +117,9 @@ impl Session {
         let all = |snapshot: &Snapshot| -> Result<Vec<Arc<Table>>> {
             Ok(snapshot.schema(name)?.tables.values().cloned().collect())
         };
-        let (_closed, mut writing) = self.close_and_write(&db, |snapshot| Ok(Ends::of(all(snapshot)?, snapshot)))?;
-        let ends = Ends::of(all(&writing.snapshot)?, &writing.snapshot);
+        let (_closed, mut writing) =
+            self.close_and_write(&db, |snapshot| Ok(RelatedTables::of(all(snapshot)?, snapshot)))?;
+        let ends = RelatedTables::of(all(&writing.snapshot)?, &writing.snapshot);
         let tables = &ends.changed;
         self.check_unreferenced(tables, &writing.snapshot)?;
         let views: Vec<_> = writing.snapshot.schema(name)?.views.values().cloned().collect();
@@ -169,8 +170,9 @@ impl Session {
             let named = found.iter().map(|table: &Arc<Table>| snapshot.table(&table.schema, &table.name).cloned());
             named.collect::<datum::Result<Vec<_>>>()
         };
-        let (closed, mut writing) = self.close_and_write(&db, |snapshot| Ok(Ends::of(now(snapshot)?, snapshot)))?;
-        let ends = Ends::of(now(&writing.snapshot)?, &writing.snapshot);
+        let (closed, mut writing) =
+            self.close_and_write(&db, |snapshot| Ok(RelatedTables::of(now(snapshot)?, snapshot)))?;
+        let ends = RelatedTables::of(now(&writing.snapshot)?, &writing.snapshot);
         let found = &ends.changed;
         self.check_unreferenced(found, &writing.snapshot)?;
         for table in found {
@@ -199,7 +201,7 @@ impl Session {
         } else {
             // No constraint is added or dropped.
             let only = |snapshot: &Snapshot| {
-                Ok(Ends { changed: vec![snapshot.table(&schema, &name)?.clone()], tied: Vec::new() })
+                Ok(RelatedTables { changed: vec![snapshot.table(&schema, &name)?.clone()], tied: Vec::new() })
             };
             self.close_and_write(&db, only)?
         };
@@ -236,7 +238,7 @@ impl Session {
             let renamed = names.iter().filter_map(|((schema, name), _)| snapshot.table(schema, name).ok().cloned());
             // Constraints declared before a table of that name existed.
             let waiting = names.iter().flat_map(|(_, (schema, name))| snapshot.children_now(schema, name));
-            Ok(Ends::of(renamed.collect(), snapshot).and(waiting))
+            Ok(RelatedTables::of(renamed.collect(), snapshot).and(waiting))
         };
         let db = self.db.clone();
         let (_closed, mut writing) = self.close_and_write(&db, needs)?;
@@ -320,7 +322,7 @@ impl Session {
                 let parent_schema = Some(&wanted.key.parent_schema).filter(|name| !name.is_empty());
                 snapshot.table(parent_schema.unwrap_or(&schema), &wanted.key.parent).ok().cloned()
             });
-            Ok(Ends::default().and(parents.chain(snapshot.children_now(&schema, &name))))
+            Ok(RelatedTables::default().and(parents.chain(snapshot.children_now(&schema, &name))))
         };
         if selection.is_some() && !definition.foreign.is_empty() {
             return Err(error::FOREIGN_KEY_WITH_ATOMIC_CREATE_SELECT.bare());
@@ -330,7 +332,7 @@ impl Session {
         }
         let (_closed, mut writing) =
             if temporary { (Vec::new(), self.write_temporary(&db)) } else { self.close_and_write(&db, needs)? };
-        let ends = if temporary { Ends::default() } else { needs(&writing.snapshot)? };
+        let ends = if temporary { RelatedTables::default() } else { needs(&writing.snapshot)? };
         let is_there =
             writing.snapshot.table(&schema, &name).is_ok() || writing.snapshot.view(&schema, &name).is_some();
         if !temporary && is_there {
@@ -411,7 +413,7 @@ impl Session {
 
     /// Binds CHECKs and expression defaults, so that errors are reported now and not at the first row.
     pub(super) fn check_expressions(&mut self, table: &Table) -> Result<()> {
-        let table = Arc::new(table.copy().settle());
+        let table = Arc::new(table.copy().with_derived_fields());
         let around = self.surroundings();
         let mut bind = Bind::new(&around);
         for check in &table.checks {
@@ -444,7 +446,7 @@ impl Session {
     /// Checks the rows against new CHECKs, or against all if the table was rebuilt.
     fn check_new_checks(&mut self, old: &Table, new: &Table, writing: &mut Writing<'_>) -> Result<()> {
         use std::ops::Bound::Unbounded;
-        let table = Arc::new(new.copy().settle());
+        let table = Arc::new(new.copy().with_derived_fields());
         let around = self.surroundings();
         let mut bind = Bind::new(&around);
         let mut checks = Vec::new();
@@ -501,11 +503,11 @@ impl Session {
             let parents = reach.parents.iter().filter_map(|(schema, name)| snapshot.table(schema, name).ok().cloned());
             let waiting = reach.becomes.iter().flat_map(|(schema, name)| snapshot.children_now(schema, name));
             let changed = vec![snapshot.table(&table.schema, &table.name)?.clone()];
-            Ok(Ends::of(changed, snapshot).and(parents.chain(waiting)))
+            Ok(RelatedTables::of(changed, snapshot).and(parents.chain(waiting)))
         };
         let (_closed, mut writing) =
             if table.temporary { (Vec::new(), self.write_temporary(&db)) } else { self.close_and_write(&db, needs)? };
-        let ends = if table.temporary { Ends::default() } else { needs(&writing.snapshot)? };
+        let ends = if table.temporary { RelatedTables::default() } else { needs(&writing.snapshot)? };
         let old = writing.snapshot.table(&table.schema, &table.name)?.clone();
         let mut new = old.copy();
         let renames = change(self, &mut new, &mut writing)?;
@@ -515,7 +517,7 @@ impl Session {
         check_keys(&new)?;
         self.check_generated(Some(&old), &new)?;
         self.check_expressions(&new)?;
-        let new = new.settle();
+        let new = new.with_derived_fields();
         let fresh: Vec<usize> = (0..new.indexes.len())
             .filter(|at| !old.indexes.iter().any(|index| index.map == new.indexes[*at].map))
             .collect();

@@ -125,20 +125,20 @@ pub(super) fn drop_needless_indexes(table: &mut Table) {
 
 /// The tables that a statement changes, and those tied to them by existing or new constraints.
 #[derive(Default)]
-pub(super) struct Ends {
+pub(super) struct RelatedTables {
     pub changed: Vec<Arc<Table>>,
     pub tied: Vec<Arc<Table>>,
 }
 
-impl Ends {
+impl RelatedTables {
     /// Returns the tables and those tied to them in this snapshot.
-    pub fn of(changed: Vec<Arc<Table>>, snapshot: &Snapshot) -> Ends {
+    pub fn of(changed: Vec<Arc<Table>>, snapshot: &Snapshot) -> RelatedTables {
         let relatives = |table: &Arc<Table>| snapshot.relatives(&table.schema, &table.name, &table.foreign_keys);
         let tied: Vec<Arc<Table>> = changed.iter().flat_map(relatives).collect();
-        Ends { changed, tied: Vec::new() }.and(tied.into_iter())
+        RelatedTables { changed, tied: Vec::new() }.and(tied.into_iter())
     }
 
-    pub fn and(mut self, tied: impl Iterator<Item = Arc<Table>>) -> Ends {
+    pub fn and(mut self, tied: impl Iterator<Item = Arc<Table>>) -> RelatedTables {
         for table in tied {
             if !self.all().any(|known| known.id == table.id) {
                 self.tied.push(table);
@@ -310,7 +310,7 @@ impl Session {
     pub(super) fn close_and_write<'c>(
         &mut self,
         db: &'c Database,
-        needs: impl Fn(&Snapshot) -> Result<Ends>,
+        needs: impl Fn(&Snapshot) -> Result<RelatedTables>,
     ) -> Result<(Vec<ExclusiveLock>, Writing<'c>)> {
         for _ in 0..100 {
             self.refresh();

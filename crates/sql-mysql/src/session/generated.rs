@@ -117,7 +117,7 @@ impl Session {
     /// Checks every generated column of a definition. `old` is the previous definition, used to name lost columns in
     /// errors.
     pub(super) fn check_generated(&self, old: Option<&Table>, new: &Table) -> Result<()> {
-        let table = Arc::new(new.copy().settle());
+        let table = Arc::new(new.copy().with_derived_fields());
         let around = self.surroundings();
         let bind = Bind::new(&around);
         for (at, column) in table.columns.iter().enumerate() {

@@ -347,7 +347,7 @@ impl Session {
 
     pub(super) fn set_default_role(&mut self, choice: &RoleChoice, of: &[UserName]) -> Result<()> {
         let keys: Vec<String> = of.iter().map(|name| self.key_of(name)).collect();
-        if keys.iter().any(|key| *key != self.standing.account) {
+        if keys.iter().any(|key| *key != self.account_state.account) {
             self.rights.need_global(Privileges::CREATE_USER)?;
         }
         let mut chosen = Vec::new();

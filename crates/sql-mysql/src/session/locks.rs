@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::error::{self, Result, SqlError};
 use crate::parse::statement::TableLock;
-use crate::session::foreign::Ends;
+use crate::session::foreign::RelatedTables;
 use crate::session::session_tracking::{LOCKED, READ, WRITE};
 use crate::session::{Outcome, Session};
 use query::catalog::Snapshot;
@@ -87,7 +87,7 @@ impl Session {
     pub(super) fn lock_all(&mut self) -> Result<Outcome> {
         self.unlock_tables();
         let handle = self.handle.clone();
-        self.db.instance().definitions().acquire(self.metadata_lock_wait(), &|| handle.is_interrupted())?;
+        self.db.instance().definitions().acquire(self.mdl_wait(), &|| handle.is_interrupted())?;
         self.locked.is_all = true;
         self.refresh();
         let shared = self.db.catalog().snapshot();
@@ -101,7 +101,7 @@ impl Session {
     }
 
     fn lock_tables(&mut self, tables: Vec<(Arc<Table>, bool)>) -> Result<()> {
-        let (wait, handle) = (self.metadata_lock_wait(), &self.handle);
+        let (wait, handle) = (self.mdl_wait(), &self.handle);
         Ok(self.core.locks.lock_tables(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
     }
 
@@ -186,7 +186,7 @@ impl Session {
     /// Returns the tables whose exclusive metadata locks a DDL statement takes. Under LOCK TABLES it may change only
     /// tables locked for WRITE. A related table locked for READ keeps its shared lock, as this session holds one: other
     /// readers continue, but no session writes its rows (QU-11).
-    pub(super) fn tables_to_lock(&self, ends: &Ends) -> Result<Vec<Arc<Table>>> {
+    pub(super) fn tables_to_lock(&self, ends: &RelatedTables) -> Result<Vec<Arc<Table>>> {
         self.check_locked(&ends.changed, &ends.changed)?;
         let tied = ends.tied.iter().filter(|table| !self.is_read_locked(table));
         Ok(ends.changed.iter().chain(tied).cloned().collect())
@@ -214,7 +214,7 @@ impl Session {
 
     /// Registers the session as a writer of the tables, once per transaction; waits for table read locks.
     pub(super) fn write_tables(&mut self, tables: &[Arc<Table>]) -> Result<()> {
-        let (wait, handle) = (self.metadata_lock_wait(), &self.handle);
+        let (wait, handle) = (self.mdl_wait(), &self.handle);
         Ok(self.core.locks.write(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
     }
 
@@ -224,7 +224,7 @@ impl Session {
             return Err(conflict());
         }
         let handle = self.handle.clone();
-        self.db.instance().definitions().admit_writer(self.metadata_lock_wait(), &|| handle.is_interrupted())?;
+        self.db.instance().definitions().admit_writer(self.mdl_wait(), &|| handle.is_interrupted())?;
         Ok(Defining(self.db.clone()))
     }
 }

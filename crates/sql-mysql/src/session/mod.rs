@@ -66,7 +66,7 @@ use crate::scalar::state::StateOf as _;
 use crate::scalar::store::ASSIGNMENT;
 use crate::session::load::Incoming;
 use crate::session::locks::Locked;
-use crate::session::rights::Standing;
+use crate::session::rights::AccountState;
 use crate::session::server_hooks::wall_ms;
 use crate::session::session_tracking::Track;
 use crate::session::transact::CompletionType;
@@ -107,7 +107,7 @@ pub enum Outcome {
     File(String),
     /// The statement is suspended, since it would wait (for the disk, a row lock, a SLEEP) and the caller allowed it:
     /// call `when_ready`, then `resume`.
-    Away,
+    Suspended,
 }
 
 impl Outcome {
@@ -146,7 +146,7 @@ impl ResultSet {
         match exec.fill(&mut session.ctx, out) {
             Ok(true) => {
                 session.found_rows += out.len() as u64;
-                session.note_reads();
+                session.note_durability_lsn();
                 Ok(true)
             }
             Ok(false) => {
@@ -161,7 +161,7 @@ impl ResultSet {
         }
     }
 
-    /// Ends the result early: the client disconnected or closed its cursor.
+    /// RelatedTables the result early: the client disconnected or closed its cursor.
     pub fn close(mut self, session: &mut Session) {
         if self.exec.take().is_some() && self.number == session.number {
             // A read ends here; a failure has no one to be reported to.
@@ -188,7 +188,7 @@ struct Quick {
     timestamp: u64,
     max_execution_ms: u64,
     lock_wait_s: u64,
-    metadata_lock_wait_s: u64,
+    mdl_wait_s: u64,
     read_only: bool,
     completion: CompletionType,
     /// Statements slower than this count as slow.
@@ -201,7 +201,7 @@ pub struct Session {
     /// The transaction, metadata locks and temporary tables.
     core: SessionCore,
     who: Login,
-    standing: Standing,
+    account_state: AccountState,
     rights: Arc<Rights>,
     ctx: EvalContext,
     values: Values,
@@ -232,7 +232,7 @@ pub struct Session {
 
     parameterised: ParameterisedText,
     /// The number of the session's plan-cache context, once computed.
-    plan_context: Option<u64>,
+    context_id: Option<u64>,
     named: HashMap<String, PreparedHandle>,
 }
 
@@ -257,15 +257,15 @@ impl Session {
         ctx.interrupted = Some(cancel.clone());
         let of_timestamps = db.clone();
         ctx.state_mut().take_timestamp = Some(Arc::new(move || {
-            let (base, gate) = of_timestamps.take_timestamps(1, wall_ms())?;
-            Ok((base + TIMESTAMP_STEP, gate))
+            let (base, durability_lsn) = of_timestamps.take_timestamps(1, wall_ms())?;
+            Ok((base + TIMESTAMP_STEP, durability_lsn))
         }));
         let mut session = Session {
             db: db.clone(),
             core: SessionCore::new(db.instance().clone(), handle.open.clone(), cancel),
             handle,
             who: who.clone(),
-            standing: Standing::default(),
+            account_state: AccountState::default(),
             rights: Arc::default(),
             ctx,
             values,
@@ -286,7 +286,7 @@ impl Session {
             loading: None,
             track: Track::default(),
             parameterised: ParameterisedText::default(),
-            plan_context: None,
+            context_id: None,
             named: HashMap::new(),
         };
         session.introduce()?;
@@ -373,7 +373,7 @@ impl Session {
         self.handle.show(|shown| shown.database.clone_from(&name));
         self.database = name;
         self.follow_database();
-        self.leave_plan_context();
+        self.leave_context();
     }
 
     pub fn database(&self) -> Option<&str> {
@@ -458,7 +458,7 @@ impl Session {
         self.drop_all_temporary();
         self.values.set_all(std::iter::empty());
         self.named.clear();
-        self.leave_plan_context();
+        self.leave_context();
         self.ctx.warnings.clear();
         self.ctx.state_mut().session = crate::scalar::state::SessionFacts::default();
         self.ctx.state_mut().variables.clear();
@@ -524,7 +524,7 @@ impl Session {
         }
     }
 
-    /// Ends a statement after its last row.
+    /// RelatedTables a statement after its last row.
     fn end_rows(&mut self) -> Result<()> {
         self.end_statement()?;
         self.ctx.state_mut().session.found_rows = self.host().found_rows.unwrap_or(self.found_rows);

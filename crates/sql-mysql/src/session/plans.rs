@@ -1,35 +1,35 @@
 //! The session's plan-cache context: the number under which it shares plans (`instance::plans`).
 
-use crate::instance::plans::Facts;
+use crate::instance::plans::PlanContext;
 use crate::session::Session;
 
 impl Session {
     /// Returns the number of the context. A plan bound in another context is not valid here.
-    pub fn plan_context(&mut self) -> u64 {
-        if let Some(number) = self.plan_context {
+    pub fn context_id(&mut self) -> u64 {
+        if let Some(number) = self.context_id {
             return number;
         }
         let number = match self.core.temporary.is_empty() {
-            true => self.db.plans.context(self.facts()),
+            true => self.db.plans.context(self.plan_context()),
             false => self.db.plans.private_context(),
         };
-        self.plan_context = Some(number);
+        self.context_id = Some(number);
         number
     }
 
     /// MY-4: called before or after a change of anything that binding reads.
-    pub(super) fn leave_plan_context(&mut self) {
-        self.plan_context = None;
+    pub(super) fn leave_context(&mut self) {
+        self.context_id = None;
     }
 
-    fn facts(&self) -> Facts {
-        Facts {
+    fn plan_context(&self) -> PlanContext {
+        PlanContext {
             settings: self.settings.clone(),
             database: self.database.clone(),
-            generation: self.standing.generation,
-            account: self.standing.account.clone(),
-            roles: self.standing.roles.clone(),
-            entered_with: self.standing.entered_with,
+            generation: self.account_state.generation,
+            account: self.account_state.account.clone(),
+            roles: self.account_state.roles.clone(),
+            entered_with: self.account_state.entered_with,
         }
     }
 }

@@ -40,7 +40,7 @@ impl Session {
         if self.follow_accounts().is_err() || self.serializes() {
             return None;
         }
-        let context = self.plan_context();
+        let context = self.context_id();
         let known = self.db.plans.statement(context, sql)?;
         self.is_plan_current(&known.by).then(|| known.prepared.clone())
     }
@@ -55,7 +55,7 @@ impl Session {
         let (prepared, by) = self.prepare_parsed(sql, parsed)?;
         if let Some(by) = by.filter(|compiled| !compiled.is_volatile) {
             let described = Arc::new(Described { prepared: prepared.clone(), by: Arc::new(by) });
-            let context = self.plan_context();
+            let context = self.context_id();
             self.db.plans.keep_statement(context, sql, described);
         }
         Ok(prepared)
@@ -119,7 +119,7 @@ impl Session {
         self.ctx.state_mut().values_apart = true;
         self.check_password_age(&prepared.statement)?;
         self.obey_limit(prepared.time_limit);
-        let (context, collation) = (self.plan_context(), self.settings.collation);
+        let (context, collation) = (self.context_id(), self.settings.collation);
         let types =
             |parameters: &[Value]| -> Vec<Type> { parameters.iter().map(|value| type_of(value, collation)).collect() };
         let known = prepared.known(context, &parameters, collation);

@@ -102,7 +102,7 @@ pub struct Outline {
 #[derive(Clone, Debug)]
 pub struct Origin {
     table: Arc<Table>,
-    ground: u64,
+    context_id: u64,
 }
 
 impl Session {
@@ -127,10 +127,10 @@ impl Session {
             }
         };
         let key = parts.iter().map(|part| (table.columns[part.column].name.clone(), part.order.descending)).collect();
-        let ground = self.plan_context();
+        let context_id = self.context_id();
         let shown = table.columns.iter().filter(|column| !column.is_hidden() && !column.invisible);
         Ok(Outline {
-            origin: Origin { table: table.clone(), ground },
+            origin: Origin { table: table.clone(), context_id },
             columns: shown.map(|column| column.name.clone()).collect(),
             key,
         })
@@ -139,7 +139,7 @@ impl Session {
     /// Returns whether an outline of this origin is still current.
     pub fn is_current(&mut self, origin: &Origin) -> bool {
         origin.table.live.version.load(Ordering::Acquire) == origin.table.version
-            && origin.ground == self.plan_context()
+            && origin.context_id == self.context_id()
     }
 
     /// Prepares a read for `execute_prepared`. The process list shows `shown`.

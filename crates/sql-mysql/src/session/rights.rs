@@ -22,7 +22,7 @@ pub(super) type All = BTreeMap<String, Arc<Account>>;
 
 /// The session's account and the state derived from it.
 #[derive(Debug, Default)]
-pub(super) struct Standing {
+pub(super) struct AccountState {
     /// The name of the account.
     pub account: String,
     /// The generation of the list at the lookup.
@@ -42,7 +42,7 @@ impl Session {
         let generation = accounts.generation();
         let account = find(accounts, &self.who.user, &self.who.host).ok_or_else(|| self.denied())?;
         let grants = Grants::of(&account)?;
-        self.standing = Standing {
+        self.account_state = AccountState {
             account: account.name.clone(),
             generation,
             entered_with: grants.global,
@@ -59,12 +59,12 @@ impl Session {
 
     /// Returns the name of the session's account.
     pub fn account(&self) -> &str {
-        &self.standing.account
+        &self.account_state.account
     }
 
     /// Refreshes the privileges if accounts have changed. Mostly it compares two numbers.
     pub(super) fn follow_accounts(&mut self) -> Result<()> {
-        if self.db.engine().accounts().generation() == self.standing.generation {
+        if self.db.engine().accounts().generation() == self.account_state.generation {
             Ok(())
         } else {
             self.look_up_rights()
@@ -103,17 +103,17 @@ impl Session {
     pub(super) fn look_up_rights(&mut self) -> Result<()> {
         let db = self.db.clone();
         let accounts = db.engine().accounts();
-        self.standing.generation = accounts.generation();
+        self.account_state.generation = accounts.generation();
         let is_known = |name: &str| accounts.get(name).is_some();
-        let own = accounts.get(&self.standing.account);
+        let own = accounts.get(&self.account_state.account);
         let grants = own.map_or(Ok(Grants::default()), |account| Grants::of(&account))?;
-        self.standing.roles.retain(|role| grants.roles.contains_key(role));
-        let grants = Grants { global: self.standing.entered_with, ..grants };
-        let (global, of) = self.put_together(grants, &self.standing.roles)?;
-        let who = Who::of(&self.standing.account, is_known);
+        self.account_state.roles.retain(|role| grants.roles.contains_key(role));
+        let grants = Grants { global: self.account_state.entered_with, ..grants };
+        let (global, of) = self.put_together(grants, &self.account_state.roles)?;
+        let who = Who::of(&self.account_state.account, is_known);
         let facts = &mut self.ctx.state_mut().session;
         facts.current_user = Text::from(who.plain());
-        let roles: Vec<String> = self.standing.roles.iter().map(|role| Who::of(role, is_known).quoted()).collect();
+        let roles: Vec<String> = self.account_state.roles.iter().map(|role| Who::of(role, is_known).quoted()).collect();
         facts.current_role = Text::from(if roles.is_empty() { "NONE".to_owned() } else { roles.join(",") });
         let own = self.rights_of_temporary();
         let rights = Rights { user: self.who.user.clone(), host: self.who.host.clone(), who, global, of, own };
@@ -126,13 +126,13 @@ impl Session {
         });
         let is_system = self.rights.global.has(Privileges::SYSTEM_USER);
         self.handle.show(|shown| shown.is_system = is_system);
-        self.leave_plan_context();
+        self.leave_context();
         Ok(())
     }
 
     /// Refuses all statements but a password change once the password has expired.
     pub(super) fn check_password_age(&self, statement: &Statement) -> Result<()> {
-        if !self.standing.must_change {
+        if !self.account_state.must_change {
             return Ok(());
         }
         let helps = match statement {
@@ -173,7 +173,7 @@ impl Session {
     /// Returns the account's name in the list.
     pub(super) fn key_of(&self, name: &UserName) -> String {
         match name {
-            UserName::Current => self.standing.account.clone(),
+            UserName::Current => self.account_state.account.clone(),
             UserName::Named { user, host } => {
                 let accounts = self.db.engine().accounts();
                 Who::new(user, host).key(|name| accounts.get(name).is_some())
@@ -238,9 +238,9 @@ impl Session {
     }
 
     fn set_role(&mut self, choice: &RoleChoice) -> Result<()> {
-        let own = self.db.engine().accounts().get(&self.standing.account);
+        let own = self.db.engine().accounts().get(&self.account_state.account);
         let grants = own.map_or(Ok(Grants::default()), |account| Grants::of(&account))?;
-        self.standing.roles = self.chosen(choice, &grants, &self.standing.account)?;
+        self.account_state.roles = self.chosen(choice, &grants, &self.account_state.account)?;
         self.look_up_rights()
     }
 }

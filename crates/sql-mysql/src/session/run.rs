@@ -13,7 +13,7 @@ use syntax::tree::{self, ExprKind, Query, QueryBody, TableRef};
 
 use crate::batch::{Batch, Cells};
 use crate::bind::variables::Variables;
-use crate::bind::{Bind, Surroundings, Uses};
+use crate::bind::{Bind, BindEnvironment, Uses};
 use crate::error::{self, Result, SqlError};
 
 use crate::instance::count::{self, Count};
@@ -181,7 +181,7 @@ impl Session {
 
     /// Records the outcome for the session's functions.
     pub(super) fn told(&mut self, outcome: Outcome) -> Outcome {
-        if matches!(outcome, Outcome::Away) {
+        if matches!(outcome, Outcome::Suspended) {
             return outcome;
         }
         self.suspension.is_allowed = false;
@@ -210,7 +210,8 @@ impl Session {
 
     /// Returns the cached plan of the parameterised text, and this text's literals.
     fn known_plan(&mut self, sql: &str) -> Option<(Arc<BoundStatement>, Vec<Value>)> {
-        let is_odd = self.ctx.sql_mode().has(crate::scalar::modes::SqlMode::ANSI_QUOTES) || self.standing.must_change;
+        let is_odd =
+            self.ctx.sql_mode().has(crate::scalar::modes::SqlMode::ANSI_QUOTES) || self.account_state.must_change;
         if is_odd || !self.core.locks.explicit().is_empty() || self.serializes() {
             return None;
         }
@@ -222,7 +223,7 @@ impl Session {
     }
 
     fn plan_of(&mut self, parameterised: &ParameterisedText) -> Option<Arc<BoundStatement>> {
-        let context = self.plan_context();
+        let context = self.context_id();
         match self.db.plans.text(context, &parameterised.key) {
             Some(OfText::Plan(compiled)) if self.is_plan_current(&compiled) => return Some(compiled),
             Some(OfText::Unshared) => return None,
@@ -252,8 +253,8 @@ impl Session {
     }
 
     /// Returns the binder's environment, without parameters.
-    pub(super) fn surroundings(&self) -> Surroundings<'_> {
-        Surroundings {
+    pub(super) fn surroundings(&self) -> BindEnvironment<'_> {
+        BindEnvironment {
             snapshot: self.catalog.clone(),
             rights: &self.rights,
             settings: &self.settings,
@@ -286,7 +287,7 @@ impl Session {
         let transaction = &self.core.transaction;
         let reads_lock = (self.serializes() && (transaction.is_explicit || !transaction.autocommit))
             .then_some(Lock { strength: Strength::Shared, wait: LockWait::Patient });
-        let around = Surroundings { parameters, values, reads_lock, ..self.surroundings() };
+        let around = BindEnvironment { parameters, values, reads_lock, ..self.surroundings() };
         let mut bind = Bind::new(&around);
         let plan = match statement {
             Statement::Query(query) if query.into.is_none() => {
@@ -527,7 +528,7 @@ impl Session {
         if is_over {
             self.end_rows()?;
         } else {
-            self.note_reads();
+            self.note_durability_lsn();
         }
         let exec = (!is_over).then(|| Box::new(exec));
         Ok(Outcome::Rows(ResultSet { columns, ready, exec, number: self.number }))

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use syntax::tree::Expr as Node;
 
-use crate::bind::{Bind, Surroundings};
+use crate::bind::{Bind, BindEnvironment};
 use crate::error::{self, Result};
 use crate::instance::prepared::type_of;
 use crate::instance::variables::{self, Is, find};
@@ -151,7 +151,7 @@ impl Session {
     fn bound(&self, node: &Node) -> Result<Expr> {
         let collation = self.settings.collation;
         let parameters: Vec<Type> = self.ctx.parameters.iter().map(|value| type_of(value, collation)).collect();
-        let around = Surroundings { parameters: &parameters, ..self.surroundings() };
+        let around = BindEnvironment { parameters: &parameters, ..self.surroundings() };
         let mut bind = Bind::new(&around);
         bind.open_scope();
         bind.expr(node)
@@ -363,7 +363,7 @@ impl Session {
                 let mode = mode_of(&text)?;
                 self.ctx.set_sql_mode(mode);
                 self.settings.sql_mode = mode;
-                self.leave_plan_context();
+                self.leave_context();
             }
             "time_zone" => self.ctx.zone = zone_of(&text)?,
             "transaction_isolation" => {
@@ -380,25 +380,25 @@ impl Session {
             }
             "div_precision_increment" => {
                 self.settings.div_precision_increment = number as u8;
-                self.leave_plan_context();
+                self.leave_context();
             }
             "sql_select_limit" => {
                 self.settings.select_limit = number;
-                self.leave_plan_context();
+                self.leave_context();
             }
             "sql_big_selects" => {
                 self.settings.big_selects = *value == Value::TRUE;
-                self.leave_plan_context();
+                self.leave_context();
             }
             "max_join_size" => {
                 self.settings.max_join_size = number;
                 self.settings.big_selects = number == u64::MAX;
                 self.values.set("sql_big_selects", Value::from(self.settings.big_selects));
-                self.leave_plan_context();
+                self.leave_context();
             }
             "sql_safe_updates" => {
                 self.settings.safe_updates = *value == Value::TRUE;
-                self.leave_plan_context();
+                self.leave_context();
             }
             "group_concat_max_len" => self.ctx.state_mut().group_concat_max_len = number as usize,
             "auto_increment_increment" => self.ctx.auto_step.0 = number,
@@ -416,7 +416,7 @@ impl Session {
             name if TRACKERS.contains(&name) => self.obey_tracker(name, value)?,
             "max_execution_time" => self.quick.max_execution_ms = number,
             "cte_max_recursion_depth" => self.host().recursion_max = number,
-            "lock_wait_timeout" => self.quick.metadata_lock_wait_s = number,
+            "lock_wait_timeout" => self.quick.mdl_wait_s = number,
             "transaction_read_only" => self.quick.read_only = *value == Value::TRUE,
             "innodb_lock_wait_timeout" => {
                 self.quick.lock_wait_s = number;
@@ -442,7 +442,7 @@ impl Session {
 
     fn connect_with(&mut self, collation: Collation) {
         self.settings.collation = collation;
-        self.leave_plan_context();
+        self.leave_context();
     }
 
     pub(super) fn names(&mut self, charset: Option<&str>, collation: Option<&str>) -> Result<()> {

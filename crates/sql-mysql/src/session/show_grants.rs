@@ -70,14 +70,14 @@ fn lines(grants: &Grants, who: &str, named: impl Fn(&str) -> String) -> Vec<Stri
 impl Session {
     /// Checks that the session may see the account: its own, or any with SELECT on `mysql`.
     fn may_look_at(&self, key: &str) -> Result<()> {
-        if key == self.standing.account {
+        if key == self.account_state.account {
             return Ok(());
         }
         self.rights.need_database("mysql", Privileges::SELECT)
     }
 
     pub(super) fn show_grants(&mut self, of: Option<&UserName>, using: &[UserName]) -> Result<(Vec<Column>, Vec<Row>)> {
-        let key = of.map_or_else(|| self.standing.account.clone(), |name| self.key_of(name));
+        let key = of.map_or_else(|| self.account_state.account.clone(), |name| self.key_of(name));
         self.may_look_at(&key)?;
         let who = self.who_of(&key);
         let accounts = self.db.clone();
@@ -87,7 +87,7 @@ impl Session {
         let mut grants = Grants::of(&account)?;
         let mut roles: Vec<String> = Vec::new();
         if of.is_none() {
-            roles.extend(self.standing.roles.iter().cloned());
+            roles.extend(self.account_state.roles.iter().cloned());
         }
         for role in using {
             let role = self.key_of(role);

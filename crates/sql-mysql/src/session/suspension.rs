@@ -1,7 +1,7 @@
 //! Suspension of the current statement, as doors see it (`query::session::suspension` has the rules; keeps MY-8).
 //!
 //! ```text
-//!   execute ─► Outcome::Away ─► when_ready(wake) ─► (parked, no thread) ─► wake ─► resume ─► outcome, or Away again
+//!   execute ─► Outcome::Suspended ─► when_ready(wake) ─► (parked, no thread) ─► wake ─► resume ─► outcome, or Away again
 //! ```
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use query::exec::host::host;
 use query::session::suspension::{Awaits, Ready, end_suspension};
 
 impl Session {
-    /// Permits the next statement to answer `Outcome::Away`.
+    /// Permits the next statement to answer `Outcome::Suspended`.
     pub fn allow_suspension(&mut self) {
         self.suspension.is_allowed = true;
     }
@@ -35,13 +35,13 @@ impl Session {
         self.suspension.register(wake, &self.handle, self.db.engine(), host(&mut self.ctx), deadline)
     }
 
-    /// Resumes the suspended statement if its wait is over; otherwise returns `Outcome::Away` again.
+    /// Resumes the suspended statement if its wait is over; otherwise returns `Outcome::Suspended` again.
     pub fn resume(&mut self) -> Result<Outcome> {
         self.handle.resumed();
         let deadline = self.ctx.deadline;
         let is_suspended = self.suspension.awaits().is_some();
         if is_suspended && !self.suspension.is_wait_over(&self.handle, host(&mut self.ctx), deadline) {
-            return Ok(Outcome::Away);
+            return Ok(Outcome::Suspended);
         }
         let Some((statement, awaits)) = self.suspension.take() else { return Err(error::QUERY_INTERRUPTED.bare()) };
         self.handle.show(|shown| shown.state = None);
@@ -83,7 +83,7 @@ impl Session {
                 // The reads are repeated, so they are not counted twice.
                 self.handle.counts.unread(reads);
                 self.suspension.suspend(statement, &mut self.ctx);
-                Ok(Outcome::Away)
+                Ok(Outcome::Suspended)
             }
             outcome => {
                 self.end_suspension();

@@ -24,7 +24,7 @@ impl Session {
 
     /// Brings definitions, privileges and the plan-cache context in step with the temporary tables.
     fn follow_temporary(&mut self) {
-        self.leave_plan_context();
+        self.leave_context();
         self.look_anew();
         let own = self.rights_of_temporary();
         self.rights = Arc::new(crate::rights::Rights { own, ..crate::rights::Rights::clone(&self.rights) });

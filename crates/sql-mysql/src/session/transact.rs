@@ -41,8 +41,8 @@ impl Session {
         Duration::from_secs(self.quick.lock_wait_s)
     }
 
-    pub(super) fn metadata_lock_wait(&self) -> Duration {
-        Duration::from_secs(self.quick.metadata_lock_wait_s)
+    pub(super) fn mdl_wait(&self) -> Duration {
+        Duration::from_secs(self.quick.mdl_wait_s)
     }
 
     pub(super) fn begin(&mut self, read_only: Option<bool>, snapshot: bool) -> Result<()> {
@@ -80,7 +80,7 @@ impl Session {
         committed
     }
 
-    /// Ends an autocommit statement. The characteristics of SET TRANSACTION are used up only if it used a table.
+    /// RelatedTables an autocommit statement. The characteristics of SET TRANSACTION are used up only if it used a table.
     pub(super) fn commit_statement(&mut self) -> Result<()> {
         if self.has_used_tables { self.commit() } else { self.commit_chaining() }
     }
@@ -123,12 +123,12 @@ impl Session {
     /// Takes the shared metadata locks of these tables. Returns false if a definition is stale; then no additional lock
     /// is held.
     pub(super) fn share_tables(&mut self, tables: &[Arc<Table>]) -> Result<bool> {
-        let (wait, handle) = (self.metadata_lock_wait(), &self.handle);
+        let (wait, handle) = (self.mdl_wait(), &self.handle);
         Ok(self.core.locks.share(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
     }
 
     /// Raises the reply's durability LSN to that of the data read.
-    pub(super) fn note_reads(&mut self) {
+    pub(super) fn note_durability_lsn(&mut self) {
         self.core.note_reads(host(&mut self.ctx));
     }
 
@@ -139,7 +139,7 @@ impl Session {
         }
     }
 
-    /// Ends a successful statement; commits it under autocommit.
+    /// RelatedTables a successful statement; commits it under autocommit.
     pub(super) fn end_statement(&mut self) -> Result<()> {
         self.note_slowness();
         self.is_open = false;
@@ -148,13 +148,13 @@ impl Session {
         self.ctx.parameters.clear();
         self.handle.show(crate::instance::handle::Shown::end);
         if self.core.transaction.is_explicit || (!self.core.transaction.autocommit && !self.is_bare) {
-            self.note_reads();
+            self.note_durability_lsn();
             return Ok(());
         }
         self.commit_statement()
     }
 
-    /// Ends a failed statement and rolls its changes back.
+    /// RelatedTables a failed statement and rolls its changes back.
     pub(super) fn fail(&mut self, error: SqlError) -> SqlError {
         self.note_slowness();
         self.is_open = false;
@@ -169,7 +169,7 @@ impl Session {
         } else if !undone {
             self.roll_back();
         } else {
-            self.note_reads();
+            self.note_durability_lsn();
         }
         // The process list shows the statement until the rollback is done.
         self.handle.show(crate::instance::handle::Shown::end);
@@ -216,7 +216,7 @@ impl Session {
         if let Some(table) = tables.iter().find(|table| self.is_read_locked(table)) {
             return Err(super::locks::read_locked(table));
         }
-        let (wait, handle) = (self.metadata_lock_wait(), &self.handle);
+        let (wait, handle) = (self.mdl_wait(), &self.handle);
         Ok(self.core.locks.exclusive(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
     }
 }

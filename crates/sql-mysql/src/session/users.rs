@@ -167,11 +167,11 @@ impl Session {
     pub(super) fn alter_users(&mut self, users: &[User], if_exists: bool, options: &Options) -> Result<()> {
         let names: Vec<&UserName> = users.iter().map(|user| &user.name).collect();
         let is_plain = options.locked.is_none() && options.expired.is_none() && options.needs_tls.is_none();
-        let own = self.standing.account.clone();
+        let own = self.account_state.account.clone();
         let is_own_password =
             is_plain && users.iter().all(|user| user.secret.is_some() && self.key_of(&user.name) == own);
         if !is_own_password {
-            if self.standing.must_change {
+            if self.account_state.must_change {
                 return Err(error::MUST_CHANGE_PASSWORD.bare());
             }
             self.rights.need_global(Privileges::CREATE_USER)?;
@@ -202,7 +202,7 @@ impl Session {
             Ok(changes)
         })?;
         if secrets.iter().any(|(key, secret)| *key == own && secret.is_some()) {
-            self.standing.must_change = false;
+            self.account_state.must_change = false;
         }
         Ok(())
     }

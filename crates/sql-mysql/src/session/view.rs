@@ -13,7 +13,7 @@ use syntax::tree::{CreateView, ViewAlgorithm, ViewCheck};
 
 use crate::batch::Row;
 use crate::bind::view::{Note, Noted};
-use crate::bind::{Bind, Surroundings};
+use crate::bind::{Bind, BindEnvironment};
 use crate::error::{self, Result, SqlError};
 use crate::parse::lexical::quoted_name as name;
 use crate::parse::statement::Name;
@@ -89,10 +89,10 @@ impl Session {
         self.catalog.schema(&schema)?;
         self.check_may_come(&schema, &view_name)?;
         let definer = match definer {
-            None => self.standing.account.clone(),
+            None => self.account_state.account.clone(),
             Some(name) => self.key_of(name),
         };
-        if definer != self.standing.account {
+        if definer != self.account_state.account {
             self.rights.need_global(Privileges::SUPER | Privileges::SET_USER_ID)?;
             self.may_change(&self.all_accounts(), std::iter::once(&definer))?;
             if self.db.engine().accounts().get(&definer).is_none() {
@@ -286,7 +286,7 @@ impl Session {
     /// Returns the rewritable ranges in a view's text, bound without privilege checks. None: it cannot be bound.
     fn notes(&self, text: &str, mode: SqlMode) -> Option<Vec<Note>> {
         let (tree, _) = query(text, mode).ok()?;
-        let around = Surroundings { snapshot: self.db.catalog().snapshot(), ..self.surroundings() };
+        let around = BindEnvironment { snapshot: self.db.catalog().snapshot(), ..self.surroundings() };
         let mut bind = Bind::new(&around);
         bind.rights = Arc::new(Rights { global: Privileges::OF_SERVER, ..Rights::clone(&self.rights) });
         (bind.recorder, bind.text) = (Some(Vec::new()), text);
@@ -344,7 +344,7 @@ impl Session {
     }
 }
 
-fn columns(view: &Arc<View>, around: &Surroundings<'_>) -> Result<Vec<Column>> {
+fn columns(view: &Arc<View>, around: &BindEnvironment<'_>) -> Result<Vec<Column>> {
     let mut bind = Bind::new(around);
     bind.open_scope();
     bind.view(view, &view.name)?;

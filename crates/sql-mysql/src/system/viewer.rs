@@ -1,4 +1,4 @@
-//! The session that looks at a system table, and the server that it looks at.
+//! The session that reads a system table, and its server.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use query::nodes::context::EvalContext;
 pub struct Viewer {
     pub db: Arc<Database>,
     pub handle: Arc<Handle>,
-    /// What the session has set of system variables.
+    /// The session's system variables.
     pub variables: Values,
-    /// What the session may do: system tables show no more.
+    /// The session's privileges, by which system tables filter their rows.
     pub rights: Arc<Rights>,
 }
 

@@ -30,7 +30,7 @@ fn rows(first: &str, odd: &[(usize, &str)]) -> String {
     (0..ROWS).map(row).collect::<Vec<_>>().join(", ")
 }
 
-/// What it answers, warns of, and leaves behind.
+/// Returns the result, the warnings and the table afterwards.
 fn answers(before: &[&str], head: &str, (first, odd): (&str, &[(usize, &str)]), tail: &str) -> Vec<Vec<String>> {
     let world = World::new(1);
     let mut session = session(&world);

@@ -19,7 +19,7 @@ fn all(session: &mut sql_mysql::Session, statements: &[&str]) {
     }
 }
 
-fn family(world: &World) {
+fn foreign_graph(world: &World) {
     let mut session = world.session(1);
     all(
         &mut session,
@@ -102,7 +102,7 @@ fn vouched(world: &World) {
 fn no_orphan_is_ever_committed_at_any_isolation_level() {
     for seed in 41..44 {
         let world = Arc::new(World::on(SimFolder::new(seed)));
-        family(&world);
+        foreign_graph(&world);
         std::thread::scope(|scope| {
             for thread in 0..THREADS {
                 let world = &world;
@@ -117,7 +117,7 @@ fn no_orphan_is_ever_committed_at_any_isolation_level() {
 fn a_crash_in_the_middle_of_cascades_leaves_no_orphan() {
     for seed in 51..55 {
         let world = World::on(SimFolder::new(seed));
-        family(&world);
+        foreign_graph(&world);
         live(&world, 0, 60, seed);
         let mut open = world.session(2);
         all(&mut open, &["use d", "begin", "delete from r", "delete from p where id < 7"]);

@@ -1,4 +1,4 @@
-//! What INNODB_TRX, data_locks and data_lock_waits tell of transactions that are open and of those that wait.
+//! INNODB_TRX, data_locks and data_lock_waits show transactions and their locks.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};

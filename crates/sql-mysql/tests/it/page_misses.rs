@@ -30,7 +30,7 @@ fn leaving(session: &mut Session, sql: &str) -> (Vec<String>, usize) {
     session.allow_suspension();
     let mut outcome = session.execute(sql);
     let mut leaves = 0;
-    while let Ok(Outcome::Away) = outcome {
+    while let Ok(Outcome::Suspended) = outcome {
         leaves += 1;
         let (sender, receiver) = std::sync::mpsc::channel();
         session.when_ready(std::sync::Arc::new(move || {
@@ -43,7 +43,7 @@ fn leaving(session: &mut Session, sql: &str) -> (Vec<String>, usize) {
 }
 
 fn is_away(outcome: &Result<Outcome, SqlError>) -> bool {
-    matches!(outcome, Ok(Outcome::Away))
+    matches!(outcome, Ok(Outcome::Suspended))
 }
 
 #[test]

@@ -47,7 +47,7 @@ const STATEMENTS: &[&str] = &[
     "select id from t where a in (10, 'q', ?) order by id",
 ];
 
-/// What changes the ground of one session.
+/// A statement that changes the plan-cache context of a session.
 const MOVES: &[&str] = &[
     "use one",
     "use two",
@@ -184,7 +184,7 @@ fn what_one_session_has_prepared_another_need_not() {
     let first = columns(&mut one);
     assert!(std::sync::Arc::ptr_eq(&first, &columns(&mut two)));
     assert!(two.prepared("select c from t where id = ?").is_some() && two.prepared("select c from t").is_none());
-    // Another ground, and the same again.
+    // Another context, and the first one again.
     run(&mut two, "set sql_mode = ''");
     assert!(!std::sync::Arc::ptr_eq(&first, &columns(&mut two)));
     run(&mut two, "set sql_mode = default");

@@ -1,4 +1,4 @@
-//! What a restart leaves, and sessions in each other's way.
+//! State that survives a restart, and conflicts between sessions.
 
 use sql_mysql::Session;
 use sql_mysql::batch::{Batch, Cells};

@@ -84,7 +84,7 @@ fn texts_that_begin_alike_are_told_apart_by_the_rest() {
     }
 }
 
-/// What the process list says that session 1 is at.
+/// Returns the state of session 1 in the process list.
 fn state(session: &mut sql_mysql::Session) -> String {
     run(session, "select state from information_schema.processlist where id = 1")[1].clone()
 }

@@ -229,7 +229,7 @@ fn rows_that_are_changed_need_not_fit_into_memory() {
     assert_eq!(report.problems, Vec::<String>::new());
 }
 
-/// What a loop's right side holds goes with it, and nothing else: else the sort above it would not know that memory is short.
+/// The memory of a join's right side is released with it, and no other memory.
 #[test]
 fn a_sort_over_a_loop_counts_all_of_its_rows() {
     let folder = Folder::new("loop");

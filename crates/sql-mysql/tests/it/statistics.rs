@@ -1,4 +1,4 @@
-//! What is known of tables: that it is right enough, survives, and is noticed.
+//! Statistics of tables: accuracy, persistence, and their effect on plans.
 
 use crate::support::{World, run};
 

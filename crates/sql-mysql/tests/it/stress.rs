@@ -10,7 +10,7 @@ use crate::support::{World, run};
 const ACCOUNTS: u64 = 20;
 const THREADS: u64 = 4;
 
-/// What a full scan finds, and what each index finds, sorted.
+/// Returns the sorted rows of a full scan and of each index.
 fn agree(session: &mut sql_mysql::Session) {
     let mut full = run(session, "select id, k, v from t where v + 0 > -1000000");
     let mut by_k = run(session, "select id, k, v from t where k >= 0");

@@ -104,11 +104,11 @@ pub fn run(session: &mut Session, sql: &str) -> Vec<String> {
     told(session, outcome)
 }
 
-/// What came, as lines.
+/// Returns the outcome as lines.
 pub fn told(session: &mut Session, outcome: Result<Outcome, SqlError>) -> Vec<String> {
     match outcome {
         Ok(Outcome::File(_)) => unreachable!("a file asks for no other"),
-        Ok(Outcome::Away) => unreachable!("nobody has said that it may leave"),
+        Ok(Outcome::Suspended) => unreachable!("nobody has said that it may leave"),
         Err(error) => vec![format!("error {} {}", error.code, error.message)],
         Ok(Outcome::Done { affected, last_insert_id, info }) => {
             let mut line = format!("ok {affected}");

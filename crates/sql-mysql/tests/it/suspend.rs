@@ -47,7 +47,7 @@ fn suspend(session: &mut Session, sql: &str) -> (Wakes, Duration) {
 }
 
 fn is_away(outcome: &Result<Outcome, SqlError>) -> bool {
-    matches!(outcome, Ok(Outcome::Away))
+    matches!(outcome, Ok(Outcome::Suspended))
 }
 
 fn resumed(session: &mut Session) -> Vec<String> {

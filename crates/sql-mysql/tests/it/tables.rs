@@ -1,4 +1,4 @@
-//! What tables can be, after restarts and crashes and among sessions: generated columns, functional indexes, tables from queries, temporary ones.
+//! Forms of tables after restarts and crashes, and among sessions: generated columns, functional indexes, tables from queries, temporary tables.
 
 use crate::support::{World, run};
 

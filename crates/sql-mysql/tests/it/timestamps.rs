@@ -8,9 +8,9 @@ const MILLISECOND: u64 = 1 << 22;
 #[test]
 fn a_batch_is_nobody_elses_and_numbers_follow_the_clock_but_never_fall() {
     let world = World::new(11);
-    let (one, gate) = world.db.take_timestamps(3, 1_700_000_000_000).unwrap();
+    let (one, durability_lsn) = world.db.take_timestamps(3, 1_700_000_000_000).unwrap();
     assert_eq!(one, 1_700_000_000_000 * MILLISECOND);
-    assert!(gate > 0);
+    assert!(durability_lsn > 0);
     let (two, _) = world.db.take_timestamps(1, 1_700_000_000_000).unwrap();
     assert_eq!(two, one + 3 * STEP);
     let (later, _) = world.db.take_timestamps(1, 1_700_000_000_005).unwrap();
@@ -22,11 +22,11 @@ fn a_batch_is_nobody_elses_and_numbers_follow_the_clock_but_never_fall() {
 #[test]
 fn after_a_crash_they_go_on_above_all_that_may_have_been_shown() {
     let world = World::new(12);
-    let (_, gate) = world.db.take_timestamps(1, 1_700_000_000_000).unwrap();
+    let (_, durability_lsn) = world.db.take_timestamps(1, 1_700_000_000_000).unwrap();
     // Shown only when the log is durable up to there.
-    world.engine.durable().wait(gate);
+    world.engine.durable().wait(durability_lsn);
     let (last, same) = world.db.take_timestamps(1000, 1_700_000_009_000).unwrap();
-    assert_eq!(same, gate, "no record for each");
+    assert_eq!(same, durability_lsn, "no record for each");
     let world = world.crash();
     let (next, _) = world.db.take_timestamps(1, 1_600_000_000_000).unwrap();
     assert!(next >= last + 1000 * STEP);
@@ -35,7 +35,7 @@ fn after_a_crash_they_go_on_above_all_that_may_have_been_shown() {
     assert!(after > next);
 }
 
-/// What a compute node of PolarDB-X says when it starts.
+/// The statements of a PolarDB-X compute node at its start.
 #[test]
 fn the_sequence_of_timestamps_is_there_from_the_start() {
     let world = World::new(13);

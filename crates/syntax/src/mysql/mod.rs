@@ -55,12 +55,12 @@ pub fn parse_unless(text: &str, mode: Mode, cancelled: &dyn Fn() -> bool) -> Res
     }
     let statement = match parser.statement() {
         Ok(statement) => statement,
-        Err(error) => return Err(parser.settle(error)),
+        Err(error) => return Err(parser.final_error(error)),
     };
     while parser.accept(Kind::Semicolon) {}
     match parser.kind() {
         Kind::End => Ok(Parsed { statement, parameters: parser.parameters as usize, height: parser.height() }),
-        _ => Err(parser.settle(parser.error())),
+        _ => Err(parser.final_error(parser.error())),
     }
 }
 

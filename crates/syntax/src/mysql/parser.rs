@@ -121,7 +121,7 @@ impl<'t> Parser<'t> {
     }
 
     /// The error to show for what a rule has found.
-    pub(super) fn settle(&self, error: Error) -> Error {
+    pub(super) fn final_error(&self, error: Error) -> Error {
         match &self.stopped {
             Some(problem) => Error { problem: problem.clone(), at: self.text.len() },
             None => error,

@@ -9,8 +9,7 @@ use crate::workspace::Workspace;
 
 const HEADLESS: &[&str] = &["What ", "Who ", "Whose ", "Whoever ", "So many "];
 
-const RATCHET: Ratchet =
-    Ratchet { what: "sentences without a subject", table: "prose.rs", rows: &[("query", 3), ("sql-mysql", 56)] };
+const RATCHET: Ratchet = Ratchet { what: "sentences without a subject", table: "prose.rs", rows: &[] };
 
 pub fn check(workspace: &Workspace) -> Result<Vec<String>, String> {
     let mut finds: BTreeMap<String, Vec<String>> = BTreeMap::new();

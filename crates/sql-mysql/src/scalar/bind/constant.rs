@@ -1,8 +1,11 @@
-//! Constants that meet a column: converted to the column's kind of value once, not the column to theirs for each row.
+//! Conversion of constants that are compared with columns: the constant is converted once to the column's type, instead
+//! of the column for each row.
 //!
-//! MySQL compares a number with a string as doubles, in which neighbours beyond 2^53 are equal. Where the string is a constant and the other side an integer column or any decimal, it converts the constant
-//! instead, so that keys can be used and nothing is lost; a number beside a column of dates or years is a date or a year. The hard thing is that most constants are parameters, whose values are not known when
-//! an expression is bound: a call of one of the conversions below stands around them, and `plan/constant_folding` computes it before a walk.
+//! MySQL compares a number with a string as doubles, in which neighbours beyond 2^53 are equal. If the string is a
+//! constant and the other side an integer column or any decimal, it converts the constant instead, so keys can be used
+//! and no precision is lost. A number compared with a column of dates or years becomes a date or a year. Hard part:
+//! most constants are parameters, whose values are unknown when an expression is bound. A call of one of the
+//! conversions below wraps them, and `plan/constant_folding` evaluates it before a scan.
 
 use crate::error;
 use crate::scalar::convert::{self, number_prefix, shorten};

@@ -1,8 +1,9 @@
-//! From the syntax tree to the bound expression.
+//! Binding of expressions: from the syntax tree to the bound tree.
 //!
-//! The binder knows types, operators and functions; it knows no tables. Whatever depends on the statement (columns, aggregates, subqueries, placeholders,
-//! `@@variables`, DEFAULT, VALUES()) is the hook's: it is asked first, for every node. What the binder decides (by which type two sides compare, in which collation) stands in
-//! the tree it gives, so that a row is evaluated without asking again.
+//! The binder knows types, operators and functions, but no tables. The hook is called first for every node and binds
+//! what depends on the statement: columns, aggregates, subqueries, placeholders, `@@variables`, DEFAULT, VALUES().
+//! Decisions of the binder (comparison types, collations) are in the tree that it returns, so evaluation does not
+//! repeat them.
 
 mod call;
 pub mod constant;

@@ -15,7 +15,7 @@ use crate::value::Value;
 use datum::Result;
 use query::nodes::expr::Expr;
 
-/// The collation in which these strings meet; error 1267 where two hold to theirs equally.
+/// Returns the collation in which these strings are compared. Error 1267 if two have equal claims.
 pub fn merge_collations(exprs: &[&Expr], op: &str, settings: &Settings) -> Result<Collation> {
     let mut best: Option<(Derivation, Collation)> = None;
     let mut clash = None;
@@ -88,7 +88,7 @@ fn derivation_name(derivation: Derivation) -> &'static str {
     }
 }
 
-/// The type of what may be any of these: of CASE, IF, COALESCE.
+/// Returns the common type of these expressions, for CASE, IF and COALESCE.
 pub fn common_type(exprs: &[&Expr], op: &str, settings: &Settings) -> Result<Type> {
     let mut ty: Option<Type> = None;
     for expr in exprs {
@@ -106,7 +106,7 @@ pub fn common_type(exprs: &[&Expr], op: &str, settings: &Settings) -> Result<Typ
     Ok(ty)
 }
 
-/// The type that holds the values of both: of CASE's arms and of UNION's columns.
+/// Returns the type that holds the values of both, for CASE and UNION.
 pub fn union_type(a: &Type, b: &Type) -> Result<Type> {
     let nullable = a.nullable || b.nullable;
     if a.kind() == Kind::Null || b.kind() == Kind::Null {
@@ -227,7 +227,7 @@ pub fn string_type(length: u32, collation: Collation) -> Type {
     Type { length, collation, ..Type::of_kind(kind) }
 }
 
-/// How many characters a value is shown with at most.
+/// Returns the display width of a type.
 pub fn display_length(ty: &Type) -> u32 {
     match ty.kind() {
         Kind::Decimal => ty.length + u32::from(ty.scale > 0) + 1,
@@ -320,7 +320,7 @@ fn json_type() -> Type {
     Type { collation: Collation::Utf8PadBin, ..Type::of_kind(Kind::Json) }
 }
 
-/// What CONVERT(expr USING charset) and `_charset'text'` give.
+/// Returns the type of CONVERT(expr USING charset) and `_charset'text'`.
 pub fn charset_type(name: &str, inner: &Expr) -> Result<Type> {
     let charset = charsets::charset(name)?;
     let length = match inner.kind() {

@@ -143,7 +143,7 @@ fn type_of_decrypted(arguments: &[Expr], _: &Settings) -> Result<Type> {
     Ok(bind::string_type(bytes_of(&arguments[0]), Collation::Binary).with_nullable(true))
 }
 
-/// What the chain begins with: the third argument, where the mode needs one.
+/// Returns the initialisation vector: the third argument, where the mode needs one.
 fn vector(args: &Args<'_>, mode: Mode, ctx: &mut EvalContext) -> Result<Block> {
     let name = args.call.function.name();
     let mut block = [0; BLOCK];

@@ -1,4 +1,4 @@
-//! MD5 and the SHA family, for the functions of these names. Not for secrets: doors have their own.
+//! MD5 and the SHA family, for the functions of these names. They are not used for secrets; doors have their own digests.
 //!
 //! MD5's table is what it is by definition, sines, and computed here, so that there is nothing to mistype.
 

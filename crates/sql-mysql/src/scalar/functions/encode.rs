@@ -106,7 +106,7 @@ fn compress(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Valu
     Ok(string_value(call, out, ctx))
 }
 
-/// What of the first four bytes is the length.
+/// The bits of the first four bytes that are the length.
 const LENGTH: u32 = 0x3FFF_FFFF;
 
 fn uncompress(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {

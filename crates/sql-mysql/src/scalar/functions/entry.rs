@@ -34,14 +34,14 @@ pub enum Returns {
     Int,
     UInt,
     Double,
-    /// So many characters at most, in the collation of the string arguments; bytes if one of them is.
+    /// Text of at most this many characters in the collation of the string arguments; bytes if one of them is.
     Text(fn(&[Expr]) -> u32),
-    /// So many characters, in the connection's collation.
+    /// Text of at most this many characters in the connection's collation.
     Plain(u32),
     Bytes(u32),
     /// DATE, TIME, DATETIME, JSON.
     Kind(Kind),
-    /// What holds the arguments from this one on.
+    /// The common type of the arguments from this one on.
     Union(usize),
     /// The first argument's type.
     First,
@@ -51,7 +51,7 @@ pub enum Returns {
 /// The sequence that gives out timestamps, which every database has: schema and name.
 pub const TIMESTAMP_SEQUENCE: [&str; 2] = ["mysql", "gts_base"];
 
-/// Letters of whole numbers that are told to clients, where they are not those of any.
+/// Display widths of integers that differ from the default.
 pub const LENGTHS: &[(&str, u32)] = &[
     ("ascii", 4),
     ("benchmark", 1),
@@ -139,7 +139,6 @@ pub const NEVER_NULL: &[&str] = &[
 pub const NEVER_NULL_BARE: &[&str] = &["last_insert_id", "unix_timestamp"];
 
 /// How a function is run.
-/// As many arguments as one likes.
 pub const MANY: usize = usize::MAX;
 
 pub const fn row(names: &'static [&'static str], min: usize, max: usize, returns: Returns, run: Run) -> FunctionEntry {
@@ -330,7 +329,7 @@ impl<'a> Args<'a> {
     }
 }
 
-/// Bytes as a value of the call's type. What is longer than a packet is NULL with a warning.
+/// Converts bytes to a value of the call's type. A value longer than a packet is NULL with a warning.
 pub fn string_value(call: &Call, bytes: Vec<u8>, ctx: &mut EvalContext) -> Value {
     if bytes.len() > ctx.state().max_allowed_packet {
         return too_long(call, ctx);

@@ -1,4 +1,4 @@
-//! What the session and the server are: answered from `EvalContext`.
+//! Functions that return properties of the session and the server, from `EvalContext`.
 
 use super::entry::{Args, FunctionEntry, MANY, Returns, row, sleeping, volatile};
 use crate::error;
@@ -195,7 +195,7 @@ fn sleep_suspended(end: Option<std::time::Instant>, ctx: &mut EvalContext) -> Re
     Ok(Value::Int(result))
 }
 
-/// What SLEEP answers now; None: it goes on.
+/// Returns the result of SLEEP, or None while it continues.
 fn result_of_sleep(end: Option<std::time::Instant>, ctx: &mut EvalContext) -> Result<Option<i64>> {
     let now = std::time::Instant::now();
     match ctx.check_wait() {

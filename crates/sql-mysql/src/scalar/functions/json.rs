@@ -45,7 +45,7 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
     row(&["json_storage_size"], 1, 1, Returns::Int, Run::Strict(json_storage_size)),
 ];
 
-/// What comes out of documents is compared letter by letter, as documents are.
+/// Text extracted from documents has the collation of documents, which compares by code points.
 fn type_of_long_text(_: &[Expr], _: &Settings) -> Result<Type> {
     Ok(bind::string_type(u32::MAX / 4, Collation::Utf8PadBin))
 }
@@ -517,7 +517,7 @@ fn patched(target: Node, patch: &Node) -> Node {
     Node::Object(members)
 }
 
-/// What follows a document that is no object does not depend on what was before it, NULL or not.
+/// The result after a document that is no object does not depend on earlier arguments, NULL or not.
 fn json_merge_patch(call: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
     let args = Args::new(call, values);
     let mut merged: Option<Node> = None;

@@ -41,7 +41,7 @@ pub enum Holds {
     },
 }
 
-/// What stands in the place of a value that is not there, or does not fit.
+/// The substitute for a missing or invalid value, of ON EMPTY or ON ERROR.
 #[derive(Clone, Debug)]
 pub enum Otherwise {
     /// In the column's form.

@@ -32,7 +32,7 @@ impl Mismatch {
     }
 }
 
-/// What MySQL's message calls the type.
+/// Returns the type's name in MySQL's message.
 fn cast_name(ty: &Type) -> &'static str {
     match ty.kind() {
         kind if kind.is_integer() || matches!(kind, Kind::Bit | Kind::Year) => "INTEGER",

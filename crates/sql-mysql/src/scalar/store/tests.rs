@@ -10,7 +10,7 @@ fn stored(value: Value, ty: &Type, mode: SqlMode) -> (Result<Value>, Vec<u16>) {
     (stored, codes)
 }
 
-/// What is stored when the mode is not strict, the warning's code then, and the error's code under a strict mode (0: none).
+/// The value that is stored when the mode is not strict, the warning's code, and the error of a strict mode.
 fn check(value: Value, ty: &Type, lenient: &str, code: u16) {
     let lax = SqlMode::DEFAULT.without(SqlMode::STRICT_TRANS_TABLES);
     let (loose, warnings) = stored(value.clone(), ty, lax);

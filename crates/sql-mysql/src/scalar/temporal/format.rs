@@ -91,7 +91,7 @@ fn write_part(out: &mut String, letter: char, date: Date, clock: (u64, u32, u32,
     written.ok()
 }
 
-/// What STR_TO_DATE read, part by part.
+/// The parts that STR_TO_DATE has read.
 #[derive(Default)]
 struct Scanned {
     year: u32,

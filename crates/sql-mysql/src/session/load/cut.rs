@@ -1,11 +1,12 @@
-//! A file's bytes, cut into records and fields as LOAD DATA cuts them.
+//! Splitting of a file into records and fields by the rules of LOAD DATA.
 //!
-//! Bytes come in pieces of any size. A record is cut when it is whole, else nothing of it is; looking again waits until there is twice as much, so that a long record is not looked at
-//! once for each piece. What of a rule is odd (what comes behind the last field, a quote within quotes, the end of the file) is MySQL's `READ_INFO`, step by step.
+//! Bytes arrive in pieces of any size. A record is split once it is complete; an incomplete one is retried when twice
+//! as many bytes are there, so a long record is not scanned once per piece. Irregular cases (text after the last field,
+//! a quote within quotes, the end of the file) follow MySQL's `READ_INFO` step by step.
 
 use crate::parse::statement::Format;
 
-/// More bytes must come before it can be told.
+/// More bytes are needed for a decision.
 struct Short;
 
 type Seen<T> = std::result::Result<T, Short>;
@@ -37,7 +38,7 @@ pub struct Cutter {
     bytes: Vec<u8>,
     at: usize,
     ended: bool,
-    /// So many bytes were not enough.
+    /// The number of bytes that was insufficient.
     tried: usize,
     /// The record's fields, without quotes and escapes.
     text: Vec<u8>,

@@ -1,7 +1,8 @@
-//! LOAD DATA: records become rows.
+//! LOAD DATA: conversion of records to rows.
 //!
-//! It is fed: whoever has the file (the session, or a client through its door) gives bytes as they come, and every record that is whole is put in at once. Between two pieces nothing
-//! is held but the statement's transaction and the bytes of a record that is not whole, which `max_allowed_packet` bounds.
+//! The reader of the file (the session, or a client through its door) passes bytes as they arrive, and every complete
+//! record is inserted at once. Between two pieces only the statement's transaction and an incomplete record are held,
+//! which `max_allowed_packet` bounds.
 
 use std::sync::Arc;
 
@@ -147,7 +148,7 @@ fn keeps_default(load: &Load, at: usize) -> bool {
     load.source.widths.is_some() && has_one && (ty.nullable || ty.kind() != Kind::Timestamp)
 }
 
-/// What a column holds else whose field is missing: not its default, says MySQL, but NULL if that is it and fields can be NULL, else nothing of its kind.
+/// Returns the value of a column whose field is missing.
 fn missing(load: &Load, at: usize, ctx: &EvalContext) -> Value {
     let table = &load.insert.rules.table;
     match &load.insert.rules.defaults[at] {
@@ -167,7 +168,7 @@ fn nothing(ty: &Type, ctx: &EvalContext) -> Value {
     }
 }
 
-/// What user variables of a LOAD DATA are.
+/// The type of user variables in LOAD DATA.
 pub fn variable_type() -> Type {
     Type::of_kind(Kind::LongText).with_nullable(true)
 }

@@ -138,7 +138,7 @@ impl Transactions {
     }
 
     fn letters(&self) -> [u8; 8] {
-        let letter = |deeds: u16, letter: u8| if self.now & deeds != 0 { letter } else { b'_' };
+        let letter = |effects: u16, letter: u8| if self.now & effects != 0 { letter } else { b'_' };
         let kind = if self.now & EXPLICIT != 0 { b'T' } else { letter(IMPLICIT, b'I') };
         // The fourth position is for writes to non-transactional tables, which do not exist.
         [
