@@ -101,8 +101,9 @@ fn binary_moments_are_as_short_as_they_can_be() {
 
 #[test]
 fn nulls_of_a_binary_row_are_bits_from_the_third_on() {
-    let cells: Vec<(Type, Value)> =
-        (0..9).map(|at| (Type::of_kind(Kind::TinyInt), if at % 2 == 0 { Value::Null } else { Value::Int(at) })).collect();
+    let cells: Vec<(Type, Value)> = (0..9)
+        .map(|at| (Type::of_kind(Kind::TinyInt), if at % 2 == 0 { Value::Null } else { Value::Int(at) }))
+        .collect();
     assert_eq!(row(true, &cells), [0, 0b0101_0100, 0b0000_0101, 1, 3, 5, 7]);
 }
 

@@ -45,9 +45,18 @@ static FUNCTIONS: [(AggregateKind, AggregateFunction); 16] = [
     (AggregateKind::Count, function("count", |_| Group::boxed(AggregateKind::Count, State::Count(0)))),
     (AggregateKind::Sum, exact(function("sum", |_| Group::boxed(AggregateKind::Sum, State::Sum(None, 0))))),
     (AggregateKind::Avg, exact(function("avg", |_| Group::boxed(AggregateKind::Avg, State::Sum(None, 0))))),
-    (AggregateKind::Min, extreme(Ordering::Less, function("min", |_| Group::boxed(AggregateKind::Min, State::One(None))))),
-    (AggregateKind::Max, extreme(Ordering::Greater, function("max", |_| Group::boxed(AggregateKind::Max, State::One(None))))),
-    (AggregateKind::BitAnd, function("bit_and", |aggregate| Group::boxed(AggregateKind::BitAnd, bits(aggregate, u64::MAX)))),
+    (
+        AggregateKind::Min,
+        extreme(Ordering::Less, function("min", |_| Group::boxed(AggregateKind::Min, State::One(None)))),
+    ),
+    (
+        AggregateKind::Max,
+        extreme(Ordering::Greater, function("max", |_| Group::boxed(AggregateKind::Max, State::One(None)))),
+    ),
+    (
+        AggregateKind::BitAnd,
+        function("bit_and", |aggregate| Group::boxed(AggregateKind::BitAnd, bits(aggregate, u64::MAX))),
+    ),
     (AggregateKind::BitOr, function("bit_or", |aggregate| Group::boxed(AggregateKind::BitOr, bits(aggregate, 0)))),
     (AggregateKind::BitXor, function("bit_xor", |aggregate| Group::boxed(AggregateKind::BitXor, bits(aggregate, 0)))),
     (AggregateKind::StdPop, function("std", |_| Group::boxed(AggregateKind::StdPop, State::NO_MOMENTS))),
@@ -80,7 +89,8 @@ static FUNCTIONS: [(AggregateKind, AggregateFunction); 16] = [
 ];
 
 /// Names beside those of the functions.
-const ALIASES: &[(&str, AggregateKind)] = &[("stddev", AggregateKind::StdPop), ("stddev_pop", AggregateKind::StdPop), ("var_pop", AggregateKind::VarPop)];
+const ALIASES: &[(&str, AggregateKind)] =
+    &[("stddev", AggregateKind::StdPop), ("stddev_pop", AggregateKind::StdPop), ("var_pop", AggregateKind::VarPop)];
 
 const fn function(name: &'static str, start: fn(&Aggregate) -> Box<dyn Accumulator>) -> AggregateFunction {
     AggregateFunction {
@@ -181,7 +191,12 @@ fn result_type(kind: AggregateKind, arguments: &[Type], settings: &Settings) -> 
             let scale = (arguments[0].scale + more).min(SCALE_MAX);
             Type { length: 17 + u32::from(scale), scale, ..Type::double() }
         }
-        AggregateKind::Sum | AggregateKind::Avg | AggregateKind::StdPop | AggregateKind::StdSamp | AggregateKind::VarPop | AggregateKind::VarSamp => Type::double(),
+        AggregateKind::Sum
+        | AggregateKind::Avg
+        | AggregateKind::StdPop
+        | AggregateKind::StdSamp
+        | AggregateKind::VarPop
+        | AggregateKind::VarSamp => Type::double(),
         AggregateKind::Min | AggregateKind::Max => arguments[0].clone().with_zerofill(false).with_nullable(true),
         AggregateKind::AnyValue => arguments[0].clone().with_nullable(true),
         AggregateKind::BitAnd | AggregateKind::BitOr | AggregateKind::BitXor if is_byte_string(&arguments[0]) => {
@@ -632,7 +647,10 @@ mod tests {
         assert_eq!(run(AggregateKind::VarPop, false, Type::integer(), &numbers), "4.666666666666667");
         assert_eq!(run(AggregateKind::VarSamp, false, Type::integer(), &numbers[..1]), "NULL");
         assert_eq!(run(AggregateKind::GroupConcat, false, Type::integer(), &numbers), "1,2,6");
-        assert_eq!(run(AggregateKind::JsonArrayAgg, false, Type::integer(), &[Value::Int(1), Value::Null]), "[1, null]");
+        assert_eq!(
+            run(AggregateKind::JsonArrayAgg, false, Type::integer(), &[Value::Int(1), Value::Null]),
+            "[1, null]"
+        );
         let words = [Value::text("a"), Value::text("A"), Value::text("b")];
         assert_eq!(run(AggregateKind::Count, true, Type::text(1, Collation::DEFAULT), &words), "2");
     }

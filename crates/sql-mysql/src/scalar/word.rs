@@ -67,9 +67,9 @@ impl From<Word> for Extra {
 
 #[cfg(test)]
 mod tests {
-    use crate::types::MysqlType as _;
     use super::*;
     use crate::scalar::arithmetic;
+    use crate::types::MysqlType as _;
     use crate::types::Type;
 
     #[test]

@@ -99,6 +99,7 @@ impl Session {
             drop_needless_indexes(draft.new);
             draft.drop_needless_columns();
             draft.check_visible(operations)?;
+            session.warn_of_duplicate_indexes(Some(&old), draft.new);
             draft.rebuild |= draft.keeps_more();
             session.check_generated(Some(&old), draft.new)?;
             if draft.rebuild {
@@ -153,10 +154,12 @@ impl Session {
             }
             Alteration::DropConstraint(name) => draft.drop_constraint(&name.value),
             Alteration::Modify { column, position } => {
-                self.change_column(draft, &column.name.value, column, position.as_ref())
+                self.change_column(draft, &column.name.value, column, position.as_ref())?;
+                draft.column_keys(column, writing)
             }
             Alteration::Change { old, column, position } => {
-                self.change_column(draft, &old.value, column, position.as_ref())
+                self.change_column(draft, &old.value, column, position.as_ref())?;
+                draft.column_keys(column, writing)
             }
             Alteration::AlterDefault { column, default } => self.column_default(draft, &column.value, default.as_ref()),
             Alteration::ColumnVisible { column, visible } => {
@@ -715,7 +718,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Adds the constraints among the options of an existing column.
+    /// Adds the constraints among the options of a column. The column may have such constraints already: they stay.
     fn column_keys(&mut self, def: &ColumnDef, writing: &mut Writing<'_>) -> Result<()> {
         for option in options_of_column(def) {
             let at = self.new.column(&def.name.value).unwrap_or_default();
