@@ -58,6 +58,10 @@ pub enum Weights {
     Uca400,
     Uca520,
     Uca900,
+    /// And where the primary weights are equal, the secondary ones, which tell accents apart.
+    Uca900Accents,
+    /// And where those are equal, the tertiary ones, which tell cases apart.
+    Uca900Cases,
 }
 
 /// The characters of Windows-1252 from 0x80 to 0x9F. Its five holes stand for themselves.
@@ -120,6 +124,8 @@ macro_rules! collations {
 collations! {[
     Binary 63 Binary Bytes false;
     Utf8Uca900AiCi 255 Utf8 Uca900 false;
+    Utf8Uca900AsCi 305 Utf8 Uca900Accents false;
+    Utf8Uca900AsCs 278 Utf8 Uca900Cases false;
     Utf8GeneralCi 45 Utf8 General true;
     Utf8PadBin 46 Utf8 Bytes true;
     Utf8Uca400Ci 224 Utf8 Uca400 true;
