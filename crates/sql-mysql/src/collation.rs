@@ -25,6 +25,7 @@ collation_names! {
     Utf8BmpGeneralCi "utf8mb3_general_ci";
     Utf8BmpPadBin "utf8mb3_bin";
     Utf8BmpUca400Ci "utf8mb3_unicode_ci";
+    Utf8BmpUca520Ci "utf8mb3_unicode_520_ci";
     Latin1SwedishCi "latin1_swedish_ci";
     Latin1Bin "latin1_bin";
     AsciiGeneralCi "ascii_general_ci";

@@ -22,8 +22,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 OWN = os.path.join(HERE, "..", "sql", "schemas.sql")
 GOLDEN = os.path.join(HERE, "..", "sql", "schemas.golden")
 FETCHED = os.path.join(HERE, "..", "..", "..", "target", "clients", "schemas")
-# Of the fetched files: the statements that are not served, and those that MySQL refuses.
-NOT_SERVED = re.compile(r"(?i)\b(create|drop) (function|procedure|trigger)\b")
+# Of the fetched files: statements that are not served.
+NOT_SERVED = re.compile(r"(?i)\b(create|drop) (function|procedure|trigger)\b|\bfulltext (key|index)\b")
 
 
 def statements(text):
@@ -78,7 +78,7 @@ class Side:
             self.ask(statement)
         for definition, *_ in tables.values():
             self.ask(definition)
-        return {name: definition for name, (definition, *_) in self.tables().items()}
+        return {name: definition for name, (definition, *_) in self.tables().items() if name in tables}
 
 
 def blocks():
@@ -99,12 +99,13 @@ def check(tally, name, beluga, text, expected):
     tally.check(f"{name}: errors", served(found["errors"]) == served(expected["errors"] if expected else []), f"\n  {found['errors'][:5]}")
     for table in sorted({*found["tables"], *(expected["tables"] if expected else [])}):
         one = found["tables"].get(table)
-        if expected:
-            other = expected["tables"].get(table)
+        other = expected and expected["tables"].get(table)
+        if expected and not (other and NOT_SERVED.search(other[0])):
             tally.check(f"{name}: {table}", one == other, f"\n  Beluga: {one}\n  MySQL:  {other}")
-    again = beluga.made_again(found["tables"])
-    # The next value of AUTO_INCREMENT is part of a definition.
-    tally.check(f"{name}: its tables again", again == {table: definition for table, (definition, *_) in found["tables"].items()}, "")
+    # A column's character set is shown where it was named, so the second definition may name more than the first.
+    bare = lambda definition: re.sub(r" CHARACTER SET \w+(?= COLLATE)", "", definition)
+    for table, definition in beluga.made_again(found["tables"]).items():
+        tally.check(f"{name}: {table} again", bare(definition) == bare(found["tables"][table][0]), definition)
 
 
 def main():

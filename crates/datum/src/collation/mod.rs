@@ -134,6 +134,7 @@ collations! {[
     Utf8BmpGeneralCi 33 Utf8Bmp General true;
     Utf8BmpPadBin 83 Utf8Bmp Bytes true;
     Utf8BmpUca400Ci 192 Utf8Bmp Uca400 true;
+    Utf8BmpUca520Ci 214 Utf8Bmp Uca520 true;
     Latin1SwedishCi 8 Latin1 Latin1Swedish true;
     Latin1Bin 47 Latin1 Bytes true;
     AsciiGeneralCi 11 Ascii General true;

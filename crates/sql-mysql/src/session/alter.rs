@@ -21,7 +21,7 @@ use crate::session::words::{
     self, Definition, NewIndex, Options, collation_of, index_name, options_of, options_of_column,
 };
 use crate::session::{Outcome, Session};
-use crate::types::{CharsetName as _, Collation, MysqlType as _};
+use crate::types::{CharsetName as _, Collation, Kind, MysqlType as _};
 use crate::value::Value;
 use query::catalog::Writing;
 use query::catalog::decode::decode;
@@ -290,8 +290,7 @@ impl Session {
         if in_primary {
             made.ty.nullable = false;
         }
-        let shrinks =
-            made.ty.length < before.ty.length && (made.ty.is_string() || made.ty.kind() == crate::types::Kind::Decimal);
+        let shrinks = made.ty.length < before.ty.length && (made.ty.is_string() || made.ty.kind() == Kind::Decimal);
         let narrows = before.ty.nullable && !made.ty.nullable;
         if !same_storage(&made.ty, &before.ty) || made.ty.length < before.ty.length {
             draft.check_changeable(at)?;
@@ -455,7 +454,9 @@ impl Session {
             return Ok(implicit_default(&new.ty));
         }
         let same = same_storage(&old.ty, &new.ty) && old.ty.length <= new.ty.length;
-        if same {
+        // An invalid member of ENUM stays one, without a warning.
+        let is_invalid = *value == Value::UInt(0) && old.ty.kind() == Kind::Enum && new.ty.kind() == Kind::Enum;
+        if same || is_invalid {
             return Ok(value.clone());
         }
         let shown = crate::scalar::bind::present(query::nodes::expr::Expr::Literal(value.clone(), old.ty.clone()));
