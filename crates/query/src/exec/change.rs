@@ -183,7 +183,7 @@ pub struct Tally {
 pub struct Inserting<'i> {
     plan: &'i Insert,
     auto: Option<usize>,
-    /// What the current row of the query has behind the values of the targets, for ON DUPLICATE KEY UPDATE.
+    /// The columns that the current row of the query has behind the values of the targets, for ON DUPLICATE KEY UPDATE.
     beside: Row,
     pub tally: Tally,
 }
