@@ -13,6 +13,8 @@ import sys
 
 import pymysql
 
+from packing import packed
+
 SINGLE = ["dec8", "cp850", "hp8", "koi8r", "latin1", "latin2", "hebrew", "koi8u", "greek", "cp1250", "latin5", "armscii8", "cp866", "keybcs2", "macce",
           "macroman", "cp852", "latin7", "cp1251", "cp1256", "cp1257", "geostd8"]
 # Orders that no list of weights for each character gives.
@@ -28,29 +30,9 @@ def ask(text):
     return cursor.fetchall()
 
 
-def varint(number):
-    out = bytearray()
-    while number >= 128:
-        out.append(number & 127 | 128)
-        number >>= 7
-    return bytes(out + bytes([number]))
-
-
 def identifier(name):
     """The variant of `Charset` or `Collation`."""
     return "".join(part.capitalize() for part in name.split("_"))
-
-
-def packed(entries):
-    out, after, last = bytearray(), 0, 0
-    for code, weights in entries:
-        out += varint(code - after) + bytes([len(weights)])
-        after = code + 1
-        for weight in weights:
-            distance = weight - last
-            out += varint(distance << 1 if distance >= 0 else (-distance << 1) - 1)
-            last = weight
-    return bytes(out)
 
 
 ask("set session sql_mode=''")

@@ -150,6 +150,32 @@ mysql_server() {
     scripts/mysql.sh install || say "no MySQL server here: only its recorded answers are compared"
 }
 
+# Schemas of applications whose licences keep them out of this repository, from Debian's packages. Without them their suite skips them.
+schemas() {
+    local folder=$PWD/$clients/schemas work package
+    [ -e $clients/schemas.installed ] && return 0
+    command -v apt-get >/dev/null 2>&1 && command -v dpkg-deb >/dev/null 2>&1 || return 0
+    say "schemas of applications"
+    work=$(mktemp -d)
+    mkdir -p "$folder"
+    for package in pdns-backend-mysql roundcube-core icinga2-ido-mysql phpmyadmin bacula-director-mysql zabbix-server-mysql mediawiki; do
+        (cd "$work" && apt-get -o APT::Sandbox::User=root -qq download "$package" >/dev/null 2>&1 && dpkg-deb -x "$package"_*.deb .) || say "no package $package here"
+    done
+    (
+        cd "$work/usr/share" 2>/dev/null || exit 0
+        keep() { [ ! -e "$2" ] || cp "$2" "$folder/$1"; }
+        keep powerdns.sql pdns-backend-mysql/schema/schema.mysql.sql
+        keep roundcube.sql roundcube/SQL/mysql.initial.sql
+        keep icinga-ido.sql icinga2-ido-mysql/schema/mysql.sql
+        keep phpmyadmin.sql phpmyadmin/sql/create_tables.sql
+        keep bacula.sql dbconfig-common/data/bacula-director-mysql/install/mysql
+        keep zabbix.sql.gz zabbix-server-mysql/schema.sql.gz
+        keep mediawiki.sql mediawiki/maintenance/tables-generated.sql
+    )
+    rm -rf "$work"
+    touch $clients/schemas.installed
+}
+
 go_client() {
     local list=tests/clients/go/go.sum mark=$clients/go.installed
     [ -e "$list" ] || return 0
@@ -200,6 +226,7 @@ test | soak)
     node_client
     java_client
     go_client
+    schemas
     [ "$1" = test ] || mysql_server
     ;;
 licences)

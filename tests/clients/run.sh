@@ -107,6 +107,7 @@ suite() {
             mysql_canary
         ;;
     mysql_values) "$python" $here/python/mysql_values.py && ! "$python" $here/python/mysql_values.py --canary >target/clients/values_canary.log 2>&1 && grep -q '^FAILED ' target/clients/values_canary.log ;;
+    mysql_schemas) "$python" $here/python/mysql_schemas.py ;;
     large) "$python" $here/python/large.py ${LARGE_ARGS-} ;;
     xrpc) "$python" $here/python/xrpc.py ;;
     xrpc_rust)
@@ -138,7 +139,7 @@ if [ "${1:-}" = soak ]; then
     suite mysql_values
     suite hostile
 else
-    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces two_faces_crash mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_values mysql_crash mysql_undo mysql_crowd mysql_waiters xrpc xrpc_rust xrpc_python hostile large tpcc tpch sysbench disk_full descriptors device memory crash differential}"; do
+    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces two_faces_crash mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_values mysql_schemas mysql_crash mysql_undo mysql_crowd mysql_waiters xrpc xrpc_rust xrpc_python hostile large tpcc tpch sysbench disk_full descriptors device memory crash differential}"; do
         for one in $name; do suite "$one"; done
     done
 fi

@@ -15,6 +15,8 @@ macro_rules! collation_names {
 collation_names! {
     Binary "binary";
     Utf8Uca900AiCi "utf8mb4_0900_ai_ci";
+    Utf8Uca900AsCi "utf8mb4_0900_as_ci";
+    Utf8Uca900AsCs "utf8mb4_0900_as_cs";
     Utf8GeneralCi "utf8mb4_general_ci";
     Utf8PadBin "utf8mb4_bin";
     Utf8Uca400Ci "utf8mb4_unicode_ci";
@@ -23,6 +25,7 @@ collation_names! {
     Utf8BmpGeneralCi "utf8mb3_general_ci";
     Utf8BmpPadBin "utf8mb3_bin";
     Utf8BmpUca400Ci "utf8mb3_unicode_ci";
+    Utf8BmpUca520Ci "utf8mb3_unicode_520_ci";
     Latin1SwedishCi "latin1_swedish_ci";
     Latin1Bin "latin1_bin";
     AsciiGeneralCi "ascii_general_ci";

@@ -8,23 +8,21 @@ sql/values.golden holds what MySQL answered to both, so that the answers are che
     mysql_values.py --canary             spoils one answer: must fail"""
 
 import argparse
+import contextlib
 import json
 import os
 import random
 import re
-import shutil
-import subprocess
 import sys
-import tempfile
 
 import pymysql
 
-from beluga import Server, Tally, free_port
+from beluga import Server, Tally
+from mysql_server import MySQL
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STATEMENTS = os.path.join(HERE, "..", "sql", "values.sql")
 GOLDEN = os.path.join(HERE, "..", "sql", "values.golden")
-INSTALLER = os.path.join(HERE, "..", "..", "..", "scripts", "mysql.sh")
 # Of the random statements whose answers are recorded, and of those that are asked of both where MySQL is there.
 RECORDED, FRESH = 20261123, 20261124
 COUNT = 2500
@@ -273,19 +271,6 @@ def answers(mysql, blocks):
         yield [(statement, mysql.ask(statement)) for statement in block]
 
 
-class MySQL:
-    """A server of its own, if it is installed; its data in a temporary folder."""
-
-    def __enter__(self):
-        self.home, self.port = tempfile.mkdtemp(prefix="mysql-test-"), free_port()
-        started = subprocess.run([INSTALLER, "start", self.home, str(self.port)], capture_output=True, text=True, timeout=180)
-        return self if started.returncode == 0 else None
-
-    def __exit__(self, *_):
-        subprocess.run([INSTALLER, "stop", self.home], capture_output=True, timeout=60)
-        shutil.rmtree(self.home, ignore_errors=True)
-
-
 def record(port):
     mysql = Side(port)
     version = mysql.ask("SELECT VERSION()")[0][0]
@@ -314,24 +299,18 @@ def main():
     parser.add_argument("--canary", action="store_true")
     arguments = parser.parse_args()
     tally = Tally()
-    own = None if arguments.mysql else MySQL()
-    port = arguments.mysql
-    try:
-        if own and not arguments.canary:
-            port = own.port if own.__enter__() else None
+    # The canary needs none.
+    with contextlib.nullcontext(MySQL()) if arguments.canary else MySQL(arguments.mysql) as mysql:
         if arguments.record:
-            if not port:
+            if not mysql.port:
                 sys.exit("no MySQL to record from; scripts/mysql.sh install")
-            record(port)
+            record(mysql.port)
             return
         if arguments.beluga:
-            play(tally, Side(arguments.beluga), port, arguments)
+            play(tally, Side(arguments.beluga), mysql.port, arguments)
         else:
             with Server(mysql=True) as server:
-                play(tally, Side(server.mysql_port), port, arguments)
-    finally:
-        if own and hasattr(own, "home"):
-            own.__exit__()
+                play(tally, Side(server.mysql_port), mysql.port, arguments)
     tally.close()
 
 

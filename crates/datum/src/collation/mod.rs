@@ -58,6 +58,10 @@ pub enum Weights {
     Uca400,
     Uca520,
     Uca900,
+    /// And where the primary weights are equal, the secondary ones, which tell accents apart.
+    Uca900Accents,
+    /// And where those are equal, the tertiary ones, which tell cases apart.
+    Uca900Cases,
 }
 
 /// The characters of Windows-1252 from 0x80 to 0x9F. Its five holes stand for themselves.
@@ -120,6 +124,8 @@ macro_rules! collations {
 collations! {[
     Binary 63 Binary Bytes false;
     Utf8Uca900AiCi 255 Utf8 Uca900 false;
+    Utf8Uca900AsCi 305 Utf8 Uca900Accents false;
+    Utf8Uca900AsCs 278 Utf8 Uca900Cases false;
     Utf8GeneralCi 45 Utf8 General true;
     Utf8PadBin 46 Utf8 Bytes true;
     Utf8Uca400Ci 224 Utf8 Uca400 true;
@@ -128,6 +134,7 @@ collations! {[
     Utf8BmpGeneralCi 33 Utf8Bmp General true;
     Utf8BmpPadBin 83 Utf8Bmp Bytes true;
     Utf8BmpUca400Ci 192 Utf8Bmp Uca400 true;
+    Utf8BmpUca520Ci 214 Utf8Bmp Uca520 true;
     Latin1SwedishCi 8 Latin1 Latin1Swedish true;
     Latin1Bin 47 Latin1 Bytes true;
     AsciiGeneralCi 11 Ascii General true;

@@ -1,6 +1,7 @@
 //! Comparison and sort keys.
 //!
-//! A key is a string of weights with an end mark, so that no key is the beginning of another (DA-1, DA-3). The hard part is PAD SPACE, under which a string
+//! A key is a string of weights with an end mark, so that no key is the beginning of another (DA-1, DA-3). A collation of several levels has the weights of each
+//! level in turn, each with an end mark. The hard part is PAD SPACE, under which a string
 //! behaves as if it were followed by infinitely many spaces. Its key therefore encodes a run of spaces by whether the next weight is less or more than a
 //! space, and then by its length. The end is a space that is followed by more spaces: `space 1 length` < `space 2` (the end) < `space 3 length`.
 
@@ -26,7 +27,9 @@ impl Collation {
                     .then_with(|| rest_order(a[common..].iter().copied(), b[common..].iter().copied(), b' '))
             }
             (Some(_), _) if a == b => Ordering::Equal,
-            (Some(table), pads) => compare_weights(table, pads, a, b),
+            (Some(table), pads) => table::further(self).fold(compare_weights(table, pads, a, b), |order, table| {
+                order.then_with(|| compare_weights(table, false, a, b))
+            }),
         }
     }
 
@@ -51,9 +54,11 @@ impl Collation {
             }
             (None, true) => padded_key(text.iter().copied(), b' ', |byte, out| out.push(byte), out),
             (Some(table), false) => {
-                let rest = plain_key(table, text, out);
-                Stream::new(table, rest).for_each(|weight| out.extend_from_slice(&weight.to_be_bytes()));
-                out.extend_from_slice(&[0, 0]);
+                for table in std::iter::once(table).chain(table::further(self)) {
+                    let rest = plain_key(table, text, out);
+                    Stream::new(table, rest).for_each(|weight| out.extend_from_slice(&weight.to_be_bytes()));
+                    out.extend_from_slice(&[0, 0]);
+                }
             }
             (Some(table), true) => {
                 let write = |weight: u16, out: &mut Vec<u8>| out.extend_from_slice(&weight.to_be_bytes());
@@ -86,6 +91,7 @@ impl Collation {
         let unit = if table.is_some() { 2 } else { 1 };
         let blank = table.map_or([b' ', 0], |table| table.space.to_be_bytes());
         let mut at = 0;
+        let mut levels = 1 + table::further(self).count();
         loop {
             let first = byte(at)?;
             let second = if unit == 2 { byte(at + 1)? } else { 0 };
@@ -98,7 +104,12 @@ impl Collation {
                         return Some(at);
                     }
                 }
-                (false, _) if [first, second] == [0, 0] && unit == 2 => return Some(at),
+                (false, _) if [first, second] == [0, 0] && unit == 2 => {
+                    levels -= 1;
+                    if levels == 0 {
+                        return Some(at);
+                    }
+                }
                 (true, _) if [first, second] == blank => {
                     let follows = byte(at)?;
                     at += 1;
@@ -121,9 +132,12 @@ impl Collation {
     /// matching that skips ahead.
     pub fn unlike(self, wanted: char, text: &[u8]) -> usize {
         let Ok(wanted) = u8::try_from(wanted) else { return 0 };
+        let differs = |table: &Table, byte: u8| table.single[usize::from(byte)] != table.single[usize::from(wanted)];
         let is_other = |byte: &u8| match table::of(self) {
             None => *byte != wanted,
-            Some(table) => *byte != wanted && table.single[usize::from(*byte)] != table.single[usize::from(wanted)],
+            Some(table) => {
+                *byte != wanted && std::iter::once(table).chain(table::further(self)).any(|table| differs(table, *byte))
+            }
         };
         if wanted.is_ascii() { text.iter().take_while(|byte| byte.is_ascii() && is_other(byte)).count() } else { 0 }
     }
@@ -136,16 +150,19 @@ impl Collation {
         let Some(table) = table::of(self) else {
             return false;
         };
-        if a.is_ascii() && b.is_ascii() {
-            let (a, b) = (table.single[a as usize], table.single[b as usize]);
-            return a == b && a != 0;
-        }
-        let of = |c| {
-            let mut weights = Vec::new();
-            table.weights(c, |weight| weights.push(weight));
-            weights
+        let same = |table: &Table| {
+            if a.is_ascii() && b.is_ascii() {
+                let (a, b) = (table.single[a as usize], table.single[b as usize]);
+                return a == b && a != 0;
+            }
+            let of = |c| {
+                let mut weights = Vec::new();
+                table.weights(c, |weight| weights.push(weight));
+                weights
+            };
+            of(a) == of(b)
         };
-        of(a) == of(b)
+        same(table) && table::further(self).all(same)
     }
 }
 

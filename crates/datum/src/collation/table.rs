@@ -2,8 +2,8 @@
 //!
 //! A packed table lists the characters whose weights no rule gives, in the order of their code points: the number of code points that are left out (a varint),
 //! the number of weights, and the difference of each weight to the one before (a zigzag varint). `general.bin` maps letters to upper case without accents.
-//! `uca400.bin`, `uca520.bin` and `uca900.bin` have the primary weights of the default table of the Unicode collation algorithm. A table is unpacked at
-//! its first use, into pages of 256 characters.
+//! `uca400.bin`, `uca520.bin` and `uca900.bin` have the primary weights of the default table of the Unicode collation algorithm; `uca900_accents.bin` and
+//! `uca900_cases.bin` the secondary and tertiary weights (`scripts/uca900.py`). A table is unpacked at its first use, into pages of 256 characters.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -33,11 +33,27 @@ static GENERAL: LazyLock<Table> = LazyLock::new(|| Table::unpack(Weights::Genera
 static UCA400: LazyLock<Table> = LazyLock::new(|| Table::unpack(Weights::Uca400, include_bytes!("uca400.bin")));
 static UCA520: LazyLock<Table> = LazyLock::new(|| Table::unpack(Weights::Uca520, include_bytes!("uca520.bin")));
 static UCA900: LazyLock<Table> = LazyLock::new(|| Table::unpack(Weights::Uca900, include_bytes!("uca900.bin")));
+/// The levels behind the primary weights.
+static FURTHER: [&LazyLock<Table>; 2] = [&ACCENTS, &CASES];
+static ACCENTS: LazyLock<Table> =
+    LazyLock::new(|| Table::unpack(Weights::Uca900Accents, include_bytes!("uca900_accents.bin")));
+static CASES: LazyLock<Table> =
+    LazyLock::new(|| Table::unpack(Weights::Uca900Cases, include_bytes!("uca900_cases.bin")));
 /// By collation.
 static PACKED: [OnceLock<Table>; Collation::ALL.len()] = [const { OnceLock::new() }; Collation::ALL.len()];
 static SWEDISH: LazyLock<Table> = LazyLock::new(Table::swedish);
 
-/// Returns the table of a collation's weights; `None` where the weights are the bytes.
+/// Returns the tables of the levels that decide between texts whose primary weights are equal.
+pub fn further(collation: Collation) -> impl Iterator<Item = &'static Table> {
+    let count = match collation.weights() {
+        Weights::Uca900Accents => 1,
+        Weights::Uca900Cases => 2,
+        _ => 0,
+    };
+    FURTHER[..count].iter().map(|table| &***table)
+}
+
+/// Returns the table of a collation's primary weights; `None` where the weights are the bytes.
 pub fn of(collation: Collation) -> Option<&'static Table> {
     Some(match collation.weights() {
         Weights::Bytes => return None,
@@ -45,7 +61,7 @@ pub fn of(collation: Collation) -> Option<&'static Table> {
         Weights::Latin1Swedish => &SWEDISH,
         Weights::Uca400 => &UCA400,
         Weights::Uca520 => &UCA520,
-        Weights::Uca900 => &UCA900,
+        Weights::Uca900 | Weights::Uca900Accents | Weights::Uca900Cases => &UCA900,
         Weights::Packed => PACKED[collation as usize]
             .get_or_init(|| Table::unpack(Weights::Packed, bytes::packed(collation.table_name()))),
     })
@@ -146,7 +162,11 @@ impl Table {
                 give(code as u16);
             }
             Weights::Uca400 if code > 0xFFFF => give(0xFFFD),
-            Weights::Uca900 if (0xAC00..=0xD7A3).contains(&code) => self.hangul(code - 0xAC00, give),
+            Weights::Uca900 | Weights::Uca900Accents | Weights::Uca900Cases if (0xAC00..=0xD7A3).contains(&code) => {
+                self.hangul(code - 0xAC00, give)
+            }
+            Weights::Uca900Accents => give(0x20),
+            Weights::Uca900Cases => give(0x02),
             Weights::Uca900 if (0x17000..=0x18AFF).contains(&code) => {
                 give(0xFB00);
                 give((code - 0x17000) as u16 | 0x8000);

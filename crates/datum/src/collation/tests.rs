@@ -80,23 +80,46 @@ proptest! {
     }
 }
 
-/// Pairs that a MySQL server has compared (`scripts/charsets.py`).
-#[test]
-fn packed_collations_compare_as_the_golden_pairs_do() {
+/// Compares pairs that a MySQL server has compared.
+fn compare_golden(pairs: &str) {
     let text = |hex: &str| -> Vec<u8> {
         let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal");
         (0..hex.len()).step_by(2).map(byte).collect()
     };
-    let mut pairs = 0;
-    for line in include_str!("charsets_golden.txt").lines() {
+    assert!(pairs.lines().count() > 1000);
+    for line in pairs.lines() {
         let [name, a, b, order] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
         let named = |collation: &&Collation| format!("{collation:?}") == name;
         let collation = Collation::ALL.iter().find(named).expect("known");
         let (a, b) = (text(a), text(b));
         assert_eq!(collation.compare(&a, &b) as i8, order.parse::<i8>().expect("a sign"), "{line}");
-        pairs += 1;
+        let (mut left, mut right) = (Vec::new(), Vec::new());
+        collation.sort_key(&a, &mut left);
+        collation.sort_key(&b, &mut right);
+        assert_eq!(left.cmp(&right) as i8, order.parse::<i8>().expect("a sign"), "{line}");
+        for key in [&left, &right] {
+            let byte = |at: usize| key.get(at).copied();
+            assert_eq!(collation.sort_key_length(byte), Some(key.len()), "{line}");
+        }
     }
-    assert!(pairs > 1000);
+}
+
+/// `scripts/charsets.py` has asked.
+#[test]
+fn packed_collations_compare_as_the_golden_pairs_do() {
+    compare_golden(include_str!("charsets_golden.txt"));
+}
+
+/// `scripts/uca900.py` has asked.
+#[test]
+fn further_levels_compare_as_the_golden_pairs_do() {
+    compare_golden(include_str!("uca900_golden.txt"));
+    assert_eq!(order(Collation::Utf8Uca900AsCs, "a", "A"), Ordering::Less);
+    assert_eq!(order(Collation::Utf8Uca900AsCi, "a", "A"), Ordering::Equal);
+    // An accent decides only where all letters are equal.
+    assert_eq!(order(Collation::Utf8Uca900AsCi, "éa", "eb"), Ordering::Less);
+    assert!(Collation::Utf8Uca900AsCi.same_char('é', 'É') && !Collation::Utf8Uca900AsCi.same_char('é', 'e'));
+    assert!(!Collation::Utf8Uca900AsCs.same_char('é', 'É'));
 }
 
 #[test]

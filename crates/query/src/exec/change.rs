@@ -185,6 +185,8 @@ pub struct Tally {
 pub struct Inserting<'i> {
     plan: &'i Insert,
     auto: Option<usize>,
+    /// The columns that the current row of the query has behind the values of the targets, for ON DUPLICATE KEY UPDATE.
+    beside: Row,
     pub tally: Tally,
 }
 
@@ -227,7 +229,7 @@ pub fn inserted(plan: &Insert, tally: Tally, ctx: &mut EvalContext) -> Result<Ch
 
 impl<'i> Inserting<'i> {
     pub fn new(plan: &'i Insert, tally: Tally) -> Inserting<'i> {
-        Inserting { plan, auto: plan.rules.table.auto_column(), tally }
+        Inserting { plan, auto: plan.rules.table.auto_column(), beside: Row::new(), tally }
     }
 
     /// Returns one row from the expressions or values of the targets.
@@ -244,7 +246,8 @@ impl<'i> Inserting<'i> {
         let mut row: Row = vec![Value::Null; count];
         let mut given = vec![false; count];
         match values {
-            Some(values) => {
+            Some(mut values) => {
+                self.beside = values.split_off(self.plan.targets.len().min(values.len()));
                 for (value, column) in values.into_iter().zip(&self.plan.targets) {
                     given[*column] = true;
                     row[*column] = self.take(*column, value, ctx)?;
@@ -407,7 +410,7 @@ impl<'i> Inserting<'i> {
     fn update(&mut self, row_key: &[u8], old: Row, new: Row, ctx: &mut EvalContext) -> Result<()> {
         let rules = &self.plan.rules;
         let count = old.len();
-        let mut wide: Row = old.iter().cloned().chain(new).collect();
+        let mut wide: Row = old.iter().cloned().chain(new).chain(self.beside.iter().cloned()).collect();
         for (column, expr) in &self.plan.updates {
             let value = expr.eval(&wide, ctx)?;
             wide[*column] = stored(rules, *column, value, self.tally.records, ctx)?;

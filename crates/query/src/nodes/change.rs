@@ -53,7 +53,8 @@ pub struct Insert {
     pub targets: Vec<usize>,
     pub values: Values,
     pub on_conflict: OnConflict,
-    /// ON DUPLICATE KEY UPDATE: over the row that is there, followed by the new one.
+    /// ON DUPLICATE KEY UPDATE: over the row that is there, followed by the new one, and by what a query's rows have
+    /// behind the values of the targets.
     pub updates: Vec<(usize, Expr)>,
     /// Generated columns that were given values all the same.
     pub disregarded: Vec<usize>,

@@ -1,13 +1,14 @@
 //! Binds INSERT, REPLACE, UPDATE and DELETE.
 
-use crate::types::{MysqlExpr as _, MysqlType as _};
+use crate::types::{Column, MysqlExpr as _, MysqlType as _, Type};
 use datum::key::KeyOrder;
 use std::sync::Arc;
 
 use engine::rows::Strength;
 use syntax::tree::{
-    self, Assignment, ColumnName, ExprKind, Ident, InsertSource, Joined, Limit, OrderItem, RowAlias, TableName,
-    TableRef,
+    self, Assignment, ColumnName, ExprKind, Ident, InsertSource, Joined, Limit, OrderItem, RowAlias, SelectExpr,
+    SelectItem, TableName, TableRef,
+    walk::{self, Visitor},
 };
 
 use crate::bind::Bind;
@@ -55,6 +56,83 @@ pub(super) fn refuse_value(table: &Table, column: usize) -> Result<()> {
         None => Ok(()),
         Some(_) => Err(error::GENERATED_COLUMN_NOT_ALLOWED.with(&[&definition.name, &table.name])),
     }
+}
+
+/// Returns the columns of the query's tables that ON DUPLICATE KEY UPDATE names, as in MySQL where the query neither groups
+/// nor removes duplicates. A name that the target has is the target's.
+fn source_columns(insert: &tree::Insert, table: &Table) -> Vec<tree::Expr> {
+    struct SourceColumns<'n> {
+        insert: &'n tree::Insert,
+        table: &'n Table,
+        found: Vec<tree::Expr>,
+    }
+    impl Visitor for SourceColumns<'_> {
+        fn expr(&mut self, node: &tree::Expr) -> bool {
+            if let ExprKind::Column(name) = &node.kind {
+                let is_own = match &name.table {
+                    Some(table) => *table == self.insert.table.name,
+                    None => self.table.column(&name.name).is_some(),
+                };
+                let is_known = |known: &tree::Expr| known.kind == node.kind;
+                if !is_own && !self.found.iter().any(is_known) {
+                    self.found.push(node.clone());
+                }
+            }
+            true
+        }
+
+        fn query(&mut self, _: &tree::Query) -> bool {
+            false
+        }
+    }
+    let InsertSource::Query(query) = &insert.source else { return Vec::new() };
+    let tree::QueryBody::Select(select) = &query.body else { return Vec::new() };
+    if insert.row_alias.is_some() || select.distinct || !select.group_by.is_empty() {
+        return Vec::new();
+    }
+    let mut named = SourceColumns { insert, table, found: Vec::new() };
+    insert.on_duplicate.iter().for_each(|Assignment { column: _, value }| walk::expr(value, &mut named));
+    // A bare name finds the column of a qualified one.
+    let qualified = |expr: &tree::Expr| match &expr.kind {
+        ExprKind::Column(name) if name.table.is_some() => Some(name.name.to_lowercase()),
+        _ => None,
+    };
+    let names: Vec<String> = named.found.iter().filter_map(qualified).collect();
+    let is_bare = |expr: &tree::Expr| qualified(expr).is_none();
+    let is_named =
+        |expr: &tree::Expr| matches!(&expr.kind, ExprKind::Column(name) if names.contains(&name.name.to_lowercase()));
+    named.found.retain(|expr| !(is_bare(expr) && is_named(expr)));
+    named.found
+}
+
+/// Returns the query with further columns in its select list.
+fn with_columns(query: &tree::Query, columns: &[tree::Expr]) -> tree::Query {
+    let mut query = query.clone();
+    if let tree::QueryBody::Select(select) = &mut query.body {
+        let item = |expr: &tree::Expr| SelectExpr { expr: expr.clone(), alias: None, text: String::new() };
+        select.items.extend(columns.iter().map(|expr| SelectItem::Expr(item(expr))));
+    }
+    query
+}
+
+/// Returns the table of one column of the query, under the name that the column has in ON DUPLICATE KEY UPDATE.
+fn beside_table(column: &tree::Expr, ty: Type, node: &Arc<Node>) -> Option<ScopeTable> {
+    let ExprKind::Column(name) = &column.kind else { return None };
+    Some(ScopeTable {
+        alias: name.table.clone().unwrap_or_default(),
+        schema: name.schema.clone().unwrap_or_default(),
+        hidden: vec![false],
+        columns: vec![Column::computed(name.name.clone(), ty)],
+        origin: Origin::Derived { node: node.clone() },
+        offset: 0,
+        key_at: None,
+        lock: None,
+        nullable: false,
+        allowed: None,
+        readable: Columns::All,
+        within: None,
+        after: Vec::new(),
+    })
 }
 
 fn is_default(expr: &tree::Expr) -> bool {
@@ -215,7 +293,8 @@ impl Bind<'_> {
             }
             None => targets.iter().try_for_each(|at| self.check_change(&table, *at, Privileges::INSERT))?,
         }
-        let values = self.insert_values(source, &table, &targets, is_bare)?;
+        let beside = if through.is_some() { Vec::new() } else { source_columns(insert, &table) };
+        let (values, beside) = self.insert_values(source, beside, &table, &targets, is_bare)?;
         if matches!(&values, Values::Rows(rows) if !rows.is_empty() && rows.iter().all(Vec::is_empty)) {
             targets.clear();
         }
@@ -225,7 +304,7 @@ impl Bind<'_> {
             (true, false, true) => OnConflict::Ignore,
             (true, false, false) => OnConflict::Fail,
         };
-        let updates = self.on_duplicate(insert, &table, &targets)?;
+        let updates = self.on_duplicate(insert, beside, &table, &targets)?;
         let doing = match on_conflict {
             OnConflict::Replace => vec![RowChangeKind::Insert, RowChangeKind::Delete],
             OnConflict::Update => {
@@ -292,13 +371,16 @@ impl Bind<'_> {
         found.ok_or_else(|| error::BAD_FIELD.with(&[name, &"field list"]))
     }
 
+    /// Binds the new rows. Those of a query have the columns `beside` behind their values; their tables are returned, for
+    /// the scope of ON DUPLICATE KEY UPDATE.
     fn insert_values(
         &mut self,
         source: &InsertSource,
+        beside: Vec<tree::Expr>,
         table: &Arc<Table>,
         targets: &[usize],
         is_bare: bool,
-    ) -> Result<Values> {
+    ) -> Result<(Values, Vec<ScopeTable>)> {
         let list = match source {
             InsertSource::Values(list) => list,
             InsertSource::Set(assignments) => {
@@ -309,18 +391,25 @@ impl Bind<'_> {
                     row.push(self.value_for(value, table, *column)?);
                 }
                 self.close_scope();
-                return Ok(Values::Rows(vec![row]));
+                return Ok((Values::Rows(vec![row]), Vec::new()));
             }
             InsertSource::Query(query) => {
                 targets.iter().try_for_each(|at| refuse_value(table, *at))?;
-                let mut bound = self.query(query)?;
-                if bound.columns.len() != targets.len() {
+                let mut bound = match beside.is_empty() {
+                    true => self.query(query)?,
+                    false => self.query(&with_columns(query, &beside))?,
+                };
+                if bound.columns.len() != targets.len() + beside.len() {
                     return Err(error::WRONG_VALUE_COUNT_ON_ROW.with(&[&1]));
                 }
                 if let Some(exprs) = outermost(&mut bound.node) {
                     exprs.iter_mut().zip(targets).for_each(|(expr, at)| expr.keep_digits(&table.columns[*at].ty));
                 }
-                return Ok(Values::Query(sent(bound, table, targets)));
+                let types = bound.columns[targets.len()..].iter().map(|column| column.ty.clone());
+                let types: Vec<Type> = types.collect();
+                let node = sent(bound, table, targets);
+                let beside = beside.iter().zip(types).filter_map(|(expr, ty)| beside_table(expr, ty, &node)).collect();
+                return Ok((Values::Query(node), beside));
             }
         };
         self.open_scope();
@@ -342,7 +431,7 @@ impl Bind<'_> {
             rows.push(exprs);
         }
         self.close_scope();
-        Ok(Values::Rows(rows))
+        Ok((Values::Rows(rows), Vec::new()))
     }
 
     pub(super) fn value_for(&mut self, expr: &tree::Expr, table: &Table, column: usize) -> Result<Option<Expr>> {
@@ -371,10 +460,12 @@ impl Bind<'_> {
         places.filter(|(nth, at)| self.disregards(table, **at) && is_given(*nth)).map(|(_, at)| *at).collect()
     }
 
-    /// Binds ON DUPLICATE KEY UPDATE. `targets` are the columns of the INSERT.
+    /// Binds ON DUPLICATE KEY UPDATE. `targets` are the columns of the INSERT, `beside` the columns of its query's
+    /// tables.
     fn on_duplicate(
         &mut self,
         insert: &tree::Insert,
+        beside: Vec<ScopeTable>,
         table: &Arc<Table>,
         targets: &[usize],
     ) -> Result<Vec<(usize, Expr)>> {
@@ -394,6 +485,9 @@ impl Bind<'_> {
         let base = self.scope().tables[at].offset;
         if new.is_none() {
             self.scope().tables.truncate(at);
+        }
+        for table in beside {
+            self.scope().add(table);
         }
         self.values_at = Some((self.scopes.len() - 1, base));
         let mut updates = Vec::new();
@@ -692,11 +786,9 @@ impl Bind<'_> {
 /// Projects a query's rows for these columns; binary columns receive strings as the client sent them.
 fn sent(bound: Bound, table: &Table, targets: &[usize]) -> Arc<Node> {
     let columns = bound.columns.iter().enumerate().map(|(at, column)| Expr::Column(at, column.ty.clone()));
-    let exprs: Vec<Expr> = columns
-        .clone()
-        .zip(targets)
-        .map(|(expr, target)| if table.columns[*target].ty.kind().is_bytes() { as_sent(expr) } else { expr })
-        .collect();
+    let takes_bytes = |at: usize| targets.get(at).is_some_and(|target| table.columns[*target].ty.kind().is_bytes());
+    let exprs: Vec<Expr> =
+        columns.clone().enumerate().map(|(at, expr)| if takes_bytes(at) { as_sent(expr) } else { expr }).collect();
     match columns.eq(exprs.iter().cloned()) {
         true => bound.node,
         false => Arc::new(Node::Project { input: bound.node, exprs }),

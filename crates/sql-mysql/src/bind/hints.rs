@@ -8,6 +8,13 @@ use query::nodes::relation::Allowed;
 
 /// Evaluates USE, FORCE and IGNORE INDEX. An unknown index is error 1176.
 pub fn allowed(table: &Table, alias: &str, hints: &[IndexHint]) -> Result<Option<Allowed>> {
+    let named = hints.iter().flat_map(|hint| &hint.indexes).map(|name| &name.value);
+    let is_missing = |name: &&String| {
+        table.index(name).is_none() && !(name.eq_ignore_ascii_case("primary") && table.primary.is_some())
+    };
+    if let Some(name) = named.into_iter().find(is_missing) {
+        return Err(error::KEY_DOES_NOT_EXIST.with(&[name, &alias]));
+    }
     let hints: Vec<&IndexHint> =
         hints.iter().filter(|hint| matches!(hint.scope, None | Some(HintScope::Join))).collect();
     if hints.is_empty() {
@@ -27,8 +34,7 @@ pub fn allowed(table: &Table, alias: &str, hints: &[IndexHint]) -> Result<Option
                 allowed.primary = !ignores;
                 continue;
             }
-            let at = table.index(&name.value);
-            let at = at.ok_or_else(|| error::KEY_DOES_NOT_EXIST.with(&[&name.value, &alias]))?;
+            let Some(at) = table.index(&name.value) else { continue };
             allowed.indexes.retain(|known| *known != at);
             if !ignores {
                 allowed.indexes.push(at);

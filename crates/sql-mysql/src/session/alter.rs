@@ -22,7 +22,7 @@ use crate::session::foreign::{Wanted, check_nullable, drop_needless_indexes};
 use crate::session::index_build::{self, all_of};
 use crate::session::key_limits::wants_shorter_row_keys;
 use crate::session::{Outcome, Session};
-use crate::types::{CharsetName as _, Collation, MysqlType as _};
+use crate::types::{CharsetName as _, Collation, Kind, MysqlType as _};
 use crate::value::Value;
 use query::catalog::Writing;
 use query::catalog::decode::decode;
@@ -102,6 +102,7 @@ impl Session {
             draft.drop_needless_columns();
             draft.check_visible(operations)?;
             session.limit_keys(Some(&old), draft.new)?;
+            session.warn_of_duplicate_indexes(Some(&old), draft.new);
             draft.rebuild |= draft.keeps_more() || wants_shorter_row_keys(&old, draft.new);
             session.check_generated(Some(&old), draft.new)?;
             if draft.rebuild {
@@ -156,10 +157,12 @@ impl Session {
             }
             Alteration::DropConstraint(name) => draft.drop_constraint(&name.value),
             Alteration::Modify { column, position } => {
-                self.change_column(draft, &column.name.value, column, position.as_ref())
+                self.change_column(draft, &column.name.value, column, position.as_ref())?;
+                draft.column_keys(column, writing)
             }
             Alteration::Change { old, column, position } => {
-                self.change_column(draft, &old.value, column, position.as_ref())
+                self.change_column(draft, &old.value, column, position.as_ref())?;
+                draft.column_keys(column, writing)
             }
             Alteration::AlterDefault { column, default } => self.column_default(draft, &column.value, default.as_ref()),
             Alteration::ColumnVisible { column, visible } => {
@@ -290,8 +293,7 @@ impl Session {
         if in_primary {
             made.ty.nullable = false;
         }
-        let shrinks =
-            made.ty.length < before.ty.length && (made.ty.is_string() || made.ty.kind() == crate::types::Kind::Decimal);
+        let shrinks = made.ty.length < before.ty.length && (made.ty.is_string() || made.ty.kind() == Kind::Decimal);
         let narrows = before.ty.nullable && !made.ty.nullable;
         if !same_storage(&made.ty, &before.ty) || made.ty.length < before.ty.length {
             draft.check_changeable(at)?;
@@ -455,7 +457,9 @@ impl Session {
             return Ok(implicit_default(&new.ty));
         }
         let same = same_storage(&old.ty, &new.ty) && old.ty.length <= new.ty.length;
-        if same {
+        // An invalid member of ENUM stays one, without a warning.
+        let is_invalid = *value == Value::UInt(0) && old.ty.kind() == Kind::Enum && new.ty.kind() == Kind::Enum;
+        if same || is_invalid {
             return Ok(value.clone());
         }
         let shown = crate::scalar::bind::present(query::nodes::expr::Expr::Literal(value.clone(), old.ty.clone()));
@@ -728,7 +732,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Adds the constraints among the options of an existing column.
+    /// Adds the constraints among the options of a column. The column may have such constraints already: they stay.
     fn column_keys(&mut self, def: &ColumnDef, writing: &mut Writing<'_>) -> Result<()> {
         for option in options_of_column(def) {
             let at = self.new.column(&def.name.value).unwrap_or_default();

@@ -56,6 +56,10 @@ impl Session {
         self.ctx.warnings.push(Level::Note, error);
     }
 
+    pub(super) fn warn(&mut self, error: SqlError) {
+        self.ctx.warnings.push(Level::Warning, error);
+    }
+
     pub(super) fn create_database(
         &mut self,
         name: &str,
@@ -154,13 +158,10 @@ impl Session {
                 _ => missing.push(format!("{schema}.{name}")),
             }
         }
-        if !missing.is_empty() {
-            let error = error::BAD_TABLE.with(&[&missing.join(",")]);
-            if !if_exists {
-                return Err(error);
-            }
-            self.note(error);
+        if !missing.is_empty() && !if_exists {
+            return Err(error::BAD_TABLE.with(&[&missing.join(",")]));
         }
+        missing.iter().for_each(|name| self.note(error::BAD_TABLE.with(&[name])));
         if found.is_empty() {
             self.drop_temporary(&own)?;
             return Ok(Outcome::done());
@@ -384,6 +385,7 @@ impl Session {
         self.add_foreign_keys(&mut table, definition.foreign, &mut writing)?;
         self.limit_keys(None, &mut table)?;
         check_keys(&table)?;
+        self.warn_of_duplicate_indexes(None, &table);
         self.check_generated(None, &table)?;
         self.check_family(None, &table, &writing.snapshot)?;
         self.check_expressions(&table)?;
@@ -408,6 +410,20 @@ impl Session {
             }
             (None, Some(selection)) => self.fill_temporary(&table, selection, duplicates),
             (None, None) => Ok(Outcome::done()),
+        }
+    }
+
+    /// Raises a warning for each new index that has the columns of another one and is as unique. Indexes made for
+    /// foreign keys do not count.
+    pub(super) fn warn_of_duplicate_indexes(&mut self, old: Option<&Table>, new: &Table) {
+        for (at, index) in new.indexes.iter().enumerate() {
+            let is_old = old.is_some_and(|old| old.indexes.iter().any(|known| known.map == index.map));
+            let is_twin = |other: &Index| {
+                !other.generated && !index.generated && other.unique == index.unique && other.parts == index.parts
+            };
+            if !is_old && new.indexes[..at].iter().any(is_twin) {
+                self.warn(error::DUP_INDEX.with(&[&index.name, &new.schema, &new.name]));
+            }
         }
     }
 

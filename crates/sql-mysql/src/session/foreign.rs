@@ -178,10 +178,13 @@ impl Session {
             if let Some(at) = key.columns.iter().find(|at| table.columns[**at].ty.kind().is_blob()) {
                 return Err(error::BLOB_KEY_WITHOUT_LENGTH.with(&[&table.columns[*at].name]));
             }
-            if table.key_over(&key.columns).is_none() {
-                let parts: Vec<_> = key.columns.iter().flat_map(|column| single(*column)).collect();
+            let parts: Vec<_> = key.columns.iter().flat_map(|column| single(*column)).collect();
+            // An index made for an earlier constraint over the same columns is renamed after the last one, as in MySQL.
+            let twin = table.indexes.iter().position(|known| known.generated && known.parts == parts);
+            let kept = twin.map(|at| table.indexes.remove(at).map);
+            if kept.is_some() || table.key_over(&key.columns).is_none() {
                 let name = index_name(table, index, &parts)?;
-                let map = writing.txn.create_map()?;
+                let map = kept.map_or_else(|| writing.txn.create_map(), Ok)?;
                 let comment = String::new();
                 let (unique, invisible, using, generated) = (false, false, false, true);
                 table.indexes.push(Index {

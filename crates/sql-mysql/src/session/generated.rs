@@ -15,7 +15,7 @@ use crate::scalar::state::StateOf as _;
 use crate::session::Session;
 use crate::types::{Kind, MysqlType as _, Type};
 use query::catalog::foreign_key::{Action, ForeignKey};
-use query::catalog::table::{Generated, Table, TableColumn};
+use query::catalog::table::{self, Generated, Table, TableColumn};
 use query::nodes::expr::Expr;
 
 /// A key whose expressions have been replaced by hidden columns.
@@ -131,7 +131,8 @@ impl Session {
                 if table.columns[read].auto_increment {
                     return Err(error::GENERATED_COLUMN_REF_AUTO_INC.with(&[&column.name]));
                 }
-                if read >= at && table.columns[read].generated.is_some() {
+                let other = &table.columns[read];
+                if read >= at && (other.generated.is_some() || matches!(other.default, table::Default::Expression(_))) {
                     return Err(error::GENERATED_COLUMN_NON_PRIOR.bare());
                 }
             }

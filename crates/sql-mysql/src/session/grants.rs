@@ -119,10 +119,6 @@ impl Session {
         Ok(keys)
     }
 
-    fn warn(&mut self, error: SqlError) {
-        self.ctx.warnings.push(query::nodes::context::Level::Warning, error);
-    }
-
     /// Applies `change` to the grants of each account.
     fn change_grants(
         &mut self,

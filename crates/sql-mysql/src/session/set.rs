@@ -185,6 +185,9 @@ impl Session {
         }
         let variable = variables::find_settable(name)?;
         let given = value;
+        if given.is_null() && NEVER_NULL.contains(&variable.name) {
+            return Err(error::WRONG_VALUE_FOR_VAR.with(&[&variable.name, &"NULL"]));
+        }
         let value = variable.form(given.clone())?;
         let (set, wanted) = (variables::text_of(&value), variables::text_of(&given));
         let is_clipped = match variable.is {
@@ -458,6 +461,24 @@ impl Session {
         self.connect_with(collation);
     }
 }
+
+/// Variables with words for values that NULL is none of; other words may be missing, as `character_set_results` may.
+const NEVER_NULL: [&str; 14] = [
+    "character_set_client",
+    "character_set_connection",
+    "character_set_database",
+    "character_set_server",
+    "collation_connection",
+    "collation_database",
+    "collation_server",
+    "default_storage_engine",
+    "default_tmp_storage_engine",
+    "lc_time_names",
+    "optimizer_switch",
+    "sql_mode",
+    "time_zone",
+    "transaction_isolation",
+];
 
 /// The variables of SET NAMES.
 const NAMES: [&str; 3] = ["character_set_client", "character_set_connection", "character_set_results"];

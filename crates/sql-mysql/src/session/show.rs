@@ -533,10 +533,10 @@ impl Session {
             }
             lines.push(line);
         }
-        for key in &table.foreign_keys {
+        for key in by_name(&table.foreign_keys, |key| &key.name) {
             lines.push(format!("  {}", foreign_key_text(&key.parts(table))));
         }
-        for check in &table.checks {
+        for check in by_name(&table.checks, |check| &check.name) {
             let enforced = if check.enforced { "" } else { " /*!80016 NOT ENFORCED */" };
             lines.push(format!(
                 "  CONSTRAINT {} CHECK ({}){enforced}",
@@ -640,6 +640,13 @@ fn bytes_text(value: &Value) -> String {
         Ok(text) => quoted(text),
         Err(_) => hex_text(bytes),
     }
+}
+
+/// The constraints of a table by name without case, the order of MySQL's dictionary.
+fn by_name<T>(constraints: &[T], name: impl Fn(&T) -> &str) -> Vec<&T> {
+    let mut sorted: Vec<&T> = constraints.iter().collect();
+    sorted.sort_by_cached_key(|constraint| name(constraint).to_lowercase());
+    sorted
 }
 
 fn quoted(text: &str) -> String {

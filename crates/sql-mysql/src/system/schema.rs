@@ -6,6 +6,7 @@ use std::sync::Arc;
 use datum::Result;
 
 use crate::batch::Row;
+use crate::collation::Weights;
 use crate::parse::stored::listed_text;
 use crate::rights::Privileges;
 use crate::scalar::operators;
@@ -412,6 +413,7 @@ pub fn default_text(column: &TableColumn, ctx: &mut EvalContext) -> Option<Strin
         Default::Expression(expression) => Some(listed_text(expression)),
         Default::Value(value) if value.is_null() => None,
         Default::Value(Value::UInt(bits)) if column.ty.kind() == Kind::Bit => Some(format!("b'{bits:b}'")),
+        Default::Value(Value::Bytes(bytes)) if bytes.is_empty() => Some(String::new()),
         Default::Value(Value::Bytes(bytes)) if column.ty.kind() == Kind::Binary => {
             Some(hex_text(&bytes[..bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1)]))
         }
@@ -724,11 +726,21 @@ fn collations(_ctx: &mut EvalContext) -> Result<Vec<Row>> {
             number(u64::from(collation.id())),
             text(if is_default { "Yes" } else { "" }),
             text("Yes"),
-            number(1),
+            number(sort_length(*collation)),
             text(if collation.pads() { "PAD SPACE" } else { "NO PAD" }),
         ]
     };
     Ok(Collation::ALL.iter().map(row).collect())
+}
+
+/// How much longer MySQL's sort keys may be than texts; a figure that some tools show.
+fn sort_length(collation: Collation) -> u64 {
+    match collation.weights() {
+        Weights::Uca400 | Weights::Uca520 => 8,
+        Weights::Uca900 | Weights::Uca900Accents | Weights::Uca900Cases => 0,
+        _ if collation == Collation::Latin1German2Ci => 2,
+        _ => 1,
+    }
 }
 
 fn applicability(_ctx: &mut EvalContext) -> Result<Vec<Row>> {

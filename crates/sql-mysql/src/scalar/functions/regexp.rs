@@ -10,7 +10,7 @@ use stdx::memory;
 use super::entry::{Args, FunctionEntry, Returns, longest, row, string_value, too_long};
 use crate::error;
 use crate::scalar::state::StateOf as _;
-use crate::types::{Collation, CollationName as _};
+use crate::types::CollationName as _;
 use crate::value::{Text, Value};
 use datum::Result;
 use query::nodes::context::EvalContext;
@@ -32,7 +32,7 @@ thread_local! {
 }
 
 fn compile(call: &Call, pattern: &str, matching: &str) -> Result<Rc<Regex>> {
-    let mut insensitive = call.collation.binary_twin() != call.collation && call.collation != Collation::Binary;
+    let mut insensitive = call.collation.name().ends_with("_ci");
     let (mut lines, mut dot_all) = (false, false);
     for letter in matching.chars() {
         match letter {
