@@ -12,7 +12,7 @@ use door_redis::RedisDoor;
 use door_xrpc::XrpcDoor;
 use reactor::Pool;
 use sql_mysql::rights::Privileges;
-use sql_mysql::{Around, Database, Procedure};
+use sql_mysql::{Database, Procedure, ServerHooks};
 use stdx::histogram::{Histogram, Snapshot};
 
 use crate::settings::{Name, Settings};
@@ -56,7 +56,7 @@ pub fn install(database: &Database, parts: Parts) -> sql_mysql::error::Result<()
     let settings = parts.settings.clone();
     let parts = Arc::new(parts);
     let (counting, measuring, clearing) = (parts.clone(), parts.clone(), parts);
-    database.install_hooks(Around {
+    database.install_hooks(ServerHooks {
         set: Box::new(move |name, number| settings.set_number(name, number)),
         status: Box::new(move || status(&counting)),
         procedures: vec![

@@ -59,7 +59,7 @@ pub use batch::Row;
 pub use instance::count::Count;
 pub use instance::database::Database;
 pub use instance::handle::{Handle, Kill, Wake};
-pub use instance::hooks::{Around, Procedure};
+pub use instance::hooks::{Procedure, ServerHooks};
 pub use instance::prepared::{Prepared, PreparedHandle};
 pub use query::nodes::context::Level as WarningLevel;
 pub use session::read;

@@ -143,11 +143,12 @@ fn grouped(plain: &Plain, keys: &[Expr], conditions: Vec<Expr>, inputs: Planning
     }
     let PlanningInputs { statistics, values, .. } = inputs;
     let (tables, used, width) = (&plain.tables[..], &plain.used[..], plain.used.len());
-    let sight = StatisticsView { tables, statistics, values };
-    let mut part = Planner { tables, used, width, order: &[], limited: false, sight }.plan(&plain.source, conditions);
+    let estimates = StatisticsView { tables, statistics, values };
+    let mut part =
+        Planner { tables, used, width, order: &[], limited: false, estimates }.plan(&plain.source, conditions);
     let (mut group_keys, mut calls) = (keys.to_vec(), plain.calls.clone());
     let grouping = Grouping { keys: &group_keys, calls: &calls, rollup: false, level: None };
-    let groups = group_count(part.rows, grouping, sight);
+    let groups = group_count(part.rows, grouping, estimates);
     let arguments = calls.iter_mut().flat_map(|call| &mut call.arguments);
     pack(&mut part.node, used, group_keys.iter_mut().chain(arguments).collect());
     let grouping = Grouping { keys: &group_keys, calls: &calls, rollup: false, level: None };

@@ -134,8 +134,8 @@ fn planned(plain: &Plain, conditions: Vec<Expr>, mut keys: Vec<Expr>, inputs: Pl
     let mut read = |expr: &Expr| expr.columns().into_iter().for_each(|place| used[place] = true);
     keys.iter().chain(&conditions).for_each(&mut read);
     reads(&plain.source, &mut read);
-    let sight = StatisticsView { tables, statistics, values };
-    let planner = Planner { tables, used: &used, width, order: &[], limited: false, sight };
+    let estimates = StatisticsView { tables, statistics, values };
+    let planner = Planner { tables, used: &used, width, order: &[], limited: false, estimates };
     let mut part = planner.plan(&plain.source, conditions);
     pack(&mut part.node, &used, keys.iter_mut().collect());
     projected(part.node, keys)

@@ -55,8 +55,8 @@ impl QueryBlock {
     pub fn plan(&self, inputs: PlanningInputs<'_>) -> Part {
         let PlanningInputs { order, limited, statistics, values, depth: _ } = inputs;
         let (tables, used, width) = (&self.tables[..], &self.used[..], self.width);
-        let sight = StatisticsView { tables, statistics, values };
-        Planner { tables, used, width, order, limited, sight }.plan(&self.source, self.conditions.clone())
+        let estimates = StatisticsView { tables, statistics, values };
+        Planner { tables, used, width, order, limited, estimates }.plan(&self.source, self.conditions.clone())
     }
 
     /// Returns the total cost, with subqueries evaluated above the joins.

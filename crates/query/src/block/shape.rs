@@ -36,8 +36,8 @@ pub fn projected(mut input: Arc<Node>, exprs: Vec<Expr>) -> Arc<Node> {
 }
 
 /// Estimates the number of groups in `rows` rows.
-pub fn group_count(rows: f64, grouped: Grouping<'_>, sight: StatisticsView<'_>) -> f64 {
-    let known: Option<f64> = grouped.keys.iter().map(|key| sight.distinct(key)).product();
+pub fn group_count(rows: f64, grouped: Grouping<'_>, estimates: StatisticsView<'_>) -> f64 {
+    let known: Option<f64> = grouped.keys.iter().map(|key| estimates.distinct(key)).product();
     known.map_or(rows / 10.0, |known| known.min(rows)).max(1.0)
 }
 

@@ -148,7 +148,7 @@ impl ColumnStatistics {
         let at = buckets.partition_point(|bucket| order(&bucket.high, value, ty).is_lt());
         let Some(bucket) = buckets.get(at) else { return Some(last.upto) };
         let before = if at == 0 { 0.0 } else { buckets[at - 1].upto };
-        let share = bucket.upto - before;
+        let fraction = bucket.upto - before;
         if order(value, &bucket.low, ty).is_lt() {
             return Some(before);
         }
@@ -158,7 +158,7 @@ impl ColumnStatistics {
             _ => 0.5,
         };
         let equal = self.equal(Some(value), ty);
-        let exclusive = if order(value, &bucket.high, ty).is_eq() { share - equal } else { share * within };
+        let exclusive = if order(value, &bucket.high, ty).is_eq() { fraction - equal } else { fraction * within };
         Some((before + exclusive + if inclusive { equal } else { 0.0 }).clamp(0.0, bucket.upto))
     }
 }
@@ -170,12 +170,12 @@ impl ColumnStatistics {
         let (from, to) = (Value::text(text), Value::text(format!("{text}{}", char::MAX)));
         let is_in = |value: &Value| order(value, &from, ty).is_ge() && order(value, &to, ty).is_le();
         let buckets = self.buckets();
-        let (mut share, mut before) = (0.0, 0.0);
+        let (mut fraction, mut before) = (0.0, 0.0);
         for bucket in buckets {
             let whole = bucket.upto - std::mem::replace(&mut before, bucket.upto);
             // A bucket gives only its ends, so the part within it is a guess: half of it on one side of an end, a
             // quarter between two.
-            share += whole
+            fraction += whole
                 * match (is_in(&bucket.low), is_in(&bucket.high)) {
                     (true, true) => 1.0,
                     (true, false) | (false, true) => 0.5,
@@ -184,7 +184,7 @@ impl ColumnStatistics {
                 };
         }
         let least = self.some() / (self.distinct as f64).max(1.0);
-        (!buckets.is_empty()).then_some(share.max(least.min(0.001)))
+        (!buckets.is_empty()).then_some(fraction.max(least.min(0.001)))
     }
 }
 

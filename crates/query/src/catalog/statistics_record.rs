@@ -11,8 +11,8 @@ use crate::types::Type;
 const VERSION: u8 = 1;
 
 impl Out {
-    fn share(&mut self, share: f64) {
-        self.number(share.to_bits());
+    fn fraction(&mut self, fraction: f64) {
+        self.number(fraction.to_bits());
     }
 
     fn buckets(&mut self, buckets: &[Bucket], ty: &Type) -> Result<()> {
@@ -23,7 +23,7 @@ impl Out {
                 encode_value(value, ty.storage, &mut bytes)?;
                 self.bytes(&bytes);
             }
-            self.share(bucket.upto);
+            self.fraction(bucket.upto);
             self.number(bucket.distinct);
         }
         Ok(())
@@ -31,16 +31,20 @@ impl Out {
 }
 
 impl In<'_> {
-    fn share(&mut self) -> Result<f64> {
-        let share = f64::from_bits(self.number()?);
-        if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(Fault::corrupt("a share in a table's statistics")) }
+    fn fraction(&mut self) -> Result<f64> {
+        let fraction = f64::from_bits(self.number()?);
+        if (0.0..=1.0).contains(&fraction) {
+            Ok(fraction)
+        } else {
+            Err(Fault::corrupt("a fraction in a table's statistics"))
+        }
     }
 
     fn buckets(&mut self, ty: &Type) -> Result<Vec<Bucket>> {
         self.list(|from| {
             let low = decode_value(from.bytes()?, ty.storage)?;
             let high = decode_value(from.bytes()?, ty.storage)?;
-            Ok(Bucket { low, high, upto: from.share()?, distinct: from.number()? })
+            Ok(Bucket { low, high, upto: from.fraction()?, distinct: from.number()? })
         })
     }
 }
@@ -67,15 +71,15 @@ pub fn encode_statistics(statistics: &Statistics, table: &Table) -> Result<Vec<u
         // Values are decoded with the type that they were encoded with, also after an ALTER TABLE that widens the
         // column.
         out.ty(ty);
-        out.share(column.nulls);
+        out.fraction(column.nulls);
         out.number(column.distinct);
         out.buckets(&column.spread, ty)?;
         out.byte(u8::from(column.histogram.is_some()));
         if let Some(histogram) = &column.histogram {
             out.buckets(&histogram.buckets, ty)?;
-            out.share(histogram.nulls);
+            out.fraction(histogram.nulls);
             out.number(histogram.updated as u64);
-            out.share(histogram.rate);
+            out.fraction(histogram.rate);
             out.number(u64::from(histogram.wanted));
         }
     }
@@ -94,15 +98,15 @@ pub fn decode_statistics(bytes: &[u8]) -> Result<Statistics> {
     })?;
     let columns = from.list(|from| {
         let (slot, ty) = (from.number()? as usize, from.ty()?);
-        let (nulls, distinct) = (from.share()?, from.number()?);
+        let (nulls, distinct) = (from.fraction()?, from.number()?);
         let spread = from.buckets(&ty)?;
         let histogram = match from.byte()? {
             0 => None,
             _ => Some(Histogram {
                 buckets: from.buckets(&ty)?,
-                nulls: from.share()?,
+                nulls: from.fraction()?,
                 updated: from.number()? as i64,
-                rate: from.share()?,
+                rate: from.fraction()?,
                 wanted: from.number()? as u32,
             }),
         };

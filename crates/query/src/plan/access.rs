@@ -9,7 +9,7 @@
 use crate::catalog::table::Part;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{Access, Limit, SortKey};
-use crate::plan::column_ranges::{Bounds, Said, parts, says_no_more};
+use crate::plan::column_ranges::{Bounds, ColumnRanges, parts, says_no_more};
 use crate::plan::cost::{HASH, KEPT, KEPT_BETWEEN, LOOKUP, RANGE, ROW, UNION, WHOLE};
 use crate::plan::target::Target;
 
@@ -31,14 +31,14 @@ pub struct Choice {
 impl Target<'_> {
     /// The best way, and whether it gives the rows in the order of `order` (places of the wide row).
     pub fn choose(&self, conditions: &[Expr], order: &[SortKey], prefers_order: bool) -> (Choice, bool) {
-        let said = self.said(conditions.iter());
+        let ranges = self.ranges(conditions.iter());
         let full = Access::default();
         // FORCE INDEX: the whole table is the last resort.
         let dear = if self.allowed.is_some_and(|allowed| allowed.forced) { 1e9 } else { 1.0 };
         let cost = (self.rows * ROW + WHOLE) * dear;
         let (implied, served) = (Vec::new(), Vec::new());
         let mut best = (Choice { access: full, implied, served, rows: self.rows, cost }, false);
-        for way in self.ways((conditions, &said), order) {
+        for way in self.ways((conditions, &ranges), order) {
             better(&mut best, way, prefers_order);
         }
         // What is found by one key, or is little, is not found with less by several.
@@ -51,13 +51,13 @@ impl Target<'_> {
     }
 
     /// By each key that may be used.
-    fn ways(&self, said: (&[Expr], &Said), order: &[SortKey]) -> Vec<(Choice, bool)> {
+    fn ways(&self, ranges: (&[Expr], &ColumnRanges), order: &[SortKey]) -> Vec<(Choice, bool)> {
         let may_primary = self.allowed.is_none_or(|allowed| allowed.primary);
         let primary = self.table.primary.iter().filter(|_| may_primary);
-        let mut ways: Vec<(Choice, bool)> = primary.map(|parts| self.way(None, parts, true, said, order)).collect();
+        let mut ways: Vec<(Choice, bool)> = primary.map(|parts| self.way(None, parts, true, ranges, order)).collect();
         for (at, index) in self.table.indexes.iter().enumerate() {
             if !index.invisible && self.allowed.is_none_or(|allowed| allowed.indexes.contains(&at)) {
-                ways.push(self.way(Some(at), &index.parts, index.unique, said, order));
+                ways.push(self.way(Some(at), &index.parts, index.unique, ranges, order));
             }
         }
         ways
@@ -74,12 +74,12 @@ impl Target<'_> {
             // What the other conditions say holds in every arm.
             let others = conditions.iter().enumerate().filter(|(at, _)| *at != by).map(|(_, other)| other);
             let all: Vec<Expr> = parts(arm).into_iter().chain(others).cloned().collect();
-            let said = self.said(all.iter());
+            let ranges = self.ranges(all.iter());
             let of_arm = |choice: &Choice| {
                 let lookup = if choice.access.index.is_some() { LOOKUP } else { 0.0 };
                 choice.rows * (ROW + lookup + HASH) + RANGE * choice.access.within.len().max(1) as f64
             };
-            let ways = self.ways((&all, &said), &[]).into_iter().map(|(choice, _)| choice);
+            let ways = self.ways((&all, &ranges), &[]).into_iter().map(|(choice, _)| choice);
             let way = ways.filter(|choice| !choice.access.is_full()).min_by(|a, b| of_arm(a).total_cmp(&of_arm(b)))?;
             (rows, cost) = (rows + way.rows, cost + of_arm(&way));
             access.union.push(Access { backward: false, ..way.access });
@@ -93,16 +93,16 @@ impl Target<'_> {
         index: Option<usize>,
         parts: &[Part],
         unique: bool,
-        (conditions, said): (&[Expr], &Said),
+        (conditions, ranges): (&[Expr], &ColumnRanges),
         order: &[SortKey],
     ) -> (Choice, bool) {
-        let mut access = Access { index, rules: said.rules, ..Access::default() };
+        let mut access = Access { index, rules: ranges.rules, ..Access::default() };
         let mut has_list = false;
         let mut has_null = false;
         let (mut taken, mut served) = (Vec::new(), Vec::new());
         let mut whole = None;
         for part in parts {
-            let Some((equal, by)) = said.of(part.column).and_then(|bounds| bounds.equal.as_ref()) else { break };
+            let Some((equal, by)) = ranges.of(part.column).and_then(|bounds| bounds.equal.as_ref()) else { break };
             if equal.len() > 1 && std::mem::replace(&mut has_list, true) {
                 break;
             }
@@ -124,7 +124,8 @@ impl Target<'_> {
             && access.equal.iter().zip(parts).all(|(_, part)| part.prefix.is_none())
         {
             let part = &parts[access.equal.len()];
-            if let Some(bounds) = said.of(part.column).filter(|bounds| part.prefix.is_none() && bounds.equal.is_none())
+            if let Some(bounds) =
+                ranges.of(part.column).filter(|bounds| part.prefix.is_none() && bounds.equal.is_none())
             {
                 let limits = bounds.low.iter().chain(&bounds.high).map(|(_, by)| *by);
                 taken.extend(limits.clone());
@@ -150,10 +151,13 @@ impl Target<'_> {
         (Choice { access, implied, served, rows, cost }, ordered)
     }
 
-    /// The share of entries whose rows are to be read.
+    /// Returns the fraction of entries whose rows must be read.
     fn left(&self, index: usize, conditions: &[Expr], served: &[usize]) -> f64 {
         let others = conditions.iter().enumerate().filter(|(at, _)| !served.contains(at));
-        others.filter(|(_, condition)| (self.pushes)(index, condition)).map(|(_, one)| self.sight.share(one)).product()
+        others
+            .filter(|(_, condition)| (self.pushes)(index, condition))
+            .map(|(_, one)| self.estimates.selectivity(one))
+            .product()
     }
 
     /// About how many rows the access finds: measured in the tree where its bounds are known, else by what is known of its key and columns.
@@ -165,7 +169,7 @@ impl Target<'_> {
         if access.is_full() {
             return self.rows;
         }
-        if let Some(rows) = self.sight.measured(self.table, access) {
+        if let Some(rows) = self.estimates.measured(self.table, access) {
             return rows.max(0.01);
         }
         let known = self.table.live.statistics();
@@ -177,17 +181,17 @@ impl Target<'_> {
             None if equal > 0 => (self.rows / 10f64.powi(equal as i32)).max(1.0) * lists,
             None => self.rows,
         };
-        let mut share = 1.0;
+        let mut selectivity = 1.0;
         if access.is_bounded() {
             // Behind those of the equal parts.
             let mut bounds: Vec<usize> = served[equal..].to_vec();
             bounds.dedup();
-            share = bounds.iter().map(|at| self.sight.share(&conditions[*at])).product();
-            if access.low.is_some() && access.high.is_some() && bounds.len() == 2 && share >= KEPT * KEPT {
-                share = KEPT_BETWEEN;
+            selectivity = bounds.iter().map(|at| self.estimates.selectivity(&conditions[*at])).product();
+            if access.low.is_some() && access.high.is_some() && bounds.len() == 2 && selectivity >= KEPT * KEPT {
+                selectivity = KEPT_BETWEEN;
             }
         }
-        (rows * share).max(0.01)
+        (rows * selectivity).max(0.01)
     }
 }
 

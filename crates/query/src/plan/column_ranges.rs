@@ -31,7 +31,7 @@ pub struct Within {
     /// The condition is equivalent to the ranges.
     pub is_all: bool,
     /// The selectivity of the condition.
-    share: f64,
+    selectivity: f64,
 }
 
 impl Bounds {
@@ -74,13 +74,13 @@ impl Bounds {
 
 /// The ranges of the columns of a table.
 #[derive(Default)]
-pub struct Said {
+pub struct ColumnRanges {
     columns: BTreeMap<usize, Bounds>,
     /// The rules by which columns are compared with their bounds: those of the statement's dialect.
     pub rules: Option<&'static ComparisonRules>,
 }
 
-impl Said {
+impl ColumnRanges {
     pub fn of(&self, column: usize) -> Option<&Bounds> {
         self.columns.get(&column)
     }
@@ -91,41 +91,41 @@ impl Said {
 }
 
 impl Target<'_> {
-    pub fn said<'e>(&self, conditions: impl Iterator<Item = &'e Expr>) -> Said {
-        let mut said = Said::default();
+    pub fn ranges<'e>(&self, conditions: impl Iterator<Item = &'e Expr>) -> ColumnRanges {
+        let mut ranges = ColumnRanges::default();
         for (by, condition) in conditions.enumerate() {
-            self.take(condition, by, &mut said);
+            self.take(condition, by, &mut ranges);
         }
-        said
+        ranges
     }
 
-    fn take(&self, condition: &Expr, by: usize, said: &mut Said) {
+    fn take(&self, condition: &Expr, by: usize, ranges: &mut ColumnRanges) {
         match condition {
             Expr::Compare(compare) => {
                 let sides = [
                     (&compare.left, &compare.right, compare.op),
                     (&compare.right, &compare.left, compare.op.flipped()),
                 ];
-                said.rules = Some(compare.by.rules);
+                ranges.rules = Some(compare.by.rules);
                 let usable = |(column, other, op)| Some((self.usable(column, other, compare.by)?, other, op));
                 if let Some((at, other, op)) = sides.into_iter().find_map(usable) {
-                    said.at(at).add(op, other, by);
+                    ranges.at(at).add(op, other, by);
                 }
             }
             Expr::Between(between) if !between.negated => {
-                said.rules = Some(between.low_by.rules);
+                ranges.rules = Some(between.low_by.rules);
                 if let Some(at) = self.usable(&between.needle, &between.low, between.low_by) {
-                    said.at(at).add(Comparison::GreaterEqual, &between.low, by);
+                    ranges.at(at).add(Comparison::GreaterEqual, &between.low, by);
                 }
                 if let Some(at) = self.usable(&between.needle, &between.high, between.high_by) {
-                    said.at(at).add(Comparison::LessEqual, &between.high, by);
+                    ranges.at(at).add(Comparison::LessEqual, &between.high, by);
                 }
             }
             Expr::In(list) if !list.negated => {
-                said.rules = list.list.first().map(|(_, by)| by.rules).or(said.rules);
+                ranges.rules = list.list.first().map(|(_, by)| by.rules).or(ranges.rules);
                 let columns = list.list.iter().map(|(item, by)| self.usable(&list.needle, item, *by));
                 let Some(Some(at)) = columns.reduce(|a, b| a.and(b)) else { return };
-                let bounds = said.at(at);
+                let bounds = ranges.at(at);
                 if bounds.equal.as_ref().is_none_or(|(known, _)| known.len() > 1) {
                     // No value equals a NULL of the list, but as a key it would find the NULLs of the column.
                     let items = list.list.iter().map(|(item, _)| item).filter(|item| !item.is_null_literal());
@@ -134,21 +134,21 @@ impl Target<'_> {
             }
             Expr::IsNull(inner) => {
                 if let Some(at) = self.column_of(inner) {
-                    said.at(at).equal.get_or_insert_with(|| (vec![Expr::null()], by));
+                    ranges.at(at).equal.get_or_insert_with(|| (vec![Expr::null()], by));
                 }
             }
-            Expr::Or(arms) if arms.len() <= LONGEST => self.take_arms(condition, arms, by, said),
+            Expr::Or(arms) if arms.len() <= LONGEST => self.take_arms(condition, arms, by, ranges),
             _ => {}
         }
     }
 
     /// Adds the ranges of the columns that every arm bounds.
-    fn take_arms(&self, condition: &Expr, arms: &[Expr], by: usize, said: &mut Said) {
+    fn take_arms(&self, condition: &Expr, arms: &[Expr], by: usize, ranges: &mut ColumnRanges) {
         let mut columns: Vec<(usize, Vec<Span>, bool)> = Vec::new();
         for (nth, arm) in arms.iter().enumerate() {
             let parts = parts(arm);
-            let of_arm = self.said(parts.iter().copied());
-            said.rules = of_arm.rules.or(said.rules);
+            let of_arm = self.ranges(parts.iter().copied());
+            ranges.rules = of_arm.rules.or(ranges.rules);
             if nth == 0 {
                 columns = of_arm.columns.keys().map(|column| (*column, Vec::new(), true)).collect();
             }
@@ -164,11 +164,11 @@ impl Target<'_> {
                 return;
             }
         }
-        let share = self.sight.share(condition);
+        let selectivity = self.estimates.selectivity(condition);
         for (column, spans, is_all) in columns.into_iter().filter(|(_, spans, _)| !spans.is_empty()) {
-            let within = &mut said.at(column).within;
-            if within.as_ref().is_none_or(|known| share < known.share) {
-                *within = Some(Within { spans, by, is_all, share });
+            let within = &mut ranges.at(column).within;
+            if within.as_ref().is_none_or(|known| selectivity < known.selectivity) {
+                *within = Some(Within { spans, by, is_all, selectivity });
             }
         }
     }

@@ -32,7 +32,7 @@ pub const KEPT: f64 = 1.0 / 3.0;
 pub const KEPT_EQUAL: f64 = 0.1;
 pub const KEPT_BETWEEN: f64 = 1.0 / 9.0;
 
-/// Returns the fraction of rows that a semi-join keeps if `share` of them have a match, or that an antijoin keeps.
-pub fn kept(share: f64, is_anti: bool) -> f64 {
-    if is_anti { (1.0 - share).max(0.05) } else { share.max(0.001) }
+/// Returns the fraction of rows that a semi-join keeps if `selectivity` of them have a match, or that an antijoin keeps.
+pub fn kept(selectivity: f64, is_anti: bool) -> f64 {
+    if is_anti { (1.0 - selectivity).max(0.05) } else { selectivity.max(0.001) }
 }

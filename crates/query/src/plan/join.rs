@@ -89,9 +89,9 @@ impl Planner<'_> {
             covers: &covers,
             pushes: &pushes,
             allowed: table.allowed.as_ref(),
-            rows: self.sight.rows(table),
+            rows: self.estimates.rows(table),
             formulas: indexed(base, table.offset),
-            sight: self.sight,
+            estimates: self.estimates,
         };
         let order = if wants_order { self.order } else { &[] };
         Some(target.choose(conditions, order, self.limited && wants_order && !self.order.is_empty()))
@@ -101,7 +101,7 @@ impl Planner<'_> {
     fn kept(&self, conditions: &[Expr], choice: &Choice, counts: impl Fn(&Expr) -> bool) -> f64 {
         let is_other = |(at, condition): &(usize, &Expr)| !choice.served.contains(at) && counts(condition);
         let others = conditions.iter().enumerate().filter(is_other);
-        others.map(|(_, condition)| self.sight.share(condition)).product()
+        others.map(|(_, condition)| self.estimates.selectivity(condition)).product()
     }
 
     /// Estimates the cost of subqueries in conditions, evaluated for the rows that the other conditions keep.
@@ -167,8 +167,8 @@ impl Planner<'_> {
                 let alias = table.alias.clone();
                 let columns = table.columns.iter().map(|column| column.name.clone()).collect();
                 let derived = Arc::new(Node::Derived { input: node.clone(), alias, columns, offset, width });
-                let rows =
-                    self.sight.rows(table) * ripe.iter().map(|condition| self.sight.share(condition)).product::<f64>();
+                let rows = self.estimates.rows(table)
+                    * ripe.iter().map(|condition| self.estimates.selectivity(condition)).product::<f64>();
                 Part { node: filter(derived, ripe), tables: vec![at], rows: rows.max(0.01), ordered: false }
             }
             Origin::View(_) => unreachable!("a view's tables are read, not the view"),
@@ -369,14 +369,14 @@ impl Planner<'_> {
         }
         // The right side is read independently, with conditions on itself only.
         let with: Vec<usize> = bound.iter().chain(&tables).copied().collect();
-        let (mut own, mut on, mut share) = (Vec::new(), Vec::new(), 1.0);
+        let (mut own, mut on, mut selectivity) = (Vec::new(), Vec::new(), 1.0);
         for condition in std::mem::take(pool) {
             if !self.covers(&with, &condition) {
                 pool.push(condition);
             } else if self.covers(&tables, &condition) {
                 own.push(condition);
             } else {
-                share *= self.sight.share(&condition);
+                selectivity *= self.estimates.selectivity(&condition);
                 if self.key(&condition, &tables, &is_theirs).is_none() {
                     on.push(condition);
                 }
@@ -384,7 +384,7 @@ impl Planner<'_> {
         }
         let part = self.source(right, &mut own, &[]);
         let right = filter(part.node, own);
-        let rows = joined_rows(kind, left.rows, part.rows * share);
+        let rows = joined_rows(kind, left.rows, part.rows * selectivity);
         let (fills, tables) = (self.fills(&part.tables), tables_after(kind, left, &part.tables));
         let (left, estimate) = (left.node.clone(), rows);
         // If the keys alone decide, no other column of the right side is used.

@@ -48,7 +48,7 @@ struct Item<'s> {
     /// Its conditions allow a hash join.
     hashes: bool,
     /// The fraction of rows that a semi-join keeps.
-    share: Option<f64>,
+    selectivity: Option<f64>,
     is_anti: bool,
 }
 
@@ -61,7 +61,7 @@ struct Member {
 /// A condition between items, and its selectivity over their pairs.
 struct Tie {
     items: u64,
-    share: f64,
+    selectivity: f64,
 }
 
 struct Ordering<'o, 'p> {
@@ -120,7 +120,7 @@ impl<'o, 'p> Ordering<'o, 'p> {
         mine.retain(|condition| planner.covers(&tables, condition));
         let alone = planner.source(inner, &mut mine, &[]);
         let (rows, cost) = (alone.rows.max(0.01), estimate(&alone.node).cost);
-        Item { source: inner, tables, own, rows, cost, ties: 0, needs: 0, hashes: false, share: None, is_anti }
+        Item { source: inner, tables, own, rows, cost, ties: 0, needs: 0, hashes: false, selectivity: None, is_anti }
     }
 
     /// Returns the items whose tables the expression reads.
@@ -135,7 +135,7 @@ impl<'o, 'p> Ordering<'o, 'p> {
         let mut members: Vec<Member> = Vec::new();
         for (place, ty) in &class.members {
             let column = Expr::Column(*place, ty.clone());
-            let (item, distinct) = (self.items_of(&column), self.planner.sight.distinct(&column));
+            let (item, distinct) = (self.items_of(&column), self.planner.estimates.distinct(&column));
             let distinct = distinct.unwrap_or(1.0 / KEPT_EQUAL);
             match members.iter_mut().find(|member| member.item == item) {
                 Some(member) => member.distinct = member.distinct.max(distinct),
@@ -153,8 +153,8 @@ impl<'o, 'p> Ordering<'o, 'p> {
             if items.count_ones() > 1 {
                 // Implied equalities do not count again; `rows` handles classes.
                 let is_of_class = classes.iter().any(|class| class.pair_of(condition).is_some());
-                let share = if is_of_class { 1.0 } else { self.planner.sight.share(condition) };
-                self.ties.push(Tie { items, share });
+                let selectivity = if is_of_class { 1.0 } else { self.planner.estimates.selectivity(condition) };
+                self.ties.push(Tie { items, selectivity });
             }
         }
         for at in 0..self.items.len() {
@@ -192,12 +192,12 @@ impl<'o, 'p> Ordering<'o, 'p> {
         let pairs: f64 = own
             .iter()
             .filter(|condition| !self.planner.covers(&self.items[at].tables, condition))
-            .map(|condition| self.planner.sight.share(condition))
+            .map(|condition| self.planner.estimates.selectivity(condition))
             .product();
-        let share = (self.items[at].rows * pairs).clamp(0.0, 1.0);
+        let selectivity = (self.items[at].rows * pairs).clamp(0.0, 1.0);
         let item = &mut self.items[at];
         item.needs = needs | own_ties;
-        item.share = Some(share);
+        item.selectivity = Some(selectivity);
     }
 
     fn bound(&self, set: u64) -> Vec<usize> {
@@ -209,7 +209,7 @@ impl<'o, 'p> Ordering<'o, 'p> {
     fn rows(&self, set: u64) -> f64 {
         let mut rows = 1.0;
         for (_, item) in self.items.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1) {
-            rows *= item.share.map_or(item.rows, |share| kept(share, item.is_anti));
+            rows *= item.selectivity.map_or(item.rows, |selectivity| kept(selectivity, item.is_anti));
         }
         for class in &self.classes {
             // Each further column must match one before; as with two columns, the larger number of distinct values
@@ -219,7 +219,7 @@ impl<'o, 'p> Ordering<'o, 'p> {
             rows /= members[..members.len().saturating_sub(1)].iter().product::<f64>();
         }
         let ties = self.ties.iter().filter(|tie| tie.items & !set == 0);
-        (rows * ties.map(|tie| tie.share).product::<f64>()).max(0.01)
+        (rows * ties.map(|tie| tie.selectivity).product::<f64>()).max(0.01)
     }
 
     /// Estimates the cost of opening the item for one row of the set.

@@ -15,7 +15,7 @@ pub struct Planner<'p> {
     /// For a single table: the requested order, and whether a limit makes it valuable.
     pub order: &'p [SortKey],
     pub limited: bool,
-    pub sight: StatisticsView<'p>,
+    pub estimates: StatisticsView<'p>,
 }
 
 /// A partial plan: its node, its tables, its estimated rows, and whether they are in the requested order.

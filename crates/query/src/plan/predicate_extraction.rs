@@ -58,9 +58,9 @@ impl Planner<'_> {
         conditions.retain(|condition| {
             let Expr::Or(arms) = condition else { return true };
             let arms: Vec<Vec<Expr>> = arms.iter().map(parts_of).collect();
-            let Some((list, share)) = self.best_list(table, &arms) else { return true };
+            let Some((list, selectivity)) = self.best_list(table, &arms) else { return true };
             let is_whole = arms.iter().all(|arm| arm.len() == 1);
-            if is_whole || share < FEW {
+            if is_whole || selectivity < FEW {
                 found.push(list);
             }
             !is_whole
@@ -86,8 +86,8 @@ impl Planner<'_> {
             let needle = Expr::Column(*place, ty.clone());
             let list = (list.len() <= LONGEST).then(|| In { needle, list, sorted: None, negated: false })?;
             let list = Expr::In(Box::new(list));
-            let share = self.sight.share(&list);
-            Some((!leads(column), share, list))
+            let selectivity = self.estimates.selectivity(&list);
+            Some((!leads(column), selectivity, list))
         });
         let best = lists.min_by(|(a, s, _), (b, t, _)| a.cmp(b).then(s.total_cmp(t)))?;
         Some((best.2, best.1))

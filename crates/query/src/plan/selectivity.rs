@@ -119,17 +119,17 @@ impl StatisticsView<'_> {
         })
     }
 
-    /// The share of rows, or of pairs of rows, that satisfy the condition.
-    pub fn share(&self, condition: &Expr) -> f64 {
+    /// Returns the fraction of rows, or of pairs of rows, that satisfy the condition.
+    pub fn selectivity(&self, condition: &Expr) -> f64 {
         if let Some(value) = self.constant(condition) {
             let holds =
                 matches!(value, Value::Int(truth) if truth != 0) || matches!(value, Value::UInt(truth) if truth != 0);
             return f64::from(u8::from(holds));
         }
-        let share = match condition {
-            Expr::And(parts) => parts.iter().map(|part| self.share(part)).product(),
-            Expr::Or(parts) => 1.0 - parts.iter().map(|part| 1.0 - self.share(part)).product::<f64>(),
-            Expr::Not(inner) => 1.0 - self.share(inner),
+        let selectivity = match condition {
+            Expr::And(parts) => parts.iter().map(|part| self.selectivity(part)).product(),
+            Expr::Or(parts) => 1.0 - parts.iter().map(|part| 1.0 - self.selectivity(part)).product::<f64>(),
+            Expr::Not(inner) => 1.0 - self.selectivity(inner),
             Expr::Compare(compare) => self.of_compare(compare),
             Expr::Between(between) => self.of_between(between),
             Expr::In(list) => self.of_list(list),
@@ -141,7 +141,7 @@ impl StatisticsView<'_> {
             condition if condition.reads_outside() => 0.5,
             _ => KEPT,
         };
-        share.clamp(1e-9, 1.0)
+        selectivity.clamp(1e-9, 1.0)
     }
 
     fn of_compare(&self, compare: &Compare) -> f64 {
@@ -192,7 +192,7 @@ impl StatisticsView<'_> {
     }
 
     fn of_between(&self, between: &Between) -> f64 {
-        let share = self.column(&between.needle, |known, ty, _| {
+        let selectivity = self.column(&between.needle, |known, ty, _| {
             let bound = |expr: &Expr, by: Comparator, inclusive: bool| match by.coerce(
                 &self.constant(expr)?,
                 ty,
@@ -205,8 +205,8 @@ impl StatisticsView<'_> {
             };
             Some((bound(&between.high, between.high_by, true)? - bound(&between.low, between.low_by, false)?).max(0.0))
         });
-        let share = share.flatten().unwrap_or(KEPT_BETWEEN);
-        if between.negated { 1.0 - share } else { share }
+        let selectivity = selectivity.flatten().unwrap_or(KEPT_BETWEEN);
+        if between.negated { 1.0 - selectivity } else { selectivity }
     }
 
     fn of_list(&self, list: &In) -> f64 {
@@ -220,23 +220,23 @@ impl StatisticsView<'_> {
             });
             known.unwrap_or(KEPT_EQUAL)
         };
-        let share =
+        let selectivity =
             list.list.iter().map(|(item, by)| one(item, *by)).sum::<f64>().min(if list.negated { 0.95 } else { 1.0 });
         let is_guessed = self.distinct(&list.needle).is_none();
-        let share = if is_guessed { share.min(0.5) } else { share };
-        if list.negated { 1.0 - share } else { share }
+        let selectivity = if is_guessed { selectivity.min(0.5) } else { selectivity };
+        if list.negated { 1.0 - selectivity } else { selectivity }
     }
 
     /// Of a pattern that begins with something: what the column's spread says of texts that begin so.
     fn of_pattern(&self, call: &Call, prefix: PrefixOf) -> Option<f64> {
         let Prefix { bytes, is_whole } = prefix(call, &mut |expr| self.constant(expr))?;
         let begin = String::from_utf8(bytes).ok()?;
-        let share = self.column(&call.arguments[0], |known, ty, _| match is_whole {
+        let selectivity = self.column(&call.arguments[0], |known, ty, _| match is_whole {
             true => Some(known.equal(None, ty)),
             false if ty.storage == Storage::Text => known.begins(&begin, ty),
             false => None,
         });
-        share.flatten()
+        selectivity.flatten()
     }
 
     /// About how many rows the access finds, measured in the tree: if all its bounds are known and it is not of too many ranges.

@@ -21,7 +21,7 @@ pub struct Target<'t> {
     pub rows: f64,
     /// The generated columns of its keys, with their expressions over the wide row.
     pub formulas: Vec<(usize, Expr)>,
-    pub sight: StatisticsView<'t>,
+    pub estimates: StatisticsView<'t>,
 }
 
 impl Target<'_> {

@@ -197,7 +197,9 @@ impl Bind<'_> {
                 sets.extend(moved);
             }
         }
-        let Some(foreign_graph) = ForeignKeyGraph::of(table, &doing, &self.around.snapshot) else { return Ok(None) };
+        let Some(foreign_graph) = ForeignKeyGraph::of(table, &doing, &self.environment.snapshot) else {
+            return Ok(None);
+        };
         for other in foreign_graph.others() {
             self.formulas(&other)?;
             if !self.linked.iter().any(|known| known.id == other.id) {
@@ -320,7 +322,7 @@ impl Bind<'_> {
     }
 
     fn refuse_system(&self, name: &Name) -> Result<()> {
-        let schema = name.schema.as_deref().or(self.around.database).unwrap_or("");
+        let schema = name.schema.as_deref().or(self.environment.database).unwrap_or("");
         match crate::system::find(schema, &name.name) {
             Some(table) if table.is_keyspace() => Ok(()),
             Some(table) => Err(self.rights.no_database(table.schema)),
@@ -549,7 +551,7 @@ impl Bind<'_> {
             // Any index satisfies safe updates, however small the table is.
             self.force_keys(targets);
         }
-        let around = self.around;
+        let environment = self.environment;
         let scope = self.scope();
         for (at, table) in scope.tables.iter_mut().enumerate() {
             let is_target = targets.contains(&at);
@@ -562,7 +564,7 @@ impl Bind<'_> {
         self.note_likeness(&scope, &conditions);
         self.note_likeness(&scope, &sorts.iter().map(|(expr, _)| expr.clone()).collect::<Vec<_>>());
         let wants = order_by_formulas(&scope, &sorts);
-        let (statistics, values): (&dyn Statistics, _) = (around.variables, around.values);
+        let (statistics, values): (&dyn Statistics, _) = (environment.variables, environment.values);
         let depth = self.scopes.len() - 1;
         let inputs = PlanningInputs { depth, order: &wants, limited: limit.is_some(), statistics, values };
         let mut block = QueryBlock {

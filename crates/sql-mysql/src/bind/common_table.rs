@@ -49,7 +49,7 @@ impl Bind<'_> {
     fn common(&mut self, table: &CommonTable, recursive: bool) -> Result<()> {
         let CommonTable { name, columns: _, query } = table;
         let id = self.new_id();
-        let around = (std::mem::take(&mut self.height), std::mem::take(&mut self.weight));
+        let environment = (std::mem::take(&mut self.height), std::mem::take(&mut self.weight));
         let reads = self.correlations.last().map_or(0, Vec::len);
         let recursion = if recursive { recursion(query, &name.value)? } else { None };
         let bound = match recursion {
@@ -62,11 +62,11 @@ impl Bind<'_> {
             }
         };
         if self.correlations.last().map_or(0, Vec::len) != reads {
-            return Err(SqlError::unsupported("a common table expression that reads the query around it"));
+            return Err(SqlError::unsupported("a common table expression that reads the query environment it"));
         }
         self.rise(1)?;
         let size = (self.height, self.weight);
-        (self.height, self.weight) = (around.0, around.1 + 1);
+        (self.height, self.weight) = (environment.0, environment.1 + 1);
         self.commons.push(Common { name: name.value.clone(), columns: bound.columns, node: bound.node, size });
         Ok(())
     }

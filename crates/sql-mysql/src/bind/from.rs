@@ -301,7 +301,7 @@ impl Bind<'_> {
 
     /// Binds a stored table or a view.
     fn stored(&mut self, name: &Name, shown: &str) -> Result<Source> {
-        let schema = name.schema.as_deref().or(self.around.database).unwrap_or("");
+        let schema = name.schema.as_deref().or(self.environment.database).unwrap_or("");
         if let Some(system) = crate::system::find(schema, &name.name) {
             // As for stored tables below.
             let keyed = self.keyed && system.is_keyspace();
@@ -351,7 +351,7 @@ impl Bind<'_> {
         let names = table.columns.iter().map(|column| &*column.name);
         let readable = self.rights.columns(&schema, &table.name, names, Privileges::SELECT);
         let keyed = self.keyed;
-        let lock = self.around.reads_lock;
+        let lock = self.environment.reads_lock;
         self.add(ScopeTable {
             columns: columns_of(&table, shown),
             alias: shown.to_owned(),

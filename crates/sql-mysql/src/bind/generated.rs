@@ -50,17 +50,17 @@ impl Bind<'_> {
     /// Binds an expression over the table's columns, with assignment to the target type if given.
     pub fn formula(&self, table: &Arc<Table>, text: &str, target: Option<&Type>) -> Result<Expr> {
         let settings = Settings::default();
-        let around = BindEnvironment {
-            snapshot: self.around.snapshot.clone(),
-            rights: self.around.rights,
+        let environment = BindEnvironment {
+            snapshot: self.environment.snapshot.clone(),
+            rights: self.environment.rights,
             settings: &settings,
             database: None,
-            variables: self.around.variables,
+            variables: self.environment.variables,
             parameters: &[],
             values: &[],
             reads_lock: None,
         };
-        let mut bind = Bind::new(&around);
+        let mut bind = Bind::new(&environment);
         bind.open_scope();
         bind.scope().clause = if target.is_some() { "generated column function" } else { "functional index" };
         bind.add_table(table, &table.name, query::nodes::relation::Columns::All);

@@ -104,7 +104,7 @@ impl Bind<'_> {
         }
         let charset = match charset {
             Some(name) => charsets::charset(name)?,
-            None => charsets::charset(&text_of(&self.around.variables.system(None, "character_set_database")?.0))?,
+            None => charsets::charset(&text_of(&self.environment.variables.system(None, "character_set_database")?.0))?,
         };
         let insert = self.insert(&as_insert(load))?;
         let table = insert.rules.table.clone();

@@ -86,7 +86,7 @@ impl Uses {
 }
 
 pub struct Bind<'s> {
-    pub around: &'s BindEnvironment<'s>,
+    pub environment: &'s BindEnvironment<'s>,
     pub scopes: Vec<Scope>,
     /// The privileges in effect.
     pub rights: Arc<Rights>,
@@ -141,11 +141,11 @@ pub struct Bind<'s> {
 }
 
 impl<'s> Bind<'s> {
-    pub fn new(around: &'s BindEnvironment<'s>) -> Bind<'s> {
+    pub fn new(environment: &'s BindEnvironment<'s>) -> Bind<'s> {
         Bind {
-            around,
+            environment,
             scopes: Vec::new(),
-            rights: around.rights.clone(),
+            rights: environment.rights.clone(),
             views: Vec::new(),
             open_views: Vec::new(),
             plain_only: false,
@@ -178,7 +178,7 @@ impl<'s> Bind<'s> {
     /// Counts a node of the syntax tree, and looks for interrupts between many.
     fn count_node(&mut self) -> Result<()> {
         self.nodes += 1;
-        if self.nodes.is_multiple_of(1024) { self.around.variables.check_interrupts() } else { Ok(()) }
+        if self.nodes.is_multiple_of(1024) { self.environment.variables.check_interrupts() } else { Ok(()) }
     }
 
     pub fn new_id(&mut self) -> usize {
@@ -187,11 +187,11 @@ impl<'s> Bind<'s> {
     }
 
     pub fn settings(&self) -> &'s crate::scalar::settings::Settings {
-        self.around.settings
+        self.environment.settings
     }
 
     pub fn has_mode(&self, mode: SqlMode) -> bool {
-        self.around.settings.sql_mode.has(mode)
+        self.environment.settings.sql_mode.has(mode)
     }
 
     /// Binds the condition of a clause or a constraint: its values are 1, 0 and NULL.
@@ -213,7 +213,7 @@ impl<'s> Bind<'s> {
 
     /// Calls `bind` with an expression binder over the current scope.
     fn with_binder(&mut self, bind: impl FnOnce(&mut Binder<'_>) -> Result<Expr>) -> Result<Expr> {
-        let settings = self.around.settings;
+        let settings = self.environment.settings;
         let mut hook = |node: &ast::Expr| Ok(self.hook(node)?);
         bind(&mut Binder::new(settings, &mut hook))
     }
@@ -233,7 +233,7 @@ impl<'s> Bind<'s> {
 
     /// Returns the name's schema, or the current database.
     pub fn schema_of(&self, name: &Name) -> Result<String> {
-        match (&name.schema, self.around.database) {
+        match (&name.schema, self.environment.database) {
             (Some(schema), _) => Ok(schema.clone()),
             (None, Some(database)) => Ok(database.to_owned()),
             (None, None) => Err(crate::error::NO_DB.bare()),
@@ -242,7 +242,7 @@ impl<'s> Bind<'s> {
 
     /// Returns the visible definitions: inside a view, temporary tables are not.
     pub fn definitions(&self) -> &Snapshot {
-        if self.open_views.is_empty() { &self.around.snapshot } else { self.around.snapshot.shared() }
+        if self.open_views.is_empty() { &self.environment.snapshot } else { self.environment.snapshot.shared() }
     }
 
     /// Returns the table and adds it to the statement's tables. The caller has checked the privilege.
@@ -264,7 +264,7 @@ impl<'s> Bind<'s> {
         if self.known.iter().any(|(known, _)| known.id == table.id) {
             return;
         }
-        self.around.variables.know(table);
+        self.environment.variables.know(table);
         self.known.push((table.clone(), table.live.age.load(Ordering::Acquire)));
     }
 
@@ -329,6 +329,6 @@ impl<'s> Bind<'s> {
 
     fn parameter(&self, at: u32) -> Expr {
         let at = at as usize;
-        Expr::Parameter(at, self.around.parameters.get(at).cloned().unwrap_or_else(Type::null))
+        Expr::Parameter(at, self.environment.parameters.get(at).cloned().unwrap_or_else(Type::null))
     }
 }

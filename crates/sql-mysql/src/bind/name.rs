@@ -222,7 +222,7 @@ impl Bind<'_> {
     pub fn system_variable(&mut self, scope: Option<Scope>, name: &str) -> Result<Expr> {
         self.uses_variables = true;
         self.volatile = true;
-        let (value, ty) = self.around.variables.system(scope, &name.to_ascii_lowercase())?;
+        let (value, ty) = self.environment.variables.system(scope, &name.to_ascii_lowercase())?;
         Ok(Expr::Literal(value, ty))
     }
 
@@ -231,7 +231,7 @@ impl Bind<'_> {
         self.uses_variables = true;
         self.volatile = true;
         let name = name.to_ascii_lowercase();
-        let ty = self.around.variables.user(&name);
+        let ty = self.environment.variables.user(&name);
         let is_assigned = self.assigned.contains(&name);
         let variable = variable::read(&name, ty.clone());
         if is_assigned && ty.kind() == types::Kind::LongBlob {

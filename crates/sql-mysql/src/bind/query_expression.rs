@@ -49,11 +49,11 @@ impl Bind<'_> {
         }
         let commons = self.commons.len();
         self.with(query.with.as_ref())?;
-        let around = std::mem::take(&mut self.height);
+        let environment = std::mem::take(&mut self.height);
         let bound = self.body(query);
         self.commons.truncate(commons);
         self.rise(2)?;
-        self.height = self.height.max(around);
+        self.height = self.height.max(environment);
         bound
     }
 

@@ -109,7 +109,7 @@ impl Bind<'_> {
                 table.after = (0..at).collect();
             }
         }
-        let around = self.around;
+        let environment = self.environment;
         let mut scope = std::mem::take(self.scope());
         let wants = wanted_order(&scope, &sorts, is_grouped || distinct || is_windowed);
         self.note_likeness(&scope, &conditions);
@@ -128,7 +128,7 @@ impl Bind<'_> {
             exprs: if is_above { Vec::new() } else { std::mem::take(&mut exprs) },
             sorts: if is_above { Vec::new() } else { std::mem::take(&mut sorts) },
         };
-        let (statistics, values): (&dyn Statistics, _) = (around.variables, around.values);
+        let (statistics, values): (&dyn Statistics, _) = (environment.variables, environment.values);
         let inputs =
             PlanningInputs { depth, order: &wants, limited: limits.0.is_some() && !counts, statistics, values };
         having.iter_mut().for_each(|condition| list(condition, true, inputs));
@@ -147,8 +147,9 @@ impl Bind<'_> {
         let plain = calls.filter(|_| is_plain).and_then(|calls| semi_join::plain(&block, calls, &exprs));
         let is_sorted = sorts.is_empty() || (part.ordered && wants.len() == sorts.len());
         let mut node = part.node;
-        let sight = StatisticsView { tables: &block.tables, statistics, values };
-        let groups = scope.grouped.as_ref().map_or(0.0, |grouped| group_count(part.rows, grouped.grouping(), sight));
+        let estimates = StatisticsView { tables: &block.tables, statistics, values };
+        let groups =
+            scope.grouped.as_ref().map_or(0.0, |grouped| group_count(part.rows, grouped.grouping(), estimates));
         if !is_windowed {
             let sorted = sorts.iter_mut().map(|(expr, _)| expr);
             let above = match &mut scope.grouped {

@@ -49,9 +49,9 @@ impl Bind<'_> {
         if scope.grouped.is_some() {
             return f64::INFINITY;
         }
-        let (statistics, values): (&dyn Statistics, _) = (self.around.variables, self.around.values);
-        let sight = StatisticsView { tables: &scope.tables, statistics, values };
-        sight.distinct(&Expr::Column(place, scope.type_at(place))).unwrap_or(f64::INFINITY)
+        let (statistics, values): (&dyn Statistics, _) = (self.environment.variables, self.environment.values);
+        let estimates = StatisticsView { tables: &scope.tables, statistics, values };
+        estimates.distinct(&Expr::Column(place, scope.type_at(place))).unwrap_or(f64::INFINITY)
     }
 
     /// Binds one level deeper. Also returns the outer references.

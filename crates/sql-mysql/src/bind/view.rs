@@ -139,7 +139,7 @@ impl Bind<'_> {
         let rights = if view.invoker {
             self.rights.shared()
         } else {
-            let found = self.around.variables.rights_of(&view.definer)?;
+            let found = self.environment.variables.rights_of(&view.definer)?;
             let who = || crate::rights::Who::of(&view.definer, |_| false);
             found.ok_or_else(|| error::NO_SUCH_USER.with(&[&who().user, &who().host]))?
         };
@@ -357,7 +357,7 @@ impl Bind<'_> {
 
     /// Records a table in the current database, named with or without it. The span starts with its name.
     pub fn record_table(&mut self, name: &Name, span: Span) {
-        let (Some(_), Some(database)) = (&self.recorder, self.around.database) else { return };
+        let (Some(_), Some(database)) = (&self.recorder, self.environment.database) else { return };
         let start = span.start as usize;
         match &name.schema {
             None => {
@@ -378,7 +378,7 @@ impl Bind<'_> {
     /// it.
     pub fn record_column(&mut self, name: &ColumnName, span: Span) {
         let ColumnName { schema: Some(schema), table: Some(table), name: column } = name else { return };
-        if self.recorder.is_none() || self.around.database != Some(schema) {
+        if self.recorder.is_none() || self.environment.database != Some(schema) {
             return;
         }
         let found = |schema: Option<&str>| {
@@ -443,7 +443,7 @@ impl Bind<'_> {
 
     /// Returns the base table if INSERT names a view.
     pub fn insert_view(&mut self, name: &Name, schema: &str, insert: &tree::Insert) -> Result<Option<InsertThrough>> {
-        let Some(view) = self.around.snapshot.view(schema, &name.name).cloned() else { return Ok(None) };
+        let Some(view) = self.environment.snapshot.view(schema, &name.name).cloned() else { return Ok(None) };
         if insert.replace || !insert.on_duplicate.is_empty() {
             return Err(SqlError::unsupported("REPLACE and ON DUPLICATE KEY UPDATE through a view"));
         }
@@ -474,7 +474,7 @@ impl Bind<'_> {
     /// Checks the privileges to insert these columns of the view, and returns its check options.
     pub fn check_insert_view(&mut self, name: &Name, given: &[usize]) -> Result<Vec<(String, Expr)>> {
         let schema = self.schema_of(name)?;
-        let Some(view) = self.around.snapshot.view(&schema, &name.name).cloned() else { return Ok(Vec::new()) };
+        let Some(view) = self.environment.snapshot.view(&schema, &name.name).cloned() else { return Ok(Vec::new()) };
         Ok(self.alone(&view, |bind, at| bind.through(at, Privileges::INSERT, given))?.options)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Explained, Names, Verb, around_of, names, words};
+use super::{Explained, Names, Verb, names, outer_of, words};
 use crate::session::key_limits::part_bytes;
 use crate::types::{Kind, MysqlType as _, Type};
 use query::catalog::table::Part;
@@ -78,11 +78,11 @@ pub fn blocks(explained: &Explained<'_>) -> Vec<Block> {
 
 impl Walk {
     /// A block for that node. Its place among the blocks.
-    fn begin(&mut self, kind: &'static str, node: &Arc<Node>, around: &[Names]) -> usize {
+    fn begin(&mut self, kind: &'static str, node: &Arc<Node>, outer: &[Names]) -> usize {
         let at = self.blocks.len();
         let guess = estimate(node);
         self.blocks.push(Block { id: at + 1, kind, cost: guess.cost, ..Block::default() });
-        self.walk(at, node, around, &Names::new());
+        self.walk(at, node, outer, &Names::new());
         at
     }
 
@@ -90,9 +90,9 @@ impl Walk {
         self.blocks[at].tables.push(shown);
     }
 
-    fn walk(&mut self, at: usize, node: &Arc<Node>, around: &[Names], beside: &Names) {
+    fn walk(&mut self, at: usize, node: &Arc<Node>, outer: &[Names], beside: &Names) {
         match &**node {
-            Node::Scan(scan) => self.push(at, shown(scan, around, beside)),
+            Node::Scan(scan) => self.push(at, shown(scan, outer, beside)),
             Node::One { .. } => {
                 let message = Some("No tables used");
                 self.push(at, Shown { message, filtered: 100.0, ..Shown::default() });
@@ -106,51 +106,51 @@ impl Walk {
                 self.push(at, Shown { name, access: Some("ALL"), filtered: 100.0, ..Shown::default() });
             }
             Node::Loop { left, right, kind, .. } => {
-                self.walk(at, left, around, beside);
+                self.walk(at, left, outer, beside);
                 let from = self.blocks[at].tables.len();
                 let mut more = beside.clone();
-                more.extend(names(left, around));
-                self.walk(at, right, around, &more);
+                more.extend(names(left, outer));
+                self.walk(at, right, outer, &more);
                 self.decide(at, from, *kind);
-                self.attach(at, node, around, beside);
+                self.attach(at, node, outer, beside);
             }
             Node::Hash(join) => {
-                self.walk(at, &join.left, around, beside);
+                self.walk(at, &join.left, outer, beside);
                 let from = self.blocks[at].tables.len();
-                self.walk(at, &join.right, around, beside);
+                self.walk(at, &join.right, outer, beside);
                 if let Some(first) = self.blocks[at].tables.get_mut(from) {
                     first.hashes = true;
                 }
                 self.decide(at, from, join.kind);
-                self.attach(at, node, around, beside);
+                self.attach(at, node, outer, beside);
             }
             Node::Filter { input, .. } => {
-                self.walk(at, input, around, beside);
-                self.attach(at, node, around, beside);
+                self.walk(at, input, outer, beside);
+                self.attach(at, node, outer, beside);
             }
             Node::Group(group) => {
                 self.blocks[at].groups |= !group.is_whole;
-                self.walk(at, &group.input, around, beside);
+                self.walk(at, &group.input, outer, beside);
             }
             Node::Window(window) => {
                 self.blocks[at].has_windows = true;
-                self.walk(at, &window.input, around, beside);
+                self.walk(at, &window.input, outer, beside);
             }
             Node::Sort { input, .. } => {
                 self.blocks[at].sorts = true;
-                self.walk(at, input, around, beside);
+                self.walk(at, input, outer, beside);
             }
             Node::Distinct { input, .. } => match &**input {
-                Node::Union { inputs } => self.union(at, inputs, around, true),
+                Node::Union { inputs } => self.union(at, inputs, outer, true),
                 _ => {
                     self.blocks[at].is_distinct = true;
-                    self.walk(at, input, around, beside);
+                    self.walk(at, input, outer, beside);
                 }
             },
-            Node::Union { inputs } => self.union(at, inputs, around, false),
+            Node::Union { inputs } => self.union(at, inputs, outer, false),
             Node::SetOperation { left, right, keeps_common, .. } => {
-                self.walk(at, left, around, beside);
-                self.begin(if *keeps_common { "INTERSECT" } else { "EXCEPT" }, right, around);
+                self.walk(at, left, outer, beside);
+                self.begin(if *keeps_common { "INTERSECT" } else { "EXCEPT" }, right, outer);
             }
             Node::Derived { input, alias, .. } | Node::Lateral { input, alias, .. }
                 if matches!(&**input, Node::TableFunction(_)) =>
@@ -160,8 +160,8 @@ impl Walk {
                 let rows = estimate(input).rows;
                 self.push(at, Shown { name, access: Some("ALL"), rows, filtered: 100.0, message, ..Shown::default() });
                 let inside = match &**node {
-                    Node::Lateral { depth, .. } => super::deeper(*depth, beside, around),
-                    _ => around.to_vec(),
+                    Node::Lateral { depth, .. } => super::deeper(*depth, beside, outer),
+                    _ => outer.to_vec(),
                 };
                 self.walk(at, input, &inside, &Names::new());
             }
@@ -190,20 +190,20 @@ impl Walk {
                 let place = self.blocks[at].tables.len();
                 let rows = estimate(input).rows;
                 self.push(at, Shown { access: Some("ALL"), rows, filtered: 100.0, ..Shown::default() });
-                let inside = super::deeper(*depth, beside, around);
+                let inside = super::deeper(*depth, beside, outer);
                 let made_by = self.begin("DEPENDENT DERIVED", input, &inside);
                 self.blocks[at].tables[place].name = Some(format!("<derived{}>", self.blocks[made_by].id));
                 self.blocks[at].tables[place].made_by = Some(made_by);
             }
             Node::Common { source, recursion, .. } => {
-                self.walk(at, source, around, beside);
+                self.walk(at, source, outer, beside);
                 if let Some(recursion) = recursion {
-                    self.begin("UNION", &recursion.part, around);
+                    self.begin("UNION", &recursion.part, outer);
                 }
             }
             Node::Project { .. } | Node::Strip { .. } | Node::Limit { .. } => {
                 for input in inputs(node) {
-                    self.walk(at, input, around, beside);
+                    self.walk(at, input, outer, beside);
                 }
             }
             Node::LastRound { .. } | Node::TableFunction(_) => {}
@@ -212,7 +212,7 @@ impl Walk {
         subqueries(node, &mut |subquery| found.push(subquery));
         for subquery in found {
             let kind = if subquery.is_correlated { "DEPENDENT SUBQUERY" } else { "SUBQUERY" };
-            self.begin(kind, &subquery.node, &around_of(subquery, node, around));
+            self.begin(kind, &subquery.node, &outer_of(subquery, node, outer));
         }
     }
 
@@ -224,13 +224,13 @@ impl Walk {
         }
     }
 
-    fn union(&mut self, at: usize, inputs: &[Arc<Node>], around: &[Names], distinct: bool) {
+    fn union(&mut self, at: usize, inputs: &[Arc<Node>], outer: &[Names], distinct: bool) {
         let mut ids = vec![self.blocks[at].id];
         for (nth, input) in inputs.iter().enumerate() {
             if nth == 0 {
-                self.walk(at, input, around, &Names::new());
+                self.walk(at, input, outer, &Names::new());
             } else {
-                let made = self.begin("UNION", input, around);
+                let made = self.begin("UNION", input, outer);
                 ids.push(self.blocks[made].id);
             }
         }
@@ -243,18 +243,18 @@ impl Walk {
     }
 
     /// Conditions of a join or a filter belong to the table that was read last.
-    fn attach(&mut self, at: usize, node: &Arc<Node>, around: &[Names], beside: &Names) {
+    fn attach(&mut self, at: usize, node: &Arc<Node>, outer: &[Names], beside: &Names) {
         let (list, mut known) = match &**node {
-            Node::Loop { on, .. } => (on, names(node, around)),
-            Node::Hash(join) => (&join.on, names(node, around)),
-            Node::Filter { conditions, input } => (conditions, names(input, around)),
+            Node::Loop { on, .. } => (on, names(node, outer)),
+            Node::Hash(join) => (&join.on, names(node, outer)),
+            Node::Filter { conditions, input } => (conditions, names(input, outer)),
             _ => return,
         };
         known.extend(beside.clone());
-        let mut list: Vec<String> = list.iter().map(|expr| words(expr, &known, around)).collect();
+        let mut list: Vec<String> = list.iter().map(|expr| words(expr, &known, outer)).collect();
         if let Node::Hash(join) = &**node {
             let keys = join.left_keys.iter().zip(&join.right_keys);
-            let equal = |(left, right)| format!("({} = {})", words(left, &known, around), words(right, &known, around));
+            let equal = |(left, right)| format!("({} = {})", words(left, &known, outer), words(right, &known, outer));
             list.extend(keys.map(equal));
         }
         if let Some(last) = self.blocks[at].tables.last_mut() {
@@ -263,7 +263,7 @@ impl Walk {
     }
 }
 
-fn shown(scan: &Scan, around: &[Names], beside: &Names) -> Shown {
+fn shown(scan: &Scan, outer: &[Names], beside: &Names) -> Shown {
     let (access, table) = (&scan.access, &scan.table);
     let mut known = beside.clone();
     known.extend(scan.names());
@@ -324,7 +324,7 @@ fn shown(scan: &Scan, around: &[Names], beside: &Names) -> Shown {
         rows: scan.found,
         cost: scan.cost,
         filtered: (scan.estimate / scan.found.max(0.01) * 100.0).clamp(0.01, 100.0),
-        conditions: scan.conditions.iter().map(|expr| words(expr, &known, around)).collect(),
+        conditions: scan.conditions.iter().map(|expr| words(expr, &known, outer)).collect(),
         columns: scan
             .needed
             .iter()

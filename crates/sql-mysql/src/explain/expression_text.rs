@@ -13,9 +13,9 @@ use query::nodes::subquery::{Question, Subquery};
 /// The names of a row's places.
 pub type Names = HashMap<usize, String>;
 
-/// The expression over rows whose places have these names; `around` are those of the blocks around it.
-pub fn words(expr: &Expr, names: &Names, around: &[Names]) -> String {
-    let within = |expr: &Expr| words(expr, names, around);
+/// The expression over rows whose places have these names; `outer` are those of the blocks around it.
+pub fn words(expr: &Expr, names: &Names, outer: &[Names]) -> String {
+    let within = |expr: &Expr| words(expr, names, outer);
     let list =
         |exprs: &mut dyn Iterator<Item = &Expr>, between: &str| exprs.map(within).collect::<Vec<_>>().join(between);
     match expr {
@@ -29,10 +29,10 @@ pub fn words(expr: &Expr, names: &Names, around: &[Names]) -> String {
         Expr::Column(at, _) => names.get(at).cloned().unwrap_or_else(|| format!("#{at}")),
         Expr::Parameter(..) => "?".into(),
         Expr::Outer { depth, at, .. } => {
-            let name = around.get(*depth).and_then(|names| names.get(at));
+            let name = outer.get(*depth).and_then(|names| names.get(at));
             name.cloned().unwrap_or_else(|| format!("#{at}"))
         }
-        Expr::Subquery(query, _) => subquery_words(query, |expr| words(expr, names, around)),
+        Expr::Subquery(query, _) => subquery_words(query, |expr| words(expr, names, outer)),
         Expr::And(sides) => format!("({})", list(&mut sides.iter(), " and ")),
         Expr::Or(sides) => format!("({})", list(&mut sides.iter(), " or ")),
         Expr::Xor(sides) => format!("({})", list(&mut sides.iter(), " xor ")),

@@ -67,7 +67,7 @@ pub fn table_rows(explained: &Explained<'_>) -> Vec<Row> {
 }
 
 /// Returns the names of the places in the node's rows.
-pub fn names(node: &Arc<Node>, around: &[Names]) -> Names {
+pub fn names(node: &Arc<Node>, outer: &[Names]) -> Names {
     match &**node {
         Node::Scan(scan) => {
             let all = scan.names();
@@ -79,35 +79,35 @@ pub fn names(node: &Arc<Node>, around: &[Names]) -> Names {
                 }
             }
         }
-        Node::Loop { left, right, .. } => joined(left, right, around),
-        Node::Hash(join) => joined(&join.left, &join.right, around),
+        Node::Loop { left, right, .. } => joined(left, right, outer),
+        Node::Hash(join) => joined(&join.left, &join.right, outer),
         Node::Filter { input, .. }
         | Node::Sort { input, .. }
         | Node::Distinct { input, .. }
         | Node::Strip { input, .. }
-        | Node::Limit { input, .. } => names(input, around),
-        Node::Union { inputs } => inputs.first().map_or(Names::new(), |input| names(input, around)),
-        Node::SetOperation { left, .. } => names(left, around),
-        Node::Common { source, .. } => names(source, around),
+        | Node::Limit { input, .. } => names(input, outer),
+        Node::Union { inputs } => inputs.first().map_or(Names::new(), |input| names(input, outer)),
+        Node::SetOperation { left, .. } => names(left, outer),
+        Node::Common { source, .. } => names(source, outer),
         Node::Group(group) => {
-            let below = names(&group.input, around);
-            let keys = group.keys.iter().map(|key| words(key, &below, around));
+            let below = names(&group.input, outer);
+            let keys = group.keys.iter().map(|key| words(key, &below, outer));
             let calls = group.calls.iter().enumerate().map(|(at, call)| match group.level == Some(at) {
                 true => "grouping()".to_owned(),
-                false => call_words(call, &below, around),
+                false => call_words(call, &below, outer),
             });
             keys.chain(calls).enumerate().collect()
         }
         Node::Window(window) => {
-            let mut names = names(&window.input, around);
+            let mut names = names(&window.input, outer);
             let results: Vec<_> =
-                window.calls.iter().map(|call| (call.at, what_words(&call.what, &names, around))).collect();
+                window.calls.iter().map(|call| (call.at, what_words(&call.what, &names, outer))).collect();
             names.extend(results);
             names
         }
         Node::Project { input, exprs } => {
-            let below = names(input, around);
-            exprs.iter().map(|expr| words(expr, &below, around)).enumerate().collect()
+            let below = names(input, outer);
+            exprs.iter().map(|expr| words(expr, &below, outer)).enumerate().collect()
         }
         Node::Derived { offset, columns, alias, .. } | Node::Lateral { offset, columns, alias, .. } => {
             columns.iter().enumerate().map(|(at, name)| (offset + at, format!("{alias}.{name}"))).collect()
@@ -119,21 +119,21 @@ pub fn names(node: &Arc<Node>, around: &[Names]) -> Names {
     }
 }
 
-fn joined(left: &Arc<Node>, right: &Arc<Node>, around: &[Names]) -> Names {
-    let mut all = names(left, around);
-    all.extend(names(right, around));
+fn joined(left: &Arc<Node>, right: &Arc<Node>, outer: &[Names]) -> Names {
+    let mut all = names(left, outer);
+    all.extend(names(right, outer));
     all
 }
 
-pub fn call_words(call: &query::nodes::node::AggregateCall, names: &Names, around: &[Names]) -> String {
-    let arguments: Vec<String> = call.arguments.iter().map(|argument| words(argument, names, around)).collect();
+pub fn call_words(call: &query::nodes::node::AggregateCall, names: &Names, outer: &[Names]) -> String {
+    let arguments: Vec<String> = call.arguments.iter().map(|argument| words(argument, names, outer)).collect();
     let distinct = if call.aggregate.distinct { "distinct " } else { "" };
     let arguments = if arguments.is_empty() { "0".to_owned() } else { arguments.join(",") };
     format!("{}({distinct}{arguments})", call.aggregate.function.name)
 }
 
-pub fn what_words(what: &What, names: &Names, around: &[Names]) -> String {
-    let of = |name: &str, expr: &Expr| format!("{name}({}) OVER", words(expr, names, around));
+pub fn what_words(what: &What, names: &Names, outer: &[Names]) -> String {
+    let of = |name: &str, expr: &Expr| format!("{name}({}) OVER", words(expr, names, outer));
     match what {
         What::RowNumber => "row_number() OVER".into(),
         What::Rank => "rank() OVER".into(),
@@ -145,24 +145,24 @@ pub fn what_words(what: &What, names: &Names, around: &[Names]) -> String {
         What::First(value) => of("first_value", value),
         What::Last(value) => of("last_value", value),
         What::Nth(value, _) => of("nth_value", value),
-        What::Aggregate(call) => format!("{} OVER", call_words(call, names, around)),
+        What::Aggregate(call) => format!("{} OVER", call_words(call, names, outer)),
     }
 }
 
 /// Returns the names of places in the blocks around a subquery of this node.
-pub fn around_of(subquery: &Subquery, node: &Node, around: &[Names]) -> Vec<Names> {
+pub fn outer_of(subquery: &Subquery, node: &Node, outer: &[Names]) -> Vec<Names> {
     let mut rows = Names::new();
     for input in inputs(node) {
-        rows.extend(names(input, around));
+        rows.extend(names(input, outer));
     }
     if let Node::Scan(scan) = node {
         rows.extend(scan.names());
     }
-    deeper(subquery.depth, &rows, around)
+    deeper(subquery.depth, &rows, outer)
 }
 
-fn deeper(depth: usize, rows: &Names, around: &[Names]) -> Vec<Names> {
-    let mut inside: Vec<Names> = around.iter().take(depth).cloned().collect();
+fn deeper(depth: usize, rows: &Names, outer: &[Names]) -> Vec<Names> {
+    let mut inside: Vec<Names> = outer.iter().take(depth).cloned().collect();
     inside.resize(depth, Names::new());
     inside.push(rows.clone());
     inside

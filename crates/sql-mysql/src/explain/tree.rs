@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use super::{Explained, Names, Verb, around_of, call_words, names, what_words, words};
+use super::{Explained, Names, Verb, call_words, names, outer_of, what_words, words};
 use query::catalog::table::Table;
 use query::exec::instrumentation::Measures;
 use query::nodes::expr::Expr;
@@ -43,15 +43,15 @@ impl Drawing<'_> {
     }
 
     /// `beside`: what the rows on the left of a join are called.
-    fn node(&mut self, node: &Arc<Node>, depth: usize, around: &[Names], beside: &Names) {
+    fn node(&mut self, node: &Arc<Node>, depth: usize, outer: &[Names], beside: &Names) {
         if matches!(&**node, Node::Project { .. } | Node::Strip { .. }) {
             for input in inputs(node) {
-                self.node(input, depth, around, beside);
+                self.node(input, depth, outer, beside);
             }
-            return self.subqueries(node, depth + 1, around, "projection");
+            return self.subqueries(node, depth + 1, outer, "projection");
         }
         let guess = estimate(node);
-        let mut text = node_words(node, around, beside);
+        let mut text = node_words(node, outer, beside);
         let _ = write!(text, "  (cost={:.2} rows={:.0})", guess.cost, guess.rows.clamp(1.0, 1e15));
         if let Some(measures) = self.measures {
             match measures.of(node) {
@@ -67,25 +67,25 @@ impl Drawing<'_> {
         for input in below {
             match &**node {
                 Node::Lateral { depth: at, .. } => {
-                    let inside = super::deeper(*at, &beside, around);
+                    let inside = super::deeper(*at, &beside, outer);
                     self.node(input, depth + 1, &inside, &Names::new());
                 }
-                _ => self.node(input, depth + 1, around, &beside),
+                _ => self.node(input, depth + 1, outer, &beside),
             }
             if matches!(&**node, Node::Loop { .. } | Node::Hash(_)) {
-                beside.extend(names(input, around));
+                beside.extend(names(input, outer));
             }
         }
-        self.subqueries(node, depth + 1, around, "condition");
+        self.subqueries(node, depth + 1, outer, "condition");
     }
 
-    fn subqueries(&mut self, node: &Arc<Node>, depth: usize, around: &[Names], place: &str) {
+    fn subqueries(&mut self, node: &Arc<Node>, depth: usize, outer: &[Names], place: &str) {
         let mut found = Vec::new();
         subqueries(node, &mut |subquery| found.push(subquery));
         for subquery in found {
             let how = if subquery.is_correlated { "dependent" } else { "run only once" };
             self.line(depth, format!("Select #{} (subquery in {place}; {how})", subquery.id + 1));
-            self.node(&subquery.node, depth + 1, &around_of(subquery, node, around), &Names::new());
+            self.node(&subquery.node, depth + 1, &outer_of(subquery, node, outer), &Names::new());
             if let Some(list) = &subquery.list {
                 self.line(depth, format!("Select #{} (as a list of keys, if many rows ask)", subquery.id + 1));
                 self.node(&list.node, depth + 1, &[], &Names::new());
@@ -98,16 +98,16 @@ fn is_function(node: &Node) -> bool {
     matches!(node, Node::TableFunction(_))
 }
 
-fn node_words(node: &Arc<Node>, around: &[Names], beside: &Names) -> String {
-    let mut names = names(node, around);
+fn node_words(node: &Arc<Node>, outer: &[Names], beside: &Names) -> String {
+    let mut names = names(node, outer);
     names.extend(beside.iter().map(|(at, name)| (*at, name.clone())));
     let all = |exprs: &[Expr], names: &Names| {
-        let list: Vec<String> = exprs.iter().map(|expr| words(expr, names, around)).collect();
+        let list: Vec<String> = exprs.iter().map(|expr| words(expr, names, outer)).collect();
         if list.len() == 1 { list.into_iter().collect() } else { format!("({})", list.join(" and ")) }
     };
     match &**node {
         Node::One { .. } => "Rows fetched before execution".into(),
-        Node::Scan(scan) => scan_words(scan, &names, around),
+        Node::Scan(scan) => scan_words(scan, &names, outer),
         Node::Loop { kind, on, .. } => {
             let on = if on.is_empty() { String::new() } else { format!(", on {}", all(on, &names)) };
             format!("Nested loop {}{on}", kind_name(*kind))
@@ -117,7 +117,7 @@ fn node_words(node: &Arc<Node>, around: &[Names], beside: &Names) -> String {
                 .left_keys
                 .iter()
                 .zip(&join.right_keys)
-                .map(|(left, right)| format!("({} = {})", words(left, &names, around), words(right, &names, around)))
+                .map(|(left, right)| format!("({} = {})", words(left, &names, outer), words(right, &names, outer)))
                 .collect();
             let on = if join.on.is_empty() { String::new() } else { format!(", on {}", all(&join.on, &names)) };
             let kind = match join.kind {
@@ -130,21 +130,21 @@ fn node_words(node: &Arc<Node>, around: &[Names], beside: &Names) -> String {
         }
         Node::Filter { conditions, .. } => format!("Filter: {}", all(conditions, &names)),
         Node::Group(group) => {
-            let below = super::names(&group.input, around);
+            let below = super::names(&group.input, outer);
             let told = group.calls.iter().enumerate().filter(|(at, _)| group.level != Some(*at));
-            let calls: Vec<String> = told.map(|(_, call)| call_words(call, &below, around)).collect();
-            let keys: Vec<String> = group.keys.iter().map(|key| words(key, &below, around)).collect();
+            let calls: Vec<String> = told.map(|(_, call)| call_words(call, &below, outer)).collect();
+            let keys: Vec<String> = group.keys.iter().map(|key| words(key, &below, outer)).collect();
             match group.is_whole {
                 true => format!("Aggregate: {}", calls.join(", ")),
                 false => format!("Group by hash: {} [{}]", keys.join(", "), calls.join(", ")),
             }
         }
         Node::Window(window) => {
-            let below = super::names(&window.input, around);
-            let calls: Vec<String> = window.calls.iter().map(|call| what_words(&call.what, &below, around)).collect();
+            let below = super::names(&window.input, outer);
+            let calls: Vec<String> = window.calls.iter().map(|call| what_words(&call.what, &below, outer)).collect();
             let mut text = format!("Window: {}", calls.join(", "));
             let list = |exprs: &mut dyn Iterator<Item = &Expr>| {
-                exprs.map(|expr| words(expr, &below, around)).collect::<Vec<_>>().join(", ")
+                exprs.map(|expr| words(expr, &below, outer)).collect::<Vec<_>>().join(", ")
             };
             if !window.partition.is_empty() {
                 let _ = write!(text, ", partition by {}", list(&mut window.partition.iter()));
@@ -165,15 +165,14 @@ fn node_words(node: &Arc<Node>, around: &[Names], beside: &Names) -> String {
                 })
                 .collect();
             let top = match limit {
-                Some((limit, _)) => format!(", limit {} row(s)", words(limit, &names, around)),
+                Some((limit, _)) => format!(", limit {} row(s)", words(limit, &names, outer)),
                 None => String::new(),
             };
             format!("Sort{}: {}{top}", if *unique { " with duplicate removal" } else { "" }, keys.join(", "))
         }
         Node::Limit { limit, offset, .. } => {
-            let word = |expr: &Option<Expr>| {
-                expr.as_ref().map_or_else(|| "all".to_owned(), |expr| words(expr, &names, around))
-            };
+            let word =
+                |expr: &Option<Expr>| expr.as_ref().map_or_else(|| "all".to_owned(), |expr| words(expr, &names, outer));
             match offset {
                 None => format!("Limit: {} row(s)", word(limit)),
                 Some(_) => format!("Limit/Offset: {}/{} row(s)", word(limit), word(offset)),
@@ -242,7 +241,7 @@ fn key_words(access: &Access, table: &Table, words: &dyn Fn(&Expr) -> String) ->
     told
 }
 
-fn scan_words(scan: &Scan, names: &Names, around: &[Names]) -> String {
+fn scan_words(scan: &Scan, names: &Names, outer: &[Names]) -> String {
     let mut names = names.clone();
     names.extend(scan.names());
     let Access { index, equal, backward, is_point, covering, .. } = &scan.access;
@@ -264,14 +263,14 @@ fn scan_words(scan: &Scan, names: &Names, around: &[Names]) -> String {
     let mut text = format!("{way} on {}", scan.alias);
     if used {
         let _ = write!(text, " using {}", scan.access.name(&scan.table));
-        let ranges = key_words(&scan.access, &scan.table, &|value| words(value, &names, around));
+        let ranges = key_words(&scan.access, &scan.table, &|value| words(value, &names, outer));
         if !ranges.is_empty() {
             let _ = write!(text, " ({})", ranges.join(", "));
         }
     }
     if !scan.access.union.is_empty() {
         let told = |way: &Access| {
-            let ranges = key_words(way, &scan.table, &|value| words(value, &names, around));
+            let ranges = key_words(way, &scan.table, &|value| words(value, &names, outer));
             format!("{} ({})", way.name(&scan.table), ranges.join(", "))
         };
         let ways: Vec<String> = scan.access.union.iter().map(told).collect();
@@ -283,7 +282,7 @@ fn scan_words(scan: &Scan, names: &Names, around: &[Names]) -> String {
     let pushed = scan.implied..scan.implied + if *covering { 0 } else { scan.pushed };
     let told = |wanted: bool| {
         let list = scan.conditions.iter().enumerate().filter(|(at, _)| pushed.contains(at) == wanted);
-        list.map(|(_, expr)| words(expr, &names, around)).collect::<Vec<_>>().join(" and ")
+        list.map(|(_, expr)| words(expr, &names, outer)).collect::<Vec<_>>().join(" and ")
     };
     for (words, told) in [("with index condition:", told(true)), ("where", told(false))] {
         if !told.is_empty() {

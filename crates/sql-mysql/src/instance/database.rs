@@ -11,7 +11,7 @@ use stdx::sync::Mutex;
 
 use crate::instance::count::Counts;
 use crate::instance::handle::{Handle, Kill};
-use crate::instance::hooks::Around;
+use crate::instance::hooks::ServerHooks;
 use crate::instance::plans::Plans;
 use crate::instance::variables::{Is, find};
 use crate::scalar::user_locks::UserLocks;
@@ -41,7 +41,7 @@ pub struct Database {
     timestamps: Timestamps,
     pub(crate) plans: Arc<Plans>,
     /// The server's hooks.
-    around: OnceLock<Around>,
+    hooks: OnceLock<ServerHooks>,
     is_stopping: AtomicBool,
 }
 
@@ -76,7 +76,7 @@ impl Database {
             locks: Arc::default(),
             timestamps: Timestamps::default(),
             plans,
-            around: OnceLock::new(),
+            hooks: OnceLock::new(),
             is_stopping: AtomicBool::new(false),
         });
         database.recall()?;
@@ -171,13 +171,13 @@ impl Database {
     }
 
     /// Installs the server's hooks. Called once, before the first session and after `set_server_values`.
-    pub fn install_hooks(&self, around: Around) -> Result<()> {
-        let _ = self.around.set(around);
+    pub fn install_hooks(&self, hooks: ServerHooks) -> Result<()> {
+        let _ = self.hooks.set(hooks);
         self.recall()
     }
 
-    pub(crate) fn around(&self) -> Option<&Around> {
-        self.around.get()
+    pub(crate) fn hooks(&self) -> Option<&ServerHooks> {
+        self.hooks.get()
     }
 
     /// Passes a new value of a variable to the server.
@@ -197,8 +197,8 @@ impl Database {
         } else {
             self.read_only.fetch_and(!bit, Ordering::Relaxed);
         }
-        if let Some(around) = self.around() {
-            (around.set)(name, number);
+        if let Some(hooks) = self.hooks() {
+            (hooks.set)(name, number);
         }
     }
 

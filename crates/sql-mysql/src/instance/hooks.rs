@@ -3,7 +3,7 @@
 use crate::rights::Privileges;
 
 /// See `Database::stand_in`.
-pub struct Around {
+pub struct ServerHooks {
     /// Called after SET GLOBAL has set this variable, to a value within its bounds; 0 or 1 for a flag. Runs in the
     /// session's thread, which holds no lock.
     pub set: Box<dyn Fn(&'static str, u64) + Send + Sync>,

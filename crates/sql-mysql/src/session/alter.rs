@@ -401,8 +401,8 @@ impl Session {
     /// Binds the expression defaults of new columns over the new table.
     fn computed(&mut self, table: &Table, from: &[From]) -> Result<Vec<(usize, Expr)>> {
         let shown = Arc::new(table.copy().with_derived_fields());
-        let around = self.surroundings();
-        let mut bind = Bind::new(&around);
+        let environment = self.bind_environment();
+        let mut bind = Bind::new(&environment);
         let mut exprs = Vec::new();
         for (at, (column, from)) in table.columns.iter().zip(from).enumerate() {
             if let (Default::Expression(text), From::Initial) = (&column.default, from) {
@@ -415,8 +415,8 @@ impl Session {
     /// Returns the settled definition with its generated columns bound.
     fn with_formulas(&self, table: &Table) -> Result<Arc<Table>> {
         let settled = Arc::new(table.copy().with_derived_fields());
-        let around = self.surroundings();
-        Bind::new(&around).formulas(&settled)?;
+        let environment = self.bind_environment();
+        Bind::new(&environment).formulas(&settled)?;
         Ok(settled)
     }
 
@@ -439,8 +439,8 @@ impl Session {
 
     /// Returns the columns that each CHECK of a table reads.
     fn looked_at(&self, table: &Arc<Table>) -> Result<Vec<(String, Vec<String>)>> {
-        let around = self.surroundings();
-        let mut bind = Bind::new(&around);
+        let environment = self.bind_environment();
+        let mut bind = Bind::new(&environment);
         let columns = |check: &Check| {
             let mut places = bind.over_table(table, &parse_expression(&check.text)?)?.columns();
             places.sort_unstable();

@@ -128,8 +128,8 @@ impl Session {
             table.column(&column.name).ok_or_else(|| error::BAD_FIELD.with(&[&column.name, &"field list"]))
         });
         let targets = targets.collect::<Result<Vec<usize>>>()?;
-        let around = self.surroundings();
-        let mut bind = Bind::new(&around);
+        let environment = self.bind_environment();
+        let mut bind = Bind::new(&environment);
         bind.formulas(table)?;
         targets.iter().try_for_each(|at| bind.refuse_generated(table, *at))?;
         let (on_conflict, doing) = match duplicates {

@@ -430,8 +430,8 @@ impl Session {
     /// Binds CHECKs and expression defaults, so that errors are reported now and not at the first row.
     pub(super) fn check_expressions(&mut self, table: &Table) -> Result<()> {
         let table = Arc::new(table.copy().with_derived_fields());
-        let around = self.surroundings();
-        let mut bind = Bind::new(&around);
+        let environment = self.bind_environment();
+        let mut bind = Bind::new(&environment);
         for check in &table.checks {
             let bound = bind.over_table(&table, &parse_expression(&check.text)?).map_err(|error| match error.code {
                 1054 => error::CHECK_CONSTRAINT_UNKNOWN_COLUMN
@@ -463,8 +463,8 @@ impl Session {
     fn check_new_checks(&mut self, old: &Table, new: &Table, writing: &mut Writing<'_>) -> Result<()> {
         use std::ops::Bound::Unbounded;
         let table = Arc::new(new.copy().with_derived_fields());
-        let around = self.surroundings();
-        let mut bind = Bind::new(&around);
+        let environment = self.bind_environment();
+        let mut bind = Bind::new(&environment);
         let mut checks = Vec::new();
         for check in new.checks.iter().filter(|check| check.enforced) {
             if new.map != old.map || !old.checks.contains(check) {

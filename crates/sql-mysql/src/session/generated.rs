@@ -96,8 +96,8 @@ impl Session {
     /// Returns the type of a functional key part.
     fn key_expression_type(&mut self, text: &str, index: &str, columns: &[TableColumn], table: &str) -> Result<Type> {
         let draft = Arc::new(Table::draft(table, columns));
-        let around = self.surroundings();
-        let expr = Bind::new(&around).formula(&draft, text, None).map_err(|error| match error.code {
+        let environment = self.bind_environment();
+        let expr = Bind::new(&environment).formula(&draft, text, None).map_err(|error| match error.code {
             1241 => error::FUNCTIONAL_INDEX_ROW_VALUE_IS_NOT_ALLOWED.with(&[&index]),
             _ => error,
         })?;
@@ -118,8 +118,8 @@ impl Session {
     /// errors.
     pub(super) fn check_generated(&self, old: Option<&Table>, new: &Table) -> Result<()> {
         let table = Arc::new(new.copy().with_derived_fields());
-        let around = self.surroundings();
-        let bind = Bind::new(&around);
+        let environment = self.bind_environment();
+        let bind = Bind::new(&environment);
         for (at, column) in table.columns.iter().enumerate() {
             let Some(generated) = &column.generated else { continue };
             if !generated.hidden {

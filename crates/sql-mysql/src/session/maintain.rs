@@ -139,9 +139,9 @@ impl Session {
 
     fn checksum(&mut self, table: &Arc<Table>) -> Result<u64> {
         let table = self.passed(table)?;
-        let around = self.surroundings();
-        crate::bind::Bind::new(&around).formulas(&table)?;
-        drop(around);
+        let environment = self.bind_environment();
+        crate::bind::Bind::new(&environment).formulas(&table)?;
+        drop(environment);
         let named: Vec<usize> = table.named().map(|(at, _)| at).collect();
         let needed = table.with_sources(named.clone());
         (self.is_bare, self.has_used_tables) = (false, true);

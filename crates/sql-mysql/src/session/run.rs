@@ -253,7 +253,7 @@ impl Session {
     }
 
     /// Returns the binder's environment, without parameters.
-    pub(super) fn surroundings(&self) -> BindEnvironment<'_> {
+    pub(super) fn bind_environment(&self) -> BindEnvironment<'_> {
         BindEnvironment {
             snapshot: self.catalog.clone(),
             rights: &self.rights,
@@ -287,8 +287,8 @@ impl Session {
         let transaction = &self.core.transaction;
         let reads_lock = (self.serializes() && (transaction.is_explicit || !transaction.autocommit))
             .then_some(Lock { strength: Strength::Shared, wait: LockWait::Patient });
-        let around = BindEnvironment { parameters, values, reads_lock, ..self.surroundings() };
-        let mut bind = Bind::new(&around);
+        let environment = BindEnvironment { parameters, values, reads_lock, ..self.bind_environment() };
+        let mut bind = Bind::new(&environment);
         let plan = match statement {
             Statement::Query(query) if query.into.is_none() => {
                 let bound = bind.statement_query(query)?;

@@ -47,7 +47,7 @@ impl Session {
         let known = |procedure: &&Procedure| {
             procedure.schema.eq_ignore_ascii_case(&schema) && procedure.name.eq_ignore_ascii_case(&name.name)
         };
-        let procedure = db.around().and_then(|around| around.procedures.iter().find(known));
+        let procedure = db.hooks().and_then(|hooks| hooks.procedures.iter().find(known));
         let procedure = procedure.ok_or_else(|| error::SP_DOES_NOT_EXIST.with(&[&"PROCEDURE", &shown]))?;
         let [argument] = arguments else {
             return Err(error::SP_WRONG_NO_OF_ARGS.with(&[&"PROCEDURE", &shown, &1, &arguments.len()]));
@@ -94,7 +94,7 @@ impl Session {
             ["dbms_tso", "get_timestamp", "ADMIN_PROC", "VARCHAR, VARCHAR, LONGLONG"],
         ];
         let db = self.db.clone();
-        let of_server = db.around().map_or(&[][..], |around| &around.procedures);
+        let of_server = db.hooks().map_or(&[][..], |hooks| &hooks.procedures);
         known.extend(of_server.iter().map(|one| [one.schema, one.name, "ADMIN_PROC", "VARCHAR"]));
         known.sort_unstable();
         let names = ["SCHEMA_NAME", "PROC_NAME", "PROC_TYPE", "PARAMETERS"];

@@ -151,8 +151,8 @@ impl Session {
     fn bound(&self, node: &Node) -> Result<Expr> {
         let collation = self.settings.collation;
         let parameters: Vec<Type> = self.ctx.parameters.iter().map(|value| type_of(value, collation)).collect();
-        let around = BindEnvironment { parameters: &parameters, ..self.surroundings() };
-        let mut bind = Bind::new(&around);
+        let environment = BindEnvironment { parameters: &parameters, ..self.bind_environment() };
+        let mut bind = Bind::new(&environment);
         bind.open_scope();
         bind.expr(node)
     }

@@ -82,8 +82,8 @@ impl Session {
             }
             Pattern::Where(node) => (**node).clone(),
         };
-        let around = self.surroundings();
-        let mut bind = Bind::new(&around);
+        let environment = self.bind_environment();
+        let mut bind = Bind::new(&environment);
         bind.open_scope();
         let columns = columns.to_vec();
         bind.scope().add(ScopeTable {

@@ -151,8 +151,8 @@ impl Session {
         // Parsed by itself, so that spans refer to its own text.
         let text = create.query.span.of(text).trim();
         let (tree, parameters) = query(text, self.ctx.sql_mode())?;
-        let around = self.surroundings();
-        let mut bind = Bind::new(&around);
+        let environment = self.bind_environment();
+        let mut bind = Bind::new(&environment);
         (bind.recorder, bind.text) = (Some(Vec::new()), text);
         let bound = bind.query(&tree)?;
         if parameters > 0 || bind.uses_variables {
@@ -201,8 +201,8 @@ impl Session {
 
     /// Returns the base table or view, and whether the view is updatable. An error if its text is invalid.
     fn is_updatable(&mut self, view: View) -> Result<(Option<(String, String)>, bool)> {
-        let around = self.surroundings();
-        let mut bind = Bind::new(&around);
+        let environment = self.bind_environment();
+        let mut bind = Bind::new(&environment);
         let shown = view.name.clone();
         bind.open_scope();
         bind.change_through_views();
@@ -257,8 +257,8 @@ impl Session {
     /// Returns the tables that a view reads, at any depth, for LOCK TABLES. Privileges are not checked.
     pub(super) fn tables_of_view(&mut self, view: &Arc<View>) -> Result<Vec<Arc<Table>>> {
         let all = Rights { global: Privileges::OF_SERVER, ..Rights::clone(&self.rights) };
-        let around = self.surroundings();
-        let mut bind = Bind::new(&around);
+        let environment = self.bind_environment();
+        let mut bind = Bind::new(&environment);
         bind.rights = Arc::new(all);
         bind.open_scope();
         bind.view(view, &view.name)?;
@@ -267,8 +267,8 @@ impl Session {
 
     /// Returns a view's current columns.
     pub(super) fn columns_of_view(&mut self, view: &Arc<View>) -> Result<Vec<Column>> {
-        let around = self.surroundings();
-        columns(view, &around)
+        let environment = self.bind_environment();
+        columns(view, &environment)
     }
 
     pub(super) fn show_create_view(&mut self, of: &Name) -> Result<(Vec<Column>, Vec<Row>)> {
@@ -286,8 +286,8 @@ impl Session {
     /// Returns the rewritable ranges in a view's text, bound without privilege checks. None: it cannot be bound.
     fn notes(&self, text: &str, mode: SqlMode) -> Option<Vec<Note>> {
         let (tree, _) = query(text, mode).ok()?;
-        let around = BindEnvironment { snapshot: self.db.catalog().snapshot(), ..self.surroundings() };
-        let mut bind = Bind::new(&around);
+        let environment = BindEnvironment { snapshot: self.db.catalog().snapshot(), ..self.bind_environment() };
+        let mut bind = Bind::new(&environment);
         bind.rights = Arc::new(Rights { global: Privileges::OF_SERVER, ..Rights::clone(&self.rights) });
         (bind.recorder, bind.text) = (Some(Vec::new()), text);
         bind.query(&tree).ok()?;
@@ -344,8 +344,8 @@ impl Session {
     }
 }
 
-fn columns(view: &Arc<View>, around: &BindEnvironment<'_>) -> Result<Vec<Column>> {
-    let mut bind = Bind::new(around);
+fn columns(view: &Arc<View>, environment: &BindEnvironment<'_>) -> Result<Vec<Column>> {
+    let mut bind = Bind::new(environment);
     bind.open_scope();
     bind.view(view, &view.name)?;
     Ok(bind.scope().tables.pop().map(|table| table.columns).unwrap_or_default())

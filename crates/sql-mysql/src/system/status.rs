@@ -66,8 +66,8 @@ pub fn rows(ctx: &mut EvalContext, global: bool) -> Vec<Row> {
     ]);
     found.extend(of_server(&host.db));
     let mut rows: Vec<(&str, String)> = found.into_iter().map(|(name, number)| (name, number.to_string())).collect();
-    if let Some(around) = host.db.around() {
-        rows.extend((around.status)());
+    if let Some(hooks) = host.db.hooks() {
+        rows.extend((hooks.status)());
     }
     if !global {
         let shown = host.handle.shown();
