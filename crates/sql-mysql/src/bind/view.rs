@@ -574,13 +574,13 @@ fn check_given(
 fn options_over(pending: Vec<(String, Expr)>, offset: usize) -> Result<Vec<(String, Expr)>> {
     let mut options = Vec::new();
     for (name, mut condition) in pending {
-        let mut hosted = false;
+        let mut reads_outer = false;
         condition.rewrite(&mut |expr| match expr {
             Expr::Column(place, _) => *place -= offset,
-            part if part.reads_outside() => hosted = true,
+            part if part.reads_outside() => reads_outer = true,
             _ => {}
         });
-        if hosted {
+        if reads_outer {
             return Err(SqlError::unsupported("WITH CHECK OPTION over a subquery"));
         }
         options.push((name, condition));
