@@ -28,7 +28,7 @@ NOT_SERVED = re.compile(r"(?i)\b(create|drop) (function|procedure|trigger)\b|\bf
 
 def statements(text):
     """The statements of a file as the client `mysql` cuts them: at the delimiter outside of quotes and comments."""
-    token = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`[^`]*`|/\*.*?\*/|(?:--[ \t\n]|#)[^\n]*|(?<![^\n])[ \t]*delimiter[ \t]+(\S+)[^\n]*", re.S | re.I)
+    token = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`[^`]*`|/\*.*?\*/|(?:--(?=[ \t\n])|#)[^\n]*|(?<![^\n])[ \t]*delimiter[ \t]+(\S+)[^\n]*", re.S | re.I)
     delimiter, one, at = ";", "", 0
     while at < len(text):
         found = token.match(text, at)

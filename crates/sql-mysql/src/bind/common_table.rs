@@ -62,7 +62,7 @@ impl Bind<'_> {
             }
         };
         if self.correlations.last().map_or(0, Vec::len) != reads {
-            return Err(SqlError::unsupported("a common table expression that reads the query environment it"));
+            return Err(SqlError::unsupported("a common table expression that reads the query around it"));
         }
         self.rise(1)?;
         let size = (self.height, self.weight);

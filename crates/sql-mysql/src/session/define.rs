@@ -185,7 +185,7 @@ impl Session {
             // A session that waits for the metadata lock then sees that the table is gone.
             table.live.version.store(u64::MAX, std::sync::atomic::Ordering::Release);
         }
-        self.core.locks.forget_explicit(&found);
+        self.core.locks.forget_explicit(found);
         drop(closed);
         self.drop_temporary(&own)?;
         Ok(Outcome::done())

@@ -243,7 +243,7 @@ impl Session {
                     "Interval value",
                     "Interval field",
                     "Starts",
-                    "RelatedTables",
+                    "Ends",
                     "Status",
                     "Originator",
                     "character_set_client",
