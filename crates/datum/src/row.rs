@@ -115,6 +115,7 @@ impl Layout {
     }
 
     /// Checks the head of a row and returns a view that reads its columns.
+    #[inline]
     pub fn open<'r>(&self, row: impl Into<RowBytes<'r>>) -> Result<RowView<'r>> {
         let RowBytes { bytes: row, owner } = row.into();
         let damaged = || Fault::corrupt("a row's head");
@@ -137,6 +138,7 @@ impl Layout {
 
     /// Appends the value of a slot to a batch, or `initial` where the row is older than the slot. Strings are copied into the batch's buffers, or share
     /// the row's.
+    #[inline]
     pub fn append(
         &self,
         row: &RowView<'_>,
@@ -165,6 +167,7 @@ impl Layout {
     }
 
     /// Returns the value of a slot; `None` where the row is older than the slot.
+    #[inline]
     pub fn value(&self, row: &RowView<'_>, slot: usize, storage: Storage) -> Result<Option<Value>> {
         let mut value = Value::Null;
         Ok(self.put(row, slot, storage, &mut value)?.then_some(value))
@@ -265,10 +268,12 @@ pub struct RowView<'r> {
 
 impl<'r> RowView<'r> {
     /// `slot` is one that the row has.
+    #[inline]
     fn is_null(&self, slot: usize) -> bool {
         self.row[HEAD + slot / 8] & (1 << (slot % 8)) != 0
     }
 
+    #[inline]
     fn variable(&self, nth: usize) -> Result<&'r [u8]> {
         let from = if nth == 0 { 0 } else { self.end(nth - 1) };
         let bytes = self.row.get(self.data + from..self.data + self.end(nth));
