@@ -16,7 +16,7 @@ use engine::Engine;
 use engine::rows::ReadMode;
 
 use crate::exec::host::Host;
-use crate::nodes::context::{EvalContext, Sleeps};
+use crate::nodes::context::EvalContext;
 use crate::session::interrupts::{Interrupts, Wake};
 use crate::session::statement::BoundStatement;
 
@@ -174,7 +174,10 @@ impl<L> Suspension<L> {
 }
 
 /// Drops all that a suspended statement has kept: its waker, its sleeps, its place in a lock queue.
-pub fn end_suspension(interrupts: &Interrupts, sleeps: &mut Sleeps) {
+pub fn end_suspension(interrupts: &Interrupts, ctx: &mut EvalContext) {
     interrupts.resumed();
-    sleeps.clear();
+    ctx.sleeps.clear();
+    if let Some(txn) = &mut crate::exec::host::host(ctx).txn {
+        txn.end_suspension();
+    }
 }

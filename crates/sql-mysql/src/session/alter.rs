@@ -16,7 +16,7 @@ use crate::scalar::state::StateOf as _;
 use crate::scalar::store::{implicit_default, store};
 use crate::session::define::{self, Reach, same_storage};
 use crate::session::definition_parser::{
-    self, Definition, NewIndex, Options, collation_of, index_name, options_of, options_of_column,
+    self, Definition, NewIndex, Options, collation_of, options_of, options_of_column,
 };
 use crate::session::foreign::{Wanted, check_nullable, drop_needless_indexes};
 use crate::session::index_build::{self, all_of};
@@ -26,7 +26,7 @@ use crate::types::{CharsetName as _, Collation, Kind, MysqlType as _};
 use crate::value::Value;
 use query::catalog::Writing;
 use query::catalog::decode::decode;
-use query::catalog::table::{Check, Default, Index, Part, Table, TableColumn};
+use query::catalog::table::{Check, Default, Part, Table, TableColumn};
 use query::exec::generated;
 use query::exec::progress::Progress;
 use query::exec::row_change::encode_row;
@@ -714,30 +714,12 @@ impl Draft<'_> {
         Ok(())
     }
 
-    fn add_index(&mut self, index: NewIndex, writing: &mut Writing<'_>) -> Result<()> {
-        let NewIndex { name, unique, parts, comment, invisible, using } = index;
-        let map = writing.txn.create_map()?;
-        let name = index_name(self.new, name, &parts)?;
-        self.new.indexes.push(Index {
-            name,
-            map,
-            unique,
-            parts,
-            form: KeyForm::Hashed,
-            comment,
-            invisible,
-            using,
-            generated: false,
-        });
-        Ok(())
-    }
-
     /// Adds the constraints among the options of a column. The column may have such constraints already: they stay.
     fn column_keys(&mut self, def: &ColumnDef, writing: &mut Writing<'_>) -> Result<()> {
         for option in options_of_column(def) {
             let at = self.new.column(&def.name.value).unwrap_or_default();
             match option {
-                ColumnOption::Unique => self.add_index(NewIndex::unique(at), writing)?,
+                ColumnOption::Unique => define::add_index(self.new, NewIndex::unique(at), writing)?,
                 ColumnOption::PrimaryKey => self.set_primary(definition_parser::single(at))?,
                 ColumnOption::Check(check) => self.add_constraint(&TableConstraint::Check(check.clone()), writing)?,
                 _ => {}
@@ -788,7 +770,7 @@ impl Draft<'_> {
         }
         self.foreign.append(&mut definition.foreign);
         for index in definition.indexes {
-            self.add_index(index, writing)?;
+            define::add_index(self.new, index, writing)?;
         }
         Ok(())
     }

@@ -150,8 +150,7 @@ impl Session {
             std::thread::sleep(Duration::from_millis(1));
         }
         let mut gatherer = Gatherer { table, is_inside: false };
-        let is_mine = self.core.locks.explicit().iter().any(|(locked, _)| locked.id == table.id);
-        if !is_mine {
+        if self.core.locks.explicit_lock(table).is_none() {
             let handle = self.handle.clone();
             table.live.metadata_lock.acquire_shared(self.mdl_wait(), &|| handle.is_interrupted())?;
             gatherer.is_inside = true;

@@ -367,20 +367,8 @@ impl Session {
             live: Arc::new(TableState::new(1)),
             formulas: OnceLock::new(),
         };
-        for NewIndex { name, unique, parts, comment, invisible, using } in definition.indexes {
-            let map = writing.txn.create_map()?;
-            let name = index_name(&table, name, &parts)?;
-            table.indexes.push(Index {
-                name,
-                map,
-                unique,
-                parts,
-                form: KeyForm::Hashed,
-                comment,
-                invisible,
-                using,
-                generated: false,
-            });
+        for index in definition.indexes {
+            add_index(&mut table, index, &mut writing)?;
         }
         self.add_foreign_keys(&mut table, definition.foreign, &mut writing)?;
         self.limit_keys(None, &mut table)?;
@@ -610,4 +598,14 @@ pub(super) fn same_storage(a: &Type, b: &Type) -> bool {
         && a.collation == b.collation
         && a.members == b.members
         && a.scale == b.scale
+}
+
+/// Adds an index with an empty map to the definition of a table.
+pub(super) fn add_index(table: &mut Table, index: NewIndex, writing: &mut Writing<'_>) -> Result<()> {
+    let NewIndex { name, unique, parts, comment, invisible, using } = index;
+    let map = writing.txn.create_map()?;
+    let name = index_name(table, name, &parts)?;
+    let (form, generated) = (KeyForm::Hashed, false);
+    table.indexes.push(Index { name, map, unique, parts, form, comment, invisible, using, generated });
+    Ok(())
 }

@@ -58,15 +58,8 @@ impl Session {
     /// Discards the suspended statement. Returns false if there is none.
     pub(super) fn forget_suspended(&mut self) -> bool {
         let was_suspended = self.suspension.take().is_some();
-        self.end_suspension();
+        end_suspension(&self.handle, &mut self.ctx);
         was_suspended
-    }
-
-    fn end_suspension(&mut self) {
-        end_suspension(&self.handle, &mut self.ctx.sleeps);
-        if let Some(txn) = &mut self.host().txn {
-            txn.end_suspension();
-        }
     }
 
     /// Runs the plan, and suspends the statement if the plan has to wait and may.
@@ -86,7 +79,7 @@ impl Session {
                 Ok(Outcome::Suspended)
             }
             outcome => {
-                self.end_suspension();
+                end_suspension(&self.handle, &mut self.ctx);
                 outcome
             }
         }
