@@ -75,7 +75,7 @@ impl From<Fault> for SqlError {
             Fault::FileWrite(failed) => file_error(&error::ERROR_ON_WRITE, &failed),
             Fault::Storage(what) => error::UNKNOWN_ERROR.with(&[&what]),
             Fault::Dialect(raised) => {
-                let Raised { code, state: sqlstate, message } = *raised;
+                let Raised { code, state: sqlstate, message, detail: _, hint: _ } = *raised;
                 SqlError { code, sqlstate, message }
             }
         }
@@ -91,7 +91,8 @@ impl From<SqlError> for Fault {
             return Fault::Suspended;
         }
         let SqlError { code, sqlstate, message } = error;
-        Fault::Dialect(Box::new(Raised { code, state: sqlstate, message }))
+        let (detail, hint) = (Box::default(), Box::default());
+        Fault::Dialect(Box::new(Raised { code, state: sqlstate, message, detail, hint }))
     }
 }
 

@@ -1,0 +1,3 @@
+//! PostgreSQL's wire protocol, version 3. Start with README.md beside this crate.
+
+#![forbid(unsafe_code)]
