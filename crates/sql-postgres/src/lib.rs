@@ -7,3 +7,4 @@ pub use datum::{batch, value};
 pub mod error;
 pub mod functions;
 pub mod types;
+pub mod wire;
