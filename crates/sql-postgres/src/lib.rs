@@ -4,6 +4,7 @@
 
 pub use datum::{batch, value};
 
+pub mod bind;
 pub mod error;
 pub mod functions;
 pub mod types;

@@ -23,4 +23,6 @@
 //!
 //! The forms of dates and times are PostgreSQL's own, so comparing, hashing, sorting and indexing them is that of integers.
 
+pub mod foreign;
 pub mod oid;
+pub mod registry;
