@@ -7,4 +7,6 @@ pub use datum::{batch, value};
 pub mod bind;
 pub mod error;
 pub mod functions;
+pub mod settings;
 pub mod types;
+pub mod wire;
