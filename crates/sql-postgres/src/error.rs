@@ -87,21 +87,27 @@ impl From<PgError> for Fault {
 pub mod state {
     use super::SqlState;
 
+    pub const PROTOCOL_VIOLATION: SqlState = "08P01";
     pub const FEATURE_NOT_SUPPORTED: SqlState = "0A000";
     pub const NUMERIC_VALUE_OUT_OF_RANGE: SqlState = "22003";
     pub const DIVISION_BY_ZERO: SqlState = "22012";
     pub const STRING_DATA_RIGHT_TRUNCATION: SqlState = "22001";
+    pub const CHARACTER_NOT_IN_REPERTOIRE: SqlState = "22021";
+    pub const UNTRANSLATABLE_CHARACTER: SqlState = "22P05";
     pub const INVALID_TEXT_REPRESENTATION: SqlState = "22P02";
     pub const INVALID_BINARY_REPRESENTATION: SqlState = "22P03";
     pub const INVALID_PARAMETER_VALUE: SqlState = "22023";
     pub const DATETIME_FIELD_OVERFLOW: SqlState = "22008";
     pub const INVALID_DATETIME_FORMAT: SqlState = "22007";
+    pub const INVALID_SCHEMA_NAME: SqlState = "3F000";
+    pub const NAME_TOO_LONG: SqlState = "42622";
     pub const SYNTAX_ERROR: SqlState = "42601";
     pub const UNDEFINED_FUNCTION: SqlState = "42883";
     pub const UNDEFINED_COLUMN: SqlState = "42703";
     pub const UNDEFINED_TABLE: SqlState = "42P01";
     pub const UNDEFINED_OBJECT: SqlState = "42704";
     pub const DATATYPE_MISMATCH: SqlState = "42804";
+    pub const STATEMENT_TOO_COMPLEX: SqlState = "54001";
     pub const PROGRAM_LIMIT_EXCEEDED: SqlState = "54000";
     pub const PROTOCOL_VIOLATION: SqlState = "08P01";
     pub const CARDINALITY_VIOLATION: SqlState = "21000";

@@ -6,6 +6,7 @@ use query::nodes::expr::Call;
 use query::nodes::function::{Folding, Function, Run};
 use query::types::{Type, TypeId};
 
+use crate::error::{PgError, Result, state};
 use crate::types::oid::{self, Oid};
 use crate::types::registry;
 use crate::value::{Decimal, Value};
@@ -45,6 +46,57 @@ pub fn type_of(ty: &Type) -> Option<ForeignType> {
         }
         storage => plain(registry::undeclared(storage)?),
     })
+}
+
+/// Returns a value in the form of a column that another dialect declared. An error for a value beyond the column's bounds.
+pub fn stored(value: Value, ty: &Type) -> Result<Value> {
+    match (ty.storage, &value) {
+        (Storage::Int { bytes, signed }, _) => integer(&value, bytes, signed).ok_or_else(|| out_of_range(ty)),
+        (Storage::Decimal, Value::Decimal(decimal)) => {
+            let rounded = decimal.rounded(ty.scale);
+            match rounded.whole_digits() > ty.length.saturating_sub(ty.scale.into()) {
+                true => Err(PgError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "numeric field overflow")),
+                false => Ok(Value::Decimal(rounded)),
+            }
+        }
+        (Storage::Float4, Value::Float(_)) | (Storage::Float8, Value::Double(_)) => Ok(value),
+        (Storage::Text, Value::Text(text)) => match text.chars().all(|letter| ty.collation.charset().holds(letter)) {
+            true if text.chars().count() <= ty.length as usize => Ok(value),
+            true => Err(too_long(&format!("character varying({})", ty.length))),
+            false => {
+                let message = "character has no equivalent in the character set of the column";
+                Err(PgError::new(state::UNTRANSLATABLE_CHARACTER, message))
+            }
+        },
+        (Storage::Bytes, Value::Bytes(bytes)) if bytes.len() <= ty.length as usize => Ok(value),
+        (Storage::Bytes, Value::Bytes(_)) => Err(too_long(&format!("bytea of {} bytes", ty.length))),
+        _ => Err(PgError::new(state::FEATURE_NOT_SUPPORTED, "the column's type is another dialect's")),
+    }
+}
+
+fn integer(value: &Value, bytes: u8, signed: bool) -> Option<Value> {
+    let number = match value {
+        Value::Int(number) => i128::from(*number),
+        Value::UInt(number) => i128::from(*number),
+        Value::Decimal(decimal) => decimal.rounded(0).small()?,
+        _ => return None,
+    };
+    let bits = u32::from(bytes) * 8;
+    match signed {
+        true => (-(1i128 << (bits - 1))..1i128 << (bits - 1)).contains(&number).then_some(Value::Int(number as i64)),
+        false => (0..1i128 << bits).contains(&number).then_some(Value::UInt(number as u64)),
+    }
+}
+
+#[cold]
+fn out_of_range(ty: &Type) -> PgError {
+    let name = type_of(ty).map_or("integer".to_owned(), |near| registry::format_type(near.oid, None));
+    PgError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, format!("{name} out of range"))
+}
+
+#[cold]
+fn too_long(name: &str) -> PgError {
+    PgError::new(state::STRING_DATA_RIGHT_TRUNCATION, format!("value too long for type {name}"))
 }
 
 /// Decimal digits of the greatest unsigned number of 8 bytes.

@@ -49,6 +49,7 @@ use TypeKind::{Base, Pseudo};
 pub const DELIMITER: char = ',';
 
 const BYTE: Storage = Storage::Int { bytes: 1, signed: true };
+const UBYTE: Storage = Storage::Int { bytes: 1, signed: false };
 const INT2: Storage = Storage::Int { bytes: 2, signed: true };
 const INT4: Storage = Storage::Int { bytes: 4, signed: true };
 const INT8: Storage = Storage::Int { bytes: 8, signed: true };
@@ -62,7 +63,7 @@ const F: bool = false;
 pub static TYPES: &[PgType] = &[
     row(oid::BOOL, "bool", (1, T, 'c', 'p'), (Base, 'B', T), 1000, BYTE, F, "boolean"),
     row(oid::BYTEA, "bytea", (-1, F, 'i', 'x'), (Base, 'U', F), 1001, Storage::Bytes, F, ""),
-    row(oid::CHAR, "char", (1, T, 'c', 'p'), (Base, 'Z', F), 1002, BYTE, F, ""),
+    row(oid::CHAR, "char", (1, T, 'c', 'p'), (Base, 'Z', F), 1002, UBYTE, F, ""),
     row(oid::NAME, "name", (64, F, 'c', 'p'), (Base, 'S', F), 1003, Storage::Text, T, ""),
     row(oid::INT8, "int8", (8, T, 'd', 'p'), (Base, 'N', F), 1016, INT8, F, "bigint"),
     row(oid::INT2, "int2", (2, T, 's', 'p'), (Base, 'N', F), 1005, INT2, F, "smallint"),
