@@ -18,6 +18,7 @@ use crate::session::state::FactsOf as _;
 use crate::session::{Outcome, ResultSet, Session};
 use crate::types::oid;
 
+pub(crate) use analyze::is_on;
 pub(super) use analyze::know;
 
 /// Returns whether the statement runs in an aborted block.

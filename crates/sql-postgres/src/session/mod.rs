@@ -46,6 +46,7 @@ use crate::functions::state::{PgState, SessionFacts};
 use crate::types::io::{ByteaOutput, DateFormat, DateOrder, IntervalStyle, IoContext};
 use crate::wire;
 
+pub(crate) use crate::session::command::is_on;
 pub use crate::session::copy::CopyOut;
 pub use crate::session::result_set::ResultSet;
 pub use crate::session::script::Script;

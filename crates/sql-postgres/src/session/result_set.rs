@@ -37,7 +37,7 @@ pub(super) fn described(field: &bind::Field) -> Field {
     let row = registry::by_oid(field.type_oid);
     Field {
         name: field.name.clone(),
-        table: field.table.map_or(0, crate::system::oids::of_object),
+        table: field.table.map_or(0, bind::relation_oid),
         column: field.column as i16,
         type_oid: field.type_oid,
         type_len: row.map_or(-1, |row| row.len),
@@ -178,7 +178,7 @@ fn write_row(batch: &Batch, at: usize, columns: &[Format], io: &IoContext, out: 
     Ok(())
 }
 
-fn message_length(bytes: usize) -> Result<u32> {
+pub(super) fn message_length(bytes: usize) -> Result<u32> {
     u32::try_from(bytes)
         .ok()
         .filter(|length| *length <= i32::MAX as u32)

@@ -88,12 +88,23 @@ impl Session {
         delivery: Delivery,
         again: Again<'_>,
     ) -> Result<Outcome> {
-        let mut statement = statement.clone();
-        let mut tries = 0;
-        let writes = statement.plan.changes_rows();
-        if writes && statement.written.iter().any(|table| !table.temporary) {
+        if statement.plan.changes_rows() && statement.written.iter().any(|table| !table.temporary) {
             self.check_writable(command_word(delivery.tag))?;
         }
+        let statement = self.start(statement, parameters, again)?;
+        self.suspension.prepare(&statement);
+        self.perform(&statement, delivery)
+    }
+
+    /// Takes what a plan needs: metadata locks, the transaction, a savepoint for the statement. Returns the plan, bound again if it was stale.
+    pub(super) fn start(
+        &mut self,
+        statement: &Arc<BoundStatement>,
+        parameters: Vec<Value>,
+        again: Again<'_>,
+    ) -> Result<Arc<BoundStatement>> {
+        let mut statement = statement.clone();
+        let mut tries = 0;
         while !self.share_tables(&statement.bindings.locked)? {
             tries += 1;
             if tries == 100 {
@@ -102,6 +113,7 @@ impl Session {
             self.refresh();
             statement = again(self)?;
         }
+        let writes = statement.plan.changes_rows();
         self.write_tables(&statement.written)?;
         self.need_transaction()?;
         self.transaction.has_queried = true;
@@ -111,8 +123,7 @@ impl Session {
         self.core.transaction.statement_start = Some(self.host().txn()?.savepoint());
         self.ctx.changes_rows = writes;
         self.handle.begin_plan(!writes);
-        self.suspension.prepare(&statement);
-        self.perform(&statement, delivery)
+        Ok(statement)
     }
 
     /// Runs the plan, and suspends the statement if the plan has to wait and may.

@@ -5,8 +5,10 @@
 use std::ops;
 use std::sync::Arc;
 
+use datum::Fault;
 use engine::rows::MapId;
 use query::catalog::table::Table;
+use query::nodes::context::EvalContext;
 use query::nodes::system_table::SystemTable;
 use query::plan::statistics::Statistics;
 use stdx::sync::Mutex;
@@ -14,6 +16,8 @@ use syntax::postgres::tree::{RawStatement, Statement};
 
 use crate::bind::{self, Bound, BoundStatement, Environment};
 use crate::error::{PgError, Result, state};
+use crate::instance::database::Database;
+use crate::instance::handle::{Handle, Kill};
 use crate::instance::plans::PlanContext;
 use crate::session::Session;
 use crate::session::state::FactsOf as _;
@@ -55,7 +59,13 @@ pub(super) fn is_select_into(query: &syntax::postgres::tree::SelectStmt) -> bool
     }
 }
 
-impl Statistics for Session {
+/// The session as the binder sees it.
+pub(super) struct Planner {
+    pub db: Arc<Database>,
+    pub handle: Arc<Handle>,
+}
+
+impl Statistics for Planner {
     fn know(&self, table: &Arc<Table>) {
         super::command::know(self, table);
     }
@@ -65,9 +75,9 @@ impl Statistics for Session {
     }
 }
 
-impl bind::Session for Session {
+impl bind::Session for Planner {
     fn check_interrupts(&self) -> Result<()> {
-        Ok(self.ctx.check_killed()?)
+        if self.handle.killed() == Kill::No { Ok(()) } else { Err(Fault::Interrupted.into()) }
     }
 
     fn system_table(&self, schema: &str, name: &str) -> Option<&'static SystemTable> {
@@ -82,22 +92,31 @@ impl Session {
         syntax::postgres::parse_script(text, &move || cancel()).map_err(|error| syntax_error(text, &error))
     }
 
-    /// Binds a statement of `text`. `types` are those of parameters that are known, 0 for others.
-    pub(super) fn bind_raw(&mut self, raw: &RawStatement, text: &str, types: &[Oid], values: &[Value]) -> Result<Bound> {
+    /// Calls `bind` with the facts that binding reads.
+    pub(super) fn with_environment<T>(
+        &mut self,
+        values: &[Value],
+        bind: impl FnOnce(&Environment<'_>, &mut EvalContext) -> Result<T>,
+    ) -> Result<T> {
         self.refresh();
-        let search_path = std::mem::take(&mut self.ctx.facts().search_path);
+        let search_path = self.ctx.facts().search_path.clone();
+        let planner = Planner { db: self.db.clone(), handle: self.handle.clone() };
         let environment = Environment {
             snapshot: self.catalog.clone(),
             database: &self.who.database,
             role: &self.who.role,
             search_path: &search_path,
-            session: self,
+            session: &planner,
             values,
             reads_lock: None,
         };
-        let bound = bind::bind(&environment, raw, text, types);
-        self.ctx.facts().search_path = search_path;
-        bound
+        bind(&environment, &mut self.ctx)
+    }
+
+    /// Binds a statement of `text`. `types` are those of parameters that are known, 0 for others.
+    pub(super) fn bind_raw(&mut self, raw: &RawStatement, text: &str, types: &[Oid], values: &[Value]) -> Result<Bound> {
+        let types = types.to_vec();
+        self.with_environment(values, |environment, ctx| bind::bind(environment, ctx, text, &raw.statement, types))
     }
 
     /// Prepares a statement of `text`, which may be none. `types` are the given types of parameters.

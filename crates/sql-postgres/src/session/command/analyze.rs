@@ -15,6 +15,7 @@ use syntax::postgres::tree::{DefArg, DefElem, VacuumStmt};
 use crate::error::{PgError, Result, state};
 use crate::instance::handle::Kill;
 use crate::session::Session;
+use crate::session::statement::Planner;
 
 /// Statistics of smaller tables are not persisted; they are sampled again after a restart.
 const KEPT_ROWS: u64 = 2000;
@@ -35,7 +36,7 @@ impl Drop for Gatherer<'_> {
 }
 
 /// Refreshes the table's statistics before planning if they are missing or stale.
-pub fn know(session: &Session, table: &Arc<Table>) {
+pub fn know(session: &Planner, table: &Arc<Table>) {
     let live = &table.live;
     match live.statistics() {
         Some(known) if live.is_unsure() => {
@@ -66,7 +67,7 @@ pub fn know(session: &Session, table: &Arc<Table>) {
     }
 }
 
-fn gather(session: &Session, table: &Table, effort: Effort) -> datum::Result<Statistics> {
+fn gather(session: &Planner, table: &Table, effort: Effort) -> datum::Result<Statistics> {
     let mut look_up = || if session.handle.killed() == Kill::No { Ok(()) } else { Err(Fault::Interrupted) };
     sampling::gather(session.db.engine(), table, effort, &mut look_up)
 }
@@ -121,7 +122,7 @@ impl Session {
         if table.live.version.load(Ordering::Acquire) != table.version {
             return Ok(());
         }
-        let statistics = gather(self, table, THOROUGH)?;
+        let statistics = gather(&Planner { db: self.db.clone(), handle: self.handle.clone() }, table, THOROUGH)?;
         let lsn = self.db.catalog().keep_statistics(table, &statistics)?;
         self.core.transaction.raise_durability_lsn(lsn);
         table.live.learn(Arc::new(statistics));
@@ -130,7 +131,7 @@ impl Session {
 }
 
 /// Returns the value of an option without one, or with a Boolean.
-pub(in crate::session) fn is_on(option: &DefElem) -> bool {
+pub(crate) fn is_on(option: &DefElem) -> bool {
     match &option.value {
         None => true,
         Some(DefArg::Bool(is_on)) => *is_on,

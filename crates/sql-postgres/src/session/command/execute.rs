@@ -2,16 +2,12 @@
 
 use std::sync::Arc;
 
-use syntax::postgres::tree::{
-    ExecuteStmt, Expr, ExprKind, Location, PrepareStmt, RawStatement, ResTarget, Select, SelectBody, SelectStmt, Statement, TypeName,
-};
+use syntax::postgres::tree::{ExecuteStmt, Expr, PrepareStmt, RawStatement, Statement};
 
-use crate::bind::Plan;
 use crate::error::{PgError, Result, state};
 use crate::session::run::{Delivery, tag_of};
 use crate::session::statement::has_plan;
 use crate::session::{Outcome, Session};
-use crate::types::registry;
 use crate::value::Value;
 
 impl Session {
@@ -90,48 +86,13 @@ impl Session {
 
     /// Evaluates the arguments of EXECUTE as values of the parameters' types.
     fn arguments(&mut self, arguments: &[Expr], types: &[u32], text: &Arc<str>) -> Result<Vec<Value>> {
-        if arguments.is_empty() {
-            return Ok(Vec::new());
+        let mut values = Vec::with_capacity(arguments.len());
+        for (argument, ty) in arguments.iter().zip(types) {
+            let bound = self.with_environment(&[], |environment, ctx| {
+                crate::bind::bind_constant(environment, ctx, text, argument, *ty)
+            })?;
+            values.push(bound.eval(&[], &mut self.ctx)?);
         }
-        let targets = arguments.iter().zip(types);
-        let targets = targets.map(|(expr, ty)| ResTarget { expr: cast(expr, *ty), alias: None });
-        let select = Select {
-            distinct: None,
-            targets: targets.collect(),
-            into: None,
-            from: Vec::new(),
-            selection: None,
-            group_by: Vec::new(),
-            group_distinct: false,
-            having: None,
-            windows: Vec::new(),
-        };
-        let span = arguments.first().map(|expr| expr.span).unwrap_or_default();
-        let query = SelectStmt {
-            with: None,
-            body: SelectBody::Select(Box::new(select)),
-            order_by: Vec::new(),
-            limit: None,
-            locking: Vec::new(),
-            span,
-        };
-        let raw = RawStatement { statement: Statement::Select(Box::new(query)), start: 0, end: 0, parameters: 0, height: 0 };
-        let bound = self.bind_raw(&raw, text, &[], &[])?;
-        let Plan::Query { node, .. } = &bound.statement.plan else {
-            return Err(PgError::new(state::INTERNAL_ERROR, "arguments without a query"));
-        };
-        self.need_transaction()?;
-        let mut exec = query::exec::Exec::open(node, None, &mut self.ctx)?;
-        let mut rows = Vec::new();
-        exec.next(&mut self.ctx, &mut rows)?;
-        rows.pop().ok_or_else(|| PgError::new(state::INTERNAL_ERROR, "arguments without a row"))
+        Ok(values)
     }
-}
-
-/// Returns the expression as a value of a parameter's type.
-fn cast(expr: &Expr, ty: u32) -> Expr {
-    let Some(row) = registry::by_oid(ty).filter(|row| row.oid != crate::types::oid::UNKNOWN) else { return expr.clone() };
-    let at = Location(expr.span.start as u32);
-    let to = Box::new(TypeName::system(row.name, at));
-    Expr { kind: ExprKind::Cast { operand: Box::new(expr.clone()), to, at }, span: expr.span }
 }
