@@ -1,4 +1,4 @@
-//! Function calls, and the notations that are calls in disguise: EXTRACT, TRIM, DATE_ADD, JSON_VALUE.
+//! Function calls, and calls with a syntax of their own: EXTRACT, TRIM, DATE_ADD, JSON_VALUE.
 
 use syntax::tree as ast;
 use syntax::tree::{ExprKind, OnMissing, TemporalKind};
@@ -82,7 +82,7 @@ impl Binder<'_> {
             TemporalKind::Timestamp => "timestamp",
         };
         let region = self.bind(region)?;
-        // A format that is known has its say in what STR_TO_DATE gives.
+        // A literal format determines the type of STR_TO_DATE.
         if let Expr::Literal(Value::Text(known), _) = &region
             && let Some(format) = functions::named_format(of, known)
         {
@@ -150,7 +150,7 @@ impl Binder<'_> {
         let strings: Vec<&Expr> = arguments.iter().filter(|argument| argument.ty().is_string()).collect();
         let collation = match strings.is_empty() {
             true => self.settings.collation,
-            // A function that does not compare does not mind what it is given.
+            // A function that does not compare accepts arguments of any collation.
             false => super::merge_collations(&strings, entry.name(), self.settings).unwrap_or(Collation::Binary),
         };
         Ok(Expr::Call(Box::new(Call { function: &entry.function, arguments, ty, collation, extra: word.into() })))
