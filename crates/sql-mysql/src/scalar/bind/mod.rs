@@ -23,7 +23,6 @@ use crate::scalar::compare;
 use crate::scalar::modes::SqlMode;
 use crate::scalar::operation::Operator;
 use crate::scalar::operators;
-use crate::scalar::operators::Derivation;
 use crate::scalar::settings::Settings;
 use crate::scalar::state::context_of;
 use crate::scalar::temporal::{Date, DateTime};
@@ -366,11 +365,13 @@ impl<'b> Binder<'b> {
         let collation = charsets::collation(collation)?;
         let inner = present(self.bind(inner)?);
         let ty = inner.ty();
-        let inner =
-            if ty.is_string() { inner } else { operators::cast(inner, types::charset_type("utf8mb4", &Expr::null())?) };
+        // A number, a time or NULL becomes a text in the collation's character set; a string has one.
+        let inner = match ty.is_string() {
+            true => inner,
+            false => operators::cast(inner, types::charset_type(collation.charset().name(), &Expr::null())?),
+        };
         let mut ty = inner.ty();
-        let fits = ty.charset() == collation.charset() || Derivation::of(&inner) >= Derivation::Coercible;
-        if !fits {
+        if ty.charset() != collation.charset() {
             return Err(error::COLLATION_CHARSET_MISMATCH.raise(&[&collation.name(), &ty.charset().name()]));
         }
         ty.collation = collation;
@@ -424,10 +425,12 @@ fn chooser(condition: Expr) -> Expr {
 }
 
 /// IS NULL also finds the zero dates of a NOT NULL column, as ODBC programs expect.
-fn is_null(inner: Expr) -> Expr {
+pub(super) fn is_null(inner: Expr) -> Expr {
     let zero = match &inner {
         Expr::Column(_, ty) if !ty.nullable && ty.kind() == Kind::Date => Value::Date(Date::ZERO),
         Expr::Column(_, ty) if !ty.nullable && ty.kind() == Kind::DateTime => Value::DateTime(DateTime::ZERO),
+        // A constant that cannot be NULL is not evaluated, so it cannot fail either.
+        constant if constant.is_constant() && !constant.ty().nullable => return Expr::truth(false),
         _ => return Expr::IsNull(Box::new(inner)),
     };
     let ty = inner.ty();

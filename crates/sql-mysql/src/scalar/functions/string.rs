@@ -31,13 +31,13 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
     row(&["trim"], 1, 2, Returns::Text(first_length), Run::Strict(trim)),
     row(&["ltrim"], 1, 1, Returns::Text(first_length), Run::Strict(ltrim)),
     row(&["rtrim"], 1, 1, Returns::Text(first_length), Run::Strict(rtrim)),
-    row(&["lpad"], 3, 3, Returns::Text(padded_length), Run::Strict(lpad)),
-    row(&["rpad"], 3, 3, Returns::Text(padded_length), Run::Strict(rpad)),
+    row(&["lpad"], 3, 3, Returns::Custom(type_of_padded), Run::Strict(lpad)),
+    row(&["rpad"], 3, 3, Returns::Custom(type_of_padded), Run::Strict(rpad)),
     row(&["repeat"], 2, 2, Returns::Custom(type_of_long), Run::Strict(repeat)),
     row(&["space"], 1, 1, Returns::Plain(u32::MAX / 4), Run::Strict(space)),
-    row(&["replace"], 3, 3, Returns::Text(replaced_length), Run::Strict(replace)),
+    row(&["replace"], 3, 3, Returns::Custom(type_of_replaced), Run::Strict(replace)),
     row(&["reverse"], 1, 1, Returns::Text(first_length), Run::Strict(reverse)),
-    row(&["insert"], 4, 4, Returns::Text(sum_of_lengths), Run::Strict(insert)),
+    row(&["insert"], 4, 4, Returns::Custom(type_of_inserted), Run::Strict(insert)),
     row(&["instr"], 2, 2, Returns::Int, Run::Strict(instr)),
     row(&["locate"], 2, 3, Returns::Int, Run::Strict(locate)),
     row(&["substring_index"], 3, 3, Returns::Custom(type_of_first), Run::Strict(substring_index)),
@@ -62,6 +62,24 @@ const MANY_BYTES: u32 = 16_000_000;
 /// The first argument alone determines collation and length.
 fn type_of_first(arguments: &[Expr], settings: &Settings) -> Result<Type> {
     super::entry::text_type(&arguments[..1], first_length(arguments), "substring", settings)
+}
+
+fn type_of_padded(arguments: &[Expr], settings: &Settings) -> Result<Type> {
+    type_by_first(arguments, padded_length(arguments), "lpad", settings)
+}
+
+fn type_of_replaced(arguments: &[Expr], settings: &Settings) -> Result<Type> {
+    type_by_first(arguments, replaced_length(arguments), "replace", settings)
+}
+
+fn type_of_inserted(arguments: &[Expr], settings: &Settings) -> Result<Type> {
+    type_by_first(arguments, sum_of_lengths(arguments), "insert", settings)
+}
+
+/// The first argument decides whether the result is binary: binary arguments beside a text have become text.
+fn type_by_first(arguments: &[Expr], length: u32, name: &str, settings: &Settings) -> Result<Type> {
+    let counted = if arguments[0].kind().is_bytes() { &arguments[..1] } else { arguments };
+    super::entry::text_type(counted, length, name, settings)
 }
 
 fn type_of_long(arguments: &[Expr], settings: &Settings) -> Result<Type> {
@@ -285,7 +303,8 @@ fn padded(call: &Call, values: &[Value], front: bool, ctx: &mut EvalContext) -> 
     }
     let length = length as usize;
     let _claim = memory::claim(2 * length)?;
-    if call.ty.kind().is_bytes() {
+    // The padded string decides what is counted, also where binary padding makes the result binary.
+    if matches!(values[0], Value::Bytes(_)) {
         let (whole, fill) = (args.bytes(0, ctx), args.bytes(2, ctx));
         let missing = length.saturating_sub(whole.len());
         let fill = fill.iter().copied().cycle().take(missing);
@@ -298,10 +317,12 @@ fn padded(call: &Call, values: &[Value], front: bool, ctx: &mut EvalContext) -> 
     let (whole, fill) = (args.text(0, ctx), args.text(2, ctx));
     let count = whole.chars().count();
     if count >= length {
-        return Ok(Value::text(whole.chars().take(length).collect::<String>()));
+        let whole: String = whole.chars().take(length).collect();
+        return Ok(string_value(call, whole.into_bytes(), ctx));
     }
     let fill: String = fill.chars().cycle().take(length - count).collect();
-    Ok(Value::text(if front { fill + &whole } else { whole.to_string() + &fill }))
+    let padded = if front { fill + &whole } else { whole.to_string() + &fill };
+    Ok(string_value(call, padded.into_bytes(), ctx))
 }
 
 fn repeat(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
@@ -372,7 +393,7 @@ fn reverse(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value
 fn insert(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let args = Args::new(call, values);
     let (at, length) = (args.int(1, ctx)?, args.int(2, ctx)?);
-    if call.ty.kind().is_bytes() {
+    if matches!(values[0], Value::Bytes(_)) {
         let (mut whole, new) = (args.bytes(0, ctx), args.bytes(3, ctx));
         let count = whole.len() as i64;
         if (1..=count).contains(&at) {
