@@ -208,6 +208,6 @@ impl ConnectionState {
                 context.shared.clients.alarm(delay, Box::new(move || wake()))
             }
         };
-        self.wait(Work::Suspended { begun_ns, alarm }, script, size)
+        self.wait(Work::Suspended { begun_ns, _alarm: alarm }, script, size)
     }
 }

@@ -176,7 +176,7 @@ mod tests {
         let bytes = written(|out| put_error(out, ERROR, &error));
         assert_eq!(bytes, b"E\0\0\0\x31SERROR\0VERROR\0C23505\0Mno\0Dwhy\0Hhow\0P2\0tt\0nk\0\0");
         let notice = Notice { severity: "NOTICE", error: PgError::new("00000", "a\0b") };
-        assert_eq!(written(|out| put_notice(out, &notice)), b"N\0\0\0\x21SNOTICE\0VNOTICE\0C00000\0Mab\0\0");
+        assert_eq!(written(|out| put_notice(out, &notice)), b"N\0\0\0\x20SNOTICE\0VNOTICE\0C00000\0Mab\0\0");
     }
 
     #[test]

@@ -276,8 +276,8 @@ impl CopyOut {
         false
     }
     pub fn write(&mut self, _: &mut Session, out: &mut Vec<u8>, _: usize) -> Result<More> {
-        for _ in 0..self.0 {
-            crate::reply::put(out, b'd', |out| out.extend_from_slice(b"1\n"));
+        for nth in 1..=self.0 {
+            crate::reply::put(out, b'd', |out| out.extend_from_slice(format!("{nth}\n").as_bytes()));
         }
         Ok(More::End { tag: format!("COPY {}", self.0) })
     }
