@@ -283,3 +283,9 @@ impl CopyOut {
     }
     pub fn close(self, _: &mut Session) {}
 }
+
+impl Database {
+    pub fn kill_all(&self) {
+        self.sessions.lock().iter().for_each(|handle| handle.kill(Kill::Connection));
+    }
+}
