@@ -5,6 +5,9 @@
 
 use crate::error::PgError;
 
+pub use query::session::interrupts::{Kill, Wake};
+pub use query::session::suspension::Ready;
+
 /// A client that has been authenticated.
 #[derive(Clone, Debug, Default)]
 pub struct Login {
