@@ -10,6 +10,7 @@ pub mod bind;
 pub mod copy;
 pub mod define;
 pub mod error;
+mod explain;
 pub mod functions;
 pub mod instance;
 pub mod session;

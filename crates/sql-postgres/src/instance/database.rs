@@ -12,7 +12,7 @@ use stdx::sync::Mutex;
 use crate::error::Result;
 use crate::instance::handle::{Handle, Kill};
 use crate::instance::plans::Plans;
-use crate::session::state::micros_since_2000;
+use crate::session::facts::micros_since_2000;
 
 /// Answers whether a role may do everything.
 pub type IsSuperuser = Box<dyn Fn(&str) -> bool + Send + Sync>;

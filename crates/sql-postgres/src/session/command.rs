@@ -6,7 +6,7 @@ mod execute;
 use std::sync::Arc;
 
 use syntax::postgres::tree::{
-    Discard, LockStmt, ObjectName, RawStatement, Statement, TransactionStmt, VariableSet, VariableSetStmt,
+    Discard, LockStmt, ObjectName, RawStatement, Statement, TransactionStmt,
 };
 
 use crate::batch::{Batch, Row};
@@ -14,7 +14,7 @@ use crate::bind::Field;
 use crate::error::{PgError, Result, state};
 use crate::session::result_set::Running;
 use crate::session::run::{Delivery, TagKind};
-use crate::session::state::FactsOf as _;
+use crate::session::facts::FactsOf as _;
 use crate::session::{Outcome, ResultSet, Session};
 use crate::types::oid;
 
@@ -228,7 +228,7 @@ impl Session {
 }
 
 /// Returns the word with which a statement begins, for refusals.
-pub(super) fn refused(statement: &Statement) -> PgError {
+pub(crate) fn refused(statement: &Statement) -> PgError {
     let what = match statement {
         Statement::Call(_) => "CALL",
         Statement::Do(_) => "DO",
@@ -267,9 +267,4 @@ pub(super) fn refused(statement: &Statement) -> PgError {
         _ => "this statement",
     };
     PgError::unsupported(what)
-}
-
-/// Returns whether SET changes the characteristics of one transaction.
-pub(super) fn is_of_transaction(set: &VariableSetStmt) -> bool {
-    matches!(set.action, VariableSet::Transaction(_) | VariableSet::Snapshot(_))
 }

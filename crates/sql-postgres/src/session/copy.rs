@@ -40,6 +40,7 @@ pub(super) struct Copying {
 pub struct CopyOut {
     options: CopyOptions,
     columns: Arc<[Format]>,
+    formats: Vec<i16>,
     ready: Batch,
     at: usize,
     exec: Option<Box<Exec>>,
@@ -236,7 +237,10 @@ impl Session {
         for at in (0..row.len()).filter(|at| !given[*at]) {
             row[at] = inserting.default(at, &row, ctx).map_err(render)?;
         }
-        for at in (0..row.len()).filter(|at| given[*at] && row[*at].is_null()) {
+        for at in 0..row.len() {
+            if !given[at] || !row[at].is_null() {
+                continue;
+            }
             row[at] = inserting.take(at, Value::Null, ctx).map_err(render)?;
         }
         query::exec::host::host(ctx).look_up().map_err(render)?;
@@ -297,6 +301,7 @@ impl Session {
         self.is_open = true;
         Ok(Outcome::CopyOut(CopyOut {
             options,
+            formats: vec![format; columns.len()],
             columns,
             ready: Batch::new(),
             at: 0,
@@ -316,8 +321,16 @@ impl CopyOut {
     }
 
     /// Returns the format of each column.
-    pub fn formats(&self) -> Vec<i16> {
-        self.columns.iter().map(|column| column.format).collect()
+    pub fn formats(&self) -> &[i16] {
+        &self.formats
+    }
+
+    /// Ends the copy early: the client has gone.
+    pub fn close(self, session: &mut Session) {
+        if self.number == session.number {
+            // A failure has no one to be reported to.
+            let _ = session.end_statement();
+        }
     }
 
     /// Appends complete CopyData messages, about `bytes_max` bytes of them. The last is followed by `More::End`. An error ends the copy.
@@ -463,7 +476,8 @@ fn insert_of(statement: &BoundStatement) -> Result<&Insert> {
 fn input_type(insert: &Insert, at: usize) -> Type {
     let ty = &insert.rules.table.columns[at].ty;
     match crate::types::foreign::is_foreign(ty) {
-        true => crate::types::foreign::type_of(ty).map_or_else(|_| ty.clone(), |ty| ty),
+        true => crate::types::foreign::type_of(ty)
+            .map_or_else(|| ty.clone(), |foreign| registry::column_type(foreign.oid, -1, true)),
         false => registry::column_type(registry::oid_of(ty), -1, true),
     }
 }

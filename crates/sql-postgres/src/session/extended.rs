@@ -221,12 +221,12 @@ impl Session {
     }
 
     /// Runs a portal, or goes on with it. At most `max_rows` rows are written; 0 means all.
-    pub fn execute(&mut self, name: &str, max_rows: u32) -> Result<Outcome> {
+    pub fn execute(&mut self, name: &str, max_rows: u64) -> Result<Outcome> {
         let executed = self.execute_portal(name, max_rows);
         executed.map_err(|error| self.fail_with(error))
     }
 
-    fn execute_portal(&mut self, name: &str, max_rows: u32) -> Result<Outcome> {
+    fn execute_portal(&mut self, name: &str, max_rows: u64) -> Result<Outcome> {
         let portal = self.portal_named(name)?;
         let prepared = portal.prepared.clone();
         let Some(raw) = &prepared.raw else { return Ok(Outcome::Empty) };
@@ -235,7 +235,7 @@ impl Session {
         }
         let tag = if has_plan(&raw.statement) { tag_of(&raw.statement) } else { TagKind::Word("") };
         let columns = self.portal_named(name)?.formats.clone();
-        let delivery = Delivery { columns, tag, portal: Some(name.to_owned()), rows_max: max_rows.into() };
+        let delivery = Delivery { columns, tag, portal: Some(name.to_owned()), rows_max: max_rows };
         let portal = self.portals.get_mut(name);
         let state = portal.map_or(PortalState::Done, |portal| std::mem::replace(&mut portal.state, PortalState::Active));
         match state {
@@ -300,8 +300,8 @@ impl Session {
     }
 
     /// Ends the transaction as failed, after an error that the door has found itself.
-    pub fn fail(&mut self, error: PgError) -> PgError {
-        self.fail_with(error)
+    pub fn fail(&mut self, error: &PgError) {
+        let _ = self.fail_with(error.clone());
     }
 
     pub(super) fn end_portal(&mut self, name: &str) {

@@ -5,15 +5,17 @@
 //!
 //! Files: `script` (simple queries), `extended` (statements and portals), `statement` (from text to plan), `run` (from plan to outcome), `result_set`, `transact`, `suspension`, `command` (statements without a plan).
 
+mod access;
 mod command;
 mod copy;
+mod explain;
 mod extended;
 mod parameterise;
 mod result_set;
 mod run;
 mod script;
 mod set;
-pub mod state;
+pub mod facts;
 pub mod statement;
 mod suspension;
 mod transact;
@@ -38,7 +40,7 @@ use crate::instance::handle::{ActivityState, Handle, Kill};
 use crate::session::copy::Copying;
 use crate::session::extended::Portal;
 use crate::session::parameterise::ParameterisedText;
-use crate::session::state::{SessionState, FactsOf as _};
+use crate::session::facts::{SessionState, FactsOf as _};
 use crate::session::statement::Prepared;
 use crate::session::transact::{Block, TransactionBlock};
 use crate::settings::values::Scope;
@@ -46,10 +48,11 @@ use crate::functions::state::{PgState, SessionFacts};
 use crate::types::io::{ByteaOutput, DateFormat, DateOrder, IntervalStyle, IoContext};
 use crate::wire;
 
-pub(crate) use crate::session::command::is_on;
+pub(crate) use crate::session::command::{is_on, refused};
 pub use crate::session::copy::CopyOut;
 pub use crate::session::result_set::ResultSet;
 pub use crate::session::script::Script;
+pub(crate) use crate::session::set::quoted;
 pub use crate::wire::{Field, Login, More, Notice, Parameter};
 pub use query::session::suspension::Ready;
 
@@ -80,9 +83,9 @@ pub struct Session {
     /// The engine's transaction, metadata locks and temporary tables.
     core: SessionCore,
     transaction: TransactionBlock,
-    who: Login,
+    pub(crate) who: Login,
     ctx: EvalContext,
-    catalog: Arc<Snapshot>,
+    pub(crate) catalog: Arc<Snapshot>,
     /// The number of the current statement.
     number: u64,
     began: Instant,
@@ -204,14 +207,9 @@ impl Session {
         Ok(())
     }
 
-    /// Returns the reported settings that have changed since the last call.
+    /// Returns the reported settings that have changed since the last call; at first all of them.
     pub fn take_parameter_changes(&mut self) -> Vec<(&'static str, String)> {
         self.ctx.facts().settings.take_reports()
-    }
-
-    /// Returns all reported settings, for a client that has just logged in.
-    pub fn parameters(&mut self) -> Vec<(&'static str, String)> {
-        self.ctx.facts().settings.reports().collect()
     }
 
     /// Returns the notices since the last call that `client_min_messages` lets through.
@@ -268,13 +266,13 @@ impl Session {
     }
 
     /// Takes the newest definitions.
-    fn refresh(&mut self) {
+    pub(crate) fn refresh(&mut self) {
         if self.db.catalog().version() != self.catalog.version {
             self.look_anew();
         }
     }
 
-    fn look_anew(&mut self) {
+    pub(crate) fn look_anew(&mut self) {
         self.catalog = self.core.temporary.overlay(&self.db.catalog().snapshot());
         self.follow_search_path();
     }
@@ -326,6 +324,11 @@ impl Session {
         }
     }
 
+    /// Returns the schemas of `search_path` that exist.
+    pub(crate) fn search_path(&mut self) -> Vec<String> {
+        self.ctx.facts().search_path.clone()
+    }
+
     /// Begins a statement: ends the one before it, and renews what belongs to one statement.
     fn begin_statement(&mut self, text: &str) -> Result<()> {
         self.number += 1;
@@ -337,7 +340,7 @@ impl Session {
         self.began = Instant::now();
         let now = SystemTime::now();
         self.handle.begin_statement(text, now, self.transaction.block == Block::None);
-        let start = state::micros_since_2000(now);
+        let start = facts::micros_since_2000(now);
         self.ctx.facts().statement_start = start;
         self.ctx.slot_mut::<PgState>().session.statement_start = start;
         self.ctx.ignore = false;

@@ -103,6 +103,14 @@ impl ResultSet {
         }
     }
 
+    /// Ends the result early: the client has gone, or does not want the rest.
+    pub fn close(self, session: &mut Session) {
+        if !self.is_ended && self.number == session.number {
+            // A failure has no one to be reported to.
+            let _ = session.end_statement();
+        }
+    }
+
     fn write(&mut self, session: &mut Session, out: &mut Vec<u8>, bytes_max: usize) -> Result<More> {
         let end = out.len() + bytes_max;
         loop {

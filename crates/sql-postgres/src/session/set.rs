@@ -7,7 +7,7 @@ use crate::bind::Field;
 use crate::error::{PgError, Result, state};
 use crate::session::Session;
 use crate::session::command::text_field;
-use crate::session::state::FactsOf as _;
+use crate::session::facts::FactsOf as _;
 use crate::session::transact::isolation_name;
 use crate::settings::values::Scope;
 use crate::settings::{self, Kind, SETTINGS, find};

@@ -20,7 +20,7 @@ use crate::instance::database::Database;
 use crate::instance::handle::{Handle, Kill};
 use crate::instance::plans::PlanContext;
 use crate::session::Session;
-use crate::session::state::FactsOf as _;
+use crate::session::facts::FactsOf as _;
 use crate::types::oid::Oid;
 use crate::value::Value;
 
@@ -87,13 +87,13 @@ impl bind::Session for Planner {
 
 impl Session {
     /// Parses a text. An error in any of its statements refuses it whole.
-    pub(super) fn parse_text(&self, text: &str) -> Result<Vec<RawStatement>> {
+    pub(crate) fn parse_text(&self, text: &str) -> Result<Vec<RawStatement>> {
         let cancel = self.core.cancel.clone();
         syntax::postgres::parse_script(text, &move || cancel()).map_err(|error| syntax_error(text, &error))
     }
 
     /// Calls `bind` with the facts that binding reads.
-    pub(super) fn with_environment<T>(
+    pub(crate) fn with_environment<T>(
         &mut self,
         values: &[Value],
         bind: impl FnOnce(&Environment<'_>, &mut EvalContext) -> Result<T>,
@@ -114,7 +114,7 @@ impl Session {
     }
 
     /// Binds a statement of `text`. `types` are those of parameters that are known, 0 for others.
-    pub(super) fn bind_raw(&mut self, raw: &RawStatement, text: &str, types: &[Oid], values: &[Value]) -> Result<Bound> {
+    pub(crate) fn bind_raw(&mut self, raw: &RawStatement, text: &str, types: &[Oid], values: &[Value]) -> Result<Bound> {
         let types = types.to_vec();
         self.with_environment(values, |environment, ctx| bind::bind(environment, ctx, text, &raw.statement, types))
     }

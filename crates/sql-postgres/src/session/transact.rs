@@ -24,7 +24,7 @@ use syntax::postgres::tree::{IsolationLevel, TransactionMode};
 use crate::error::{PgError, Result, state};
 use crate::functions::state::PgState;
 use crate::session::Session;
-use crate::session::state::FactsOf as _;
+use crate::session::facts::FactsOf as _;
 use crate::settings::values::{Mark, Scope};
 use crate::settings::find;
 
@@ -111,7 +111,7 @@ impl Session {
         self.transaction.has_changed = false;
         let now = datum::temporal::Timestamp::now();
         self.ctx.now = now;
-        let start = super::state::micros_since_2000(std::time::SystemTime::now());
+        let start = super::facts::micros_since_2000(std::time::SystemTime::now());
         let facts = self.ctx.facts();
         facts.transaction_start = start;
         facts.in_transaction = true;
@@ -167,7 +167,7 @@ impl Session {
     }
 
     /// Fails for a statement that writes in a read-only transaction.
-    pub(super) fn check_writable(&mut self, command: &str) -> Result<()> {
+    pub(crate) fn check_writable(&mut self, command: &str) -> Result<()> {
         self.need_block();
         match self.ctx.facts().settings.is_on("transaction_read_only") {
             false => Ok(()),
@@ -179,7 +179,7 @@ impl Session {
     }
 
     /// Returns how long a lock is waited for: to `lock_timeout`, and no longer than the statement may run.
-    pub(super) fn lock_wait(&self) -> Duration {
+    pub(crate) fn lock_wait(&self) -> Duration {
         let limit = if self.quick.lock_timeout.is_zero() { FOREVER } else { self.quick.lock_timeout };
         match self.ctx.deadline {
             Some(deadline) => limit.min(deadline.saturating_duration_since(Instant::now())),
@@ -210,7 +210,7 @@ impl Session {
     }
 
     /// Fails inside a block, for statements that must be transactions of their own.
-    pub(super) fn forbid_block(&mut self, what: &str) -> Result<()> {
+    pub(crate) fn forbid_block(&mut self, what: &str) -> Result<()> {
         let is_within = self.transaction.block == Block::Implicit && (!self.is_alone() || self.transaction.has_changed);
         if self.is_in_block() || is_within {
             let message = format!("{what} cannot run inside a transaction block");
@@ -225,8 +225,11 @@ impl Session {
             Block::Explicit => {
                 self.warn(state::ACTIVE_SQL_TRANSACTION, "there is already a transaction in progress");
             }
-            Block::Implicit if self.host().txn.is_some() => self.core.open.lasts(),
-            Block::Implicit => {}
+            Block::Implicit => {
+                if self.host().txn.is_some() {
+                    self.core.open.lasts();
+                }
+            }
             Block::None => self.begin_transaction_state(),
         }
         self.transaction.block = Block::Explicit;
@@ -462,7 +465,7 @@ impl Session {
     }
 
     /// Takes the shared metadata locks of these tables. Returns false if a definition is stale; then no additional lock is held.
-    pub(super) fn share_tables(&mut self, tables: &[Arc<Table>]) -> Result<bool> {
+    pub(crate) fn share_tables(&mut self, tables: &[Arc<Table>]) -> Result<bool> {
         let (wait, handle) = (self.lock_wait(), &self.handle);
         Ok(self.core.locks.share(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
     }
@@ -474,7 +477,7 @@ impl Session {
     }
 
     /// Takes exclusive metadata locks for DDL.
-    pub(super) fn lock_exclusively(&self, tables: &[Arc<Table>]) -> Result<Vec<ExclusiveLock>> {
+    pub(crate) fn lock_exclusively(&self, tables: &[Arc<Table>]) -> Result<Vec<ExclusiveLock>> {
         let (wait, handle) = (self.lock_wait(), &self.handle);
         Ok(self.core.locks.exclusive(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
     }

@@ -22,7 +22,13 @@ impl Session {
             let message = format!("prepared statement \"{}\" already exists", name.value);
             return Err(PgError::new(state::DUPLICATE_PREPARED_STATEMENT, message));
         }
-        let types = types.iter().map(|ty| Ok(crate::bind::type_name(ty, text)?.0)).collect::<Result<Vec<_>>>()?;
+        let mut oids = Vec::with_capacity(types.len());
+        for ty in types {
+            let (oid, _) = self.with_environment(&[], |environment, ctx| {
+                crate::bind::bind_type_name(environment, ctx, text, ty)
+            })?;
+            oids.push(oid);
+        }
         let _ = span;
         let own = RawStatement {
             statement: Statement::clone(statement),
@@ -31,7 +37,7 @@ impl Session {
             parameters: raw.parameters,
             height: raw.height,
         };
-        let prepared = self.prepare(text, Some(own), &types)?;
+        let prepared = self.prepare(text, Some(own), &oids)?;
         self.statements.insert(name.value.clone(), Arc::new(prepared));
         Ok(())
     }
