@@ -64,7 +64,7 @@ pub use instance::database::Database;
 pub use instance::handle::{Handle, Kill, Wake};
 pub use instance::hooks::{Procedure, ServerHooks};
 pub use instance::prepared::{Prepared, PreparedHandle};
-use query::catalog::table::Maker;
+use query::catalog::object_id::Maker;
 pub use query::nodes::context::Level as WarningLevel;
 pub use session::read;
 pub use session::server_hooks::returning;
