@@ -23,4 +23,5 @@
 //!
 //! The forms of dates and times are PostgreSQL's own, so comparing, hashing, sorting and indexing them is that of integers.
 
+pub mod numeric;
 pub mod oid;
