@@ -3,6 +3,7 @@
 //! The binder resolves names and operators over these rows; the core calls what they name.
 
 pub mod state;
+pub mod numeric;
 
 use query::nodes::aggregate::AggregateFunction;
 use query::nodes::comparison::Comparison;
