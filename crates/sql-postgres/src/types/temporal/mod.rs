@@ -11,21 +11,18 @@ mod encode;
 mod fields;
 pub mod io;
 mod span;
-pub mod style;
 pub mod tokens;
 pub mod typmod;
 pub mod zone;
 
-#[cfg(test)]
-mod tests;
 
 pub use abbreviations::{ABBREVIATIONS, Meaning};
 pub use fields::is_space;
 pub use span::Span;
-pub use style::{DateFormat, DateOrder, IntervalStyle, IoContext};
 pub use zone::{LocalOffset, NamedZone, PgZone};
 
 use crate::error::{PgError, state};
+use crate::types::io::{DateFormat, DateOrder, IntervalStyle, IoContext};
 use calendar::{DATE_END_JULIAN, EPOCH_JULIAN, TIMESTAMP_END_JULIAN, UNIX_JULIAN};
 
 pub const MICROS_PER_SECOND: i64 = 1_000_000;
