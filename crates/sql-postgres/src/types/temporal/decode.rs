@@ -168,7 +168,7 @@ impl<'a> Decoder<'a> {
             }
             FieldKind::Number if self.mark != Mark::None => self.marked_number(text)?,
             FieldKind::Number => self.date_time_number(text)?,
-            FieldKind::Text | FieldKind::Special => match self.word(at, text, true)? {
+            FieldKind::Text | FieldKind::Special => match self.word(text, true)? {
                 Some(parts) => parts,
                 None => return Ok(()),
             },
@@ -211,7 +211,7 @@ impl<'a> Decoder<'a> {
                     None => self.number(text, false, self.mask | part::DATE)?,
                 }
             }
-            FieldKind::Text | FieldKind::Special => match self.word(at, text, false)? {
+            FieldKind::Text | FieldKind::Special => match self.word(text, false)? {
                 Some(parts) => parts,
                 None => return Ok(()),
             },
@@ -295,7 +295,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// A word. `None`: it gives no part.
-    fn word(&mut self, at: usize, text: &str, is_date: bool) -> Result<Option<u32>> {
+    fn word(&mut self, text: &str, is_date: bool) -> Result<Option<u32>> {
         match abbreviations::meaning(text) {
             Some(Meaning::Standard(seconds)) => {
                 self.west = -seconds;
@@ -354,7 +354,10 @@ impl<'a> Decoder<'a> {
                 0
             }
             Word::TimeMark => {
-                self.time_mark(at, is_date)?;
+                if is_date && !self.knows(part::DATE) {
+                    return Err(DateTimeError::BadFormat);
+                }
+                self.begin_mark(Mark::Time)?;
                 0
             }
             Word::Month(_) | Word::Weekday(_) | Word::Ago => return Err(DateTimeError::BadFormat),
@@ -368,18 +371,6 @@ impl<'a> Decoder<'a> {
         }
         self.mark = mark;
         Ok(())
-    }
-
-    /// The `T` before a time: a date is behind it where there is one to be, a time before it.
-    fn time_mark(&mut self, at: usize, is_date: bool) -> Result<()> {
-        if is_date && !self.knows(part::DATE) {
-            return Err(DateTimeError::BadFormat);
-        }
-        let next = (at + 1 < self.fields.count).then(|| self.fields.kind(at + 1));
-        if !matches!(next, Some(FieldKind::Number | FieldKind::Time | FieldKind::Date)) {
-            return Err(DateTimeError::BadFormat);
-        }
-        self.begin_mark(Mark::Time)
     }
 
     fn reserved(&mut self, word: Reserved) -> u32 {
@@ -606,11 +597,11 @@ impl<'a> Decoder<'a> {
         if self.mark != Mark::None {
             return Err(DateTimeError::BadFormat);
         }
-        self.validate_date()?;
-        self.apply_meridian()?;
         if let Some(moment) = self.moment {
             return Ok(moment);
         }
+        self.validate_date()?;
+        self.apply_meridian()?;
         if !self.knows(part::DATE) {
             return Err(DateTimeError::BadFormat);
         }

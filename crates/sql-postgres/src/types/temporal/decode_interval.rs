@@ -3,8 +3,8 @@
 //! The other form is that of ISO 8601, `P1Y2M3DT4H5M6S`, which is tried for texts that the first form does not accept.
 
 use super::decode::{clock, part};
-use super::fields::{FieldKind, Fields, fraction, is_space, leading_int, leading_integer};
-use super::tokens::{Unit, Word, date_word, interval_word};
+use super::fields::{FieldKind, Fields, fraction, leading_int, leading_integer};
+use super::tokens::{Unit, Word, interval_word};
 use super::typmod::{self, IntervalRange};
 use super::{DateTimeError, IntervalStyle, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND};
 use super::Span;
@@ -109,8 +109,6 @@ struct Decoder<'a> {
     parts: Parts,
     mask: u32,
     of: Of,
-    /// A unit has been read, and no number in it.
-    awaits_number: bool,
     /// The first sign holds for all numbers, as in standard SQL.
     is_negative: bool,
     is_ago: bool,
@@ -129,7 +127,6 @@ pub fn decode_interval(fields: &Fields, range: IntervalRange, style: IntervalSty
         parts: Parts::default(),
         mask: 0,
         of: Of::Nothing,
-        awaits_number: false,
         is_negative,
         is_ago: false,
     };
@@ -140,7 +137,7 @@ pub fn decode_interval(fields: &Fields, range: IntervalRange, style: IntervalSty
         }
         decoder.mask |= parts;
     }
-    if decoder.mask == 0 || decoder.awaits_number {
+    if decoder.mask == 0 {
         return Err(DateTimeError::BadFormat);
     }
     if decoder.is_ago {
@@ -182,15 +179,14 @@ impl Decoder<'_> {
             self.parts.micros = -self.parts.micros.abs();
         }
         self.of = Of::Unit(Unit::Day);
-        self.awaits_number = false;
         Ok(part::TIME)
     }
 
     fn number(&mut self, text: &str) -> Result<u32> {
         let mut unit = match self.of {
-            Of::Nothing => typmod::last_unit(self.range),
-            Of::Unit(unit) => unit,
-            Of::Invalid => return self.number_in(text, None),
+            Of::Nothing => Some(typmod::last_unit(self.range)),
+            Of::Unit(unit) => Some(unit),
+            Of::Invalid => None,
         };
         let (number, rest) = leading_integer(text);
         let mut number = number.ok_or(DateTimeError::FieldOverflow)?;
@@ -203,7 +199,7 @@ impl Decoder<'_> {
             if !rest.is_empty() {
                 return Err(DateTimeError::BadFormat);
             }
-            unit = Unit::Month;
+            unit = Some(Unit::Month);
             let signed = if is_negative { -months } else { months };
             let sum = number.checked_mul(MONTHS_PER_YEAR.into()).and_then(|months| months.checked_add(signed));
             number = sum.ok_or(DateTimeError::FieldOverflow)?;
@@ -219,16 +215,10 @@ impl Decoder<'_> {
             number = if number > 0 { -number } else { number };
             part_of_one = -part_of_one.abs();
         }
-        self.of = Of::Unit(unit);
-        self.awaits_number = false;
+        let unit = unit.ok_or(DateTimeError::BadFormat)?;
+        // A number without a unit before hours is one of days.
+        self.of = Of::Unit(if unit == Unit::Hour { Unit::Day } else { unit });
         self.add(number, part_of_one, unit)
-    }
-
-    /// A number in what is no unit: an error, but one of its own form goes first.
-    fn number_in(&mut self, text: &str, _unit: Option<Unit>) -> Result<u32> {
-        let (number, _) = leading_integer(text);
-        number.ok_or(DateTimeError::FieldOverflow)?;
-        Err(DateTimeError::BadFormat)
     }
 
     /// Adds a number of units. Returns their part of the mask.
@@ -270,15 +260,9 @@ impl Decoder<'_> {
     }
 
     fn word(&mut self, text: &str) -> Result<u32> {
-        if self.awaits_number {
-            return Err(DateTimeError::BadFormat);
-        }
-        match interval_word(text).or_else(|| date_word(text)) {
+        match interval_word(text) {
             Some(Word::Ignored) => {}
-            Some(Word::Unit(unit)) => {
-                self.of = Of::Unit(unit);
-                self.awaits_number = true;
-            }
+            Some(Word::Unit(unit)) => self.of = Of::Unit(unit),
             Some(Word::Ago) => {
                 self.is_ago = true;
                 self.of = Of::Invalid;
@@ -405,13 +389,11 @@ impl IsoNumber {
 
 /// Reads a number as C's `strtod`, without hexadecimal digits.
 fn iso_number(rest: &mut &str) -> Result<IsoNumber> {
-    let text = rest.trim_start_matches(|c: char| c.is_ascii() && is_space(c as u8));
-    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let text = *rest;
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
     let sign = text.len() - unsigned.len();
-    for word in ["infinity", "inf", "nan"] {
-        if unsigned.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)) {
-            return Err(DateTimeError::FieldOverflow);
-        }
+    if sign > 0 && ["inf", "nan"].iter().any(|word| unsigned.get(..3).is_some_and(|start| start.eq_ignore_ascii_case(word))) {
+        return Err(DateTimeError::FieldOverflow);
     }
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let whole = digits(unsigned);

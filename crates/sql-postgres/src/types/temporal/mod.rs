@@ -114,3 +114,6 @@ pub fn is_finite_date(days: i32) -> bool {
 pub fn is_finite_timestamp(micros: i64) -> bool {
     micros != TIMESTAMP_EARLY && micros != TIMESTAMP_LATE
 }
+
+#[cfg(test)]
+mod tests;
