@@ -2,6 +2,8 @@
 //!
 //! The binder resolves names and operators over these rows; the core calls what they name.
 
+pub mod state;
+
 use query::nodes::aggregate::AggregateFunction;
 use query::nodes::comparison::Comparison;
 use query::nodes::function::Function;

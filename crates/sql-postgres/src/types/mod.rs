@@ -8,7 +8,7 @@
 //! | bool | `Int` of 1 byte | `Int`, 0 or 1 |
 //! | int2, int4, int8 | `Int` of 2, 4, 8 bytes | `Int` |
 //! | oid, regclass and their like | `Int` of 4 bytes, unsigned | `UInt` |
-//! | "char" | `Int` of 1 byte | `Int`, the byte as signed |
+//! | "char" | `Int` of 1 byte, unsigned | `UInt`, the byte |
 //! | float4, float8 | `Float4`, `Float8` | `Float`, `Double` |
 //! | numeric | `Decimal` | `Decimal`, with NaN and infinities |
 //! | text, varchar, name, json, unknown | `Text` | `Text` |
@@ -23,4 +23,15 @@
 //!
 //! The forms of dates and times are PostgreSQL's own, so comparing, hashing, sorting and indexing them is that of integers.
 
+pub mod assignment;
+pub mod boolean;
+pub mod bytea;
+pub mod comparison;
+pub mod foreign;
+pub mod io;
+pub mod json;
 pub mod oid;
+pub mod reg;
+pub mod registry;
+pub mod text;
+pub mod uuid;
