@@ -5,11 +5,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datum::temporal::Zone;
 use query::types::Type;
 
 use crate::error::{PgError, Result, state};
 use crate::types::oid::{self, Oid};
+use crate::types::temporal::PgZone;
 use crate::types::{boolean, bytea, json, reg, registry, text, uuid};
 use crate::value::Value;
 
@@ -19,7 +19,8 @@ pub struct IoContext {
     pub date_format: DateFormat,
     pub date_order: DateOrder,
     pub interval_style: IntervalStyle,
-    pub zone: Zone,
+    /// `TimeZone`
+    pub zone: PgZone,
     pub extra_float_digits: i32,
     pub bytea_output: ByteaOutput,
     /// The start of the transaction in microseconds since 2000-01-01 UTC: what `now` and `today` mean in the input of dates.
@@ -34,7 +35,7 @@ impl Default for IoContext {
             date_format: DateFormat::Iso,
             date_order: DateOrder::Mdy,
             interval_style: IntervalStyle::Postgres,
-            zone: Zone::utc(),
+            zone: PgZone::utc(),
             extra_float_digits: 1,
             bytea_output: ByteaOutput::Hex,
             now: 0,
