@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datum::Fault;
-use datum::fault::{DuplicateKey, ForeignKeyParts, Raised, SequenceLimit, SequencePosition};
+use datum::fault::{DuplicateKey, ForeignKeyParts, Raised};
 use query::catalog::table::{Part, Table};
 
 use crate::error::{ErrorObject, PgError, state};
@@ -91,17 +91,6 @@ pub fn render(fault: Fault, written: &[Arc<Table>]) -> PgError {
         }
         Fault::SequenceExhausted => {
             PgError::new(state::SEQUENCE_GENERATOR_LIMIT_EXCEEDED, "nextval: reached maximum value of sequence")
-        }
-        Fault::SequenceLimit(reached) => {
-            let bound = if reached.is_max { "maximum" } else { "minimum" };
-            let SequenceLimit { sequence, limit, .. } = *reached;
-            let message = format!("nextval: reached {bound} value of sequence \"{sequence}\" ({limit})");
-            PgError::new(state::SEQUENCE_GENERATOR_LIMIT_EXCEEDED, message)
-        }
-        Fault::SequencePosition(position) => {
-            let SequencePosition { sequence, value, min, max } = *position;
-            let message = format!("setval: value {value} is out of bounds for sequence \"{sequence}\" ({min}..{max})");
-            PgError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, message)
         }
         Fault::RowTooLarge { max } => {
             PgError::new(state::PROGRAM_LIMIT_EXCEEDED, format!("row is too big: maximum size {max}"))

@@ -10,15 +10,13 @@ mod decode_interval;
 mod encode;
 mod fields;
 pub mod io;
-mod span;
 pub mod tokens;
 pub mod typmod;
 pub mod zone;
 
-
 pub use abbreviations::{ABBREVIATIONS, Meaning};
+pub use datum::temporal::Span;
 pub use fields::is_space;
-pub use span::Span;
 pub use zone::{LocalOffset, NamedZone, PgZone};
 
 use crate::error::{PgError, state};
@@ -67,10 +65,9 @@ impl DateTimeError {
             DateTimeError::MonthDayOverflow => {
                 field_overflow(text).hint("Perhaps you need a different \"datestyle\" setting.")
             }
-            DateTimeError::IntervalOverflow => PgError::new(
-                INTERVAL_FIELD_OVERFLOW,
-                format!("interval field value out of range: \"{text}\""),
-            ),
+            DateTimeError::IntervalOverflow => {
+                PgError::new(INTERVAL_FIELD_OVERFLOW, format!("interval field value out of range: \"{text}\""))
+            }
             DateTimeError::ZoneOverflow => PgError::new(
                 INVALID_TIME_ZONE_DISPLACEMENT_VALUE,
                 format!("time zone displacement out of range: \"{text}\""),
