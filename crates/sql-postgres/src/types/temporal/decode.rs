@@ -783,8 +783,7 @@ pub fn offset(text: &str) -> Result<i32> {
     } else if rest.is_empty() && text.len() > 3 {
         (hours, minutes) = (hours / 100, hours % 100);
     }
-    let is_offset =
-        (0..=ZONE_HOUR_MAX).contains(&hours) && (0..60).contains(&minutes) && (0..60).contains(&seconds);
+    let is_offset = (0..=ZONE_HOUR_MAX).contains(&hours) && (0..60).contains(&minutes) && (0..60).contains(&seconds);
     if !is_offset {
         return Err(DateTimeError::ZoneOverflow);
     }

@@ -2,12 +2,12 @@
 //!
 //! The other form is that of ISO 8601, `P1Y2M3DT4H5M6S`, which is tried for texts that the first form does not accept.
 
+use super::Span;
 use super::decode::{clock, part};
 use super::fields::{FieldKind, Fields, fraction, leading_int, leading_integer};
 use super::tokens::{Unit, Word, interval_word};
 use super::typmod::{self, IntervalRange};
 use super::{DateTimeError, IntervalStyle, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND};
-use super::Span;
 
 type Result<T, E = DateTimeError> = std::result::Result<T, E>;
 
@@ -121,15 +121,8 @@ pub fn decode_interval(fields: &Fields, range: IntervalRange, style: IntervalSty
         && fields.count > 0
         && fields.text(0).starts_with('-')
         && !(1..fields.count).any(is_signed);
-    let mut decoder = Decoder {
-        fields,
-        range,
-        parts: Parts::default(),
-        mask: 0,
-        of: Of::Nothing,
-        is_negative,
-        is_ago: false,
-    };
+    let mut decoder =
+        Decoder { fields, range, parts: Parts::default(), mask: 0, of: Of::Nothing, is_negative, is_ago: false };
     for at in (0..fields.count).rev() {
         let parts = decoder.field(at)?;
         if parts & decoder.mask != 0 {
@@ -392,7 +385,9 @@ fn iso_number(rest: &mut &str) -> Result<IsoNumber> {
     let text = *rest;
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let sign = text.len() - unsigned.len();
-    if sign > 0 && ["inf", "nan"].iter().any(|word| unsigned.get(..3).is_some_and(|start| start.eq_ignore_ascii_case(word))) {
+    if sign > 0
+        && ["inf", "nan"].iter().any(|word| unsigned.get(..3).is_some_and(|start| start.eq_ignore_ascii_case(word)))
+    {
         return Err(DateTimeError::FieldOverflow);
     }
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
@@ -431,4 +426,3 @@ fn integer_width(text: &str) -> usize {
     let text = text.strip_prefix('-').unwrap_or(text);
     text.bytes().take_while(u8::is_ascii_digit).count()
 }
-

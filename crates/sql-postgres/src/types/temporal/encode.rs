@@ -1,8 +1,8 @@
 //! Texts of dates, times and intervals in the styles of `DateStyle` and `IntervalStyle`.
 
+use super::Span;
 use super::calendar::{DAYS, MONTHS, Reading};
 use super::{DateFormat, DateOrder, IntervalStyle, LocalOffset, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND};
-use super::Span;
 
 /// Letters of a zone's abbreviation that are shown.
 const ABBREVIATION_MAX: usize = 10;

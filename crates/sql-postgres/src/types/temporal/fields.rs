@@ -34,8 +34,7 @@ pub struct Fields {
 impl Fields {
     /// Divides a text. `limit` bounds the bytes of all fields, each with one more.
     pub fn parse(text: &str, limit: usize) -> Result<Fields, DateTimeError> {
-        let mut fields =
-            Fields { bytes: [0; BYTES_MAX], list: [(FieldKind::Number, 0, 0); FIELDS_MAX], count: 0 };
+        let mut fields = Fields { bytes: [0; BYTES_MAX], list: [(FieldKind::Number, 0, 0); FIELDS_MAX], count: 0 };
         let mut reader = Reader { text: text.as_bytes(), at: 0, out: &mut fields, used: 0, limit };
         while let Some(byte) = reader.peek() {
             if is_space(byte) {
@@ -163,9 +162,8 @@ impl Reader<'_> {
             return Ok(FieldKind::Text);
         }
         self.push()?;
-        let accepts = |byte: u8| {
-            byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'/' | b'_' | b'.' | b':')
-        };
+        let accepts =
+            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'/' | b'_' | b'.' | b':');
         self.push_while(accepts)?;
         Ok(FieldKind::Date)
     }

@@ -14,12 +14,11 @@ pub mod tokens;
 pub mod typmod;
 pub mod zone;
 
-
 pub use abbreviations::{ABBREVIATIONS, Meaning};
+pub use datum::temporal::Span;
 pub use decode::offset as decode_offset;
 pub use decode::part as date_parts;
 pub use fields::is_space;
-pub use datum::temporal::Span;
 pub use zone::{LocalOffset, NamedZone, PgZone};
 
 use crate::error::{PgError, state};
@@ -68,10 +67,9 @@ impl DateTimeError {
             DateTimeError::MonthDayOverflow => {
                 field_overflow(text).hint("Perhaps you need a different \"datestyle\" setting.")
             }
-            DateTimeError::IntervalOverflow => PgError::new(
-                INTERVAL_FIELD_OVERFLOW,
-                format!("interval field value out of range: \"{text}\""),
-            ),
+            DateTimeError::IntervalOverflow => {
+                PgError::new(INTERVAL_FIELD_OVERFLOW, format!("interval field value out of range: \"{text}\""))
+            }
             DateTimeError::ZoneOverflow => PgError::new(
                 INVALID_TIME_ZONE_DISPLACEMENT_VALUE,
                 format!("time zone displacement out of range: \"{text}\""),

@@ -86,17 +86,17 @@ fn differences(lines: &str) -> Vec<String> {
             continue;
         }
         let answer = match fields[0].as_str() {
-            "in" => shown(
-                fields[1].parse().expect("type"),
-                fields[2].parse().expect("modifier"),
-                &fields[3],
-                &io,
-            ),
+            "in" => shown(fields[1].parse().expect("type"), fields[2].parse().expect("modifier"), &fields[3], &io),
             other => panic!("{other}"),
         };
         let answer = answer.unwrap_or_else(error_text);
         if Some(&answer) != fields.last() {
-            differing.push(format!("{} {:?} {:?}\n    {line}\n    ours: {answer}", io.zone.name(), io.date_format, io.date_order));
+            differing.push(format!(
+                "{} {:?} {:?}\n    {line}\n    ours: {answer}",
+                io.zone.name(),
+                io.date_format,
+                io.date_order
+            ));
         }
     }
     differing

@@ -84,9 +84,7 @@ pub fn check_precision(precision: i32, type_name: &str, has_zone: bool) -> Resul
         return Err(PgError::new(state::INVALID_PARAMETER_VALUE, text));
     }
     if precision > PRECISION_MAX {
-        let text = format!(
-            "{type_name}({precision}){suffix} precision reduced to maximum allowed, {PRECISION_MAX}"
-        );
+        let text = format!("{type_name}({precision}){suffix} precision reduced to maximum allowed, {PRECISION_MAX}");
         return Ok((PRECISION_MAX, Some(PgError::new(state::INVALID_PARAMETER_VALUE, text))));
     }
     Ok((precision, None))
@@ -153,4 +151,3 @@ pub fn adjust_interval(mut span: Span, typmod: i32) -> Result<Span> {
     }
     Ok(span)
 }
-

@@ -117,9 +117,7 @@ impl PgZone {
         let second = micros.div_euclid(MICROS_PER_SECOND) + EPOCH_SECONDS;
         match &self.rule {
             Rule::Fixed(seconds, _) => *seconds,
-            Rule::Named(zone) | Rule::Posix(zone, _) => {
-                timestamp(second).map_or(0, |at| zone.to_offset(at).seconds())
-            }
+            Rule::Named(zone) | Rule::Posix(zone, _) => timestamp(second).map_or(0, |at| zone.to_offset(at).seconds()),
         }
     }
 
