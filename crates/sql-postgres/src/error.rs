@@ -96,6 +96,12 @@ impl From<PgError> for Fault {
 pub mod state {
     use super::SqlState;
 
+    pub const NULL_VALUE_NOT_ALLOWED: SqlState = "22004";
+    pub const SUBSTRING_ERROR: SqlState = "22011";
+    pub const INVALID_USE_OF_ESCAPE_CHARACTER: SqlState = "2200C";
+    pub const INVALID_ESCAPE_SEQUENCE: SqlState = "22025";
+    pub const INVALID_REGULAR_EXPRESSION: SqlState = "2201B";
+    pub const ARRAY_SUBSCRIPT_ERROR: SqlState = "2202E";
     pub const PROTOCOL_VIOLATION: SqlState = "08P01";
     pub const FEATURE_NOT_SUPPORTED: SqlState = "0A000";
     pub const NUMERIC_VALUE_OUT_OF_RANGE: SqlState = "22003";
