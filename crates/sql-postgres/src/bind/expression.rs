@@ -6,10 +6,9 @@ use syntax::postgres::tree::{self, BooleanTest, Const, ExprKind, SqlValueFunctio
 use crate::bind::Binder;
 use crate::bind::coerce::call_of;
 use crate::bind::special;
-use crate::bind::typing::{Operand, category, literal, oid_of, shown, typmod_of_expr, unknown_type, unsupported};
-use crate::error::{PgError, Result, state};
+use crate::bind::typing::{Operand, literal, oid_of, shown, typmod_of_expr, unknown_type, unsupported};
+use crate::error::{Result, state};
 use crate::functions::CastContext;
-use crate::types::input;
 use crate::types::oid::{self, Oid};
 use crate::types::registry::{self, by_oid, column_type, interval_field};
 use crate::value::Value;
@@ -369,11 +368,6 @@ impl Binder<'_> {
             }
         }
     }
-
-    /// Reads text as a value of the type.
-    pub fn read_literal(&mut self, text: &str, ty: Oid) -> Result<Value, PgError> {
-        input(text, ty, -1, self.ctx)
-    }
 }
 
 /// Returns the modifier that the operands of the type share, or none.
@@ -384,9 +378,4 @@ pub fn common_typmod(operands: &[&Operand], ty: Oid) -> i32 {
     });
     let first = typmods.next().unwrap_or(-1);
     if typmods.all(|typmod| typmod == first) { first } else { -1 }
-}
-
-/// Returns whether the type's values are numbers.
-pub fn is_number(ty: Oid) -> bool {
-    category(ty) == 'N'
 }
