@@ -87,6 +87,12 @@ impl From<PgError> for Fault {
 pub mod state {
     use super::SqlState;
 
+    pub const NULL_VALUE_NOT_ALLOWED: SqlState = "22004";
+    pub const SUBSTRING_ERROR: SqlState = "22011";
+    pub const INVALID_USE_OF_ESCAPE_CHARACTER: SqlState = "2200C";
+    pub const INVALID_ESCAPE_SEQUENCE: SqlState = "22025";
+    pub const INVALID_REGULAR_EXPRESSION: SqlState = "2201B";
+    pub const ARRAY_SUBSCRIPT_ERROR: SqlState = "2202E";
     pub const PROTOCOL_VIOLATION: SqlState = "08P01";
     pub const FEATURE_NOT_SUPPORTED: SqlState = "0A000";
     pub const NUMERIC_VALUE_OUT_OF_RANGE: SqlState = "22003";
@@ -109,16 +115,13 @@ pub mod state {
     pub const DATATYPE_MISMATCH: SqlState = "42804";
     pub const STATEMENT_TOO_COMPLEX: SqlState = "54001";
     pub const PROGRAM_LIMIT_EXCEEDED: SqlState = "54000";
-    pub const PROTOCOL_VIOLATION: SqlState = "08P01";
     pub const CARDINALITY_VIOLATION: SqlState = "21000";
     pub const SEQUENCE_GENERATOR_LIMIT_EXCEEDED: SqlState = "2200H";
     pub const INVALID_PRECEDING_OR_FOLLOWING_SIZE: SqlState = "22013";
     pub const INVALID_ARGUMENT_FOR_NTILE: SqlState = "22014";
     pub const INVALID_ARGUMENT_FOR_NTH_VALUE: SqlState = "22016";
     pub const INVALID_ROW_COUNT_IN_LIMIT_CLAUSE: SqlState = "2201W";
-    pub const CHARACTER_NOT_IN_REPERTOIRE: SqlState = "22021";
     pub const BAD_COPY_FILE_FORMAT: SqlState = "22P04";
-    pub const UNTRANSLATABLE_CHARACTER: SqlState = "22P05";
     pub const NOT_NULL_VIOLATION: SqlState = "23502";
     pub const FOREIGN_KEY_VIOLATION: SqlState = "23503";
     pub const UNIQUE_VIOLATION: SqlState = "23505";
@@ -135,7 +138,6 @@ pub mod state {
     pub const INVALID_CURSOR_NAME: SqlState = "34000";
     pub const INVALID_SAVEPOINT_SPECIFICATION: SqlState = "3B001";
     pub const INVALID_CATALOG_NAME: SqlState = "3D000";
-    pub const INVALID_SCHEMA_NAME: SqlState = "3F000";
     pub const SERIALIZATION_FAILURE: SqlState = "40001";
     pub const DEADLOCK_DETECTED: SqlState = "40P01";
     pub const INSUFFICIENT_PRIVILEGE: SqlState = "42501";
@@ -161,7 +163,6 @@ pub mod state {
     pub const INSUFFICIENT_RESOURCES: SqlState = "53000";
     pub const DISK_FULL: SqlState = "53100";
     pub const OUT_OF_MEMORY: SqlState = "53200";
-    pub const STATEMENT_TOO_COMPLEX: SqlState = "54001";
     pub const OBJECT_NOT_IN_PREREQUISITE_STATE: SqlState = "55000";
     pub const OBJECT_IN_USE: SqlState = "55006";
     pub const CANT_CHANGE_RUNTIME_PARAM: SqlState = "55P02";

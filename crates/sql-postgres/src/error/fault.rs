@@ -46,6 +46,9 @@ pub fn render(fault: Fault, written: &[Arc<Table>]) -> PgError {
         Fault::UnknownTable(name) => {
             PgError::new(state::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", name.table))
         }
+        fault @ (Fault::SequenceLimit(_) | Fault::SequencePosition(_)) => {
+            PgError::new(state::SEQUENCE_GENERATOR_LIMIT_EXCEEDED, fault.to_string())
+        }
         Fault::DuplicateKey(key) => duplicate_key(&key, written),
         Fault::NotNull { column } | Fault::NoDefault { column } => {
             let message = format!(

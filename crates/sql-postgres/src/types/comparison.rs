@@ -47,6 +47,8 @@ pub fn class(ty: &Type) -> Option<ComparisonType> {
         Storage::Decimal => ComparisonType::Decimal,
         Storage::Text => ComparisonType::Text(ty.collation),
         Storage::Bytes => ComparisonType::Bytes,
+        // The core has no name for it; their values know how they compare.
+        Storage::Interval => ComparisonType::Dynamic,
         _ => return None,
     })
 }
@@ -57,6 +59,7 @@ pub fn order(ty: ComparisonType, a: &Value, b: &Value, _: &mut EvalContext) -> d
         (Value::Int(a), Value::Int(b)) if ty != ComparisonType::Double => a.cmp(b),
         (Value::UInt(a), Value::UInt(b)) if ty != ComparisonType::Double => a.cmp(b),
         (Value::Decimal(a), Value::Decimal(b)) if ty != ComparisonType::Double => a.cmp(b),
+        (Value::Interval(a), Value::Interval(b)) => a.length().cmp(&b.length()),
         (Value::Double(a), Value::Double(b)) => float_order(*a, *b),
         (Value::Text(a), Value::Text(b)) => match ty {
             ComparisonType::Text(collation) => collation.compare(a.as_bytes(), b.as_bytes()),
@@ -114,7 +117,7 @@ fn hash_type(ty: ComparisonType, a: &Type, b: &Type) -> Option<Type> {
     let is_exact = |storage: Storage| matches!(storage, Storage::Int { .. } | Storage::Decimal);
     let is_float = |storage: Storage| matches!(storage, Storage::Float4 | Storage::Float8);
     let key = |storage: Storage, collation: Collation| {
-        let ty = Type::undeclared(storage, (0, 0), true);
+        let ty = Type::undeclared(storage, (0, Type::ANY_SCALE), true);
         Some(Type { collation, ..ty })
     };
     match ty {
@@ -127,6 +130,7 @@ fn hash_type(ty: ComparisonType, a: &Type, b: &Type) -> Option<Type> {
         ComparisonType::Decimal if is_exact(a) && is_exact(b) => key(Storage::Decimal, Collation::Binary),
         ComparisonType::Double if is_float(a) && is_float(b) => key(Storage::Float8, Collation::Binary),
         ComparisonType::Text(collation) if a == Storage::Text && b == Storage::Text => key(Storage::Text, collation),
+        ComparisonType::Dynamic if a == Storage::Interval && b == Storage::Interval => key(a, Collation::Binary),
         ComparisonType::Bytes if a == Storage::Bytes && b == Storage::Bytes => key(Storage::Bytes, Collation::Binary),
         _ => None,
     }
@@ -142,6 +146,7 @@ fn may_use_index(ty: ComparisonType, column: &Type) -> bool {
         }
         ComparisonType::Text(collation) => column.storage == Storage::Text && column.collation == collation,
         ComparisonType::Bytes => column.storage == Storage::Bytes,
+        ComparisonType::Dynamic => column.storage == Storage::Interval,
         _ => false,
     }
 }
@@ -170,7 +175,9 @@ fn coerce(value: &Value, column: &Type, _: &EvalContext) -> Coerced {
                 Coerced::Unusable
             }
         }
-        (Storage::Text, Value::Text(_)) | (Storage::Bytes, Value::Bytes(_)) => exact(),
+        (Storage::Text, Value::Text(_))
+        | (Storage::Bytes, Value::Bytes(_))
+        | (Storage::Interval, Value::Interval(_)) => exact(),
         _ => Coerced::Unusable,
     }
 }

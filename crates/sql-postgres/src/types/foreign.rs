@@ -53,7 +53,7 @@ pub fn stored(value: Value, ty: &Type) -> Result<Value> {
     match (ty.storage, &value) {
         (Storage::Int { bytes, signed }, _) => integer(&value, bytes, signed).ok_or_else(|| out_of_range(ty)),
         (Storage::Decimal, Value::Decimal(decimal)) => {
-            let rounded = decimal.rounded(ty.scale);
+            let rounded = decimal.rounded(ty.scale.into());
             match rounded.whole_digits() > ty.length.saturating_sub(ty.scale.into()) {
                 true => Err(PgError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "numeric field overflow")),
                 false => Ok(Value::Decimal(rounded)),

@@ -5,11 +5,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datum::temporal::Zone;
 use query::types::Type;
 
 use crate::error::{PgError, Result, state};
 use crate::types::oid::{self, Oid};
+use crate::types::temporal::PgZone;
+use crate::types::temporal::io::{self as temporal, TimeTz};
 use crate::types::{boolean, bytea, json, reg, registry, text, uuid};
 use crate::value::Value;
 
@@ -19,7 +20,8 @@ pub struct IoContext {
     pub date_format: DateFormat,
     pub date_order: DateOrder,
     pub interval_style: IntervalStyle,
-    pub zone: Zone,
+    /// `TimeZone`
+    pub zone: PgZone,
     pub extra_float_digits: i32,
     pub bytea_output: ByteaOutput,
     /// The start of the transaction in microseconds since 2000-01-01 UTC: what `now` and `today` mean in the input of dates.
@@ -34,7 +36,7 @@ impl Default for IoContext {
             date_format: DateFormat::Iso,
             date_order: DateOrder::Mdy,
             interval_style: IntervalStyle::Postgres,
-            zone: Zone::utc(),
+            zone: PgZone::utc(),
             extra_float_digits: 1,
             bytea_output: ByteaOutput::Hex,
             now: 0,
@@ -125,6 +127,12 @@ pub fn input(ty: &Type, text: &str, io: &IoContext) -> Result<Value> {
         oid::UUID => uuid::input(text),
         oid::VOID => Ok(Value::text("")),
         oid::OID => reg::oid_input(text),
+        oid::DATE => temporal::date_in(text, io).map(|days| Value::Int(days.into())),
+        oid::TIME => temporal::time_in(text, typmod, io).map(Value::Int),
+        oid::TIMETZ => temporal::timetz_in(text, typmod, io).map(TimeTz::to_value),
+        oid::TIMESTAMP => temporal::timestamp_in(text, typmod, io).map(Value::Int),
+        oid::TIMESTAMPTZ => temporal::timestamptz_in(text, typmod, io).map(Value::Int),
+        oid::INTERVAL => temporal::interval_in(text, typmod, io).map(Value::Interval),
         other => match reg::kind(other) {
             Some(kind) => reg::input(kind, text, io),
             None => Err(refused(other, "input")),
@@ -141,6 +149,12 @@ pub fn output(value: &Value, ty: &Type, io: &IoContext, out: &mut Vec<u8>) -> Re
         (oid::CHAR, Value::UInt(byte)) => text::char_output(*byte as u8, out),
         (oid::UUID, Value::Bytes(bytes)) => uuid::output(bytes, out),
         (oid::OID, Value::UInt(number)) => out.extend_from_slice(number.to_string().as_bytes()),
+        (oid::DATE, Value::Int(days)) => temporal::date_out(*days as i32, io, out),
+        (oid::TIME, Value::Int(micros)) => temporal::time_out(*micros, out),
+        (oid::TIMETZ, Value::Bytes(bytes)) => temporal::timetz_out(TimeTz::of_bytes(bytes), out),
+        (oid::TIMESTAMP, Value::Int(micros)) => temporal::timestamp_out(*micros, io, out),
+        (oid::TIMESTAMPTZ, Value::Int(micros)) => temporal::timestamptz_out(*micros, io, out),
+        (oid::INTERVAL, Value::Interval(span)) => temporal::interval_out(*span, io, out),
         (_, Value::UInt(number)) if reg::kind(oid).is_some() => reg::output(oid, *number as Oid, io, out),
         (_, Value::Text(text)) if is_text(oid) => out.extend_from_slice(text.as_bytes()),
         _ => return Err(refused(oid, "output")),
@@ -163,6 +177,11 @@ pub fn receive(ty: &Type, bytes: &[u8], _io: &IoContext) -> Result<Value> {
         oid::JSON => json::input(utf8(bytes)?),
         oid::NAME => text::name_receive(utf8(bytes)?),
         oid::VOID => Ok(Value::text("")),
+        oid::DATE => temporal::date_recv(bytes).map(|days| Value::Int(days.into())),
+        oid::TIME => temporal::time_recv(bytes, typmod).map(Value::Int),
+        oid::TIMETZ => temporal::timetz_recv(bytes, typmod).map(TimeTz::to_value),
+        oid::TIMESTAMP | oid::TIMESTAMPTZ => temporal::timestamp_recv(bytes, typmod).map(Value::Int),
+        oid::INTERVAL => temporal::interval_recv(bytes, typmod).map(Value::Interval),
         _ if is_text(oid) => text::input(utf8(bytes)?),
         _ if reg::kind(oid).is_some() => Ok(Value::UInt(u32::from_be_bytes(fixed(bytes)?).into())),
         _ => Err(refused(oid, "receive")),
@@ -176,6 +195,11 @@ pub fn send(value: &Value, ty: &Type, out: &mut Vec<u8>) -> Result<()> {
         (oid::BOOL, _) => out.push(boolean::of(value).into()),
         (oid::BYTEA | oid::UUID, Value::Bytes(bytes)) => out.extend_from_slice(bytes),
         (oid::CHAR, Value::UInt(byte)) => out.push(*byte as u8),
+        (oid::DATE, Value::Int(days)) => temporal::date_send(*days as i32, out),
+        (oid::TIME, Value::Int(micros)) => temporal::time_send(*micros, out),
+        (oid::TIMETZ, Value::Bytes(bytes)) => temporal::timetz_send(TimeTz::of_bytes(bytes), out),
+        (oid::TIMESTAMP | oid::TIMESTAMPTZ, Value::Int(micros)) => temporal::timestamp_send(*micros, out),
+        (oid::INTERVAL, Value::Interval(span)) => temporal::interval_send(*span, out),
         (_, Value::UInt(number)) if oid == oid::OID || reg::kind(oid).is_some() => {
             out.extend_from_slice(&(*number as u32).to_be_bytes());
         }

@@ -18,7 +18,7 @@
 //! | date | `Int` of 4 bytes | `Int`: days since 2000-01-01; the extremes are the infinities |
 //! | time | `Int` of 8 bytes | `Int`: microseconds since midnight |
 //! | timestamp, timestamptz | `Int` of 8 bytes | `Int`: microseconds since 2000-01-01 (UTC for timestamptz); the extremes are the infinities |
-//! | timetz | `Bytes` | `Bytes`: 8 bytes of UTC time of day (time + zone) in microseconds with the sign flipped, 4 of the zone in seconds west of UTC, both big-endian, so that bytes order as times do |
+//! | timetz | `Bytes` | `Bytes`: 8 bytes of UTC time of day (time + zone) in microseconds with the sign flipped, 4 of the zone in seconds west of UTC with the sign flipped, both big-endian, so that bytes order as times do |
 //! | interval | `Interval` | `Interval`: months, days, microseconds |
 //!
 //! The forms of dates and times are PostgreSQL's own, so comparing, hashing, sorting and indexing them is that of integers.
@@ -33,5 +33,6 @@ pub mod json;
 pub mod oid;
 pub mod reg;
 pub mod registry;
+pub mod temporal;
 pub mod text;
 pub mod uuid;

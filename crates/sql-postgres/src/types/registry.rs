@@ -81,6 +81,7 @@ pub static TYPES: &[PgType] = &[
     row(oid::TIME, "time", (8, T, 'd', 'p'), (Base, 'D', F), 1183, INT8, F, "time without time zone"),
     row(oid::TIMESTAMP, "timestamp", (8, T, 'd', 'p'), (Base, 'D', F), 1115, INT8, F, "timestamp without time zone"),
     row(oid::TIMESTAMPTZ, "timestamptz", (8, T, 'd', 'p'), (Base, 'D', T), 1185, INT8, F, "timestamp with time zone"),
+    row(oid::INTERVAL, "interval", (16, F, 'd', 'p'), (Base, 'T', T), 1187, Storage::Interval, F, ""),
     row(oid::TIMETZ, "timetz", (12, F, 'd', 'p'), (Base, 'D', F), 1270, Storage::Bytes, F, "time with time zone"),
     row(oid::NUMERIC, "numeric", (-1, F, 'i', 'm'), (Base, 'N', F), 1231, Storage::Decimal, F, ""),
     row(oid::REGPROCEDURE, "regprocedure", (4, T, 'i', 'p'), (Base, 'N', F), 2207, OID4, F, ""),
@@ -157,7 +158,8 @@ pub fn element_of(array: Oid) -> Option<&'static PgType> {
 pub fn column_type(oid: Oid, typmod: i32, nullable: bool) -> Type {
     let row = by_oid(oid).unwrap_or_else(|| unreachable!("a type without a row: {oid}"));
     let collation = if oid == oid::BPCHAR { BPCHAR_COLLATION } else { Collation::Binary };
-    Type::plain(row.storage, TypeId(oid), (typmod as u32, 0), nullable, collation)
+    let scale = if oid == oid::NUMERIC { Type::ANY_SCALE } else { 0 };
+    Type::plain(row.storage, TypeId(oid), (typmod as u32, scale), nullable, collation)
 }
 
 /// The order of bpchar: by bytes, but for spaces at the end.
