@@ -14,13 +14,13 @@ use query::nodes::subquery::{Question, Subquery};
 use query::nodes::walk::conjuncts;
 use query::plan::statistics::Statistics;
 use syntax::postgres::tree::{
-    self, DeleteStmt, ExprKind, FromItem, Ident, InsertColumn, InsertStmt, Overriding, RangeVar, ResTarget,
-    SelectBody, SelectStmt, SetClause, UpdateStmt,
+    self, DeleteStmt, ExprKind, FromItem, Ident, InsertColumn, InsertStmt, Overriding, RangeVar, ResTarget, SelectBody,
+    SelectStmt, SetClause, UpdateStmt,
 };
 
 use crate::bind::Binder;
 use crate::bind::from::Found;
-use crate::bind::query::project_column;
+use crate::bind::query_expression::project_column;
 use crate::bind::rules::{Omitted, target_type};
 use crate::bind::scope::{BoundQuery, Clause, OutputColumn};
 use crate::bind::select::output_columns;
@@ -310,12 +310,7 @@ impl Binder<'_> {
     }
 
     /// Opens a scope with the table whose rows change, and the tables beside it.
-    fn open_change(
-        &mut self,
-        table: &Arc<Table>,
-        alias: Option<&Ident>,
-        others: &[FromItem],
-    ) -> Result<Source> {
+    fn open_change(&mut self, table: &Arc<Table>, alias: Option<&Ident>, others: &[FromItem]) -> Result<Source> {
         self.open_scope();
         self.keyed = true;
         let shown = alias.map_or(table.name.as_str(), |alias| alias.value.as_str()).to_owned();
@@ -335,7 +330,7 @@ impl Binder<'_> {
         for (nth, item) in all.iter().enumerate().filter(|(_, item)| item.is_relation_visible) {
             if all[..nth].iter().any(|other| other.is_relation_visible && other.alias == item.alias) {
                 let text = format!("table name \"{}\" specified more than once", item.alias);
-                return Err(PgError::new("42712", text));
+                return Err(PgError::new(state::DUPLICATE_ALIAS, text));
             }
         }
         self.scope().names = all;
@@ -467,10 +462,7 @@ impl Binder<'_> {
             return refused(format!("Column \"{}\" is a generated column.", column.name));
         }
         if column.identity == Identity::Always {
-            return refused(format!(
-                "Column \"{}\" is an identity column defined as GENERATED ALWAYS.",
-                column.name
-            ));
+            return refused(format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name));
         }
         Ok(Some((at, self.assigned(value, table, at)?)))
     }

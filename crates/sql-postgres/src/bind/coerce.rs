@@ -10,12 +10,12 @@ use crate::bind::Binder;
 use crate::bind::resolve::{cast_between, function_by_oid};
 use crate::bind::typing::{Operand, category, is_preferred, literal, oid_of, retyped, settled, shown, typmod_of_expr};
 use crate::error::{PgError, Result, state};
+use crate::functions::state::StateOf;
 use crate::functions::{Body, CastContext, CastMethod, PgFunction};
 use crate::types::assignment::{has_length_coercion, with_typmod};
+use crate::types::io;
 use crate::types::oid::{self, Oid};
 use crate::types::registry::{self, by_oid, column_type};
-use crate::functions::state::StateOf;
-use crate::types::io;
 use crate::value::Value;
 
 /// The way from one type to another.
@@ -82,8 +82,12 @@ pub fn common_type(operands: &[&Operand]) -> std::result::Result<Oid, (Oid, Oid,
 }
 
 /// A conversion between types whose values differ in form though PostgreSQL's do not: signed and unsigned integers.
-static REFORM: Function =
-    Function { folding: Folding::Coercion, typed: true, finish: Some(same), ..Function::new(&["reform"], Run::Strict(reform)) };
+static REFORM: Function = Function {
+    folding: Folding::Coercion,
+    typed: true,
+    finish: Some(same),
+    ..Function::new(&["reform"], Run::Strict(reform))
+};
 
 fn reform(call: &Call, values: &[Value], _: &mut EvalContext) -> datum::Result<Value> {
     Ok(match (&values[0], call.ty.storage) {
@@ -164,7 +168,14 @@ impl Binder<'_> {
         self.error(PgError::new(state::CANNOT_COERCE, text), operand.at)
     }
 
-    fn follow(&mut self, way: Pathway, operand: Operand, target: Oid, typmod: i32, context: CastContext) -> Result<Expr> {
+    fn follow(
+        &mut self,
+        way: Pathway,
+        operand: Operand,
+        target: Oid,
+        typmod: i32,
+        context: CastContext,
+    ) -> Result<Expr> {
         let Operand { expr, at } = operand;
         match way {
             Pathway::Relabel => Ok(relabeled(expr, target)),
@@ -318,8 +329,7 @@ impl Binder<'_> {
 
     /// Marks the plan as valid for this run only where a literal's value depends on the clock.
     fn note_moving_literal(&mut self, text: &str, target: Oid) {
-        let is_of_time =
-            matches!(target, oid::DATE | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::TIME | oid::TIMETZ);
+        let is_of_time = matches!(target, oid::DATE | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::TIME | oid::TIMETZ);
         let moves = ["now", "today", "tomorrow", "yesterday"];
         let text = text.to_ascii_lowercase();
         self.volatile |= is_of_time && moves.iter().any(|word| text.contains(word));

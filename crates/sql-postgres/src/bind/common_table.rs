@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use query::nodes::expr::Expr;
 use query::nodes::node::{Node, Recursion};
-use syntax::postgres::tree::{
-    CommonTableExpr, Ident, RangeVar, SelectBody, SelectStmt, SetOp, Statement, WithClause,
-};
+use syntax::postgres::tree::{CommonTableExpr, Ident, RangeVar, SelectBody, SelectStmt, SetOp, Statement, WithClause};
 
 use crate::bind::Binder;
 use crate::bind::coerce::common_type;
@@ -18,8 +16,6 @@ use crate::error::{PgError, Result, state};
 use crate::functions::CastContext;
 use crate::types::oid;
 
-const INVALID_RECURSION: &str = "42P19";
-
 impl Binder<'_> {
     /// Binds the tables of WITH. The caller removes them from `commons` again.
     pub fn with(&mut self, with: Option<&WithClause>) -> Result<()> {
@@ -28,7 +24,7 @@ impl Binder<'_> {
         for table in tables {
             if self.commons[first..].iter().any(|known| known.name == table.name.value) {
                 let text = format!("WITH query name \"{}\" specified more than once", table.name.value);
-                return self.fail("42712", text, table.name.at.0);
+                return self.fail(state::DUPLICATE_ALIAS, text, table.name.at.0);
             }
             self.common(table, *recursive)?;
         }
@@ -68,7 +64,8 @@ impl Binder<'_> {
     fn name_columns(&self, name: &Ident, columns: &mut [OutputColumn], names: &[Ident]) -> Result<()> {
         if names.len() > columns.len() {
             let (has, given) = (columns.len(), names.len());
-            let text = format!("WITH query \"{}\" has {has} columns available but {given} columns specified", name.value);
+            let text =
+                format!("WITH query \"{}\" has {has} columns available but {given} columns specified", name.value);
             return self.fail(state::INVALID_COLUMN_REFERENCE, text, name.at.0);
         }
         for (column, name) in columns.iter_mut().zip(names) {
@@ -87,14 +84,14 @@ impl Binder<'_> {
         let common = common.clone();
         match &common.state {
             CommonState::Ready => Ok(Some(common)),
-            CommonState::Refused(text) => self.fail(INVALID_RECURSION, text.to_string(), name.at.0),
+            CommonState::Refused(text) => self.fail(state::INVALID_RECURSION, text.to_string(), name.at.0),
             CommonState::Recursive(_) if common.references > 1 => {
                 let text = format!("recursive reference to query \"{}\" must not appear more than once", name.name);
-                self.fail(INVALID_RECURSION, text, name.at.0)
+                self.fail(state::INVALID_RECURSION, text, name.at.0)
             }
             CommonState::Recursive(own) if *own != depth => {
                 let text = format!("recursive reference to query \"{}\" must not appear within a subquery", name.name);
-                self.fail(INVALID_RECURSION, text, name.at.0)
+                self.fail(state::INVALID_RECURSION, text, name.at.0)
             }
             CommonState::Recursive(_) => Ok(Some(common)),
         }
@@ -146,7 +143,11 @@ impl Binder<'_> {
             return Ok(None);
         }
         if !order_by.is_empty() {
-            return self.fail(state::FEATURE_NOT_SUPPORTED, "ORDER BY in a recursive query is not implemented", order_by[0].expr.span.start);
+            return self.fail(
+                state::FEATURE_NOT_SUPPORTED,
+                "ORDER BY in a recursive query is not implemented",
+                order_by[0].expr.span.start,
+            );
         }
         if limit.is_some() {
             return Err(PgError::new(state::FEATURE_NOT_SUPPORTED, "LIMIT in a recursive query is not implemented"));
@@ -204,8 +205,9 @@ impl Binder<'_> {
             return self.fail(state::SYNTAX_ERROR, text, name.at.0);
         }
         for at in 0..source.columns.len() {
-            let operand = |bound: &BoundQuery| {
-                Operand { expr: Expr::Column(at, bound.columns[at].column.ty.clone()), at: name.at.0 }
+            let operand = |bound: &BoundQuery| Operand {
+                expr: Expr::Column(at, bound.columns[at].column.ty.clone()),
+                at: name.at.0,
             };
             let (own, other) = (operand(&source), operand(&part));
             let common = common_type(&[&own, &other]).map_err(|(left, right, _)| {

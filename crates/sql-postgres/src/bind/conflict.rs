@@ -16,7 +16,12 @@ use crate::error::{PgError, Result, state};
 type Conflict = (OnConflict, Vec<(usize, Expr)>, Option<Arbiter>);
 
 impl Binder<'_> {
-    pub fn on_conflict(&mut self, clause: Option<&OnConflictClause>, table: &Arc<Table>, shown: &str) -> Result<Conflict> {
+    pub fn on_conflict(
+        &mut self,
+        clause: Option<&OnConflictClause>,
+        table: &Arc<Table>,
+        shown: &str,
+    ) -> Result<Conflict> {
         let Some(OnConflictClause { target, action, at }) = clause else {
             return Ok((OnConflict::Fail, Vec::new(), None));
         };
@@ -42,8 +47,7 @@ impl Binder<'_> {
                 }
                 let updates = self.sets(set, table, "updated")?;
                 self.set_clause(Clause::Where);
-                let condition =
-                    selection.as_ref().map(|selection| self.condition(selection, "WHERE")).transpose()?;
+                let condition = selection.as_ref().map(|selection| self.condition(selection, "WHERE")).transpose()?;
                 self.close_scope();
                 Ok((OnConflict::Update, updates, Some(Arbiter { keys, condition })))
             }
@@ -61,8 +65,7 @@ impl Binder<'_> {
                 match keys.next() {
                     Some((key, _)) => Ok(vec![key]),
                     None => {
-                        let text =
-                            format!("constraint \"{}\" for table \"{}\" does not exist", name.value, table.name);
+                        let text = format!("constraint \"{}\" for table \"{}\" does not exist", name.value, table.name);
                         self.fail(state::UNDEFINED_OBJECT, text, at)
                     }
                 }

@@ -61,13 +61,12 @@ impl Binder<'_> {
     fn check_aliases(&self, known: &[NameItem], added: &[NameItem]) -> Result<()> {
         for item in added.iter().filter(|item| item.is_relation_visible) {
             let is_same = |other: &&NameItem| {
-                let is_of_other_schema =
-                    other.schema.is_some() && item.schema.is_some() && other.schema != item.schema;
+                let is_of_other_schema = other.schema.is_some() && item.schema.is_some() && other.schema != item.schema;
                 other.is_relation_visible && other.alias == item.alias && !is_of_other_schema
             };
             if known.iter().any(|other| is_same(&other)) {
                 let text = format!("table name \"{}\" specified more than once", item.alias);
-                return Err(PgError::new("42712", text));
+                return Err(PgError::new(state::DUPLICATE_ALIAS, text));
             }
         }
         Ok(())
@@ -97,7 +96,7 @@ impl Binder<'_> {
             let is_lateral = self.scope().tables[start..].iter().any(|table| !table.after.is_empty());
             if *kind == JoinKind::Right && is_lateral {
                 let text = "invalid reference to FROM-clause entry: the combining JOIN type must be INNER or LEFT for a LATERAL reference";
-                return self.fail("42P10", text, at.0);
+                return self.fail(state::INVALID_COLUMN_REFERENCE, text, at.0);
             }
             left = self.join(left, bound, *kind, qual, outside)?;
         }
@@ -267,8 +266,9 @@ impl Binder<'_> {
     fn join_alias(&self, names: Vec<NameItem>, alias: &Alias) -> Result<NameItem> {
         let visible = names.into_iter().filter(|item| item.are_columns_visible);
         let shown = |column: &NameColumn| !column.is_hidden;
-        let columns: Vec<NameColumn> =
-            visible.flat_map(|item| item.columns.iter().filter(|column| shown(column)).cloned().collect::<Vec<_>>()).collect();
+        let columns: Vec<NameColumn> = visible
+            .flat_map(|item| item.columns.iter().filter(|column| shown(column)).cloned().collect::<Vec<_>>())
+            .collect();
         let mut item = NameItem {
             alias: alias.name.value.clone(),
             schema: None,
@@ -289,7 +289,8 @@ impl Binder<'_> {
         let mut columns: Vec<NameColumn> = item.columns.to_vec();
         let given = columns.iter().filter(|column| !column.is_hidden).count();
         if names.len() > given {
-            let text = format!("table \"{}\" has {given} columns available but {} columns specified", item.alias, names.len());
+            let text =
+                format!("table \"{}\" has {given} columns available but {} columns specified", item.alias, names.len());
             return self.fail(state::INVALID_COLUMN_REFERENCE, text, names[0].at.0);
         }
         for (column, name) in columns.iter_mut().filter(|column| !column.is_hidden).zip(names) {

@@ -219,9 +219,10 @@ impl Binder<'_> {
         let bound = self.expr(node);
         self.close_scope();
         let bound = bound.map_err(|error| match kind {
-            TableExpression::Default if error.state == state::UNDEFINED_COLUMN => {
-                self.error(PgError::new(state::FEATURE_NOT_SUPPORTED, "cannot use column reference in DEFAULT expression"), at)
-            }
+            TableExpression::Default if error.state == state::UNDEFINED_COLUMN => self.error(
+                PgError::new(state::FEATURE_NOT_SUPPORTED, "cannot use column reference in DEFAULT expression"),
+                at,
+            ),
             _ => error,
         })?;
         self.check_definition(&bound.expr, clause, what, at)?;

@@ -156,9 +156,8 @@ impl Binder<'_> {
         if let Some(Distinct::On(list)) = &select.distinct {
             is_grouped |= list.iter().any(has_aggregate);
         }
-        let of_window = |window: &tree::NamedWindow| {
-            super::walk::of_window(&window.window).into_iter().any(has_aggregate)
-        };
+        let of_window =
+            |window: &tree::NamedWindow| super::walk::of_window(&window.window).into_iter().any(has_aggregate);
         is_grouped |= select.windows.iter().any(of_window);
         if !is_grouped {
             return Ok(false);
@@ -256,13 +255,7 @@ impl Binder<'_> {
     }
 
     /// Binds the select list, HAVING, ORDER BY and DISTINCT.
-    fn above(
-        &mut self,
-        select: &Select,
-        items: &[Item<'_>],
-        order: &[SortBy],
-        keeps_unknown: bool,
-    ) -> Result<Above> {
+    fn above(&mut self, select: &Select, items: &[Item<'_>], order: &[SortBy], keeps_unknown: bool) -> Result<Above> {
         let keeps_unknown = keeps_unknown && select.distinct.is_none();
         let targets = self.targets(items, Clause::SelectList, keeps_unknown)?;
         let mut having = Vec::new();
@@ -526,8 +519,7 @@ impl Binder<'_> {
         self.close_scope();
         let bound = bound?;
         let (source, at) = (bound.oid(), bound.at);
-        let coerced =
-            self.coerce_to(bound, crate::types::oid::INT8, -1, crate::functions::CastContext::Assignment)?;
+        let coerced = self.coerce_to(bound, crate::types::oid::INT8, -1, crate::functions::CastContext::Assignment)?;
         let Some(expr) = coerced else {
             let shown = super::typing::shown(source);
             let text = format!("argument of {word} must be type bigint, not type {shown}");
@@ -625,13 +617,7 @@ fn finished(
 }
 
 /// Returns the first row of each combination of the keys of DISTINCT ON, in the order of ORDER BY.
-fn distinct_on_rows(
-    node: Arc<Node>,
-    exprs: Vec<Expr>,
-    sorts: Vec<Sort>,
-    on: Vec<Expr>,
-    limits: Limits,
-) -> Arc<Node> {
+fn distinct_on_rows(node: Arc<Node>, exprs: Vec<Expr>, sorts: Vec<Sort>, on: Vec<Expr>, limits: Limits) -> Arc<Node> {
     // The keys come first in the rows, because duplicates are told by their first values.
     let (count, width) = (on.len(), exprs.len());
     let mut row: Vec<Expr> = on.iter().chain(&exprs).cloned().collect();
@@ -674,7 +660,11 @@ pub fn sort_keys(exprs: &mut Vec<Expr>, sorts: Vec<Sort>) -> Vec<SortKey> {
 pub fn output_columns(targets: &[Target]) -> Vec<OutputColumn> {
     let column = |target: &Target| {
         // The type of an expression that is still unknown is told by what is around it.
-        let ty = if oid_of(&target.expr) == crate::types::oid::UNKNOWN { target.expr.ty() } else { settled(&target.expr.ty()) };
+        let ty = if oid_of(&target.expr) == crate::types::oid::UNKNOWN {
+            target.expr.ty()
+        } else {
+            settled(&target.expr.ty())
+        };
         OutputColumn { column: Column::computed(target.name.clone(), ty), origin: target.origin }
     };
     targets.iter().map(column).collect()

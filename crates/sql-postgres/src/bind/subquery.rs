@@ -31,7 +31,7 @@ enum Quantifier {
 
 impl Binder<'_> {
     /// Binds the query one level deeper. `question` may change its rows.
-    fn nested(
+    pub fn nested(
         &mut self,
         query: &SelectStmt,
         question: impl FnOnce(&mut Self, &mut BoundQuery) -> Result<Question>,
@@ -133,7 +133,8 @@ impl Binder<'_> {
         let (subquery, _) = self.nested(query, |binder, bound| {
             let (given, wanted) = (bound.columns.len(), needles.len());
             if given != wanted {
-                let text = if given < wanted { "subquery has too few columns" } else { "subquery has too many columns" };
+                let text =
+                    if given < wanted { "subquery has too few columns" } else { "subquery has too many columns" };
                 return binder.fail(state::SYNTAX_ERROR, text, op.at.0);
             }
             let (needles, test) = binder.row_test(op, needles, bound)?;
@@ -166,8 +167,9 @@ impl Binder<'_> {
                 }
                 _ => return Err(self.error(unsupported(format!("the operator {} over a subquery", op.name)), op.at.0)),
             };
-            let place = |at: usize, expr: &Expr| {
-                Operand { expr: Expr::Column(at, column_type(oid_of(expr), -1, true)), at: op.at.0 }
+            let place = |at: usize, expr: &Expr| Operand {
+                expr: Expr::Column(at, column_type(oid_of(expr), -1, true)),
+                at: op.at.0,
             };
             left_tests.push(place(at, &left));
             right_tests.push(place(count + at, &right));

@@ -7,7 +7,6 @@ use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr};
 use query::nodes::function::{Function, Run};
 use query::nodes::node::Node;
-use query::nodes::relation::Source;
 use query::nodes::table_function::{Give, RowSource, TableFunction};
 use query::types::Column;
 use syntax::postgres::tree::{self, Argument, ExprKind, FuncCall, RangeFunction};
@@ -216,9 +215,4 @@ impl Binder<'_> {
         let column = Column::computed("generate_series", ty);
         Ok(Rows { node, columns: vec![OutputColumn { column, origin: None }] })
     }
-}
-
-/// Returns the number of a table in FROM.
-pub fn table_at(source: &Source) -> Option<usize> {
-    if let Source::Table(at) = source { Some(*at) } else { None }
 }

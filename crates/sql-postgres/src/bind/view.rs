@@ -25,8 +25,9 @@ impl Binder<'_> {
         if !self.views.iter().any(|known| known.id == view.id) {
             self.views.push(view.clone());
         }
-        let statements = syntax::postgres::parse_script(&view.text, &|| false)
-            .map_err(|_| PgError::new(state::DATA_CORRUPTED, format!("the text of view \"{}\" has no meaning", view.name)))?;
+        let statements = syntax::postgres::parse_script(&view.text, &|| false).map_err(|_| {
+            PgError::new(state::DATA_CORRUPTED, format!("the text of view \"{}\" has no meaning", view.name))
+        })?;
         let [statement] = &statements[..] else {
             return Err(PgError::new(state::DATA_CORRUPTED, format!("view \"{}\" has no query", view.name)));
         };

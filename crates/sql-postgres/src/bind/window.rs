@@ -253,9 +253,8 @@ impl Binder<'_> {
         self.check_stack()?;
         let parent = self.window_named(&base.value, base.at.0)?;
         // A window can extend those before it only.
-        let index = |binder: &mut Self, name: &str| {
-            binder.scope().windowed.named.iter().position(|(known, _)| known == name)
-        };
+        let index =
+            |binder: &mut Self, name: &str| binder.scope().windowed.named.iter().position(|(known, _)| known == name);
         let (named, of_parent) = (self.name_of_window(window), index(self, &base.value));
         if let (Some(named), Some(of_parent)) = (named, of_parent)
             && of_parent >= named

@@ -168,9 +168,8 @@ impl Binder<'_> {
     /// Brings the columns of all operands to common types.
     fn unify(&mut self, run: &mut [BoundQuery], right: &mut BoundQuery, word: &str, at: u32) -> Result<()> {
         for nth in 0..right.columns.len() {
-            let operand = |bound: &BoundQuery| {
-                Operand { expr: Expr::Column(nth, bound.columns[nth].column.ty.clone()), at }
-            };
+            let operand =
+                |bound: &BoundQuery| Operand { expr: Expr::Column(nth, bound.columns[nth].column.ty.clone()), at };
             let (left, other) = (operand(&run[0]), operand(right));
             let target = common_type(&[&left, &other]).map_err(|(left, right, _)| {
                 let text = format!("{word} types {} and {} cannot be matched", shown(left), shown(right));
