@@ -156,6 +156,14 @@ pub mod state {
     pub const INVALID_NAME: SqlState = "42602";
     pub const DUPLICATE_COLUMN: SqlState = "42701";
     pub const AMBIGUOUS_COLUMN: SqlState = "42702";
+    pub const DUPLICATE_ALIAS: SqlState = "42712";
+    pub const AMBIGUOUS_FUNCTION: SqlState = "42725";
+    pub const GROUPING_ERROR: SqlState = "42803";
+    pub const CANNOT_COERCE: SqlState = "42846";
+    pub const AMBIGUOUS_PARAMETER: SqlState = "42P08";
+    pub const AMBIGUOUS_ALIAS: SqlState = "42P09";
+    pub const INVALID_RECURSION: SqlState = "42P19";
+    pub const WINDOWING_ERROR: SqlState = "42P20";
     pub const DUPLICATE_OBJECT: SqlState = "42710";
     pub const WRONG_OBJECT_TYPE: SqlState = "42809";
     pub const INVALID_FOREIGN_KEY: SqlState = "42830";

@@ -5,9 +5,9 @@ use syntax::postgres::tree::{AnyName, Argument, FuncCall};
 
 use crate::bind::Binder;
 use crate::bind::coerce::{call, can_coerce, common_type, is_polymorphic};
-use crate::bind::resolve::{Found, Signature, cast_between, function, functions_named};
+use crate::bind::resolve::{Found, Signature, cast_between, function};
 use crate::bind::scope::Clause;
-use crate::bind::typing::{Operand, category, oid_of, shown, shown_list, unsupported};
+use crate::bind::typing::{Operand, category, shown, shown_list, unsupported};
 use crate::bind::walk::is_aggregate;
 use crate::error::{PgError, Result, state};
 use crate::functions::{Body, CastContext, PgFunction};
@@ -148,21 +148,14 @@ impl Binder<'_> {
     }
 
     /// Returns the type for which the polymorphic parameters of a call stand.
-    fn element_type(
-        &self,
-        row: &PgFunction,
-        parameters: &[Oid],
-        operands: &[Operand],
-        at: u32,
-    ) -> Result<Option<Oid>> {
+    fn element_type(&self, row: &PgFunction, parameters: &[Oid], operands: &[Operand], at: u32) -> Result<Option<Oid>> {
         let is_open = |ty: &Oid| is_polymorphic(*ty) && *ty != oid::ANY;
         let given = operands.iter().zip(parameters).filter(|(_, parameter)| is_open(parameter));
         let given: Vec<&Operand> = given.map(|(operand, _)| operand).collect();
         if given.is_empty() {
             return Ok(None);
         }
-        let is_compatible =
-            parameters.iter().any(|ty| matches!(*ty, oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY));
+        let is_compatible = parameters.iter().any(|ty| matches!(*ty, oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY));
         if is_compatible {
             return common_type(&given).map(Some).map_err(|(left, right, at)| {
                 let text = format!("function {} could not match types {} and {}", row.name, shown(left), shown(right));
@@ -258,14 +251,4 @@ fn cast_by_name(name: &str, source: Oid) -> Option<Oid> {
             }
         };
     is_cast.then_some(row.oid)
-}
-
-/// Returns whether the system has a function of that name.
-pub fn is_known(name: &str) -> bool {
-    !functions_named(name).is_empty()
-}
-
-/// Returns the types of expressions.
-pub fn types_of(exprs: &[Expr]) -> Vec<Oid> {
-    exprs.iter().map(oid_of).collect()
 }

@@ -8,12 +8,14 @@ use query::types::Collation;
 
 use crate::bind::Binder;
 use crate::bind::resolve::{cast_between, function_by_oid};
-use crate::bind::typing::{Operand, category, is_preferred, literal, oid_of, retyped, shown, typmod_of_expr};
+use crate::bind::typing::{Operand, category, is_preferred, literal, oid_of, retyped, settled, shown, typmod_of_expr};
 use crate::error::{PgError, Result, state};
+use crate::functions::state::StateOf;
 use crate::functions::{Body, CastContext, CastMethod, PgFunction};
+use crate::types::assignment::{has_length_coercion, with_typmod};
+use crate::types::io;
 use crate::types::oid::{self, Oid};
-use crate::types::registry::{by_oid, column_type};
-use crate::types::{input, output};
+use crate::types::registry::{self, by_oid, column_type};
 use crate::value::Value;
 
 /// The way from one type to another.
@@ -40,7 +42,7 @@ fn pathway(source: Oid, target: Oid, context: CastContext) -> Option<Pathway> {
     let is_string = |ty: Oid| category(ty) == 'S';
     let may = (context >= CastContext::Assignment && is_string(target))
         || (context >= CastContext::Explicit && is_string(source));
-    let has_values = |ty: Oid| by_oid(ty).is_some_and(|row| row.kind == crate::types::registry::TypeKind::Base);
+    let has_values = |ty: Oid| by_oid(ty).is_some_and(|row| row.kind == registry::TypeKind::Base);
     (may && has_values(source) && has_values(target)).then_some(Pathway::InOut)
 }
 
@@ -80,8 +82,12 @@ pub fn common_type(operands: &[&Operand]) -> std::result::Result<Oid, (Oid, Oid,
 }
 
 /// A conversion between types whose values differ in form though PostgreSQL's do not: signed and unsigned integers.
-static REFORM: Function =
-    Function { folding: Folding::Coercion, typed: true, finish: Some(same), ..Function::new(&["reform"], Run::Strict(reform)) };
+static REFORM: Function = Function {
+    folding: Folding::Coercion,
+    typed: true,
+    finish: Some(same),
+    ..Function::new(&["reform"], Run::Strict(reform))
+};
 
 fn reform(call: &Call, values: &[Value], _: &mut EvalContext) -> datum::Result<Value> {
     Ok(match (&values[0], call.ty.storage) {
@@ -100,9 +106,23 @@ static IN_OUT: Function = Function {
 };
 
 fn in_out(call: &Call, values: &[Value], ctx: &mut EvalContext) -> datum::Result<Value> {
-    let mut text = String::new();
-    output(&values[0], oid_of(&call.arguments[0]), &mut text, ctx)?;
-    Ok(input(&text, crate::types::registry::oid_of(&call.ty), -1, ctx)?)
+    let mut text = Vec::new();
+    let state = &ctx.state().io;
+    io::output(&values[0], &settled(&call.arguments[0].ty()), state, &mut text)?;
+    Ok(io::input(&call.ty, &String::from_utf8_lossy(&text), state)?)
+}
+
+/// The length coercion of a type: the modifier is that of the call's type.
+static LENGTH: Function = Function {
+    folding: Folding::CheckedCoercion,
+    typed: true,
+    finish: Some(same),
+    ..Function::new(&["length coercion"], Run::Strict(length))
+};
+
+fn length(call: &Call, values: &[Value], _: &mut EvalContext) -> datum::Result<Value> {
+    let (ty, typmod) = (registry::oid_of(&call.ty), registry::typmod_of(&call.ty));
+    Ok(with_typmod(values[0].clone(), ty, typmod, call.extra.word[0] == 1)?)
 }
 
 /// Leaves a value as the function gave it: PostgreSQL's decimals keep their own digits.
@@ -148,7 +168,14 @@ impl Binder<'_> {
         self.error(PgError::new(state::CANNOT_COERCE, text), operand.at)
     }
 
-    fn follow(&mut self, way: Pathway, operand: Operand, target: Oid, typmod: i32, context: CastContext) -> Result<Expr> {
+    fn follow(
+        &mut self,
+        way: Pathway,
+        operand: Operand,
+        target: Oid,
+        typmod: i32,
+        context: CastContext,
+    ) -> Result<Expr> {
         let Operand { expr, at } = operand;
         match way {
             Pathway::Relabel => Ok(relabeled(expr, target)),
@@ -178,8 +205,8 @@ impl Binder<'_> {
                     return Ok(Expr::Literal(Value::Text(text), column_type(target, -1, false)));
                 }
                 self.note_moving_literal(&text, target);
-                let value = input(&text, target, typmod, self.ctx).map_err(|error| self.error(error, at))?;
                 let ty = column_type(target, typmod, false);
+                let value = io::input(&ty, &text, &self.ctx.state().io).map_err(|error| self.error(error, at))?;
                 Ok(Expr::Literal(value, ty))
             }
             Expr::Literal(value, _) => Ok(literal(value, target)),
@@ -235,11 +262,13 @@ impl Binder<'_> {
         if typmod < 0 || typmod_of_expr(&expr) == typmod {
             return Ok(expr);
         }
-        let Some(row) = cast_between(ty, ty).and_then(|cast| function_by_oid(cast.function)) else {
+        if !has_length_coercion(ty) {
             return Ok(retyped(expr, ty, typmod));
-        };
-        let arguments = with_modifier(row, expr, typmod, context);
-        let cut = call(row, arguments, ty, typmod)?;
+        }
+        let mut cut = call_of(&LENGTH, vec![expr], ty, typmod);
+        if let Expr::Call(call) = &mut cut {
+            call.extra.word[0] = u8::from(context == CastContext::Explicit);
+        }
         self.folded(cut, at)
     }
 
@@ -300,8 +329,7 @@ impl Binder<'_> {
 
     /// Marks the plan as valid for this run only where a literal's value depends on the clock.
     fn note_moving_literal(&mut self, text: &str, target: Oid) {
-        let is_of_time =
-            matches!(target, oid::DATE | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::TIME | oid::TIMETZ);
+        let is_of_time = matches!(target, oid::DATE | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::TIME | oid::TIMETZ);
         let moves = ["now", "today", "tomorrow", "yesterday"];
         let text = text.to_ascii_lowercase();
         self.volatile |= is_of_time && moves.iter().any(|word| text.contains(word));

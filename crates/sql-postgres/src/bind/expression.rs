@@ -6,10 +6,11 @@ use syntax::postgres::tree::{self, BooleanTest, Const, ExprKind, SqlValueFunctio
 use crate::bind::Binder;
 use crate::bind::coerce::call_of;
 use crate::bind::special;
-use crate::bind::typing::{Operand, category, literal, oid_of, shown, typmod_of_expr, unknown_type, unsupported};
-use crate::error::{PgError, Result, state};
+use crate::bind::typing::{Operand, literal, oid_of, shown, typmod_of_expr, unknown_type, unsupported};
+use crate::error::{Result, state};
 use crate::functions::CastContext;
-use crate::types::input;
+use crate::functions::state::StateOf as _;
+use crate::types::io;
 use crate::types::oid::{self, Oid};
 use crate::types::registry::{self, by_oid, column_type, interval_field};
 use crate::value::Value;
@@ -52,7 +53,9 @@ impl Binder<'_> {
             }
             ExprKind::Between(between) => self.between(between, at),
             ExprKind::InList { operand, list, negated, at: op } => self.in_list(operand, list, *negated, op.0),
-            ExprKind::InQuery { operand, query, negated, at: op } => self.in_query(operand, query, *negated, (at, op.0)),
+            ExprKind::InQuery { operand, query, negated, at: op } => {
+                self.in_query(operand, query, *negated, (at, op.0))
+            }
             ExprKind::Like(like) => self.like(like),
             ExprKind::Cast { operand, to, at: _ } => self.cast(operand, to, at),
             ExprKind::Collate { operand, collation, at: op } => self.collate(operand, collation, op.0),
@@ -81,7 +84,11 @@ impl Binder<'_> {
             Const::Integer(number) => literal(Value::Int(i64::from(*number)), oid::INT4),
             Const::Float(digits) => match digits.parse::<i64>() {
                 Ok(number) => literal(Value::Int(number), oid::INT8),
-                Err(_) => literal(special::numeric(digits).map_err(|error| self.error(error, at))?, oid::NUMERIC),
+                Err(_) => {
+                    let ty = column_type(oid::NUMERIC, -1, false);
+                    let value = io::input(&ty, digits, &self.ctx.state().io).map_err(|error| self.error(error, at))?;
+                    Expr::Literal(value, ty)
+                }
             },
             Const::String(text) => Expr::Literal(Value::text(text), unknown_type().with_nullable(false)),
             Const::Bits(_) | Const::HexBits(_) => return Err(self.error(unsupported("a bit string"), at)),
@@ -178,7 +185,13 @@ impl Binder<'_> {
         for modifier in modifiers {
             match &modifier.kind {
                 ExprKind::Const(Const::Integer(number)) => given.push(*number),
-                _ => return self.fail(state::SYNTAX_ERROR, "type modifiers must be simple constants or identifiers", at.0),
+                _ => {
+                    return self.fail(
+                        state::SYNTAX_ERROR,
+                        "type modifiers must be simple constants or identifiers",
+                        at.0,
+                    );
+                }
             }
         }
         if given.is_empty() {
@@ -320,7 +333,8 @@ impl Binder<'_> {
         }
         let ty = value.expr.ty().with_nullable(true);
         let null = Expr::Literal(Value::Null, ty.clone());
-        let case = Case { arms: vec![(equal.expr, null)], otherwise: value.expr, ty: crate::bind::typing::settled(&ty) };
+        let case =
+            Case { arms: vec![(equal.expr, null)], otherwise: value.expr, ty: crate::bind::typing::settled(&ty) };
         Ok(Operand { expr: exact(Expr::Case(Box::new(case))), at })
     }
 
@@ -369,11 +383,6 @@ impl Binder<'_> {
             }
         }
     }
-
-    /// Reads text as a value of the type.
-    pub fn read_literal(&mut self, text: &str, ty: Oid) -> Result<Value, PgError> {
-        input(text, ty, -1, self.ctx)
-    }
 }
 
 /// Returns the modifier that the operands of the type share, or none.
@@ -384,9 +393,4 @@ pub fn common_typmod(operands: &[&Operand], ty: Oid) -> i32 {
     });
     let first = typmods.next().unwrap_or(-1);
     if typmods.all(|typmod| typmod == first) { first } else { -1 }
-}
-
-/// Returns whether the type's values are numbers.
-pub fn is_number(ty: Oid) -> bool {
-    category(ty) == 'N'
 }

@@ -24,7 +24,7 @@ mod grouped;
 mod name;
 mod operator;
 mod output_name;
-mod query;
+mod query_expression;
 mod resolve;
 mod rules;
 mod scope;

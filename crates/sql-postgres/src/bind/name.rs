@@ -56,7 +56,8 @@ impl Binder<'_> {
                 return Ok(operand);
             }
         }
-        if self.scopes.iter().any(|scope| scope.names.iter().any(|item| item.is_relation_visible && item.alias == name)) {
+        if self.scopes.iter().any(|scope| scope.names.iter().any(|item| item.is_relation_visible && item.alias == name))
+        {
             return Err(self.error(unsupported(format!("the whole row \"{name}\" as a value")), at));
         }
         Err(self.undefined_column(None, name, at))
@@ -65,7 +66,8 @@ impl Binder<'_> {
     /// Returns the block's column of that name.
     fn find_column(&self, depth: usize, name: &str, at: u32) -> Result<Option<NameColumn>> {
         let items = self.scopes[depth].names.iter().filter(|item| item.are_columns_visible);
-        let mut found = items.flat_map(|item| item.columns.iter()).filter(|column| !column.is_hidden && column.name == name);
+        let mut found =
+            items.flat_map(|item| item.columns.iter()).filter(|column| !column.is_hidden && column.name == name);
         let Some(column) = found.next() else { return Ok(None) };
         if found.next().is_some() {
             let text = format!("column reference \"{name}\" is ambiguous");
@@ -86,7 +88,7 @@ impl Binder<'_> {
             let Some(item) = found.next() else { continue };
             if found.next().is_some() {
                 let text = format!("table reference \"{table}\" is ambiguous");
-                return Err(self.error(PgError::new("42P09", text), at));
+                return Err(self.error(PgError::new(state::AMBIGUOUS_ALIAS, text), at));
             }
             return Ok(Some((depth, item.clone())));
         }
@@ -233,7 +235,8 @@ impl Binder<'_> {
             item.columns.iter().find(is_it).map(|column| format!("{}.{}", item.alias, column.name))
         });
         let name = name.unwrap_or_else(|| {
-            let column = scope.table_of(place).map(|at| &scope.tables[at]).map(|table| &table.columns[place - table.offset]);
+            let column =
+                scope.table_of(place).map(|at| &scope.tables[at]).map(|table| &table.columns[place - table.offset]);
             column.map(|column| format!("{}.{}", column.table, column.name)).unwrap_or_default()
         });
         let text = match is_outer {

@@ -71,7 +71,8 @@ impl Binder<'_> {
             Found::One(row) => Ok(row),
             Found::None => {
                 let text = format!("operator does not exist: {shown_left}{qualified}{name} {right}");
-                let hint = "No operator matches the given name and argument types. You might need to add explicit type casts.";
+                let hint =
+                    "No operator matches the given name and argument types. You might need to add explicit type casts.";
                 Err(self.error(PgError::new(state::UNDEFINED_FUNCTION, text).hint(hint), at.0))
             }
             Found::Many => {
@@ -89,7 +90,8 @@ impl Binder<'_> {
     }
 
     fn operator_call(&self, row: &'static PgOperator, arguments: Vec<Expr>) -> Result<Expr> {
-        let function = function_by_oid(row.function).ok_or_else(|| unsupported(format!("the operator {}", row.name)))?;
+        let function =
+            function_by_oid(row.function).ok_or_else(|| unsupported(format!("the operator {}", row.name)))?;
         call(function, arguments, row.result, -1)
     }
 
@@ -223,9 +225,8 @@ impl Binder<'_> {
         let mut tests = Vec::new();
         let together: Vec<&Operand> = std::iter::once(&needle).chain(&fixed).collect();
         let shared = if fixed.len() > 1 { common_type(&together).ok() } else { None };
-        let shared = shared.filter(|ty| {
-            together.iter().all(|operand| can_coerce(&[operand.oid()], &[*ty], CastContext::Implicit))
-        });
+        let shared = shared
+            .filter(|ty| together.iter().all(|operand| can_coerce(&[operand.oid()], &[*ty], CastContext::Implicit)));
         match shared {
             Some(ty) => tests.push(self.in_array(&equal, needle.clone(), fixed, ty, negated)?),
             None => {
@@ -306,7 +307,11 @@ impl Binder<'_> {
         if comparator(ty, ty).is_some() || ty == oid::UNKNOWN {
             return Ok(());
         }
-        self.fail(state::UNDEFINED_FUNCTION, format!("could not identify an equality operator for type {}", shown(ty)), at)
+        self.fail(
+            state::UNDEFINED_FUNCTION,
+            format!("could not identify an equality operator for type {}", shown(ty)),
+            at,
+        )
     }
 }
 

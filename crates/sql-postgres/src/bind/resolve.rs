@@ -3,47 +3,14 @@
 //! The rules are those of PostgreSQL's `func_select_candidate` (chapter 10 of its manual): exact types first, then exact or preferred ones, then the categories of
 //! arguments of unknown type.
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
-
 use crate::bind::coerce::can_coerce;
 use crate::bind::typing::{category, is_preferred};
-use crate::functions::{CastContext, PgCast, PgFunction, PgOperator, casts, functions, operators};
+use crate::functions::{self, CastContext, PgFunction, PgOperator};
+pub use crate::functions::{cast_between, functions_named, operators_named};
 use crate::types::oid::{self, Oid};
 
-static FUNCTIONS: LazyLock<HashMap<&'static str, Vec<&'static PgFunction>>> = LazyLock::new(|| {
-    let mut by_name: HashMap<&str, Vec<&PgFunction>> = HashMap::new();
-    functions().iter().for_each(|row| by_name.entry(row.name).or_default().push(row));
-    by_name
-});
-
-static FUNCTIONS_BY_OID: LazyLock<HashMap<Oid, &'static PgFunction>> =
-    LazyLock::new(|| functions().iter().map(|row| (row.oid, row)).collect());
-
-static OPERATORS: LazyLock<HashMap<&'static str, Vec<&'static PgOperator>>> = LazyLock::new(|| {
-    let mut by_name: HashMap<&str, Vec<&PgOperator>> = HashMap::new();
-    operators().iter().for_each(|row| by_name.entry(row.name).or_default().push(row));
-    by_name
-});
-
-static CASTS: LazyLock<HashMap<(Oid, Oid), &'static PgCast>> =
-    LazyLock::new(|| casts().iter().map(|row| ((row.source, row.target), row)).collect());
-
-/// Returns the functions of that name.
-pub fn functions_named(name: &str) -> &'static [&'static PgFunction] {
-    FUNCTIONS.get(name).map_or(&[], Vec::as_slice)
-}
-
 pub fn function_by_oid(oid: Oid) -> Option<&'static PgFunction> {
-    FUNCTIONS_BY_OID.get(&oid).copied()
-}
-
-pub fn operators_named(name: &str) -> &'static [&'static PgOperator] {
-    OPERATORS.get(name).map_or(&[], Vec::as_slice)
-}
-
-pub fn cast_between(source: Oid, target: Oid) -> Option<&'static PgCast> {
-    CASTS.get(&(source, target)).copied()
+    functions::function(oid)
 }
 
 /// The outcome of a search.
@@ -72,8 +39,11 @@ pub fn function(name: &str, inputs: &[Oid]) -> Found<Signature> {
         candidates.extend(parameters(row, inputs.len()).map(|types| Candidate { row: *row, types }));
     }
     // A function without variadic parameters is preferred to one that takes the same types with them.
-    let plain: Vec<Vec<Oid>> =
-        candidates.iter().filter(|candidate| candidate.row.variadic == 0).map(|candidate| candidate.types.clone()).collect();
+    let plain: Vec<Vec<Oid>> = candidates
+        .iter()
+        .filter(|candidate| candidate.row.variadic == 0)
+        .map(|candidate| candidate.types.clone())
+        .collect();
     candidates.retain(|candidate| candidate.row.variadic == 0 || !plain.contains(&candidate.types));
     let one = |candidate: Candidate<&'static PgFunction>| Found::One((candidate.row, candidate.types));
     if let Some(at) = candidates.iter().position(|candidate| candidate.types == inputs) {

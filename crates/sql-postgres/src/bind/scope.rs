@@ -151,6 +151,20 @@ pub struct Common {
     pub node: Arc<Node>,
     /// The height of its plan and its number of nodes (`Binder::rise`).
     pub size: (usize, usize),
+    /// How often it was referred to.
+    pub references: usize,
+    pub state: CommonState,
+}
+
+/// Whether a common table expression can be referred to.
+#[derive(Clone, Debug, Default)]
+pub enum CommonState {
+    #[default]
+    Ready,
+    /// Within its own definition: the text of the error.
+    Refused(Box<str>),
+    /// Within its recursive term, bound at this depth of subqueries: once.
+    Recursive(usize),
 }
 
 /// A column of a query's result.

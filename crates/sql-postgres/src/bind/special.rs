@@ -9,9 +9,9 @@ use syntax::postgres::tree::IntervalFields;
 
 use crate::bind::coerce::same;
 use crate::bind::comparison::comparator;
-use crate::error::{PgError, Result, state};
+use crate::error::PgError;
 use crate::types::registry::{interval_field, oid_of};
-use crate::value::{Decimal, Value};
+use crate::value::Value;
 
 pub static COALESCE: Function = Function { finish: Some(same), ..Function::new(&["coalesce"], Run::Lazy(coalesce)) };
 pub static GREATEST: Function = Function { finish: Some(same), ..Function::new(&["greatest"], Run::Values(greatest)) };
@@ -69,12 +69,6 @@ fn offset(_: &Call, values: &[Value], _: &mut EvalContext) -> datum::Result<Valu
         Value::Int(count) if count < 0 => Err(PgError::new("2201X", "OFFSET must not be negative").into()),
         ref count => Ok(count.clone()),
     }
-}
-
-/// Returns the number that a literal with a point, an exponent or many digits stands for.
-pub fn numeric(digits: &str) -> Result<Value> {
-    let wrong = || PgError::new(state::INVALID_TEXT_REPRESENTATION, format!("invalid input syntax for type numeric: \"{digits}\""));
-    digits.parse::<Decimal>().map(Value::Decimal).map_err(|_| wrong())
 }
 
 /// Returns the fields of an interval as the first of its modifiers.

@@ -15,11 +15,6 @@ pub fn has_aggregate(expr: &tree::Expr) -> bool {
     any(expr, &|expr| matches!(&expr.kind, ExprKind::Function(call) if call.over.is_none() && is_aggregate(call)))
 }
 
-/// Returns whether the expression contains a window function.
-pub fn has_window(expr: &tree::Expr) -> bool {
-    any(expr, &|expr| matches!(&expr.kind, ExprKind::Function(call) if call.over.is_some()))
-}
-
 /// Returns whether the name of the function is that of an aggregate.
 pub fn is_aggregate(call: &FuncCall) -> bool {
     functions_named(call.name.last()).iter().any(|row| matches!(row.body, Body::Aggregate(_)))
