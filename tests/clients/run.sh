@@ -4,8 +4,8 @@ set -uo pipefail
 cd "$(dirname "$0")/../.."
 export SERVER_UNDER_TEST="${SERVER_UNDER_TEST:-$PWD/target/debug/beluga}"
 [ -x "$SERVER_UNDER_TEST" ] || { echo "no server at $SERVER_UNDER_TEST; build it, or name one in SERVER_UNDER_TEST" >&2; exit 66; }
-# Suites that speak MySQL name their port.
-export BELUGA_MYSQL_PORT=0
+# Suites that speak MySQL or PostgreSQL name their port.
+export BELUGA_MYSQL_PORT=0 BELUGA_POSTGRES_PORT=0
 here=tests/clients
 python=target/clients/venv/bin/python
 failed=0

@@ -55,7 +55,10 @@ pub enum Work {
     Rows(ResultSet),
     Copy(CopyOut),
     /// A statement that is suspended and is resumed when the connection is woken, by the alarm at the latest (DP-9).
-    Suspended { begun_ns: u64, _alarm: Option<Alarm> },
+    Suspended {
+        begun_ns: u64,
+        _alarm: Option<Alarm>,
+    },
 }
 
 /// The statements behind a COPY FROM STDIN of a simple query; `None` in the extended protocol.

@@ -181,15 +181,7 @@ mod tests {
 
     #[test]
     fn fields_of_rows_and_copies_have_their_widths() {
-        let field = Field {
-            name: "a".into(),
-            table: 1,
-            column: 2,
-            type_oid: 23,
-            type_len: 4,
-            typmod: -1,
-            format: 1,
-        };
+        let field = Field { name: "a".into(), table: 1, column: 2, type_oid: 23, type_len: 4, typmod: -1, format: 1 };
         let expected = b"T\0\0\0\x1a\0\x01a\0\0\0\0\x01\0\x02\0\0\0\x17\0\x04\xff\xff\xff\xff\0\x01";
         assert_eq!(written(|out| put_row_description(out, &[field])), expected);
         assert_eq!(written(|out| put_copy_response(out, b'G', true, &[1])), b"G\0\0\0\x09\x01\0\x01\0\x01");

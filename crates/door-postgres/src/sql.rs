@@ -247,7 +247,8 @@ impl ResultSet {
         let (start, begun) = (out.len(), self.next);
         while self.next <= self.end {
             if self.limit > 0 && self.next - begun == self.limit {
-                if let Some(portal) = session.portals.iter_mut().find(|(name, _, _)| Some(name) == self.portal.as_ref()) {
+                if let Some(portal) = session.portals.iter_mut().find(|(name, _, _)| Some(name) == self.portal.as_ref())
+                {
                     portal.2 += self.limit;
                 }
                 return Ok(More::PortalSuspended);

@@ -304,11 +304,7 @@ struct Doors {
 }
 
 /// Opens the doors.
-fn listen(
-    settings: &Arc<Settings>,
-    engine: &Arc<Engine>,
-    pool: &Arc<Pool>,
-) -> Result<Doors, Failure> {
+fn listen(settings: &Arc<Settings>, engine: &Arc<Engine>, pool: &Arc<Pool>) -> Result<Doors, Failure> {
     let mut doors = Vec::new();
     let redis = redis_door(settings, engine, pool, &mut doors)?;
     let database = database(settings, engine, pool)?;
