@@ -117,6 +117,21 @@ pub fn put_copy_response(out: &mut Vec<u8>, kind: u8, is_binary: bool, formats: 
     });
 }
 
+/// Drops a message that was not completed, at the end of those that begin at `start`.
+#[cold]
+pub fn drop_partial(out: &mut Vec<u8>, start: usize) {
+    let mut end = start;
+    while let Some(length) = out.get(end + 1..).and_then(|rest| rest.first_chunk()) {
+        // The length of a message is written when its body is complete.
+        let next = end + 1 + u32::from_be_bytes(*length) as usize;
+        if next <= end + 4 || next > out.len() {
+            break;
+        }
+        end = next;
+    }
+    out.truncate(end);
+}
+
 /// Severities of errors. After a fatal one the server closes the connection.
 pub const ERROR: &str = "ERROR";
 pub const FATAL: &str = "FATAL";
@@ -177,6 +192,20 @@ mod tests {
         assert_eq!(bytes, b"E\0\0\0\x31SERROR\0VERROR\0C23505\0Mno\0Dwhy\0Hhow\0P2\0tt\0nk\0\0");
         let notice = Notice { severity: "NOTICE", error: PgError::new("00000", "a\0b") };
         assert_eq!(written(|out| put_notice(out, &notice)), b"N\0\0\0\x20SNOTICE\0VNOTICE\0C00000\0Mab\0\0");
+    }
+
+    #[test]
+    fn a_message_that_was_not_completed_is_dropped() {
+        let whole = written(|out| {
+            out.extend_from_slice(b"zzz");
+            put_complete(out, "A");
+            put_bare(out, bare::COPY_DONE);
+        });
+        for rest in [&b""[..], b"D", b"D\0\0", b"D\0\0\0\0", b"D\0\0\0\0\0\x02\0\0\0\0", b"D\0\0\0\x09ab"] {
+            let mut out = [&whole[..], rest].concat();
+            drop_partial(&mut out, 3);
+            assert_eq!(out, whole, "{rest:?}");
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ impl ConnectionState {
     /// Runs one message.
     pub fn run(&mut self, context: &mut Context<'_, '_>, message: &Message<'_>) -> Progress {
         context.shared.stats.messages.add(1);
+        self.idle_alarm = None;
         if self.skips_to_sync && !matches!(message.kind, b'S' | b'X') {
             return Progress::Done(message.size);
         }

@@ -107,7 +107,11 @@ impl Session {
         if self.client.rest() || flow != Flow::Continue {
             return flow;
         }
-        self.break_off(io, &errors::shutdown())
+        let error = match self.phase {
+            Phase::Ready(_) => errors::shutdown(),
+            _ => errors::login_timeout(),
+        };
+        self.break_off(io, &error)
     }
 
     fn run(&mut self, io: &mut Io<'_>) -> Flow {

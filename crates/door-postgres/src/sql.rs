@@ -94,6 +94,10 @@ impl Session {
     pub fn durability_lsn(&self) -> u64 {
         0
     }
+    pub fn idle(&mut self) {}
+    pub fn idle_limit(&self) -> Option<Duration> {
+        None
+    }
     pub fn handle(&self) -> &Arc<Handle> {
         &self.handle
     }
@@ -286,6 +290,9 @@ impl CopyOut {
 }
 
 impl Database {
+    pub fn end_waits(&self) {
+        self.sessions.lock().iter().for_each(|handle| handle.kill(Kill::Query));
+    }
     pub fn kill_all(&self) {
         self.sessions.lock().iter().for_each(|handle| handle.kill(Kill::Connection));
     }

@@ -97,6 +97,7 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
         database.end_waits();
     }
     if let Some(door) = &postgres {
+        door.database().end_waits();
         door.say_goodbye();
     }
     if !pool.drain(DRAIN_MAX) {
