@@ -53,9 +53,8 @@ impl Decoys {
     fn has_verifier(&self, accounts: &Accounts, role: &str) -> bool {
         let list = accounts.list();
         let closed = list.iter().filter(|account| !is_open(account) && account.enabled);
-        let (all, without) = closed.fold((0, 0), |(all, without), account| {
-            (all + 1, without + u64::from(account.scram.is_none()))
-        });
+        let (all, without) =
+            closed.fold((0, 0), |(all, without), account| (all + 1, without + u64::from(account.scram.is_none())));
         self.seed.hash_one((role, 3)) % std::cmp::max(all, 1) >= without
     }
 }

@@ -49,10 +49,14 @@ impl Client {
         self.state.compare_exchange(BUSY, IDLE, Ordering::SeqCst, Ordering::SeqCst) != Err(ENDING)
     }
 
-    /// Returns true if the client is idle, and has now been ended by the caller; a busy one ends after its reply.
+    /// Returns true if the client is idle, and has now been ended by the caller.
+    fn end_if_idle(&self) -> bool {
+        self.state.compare_exchange(IDLE, ENDED, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }
+
+    /// Does the same as `end_if_idle`; a busy client ends after its reply.
     fn end(&self) -> bool {
-        let idle = self.state.compare_exchange(IDLE, ENDED, Ordering::SeqCst, Ordering::SeqCst);
-        if idle.is_err() {
+        if !self.end_if_idle() {
             // It may have become idle in between.
             let busy = self.state.compare_exchange(BUSY, ENDING, Ordering::SeqCst, Ordering::SeqCst);
             return busy == Err(IDLE) && self.end();
@@ -126,9 +130,19 @@ impl Clients {
 
     /// Ends a connection: with `error` if it is idle, or else after its reply.
     pub fn end(&self, client: &Arc<Client>, error: &PgError) {
-        if !client.end() {
-            return;
+        if client.end() {
+            self.say_last(client, error);
         }
+    }
+
+    /// Ends a connection if it is idle.
+    pub fn end_if_idle(&self, client: &Arc<Client>, error: &PgError) {
+        if client.end_if_idle() {
+            self.say_last(client, error);
+        }
+    }
+
+    fn say_last(&self, client: &Client, error: &PgError) {
         let mut out = Vec::new();
         reply::put_error(&mut out, reply::FATAL, error);
         client.handle.push(&out);

@@ -33,6 +33,10 @@ pub struct ConnectionState {
     pub sql: Session,
     /// The rest of the current reply.
     pub pending: Option<Pending>,
+    /// Ends a client that is idle in a transaction for too long. Dropped by its next message.
+    pub idle_alarm: Option<Alarm>,
+    shared: Arc<Shared>,
+    client: Arc<Client>,
     /// COPY FROM STDIN in progress.
     pub copy: Option<CopyIn>,
     /// After an error in the extended protocol: messages up to the next Sync are dropped (DP-3).
@@ -55,7 +59,10 @@ pub enum Work {
     Rows(ResultSet),
     Copy(CopyOut),
     /// A statement that is suspended and is resumed when the connection is woken, by the alarm at the latest (DP-9).
-    Suspended { begun_ns: u64, _alarm: Option<Alarm> },
+    Suspended {
+        begun_ns: u64,
+        _alarm: Option<Alarm>,
+    },
 }
 
 /// The statements behind a COPY FROM STDIN of a simple query; `None` in the extended protocol.
@@ -79,7 +86,9 @@ impl ConnectionState {
         }));
         let (database, own) = (shared.database.clone(), sql.handle().clone());
         connection.on_departure(Box::new(move || database.depart(&own)));
-        Ok(Box::new(ConnectionState { sql, pending: None, copy: None, skips_to_sync: false }))
+        let (shared, client) = (shared.clone(), client.clone());
+        let (pending, copy, idle_alarm) = (None, None, None);
+        Ok(Box::new(ConnectionState { sql, pending, idle_alarm, shared, client, copy, skips_to_sync: false }))
     }
 
     /// Writes the settings that the client follows and that have changed.
@@ -100,6 +109,16 @@ impl ConnectionState {
         self.put_notices(context);
         self.put_parameters(context);
         reply::put_ready(context.io.out(), self.sql.transaction_status());
+        self.sql.idle();
+        self.idle_alarm = self.sql.idle_limit().and_then(|limit| {
+            let (clients, idle) = (self.shared.clients.clone(), Arc::downgrade(&self.client));
+            let end = move || {
+                if let Some(client) = idle.upgrade() {
+                    clients.end_if_idle(&client, &errors::idle_in_transaction());
+                }
+            };
+            self.shared.clients.alarm(limit, Box::new(end))
+        });
     }
 
     /// Writes an error. Returns false if it ends the connection.

@@ -37,6 +37,10 @@ pub fn shutdown() -> PgError {
     PgError::new(ADMIN_SHUTDOWN, "terminating connection due to administrator command")
 }
 
+pub fn idle_in_transaction() -> PgError {
+    PgError::new("25P03", "terminating connection due to idle-in-transaction timeout")
+}
+
 pub fn login_timeout() -> PgError {
     PgError::new("57014", "canceling authentication due to timeout")
 }

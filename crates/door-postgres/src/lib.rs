@@ -24,9 +24,12 @@ mod wire;
 /// The entry points of the fuzz target.
 #[cfg(fuzzing)]
 pub mod fuzzed {
-    pub use crate::message::{Cut, cut, read};
+    pub use crate::message::{Cut, Request, cut, read};
     pub use crate::scram::{Exchange, PLAIN, PLUS};
-    pub use crate::startup;
+    /// First packets.
+    pub mod first {
+        pub use crate::startup::{First, FirstCut, PACKET_MAX, cut, read};
+    }
 }
 
 pub use door::PostgresDoor;

@@ -139,8 +139,8 @@ impl ConnectionState {
             if context.io.is_full() {
                 return self.wait(Work::Rows(rows), script, size);
             }
-            let written = rows.write_rows(&mut self.sql, context.io.out(), BATCH_BYTES);
-            match written {
+            let start = context.io.out().len();
+            match rows.write_rows(&mut self.sql, context.io.out(), BATCH_BYTES) {
                 Ok(More::Rows) => {}
                 Ok(More::End { tag }) => {
                     rows.close(&mut self.sql);
@@ -154,6 +154,7 @@ impl ConnectionState {
                 }
                 Err(error) => {
                     rows.close(&mut self.sql);
+                    reply::drop_partial(context.io.out(), start);
                     return self.fail(context, &error, script.is_some(), size);
                 }
             }
@@ -171,8 +172,8 @@ impl ConnectionState {
             if context.io.is_full() {
                 return self.wait(Work::Copy(copy), script, size);
             }
-            let written = copy.write(&mut self.sql, context.io.out(), BATCH_BYTES);
-            match written {
+            let start = context.io.out().len();
+            match copy.write(&mut self.sql, context.io.out(), BATCH_BYTES) {
                 Ok(More::Rows | More::PortalSuspended) => {}
                 Ok(More::End { tag }) => {
                     copy.close(&mut self.sql);
@@ -181,6 +182,7 @@ impl ConnectionState {
                 }
                 Err(error) => {
                     copy.close(&mut self.sql);
+                    reply::drop_partial(context.io.out(), start);
                     return self.fail(context, &error, script.is_some(), size);
                 }
             }

@@ -117,6 +117,21 @@ pub fn put_copy_response(out: &mut Vec<u8>, kind: u8, is_binary: bool, formats: 
     });
 }
 
+/// Drops a message that was not completed, at the end of those that begin at `start`.
+#[cold]
+pub fn drop_partial(out: &mut Vec<u8>, start: usize) {
+    let mut end = start;
+    while let Some(length) = out.get(end + 1..).and_then(|rest| rest.first_chunk()) {
+        // The length of a message is written when its body is complete.
+        let next = end + 1 + u32::from_be_bytes(*length) as usize;
+        if next <= end + 4 || next > out.len() {
+            break;
+        }
+        end = next;
+    }
+    out.truncate(end);
+}
+
 /// Severities of errors. After a fatal one the server closes the connection.
 pub const ERROR: &str = "ERROR";
 pub const FATAL: &str = "FATAL";
@@ -180,16 +195,22 @@ mod tests {
     }
 
     #[test]
+    fn a_message_that_was_not_completed_is_dropped() {
+        let whole = written(|out| {
+            out.extend_from_slice(b"zzz");
+            put_complete(out, "A");
+            put_bare(out, bare::COPY_DONE);
+        });
+        for rest in [&b""[..], b"D", b"D\0\0", b"D\0\0\0\0", b"D\0\0\0\0\0\x02\0\0\0\0", b"D\0\0\0\x09ab"] {
+            let mut out = [&whole[..], rest].concat();
+            drop_partial(&mut out, 3);
+            assert_eq!(out, whole, "{rest:?}");
+        }
+    }
+
+    #[test]
     fn fields_of_rows_and_copies_have_their_widths() {
-        let field = Field {
-            name: "a".into(),
-            table: 1,
-            column: 2,
-            type_oid: 23,
-            type_len: 4,
-            typmod: -1,
-            format: 1,
-        };
+        let field = Field { name: "a".into(), table: 1, column: 2, type_oid: 23, type_len: 4, typmod: -1, format: 1 };
         let expected = b"T\0\0\0\x1a\0\x01a\0\0\0\0\x01\0\x02\0\0\0\x17\0\x04\xff\xff\xff\xff\0\x01";
         assert_eq!(written(|out| put_row_description(out, &[field])), expected);
         assert_eq!(written(|out| put_copy_response(out, b'G', true, &[1])), b"G\0\0\0\x09\x01\0\x01\0\x01");

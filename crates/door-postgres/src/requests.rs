@@ -14,6 +14,7 @@ impl ConnectionState {
     /// Runs one message.
     pub fn run(&mut self, context: &mut Context<'_, '_>, message: &Message<'_>) -> Progress {
         context.shared.stats.messages.add(1);
+        self.idle_alarm = None;
         if self.skips_to_sync && !matches!(message.kind, b'S' | b'X') {
             return Progress::Done(message.size);
         }
@@ -150,13 +151,7 @@ impl ConnectionState {
     }
 
     /// Ends a COPY for an error that the session has not seen.
-    pub fn end_copy(
-        &mut self,
-        context: &mut Context<'_, '_>,
-        copy: &CopyIn,
-        error: &PgError,
-        size: usize,
-    ) -> Progress {
+    pub fn end_copy(&mut self, context: &mut Context<'_, '_>, copy: &CopyIn, error: &PgError, size: usize) -> Progress {
         // The session's own error says that the client has failed; the client is told the cause.
         self.sql.copy_fail(&error.message);
         self.fail(context, error, copy.script.is_some(), size)

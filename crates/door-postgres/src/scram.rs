@@ -85,8 +85,13 @@ impl Exchange {
         let server_first = format!("r={nonce},s={},i={}", BASE64_STANDARD.encode(&verifier.salt), verifier.iterations);
         let mut binding = message[..message.len() - bare.len()].as_bytes().to_vec();
         binding.extend(channel.filter(|_| is_bound).into_iter().flatten());
-        let exchange =
-            Exchange { verifier, binding, nonce, client_first_bare: bare.to_owned(), server_first: server_first.clone() };
+        let exchange = Exchange {
+            verifier,
+            binding,
+            nonce,
+            client_first_bare: bare.to_owned(),
+            server_first: server_first.clone(),
+        };
         Ok((exchange, server_first))
     }
 

@@ -26,7 +26,7 @@ use crate::message::{self, Cut, HEADER};
 use crate::reply;
 use crate::scram;
 use crate::shared::Shared;
-use crate::startup::{self, First, Startup};
+use crate::startup::{self, First, FirstCut, Startup};
 
 /// The time for everything up to the login, the delay after failures included.
 const LOGIN_MAX: Duration = Duration::from_secs(10);
@@ -87,14 +87,7 @@ impl Session {
             }
         };
         let login_alarm = shared.clients.alarm(LOGIN_MAX, Box::new(end));
-        Session {
-            shared: shared.clone(),
-            client,
-            is_encrypted: false,
-            phase: Phase::Startup,
-            skip: None,
-            login_alarm,
-        }
+        Session { shared: shared.clone(), client, is_encrypted: false, phase: Phase::Startup, skip: None, login_alarm }
     }
 
     /// Ends the session of a closed connection.
@@ -114,7 +107,11 @@ impl Session {
         if self.client.rest() || flow != Flow::Continue {
             return flow;
         }
-        self.break_off(io, &errors::shutdown())
+        let error = match self.phase {
+            Phase::Ready(_) => errors::shutdown(),
+            _ => errors::login_timeout(),
+        };
+        self.break_off(io, &error)
     }
 
     fn run(&mut self, io: &mut Io<'_>) -> Flow {
@@ -165,12 +162,12 @@ impl Session {
     /// Handles a packet before the login.
     fn take_first(&mut self, io: &mut Io<'_>) -> Option<Flow> {
         match startup::cut(io.input(), !self.is_encrypted) {
-            startup::Cut::More(count) => {
+            FirstCut::More(count) => {
                 io.expect(count);
                 None
             }
-            startup::Cut::Bad(error) => Some(self.break_off(io, &error)),
-            startup::Cut::Packet(first, size) => {
+            FirstCut::Bad(error) => Some(self.break_off(io, &error)),
+            FirstCut::Packet(first, size) => {
                 io.consume(size);
                 Some(match first {
                     First::Tls => self.answer_tls(io),

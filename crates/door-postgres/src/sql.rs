@@ -94,6 +94,10 @@ impl Session {
     pub fn durability_lsn(&self) -> u64 {
         0
     }
+    pub fn idle(&mut self) {}
+    pub fn idle_limit(&self) -> Option<Duration> {
+        None
+    }
     pub fn handle(&self) -> &Arc<Handle> {
         &self.handle
     }
@@ -247,7 +251,8 @@ impl ResultSet {
         let (start, begun) = (out.len(), self.next);
         while self.next <= self.end {
             if self.limit > 0 && self.next - begun == self.limit {
-                if let Some(portal) = session.portals.iter_mut().find(|(name, _, _)| Some(name) == self.portal.as_ref()) {
+                if let Some(portal) = session.portals.iter_mut().find(|(name, _, _)| Some(name) == self.portal.as_ref())
+                {
                     portal.2 += self.limit;
                 }
                 return Ok(More::PortalSuspended);
@@ -285,6 +290,9 @@ impl CopyOut {
 }
 
 impl Database {
+    pub fn end_waits(&self) {
+        self.sessions.lock().iter().for_each(|handle| handle.kill(Kill::Query));
+    }
     pub fn kill_all(&self) {
         self.sessions.lock().iter().for_each(|handle| handle.kill(Kill::Connection));
     }

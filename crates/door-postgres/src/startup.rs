@@ -15,7 +15,7 @@ pub const VERSION: u32 = 3 << 16;
 
 /// The front of the input.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Cut<'a> {
+pub enum FirstCut<'a> {
     /// The packet needs this many bytes in all, as far as can be seen.
     More(usize),
     /// A packet and the bytes that it occupies.
@@ -32,28 +32,28 @@ pub enum First<'a> {
 }
 
 /// Cuts the packet at the front. An encrypted connection cannot be encrypted again: `may_encrypt` is false there.
-pub fn cut(input: &[u8], may_encrypt: bool) -> Cut<'_> {
-    let Some(length) = input.first_chunk() else { return Cut::More(8) };
+pub fn cut(input: &[u8], may_encrypt: bool) -> FirstCut<'_> {
+    let Some(length) = input.first_chunk() else { return FirstCut::More(8) };
     let size = u32::from_be_bytes(*length) as usize;
     if !(8..=PACKET_MAX + 4).contains(&size) {
-        return Cut::Bad(errors::protocol("invalid length of startup packet"));
+        return FirstCut::Bad(errors::protocol("invalid length of startup packet"));
     }
-    let Some(body) = input.get(4..size) else { return Cut::More(size) };
+    let Some(body) = input.get(4..size) else { return FirstCut::More(size) };
     let mut reader = Reader(body);
     let version = reader.u32().expect("checked above");
     match version {
-        SSL_REQUEST if may_encrypt => Cut::Packet(First::Tls, size),
-        GSS_REQUEST if may_encrypt => Cut::Packet(First::Gss, size),
+        SSL_REQUEST if may_encrypt => FirstCut::Packet(First::Tls, size),
+        GSS_REQUEST if may_encrypt => FirstCut::Packet(First::Gss, size),
         CANCEL_REQUEST => match (reader.u32(), reader.u32(), reader.end()) {
-            (Ok(pid), Ok(key), Ok(())) => Cut::Packet(First::Cancel { pid, key }, size),
-            _ => Cut::Bad(errors::protocol("invalid length of cancel request packet")),
+            (Ok(pid), Ok(key), Ok(())) => FirstCut::Packet(First::Cancel { pid, key }, size),
+            _ => FirstCut::Bad(errors::protocol("invalid length of cancel request packet")),
         },
-        _ if version >> 16 != VERSION >> 16 => Cut::Bad(errors::unsupported(format!(
+        _ if version >> 16 != VERSION >> 16 => FirstCut::Bad(errors::unsupported(format!(
             "unsupported frontend protocol {}.{}: server supports 3.0 to 3.0",
             version >> 16,
             version & 0xffff
         ))),
-        _ => Cut::Packet(First::Startup { version, body: reader.0 }, size),
+        _ => FirstCut::Packet(First::Startup { version, body: reader.0 }, size),
     }
 }
 
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn the_four_first_packets_are_told_apart() {
         let first = |bytes: &[u8]| match cut(bytes, true) {
-            Cut::Packet(first, size) if size == bytes.len() => format!("{first:?}"),
+            FirstCut::Packet(first, size) if size == bytes.len() => format!("{first:?}"),
             other => format!("{other:?}"),
         };
         assert_eq!(first(&packet(SSL_REQUEST, b"")), "Tls");
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(first(&packet(CANCEL_REQUEST, b"\0\0\0\x07\0\0\x01\0")), "Cancel { pid: 7, key: 256 }");
         assert!(first(&packet(VERSION, b"user\0a\0\0")).starts_with("Startup"));
         let bad = |bytes: &[u8], may_encrypt| match cut(bytes, may_encrypt) {
-            Cut::Bad(error) => error.message,
+            FirstCut::Bad(error) => error.message,
             other => panic!("{other:?}"),
         };
         let message = "unsupported frontend protocol 2.0: server supports 3.0 to 3.0";
@@ -191,7 +191,8 @@ mod tests {
 
     #[test]
     fn a_startup_message_has_a_user_a_database_and_settings() {
-        let body = b"user\0ann\0application_name\0psql\0options\0-c a.b=x\\ y --search-path=s,t -cz=1\0_pq_.new\0\x31\0\0";
+        let body =
+            b"user\0ann\0application_name\0psql\0options\0-c a.b=x\\ y --search-path=s,t -cz=1\0_pq_.new\0\x31\0\0";
         let startup = read(VERSION + 2, body).unwrap();
         assert_eq!((startup.user.as_str(), startup.database.as_str()), ("ann", "ann"));
         let pairs = startup.options.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect::<Vec<_>>();

@@ -135,7 +135,9 @@ impl Account {
         let passwords = passwords.chunks_exact(32).map(|digest| digest.try_into().expect("32 bytes")).collect();
         let (verifier, rest) = match format {
             1 => (&[][..], rest),
-            2 | 3 | &FORMAT => rest.split_first().and_then(|(length, rest)| rest.split_at_checked(usize::from(*length)))?,
+            2 | 3 | &FORMAT => {
+                rest.split_first().and_then(|(length, rest)| rest.split_at_checked(usize::from(*length)))?
+            }
             _ => return None,
         };
         let (scram, rest) = if *format < FORMAT { (None, rest) } else { Scram::decode(*flags, rest)? };
@@ -170,7 +172,9 @@ impl Account {
             return Err(Error::Invalid(format!("a user has at most {PASSWORDS_MAX} passwords")));
         }
         if self.scram.as_ref().is_some_and(|scram| !scram.verifier.is_valid()) {
-            return Err(Error::Invalid("a SCRAM verifier has a salt of 1 to 255 bytes, and up to 1048576 iterations".into()));
+            return Err(Error::Invalid(
+                "a SCRAM verifier has a salt of 1 to 255 bytes, and up to 1048576 iterations".into(),
+            ));
         }
         if self.rules.len() > RULES_MAX {
             return Err(Error::TooLarge { what: "rules of a user", limit: RULES_MAX as u64 });

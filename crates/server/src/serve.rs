@@ -97,6 +97,7 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
         database.end_waits();
     }
     if let Some(door) = &postgres {
+        door.database().end_waits();
         door.say_goodbye();
     }
     if !pool.drain(DRAIN_MAX) {
@@ -304,11 +305,7 @@ struct Doors {
 }
 
 /// Opens the doors.
-fn listen(
-    settings: &Arc<Settings>,
-    engine: &Arc<Engine>,
-    pool: &Arc<Pool>,
-) -> Result<Doors, Failure> {
+fn listen(settings: &Arc<Settings>, engine: &Arc<Engine>, pool: &Arc<Pool>) -> Result<Doors, Failure> {
     let mut doors = Vec::new();
     let redis = redis_door(settings, engine, pool, &mut doors)?;
     let database = database(settings, engine, pool)?;

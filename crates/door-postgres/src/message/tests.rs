@@ -41,9 +41,8 @@ fn lengths_are_judged_before_the_body_arrives() {
 
 #[test]
 fn parameters_take_the_formats_that_are_given() {
-    let bind = |formats: &[u8], parameters: &[u8]| {
-        message(b'B', &[b"p\0s\0", formats, parameters, b"\0\x01\0\x01"].concat())
-    };
+    let bind =
+        |formats: &[u8], parameters: &[u8]| message(b'B', &[b"p\0s\0", formats, parameters, b"\0\x01\0\x01"].concat());
     let two = b"\0\x02\0\0\0\x01x\xff\xff\xff\xff";
     let check = |formats: &[u8], expected: [i16; 2]| {
         let bytes = bind(formats, two);

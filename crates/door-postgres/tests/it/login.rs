@@ -170,7 +170,10 @@ fn other_messages_than_a_password_end_the_login() {
     for (bytes, text) in [
         (query("select 1"), "E(FATAL 08P01 expected password response, got message type 81) end"),
         (long, "E(FATAL 08P01 invalid message length) end"),
-        (message(b'p', b"PLAIN\0\0\0\0\0"), "E(FATAL 08P01 client selected an invalid SASL authentication mechanism) end"),
+        (
+            message(b'p', b"PLAIN\0\0\0\0\0"),
+            "E(FATAL 08P01 client selected an invalid SASL authentication mechanism) end",
+        ),
         (message(b'p', b"SCRAM-SHA-256\0\0\0\0\0"), "E(FATAL 08P01 malformed SCRAM message) end"),
         (b"p\0\0\0\x03".to_vec(), "E(FATAL 08P01 invalid message length) end"),
     ] {

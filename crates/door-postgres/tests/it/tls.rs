@@ -58,7 +58,7 @@ fn a_connection_is_encrypted_on_request() {
     served.stop();
 }
 
-/// What is sent before the answer to the request would be taken for the beginning of the encrypted stream.
+/// Bytes sent before the answer to the request would be taken for the beginning of the encrypted stream.
 #[test]
 fn plain_bytes_behind_the_request_are_refused() {
     let served = serve(0, options());

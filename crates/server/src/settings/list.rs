@@ -171,7 +171,7 @@ settings! {
         RedisTlsAuthClients = one_of("redis_tls_auth_clients", &["no", "optional", "yes"], "no", "Whether clients must present a certificate on the TLS port. `optional` verifies a certificate only if the client sends one.")
             .redis("tls-auth-clients", Redis::AsIs);
         RedisPassword = secret("redis_password",
-            "Password of the user `default`. It is stored as a digest in the data folder. If the setting is empty at startup, the user stays as it is.")
+            "Password of the user `default`. It is stored as a digest and as a SCRAM verifier in the data folder. If the setting is empty at startup, the user stays as it is.")
             .dynamic().redis("requirepass", Redis::AsIs);
         RedisProtectedMode = switch("redis_protected_mode", true,
             "Refuses connections from other machines while the user `default` needs no password. The server does not start if an address in redis_bind is not a loopback address and that user has no password.")
