@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use query::catalog::table::Maker;
+use query::catalog::object_id::Maker;
 
 pub use datum::{batch, value};
 

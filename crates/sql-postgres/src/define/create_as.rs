@@ -121,6 +121,7 @@ fn filling(table: &Arc<query::catalog::table::Table>, bound: &Bound) -> Result<I
         updates: Vec::new(),
         disregarded: Vec::new(),
         ignore: false,
+        arbiter: None,
         returning: None,
     })
 }

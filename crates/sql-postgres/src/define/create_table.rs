@@ -4,7 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use datum::row::Layout;
 use query::catalog::sequence::Sequence;
-use query::catalog::table::{Check, Default, Part, Table, TableColumn, UNNUMBERED};
+use query::catalog::object_id::UNNUMBERED;
+use query::catalog::table::{Check, Default, Part, Table, TableColumn};
 use query::catalog::table_state::TableState;
 use query::catalog::{Snapshot, Writing};
 use query::key_form::KeyForm;

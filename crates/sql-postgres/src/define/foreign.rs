@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use query::catalog::foreign_key::{Action, ForeignKey};
-use query::catalog::table::{Table, UNNUMBERED};
+use query::catalog::object_id::UNNUMBERED;
+use query::catalog::table::Table;
 use query::catalog::{Snapshot, Writing};
 use query::exec::foreign::check_rows;
 use syntax::postgres::tree::{self, Constraint, ForeignKeyAction, MatchType};

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use datum::key::KeyOrder;
-use query::catalog::table::{Index, Part, Table, UNNUMBERED};
+use query::catalog::object_id::UNNUMBERED;
+use query::catalog::table::{Index, Part, Table};
 use query::key_form::KeyForm;
 use syntax::postgres::tree::{IndexElem, IndexKey, IndexStmt, NullsOrder, SortDirection};
 

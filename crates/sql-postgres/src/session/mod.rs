@@ -291,13 +291,12 @@ impl Session {
             idle_timeout: millis("idle_in_transaction_session_timeout"),
             notices_from: rank(&settings.get("client_min_messages").to_ascii_uppercase()),
         };
-        let (io, zone) = io_context(self.ctx.facts());
+        let io = io_context(self.ctx.facts());
         let work_mem = self.ctx.facts().settings.number("work_mem").max(64) as usize * 1024;
         let application = self.ctx.facts().settings.get("application_name").to_owned();
         self.handle.show(|shown| shown.application = application);
         self.quick = quick;
         self.host().memory_max = work_mem;
-        self.ctx.zone = zone;
         let now = self.ctx.facts().transaction_start;
         self.ctx.slot_mut::<PgState>().io = IoContext { now, ..io };
         self.context_id = None;
@@ -408,13 +407,11 @@ fn rank(severity: &str) -> u8 {
     }
 }
 
-/// Returns the forms of values that the settings ask for, and the session's time zone.
-fn io_context(facts: &SessionState) -> (IoContext, datum::temporal::Zone) {
+/// Returns the forms of values that the settings ask for.
+fn io_context(facts: &SessionState) -> IoContext {
     let settings = &facts.settings;
     let (format, order) = settings.get("DateStyle").split_once(", ").unwrap_or(("ISO", "MDY"));
-    let zone = crate::settings::check::time_zone(settings.get("TimeZone"));
-    let zone = zone.map_or_else(datum::temporal::Zone::utc, |(_, zone)| zone);
-    let io = IoContext {
+    IoContext {
         date_format: match format {
             "Postgres" => DateFormat::Postgres,
             "SQL" => DateFormat::Sql,
@@ -432,7 +429,7 @@ fn io_context(facts: &SessionState) -> (IoContext, datum::temporal::Zone) {
             "iso_8601" => IntervalStyle::Iso8601,
             _ => IntervalStyle::Postgres,
         },
-        zone: zone.clone(),
+        zone: crate::settings::check::time_zone(settings.get("TimeZone")).unwrap_or_default(),
         extra_float_digits: settings.number("extra_float_digits") as i32,
         bytea_output: match settings.get("bytea_output") {
             "escape" => ByteaOutput::Escape,
@@ -440,6 +437,5 @@ fn io_context(facts: &SessionState) -> (IoContext, datum::temporal::Zone) {
         },
         now: facts.transaction_start,
         objects: None,
-    };
-    (io, zone)
+    }
 }
