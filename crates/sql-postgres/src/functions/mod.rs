@@ -102,9 +102,16 @@ pub enum CastMethod {
 
 /// The tables of all topics.
 static FUNCTIONS: &[&[PgFunction]] =
-    &[rows::text::FUNCTIONS, rows::bytea::FUNCTIONS, rows::misc::FUNCTIONS, rows::compare::FUNCTIONS];
-static OPERATORS: &[&[PgOperator]] = &[rows::operators::OPERATORS];
-static CASTS: &[&[PgCast]] = &[rows::casts::CASTS];
+    &[
+    rows::text::FUNCTIONS,
+    rows::bytea::FUNCTIONS,
+    rows::misc::FUNCTIONS,
+    rows::compare::FUNCTIONS,
+    temporal::rows::FUNCTIONS,
+    temporal::rows::COMPARISONS,
+];
+static OPERATORS: &[&[PgOperator]] = &[rows::operators::OPERATORS, temporal::rows::OPERATORS];
+static CASTS: &[&[PgCast]] = &[rows::casts::CASTS, temporal::rows::CASTS];
 
 /// The rows by OID and by name.
 struct Index {
