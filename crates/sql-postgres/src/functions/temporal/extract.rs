@@ -120,9 +120,7 @@ fn time_unit(reading: &Reading, unit: Unit) -> Option<Part> {
             let double = f64::from(reading.second) * 1000.0 + f64::from(reading.micros) / 1000.0;
             Part::Fraction(micros.into(), 3, double)
         }
-        Unit::Second => {
-            Part::Fraction(micros.into(), 6, f64::from(reading.second) + f64::from(reading.micros) / 1e6)
-        }
+        Unit::Second => Part::Fraction(micros.into(), 6, f64::from(reading.second) + f64::from(reading.micros) / 1e6),
         Unit::Minute => Part::Whole(reading.minute.into()),
         Unit::Hour => Part::Whole(reading.hour.into()),
         _ => return None,
@@ -144,10 +142,9 @@ fn infinite(field: Field, is_early: bool, name: &str, ty: &str) -> PgResult<Part
     let grows = match field {
         Field::Epoch => true,
         Field::OtherReserved => return Err(not_supported(name, ty)),
-        Field::Unit(unit) => matches!(
-            unit,
-            Unit::Year | Unit::Decade | Unit::Century | Unit::Millennium | Unit::Julian | Unit::IsoYear
-        ),
+        Field::Unit(unit) => {
+            matches!(unit, Unit::Year | Unit::Decade | Unit::Century | Unit::Millennium | Unit::Julian | Unit::IsoYear)
+        }
     };
     if grows {
         return Ok(Part::Infinity(is_early));

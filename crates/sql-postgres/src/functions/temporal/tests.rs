@@ -6,17 +6,24 @@
 //!
 //! An error is `!`, its SQLSTATE and its texts. `TEMPORAL_CASES` names another file to play.
 
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+use query::nodes::aggregate::Aggregate;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr, Extra};
+use query::nodes::function::Function;
 use query::types::Collation;
 
 use crate::error::{PgError, Result};
 use crate::functions::state::StateOf;
+use crate::functions::temporal::{aggregate, clock, rows};
 use crate::functions::{Body, function};
 use crate::types::io::{self, DateFormat, DateOrder, IntervalStyle, IoContext};
 use crate::types::oid::{self, Oid};
 use crate::types::registry;
-use crate::types::temporal::PgZone;
+use crate::types::temporal::io::TimeTz;
+use crate::types::temporal::{MICROS_PER_DAY, PgZone, Span, TIMESTAMP_END, TIMESTAMP_MIN};
 use crate::value::Value;
 
 /// Undoes the escapes of COPY.
@@ -147,7 +154,12 @@ fn differences(lines: &str) -> Vec<String> {
         };
         if !is_same {
             let name = function(fields[1].parse().unwrap_or(0)).map_or("", |row| row.name);
-            differing.push(format!("{} {:?} {:?} {name}\n    {line}\n    ours: {answer}", io.zone.name(), io.date_format, io.date_order));
+            differing.push(format!(
+                "{} {:?} {:?} {name}\n    {line}\n    ours: {answer}",
+                io.zone.name(),
+                io.date_format,
+                io.date_order
+            ));
         }
     }
     differing
@@ -161,7 +173,150 @@ fn play(lines: &str) {
 
 #[test]
 fn random_calls_answer_as_the_real_server() {
-    if let Ok(path) = std::env::var("TEMPORAL_CASES") {
-        play(&std::fs::read_to_string(path).expect("cases"));
+    match std::env::var("TEMPORAL_CASES") {
+        Ok(path) => play(&std::fs::read_to_string(path).expect("cases")),
+        Err(_) => play(include_str!("recorded.tsv")),
+    }
+}
+
+fn evaluated(function: &'static Function, arguments: Vec<Expr>, ty: Oid, io: &IoContext) -> String {
+    let mut ctx = EvalContext::new();
+    ctx.state_mut().io = io.clone();
+    let ty = registry::column_type(ty, -1, true);
+    let result = registry::oid_of(&ty);
+    let call = Call { function, arguments, ty, collation: Collation::Binary, extra: Extra::default() };
+    let value = Expr::Call(Box::new(call)).eval(&[], &mut ctx).expect("value");
+    show(result, &value, io).expect("text")
+}
+
+#[test]
+fn value_functions_tell_the_start_of_the_transaction_in_the_zone() {
+    // 2026-11-26 03:45:13.123456 UTC
+    let io = IoContext {
+        zone: PgZone::named("America/New_York").expect("zone"),
+        now: 848_979_913_123_456,
+        ..IoContext::default()
+    };
+    let int = |number| Expr::Literal(Value::Int(number), registry::column_type(oid::INT4, -1, false));
+    assert_eq!(evaluated(&clock::CURRENT_DATE, vec![], oid::DATE, &io), "2026-11-25");
+    assert_eq!(evaluated(&clock::CURRENT_TIME, vec![int(0)], oid::TIMETZ, &io), "22:45:13-05");
+    assert_eq!(evaluated(&clock::CURRENT_TIMESTAMP, vec![], oid::TIMESTAMPTZ, &io), "2026-11-25 22:45:13.123456-05");
+    assert_eq!(evaluated(&clock::LOCALTIME, vec![int(3)], oid::TIME, &io), "22:45:13.123");
+    assert_eq!(evaluated(&clock::LOCALTIMESTAMP, vec![int(9)], oid::TIMESTAMP, &io), "2026-11-25 22:45:13.123456");
+}
+
+#[test]
+fn sums_and_averages_of_intervals_keep_their_fields() {
+    let (io, mut ctx) = (IoContext::default(), EvalContext::new());
+    let ty = registry::column_type(oid::INTERVAL, -1, true);
+    let mut answers = Vec::new();
+    for function in [&aggregate::SUM, &aggregate::AVG] {
+        let aggregate = Aggregate {
+            function,
+            distinct: false,
+            arguments: vec![ty.clone()],
+            order: vec![],
+            separator: "".into(),
+            ty: ty.clone(),
+            by: None,
+            setting: 0,
+        };
+        let mut state = aggregate.start();
+        for text in ["1 mon 3 days", "2 mons 00:00:01", "5 days 12:00"] {
+            let value = read(oid::INTERVAL, -1, text, &io).expect("interval");
+            state.add(&aggregate, &[value], &mut ctx).expect("sum");
+        }
+        let value = state.finish(&aggregate, &mut ctx).expect("result");
+        answers.push(show(oid::INTERVAL, &value, &io).expect("text"));
+    }
+    assert_eq!(answers, ["3 mons 8 days 12:00:01", "1 mon 2 days 20:00:00.333333"]);
+}
+
+/// Any value of a type, its least and greatest ones often.
+fn any_value(ty: Oid) -> BoxedStrategy<Value> {
+    let texts = prop_oneof![
+        prop::sample::select(vec![
+            "year",
+            "week",
+            "epoch",
+            "millennium",
+            "us",
+            "julian",
+            "UTC",
+            "Europe/Berlin",
+            "msk",
+            "-15:59"
+        ]),
+        prop::sample::select(vec![
+            "YYYY-MM-DD HH24:MI:SS.US TZH",
+            "IYYY-IW-ID",
+            "IDDD J WW W Q CC",
+            "Y,YYYth RM DDD",
+            "HH12 AM SSSSS FF6"
+        ]),
+    ];
+    let free = "[-+0-9:./ a-zA-Z\"\\\\]{0,30}";
+    match ty {
+        oid::TEXT => prop_oneof![texts.prop_map(Value::text), free.prop_map(Value::text)].boxed(),
+        oid::INT4 => prop_oneof![any::<i32>(), -100..100i32, Just(i32::MIN), Just(i32::MAX)]
+            .prop_map(|n| Value::Int(n.into()))
+            .boxed(),
+        oid::FLOAT8 => prop_oneof![any::<f64>(), -100.0..100.0, Just(f64::NAN), Just(f64::INFINITY)]
+            .prop_map(Value::Double)
+            .boxed(),
+        oid::DATE => prop_oneof![
+            -2_451_545i32..2_145_031_949,
+            Just(i32::MIN),
+            Just(i32::MAX),
+            Just(-2_451_545),
+            Just(2_145_031_948)
+        ]
+        .prop_map(|days| Value::Int(days.into()))
+        .boxed(),
+        oid::TIME => prop_oneof![0..=MICROS_PER_DAY, Just(MICROS_PER_DAY)].prop_map(Value::Int).boxed(),
+        oid::TIMETZ => (0..=MICROS_PER_DAY, -57_599i32..57_600)
+            .prop_map(|(micros, west)| TimeTz { micros, west }.to_value())
+            .boxed(),
+        oid::TIMESTAMP | oid::TIMESTAMPTZ => {
+            let extremes = prop::sample::select(vec![i64::MIN, i64::MAX, TIMESTAMP_MIN, TIMESTAMP_END - 1]);
+            prop_oneof![TIMESTAMP_MIN..TIMESTAMP_END, extremes].prop_map(Value::Int).boxed()
+        }
+        oid::INTERVAL => {
+            let months = prop_oneof![any::<i32>(), -30..30i32, Just(i32::MIN), Just(i32::MAX), Just(0)];
+            let micros = prop_oneof![any::<i64>(), Just(i64::MIN), Just(i64::MAX), Just(0)];
+            (months.clone(), months, micros)
+                .prop_map(|(months, days, micros)| Value::Interval(Span { months, days, micros }))
+                .boxed()
+        }
+        other => panic!("type {other}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn no_call_panics(seed: u64) {
+        let mut runner = TestRunner::new_with_rng(
+            ProptestConfig::default(),
+            TestRng::from_seed(RngAlgorithm::XorShift, &[seed.to_le_bytes(), (!seed).to_le_bytes()].concat()),
+        );
+        let zones = ["UTC", "America/New_York", "Asia/Kathmandu", "<+05>-5"];
+        let zone = PgZone::named(zones[(seed % 4) as usize]).expect("zone");
+        let io = IoContext { zone, now: 848_979_913_123_456, ..IoContext::default() };
+        let mut ctx = EvalContext::new();
+        ctx.state_mut().io = io.clone();
+        for row in rows::FUNCTIONS.iter().chain(rows::COMPARISONS) {
+            let Body::Scalar(body) = row.body else { continue };
+            let argument = |ty: &Oid| {
+                let value = any_value(*ty).new_tree(&mut runner).expect("value").current();
+                Expr::Literal(value, registry::column_type(*ty, -1, true))
+            };
+            let arguments = row.arguments.iter().map(argument).collect();
+            let ty = registry::column_type(row.result, -1, true);
+            let call = Call { function: body, arguments, ty, collation: Collation::Binary, extra: Extra::default() };
+            let shown = Expr::Call(Box::new(call)).eval(&[], &mut ctx).map(|value| show(row.result, &value, &io));
+            prop_assert!(!matches!(shown, Ok(Err(_))), "{}", row.name);
+        }
     }
 }

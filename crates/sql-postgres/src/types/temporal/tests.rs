@@ -10,12 +10,8 @@ fn contexts() -> Vec<IoContext> {
     let formats = [DateFormat::Iso, DateFormat::Sql, DateFormat::German, DateFormat::Postgres];
     // Formats other than ISO are not shown in the order YMD, nor German dates in another than DMY, and so do not read as themselves in it.
     let orders = [DateOrder::Mdy, DateOrder::Dmy];
-    let styles = [
-        IntervalStyle::Postgres,
-        IntervalStyle::PostgresVerbose,
-        IntervalStyle::SqlStandard,
-        IntervalStyle::Iso8601,
-    ];
+    let styles =
+        [IntervalStyle::Postgres, IntervalStyle::PostgresVerbose, IntervalStyle::SqlStandard, IntervalStyle::Iso8601];
     let mut contexts = Vec::new();
     for (at, date_format) in formats.into_iter().enumerate() {
         for (next, date_order) in orders.into_iter().enumerate() {

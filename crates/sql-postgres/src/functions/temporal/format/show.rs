@@ -212,7 +212,8 @@ fn show_field(field: &Field, shown: &Shown, out: &mut String) {
         Kind::Year(digits) => year(shown.shown_year(shown.year), digits, shown, field, out),
         Kind::IsoYear(digits) => year(shown.iso_year(), digits, shown, field, out),
         Kind::Roman(case) => roman(case, shown, field, out),
-        Kind::Julian => number(shown.reading().julian(), 1, field, out),
+        // The fields of a long interval make a day beyond 32 bits.
+        Kind::Julian => number((shown.reading().julian() as i32).into(), 1, field, out),
         Kind::Exact => {}
     }
 }
@@ -236,7 +237,13 @@ fn fraction(micros: i64, digits: u8, field: &Field, out: &mut String) {
 fn roman(case: Case, shown: &Shown, field: &Field, out: &mut String) {
     let at = match shown.month {
         0 if shown.year == 0 => return,
-        0 => if shown.year >= 0 { 11 } else { 0 },
+        0 => {
+            if shown.year >= 0 {
+                11
+            } else {
+                0
+            }
+        }
         month if month < 0 => 12 + month,
         month => month - 1,
     };
