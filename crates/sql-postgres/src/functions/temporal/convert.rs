@@ -301,7 +301,7 @@ pub fn timetz_scale(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<V
 }
 
 pub fn timestamp_scale(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
-    Ok(Value::Int(adjust_timestamp(micros(values, 0)?, int(values, 1)?)?))
+    Ok(Value::Int(adjust_timestamp(micros(values, 0)?, int(values, 1)?)))
 }
 
 pub fn interval_scale(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {

@@ -170,11 +170,12 @@ fn of_timestamp(name: &str, at: i64, local: Option<(Reading, i32)>, ty: &str) ->
     let unit = match field {
         Field::Epoch => {
             let micros = i128::from(at) + i128::from(EPOCH_SECONDS * MICROS_PER_SECOND);
-            let double = match i64::try_from(micros) {
-                Ok(micros) => micros as f64 / 1e6,
-                Err(_) => (at as f64 + (EPOCH_SECONDS * MICROS_PER_SECOND) as f64) / 1e6,
+            let Ok(small) = i64::try_from(micros) else {
+                // Beyond 64 bits the real server divides numerics, which have 16 digits here.
+                let double = (at as f64 + (EPOCH_SECONDS * MICROS_PER_SECOND) as f64) / 1e6;
+                return Ok(Part::Fraction((micros + 50) / 100 * 100, 6, double));
             };
-            return Ok(Part::Fraction(micros, 6, double));
+            return Ok(Part::Fraction(micros, 6, small as f64 / 1e6));
         }
         Field::OtherReserved => return Err(not_supported(name, ty)),
         Field::Unit(unit) => unit,

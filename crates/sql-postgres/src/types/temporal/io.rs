@@ -171,12 +171,12 @@ pub fn timetz_send(time: TimeTz, out: &mut Vec<u8>) {
 
 pub fn timestamp_in(text: &str, typmod: i32, io: &IoContext) -> Result<i64> {
     let moment = moment(text, TIMESTAMP_BYTES, "timestamp", io)?;
-    adjust_timestamp(micros_of_moment(moment, false, text)?, typmod)
+    Ok(adjust_timestamp(micros_of_moment(moment, false, text)?, typmod))
 }
 
 pub fn timestamptz_in(text: &str, typmod: i32, io: &IoContext) -> Result<i64> {
     let moment = moment(text, TIMESTAMP_BYTES, "timestamp with time zone", io)?;
-    adjust_timestamp(micros_of_moment(moment, true, text)?, typmod)
+    Ok(adjust_timestamp(micros_of_moment(moment, true, text)?, typmod))
 }
 
 fn micros_of_moment(moment: Moment, has_zone: bool, text: &str) -> Result<i64> {
@@ -236,7 +236,7 @@ pub fn timestamp_recv(bytes: &[u8], typmod: i32) -> Result<i64> {
     if is_finite_timestamp(micros) && !is_valid_timestamp(micros) {
         return Err(overflow("timestamp out of range"));
     }
-    adjust_timestamp(micros, typmod)
+    Ok(adjust_timestamp(micros, typmod))
 }
 
 pub fn timestamp_send(micros: i64, out: &mut Vec<u8>) {

@@ -599,5 +599,5 @@ pub fn to_timestamp(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result
         None => timestamp_in_zone(&reading, &ctx.state().io.zone),
     };
     let at = at.ok_or_else(timestamp_overflow)?;
-    Ok(Value::Int(if precision == 0 { at } else { adjust_timestamp(at, precision)? }))
+    Ok(Value::Int(if precision == 0 { at } else { adjust_timestamp(at, precision) }))
 }

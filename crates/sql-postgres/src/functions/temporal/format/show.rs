@@ -192,7 +192,10 @@ fn show_field(field: &Field, shown: &Shown, out: &mut String) {
         Kind::DayOfMonth => number(shown.day, 2, field, out),
         Kind::DayOfWeek => number(shown.reading().weekday() + 1, 1, field, out),
         Kind::IsoDay => number((shown.reading().weekday() + 6) % 7 + 1, 1, field, out),
-        Kind::Week => number((shown.day_of_year - 1) / 7 + 1, 2, field, out),
+        Kind::Week => {
+            let days = (shown.day_of_year as i32).wrapping_sub(1);
+            number((days / 7 + 1).into(), 2, field, out);
+        }
         Kind::IsoWeek => number(iso_week(&shown.reading()).1, 2, field, out),
         Kind::WeekOfMonth => number((shown.day - 1) / 7 + 1, 1, field, out),
         Kind::Quarter if shown.month != 0 => number((shown.month - 1) / 3 + 1, 1, field, out),
