@@ -96,6 +96,9 @@ pub mod state {
     pub const PROTOCOL_VIOLATION: SqlState = "08P01";
     pub const FEATURE_NOT_SUPPORTED: SqlState = "0A000";
     pub const NUMERIC_VALUE_OUT_OF_RANGE: SqlState = "22003";
+    pub const INVALID_ARGUMENT_FOR_LOGARITHM: SqlState = "2201E";
+    pub const INVALID_ARGUMENT_FOR_POWER_FUNCTION: SqlState = "2201F";
+    pub const INVALID_ARGUMENT_FOR_WIDTH_BUCKET_FUNCTION: SqlState = "2201G";
     pub const DIVISION_BY_ZERO: SqlState = "22012";
     pub const STRING_DATA_RIGHT_TRUNCATION: SqlState = "22001";
     pub const CHARACTER_NOT_IN_REPERTOIRE: SqlState = "22021";

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datum::Fault;
-use datum::fault::{DuplicateKey, ForeignKeyParts, Raised};
+use datum::fault::{DuplicateKey, ForeignKeyParts, Raised, SequenceLimit, SequencePosition};
 use query::catalog::table::{Part, Table};
 
 use crate::error::{ErrorObject, PgError, state};
@@ -46,8 +46,16 @@ pub fn render(fault: Fault, written: &[Arc<Table>]) -> PgError {
         Fault::UnknownTable(name) => {
             PgError::new(state::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", name.table))
         }
-        fault @ (Fault::SequenceLimit(_) | Fault::SequencePosition(_)) => {
-            PgError::new(state::SEQUENCE_GENERATOR_LIMIT_EXCEEDED, fault.to_string())
+        Fault::SequenceLimit(reached) => {
+            let bound = if reached.is_max { "maximum" } else { "minimum" };
+            let SequenceLimit { sequence, limit, .. } = *reached;
+            let message = format!("nextval: reached {bound} value of sequence \"{sequence}\" ({limit})");
+            PgError::new(state::SEQUENCE_GENERATOR_LIMIT_EXCEEDED, message)
+        }
+        Fault::SequencePosition(position) => {
+            let SequencePosition { sequence, value, min, max } = *position;
+            let message = format!("setval: value {value} is out of bounds for sequence \"{sequence}\" ({min}..{max})");
+            PgError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, message)
         }
         Fault::DuplicateKey(key) => duplicate_key(&key, written),
         Fault::NotNull { column } | Fault::NoDefault { column } => {

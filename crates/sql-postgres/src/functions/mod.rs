@@ -8,6 +8,7 @@ pub mod bytea;
 pub mod cast;
 pub mod compare;
 mod md5;
+pub mod numeric;
 pub mod rows;
 pub mod session;
 pub mod state;
@@ -101,17 +102,18 @@ pub enum CastMethod {
 }
 
 /// The tables of all topics.
-static FUNCTIONS: &[&[PgFunction]] =
-    &[
+static FUNCTIONS: &[&[PgFunction]] = &[
     rows::text::FUNCTIONS,
     rows::bytea::FUNCTIONS,
     rows::misc::FUNCTIONS,
     rows::compare::FUNCTIONS,
+    numeric::FUNCTIONS,
     temporal::rows::FUNCTIONS,
     temporal::rows::COMPARISONS,
 ];
-static OPERATORS: &[&[PgOperator]] = &[rows::operators::OPERATORS, temporal::rows::OPERATORS];
-static CASTS: &[&[PgCast]] = &[rows::casts::CASTS, temporal::rows::CASTS];
+static OPERATORS: &[&[PgOperator]] =
+    &[rows::operators::OPERATORS, numeric::OPERATORS, temporal::rows::OPERATORS];
+static CASTS: &[&[PgCast]] = &[rows::casts::CASTS, numeric::CASTS, temporal::rows::CASTS];
 
 /// The rows by OID and by name.
 struct Index {
