@@ -246,7 +246,7 @@ impl Parser<'_> {
             self.take();
             self.take();
             let functions = self.bracketed(|parser| {
-                let call = parser.windowless_call()?;
+                let call = parser.level(Parser::windowless_call)?;
                 let columns = if parser.word(Kw::AS) { parser.column_definitions()? } else { Vec::new() };
                 Ok(RowsFromItem { call, columns })
             })?;

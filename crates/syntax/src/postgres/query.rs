@@ -126,7 +126,7 @@ impl Parser<'_> {
             let all = self.any(&[Kw::ALL, Kw::DISTINCT]) == Some(Kw::ALL);
             let mut operand = operand_body(self.query_operand()?);
             if !intersects && self.kw() == Kw::INTERSECT {
-                operand = self.set_operations(operand, true)?;
+                operand = self.level(|parser| parser.set_operations(operand, true))?;
             }
             links.push(SetLink { op, all, operand, at });
         }
