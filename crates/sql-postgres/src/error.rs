@@ -20,6 +20,8 @@ pub struct PgError {
     pub hint: Option<Box<str>>,
     /// The character of the statement's text where the error is, from 1.
     pub position: Option<u32>,
+    /// Where the error happened, as the line of a file: CONTEXT.
+    pub context: Option<Box<str>>,
     /// Names of the objects that the error is about; `None` for most errors.
     pub object: Option<Box<ErrorObject>>,
 }
@@ -36,7 +38,7 @@ pub struct ErrorObject {
 impl PgError {
     #[cold]
     pub fn new(state: SqlState, message: impl Into<String>) -> PgError {
-        PgError { state, message: message.into(), detail: None, hint: None, position: None, object: None }
+        PgError { state, message: message.into(), detail: None, hint: None, position: None, context: None, object: None }
     }
 
     #[must_use]
@@ -48,6 +50,13 @@ impl PgError {
     #[must_use]
     pub fn hint(mut self, hint: impl Into<Box<str>>) -> PgError {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Says where the error happened, unless that is known.
+    #[must_use]
+    pub fn within(mut self, context: impl FnOnce() -> String) -> PgError {
+        self.context.get_or_insert_with(|| context().into());
         self
     }
 
@@ -77,7 +86,7 @@ impl PgError {
 
 impl From<PgError> for Fault {
     fn from(error: PgError) -> Fault {
-        let PgError { state, message, detail, hint, position: _, object: _ } = error;
+        let PgError { state, message, detail, hint, position: _, context: _, object: _ } = error;
         let (detail, hint) = (detail.unwrap_or_default(), hint.unwrap_or_default());
         Fault::Dialect(Box::new(Raised { code: 0, state, message, detail, hint }))
     }
@@ -96,6 +105,9 @@ pub mod state {
     pub const PROTOCOL_VIOLATION: SqlState = "08P01";
     pub const FEATURE_NOT_SUPPORTED: SqlState = "0A000";
     pub const NUMERIC_VALUE_OUT_OF_RANGE: SqlState = "22003";
+    pub const INVALID_ARGUMENT_FOR_LOGARITHM: SqlState = "2201E";
+    pub const INVALID_ARGUMENT_FOR_POWER_FUNCTION: SqlState = "2201F";
+    pub const INVALID_ARGUMENT_FOR_WIDTH_BUCKET_FUNCTION: SqlState = "2201G";
     pub const DIVISION_BY_ZERO: SqlState = "22012";
     pub const STRING_DATA_RIGHT_TRUNCATION: SqlState = "22001";
     pub const CHARACTER_NOT_IN_REPERTOIRE: SqlState = "22021";

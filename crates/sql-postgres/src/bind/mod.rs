@@ -162,6 +162,16 @@ pub fn bind_table_expression(
     Binder::new(environment, ctx, text).table_expression(table, expression, kind, column)
 }
 
+/// Returns the OID and the modifier of a type.
+pub fn bind_type_name(
+    environment: &Environment<'_>,
+    ctx: &mut EvalContext,
+    text: &str,
+    name: &tree::TypeName,
+) -> Result<(Oid, i32)> {
+    Binder::new(environment, ctx, text).type_named(name)
+}
+
 /// Binds an expression without tables and parameters, such as an argument of EXECUTE or CALL, and coerces it to the type; 0 leaves it as it is.
 pub fn bind_constant(
     environment: &Environment<'_>,

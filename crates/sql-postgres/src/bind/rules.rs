@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use query::catalog::foreign_graph::{ForeignKeyGraph, RowChangeKind};
-use query::catalog::table::{Default, Identity, Maker, Table};
+use query::catalog::object_id::Maker;
+use query::catalog::table::{Default, Identity, Table};
 use query::nodes::change::Rules;
 use query::nodes::expr::Expr;
 use query::nodes::formula::Formula;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datum::Fault;
-use datum::fault::{DuplicateKey, ForeignKeyParts, Raised};
+use datum::fault::{DuplicateKey, ForeignKeyParts, Raised, SequenceLimit, SequencePosition};
 use query::catalog::table::{Part, Table};
 
 use crate::error::{ErrorObject, PgError, state};
@@ -46,8 +46,16 @@ pub fn render(fault: Fault, written: &[Arc<Table>]) -> PgError {
         Fault::UnknownTable(name) => {
             PgError::new(state::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", name.table))
         }
-        fault @ (Fault::SequenceLimit(_) | Fault::SequencePosition(_)) => {
-            PgError::new(state::SEQUENCE_GENERATOR_LIMIT_EXCEEDED, fault.to_string())
+        Fault::SequenceLimit(reached) => {
+            let bound = if reached.is_max { "maximum" } else { "minimum" };
+            let SequenceLimit { sequence, limit, .. } = *reached;
+            let message = format!("nextval: reached {bound} value of sequence \"{sequence}\" ({limit})");
+            PgError::new(state::SEQUENCE_GENERATOR_LIMIT_EXCEEDED, message)
+        }
+        Fault::SequencePosition(position) => {
+            let SequencePosition { sequence, value, min, max } = *position;
+            let message = format!("setval: value {value} is out of bounds for sequence \"{sequence}\" ({min}..{max})");
+            PgError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, message)
         }
         Fault::DuplicateKey(key) => duplicate_key(&key, written),
         Fault::NotNull { column } | Fault::NoDefault { column } => {
@@ -172,7 +180,7 @@ pub fn render(fault: Fault, written: &[Arc<Table>]) -> PgError {
         Fault::Dialect(raised) => {
             let Raised { code: _, state, message, detail, hint } = *raised;
             let known = |text: Box<str>| (!text.is_empty()).then_some(text);
-            PgError { state, message, detail: known(detail), hint: known(hint), position: None, object: None }
+            PgError { state, message, detail: known(detail), hint: known(hint), position: None, context: None, object: None }
         }
     }
 }
@@ -207,9 +215,12 @@ fn duplicate_key(key: &DuplicateKey, written: &[Arc<Table>]) -> PgError {
     })
 }
 
-/// Returns the name of a table's primary key.
-pub fn primary_name(_table: Option<&Table>, name: &str) -> String {
-    format!("{name}_pkey")
+/// Returns the name of a table's primary key, which tables of another dialect do not name.
+pub fn primary_name(table: Option<&Table>, name: &str) -> String {
+    match table {
+        Some(table) if !table.primary_name.is_empty() => table.primary_name.clone(),
+        _ => format!("{name}_pkey"),
+    }
 }
 
 fn about_key(key: &ForeignKeyParts) -> ErrorObject {

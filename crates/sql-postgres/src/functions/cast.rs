@@ -9,7 +9,7 @@ use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
 
 use crate::error::{PgError, state};
-use crate::functions::args::{integer, oid, text, truth};
+use crate::functions::args::{claim, integer, oid, text, truth};
 use crate::types::text as texts;
 use crate::value::Value;
 
@@ -60,6 +60,7 @@ pub fn text_of_name(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<V
 }
 
 pub fn bpchar_length(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
+    let _claim = claim(integer(values, 1)?.max(0) as usize)?;
     Ok(texts::bpchar(text(values, 0)?, integer(values, 1)? as i32, truth(values, 2)?)?)
 }
 

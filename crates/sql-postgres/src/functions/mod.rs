@@ -11,6 +11,8 @@ mod md5;
 pub mod rows;
 pub mod session;
 pub mod state;
+pub mod numeric;
+pub mod temporal;
 pub mod text;
 
 use std::collections::HashMap;

@@ -115,15 +115,55 @@ const ENCODINGS: [&str; 42] = [
     "SHIFT_JIS_2004",
 ];
 
+/// Other names of encodings.
+const ALIASES: &[(&str, &str)] = &[
+    ("abc", "win1258"),
+    ("alt", "win866"),
+    ("iso88591", "latin1"),
+    ("iso885910", "latin6"),
+    ("iso885913", "latin7"),
+    ("iso885914", "latin8"),
+    ("iso885915", "latin9"),
+    ("iso885916", "latin10"),
+    ("iso88592", "latin2"),
+    ("iso88593", "latin3"),
+    ("iso88594", "latin4"),
+    ("iso88599", "latin5"),
+    ("koi8", "koi8r"),
+    ("mskanji", "sjis"),
+    ("shiftjis", "sjis"),
+    ("tcvn", "win1258"),
+    ("tcvn5712", "win1258"),
+    ("unicode", "utf8"),
+    ("vscii", "win1258"),
+    ("win", "win1251"),
+    ("win932", "sjis"),
+    ("win936", "gbk"),
+    ("win949", "uhc"),
+    ("win950", "big5"),
+    ("windows1250", "win1250"),
+    ("windows1251", "win1251"),
+    ("windows1252", "win1252"),
+    ("windows1253", "win1253"),
+    ("windows1254", "win1254"),
+    ("windows1255", "win1255"),
+    ("windows1256", "win1256"),
+    ("windows1257", "win1257"),
+    ("windows1258", "win1258"),
+    ("windows866", "win866"),
+    ("windows874", "win874"),
+    ("windows932", "sjis"),
+    ("windows936", "gbk"),
+    ("windows949", "uhc"),
+    ("windows950", "big5"),
+];
+
 /// Returns the number of an encoding by its name, in which case and punctuation do not count.
 pub fn encoding_number(name: &str) -> Option<usize> {
     let plain = |name: &str| name.to_ascii_lowercase().replace(|letter: char| !letter.is_ascii_alphanumeric(), "");
     let wanted = plain(name);
-    let wanted = match &*wanted {
-        "unicode" => "utf8",
-        "iso88591" => "latin1",
-        other => other,
-    };
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == wanted);
+    let wanted = alias.map_or(&*wanted, |(_, name)| name);
     ENCODINGS.iter().position(|known| plain(known) == wanted)
 }
 

@@ -30,6 +30,7 @@ pub mod comparison;
 pub mod foreign;
 pub mod io;
 pub mod json;
+pub mod numeric;
 pub mod oid;
 pub mod reg;
 pub mod registry;

@@ -39,7 +39,7 @@ pub fn truncated_name(text: &str) -> &str {
 pub fn varchar_input(text: &str, typmod: i32) -> Result<Value> {
     io::check_no_zero(text)?;
     let kept = match length_max(typmod) {
-        Some(max) => fit(text, max, oid::VARCHAR, typmod, false)?,
+        Some(max) => fit(text, max, oid::VARCHAR, false)?,
         None => text,
     };
     Ok(Value::text(kept))
@@ -53,7 +53,7 @@ pub fn bpchar_input(text: &str, typmod: i32) -> Result<Value> {
 /// Returns a text as a varchar of a length: cut where the cast is explicit or what is cut are spaces.
 pub fn varchar(text: &str, typmod: i32, is_explicit: bool) -> Result<Value> {
     match length_max(typmod) {
-        Some(max) => Ok(Value::text(fit(text, max, oid::VARCHAR, typmod, is_explicit)?)),
+        Some(max) => Ok(Value::text(fit(text, max, oid::VARCHAR, is_explicit)?)),
         None => Ok(Value::text(text)),
     }
 }
@@ -61,7 +61,7 @@ pub fn varchar(text: &str, typmod: i32, is_explicit: bool) -> Result<Value> {
 /// Returns a text as a bpchar of a length, with spaces up to it.
 pub fn bpchar(text: &str, typmod: i32, is_explicit: bool) -> Result<Value> {
     let Some(max) = length_max(typmod) else { return Ok(Value::text(text)) };
-    let kept = fit(text, max, oid::BPCHAR, typmod, is_explicit)?;
+    let kept = fit(text, max, oid::BPCHAR, is_explicit)?;
     let count = if kept.is_ascii() { kept.len() } else { kept.chars().count() };
     if count == max {
         return Ok(Value::text(kept));
@@ -72,13 +72,13 @@ pub fn bpchar(text: &str, typmod: i32, is_explicit: bool) -> Result<Value> {
     Ok(Value::Text(padded.into()))
 }
 
-fn fit(text: &str, max: usize, oid: oid::Oid, typmod: i32, is_explicit: bool) -> Result<&str> {
+fn fit(text: &str, max: usize, oid: oid::Oid, is_explicit: bool) -> Result<&str> {
     if text.len() <= max {
         return Ok(text);
     }
     let Some((end, _)) = text.char_indices().nth(max) else { return Ok(text) };
     if !is_explicit && text[end..].bytes().any(|byte| byte != b' ') {
-        let message = format!("value too long for type {}", registry::format_type(oid, Some(typmod)));
+        let message = format!("value too long for type {}({max})", registry::format_type(oid, None));
         return Err(PgError::new(state::STRING_DATA_RIGHT_TRUNCATION, message));
     }
     Ok(&text[..end])

@@ -42,13 +42,19 @@ impl Options {
     /// Reads flags of a function.
     pub fn of_flags(flags: &str) -> Result<Options> {
         let mut options = Options::PLAIN;
+        let mut is_basic = false;
         for letter in flags.chars() {
             match letter {
                 'g' => options.is_global = true,
+                'b' => is_basic = true,
                 _ => options.set(letter).ok_or_else(|| {
                     PgError::from(invalid(format!("invalid regular expression option: \"{letter}\"")))
                 })?,
             }
+        }
+        if is_basic {
+            let message = "basic regular expressions are not supported";
+            return Err(PgError::new(state::FEATURE_NOT_SUPPORTED, message));
         }
         Ok(options)
     }
@@ -238,23 +244,33 @@ impl Translation<'_> {
         Ok(())
     }
 
+    /// Reads a bound behind its brace: `m}`, `m,}` or `m,n}`.
     fn bound(&mut self) -> Result<String> {
-        let (bound, behind) = self.rest.split_once('}').ok_or_else(|| wrong("braces {} not balanced"))?;
-        self.rest = behind;
-        let number = |text: &str| match text.parse::<u32>() {
+        let least = self.bound_number()?;
+        let mut most = Some(least);
+        if self.takes(",") {
+            let has_most = self.rest.starts_with(|next: char| next.is_ascii_digit());
+            most = if has_most { Some(self.bound_number()?) } else { None };
+        }
+        if !self.takes("}") {
+            let message = if self.rest.is_empty() { "braces {} not balanced" } else { "invalid repetition count(s)" };
+            return Err(wrong(message));
+        }
+        match most {
+            Some(most) if least > most => Err(wrong("invalid repetition count(s)")),
+            Some(most) if least == most => Ok(format!("{{{least}}}")),
+            Some(most) => Ok(format!("{{{least},{most}}}")),
+            None => Ok(format!("{{{least},}}")),
+        }
+    }
+
+    fn bound_number(&mut self) -> Result<u32> {
+        let length = self.rest.bytes().take_while(u8::is_ascii_digit).count();
+        let number = self.rest[..length].parse::<u32>();
+        self.rest = &self.rest[length..];
+        match number {
             Ok(number) if number <= BOUND_MAX => Ok(number),
             _ => Err(wrong("invalid repetition count(s)")),
-        };
-        match bound.split_once(',') {
-            None => {
-                let number = number(bound)?;
-                Ok(format!("{{{number}}}"))
-            }
-            Some((least, "")) => Ok(format!("{{{},}}", number(least)?)),
-            Some((least, most)) => match (number(least)?, number(most)?) {
-                (least, most) if least <= most => Ok(format!("{{{least},{most}}}")),
-                _ => Err(wrong("invalid repetition count(s)")),
-            },
         }
     }
 

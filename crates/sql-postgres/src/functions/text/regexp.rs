@@ -134,13 +134,13 @@ fn group(values: &[Value], at: usize) -> Result<usize> {
 }
 
 pub fn regexp_instr(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
-    let (start, wanted) = (ordinal(values, 2, "start", 1)?, ordinal(values, 3, "N", 1)?);
+    let (start, wanted) = (ordinal(values, 2, "start", 1)?, ordinal(values, 3, "n", 1)?);
     let end_option = if values.len() > 4 { integer(values, 4)? } else { 0 };
     if !(0..=1).contains(&end_option) {
         return Err(invalid(format!("invalid value for parameter \"endoption\": {end_option}")));
     }
-    let options = local_flags(values, 5, "regexp_instr")?;
     let group = group(values, 6)?;
+    let options = local_flags(values, 5, "regexp_instr")?;
     let (text, regex) = (text(values, 0)?, compile(text(values, 1)?, options)?);
     let found = nth(&regex, text, start, wanted)?;
     let place = found.and_then(|found| found.get(group).map(|part| part.range()));
@@ -150,8 +150,8 @@ pub fn regexp_instr(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<V
 
 pub fn regexp_substr(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
     let (start, wanted) = (ordinal(values, 2, "start", 1)?, ordinal(values, 3, "n", 1)?);
-    let options = local_flags(values, 4, "regexp_substr")?;
     let group = group(values, 5)?;
+    let options = local_flags(values, 4, "regexp_substr")?;
     let (text, regex) = (text(values, 0)?, compile(text(values, 1)?, options)?);
     let found = nth(&regex, text, start, wanted)?;
     Ok(found.and_then(|found| found.get(group).map(|part| Value::text(part.as_str()))).unwrap_or_default())

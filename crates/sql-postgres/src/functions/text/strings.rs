@@ -57,7 +57,13 @@ fn lower_char(letter: char) -> char {
 }
 
 fn upper_char(letter: char) -> char {
-    one_for_one(letter, letter.to_uppercase())
+    // Greek letters whose one letter of the other case is the title case.
+    let distance = match letter {
+        '\u{1f80}'..='\u{1f87}' | '\u{1f90}'..='\u{1f97}' | '\u{1fa0}'..='\u{1fa7}' => 8,
+        '\u{1fb3}' | '\u{1fc3}' | '\u{1ff3}' => 9,
+        _ => return one_for_one(letter, letter.to_uppercase()),
+    };
+    char::from_u32(u32::from(letter) + distance).unwrap_or(letter)
 }
 
 pub fn lower_text(text: &str) -> String {
@@ -138,7 +144,12 @@ pub fn left(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
 
 pub fn right(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
     let (text, wanted) = (text(values, 0)?, integer(values, 1)?);
-    let skipped = if wanted < 0 { -wanted } else { (count(text) as i64 - wanted).max(0) };
+    let skipped = if wanted < 0 {
+        // The least number has no opposite in 32 bits: PostgreSQL skips nothing.
+        if wanted == i64::from(i32::MIN) { 0 } else { -wanted }
+    } else {
+        (count(text) as i64 - wanted).max(0)
+    };
     Ok(Value::text(&text[byte_of(text, skipped as usize)..]))
 }
 
@@ -247,7 +258,7 @@ pub fn chr(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
     let code = integer(values, 0)?;
     let refused = |message: String| PgError::new(state::PROGRAM_LIMIT_EXCEEDED, message);
     let message = match code {
-        ..0 => "character number must be positive".to_owned(),
+        ..0 => return Err(invalid("character number must be positive")),
         0 => "null character not permitted".to_owned(),
         0x11_0000.. => format!("requested character too large for encoding: {code}"),
         _ => match char::from_u32(code as u32) {

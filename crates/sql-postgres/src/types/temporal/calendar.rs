@@ -165,7 +165,7 @@ pub fn julian_of_iso_week(year: i64, week: i64) -> i64 {
     (week - 1) * 7 + (fourth - weekday(fourth - 1))
 }
 
-/// Returns the year and the week of ISO 8601 that a day is in.
+/// Returns the year and the week of ISO 8601 that a day is in. An interval's fields may be taken for a date, so the day may be far from its year.
 pub fn iso_week(reading: &Reading) -> (i64, i64) {
     let day = reading.julian();
     let mut year = i64::from(reading.year);
@@ -173,11 +173,10 @@ pub fn iso_week(reading: &Reading) -> (i64, i64) {
     if day < first {
         year -= 1;
         first = julian_of_iso_week(year, 1);
-    } else if day >= julian_of_iso_week(year + 1, 1) {
-        year += 1;
-        first = julian_of_iso_week(year, 1);
     }
-    (year, (day - first) / 7 + 1)
+    let week = (day - first) / 7 + 1;
+    let next = julian_of_iso_week(i64::from(reading.year) + 1, 1);
+    if week >= 52 && day >= next { (year + 1, (day - next) / 7 + 1) } else { (year, week) }
 }
 
 /// Returns the day of the ISO year.
