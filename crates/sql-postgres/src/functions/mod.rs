@@ -8,6 +8,7 @@ pub mod bytea;
 pub mod cast;
 pub mod compare;
 mod md5;
+pub mod numeric;
 pub mod rows;
 pub mod session;
 pub mod state;
@@ -102,10 +103,15 @@ pub enum CastMethod {
 }
 
 /// The tables of all topics.
-static FUNCTIONS: &[&[PgFunction]] =
-    &[rows::text::FUNCTIONS, rows::bytea::FUNCTIONS, rows::misc::FUNCTIONS, rows::compare::FUNCTIONS];
-static OPERATORS: &[&[PgOperator]] = &[rows::operators::OPERATORS];
-static CASTS: &[&[PgCast]] = &[rows::casts::CASTS];
+static FUNCTIONS: &[&[PgFunction]] = &[
+    rows::text::FUNCTIONS,
+    rows::bytea::FUNCTIONS,
+    rows::misc::FUNCTIONS,
+    rows::compare::FUNCTIONS,
+    numeric::FUNCTIONS,
+];
+static OPERATORS: &[&[PgOperator]] = &[rows::operators::OPERATORS, numeric::OPERATORS];
+static CASTS: &[&[PgCast]] = &[rows::casts::CASTS, numeric::CASTS];
 
 /// The rows by OID and by name.
 struct Index {

@@ -19,8 +19,6 @@ pub static FUNCTIONS: &[PgFunction] = &[
     row(860, "bpchar", &[CHAR], 0, BPCHAR, I, true, strict!("bpchar", cast::text_of_char, I)),
     row(78, "char", &[INT4], 0, CHAR, I, true, strict!("char", cast::char_of_int4, I)),
     row(944, "char", &[TEXT], 0, CHAR, I, true, strict!("char", cast::char_of_text, I)),
-    row(2147, "count", &[ANY], 0, INT8, I, true, folded(&aggregate::COUNT)),
-    row(2803, "count", &[], 0, INT8, I, true, folded(&aggregate::COUNT)),
     row(861, "current_database", &[], 0, NAME, S, true, strict!("current_database", session::current_database, S)),
     row(1402, "current_schema", &[], 0, NAME, S, true, strict!("current_schema", session::current_schema, S)),
     row(745, "current_user", &[], 0, NAME, S, true, strict!("current_user", session::current_user, S)),
