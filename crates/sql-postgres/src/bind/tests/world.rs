@@ -9,8 +9,9 @@ use engine::rows::{Isolation, MapId};
 use engine::{Engine, Options};
 use os::{Folder, SimClock, SimFolder};
 use query::catalog::table::{
-    Check, Default, Generated, Index, Part, Table, TableColumn, UNNUMBERED,
+    Check, Default, Generated, Index, Part, Table, TableColumn,
 };
+use query::catalog::object_id::UNNUMBERED;
 use query::catalog::table_state::TableState;
 use query::exec::host::{Host, host};
 use query::exec::instance::Instance;
