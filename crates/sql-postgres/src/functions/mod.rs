@@ -13,7 +13,6 @@ pub mod numeric;
 pub mod rows;
 pub mod session;
 pub mod state;
-pub mod numeric;
 pub mod temporal;
 pub mod text;
 
