@@ -1,0 +1,3 @@
+//! PostgreSQL's grammar from outside.
+
+mod corpus;
