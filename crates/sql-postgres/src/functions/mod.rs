@@ -111,6 +111,8 @@ static FUNCTIONS: &[&[PgFunction]] = &[
     numeric::FUNCTIONS,
     temporal::rows::FUNCTIONS,
     temporal::rows::COMPARISONS,
+    crate::session::functions::FUNCTIONS,
+    crate::system::functions::FUNCTIONS,
 ];
 static OPERATORS: &[&[PgOperator]] =
     &[rows::operators::OPERATORS, numeric::OPERATORS, temporal::rows::OPERATORS];

@@ -10,6 +10,7 @@ mod command;
 mod copy;
 mod explain;
 mod extended;
+pub mod functions;
 mod parameterise;
 mod result_set;
 mod run;
