@@ -176,6 +176,7 @@ impl Session {
             }
         };
         self.follow_settings();
+        self.idle();
         Ok(Outcome::Done { tag })
     }
 

@@ -11,6 +11,7 @@ mod copy;
 mod explain;
 mod extended;
 pub mod functions;
+mod objects;
 mod parameterise;
 mod result_set;
 mod run;
@@ -236,8 +237,8 @@ impl Session {
         (self.is_in_block() && !self.quick.idle_timeout.is_zero()).then_some(self.quick.idle_timeout)
     }
 
-    /// Shows the session as waiting for its client. The door calls it when it sends ReadyForQuery.
-    pub fn idle(&mut self) {
+    /// Shows the session as waiting for its client.
+    fn idle(&mut self) {
         self.handle.end_statement(match self.transaction_status() {
             b'T' => ActivityState::IdleInTransaction,
             b'E' => ActivityState::IdleInAbortedTransaction,
@@ -317,6 +318,8 @@ impl Session {
                 path.push(name);
             }
         }
+        let names = objects::object_names(&self.db, &self.who.database, &path);
+        self.ctx.slot_mut::<PgState>().io.objects = Some(names);
         if self.ctx.facts().search_path != path {
             self.ctx.slot_mut::<PgState>().session.search_path.clone_from(&path);
             self.ctx.facts().search_path = path;

@@ -359,6 +359,8 @@ impl Session {
         transaction.savepoints.clear();
         self.ctx.facts().in_transaction = false;
         self.drop_portals();
+        self.follow_settings();
+        self.idle();
     }
 
     /// Ends a statement that has succeeded: commits the implicit block that ends with it.
@@ -372,6 +374,7 @@ impl Session {
             return self.commit_transaction();
         }
         self.core.note_reads(host(&mut self.ctx));
+        self.idle();
         Ok(())
     }
 
@@ -389,6 +392,7 @@ impl Session {
             self.abort_block(&error);
         }
         self.follow_settings();
+        self.idle();
         error
     }
 
