@@ -37,6 +37,8 @@ impl From<Fault> for SqlError {
             Fault::SequenceExhausted => {
                 error::UNKNOWN_ERROR.with(&[&"Failed to read auto-increment value from storage engine"])
             }
+            Fault::SequenceLimit(at) => error::UNKNOWN_ERROR.with(&[&Fault::SequenceLimit(at)]),
+            Fault::SequencePosition(at) => error::UNKNOWN_ERROR.with(&[&Fault::SequencePosition(at)]),
             Fault::RowTooLarge { max } => error::TOO_BIG_ROWSIZE.with(&[&max]),
             Fault::KeyTooLong { table, max } => {
                 let mut error = error::TOO_LONG_KEY.with(&[&max]);
