@@ -55,12 +55,16 @@ pub mod fuzzed {
     }
 }
 
+/// The number of this dialect in the catalog, which is also that of definitions from before makers.
+pub const MAKER: Maker = Maker(0);
+
 pub use batch::Row;
 pub use instance::count::Count;
 pub use instance::database::Database;
 pub use instance::handle::{Handle, Kill, Wake};
 pub use instance::hooks::{Procedure, ServerHooks};
 pub use instance::prepared::{Prepared, PreparedHandle};
+use query::catalog::table::Maker;
 pub use query::nodes::context::Level as WarningLevel;
 pub use session::read;
 pub use session::server_hooks::returning;

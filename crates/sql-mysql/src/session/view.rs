@@ -124,6 +124,7 @@ impl Session {
         let id = writing.new_id();
         writing.put_view(View {
             id,
+            maker: crate::MAKER,
             schema,
             name: view_name,
             columns: found.columns,
