@@ -4,6 +4,9 @@
 
 pub use datum::{batch, value};
 
+pub mod bind;
 pub mod error;
 pub mod functions;
+pub mod settings;
 pub mod types;
+pub mod wire;
