@@ -42,8 +42,8 @@ fn text(value: &Value, ty: &Type, ctx: &mut EvalContext) -> String {
     }
 }
 
-/// The stored form of the value in a column of that type. NULL for a column that is NOT NULL is error 1048 in any mode (with IGNORE the implicit default): who wants MySQL's implicit
-/// default of a multi-row INSERT that is not strict asks `implicit_default`.
+/// Returns the stored form of the value in a column of that type. NULL for a NOT NULL column is error 1048 in any mode, and the implicit default under IGNORE. For the implicit default of a
+/// multi-row INSERT without strict mode, call `implicit_default`.
 pub fn store(value: Value, ty: &Type, place: Place<'_>, ctx: &mut EvalContext) -> Result<Value> {
     if value.is_null() {
         if ty.nullable {
@@ -324,7 +324,7 @@ impl Slot<'_> {
         self.settle_date(parsed.value, &value, ctx)
     }
 
-    /// Error 1292 in a strict statement; elsewhere a warning that says less.
+    /// Error 1292 in a strict statement, elsewhere a shorter warning.
     fn complain_date(&self, value: &Value, loose: datum::Fault, ctx: &mut EvalContext) -> Result<()> {
         if ctx.is_strict() {
             return Err(self.wrong_date(value));
@@ -487,7 +487,7 @@ impl Slot<'_> {
             Value::Text(text) => text,
             Value::Bytes(bytes) => self.decode(&bytes, ctx)?,
             Value::Double(number) => {
-                // With an exponent where only that fits.
+                // The exponent form is used if only that fits.
                 let (plain, short) = (double_text(number), format!("{number:e}"));
                 if plain.len() > self.ty.length as usize && short.len() <= self.ty.length as usize {
                     short

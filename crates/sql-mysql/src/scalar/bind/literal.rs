@@ -119,7 +119,7 @@ fn typed(kind: TemporalKind, text: &str, settings: &Settings) -> Result<Expr> {
             let parsed = temporal::parse_datetime(text, rules).filter(|parsed| !parsed.truncated);
             let parsed = parsed.ok_or_else(|| wrong("DATETIME"))?;
             if parsed.offset.is_some() {
-                // The session's time zone says which moment of its clock that is.
+                // The offset is converted to the session's time zone.
                 let ty = Type::temporal(Kind::DateTime, parsed.scale).with_nullable(false);
                 return Ok(operators::cast(string(text, settings), ty));
             }
