@@ -16,6 +16,8 @@ pub mod zone;
 
 pub use abbreviations::{ABBREVIATIONS, Meaning};
 pub use datum::temporal::Span;
+pub use decode::offset as decode_offset;
+pub use decode::part as date_parts;
 pub use fields::is_space;
 pub use zone::{LocalOffset, NamedZone, PgZone};
 
@@ -94,6 +96,16 @@ pub fn unknown_zone(name: &str) -> PgError {
 #[cold]
 pub fn overflow(message: &str) -> PgError {
     PgError::new(state::DATETIME_FIELD_OVERFLOW, message)
+}
+
+/// Checks the parts of a date, by the bits of `date_parts`, whose year has its era.
+pub fn validate_parts(reading: &mut calendar::Reading, parts: u32) -> Result<(), DateTimeError> {
+    decode::DateChecks { mask: parts, is_julian: true, ..decode::DateChecks::default() }.apply(reading)
+}
+
+/// Checks a whole date, of which the year is positive, and gives its year the sign of its era.
+pub fn validate_date(reading: &mut calendar::Reading, is_bc: bool) -> Result<(), DateTimeError> {
+    decode::DateChecks { mask: decode::part::DATE, is_bc, ..decode::DateChecks::default() }.apply(reading)
 }
 
 pub fn is_valid_date(days: i64) -> bool {
