@@ -289,7 +289,7 @@ fn beluga(programs: &Programs, data: &Path, memory_mib: u64) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "--"]).arg(&programs.beluga).arg("--data").arg(data);
     command.args(["--mysql-port", &SqlSide::Beluga.port().to_string(), "--redis-port", "0"]);
-    command.args(["--xrpc-port", &XRPC_PORT.to_string()]);
+    command.args(["--xrpc-port", &XRPC_PORT.to_string(), "--loose-postgres-port", "0"]);
     command.args(["--memory", &format!("{memory_mib}mb"), "--max-connections", "5000"]);
     command.args(["--max-prepared-stmt-count", "1048576"]);
     command
