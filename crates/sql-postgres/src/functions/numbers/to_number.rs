@@ -85,11 +85,8 @@ impl Reader<'_> {
                         self.digit(pattern);
                         self.at += 1;
                     }
-                    Pattern::Comma | Pattern::Group => {
-                        if !self.template.fills && here == b',' {
-                            self.at += 1;
-                        }
-                    }
+                    Pattern::Comma | Pattern::Group if self.template.fills || here != b',' => {}
+                    Pattern::Comma | Pattern::Group => self.at += 1,
                     Pattern::Currency => self.skip_others(1),
                     Pattern::Ordinal | Pattern::OrdinalLower => self.skip_others(2),
                     Pattern::Minus => self.take_sign(b"-"),
