@@ -237,7 +237,7 @@ pub struct Raised {
     /// Class and subclass of the SQL standard, five bytes.
     pub state: &'static str,
     pub message: String,
-    /// What the client should know beside the message, and what it may do about the error. Empty where the dialect has none.
+    /// Further facts for the client, and what it may do about the error. Empty where the dialect has none.
     pub detail: Box<str>,
     pub hint: Box<str>,
 }

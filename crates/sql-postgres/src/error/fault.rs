@@ -180,7 +180,7 @@ pub fn render(fault: Fault, written: &[Arc<Table>]) -> PgError {
         Fault::Dialect(raised) => {
             let Raised { code: _, state, message, detail, hint } = *raised;
             let known = |text: Box<str>| (!text.is_empty()).then_some(text);
-            PgError { state, message, detail: known(detail), hint: known(hint), position: None, object: None }
+            PgError { state, message, detail: known(detail), hint: known(hint), position: None, context: None, object: None }
         }
     }
 }
@@ -215,9 +215,12 @@ fn duplicate_key(key: &DuplicateKey, written: &[Arc<Table>]) -> PgError {
     })
 }
 
-/// Returns the name of a table's primary key.
-pub fn primary_name(_table: Option<&Table>, name: &str) -> String {
-    format!("{name}_pkey")
+/// Returns the name of a table's primary key, which tables of another dialect do not name.
+pub fn primary_name(table: Option<&Table>, name: &str) -> String {
+    match table {
+        Some(table) if !table.primary_name.is_empty() => table.primary_name.clone(),
+        _ => format!("{name}_pkey"),
+    }
 }
 
 fn about_key(key: &ForeignKeyParts) -> ErrorObject {
