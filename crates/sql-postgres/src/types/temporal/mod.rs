@@ -10,6 +10,7 @@ mod decode_interval;
 mod encode;
 mod fields;
 pub mod io;
+mod posix;
 pub mod tokens;
 pub mod typmod;
 pub mod zone;
