@@ -195,6 +195,8 @@ pub struct ForeignKeyParts {
     /// The referential actions in SQL's words; `None` for NO ACTION.
     pub on_delete: Option<&'static str>,
     pub on_update: Option<&'static str>,
+    /// The key's values as text, in the order of its columns; empty where no row is meant.
+    pub values: Box<[Box<str>]>,
 }
 
 /// A column that a foreign key names and its parent lacks.
@@ -237,7 +239,7 @@ pub struct Raised {
     /// Class and subclass of the SQL standard, five bytes.
     pub state: &'static str,
     pub message: String,
-    /// What the client should know beside the message, and what it may do about the error. Empty where the dialect has none.
+    /// Further facts for the client, and what it may do about the error. Empty where the dialect has none.
     pub detail: Box<str>,
     pub hint: Box<str>,
 }

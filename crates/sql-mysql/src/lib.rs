@@ -17,6 +17,8 @@ mod bind;
 pub mod check;
 mod explain;
 mod instance;
+mod other_dialects;
+mod other_tables;
 mod parse;
 pub mod rights;
 mod session;
@@ -55,16 +57,13 @@ pub mod fuzzed {
     }
 }
 
-/// The number of this dialect in the catalog, which is also that of definitions from before makers.
-pub const MAKER: Maker = Maker(0);
-
 pub use batch::Row;
 pub use instance::count::Count;
 pub use instance::database::Database;
 pub use instance::handle::{Handle, Kill, Wake};
 pub use instance::hooks::{Procedure, ServerHooks};
 pub use instance::prepared::{Prepared, PreparedHandle};
-use query::catalog::table::Maker;
+pub use other_dialects::MAKER;
 pub use query::nodes::context::Level as WarningLevel;
 pub use session::read;
 pub use session::server_hooks::returning;

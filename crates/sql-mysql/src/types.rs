@@ -6,6 +6,8 @@
 use datum::{Storage, Timestamp, Value};
 use query::nodes::expr::Expr;
 
+use crate::other_dialects::{MYSQL, opaque_name};
+
 pub use crate::collation::{Charset, CharsetName, Collation, CollationName};
 pub use query::types::{Column, ColumnFlags, Type, TypeId};
 
@@ -90,12 +92,14 @@ const KINDS: [Kind; 30] = [
     Kind::Json,
 ];
 
-/// The bit that MySQL's type numbers have.
-const MYSQL: u32 = 1 << 31;
 /// The bit of UNSIGNED in a type's number.
 const UNSIGNED: u32 = 1 << 8;
 /// The attribute ZEROFILL.
 const ZEROFILL: u8 = 1;
+/// The attribute of an integer of another dialect's table whose values are 0 and 1.
+pub const BOOLEAN: u8 = 2;
+/// The attribute of a type that takes no values from MySQL (`other_tables`).
+pub const UNASSIGNABLE: u8 = 4;
 
 const fn type_id(kind: Kind, unsigned: bool) -> TypeId {
     match kind {
@@ -243,6 +247,7 @@ impl MysqlType for Type {
 
     fn integer_range(&self) -> Option<(i64, u64)> {
         let bits = match self.kind() {
+            Kind::TinyInt if self.attributes & BOOLEAN != 0 => return Some((0, 1)),
             Kind::TinyInt => 8,
             Kind::SmallInt => 16,
             Kind::MediumInt => 24,
@@ -257,6 +262,9 @@ impl MysqlType for Type {
     }
 
     fn name(&self) -> String {
+        if let Some(name) = opaque_name(self) {
+            return name.into_owned();
+        }
         let base = self.kind().name();
         let mut name = match self.kind() {
             Kind::TinyInt if self.length == 1 && !self.is_unsigned() => "tinyint(1)".to_owned(),

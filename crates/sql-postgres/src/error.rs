@@ -20,6 +20,8 @@ pub struct PgError {
     pub hint: Option<Box<str>>,
     /// The character of the statement's text where the error is, from 1.
     pub position: Option<u32>,
+    /// Where the error happened, as the line of a file: CONTEXT.
+    pub context: Option<Box<str>>,
     /// Names of the objects that the error is about; `None` for most errors.
     pub object: Option<Box<ErrorObject>>,
 }
@@ -36,7 +38,15 @@ pub struct ErrorObject {
 impl PgError {
     #[cold]
     pub fn new(state: SqlState, message: impl Into<String>) -> PgError {
-        PgError { state, message: message.into(), detail: None, hint: None, position: None, object: None }
+        PgError {
+            state,
+            message: message.into(),
+            detail: None,
+            hint: None,
+            position: None,
+            context: None,
+            object: None,
+        }
     }
 
     #[must_use]
@@ -48,6 +58,13 @@ impl PgError {
     #[must_use]
     pub fn hint(mut self, hint: impl Into<Box<str>>) -> PgError {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Says where the error happened, unless that is known.
+    #[must_use]
+    pub fn within(mut self, context: impl FnOnce() -> String) -> PgError {
+        self.context.get_or_insert_with(|| context().into());
         self
     }
 
@@ -77,7 +94,7 @@ impl PgError {
 
 impl From<PgError> for Fault {
     fn from(error: PgError) -> Fault {
-        let PgError { state, message, detail, hint, position: _, object: _ } = error;
+        let PgError { state, message, detail, hint, position: _, context: _, object: _ } = error;
         let (detail, hint) = (detail.unwrap_or_default(), hint.unwrap_or_default());
         Fault::Dialect(Box::new(Raised { code: 0, state, message, detail, hint }))
     }
@@ -147,6 +164,14 @@ pub mod state {
     pub const INVALID_NAME: SqlState = "42602";
     pub const DUPLICATE_COLUMN: SqlState = "42701";
     pub const AMBIGUOUS_COLUMN: SqlState = "42702";
+    pub const DUPLICATE_ALIAS: SqlState = "42712";
+    pub const AMBIGUOUS_FUNCTION: SqlState = "42725";
+    pub const GROUPING_ERROR: SqlState = "42803";
+    pub const CANNOT_COERCE: SqlState = "42846";
+    pub const AMBIGUOUS_PARAMETER: SqlState = "42P08";
+    pub const AMBIGUOUS_ALIAS: SqlState = "42P09";
+    pub const INVALID_RECURSION: SqlState = "42P19";
+    pub const WINDOWING_ERROR: SqlState = "42P20";
     pub const DUPLICATE_OBJECT: SqlState = "42710";
     pub const WRONG_OBJECT_TYPE: SqlState = "42809";
     pub const INVALID_FOREIGN_KEY: SqlState = "42830";

@@ -5,6 +5,9 @@
 
 use crate::error::PgError;
 
+pub use query::session::interrupts::{Kill, Wake};
+pub use query::session::suspension::Ready;
+
 /// A client that has been authenticated.
 #[derive(Clone, Debug, Default)]
 pub struct Login {
@@ -47,7 +50,7 @@ pub struct Notice {
     pub error: PgError,
 }
 
-/// What follows the rows that have been written.
+/// The state of a result after a call that has written rows of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum More {
     /// There may be further rows; none were written if the output was full.

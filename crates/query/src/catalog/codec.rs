@@ -7,7 +7,8 @@ use datum::row::{decode_value, encode_value};
 use datum::{Collation, Fault, Result, Storage};
 
 use crate::catalog::foreign_key::{Action, ForeignKey};
-use crate::catalog::table::{Default, Generated, Identity, Maker, ObjectId, Part, TableColumn, UNNUMBERED};
+use crate::catalog::object_id::{Maker, ObjectId, UNNUMBERED};
+use crate::catalog::table::{Default, Generated, Identity, Part, TableColumn};
 use crate::types::{Type, TypeId};
 
 const ACTIONS: &[Action] = &[Action::Nothing, Action::Restrict, Action::Cascade, Action::SetNull];

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::catalog::table::ObjectId;
+use crate::catalog::object_id::ObjectId;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {

@@ -9,13 +9,15 @@ use datum::{Fault, Result};
 use engine::Engine;
 use engine::rows::{CATALOG, Isolation, RowBatch};
 
-use crate::catalog::record::{PERSISTED, decode_schema, decode_table, encode_schema, schema_key};
+use crate::catalog::object_id::{ObjectId, UNNUMBERED};
+use crate::catalog::record::{PERSISTED, decode_table, put, put_table_record, schema_key};
+use crate::catalog::schema::{Schema, decode_schema, encode_schema};
 use crate::catalog::sequence::decode_sequence;
+use crate::catalog::snapshot::Snapshot;
 use crate::catalog::statistics_record::decode_statistics;
-use crate::catalog::table::{Index, ObjectId, Table, UNNUMBERED};
+use crate::catalog::table::{Index, Table};
 use crate::catalog::temporary_maps::Left;
 use crate::catalog::view::decode_view;
-use crate::catalog::{Schema, Snapshot, put, put_table_record};
 use crate::engine_fault::engine_fault;
 
 /// The records by kind; pieces are joined.

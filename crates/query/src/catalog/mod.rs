@@ -12,12 +12,16 @@ pub mod foreign_key;
 pub mod generated;
 mod load;
 pub mod metadata_lock;
+pub mod object_id;
 pub mod objects;
 mod persisted;
 pub mod record;
 pub mod sampling;
+pub mod schema;
 pub mod schema_name;
 pub mod sequence;
+mod sequence_change;
+pub mod snapshot;
 pub mod statistics;
 pub mod statistics_record;
 pub mod table;
@@ -25,94 +29,37 @@ pub mod table_read_lock;
 pub mod table_state;
 mod temporary;
 mod temporary_maps;
+#[cfg(test)]
+mod tests;
 pub mod timestamps;
 pub mod view;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use datum::{Fault, Result};
 use engine::Engine;
-use engine::rows::{CATALOG, Inserted, Isolation, Transaction};
+use engine::rows::{CATALOG, Isolation, Transaction};
 use stdx::sync::{Mutex, MutexGuard, RwLock};
 
 use crate::catalog::codec::In;
-use crate::catalog::foreign_key::Children;
 use crate::catalog::load::Loaded;
+use crate::catalog::object_id::{Maker, UNNUMBERED};
 use crate::catalog::objects::Objects;
 use crate::catalog::record::{
-    PIECE, auto_key, encode_schema, encode_table, schema_key, statistics_key, table_key, temporary_key, unchecked_key,
+    PIECE, auto_key, forget_pieces, put, put_table_record, schema_key, statistics_key, temporary_key, unchecked_key,
 };
-use crate::catalog::sequence::{HeldCounter, Sequence};
+use crate::catalog::schema::encode_schema;
+use crate::catalog::sequence::HeldCounter;
 use crate::catalog::statistics::Statistics;
 use crate::catalog::statistics_record::encode_statistics;
-use crate::catalog::table::{Maker, ObjectId, Table, TableId, UNNUMBERED};
+use crate::catalog::table::{Table, TableId};
 use crate::catalog::view::{View, encode_view, view_key};
 use crate::engine_fault::engine_fault;
 use crate::types::Collation;
 
-#[derive(Clone, Debug)]
-pub struct Schema {
-    pub id: ObjectId,
-    pub maker: Maker,
-    /// `schema_name` splits it into database and schema.
-    pub name: String,
-    pub collation: Collation,
-    pub tables: BTreeMap<String, Arc<Table>>,
-    pub views: BTreeMap<String, Arc<View>>,
-    pub sequences: BTreeMap<String, Arc<Sequence>>,
-}
-
-impl Schema {
-    fn new(name: &str) -> Schema {
-        let (tables, views, sequences) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let (id, maker, collation) = (UNNUMBERED, Maker::default(), Collation::Binary);
-        Schema { id, maker, name: name.to_owned(), collation, tables, views, sequences }
-    }
-}
-
-/// All definitions as of one moment.
-#[derive(Clone, Debug, Default)]
-pub struct Snapshot {
-    pub version: u64,
-    pub schemas: BTreeMap<String, Arc<Schema>>,
-    /// Names of schemas whose tables are computed.
-    pub system: &'static [&'static str],
-    /// The child tables of each parent, as of publication.
-    pub children: Arc<Children>,
-    /// The shared definitions below a session's temporary tables. None if there are none.
-    pub below: Option<Arc<Snapshot>>,
-    /// By number.
-    pub objects: Objects,
-}
-
-impl Snapshot {
-    /// Returns whether the schema's tables are computed, and so not in the catalog. The name may be in any case.
-    pub fn is_system(&self, schema: &str) -> bool {
-        self.system.iter().any(|known| known.eq_ignore_ascii_case(schema))
-    }
-
-    pub fn schema(&self, name: &str) -> Result<&Arc<Schema>> {
-        self.schemas.get(name).ok_or_else(|| Fault::UnknownDatabase(name.into()))
-    }
-
-    pub fn view(&self, schema: &str, name: &str) -> Option<&Arc<View>> {
-        self.schemas.get(schema)?.views.get(name)
-    }
-
-    pub fn sequence(&self, schema: &str, name: &str) -> Option<&Arc<Sequence>> {
-        self.schemas.get(schema)?.sequences.get(name)
-    }
-
-    pub fn table(&self, schema: &str, name: &str) -> Result<&Arc<Table>> {
-        match self.schemas.get(schema) {
-            Some(found) => found.tables.get(name).ok_or_else(|| Fault::unknown_table(schema, name)),
-            None if self.is_system(schema) => Err(Fault::unknown_table(schema, name)),
-            None => Err(Fault::UnknownDatabase(schema.into())),
-        }
-    }
-}
+pub use crate::catalog::schema::Schema;
+pub use crate::catalog::snapshot::Snapshot;
 
 pub struct Catalog {
     engine: Arc<Engine>,
@@ -207,29 +154,6 @@ impl Catalog {
         txn.commit().map_err(engine_fault)?;
         Ok(())
     }
-}
-
-fn put(txn: &mut Transaction, key: &[u8], value: &[u8]) -> Result<()> {
-    if txn.insert(CATALOG, key, value, &mut Vec::new()).map_err(engine_fault)? == Inserted::Exists {
-        txn.update(CATALOG, key, value).map_err(engine_fault)?;
-    }
-    Ok(())
-}
-
-fn put_table_record(txn: &mut Transaction, table: &Table) -> Result<()> {
-    forget_pieces(txn, table.id)?;
-    for (piece, bytes) in encode_table(table)?.chunks(PIECE).enumerate() {
-        put(txn, &table_key(table.id, piece as u16), bytes)?;
-    }
-    Ok(())
-}
-
-fn forget_pieces(txn: &mut Transaction, id: TableId) -> Result<()> {
-    let mut piece = 0;
-    while txn.delete(CATALOG, &table_key(id, piece)).map_err(engine_fault)? {
-        piece += 1;
-    }
-    Ok(())
 }
 
 /// A change of definitions: one transaction, and the snapshot that results from it. Dropping it undoes the change.

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+use crate::catalog::object_id::{ObjectId, UNNUMBERED};
+use crate::catalog::schema::Schema;
 use crate::catalog::sequence::Sequence;
-use crate::catalog::table::{ObjectId, Table, UNNUMBERED};
+use crate::catalog::table::Table;
 use crate::catalog::view::View;
-use crate::catalog::{Schema, Snapshot, temporary_maps};
 
 /// An object, or a table and the position of its part.
 #[derive(Clone, Debug)]
@@ -31,40 +32,33 @@ impl Clone for Objects {
     }
 }
 
-impl Snapshot {
-    /// Returns the object of that number. The first call on a snapshot walks all definitions.
-    pub fn object(&self, id: ObjectId) -> Option<&Object> {
-        match &self.below {
-            Some(below) if id < temporary_maps::FIRST => below.object(id),
-            _ => self.objects.0.get_or_init(|| self.numbered()).get(&id),
-        }
+impl Objects {
+    /// Returns the object of that number. The first call finds all of `schemas`; of an overlay the temporary ones.
+    pub(super) fn get<'s>(
+        &self,
+        id: ObjectId,
+        schemas: impl Iterator<Item = &'s Arc<Schema>>,
+        is_overlay: bool,
+    ) -> Option<&Object> {
+        self.0.get_or_init(|| numbered(schemas, is_overlay)).get(&id)
     }
+}
 
-    /// Returns the table and the position of the column that owns the sequence.
-    pub fn owner(&self, sequence: &Sequence) -> Option<(&Arc<Table>, usize)> {
-        let Some(Object::Table(table)) = self.object(sequence.owned_by?) else { return None };
-        let column = table.columns.iter().position(|column| column.sequences.contains(&sequence.id))?;
-        Some((table, column))
-    }
-
-    /// Returns all objects by their numbers, or the temporary ones of an overlay.
-    fn numbered(&self) -> HashMap<ObjectId, Object> {
-        let mut all = HashMap::new();
-        let is_overlay = self.below.is_some();
-        for schema in self.schemas.values() {
-            if !is_overlay {
-                all.insert(schema.id, Object::Schema(schema.clone()));
-                all.extend(schema.views.values().map(|view| (view.id, Object::View(view.clone()))));
-            }
-            for table in schema.tables.values().filter(|table| table.temporary == is_overlay) {
-                all.extend(parts(table));
-            }
-            let sequences = schema.sequences.values().filter(|sequence| sequence.temporary == is_overlay);
-            all.extend(sequences.map(|sequence| (sequence.id, Object::Sequence(sequence.clone()))));
+fn numbered<'s>(schemas: impl Iterator<Item = &'s Arc<Schema>>, is_overlay: bool) -> HashMap<ObjectId, Object> {
+    let mut all = HashMap::new();
+    for schema in schemas {
+        if !is_overlay {
+            all.insert(schema.id, Object::Schema(schema.clone()));
+            all.extend(schema.views.values().map(|view| (view.id, Object::View(view.clone()))));
         }
-        all.remove(&UNNUMBERED);
-        all
+        for table in schema.tables.values().filter(|table| table.temporary == is_overlay) {
+            all.extend(parts(table));
+        }
+        let sequences = schema.sequences.values().filter(|sequence| sequence.temporary == is_overlay);
+        all.extend(sequences.map(|sequence| (sequence.id, Object::Sequence(sequence.clone()))));
     }
+    all.remove(&UNNUMBERED);
+    all
 }
 
 /// Returns the table and its parts.

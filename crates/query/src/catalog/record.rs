@@ -17,11 +17,13 @@ use std::sync::{Arc, OnceLock};
 
 use datum::row::Layout;
 use datum::{Fault, Result};
+use engine::rows::{CATALOG, Inserted, Transaction};
 
-use crate::catalog::Schema;
 use crate::catalog::codec::{In, Out, damaged};
-use crate::catalog::table::{Check, Index, Maker, Table, UNNUMBERED};
+use crate::catalog::object_id::{Maker, UNNUMBERED};
+use crate::catalog::table::{Check, Index, Table, TableId};
 use crate::catalog::table_state::TableState;
+use crate::engine_fault::engine_fault;
 use crate::key_form::KeyForm;
 
 /// The version of a definition. Version 1 ends before the foreign keys, version 2 before the generated columns, version 3 before the options; up to version 4 types have the kinds of `codec::FORMER`, and keys no form: `KeyForm::Whole`.
@@ -51,25 +53,6 @@ pub fn position_key(id: u64) -> Vec<u8> {
     [&b"n"[..], &id.to_be_bytes()].concat()
 }
 
-pub fn encode_schema(schema: &Schema) -> Vec<u8> {
-    let mut out = Out::default();
-    out.collation(schema.collation);
-    out.number(schema.id);
-    out.byte(schema.maker.0);
-    out.0
-}
-
-/// Reads a schema without its objects. Earlier records end behind the collation; their schema is `UNNUMBERED`.
-pub fn decode_schema(name: &[u8], value: &[u8]) -> Result<Schema> {
-    let name = std::str::from_utf8(name).map_err(|_| Fault::corrupt("a schema's name"))?;
-    let mut from = In(value);
-    let mut schema = Schema { collation: from.collation()?, ..Schema::new(name) };
-    if !from.0.is_empty() {
-        (schema.id, schema.maker) = (from.object_id()?, from.maker()?);
-    }
-    Ok(schema)
-}
-
 pub fn auto_key(id: u64) -> Vec<u8> {
     [&b"a"[..], &id.to_be_bytes()].concat()
 }
@@ -84,6 +67,30 @@ pub fn statistics_key(id: u64, piece: u16) -> Vec<u8> {
 
 pub fn unchecked_key(id: u64) -> Vec<u8> {
     [&b"u"[..], &id.to_be_bytes()].concat()
+}
+
+/// Stores a record of the catalog map, new or in place of the one with that key.
+pub fn put(txn: &mut Transaction, key: &[u8], value: &[u8]) -> Result<()> {
+    if txn.insert(CATALOG, key, value, &mut Vec::new()).map_err(engine_fault)? == Inserted::Exists {
+        txn.update(CATALOG, key, value).map_err(engine_fault)?;
+    }
+    Ok(())
+}
+
+pub fn put_table_record(txn: &mut Transaction, table: &Table) -> Result<()> {
+    forget_pieces(txn, table.id)?;
+    for (piece, bytes) in encode_table(table)?.chunks(PIECE).enumerate() {
+        put(txn, &table_key(table.id, piece as u16), bytes)?;
+    }
+    Ok(())
+}
+
+pub fn forget_pieces(txn: &mut Transaction, id: TableId) -> Result<()> {
+    let mut piece = 0;
+    while txn.delete(CATALOG, &table_key(id, piece)).map_err(engine_fault)? {
+        piece += 1;
+    }
+    Ok(())
 }
 
 pub fn encode_table(table: &Table) -> Result<Vec<u8>> {

@@ -10,16 +10,16 @@ use std::time::Instant;
 
 use datum::fault::{SequenceLimit, SequencePosition};
 use datum::{Fault, Result};
-use engine::Lsn;
-use engine::rows::{CATALOG, Isolation};
+use engine::rows::Isolation;
+use engine::{Engine, Lsn};
 use stdx::sync::{Condvar, Mutex, MutexGuard};
 use stdx::wait;
 
 use crate::catalog::codec::{In, Out, damaged};
-use crate::catalog::record::{position_key, sequence_key};
-use crate::catalog::table::{Maker, ObjectId, TableId};
+use crate::catalog::object_id::{Maker, ObjectId};
+use crate::catalog::record::{position_key, put};
+use crate::catalog::table::TableId;
 use crate::catalog::table_read_lock::{Patience, STEP, TABLE_LOCK, gives_up};
-use crate::catalog::{Catalog, Writing, put};
 use crate::engine_fault::engine_fault;
 
 const VERSION: u8 = 1;
@@ -163,14 +163,14 @@ impl Sequence {
 
     /// Takes the next `count` values, or as many as remain before the bound, but one at least. Fails with
     /// `Fault::SequenceLimit` beyond the bound of a sequence that does not cycle.
-    pub fn take(&self, catalog: &Catalog, count: u64, patience: Patience<'_>) -> Result<Taken> {
+    pub fn take(&self, engine: &Engine, count: u64, patience: Patience<'_>) -> Result<Taken> {
         let mut counter = self.lock(patience)?;
         let Counter { parameters, .. } = *counter;
         let (first, follows) = counter.first().ok_or_else(|| self.limit_reached(parameters))?;
         let (more, last) = parameters.ahead(first, count.max(1) - 1);
         if !follows || !counter.covers(last) {
             let (_, reserved) = parameters.ahead(last, AHEAD);
-            counter.durability_lsn = self.record_position(catalog, reserved, true)?;
+            counter.durability_lsn = self.record_position(engine, reserved, true)?;
             counter.reserved = Some(reserved);
         }
         (counter.last, counter.is_called) = (last, true);
@@ -179,18 +179,23 @@ impl Sequence {
     }
 
     /// Takes the next value. Returns it with its durability LSN.
-    pub fn next(&self, catalog: &Catalog, patience: Patience<'_>) -> Result<(i64, Lsn)> {
-        self.take(catalog, 1, patience).map(|taken| (taken.first, taken.durability_lsn))
+    pub fn next(&self, engine: &Engine, patience: Patience<'_>) -> Result<(i64, Lsn)> {
+        self.take(engine, 1, patience).map(|taken| (taken.first, taken.durability_lsn))
     }
 
     /// Moves the sequence at once, whatever becomes of the caller's transaction: the next value is `value`, or the one
     /// after it if `is_called`. Fails with `Fault::SequencePosition` outside the bounds.
-    pub fn set(&self, catalog: &Catalog, value: i64, is_called: bool, patience: Patience<'_>) -> Result<Lsn> {
+    pub fn set(&self, engine: &Engine, value: i64, is_called: bool, patience: Patience<'_>) -> Result<Lsn> {
         let mut counter = self.lock(patience)?;
         self.check_position(&counter.parameters, value)?;
-        counter.durability_lsn = self.record_position(catalog, value, is_called)?;
+        counter.durability_lsn = self.record_position(engine, value, is_called)?;
         (counter.last, counter.is_called, counter.reserved) = (value, is_called, None);
         Ok(counter.durability_lsn)
+    }
+
+    /// Returns the record of the position.
+    pub(super) fn position_record(&self) -> Vec<u8> {
+        self.live.counter.lock().position()
     }
 
     /// Returns the last value, or the first one before any was taken.
@@ -218,11 +223,11 @@ impl Sequence {
         }
     }
 
-    fn record_position(&self, catalog: &Catalog, last: i64, is_called: bool) -> Result<Lsn> {
+    fn record_position(&self, engine: &Engine, last: i64, is_called: bool) -> Result<Lsn> {
         if self.temporary {
             return Ok(0);
         }
-        let mut txn = catalog.engine.rows().begin(Isolation::ReadCommitted);
+        let mut txn = engine.rows().begin(Isolation::ReadCommitted);
         put(&mut txn, &position_key(self.id), &position_bytes(last, is_called))?;
         txn.commit().map_err(engine_fault)
     }
@@ -286,13 +291,40 @@ pub(super) fn decode_sequence(bytes: &[u8], position: &[u8]) -> Result<Sequence>
     Ok(sequence)
 }
 
-/// A counter that DDL holds. Dropping it releases the counter, as `then` says if the change was committed.
+/// A counter that DDL holds. Dropping it releases the counter.
 pub(super) struct HeldCounter {
     live: Arc<SequenceState>,
+    /// The counter after the change.
     then: Counter,
 }
 
 impl HeldCounter {
+    /// Holds the counter until the change is committed or undone. Nobody else holds it: one change of shared definitions
+    /// is made at a time, and one session has a temporary sequence.
+    pub(super) fn hold(sequence: &Sequence) -> HeldCounter {
+        let mut counter = sequence.live.counter.lock();
+        assert!(!counter.is_held);
+        counter.is_held = true;
+        HeldCounter { live: sequence.live.clone(), then: *counter }
+    }
+
+    pub(super) fn is_of(&self, sequence: &Sequence) -> bool {
+        Arc::ptr_eq(&self.live, &sequence.live)
+    }
+
+    /// Plans the change to this definition. Returns the record of the position.
+    pub(super) fn alter(&mut self, altered: &Sequence, restart: Option<i64>) -> Result<Vec<u8>> {
+        let Counter { last, is_called, .. } = self.then;
+        let (last, is_called) = restart.map_or((last, is_called), |value| (value, false));
+        altered.check_position(&altered.parameters, last)?;
+        self.then = Counter::new(altered.parameters, last, is_called);
+        Ok(self.then.position())
+    }
+
+    pub(super) fn drop_sequence(&mut self) {
+        self.then.is_gone = true;
+    }
+
     /// Puts the change in force.
     pub(super) fn apply(&mut self, durability_lsn: Lsn) {
         *self.live.counter.lock() = Counter { durability_lsn, is_held: true, ..self.then };
@@ -306,82 +338,5 @@ impl Drop for HeldCounter {
     }
 }
 
-impl Writing<'_> {
-    /// Stores a new sequence, whose name is free.
-    pub fn create_sequence(&mut self, sequence: Sequence) -> Result<Arc<Sequence>> {
-        if !sequence.temporary {
-            put(&mut self.txn, &position_key(sequence.id), &sequence.live.counter.lock().position())?;
-        }
-        self.put_sequence(sequence)
-    }
-
-    /// Stores a changed definition of a sequence. It gives `restart` next if that is some, and otherwise goes on from
-    /// its position. Fails with `Fault::SequencePosition` if that is outside the new bounds. A renamed sequence loses
-    /// its old name by `forget_sequence_name` first.
-    pub fn alter_sequence(&mut self, altered: Sequence, restart: Option<i64>) -> Result<Arc<Sequence>> {
-        let held = self.hold_counter(&altered);
-        let Counter { last, is_called, .. } = self.counters[held].then;
-        let (last, is_called) = restart.map_or((last, is_called), |value| (value, false));
-        altered.check_position(&altered.parameters, last)?;
-        let then = Counter::new(altered.parameters, last, is_called);
-        self.counters[held].then = then;
-        if !altered.temporary {
-            put(&mut self.txn, &position_key(altered.id), &then.position())?;
-        }
-        self.put_sequence(altered)
-    }
-
-    pub fn drop_sequence(&mut self, sequence: &Sequence) -> Result<()> {
-        let held = self.hold_counter(sequence);
-        self.counters[held].then.is_gone = true;
-        self.forget_sequence_name(sequence)?;
-        for key in [sequence_key(sequence.id), position_key(sequence.id)] {
-            self.txn.delete(CATALOG, &key).map_err(engine_fault)?;
-        }
-        Ok(())
-    }
-
-    /// Drops the sequences with these numbers that the table still owns.
-    pub(super) fn drop_owned(&mut self, table: TableId, owned: &[ObjectId]) -> Result<()> {
-        for id in owned {
-            let mut all = self.snapshot.schemas.values().flat_map(|schema| schema.sequences.values());
-            let found = all.find(|sequence| sequence.id == *id && sequence.owned_by == Some(table)).cloned();
-            if let Some(sequence) = found {
-                self.drop_sequence(&sequence)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Removes a sequence's name before a drop or a rename.
-    pub fn forget_sequence_name(&mut self, sequence: &Sequence) -> Result<()> {
-        self.schema_mut(&sequence.schema)?.sequences.remove(&sequence.name);
-        Ok(())
-    }
-
-    fn put_sequence(&mut self, sequence: Sequence) -> Result<Arc<Sequence>> {
-        if !sequence.temporary {
-            put(&mut self.txn, &sequence_key(sequence.id), &encode_sequence(&sequence))?;
-        }
-        let sequence = Arc::new(sequence);
-        self.schema_mut(&sequence.schema)?.sequences.insert(sequence.name.clone(), sequence.clone());
-        Ok(sequence)
-    }
-
-    /// Holds the counter until the change is committed or undone. Returns its position in `counters`.
-    ///
-    /// Nobody else holds it: one change of shared definitions is made at a time, and one session has a temporary sequence.
-    fn hold_counter(&mut self, sequence: &Sequence) -> usize {
-        let live = &sequence.live;
-        if let Some(held) = self.counters.iter().position(|held| Arc::ptr_eq(&held.live, live)) {
-            return held;
-        }
-        let mut counter = live.counter.lock();
-        assert!(!counter.is_held);
-        counter.is_held = true;
-        let then = *counter;
-        drop(counter);
-        self.counters.push(HeldCounter { live: live.clone(), then });
-        self.counters.len() - 1
-    }
-}
+#[cfg(test)]
+mod tests;

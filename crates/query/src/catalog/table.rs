@@ -9,23 +9,13 @@ use datum::row::Layout;
 use engine::rows::MapId;
 
 use crate::catalog::foreign_key::ForeignKey;
+use crate::catalog::object_id::{Maker, ObjectId, UNNUMBERED};
 use crate::catalog::table_state::TableState;
 use crate::key_form::KeyForm;
 use crate::types::{Collation, Type};
 use crate::value::Value;
 
-/// The number of an object of the catalog: a schema, table, index, constraint, view or sequence. Unique over all kinds,
-/// and the same for the life of the object.
-pub type ObjectId = u64;
 pub type TableId = ObjectId;
-
-/// The number of an index or constraint that `Writing::put_table` has yet to number.
-pub const UNNUMBERED: ObjectId = 0;
-
-/// The dialect that made an object, by a number that the dialects agree on. Texts in a definition are the maker's.
-/// Records of earlier versions have maker 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Maker(pub u8);
 
 #[derive(Debug)]
 pub struct Table {

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use datum::{Fault, Result};
 
 use crate::catalog::codec::{In, Out};
-use crate::catalog::table::{Maker, ObjectId};
+use crate::catalog::object_id::{Maker, ObjectId};
 use crate::types::Type;
 
 /// The version of a definition. The types of version 1 have the kinds of `codec::FORMER`; version 2 ends before the maker.

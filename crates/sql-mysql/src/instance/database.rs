@@ -231,7 +231,8 @@ impl Database {
         self.catalog().drop_left()
     }
 
-    pub(crate) fn instance(&self) -> &Arc<Instance> {
+    /// Returns the part of the database that every dialect shares.
+    pub fn instance(&self) -> &Arc<Instance> {
         &self.instance
     }
 

@@ -9,6 +9,7 @@ use syntax::tree::{CreateIndex, IndexKind, TableConstraint};
 
 use crate::bind::Bind;
 use crate::error::{self, Result, SqlError};
+use crate::other_tables::check_definition;
 use crate::parse::parse_expression;
 use crate::parse::statement::{Alteration, CreateTable, Name};
 use crate::scalar::modes::SqlMode;
@@ -22,7 +23,8 @@ use crate::session::foreign::{RelatedTables, follow_names, refuse_acting_keys};
 use crate::session::{Outcome, Session, index_build};
 use crate::types::{MysqlType as _, Type};
 use crate::value::Value;
-use query::catalog::table::{Default, Index, Table, UNNUMBERED};
+use query::catalog::object_id::UNNUMBERED;
+use query::catalog::table::{Default, Index, Table};
 use query::catalog::table_state::TableState;
 use query::catalog::{Snapshot, Writing};
 use query::exec::generated;
@@ -82,7 +84,7 @@ impl Session {
             self.note(exists);
             return Ok(Outcome::done());
         }
-        writing.put_schema(name, collation, crate::MAKER)?;
+        writing.put_schema(name, collation, crate::other_dialects::MAKER)?;
         self.finish(writing)?;
         Ok(Outcome::Done { affected: 1, last_insert_id: 0, info: String::new() })
     }
@@ -99,7 +101,7 @@ impl Session {
         let db = self.db.clone();
         let mut writing = db.catalog().write()?;
         let default = writing.snapshot.schema(&name)?.collation;
-        writing.put_schema(&name, collation_of(charset, collation, default)?, crate::MAKER)?;
+        writing.put_schema(&name, collation_of(charset, collation, default)?, crate::other_dialects::MAKER)?;
         self.finish(writing)?;
         self.refresh();
         self.follow_database();
@@ -314,6 +316,7 @@ impl Session {
             Some(named) => {
                 let (like_schema, like_name) = self.full_name(named)?;
                 let table = self.catalog.table(&like_schema, &like_name)?.clone();
+                check_definition(&table)?;
                 let definition = like_table(&table, &name);
                 like = Some(table);
                 definition
@@ -348,7 +351,7 @@ impl Session {
         let slots = definition.columns.iter().map(|column| column.ty.storage).collect();
         let mut table = Table {
             id,
-            maker: crate::MAKER,
+            maker: crate::other_dialects::MAKER,
             schema,
             name,
             version: 1,

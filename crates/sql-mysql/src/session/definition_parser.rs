@@ -14,7 +14,8 @@ use crate::scalar::modes::SqlMode;
 use crate::session::foreign::{Wanted, wanted};
 use crate::types::{Charset, CharsetName as _, Collation, CollationName as _, MysqlType as _};
 use crate::value::Value;
-use query::catalog::table::{Check, Identity, Part, Table, TableColumn, UNNUMBERED};
+use query::catalog::object_id::UNNUMBERED;
+use query::catalog::table::{Check, Identity, Part, Table, TableColumn};
 
 /// MySQL's own limits.
 pub(super) const NAME_MAX: usize = 64;

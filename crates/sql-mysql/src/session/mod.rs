@@ -341,7 +341,7 @@ impl Session {
         let mut columns = match view {
             Some(view) => self.columns_of_view(&view)?.into_iter().map(|column| (column, None)).collect(),
             None => {
-                let table = self.catalog.table(&database, table)?.clone();
+                let table = crate::other_tables::table_view(self.catalog.table(&database, table)?);
                 let columns = crate::bind::columns_of(&table, &table.name);
                 let pairs = columns.into_iter().zip(&table.columns).filter(|(_, column)| !column.is_hidden());
                 pairs.map(|(told, column)| (told, crate::system::empty_text(column, &mut self.ctx))).collect::<Vec<_>>()

@@ -8,6 +8,7 @@ pub mod bytea;
 pub mod cast;
 pub mod compare;
 mod md5;
+pub mod numbers;
 pub mod numeric;
 pub mod rows;
 pub mod session;

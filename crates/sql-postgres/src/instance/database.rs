@@ -12,6 +12,7 @@ use stdx::sync::Mutex;
 use crate::error::Result;
 use crate::instance::handle::{Handle, Kill};
 use crate::instance::plans::Plans;
+use crate::session::facts::micros_since_2000;
 
 /// Answers whether a role may do everything.
 pub type IsSuperuser = Box<dyn Fn(&str) -> bool + Send + Sync>;
@@ -24,6 +25,8 @@ pub struct Database {
     facts: Mutex<Vec<(&'static str, String)>>,
     is_superuser: OnceLock<IsSuperuser>,
     is_stopping: AtomicBool,
+    /// Microseconds since 2000.
+    started: i64,
 }
 
 /// The role that always may do everything, and the database of that name.
@@ -42,6 +45,7 @@ impl Database {
             facts: Mutex::default(),
             is_superuser: OnceLock::new(),
             is_stopping: AtomicBool::new(false),
+            started: micros_since_2000(std::time::SystemTime::now()),
         }))
     }
 
@@ -61,6 +65,11 @@ impl Database {
 
     pub(crate) fn is_superuser(&self, role: &str) -> bool {
         role == POSTGRES || self.is_superuser.get().is_some_and(|is_superuser| is_superuser(role))
+    }
+
+    /// Returns the server's start in microseconds since 2000.
+    pub(crate) fn started(&self) -> i64 {
+        self.started
     }
 
     pub fn instance(&self) -> &Arc<Instance> {

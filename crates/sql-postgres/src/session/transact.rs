@@ -22,8 +22,9 @@ use query::session::transaction::Beginning;
 use syntax::postgres::tree::{IsolationLevel, TransactionMode};
 
 use crate::error::{PgError, Result, state};
+use crate::functions::state::PgState;
 use crate::session::Session;
-use crate::session::state::StateOf as _;
+use crate::session::facts::FactsOf as _;
 use crate::settings::values::{Mark, Scope};
 use crate::settings::find;
 
@@ -110,10 +111,12 @@ impl Session {
         self.transaction.has_changed = false;
         let now = datum::temporal::Timestamp::now();
         self.ctx.now = now;
-        let start = super::state::micros_since_2000(std::time::SystemTime::now());
-        let facts = self.ctx.state();
+        let start = super::facts::micros_since_2000(std::time::SystemTime::now());
+        let facts = self.ctx.facts();
         facts.transaction_start = start;
         facts.in_transaction = true;
+        self.ctx.slot_mut::<PgState>().io.now = start;
+        let facts = self.ctx.facts();
         let isolation: Box<str> = facts.settings.get("default_transaction_isolation").into();
         let read_only: Box<str> = facts.settings.get("default_transaction_read_only").into();
         let deferrable: Box<str> = facts.settings.get("default_transaction_deferrable").into();
@@ -123,7 +126,7 @@ impl Session {
     }
 
     fn set_characteristic(&mut self, name: &str, value: Box<str>) {
-        let settings = &mut self.ctx.state().settings;
+        let settings = &mut self.ctx.facts().settings;
         if let Some(at) = find(name)
             && settings.at(at) != &*value
         {
@@ -133,7 +136,7 @@ impl Session {
 
     /// Returns the isolation level of the open or the next transaction.
     fn isolation(&mut self) -> Result<Isolation> {
-        match self.ctx.state().settings.get("transaction_isolation") {
+        match self.ctx.facts().settings.get("transaction_isolation") {
             "repeatable read" => Ok(Isolation::RepeatableRead),
             "serializable" => Err(PgError::unsupported("isolation level SERIALIZABLE")),
             _ => Ok(Isolation::ReadCommitted),
@@ -149,7 +152,7 @@ impl Session {
             return Ok(());
         }
         let isolation = self.isolation()?;
-        let is_read_only = self.ctx.state().settings.is_on("transaction_read_only");
+        let is_read_only = self.ctx.facts().settings.is_on("transaction_read_only");
         self.core.transaction.next_isolation = Some(isolation);
         self.core.transaction.next_read_only = Some(is_read_only);
         let beginning = Beginning { at: self.began, lock_wait, is_read_only, changes: 0 };
@@ -164,9 +167,9 @@ impl Session {
     }
 
     /// Fails for a statement that writes in a read-only transaction.
-    pub(super) fn check_writable(&mut self, command: &str) -> Result<()> {
+    pub(crate) fn check_writable(&mut self, command: &str) -> Result<()> {
         self.need_block();
-        match self.ctx.state().settings.is_on("transaction_read_only") {
+        match self.ctx.facts().settings.is_on("transaction_read_only") {
             false => Ok(()),
             true => {
                 let message = format!("cannot execute {command} in a read-only transaction");
@@ -176,7 +179,7 @@ impl Session {
     }
 
     /// Returns how long a lock is waited for: to `lock_timeout`, and no longer than the statement may run.
-    pub(super) fn lock_wait(&self) -> Duration {
+    pub(crate) fn lock_wait(&self) -> Duration {
         let limit = if self.quick.lock_timeout.is_zero() { FOREVER } else { self.quick.lock_timeout };
         match self.ctx.deadline {
             Some(deadline) => limit.min(deadline.saturating_duration_since(Instant::now())),
@@ -207,7 +210,7 @@ impl Session {
     }
 
     /// Fails inside a block, for statements that must be transactions of their own.
-    pub(super) fn forbid_block(&mut self, what: &str) -> Result<()> {
+    pub(crate) fn forbid_block(&mut self, what: &str) -> Result<()> {
         let is_within = self.transaction.block == Block::Implicit && (!self.is_alone() || self.transaction.has_changed);
         if self.is_in_block() || is_within {
             let message = format!("{what} cannot run inside a transaction block");
@@ -222,8 +225,11 @@ impl Session {
             Block::Explicit => {
                 self.warn(state::ACTIVE_SQL_TRANSACTION, "there is already a transaction in progress");
             }
-            Block::Implicit if self.host().txn.is_some() => self.core.open.lasts(),
-            Block::Implicit => {}
+            Block::Implicit => {
+                if self.host().txn.is_some() {
+                    self.core.open.lasts();
+                }
+            }
             Block::None => self.begin_transaction_state(),
         }
         self.transaction.block = Block::Explicit;
@@ -246,7 +252,7 @@ impl Session {
     }
 
     pub(super) fn set_isolation(&mut self, name: &str) -> Result<()> {
-        if self.ctx.state().settings.get("transaction_isolation") == name {
+        if self.ctx.facts().settings.get("transaction_isolation") == name {
             return Ok(());
         }
         if self.transaction.has_queried {
@@ -265,7 +271,7 @@ impl Session {
     }
 
     pub(super) fn set_read_only(&mut self, is_read_only: bool) -> Result<()> {
-        let was = self.ctx.state().settings.is_on("transaction_read_only");
+        let was = self.ctx.facts().settings.is_on("transaction_read_only");
         if was && !is_read_only && self.transaction.has_queried {
             let message = "transaction read-write mode must be set before any query";
             return Err(PgError::new(state::ACTIVE_SQL_TRANSACTION, message));
@@ -312,7 +318,7 @@ impl Session {
     }
 
     fn characteristics(&mut self) -> [(&'static str, Box<str>); 3] {
-        let settings = &self.ctx.state().settings;
+        let settings = &self.ctx.facts().settings;
         ["transaction_isolation", "transaction_read_only", "transaction_deferrable"]
             .map(|name| (name, settings.get(name).into()))
     }
@@ -330,7 +336,7 @@ impl Session {
     /// Commits the transaction and ends its block. An error means that nothing was committed.
     pub(super) fn commit_transaction(&mut self) -> Result<()> {
         let committed = self.core.commit(host(&mut self.ctx));
-        let settings = &mut self.ctx.state().settings;
+        let settings = &mut self.ctx.facts().settings;
         match committed {
             Ok(()) => settings.commit(),
             Err(_) => settings.roll_back(),
@@ -342,7 +348,7 @@ impl Session {
     /// Undoes the transaction and ends its block.
     pub(super) fn roll_back_transaction(&mut self) {
         self.core.roll_back(host(&mut self.ctx), &mut |_, _| {});
-        self.ctx.state().settings.roll_back();
+        self.ctx.facts().settings.roll_back();
         self.end_block();
     }
 
@@ -351,7 +357,7 @@ impl Session {
         transaction.block = Block::None;
         transaction.is_aborted = false;
         transaction.savepoints.clear();
-        self.ctx.state().in_transaction = false;
+        self.ctx.facts().in_transaction = false;
         self.drop_portals();
     }
 
@@ -399,7 +405,7 @@ impl Session {
         };
         if undone {
             let mark = last.map(|last| last.settings);
-            mark.into_iter().for_each(|mark| self.ctx.state().settings.undo_to(mark));
+            mark.into_iter().for_each(|mark| self.ctx.facts().settings.undo_to(mark));
             self.core.note_reads(query::exec::host::host(&mut self.ctx));
         } else {
             // A savepoint before the first statement holds nothing that could be lost.
@@ -408,7 +414,7 @@ impl Session {
             }
             self.core.roll_back(host, &mut |_, _| {});
             if self.transaction.savepoints.is_empty() {
-                self.ctx.state().settings.roll_back();
+                self.ctx.facts().settings.roll_back();
             }
         }
         self.transaction.is_aborted = true;
@@ -421,7 +427,7 @@ impl Session {
         self.transaction.number += 1;
         let unique = format!("{}", self.transaction.number);
         self.core.set_savepoint(host(&mut self.ctx), &unique, is_same)?;
-        let settings = self.ctx.state().settings.mark();
+        let settings = self.ctx.facts().settings.mark();
         self.transaction.savepoints.push(NamedSavepoint { name: name.to_owned(), unique, settings });
         Ok(())
     }
@@ -452,14 +458,14 @@ impl Session {
         self.core.roll_back_to(host(&mut self.ctx), point, &mut |_, _| {})?;
         let mark = self.transaction.savepoints[at].settings;
         self.transaction.savepoints.truncate(at + 1);
-        self.ctx.state().settings.undo_to(mark);
+        self.ctx.facts().settings.undo_to(mark);
         self.transaction.is_aborted = false;
         self.drop_portals();
         Ok(())
     }
 
     /// Takes the shared metadata locks of these tables. Returns false if a definition is stale; then no additional lock is held.
-    pub(super) fn share_tables(&mut self, tables: &[Arc<Table>]) -> Result<bool> {
+    pub(crate) fn share_tables(&mut self, tables: &[Arc<Table>]) -> Result<bool> {
         let (wait, handle) = (self.lock_wait(), &self.handle);
         Ok(self.core.locks.share(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
     }
@@ -471,7 +477,7 @@ impl Session {
     }
 
     /// Takes exclusive metadata locks for DDL.
-    pub(super) fn lock_exclusively(&self, tables: &[Arc<Table>]) -> Result<Vec<ExclusiveLock>> {
+    pub(crate) fn lock_exclusively(&self, tables: &[Arc<Table>]) -> Result<Vec<ExclusiveLock>> {
         let (wait, handle) = (self.lock_wait(), &self.handle);
         Ok(self.core.locks.exclusive(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
     }

@@ -1,9 +1,8 @@
 //! The values that single settings take: words, encodings, date styles, time zones.
 
-use datum::temporal::Zone;
-
 use crate::error::{PgError, Result, state};
 use crate::settings::{Setting, invalid};
+use crate::types::temporal::PgZone;
 
 /// Returns the word of an enumeration, as the table writes it.
 pub fn word(setting: &Setting, text: &str, values: &'static [&'static str]) -> Result<Box<str>> {
@@ -31,7 +30,7 @@ pub fn text(setting: &Setting, text: &str) -> Result<Box<str>> {
         "client_encoding" => client_encoding(text).ok_or_else(|| invalid(setting.name, text)).map(Into::into),
         "DateStyle" => date_style(text).map(Into::into),
         "TimeZone" => match time_zone(text) {
-            Some((name, _)) => Ok(name.into()),
+            Some(zone) => Ok(zone.name().into()),
             None => Err(invalid(setting.name, text)),
         },
         "application_name" => Ok(printable(text).into()),
@@ -123,55 +122,16 @@ pub fn date_style_from(current: &str, text: &str) -> Result<String> {
     Ok(format!("{}, {}", style.unwrap_or(old_style), order.unwrap_or(old_order)))
 }
 
-/// Returns a zone and its name as SHOW gives it: a name of the tz database, or hours east of UTC.
-pub fn time_zone(text: &str) -> Option<(String, Zone)> {
+/// Returns the zone of a name of the tz database, of a POSIX rule, or of a number of hours east of UTC.
+pub fn time_zone(text: &str) -> Option<PgZone> {
     let trimmed = text.trim();
-    if let Ok(hours) = trimmed.parse::<f64>() {
-        let seconds = (hours * 3600.0).round();
-        return (seconds.abs() < 168.0 * 3600.0).then(|| fixed(seconds as i64));
+    match trimmed.parse::<f64>() {
+        Ok(hours) => {
+            let seconds = (hours * 3600.0).round();
+            (seconds.abs() < 168.0 * 3600.0).then(|| PgZone::fixed(seconds as i32))
+        }
+        Err(_) => PgZone::named(trimmed),
     }
-    if let Some(seconds) = interval_seconds(trimmed) {
-        return Some(fixed(seconds));
-    }
-    let zone = Zone::named(trimmed).ok()?;
-    let name = jiff::tz::TimeZone::get(trimmed).ok().and_then(|zone| zone.iana_name().map(str::to_owned));
-    Some((name.unwrap_or_else(|| trimmed.to_owned()), zone))
-}
-
-/// A zone of a whole number of seconds east of UTC, with the name that PostgreSQL gives it.
-fn fixed(seconds: i64) -> (String, Zone) {
-    let part = |sign: char| {
-        let (hours, minutes, rest) = (seconds.abs() / 3600, seconds.abs() / 60 % 60, seconds.abs() % 60);
-        let mut text = format!("{sign}{hours:02}");
-        if minutes > 0 || rest > 0 {
-            text.push_str(&format!(":{minutes:02}"));
-        }
-        if rest > 0 {
-            text.push_str(&format!(":{rest:02}"));
-        }
-        text
-    };
-    let (shown, opposite) = if seconds < 0 { ('-', '+') } else { ('+', '-') };
-    (format!("<{}>{}", part(shown), part(opposite)), Zone::fixed(seconds))
-}
-
-/// The name of a fixed zone, `<+02>-02`, back to seconds east of UTC.
-fn interval_seconds(text: &str) -> Option<i64> {
-    let (inner, rest) = text.strip_prefix('<')?.split_once('>')?;
-    let seconds = |text: &str| -> Option<i64> {
-        let (sign, digits) = match text.split_at_checked(1)? {
-            ("-", digits) => (-1, digits),
-            ("+", digits) => (1, digits),
-            _ => (1, text),
-        };
-        let mut total = 0;
-        for (part, factor) in digits.split(':').zip([3600, 60, 1]) {
-            total += part.parse::<i64>().ok()? * factor;
-        }
-        Some(sign * total)
-    };
-    let (shown, offset) = (seconds(inner), seconds(rest)?);
-    (shown.is_some_and(|shown| shown == -offset) && offset.abs() < 168 * 3600).then_some(-offset)
 }
 
 /// Splits a list of names at its commas. Names without quotes are folded to lower case; `None` for bad syntax.
@@ -235,7 +195,7 @@ mod tests {
 
     #[test]
     fn zones_have_the_names_of_the_real_server() {
-        let name = |text: &str| time_zone(text).map(|(name, _)| name);
+        let name = |text: &str| time_zone(text).map(|zone| zone.name().to_owned());
         assert_eq!(name("europe/berlin").as_deref(), Some("Europe/Berlin"));
         assert_eq!(name("5").as_deref(), Some("<+05>-05"));
         assert_eq!(name("-3.5").as_deref(), Some("<-03:30>+03:30"));

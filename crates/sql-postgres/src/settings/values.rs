@@ -196,11 +196,11 @@ impl Values {
         }
     }
 
-    /// Makes the present values those to which RESET returns, after the options of the login.
+    /// Makes the present values those to which RESET returns, after the options of the login. All reported settings are to be reported.
     pub fn begin_session(&mut self) {
         self.initial = self.known.iter().map(|place| place.now.clone()).collect();
         self.changes.clear();
-        self.unreported.clear();
+        self.unreported = (0..SETTINGS.len()).filter(|at| SETTINGS[*at].is_reported).collect();
     }
 
     /// Sets what the server is, beyond SET: `max_connections` and the like.
@@ -264,12 +264,6 @@ impl Values {
     pub fn take_reports(&mut self) -> Vec<(&'static str, String)> {
         let changed = std::mem::take(&mut self.unreported);
         changed.into_iter().map(|at| (SETTINGS[at].name, self.known[at].now.to_string())).collect()
-    }
-
-    /// Returns all reported settings, for a client that has just logged in.
-    pub fn reports(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let reported = SETTINGS.iter().enumerate().filter(|(_, setting)| setting.is_reported);
-        reported.map(|(at, setting)| (setting.name, self.known[at].now.to_string()))
     }
 
     /// Iterates over the settings as SHOW ALL lists them.

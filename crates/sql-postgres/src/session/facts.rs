@@ -43,12 +43,12 @@ impl SessionState {
 }
 
 /// Access to the state from the context of an evaluation.
-pub trait StateOf {
-    fn state(&mut self) -> &mut SessionState;
+pub trait FactsOf {
+    fn facts(&mut self) -> &mut SessionState;
 }
 
-impl StateOf for EvalContext {
-    fn state(&mut self) -> &mut SessionState {
+impl FactsOf for EvalContext {
+    fn facts(&mut self) -> &mut SessionState {
         self.slot_mut::<SessionState>()
     }
 }
