@@ -305,7 +305,10 @@ impl<'t> Lexer<'t> {
         self.at += prefix;
         loop {
             self.at += 1;
-            if !self.to_quote(b'\'', kind == Kind::EscapeString) {
+            // Digits have no quote among them.
+            let is_bits = matches!(kind, Kind::Bits | Kind::HexBits);
+            let closed = if is_bits { self.to_first_quote() } else { self.to_quote(b'\'', kind == Kind::EscapeString) };
+            if !closed {
                 return Kind::Bad(fault);
             }
             match self.continuation() {
@@ -313,6 +316,13 @@ impl<'t> Lexer<'t> {
                 None => return kind,
             }
         }
+    }
+
+    /// Goes behind the next quote.
+    fn to_first_quote(&mut self) -> bool {
+        let found = self.bytes[self.at..].iter().position(|byte| *byte == b'\'');
+        self.at = found.map_or(self.bytes.len(), |at| self.at + at + 1);
+        found.is_some()
     }
 
     /// Goes behind the closing quote.

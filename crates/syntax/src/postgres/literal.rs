@@ -22,7 +22,7 @@ pub(super) fn cut(mut name: String) -> String {
 }
 
 /// Returns an integer, or the digits of one that does not fit, without underscores.
-pub(super) fn integer(text: &str) -> Const {
+pub fn integer(text: &str) -> Const {
     let text: String = text.chars().filter(|letter| *letter != '_').collect();
     let number = match text.get(..2) {
         Some("0x" | "0X") => i32::from_str_radix(&text[2..], 16),
@@ -64,8 +64,12 @@ fn parts<'t>(text: &'t str, token: Token, mut part: impl FnMut(&'t str, usize) -
     }
 }
 
-/// Returns the value of a string of any kind but `U&`.
-pub(super) fn string(text: &str, token: Token) -> Result<String> {
+/// Returns the value of a string of any kind but `U&`, whose escape character stands behind it.
+///
+/// # Errors
+///
+/// An escape that is none, or bytes that are no UTF-8.
+pub fn string(text: &str, token: Token) -> Result<String> {
     if token.kind == Kind::DollarString {
         let whole = &text[token.start as usize..token.end as usize];
         let tag = 1 + whole[1..].find('$').unwrap_or(0) + 1;
@@ -221,7 +225,11 @@ fn unicode(
 }
 
 /// Returns the value of `U&'...'` or `U&"..."` with its escape character.
-pub(super) fn unicode_string(text: &str, token: Token, escape: char) -> Result<String> {
+///
+/// # Errors
+///
+/// As [`string`].
+pub fn unicode_string(text: &str, token: Token, escape: char) -> Result<String> {
     let mut raw = String::new();
     let start = token.start as usize;
     if token.kind == Kind::UnicodeQuoted {

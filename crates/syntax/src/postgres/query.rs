@@ -223,7 +223,9 @@ impl Parser<'_> {
 
     fn limit_count(&mut self, limit: &mut Limit, at: Location) -> Result<()> {
         self.take();
+        let start = self.token().start;
         if self.word(Kw::ALL) {
+            limit.count = Some(self.make(ExprKind::Const(Const::Null), start));
             return Ok(());
         }
         limit.count = Some(self.expr()?);

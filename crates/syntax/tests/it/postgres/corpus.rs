@@ -33,6 +33,7 @@ const ANALYSIS: &[&str] = &[
     "WITH ORDINALITY cannot",
     "improper qualified name",
     "unreachable WHEN clause",
+    "non-integer constant in",
 ];
 
 /// Messages that PostgreSQL's execution has and this grammar has at once.
@@ -52,6 +53,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("between between", "PostgreSQL's grammar takes no expression that begins with BETWEEN there"),
     ("with time", "PostgreSQL's lexer makes one keyword of WITH before TIME"),
     ("create schema if not exists s create table t (a )", "a table of a schema is none of a query"),
+    ("revoke select option", "PostgreSQL's grammar tells a privilege from the name of an option later"),
     ("revoke all option", "PostgreSQL's grammar tells ALL from the name of an option later"),
     ("column if not in", "PostgreSQL's grammar takes IF for a name only before a type"),
     ("t (a [", "PostgreSQL's grammar reads a subscript there"),
