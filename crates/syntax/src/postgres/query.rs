@@ -382,7 +382,7 @@ impl Parser<'_> {
             select.into = Some(Box::new(self.select_into()?));
         }
         if self.word(Kw::FROM) {
-            select.from = self.from_list()?;
+            select.from = self.table_list()?;
         }
         if self.word(Kw::WHERE) {
             select.selection = Some(self.expr()?);

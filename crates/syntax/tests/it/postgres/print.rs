@@ -58,6 +58,49 @@ fn printed_random_statements_parse_to_themselves() {
 }
 
 #[test]
+fn damaged_bytes_are_read_or_refused_at_a_place_of_the_text() {
+    let mut random = Random::new(7);
+    let pieces = [
+        "\\",
+        "'",
+        "\"",
+        "$",
+        "E'",
+        "U&'",
+        "U&\"",
+        "\\u",
+        "\\x",
+        "ä",
+        "😀",
+        "/*",
+        "--",
+        "0x",
+        "\0",
+        "\n",
+        "(",
+        ")",
+        "[",
+        "$a$",
+        "uescape '!'",
+        "1e",
+        "b'",
+    ];
+    for case in cases() {
+        for _ in 0..8 {
+            let mut text: Vec<char> = case.text.chars().collect();
+            let at = random.below(text.len() + 1);
+            let piece = pieces[random.below(pieces.len())];
+            text.splice(at..(at + random.below(3)).min(text.len()), piece.chars());
+            let text: String = text.into_iter().collect();
+            if let Err(error) = parse_script(&text, &|| false) {
+                assert!(error.at <= error.end && error.end <= text.len(), "{text:?}: {error:?}");
+                assert!(!error.message(&text).is_empty());
+            }
+        }
+    }
+}
+
+#[test]
 fn expressions_have_the_style_of_postgresql() {
     for (text, printed) in [
         ("a+1-b", "((a + 1) - b)"),
