@@ -28,6 +28,7 @@ pub(crate) mod ranges;
 pub mod row_change;
 mod row_ops;
 pub(crate) mod scan;
+pub mod sequence;
 mod set;
 pub(crate) mod sort;
 pub mod sorter;

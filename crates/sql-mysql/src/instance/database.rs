@@ -151,14 +151,14 @@ impl Database {
         }
     }
 
-    /// RelatedTables all waits of sessions, and rejects new ones, because the server stops.
+    /// Ends all waits of sessions, and rejects new ones, because the server stops.
     pub fn end_waits(&self) {
         self.is_stopping.store(true, Ordering::SeqCst);
         self.sessions().iter().for_each(|handle| handle.end_waits());
         self.engine().rows().wake_waiters();
     }
 
-    /// RelatedTables all sessions and their statements.
+    /// Ends all sessions and their statements.
     pub fn kill_all(&self) {
         self.sessions().iter().for_each(|handle| handle.kill(Kill::Connection));
         self.engine().rows().wake_waiters();
@@ -231,7 +231,8 @@ impl Database {
         self.catalog().drop_left()
     }
 
-    pub(crate) fn instance(&self) -> &Arc<Instance> {
+    /// Returns the part of the database that every dialect shares.
+    pub fn instance(&self) -> &Arc<Instance> {
         &self.instance
     }
 

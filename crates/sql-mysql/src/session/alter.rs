@@ -9,6 +9,7 @@ use syntax::tree::{ColumnDef, ColumnOption, DefaultValue, Ident, Position, Table
 
 use crate::bind::Bind;
 use crate::error::{self, Result, SqlError};
+use crate::other_tables::check_definition;
 use crate::parse::parse_expression;
 use crate::parse::statement::{Alteration, Name};
 use crate::scalar::modes::SqlMode;
@@ -67,6 +68,7 @@ impl Session {
         let (schema, name) = self.full_name(name)?;
         self.refuse_view(&schema, &name)?;
         let table = self.catalog.table(&schema, &name)?.clone();
+        check_definition(&table)?;
         let reach = self.reach(&table, operations)?;
         self.change_table(&table, &reach, |session, new, writing| {
             let old = Arc::new(new.copy().with_derived_fields());

@@ -9,6 +9,7 @@ use syntax::tree::{CreateIndex, IndexKind, TableConstraint};
 
 use crate::bind::Bind;
 use crate::error::{self, Result, SqlError};
+use crate::other_tables::check_definition;
 use crate::parse::parse_expression;
 use crate::parse::statement::{Alteration, CreateTable, Name};
 use crate::scalar::modes::SqlMode;
@@ -22,6 +23,7 @@ use crate::session::foreign::{RelatedTables, follow_names, refuse_acting_keys};
 use crate::session::{Outcome, Session, index_build};
 use crate::types::{MysqlType as _, Type};
 use crate::value::Value;
+use query::catalog::object_id::UNNUMBERED;
 use query::catalog::table::{Default, Index, Table};
 use query::catalog::table_state::TableState;
 use query::catalog::{Snapshot, Writing};
@@ -82,7 +84,7 @@ impl Session {
             self.note(exists);
             return Ok(Outcome::done());
         }
-        writing.put_schema(name, collation)?;
+        writing.put_schema(name, collation, crate::other_dialects::MAKER)?;
         self.finish(writing)?;
         Ok(Outcome::Done { affected: 1, last_insert_id: 0, info: String::new() })
     }
@@ -99,7 +101,7 @@ impl Session {
         let db = self.db.clone();
         let mut writing = db.catalog().write()?;
         let default = writing.snapshot.schema(&name)?.collation;
-        writing.put_schema(&name, collation_of(charset, collation, default)?)?;
+        writing.put_schema(&name, collation_of(charset, collation, default)?, crate::other_dialects::MAKER)?;
         self.finish(writing)?;
         self.refresh();
         self.follow_database();
@@ -132,6 +134,10 @@ impl Session {
         }
         for table in tables {
             writing.drop_table(table)?;
+        }
+        let sequences: Vec<_> = writing.snapshot.schema(name)?.sequences.values().cloned().collect();
+        for sequence in &sequences {
+            writing.drop_sequence(sequence)?;
         }
         self.touch(&mut writing, &ends.tied)?;
         writing.drop_schema(name)?;
@@ -310,6 +316,7 @@ impl Session {
             Some(named) => {
                 let (like_schema, like_name) = self.full_name(named)?;
                 let table = self.catalog.table(&like_schema, &like_name)?.clone();
+                check_definition(&table)?;
                 let definition = like_table(&table, &name);
                 like = Some(table);
                 definition
@@ -344,6 +351,7 @@ impl Session {
         let slots = definition.columns.iter().map(|column| column.ty.storage).collect();
         let mut table = Table {
             id,
+            maker: crate::other_dialects::MAKER,
             schema,
             name,
             version: 1,
@@ -353,6 +361,8 @@ impl Session {
             layout: Layout::default(),
             slot_columns: Vec::new(),
             primary: definition.primary,
+            primary_id: UNNUMBERED,
+            primary_name: String::new(),
             primary_form: KeyForm::Hashed,
             primary_using: definition.primary_using,
             options: like.as_ref().map_or(options.noted, |like| like.options.clone()),
@@ -605,7 +615,19 @@ pub(super) fn add_index(table: &mut Table, index: NewIndex, writing: &mut Writin
     let NewIndex { name, unique, parts, comment, invisible, using } = index;
     let map = writing.txn.create_map()?;
     let name = index_name(table, name, &parts)?;
-    let (form, generated) = (KeyForm::Hashed, false);
-    table.indexes.push(Index { name, map, unique, parts, form, comment, invisible, using, generated });
+    let (id, form, generated, is_constraint) = (UNNUMBERED, KeyForm::Hashed, false, false);
+    table.indexes.push(Index {
+        id,
+        name,
+        map,
+        unique,
+        parts,
+        form,
+        comment,
+        invisible,
+        using,
+        generated,
+        is_constraint,
+    });
     Ok(())
 }

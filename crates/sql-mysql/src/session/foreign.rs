@@ -17,6 +17,7 @@ use crate::session::Session;
 use crate::session::definition_parser::{check_name, index_name, single};
 use crate::session::generated::check_parent;
 use query::catalog::foreign_key::{Action, ForeignKey};
+use query::catalog::object_id::UNNUMBERED;
 use query::catalog::table::{Index, Table, TableColumn};
 use query::catalog::{Snapshot, Writing};
 use query::exec::foreign::check_rows;
@@ -49,6 +50,7 @@ pub(super) fn wanted(node: &tree::ForeignKey, columns: &[TableColumn]) -> Result
         return Err(error::WRONG_FK_DEF.with(&[&shown, &"Key reference and table reference don't match"]));
     }
     let key = ForeignKey {
+        id: UNNUMBERED,
         name: symbol.clone(),
         columns: own,
         parent_schema: parent.schema.clone().unwrap_or_default(),
@@ -188,6 +190,7 @@ impl Session {
                 let comment = String::new();
                 let (unique, invisible, using, generated) = (false, false, false, true);
                 table.indexes.push(Index {
+                    id: UNNUMBERED,
                     name,
                     map,
                     unique,
@@ -197,6 +200,7 @@ impl Session {
                     invisible,
                     using,
                     generated,
+                    is_constraint: false,
                 });
             }
             self.check_ends(&key, table, &writing.snapshot)?;

@@ -161,7 +161,7 @@ impl ResultSet {
         }
     }
 
-    /// RelatedTables the result early: the client disconnected or closed its cursor.
+    /// Ends the result early: the client disconnected or closed its cursor.
     pub fn close(mut self, session: &mut Session) {
         if self.exec.take().is_some() && self.number == session.number {
             // A read ends here; a failure has no one to be reported to.
@@ -341,7 +341,7 @@ impl Session {
         let mut columns = match view {
             Some(view) => self.columns_of_view(&view)?.into_iter().map(|column| (column, None)).collect(),
             None => {
-                let table = self.catalog.table(&database, table)?.clone();
+                let table = crate::other_tables::table_view(self.catalog.table(&database, table)?);
                 let columns = crate::bind::columns_of(&table, &table.name);
                 let pairs = columns.into_iter().zip(&table.columns).filter(|(_, column)| !column.is_hidden());
                 pairs.map(|(told, column)| (told, crate::system::empty_text(column, &mut self.ctx))).collect::<Vec<_>>()
@@ -524,7 +524,7 @@ impl Session {
         }
     }
 
-    /// RelatedTables a statement after its last row.
+    /// Ends a statement after its last row.
     fn end_rows(&mut self) -> Result<()> {
         self.end_statement()?;
         self.ctx.state_mut().session.found_rows = self.host().found_rows.unwrap_or(self.found_rows);

@@ -80,7 +80,7 @@ impl Session {
         committed
     }
 
-    /// RelatedTables an autocommit statement. The characteristics of SET TRANSACTION are used up only if it used a table.
+    /// Ends an autocommit statement. The characteristics of SET TRANSACTION are used up only if it used a table.
     pub(super) fn commit_statement(&mut self) -> Result<()> {
         if self.has_used_tables { self.commit() } else { self.commit_chaining() }
     }
@@ -139,7 +139,7 @@ impl Session {
         }
     }
 
-    /// RelatedTables a successful statement; commits it under autocommit.
+    /// Ends a successful statement; commits it under autocommit.
     pub(super) fn end_statement(&mut self) -> Result<()> {
         self.note_slowness();
         self.is_open = false;
@@ -154,7 +154,7 @@ impl Session {
         self.commit_statement()
     }
 
-    /// RelatedTables a failed statement and rolls its changes back.
+    /// Ends a failed statement and rolls its changes back.
     pub(super) fn fail(&mut self, error: SqlError) -> SqlError {
         self.note_slowness();
         self.is_open = false;

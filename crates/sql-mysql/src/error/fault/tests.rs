@@ -1,6 +1,6 @@
 use datum::fault::{
     CellPosition, ColumnName, DuplicateKey, FileError, ForeignKeyParts, IndexExpression, ReferencedColumn,
-    ReferencedKey, ReferencedType,
+    ReferencedKey, ReferencedType, SequenceLimit, SequencePosition,
 };
 
 use super::*;
@@ -96,6 +96,14 @@ fn every_fault_has_its_error() {
         (
             Fault::CascadeDepth { max: 15 },
             "ERROR 3008 (HY000): Foreign key cascade delete/update exceeds max depth of 15.",
+        ),
+        (
+            Fault::SequenceLimit(Box::new(SequenceLimit { sequence: "s".into(), is_max: true, limit: 9 })),
+            "ERROR 1105 (HY000): sequence 's' has reached its bound 9",
+        ),
+        (
+            Fault::SequencePosition(Box::new(SequencePosition { sequence: "s".into(), value: 0, min: 1, max: 9 })),
+            "ERROR 1105 (HY000): 0 is outside the bounds 1 and 9 of sequence 's'",
         ),
         (Fault::SequenceExhausted, "ERROR 1105 (HY000): Failed to read auto-increment value from storage engine"),
         (
