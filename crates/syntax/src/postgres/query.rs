@@ -137,7 +137,7 @@ impl Parser<'_> {
         Ok(SelectBody::SetOperations { first: Box::new(first), links })
     }
 
-    /// ORDER BY, LIMIT, OFFSET, FETCH, FOR. What the query has already, from its parentheses, it may not have twice.
+    /// ORDER BY, LIMIT, OFFSET, FETCH, FOR. A clause that the query has already, from its parentheses, is refused.
     fn query_options(&mut self, query: &mut SelectStmt) -> Result<()> {
         if self.kw() == Kw::ORDER {
             let order_by = self.sort_clause()?;

@@ -20,7 +20,7 @@ pub(super) fn printed(statement: &Statement) -> Option<String> {
     }
 }
 
-/// What is wrong with the printed text of the statements.
+/// Returns the difference between the statements and those that their printed text is read as.
 fn problem_of(text: &str) -> Option<String> {
     for raw in parse_script(text, &|| false).ok()? {
         let Some(printed) = printed(&raw.statement) else { continue };
