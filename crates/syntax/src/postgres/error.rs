@@ -38,8 +38,7 @@ const UNPLACED: &[&str] = &[
     "WITH TIES",
     "cannot specify both",
     "constraints cannot be marked",
-    "remainder for hash partition",
-    "modulus for hash partition",
+    "hash partition must be specified",
     "STDIN/STDOUT not allowed",
     "invalid byte sequence",
 ];
