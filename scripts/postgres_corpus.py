@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Asks a PostgreSQL 16 server which statements follow its grammar, and writes the answers for the tests of crates/syntax.
 
-    scripts/postgres_corpus.py PORT [--all FOLDER]      (user postgres, trust, on loopback)
+    scripts/postgres_corpus.py PORT [--all FOLDER] [--texts FILE]      (user postgres, trust, on loopback)
 
 Statements come from scripts/postgres_corpus/forms.txt, from every keyword in several places, and from damaging all those. A statement is sent in a Parse message: the server reads and analyses it, and runs nothing.
 
 A line of a corpus file is `+<TAB>STATEMENT` for one that is accepted, else `STATE POSITION MESSAGE<TAB>STATEMENT`: POSITION is a character from 1, or 0 for none. \\n, \\t, \\r and \\\\ are escaped; in forms.txt a line
 break is ⏎. Errors of the analysis (unknown tables and so on) are in the files too: the test tells them from those of the grammar.
---all writes all statements to a folder; otherwise a selection goes to crates/syntax/tests/corpus_postgres.
+--texts adds 1,500 lines of a file: the test `printed_random_statements_parse_to_themselves` writes the one that SYNTAX_TEXTS names. --all writes all statements to a folder; otherwise a selection goes to crates/syntax/tests/corpus_postgres.
 """
 import random
 import re
@@ -125,6 +125,9 @@ def main():
     if not everything:
         words = dice.sample(words, 4000)
     origins = {"forms": forms, "words": words, "damaged": list(damaged(forms, dice, 30 if everything else 3))}
+    if "--texts" in sys.argv:
+        lines = Path(sys.argv[sys.argv.index("--texts") + 1]).read_text().splitlines()
+        origins["random"] = lines if everything else dice.sample(lines, 1500)
     for origin, texts in origins.items():
         lines = []
         for text in dict.fromkeys(texts):

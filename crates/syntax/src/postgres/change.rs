@@ -156,7 +156,7 @@ impl Parser<'_> {
         let alias = self.target_alias()?;
         self.expect_word(Kw::SET)?;
         let set = self.set_clauses()?;
-        let from = if self.word(Kw::FROM) { self.from_list()? } else { Vec::new() };
+        let from = if self.word(Kw::FROM) { self.table_list()? } else { Vec::new() };
         let selection = self.selection_or_cursor()?;
         Ok(UpdateStmt { with, relation, alias, set, from, selection, returning: self.returning()? })
     }
@@ -165,7 +165,7 @@ impl Parser<'_> {
         self.expect_words(&[Kw::DELETE, Kw::FROM])?;
         let relation = self.relation_expr()?;
         let alias = self.target_alias()?;
-        let using = if self.word(Kw::USING) { self.from_list()? } else { Vec::new() };
+        let using = if self.word(Kw::USING) { self.table_list()? } else { Vec::new() };
         let selection = self.selection_or_cursor()?;
         Ok(DeleteStmt { with, relation, alias, using, selection, returning: self.returning()? })
     }
@@ -175,7 +175,7 @@ impl Parser<'_> {
         let relation = self.relation_expr()?;
         let alias = self.target_alias()?;
         self.expect_word(Kw::USING)?;
-        let source = self.from_item()?;
+        let source = self.joined_tables()?;
         self.expect_word(Kw::ON)?;
         let condition = self.expr()?;
         let mut whens = Vec::new();

@@ -33,6 +33,16 @@ pub enum Problem {
     Unsupported(Cow<'static, str>),
 }
 
+/// Parts of messages that PostgreSQL reports without a position.
+const UNPLACED: &[&str] = &[
+    "WITH TIES",
+    "cannot specify both",
+    "constraints cannot be marked",
+    "hash partition must be specified",
+    "STDIN/STDOUT not allowed",
+    "invalid byte sequence",
+];
+
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
@@ -53,6 +63,18 @@ impl Error {
         match text.get(self.at..self.end) {
             Some(token) if !token.is_empty() => format!("{message} at or near \"{token}\""),
             _ => format!("{message} at end of input"),
+        }
+    }
+
+    /// Returns the byte that PostgreSQL's error names; None: it names none.
+    pub fn position(&self) -> Option<usize> {
+        match &self.problem {
+            Problem::Syntax | Problem::Near(_) | Problem::Unsupported(_) => Some(self.at),
+            Problem::Invalid { message, .. } => {
+                let is_placed = !UNPLACED.iter().any(|part| message.contains(part));
+                is_placed.then_some(self.at)
+            }
+            Problem::TooDeep | Problem::TooManyTokens | Problem::Cancelled => None,
         }
     }
 

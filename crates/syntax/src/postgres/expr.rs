@@ -284,9 +284,11 @@ impl Parser<'_> {
         }
         let start = left.span.start;
         let operand = self.operand(level + 1, form)?;
+        let strength = strength_of(&op);
         let link = Link { op, operand };
         let kind = match left.kind {
-            ExprKind::Chain { first, mut links } if level != COMPARISON && strength_of(&links[0].op) == level => {
+            // OPERATOR(+) binds as other operators do, and is in one list with `+` all the same.
+            ExprKind::Chain { first, mut links } if strength != COMPARISON && strength_of(&links[0].op) == strength => {
                 links.push(link);
                 ExprKind::Chain { first, links }
             }
@@ -439,8 +441,8 @@ impl Parser<'_> {
     }
 }
 
-/// How strongly an operator binds.
-pub(crate) fn strength_of(op: &Operator) -> u8 {
+/// How strongly an operator binds when it is written without OPERATOR().
+fn strength_of(op: &Operator) -> u8 {
     if !op.qualifier.is_empty() {
         return OP;
     }

@@ -13,12 +13,12 @@ enum FromBrackets {
 }
 
 impl Parser<'_> {
-    pub(super) fn from_list(&mut self) -> Result<Vec<FromItem>> {
-        self.list(Parser::from_item)
+    pub(super) fn table_list(&mut self) -> Result<Vec<FromItem>> {
+        self.list(Parser::joined_tables)
     }
 
     /// A table with those joined to it.
-    pub(super) fn from_item(&mut self) -> Result<FromItem> {
+    pub(super) fn joined_tables(&mut self) -> Result<FromItem> {
         self.level(|parser| {
             let first = parser.table_ref()?;
             parser.joins(first)
@@ -61,7 +61,7 @@ impl Parser<'_> {
             return Ok(Some(Join { kind, right, qual: JoinQual::Natural, at }));
         }
         // `a JOIN b JOIN c ON .. ON ..`: what is joined before the condition belongs to the right side.
-        let right = self.from_item()?;
+        let right = self.joined_tables()?;
         let qual = match self.any(&[Kw::ON, Kw::USING]) {
             Some(Kw::ON) => JoinQual::On(self.expr()?),
             Some(_) => {
@@ -91,7 +91,7 @@ impl Parser<'_> {
             return self.function_ref(true, at);
         }
         if self.kind() == Kind::Open {
-            return match self.level(Parser::from_brackets)? {
+            return match self.level(Parser::table_brackets)? {
                 FromBrackets::Query(query, at) => self.subselect(*query, false, Location(at)),
                 FromBrackets::Item(item) => {
                     let alias = self.alias()?;
@@ -199,7 +199,7 @@ impl Parser<'_> {
     }
 
     /// A query or joined tables in parentheses.
-    fn from_brackets(&mut self) -> Result<FromBrackets> {
+    fn table_brackets(&mut self) -> Result<FromBrackets> {
         let start = self.expect(Kind::Open)?.start;
         if self.begins_query() {
             let query = self.query()?;
@@ -207,7 +207,7 @@ impl Parser<'_> {
             return Ok(FromBrackets::Query(Box::new(query), start));
         }
         let first = if self.kind() == Kind::Open {
-            match self.level(Parser::from_brackets)? {
+            match self.level(Parser::table_brackets)? {
                 FromBrackets::Query(query, _) if self.kind() == Kind::Close => {
                     self.take();
                     return Ok(FromBrackets::Query(query, start));

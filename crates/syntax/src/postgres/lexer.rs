@@ -130,6 +130,9 @@ pub struct Lexer<'t> {
     at: usize,
 }
 
+/// Tells the digits of a base.
+type IsDigit = fn(&u8) -> bool;
+
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
 }
@@ -305,7 +308,11 @@ impl<'t> Lexer<'t> {
         self.at += prefix;
         loop {
             self.at += 1;
-            if !self.to_quote(b'\'', kind == Kind::EscapeString) {
+            // Digits have no quote among them.
+            let is_bits = matches!(kind, Kind::Bits | Kind::HexBits);
+            let closed =
+                if is_bits { self.skip_first_quote() } else { self.skip_quoted(b'\'', kind == Kind::EscapeString) };
+            if !closed {
                 return Kind::Bad(fault);
             }
             match self.continuation() {
@@ -315,8 +322,15 @@ impl<'t> Lexer<'t> {
         }
     }
 
+    /// Goes behind the next quote.
+    fn skip_first_quote(&mut self) -> bool {
+        let found = self.bytes[self.at..].iter().position(|byte| *byte == b'\'');
+        self.at = found.map_or(self.bytes.len(), |at| self.at + at + 1);
+        found.is_some()
+    }
+
     /// Goes behind the closing quote.
-    fn to_quote(&mut self, quote: u8, backslashes: bool) -> bool {
+    fn skip_quoted(&mut self, quote: u8, backslashes: bool) -> bool {
         while self.at < self.bytes.len() {
             let byte = self.bytes[self.at];
             self.at += 1;
@@ -341,13 +355,13 @@ impl<'t> Lexer<'t> {
     fn quoted_name(&mut self, prefix: usize, kind: Kind) -> Kind {
         self.at += prefix + 1;
         let start = self.at;
-        if !self.to_quote(b'"', false) {
+        if !self.skip_quoted(b'"', false) {
             return Kind::Bad(Fault::Identifier);
         }
         if self.at == start + 1 { Kind::Bad(Fault::EmptyIdentifier) } else { kind }
     }
 
-    fn digits(&mut self, is_digit: fn(&u8) -> bool) {
+    fn digits(&mut self, is_digit: IsDigit) {
         loop {
             let at = self.at + usize::from(self.byte(self.at) == b'_');
             if !is_digit(&self.byte(at)) {
@@ -359,7 +373,7 @@ impl<'t> Lexer<'t> {
 
     fn number(&mut self) -> Kind {
         if self.bytes[self.at] == b'0' {
-            let based: Option<(fn(&u8) -> bool, Fault)> = match self.byte(self.at + 1) {
+            let based: Option<(IsDigit, Fault)> = match self.byte(self.at + 1) {
                 b'x' | b'X' => Some((u8::is_ascii_hexdigit, Fault::Hexadecimal)),
                 b'o' | b'O' => Some((|byte| matches!(byte, b'0'..=b'7'), Fault::Octal)),
                 b'b' | b'B' => Some((|byte| matches!(byte, b'0' | b'1'), Fault::Binary)),
@@ -370,7 +384,7 @@ impl<'t> Lexer<'t> {
             }
         }
         let mut kind = Kind::Integer;
-        let is_digit: fn(&u8) -> bool = u8::is_ascii_digit;
+        let is_digit: IsDigit = u8::is_ascii_digit;
         if self.bytes[self.at] != b'.' {
             self.digits(is_digit);
         }
@@ -395,7 +409,7 @@ impl<'t> Lexer<'t> {
         self.without_junk(kind, Fault::NumberJunk)
     }
 
-    fn based(&mut self, is_digit: fn(&u8) -> bool, fault: Fault) -> Kind {
+    fn based(&mut self, is_digit: IsDigit, fault: Fault) -> Kind {
         self.at += 2;
         let start = self.at;
         self.digits(is_digit);

@@ -22,7 +22,10 @@ pub(super) fn cut(mut name: String) -> String {
 }
 
 /// Returns an integer, or the digits of one that does not fit, without underscores.
-pub(super) fn integer(text: &str) -> Const {
+pub fn integer(text: &str) -> Const {
+    if let Ok(number) = text.parse() {
+        return Const::Integer(number);
+    }
     let text: String = text.chars().filter(|letter| *letter != '_').collect();
     let number = match text.get(..2) {
         Some("0x" | "0X") => i32::from_str_radix(&text[2..], 16),
@@ -64,8 +67,12 @@ fn parts<'t>(text: &'t str, token: Token, mut part: impl FnMut(&'t str, usize) -
     }
 }
 
-/// Returns the value of a string of any kind but `U&`.
-pub(super) fn string(text: &str, token: Token) -> Result<String> {
+/// Returns the value of a string of any kind but `U&`, whose escape character stands behind it.
+///
+/// # Errors
+///
+/// An escape that is none, or bytes that are no UTF-8.
+pub fn string(text: &str, token: Token) -> Result<String> {
     if token.kind == Kind::DollarString {
         let whole = &text[token.start as usize..token.end as usize];
         let tag = 1 + whole[1..].find('$').unwrap_or(0) + 1;
@@ -94,13 +101,12 @@ pub(super) fn string(text: &str, token: Token) -> Result<String> {
 
 /// Appends the text, in which the quote stands twice for itself.
 fn doubled(part: &str, quote: char, out: &mut String) {
-    let mut letters = part.chars();
-    while let Some(letter) = letters.next() {
-        out.push(letter);
-        if letter == quote {
-            letters.next();
-        }
+    let mut rest = part;
+    while let Some(at) = rest.find(quote) {
+        out.push_str(&rest[..=at]);
+        rest = rest.get(at + 2..).unwrap_or("");
     }
+    out.push_str(rest);
 }
 
 fn invalid_bytes(bytes: &[u8], token: Token) -> Error {
@@ -147,7 +153,7 @@ fn escapes(part: &str, at: usize, out: &mut Vec<u8>, pending: &mut Option<(u32, 
                 i += 1;
                 let code = part.get(i..i + digits).filter(|text| text.bytes().all(|byte| byte.is_ascii_hexdigit()));
                 let Some(code) = code.and_then(|code| u32::from_str_radix(code, 16).ok()) else {
-                    let hint = Some("Unicode escapes must be \\uXXXX or \\UXXXXXXXX.");
+                    let hint = Some("Unicode escapes must be \\uXX\u{58}X or \\UXX\u{58}XX\u{58}XX.");
                     return Err(invalid("22025", "invalid Unicode escape", hint, at + start, at + i));
                 };
                 i += digits;
@@ -221,7 +227,11 @@ fn unicode(
 }
 
 /// Returns the value of `U&'...'` or `U&"..."` with its escape character.
-pub(super) fn unicode_string(text: &str, token: Token, escape: char) -> Result<String> {
+///
+/// # Errors
+///
+/// As [`string`].
+pub fn unicode_string(text: &str, token: Token, escape: char) -> Result<String> {
     let mut raw = String::new();
     let start = token.start as usize;
     if token.kind == Kind::UnicodeQuoted {
@@ -245,7 +255,7 @@ pub(super) fn unicode_string(text: &str, token: Token, escape: char) -> Result<S
             let (skip, digits) = if rest.starts_with('+') { (1, 6) } else { (0, 4) };
             let code = rest.get(skip..skip + digits).filter(|code| code.bytes().all(|byte| byte.is_ascii_hexdigit()));
             let Some(code) = code.and_then(|code| u32::from_str_radix(code, 16).ok()) else {
-                let hint = Some("Unicode escapes must be \\XXXX or \\+XXXXXX.");
+                let hint = Some("Unicode escapes must be \\XX\u{58}X or \\+XX\u{58}XX\u{58}.");
                 return Err(invalid("42601", "invalid Unicode escape", hint, at, end));
             };
             rest = &rest[skip + digits..];

@@ -11,7 +11,7 @@ mod expr;
 mod from;
 pub mod keyword;
 pub mod lexer;
-mod literal;
+pub mod literal;
 mod object;
 mod parser;
 mod primary;

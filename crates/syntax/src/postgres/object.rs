@@ -104,15 +104,20 @@ impl Parser<'_> {
         })
     }
 
-    fn function_name(&mut self) -> Result<AnyName> {
+    /// A function's name, and whether it may have arguments.
+    fn function_name(&mut self) -> Result<(AnyName, bool)> {
+        let token = self.token();
+        let names_function = token.kind != Kind::Word || token.kw.is_function_name();
         let first = if self.at_column_name() { self.take_name()? } else { self.function_word()? };
-        self.rest_of_name(first)
+        let name = self.rest_of_name(first)?;
+        let takes_arguments = names_function || name.parts.len() > 1;
+        Ok((name, takes_arguments))
     }
 
     /// function_with_argtypes
     pub(super) fn function_with_arguments(&mut self) -> Result<ObjectWithArgs> {
-        let name = self.function_name()?;
-        if self.kind() != Kind::Open {
+        let (name, takes_arguments) = self.function_name()?;
+        if self.kind() != Kind::Open || !takes_arguments {
             return Ok(ObjectWithArgs { name, arguments: None });
         }
         self.take();
@@ -130,7 +135,10 @@ impl Parser<'_> {
     }
 
     fn aggregate_with_arguments(&mut self) -> Result<ObjectWithArgs> {
-        let name = self.function_name()?;
+        let (name, takes_arguments) = self.function_name()?;
+        if !takes_arguments {
+            return Err(self.error());
+        }
         self.expect(Kind::Open)?;
         if self.accept(Kind::Star) {
             self.expect(Kind::Close)?;

@@ -63,7 +63,7 @@ impl Parser<'_> {
         self.expr_of(brackets)
     }
 
-    /// What parentheses are as an operand.
+    /// Returns the content of parentheses as an operand.
     fn expr_of(&mut self, brackets: Brackets) -> Result<Expr> {
         match brackets {
             Brackets::Query(query, start) => {

@@ -137,7 +137,7 @@ impl Parser<'_> {
         Ok(SelectBody::SetOperations { first: Box::new(first), links })
     }
 
-    /// ORDER BY, LIMIT, OFFSET, FETCH, FOR. What the query has already, from its parentheses, it may not have twice.
+    /// ORDER BY, LIMIT, OFFSET, FETCH, FOR. A clause that the query has already, from its parentheses, is refused.
     fn query_options(&mut self, query: &mut SelectStmt) -> Result<()> {
         if self.kw() == Kw::ORDER {
             let order_by = self.sort_clause()?;
@@ -223,7 +223,9 @@ impl Parser<'_> {
 
     fn limit_count(&mut self, limit: &mut Limit, at: Location) -> Result<()> {
         self.take();
+        let start = self.token().start;
         if self.word(Kw::ALL) {
+            limit.count = Some(self.make(ExprKind::Const(Const::Null), start));
             return Ok(());
         }
         limit.count = Some(self.expr()?);
@@ -380,7 +382,7 @@ impl Parser<'_> {
             select.into = Some(Box::new(self.select_into()?));
         }
         if self.word(Kw::FROM) {
-            select.from = self.from_list()?;
+            select.from = self.table_list()?;
         }
         if self.word(Kw::WHERE) {
             select.selection = Some(self.expr()?);

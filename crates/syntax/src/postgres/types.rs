@@ -58,10 +58,12 @@ impl Parser<'_> {
 
     /// `name%TYPE` of a function's argument, or a type.
     pub(super) fn argument_type(&mut self) -> Result<TypeName> {
+        let is_named = self.kind() != Kind::Word || self.kw().is_function_name() && self.kw() != Kw::DOUBLE;
         let mut ty = self.type_name()?;
-        if self.kind() == Kind::Percent && self.peek_is(1, Kw::TYPE) && ty.modifiers.is_empty() {
+        let is_plain = ty.modifiers.is_empty() && ty.array_bounds.is_empty();
+        if self.kind() == Kind::Percent && is_named && is_plain && ty.name.parts.len() > 1 {
             self.take();
-            self.take();
+            self.expect_word(Kw::TYPE)?;
             ty.of_column = true;
         }
         Ok(ty)

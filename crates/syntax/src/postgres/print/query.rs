@@ -129,8 +129,8 @@ impl Display for Limit {
         Clause(" OFFSET ", offset.as_ref()).fmt(f)?;
         match count {
             Some(count) if *with_ties => write!(f, " FETCH FIRST ({count}) ROWS WITH TIES"),
+            Some(Expr { kind: ExprKind::Const(Const::Null), span: _ }) => f.write_str(" LIMIT ALL"),
             Some(count) => write!(f, " LIMIT {count}"),
-            None if offset.is_none() => f.write_str(" LIMIT ALL"),
             None => Ok(()),
         }
     }

@@ -139,7 +139,7 @@ pub enum TriggerSelection {
 pub struct RenameStmt {
     pub object: super::ObjectName,
     pub missing_ok: bool,
-    /// What of the relation is renamed.
+    /// The relation itself, or the part of it that is renamed.
     pub part: RenamePart,
     pub to: Ident,
 }

@@ -118,7 +118,7 @@ pub enum GroupItem {
 /// LIMIT, OFFSET and FETCH.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
-    /// None: no limit, LIMIT ALL.
+    /// None: neither LIMIT nor FETCH. LIMIT ALL is NULL.
     pub count: Option<Expr>,
     pub with_ties: bool,
     pub offset: Option<Expr>,

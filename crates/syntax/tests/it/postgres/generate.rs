@@ -1,6 +1,6 @@
 //! Random texts from templates: each names what stands in its places.
 
-/// What a place in a template holds: `{e}` an expression, `{b}` one without logic, `{q}` a query, `{f}` an item of FROM, `{o}` an item of ORDER BY, `{w}` a window, `{t}` a type, `{n}` a name, `{s}` a statement, `{g}` an
+/// Templates of each kind. A place in one holds a kind: `{e}` an expression, `{b}` one without logic, `{q}` a query, `{f}` an item of FROM, `{o}` an item of ORDER BY, `{w}` a window, `{t}` a type, `{n}` a name, `{s}` a statement, `{g}` an
 /// item of GROUP BY.
 const TEMPLATES: &[(char, &[&str], &[&str])] = &[
     (
@@ -278,7 +278,7 @@ impl Random {
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    fn below(&mut self, count: usize) -> usize {
+    pub fn below(&mut self, count: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
