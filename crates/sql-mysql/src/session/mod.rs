@@ -21,7 +21,6 @@ mod explain;
 mod foreign;
 mod generated;
 mod grants;
-mod index_build;
 pub(crate) mod key_limits;
 mod load;
 mod locks;
@@ -161,7 +160,7 @@ impl ResultSet {
         }
     }
 
-    /// RelatedTables the result early: the client disconnected or closed its cursor.
+    /// Ends the result early: the client disconnected or closed its cursor.
     pub fn close(mut self, session: &mut Session) {
         if self.exec.take().is_some() && self.number == session.number {
             // A read ends here; a failure has no one to be reported to.
@@ -524,7 +523,7 @@ impl Session {
         }
     }
 
-    /// RelatedTables a statement after its last row.
+    /// Ends a statement after its last row.
     fn end_rows(&mut self) -> Result<()> {
         self.end_statement()?;
         self.ctx.state_mut().session.found_rows = self.host().found_rows.unwrap_or(self.found_rows);

@@ -17,7 +17,7 @@ use crate::value::Value;
 use query::catalog::table::Table;
 use query::exec::host::host;
 use query::nodes::context::Level;
-use query::session::metadata_locks::{ExclusiveLock, Patience};
+use query::session::metadata_locks::Patience;
 use query::session::transaction::Beginning;
 
 impl Session {
@@ -80,7 +80,7 @@ impl Session {
         committed
     }
 
-    /// RelatedTables an autocommit statement. The characteristics of SET TRANSACTION are used up only if it used a table.
+    /// Ends an autocommit statement. The characteristics of SET TRANSACTION are used up only if it used a table.
     pub(super) fn commit_statement(&mut self) -> Result<()> {
         if self.has_used_tables { self.commit() } else { self.commit_chaining() }
     }
@@ -139,7 +139,7 @@ impl Session {
         }
     }
 
-    /// RelatedTables a successful statement; commits it under autocommit.
+    /// Ends a successful statement; commits it under autocommit.
     pub(super) fn end_statement(&mut self) -> Result<()> {
         self.note_slowness();
         self.is_open = false;
@@ -154,7 +154,7 @@ impl Session {
         self.commit_statement()
     }
 
-    /// RelatedTables a failed statement and rolls its changes back.
+    /// Ends a failed statement and rolls its changes back.
     pub(super) fn fail(&mut self, error: SqlError) -> SqlError {
         self.note_slowness();
         self.is_open = false;
@@ -209,15 +209,6 @@ impl Session {
         let position = self.find_savepoint(name)?;
         self.core.release_savepoint(position);
         Ok(())
-    }
-
-    /// Takes exclusive metadata locks for DDL.
-    pub(super) fn lock_exclusively(&self, tables: &[Arc<Table>]) -> Result<Vec<ExclusiveLock>> {
-        if let Some(table) = tables.iter().find(|table| self.is_read_locked(table)) {
-            return Err(super::locks::read_locked(table));
-        }
-        let (wait, handle) = (self.mdl_wait(), &self.handle);
-        Ok(self.core.locks.exclusive(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
     }
 }
 

@@ -90,7 +90,7 @@ impl Session {
         }
     }
 
-    /// RelatedTables the file and returns the statement's outcome.
+    /// Ends the file and returns the statement's outcome.
     pub fn load_end(&mut self) -> Result<Outcome> {
         match self.loading.take() {
             Some(Incoming::Loading(loading)) => match self.loaded(*loading) {
