@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use datum::{Fault, Result};
-use engine::rows::Isolation;
+use engine::rows::{CATALOG, Isolation};
 
 use crate::catalog::foreign_key::ForeignKey;
 use crate::catalog::table::Table;
@@ -146,14 +146,15 @@ pub fn after_truncate(table: &Table) {
     *table.live.row_id.lock() = 0;
 }
 
-/// Stores a new table: gives it an id, its map, and maps to the indexes that have none. The draft has its columns'
-/// slots (`Table::draft`).
+/// Stores a new table: gives it an id, and maps to its rows and to the indexes that have none (`CATALOG`). The draft has
+/// its columns' slots (`Table::draft`).
 pub fn create_table(writing: &mut Writing<'_>, mut draft: Table) -> Result<Arc<Table>> {
     (draft.id, draft.version, draft.live) = (writing.new_id(), 1, Arc::new(TableState::new(1)));
     draft.live.set_rows(0);
-    (draft.map, draft.primary_form) = (writing.txn.create_map().map_err(engine_fault)?, KeyForm::Hashed);
-    for index in draft.indexes.iter_mut().filter(|index| index.map == 0) {
-        index.map = writing.txn.create_map().map_err(engine_fault)?;
+    draft.primary_form = KeyForm::Hashed;
+    let maps = std::iter::once(&mut draft.map).chain(draft.indexes.iter_mut().map(|index| &mut index.map));
+    for map in maps.filter(|map| **map == CATALOG) {
+        *map = writing.txn.create_map().map_err(engine_fault)?;
     }
     writing.put_table(draft)
 }

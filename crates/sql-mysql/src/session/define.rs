@@ -335,6 +335,7 @@ impl Session {
         let mut table = Table {
             maker: MAKER,
             schema,
+            map: writing.txn.create_map()?,
             primary: definition.primary,
             primary_using: definition.primary_using,
             options: options_shown,
