@@ -104,6 +104,8 @@ pub enum Fault {
     TooManyComputations,
     /// The transaction's snapshot was given up, because it kept too many row versions.
     SnapshotTooOld,
+    /// A row was changed after the transaction's snapshot, and the transaction's isolation forbids to write over it.
+    SerializationFailure,
     /// The server is stopping.
     ShuttingDown,
 
@@ -324,6 +326,7 @@ impl fmt::Display for Fault {
             Fault::Deadlock => f.write_str("deadlock"),
             Fault::TooManyWaits => f.write_str("too many blocking waits"),
             Fault::TooManyComputations => f.write_str("too many long computations"),
+            Fault::SerializationFailure => f.write_str("row changed after the snapshot"),
             Fault::SnapshotTooOld => f.write_str("snapshot too old"),
             Fault::ShuttingDown => f.write_str("server is stopping"),
             Fault::MemoryLimit { bytes } => write!(f, "memory limit of the statement reached at {bytes} bytes"),

@@ -200,7 +200,7 @@ struct RedoPartition<'a> {
     count: usize,
     /// Pages that cannot be brought up to date, and why.
     damaged: HashMap<PageId, String>,
-    /// WalEnd of the mini-transaction being applied, and its pages so far.
+    /// The end of the mini-transaction being applied, and its pages so far.
     mtr: Lsn,
     mtr_pages: Vec<PageId>,
     applied: u64,

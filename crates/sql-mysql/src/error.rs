@@ -452,6 +452,7 @@ codes! {
     CHECK_CONSTRAINT_REFERS_AUTO_INCREMENT_COLUMN 3818 "HY000" "Check constraint '{}' cannot refer to an auto-increment column.";
     CLIENT_LOCAL_FILES_DISABLED 3948 "42000" "Loading local data is disabled; this must be enabled on both the client and server sides";
     DEPENDENT_BY_CHECK_CONSTRAINT 3959 "HY000" "Check constraint '{}' uses column '{}', hence column cannot be dropped or renamed.";
+    CANNOT_CONVERT_STRING 3854 "HY000" "Cannot convert string '{}' from {} to {}";
     CHECK_CONSTRAINT_UNKNOWN_COLUMN 3820 "HY000" "Check constraint '{}' refers to non-existing column '{}'.";
     INVALID_BITWISE_AGGREGATE_OPERANDS_SIZE 3514 "HY000" "Aggregate bitwise functions cannot accept arguments longer than {} bytes; consider using the SUBSTRING() function";
     INVALID_BITWISE_OPERANDS_SIZE 3513 "HY000" "Binary operands of bitwise operators must be of equal length";

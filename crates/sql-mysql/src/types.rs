@@ -157,7 +157,9 @@ pub trait MysqlType: Sized {
             Value::Null => Type::null(),
             Value::Int(_) => Type::integer(),
             Value::UInt(_) => Type::unsigned(),
-            Value::Decimal(decimal) => Type::decimal(decimal.digits().max(u32::from(decimal.scale())), decimal.scale()),
+            Value::Decimal(decimal) => {
+                Type::decimal(decimal.digits().max(u32::from(decimal.scale())), decimal.bounded_scale())
+            }
             Value::Float(_) => Type::of_kind(Kind::Float),
             Value::Double(_) => Type::double(),
             Value::Text(text) => Type::text(text.len() as u32, Collation::DEFAULT),
@@ -166,6 +168,7 @@ pub trait MysqlType: Sized {
             Value::Time(time) => Type::temporal(Kind::Time, scale_of(time.micros())),
             Value::DateTime(at) => Type::temporal(Kind::DateTime, scale_of(at.micros_of_day())),
             Value::Timestamp(Timestamp(at)) => Type::temporal(Kind::Timestamp, scale_of(*at)),
+            Value::Interval(span) => Type::text(span.to_string().len() as u32, Collation::DEFAULT),
             Value::Json(_) => Type::of_kind(Kind::Json),
         }
     }
@@ -359,6 +362,8 @@ fn kind_of_storage(ty: &Type) -> Kind {
         Storage::Enum => Kind::Enum,
         Storage::Set => Kind::Set,
         Storage::Bit => Kind::Bit,
+        // Shown as a text; MySQL has no such values.
+        Storage::Interval => Kind::VarChar,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The keys' side of a commit of rows and keys.
 //!
-//! WaitDeadline the commit, changed keys are in the memory of the transaction alone, which holds key locks on them (`key_locks`); the tree has none of them
+//! Until the commit, changed keys are in the memory of the transaction alone, which holds key locks on them (`key_locks`); the tree has none of them
 //! (EN-38). The commit takes their stripes in ascending order, changes their records under the transaction's id, with images in the WAL, and lets the rows'
 //! side write the one COMMIT for both (EN-41). Then the stripes are released. To others this is a key transaction like any other. If it fails half-way, rows
 //! and keys are rolled back by one undo and one ABORT.

@@ -39,7 +39,7 @@ pub struct Keyspace {
     pub(crate) background: BackgroundSignal,
     pub(crate) prng: Mutex<Prng>,
     active_expire: AtomicBool,
-    /// WaitDeadline this time nothing expires in the background, in ms since 1970.
+    /// Until this time nothing expires in the background, in ms since 1970.
     expire_paused_until_ms: AtomicU64,
     /// Background work of the engine's other parts, which shares the thread. It is called with a number of records.
     pub(crate) others: OnceLock<Others>,

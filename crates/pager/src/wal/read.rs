@@ -51,7 +51,7 @@ pub struct WalReader {
 /// Where the WAL ends.
 #[derive(Clone, Debug)]
 pub struct WalEnd {
-    /// WalEnd of the last closed mini-transaction: the stream continues here.
+    /// The end of the last closed mini-transaction: the stream continues here.
     pub lsn: Lsn,
     pub epoch: u64,
     pub wall_ms: u64,

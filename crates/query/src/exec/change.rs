@@ -371,8 +371,16 @@ impl<'i> Inserting<'i> {
                 }
                 return Ok(());
             };
+            let arbiter = self.plan.arbiter.as_ref();
+            if arbiter.is_some_and(|arbiter| !arbiter.keys.contains(&conflict.index)) {
+                return Err(duplicate(table, conflict.index, &row, ctx));
+            }
             match self.plan.on_conflict {
                 OnConflict::Fail => return Err(duplicate(table, conflict.index, &row, ctx)),
+                OnConflict::Ignore if arbiter.is_some() => {
+                    self.give_back(number);
+                    return Ok(());
+                }
                 OnConflict::Ignore => {
                     self.tally.duplicates += 1;
                     self.give_back(number);
@@ -409,14 +417,20 @@ impl<'i> Inserting<'i> {
 
     fn update(&mut self, row_key: &[u8], old: Row, new: Row, ctx: &mut EvalContext) -> Result<()> {
         let rules = &self.plan.rules;
-        let count = old.len();
+        let (count, arbiter) = (old.len(), self.plan.arbiter.as_ref());
         let mut wide: Row = old.iter().cloned().chain(new).chain(self.beside.iter().cloned()).collect();
+        if let Some(condition) = arbiter.and_then(|arbiter| arbiter.condition.as_ref())
+            && !condition.holds(&wide, ctx)?
+        {
+            return Ok(());
+        }
+        let before = arbiter.map(|_| wide.clone());
         for (column, expr) in &self.plan.updates {
-            let value = expr.eval(&wide, ctx)?;
+            let value = expr.eval(before.as_ref().unwrap_or(&wide), ctx)?;
             wide[*column] = stored(rules, *column, value, self.tally.records, ctx)?;
         }
         wide.truncate(count);
-        if wide == old {
+        if arbiter.is_none() && wide == old {
             self.tally.changed.affected += u64::from(ctx.counts_found);
             return self.answer(&wide, ctx);
         }
@@ -433,7 +447,7 @@ impl<'i> Inserting<'i> {
                 _ => {}
             }
         }
-        self.tally.changed.affected += 2;
+        self.tally.changed.affected += if arbiter.is_some() { 1 } else { 2 };
         self.answer(&wide, ctx)
     }
 
@@ -483,7 +497,7 @@ pub fn update(plan: &Update, ctx: &mut EvalContext) -> Result<Changed> {
     let mut rows = found(&plan.node, ctx)?;
     let (mut matched, mut affected, mut returned) = (0, 0, Rows::default());
     // A row that a join returns several times is changed once.
-    let is_join = plan.targets.len() > 1;
+    let at_once = plan.at_once || plan.targets.len() > 1;
     let mut done: Vec<Option<Keys>> =
         plan.targets.iter().map(|_| (!is_of_one_table(&plan.node)).then(Keys::default)).collect();
     for at in 0..rows.block_count() {
@@ -497,10 +511,15 @@ pub fn update(plan: &Update, ctx: &mut EvalContext) -> Result<Changed> {
                     continue;
                 }
                 matched += 1;
-                let changed = or_ignored(ctx, |ctx| update_row(target, &row_key, &mut row, is_join, matched, ctx))?;
+                let changed = or_ignored(ctx, |ctx| update_row(target, &row_key, &mut row, at_once, matched, ctx))?;
                 let Some((is_changed, new)) = changed else { continue };
                 affected += u64::from(is_changed);
-                answer(plan.returning.as_ref(), &new, &mut returned, ctx)?;
+                if plan.returning.as_ref().is_some_and(|returning| returning.is_wide) {
+                    row[target.offset..target.offset + new.len()].clone_from_slice(&new);
+                    answer(plan.returning.as_ref(), &row, &mut returned, ctx)?;
+                } else {
+                    answer(plan.returning.as_ref(), &new, &mut returned, ctx)?;
+                }
             }
         }
     }
@@ -523,14 +542,13 @@ fn update_row(
     target: &Target,
     row_key: &[u8],
     wide: &mut Row,
-    is_join: bool,
+    at_once: bool,
     number: u64,
     ctx: &mut EvalContext,
 ) -> Result<(bool, Row)> {
     let range = target.offset..target.offset + target.rules.table.columns.len();
     let old: Row = wide[range.clone()].to_vec();
-    // In a single-table UPDATE an assignment sees those before it.
-    let before = is_join.then(|| wide.clone());
+    let before = (at_once && target.sets.len() > 1).then(|| wide.clone());
     for (column, expr) in &target.sets {
         let value = expr.eval(before.as_ref().unwrap_or(wide), ctx)?;
         wide[target.offset + column] = stored(&target.rules, *column, value, number, ctx)?;
@@ -569,8 +587,9 @@ pub fn delete(plan: &Delete, ctx: &mut EvalContext) -> Result<Changed> {
                     continue;
                 }
                 affected += 1;
+                let is_wide = plan.returning.as_ref().is_some_and(|returning| returning.is_wide);
                 let old = &row[target.offset..target.offset + target.rules.table.columns.len()];
-                answer(plan.returning.as_ref(), old, &mut returned, ctx)?;
+                answer(plan.returning.as_ref(), if is_wide { row } else { old }, &mut returned, ctx)?;
             }
         }
     }

@@ -330,7 +330,8 @@ impl Bind<'_> {
         let disregarded = self.disregarded(source, &table, &targets);
         let changing = Changing { table: table.clone(), alias: name.name.clone(), is_view: through.is_some() };
         let returning = self.returning(returning.as_deref(), &[changing])?;
-        Ok(Insert { rules, targets, values, on_conflict, updates, disregarded, ignore: *ignore, returning })
+        let (ignore, arbiter) = (*ignore, None);
+        Ok(Insert { rules, targets, values, on_conflict, updates, disregarded, ignore, arbiter, returning })
     }
 
     fn refuse_system(&self, name: &Name) -> Result<()> {
@@ -711,7 +712,7 @@ impl Bind<'_> {
         let changing = self.changing(&at, &targets);
         self.close_scope();
         let returning = self.returning(returning.as_deref(), &changing)?;
-        Ok(Update { node, targets, ignore: *ignore, returning })
+        Ok(Update { node, targets, ignore: *ignore, at_once: false, returning })
     }
 
     fn assigned_column(&mut self, column: &ColumnName) -> Result<(usize, usize)> {

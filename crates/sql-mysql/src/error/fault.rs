@@ -70,6 +70,7 @@ impl From<Fault> for SqlError {
             Fault::TooManyWaits => error::CANT_CREATE_THREAD.bare(),
             Fault::TooManyComputations => error::TOO_MANY_COMPUTATIONS.bare(),
             Fault::SnapshotTooOld => error::UNKNOWN_ERROR.with(&[&engine::Error::SnapshotTooOld]),
+            Fault::SerializationFailure => error::UNKNOWN_ERROR.with(&[&engine::Error::SerializationFailure]),
             Fault::ShuttingDown => error::SERVER_SHUTDOWN.bare(),
             Fault::MemoryLimit { bytes } => error::OUT_OF_MEMORY.with(&[&bytes]),
             Fault::DiskFull { folder } => error::DISK_FULL.with(&[&folder.as_deref().unwrap_or("beluga")]),

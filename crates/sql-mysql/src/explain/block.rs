@@ -1,4 +1,4 @@
-//! A plan as query blocks with their tables in the order of joining: what MySQL's own EXPLAIN shows.
+//! A plan as query blocks with their tables in join order, as MySQL's EXPLAIN shows it.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub struct Shown {
     pub possible: Vec<String>,
     pub key: Option<String>,
     pub parts: Vec<String>,
-    /// Of each key that it goes by.
+    /// The names of the keys in use.
     pub key_length: String,
     /// Several keys, in words.
     pub union: Option<String>,
@@ -46,7 +46,7 @@ pub struct Shown {
     pub pushes: bool,
     pub backward: bool,
     pub hashes: bool,
-    /// It only says which rows before it stay: those that have a match, or those that have none.
+    /// The table belongs to a semi-join or antijoin, so it only filters the rows before it.
     pub decides: Option<JoinKind>,
     pub message: Option<&'static str>,
     /// The block that makes its rows.

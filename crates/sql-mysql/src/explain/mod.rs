@@ -1,6 +1,6 @@
 //! EXPLAIN's formats: FORMAT=TREE (`tree`), the rows of MySQL's table and FORMAT=JSON (`table`, `json`, both over `block`).
 //!
-//! The hard thing is names: nodes know places of rows, people know columns. `names` finds out what each place of a node's rows is called, from the scans up.
+//! Hard part: nodes refer to places of rows, and readers to columns. `names` derives the name of each place of a node's rows, from the scans upward.
 
 mod block;
 mod expression_text;
@@ -49,7 +49,7 @@ impl Verb {
     }
 }
 
-/// As a tree, one node a line; with what has been measured, if it has run.
+/// Renders the tree, one node per line, with measurements if the plan has run.
 pub fn tree(explained: &Explained<'_>, measures: Option<&Measures>) -> String {
     tree::draw(explained, measures)
 }

@@ -1,4 +1,4 @@
-//! FORMAT=TREE and ANALYZE: a node a line, what is below it further in.
+//! FORMAT=TREE and ANALYZE: one node per line, its inputs indented.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ impl Drawing<'_> {
         let _ = writeln!(self.out, "{}-> {text}", "    ".repeat(depth));
     }
 
-    /// `beside`: what the rows on the left of a join are called.
+    /// `beside` names the rows on the left of a join.
     fn node(&mut self, node: &Arc<Node>, depth: usize, outer: &[Names], beside: &Names) {
         if matches!(&**node, Node::Project { .. } | Node::Strip { .. }) {
             for input in inputs(node) {

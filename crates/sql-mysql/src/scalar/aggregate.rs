@@ -166,7 +166,7 @@ pub fn new(kind: AggregateKind, distinct: bool, arguments: Vec<Type>, settings: 
     })
 }
 
-/// Returns whether the type is one of byte strings, and not of a literal like 0x41, which is a number.
+/// Returns whether the type is a byte string. A literal such as 0x41 counts as a number.
 fn is_byte_string(ty: &Type) -> bool {
     ty.kind().is_bytes() && !ty.is_unsigned()
 }
@@ -182,7 +182,7 @@ fn result_type(kind: AggregateKind, arguments: &[Type], settings: &Settings) -> 
             let more = settings.div_precision_increment;
             Type::decimal((precision + u32::from(more)).min(65), (scale + more).min(SCALE_MAX))
         }
-        // Of FLOAT(M,D) so many digits as it has, an average more.
+        // FLOAT(M,D) keeps its digits; an average has more.
         AggregateKind::Sum | AggregateKind::Avg
             if arguments[0].scale < Type::FLOATING
                 && matches!(arguments[0].kind(), types::Kind::Float | types::Kind::Double) =>
@@ -229,7 +229,7 @@ enum State {
     Sum(Option<Sum>, u64),
     One(Option<Value>),
     Bits(u64),
-    /// Bit by bit, all of one length.
+    /// The running result over byte strings of one length.
     Bytes(Option<Vec<u8>>),
     /// Welford's running moments.
     Moments {
@@ -242,7 +242,7 @@ enum State {
     Members(Vec<(Box<str>, Node)>),
 }
 
-/// Whole numbers add up in 128 bits: 2^64 of them fit.
+/// Integers are summed in 128 bits, which hold 2^64 of them.
 #[derive(Clone, Debug)]
 enum Sum {
     Whole(i128),
@@ -399,7 +399,7 @@ impl Accumulator for Group {
             State::One(kept) => kept.take().unwrap_or_default(),
             State::Bits(bits) => Value::UInt(*bits),
             State::Bytes(Some(bytes)) => Value::bytes(&bytes[..]),
-            // Of no row: what changes nothing.
+            // Without rows: the neutral element.
             State::Bytes(None) => {
                 let neutral = if self.kind == AggregateKind::BitAnd { 0xff } else { 0 };
                 Value::bytes(vec![neutral; aggregate.ty.length as usize])
@@ -515,7 +515,7 @@ fn together(sum: Option<Sum>, next: Sum) -> Sum {
     }
 }
 
-/// `increment` is `div_precision_increment`.
+/// Returns the type of an average; `increment` is `div_precision_increment`.
 fn finish_sum(sum: &Sum, count: u64, (kind, increment): (AggregateKind, u8)) -> Result<Value> {
     let exact = match sum {
         Sum::Double(number) => {

@@ -67,7 +67,7 @@ fn run(call: &Call, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     compute(&node, left, right, ctx)
 }
 
-/// The result's type, from those of both sides.
+/// Returns the type of the result, from the types of both sides.
 pub fn result_type(op: Operator, left: &Type, right: &Type, increment: u8, mode: SqlMode) -> Type {
     let nullable = left.nullable || right.nullable;
     let (a, b) = (operand(left), operand(right));
@@ -114,7 +114,7 @@ pub fn result_type(op: Operator, left: &Type, right: &Type, increment: u8, mode:
     ty.with_nullable(nullable || may_fail)
 }
 
-/// Digits behind the point that a double is shown with: fixed only where both sides have fixed ones.
+/// Returns the fractional digits of a double: fixed only if both sides have fixed ones.
 fn shown_digits(op: Operator, left: &Type, right: &Type, increment: u8) -> u8 {
     let digits = |ty: &Type| match ty.kind() {
         kind if kind.is_integer() => 0,
@@ -129,7 +129,7 @@ fn shown_digits(op: Operator, left: &Type, right: &Type, increment: u8) -> u8 {
     (widest + more).min(Type::FLOATING)
 }
 
-/// Digits of an operand; the sign of a whole number is a letter of its length.
+/// Returns the digits of an operand. The display width of an integer includes its sign.
 pub fn digits(ty: &Type) -> u32 {
     ty.length.saturating_sub(u32::from(ty.kind().is_integer() && !ty.is_unsigned())).max(1)
 }
@@ -139,7 +139,7 @@ pub fn operand(ty: &Type) -> Type {
     match ty.kind() {
         Kind::Decimal => ty.clone(),
         Kind::BigInt => ty.clone(),
-        // Of all digits that it may have, whatever width is declared.
+        // All digits of the type count, whatever its display width.
         kind if kind.is_integer() => {
             let length = kind.default_length().0 - u32::from(ty.is_unsigned());
             Type { length, ..ty.clone().with_kind(Kind::BigInt) }
@@ -199,11 +199,11 @@ pub fn compute(node: &Arithmetic<'_>, left: Value, right: Value, ctx: &mut EvalC
 /// Rounds to the digits that the type shows, and converts to its kind.
 pub fn fit(value: Value, ty: &Type) -> Value {
     match (value, ty.kind()) {
-        (Value::Decimal(decimal), Kind::Decimal) if decimal.scale() != ty.scale => {
-            Value::Decimal(decimal.rounded(ty.scale))
+        (Value::Decimal(decimal), Kind::Decimal) if decimal.scale() != ty.scale.into() => {
+            Value::Decimal(decimal.rounded(ty.scale.into()))
         }
-        (Value::Int(number), Kind::Decimal) => Value::Decimal(Decimal::from(number).rounded(ty.scale)),
-        (Value::UInt(number), Kind::Decimal) => Value::Decimal(Decimal::from(number).rounded(ty.scale)),
+        (Value::Int(number), Kind::Decimal) => Value::Decimal(Decimal::from(number).rounded(ty.scale.into())),
+        (Value::UInt(number), Kind::Decimal) => Value::Decimal(Decimal::from(number).rounded(ty.scale.into())),
         (Value::Int(number), Kind::Double) => Value::Double(number as f64),
         (Value::UInt(number), Kind::Double) => Value::Double(number as f64),
         (Value::Decimal(decimal), Kind::Double) => Value::Double(decimal.to_f64()),

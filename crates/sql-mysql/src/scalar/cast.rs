@@ -64,7 +64,7 @@ fn integer(value: &Value, from: &Type, unsigned: bool, ctx: &mut EvalContext) ->
     })
 }
 
-/// Decimals and doubles end at the range's ends.
+/// Decimals and doubles saturate at the limits of the range.
 fn rounded(value: &Value, unsigned: bool, ctx: &mut EvalContext) -> Result<Value> {
     let number = match value {
         Value::Decimal(decimal) => decimal.to_whole(),
@@ -89,7 +89,7 @@ fn rounded(value: &Value, unsigned: bool, ctx: &mut EvalContext) -> Result<Value
     })
 }
 
-/// A literal such as 0x41 is the number of its bytes to a number.
+/// A literal such as 0x41 converts to the number that its bytes form.
 pub fn hex_number(value: &Value, from: &Type) -> Option<u64> {
     match value {
         Value::Bytes(bytes) if from.kind().is_bytes() && from.is_unsigned() => {
@@ -101,8 +101,8 @@ pub fn hex_number(value: &Value, from: &Type) -> Option<u64> {
 
 /// Converts to DECIMAL(precision, scale): rounded, or the largest value where it is too large.
 pub fn decimal(value: &Value, to: &Type, ctx: &mut EvalContext) -> Result<Value> {
-    let decimal = convert::to_decimal(value, ctx)?.rounded(to.scale);
-    let limit = Decimal::largest(to.length, to.scale);
+    let decimal = convert::to_decimal(value, ctx)?.rounded(to.scale.into());
+    let limit = Decimal::largest(to.length, to.scale.into());
     if decimal.abs() <= limit {
         return Ok(Value::Decimal(decimal));
     }

@@ -34,12 +34,12 @@ pub fn sign(op: Comparison) -> &'static str {
     }
 }
 
-/// The collation in which two strings meet is the caller's: `text` is what it found.
+/// Returns the comparison type of two types; `text` is the collation that the caller has chosen for strings.
 pub fn domain(a: &Type, b: &Type, text: Collation) -> ComparisonType {
     use Kind::{Date, DateTime, Json, Null, Timestamp, Year};
     let dated = |ty: &Type| matches!(ty.kind(), Date | DateTime | Timestamp);
     let numeric = |ty: &Type| ty.kind().is_number() || matches!(ty.kind(), Kind::Bit | Year);
-    // A parameter without a type beside a string: the string's collation, if it is given a string.
+    // An untyped parameter beside a string is compared in the string's collation if it is a string.
     let own = |ty: &Type| if ty.kind().is_bytes() { ComparisonType::Bytes } else { ComparisonType::Text(ty.collation) };
     match (a, b) {
         (a, b) if a.kind() == Null && b.is_string() => own(b),
@@ -150,7 +150,7 @@ pub fn sort_order(ty: &Type, a: &Value, b: &Value, ctx: &mut EvalContext) -> Res
 /// Returns the comparison type of values of one type.
 pub fn own_domain(ty: &Type) -> ComparisonType {
     match ty.kind() {
-        // By their numbers, not by their names.
+        // ENUM values order by their numbers, not by their names.
         Kind::Enum | Kind::Set => ComparisonType::Integer,
         _ => domain(ty, ty, ty.collation),
     }

@@ -57,7 +57,7 @@ pub fn shorten(text: &str) -> &str {
     }
 }
 
-/// A string value's characters; bytes that are none are shown as escapes, as messages do.
+/// Returns the characters of a string value. Invalid bytes appear as escapes, as in messages.
 pub fn lossy(value: &Value) -> String {
     String::from_utf8_lossy(value.as_string_bytes().unwrap_or_default()).into_owned()
 }
@@ -69,6 +69,12 @@ fn text_to_f64(text: &str, ctx: &mut EvalContext) -> Result<f64> {
         wrong("DOUBLE", text, ctx)?;
     }
     Ok(number.clamp(-f64::MAX, f64::MAX))
+}
+
+/// Returns the error of a value of another dialect's table that has no form as a number here.
+#[cold]
+fn interval_used() -> datum::Fault {
+    error::SqlError::unsupported("a value of type interval as a number").into()
 }
 
 pub fn to_f64(value: &Value, ctx: &mut EvalContext) -> Result<f64> {
@@ -84,6 +90,7 @@ pub fn to_f64(value: &Value, ctx: &mut EvalContext) -> Result<f64> {
         Value::Date(_) | Value::Time(_) | Value::DateTime(_) | Value::Timestamp(_) => {
             temporal_number(value, ctx).to_f64()
         }
+        Value::Interval(_) => return Err(interval_used()),
         Value::Json(json) => match &*json.0 {
             Node::Int(number) => *number as f64,
             Node::UInt(number) => *number as f64,
@@ -117,6 +124,7 @@ pub fn to_decimal(value: &Value, ctx: &mut EvalContext) -> Result<Decimal> {
         Value::Text(text) => text_to_decimal(text, ctx)?,
         Value::Bytes(_) => text_to_decimal(&lossy(value), ctx)?,
         Value::Date(_) | Value::Time(_) | Value::DateTime(_) | Value::Timestamp(_) => temporal_number(value, ctx),
+        Value::Interval(_) => return Err(interval_used()),
         Value::Json(json) => match &*json.0 {
             Node::Decimal(decimal) => decimal.clone(),
             Node::Int(number) => Decimal::from(*number),
@@ -145,7 +153,7 @@ pub fn to_integer(value: &Value, ctx: &mut EvalContext) -> Result<Value> {
         Value::Bytes(_) => text_to_integer(&lossy(value), ctx)?,
         Value::Double(number) => whole_of_f64(*number),
         Value::Float(number) => whole_of_f64(f64::from(*number)),
-        // A fraction rounds the clock, not the digits.
+        // A fraction rounds the time itself, not its digits.
         Value::Time(time) => Value::Int(time.rounded(0).number()),
         Value::DateTime(at) => Value::Int(at.rounded(0).unwrap_or(*at).number()),
         Value::Timestamp(at) => {
@@ -166,7 +174,7 @@ fn whole_of_f64(number: f64) -> Value {
     if number >= 9_223_372_036_854_775_808.0 { Value::UInt(number as u64) } else { Value::Int(number as i64) }
 }
 
-/// Saturated at both ends.
+/// Saturates at both ends of the range.
 pub fn whole_of_i128(number: i128) -> Value {
     match (i64::try_from(number), u64::try_from(number)) {
         (Ok(number), _) => Value::Int(number),
@@ -196,7 +204,7 @@ fn text_to_integer(text: &str, ctx: &mut EvalContext) -> Result<Value> {
     Ok(whole_of_i128(number))
 }
 
-/// Saturated at both ends: for counts and positions.
+/// Saturates at both ends of the range, for counts and positions.
 pub fn to_i64(value: &Value, ctx: &mut EvalContext) -> Result<i64> {
     Ok(match to_integer(value, ctx)? {
         Value::Int(number) => number,
@@ -205,8 +213,7 @@ pub fn to_i64(value: &Value, ctx: &mut EvalContext) -> Result<i64> {
     })
 }
 
-/// The bits of a whole number: for the operators on bits.
-/// Of the operators on bits: what is no whole number ends where signed ones do.
+/// Returns the operand of a bit operator. A value that is not an integer saturates at the signed range.
 pub fn to_bits(value: &Value, ctx: &mut EvalContext) -> Result<u64> {
     if matches!(value, Value::Decimal(_) | Value::Double(_) | Value::Float(_)) {
         return Ok(match to_integer(value, ctx)? {
@@ -228,13 +235,13 @@ pub fn truth(value: &Value, ctx: &mut EvalContext) -> Result<Option<bool>> {
         Value::Int(number) => Some(*number != 0),
         Value::UInt(number) => Some(*number != 0),
         Value::Decimal(decimal) => Some(!decimal.is_zero()),
-        // A document is true unless it is the number 0: also false, null and ''.
+        // A document is true unless it is the number 0; false, null and '' are true.
         Value::Json(json) => Some(json.node().compare(&Node::Int(0)).is_ne()),
         _ => Some(to_f64(value, ctx)? != 0.0),
     })
 }
 
-/// Digits of a date or time as a number, with the fraction where there is one.
+/// Returns the digits of a date or time as a number, with its fraction if there is one.
 pub fn temporal_number(value: &Value, ctx: &EvalContext) -> Decimal {
     let (number, micros) = match value {
         Value::Date(date) => return Decimal::from(date.number()),
@@ -330,7 +337,7 @@ pub fn to_time(value: &Value, ctx: &mut EvalContext) -> Result<Option<Time>> {
             let whole = decimal.truncated(0);
             let micros = decimal.minus(&whole).rounded(6).small().unwrap_or(0) as i64;
             let number = whole.small().and_then(|small| i64::try_from(small).ok()).unwrap_or(i64::MAX);
-            // A number beyond 838 hours is no time, while a text ends there.
+            // A number beyond 838 hours is not a time, while a text is clamped.
             temporal::time_from_number(number)
                 .filter(|parsed| !parsed.truncated)
                 .map(|parsed| Parsed { value: Time::from_micros(parsed.value.micros() + micros), ..parsed })
@@ -354,10 +361,10 @@ pub fn to_time(value: &Value, ctx: &mut EvalContext) -> Result<Option<Time>> {
     }
 }
 
-/// With so many digits behind the point. Beyond 1e15 the digits that a double has are followed by zeros, not by those of its exact value.
+/// Formats a double with fixed fractional digits. Beyond 1e15 its significant digits are followed by zeros, not by the digits of the exact value.
 fn fixed_text(number: f64, scale: u8) -> String {
     match Decimal::from_f64(number) {
-        Some(decimal) if number.abs() >= 1e15 => decimal.rounded(scale).to_string(),
+        Some(decimal) if number.abs() >= 1e15 => decimal.rounded(scale.into()).to_string(),
         _ => format!("{number:.digits$}", digits = usize::from(scale)),
     }
 }
@@ -386,6 +393,7 @@ pub fn write_text(value: &Value, ty: &Type, out: &mut String) {
         Value::DateTime(at) if ty.kind() == Kind::Date => write!(out, "{}", at.date),
         Value::DateTime(at) => write!(out, "{at:.scale$}"),
         Value::Timestamp(at) => write!(out, "{:.scale$}", temporal::Zone::utc().local(*at)),
+        Value::Interval(span) => write!(out, "{span}"),
         Value::Json(json) => write!(out, "{json}"),
     };
     debug_assert!(written.is_ok());

@@ -5,7 +5,7 @@ use crate::types::Collation;
 use crate::value::Value;
 use datum::Result;
 
-/// The character that takes the meaning from the next one; `None` for the empty string.
+/// The escape character; `None` for the empty string.
 pub fn escape_char(escape: &Value) -> Result<Option<char>> {
     let wrong = || error::WRONG_ARGUMENTS.raise(&[&"ESCAPE"]);
     match escape {
@@ -29,7 +29,7 @@ enum Step {
     Exactly(char),
 }
 
-/// A byte that begins no character stands for itself.
+/// An invalid byte counts as a character.
 fn decode(bytes: &[u8]) -> Option<(char, usize)> {
     let first = *bytes.first()?;
     if first < 128 {
@@ -63,14 +63,14 @@ fn step(pattern: &[u8], escape: Option<char>, bytes: bool) -> Option<(Step, usiz
     Some((step, length))
 }
 
-/// Goes back to the last `%` only: enough, because what lies before it has matched in the earliest place.
+/// Backtracks to the last `%` only, which suffices because everything before it has matched at its earliest position.
 pub fn matches(collation: Collation, text: &[u8], pattern: &[u8], escape: Option<char>) -> bool {
     let bytes = collation == Collation::Binary;
     let next = |at: usize| {
         let rest = &text[at..];
         if bytes { rest.first().map(|byte| (char::from(*byte), 1)) } else { decode(rest) }
     };
-    // So many bytes of the text behind a `%` begin nothing that the pattern goes on with.
+    // The number of bytes behind a `%` at which the rest of the pattern cannot begin.
     let idle = |pattern: &[u8], text: &[u8]| match step(pattern, escape, bytes) {
         Some((Step::Exactly(wanted), _)) => collation.unlike(wanted, text),
         _ => 0,

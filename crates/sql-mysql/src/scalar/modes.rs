@@ -92,7 +92,7 @@ impl SqlMode {
         Ok(mode)
     }
 
-    /// The names that stand for several.
+    /// The names of combinations.
     fn expanded(self) -> SqlMode {
         match self {
             Self::ANSI => self

@@ -21,12 +21,12 @@ static COLLATE: Function =
     Function { strict: true, typed: true, ..Function::new(&["collate"], Run::Lazy(run_collate)) };
 static LIKE: Function = Function { typed: true, prefix: Some(prefix), ..Function::new(&["like"], Run::Lazy(run_like)) };
 
-/// A value as a condition has it: 1, 0 or NULL. Operands of logic that are no whole numbers are wrapped in it.
+/// Converts a value to a truth value: 1, 0 or NULL. It wraps operands of logic that are not integers.
 static TRUTH: Function = Function { strict: true, ..Function::new(&["<truth>"], Run::Lazy(run_truth)) };
-/// The result of an arm of CASE, or a column of a branch of UNION, as one of the type that all of them have.
+/// Converts an arm of CASE, or a column of a UNION's branch, to the common type.
 static UNIFY: Function = Function { strict: false, typed: true, ..Function::new(&["<unify>"], Run::Lazy(run_unify)) };
 
-/// Which of these a call is.
+/// The operator that a call is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     Cast,
@@ -96,7 +96,7 @@ pub fn truth(expr: Expr) -> Expr {
     }
 }
 
-/// Returns the expression with values of the type `ty`: itself, if it has them.
+/// Converts the expression to the type `ty`, if it has another one.
 pub fn unify(expr: Expr, ty: &Type) -> Expr {
     let own = expr.ty();
     let is_same = (own.kind(), own.scale, own.is_unsigned()) == (ty.kind(), ty.scale, ty.is_unsigned())
@@ -126,7 +126,7 @@ fn run_unify(call: &Call, row: &[Value], ctx: &mut EvalContext) -> Result<Value>
 
 fn run_cast(call: &Call, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let (inner, to) = (&call.arguments[0], &call.ty);
-    // A number takes all digits of a quotient with it, a text those that are shown.
+    // A number keeps all digits of a quotient, a text only the shown ones.
     let value = if to.kind().is_number() { inner.eval_exact(row, ctx)? } else { inner.eval(row, ctx)? };
     if value.is_null() { Ok(value) } else { cast::cast(value, &inner.ty(), to, ctx) }
 }
@@ -180,7 +180,7 @@ fn prefix(call: &Call, value: &mut dyn FnMut(&Expr) -> Option<Value>) -> Option<
 pub fn unify_exact(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Result<Value> {
     match (&value, to.kind()) {
         (Value::Decimal(_), Kind::Decimal) => Ok(value),
-        (Value::Decimal(decimal), kind) if !kind.is_number() && decimal.scale() != from.scale => {
+        (Value::Decimal(decimal), kind) if !kind.is_number() && decimal.scale() != from.scale.into() => {
             convert_to(arithmetic::fit(value, from), from, to, ctx)
         }
         _ => convert_to(value, from, to, ctx),
@@ -209,7 +209,7 @@ fn convert_to(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Re
     }
 }
 
-/// How strongly an expression holds to its collation: the lower, the stronger. COERCIBILITY() shows these numbers.
+/// The coercibility of an expression's collation, lowest strongest, as COERCIBILITY() shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Derivation {
     Explicit,

@@ -42,8 +42,8 @@ fn text(value: &Value, ty: &Type, ctx: &mut EvalContext) -> String {
     }
 }
 
-/// The stored form of the value in a column of that type. NULL for a column that is NOT NULL is error 1048 in any mode (with IGNORE the implicit default): who wants MySQL's implicit
-/// default of a multi-row INSERT that is not strict asks `implicit_default`.
+/// Returns the stored form of the value in a column of that type. NULL for a NOT NULL column is error 1048 in any mode, and the implicit default under IGNORE. For the implicit default of a
+/// multi-row INSERT without strict mode, call `implicit_default`.
 pub fn store(value: Value, ty: &Type, place: Place<'_>, ctx: &mut EvalContext) -> Result<Value> {
     if value.is_null() {
         if ty.nullable {
@@ -67,7 +67,7 @@ pub fn store(value: Value, ty: &Type, place: Place<'_>, ctx: &mut EvalContext) -
 pub fn implicit_default(ty: &Type) -> Value {
     match ty.kind() {
         Kind::Null => Value::Null,
-        Kind::Decimal => Value::Decimal(Decimal::new(0, ty.scale)),
+        Kind::Decimal => Value::Decimal(Decimal::new(0, ty.scale.into())),
         Kind::Float => Value::Float(0.0),
         Kind::Double => Value::Double(0.0),
         Kind::Enum => Value::UInt(1),
@@ -162,11 +162,11 @@ impl Slot<'_> {
             Value::Bytes(_) => self.number_of(&convert::lossy(&value), "decimal", ctx)?,
             other => convert::to_decimal(other, ctx)?,
         };
-        let rounded = number.rounded(self.ty.scale);
-        let limit = Decimal::largest(self.ty.length, self.ty.scale);
+        let rounded = number.rounded(self.ty.scale.into());
+        let limit = Decimal::largest(self.ty.length, self.ty.scale.into());
         if rounded.abs() > limit || (self.ty.is_unsigned() && rounded.is_negative() && !rounded.is_zero()) {
             ctx.complain(self.out_of_range())?;
-            let low = if self.ty.is_unsigned() { Decimal::new(0, self.ty.scale) } else { limit.negated() };
+            let low = if self.ty.is_unsigned() { Decimal::new(0, self.ty.scale.into()) } else { limit.negated() };
             return Ok(Value::Decimal(if rounded.is_negative() { low } else { limit }));
         }
         if rounded != number && !matches!(value, Value::Double(_) | Value::Float(_)) {
@@ -324,7 +324,7 @@ impl Slot<'_> {
         self.settle_date(parsed.value, &value, ctx)
     }
 
-    /// Error 1292 in a strict statement; elsewhere a warning that says less.
+    /// Error 1292 in a strict statement, elsewhere a shorter warning.
     fn complain_date(&self, value: &Value, loose: datum::Fault, ctx: &mut EvalContext) -> Result<()> {
         if ctx.is_strict() {
             return Err(self.wrong_date(value));
@@ -487,7 +487,7 @@ impl Slot<'_> {
             Value::Text(text) => text,
             Value::Bytes(bytes) => self.decode(&bytes, ctx)?,
             Value::Double(number) => {
-                // With an exponent where only that fits.
+                // The exponent form is used if only that fits.
                 let (plain, short) = (double_text(number), format!("{number:e}"));
                 if plain.len() > self.ty.length as usize && short.len() <= self.ty.length as usize {
                     short

@@ -145,7 +145,8 @@ impl Session {
         let rules = bind.rules(table, &doing)?;
         let (values, ignore) = (Values::Query(node.clone()), duplicates == Duplicates::Ignore);
         let (updates, disregarded, returning) = (Vec::new(), Vec::new(), None);
-        Ok(Insert { rules, targets, values, on_conflict, updates, disregarded, ignore, returning })
+        let arbiter = None;
+        Ok(Insert { rules, targets, values, on_conflict, updates, disregarded, ignore, arbiter, returning })
     }
 }
 

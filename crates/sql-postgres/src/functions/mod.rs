@@ -2,6 +2,23 @@
 //!
 //! The binder resolves names and operators over these rows; the core calls what they name.
 
+pub mod aggregate;
+pub mod args;
+pub mod bytea;
+pub mod cast;
+pub mod compare;
+mod md5;
+pub mod numbers;
+pub mod numeric;
+pub mod rows;
+pub mod session;
+pub mod state;
+pub mod temporal;
+pub mod text;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use query::nodes::aggregate::AggregateFunction;
 use query::nodes::comparison::Comparison;
 use query::nodes::function::Function;
@@ -84,3 +101,81 @@ pub enum CastMethod {
     /// The values have the same form.
     Binary,
 }
+
+/// The tables of all topics.
+static FUNCTIONS: &[&[PgFunction]] = &[
+    rows::text::FUNCTIONS,
+    rows::bytea::FUNCTIONS,
+    rows::misc::FUNCTIONS,
+    rows::compare::FUNCTIONS,
+    numeric::FUNCTIONS,
+    temporal::rows::FUNCTIONS,
+    temporal::rows::COMPARISONS,
+];
+static OPERATORS: &[&[PgOperator]] =
+    &[rows::operators::OPERATORS, numeric::OPERATORS, temporal::rows::OPERATORS];
+static CASTS: &[&[PgCast]] = &[rows::casts::CASTS, numeric::CASTS, temporal::rows::CASTS];
+
+/// The rows by OID and by name.
+struct Index {
+    functions: HashMap<Oid, &'static PgFunction>,
+    function_names: HashMap<&'static str, Vec<&'static PgFunction>>,
+    operators: HashMap<Oid, &'static PgOperator>,
+    operator_names: HashMap<&'static str, Vec<&'static PgOperator>>,
+    casts: HashMap<(Oid, Oid), &'static PgCast>,
+}
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| {
+    let mut function_names: HashMap<_, Vec<_>> = HashMap::new();
+    functions().for_each(|row| function_names.entry(row.name).or_default().push(row));
+    let mut operator_names: HashMap<_, Vec<_>> = HashMap::new();
+    operators().for_each(|row| operator_names.entry(row.name).or_default().push(row));
+    Index {
+        functions: functions().map(|row| (row.oid, row)).collect(),
+        function_names,
+        operators: operators().map(|row| (row.oid, row)).collect(),
+        operator_names,
+        casts: casts().map(|row| ((row.source, row.target), row)).collect(),
+    }
+});
+
+/// The rows of `pg_proc`.
+pub fn functions() -> impl Iterator<Item = &'static PgFunction> {
+    FUNCTIONS.iter().copied().flatten()
+}
+
+/// The rows of `pg_operator`.
+pub fn operators() -> impl Iterator<Item = &'static PgOperator> {
+    OPERATORS.iter().copied().flatten()
+}
+
+/// The rows of `pg_cast`.
+pub fn casts() -> impl Iterator<Item = &'static PgCast> {
+    CASTS.iter().copied().flatten()
+}
+
+pub fn function(oid: Oid) -> Option<&'static PgFunction> {
+    INDEX.functions.get(&oid).copied()
+}
+
+/// Returns the functions of a name, which differ in their arguments.
+pub fn functions_named(name: &str) -> &'static [&'static PgFunction] {
+    INDEX.function_names.get(name).map_or(&[], |rows| rows)
+}
+
+pub fn operator(oid: Oid) -> Option<&'static PgOperator> {
+    INDEX.operators.get(&oid).copied()
+}
+
+/// Returns the operators of a name, which differ in their operands.
+pub fn operators_named(name: &str) -> &'static [&'static PgOperator] {
+    INDEX.operator_names.get(name).map_or(&[], |rows| rows)
+}
+
+/// Returns the cast between two types; `None` if there is no row for it.
+pub fn cast_between(source: Oid, target: Oid) -> Option<&'static PgCast> {
+    INDEX.casts.get(&(source, target)).copied()
+}
+
+#[cfg(test)]
+mod tests;

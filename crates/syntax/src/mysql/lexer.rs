@@ -266,21 +266,7 @@ impl<'t> Lexer<'t> {
             b')' => (Kind::Close, 1),
             b';' => (Kind::Semicolon, 1),
             b'?' => (Kind::Parameter, 1),
-            b'=' => (Kind::Equal, 1),
-            b'<' => match next {
-                b'=' if self.byte(start + 2) == b'>' => (Kind::NullSafeEqual, 3),
-                b'=' => (Kind::LessOrEqual, 2),
-                b'>' => (Kind::NotEqual, 2),
-                b'<' => (Kind::ShiftLeft, 2),
-                _ => (Kind::Less, 1),
-            },
-            b'>' => match next {
-                b'=' => (Kind::GreaterOrEqual, 2),
-                b'>' => (Kind::ShiftRight, 2),
-                _ => (Kind::Greater, 1),
-            },
-            b'!' if next == b'=' => (Kind::NotEqual, 2),
-            b'!' => (Kind::Bang, 1),
+            b'=' | b'<' | b'>' | b'!' => self.comparison(start),
             b'+' => (Kind::Plus, 1),
             b'-' if next == b'>' && self.byte(start + 2) == b'>' => (Kind::LongArrow, 3),
             b'-' if next == b'>' => (Kind::Arrow, 2),
@@ -386,6 +372,32 @@ impl<'t> Lexer<'t> {
         self.byte(end + space) == b'('
     }
 
+    /// An operator that begins with one of `= < > !`, as MySQL takes it: these letters belong together, two of them, or three after `<`, even
+    /// where that makes no operator. `!` before another one swallows it.
+    fn comparison(&self, start: usize) -> (Kind, usize) {
+        let is_one = |at: usize| matches!(self.byte(at), b'=' | b'>' | b'!');
+        let is_any = |at: usize| is_one(at) || self.byte(at) == b'<';
+        let length = match (is_any(start + 1), self.byte(start)) {
+            (false, _) => 1,
+            (true, b'<') if is_one(start + 2) => 3,
+            (true, _) => 2,
+        };
+        let kind = match &self.bytes[start..start + length] {
+            b"=" => Kind::Equal,
+            b"<" => Kind::Less,
+            b"<=" => Kind::LessOrEqual,
+            b"<=>" => Kind::NullSafeEqual,
+            b"<>" | b"!=" => Kind::NotEqual,
+            b"<<" => Kind::ShiftLeft,
+            b">" => Kind::Greater,
+            b">=" => Kind::GreaterOrEqual,
+            b">>" => Kind::ShiftRight,
+            [b'!', ..] => Kind::Bang,
+            _ => Kind::Bad,
+        };
+        (kind, length)
+    }
+
     /// A number, or an identifier that begins with digits.
     fn number(&mut self) -> Token {
         let start = self.at;
@@ -411,12 +423,8 @@ impl<'t> Lexer<'t> {
             let exponent = digits(end + 1 + sign);
             if exponent > 0 {
                 (kind, end) = (Kind::Float, end + 1 + sign + exponent);
-                // Without a sign the letters may go on: `1e5x` is an identifier.
-                let is_name = sign == 0 && !is_real && self.bytes.get(end).is_some_and(|byte| is_word(*byte));
-                if !is_name {
-                    self.at = end;
-                    return made(kind, end);
-                }
+                self.at = end;
+                return made(kind, end);
             }
         }
         if !is_real && self.bytes.get(start + whole).is_some_and(|byte| is_word(*byte)) {
@@ -507,11 +515,36 @@ mod tests {
             kinds("1 1.5 .5 1. 1e5 1.e5 1e+5 1e-5"),
             [Integer, Decimal, Decimal, Decimal, Float, Float, Float, Float]
         );
-        assert_eq!(kinds("1a 1e 0xg 0x 1e5x 0b12"), [Word, Word, Word, Word, Word, Word]);
+        assert_eq!(kinds("1a 1e 0xg 0x 1ea 0b12"), [Word, Word, Word, Word, Word, Word]);
+        assert_eq!(kinds("1e5x 1.5e1_"), [Float, Word, Float, Word]);
         assert_eq!(kinds("0x41 x'41' 0b1 b'01' n'a'"), [Hex, Hex, Bits, Bits, National]);
         assert_eq!(kinds("a.1b a.b.5 t.select"), [Word, Dot, Word, Word, Dot, Word, Dot, Word, Word, Dot, Word]);
         assert_eq!(kinds("_utf8mb4'a' _other"), [Introducer, String, Word]);
         assert_eq!(kinds("x'4'"), [Bad]);
+    }
+
+    #[test]
+    fn comparison_letters_belong_together_even_where_they_make_no_operator() {
+        use Kind::*;
+        let operators = "= < <= <=> <> != << > >= >>";
+        let known = [
+            Equal,
+            Less,
+            LessOrEqual,
+            NullSafeEqual,
+            NotEqual,
+            NotEqual,
+            ShiftLeft,
+            Greater,
+            GreaterOrEqual,
+            ShiftRight,
+        ];
+        assert_eq!(kinds(operators), known);
+        for text in ["=!", ">!", "<!", "<>!", "<=!", "<<!", "==", "=>", "=<", "><"] {
+            assert_eq!(kinds(text), [Bad], "{text}");
+        }
+        assert_eq!(kinds("!! !> ! !"), [Bang, Bang, Bang, Bang]);
+        assert_eq!(kinds("1=-1"), [Integer, Equal, Minus, Integer]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Function calls, and the notations that are calls in disguise: EXTRACT, TRIM, DATE_ADD, JSON_VALUE.
+//! Function calls, and calls with a syntax of their own: EXTRACT, TRIM, DATE_ADD, JSON_VALUE.
 
 use syntax::tree as ast;
 use syntax::tree::{ExprKind, OnMissing, TemporalKind};
@@ -7,11 +7,13 @@ use super::Binder;
 use super::constant::{Place, beside};
 use crate::error;
 use crate::scalar::aggregate::AggregateKind;
+use crate::scalar::cast;
 use crate::scalar::functions;
 use crate::scalar::functions::entry::{FunctionEntry, Returns, TIMESTAMP_SEQUENCE};
 use crate::scalar::keyword_argument::{TrimSide, Word};
+use crate::scalar::operators;
 use crate::scalar::temporal::Unit;
-use crate::types::{Collation, MysqlType as _, Type};
+use crate::types::{Charset, CharsetName as _, Collation, MysqlExpr as _, MysqlType as _, Type};
 use crate::value::Value;
 use datum::Result;
 use query::nodes::expr::{Call, Expr};
@@ -82,7 +84,7 @@ impl Binder<'_> {
             TemporalKind::Timestamp => "timestamp",
         };
         let region = self.bind(region)?;
-        // A format that is known has its say in what STR_TO_DATE gives.
+        // A literal format determines the type of STR_TO_DATE.
         if let Expr::Literal(Value::Text(known), _) = &region
             && let Some(format) = functions::named_format(of, known)
         {
@@ -135,6 +137,9 @@ impl Binder<'_> {
         {
             *other = beside(other.clone(), value, Place::Side, self.settings);
         }
+        if matches!(entry.name(), "lpad" | "rpad" | "insert" | "replace") {
+            self.follow_first(&mut arguments)?;
+        }
         let mut ty = entry.result_type(&arguments, self.settings)?;
         match word {
             Word::Scale(scale) if ty.kind().is_temporal() => ty.scale = scale,
@@ -150,10 +155,40 @@ impl Binder<'_> {
         let strings: Vec<&Expr> = arguments.iter().filter(|argument| argument.ty().is_string()).collect();
         let collation = match strings.is_empty() {
             true => self.settings.collation,
-            // A function that does not compare does not mind what it is given.
+            // A function that does not compare accepts arguments of any collation.
             false => super::merge_collations(&strings, entry.name(), self.settings).unwrap_or(Collation::Binary),
         };
         Ok(Expr::Call(Box::new(Call { function: &entry.function, arguments, ty, collation, extra: word.into() })))
+    }
+
+    /// Takes binary arguments beside a text as text in the character set of the first argument, as MySQL does for functions that change a string.
+    fn follow_first(&self, arguments: &mut [Expr]) -> Result<()> {
+        let Some((first, rest)) = arguments.split_first_mut() else { return Ok(()) };
+        if first.kind().is_bytes() {
+            return Ok(());
+        }
+        let first = first.ty();
+        let charset = if first.kind().is_text() { first.charset() } else { self.settings.collation.charset() };
+        for argument in rest.iter_mut().filter(|argument| argument.kind().is_bytes()) {
+            let inner = std::mem::replace(argument, Expr::null());
+            *argument = self.text_of_bytes(inner, charset)?;
+        }
+        Ok(())
+    }
+
+    /// Error 3854 for a literal whose bytes are no text of the character set.
+    fn text_of_bytes(&self, inner: Expr, charset: Charset) -> Result<Expr> {
+        let to = super::types::charset_type(charset.name(), &inner)?;
+        let Expr::Literal(value, ty) = &inner else { return Ok(operators::cast(inner, to)) };
+        let mut ctx = crate::scalar::state::context_of(self.settings.sql_mode);
+        match cast::cast(value.clone(), ty, &to, &mut ctx) {
+            Ok(text) if ctx.warnings.count() == 0 => Ok(Expr::Literal(text, to)),
+            _ => {
+                let bytes = value.as_string_bytes().unwrap_or_default();
+                let shown: String = bytes.iter().take(6).map(|byte| format!("\\x{byte:02X}")).collect();
+                Err(error::CANNOT_CONVERT_STRING.raise(&[&shown, &"binary", &charset.name()]))
+            }
+        }
     }
 
     fn function(&mut self, function: &ast::Function) -> Result<Expr> {
@@ -212,7 +247,7 @@ impl Binder<'_> {
                 let arguments = self.all(nodes)?;
                 if row.name() == "isnull" {
                     let [inner] = <[Expr; 1]>::try_from(arguments).map_err(|_| unknown(&name))?;
-                    return Ok(Expr::IsNull(Box::new(inner)));
+                    return Ok(super::is_null(inner));
                 }
                 self.finish(row, arguments, Word::None)
             }

@@ -22,7 +22,7 @@ use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr, Extra};
 use query::nodes::function::{Body, Folding, Function, Run};
 
-/// Where the constant stands.
+/// The position of a constant in its comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Side of a comparison, or IN with one candidate.
@@ -44,20 +44,20 @@ static DATE: Function = coercion_to_date(&["<date>"], date);
 static DATETIME: Function = coercion_to_date(&["<datetime>"], datetime);
 static TIMESTAMP: Function = coercion_to_date(&["<timestamp>"], timestamp);
 
-/// A function that no name leads to.
+/// A function that no name refers to.
 const fn coercion(names: &'static [&'static str], run: Body) -> Function {
     Function { folding: Folding::Coercion, ..Function::new(names, Run::Strict(run)) }
 }
 
-/// Text that is no date is an error of the statement, even if it meets no row.
+/// An invalid date is an error of the statement, even if no row is compared.
 const fn coercion_to_date(names: &'static [&'static str], run: Body) -> Function {
     Function { folding: Folding::CheckedCoercion, ..Function::new(names, Run::Strict(run)) }
 }
 
-/// `side` as it meets `other`: itself, or converted where it is a constant.
+/// Returns `side` as it is compared with `other`: converted if it is a constant, else unchanged.
 pub fn beside(side: Expr, other: &Expr, place: Place, settings: &Settings) -> Expr {
     let (own, ty) = (side.ty(), other.ty());
-    // 0x41 is a number to numbers already.
+    // A hexadecimal literal already counts as a number beside numbers.
     let is_hex = own.kind().is_bytes() && own.is_unsigned();
     if own.kind() == Kind::Null || is_hex || !side.is_constant() {
         return side;
@@ -80,13 +80,13 @@ pub fn beside(side: Expr, other: &Expr, place: Place, settings: &Settings) -> Ex
         Kind::Year if is_field && is_side && own.kind() != Kind::Json && own.kind() != Kind::Time => {
             (&YEAR, number_type())
         }
-        // Of a date or a moment the time of day.
+        // The time of day of a date or datetime.
         Kind::Time if is_field && is_side && is_dated(own.kind()) => {
             let time = Type::temporal(Kind::Time, own.scale).with_nullable(own.nullable);
             return operators::cast(side, time);
         }
         Kind::Year if own.is_string() => (&INTEGER, number_type()),
-        // A date is a number of its digits; a moment's digits are more than those of a date.
+        // A date converts to the number of its digits; a datetime has more digits than a date.
         Kind::DateTime | Kind::Timestamp if is_field && own.kind().is_number() => (&MOMENT, Type::null()),
         _ => return side,
     };
@@ -109,7 +109,7 @@ fn dates_of(kind: Kind) -> &'static Function {
     }
 }
 
-/// A column of CHAR with the blanks that fill it; other expressions as they are.
+/// Returns a CHAR column with its padding, any other expression unchanged.
 pub fn padded(side: Expr) -> Expr {
     if side.kind() != Kind::Char {
         return side;
@@ -125,14 +125,14 @@ fn filled(call: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
     Ok(Value::text(format!("{text}{}", " ".repeat(missing))))
 }
 
-/// Known already, or known to the host alone.
+/// A literal, or a parameter whose value only the host has.
 fn is_literal(side: &Expr) -> bool {
     let mut is_hosted = false;
     side.walk(&mut |part| is_hosted |= part.reads_outside());
     is_hosted || matches!(side, Expr::Literal(..))
 }
 
-/// The value of a literal, unless that leaves a warning: it belongs to the rows.
+/// Returns the value of a literal, unless converting it would warn: warnings belong to the rows.
 fn known(call: Expr, settings: &Settings) -> Expr {
     let mut ctx = context_of(settings.sql_mode);
     match call.eval(&[], &mut ctx) {
@@ -149,12 +149,12 @@ fn is_dated(kind: Kind) -> bool {
     matches!(kind, Kind::Date | Kind::DateTime | Kind::Timestamp)
 }
 
-/// Of integers and decimals alike.
+/// Applies to integers and decimals alike.
 fn number_type() -> Type {
     Type::decimal(65, 30)
 }
 
-/// A column of a table, of a derived one, or of the row around a subquery.
+/// Returns whether the expression is a column of a table, a derived table, or an outer row.
 pub fn is_field(expr: &Expr) -> bool {
     match expr {
         Expr::Column(..) => true,
@@ -164,7 +164,7 @@ pub fn is_field(expr: &Expr) -> bool {
     }
 }
 
-/// The number that a string begins with, whole if it can be; other values as they are.
+/// Converts a string to its leading number, an integer where possible; returns other values unchanged.
 fn number(value: &Value, what: &str, ctx: &mut EvalContext) -> Result<Value> {
     let text = match value {
         Value::Text(text) => text.to_string(),
@@ -192,7 +192,7 @@ fn decimal(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     number(&values[0], "DECIMAL", ctx)
 }
 
-/// As a column of years stores it; what it would not store is compared as the number that it is.
+/// Converts a number to a year as a YEAR column stores it. A number that no YEAR stores is compared as it is.
 fn year(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     if let Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_) = &values[0] {
         let at = convert::to_datetime(&values[0], Strictness::default(), ctx)?;
@@ -226,7 +226,7 @@ fn timestamp(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value>
     dated(&values[0], "TIMESTAMP", ctx)
 }
 
-/// Error 1525 for what is no date; of a parameter that a client gives apart from the text it is NULL.
+/// Error 1525 for an invalid date; a parameter of a prepared statement becomes NULL.
 fn dated(value: &Value, what: &str, ctx: &mut EvalContext) -> Result<Value> {
     let text = match value {
         Value::Text(text) => text.to_string(),
@@ -254,7 +254,7 @@ fn dated(value: &Value, what: &str, ctx: &mut EvalContext) -> Result<Value> {
     }
 }
 
-/// `is_strict`: of a change of rows under a strict mode.
+/// `is_strict`: the statement changes rows under a strict mode.
 pub fn no_date(what: &str, text: &str, is_strict: bool) -> datum::Fault {
     match is_strict {
         true => error::WRONG_VALUE_TEMPORAL.raise(&[&what.to_lowercase(), &shorten(text)]),
@@ -262,7 +262,7 @@ pub fn no_date(what: &str, text: &str, is_strict: bool) -> datum::Fault {
     }
 }
 
-/// The moment whose digits the number is, if there is one.
+/// Returns the datetime whose digits the number is, if there is one.
 fn moment(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let whole = match convert::to_decimal(&values[0], ctx)? {
         number if number.truncated(0) == number => number.to_whole(),

@@ -52,7 +52,7 @@ fn decimal(text: &str) -> Result<Expr> {
 }
 
 fn decimal_literal(decimal: Decimal) -> Expr {
-    let scale = decimal.scale().min(SCALE_MAX);
+    let scale = decimal.bounded_scale().min(SCALE_MAX);
     let precision = decimal.digits().max(u32::from(scale)).clamp(1, PRECISION_MAX);
     Expr::Literal(Value::Decimal(decimal), Type::decimal(precision, scale).with_nullable(false))
 }
@@ -119,7 +119,7 @@ fn typed(kind: TemporalKind, text: &str, settings: &Settings) -> Result<Expr> {
             let parsed = temporal::parse_datetime(text, rules).filter(|parsed| !parsed.truncated);
             let parsed = parsed.ok_or_else(|| wrong("DATETIME"))?;
             if parsed.offset.is_some() {
-                // The session's time zone says which moment of its clock that is.
+                // The offset is converted to the session's time zone.
                 let ty = Type::temporal(Kind::DateTime, parsed.scale).with_nullable(false);
                 return Ok(operators::cast(string(text, settings), ty));
             }

@@ -23,7 +23,6 @@ use crate::scalar::compare;
 use crate::scalar::modes::SqlMode;
 use crate::scalar::operation::Operator;
 use crate::scalar::operators;
-use crate::scalar::operators::Derivation;
 use crate::scalar::settings::Settings;
 use crate::scalar::state::context_of;
 use crate::scalar::temporal::{Date, DateTime};
@@ -38,7 +37,7 @@ pub use types::{
     as_sent, charset_type, common_type, data_type, display_length, merge_collations, string_type, unified, union_type,
 };
 
-/// Answers a node that is not the binder's, or `None` for one that is.
+/// Binds a node that depends on the statement; `None` leaves it to the binder.
 pub type Hook<'h> = dyn FnMut(&ast::Expr) -> Result<Option<Expr>> + 'h;
 
 pub struct Binder<'b> {
@@ -46,7 +45,7 @@ pub struct Binder<'b> {
     hook: &'b mut Hook<'b>,
 }
 
-/// The outermost expression of a result: what a client sees of it. The same expression where its stored form is shown as it is.
+/// Converts the outermost expression of a result to its shown form, if that differs from the stored form.
 pub fn present(expr: Expr) -> Expr {
     let ty = expr.ty();
     match ty.kind() {
@@ -72,7 +71,7 @@ impl<'b> Binder<'b> {
         }
     }
 
-    /// For a value that goes to a column of that type: 0x41 is a number to a number.
+    /// Binds a value that is assigned to a column of that type: 0x41 is a number for a numeric column.
     pub fn bind_assignment(&mut self, node: &ast::Expr, target: &Type) -> Result<Expr> {
         let expr = self.bind(node)?;
         let numeric = target.kind().is_number() || matches!(target.kind(), Kind::Bit | Kind::Year);
@@ -204,7 +203,7 @@ impl<'b> Binder<'b> {
         self.links(first, links, &mut known, &mut ChainText::default())
     }
 
-    /// Recurses as deep as the tree that it gives is high: whatever walks that tree does so too.
+    /// Recursion is as deep as the resulting tree, as it is for every walk of that tree.
     fn links(
         &mut self,
         first: &ast::Expr,
@@ -339,7 +338,7 @@ impl<'b> Binder<'b> {
             ast::CastType::Char { length, charset: Some(charset) } if charset.eq_ignore_ascii_case("binary") => {
                 self.cast_to(inner, &ast::CastType::Binary(*length))
             }
-            // Text in another character set is turned first, so that characters are counted.
+            // A text in another character set is converted first, so that its characters are counted.
             ast::CastType::Char { length, charset: Some(charset) } => {
                 let turned = in_charset(inner, charset)?;
                 if length.is_none() {
@@ -366,11 +365,13 @@ impl<'b> Binder<'b> {
         let collation = charsets::collation(collation)?;
         let inner = present(self.bind(inner)?);
         let ty = inner.ty();
-        let inner =
-            if ty.is_string() { inner } else { operators::cast(inner, types::charset_type("utf8mb4", &Expr::null())?) };
+        // A number, a time or NULL becomes a text in the collation's character set; a string has one.
+        let inner = match ty.is_string() {
+            true => inner,
+            false => operators::cast(inner, types::charset_type(collation.charset().name(), &Expr::null())?),
+        };
         let mut ty = inner.ty();
-        let fits = ty.charset() == collation.charset() || Derivation::of(&inner) >= Derivation::Coercible;
-        if !fits {
+        if ty.charset() != collation.charset() {
             return Err(error::COLLATION_CHARSET_MISMATCH.raise(&[&collation.name(), &ty.charset().name()]));
         }
         ty.collation = collation;
@@ -385,7 +386,7 @@ impl<'b> Binder<'b> {
             Expr::Literal(Value::Text(text), ty) if to.kind().is_text() => {
                 Ok(Expr::Literal(Value::Text(text), Type { collation: to.collation, ..ty }))
             }
-            // Bytes that are text in that set are a literal of it; others are told of where they are used.
+            // Valid bytes become a literal of that character set; invalid ones are reported where they are used.
             Expr::Literal(value @ Value::Bytes(_), ty) if to.kind().is_text() => {
                 let mut ctx = context_of(self.settings.sql_mode);
                 match cast::cast(value.clone(), &ty, &to, &mut ctx) {
@@ -415,7 +416,7 @@ fn in_charset(inner: Expr, charset: &str) -> Result<Expr> {
     Ok(operators::cast(present(inner), to))
 }
 
-/// The condition of CASE and IF: a document is the number that it is, while WHERE and NOT ask whether it differs from 0.
+/// Binds the condition of CASE and IF, where a document counts as its number. WHERE and NOT compare it with 0 instead.
 fn chooser(condition: Expr) -> Expr {
     operators::truth(match condition.kind() {
         Kind::Json => operators::cast(condition, Type::double()),
@@ -423,11 +424,13 @@ fn chooser(condition: Expr) -> Expr {
     })
 }
 
-/// IS NULL, which finds the zero dates of a column that is NOT NULL: what other programs call no date.
-fn is_null(inner: Expr) -> Expr {
+/// IS NULL also finds the zero dates of a NOT NULL column, as ODBC programs expect.
+pub(super) fn is_null(inner: Expr) -> Expr {
     let zero = match &inner {
         Expr::Column(_, ty) if !ty.nullable && ty.kind() == Kind::Date => Value::Date(Date::ZERO),
         Expr::Column(_, ty) if !ty.nullable && ty.kind() == Kind::DateTime => Value::DateTime(DateTime::ZERO),
+        // A constant that cannot be NULL is not evaluated, so it cannot fail either.
+        constant if constant.is_constant() && !constant.ty().nullable => return Expr::truth(false),
         _ => return Expr::IsNull(Box::new(inner)),
     };
     let ty = inner.ty();
@@ -465,7 +468,7 @@ pub fn compare_rows(settings: &Settings, op: Comparison, pairs: &[(Expr, Expr)])
     }
 }
 
-/// NOT, put into the node where it has a place for it.
+/// Negates the expression, inside the node if it has a flag for that.
 pub fn negated(expr: Expr, not: bool) -> Expr {
     match (expr, not) {
         (expr, false) => expr,

@@ -1,4 +1,4 @@
-//! Comparisons and arithmetic: which literal becomes what, and by which type two sides meet.
+//! Comparisons and arithmetic: conversion of literals, and the type as which two sides are compared.
 
 use std::fmt::{self, Write};
 
@@ -129,7 +129,7 @@ pub fn compare(settings: &Settings, op: Comparison, left: Expr, right: Expr) -> 
     compare_at(settings, op, left, right, Place::Side)
 }
 
-/// Of CASE with an operand: `left` is the operand.
+/// Binds a WHEN of CASE with an operand, which is `left`.
 pub fn compare_when(settings: &Settings, left: Expr, right: Expr) -> Result<Expr> {
     compare_at(settings, Comparison::Equal, left, right, Place::When)
 }
@@ -143,7 +143,7 @@ pub fn between(settings: &Settings, needle: Expr, low: Expr, high: Expr, negated
     let (first, low, low_by) = sides(settings, needle.clone(), low, "between", Place::End)?;
     let (second, high, high_by) = sides(settings, needle, high, "between", Place::End)?;
     if first != second {
-        // The needle is another thing to each of the two: two comparisons.
+        // The needle is compared as a different type with each bound, so BETWEEN becomes two comparisons.
         let (from, to) = (Comparison::GreaterEqual, Comparison::LessEqual);
         let low = Expr::Compare(Box::new(Compare { op: from, left: first, right: low, by: low_by }));
         let high = Expr::Compare(Box::new(Compare { op: to, left: second, right: high, by: high_by }));
@@ -152,7 +152,7 @@ pub fn between(settings: &Settings, needle: Expr, low: Expr, high: Expr, negated
     Ok(Expr::Between(Box::new(Between { needle: first, low, high, low_by, high_by, negated })))
 }
 
-/// A list of one candidate is a comparison.
+/// IN with a single candidate becomes a comparison.
 pub fn in_list(settings: &Settings, needle: Expr, list: Vec<Expr>, negated: bool) -> Result<Expr> {
     let mut bound: Vec<(Expr, Comparator)> = Vec::with_capacity(list.len());
     let mut left: Option<Expr> = None;
@@ -188,7 +188,7 @@ fn sides(settings: &Settings, left: Expr, right: Expr, op: &str, place: Place) -
     Ok((left, right, by))
 }
 
-/// A time is a text to texts, so that '1:2:3' is not 01:02:03; but a column of times meets a constant as a time.
+/// A TIME is compared with a text as a text, so '1:2:3' differs from 01:02:03; a TIME column and a constant are compared as times.
 fn as_clock_text(side: Expr, other: &Expr) -> Expr {
     let meets_times = constant::is_field(&side) && other.is_constant();
     let is_text = other.ty().is_string() || matches!(other.kind(), Kind::Enum | Kind::Set);
@@ -200,18 +200,18 @@ fn as_clock_text(side: Expr, other: &Expr) -> Expr {
     operators::cast(side, text)
 }
 
-/// A side as what it is to the other: literals are converted once and for all, ENUM and SET are their names to strings and their numbers to numbers.
+/// Converts a side for its comparison with the other: literals are converted once; ENUM and SET count as names beside strings and as numbers beside numbers.
 fn adapt(side: Expr, other: &Type, place: Place, settings: &Settings) -> Result<Expr> {
     let side = if other.kind().is_bytes() { as_sent(side) } else { side };
     let kind = side.kind();
     match kind {
-        // To a document the answer of a comparison is true or false, not 1 or 0.
+        // Beside a document, the result of a comparison is true or false, not 1 or 0.
         _ if other.kind() == Kind::Json && side.ty().is_truth() => {
             let document = Type::of_kind(Kind::Json).with_nullable(side.ty().nullable);
             return Ok(operators::cast(side, document));
         }
         Kind::Enum | Kind::Set if other.is_string() || other.kind() == Kind::Null => return Ok(present(side)),
-        // Bits are a number to texts too.
+        // BIT counts as a number beside texts too.
         Kind::Bit if other.kind().is_bytes() && !other.is_unsigned() => return Ok(present(side)),
         Kind::Enum | Kind::Set if matches!(other.kind(), Kind::Enum | Kind::Set) => return Ok(present(side)),
         _ => {}
@@ -236,7 +236,7 @@ fn adapt(side: Expr, other: &Type, place: Place, settings: &Settings) -> Result<
     })
 }
 
-/// Error 1525 for what is no date; among several that one side is compared with, it stays a text.
+/// Error 1525 for an invalid date; one of several candidates stays a text instead.
 fn datetime(text: &str, other: &Type, place: Place, settings: &Settings) -> Result<Option<Expr>> {
     let rules = match place {
         Place::Side => Strictness::of(settings.sql_mode),

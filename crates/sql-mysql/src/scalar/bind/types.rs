@@ -1,4 +1,4 @@
-//! Types: of declarations and casts, and the one that holds the values of several.
+//! Types of declarations and casts, and the common type of several expressions.
 
 use crate::scalar::charsets;
 use syntax::tree::{CastType, ColumnType, DataType, IntegerSize, Sign, TextSize};
@@ -132,7 +132,7 @@ pub fn union_type(a: &Type, b: &Type) -> Result<Type> {
     Ok(ty.with_zerofill(false).with_nullable(nullable))
 }
 
-/// ENUM and SET are text to all others and to each other.
+/// ENUM and SET count as text beside all other types and beside each other.
 fn shown(ty: &Type) -> Type {
     match ty.kind() {
         Kind::Enum | Kind::Set => crate::scalar::cast::present_type(ty),
@@ -167,7 +167,7 @@ fn union_of_numbers(a: &Type, b: &Type) -> Type {
     let float = |ty: &Type| matches!(ty.kind(), Kind::Float | Kind::Double);
     match (float(a), float(b)) {
         (true, true) if a.kind() == b.kind() && a.scale == b.scale => a.clone(),
-        // A FLOAT stays one beside whole numbers; INT alone makes it a DOUBLE.
+        // A FLOAT stays a FLOAT beside smaller integers; INT makes it a DOUBLE.
         _ if is_narrow(a, b) || is_narrow(b, a) => Type::of_kind(Kind::Float),
         (true, _) | (_, true) => {
             let digits = |ty: &Type| if float(ty) || ty.kind() == Kind::Decimal { ty.scale } else { 0 };
@@ -204,7 +204,7 @@ fn union_of_strings(a: &Type, b: &Type) -> Type {
     let collation = match (a.kind().is_text(), b.kind().is_text()) {
         (true, false) => a.collation,
         (false, true) => b.collation,
-        // Digits alone: whoever merges the sides says in which collation.
+        // The text consists of digits; the caller that merges the sides sets the collation.
         (false, false) => Collation::DEFAULT,
         _ => stronger((Derivation::Implicit, a.collation), (Derivation::Implicit, b.collation))
             .map_or(a.collation, |(_, c)| c),
@@ -212,7 +212,7 @@ fn union_of_strings(a: &Type, b: &Type) -> Type {
     string_type(length, collation)
 }
 
-/// VARCHAR or VARBINARY while it is short, else the kind that holds so much.
+/// Returns VARCHAR or VARBINARY up to their maximum, else the smallest TEXT or BLOB type that holds the length.
 pub fn string_type(length: u32, collation: Collation) -> Type {
     let bytes = u64::from(length) * u64::from(collation.charset().max_bytes());
     let binary = collation == Collation::Binary;
@@ -238,7 +238,7 @@ pub fn display_length(ty: &Type) -> u32 {
     }
 }
 
-/// A text that goes where bytes are, as its own character set writes it: what its client sent.
+/// Converts a text that becomes bytes into its own character set, which the client sent.
 pub fn as_sent(expr: Expr) -> Expr {
     let ty = expr.ty();
     if !ty.kind().is_text() || !ty.charset().is_single_byte() {
@@ -249,12 +249,12 @@ pub fn as_sent(expr: Expr) -> Expr {
             let bytes = string_type(display_length(&ty), Collation::Binary).with_nullable(ty.nullable);
             Expr::Literal(Value::bytes(ty.charset().encode(&text)), bytes)
         }
-        // Of any length: plans are kept for parameters longer than those that they were made for.
+        // The length is unlimited, because a cached plan may run with longer parameters.
         expr => operators::cast(expr, Type::of_kind(Kind::LongBlob).with_nullable(ty.nullable)),
     }
 }
 
-/// The expression as one of the column that holds it and others: of UNION's branches.
+/// Returns the expression as a value of the result column of a UNION.
 pub fn unified(expr: Expr, ty: &Type) -> Expr {
     let expr = if ty.kind().is_bytes() { as_sent(expr) } else { expr };
     operators::unify(expr, ty)
@@ -287,7 +287,7 @@ fn characters(length: Option<u64>, default: u32) -> u32 {
     length.map_or(default, |length| u32::try_from(length).unwrap_or(u32::MAX))
 }
 
-/// The type of a CAST, but for the character set of CHAR; the length of CHAR without one is that of all there is.
+/// Returns the type of a CAST without the character set of CHAR. CHAR without a length is unlimited.
 pub fn cast_type(to: &CastType, inner: &Expr, settings: &Settings) -> Result<Type> {
     let text = |length: &Option<u64>| {
         let length = characters(*length, u32::MAX);
@@ -458,7 +458,7 @@ fn floating(kind: Kind, precision: Option<u64>, scale: Option<u64>, sign: Sign, 
     Ok(signed(ty, sign))
 }
 
-/// Blanks at the end of a member do not count; error 1291 for one that comes twice.
+/// Trailing spaces of a member do not count; error 1291 for a duplicate member.
 fn member_type(kind: Kind, members: &[String], collation: Collation, column: &str) -> Result<Type> {
     const ENUM_MAX: usize = 65_535;
     if kind == Kind::Enum && members.len() > ENUM_MAX {

@@ -15,7 +15,7 @@ use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
 use query::nodes::function::Run;
 
-/// The only way to hash.
+/// The only hash strategy that plans name.
 const STRATEGY: &str = "murmur3_128";
 
 pub const FUNCTIONS: &[FunctionEntry] = &[row(&["bloomfilter"], 5, 5, Returns::Truth, Run::Values(bloomfilter))];

@@ -1,4 +1,4 @@
-//! Control flow, and what chooses among its arguments.
+//! Control flow functions, and those that choose among their arguments.
 
 use std::cmp::Ordering;
 
@@ -19,7 +19,7 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
     row(&["ifnull"], 2, 2, Returns::Custom(type_of_ifnull), Run::Lazy(coalesce)),
     row(&["coalesce"], 1, MANY, Returns::Custom(type_of_coalesce), Run::Lazy(coalesce)),
     exact(row(&["nullif"], 2, 2, Returns::First, Run::Values(nullif))),
-    // Bound to a node of its own; the row is for its name.
+    // The binder makes a node of its own; the row registers the name.
     row(&["isnull"], 1, 1, Returns::Truth, Run::Values(isnull)),
     exact(row(&["greatest"], 2, MANY, Returns::Custom(type_of_extreme), Run::Strict(greatest))),
     exact(row(&["least"], 2, MANY, Returns::Custom(type_of_extreme), Run::Strict(least))),
@@ -55,7 +55,7 @@ fn type_of_coalesce(arguments: &[Expr], settings: &Settings) -> Result<Type> {
     Ok(bind::common_type(&arguments.iter().collect::<Vec<_>>(), "coalesce", settings)?.with_nullable(nullable))
 }
 
-/// Where one is a date, texts and numbers are dates too: moments if one of those that have a type is.
+/// GREATEST and LEAST: beside a date, texts and numbers are compared as dates, or as datetimes if a typed argument is one.
 fn type_of_extreme(arguments: &[Expr], settings: &Settings) -> Result<Type> {
     let types: Vec<Type> = arguments.iter().map(Expr::ty).collect();
     let is_dated = |ty: &Type| matches!(ty.kind(), Kind::Date | Kind::DateTime | Kind::Timestamp);
@@ -89,7 +89,7 @@ fn coalesce(call: &Call, row: &[Value], ctx: &mut EvalContext) -> Result<Value> 
     Ok(Value::Null)
 }
 
-/// Compares as `=` does: in the collation that the arguments have together, whatever that of the first is.
+/// NULLIF: compares as `=` does, in the common collation of both arguments.
 fn nullif(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let [a, b] = [&values[0], &values[1]];
     let domain = compare::domain(&call.arguments[0].ty(), &call.arguments[1].ty(), call.collation);
@@ -111,7 +111,7 @@ fn least(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> 
     extreme(call, values, Ordering::Less, ctx)
 }
 
-/// All of them are brought to the common type first.
+/// Converts all arguments to the common type first.
 fn extreme(call: &Call, values: &[Value], wanted: Ordering, ctx: &mut EvalContext) -> Result<Value> {
     let domain = match call.ty.kind() {
         kind if kind.is_text() => ComparisonType::Text(call.ty.collation),
@@ -121,7 +121,7 @@ fn extreme(call: &Call, values: &[Value], wanted: Ordering, ctx: &mut EvalContex
     let mut best: Option<Value> = None;
     for (value, argument) in values.iter().zip(&call.arguments) {
         let value = operators::unify_exact(value.clone(), &argument.ty(), &call.ty, ctx)?;
-        // Text that is no date.
+        // The text is not a date.
         if value.is_null() {
             return Ok(Value::Null);
         }
@@ -136,7 +136,7 @@ fn extreme(call: &Call, values: &[Value], wanted: Ordering, ctx: &mut EvalContex
     Ok(best.unwrap_or_default())
 }
 
-/// How many of the numbers, which ascend, are not above the first.
+/// INTERVAL(n, ...): returns how many of the ascending numbers are at most the first.
 fn interval(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let args = Args::new(call, values);
     if args.is_null(0) {

@@ -32,7 +32,7 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
 
 type Block = [u8; BLOCK];
 
-/// A key of any length in `length` bytes: what is beyond is laid over the beginning.
+/// Folds a key of any length into `length` bytes by XOR.
 fn folded(key: &[u8], length: usize) -> Vec<u8> {
     let mut folded = vec![0; length];
     for (at, byte) in key.iter().enumerate() {

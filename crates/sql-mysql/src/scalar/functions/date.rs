@@ -1,6 +1,6 @@
-//! Dates and times.
+//! Date and time functions.
 //!
-//! A function that counts days needs a real day and answers NULL for others; one that takes a part of a date takes it of `2026-00-00` too.
+//! A function that counts days needs an existing day and returns NULL for any other. A function that extracts a part of a date accepts `2026-00-00` too.
 
 use super::entry::{Args, FunctionEntry, Returns, folded, row, volatile};
 use crate::error;
@@ -81,12 +81,12 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
     row(&["period_diff"], 2, 2, Returns::Int, Run::Strict(period_diff)),
 ];
 
-/// May the argument be the digits of the fraction?
+/// Returns whether the argument may be the number of fractional digits.
 pub fn takes_scale(name: &str) -> bool {
     matches!(name, "now" | "sysdate" | "utc_timestamp" | "curtime" | "utc_time")
 }
 
-/// The digits of a fraction that an argument has or may have.
+/// Returns the fractional digits that an argument has or may have.
 fn scale_of(expr: &Expr) -> u8 {
     let ty = expr.ty();
     match (expr, ty.kind()) {
@@ -117,7 +117,7 @@ fn type_of_datetime(arguments: &[Expr], _: &Settings) -> Result<Type> {
     Ok(Type::temporal(Kind::DateTime, scale))
 }
 
-/// Of text it is text: whether a time of day is there is known by the value alone.
+/// The result for a text is a text, because only the value tells whether it has a time of day.
 fn type_of_sum(arguments: &[Expr], settings: &Settings) -> Result<Type> {
     let ty = arguments[0].ty();
     Ok(match ty.kind() {
@@ -155,7 +155,7 @@ fn type_of_time_sum(arguments: &[Expr], settings: &Settings) -> Result<Type> {
     })
 }
 
-/// A literal format says which parts come out.
+/// STR_TO_DATE: a literal format determines the type of the result.
 fn type_of_str_to_date(arguments: &[Expr], _: &Settings) -> Result<Type> {
     let Expr::Literal(Value::Text(format), _) = &arguments[1] else {
         return Ok(Type::temporal(Kind::DateTime, 6));
@@ -172,7 +172,7 @@ fn type_of_str_to_date(arguments: &[Expr], _: &Settings) -> Result<Type> {
 
 fn type_of_unix(arguments: &[Expr], _: &Settings) -> Result<Type> {
     let scale = match arguments.first() {
-        // MySQL takes what is no date for one with all digits.
+        // MySQL assumes six fractional digits for an argument that is not temporal.
         Some(Expr::Literal(Value::Text(text), _)) if temporal::parse_datetime(text, ANY).is_none() => 6,
         Some(argument) => scale_of(argument),
         None => 0,
@@ -219,7 +219,7 @@ fn utc_time(call: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     Ok(Value::Time(Zone::utc().local(ctx.now).time().truncated(scale(call))))
 }
 
-/// Zeros in a date pass: for functions that take a part of it.
+/// Accepts zero parts in a date, for functions that extract a part.
 const ANY: Strictness = Strictness { no_zero_date: false, no_zero_in_date: false, allow_invalid: false };
 
 fn of_date(
@@ -229,7 +229,7 @@ fn of_date(
     of: impl FnOnce(Date) -> i64,
     ctx: &mut EvalContext,
 ) -> Result<Value> {
-    // Of text the session's mode says whether the zero date is one; a column has what it has.
+    // The SQL mode decides whether a text may be the zero date; a column's value is accepted as stored.
     let no_zero_date =
         matches!(values[0], Value::Text(_) | Value::Bytes(_)) && Strictness::of(ctx.sql_mode()).no_zero_date;
     let rules = Strictness { no_zero_date: rules.no_zero_date || no_zero_date, ..rules };
@@ -318,7 +318,7 @@ fn dayname(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value
     Ok(at.map_or(Value::Null, |at| Value::text(ctx.state().time_names.weekdays[weekday(at)])))
 }
 
-/// Parts of a date are taken of a date, parts of a time of a time; DAY_... of either.
+/// Date units read a date, time units a time; DAY_... units read either.
 fn extract(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let Word::Unit(unit) = Word::of(call) else {
         return Ok(Value::Null);
@@ -336,7 +336,7 @@ fn extract(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value
     }
     let args = Args::new(call, values);
     let days_too = matches!(unit, Unit::DayMicrosecond | Unit::DaySecond | Unit::DayMinute | Unit::DayHour);
-    // Text that is no date and time is a time.
+    // Any text other than a datetime is a time.
     let is_time = match args.get(0) {
         Value::Time(_) => true,
         Value::Text(text) => {
@@ -506,7 +506,7 @@ fn datediff(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Valu
     Ok(Value::Int(calendar::day_number(a.date) - calendar::day_number(b.date)))
 }
 
-/// Text with a date in it is a point in time, else a length.
+/// A text that contains a date is a datetime, any other a duration.
 enum Moment {
     At(DateTime),
     Length(Time),
@@ -570,7 +570,7 @@ fn time_sum(call: &Call, values: &[Value], sign: i64, ctx: &mut EvalContext) -> 
     })
 }
 
-/// How a region writes a date, a time, or both.
+/// GET_FORMAT: the format of a region for a date, a time, or both.
 pub fn named_format(what: &str, region: &str) -> Option<&'static str> {
     const FORMATS: [(&str, [&str; 3]); 5] = [
         ("usa", ["%m.%d.%Y", "%h:%i:%s %p", "%Y-%m-%d %H.%i.%s"]),
@@ -587,7 +587,7 @@ pub fn named_format(what: &str, region: &str) -> Option<&'static str> {
     FORMATS.iter().find(|(name, _)| name.eq_ignore_ascii_case(region)).map(|(_, formats)| formats[at])
 }
 
-/// The first argument is a word (`bind::call`).
+/// The first argument is a keyword (`bind::call`).
 fn get_format(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let args = Args::new(call, values);
     if args.is_null(1) {
@@ -691,7 +691,7 @@ fn time_to_sec(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<V
     of_time(call, values, |time| time.micros() / MICROS_PER_SECOND, ctx)
 }
 
-/// 0 for what lies outside TIMESTAMP's range.
+/// Returns 0 outside the range of TIMESTAMP.
 fn unix_timestamp(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let at = match values {
         [] => Timestamp(ctx.now.0 - ctx.now.0.rem_euclid(MICROS_PER_SECOND)),
@@ -703,13 +703,13 @@ fn unix_timestamp(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Resul
         },
     };
     Ok(match call.ty.kind() {
-        Kind::Decimal => Value::Decimal(Decimal::new(at.0.into(), 6).truncated(call.ty.scale)),
+        Kind::Decimal => Value::Decimal(Decimal::new(at.0.into(), 6).truncated(call.ty.scale.into())),
         _ => Value::Int(at.0.div_euclid(MICROS_PER_SECOND)),
     })
 }
 
 fn zero_seconds(call: &Call) -> Value {
-    if call.ty.kind() == Kind::Decimal { Value::Decimal(Decimal::new(0, call.ty.scale)) } else { Value::Int(0) }
+    if call.ty.kind() == Kind::Decimal { Value::Decimal(Decimal::new(0, call.ty.scale.into())) } else { Value::Int(0) }
 }
 
 fn from_unixtime(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
@@ -728,7 +728,7 @@ fn from_unixtime(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result
     Ok(temporal::date_format(at, &args.text(1, ctx), ctx.state().time_names).map_or(Value::Null, Value::text))
 }
 
-/// A zone that there is not gives NULL.
+/// CONVERT_TZ: an unknown time zone yields NULL.
 fn convert_tz(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let args = Args::new(call, values);
     let Some(at) = args.datetime(0, Strictness::REAL, ctx)? else {

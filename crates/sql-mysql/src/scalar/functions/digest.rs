@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use sha1::Sha1;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
 
-/// The end of a message: what is left of it, a bit, zeros, and its length in bits.
+/// Pads the last block: the rest of the message, a one bit, zeros, and the length in bits.
 fn end_of(rest: &[u8], length: usize) -> Vec<u8> {
     let mut out = rest.to_vec();
     out.push(0x80);

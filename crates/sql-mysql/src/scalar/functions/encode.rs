@@ -1,4 +1,4 @@
-//! Bytes as text and back: hexadecimal, base64; digests; made shorter and whole again.
+//! Encodings of bytes as text (hexadecimal, base64), digests, and COMPRESS with its inverse.
 
 use datum::base64;
 use stdx::memory;
@@ -28,7 +28,7 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
     row(&["uncompressed_length"], 1, 1, Returns::Int, Run::Strict(uncompressed_length)),
 ];
 
-/// Two digits for each byte there may be.
+/// HEX: the longest result has two digits for each byte of the argument.
 fn type_of_hex(arguments: &[Expr], settings: &Settings) -> Result<Type> {
     let ty = arguments[0].ty();
     let bytes = if ty.kind().is_text() { ty.charset().max_bytes() } else { 1 };
@@ -41,13 +41,13 @@ pub fn hex_text(bytes: &[u8], upper: bool) -> String {
     bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(digits[usize::from(digit)])).collect()
 }
 
-/// Of a number its digits, of a string its bytes.
+/// HEX: a number yields its hexadecimal digits, a string the digits of its bytes.
 fn hex(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let kind = call.arguments[0].kind();
     let text = match &values[0] {
         Value::Int(number) => format!("{number:X}"),
         Value::UInt(number) if !matches!(kind, Kind::Enum | Kind::Set) => format!("{number:X}"),
-        // The decimal exactly; what no integer holds is all ones.
+        // Decimals convert exactly. A value beyond 64 bits saturates to all ones.
         Value::Decimal(decimal) => match decimal.rounded(0).to_whole() {
             whole if i64::try_from(whole).is_ok() => format!("{:X}", whole as i64),
             whole => format!("{:X}", u64::try_from(whole).unwrap_or(u64::MAX)),
@@ -60,7 +60,7 @@ fn hex(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     Ok(Value::text(text))
 }
 
-/// Rounded; what no integer holds is all ones.
+/// Rounds to an integer. A value beyond 64 bits saturates to all ones.
 fn hex_of_real(number: f64) -> u64 {
     if number <= i64::MIN as f64 || number >= u64::MAX as f64 {
         return u64::MAX;
@@ -78,7 +78,7 @@ fn unhex(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> 
     Ok(bytes.map_or(Value::Null, |bytes| string_value(call, bytes, ctx)))
 }
 
-/// In lines of 76.
+/// TO_BASE64: lines of 76 characters.
 fn to_base64(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let whole = base64::encode(&Args::new(call, values).own_bytes(0, ctx));
     let lines: Vec<&str> = (0..whole.len()).step_by(76).map(|at| &whole[at..whole.len().min(at + 76)]).collect();
@@ -106,7 +106,7 @@ fn compress(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Valu
     Ok(string_value(call, out, ctx))
 }
 
-/// The bits of the first four bytes that are the length.
+/// The bits of the leading four bytes that hold the uncompressed length.
 const LENGTH: u32 = 0x3FFF_FFFF;
 
 fn uncompress(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
@@ -144,7 +144,7 @@ fn uncompressed_length(call: &Call, values: &[Value], ctx: &mut EvalContext) -> 
     Ok(Value::Int(parts.map_or(0, |(length, _)| length as i64)))
 }
 
-/// `None` where there is no stream behind the length.
+/// Returns the compressed stream behind the length, or `None` if there is none.
 fn length_and_stream(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let (length, stream) = bytes.split_first_chunk()?;
     (!stream.is_empty()).then_some(((u32::from_le_bytes(*length) & LENGTH) as usize, stream))

@@ -1,4 +1,4 @@
-//! One row of the table of functions: names, arguments, type of the result; and how a function reads its arguments.
+//! A row of the function table (names, arity, result type), and the accessors by which a function reads its arguments.
 
 use crate::error;
 use crate::scalar::decimal::Decimal;
@@ -27,7 +27,7 @@ pub struct Arity {
     pub max: usize,
 }
 
-/// How the result's type comes about.
+/// The rule for the type of the result.
 #[derive(Clone, Copy, Debug)]
 pub enum Returns {
     Truth,
@@ -48,7 +48,7 @@ pub enum Returns {
     Custom(fn(&[Expr], &Settings) -> Result<Type>),
 }
 
-/// The sequence that gives out timestamps, which every database has: schema and name.
+/// The schema and name of the timestamp sequence, which exists in every database.
 pub const TIMESTAMP_SEQUENCE: [&str; 2] = ["mysql", "gts_base"];
 
 /// Display widths of integers that differ from the default.
@@ -90,7 +90,7 @@ pub const LENGTHS: &[(&str, u32)] = &[
     ("yearweek", 7),
 ];
 
-/// Functions that are NULL of what is no good date, so that clients are told they may be.
+/// Functions that return NULL for an invalid date, so their result columns are nullable.
 pub const OF_DATES: &[&str] = &[
     "datediff",
     "day",
@@ -114,7 +114,7 @@ pub const OF_DATES: &[&str] = &[
     "yearweek",
 ];
 
-/// Functions that are never NULL, whatever their arguments are.
+/// Functions that never return NULL, whatever their arguments.
 pub const NEVER_NULL: &[&str] = &[
     "coercibility",
     "connection_id",
@@ -135,7 +135,7 @@ pub const NEVER_NULL: &[&str] = &[
     "version",
 ];
 
-/// Those that are not without arguments.
+/// Functions that never return NULL if they have arguments.
 pub const NEVER_NULL_BARE: &[&str] = &["last_insert_id", "unix_timestamp"];
 
 /// How a function is run.
@@ -206,7 +206,7 @@ impl FunctionEntry {
     }
 }
 
-/// Text in the collation of the arguments that are strings.
+/// Returns a text type in the collation of the string arguments.
 pub fn text_type(arguments: &[Expr], length: u32, name: &str, settings: &Settings) -> Result<Type> {
     let bytes = |expr: &Expr| expr.kind().is_bytes() || expr.kind() == Kind::Bit;
     if arguments.iter().any(bytes) {
@@ -220,7 +220,7 @@ pub fn text_type(arguments: &[Expr], length: u32, name: &str, settings: &Setting
     Ok(bind::string_type(length, collation))
 }
 
-/// The sum of what the arguments are shown with.
+/// Returns the sum of the arguments' display widths.
 pub fn sum_of_lengths(arguments: &[Expr]) -> u32 {
     arguments.iter().fold(0, |sum, argument| sum.saturating_add(bind::display_length(&argument.ty())))
 }
@@ -256,7 +256,7 @@ impl<'a> Args<'a> {
         self.values[place].is_null()
     }
 
-    /// The shown form's characters; bytes as the characters they may be.
+    /// Returns the characters of the shown form. Bytes are decoded where they are valid text.
     pub fn text(&self, place: usize, ctx: &EvalContext) -> Text {
         match &self.values[place] {
             Value::Text(text) => text.clone(),
@@ -268,7 +268,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// The shown form's bytes.
+    /// Returns the bytes of the shown form.
     pub fn bytes(&self, place: usize, ctx: &EvalContext) -> Vec<u8> {
         match &self.values[place] {
             Value::Bytes(bytes) => bytes.to_vec(),
@@ -282,7 +282,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// The shown form's bytes as the argument's own character set has them.
+    /// Returns the bytes of the shown form in the argument's own character set.
     pub fn own_bytes(&self, place: usize, ctx: &EvalContext) -> Vec<u8> {
         let charset = self.call.arguments[place].ty().charset();
         match &self.values[place] {
@@ -291,7 +291,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Adds the shown form's bytes.
+    /// Appends the bytes of the shown form.
     pub fn append(&self, place: usize, out: &mut Vec<u8>, ctx: &EvalContext) {
         match &self.values[place] {
             Value::Text(text) => out.extend_from_slice(text.as_bytes()),
@@ -307,7 +307,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// An argument that may be left out.
+    /// Returns an optional argument.
     pub fn int_or(&self, place: usize, default: i64, ctx: &mut EvalContext) -> Result<i64> {
         if place < self.len() { self.int(place, ctx) } else { Ok(default) }
     }

@@ -43,7 +43,7 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
     volatile(row(&["uuid_short"], 0, 0, Returns::UInt, Run::Values(uuid_short))),
     sleeping(volatile(row(&["sleep"], 1, 1, Returns::Int, Run::Values(sleep)))),
     volatile(row(&["benchmark"], 2, 2, Returns::Int, Run::Lazy(benchmark))),
-    // They would need what is not there: refused, not ignored.
+    // These need features that do not exist here, so they are refused and not ignored.
     absent(&["extractvalue"]),
     absent(&["gtid_subset"]),
     absent(&["gtid_subtract"]),
@@ -97,19 +97,18 @@ fn connection_id(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> 
     Ok(Value::UInt(ctx.state().session.connection_id))
 }
 
-/// With an argument it is that from now on.
-/// The attribute of that name; NULL if the client has given none.
+/// Returns the query attribute of that name, or NULL if the client has sent none.
 fn attribute(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let name = Args::new(call, values).text(0, ctx);
     let named = ctx.state().session.attributes.iter().find(|(known, _)| *known == *name);
     Ok(named.and_then(|(_, text)| text.clone()).map_or(Value::Null, Value::Text))
 }
 
-/// Of the one sequence there is, which the binder has checked.
+/// NEXTVAL of the only sequence, whose name the binder has checked.
 fn nextval(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let take = ctx.state().take_timestamp.clone();
-    let (timestamp, gate) = take.ok_or_else(|| error::not_supported("NEXTVAL here"))?()?;
-    ctx.state_mut().session.durability_lsn = ctx.state().session.durability_lsn.max(gate);
+    let (timestamp, durability_lsn) = take.ok_or_else(|| error::not_supported("NEXTVAL here"))?()?;
+    ctx.state_mut().session.durability_lsn = ctx.state().session.durability_lsn.max(durability_lsn);
     Ok(Value::UInt(timestamp))
 }
 
@@ -134,14 +133,14 @@ fn found_rows(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     Ok(Value::Int(ctx.state().session.found_rows as i64))
 }
 
-/// Of version 1: time, a sequence of this process, and a node of random bits with the mark of one that is no network card's.
+/// UUID version 1: the time, a sequence of this process, and a random node with the multicast bit that marks it as no network card's.
 fn uuid(_: &Call, _: &[Value], _: &mut EvalContext) -> Result<Value> {
     use std::sync::LazyLock;
     use std::sync::atomic::{AtomicU64, Ordering};
     static TICKS: AtomicU64 = AtomicU64::new(0);
     static NODE: LazyLock<u64> = LazyLock::new(|| fresh_bits() >> 16 | 1 << 40);
     static SEQUENCE: LazyLock<u64> = LazyLock::new(|| fresh_bits() >> 50);
-    // Tenths of microseconds since 1582; never the same twice.
+    // Units of 100 ns since 1582, each used once.
     const SINCE_1582: u64 = 122_192_928_000_000_000;
     let now = crate::scalar::temporal::Timestamp::now().0 as u64 * 10 + SINCE_1582;
     let last = TICKS.fetch_max(now, Ordering::Relaxed);
@@ -150,7 +149,7 @@ fn uuid(_: &Call, _: &[Value], _: &mut EvalContext) -> Result<Value> {
     Ok(Value::text(format!("{low:08x}-{middle:04x}-{high:04x}-{:04x}-{:012x}", *SEQUENCE | 0x8000, *NODE)))
 }
 
-/// Ascends within a process, and from one process to the next by the time of its start.
+/// UUID_SHORT: ascends within a process, and across processes by the time of their start.
 fn uuid_short(_: &Call, _: &[Value], _: &mut EvalContext) -> Result<Value> {
     use std::sync::LazyLock;
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -184,7 +183,7 @@ fn sleep(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> 
     }
 }
 
-/// The same in a statement that is suspended until then.
+/// SLEEP in a statement that can suspend: the statement restarts at the end of the sleep.
 fn sleep_suspended(end: Option<std::time::Instant>, ctx: &mut EvalContext) -> Result<Value> {
     if let Some(result) = ctx.sleeps.next_result() {
         return Ok(Value::Int(result));
@@ -210,7 +209,7 @@ fn result_of_sleep(end: Option<std::time::Instant>, ctx: &mut EvalContext) -> Re
     Ok(end.is_some_and(|end| now >= end).then_some(0))
 }
 
-/// Evaluates the second argument so many times.
+/// BENCHMARK: evaluates the second argument as often as the first says.
 fn benchmark(call: &Call, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let count = call.arguments[0].eval(row, ctx)?;
     if count.is_null() {
@@ -223,7 +222,7 @@ fn benchmark(call: &Call, row: &[Value], ctx: &mut EvalContext) -> Result<Value>
     Ok(Value::Int(0))
 }
 
-/// Bits that differ from process to process: the standard library's own seeds of hashing.
+/// Returns random bits of this process, taken from the seeds of the standard library's hash maps.
 fn fresh_bits() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
     RandomState::new().build_hasher().finish()
@@ -254,7 +253,7 @@ fn parse_uuid(text: &str) -> Option<[u8; 16]> {
     u128::from_str_radix(&digits, 16).ok().map(u128::to_be_bytes)
 }
 
-/// The second argument puts the slow parts of the time first.
+/// UUID_TO_BIN: the second argument moves the slowly changing parts of the time to the front.
 fn uuid_to_bin(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let args = Args::new(call, values);
     let text = args.text(0, ctx);
@@ -285,10 +284,10 @@ fn is_uuid(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value
     Ok(Value::from(parse_uuid(&Args::new(call, values).text(0, ctx)).is_some()))
 }
 
-/// A short form leaves the middle out: 127.1 is 127.0.0.1.
+/// INET_ATON: a short form omits the middle, so 127.1 is 127.0.0.1.
 fn inet_aton(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let text = Args::new(call, values).text(0, ctx);
-    // Nothing between two points is 0; at the end it is none.
+    // An empty part between two dots is 0; after the last dot it is an error.
     let part = |part: &str| if part.is_empty() { Some(0) } else { part.parse::<u8>().ok().map(u64::from) };
     let is_ended = text.is_empty() || text.ends_with('.');
     let parts: Option<Vec<u64>> = text.split('.').map(part).collect::<Option<Vec<u64>>>().filter(|_| !is_ended);

@@ -1,6 +1,6 @@
-//! JSON's functions.
+//! JSON functions.
 //!
-//! Where a document is asked for, text is parsed (3141 if it is none); where a value is, text is a string. JSON's null is a value, SQL's NULL is none.
+//! A text argument is parsed where a document is expected (error 3141 if invalid), and is a string where a value is expected. JSON's null is a value, unlike SQL's NULL.
 
 use super::entry::{Args, FunctionEntry, MANY, Returns, row};
 use crate::error;
@@ -83,7 +83,7 @@ fn path(args: &Args<'_>, place: usize, ctx: &EvalContext) -> Result<Path> {
     Path::parse(&args.text(place, ctx))
 }
 
-/// Where a function changes or asks for one place, wildcards are error 3149.
+/// Wildcards are error 3149 in functions that change a document or need a single place.
 fn plain_path(args: &Args<'_>, place: usize, ctx: &EvalContext) -> Result<Path> {
     let path = path(args, place, ctx)?;
     if path.is_wild() {
@@ -134,12 +134,12 @@ fn json_value(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Va
     let path = plain_path(&args, 1, ctx)?;
     Ok(match path.find(root.node())[..] {
         [Node::Null] | [] => Value::Null,
-        // An array or an object is the text of it.
+        // An array or object yields its text.
         [Node::Array(_) | Node::Object(_), ..] if call.ty.kind().is_text() => {
             let text = path.find(root.node())[0].to_string();
             if text.chars().count() > call.ty.length as usize { Value::Null } else { Value::text(text) }
         }
-        // What does not fit RETURNING's type is NULL (ON ERROR).
+        // A value that does not fit the type of RETURNING is NULL (the default of ON ERROR).
         [found, ..] => table::stored(found, &call.ty, "json_value", ctx).unwrap_or_default(),
     })
 }
@@ -183,7 +183,7 @@ fn json_type(call: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value
     Ok(Value::text(json::type_name(document(&Args::new(call, values), 0)?.node())))
 }
 
-/// The document's one value at the path, or the document.
+/// Returns the value at the path, or the document if there is no path.
 fn at_path(args: &Args<'_>, place: usize, ctx: &EvalContext) -> Result<Option<Json>> {
     let root = document(args, 0)?;
     if place >= args.len() {
@@ -212,7 +212,7 @@ fn json_keys(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Val
     })
 }
 
-/// An array contains what all of its parts together contain; an object, members with contained values.
+/// JSON_CONTAINS: an array contains a candidate if one of its elements does; an object, if each member of the candidate is contained in the member of that name.
 fn contains(whole: &Node, part: &Node) -> bool {
     match (whole, part) {
         (Node::Array(elements), Node::Array(parts)) => {
@@ -234,7 +234,7 @@ fn json_contains(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result
     Ok(whole.map_or(Value::Null, |whole| Value::from(contains(whole.node(), part.node()))))
 }
 
-/// 'one' or 'all'; error 3154 for others.
+/// Reads 'one' or 'all'; error 3154 for any other word.
 fn one_or_all(args: &Args<'_>, ctx: &EvalContext) -> Result<bool> {
     match args.text(1, ctx).to_ascii_lowercase().as_str() {
         "one" => Ok(true),
@@ -278,7 +278,7 @@ fn member_of(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Val
     }))
 }
 
-/// Paths to the strings that are like the pattern.
+/// JSON_SEARCH: returns the paths of the strings that match the pattern.
 fn json_search(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let args = Args::new(call, values);
     if (0..args.len()).any(|place| place != 3 && args.is_null(place)) {
@@ -316,7 +316,7 @@ fn json_search(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<V
     })
 }
 
-/// Does the place lie at or below one that the path names?
+/// Returns whether the place lies at or below one that the path names.
 fn leads_into(path: &Path, at: &str) -> bool {
     fn fits(legs: &[Leg], place: &[Leg]) -> bool {
         match (legs.split_first(), place.split_first()) {
@@ -397,7 +397,7 @@ fn changed(
     Ok(value(root))
 }
 
-/// The place itself, where it is.
+/// Returns the place that a path without wildcards names, if it exists.
 fn place_mut<'n>(root: &'n mut Node, legs: &[Leg]) -> Option<&'n mut Node> {
     let Some((leg, rest)) = legs.split_first() else {
         return Some(root);
@@ -432,7 +432,7 @@ fn put(root: &mut Node, legs: &[Leg], new: Node, change: Change) {
         (Leg::Member(name), Some(Node::Object(members))) => members.set(name, new),
         (Leg::Element(Place::Front(_)), Some(Node::Array(elements))) => elements.push(new),
         (Leg::Element(Place::Last(_)), Some(Node::Array(elements))) => elements.insert(0, new),
-        // What is no array becomes one that begins with it, or ends with it where the place was counted from the end.
+        // A scalar becomes an array that begins with it, or ends with it if the index counts from the end.
         (Leg::Element(Place::Front(1..)), Some(single)) => {
             let old = std::mem::replace(single, Node::Null);
             *single = Node::Array(vec![old, new]);
@@ -497,7 +497,7 @@ fn json_array_insert(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Re
     })
 }
 
-/// RFC 7396.
+/// JSON_MERGE_PATCH, as RFC 7396 defines it.
 fn patched(target: Node, patch: &Node) -> Node {
     let Node::Object(changes) = patch else {
         return patch.clone();
@@ -517,7 +517,7 @@ fn patched(target: Node, patch: &Node) -> Node {
     Node::Object(members)
 }
 
-/// The result after a document that is no object does not depend on earlier arguments, NULL or not.
+/// A document other than an object replaces all earlier arguments, even NULL.
 fn json_merge_patch(call: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
     let args = Args::new(call, values);
     let mut merged: Option<Node> = None;
@@ -604,7 +604,7 @@ fn pretty(node: &Node, depth: usize, out: &mut String) {
     }
 }
 
-/// A document is always written whole: no change of a part of it leaves room.
+/// JSON_STORAGE_FREE is always 0, because a changed document is written whole.
 fn json_storage_free(call: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
     document(&Args::new(call, values), 0)?;
     Ok(Value::Int(0))

@@ -1,4 +1,4 @@
-//! The functions: ONE table, a row each, put together from the parts below.
+//! The table of functions, one row for each, concatenated from the modules below.
 //!
 //! A row says the names, how many arguments, how the result's type comes about, and which Rust function does it. The implementation reads its arguments through `Args`, which
 //! converts them as MySQL does; so a row is all there is to add a function.
@@ -47,22 +47,22 @@ static BY_NAME: LazyLock<HashMap<&'static str, &'static FunctionEntry>> = LazyLo
     named.collect()
 });
 
-/// Every row.
+/// Iterates over all rows.
 pub fn all() -> impl Iterator<Item = &'static FunctionEntry> {
     PARTS.iter().flat_map(|part| part.iter())
 }
 
-/// The row of that name in any case.
+/// Returns the row of that name, in any case.
 pub fn find(name: &str) -> Option<&'static FunctionEntry> {
     BY_NAME.get(name).or_else(|| BY_NAME.get(name.to_ascii_lowercase().as_str())).copied()
 }
 
-/// May its argument be the digits of a second's fraction? NOW(6).
+/// Returns whether the argument may be the number of fractional digits, as in NOW(6).
 pub fn takes_scale(function: &FunctionEntry) -> bool {
     date::takes_scale(function.name())
 }
 
-/// The type of a call with a unit: adding hours to a date makes it a date and a time.
+/// Returns the type of a call with a unit: adding hours to a date yields a datetime.
 pub fn type_with_unit(function: &FunctionEntry, arguments: &[Expr], unit: Unit, ty: Type) -> Type {
     date::type_with_unit(function.name(), arguments, unit, ty)
 }

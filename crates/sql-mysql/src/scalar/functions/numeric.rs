@@ -1,4 +1,4 @@
-//! Numbers.
+//! Numeric functions.
 
 use super::entry::{Args, FunctionEntry, Returns, exact, row, volatile};
 use crate::error;
@@ -18,7 +18,7 @@ use query::nodes::function::Run;
 pub const FUNCTIONS: &[FunctionEntry] = &[
     exact(row(&["abs"], 1, 1, Returns::Custom(type_of_number), Run::Strict(abs))),
     exact(row(&["sign"], 1, 1, Returns::Int, Run::Strict(sign))),
-    // Bound to the operator; the row is for its name.
+    // The binder replaces calls by the operator; the row registers the name.
     exact(row(&["mod"], 2, 2, Returns::Union(0), Run::Strict(modulo))),
     exact(row(&["ceiling", "ceil"], 1, 1, Returns::Custom(type_of_whole), Run::Strict(ceiling))),
     exact(row(&["floor"], 1, 1, Returns::Custom(type_of_whole), Run::Strict(floor))),
@@ -65,7 +65,7 @@ fn type_of_whole(arguments: &[Expr], settings: &Settings) -> Result<Type> {
     })
 }
 
-/// A literal number of digits is known beforehand; else the scale stays.
+/// ROUND and TRUNCATE: a literal number of digits fixes the scale; otherwise the argument's scale stays.
 fn type_of_round(arguments: &[Expr], settings: &Settings) -> Result<Type> {
     let ty = type_of_number(arguments, settings)?;
     let digits = match arguments.get(1) {
@@ -74,14 +74,14 @@ fn type_of_round(arguments: &[Expr], settings: &Settings) -> Result<Type> {
         Some(_) => None,
     };
     Ok(match (ty.kind(), digits) {
-        // More digits than a decimal may have change nothing.
+        // More digits than a decimal can have change nothing.
         (Kind::Decimal, Some(digits)) if digits > SCALE_MAX.into() => ty.with_nullable(true),
         (Kind::Decimal, Some(digits)) => {
             let scale = digits.clamp(0, SCALE_MAX.into()) as u8;
             let whole = ty.length - u32::from(ty.scale) + 1;
             Type { nullable: true, ..Type::decimal((whole + u32::from(scale)).min(65), scale) }
         }
-        // One that is shown with all its digits stays so.
+        // A double without fixed digits keeps all of them.
         (Kind::Double, Some(_)) if ty.scale >= Type::FLOATING => ty.with_nullable(true),
         (Kind::Double, Some(digits)) => {
             Type { scale: digits.clamp(0, Type::FLOATING.into()) as u8, nullable: true, ..ty }
@@ -94,7 +94,7 @@ fn type_of_pi(_: &[Expr], _: &Settings) -> Result<Type> {
     Ok(Type { length: 8, scale: 6, nullable: false, ..Type::double() })
 }
 
-/// The argument as one of the kinds that arithmetic knows.
+/// Converts the argument to an integer, decimal or double.
 fn number(call: &Call, value: &Value, ctx: &mut EvalContext) -> Result<Value> {
     if let Some(number) = crate::scalar::cast::hex_number(value, &call.arguments[0].ty()) {
         return Ok(Value::UInt(number));
@@ -185,8 +185,8 @@ fn rounded(call: &Call, values: &[Value], round: bool, ctx: &mut EvalContext) ->
         Ok(before @ 1..) => decimal.at_power(before, round),
         _ => {
             let scale = digits.clamp(0, SCALE_MAX.into()) as u8;
-            let scale = scale.min(call.ty.scale.max(decimal.scale()));
-            if round { decimal.rounded(scale) } else { decimal.truncated(scale) }
+            let scale = scale.min(call.ty.scale.max(decimal.bounded_scale()));
+            if round { decimal.rounded(scale.into()) } else { decimal.truncated(scale.into()) }
         }
     };
     Ok(match number(call, &values[0], ctx)? {
@@ -221,7 +221,7 @@ fn round_double(number: f64, digits: i32, round: bool) -> f64 {
     if result.is_finite() { result } else { number }
 }
 
-/// NULL where the function has no value.
+/// Returns NULL outside the function's domain.
 fn double(call: &Call, values: &[Value], of: impl Fn(f64) -> f64, ctx: &mut EvalContext) -> Result<Value> {
     let number = of(Args::new(call, values).f64(0, ctx)?);
     if number.is_infinite() {
@@ -243,7 +243,7 @@ fn exp(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     double(call, values, f64::exp, ctx)
 }
 
-/// Of what is not above zero there is no logarithm: NULL with a warning.
+/// Returns NULL with a warning for an argument that is not positive.
 fn logarithm(number: f64, of: fn(f64) -> f64, ctx: &mut EvalContext) -> Result<Option<f64>> {
     if number <= 0.0 {
         ctx.complain(error::INVALID_ARGUMENT_FOR_LOGARITHM.raise(&[]))?;
@@ -330,7 +330,7 @@ fn pi(_: &Call, _: &[Value], _: &mut EvalContext) -> Result<Value> {
     Ok(Value::Double(std::f64::consts::PI))
 }
 
-/// With a literal seed: MySQL's own sequence for it, from row to row of a statement. With another seed: its first number.
+/// RAND(seed): a literal seed starts MySQL's own sequence, which continues from row to row; any other seed yields the first number of its sequence.
 fn rand(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     if values.is_empty() {
         return Ok(Value::Double(ctx.state_mut().random.draw()));
@@ -370,7 +370,7 @@ fn to_base(number: u64, base: u32) -> String {
     digits.iter().rev().map(char::to_ascii_uppercase).collect()
 }
 
-/// A base below zero: the number is signed.
+/// CONV: a negative base makes the number signed.
 fn conv(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let args = Args::new(call, values);
     let (from, to) = (args.int(1, ctx)?, args.int(2, ctx)?);

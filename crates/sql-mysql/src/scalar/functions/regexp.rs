@@ -1,4 +1,4 @@
-//! REGEXP_LIKE and its kin. Patterns are compiled once and kept by their text, for the threads that use them.
+//! REGEXP_LIKE and the other REGEXP functions. Each thread caches compiled patterns by their text.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -24,7 +24,7 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
     row(&["regexp_replace"], 3, 6, Returns::Text(longest), Run::Strict(regexp_replace)),
 ];
 
-/// Patterns that a thread keeps; when there are more, it begins anew.
+/// The capacity of a thread's pattern cache, which is cleared when it is full.
 const KEPT_MAX: usize = 64;
 
 thread_local! {
@@ -50,7 +50,7 @@ fn compile(call: &Call, pattern: &str, matching: &str) -> Result<Rc<Regex>> {
     let flags = [(insensitive, 'i'), (lines, 'm'), (dot_all, 's')];
     let flags: String = flags.iter().filter(|(on, _)| *on).map(|(_, letter)| *letter).collect();
     let whole = if flags.is_empty() { pattern.to_owned() } else { format!("(?{flags}){pattern}") };
-    // POSIX's marks of a word's ends, which older statements use.
+    // POSIX word boundaries, from older statements.
     let whole = whole.replace("[[:<:]]", "\\b").replace("[[:>:]]", "\\b");
     KEPT.with_borrow_mut(|kept| {
         if let Some(regex) = kept.get(&whole) {
@@ -72,7 +72,7 @@ fn compile(call: &Call, pattern: &str, matching: &str) -> Result<Rc<Regex>> {
     })
 }
 
-/// Back references may take very long: the library gives up, and so does the statement.
+/// A search with back references may exceed the library's backtracking limit, which is an error of the statement.
 fn gave_up(_: fancy_regex::Error) -> datum::Fault {
     error::REGEXP_TIME_OUT.raise(&[])
 }

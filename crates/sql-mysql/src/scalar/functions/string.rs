@@ -1,4 +1,4 @@
-//! Strings. Positions count characters from 1, bytes in binary strings; from the end where they are negative.
+//! String functions. Positions count characters (bytes in binary strings) from 1, or from the end if they are negative.
 
 use stdx::memory;
 
@@ -31,13 +31,13 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
     row(&["trim"], 1, 2, Returns::Text(first_length), Run::Strict(trim)),
     row(&["ltrim"], 1, 1, Returns::Text(first_length), Run::Strict(ltrim)),
     row(&["rtrim"], 1, 1, Returns::Text(first_length), Run::Strict(rtrim)),
-    row(&["lpad"], 3, 3, Returns::Text(padded_length), Run::Strict(lpad)),
-    row(&["rpad"], 3, 3, Returns::Text(padded_length), Run::Strict(rpad)),
+    row(&["lpad"], 3, 3, Returns::Custom(type_of_padded), Run::Strict(lpad)),
+    row(&["rpad"], 3, 3, Returns::Custom(type_of_padded), Run::Strict(rpad)),
     row(&["repeat"], 2, 2, Returns::Custom(type_of_long), Run::Strict(repeat)),
     row(&["space"], 1, 1, Returns::Plain(u32::MAX / 4), Run::Strict(space)),
-    row(&["replace"], 3, 3, Returns::Text(replaced_length), Run::Strict(replace)),
+    row(&["replace"], 3, 3, Returns::Custom(type_of_replaced), Run::Strict(replace)),
     row(&["reverse"], 1, 1, Returns::Text(first_length), Run::Strict(reverse)),
-    row(&["insert"], 4, 4, Returns::Text(sum_of_lengths), Run::Strict(insert)),
+    row(&["insert"], 4, 4, Returns::Custom(type_of_inserted), Run::Strict(insert)),
     row(&["instr"], 2, 2, Returns::Int, Run::Strict(instr)),
     row(&["locate"], 2, 3, Returns::Int, Run::Strict(locate)),
     row(&["substring_index"], 3, 3, Returns::Custom(type_of_first), Run::Strict(substring_index)),
@@ -59,9 +59,27 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
 
 const MANY_BYTES: u32 = 16_000_000;
 
-/// The first argument alone says collation and length.
+/// The first argument alone determines collation and length.
 fn type_of_first(arguments: &[Expr], settings: &Settings) -> Result<Type> {
     super::entry::text_type(&arguments[..1], first_length(arguments), "substring", settings)
+}
+
+fn type_of_padded(arguments: &[Expr], settings: &Settings) -> Result<Type> {
+    type_by_first(arguments, padded_length(arguments), "lpad", settings)
+}
+
+fn type_of_replaced(arguments: &[Expr], settings: &Settings) -> Result<Type> {
+    type_by_first(arguments, replaced_length(arguments), "replace", settings)
+}
+
+fn type_of_inserted(arguments: &[Expr], settings: &Settings) -> Result<Type> {
+    type_by_first(arguments, sum_of_lengths(arguments), "insert", settings)
+}
+
+/// The first argument decides whether the result is binary: binary arguments beside a text have become text.
+fn type_by_first(arguments: &[Expr], length: u32, name: &str, settings: &Settings) -> Result<Type> {
+    let counted = if arguments[0].kind().is_bytes() { &arguments[..1] } else { arguments };
+    super::entry::text_type(counted, length, name, settings)
 }
 
 fn type_of_long(arguments: &[Expr], settings: &Settings) -> Result<Type> {
@@ -70,7 +88,7 @@ fn type_of_long(arguments: &[Expr], settings: &Settings) -> Result<Type> {
     super::entry::text_type(&arguments[..1], length, "repeat", settings)
 }
 
-/// A number that is known when the call is bound.
+/// Returns an argument that is a literal number.
 fn literal_count(argument: &Expr) -> Option<u32> {
     match argument {
         Expr::Literal(Value::Int(count), _) => Some(u32::try_from(*count).unwrap_or(0)),
@@ -82,7 +100,7 @@ fn padded_length(arguments: &[Expr]) -> u32 {
     literal_count(&arguments[1]).unwrap_or(u32::MAX / 4)
 }
 
-/// Each character may become the replacement.
+/// The longest result replaces each character.
 fn replaced_length(arguments: &[Expr]) -> u32 {
     first_length(arguments).saturating_mul(first_length(&arguments[2..]).max(1))
 }
@@ -129,7 +147,7 @@ fn bit_length(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Va
     Ok(Value::Int(Args::new(call, values).own_bytes(0, ctx).len() as i64 * 8))
 }
 
-/// Letters whose other case is one letter; MySQL leaves the rest as they are.
+/// Maps letters whose other case is a single letter; MySQL leaves all others unchanged.
 fn map_case(text: &str, of: impl Fn(char, &mut Vec<char>)) -> Text {
     let mut mapped = Vec::with_capacity(2);
     let one = |c: char| {
@@ -164,7 +182,7 @@ fn lower(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> 
     change_case(call, values, lower_text, ctx)
 }
 
-/// Bytes have no case.
+/// Binary strings have no case.
 fn change_case(call: &Call, values: &[Value], change: fn(&str) -> Text, ctx: &EvalContext) -> Result<Value> {
     Ok(match &values[0] {
         Value::Bytes(_) => values[0].clone(),
@@ -172,7 +190,7 @@ fn change_case(call: &Call, values: &[Value], change: fn(&str) -> Text, ctx: &Ev
     })
 }
 
-/// A string as characters or bytes, to cut it by positions.
+/// A string that is cut by positions of characters or of bytes.
 enum Cut<'c> {
     Text(&'c Text),
     Bytes(&'c [u8]),
@@ -285,7 +303,8 @@ fn padded(call: &Call, values: &[Value], front: bool, ctx: &mut EvalContext) -> 
     }
     let length = length as usize;
     let _claim = memory::claim(2 * length)?;
-    if call.ty.kind().is_bytes() {
+    // The padded string decides what is counted, also where binary padding makes the result binary.
+    if matches!(values[0], Value::Bytes(_)) {
         let (whole, fill) = (args.bytes(0, ctx), args.bytes(2, ctx));
         let missing = length.saturating_sub(whole.len());
         let fill = fill.iter().copied().cycle().take(missing);
@@ -298,10 +317,12 @@ fn padded(call: &Call, values: &[Value], front: bool, ctx: &mut EvalContext) -> 
     let (whole, fill) = (args.text(0, ctx), args.text(2, ctx));
     let count = whole.chars().count();
     if count >= length {
-        return Ok(Value::text(whole.chars().take(length).collect::<String>()));
+        let whole: String = whole.chars().take(length).collect();
+        return Ok(string_value(call, whole.into_bytes(), ctx));
     }
     let fill: String = fill.chars().cycle().take(length - count).collect();
-    Ok(Value::text(if front { fill + &whole } else { whole.to_string() + &fill }))
+    let padded = if front { fill + &whole } else { whole.to_string() + &fill };
+    Ok(string_value(call, padded.into_bytes(), ctx))
 }
 
 fn repeat(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
@@ -326,7 +347,7 @@ fn space(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> 
     Ok(string_value(call, vec![b' '; count], ctx))
 }
 
-/// By bytes: the case counts.
+/// Compares bytes, so case counts.
 fn replace(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let args = Args::new(call, values);
     let (whole, from, to) = (args.bytes(0, ctx), args.bytes(1, ctx), args.bytes(2, ctx));
@@ -372,7 +393,7 @@ fn reverse(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value
 fn insert(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let args = Args::new(call, values);
     let (at, length) = (args.int(1, ctx)?, args.int(2, ctx)?);
-    if call.ty.kind().is_bytes() {
+    if matches!(values[0], Value::Bytes(_)) {
         let (mut whole, new) = (args.bytes(0, ctx), args.bytes(3, ctx));
         let count = whole.len() as i64;
         if (1..=count).contains(&at) {
@@ -403,7 +424,7 @@ fn locate(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value>
     position(call, values, 1, 0, from, ctx)
 }
 
-/// Where the part stands for the first time, in the call's collation.
+/// Returns the first position of the part, in the call's collation.
 fn position(
     call: &Call,
     values: &[Value],
@@ -413,7 +434,7 @@ fn position(
     ctx: &mut EvalContext,
 ) -> Result<Value> {
     let args = Args::new(call, values);
-    // The whole decides how it is searched: bytes are looked for in a text as the letters that they are.
+    // The searched string decides: a binary needle is searched in a text as characters.
     let (in_bytes, collation) = match call.arguments[whole].ty() {
         ty if ty.kind().is_bytes() => (true, Collation::Binary),
         ty if ty.kind().is_text() && call.arguments[part].kind().is_bytes() => (false, ty.collation),
@@ -475,7 +496,7 @@ fn ascii(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> 
     Ok(Value::Int(Args::new(call, values).own_bytes(0, ctx).first().map_or(0, |byte| i64::from(*byte))))
 }
 
-/// The bytes of the first character as a number.
+/// ORD: returns the bytes of the first character as a number.
 fn ord(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let args = Args::new(call, values);
     if let Value::Bytes(bytes) = args.get(0) {
@@ -510,7 +531,7 @@ fn elt(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     Ok(string_value(call, args.bytes(place, ctx), ctx))
 }
 
-/// All as strings if all are, all as whole numbers if all are, else as doubles.
+/// FIELD compares strings if all arguments are strings, integers if all are integers, else doubles.
 fn field(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let args = Args::new(call, values);
     if args.is_null(0) {
@@ -537,7 +558,7 @@ fn field(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> 
 
 fn find_in_set(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let args = Args::new(call, values);
-    // In a SET the place is the member's in its definition.
+    // FIND_IN_SET of a SET column returns the member's position in the definition.
     let of_set = call.arguments[1].ty();
     if let (Kind::Set, Value::UInt(bits)) = (of_set.kind(), &values[1]) {
         let wanted = args.text(0, ctx);
@@ -583,7 +604,7 @@ fn export_set(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Va
     Ok(string_value(call, parts.join(&separator[..]), ctx))
 }
 
-/// As a literal that can stand in a statement.
+/// QUOTE: returns the string as an SQL literal.
 fn quote(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let args = Args::new(call, values);
     if args.is_null(0) {
@@ -602,7 +623,7 @@ fn quote(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> 
     Ok(string_value(call, out, ctx))
 }
 
-/// With commas between thousands; other languages than en_US are not served.
+/// FORMAT: separates thousands by commas. Locales other than en_US are not served.
 fn format(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let args = Args::new(call, values);
     if args.is_null(0) || args.is_null(1) {
@@ -616,9 +637,9 @@ fn format(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value>
         Value::Double(_) | Value::Float(_) => {
             let number = args.f64(0, ctx)?;
             crate::scalar::decimal::Decimal::from_f64(number)
-                .map_or_else(|| number.to_string(), |d| d.rounded(scale).to_string())
+                .map_or_else(|| number.to_string(), |d| d.rounded(scale.into()).to_string())
         }
-        _ => args.decimal(0, ctx)?.rounded(scale).to_string(),
+        _ => args.decimal(0, ctx)?.rounded(scale.into()).to_string(),
     };
     let (sign, digits) = shown.strip_prefix('-').map_or(("", &shown[..]), |digits| ("-", digits));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));

@@ -1,4 +1,4 @@
-//! GET_LOCK and what goes with it: the locks themselves are `scalar/user_locks`'s.
+//! GET_LOCK and its related functions over the locks of `scalar/user_locks`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ fn asked(call: &Call, values: &[Value], ctx: &EvalContext) -> Result<(Arc<UserLo
 fn get_lock(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let (locks, session, name) = asked(call, values, ctx)?;
     let seconds = if values[1].is_null() { 0 } else { convert::to_i64(&values[1], ctx)? };
-    // Less than none is for ever.
+    // A negative timeout waits without limit.
     let patience = u64::try_from(seconds).ok().map(Duration::from_secs);
     drop(stdx::memory::claim(name.len() + 256)?);
     let got = locks.get(session, &name, patience, &|| ctx.check_wait())?;

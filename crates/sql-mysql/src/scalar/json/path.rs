@@ -161,16 +161,16 @@ impl Path {
         Ok(Path { legs })
     }
 
-    /// May it lead to several values?
+    /// Returns whether the path may select several values.
     pub fn is_wild(&self) -> bool {
         self.legs.iter().any(|leg| !matches!(leg, Leg::Member(_) | Leg::Element(_)))
     }
 
-    /// All values it leads to, in the order of the document. A value that is no array counts as an array of itself.
+    /// Returns all values that the path selects, in document order. A scalar counts as an array of one element.
     pub fn find<'n>(&self, root: &'n Node) -> Vec<&'n Node> {
         let mut found = Vec::new();
         descend(root, &self.legs, &mut found);
-        // Only so can one value be reached in two ways.
+        // Only `**` can reach a value in two ways.
         if self.legs.contains(&Leg::Anywhere) {
             let mut known = std::collections::HashSet::new();
             found.retain(|node| known.insert(std::ptr::from_ref::<Node>(node)));

@@ -27,7 +27,7 @@ impl RowSource for JsonTable {
     }
 }
 
-/// Gives the rows of a level, and returns how many they were; `around` has the values of the levels that it lies in.
+/// Emits the rows of a level and returns their number; `around` has the values of the enclosing levels.
 fn expand(level: &Level, node: &Node, around: &Row, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<u64> {
     let mut given = 0;
     for (number, found) in level.path.find(node).into_iter().enumerate() {

@@ -11,7 +11,7 @@ pub struct JsonTable {
     pub width: usize,
 }
 
-/// Each value that the path leads to makes a row, or as many as the levels within it make: those of one after those of the other.
+/// Each value that the path selects yields one row, or the concatenated rows of the nested levels.
 #[derive(Debug)]
 pub struct Level {
     pub path: Path,
@@ -32,7 +32,7 @@ pub struct JsonColumn {
 pub enum Holds {
     /// The number of the row among those of its level, from 1.
     Ordinality,
-    /// Whether the path leads anywhere.
+    /// Whether the path selects a value.
     Exists(Path),
     Value {
         path: Path,

@@ -1,4 +1,4 @@
-//! A value of a document in a column of JSON_TABLE: what fits, and what the column says where it does not.
+//! Conversion of a document's value to a column of JSON_TABLE, with the column's ON EMPTY and ON ERROR.
 
 use super::{Json, Node};
 use crate::error;
@@ -10,7 +10,7 @@ use crate::value::Value;
 use query::nodes::assignment::Place;
 use query::nodes::context::EvalContext;
 
-/// Why a value does not fit.
+/// The reason why a value does not fit.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Mismatch {
     /// An array or an object, in a column of scalars.
@@ -56,7 +56,7 @@ pub fn stored(node: &Node, ty: &Type, column: &str, ctx: &mut EvalContext) -> Re
         Node::Bool(_) if !is_number => Value::text(node.to_string()),
         node => node.to_value().ok_or(Mismatch::Composite)?,
     };
-    // Whatever the session's mode: what does not fit is not made to.
+    // Values are never truncated here, whatever the SQL mode.
     let (mode, ignore) = (ctx.sql_mode(), ctx.ignore);
     ctx.set_sql_mode(mode.with(SqlMode::STRICT_ALL_TABLES));
     ctx.ignore = false;

@@ -17,7 +17,7 @@ fn ordinal(day: u8) -> &'static str {
     }
 }
 
-/// DATE_FORMAT. `None` where a name is asked of a day or month that there is not.
+/// DATE_FORMAT. Returns `None` if the format asks for the name of a day or month that does not exist.
 pub fn date_format(at: DateTime, format: &str, locale: &Locale) -> Option<String> {
     let (hours, minutes, seconds, micros) = at.clock();
     write_format(at.date, (u64::from(hours), minutes, seconds, micros), format, locale)
@@ -91,7 +91,7 @@ fn write_part(out: &mut String, letter: char, date: Date, clock: (u64, u32, u32,
     written.ok()
 }
 
-/// The parts that STR_TO_DATE has read.
+/// The parts that STR_TO_DATE has parsed so far.
 #[derive(Default)]
 struct Scanned {
     year: u32,

@@ -51,7 +51,7 @@ const UNITS: &[(&str, Unit)] = &[
 ];
 
 impl Unit {
-    /// By name, with or without the prefix that TIMESTAMPADD allows.
+    /// Returns the unit of that name, with or without the prefix SQL_TSI_ that TIMESTAMPADD allows.
     pub fn parse(name: &str) -> Option<Unit> {
         let name = name.to_ascii_uppercase();
         let name = name.strip_prefix("SQL_TSI_").unwrap_or(&name);
@@ -102,7 +102,7 @@ impl Unit {
         })
     }
 
-    /// Is its number written as text with several numbers in it?
+    /// Returns whether the unit's amount is a text of several numbers.
     pub fn is_composite(self) -> bool {
         self.parts().is_some()
     }

@@ -59,7 +59,7 @@ fn row<const N: usize>(line: Option<&'static str>) -> [&'static str; N] {
     std::array::from_fn(|_| names.next().expect("the table is whole"))
 }
 
-/// By its name, in whatever case. None: it is not known.
+/// Returns the locale of that name, in any case, or `None` if it is unknown.
 pub fn locale(name: &str) -> Option<&'static Locale> {
     if name.eq_ignore_ascii_case("en_US") {
         return Some(&ENGLISH);

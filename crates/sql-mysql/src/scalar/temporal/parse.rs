@@ -1,4 +1,4 @@
-//! Text and numbers to dates and times, as forgiving as MySQL.
+//! Conversion of texts and numbers to dates and times, with MySQL's leniency.
 //!
 //! `None` is text that is no date at all or a date that the rules forbid: the caller warns and answers NULL. `truncated` is text that begins with one: the caller warns and
 //! uses it. A seventh digit of the fraction rounds.
@@ -7,7 +7,7 @@ use datum::temporal::{Date, DateTime, MICROS_PER_SECOND, Time};
 
 use crate::scalar::modes::SqlMode;
 
-/// Which dates that are in no calendar pass.
+/// The invalid dates that are accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Strictness {
     pub no_zero_date: bool,
@@ -24,7 +24,7 @@ impl Strictness {
         }
     }
 
-    /// A date of a real day is asked for: by functions that count days.
+    /// Only existing days are accepted, for functions that count days.
     pub const REAL: Strictness = Strictness { no_zero_date: true, no_zero_in_date: true, allow_invalid: false };
 
     pub fn passes(self, date: Date) -> bool {
@@ -41,9 +41,9 @@ impl Strictness {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parsed<T> {
     pub value: T,
-    /// Text is left that is no part of it, or the value was clamped.
+    /// The text continues after the value, or the value was clamped.
     pub truncated: bool,
-    /// Of a date: a time of day was there too.
+    /// The text of a date also had a time of day.
     pub has_time: bool,
     /// Seconds east of UTC, where the text ends in `+05:30`.
     pub offset: Option<i64>,
@@ -263,7 +263,7 @@ pub fn parse_time(text: &str) -> Option<Parsed<Time>> {
     Some(Parsed { value: clamped, truncated, has_time: true, offset: None, scale })
 }
 
-/// A date and a time where a time may stand as well: long enough, and a blank or a T between the two, or digits alone. 53:01:11.000006 is none.
+/// Parses a datetime where a time is also allowed: the text must be long enough and have a space or T between date and time, or consist of digits. 53:01:11.000006 is a time.
 pub fn parse_whole_datetime(text: &str) -> Option<Parsed<DateTime>> {
     let text = text.trim();
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
@@ -284,7 +284,7 @@ fn time_of(parsed: Parsed<DateTime>) -> Parsed<Time> {
     }
 }
 
-/// Seconds of what stands before the fraction.
+/// Returns the seconds of the part before the fraction.
 fn time_parts(reader: &mut Reader<'_>) -> Option<u64> {
     let first = u64::from(reader.number(10).map_or(0, |part| part.0));
     let from = reader.at;
