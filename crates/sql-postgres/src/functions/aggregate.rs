@@ -240,3 +240,6 @@ impl Accumulator for Strings {
         self.bytes
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@ pub mod bytea;
 pub mod cast;
 pub mod compare;
 mod md5;
+pub mod numbers;
 pub mod numeric;
 pub mod rows;
 pub mod session;
@@ -108,9 +109,12 @@ static FUNCTIONS: &[&[PgFunction]] = &[
     rows::misc::FUNCTIONS,
     rows::compare::FUNCTIONS,
     numeric::FUNCTIONS,
+    temporal::rows::FUNCTIONS,
+    temporal::rows::COMPARISONS,
 ];
-static OPERATORS: &[&[PgOperator]] = &[rows::operators::OPERATORS, numeric::OPERATORS];
-static CASTS: &[&[PgCast]] = &[rows::casts::CASTS, numeric::CASTS];
+static OPERATORS: &[&[PgOperator]] =
+    &[rows::operators::OPERATORS, numeric::OPERATORS, temporal::rows::OPERATORS];
+static CASTS: &[&[PgCast]] = &[rows::casts::CASTS, numeric::CASTS, temporal::rows::CASTS];
 
 /// The rows by OID and by name.
 struct Index {

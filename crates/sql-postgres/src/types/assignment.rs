@@ -56,7 +56,7 @@ pub fn with_typmod(value: Value, oid: oid::Oid, typmod: i32, is_explicit: bool) 
             let time = TimeTz::of_bytes(bytes);
             Ok(TimeTz { micros: adjust_time(time.micros, typmod), ..time }.to_value())
         }
-        (oid::TIMESTAMP | oid::TIMESTAMPTZ, Value::Int(micros)) => Ok(Value::Int(adjust_timestamp(*micros, typmod)?)),
+        (oid::TIMESTAMP | oid::TIMESTAMPTZ, Value::Int(micros)) => Ok(Value::Int(adjust_timestamp(*micros, typmod))),
         (oid::INTERVAL, Value::Interval(span)) => Ok(Value::Interval(adjust_interval(*span, typmod)?)),
         _ => Err(PgError::new(
             state::FEATURE_NOT_SUPPORTED,

@@ -297,3 +297,6 @@ fn refused(oid: Oid, form: &str) -> PgError {
     let text = format!("no {form} function available for type {}", registry::format_type(oid, None));
     PgError::new(state::FEATURE_NOT_SUPPORTED, text)
 }
+
+#[cfg(test)]
+mod tests;
