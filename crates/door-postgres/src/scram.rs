@@ -83,7 +83,7 @@ impl Exchange {
         os::entropy(&mut own).expect("the kernel has random bytes");
         let nonce = format!("{client_nonce}{}", BASE64_STANDARD.encode(own));
         let server_first = format!("r={nonce},s={},i={}", BASE64_STANDARD.encode(&verifier.salt), verifier.iterations);
-        let mut binding = message[..message.len() - bare.len()].as_bytes().to_vec();
+        let mut binding = message.as_bytes()[..message.len() - bare.len()].to_vec();
         binding.extend(channel.filter(|_| is_bound).into_iter().flatten());
         let exchange = Exchange {
             verifier,

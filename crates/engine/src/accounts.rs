@@ -62,7 +62,7 @@ pub struct Account {
     /// One more password, kept as MySQL keeps it.
     pub verifier: Option<Verifier>,
     /// A verifier for SCRAM-SHA-256 of one of these passwords, or of the only one.
-    pub scram: Option<Scram>,
+    pub scram: Option<Box<Scram>>,
     /// The rights at the Redis door, as ACL rules.
     pub rules: String,
     /// The rights in SQL, in the encoding of `query`; `None` if they were never set.
@@ -196,7 +196,7 @@ impl Account {
         self.add_digest(digest);
         let is_kept = self.scram.as_ref().is_some_and(|scram| scram.digest == Some(digest));
         if !is_kept {
-            self.scram = Some(Scram { verifier: ScramVerifier::new(password), digest: Some(digest) });
+            self.scram = Some(Scram::of(password, Some(digest)));
         }
     }
 
@@ -225,7 +225,7 @@ impl Account {
             true => self.passwords.push(sha256(b"")),
             false => {
                 self.verifier = (password.len() <= PASSWORD_MAX).then(|| Verifier::caching_sha2(password));
-                self.scram = Some(Scram { verifier: ScramVerifier::new(password), digest: None });
+                self.scram = Some(Scram::of(password, None));
             }
         }
     }
@@ -269,8 +269,13 @@ impl Account {
 }
 
 impl Scram {
+    /// Makes a verifier of a password whose digest is among the account's, if one is given.
+    fn of(password: &[u8], digest: Option<[u8; 32]>) -> Box<Scram> {
+        Box::new(Scram { verifier: ScramVerifier::new(password), digest })
+    }
+
     /// Reads the verifier of an account's record, and returns the bytes behind it.
-    fn decode(flags: u8, bytes: &[u8]) -> Option<(Option<Scram>, &[u8])> {
+    fn decode(flags: u8, bytes: &[u8]) -> Option<(Option<Box<Scram>>, &[u8])> {
         let (length, rest) = bytes.split_first_chunk()?;
         let (verifier, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
         if verifier.is_empty() {
@@ -278,10 +283,10 @@ impl Scram {
         }
         let verifier = ScramVerifier::decode(verifier)?;
         if flags & SCRAM_OF_DIGEST == 0 {
-            return Some((Some(Scram { verifier, digest: None }), rest));
+            return Some((Some(Box::new(Scram { verifier, digest: None })), rest));
         }
         let (digest, rest) = rest.split_first_chunk()?;
-        Some((Some(Scram { verifier, digest: Some(*digest) }), rest))
+        Some((Some(Box::new(Scram { verifier, digest: Some(*digest) })), rest))
     }
 }
 

@@ -189,7 +189,9 @@ fn other_messages_than_a_password_end_the_login() {
 fn failed_logins_delay_later_ones_and_nobody_else() {
     let served = serve(0, Options::default());
     let verifier = ScramVerifier::with_salt(b"secret", b"salt", 1);
-    served.put("ann", |account| account.scram = Some(engine::Scram { verifier: verifier.clone(), digest: None }));
+    served.put("ann", |account| {
+        account.scram = Some(Box::new(engine::Scram { verifier: verifier.clone(), digest: None }))
+    });
     let fails = || {
         let mut client = begin(&served, "ann");
         client.receive().expect("SASL");

@@ -12,7 +12,7 @@ fn accounts_come_back_as_they_were_put_in() {
         nopass: false,
         passwords: vec![sha256(b"one"), sha256(b"two")],
         verifier: Some(Verifier::native(b"three")),
-        scram: Some(Scram { verifier: ScramVerifier::new(b"two"), digest: Some(sha256(b"two")) }),
+        scram: Some(Scram::of(b"two", Some(sha256(b"two")))),
         rules: "~a:* +get".into(),
         grants: Some(vec![7; 3000]),
         needs_tls: true,
@@ -23,7 +23,7 @@ fn accounts_come_back_as_they_were_put_in() {
     assert_eq!(Account::decode("ann", &bytes[..40]), None);
     let account = Account { verifier: None, ..account };
     assert_eq!(Account::decode("ann", &account.encode()), Some(account.clone()));
-    let alone = Some(Scram { verifier: ScramVerifier::new(b"four"), digest: None });
+    let alone = Some(Scram::of(b"four", None));
     for scram in [alone, None] {
         let account = Account { scram, ..account.clone() };
         assert_eq!(Account::decode("ann", &account.encode()), Some(account));
