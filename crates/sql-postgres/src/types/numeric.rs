@@ -360,6 +360,3 @@ pub fn groups(value: &Decimal) -> (Vec<u16>, i16) {
     }
     (groups, weight as i16)
 }
-
-#[cfg(test)]
-mod tests;

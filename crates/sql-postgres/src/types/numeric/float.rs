@@ -194,10 +194,10 @@ pub fn float_out<F: Float>(number: F, extra_digits: i32, out: &mut Vec<u8>) {
     }
 }
 
-/// Returns a number with so many digits, as C's `%.*g` shows it.
+/// Returns a number with so many digits, no more than the type surely has, as C's `%.*g` shows it.
 pub fn with_digits<F: Float>(number: F, digits: i32) -> String {
     let mut out = Vec::new();
-    layout(&format!("{number:.*e}", digits as usize - 1), digits, &mut out);
+    float_out(number, digits - F::DIGITS, &mut out);
     String::from_utf8_lossy(&out).into_owned()
 }
 
@@ -236,10 +236,15 @@ fn layout(scientific: &str, fixed: i32, out: &mut Vec<u8>) {
 /// Returns the shortest scientific form that reads back and lies nearer to the number than to its neighbours.
 fn shortest<F: Float>(number: F) -> String {
     let text = format!("{number:e}");
+    let digits = text.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
+    // Two runs of so many digits may be equally near; the even one is shown. Below a power of two the nearest run may be that of another number.
+    let rounded = || format!("{number:.behind$e}", behind = digits - 1);
+    let is_same = |text: &String| text.parse::<F>().is_ok_and(|read| read.into() == number.into());
+    let text =
+        Some(digits > F::DIGITS as usize).filter(|is_long| *is_long).map(|_| rounded()).filter(is_same).unwrap_or(text);
     if !is_midpoint(number, &text) {
         return text;
     }
-    let digits = text.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
     (digits..17).map(|behind| format!("{number:.behind$e}")).find(|text| !is_midpoint(number, text)).unwrap_or(text)
 }
 
@@ -254,13 +259,14 @@ fn is_midpoint<F: Float>(number: F, text: &str) -> bool {
     if fraction == 0 {
         return false;
     }
-    // digits * 10^power = (4 * fraction +- 2) * 2^(exponent - 2), or - 1 where the number is a power of two.
+    // digits * 10^power = (4 * fraction +- 2) * 2^(exponent - 2), or - 1 below a power of two, where numbers are closer.
     // A number of 54 bits is a multiple of 5^23 at most, and one of 17 digits tells midpoints from others only down to 10^-25.
     if !(-25..=23).contains(&power) {
         return false;
     }
     let five = 5u128.pow(power.unsigned_abs());
-    let halves = [4 * u128::from(fraction) + 2, 4 * u128::from(fraction) - 2, 4 * u128::from(fraction) - 1];
+    let below = if fraction.is_power_of_two() { 1 } else { 2 };
+    let halves = [4 * u128::from(fraction) + 2, 4 * u128::from(fraction) - below];
     halves.into_iter().any(|half| {
         let (left, right) =
             if power >= 0 { (digits.checked_mul(five), Some(half)) } else { (Some(digits), half.checked_mul(five)) };
