@@ -19,7 +19,7 @@ use syntax::postgres::tree::{
 };
 
 use crate::bind::Binder;
-use crate::bind::from::Found;
+use crate::bind::from::{Found, names_of};
 use crate::bind::query_expression::project_column;
 use crate::bind::rules::{Omitted, target_type};
 use crate::bind::scope::{BoundQuery, Clause, OutputColumn};
@@ -139,10 +139,10 @@ impl Binder<'_> {
         let mut bound = self.open_query(query)?;
         let width = bound.columns.len();
         let start = query.span.start;
-        self.check_count(width, targets.len(), columns, |_| start)?;
+        self.check_count(width, targets.len(), columns, |nth| bound.columns[nth].at)?;
         targets.truncate(width);
         for (nth, target) in targets.iter().enumerate() {
-            self.check_given(table, *target, overriding, start)?;
+            self.check_given(table, *target, overriding)?;
             self.insert_column(&mut bound, nth, table, *target, start)?;
         }
         if let Some(Overriding::User) = overriding {
@@ -182,6 +182,10 @@ impl Binder<'_> {
         targets: &[usize],
         overriding: Option<Overriding>,
     ) -> Result<Vec<Vec<Option<Expr>>>> {
+        let mut own = names_of(table, &table.name, 0);
+        // No LATERAL would reach it.
+        own.is_relation_visible = false;
+        self.unreachable.push(own);
         self.open_scope();
         self.scope().clause = Clause::InsertValues;
         let mut bound = Vec::with_capacity(rows.len());
@@ -197,17 +201,18 @@ impl Binder<'_> {
                     exprs.push(None);
                     continue;
                 }
-                self.check_given(table, *target, overriding, expr.span.start)?;
+                self.check_given(table, *target, overriding)?;
                 exprs.push(Some(self.assigned(expr, table, *target)?));
             }
             bound.push(exprs);
         }
         self.close_scope();
+        self.unreachable.pop();
         Ok(bound)
     }
 
     /// Refuses a value for a column that has its own.
-    fn check_given(&self, table: &Table, at: usize, overriding: Option<Overriding>, _place: u32) -> Result<()> {
+    fn check_given(&self, table: &Table, at: usize, overriding: Option<Overriding>) -> Result<()> {
         let column = &table.columns[at];
         let text = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
         if column.generated.is_some() {

@@ -74,13 +74,13 @@ impl Binder<'_> {
                 if selection.is_some() {
                     return Err(self.error(unsupported("ON CONFLICT with the predicate of an index"), at.0));
                 }
-                self.inferred(elements, table, at.0)
+                self.inferred(elements, table)
             }
         }
     }
 
     /// Returns the unique keys over exactly these columns.
-    fn inferred(&self, elements: &[IndexElem], table: &Table, at: u32) -> Result<Vec<Option<usize>>> {
+    fn inferred(&self, elements: &[IndexElem], table: &Table) -> Result<Vec<Option<usize>>> {
         let mut columns = Vec::new();
         for element in elements {
             match &element.key {
@@ -98,7 +98,6 @@ impl Binder<'_> {
             unique_keys(table).filter(|(_, parts)| is_it(parts)).map(|(key, _)| key).collect();
         if keys.is_empty() {
             let text = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
-            let _ = at;
             return Err(PgError::new(state::INVALID_COLUMN_REFERENCE, text));
         }
         Ok(keys)

@@ -386,7 +386,7 @@ const HEIGHT_MAX: usize = 1600;
 const WEIGHT_MAX: usize = 100_000;
 
 fn field(column: &OutputColumn) -> Field {
-    let OutputColumn { column, origin } = column;
+    let OutputColumn { column, origin, at: _ } = column;
     Field {
         name: column.name.clone(),
         type_oid: oid_of(&column.ty),

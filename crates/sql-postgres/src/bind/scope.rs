@@ -5,7 +5,7 @@ use std::sync::Arc;
 use query::block::semi_join::BlockTables;
 use query::nodes::expr::Expr;
 use query::nodes::node::{AggregateCall, Node};
-use query::nodes::relation::ScopeTable;
+use query::nodes::relation::{ScopeTable, Source};
 use query::nodes::subquery::Plain;
 use query::types::Column;
 
@@ -106,8 +106,10 @@ pub struct Scope {
     pub references: Vec<(usize, u32)>,
     /// References of subqueries to this block, by the subquery's number.
     pub subquery_reads: Vec<(usize, Vec<usize>)>,
-    /// Aggregates that are open around the expression.
+    /// An aggregate is open around the expression.
     pub in_aggregate: bool,
+    /// Set-returning functions of the select list: tables that join those of FROM.
+    pub set_returning: Vec<Source>,
 }
 
 impl Scope {
@@ -172,6 +174,8 @@ pub enum CommonState {
 pub struct OutputColumn {
     pub column: Column,
     pub origin: Option<(u64, u16)>,
+    /// The byte of the text where its expression is.
+    pub at: u32,
 }
 
 impl OutputColumn {

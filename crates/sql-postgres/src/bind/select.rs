@@ -10,7 +10,7 @@ use query::block::shape::{Limits, group_count, group_node, limited, projected};
 use query::block::{PlanningInputs, QueryBlock, shape};
 use query::nodes::expr::Expr;
 use query::nodes::node::{Lock, LockWait, Node, SortKey};
-use query::nodes::relation::Origin;
+use query::nodes::relation::{Origin, Source};
 use query::nodes::walk::{conjuncts, same};
 use query::plan::column_pruning::pack;
 use query::plan::join::filter;
@@ -98,6 +98,7 @@ impl Binder<'_> {
         let is_grouped = self.open_groups(select, &items, order)?;
         self.name_windows(&select.windows)?;
         let mut above = self.above(select, &items, order, keeps_unknown)?;
+        let source = self.with_sets(source)?;
         self.lock(select, locks, is_grouped)?;
         let is_windowed = self.scope().windowed.is_used();
         self.finish_above(&mut above)?;
@@ -378,10 +379,13 @@ impl Binder<'_> {
                 keys.push(key);
             }
         }
-        let initial = sorts.iter().take(keys.len());
-        if let Some(other) = initial.into_iter().find(|sort| !keys.iter().any(|key| alike(key, &sort.expr))) {
+        let is_key = |sort: &Sort| keys.iter().any(|key| alike(key, &sort.expr));
+        let matched = sorts.iter().take_while(|sort| is_key(sort)).count();
+        if matched < keys.len() && matched < sorts.len() {
+            let is_matched = |key: &Expr| sorts[..matched].iter().any(|sort| alike(key, &sort.expr));
+            let other = keys.iter().position(|key| !is_matched(key)).unwrap_or(0);
             let text = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions";
-            return self.fail(state::INVALID_COLUMN_REFERENCE, text, other.at);
+            return self.fail(state::INVALID_COLUMN_REFERENCE, text, list[other].span.start);
         }
         Ok(keys)
     }
@@ -411,10 +415,27 @@ impl Binder<'_> {
         Ok(())
     }
 
+    /// Joins the set-returning functions of the select list to FROM.
+    fn with_sets(&mut self, source: Source) -> Result<Source> {
+        let sets = std::mem::take(&mut self.scope().set_returning);
+        if sets.is_empty() {
+            return Ok(source);
+        }
+        if self.scope().windowed.is_used() {
+            return Err(unsupported("a set-returning function beside window functions"));
+        }
+        let (mut items, on) = match source {
+            Source::Inner(items, on) => (items, on),
+            other => (vec![other], Vec::new()),
+        };
+        items.extend(sets);
+        Ok(Source::Inner(items, on))
+    }
+
     fn plan_block(
         &mut self,
         select: &Select,
-        source: query::nodes::relation::Source,
+        source: Source,
         mut conditions: Vec<Expr>,
         above: Above,
         limits: Limits,
@@ -665,7 +686,7 @@ pub fn output_columns(targets: &[Target]) -> Vec<OutputColumn> {
         } else {
             settled(&target.expr.ty())
         };
-        OutputColumn { column: Column::computed(target.name.clone(), ty), origin: target.origin }
+        OutputColumn { column: Column::computed(target.name.clone(), ty), origin: target.origin, at: target.at }
     };
     targets.iter().map(column).collect()
 }

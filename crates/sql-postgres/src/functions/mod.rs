@@ -108,12 +108,12 @@ static FUNCTIONS: &[&[PgFunction]] = &[
     rows::bytea::FUNCTIONS,
     rows::misc::FUNCTIONS,
     rows::compare::FUNCTIONS,
+    rows::window::FUNCTIONS,
     numeric::FUNCTIONS,
     temporal::rows::FUNCTIONS,
     temporal::rows::COMPARISONS,
 ];
-static OPERATORS: &[&[PgOperator]] =
-    &[rows::operators::OPERATORS, numeric::OPERATORS, temporal::rows::OPERATORS];
+static OPERATORS: &[&[PgOperator]] = &[rows::operators::OPERATORS, numeric::OPERATORS, temporal::rows::OPERATORS];
 static CASTS: &[&[PgCast]] = &[rows::casts::CASTS, numeric::CASTS, temporal::rows::CASTS];
 
 /// The rows by OID and by name.
