@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datum::Fault;
 use query::catalog::table::{Part, Table};
 use query::nodes::change::{Arbiter, OnConflict};
 use query::nodes::expr::Expr;
@@ -30,7 +31,9 @@ impl Binder<'_> {
             None => unique_keys(table).map(|(key, _)| key).collect(),
         };
         match action {
-            ConflictAction::Nothing => Ok((OnConflict::Ignore, Vec::new(), Some(Arbiter { keys, condition: None }))),
+            ConflictAction::Nothing => {
+                Ok((OnConflict::Ignore, Vec::new(), Some(Arbiter { keys, condition: None, affects_twice })))
+            }
             ConflictAction::Update { set, selection } => {
                 if target.is_none() {
                     let text = "ON CONFLICT DO UPDATE requires inference specification or constraint name";
@@ -49,7 +52,7 @@ impl Binder<'_> {
                 self.set_clause(Clause::Where);
                 let condition = selection.as_ref().map(|selection| self.condition(selection, "WHERE")).transpose()?;
                 self.close_scope();
-                Ok((OnConflict::Update, updates, Some(Arbiter { keys, condition })))
+                Ok((OnConflict::Update, updates, Some(Arbiter { keys, condition, affects_twice })))
             }
         }
     }
@@ -113,6 +116,12 @@ impl Binder<'_> {
             }
         }
     }
+}
+
+fn affects_twice() -> Fault {
+    let text = "ON CONFLICT DO UPDATE command cannot affect row a second time";
+    let hint = "Ensure that no rows proposed for insertion within the same command have duplicate constrained values.";
+    PgError::new(state::CARDINALITY_VIOLATION, text).hint(hint).into()
 }
 
 /// Iterates over the unique keys of a table: the primary key, which is `None`, and the unique indexes.
