@@ -27,6 +27,9 @@ impl Binder<'_> {
         self.count_node()?;
         self.check_stack()?;
         let at = node.span.start;
+        if let Some(expr) = self.key_by_text(node) {
+            return Ok(Operand { expr, at });
+        }
         let done = |expr: Expr| Ok(Operand { expr, at });
         match &node.kind {
             ExprKind::Const(value) => done(self.constant_value(value, at)?),
@@ -75,6 +78,16 @@ impl Binder<'_> {
             ExprKind::Default => self.fail(state::SYNTAX_ERROR, "DEFAULT is not allowed in this context", at),
             ExprKind::CurrentOf(_) => Err(self.error(unsupported("WHERE CURRENT OF"), at)),
         }
+    }
+
+    /// Returns the key of the grouping that is written as this expression, if it has subqueries.
+    fn key_by_text(&mut self, node: &tree::Expr) -> Option<Expr> {
+        let scope = self.scope();
+        if scope.key_texts.is_empty() || scope.in_aggregate {
+            return None;
+        }
+        let (_, at) = scope.key_texts.iter().find(|(key, _)| key == node)?;
+        scope.grouped.as_ref().map(|grouped| grouped.keys[*at].clone())
     }
 
     fn constant_value(&self, value: &Const, at: u32) -> Result<Expr> {

@@ -8,6 +8,7 @@ use query::nodes::node::{AggregateCall, Node};
 use query::nodes::relation::{ScopeTable, Source};
 use query::nodes::subquery::Plain;
 use query::types::Column;
+use syntax::postgres::tree;
 
 use crate::bind::window::Windowed;
 use crate::types::oid::Oid;
@@ -106,6 +107,8 @@ pub struct Scope {
     pub references: Vec<(usize, u32)>,
     /// References of subqueries to this block, by the subquery's number.
     pub subquery_reads: Vec<(usize, Vec<usize>)>,
+    /// Keys of the grouping with subqueries, as they are written, and their numbers: a subquery is the same only by its text.
+    pub key_texts: Vec<(tree::Expr, usize)>,
     /// An aggregate is open around the expression.
     pub in_aggregate: bool,
     /// Set-returning functions of the select list: tables that join those of FROM.

@@ -23,7 +23,7 @@ use crate::bind::Binder;
 use crate::bind::output_name::name_of_item;
 use crate::bind::scope::{BoundQuery, Clause, Grouped, NameColumn, OutputColumn, Scope};
 use crate::bind::typing::{Operand, oid_of, settled, unsupported};
-use crate::bind::walk::has_aggregate;
+use crate::bind::walk::{has_aggregate, has_subquery};
 use crate::error::{PgError, Result, state};
 
 /// An item of the select list: an expression, or a column that `*` stands for.
@@ -148,7 +148,7 @@ impl Binder<'_> {
     }
 
     /// Binds GROUP BY, if the block is grouped. Subqueries that are bound from then on refer to groups.
-    fn open_groups(&mut self, select: &Select, items: &[Item<'_>], order: &[SortBy]) -> Result<bool> {
+    fn open_groups<'t>(&mut self, select: &'t Select, items: &[Item<'t>], order: &[SortBy]) -> Result<bool> {
         let is_of_item = |item: &Item<'_>| matches!(item, Item::Expr(item) if has_aggregate(&item.expr));
         let mut is_grouped = !select.group_by.is_empty()
             || select.having.is_some()
@@ -166,10 +166,14 @@ impl Binder<'_> {
         self.set_clause(Clause::GroupBy);
         let (list, rollup) = self.group_items(select)?;
         let mut keys: Vec<Expr> = Vec::new();
+        let mut texts = Vec::new();
         for expr in list {
             let at = expr.span.start;
-            let key = self.group_key(expr, items)?;
+            let (key, text) = self.group_key(expr, items)?;
             self.check_comparable(oid_of(&key), at)?;
+            if has_subquery(text) {
+                texts.push((text.clone(), keys.len()));
+            }
             if !keys.iter().any(|known| same(known, &key)) || rollup {
                 keys.push(key);
             }
@@ -177,6 +181,7 @@ impl Binder<'_> {
         // Columns of the keys are no use of ungrouped columns.
         self.scope().references.clear();
         let dependent = self.dependent(&keys);
+        self.scope().key_texts = texts;
         self.scope().grouped = Some(Grouped { keys, calls: Vec::new(), dependent, rollup });
         Ok(true)
     }
@@ -204,9 +209,13 @@ impl Binder<'_> {
     }
 
     /// Binds a key: the number or the name of an item of the select list, or an expression. A column of FROM goes before an item of that name.
-    fn group_key(&mut self, expr: &tree::Expr, items: &[Item<'_>]) -> Result<Expr> {
+    fn group_key<'t>(&mut self, expr: &'t tree::Expr, items: &[Item<'t>]) -> Result<(Expr, &'t tree::Expr)> {
+        let text_of = |item: &Item<'t>| match item {
+            Item::Expr(item) => &item.expr,
+            Item::Column(..) => expr,
+        };
         if let Some(at) = self.item_numbered(expr, items.len(), "GROUP BY")? {
-            return self.item_as_key(&items[at]);
+            return Ok((self.item_as_key(&items[at])?, text_of(&items[at])));
         }
         if let Some(name) = bare_name(expr) {
             let names = &self.scope().names;
@@ -214,11 +223,11 @@ impl Binder<'_> {
             let is_column = visible.flat_map(|item| item.columns.iter()).any(|column| column.name == name);
             let named = items.iter().position(|item| name_of(item) == name);
             if let (false, Some(at)) = (is_column, named) {
-                return self.item_as_key(&items[at]);
+                return Ok((self.item_as_key(&items[at])?, text_of(&items[at])));
             }
         }
         let key = self.expr(expr)?;
-        self.settle(key)
+        Ok((self.settle(key)?, expr))
     }
 
     fn item_as_key(&mut self, item: &Item<'_>) -> Result<Expr> {

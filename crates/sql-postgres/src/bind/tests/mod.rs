@@ -96,7 +96,9 @@ fn a_parameter_without_a_type_is_an_error() {
 fn deep_expressions_and_long_chains_end_in_an_error_or_a_plan() {
     let mut world = World::new();
     let chain = format!("select 1{}", " + 1".repeat(2_000));
-    assert_eq!(world.run(&chain)[1], "2001");
+    let answer = world.run(&chain);
+    let is_refused = answer[0] == "ERROR 54001: stack depth limit exceeded";
+    assert!(is_refused || answer[1] == "2001", "{answer:?}");
     let many = format!("select 1 where 1 in ({})", vec!["1"; 5_000].join(", "));
     assert_eq!(world.run(&many).len(), 2);
 }
