@@ -48,10 +48,11 @@ impl Binder<'_> {
     }
 
     fn target_column(&self, table: &Table, column: &InsertColumn) -> Result<usize> {
-        if !column.indirection.is_empty() {
-            return Err(self.error(unsupported("assignment to a part of a column"), column.name.at.0));
+        let at = self.named_column(table, &column.name)?;
+        match column.indirection.is_empty() {
+            true => Ok(at),
+            false => Err(self.error(unsupported("assignment to a part of a column"), column.name.at.0)),
         }
-        self.named_column(table, &column.name)
     }
 
     /// Returns a table's column by its name.

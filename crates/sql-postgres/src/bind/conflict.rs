@@ -43,10 +43,8 @@ impl Binder<'_> {
                 self.open_scope();
                 self.add_target(table, shown);
                 self.add_target(table, "excluded");
-                // `excluded` is reached by its name alone.
                 if let Some(excluded) = self.scope().names.last_mut() {
                     excluded.schema = None;
-                    excluded.are_columns_visible = false;
                 }
                 let updates = self.sets(set, table, "updated")?;
                 self.set_clause(Clause::Where);

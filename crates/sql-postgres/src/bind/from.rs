@@ -47,7 +47,7 @@ impl Binder<'_> {
     pub fn from(&mut self, list: &[FromItem]) -> Result<Source> {
         let (mut items, mut names) = (Vec::new(), Vec::new());
         for item in list {
-            let operands = self.from_item(item)?;
+            let operands = self.join_tree(item)?;
             self.check_aliases(&names, &operands.names)?;
             items.push(operands.source);
             names.extend(operands.names);
@@ -72,7 +72,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    fn from_item(&mut self, item: &FromItem) -> Result<Operands> {
+    fn join_tree(&mut self, item: &FromItem) -> Result<Operands> {
         let FromItem { first, joins } = item;
         let outside = self.scope().names.clone();
         if let Some(last) = joins.iter().rposition(|join| join.kind == JoinKind::Full) {
@@ -90,7 +90,7 @@ impl Binder<'_> {
             self.rise(1)?;
             let start = self.scope().tables.len();
             self.scope().names = outside.iter().chain(&left.names).cloned().collect();
-            let bound = self.from_item(right)?;
+            let bound = self.join_tree(right)?;
             self.scope().names = outside.to_vec();
             self.check_aliases(&left.names, &bound.names)?;
             let is_lateral = self.scope().tables[start..].iter().any(|table| !table.after.is_empty());
@@ -252,7 +252,7 @@ impl Binder<'_> {
             TableRef::Function(function) => self.range_function(function),
             TableRef::Joined(joined) => {
                 let JoinedTable { item, alias } = &**joined;
-                let Operands { source, names } = self.from_item(item)?;
+                let Operands { source, names } = self.join_tree(item)?;
                 let names = match alias {
                     Some(alias) => vec![self.join_alias(names, alias)?],
                     None => names,

@@ -42,6 +42,11 @@ fn clauses_errors_and_changes_are_those_of_postgresql() {
 }
 
 #[test]
+fn changes_see_no_change_of_their_statement() {
+    play(include_str!("scenarios/changes.txt"));
+}
+
+#[test]
 fn the_queries_of_tpc_h_and_windows_answer_as_postgresql_does() {
     play(include_str!("scenarios/tpch.txt"));
 }
