@@ -483,7 +483,8 @@ fn postgres_door(
     let Some(shared) = database.filter(|_| port != 0) else { return Ok(None) };
     let tls = tls::postgres(settings)?;
     let database = door_postgres::Database::open(shared.instance().clone());
-    let database = database.map_err(|e| Failure::new(Exit::Data, format!("data: the catalog of tables: {}", e.message)))?;
+    let database =
+        database.map_err(|e| Failure::new(Exit::Data, format!("data: the catalog of tables: {}", e.message)))?;
     let options = door_postgres::Options {
         protected_mode: settings.is_on(Name::PostgresProtectedMode),
         tls,
