@@ -395,3 +395,6 @@ fn field(column: &OutputColumn) -> Field {
         column: origin.map_or(0, |(_, number)| number),
     }
 }
+
+#[cfg(test)]
+mod tests;

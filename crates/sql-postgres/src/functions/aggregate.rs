@@ -13,8 +13,6 @@ use crate::functions::args::claim;
 use crate::types::comparison::comparator;
 use crate::value::{Text, Value};
 
-/// `count(*)` and `count(any)`.
-pub static COUNT: AggregateFunction = function("count", |_| Box::new(Count(0)));
 pub static MIN: AggregateFunction = extreme("min", Ordering::Less, |_| extremum(Ordering::Less));
 pub static MAX: AggregateFunction = extreme("max", Ordering::Greater, |_| extremum(Ordering::Greater));
 pub static ANY_VALUE: AggregateFunction =
@@ -52,37 +50,6 @@ const fn extreme(
     start: fn(&Aggregate) -> Box<dyn Accumulator>,
 ) -> AggregateFunction {
     AggregateFunction { extreme: Some(wanted), memory: Memory::One, ..function(name, start) }
-}
-
-#[derive(Clone, Debug)]
-struct Count(i64);
-
-impl Accumulator for Count {
-    fn add(&mut self, _: &Aggregate, _: &[Value], _: &mut EvalContext) -> Result<()> {
-        self.0 += 1;
-        Ok(())
-    }
-
-    fn can_remove(&self, _: &Aggregate) -> bool {
-        true
-    }
-
-    fn remove(&mut self, _: &[Value], _: &mut EvalContext) -> Result<()> {
-        self.0 -= 1;
-        Ok(())
-    }
-
-    fn finish(&mut self, _: &Aggregate, _: &mut EvalContext) -> Result<Value> {
-        Ok(Value::Int(self.0))
-    }
-
-    fn copy(&self) -> Box<dyn Accumulator> {
-        Box::new(self.clone())
-    }
-
-    fn bytes(&self) -> usize {
-        0
-    }
 }
 
 /// The least or the greatest value so far.
@@ -273,3 +240,6 @@ impl Accumulator for Strings {
         self.bytes
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,10 +8,11 @@ pub mod bytea;
 pub mod cast;
 pub mod compare;
 mod md5;
+pub mod numbers;
+pub mod numeric;
 pub mod rows;
 pub mod session;
 pub mod state;
-pub mod numeric;
 pub mod temporal;
 pub mod text;
 
@@ -102,10 +103,18 @@ pub enum CastMethod {
 }
 
 /// The tables of all topics.
-static FUNCTIONS: &[&[PgFunction]] =
-    &[rows::text::FUNCTIONS, rows::bytea::FUNCTIONS, rows::misc::FUNCTIONS, rows::compare::FUNCTIONS];
-static OPERATORS: &[&[PgOperator]] = &[rows::operators::OPERATORS];
-static CASTS: &[&[PgCast]] = &[rows::casts::CASTS];
+static FUNCTIONS: &[&[PgFunction]] = &[
+    rows::text::FUNCTIONS,
+    rows::bytea::FUNCTIONS,
+    rows::misc::FUNCTIONS,
+    rows::compare::FUNCTIONS,
+    numeric::FUNCTIONS,
+    temporal::rows::FUNCTIONS,
+    temporal::rows::COMPARISONS,
+];
+static OPERATORS: &[&[PgOperator]] =
+    &[rows::operators::OPERATORS, numeric::OPERATORS, temporal::rows::OPERATORS];
+static CASTS: &[&[PgCast]] = &[rows::casts::CASTS, numeric::CASTS, temporal::rows::CASTS];
 
 /// The rows by OID and by name.
 struct Index {

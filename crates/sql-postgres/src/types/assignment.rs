@@ -9,6 +9,7 @@ use query::types::Type;
 
 use crate::error::{PgError, Result, state};
 use crate::functions::state::StateOf as _;
+use crate::types::numeric::fit_typmod;
 use crate::types::temporal::io::TimeTz;
 use crate::types::temporal::typmod::{adjust_interval, adjust_time, adjust_timestamp};
 use crate::types::{foreign, io, oid, registry, text};
@@ -49,12 +50,13 @@ pub fn with_typmod(value: Value, oid: oid::Oid, typmod: i32, is_explicit: bool) 
         _ if typmod < 0 => Ok(value),
         (oid::VARCHAR, Value::Text(text)) => text::varchar(text, typmod, is_explicit),
         (oid::BPCHAR, Value::Text(text)) => text::bpchar(text, typmod, is_explicit),
+        (oid::NUMERIC, Value::Decimal(number)) => Ok(Value::Decimal(fit_typmod(number.clone(), typmod)?)),
         (oid::TIME, Value::Int(micros)) => Ok(Value::Int(adjust_time(*micros, typmod))),
         (oid::TIMETZ, Value::Bytes(bytes)) => {
             let time = TimeTz::of_bytes(bytes);
             Ok(TimeTz { micros: adjust_time(time.micros, typmod), ..time }.to_value())
         }
-        (oid::TIMESTAMP | oid::TIMESTAMPTZ, Value::Int(micros)) => Ok(Value::Int(adjust_timestamp(*micros, typmod)?)),
+        (oid::TIMESTAMP | oid::TIMESTAMPTZ, Value::Int(micros)) => Ok(Value::Int(adjust_timestamp(*micros, typmod))),
         (oid::INTERVAL, Value::Interval(span)) => Ok(Value::Interval(adjust_interval(*span, typmod)?)),
         _ => Err(PgError::new(
             state::FEATURE_NOT_SUPPORTED,

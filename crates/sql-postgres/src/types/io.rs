@@ -8,6 +8,9 @@ use std::sync::Arc;
 use query::types::Type;
 
 use crate::error::{PgError, Result, state};
+use crate::types::numeric::float::{float_in, float_out, float4_receive, float4_send, float8_receive, float8_send};
+use crate::types::numeric::integer::{Width, integer_in, integer_out, integer_receive, integer_send};
+use crate::types::numeric::{numeric_in, numeric_out, numeric_receive, numeric_send};
 use crate::types::oid::{self, Oid};
 use crate::types::temporal::PgZone;
 use crate::types::temporal::io::{self as temporal, TimeTz};
@@ -127,6 +130,12 @@ pub fn input(ty: &Type, text: &str, io: &IoContext) -> Result<Value> {
         oid::UUID => uuid::input(text),
         oid::VOID => Ok(Value::text("")),
         oid::OID => reg::oid_input(text),
+        oid::INT2 => integer_in(text, Width::Int2).map(Value::Int),
+        oid::INT4 => integer_in(text, Width::Int4).map(Value::Int),
+        oid::INT8 => integer_in(text, Width::Int8).map(Value::Int),
+        oid::FLOAT4 => float_in(text).map(Value::Float),
+        oid::FLOAT8 => float_in(text).map(Value::Double),
+        oid::NUMERIC => numeric_in(text, typmod).map(Value::Decimal),
         oid::DATE => temporal::date_in(text, io).map(|days| Value::Int(days.into())),
         oid::TIME => temporal::time_in(text, typmod, io).map(Value::Int),
         oid::TIMETZ => temporal::timetz_in(text, typmod, io).map(TimeTz::to_value),
@@ -149,6 +158,10 @@ pub fn output(value: &Value, ty: &Type, io: &IoContext, out: &mut Vec<u8>) -> Re
         (oid::CHAR, Value::UInt(byte)) => text::char_output(*byte as u8, out),
         (oid::UUID, Value::Bytes(bytes)) => uuid::output(bytes, out),
         (oid::OID, Value::UInt(number)) => out.extend_from_slice(number.to_string().as_bytes()),
+        (oid::INT2 | oid::INT4 | oid::INT8, Value::Int(number)) => integer_out(*number, out),
+        (oid::FLOAT4, Value::Float(number)) => float_out(*number, io.extra_float_digits, out),
+        (oid::FLOAT8, Value::Double(number)) => float_out(*number, io.extra_float_digits, out),
+        (oid::NUMERIC, Value::Decimal(number)) => numeric_out(number, out),
         (oid::DATE, Value::Int(days)) => temporal::date_out(*days as i32, io, out),
         (oid::TIME, Value::Int(micros)) => temporal::time_out(*micros, out),
         (oid::TIMETZ, Value::Bytes(bytes)) => temporal::timetz_out(TimeTz::of_bytes(bytes), out),
@@ -177,6 +190,12 @@ pub fn receive(ty: &Type, bytes: &[u8], _io: &IoContext) -> Result<Value> {
         oid::JSON => json::input(utf8(bytes)?),
         oid::NAME => text::name_receive(utf8(bytes)?),
         oid::VOID => Ok(Value::text("")),
+        oid::INT2 => integer_receive(bytes, Width::Int2).map(Value::Int),
+        oid::INT4 => integer_receive(bytes, Width::Int4).map(Value::Int),
+        oid::INT8 => integer_receive(bytes, Width::Int8).map(Value::Int),
+        oid::FLOAT4 => float4_receive(bytes).map(Value::Float),
+        oid::FLOAT8 => float8_receive(bytes).map(Value::Double),
+        oid::NUMERIC => numeric_receive(bytes, typmod).map(Value::Decimal),
         oid::DATE => temporal::date_recv(bytes).map(|days| Value::Int(days.into())),
         oid::TIME => temporal::time_recv(bytes, typmod).map(Value::Int),
         oid::TIMETZ => temporal::timetz_recv(bytes, typmod).map(TimeTz::to_value),
@@ -195,6 +214,12 @@ pub fn send(value: &Value, ty: &Type, out: &mut Vec<u8>) -> Result<()> {
         (oid::BOOL, _) => out.push(boolean::of(value).into()),
         (oid::BYTEA | oid::UUID, Value::Bytes(bytes)) => out.extend_from_slice(bytes),
         (oid::CHAR, Value::UInt(byte)) => out.push(*byte as u8),
+        (oid::INT2, Value::Int(number)) => integer_send(*number, Width::Int2, out),
+        (oid::INT4, Value::Int(number)) => integer_send(*number, Width::Int4, out),
+        (oid::INT8, Value::Int(number)) => integer_send(*number, Width::Int8, out),
+        (oid::FLOAT4, Value::Float(number)) => float4_send(*number, out),
+        (oid::FLOAT8, Value::Double(number)) => float8_send(*number, out),
+        (oid::NUMERIC, Value::Decimal(number)) => numeric_send(number, out),
         (oid::DATE, Value::Int(days)) => temporal::date_send(*days as i32, out),
         (oid::TIME, Value::Int(micros)) => temporal::time_send(*micros, out),
         (oid::TIMETZ, Value::Bytes(bytes)) => temporal::timetz_send(TimeTz::of_bytes(bytes), out),
@@ -272,3 +297,6 @@ fn refused(oid: Oid, form: &str) -> PgError {
     let text = format!("no {form} function available for type {}", registry::format_type(oid, None));
     PgError::new(state::FEATURE_NOT_SUPPORTED, text)
 }
+
+#[cfg(test)]
+mod tests;

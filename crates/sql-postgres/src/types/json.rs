@@ -51,9 +51,6 @@ impl<'t> Parser<'t> {
                     open.pop();
                 }
                 Token::String | Token::Scalar => {}
-                _ if open.last() == Some(&b'[') && self.is_first_of_array(from) => {
-                    return Err(self.expected("array element or \"]\"", token, from));
-                }
                 _ => return Err(self.expected("JSON value", token, from)),
             }
             // After a value, brackets may be closed until another value follows a comma.
@@ -103,10 +100,6 @@ impl<'t> Parser<'t> {
             Token::Sign(b':') => Ok(true),
             _ => Err(self.expected("\":\"", token, from)),
         }
-    }
-
-    fn is_first_of_array(&self, from: usize) -> bool {
-        self.text[..from].trim_end().ends_with('[')
     }
 
     fn expected(&self, what: &str, token: Token, from: usize) -> PgError {

@@ -85,7 +85,9 @@ pub fn fit_typmod(value: Decimal, typmod: i32) -> Result<Decimal> {
     let digits = rounded.digits() as i32 - i32::from(rounded.scale());
     if !rounded.is_zero() && digits > digits_max {
         let limit = if digits_max == 0 { "1".to_owned() } else { format!("10^{digits_max}") };
-        let detail = format!("A field with precision {precision}, scale {scale} must round to an absolute value less than {limit}.");
+        let detail = format!(
+            "A field with precision {precision}, scale {scale} must round to an absolute value less than {limit}."
+        );
         return Err(field_overflow(detail));
     }
     Ok(rounded)
@@ -358,6 +360,3 @@ pub fn groups(value: &Decimal) -> (Vec<u16>, i16) {
     }
     (groups, weight as i16)
 }
-
-#[cfg(test)]
-mod tests;

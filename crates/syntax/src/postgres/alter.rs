@@ -48,16 +48,14 @@ impl Parser<'_> {
                 self.take();
                 self.default_privileges()
             }
-            _ => match self.unserved_kind() {
-                Some(kind) => Err(self.unsupported(format!("ALTER {kind}"))),
-                None => Err(self.error()),
-            },
+            _ => Err(self.refuse_kind("ALTER")),
         }
     }
 
     fn rename_whole(&mut self, object: ObjectName) -> Result<Statement> {
         self.expect_words(&[Kw::RENAME, Kw::TO])?;
-        let to = self.column_name()?;
+        let is_role = matches!(object, ObjectName::Plain(ObjectType::Role, _));
+        let to = if is_role { self.role_name()? } else { self.column_name()? };
         let rename = RenameStmt { object, missing_ok: false, part: RenamePart::Whole, to };
         Ok(Statement::Rename(Box::new(rename)))
     }
@@ -69,7 +67,9 @@ impl Parser<'_> {
     }
 
     fn alter_relation(&mut self, kind: ObjectType) -> Result<Statement> {
-        if self.kw() == Kw::ALL && self.peek_is(1, Kw::IN) {
+        let has_tablespace = matches!(kind, ObjectType::Table | ObjectType::Index | ObjectType::MaterializedView);
+        if has_tablespace && self.word(Kw::ALL) {
+            self.expect_word(Kw::IN)?;
             return Err(self.unsupported("ALTER ALL IN TABLESPACE"));
         }
         let missing_ok = self.if_exists()?;
@@ -108,7 +108,7 @@ impl Parser<'_> {
         self.take();
         let has_columns = matches!(kind, ObjectType::Table | ObjectType::View | ObjectType::MaterializedView);
         let part = match self.kw() {
-            Kw::TO if self.peek(1).kind != Kind::Word || !self.peek_is(1, Kw::TO) => RenamePart::Whole,
+            Kw::TO => RenamePart::Whole,
             Kw::CONSTRAINT if kind == ObjectType::Table => {
                 self.take();
                 RenamePart::Constraint(self.column_name()?)
@@ -321,8 +321,8 @@ impl Parser<'_> {
                         self.expect_word(Kw::NULL)?;
                         Ok(Cmd::DropNotNull { column })
                     }
-                    Some(Kw::EXPRESSION) => Ok(Cmd::DropExpression { column, missing_ok: self.if_exists()? }),
-                    Some(_) => Ok(Cmd::DropIdentity { column, missing_ok: self.if_exists()? }),
+                    Some(Kw::EXPRESSION) => Ok(Cmd::DropExpression { column, missing_ok: self.strict_if_exists()? }),
+                    Some(_) => Ok(Cmd::DropIdentity { column, missing_ok: self.strict_if_exists()? }),
                     None => Err(self.error()),
                 }
             }
@@ -397,8 +397,7 @@ impl Parser<'_> {
         let name = self.column_name()?;
         match self.kw() {
             Kw::RENAME => self.rename_whole(ObjectName::Plain(ObjectType::Database, name)),
-            // OWNER TO is a statement; `OWNER x` is no option here.
-            Kw::OWNER => self.owner(ObjectName::Plain(ObjectType::Database, name)),
+            Kw::OWNER if self.peek_is(1, Kw::TO) => self.owner(ObjectName::Plain(ObjectType::Database, name)),
             Kw::REFRESH => Err(self.unsupported("REFRESH COLLATION VERSION")),
             Kw::SET if self.peek_is(1, Kw::TABLESPACE) => {
                 self.take();

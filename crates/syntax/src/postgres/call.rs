@@ -13,6 +13,12 @@ use super::tree::{
 impl Parser<'_> {
     /// func_application: `name(arguments)` without the clauses behind it.
     pub(super) fn application(&mut self, name: AnyName) -> Result<FuncCall> {
+        self.application_and_order(name).map(|(call, _)| call)
+    }
+
+    /// The same, and where its ORDER BY is.
+    pub(super) fn application_and_order(&mut self, name: AnyName) -> Result<(FuncCall, Location)> {
+        let mut order_at = name.at;
         self.expect(Kind::Open)?;
         let mut call = FuncCall::plain(name, Vec::new());
         match self.kind() {
@@ -24,12 +30,13 @@ impl Parser<'_> {
             _ => {
                 call.distinct = self.any(&[Kw::ALL, Kw::DISTINCT]) == Some(Kw::DISTINCT);
                 self.arguments(&mut call)?;
+                order_at = self.here();
                 call.order_by = self.sort_clause()?;
             }
         }
         self.expect(Kind::Close)?;
         self.grow()?;
-        Ok(call)
+        Ok((call, order_at))
     }
 
     fn arguments(&mut self, call: &mut FuncCall) -> Result<()> {
@@ -48,8 +55,8 @@ impl Parser<'_> {
 
     /// func_arg_expr
     fn argument(&mut self) -> Result<Argument> {
-        let is_named = matches!(self.kind(), Kind::Word | Kind::Quoted)
-            && matches!(self.peek(1).kind, Kind::ColonEquals | Kind::EqualsGreater);
+        let is_name = self.kind() == Kind::Quoted || self.kind() == Kind::Word && self.kw().is_function_name();
+        let is_named = is_name && matches!(self.peek(1).kind, Kind::ColonEquals | Kind::EqualsGreater);
         let name = if is_named {
             let name = self.function_word()?;
             self.take();
@@ -248,6 +255,37 @@ impl Parser<'_> {
         }
     }
 
+    /// Whether the word begins one of those functions, if a parenthesis follows.
+    pub(super) fn begins_special_call(&self) -> bool {
+        matches!(
+            self.kw(),
+            Kw::COALESCE
+                | Kw::GREATEST
+                | Kw::LEAST
+                | Kw::NULLIF
+                | Kw::XMLCONCAT
+                | Kw::XMLELEMENT
+                | Kw::XMLEXISTS
+                | Kw::XMLFOREST
+                | Kw::XMLPARSE
+                | Kw::XMLPI
+                | Kw::XMLROOT
+                | Kw::XMLSERIALIZE
+                | Kw::XMLTABLE
+                | Kw::JSON_ARRAY
+                | Kw::JSON_ARRAYAGG
+                | Kw::JSON_OBJECT
+                | Kw::JSON_OBJECTAGG
+                | Kw::EXTRACT
+                | Kw::OVERLAY
+                | Kw::POSITION
+                | Kw::SUBSTRING
+                | Kw::TRIM
+                | Kw::TREAT
+                | Kw::NORMALIZE
+        )
+    }
+
     /// A function whose name is no function's: COALESCE, EXTRACT and so on. None: the word is none of them.
     pub(super) fn special_call(&mut self) -> Result<Option<Expr>> {
         let at = self.here();
@@ -359,7 +397,14 @@ impl Parser<'_> {
 
     /// The first argument of a function that has two notations: alone if it has no name.
     fn first_argument(&mut self) -> Result<Option<Argument>> {
-        if self.kind() == Kind::Close { Ok(None) } else { self.argument().map(Some) }
+        if self.kind() == Kind::Close {
+            return Ok(None);
+        }
+        let depth = self.depth() + 1;
+        let outer = std::mem::replace(&mut self.substring_depth, depth);
+        let argument = self.argument()?;
+        self.substring_depth = outer;
+        Ok(Some(argument))
     }
 
     fn overlay(&mut self, at: Location) -> Result<FuncCall> {

@@ -6,10 +6,53 @@ use super::lexer::Kind;
 use super::parser::Parser;
 use super::tree::*;
 
+/// Kinds of objects without a tree: the words that begin one (the second is OTHER if one decides), its name, and the statements that take it.
+const UNSERVED: &[(Kw, Kw, &str, &str)] = &[
+    (Kw::ACCESS, Kw::METHOD, "ACCESS METHOD", "CREATE DROP COMMENT ON"),
+    (Kw::AGGREGATE, Kw::OTHER, "AGGREGATE", "CREATE ALTER"),
+    (Kw::ASSERTION, Kw::OTHER, "ASSERTION", "CREATE"),
+    (Kw::CAST, Kw::OTHER, "CAST", "CREATE DROP COMMENT ON"),
+    (Kw::COLLATION, Kw::OTHER, "COLLATION", "CREATE ALTER"),
+    (Kw::CONSTRAINT, Kw::TRIGGER, "CONSTRAINT TRIGGER", "CREATE"),
+    (Kw::CONVERSION, Kw::OTHER, "CONVERSION", "CREATE ALTER DROP COMMENT ON"),
+    (Kw::DEFAULT, Kw::CONVERSION, "CONVERSION", "CREATE"),
+    (Kw::DOMAIN, Kw::OTHER, "DOMAIN", "CREATE ALTER"),
+    (Kw::EVENT, Kw::TRIGGER, "EVENT TRIGGER", "CREATE ALTER DROP COMMENT ON"),
+    (Kw::EXTENSION, Kw::OTHER, "EXTENSION", "ALTER"),
+    (Kw::FOREIGN, Kw::DATA, "FOREIGN DATA WRAPPER", "CREATE ALTER DROP COMMENT ON"),
+    (Kw::FOREIGN, Kw::TABLE, "FOREIGN TABLE", "CREATE ALTER DROP COMMENT ON"),
+    (Kw::FUNCTION, Kw::OTHER, "FUNCTION", "CREATE ALTER"),
+    (Kw::LANGUAGE, Kw::OTHER, "LANGUAGE", "CREATE ALTER DROP COMMENT ON"),
+    (Kw::LARGE, Kw::OBJECT, "LARGE OBJECT", "ALTER COMMENT ON"),
+    (Kw::OPERATOR, Kw::CLASS, "OPERATOR CLASS", "CREATE ALTER DROP COMMENT ON"),
+    (Kw::OPERATOR, Kw::FAMILY, "OPERATOR FAMILY", "CREATE ALTER DROP COMMENT ON"),
+    (Kw::OPERATOR, Kw::OTHER, "OPERATOR", "CREATE ALTER DROP COMMENT ON"),
+    (Kw::POLICY, Kw::OTHER, "POLICY", "CREATE ALTER DROP COMMENT ON"),
+    (Kw::PROCEDURAL, Kw::OTHER, "LANGUAGE", "CREATE ALTER DROP COMMENT ON"),
+    (Kw::PROCEDURE, Kw::OTHER, "PROCEDURE", "CREATE ALTER"),
+    (Kw::PUBLICATION, Kw::OTHER, "PUBLICATION", "CREATE ALTER DROP COMMENT ON"),
+    (Kw::ROUTINE, Kw::OTHER, "ROUTINE", "ALTER"),
+    (Kw::RULE, Kw::OTHER, "RULE", "CREATE ALTER DROP COMMENT ON"),
+    (Kw::SERVER, Kw::OTHER, "SERVER", "CREATE ALTER DROP COMMENT ON"),
+    (Kw::STATISTICS, Kw::OTHER, "STATISTICS", "CREATE ALTER DROP COMMENT ON"),
+    (Kw::SUBSCRIPTION, Kw::OTHER, "SUBSCRIPTION", "CREATE ALTER DROP COMMENT ON"),
+    (Kw::SYSTEM, Kw::OTHER, "SYSTEM", "ALTER"),
+    (Kw::TABLESPACE, Kw::OTHER, "TABLESPACE", "CREATE ALTER DROP"),
+    (Kw::TEXT, Kw::SEARCH, "TEXT SEARCH", "CREATE ALTER DROP COMMENT ON"),
+    (Kw::TRANSFORM, Kw::OTHER, "TRANSFORM", "CREATE DROP COMMENT ON"),
+    (Kw::TRIGGER, Kw::OTHER, "TRIGGER", "CREATE ALTER"),
+    (Kw::TRUSTED, Kw::OTHER, "LANGUAGE", "CREATE"),
+    (Kw::TYPE, Kw::OTHER, "TYPE", "CREATE ALTER"),
+    (Kw::USER, Kw::MAPPING, "USER MAPPING", "CREATE ALTER DROP"),
+];
+
 impl Parser<'_> {
     pub(super) fn create(&mut self) -> Result<Statement> {
         self.take();
-        let replace = self.words(&[Kw::OR, Kw::REPLACE]);
+        let replace = self.word(Kw::OR);
+        if replace {
+            self.expect_word(Kw::REPLACE)?;
+        }
         let persistence = self.persistence()?;
         let is_bare = !replace && persistence == Persistence::Permanent;
         match self.kw() {
@@ -49,16 +92,13 @@ impl Parser<'_> {
                 self.take();
                 self.create_extension()
             }
-            _ if persistence == Persistence::Permanent => match self.unserved_kind() {
-                Some(kind) => Err(self.unsupported(format!("CREATE {kind}"))),
-                None => Err(self.error()),
-            },
+            _ if persistence == Persistence::Permanent => Err(self.refuse_kind("CREATE")),
             _ => Err(self.error()),
         }
     }
 
     /// OptTemp
-    fn persistence(&mut self) -> Result<Persistence> {
+    pub(super) fn persistence(&mut self) -> Result<Persistence> {
         Ok(match self.kw() {
             Kw::TEMPORARY | Kw::TEMP => {
                 self.take();
@@ -79,46 +119,21 @@ impl Parser<'_> {
         })
     }
 
-    /// The name of a kind of object that PostgreSQL has and this tree has not.
-    pub(super) fn unserved_kind(&mut self) -> Option<&'static str> {
-        let next = self.peek(1).kw;
-        Some(match self.kw() {
-            Kw::ACCESS if next == Kw::METHOD => "ACCESS METHOD",
-            Kw::AGGREGATE => "AGGREGATE",
-            Kw::ASSERTION => "ASSERTION",
-            Kw::CAST => "CAST",
-            Kw::COLLATION => "COLLATION",
-            Kw::CONSTRAINT if next == Kw::TRIGGER => "CONSTRAINT TRIGGER",
-            Kw::CONVERSION => "CONVERSION",
-            Kw::DEFAULT if next == Kw::CONVERSION => "CONVERSION",
-            Kw::DOMAIN => "DOMAIN",
-            Kw::EVENT if next == Kw::TRIGGER => "EVENT TRIGGER",
-            Kw::EXTENSION => "EXTENSION",
-            Kw::FOREIGN if next == Kw::DATA => "FOREIGN DATA WRAPPER",
-            Kw::FOREIGN if next == Kw::TABLE => "FOREIGN TABLE",
-            Kw::FUNCTION => "FUNCTION",
-            Kw::LANGUAGE | Kw::PROCEDURAL | Kw::TRUSTED => "LANGUAGE",
-            Kw::LARGE if next == Kw::OBJECT => "LARGE OBJECT",
-            Kw::OPERATOR if next == Kw::CLASS => "OPERATOR CLASS",
-            Kw::OPERATOR if next == Kw::FAMILY => "OPERATOR FAMILY",
-            Kw::OPERATOR => "OPERATOR",
-            Kw::POLICY => "POLICY",
-            Kw::PROCEDURE => "PROCEDURE",
-            Kw::PUBLICATION => "PUBLICATION",
-            Kw::ROUTINE => "ROUTINE",
-            Kw::RULE => "RULE",
-            Kw::SERVER => "SERVER",
-            Kw::STATISTICS => "STATISTICS",
-            Kw::SUBSCRIPTION => "SUBSCRIPTION",
-            Kw::SYSTEM => "SYSTEM",
-            Kw::TABLESPACE => "TABLESPACE",
-            Kw::TEXT if next == Kw::SEARCH => "TEXT SEARCH",
-            Kw::TRANSFORM => "TRANSFORM",
-            Kw::TRIGGER => "TRIGGER",
-            Kw::TYPE => "TYPE",
-            Kw::USER if next == Kw::MAPPING => "USER MAPPING",
-            _ => return None,
-        })
+    /// The error for a kind of object that PostgreSQL has and this tree has not, or that nothing has.
+    pub(super) fn refuse_kind(&mut self, verb: &str) -> super::error::Error {
+        let kw = self.kw();
+        for (word, second, name, verbs) in UNSERVED {
+            if kw != *word || !verbs.contains(verb) {
+                continue;
+            }
+            if *second == Kw::OTHER || self.peek_is(1, *second) {
+                return self.unsupported(format!("{verb} {name}"));
+            }
+        }
+        if UNSERVED.iter().any(|(word, _, _, verbs)| kw == *word && verbs.contains(verb)) {
+            self.take();
+        }
+        self.error()
     }
 
     fn create_index(&mut self) -> Result<Statement> {
@@ -209,6 +224,8 @@ impl Parser<'_> {
             Kw::SEQUENCE,
             Kw::START,
             Kw::RESTART,
+            Kw::LOGGED,
+            Kw::UNLOGGED,
         ];
         let Some(kw) = self.any(&words) else { return Ok(None) };
         let (name, value) = match kw {
@@ -217,6 +234,8 @@ impl Parser<'_> {
                 ("as", Some(DefArg::Type(Box::new(ty))))
             }
             Kw::CYCLE => ("cycle", Some(DefArg::Bool(true))),
+            Kw::LOGGED => ("logged", None),
+            Kw::UNLOGGED => ("unlogged", None),
             Kw::NO => match self.any(&[Kw::CYCLE, Kw::MAXVALUE, Kw::MINVALUE]) {
                 Some(Kw::CYCLE) => ("cycle", Some(DefArg::Bool(false))),
                 Some(Kw::MAXVALUE) => ("maxvalue", None),
@@ -305,11 +324,8 @@ impl Parser<'_> {
             None
         };
         let mut elements = Vec::new();
+        let elements_at = self.here();
         while matches!(self.kw(), Kw::CREATE | Kw::GRANT) {
-            if if_not_exists {
-                let message = "CREATE SCHEMA IF NOT EXISTS cannot include schema elements";
-                return Err(self.invalid("0A000", message, self.here()));
-            }
             let start = self.token();
             let element = if self.kw() == Kw::GRANT { self.grant()? } else { self.create()? };
             let fits = matches!(
@@ -324,6 +340,10 @@ impl Parser<'_> {
                 return Err(self.error_of(start));
             }
             elements.push(element);
+        }
+        if if_not_exists && !elements.is_empty() {
+            let message = "CREATE SCHEMA IF NOT EXISTS cannot include schema elements";
+            return Err(self.invalid("0A000", message, elements_at));
         }
         Ok(Statement::CreateSchema(Box::new(CreateSchemaStmt { name, role, if_not_exists, elements })))
     }
@@ -375,8 +395,7 @@ impl Parser<'_> {
             RoleSpecKind::CurrentUser => "CURRENT_USER cannot be used as a role name here",
             RoleSpecKind::SessionUser => "SESSION_USER cannot be used as a role name here",
         };
-        let state = if message.starts_with("role") { "42939" } else { "42P17" };
-        Err(self.invalid(state, message, at))
+        Err(self.invalid("42939", message, at))
     }
 
     /// RoleSpec
@@ -503,6 +522,11 @@ impl Parser<'_> {
                 Some(Kw::VERSION) => ("new_version", DefArg::String(self.nonreserved()?.value)),
                 Some(Kw::CASCADE) => ("cascade", DefArg::Bool(true)),
                 Some(_) => {
+                    if self.at_string() {
+                        self.string()?
+                    } else {
+                        self.nonreserved()?.value
+                    };
                     let message = "CREATE EXTENSION ... FROM is no longer supported";
                     return Err(self.invalid("0A000", message, at));
                 }

@@ -99,8 +99,10 @@ impl Parser<'_> {
                     self.take();
                     Ok(self.make(ExprKind::Default, token.start))
                 }
-                Kw::UNIQUE if form == Form::A && self.peek(1).kind == Kind::Open => {
-                    Err(self.unsupported("UNIQUE predicate"))
+                Kw::UNIQUE if form == Form::A => {
+                    self.take();
+                    let is_query = self.kind() == Kind::Open;
+                    Err(if is_query { self.unsupported("UNIQUE predicate") } else { self.error() })
                 }
                 _ => self.primary(),
             },
@@ -181,7 +183,7 @@ impl Parser<'_> {
         Some(match token.kind {
             Kind::Word => match token.kw {
                 Kw::OTHER => return None,
-                Kw::OPERATOR if self.peek(1).kind == Kind::Open => (Infix::Binary, OP),
+                Kw::OPERATOR => (Infix::Binary, OP),
                 Kw::IS => (Infix::Is, IS),
                 _ if form == Form::B => return None,
                 Kw::OR => (Infix::Or, OR),
@@ -189,12 +191,14 @@ impl Parser<'_> {
                 Kw::ISNULL => (Infix::IsNull { negated: false }, IS),
                 Kw::NOTNULL => (Infix::IsNull { negated: true }, IS),
                 Kw::BETWEEN | Kw::IN | Kw::LIKE | Kw::ILIKE => (Infix::Predicate, PREDICATE),
-                Kw::SIMILAR if self.peek_is(1, Kw::TO) => (Infix::Predicate, PREDICATE),
+                Kw::SIMILAR if self.depth() != self.substring_depth || self.peek_is(1, Kw::TO) => {
+                    (Infix::Predicate, PREDICATE)
+                }
                 Kw::NOT => match self.peek(1).kw {
                     Kw::BETWEEN | Kw::IN | Kw::LIKE | Kw::ILIKE | Kw::SIMILAR => (Infix::Predicate, PREDICATE),
                     _ => return None,
                 },
-                Kw::AT if self.peek_is(1, Kw::TIME) => (Infix::AtTimeZone, AT),
+                Kw::AT => (Infix::AtTimeZone, AT),
                 Kw::COLLATE => (Infix::Collate, COLLATE),
                 _ => return None,
             },
@@ -221,6 +225,9 @@ impl Parser<'_> {
             }
             if level == closed {
                 return Err(self.error());
+            }
+            if self.depth() == self.target_depth && self.is_label_at_end() {
+                break;
             }
             let at = self.here();
             let start = left.span.start;

@@ -114,7 +114,7 @@ impl Parser<'_> {
         match self.kw().category() {
             _ if self.kind() != Kind::Word => false,
             Category::Unreserved => false,
-            Category::Column => opens,
+            Category::Column => opens && self.begins_special_call(),
             Category::Function => opens || self.kw() == Kw::CURRENT_SCHEMA || self.peek_is(1, Kw::FOR),
             Category::Reserved => matches!(
                 self.kw(),
@@ -149,6 +149,11 @@ impl Parser<'_> {
     fn named_ref(&mut self, at: Location) -> Result<TableRef> {
         let token = self.token();
         let may_call = token.kind != Kind::Word || token.kw.is_function_name();
+        if token.kind == Kind::Word && token.kw.category() == Category::Function {
+            // The name of a function, whose parenthesis is missing.
+            self.take();
+            return Err(self.error());
+        }
         let first = self.column_name()?;
         let name = self.rest_of_name(first)?;
         if self.kind() == Kind::Open && (may_call || name.parts.len() > 1) {
@@ -156,6 +161,7 @@ impl Parser<'_> {
             let call = self.make(ExprKind::Function(Box::new(call)), at.0);
             return self.function_tail(call, false, at);
         }
+        self.refuse_subscripts()?;
         let name = self.relation_of(name)?;
         self.accept(Kind::Star);
         let alias = self.alias()?;
@@ -240,7 +246,7 @@ impl Parser<'_> {
             self.take();
             self.take();
             let functions = self.bracketed(|parser| {
-                let call = parser.windowless_call()?;
+                let call = parser.level(Parser::windowless_call)?;
                 let columns = if parser.word(Kw::AS) { parser.column_definitions()? } else { Vec::new() };
                 Ok(RowsFromItem { call, columns })
             })?;

@@ -174,6 +174,11 @@ impl<'t> Lexer<'t> {
         Lexer { bytes: text.as_bytes(), at: 0 }
     }
 
+    /// A lexer behind a byte that ends a token.
+    pub fn behind(text: &'t str, end: u32) -> Lexer<'t> {
+        Lexer { bytes: text.as_bytes(), at: end as usize }
+    }
+
     /// Returns the next token; after the last one, `End` again and again.
     pub fn advance(&mut self) -> Token {
         let start = match self.skip_space() {
@@ -382,8 +387,8 @@ impl<'t> Lexer<'t> {
                 kind = Kind::Float;
                 self.at += 1 + signed;
                 self.digits(is_digit);
-            } else {
-                self.at += 1 + signed;
+            } else if signed == 1 {
+                self.at += 2;
                 return Kind::Bad(Fault::NumberJunk);
             }
         }
@@ -395,20 +400,23 @@ impl<'t> Lexer<'t> {
         let start = self.at;
         self.digits(is_digit);
         if self.at == start {
-            self.at += usize::from(self.byte(self.at) == b'_');
-            return Kind::Bad(fault);
+            // Letters behind the prefix are the longer token: a zero with junk.
+            self.at += usize::from(self.byte(start) == b'_');
+            let is_alone = !is_name(self.byte(self.at));
+            while is_name(self.byte(self.at)) {
+                self.at += 1;
+            }
+            return Kind::Bad(if is_alone { fault } else { Fault::NumberJunk });
         }
         self.without_junk(Kind::Integer, Fault::NumberJunk)
     }
 
     /// Refuses a letter right after a number.
     fn without_junk(&mut self, kind: Kind, fault: Fault) -> Kind {
-        let byte = self.byte(self.at);
-        if !begins_name(byte) {
+        if !begins_name(self.byte(self.at)) {
             return kind;
         }
-        self.at += 1;
-        while matches!(self.byte(self.at), 0x80..=0xbf) {
+        while is_name(self.byte(self.at)) {
             self.at += 1;
         }
         Kind::Bad(fault)
@@ -591,7 +599,7 @@ mod tests {
         }
         assert_eq!(kinds("0x")[0], Bad(Fault::Hexadecimal));
         assert_eq!(kinds("0o_")[0], Bad(Fault::Octal));
-        assert_eq!(kinds("0b2")[0], Bad(Fault::Binary));
+        assert_eq!(kinds("0b2 0b")[..], [Bad(Fault::NumberJunk), Bad(Fault::Binary)]);
         assert_eq!(kinds("$1 $1a"), [Parameter, Bad(Fault::ParameterJunk)]);
     }
 

@@ -76,8 +76,8 @@ pub(super) fn string(text: &str, token: Token) -> Result<String> {
         let mut bytes = Vec::new();
         let mut pending = None;
         parts(text, token, |part, at| escapes(part, at, &mut bytes, &mut pending))?;
-        if let Some((_, at)) = pending {
-            return Err(surrogate(at, token.end as usize));
+        if pending.is_some() {
+            return Err(surrogate(token.end as usize - 1, token.end as usize));
         }
         return String::from_utf8(bytes).map_err(|error| {
             let bad = &error.as_bytes()[error.utf8_error().valid_up_to()..];

@@ -15,6 +15,7 @@ mod literal;
 mod object;
 mod parser;
 mod primary;
+pub mod print;
 mod query;
 mod statement;
 mod table;

@@ -43,10 +43,7 @@ impl Parser<'_> {
 
     fn drop_objects(&mut self) -> Result<Statement> {
         let Some(kind) = self.object_type()? else {
-            return match self.unserved_kind() {
-                Some(kind) => Err(self.unsupported(format!("DROP {kind}"))),
-                None => Err(self.error()),
-            };
+            return Err(self.refuse_kind("DROP"));
         };
         let concurrently = kind == ObjectType::Index && self.word(Kw::CONCURRENTLY);
         let missing_ok = self.if_exists()?;
@@ -202,12 +199,7 @@ impl Parser<'_> {
             }
             None => match self.object_type()? {
                 Some(kind) => kind,
-                None => {
-                    return match self.unserved_kind() {
-                        Some(kind) => Err(self.unsupported(format!("COMMENT ON {kind}"))),
-                        None => Err(self.error()),
-                    };
-                }
+                None => return Err(self.refuse_kind("COMMENT ON")),
             },
         };
         let object = self.object_name(kind)?;
@@ -276,10 +268,9 @@ impl Parser<'_> {
         self.take();
         let mut options = Vec::new();
         let grant_option = self.grant_option_for()?;
-        if !grant_option && self.peek_is(1, Kw::OPTION) && self.peek_is(2, Kw::FOR) {
+        if !grant_option && self.peek_is(1, Kw::OPTION) {
             let name = self.column_name()?;
-            self.take();
-            self.take();
+            self.expect_words(&[Kw::OPTION, Kw::FOR])?;
             let value = Some(DefArg::Bool(false));
             options.push(DefElem { namespace: None, name: name.value, value, at: name.at });
         }
@@ -366,7 +357,7 @@ impl Parser<'_> {
     fn grant_target(&mut self) -> Result<GrantTarget> {
         let next = self.peek(1).kind;
         let is_name = matches!(next, Kind::Dot | Kind::Comma) || matches!(self.peek(1).kw, Kw::TO | Kw::FROM);
-        let kw = if is_name && self.kw() != Kw::TABLE { Kw::OTHER } else { self.kw() };
+        let kw = if is_name && self.kw().is_column_name() { Kw::OTHER } else { self.kw() };
         Ok(match kw {
             Kw::TABLE => {
                 self.take();

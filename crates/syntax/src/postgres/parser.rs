@@ -30,6 +30,10 @@ pub struct Parser<'t> {
     tokens: u32,
     /// The reason why nothing more is read.
     stopped: Option<Problem>,
+    /// The depth of the expression behind which an operator's word may be a label.
+    pub(super) target_depth: usize,
+    /// The depth of the expression behind which SIMILAR is a clause of SUBSTRING.
+    pub(super) substring_depth: usize,
 }
 
 impl<'t> Parser<'t> {
@@ -48,6 +52,8 @@ impl<'t> Parser<'t> {
             cancelled,
             tokens: 0,
             stopped: None,
+            target_depth: 0,
+            substring_depth: 0,
         }
     }
 
@@ -120,6 +126,10 @@ impl<'t> Parser<'t> {
             Some(problem) => Error { problem: problem.clone(), at: self.text.len(), end: self.text.len() },
             None => error,
         }
+    }
+
+    pub(super) fn depth(&self) -> usize {
+        self.depth
     }
 
     /// Begins another statement: its parameters and its height are counted anew.
@@ -195,6 +205,19 @@ impl<'t> Parser<'t> {
     pub(super) fn error_of(&self, token: Token) -> Error {
         let problem = match token.kind {
             Kind::Bad(fault) => Problem::Near(fault.message()),
+            // A string's escapes are read before its place is judged.
+            Kind::EscapeString => match literal::string(self.text, token) {
+                Err(error) => return error,
+                Ok(_) => Problem::Syntax,
+            },
+            _ if matches!(token.kw, Kw::NOT | Kw::NULLS | Kw::WITH | Kw::WITHOUT | Kw::FORMAT) => {
+                // These words are looked behind first.
+                let next = Lexer::behind(self.text, token.end).advance();
+                match next.kind {
+                    Kind::Bad(_) => return self.error_of(next),
+                    _ => Problem::Syntax,
+                }
+            }
             _ => Problem::Syntax,
         };
         Error { problem, at: token.start as usize, end: token.end as usize }
@@ -436,7 +459,17 @@ impl<'t> Parser<'t> {
     pub(super) fn relation_name(&mut self) -> Result<RangeVar> {
         let first = self.column_name()?;
         let name = self.rest_of_name(first)?;
+        self.refuse_subscripts()?;
         self.relation_of(name)
+    }
+
+    /// PostgreSQL's grammar reads subscripts of a relation's name, and refuses them behind the last.
+    pub(super) fn refuse_subscripts(&mut self) -> Result<()> {
+        if self.kind() != Kind::OpenBracket {
+            return Ok(());
+        }
+        self.indirection()?;
+        Err(self.error())
     }
 
     pub(super) fn relation_of(&self, name: AnyName) -> Result<RangeVar> {
@@ -473,6 +506,12 @@ impl<'t> Parser<'t> {
     }
 
     pub(super) fn if_exists(&mut self) -> Result<bool> {
+        // Without EXISTS it is a name.
+        Ok(self.words(&[Kw::IF, Kw::EXISTS]))
+    }
+
+    /// IF EXISTS where no name may follow.
+    pub(super) fn strict_if_exists(&mut self) -> Result<bool> {
         if !self.word(Kw::IF) {
             return Ok(false);
         }
@@ -481,10 +520,10 @@ impl<'t> Parser<'t> {
     }
 
     pub(super) fn if_not_exists(&mut self) -> Result<bool> {
-        if !self.word(Kw::IF) {
+        if self.kw() != Kw::IF || !self.peek_is(1, Kw::NOT) {
             return Ok(false);
         }
-        self.expect_words(&[Kw::NOT, Kw::EXISTS])?;
+        self.expect_words(&[Kw::IF, Kw::NOT, Kw::EXISTS])?;
         Ok(true)
     }
 

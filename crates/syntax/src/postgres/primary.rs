@@ -120,7 +120,7 @@ impl Parser<'_> {
             let start = self.token().start;
             let inner = self.level(Parser::bracketed_query)?;
             if self.continues_query() { self.query_after(inner, start)? } else { inner }
-        } else if self.begins_query() {
+        } else if self.begins_query() || self.kw() == Kw::VALUES {
             self.query()?
         } else {
             return Err(self.error());
@@ -148,10 +148,8 @@ impl Parser<'_> {
                 Kind::Dot => {
                     self.take();
                     if self.accept(Kind::Star) {
-                        if matches!(self.kind(), Kind::Dot | Kind::OpenBracket) {
-                            return Err(self.improper_star());
-                        }
                         links.push(Indirection::Star);
+                        self.nothing_behind_star()?;
                     } else {
                         links.push(Indirection::Field(self.label()?));
                     }
@@ -162,8 +160,13 @@ impl Parser<'_> {
         }
     }
 
-    fn improper_star(&mut self) -> super::error::Error {
-        self.near("improper use of \"*\"")
+    /// Refuses fields and elements of `*`, behind all of them as PostgreSQL does.
+    fn nothing_behind_star(&mut self) -> Result<()> {
+        if !matches!(self.kind(), Kind::Dot | Kind::OpenBracket) {
+            return Ok(());
+        }
+        self.indirection()?;
+        Err(self.near("improper use of \"*\""))
     }
 
     fn subscript(&mut self) -> Result<Indirection> {
@@ -435,13 +438,12 @@ impl Parser<'_> {
             self.expect(Kind::Close)?;
             return Ok(self.system_call("pg_collation_for", vec![operand], at, start));
         }
-        if self.kw() == Kw::CURRENT_SCHEMA && next.kind != Kind::Open {
-            self.take();
-            return Ok(self.make(ExprKind::SqlValue(SqlValueFunction::CurrentSchema), start));
-        }
         let is_string =
             matches!(next.kind, Kind::String | Kind::EscapeString | Kind::UnicodeString | Kind::DollarString);
         if next.kind != Kind::Open && !is_string {
+            if self.word(Kw::CURRENT_SCHEMA) {
+                return Ok(self.make(ExprKind::SqlValue(SqlValueFunction::CurrentSchema), start));
+            }
             if self.at_function_name() {
                 self.take();
             }
@@ -465,9 +467,7 @@ impl Parser<'_> {
         while self.kind() == Kind::Dot {
             self.take();
             if self.accept(Kind::Star) {
-                if matches!(self.kind(), Kind::Dot | Kind::OpenBracket) {
-                    return Err(self.improper_star());
-                }
+                self.nothing_behind_star()?;
                 star = true;
                 break;
             }
@@ -486,7 +486,7 @@ impl Parser<'_> {
         if self.at_string() {
             return self.typed_constant(TypeName::of(name));
         }
-        let call = self.application(name)?;
+        let (call, order_at) = self.application_and_order(name)?;
         if self.at_string() {
             let is_plain = !call.variadic && !call.star && !call.distinct && !call.arguments.is_empty();
             if !is_plain {
@@ -498,7 +498,7 @@ impl Parser<'_> {
                 return Err(self.invalid("42601", "type modifier cannot have parameter name", at));
             }
             if !call.order_by.is_empty() {
-                return Err(self.invalid("42601", "type modifier cannot have ORDER BY", at));
+                return Err(self.invalid("42601", "type modifier cannot have ORDER BY", order_at));
             }
             let modifiers = call.arguments.into_iter().map(|argument| argument.value).collect();
             return self.typed_constant(TypeName { modifiers, ..TypeName::of(call.name) });

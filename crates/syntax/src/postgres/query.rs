@@ -126,7 +126,7 @@ impl Parser<'_> {
             let all = self.any(&[Kw::ALL, Kw::DISTINCT]) == Some(Kw::ALL);
             let mut operand = operand_body(self.query_operand()?);
             if !intersects && self.kw() == Kw::INTERSECT {
-                operand = self.set_operations(operand, true)?;
+                operand = self.level(|parser| parser.set_operations(operand, true))?;
             }
             links.push(SetLink { op, all, operand, at });
         }
@@ -242,7 +242,7 @@ impl Parser<'_> {
         if self.any(&[Kw::FIRST, Kw::NEXT]).is_none() {
             return Err(self.error());
         }
-        let is_one = self.kw() == Kw::ROWS || self.kw() == Kw::ROW && self.peek(1).kind != Kind::Open;
+        let is_one = matches!(self.kw(), Kw::ROW | Kw::ROWS) && matches!(self.peek(1).kw, Kw::ONLY | Kw::WITH);
         let start = self.token().start;
         limit.count =
             Some(if is_one { self.make(ExprKind::Const(Const::Integer(1)), start) } else { self.row_count()? });
@@ -280,7 +280,12 @@ impl Parser<'_> {
     fn offset_value(&mut self) -> Result<Expr> {
         if matches!(self.kind(), Kind::Plus | Kind::Minus | Kind::Operator) || self.kw() == Kw::NOT {
             let value = self.expr()?;
-            if matches!(value.kind, ExprKind::Const(_)) {
+            let is_number = match &value.kind {
+                ExprKind::Const(_) => true,
+                ExprKind::Prefix { op, operand } => op.name == "+" && matches!(operand.kind, ExprKind::Const(_)),
+                _ => false,
+            };
+            if is_number {
                 self.any(&[Kw::ROW, Kw::ROWS]);
             }
             return Ok(value);
@@ -400,10 +405,24 @@ impl Parser<'_> {
 
     /// Whether an item of a select list is next: the list may be empty.
     fn begins_target(&mut self) -> bool {
-        match self.kind() {
+        !Parser::ends_target(self.token())
+    }
+
+    /// Whether the word of an operator is next that is a label: nothing follows that could be its operand.
+    pub(super) fn is_label_at_end(&mut self) -> bool {
+        if self.kind() != Kind::Word || !self.kw().is_bare_label() {
+            return false;
+        }
+        let next = self.peek(1);
+        next.kind == Kind::Comma || Parser::ends_target(next)
+    }
+
+    /// Whether the token can follow a select list and begin no item of it.
+    fn ends_target(token: super::lexer::Token) -> bool {
+        !match token.kind {
             Kind::End | Kind::Semicolon | Kind::Close => false,
             Kind::Word => !matches!(
-                self.kw(),
+                token.kw,
                 Kw::INTO
                     | Kw::FROM
                     | Kw::WHERE
@@ -434,7 +453,10 @@ impl Parser<'_> {
                 let expr = parser.make(ExprKind::Column(ColumnRef { fields: Vec::new(), star: true }), start);
                 return Ok(ResTarget { expr, alias: None });
             }
+            let depth = parser.depth() + 1;
+            let outer = std::mem::replace(&mut parser.target_depth, depth);
             let expr = parser.expr()?;
+            parser.target_depth = outer;
             let alias = if parser.word(Kw::AS) {
                 Some(parser.label()?)
             } else if parser.at_bare_label() {

@@ -66,11 +66,12 @@ impl Parser<'_> {
         if self.kind() == super::lexer::Kind::Open {
             return self.preparable();
         }
-        if self.kw() == Kw::SECURITY && self.peek_is(1, Kw::LABEL) {
-            return Err(self.unsupported("SECURITY LABEL"));
-        }
-        if self.kw() == Kw::IMPORT && self.peek_is(1, Kw::FOREIGN) {
-            return Err(self.unsupported("IMPORT FOREIGN SCHEMA"));
+        for (first, second, name) in
+            [(Kw::SECURITY, Kw::LABEL, "SECURITY LABEL"), (Kw::IMPORT, Kw::FOREIGN, "IMPORT FOREIGN SCHEMA")]
+        {
+            if self.word(first) {
+                return Err(if self.kw() == second { self.unsupported(name) } else { self.error() });
+            }
         }
         Err(self.error())
     }

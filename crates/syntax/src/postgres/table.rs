@@ -34,10 +34,8 @@ impl Parser<'_> {
             on_commit: OnCommit::Default,
             tablespace: None,
         };
-        let is_partition = self.kw() == Kw::PARTITION && self.peek_is(1, Kw::OF);
-        if is_partition {
-            self.take();
-            self.take();
+        if self.word(Kw::PARTITION) {
+            self.expect_word(Kw::OF)?;
             let parent = self.relation_name()?;
             create.elements = self.typed_elements()?;
             create.partition_of = Some(Box::new(PartitionOf { parent, bound: self.partition_bound()? }));
@@ -54,7 +52,7 @@ impl Parser<'_> {
                 create.inherits = self.bracketed(Parser::relation_name)?;
             }
         } else {
-            return self.create_table_as(create);
+            return self.create_table_as(create.relation, persistence, if_not_exists);
         }
         create.partition_by = self.partition_spec()?;
         create.access_method = self.access_method()?;
@@ -66,14 +64,21 @@ impl Parser<'_> {
 
     /// Whether the parentheses hold names alone: those of CREATE TABLE AS.
     fn is_column_list(&mut self) -> bool {
-        matches!(self.peek(1).kind, Kind::Word | Kind::Quoted) && matches!(self.peek(2).kind, Kind::Comma | Kind::Close)
+        let first = self.peek(1);
+        let is_name = first.kind == Kind::Quoted || first.kind == Kind::Word && first.kw.is_column_name();
+        is_name && matches!(self.peek(2).kind, Kind::Comma | Kind::Close)
     }
 
-    fn create_table_as(&mut self, create: CreateStmt) -> Result<Statement> {
+    fn create_table_as(
+        &mut self,
+        relation: RangeVar,
+        persistence: Persistence,
+        if_not_exists: bool,
+    ) -> Result<Statement> {
         let columns = self.optional_columns()?;
         let into = IntoClause {
-            relation: create.relation,
-            persistence: create.persistence,
+            relation,
+            persistence,
             columns,
             access_method: self.access_method()?,
             options: self.with_options()?,
@@ -89,11 +94,25 @@ impl Parser<'_> {
         let with_data = self.with_data()?;
         Ok(Statement::CreateTableAs(Box::new(CreateTableAsStmt {
             into,
-            if_not_exists: create.if_not_exists,
+            if_not_exists,
             materialized_view: false,
             source,
             with_data,
         })))
+    }
+
+    /// CREATE TABLE AS and CREATE MATERIALIZED VIEW, where no other CREATE may be.
+    pub(super) fn create_from_query(&mut self) -> Result<Statement> {
+        self.take();
+        let persistence = self.persistence()?;
+        if persistence != Persistence::Temporary && self.word(Kw::MATERIALIZED) {
+            self.expect_word(Kw::VIEW)?;
+            return self.create_materialized_view(persistence);
+        }
+        self.expect_word(Kw::TABLE)?;
+        let if_not_exists = self.if_not_exists()?;
+        let relation = self.relation_name()?;
+        self.create_table_as(relation, persistence, if_not_exists)
     }
 
     /// CREATE MATERIALIZED VIEW from its name on.
@@ -494,12 +513,15 @@ impl Parser<'_> {
             };
         }
         let (mut update, mut delete) = (false, false);
-        while self.word(Kw::ON) {
+        loop {
+            let at = self.here();
+            if !self.word(Kw::ON) {
+                break;
+            }
             match self.kw() {
                 Kw::UPDATE if !update => {
                     update = true;
                     self.take();
-                    let at = self.here();
                     let (action, columns) = self.foreign_key_action()?;
                     if !columns.is_empty() {
                         let action = if action == ForeignKeyAction::SetNull { "SET NULL" } else { "SET DEFAULT" };
@@ -697,7 +719,7 @@ impl Parser<'_> {
         let attributes = self.attributes()?;
         for (is_set, what) in [(attributes.not_valid, "NOT VALID"), (attributes.no_inherit, "NO INHERIT")] {
             if is_set {
-                let message = format!("ALTER CONSTRAINT statement constraints cannot be marked {what}");
+                let message = format!("FOREIGN KEY constraints cannot be marked {what}");
                 return Err(self.invalid("0A000", message, at));
             }
         }

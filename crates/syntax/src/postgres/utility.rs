@@ -130,7 +130,7 @@ impl Parser<'_> {
     /// Whether the word before that token is the name of a setting.
     fn is_setting_name(&mut self, nth: usize) -> bool {
         let token = self.peek(nth);
-        matches!(token.kind, Kind::Equal | Kind::Dot) || token.kw == Kw::TO
+        matches!(token.kind, Kind::Equal | Kind::Dot) || matches!(token.kw, Kw::TO | Kw::FROM)
     }
 
     fn set_constraints(&mut self) -> Result<Statement> {
@@ -191,6 +191,7 @@ impl Parser<'_> {
             }
             Kw::CATALOG => {
                 self.take();
+                let at = self.here();
                 self.string()?;
                 Err(self.invalid("0A000", "current database cannot be changed", at))
             }
@@ -302,6 +303,7 @@ impl Parser<'_> {
                 }
                 let text = self.string()?;
                 if !precise {
+                    let at = self.here();
                     self.interval_fields(&mut ty)?;
                     if !matches!(ty.interval, None | Some(IntervalFields::Hour | IntervalFields::HourToMinute)) {
                         let message = "time zone interval must be HOUR or HOUR TO MINUTE";
@@ -415,16 +417,18 @@ impl Parser<'_> {
         let name = self.column_name()?;
         let mut binary = false;
         let (mut scroll, mut insensitive) = (None, None);
+        let mut conflict = None;
         loop {
             match self.any(&[Kw::NO, Kw::SCROLL, Kw::BINARY, Kw::ASENSITIVE, Kw::INSENSITIVE]) {
                 Some(Kw::NO) => {
                     self.expect_word(Kw::SCROLL)?;
-                    self.exclusive(&mut scroll, false, "SCROLL", "NO SCROLL")?;
+                    conflict = conflict.or(exclusive(&mut scroll, false, "SCROLL", "NO SCROLL"));
                 }
-                Some(Kw::SCROLL) => self.exclusive(&mut scroll, true, "SCROLL", "NO SCROLL")?,
+                Some(Kw::SCROLL) => conflict = conflict.or(exclusive(&mut scroll, true, "SCROLL", "NO SCROLL")),
                 Some(Kw::BINARY) => binary = true,
                 Some(kw) => {
-                    self.exclusive(&mut insensitive, kw == Kw::INSENSITIVE, "INSENSITIVE", "ASENSITIVE")?;
+                    let is = kw == Kw::INSENSITIVE;
+                    conflict = conflict.or(exclusive(&mut insensitive, is, "ASENSITIVE", "INSENSITIVE"));
                 }
                 None => break,
             }
@@ -439,17 +443,11 @@ impl Parser<'_> {
         };
         self.expect_word(Kw::FOR)?;
         let query = self.query()?;
-        let declare = DeclareCursorStmt { name, binary, scroll, insensitive, hold, query };
-        Ok(Statement::DeclareCursor(Box::new(declare)))
-    }
-
-    /// Sets one of two options that exclude each other.
-    fn exclusive(&self, slot: &mut Option<bool>, value: bool, yes: &str, no: &str) -> Result<()> {
-        if slot.replace(value).is_some_and(|old| old != value) {
-            let message = format!("cannot specify both {yes} and {no}");
+        if let Some(message) = conflict {
             return Err(self.invalid("42P11", message, self.here()));
         }
-        Ok(())
+        let declare = DeclareCursorStmt { name, binary, scroll, insensitive, hold, query };
+        Ok(Statement::DeclareCursor(Box::new(declare)))
     }
 
     pub(super) fn close(&mut self) -> Result<Statement> {
@@ -464,7 +462,7 @@ impl Parser<'_> {
     pub(super) fn fetch_cursor(&mut self) -> Result<Statement> {
         use FetchDirection::*;
         let is_move = self.take().kw == Kw::MOVE;
-        let is_name = matches!(self.peek(1).kind, Kind::End | Kind::Semicolon);
+        let is_name = self.kw() != Kw::ALL && matches!(self.peek(1).kind, Kind::End | Kind::Semicolon);
         let words =
             [Kw::NEXT, Kw::PRIOR, Kw::FIRST, Kw::LAST, Kw::ABSOLUTE, Kw::RELATIVE, Kw::ALL, Kw::FORWARD, Kw::BACKWARD];
         let word = if is_name { None } else { self.any(&words) };
@@ -523,11 +521,7 @@ impl Parser<'_> {
             Kw::DECLARE => self.declare(),
             Kw::EXECUTE => self.execute().map(Statement::Execute),
             Kw::REFRESH => self.refresh(),
-            Kw::CREATE => {
-                let token = self.token();
-                let statement = self.create()?;
-                if matches!(statement, Statement::CreateTableAs(_)) { Ok(statement) } else { Err(self.error_of(token)) }
-            }
+            Kw::CREATE => self.create_from_query(),
             _ => self.preparable(),
         }
     }
@@ -536,7 +530,9 @@ impl Parser<'_> {
     fn utility_options(&mut self) -> Result<Vec<DefElem>> {
         self.bracketed(|parser| {
             let at = parser.here();
-            let name = match parser.any(&[Kw::ANALYZE, Kw::ANALYSE]) {
+            // FORMAT is a keyword of its own before JSON.
+            let name = match parser.any(&[Kw::ANALYZE, Kw::ANALYSE, Kw::FORMAT]) {
+                Some(Kw::FORMAT) => "format".to_owned(),
                 Some(_) => "analyze".to_owned(),
                 None => parser.nonreserved()?.value,
             };
@@ -589,7 +585,7 @@ impl Parser<'_> {
         } else if self.word(Kw::VERBOSE) {
             options.push(DefElem { namespace: None, name: "verbose".to_owned(), value: None, at });
         }
-        if !listed && !self.at_column_name() || listed && self.at_end() {
+        if !listed && !self.at_column_name() {
             return Ok(Statement::Cluster(ClusterStmt { options, relation: None, index: None }));
         }
         let first = self.relation_name()?;
@@ -721,4 +717,10 @@ impl Parser<'_> {
         let with_data = self.with_data()?;
         Ok(Statement::RefreshMaterializedView(RefreshMatViewStmt { relation, concurrently, with_data }))
     }
+}
+
+/// Sets one of two options that exclude each other; returns the message if both are given.
+fn exclusive(slot: &mut Option<bool>, value: bool, yes: &str, no: &str) -> Option<String> {
+    let conflicts = slot.replace(value).is_some_and(|old| old != value);
+    conflicts.then(|| format!("cannot specify both {yes} and {no}"))
 }

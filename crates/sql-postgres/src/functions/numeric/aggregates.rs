@@ -33,7 +33,11 @@ const fn aggregate(name: &'static str, start: fn(&Aggregate) -> Box<dyn Accumula
     }
 }
 
-const fn extreme(name: &'static str, start: fn(&Aggregate) -> Box<dyn Accumulator>, order: Ordering) -> AggregateFunction {
+const fn extreme(
+    name: &'static str,
+    start: fn(&Aggregate) -> Box<dyn Accumulator>,
+    order: Ordering,
+) -> AggregateFunction {
     AggregateFunction { memory: Memory::One, extreme: Some(order), ..aggregate(name, start) }
 }
 
@@ -55,11 +59,13 @@ pub static AVG_FLOAT: AggregateFunction = aggregate("avg", |_| moments(Wanted::A
 pub static VAR_POP_FLOAT: AggregateFunction = aggregate("var_pop", |_| moments(Wanted::Spread(Spread::VAR_POP)));
 pub static VAR_SAMP_FLOAT: AggregateFunction = aggregate("var_samp", |_| moments(Wanted::Spread(Spread::VAR_SAMP)));
 pub static VARIANCE_FLOAT: AggregateFunction = aggregate("variance", |_| moments(Wanted::Spread(Spread::VAR_SAMP)));
-pub static STDDEV_POP_FLOAT: AggregateFunction = aggregate("stddev_pop", |_| moments(Wanted::Spread(Spread::STDDEV_POP)));
+pub static STDDEV_POP_FLOAT: AggregateFunction =
+    aggregate("stddev_pop", |_| moments(Wanted::Spread(Spread::STDDEV_POP)));
 pub static STDDEV_SAMP_FLOAT: AggregateFunction =
     aggregate("stddev_samp", |_| moments(Wanted::Spread(Spread::STDDEV_SAMP)));
 pub static STDDEV_FLOAT: AggregateFunction = aggregate("stddev", |_| moments(Wanted::Spread(Spread::STDDEV_SAMP)));
-pub static MIN: AggregateFunction = extreme("min", |_| Box::new(Extreme { kept: None, wanted: Ordering::Less }), Ordering::Less);
+pub static MIN: AggregateFunction =
+    extreme("min", |_| Box::new(Extreme { kept: None, wanted: Ordering::Less }), Ordering::Less);
 pub static MAX: AggregateFunction =
     extreme("max", |_| Box::new(Extreme { kept: None, wanted: Ordering::Greater }), Ordering::Greater);
 pub static BIT_AND: AggregateFunction = aggregate("bit_and", |_| Box::new(Bits { kept: None, join: |a, b| a & b }));
@@ -239,7 +245,8 @@ impl ExactSums {
             return Ok(Value::Decimal(Decimal::NAN));
         }
         let scale = self.scale();
-        let (count, sum, squares) = (Decimal::from(self.count), self.sum.rounded(scale), self.squares.rounded(2 * scale));
+        let (count, sum, squares) =
+            (Decimal::from(self.count), self.sum.rounded(scale), self.squares.rounded(2 * scale));
         let numerator = count.times_exactly(&squares).minus(&sum.times_exactly(&sum));
         if numerator <= Decimal::ZERO {
             return Ok(Value::Decimal(Decimal::ZERO));

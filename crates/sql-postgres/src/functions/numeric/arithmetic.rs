@@ -62,9 +62,7 @@ impl Leading {
         let weight = exponent.div_euclid(4);
         let wanted = exponent.rem_euclid(4) + 1;
         let digit = match value.small() {
-            Some(small) if digits >= wanted => {
-                (small.unsigned_abs() / 10u128.pow((digits - wanted) as u32)) as i32
-            }
+            Some(small) if digits >= wanted => (small.unsigned_abs() / 10u128.pow((digits - wanted) as u32)) as i32,
             Some(small) => (small.unsigned_abs() * 10u128.pow((wanted - digits) as u32)) as i32,
             None => {
                 let top = value.coefficient().magnitude() / power_of_ten((digits - wanted) as u32).magnitude();

@@ -181,7 +181,8 @@ pub fn width_bucket(operand: f64, low: f64, high: f64, count: i64) -> Result<i64
     if low == high {
         return Err(bucket_error("lower bound cannot equal upper bound"));
     }
-    let (is_before, is_behind) = if low < high { (operand < low, operand >= high) } else { (operand > low, operand <= high) };
+    let (is_before, is_behind) =
+        if low < high { (operand < low, operand >= high) } else { (operand > low, operand <= high) };
     if is_before {
         return Ok(0);
     }

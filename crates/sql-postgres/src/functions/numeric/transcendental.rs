@@ -1,7 +1,7 @@
 //! Exponentials, logarithms and powers of numeric.
 //!
-//! Scales are selected as in PostgreSQL's `numeric.c`, from estimates in floating point. The values are computed in binary fixed point with bits to spare, so that the rounded digits are the true ones: PostgreSQL's are too,
-//! but for a last digit in very few cases.
+//! Scales are selected as in PostgreSQL's `numeric.c`, from estimates in floating point. An exponential is computed in the same steps as there. Logarithms are computed in binary fixed point with bits to spare, so that the
+//! rounded digits are the true ones.
 
 use datum::decimal::{Decimal, Special};
 use num_bigint::{BigInt, Sign};
@@ -31,11 +31,6 @@ fn bits(digits: i64) -> u64 {
     (digits.max(0) as f64 * BITS_PER_DIGIT) as u64 + GUARD_BITS
 }
 
-/// Returns a value in units of 2^-`bits`, cut.
-fn to_fixed(value: &Decimal, bits: u64) -> BigInt {
-    (value.coefficient() << bits) / power_of_ten(value.scale().into())
-}
-
 /// Returns the decimal of a number in units of 2^-`bits`, rounded half away from zero.
 fn of_fixed(number: &BigInt, bits: u64, scale: i32) -> Decimal {
     let units = number.magnitude() * power_of_ten(scale as u32).magnitude();
@@ -62,45 +57,39 @@ fn ln_two(bits: u64) -> BigInt {
     18 * atanh_of_fraction(26, bits) - 2 * atanh_of_fraction(4801, bits) + 8 * atanh_of_fraction(8749, bits)
 }
 
-/// Returns e to a power, in units of 2^-`bits` times 2 to the returned exponent. `number` has `bits` bits behind the point.
-fn exp_fixed(number: &BigInt, bits: u64) -> (BigInt, i64) {
-    let two = ln_two(bits);
-    let turns = divided(number, &two, Rounding::HalfAway);
-    let rest = number - &turns * two;
-    // Halved so often that the series is short, then squared as often.
-    let halvings = ((bits as f64).sqrt() as u64 / 2).clamp(3, 60);
-    let inner = bits + 2 * halvings;
-    let small = (rest << (inner - bits)) >> halvings;
-    let one = BigInt::from(1u8) << inner;
-    let (mut sum, mut term, mut nth) = (one.clone(), one, 1u32);
-    loop {
-        term = ((term * &small) >> inner) / nth;
-        if term.magnitude().bits() <= 1 {
-            break;
-        }
-        sum += &term;
-        nth += 1;
-    }
-    for _ in 0..halvings {
-        sum = (&sum * &sum) >> inner;
-    }
-    (sum >> (inner - bits), i64::try_from(turns).unwrap_or(0))
-}
-
-/// Returns e to a power with a scale: `exp_var`.
+/// Returns e to a power with a scale: `exp_var`, with its scales of the steps, so that results between two digits round as PostgreSQL rounds them.
 fn exp_scaled(value: &Decimal, scale: i32) -> Result<Decimal> {
-    let estimate = value.to_f64();
+    let mut estimate = value.to_f64();
     if estimate.abs() >= EXPONENT_MAX {
         return if estimate > 0.0 { Err(overflow()) } else { Ok(Decimal::new(0, scale as u16)) };
     }
-    let digits = i64::from(scale) + (estimate * LOG10_E) as i64;
-    let bits = bits(digits) + 16;
-    let (mantissa, exponent) = exp_fixed(&to_fixed(value, bits), bits);
-    let behind = bits as i64 - exponent;
-    Ok(match u64::try_from(behind) {
-        Ok(behind) => of_fixed(&mantissa, behind, scale),
-        Err(_) => of_fixed(&(mantissa << behind.unsigned_abs()), 0, scale),
-    })
+    let digits = (estimate * LOG10_E) as i32;
+    // Halved so often that the series is short, then squared as often.
+    let mut halvings = 0;
+    while estimate.abs() > 0.01 {
+        (halvings, estimate) = (halvings + 1, estimate / 2.0);
+    }
+    let value = match halvings {
+        0 => value.clone(),
+        _ => quotient(value, &Decimal::new(1 << halvings, 0), i32::from(value.scale()) + halvings, Rounding::HalfAway),
+    };
+    let significant = (1 + digits + scale + (f64::from(halvings) * std::f64::consts::LOG10_2) as i32).max(0) + 8;
+    let inner = (significant - 1) as u16;
+    let (mut sum, mut term, mut nth) = (Decimal::from(1i64).plus(&value), value.clone(), 1i64);
+    loop {
+        nth += 1;
+        term = term.times_exactly(&value).rounded(inner);
+        term = quotient(&term, &Decimal::from(nth), inner.into(), Rounding::HalfAway);
+        if term.is_zero() {
+            break;
+        }
+        sum = sum.plus(&term);
+    }
+    for _ in 0..halvings {
+        let inner = (significant - Leading::of(&sum).weight * 8).max(0);
+        sum = sum.times_exactly(&sum).rounded(inner as u16);
+    }
+    Ok(sum.rounded(scale as u16))
 }
 
 /// Returns the natural logarithm of a value above zero, in units of 2^-`bits`.
@@ -280,7 +269,7 @@ fn infinite_power(base: &Decimal, exponent: &Decimal) -> Decimal {
         if *base == one.negated() {
             return one;
         }
-        let grows = (base.abs() > one) == !exponent.is_negative();
+        let grows = (base.abs() > one) != exponent.is_negative();
         return if grows { Decimal::INFINITY } else { Decimal::ZERO };
     }
     if exponent.is_negative() {
@@ -311,7 +300,7 @@ fn power_finite(base: &Decimal, exponent: &Decimal) -> Result<Decimal> {
     let digits = (size * LOG10_E) as i32;
     let scale = display_scale(SIGNIFICANT_DIGITS_MIN - digits, base.scale().max(exponent.scale()));
     let significant = (scale + digits).max(0);
-    let inner = (significant - weight + 16).max(0);
+    let inner = (significant - weight + 8).max(0);
     let product = ln_scaled(&base, inner)?.times_exactly(exponent).rounded(inner.min(u16::MAX.into()) as u16);
     let result = exp_scaled(&product, scale)?;
     Ok(if is_negative { result.negated() } else { result })

@@ -162,7 +162,11 @@ fn arcsine(sine: f64) -> f64 {
 
 /// Of 0 to 1.
 fn arccosine(cosine: f64) -> f64 {
-    if cosine <= 0.5 { 90.0 - (cosine.asin() / KNOWN.asin_half) * 30.0 } else { (cosine.acos() / KNOWN.acos_half) * 60.0 }
+    if cosine <= 0.5 {
+        90.0 - (cosine.asin() / KNOWN.asin_half) * 30.0
+    } else {
+        (cosine.acos() / KNOWN.acos_half) * 60.0
+    }
 }
 
 pub fn asind(sine: f64) -> Result<f64> {

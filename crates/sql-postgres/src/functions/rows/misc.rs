@@ -1,10 +1,10 @@
 //! Casts of bool, texts, oid and uuid; functions that tell of the session; aggregates.
 
 use crate::functions::rows::{I, S, V, folded, row, strict, values};
-use crate::functions::{PgFunction, aggregate, cast, session};
+use crate::functions::{PgFunction, aggregate, cast, numbers, session};
 use crate::types::oid::{
-    ANY, ANYELEMENT, BOOL, BPCHAR, BYTEA, CHAR, INT4, INT8, NAME, OID, REGCLASS, REGCOLLATION, REGNAMESPACE, REGOPER,
-    REGOPERATOR, REGPROC, REGPROCEDURE, REGROLE, REGTYPE, TEXT, UUID, VARCHAR,
+    ANY, ANYELEMENT, BOOL, BPCHAR, BYTEA, CHAR, FLOAT4, FLOAT8, INT4, INT8, NAME, NUMERIC, OID, REGCLASS, REGCOLLATION,
+    REGNAMESPACE, REGOPER, REGOPERATOR, REGPROC, REGPROCEDURE, REGROLE, REGTYPE, TEXT, UUID, VARCHAR,
 };
 
 /// Rows of `pg_proc`, by name.
@@ -19,8 +19,6 @@ pub static FUNCTIONS: &[PgFunction] = &[
     row(860, "bpchar", &[CHAR], 0, BPCHAR, I, true, strict!("bpchar", cast::text_of_char, I)),
     row(78, "char", &[INT4], 0, CHAR, I, true, strict!("char", cast::char_of_int4, I)),
     row(944, "char", &[TEXT], 0, CHAR, I, true, strict!("char", cast::char_of_text, I)),
-    row(2147, "count", &[ANY], 0, INT8, I, true, folded(&aggregate::COUNT)),
-    row(2803, "count", &[], 0, INT8, I, true, folded(&aggregate::COUNT)),
     row(861, "current_database", &[], 0, NAME, S, true, strict!("current_database", session::current_database, S)),
     row(1402, "current_schema", &[], 0, NAME, S, true, strict!("current_schema", session::current_schema, S)),
     row(745, "current_user", &[], 0, NAME, S, true, strict!("current_user", session::current_user, S)),
@@ -60,6 +58,12 @@ pub static FUNCTIONS: &[PgFunction] = &[
     row(406, "text", &[NAME], 0, TEXT, I, true, strict!("text", cast::text_of_name, I)),
     row(946, "text", &[CHAR], 0, TEXT, I, true, strict!("text", cast::text_of_char, I)),
     row(2971, "text", &[BOOL], 0, TEXT, I, true, strict!("text", cast::text_of_bool, I)),
+    row(1772, "to_char", &[NUMERIC, TEXT], 0, TEXT, S, true, strict!("to_char", numbers::to_char::of_numeric, S)),
+    row(1773, "to_char", &[INT4, TEXT], 0, TEXT, S, true, strict!("to_char", numbers::to_char::of_int4, S)),
+    row(1774, "to_char", &[INT8, TEXT], 0, TEXT, S, true, strict!("to_char", numbers::to_char::of_int8, S)),
+    row(1775, "to_char", &[FLOAT4, TEXT], 0, TEXT, S, true, strict!("to_char", numbers::to_char::of_float4, S)),
+    row(1776, "to_char", &[FLOAT8, TEXT], 0, TEXT, S, true, strict!("to_char", numbers::to_char::of_float8, S)),
+    row(1777, "to_number", &[TEXT, TEXT], 0, NUMERIC, S, true, strict!("to_number", numbers::to_number::to_number, S)),
     row(3495, "to_regclass", &[TEXT], 0, REGCLASS, S, true, strict!("to_regclass", session::to_regclass, S)),
     row(4195, "to_regcollation", &[TEXT], 0, REGCOLLATION, S, true, strict!("to_regcollation", session::to_regcollation, S)),
     row(4086, "to_regnamespace", &[TEXT], 0, REGNAMESPACE, S, true, strict!("to_regnamespace", session::to_regnamespace, S)),

@@ -226,11 +226,13 @@ pub fn justify_interval(mut span: Span) -> PgResult<Span> {
 
 /// Returns the reading of a timestamp, which may be an infinity; `None` before the first Julian day.
 fn aged_reading(at: i64, zone: Option<&PgZone>) -> Option<Reading> {
-    let local = i128::from(at) + i128::from(zone.map_or(0, |zone| zone.offset_at(at))) * 1_000_000;
-    let day = local.div_euclid(i128::from(MICROS_PER_DAY)) + i128::from(EPOCH_JULIAN);
-    let day = i64::try_from(day).ok().filter(|day| (0..=i64::from(i32::MAX)).contains(day))?;
-    let mut reading = Reading::of_julian(day);
-    reading.set_clock(local.rem_euclid(i128::from(MICROS_PER_DAY)) as i64);
+    if at.div_euclid(MICROS_PER_DAY) + EPOCH_JULIAN < 0 {
+        return None;
+    }
+    let east = i64::from(zone.map_or(0, |zone| zone.offset_at(at))) * MICROS_PER_SECOND;
+    let (day, time) = (at.div_euclid(MICROS_PER_DAY), at.rem_euclid(MICROS_PER_DAY) + east);
+    let mut reading = Reading::of_julian(day + time.div_euclid(MICROS_PER_DAY) + EPOCH_JULIAN);
+    reading.set_clock(time.rem_euclid(MICROS_PER_DAY));
     Some(reading)
 }
 

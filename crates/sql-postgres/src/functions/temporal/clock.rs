@@ -74,7 +74,7 @@ fn current_time(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Val
 }
 
 fn current_timestamp(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    Ok(Value::Int(adjust_timestamp(ctx.state().io.now, precision(values)?)?))
+    Ok(Value::Int(adjust_timestamp(ctx.state().io.now, precision(values)?)))
 }
 
 fn localtime(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
@@ -85,5 +85,5 @@ fn localtime(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value>
 fn localtimestamp(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let io = &ctx.state().io;
     let local = super::convert::timestamptz_timestamp(io.now, &io.zone)?;
-    Ok(Value::Int(adjust_timestamp(local, precision(values)?)?))
+    Ok(Value::Int(adjust_timestamp(local, precision(values)?)))
 }

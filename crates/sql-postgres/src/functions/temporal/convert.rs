@@ -10,9 +10,7 @@ use crate::error::{PgError, Result as PgResult, state};
 use crate::functions::state::StateOf;
 use crate::types::io::IoContext;
 use crate::types::temporal::calendar::{EPOCH_JULIAN, Reading, TIMESTAMP_END_JULIAN};
-use crate::types::temporal::io::{
-    TimeTz, interval_out, reading_of_date, timestamp_in_zone, timestamp_of,
-};
+use crate::types::temporal::io::{TimeTz, interval_out, reading_of_date, timestamp_in_zone, timestamp_of};
 use crate::types::temporal::typmod::{adjust_interval, adjust_time, adjust_timestamp};
 use crate::types::temporal::{
     DATE_EARLY, DATE_LATE, EPOCH_SECONDS, MICROS_PER_DAY, MICROS_PER_SECOND, NamedZone, PgZone, Span, TIMESTAMP_EARLY,
@@ -158,10 +156,8 @@ fn interval_zone(zone: Span, io: &IoContext) -> PgResult<i32> {
     if zone.months != 0 || zone.days != 0 {
         let mut shown = Vec::new();
         interval_out(zone, io, &mut shown);
-        let message = format!(
-            "interval time zone \"{}\" must not include months or days",
-            String::from_utf8_lossy(&shown)
-        );
+        let message =
+            format!("interval time zone \"{}\" must not include months or days", String::from_utf8_lossy(&shown));
         return Err(PgError::new(state::INVALID_PARAMETER_VALUE, message));
     }
     Ok((zone.micros / MICROS_PER_SECOND) as i32)
@@ -305,7 +301,7 @@ pub fn timetz_scale(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<V
 }
 
 pub fn timestamp_scale(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
-    Ok(Value::Int(adjust_timestamp(micros(values, 0)?, int(values, 1)?)?))
+    Ok(Value::Int(adjust_timestamp(micros(values, 0)?, int(values, 1)?)))
 }
 
 pub fn interval_scale(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {

@@ -120,9 +120,7 @@ fn time_unit(reading: &Reading, unit: Unit) -> Option<Part> {
             let double = f64::from(reading.second) * 1000.0 + f64::from(reading.micros) / 1000.0;
             Part::Fraction(micros.into(), 3, double)
         }
-        Unit::Second => {
-            Part::Fraction(micros.into(), 6, f64::from(reading.second) + f64::from(reading.micros) / 1e6)
-        }
+        Unit::Second => Part::Fraction(micros.into(), 6, f64::from(reading.second) + f64::from(reading.micros) / 1e6),
         Unit::Minute => Part::Whole(reading.minute.into()),
         Unit::Hour => Part::Whole(reading.hour.into()),
         _ => return None,
@@ -144,10 +142,9 @@ fn infinite(field: Field, is_early: bool, name: &str, ty: &str) -> PgResult<Part
     let grows = match field {
         Field::Epoch => true,
         Field::OtherReserved => return Err(not_supported(name, ty)),
-        Field::Unit(unit) => matches!(
-            unit,
-            Unit::Year | Unit::Decade | Unit::Century | Unit::Millennium | Unit::Julian | Unit::IsoYear
-        ),
+        Field::Unit(unit) => {
+            matches!(unit, Unit::Year | Unit::Decade | Unit::Century | Unit::Millennium | Unit::Julian | Unit::IsoYear)
+        }
     };
     if grows {
         return Ok(Part::Infinity(is_early));
@@ -173,11 +170,12 @@ fn of_timestamp(name: &str, at: i64, local: Option<(Reading, i32)>, ty: &str) ->
     let unit = match field {
         Field::Epoch => {
             let micros = i128::from(at) + i128::from(EPOCH_SECONDS * MICROS_PER_SECOND);
-            let double = match i64::try_from(micros) {
-                Ok(micros) => micros as f64 / 1e6,
-                Err(_) => (at as f64 + (EPOCH_SECONDS * MICROS_PER_SECOND) as f64) / 1e6,
+            let Ok(small) = i64::try_from(micros) else {
+                // Beyond 64 bits the real server divides numerics, which have 16 digits here.
+                let double = (at as f64 + (EPOCH_SECONDS * MICROS_PER_SECOND) as f64) / 1e6;
+                return Ok(Part::Fraction((micros + 50) / 100 * 100, 6, double));
             };
-            return Ok(Part::Fraction(micros, 6, double));
+            return Ok(Part::Fraction(micros, 6, small as f64 / 1e6));
         }
         Field::OtherReserved => return Err(not_supported(name, ty)),
         Field::Unit(unit) => unit,

@@ -18,16 +18,17 @@ use crate::types::temporal::{
 use crate::value::Value;
 
 /// Returns the midnight of a date, of which a negative year is one before Christ.
-fn date_reading(year: i32, month: i32, day: i32) -> PgResult<Reading> {
+fn date_reading(year: i32, month: i32, day: i32, shows_kept: bool) -> PgResult<Reading> {
     let (shown, is_bc) = if year < 0 { (year.wrapping_neg(), true) } else { (year, false) };
     let mut reading = Reading::of_date(shown, month, day);
-    // The messages show the year as it is kept: 1 BC is 0.
-    if validate_date(&mut reading, is_bc).is_err() {
-        let text = format!("date field value out of range: {}-{month:02}-{day:02}", reading.year);
-        return Err(overflow(&text));
+    let is_valid = validate_date(&mut reading, is_bc).is_ok();
+    // The messages of `make_date` show the year as it is kept: 1 BC is 0.
+    let year = if shows_kept { reading.year } else { year };
+    if !is_valid {
+        return Err(overflow(&format!("date field value out of range: {year}-{month:02}-{day:02}")));
     }
     if !reading.has_julian() {
-        return Err(overflow(&format!("date out of range: {}-{month:02}-{day:02}", reading.year)));
+        return Err(overflow(&format!("date out of range: {year}-{month:02}-{day:02}")));
     }
     Ok(reading)
 }
@@ -57,7 +58,7 @@ fn time_micros(hour: i32, minute: i32, second: f64) -> PgResult<i64> {
 
 fn timestamp_of_parts(values: &[Value]) -> Result<i64> {
     let (year, month, day) = (int(values, 0)?, int(values, 1)?, int(values, 2)?);
-    let reading = date_reading(year, month, day)?;
+    let reading = date_reading(year, month, day, false)?;
     let (hour, minute, second) = (int(values, 3)?, int(values, 4)?, double(values, 5)?);
     let time = time_micros(hour, minute, second)?;
     let at = reading.micros_since_epoch().and_then(|date| date.checked_add(time));
@@ -89,8 +90,9 @@ fn sane_offset(name: &str, local: i64) -> PgResult<i32> {
 
 pub fn make_date(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
     let (year, month, day) = (int(values, 0)?, int(values, 1)?, int(values, 2)?);
-    let days = days_of(&date_reading(year, month, day)?);
-    let days = days.ok_or_else(|| overflow(&format!("date out of range: {year}-{month:02}-{day:02}")))?;
+    let reading = date_reading(year, month, day, true)?;
+    let out_of_range = || overflow(&format!("date out of range: {}-{month:02}-{day:02}", reading.year));
+    let days = days_of(&reading).ok_or_else(out_of_range)?;
     Ok(Value::Int(days.into()))
 }
 

@@ -49,7 +49,14 @@ pub fn text(values: &[Value], at: usize) -> Result<&str> {
 /// Returns a number as C's `%g` shows it: six digits.
 pub fn short_double(number: f64) -> String {
     if number == 0.0 || !number.is_finite() {
-        return if number.is_nan() { "nan".into() } else { format!("{number}") };
+        let infinity = if number > 0.0 { "Infinity" } else { "-Infinity" };
+        return if number == 0.0 {
+            "0".into()
+        } else if number.is_nan() {
+            "NaN".into()
+        } else {
+            infinity.into()
+        };
     }
     let scientific = format!("{number:.5e}");
     let Some((digits, exponent)) = scientific.split_once('e') else { return scientific };

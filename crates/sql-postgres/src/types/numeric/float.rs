@@ -70,12 +70,9 @@ pub fn float_in<F: Float>(text: &str) -> Result<F> {
 fn number<F: Float>(text: &str, start: usize, at: usize) -> Option<Result<(F, usize)>> {
     let bytes = text.as_bytes();
     let is_negative = bytes.get(start) == Some(&b'-');
-    let begins = |word: &str| {
-        bytes.get(at..at + word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word.as_bytes()))
-    };
-    let named = |number: f64, length: usize| {
-        Some(Ok((F::of(if is_negative { -number } else { number }), at + length)))
-    };
+    let begins =
+        |word: &str| bytes.get(at..at + word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word.as_bytes()));
+    let named = |number: f64, length: usize| Some(Ok((F::of(if is_negative { -number } else { number }), at + length)));
     if begins("infinity") {
         return named(f64::INFINITY, 8);
     } else if begins("inf") {
@@ -102,7 +99,8 @@ fn number<F: Float>(text: &str, start: usize, at: usize) -> Option<Result<(F, us
 
 /// Returns the end of a decimal number; `None` where there is none.
 fn decimal_end(bytes: &[u8], from: usize) -> Option<usize> {
-    let run = |from: usize| from + bytes[from.min(bytes.len())..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let run =
+        |from: usize| from + bytes[from.min(bytes.len())..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     let whole = run(from);
     let mut end = whole;
     let mut digits = whole - from;
@@ -150,8 +148,8 @@ fn hexadecimal(bytes: &[u8], from: usize) -> Option<(f64, usize)> {
     if matches!(bytes.get(at), Some(b'p' | b'P')) {
         let sign = usize::from(matches!(bytes.get(at + 1), Some(b'-' | b'+')));
         let digits = bytes[(at + 1 + sign).min(bytes.len())..].iter().take_while(|byte| byte.is_ascii_digit());
-        let (power, length) =
-            digits.fold((0i32, 0), |(power, length), digit| ((power * 10 + i32::from(digit - b'0')).min(9999), length + 1));
+        let (power, length) = digits
+            .fold((0i32, 0), |(power, length), digit| ((power * 10 + i32::from(digit - b'0')).min(9999), length + 1));
         if length > 0 {
             exponent = exponent.saturating_add(if bytes[at + 1] == b'-' { -power } else { power });
             at += 1 + sign + length;
@@ -196,10 +194,10 @@ pub fn float_out<F: Float>(number: F, extra_digits: i32, out: &mut Vec<u8>) {
     }
 }
 
-/// Returns a number with so many digits, as C's `%.*g` shows it.
+/// Returns a number with so many digits, no more than the type surely has, as C's `%.*g` shows it.
 pub fn with_digits<F: Float>(number: F, digits: i32) -> String {
     let mut out = Vec::new();
-    layout(&format!("{number:.*e}", digits as usize - 1), digits, &mut out);
+    float_out(number, digits - F::DIGITS, &mut out);
     String::from_utf8_lossy(&out).into_owned()
 }
 
@@ -238,10 +236,15 @@ fn layout(scientific: &str, fixed: i32, out: &mut Vec<u8>) {
 /// Returns the shortest scientific form that reads back and lies nearer to the number than to its neighbours.
 fn shortest<F: Float>(number: F) -> String {
     let text = format!("{number:e}");
+    let digits = text.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
+    // Two runs of so many digits may be equally near; the even one is shown. Below a power of two the nearest run may be that of another number.
+    let rounded = || format!("{number:.behind$e}", behind = digits - 1);
+    let is_same = |text: &String| text.parse::<F>().is_ok_and(|read| read.into() == number.into());
+    let text =
+        Some(digits > F::DIGITS as usize).filter(|is_long| *is_long).map(|_| rounded()).filter(is_same).unwrap_or(text);
     if !is_midpoint(number, &text) {
         return text;
     }
-    let digits = text.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
     (digits..17).map(|behind| format!("{number:.behind$e}")).find(|text| !is_midpoint(number, text)).unwrap_or(text)
 }
 
@@ -249,21 +252,24 @@ fn shortest<F: Float>(number: F) -> String {
 fn is_midpoint<F: Float>(number: F, text: &str) -> bool {
     let Some((mantissa, exponent)) = text.split_once('e') else { return false };
     let behind = mantissa.split_once('.').map_or(0, |(_, behind)| behind.len() as i32);
-    let digits = mantissa.bytes().filter(u8::is_ascii_digit).fold(0u128, |sum, digit| sum * 10 + u128::from(digit - b'0'));
+    let digits =
+        mantissa.bytes().filter(u8::is_ascii_digit).fold(0u128, |sum, digit| sum * 10 + u128::from(digit - b'0'));
     let power = exponent.parse::<i32>().unwrap_or(0) - behind;
     let (fraction, exponent) = number.parts();
     if fraction == 0 {
         return false;
     }
-    // digits * 10^power = (4 * fraction +- 2) * 2^(exponent - 2), or - 1 where the number is a power of two.
+    // digits * 10^power = (4 * fraction +- 2) * 2^(exponent - 2), or - 1 below a power of two, where numbers are closer.
     // A number of 54 bits is a multiple of 5^23 at most, and one of 17 digits tells midpoints from others only down to 10^-25.
     if !(-25..=23).contains(&power) {
         return false;
     }
     let five = 5u128.pow(power.unsigned_abs());
-    let halves = [4 * u128::from(fraction) + 2, 4 * u128::from(fraction) - 2, 4 * u128::from(fraction) - 1];
+    let below = if fraction.is_power_of_two() { 1 } else { 2 };
+    let halves = [4 * u128::from(fraction) + 2, 4 * u128::from(fraction) - below];
     halves.into_iter().any(|half| {
-        let (left, right) = if power >= 0 { (digits.checked_mul(five), Some(half)) } else { (Some(digits), half.checked_mul(five)) };
+        let (left, right) =
+            if power >= 0 { (digits.checked_mul(five), Some(half)) } else { (Some(digits), half.checked_mul(five)) };
         let (Some(left), Some(right)) = (left, right) else { return false };
         // left * 2^power = right * 2^(exponent - 2)
         let (left_zeros, right_zeros) = (left.trailing_zeros() as i32, right.trailing_zeros() as i32);

@@ -161,25 +161,31 @@ pub fn days_in_month(year: i32, month: i32) -> i32 {
 
 /// Returns the Julian day of the Monday of a week of an ISO year.
 pub fn julian_of_iso_week(year: i64, week: i64) -> i64 {
-    let fourth = julian_of_date(year, 1, 4);
-    (week - 1) * 7 + (fourth - weekday(fourth - 1))
+    let fourth = wrapped(julian_of_date(year, 1, 4));
+    wrapped((week - 1) * 7 + (fourth - weekday(wrapped(fourth - 1))))
 }
 
-/// Returns the year and the week of ISO 8601 that a day is in. An interval's fields may be taken for a date, so the day may be far from its year.
+/// Returns a day in the 32 bits that days have on the real server.
+fn wrapped(day: i64) -> i64 {
+    i64::from(day as i32)
+}
+
+/// Returns the year and the week of ISO 8601 that a day is in. An interval's fields may be taken for a date, so the day may be far from its year and beyond 32 bits.
 pub fn iso_week(reading: &Reading) -> (i64, i64) {
-    let day = reading.julian();
+    let first_day = |year: i64| julian_of_iso_week(year, 1);
+    let day = wrapped(reading.julian());
     let mut year = i64::from(reading.year);
-    let mut first = julian_of_iso_week(year, 1);
+    let mut first = first_day(year);
     if day < first {
         year -= 1;
-        first = julian_of_iso_week(year, 1);
+        first = first_day(year);
     }
-    let week = (day - first) / 7 + 1;
-    let next = julian_of_iso_week(i64::from(reading.year) + 1, 1);
-    if week >= 52 && day >= next { (year + 1, (day - next) / 7 + 1) } else { (year, week) }
+    let week = wrapped(day - first) / 7 + 1;
+    let next = first_day(i64::from(reading.year) + 1);
+    if week >= 52 && day >= next { (year + 1, wrapped(day - next) / 7 + 1) } else { (year, week) }
 }
 
 /// Returns the day of the ISO year.
 pub fn iso_year_day(reading: &Reading) -> i64 {
-    reading.julian() - julian_of_iso_week(iso_week(reading).0, 1) + 1
+    wrapped(reading.julian() - julian_of_iso_week(iso_week(reading).0, 1) + 1)
 }

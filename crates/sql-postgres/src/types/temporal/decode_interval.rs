@@ -148,13 +148,14 @@ impl Decoder<'_> {
                 self.end_time()
             }
             FieldKind::Zone => {
-                if text[1..].contains(':') {
-                    if let Ok(micros) = self.time(&text[1..]) {
+                let time = if text[1..].contains(':') { self.time(&text[1..]).ok() } else { None };
+                match time {
+                    Some(micros) => {
                         self.parts.micros = if text.starts_with('-') { -micros } else { micros };
-                        return self.end_time();
+                        self.end_time()
                     }
+                    None => self.number(text),
                 }
-                self.number(text)
             }
             FieldKind::Date | FieldKind::Number => self.number(text),
             FieldKind::Text | FieldKind::Special => self.word(text),

@@ -9,7 +9,9 @@ use super::encode::{encode_date, encode_date_time, encode_interval, encode_time}
 use super::fields::Fields;
 use super::typmod::{self, adjust_interval, adjust_time, adjust_timestamp};
 use super::{DATE_EARLY, DATE_LATE, DateTimeError, EPOCH_SECONDS, INVALID_TIME_ZONE_DISPLACEMENT_VALUE, IoContext};
-use super::{MICROS_PER_DAY, MICROS_PER_SECOND, PgZone, Span, TIMESTAMP_EARLY, TIMESTAMP_LATE};
+use super::{
+    DateFormat, LocalOffset, MICROS_PER_DAY, MICROS_PER_SECOND, PgZone, Span, TIMESTAMP_EARLY, TIMESTAMP_LATE,
+};
 use super::{is_finite_date, is_finite_timestamp, is_valid_date, is_valid_timestamp, overflow};
 use crate::error::{PgError, Result};
 use crate::types::io::fixed;
@@ -169,12 +171,12 @@ pub fn timetz_send(time: TimeTz, out: &mut Vec<u8>) {
 
 pub fn timestamp_in(text: &str, typmod: i32, io: &IoContext) -> Result<i64> {
     let moment = moment(text, TIMESTAMP_BYTES, "timestamp", io)?;
-    adjust_timestamp(micros_of_moment(moment, false, text)?, typmod)
+    Ok(adjust_timestamp(micros_of_moment(moment, false, text)?, typmod))
 }
 
 pub fn timestamptz_in(text: &str, typmod: i32, io: &IoContext) -> Result<i64> {
     let moment = moment(text, TIMESTAMP_BYTES, "timestamp with time zone", io)?;
-    adjust_timestamp(micros_of_moment(moment, true, text)?, typmod)
+    Ok(adjust_timestamp(micros_of_moment(moment, true, text)?, typmod))
 }
 
 fn micros_of_moment(moment: Moment, has_zone: bool, text: &str) -> Result<i64> {
@@ -219,7 +221,11 @@ pub fn timestamptz_out(micros: i64, io: &IoContext, out: &mut Vec<u8>) {
     if infinity(micros, out) {
         return;
     }
-    let offset = io.zone.local_offset_at(micros);
+    // ISO shows no abbreviation.
+    let offset = match io.date_format {
+        DateFormat::Iso => LocalOffset { seconds: io.zone.offset_at(micros), ..LocalOffset::default() },
+        _ => io.zone.local_offset_at(micros),
+    };
     let reading = Reading::of_micros(micros + i64::from(offset.seconds) * MICROS_PER_SECOND);
     encode_date_time(&reading, Some(&offset), io.date_format, io.date_order, out);
 }
@@ -230,7 +236,7 @@ pub fn timestamp_recv(bytes: &[u8], typmod: i32) -> Result<i64> {
     if is_finite_timestamp(micros) && !is_valid_timestamp(micros) {
         return Err(overflow("timestamp out of range"));
     }
-    adjust_timestamp(micros, typmod)
+    Ok(adjust_timestamp(micros, typmod))
 }
 
 pub fn timestamp_send(micros: i64, out: &mut Vec<u8>) {

@@ -5,7 +5,7 @@
 use super::decode::part;
 use super::tokens::Unit;
 use super::{MICROS_PER_HOUR, MICROS_PER_MINUTE, Span, is_finite_timestamp};
-use super::{is_valid_timestamp, overflow};
+use super::{overflow};
 use crate::error::{PgError, Result, state};
 
 /// The most digits behind the point of seconds.
@@ -122,13 +122,9 @@ pub fn adjust_time(micros: i64, typmod: i32) -> i64 {
     round(micros, typmod).unwrap_or(micros)
 }
 
-/// Rounds a timestamp.
-pub fn adjust_timestamp(micros: i64, typmod: i32) -> Result<i64> {
-    if !is_finite_timestamp(micros) || !(0..PRECISION_MAX).contains(&typmod) {
-        return Ok(micros);
-    }
-    let rounded = round(micros, typmod).filter(|micros| is_valid_timestamp(*micros));
-    rounded.ok_or_else(|| overflow("timestamp out of range"))
+/// Rounds a timestamp. The last one may become the one after it, as on the real server.
+pub fn adjust_timestamp(micros: i64, typmod: i32) -> i64 {
+    if is_finite_timestamp(micros) { round(micros, typmod).unwrap_or(micros) } else { micros }
 }
 
 /// Drops the fields of an interval that its type does not have, and rounds it.

@@ -41,7 +41,7 @@ enum Rule {
 }
 
 /// A zone's clock at an instant.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LocalOffset {
     /// Seconds east of UTC.
     pub seconds: i32,

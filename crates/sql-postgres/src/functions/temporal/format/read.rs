@@ -11,9 +11,7 @@ use crate::error::{PgError, Result as PgResult, state};
 use crate::functions::state::StateOf;
 use crate::functions::temporal::arithmetic::timestamp_overflow;
 use crate::functions::temporal::values::text;
-use crate::types::temporal::calendar::{
-    DAYS, MONTHS, Reading, days_in_month, is_leap, julian_of_iso_week,
-};
+use crate::types::temporal::calendar::{DAYS, MONTHS, Reading, days_in_month, is_leap, julian_of_iso_week};
 use crate::types::temporal::io::{days_of, timestamp_in_zone, timestamp_of};
 use crate::types::temporal::typmod::adjust_timestamp;
 use crate::types::temporal::{DateTimeError, date_parts, field_overflow, is_space, overflow, validate_parts};
@@ -140,9 +138,7 @@ impl Reader<'_> {
         let is_iso = field.key.convention == Convention::IsoWeek;
         if *self.found.is_iso.get_or_insert(is_iso) != is_iso {
             let error = format_error("invalid combination of date conventions".into());
-            return Err(
-                error.hint("Do not mix Gregorian and ISO week date conventions in a formatting template.")
-            );
+            return Err(error.hint("Do not mix Gregorian and ISO week date conventions in a formatting template."));
         }
         Ok(())
     }
@@ -219,8 +215,9 @@ impl Reader<'_> {
     /// Reads one of some words in any case, and returns its place.
     fn one_of(&mut self, words: &[&str], field: &Field) -> PgResult<usize> {
         let rest = &self.text[self.at..];
-        let is_next = |word: &&str| rest.get(..word.len()).is_some_and(|text| text.eq_ignore_ascii_case(word.as_bytes()));
-        match words.iter().position(|word| is_next(&word)) {
+        let is_next =
+            |word: &str| rest.get(..word.len()).is_some_and(|text| text.eq_ignore_ascii_case(word.as_bytes()));
+        match words.iter().position(|word| is_next(word)) {
             Some(place) => {
                 self.at += words[place].len();
                 Ok(place)
@@ -429,14 +426,8 @@ struct Moment {
 
 fn moment(source: &str, template: &str) -> PgResult<Moment> {
     let nodes = parse(template);
-    let mut reader = Reader {
-        text: source.as_bytes(),
-        at: 0,
-        nodes: &nodes,
-        found: Found::default(),
-        is_exact: false,
-        extra: 0,
-    };
+    let mut reader =
+        Reader { text: source.as_bytes(), at: 0, nodes: &nodes, found: Found::default(), is_exact: false, extra: 0 };
     reader.read()?;
     let found = reader.found;
     let mut reading = Reading::of_date(0, 1, 1);
@@ -458,11 +449,9 @@ impl Found {
     fn set_clock(&self, reading: &mut Reading) -> PgResult<()> {
         let seconds = self.second_of_day;
         (reading.hour, reading.minute, reading.second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-        for (part, found) in [
-            (&mut reading.second, self.second),
-            (&mut reading.minute, self.minute),
-            (&mut reading.hour, self.hour),
-        ] {
+        for (part, found) in
+            [(&mut reading.second, self.second), (&mut reading.minute, self.minute), (&mut reading.hour, self.hour)]
+        {
             if found != 0 {
                 *part = found;
             }
@@ -500,7 +489,7 @@ impl Found {
         }
         match century {
             0 => None,
-            0.. => Some((century - 1) * 100 + 1),
+            1.. => Some((century - 1) * 100 + 1),
             _ => Some(century * 100 + 1),
         }
     }
@@ -610,5 +599,5 @@ pub fn to_timestamp(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result
         None => timestamp_in_zone(&reading, &ctx.state().io.zone),
     };
     let at = at.ok_or_else(timestamp_overflow)?;
-    Ok(Value::Int(if precision == 0 { at } else { adjust_timestamp(at, precision)? }))
+    Ok(Value::Int(if precision == 0 { at } else { adjust_timestamp(at, precision) }))
 }

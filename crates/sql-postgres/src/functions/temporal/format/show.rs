@@ -192,7 +192,10 @@ fn show_field(field: &Field, shown: &Shown, out: &mut String) {
         Kind::DayOfMonth => number(shown.day, 2, field, out),
         Kind::DayOfWeek => number(shown.reading().weekday() + 1, 1, field, out),
         Kind::IsoDay => number((shown.reading().weekday() + 6) % 7 + 1, 1, field, out),
-        Kind::Week => number((shown.day_of_year - 1) / 7 + 1, 2, field, out),
+        Kind::Week => {
+            let days = (shown.day_of_year as i32).wrapping_sub(1);
+            number((days / 7 + 1).into(), 2, field, out);
+        }
         Kind::IsoWeek => number(iso_week(&shown.reading()).1, 2, field, out),
         Kind::WeekOfMonth => number((shown.day - 1) / 7 + 1, 1, field, out),
         Kind::Quarter if shown.month != 0 => number((shown.month - 1) / 3 + 1, 1, field, out),
@@ -212,7 +215,8 @@ fn show_field(field: &Field, shown: &Shown, out: &mut String) {
         Kind::Year(digits) => year(shown.shown_year(shown.year), digits, shown, field, out),
         Kind::IsoYear(digits) => year(shown.iso_year(), digits, shown, field, out),
         Kind::Roman(case) => roman(case, shown, field, out),
-        Kind::Julian => number(shown.reading().julian(), 1, field, out),
+        // The fields of a long interval make a day beyond 32 bits.
+        Kind::Julian => number((shown.reading().julian() as i32).into(), 1, field, out),
         Kind::Exact => {}
     }
 }
@@ -236,7 +240,13 @@ fn fraction(micros: i64, digits: u8, field: &Field, out: &mut String) {
 fn roman(case: Case, shown: &Shown, field: &Field, out: &mut String) {
     let at = match shown.month {
         0 if shown.year == 0 => return,
-        0 => if shown.year >= 0 { 11 } else { 0 },
+        0 => {
+            if shown.year >= 0 {
+                11
+            } else {
+                0
+            }
+        }
         month if month < 0 => 12 + month,
         month => month - 1,
     };

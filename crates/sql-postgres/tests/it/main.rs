@@ -1,0 +1,3 @@
+//! Integration tests of PostgreSQL's dialect.
+
+mod catalog;
