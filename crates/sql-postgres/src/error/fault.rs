@@ -180,7 +180,15 @@ pub fn render(fault: Fault, written: &[Arc<Table>]) -> PgError {
         Fault::Dialect(raised) => {
             let Raised { code: _, state, message, detail, hint } = *raised;
             let known = |text: Box<str>| (!text.is_empty()).then_some(text);
-            PgError { state, message, detail: known(detail), hint: known(hint), position: None, context: None, object: None }
+            PgError {
+                state,
+                message,
+                detail: known(detail),
+                hint: known(hint),
+                position: None,
+                context: None,
+                object: None,
+            }
         }
     }
 }
