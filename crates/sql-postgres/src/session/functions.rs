@@ -149,7 +149,9 @@ fn set_config(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value
     let name = text(values, 0)?.to_owned();
     let is_local = !values[2].is_null() && truth(values, 2)?;
     let scope = if is_local { Scope::Local } else { Scope::Session };
-    if matches!(&*name.to_ascii_lowercase(), "role" | "session_authorization") || name.to_ascii_lowercase().starts_with("transaction_") {
+    if matches!(&*name.to_ascii_lowercase(), "role" | "session_authorization")
+        || name.to_ascii_lowercase().starts_with("transaction_")
+    {
         return Err(PgError::unsupported(format!("set_config of {name}")).into());
     }
     let facts = ctx.facts();

@@ -75,13 +75,7 @@ fn oid_of(relation: &Relation) -> Oid {
     })
 }
 
-fn find_object(
-    db: &Database,
-    database: &str,
-    path: &[String],
-    kind: ObjectKind,
-    text: &str,
-) -> Result<Option<Oid>> {
+fn find_object(db: &Database, database: &str, path: &[String], kind: ObjectKind, text: &str) -> Result<Option<Oid>> {
     let snapshot = db.catalog().snapshot();
     let parts = parts(text)?;
     match kind {
@@ -103,7 +97,8 @@ fn find_object(
                     continue;
                 }
                 let stored = SchemaName::new(database, schema).map(|name| name.stored().into_owned());
-                let found = stored.and_then(|stored| snapshot.schemas.get(&stored).and_then(|schema| find(schema, name)));
+                let found =
+                    stored.and_then(|stored| snapshot.schemas.get(&stored).and_then(|schema| find(schema, name)));
                 if let Some(found) = found {
                     return Ok(Some(oid_of(&found)));
                 }
@@ -116,7 +111,8 @@ fn find_object(
             Ok(match name {
                 "pg_catalog" => Some(oids::PG_CATALOG),
                 "information_schema" => Some(oids::INFORMATION_SCHEMA),
-                _ => stored.and_then(|stored| snapshot.schemas.get(&stored).map(|schema| system::view::schema_oid(schema))),
+                _ => stored
+                    .and_then(|stored| snapshot.schemas.get(&stored).map(|schema| system::view::schema_oid(schema))),
             })
         }
         ObjectKind::Role => {
@@ -147,7 +143,9 @@ fn name_object(db: &Database, database: &str, path: &[String], kind: ObjectKind,
             };
             let first = path.iter().find(|schema| {
                 let stored = SchemaName::new(database, schema).map(|name| name.stored().into_owned());
-                stored.is_some_and(|stored| snapshot.schemas.get(&stored).is_some_and(|found| find(found, &name).is_some()))
+                stored.is_some_and(|stored| {
+                    snapshot.schemas.get(&stored).is_some_and(|found| find(found, &name).is_some())
+                })
             });
             let own = schema_of(&schema);
             Some(match first.is_some_and(|first| first == own) {

@@ -119,7 +119,8 @@ fn is_visible(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value
             return Ok(Value::TRUE);
         }
         // An earlier schema may hide it.
-        let hides = snapshot.schemas.get(&*stored).is_some_and(|found| crate::define::names::find(found, &name).is_some());
+        let hides =
+            snapshot.schemas.get(&*stored).is_some_and(|found| crate::define::names::find(found, &name).is_some());
         if hides {
             return Ok(Value::FALSE);
         }
@@ -193,9 +194,13 @@ fn serial_sequence(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<
         None => path.iter().any(|schema| schema == known),
     });
     let tables = found.filter_map(|(_, schema)| schema.tables.get(&table));
-    let owned = tables.flat_map(|table| table.columns.iter().find(|known| known.name == column)).flat_map(|column| column.sequences.first());
+    let owned = tables
+        .flat_map(|table| table.columns.iter().find(|known| known.name == column))
+        .flat_map(|column| column.sequences.first());
     let sequence = owned.filter_map(|id| match shown.snapshot.object(*id) {
-        Some(Object::Sequence(sequence)) => Some(format!("{}.{}", quoted(schema_of(&sequence.schema)), quoted(&sequence.name))),
+        Some(Object::Sequence(sequence)) => {
+            Some(format!("{}.{}", quoted(schema_of(&sequence.schema)), quoted(&sequence.name)))
+        }
         _ => None,
     });
     optional(sequence.into_iter().next())

@@ -66,12 +66,14 @@ fn statements_of_one_query_are_one_transaction() {
          DETAIL:  Key (a)=(1) already exists.",
     );
     check(client.run("select count(*) from t"), "0");
-    check(client.run("insert into t values (1); begin; insert into t values (2); rollback; select count(*) from t"),
+    check(
+        client.run("insert into t values (1); begin; insert into t values (2); rollback; select count(*) from t"),
         "INSERT 0 1
          BEGIN
          INSERT 0 1
          ROLLBACK
-         0");
+         0",
+    );
 }
 
 #[test]

@@ -39,8 +39,7 @@ impl World {
 
     pub fn session(&mut self) -> Client {
         self.pids += 1;
-        let login =
-            Login { role: "postgres".into(), database: "postgres".into(), pid: self.pids, ..Login::default() };
+        let login = Login { role: "postgres".into(), database: "postgres".into(), pid: self.pids, ..Login::default() };
         Client(Session::new(&self.db, login).expect("the session begins"))
     }
 
