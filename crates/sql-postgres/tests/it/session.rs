@@ -225,10 +225,10 @@ fn names_are_chosen_as_postgresql_chooses_them() {
          1|2
          INSERT 0 1
          ERROR:  23503: insert or update on table \"c\" violates foreign key constraint \"c_p_fkey\"
-         DETAIL:  Key (p) is not present in table \"p\".
+         DETAIL:  Key (p)=(9) is not present in table \"p\".
          ERROR:  23514: new row for relation \"c\" violates check constraint \"c_a_check\"
          ERROR:  23503: update or delete on table \"p\" violates foreign key constraint \"c_p_fkey\" on table \"c\"
-         DETAIL:  Key (id) is still referenced from table \"c\".
+         DETAIL:  Key (id)=(1) is still referenced from table \"c\".
          c_a_d_idx
          p_n_key
          p_pkey
