@@ -177,7 +177,6 @@ impl Session {
             }
         };
         self.follow_settings();
-        self.idle();
         Ok(Outcome::Done { tag })
     }
 

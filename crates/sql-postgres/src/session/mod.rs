@@ -237,8 +237,8 @@ impl Session {
         (self.is_in_block() && !self.quick.idle_timeout.is_zero()).then_some(self.quick.idle_timeout)
     }
 
-    /// Shows the session as waiting for its client.
-    fn idle(&mut self) {
+    /// Shows the session as waiting for its client. The door calls it when it sends ReadyForQuery.
+    pub fn idle(&mut self) {
         self.handle.end_statement(match self.transaction_status() {
             b'T' => ActivityState::IdleInTransaction,
             b'E' => ActivityState::IdleInAbortedTransaction,

@@ -360,7 +360,6 @@ impl Session {
         self.ctx.facts().in_transaction = false;
         self.drop_portals();
         self.follow_settings();
-        self.idle();
     }
 
     /// Ends a statement that has succeeded: commits the implicit block that ends with it.
@@ -374,7 +373,6 @@ impl Session {
             return self.commit_transaction();
         }
         self.core.note_reads(host(&mut self.ctx));
-        self.idle();
         Ok(())
     }
 
@@ -392,7 +390,6 @@ impl Session {
             self.abort_block(&error);
         }
         self.follow_settings();
-        self.idle();
         error
     }
 
