@@ -103,7 +103,9 @@ impl Session {
         let mut bind = |session: &mut Session| -> Result<Arc<BoundStatement>> {
             let bound = session.with_environment(&[], |environment, ctx| {
                 bind::bind_copy_from(environment, ctx, text, relation, columns)
-            })?;
+            });
+            // PostgreSQL points to nothing in a COPY.
+            let bound = bound.map_err(|error| PgError { position: None, ..error })?;
             Ok(bound.statement)
         };
         let statement = bind(self)?;
