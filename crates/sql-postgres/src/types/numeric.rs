@@ -170,9 +170,16 @@ fn digit(bytes: &[u8], at: usize, radix: u32) -> Option<u8> {
     bytes.get(at).and_then(|byte| (*byte as char).to_digit(radix)).map(|digit| digit as u8)
 }
 
+/// More bits than the largest integer has, so that a long text is refused before it is converted.
+const BITS_MAX: usize = WHOLE_DIGITS_MAX as usize * 10 / 3;
+
 fn non_decimal(bytes: &[u8], from: usize, radix: u32, text: &str) -> Result<(Decimal, usize)> {
     let (mut digits, mut at) = (Vec::new(), from);
     run(bytes, &mut at, radix, &mut digits).filter(|()| !digits.is_empty()).ok_or_else(|| invalid(text))?;
+    let zeros = digits.iter().take_while(|digit| **digit == 0).count();
+    if (digits.len() - zeros) * radix.ilog2() as usize > BITS_MAX {
+        return Err(overflow());
+    }
     let value = BigUint::from_radix_be(&digits, radix).unwrap_or_default();
     Ok((checked(Decimal::from_big(value.into(), 0))?, at))
 }
