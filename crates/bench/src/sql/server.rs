@@ -302,17 +302,12 @@ fn serves(side: SqlSide, address: SocketAddr) -> bool {
 fn beluga(side: SqlSide, programs: &Programs, data: &Path, memory_mib: u64) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "--"]).arg(&programs.beluga).arg("--data").arg(data);
-<<<<<<< HEAD
-    command.args(["--mysql-port", &SqlSide::Beluga.port().to_string(), "--redis-port", "0"]);
-    command.args(["--xrpc-port", &XRPC_PORT.to_string(), "--loose-postgres-port", "0"]);
-=======
     let port = side.port().to_string();
     match side {
         SqlSide::BelugaPostgres => command.args(["--postgres-port", &port, "--mysql-port", "0", "--xrpc-port", "0"]),
-        _ => command.args(["--mysql-port", &port, "--postgres-port", "0", "--xrpc-port", &XRPC_PORT.to_string()]),
+        _ => command.args(["--mysql-port", &port, "--loose-postgres-port", "0", "--xrpc-port", &XRPC_PORT.to_string()]),
     };
     command.args(["--redis-port", "0"]);
->>>>>>> bench-pg
     command.args(["--memory", &format!("{memory_mib}mb"), "--max-connections", "5000"]);
     command.args(["--max-prepared-stmt-count", "1048576"]);
     command
