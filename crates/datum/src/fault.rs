@@ -195,6 +195,8 @@ pub struct ForeignKeyParts {
     /// The referential actions in SQL's words; `None` for NO ACTION.
     pub on_delete: Option<&'static str>,
     pub on_update: Option<&'static str>,
+    /// The key's values as text, in the order of its columns; empty where no row is meant.
+    pub values: Box<[Box<str>]>,
 }
 
 /// A column that a foreign key names and its parent lacks.

@@ -38,7 +38,15 @@ pub struct ErrorObject {
 impl PgError {
     #[cold]
     pub fn new(state: SqlState, message: impl Into<String>) -> PgError {
-        PgError { state, message: message.into(), detail: None, hint: None, position: None, context: None, object: None }
+        PgError {
+            state,
+            message: message.into(),
+            detail: None,
+            hint: None,
+            position: None,
+            context: None,
+            object: None,
+        }
     }
 
     #[must_use]

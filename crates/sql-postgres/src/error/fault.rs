@@ -180,7 +180,15 @@ pub fn render(fault: Fault, written: &[Arc<Table>]) -> PgError {
         Fault::Dialect(raised) => {
             let Raised { code: _, state, message, detail, hint } = *raised;
             let known = |text: Box<str>| (!text.is_empty()).then_some(text);
-            PgError { state, message, detail: known(detail), hint: known(hint), position: None, context: None, object: None }
+            PgError {
+                state,
+                message,
+                detail: known(detail),
+                hint: known(hint),
+                position: None,
+                context: None,
+                object: None,
+            }
         }
     }
 }
@@ -227,11 +235,20 @@ fn about_key(key: &ForeignKeyParts) -> ErrorObject {
     ErrorObject { table: Some(key.table.clone()), constraint: Some(key.constraint.clone()), ..ErrorObject::default() }
 }
 
+/// Adds `Key (a)=(1)` and what is said of it, where the values are known.
+fn with_key(error: PgError, key: &ForeignKeyParts, columns: &[Box<str>], rest: &str) -> PgError {
+    let error = error.about(about_key(key));
+    if key.values.is_empty() {
+        return error;
+    }
+    error.detail(format!("Key ({})=({}) {rest}.", columns.join(", "), key.values.join(", ")))
+}
+
 fn parent_missing(key: &ForeignKeyParts) -> PgError {
     let (table, constraint) = (&key.table, &key.constraint);
     let message = format!("insert or update on table \"{table}\" violates foreign key constraint \"{constraint}\"");
-    let detail = format!("Key ({}) is not present in table \"{}\".", key.columns.join(", "), key.parent_table);
-    PgError::new(state::FOREIGN_KEY_VIOLATION, message).detail(detail).about(about_key(key))
+    let rest = format!("is not present in table \"{}\"", key.parent_table);
+    with_key(PgError::new(state::FOREIGN_KEY_VIOLATION, message), key, &key.columns, &rest)
 }
 
 fn parent_referenced(key: &ForeignKeyParts) -> PgError {
@@ -239,7 +256,9 @@ fn parent_referenced(key: &ForeignKeyParts) -> PgError {
     let message = format!(
         "update or delete on table \"{parent}\" violates foreign key constraint \"{constraint}\" on table \"{table}\""
     );
-    let columns = key.parent_columns.join(", ");
-    let detail = format!("Key ({columns}) is still referenced from table \"{table}\".");
-    PgError::new(state::FOREIGN_KEY_VIOLATION, message).detail(detail).about(about_key(key))
+    let rest = format!("is still referenced from table \"{table}\"");
+    with_key(PgError::new(state::FOREIGN_KEY_VIOLATION, message), key, &key.parent_columns, &rest)
 }
+
+#[cfg(test)]
+mod tests;

@@ -112,8 +112,7 @@ static FUNCTIONS: &[&[PgFunction]] = &[
     temporal::rows::FUNCTIONS,
     temporal::rows::COMPARISONS,
 ];
-static OPERATORS: &[&[PgOperator]] =
-    &[rows::operators::OPERATORS, numeric::OPERATORS, temporal::rows::OPERATORS];
+static OPERATORS: &[&[PgOperator]] = &[rows::operators::OPERATORS, numeric::OPERATORS, temporal::rows::OPERATORS];
 static CASTS: &[&[PgCast]] = &[rows::casts::CASTS, numeric::CASTS, temporal::rows::CASTS];
 
 /// The rows by OID and by name.

@@ -20,6 +20,7 @@ fn foreign_key(parent_schema: &str, on_delete: Option<&'static str>) -> Box<Fore
         parent_columns: boxed(&["x", "y"]),
         on_delete,
         on_update: None,
+        values: boxed(&["1", "2"]),
     })
 }
 

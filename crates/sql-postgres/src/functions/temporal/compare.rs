@@ -1,16 +1,21 @@
 //! Comparisons across types: of dates with timestamps, and of both with timestamps with time zone, which depend on `TimeZone`.
 //!
-//! Comparisons within a type are those of `functions::compare`.
+//! Comparisons within a type are those of `functions::compare`. Across types the values have different forms, so the core cannot compare them as they are: they are called, or the binder applies the function of [`comparable`] to the one side and lets the core compare, so that an
+//! index on the other side can be used.
 
 use std::cmp::Ordering;
 
 use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
+use query::nodes::function::{Function, Run};
 
 use super::convert::{Dated, dated_timestamp, dated_timestamptz};
 use super::values::{date, micros};
+use crate::functions::Volatility;
+use crate::functions::rows::function;
 use crate::functions::state::StateOf;
+use crate::types::oid::{self, Oid};
 use crate::types::temporal::calendar::Reading;
 use crate::types::temporal::io::timestamp_of;
 use crate::types::temporal::{PgZone, TIMESTAMP_EARLY, TIMESTAMP_LATE, is_finite_timestamp};
@@ -25,6 +30,43 @@ fn order_dated(dated: Dated, at: i64) -> Ordering {
         Dated::Before if at == TIMESTAMP_EARLY => Ordering::Greater,
         Dated::Before => Ordering::Less,
     }
+}
+
+/// Returns the function that brings values of a type among those of another one, where both are compared; `None` for pairs without one. A value out of the other's range becomes one that lies between it and the infinity, and that no other value has.
+pub fn comparable(ty: Oid, other: Oid) -> Option<&'static Function> {
+    match (ty, other) {
+        (oid::DATE, oid::TIMESTAMP) => Some(&DATE_AMONG_TIMESTAMPS),
+        (oid::DATE, oid::TIMESTAMPTZ) => Some(&DATE_AMONG_INSTANTS),
+        (oid::TIMESTAMP, oid::TIMESTAMPTZ) => Some(&TIMESTAMP_AMONG_INSTANTS),
+        _ => None,
+    }
+}
+
+static DATE_AMONG_TIMESTAMPS: Function =
+    function(&["timestamp"], Run::Strict(date_among_timestamps), Volatility::Immutable, None);
+static DATE_AMONG_INSTANTS: Function =
+    function(&["timestamptz"], Run::Strict(date_among_instants), Volatility::Stable, None);
+static TIMESTAMP_AMONG_INSTANTS: Function =
+    function(&["timestamptz"], Run::Strict(timestamp_among_instants), Volatility::Stable, None);
+
+fn placed(dated: Dated) -> Value {
+    Value::Int(match dated {
+        Dated::At(at) => at,
+        Dated::Before => TIMESTAMP_EARLY + 1,
+        Dated::Behind => TIMESTAMP_LATE - 1,
+    })
+}
+
+fn date_among_timestamps(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
+    Ok(placed(dated_timestamp(date(values, 0)?)))
+}
+
+fn date_among_instants(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    Ok(placed(dated_timestamptz(date(values, 0)?, &ctx.state().io.zone)))
+}
+
+fn timestamp_among_instants(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    Ok(placed(dated_of_timestamp(micros(values, 0)?, &ctx.state().io.zone)))
 }
 
 /// Returns the instant of a timestamp in a zone.

@@ -17,6 +17,7 @@ use query::types::Collation;
 
 use crate::error::{PgError, Result};
 use crate::functions::state::StateOf;
+use crate::functions::temporal::compare::comparable;
 use crate::functions::temporal::{aggregate, clock, rows};
 use crate::functions::{Body, function};
 use crate::types::io::{self, DateFormat, DateOrder, IntervalStyle, IoContext};
@@ -294,6 +295,36 @@ fn any_value(ty: Oid) -> BoxedStrategy<Value> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn values_brought_among_another_type_compare_as_the_operators_do(
+        days in any_value(oid::DATE),
+        local in any_value(oid::TIMESTAMP),
+        at in any_value(oid::TIMESTAMPTZ),
+        zone in prop::sample::select(vec!["UTC", "America/New_York", "<+05>-5"]),
+    ) {
+        let mut ctx = EvalContext::new();
+        ctx.state_mut().io.zone = PgZone::named(zone).expect("zone");
+        let compared = [
+            (2344, oid::DATE, oid::TIMESTAMP, &days, &local),
+            (2357, oid::DATE, oid::TIMESTAMPTZ, &days, &at),
+            (2526, oid::TIMESTAMP, oid::TIMESTAMPTZ, &local, &at),
+        ];
+        for (number, ty, other, value, beside) in compared {
+            let Some(Body::Scalar(order)) = function(number).map(|row| &row.body) else { panic!("{number}") };
+            let int4 = registry::column_type(oid::INT4, -1, true);
+            let literal = |value: &Value, ty: Oid| Expr::Literal(value.clone(), registry::column_type(ty, -1, true));
+            let mut eval = |function: &'static Function, arguments: Vec<Expr>| {
+                let (ty, extra) = (int4.clone(), Extra::default());
+                let call = Call { function, arguments, ty, collation: Collation::Binary, extra };
+                Expr::Call(Box::new(call)).eval(&[], &mut ctx).expect("value")
+            };
+            let order = eval(order, vec![literal(value, ty), literal(beside, other)]);
+            let placed = eval(comparable(ty, other).expect("function"), vec![literal(value, ty)]);
+            let (Value::Int(order), Value::Int(placed), Value::Int(beside)) = (order, placed, beside) else { panic!() };
+            prop_assert_eq!(order, placed.cmp(beside) as i64);
+        }
+    }
 
     #[test]
     fn no_call_panics(seed: u64) {

@@ -3,9 +3,9 @@
 //! The modifier of an interval is a set of fields in the upper 16 bits and a precision in the lower ones; `0x7FFF` and `0xFFFF` of them are no restriction.
 
 use super::decode::part;
+use super::overflow;
 use super::tokens::Unit;
 use super::{MICROS_PER_HOUR, MICROS_PER_MINUTE, Span, is_finite_timestamp};
-use super::{overflow};
 use crate::error::{PgError, Result, state};
 
 /// The most digits behind the point of seconds.
