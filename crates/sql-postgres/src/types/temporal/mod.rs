@@ -80,7 +80,6 @@ impl DateTimeError {
     }
 }
 
-
 #[cold]
 pub fn field_overflow(text: &str) -> PgError {
     PgError::new(state::DATETIME_FIELD_OVERFLOW, format!("date/time field value out of range: \"{text}\""))
