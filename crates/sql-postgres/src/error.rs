@@ -124,6 +124,8 @@ pub mod state {
     pub const INVALID_BINARY_REPRESENTATION: SqlState = "22P03";
     pub const INVALID_PARAMETER_VALUE: SqlState = "22023";
     pub const DATETIME_FIELD_OVERFLOW: SqlState = "22008";
+    pub const INVALID_TIME_ZONE_DISPLACEMENT_VALUE: SqlState = "22009";
+    pub const INTERVAL_FIELD_OVERFLOW: SqlState = "22015";
     pub const INVALID_DATETIME_FORMAT: SqlState = "22007";
     pub const INVALID_SCHEMA_NAME: SqlState = "3F000";
     pub const NAME_TOO_LONG: SqlState = "42622";

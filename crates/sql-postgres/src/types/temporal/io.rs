@@ -8,12 +8,12 @@ use super::decode_interval::{decode_interval, decode_iso_interval};
 use super::encode::{encode_date, encode_date_time, encode_interval, encode_time};
 use super::fields::Fields;
 use super::typmod::{self, adjust_interval, adjust_time, adjust_timestamp};
-use super::{DATE_EARLY, DATE_LATE, DateTimeError, EPOCH_SECONDS, INVALID_TIME_ZONE_DISPLACEMENT_VALUE, IoContext};
+use super::{DATE_EARLY, DATE_LATE, DateTimeError, EPOCH_SECONDS, IoContext};
 use super::{
     DateFormat, LocalOffset, MICROS_PER_DAY, MICROS_PER_SECOND, PgZone, Span, TIMESTAMP_EARLY, TIMESTAMP_LATE,
 };
 use super::{is_finite_date, is_finite_timestamp, is_valid_date, is_valid_timestamp, overflow};
-use crate::error::{PgError, Result};
+use crate::error::{PgError, Result, state};
 use crate::types::io::fixed;
 use crate::value::{Bytes, Value};
 
@@ -159,7 +159,7 @@ pub fn timetz_recv(bytes: &[u8], typmod: i32) -> Result<TimeTz> {
     check_time(micros)?;
     let west = i32::from_be_bytes(west);
     if west <= -ZONE_LIMIT || west >= ZONE_LIMIT {
-        return Err(PgError::new(INVALID_TIME_ZONE_DISPLACEMENT_VALUE, "time zone displacement out of range"));
+        return Err(PgError::new(state::INVALID_TIME_ZONE_DISPLACEMENT_VALUE, "time zone displacement out of range"));
     }
     Ok(TimeTz { micros: adjust_time(micros, typmod), west })
 }

@@ -10,6 +10,7 @@ mod decode_interval;
 mod encode;
 mod fields;
 pub mod io;
+mod posix;
 pub mod tokens;
 pub mod typmod;
 pub mod zone;
@@ -68,19 +69,16 @@ impl DateTimeError {
                 field_overflow(text).hint("Perhaps you need a different \"datestyle\" setting.")
             }
             DateTimeError::IntervalOverflow => {
-                PgError::new(INTERVAL_FIELD_OVERFLOW, format!("interval field value out of range: \"{text}\""))
+                PgError::new(state::INTERVAL_FIELD_OVERFLOW, format!("interval field value out of range: \"{text}\""))
             }
             DateTimeError::ZoneOverflow => PgError::new(
-                INVALID_TIME_ZONE_DISPLACEMENT_VALUE,
+                state::INVALID_TIME_ZONE_DISPLACEMENT_VALUE,
                 format!("time zone displacement out of range: \"{text}\""),
             ),
             DateTimeError::UnknownZone(zone) => unknown_zone(&zone),
         }
     }
 }
-
-const INTERVAL_FIELD_OVERFLOW: &str = "22015";
-const INVALID_TIME_ZONE_DISPLACEMENT_VALUE: &str = "22009";
 
 #[cold]
 pub fn field_overflow(text: &str) -> PgError {

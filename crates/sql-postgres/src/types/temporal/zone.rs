@@ -10,6 +10,7 @@ use jiff::tz::{AmbiguousOffset, TimeZone};
 
 use super::abbreviations::{self, Meaning};
 use super::calendar::{Reading, UNIX_JULIAN};
+use super::posix::{PosixRule, PosixZone};
 use super::{EPOCH_SECONDS, MICROS_PER_SECOND};
 
 /// 400 years in seconds and in years.
@@ -19,8 +20,6 @@ const CYCLE_YEARS: i32 = 400;
 const CYCLE_FROM: i64 = 221_845_392_000;
 /// Transitions of a zone that are searched for an abbreviation.
 const TRANSITIONS_MAX: usize = 2000;
-/// The longest offset in a POSIX rule, in hours: one week.
-const POSIX_HOURS_MAX: i32 = 24 * 7 - 1;
 const NAME_BYTES_MAX: usize = 255;
 
 /// A time zone. Cheap to clone.
@@ -36,8 +35,8 @@ enum Rule {
     /// Seconds east of UTC, and the abbreviation.
     Fixed(i32, Arc<str>),
     Named(TimeZone),
-    /// A POSIX rule with summer time, and the abbreviations of both.
-    Posix(TimeZone, Arc<[Box<str>; 2]>),
+    /// A POSIX rule with summer time.
+    Posix(Arc<PosixRule>),
 }
 
 /// A zone's clock at an instant.
@@ -85,7 +84,10 @@ impl PgZone {
             return Some(zone);
         }
         let upper = name.to_ascii_uppercase();
-        let rule = posix_rule(&upper)?;
+        let rule = match PosixZone::parse(&upper)? {
+            PosixZone::Fixed(seconds, abbreviation) => Rule::Fixed(seconds, abbreviation.into()),
+            PosixZone::Changing(rule) => Rule::Posix(rule.into()),
+        };
         Some(PgZone { name: upper.into(), rule })
     }
 
@@ -117,30 +119,29 @@ impl PgZone {
         let second = micros.div_euclid(MICROS_PER_SECOND) + EPOCH_SECONDS;
         match &self.rule {
             Rule::Fixed(seconds, _) => *seconds,
-            Rule::Named(zone) | Rule::Posix(zone, _) => timestamp(second).map_or(0, |at| zone.to_offset(at).seconds()),
+            Rule::Named(zone) => timestamp(second).map_or(0, |at| zone.to_offset(at).seconds()),
+            Rule::Posix(rule) => rule.offset(rule.is_summer_at(second)),
         }
     }
 
     /// Returns the offset with its abbreviation.
     pub fn local_offset_at(&self, micros: i64) -> LocalOffset {
         let second = micros.div_euclid(MICROS_PER_SECOND) + EPOCH_SECONDS;
-        let (zone, names) = match &self.rule {
-            Rule::Fixed(seconds, abbreviation) => {
-                return LocalOffset { seconds: *seconds, is_summer: false, abbreviation: (**abbreviation).into() };
+        let (seconds, is_summer, abbreviation) = match &self.rule {
+            Rule::Fixed(seconds, abbreviation) => (*seconds, false, (**abbreviation).into()),
+            Rule::Posix(rule) => {
+                let is_summer = rule.is_summer_at(second);
+                (rule.offset(is_summer), is_summer, rule.abbreviation(is_summer).into())
             }
-            Rule::Named(zone) => (zone, None),
-            Rule::Posix(zone, names) => (zone, Some(names)),
+            Rule::Named(zone) => match timestamp(second) {
+                Some(at) => {
+                    let info = zone.to_offset_info(at);
+                    (info.offset().seconds(), info.dst().is_dst(), info.abbreviation().into())
+                }
+                None => (0, false, "UTC".into()),
+            },
         };
-        let Some(at) = timestamp(second) else {
-            return LocalOffset { seconds: 0, is_summer: false, abbreviation: "UTC".into() };
-        };
-        let info = zone.to_offset_info(at);
-        let is_summer = info.dst().is_dst();
-        let abbreviation = match names {
-            Some(names) => names[usize::from(is_summer)].clone(),
-            None => info.abbreviation().into(),
-        };
-        LocalOffset { seconds: info.offset().seconds(), is_summer, abbreviation }
+        LocalOffset { seconds, is_summer, abbreviation }
     }
 
     /// Returns the reading of the zone's clock at an instant in microseconds since 2000-01-01 UTC.
@@ -151,15 +152,17 @@ impl PgZone {
 
     /// Returns the offset, in seconds east of UTC, that the zone has when its clock shows a reading.
     pub fn offset_of(&self, reading: &Reading) -> i32 {
-        let zone = match &self.rule {
-            Rule::Fixed(seconds, _) => return *seconds,
-            Rule::Named(zone) | Rule::Posix(zone, _) => zone,
-        };
-        if !reading.has_julian() {
+        let is_known = matches!(self.rule, Rule::Fixed(..)) || reading.has_julian();
+        if !is_known {
             return 0;
         }
         // A minute of 60 seconds and a day of 24:00:00 count on into the next.
         let second = (reading.julian() - UNIX_JULIAN) * 86_400 + reading.clock() / MICROS_PER_SECOND;
+        let zone = match &self.rule {
+            Rule::Fixed(seconds, _) => return *seconds,
+            Rule::Posix(rule) => return rule.offset_of(second),
+            Rule::Named(zone) => zone,
+        };
         let mut local = Reading::of_julian(second.div_euclid(86_400) + UNIX_JULIAN);
         local.set_clock(second.rem_euclid(86_400) * MICROS_PER_SECOND);
         if local.year > 9000 {
@@ -186,7 +189,7 @@ impl PgZone {
     pub fn constant_offset(&self) -> Option<i32> {
         match &self.rule {
             Rule::Fixed(seconds, _) => Some(*seconds),
-            Rule::Posix(..) => None,
+            Rule::Posix(_) => None,
             Rule::Named(zone) => {
                 let is_constant = zone.following(Timestamp::MIN).next().is_none();
                 is_constant.then(|| zone.to_offset(Timestamp::UNIX_EPOCH).seconds())
@@ -273,68 +276,4 @@ fn of_database(name: &str) -> Option<PgZone> {
     let zone = TimeZone::get(name).ok()?;
     let known = zone.iana_name()?;
     Some(PgZone { name: known.into(), rule: Rule::Named(zone) })
-}
-
-/// Reads a POSIX rule in upper case: an abbreviation, which may be empty, an offset west of UTC, perhaps the same of summer time, and its begin and end.
-fn posix_rule(text: &str) -> Option<Rule> {
-    if text.starts_with(':') || !text.is_ascii() {
-        return None;
-    }
-    let (standard, rest) = posix_name(text)?;
-    let (west, rest) = posix_offset(rest)?;
-    if rest.is_empty() {
-        return Some(Rule::Fixed(-west, standard.into()));
-    }
-    let (summer, rest) = posix_name(rest)?;
-    if summer.is_empty() {
-        return None;
-    }
-    let (summer_west, rest) = match rest.as_bytes().first() {
-        None | Some(b',' | b';') => (west - 3600, rest),
-        Some(_) => posix_offset(rest)?,
-    };
-    let rules = if rest.is_empty() { ",M3.2.0,M11.1.0".to_string() } else { rest.replacen(';', ",", 1) };
-    let text = format!("STD{}DST{}{rules}", posix_time(west), posix_time(summer_west));
-    let zone = TimeZone::posix(&text).ok()?;
-    Some(Rule::Posix(zone, Arc::new([standard.into(), summer.into()])))
-}
-
-fn posix_name(text: &str) -> Option<(&str, &str)> {
-    if let Some(quoted) = text.strip_prefix('<') {
-        return quoted.split_once('>');
-    }
-    let is_end = |byte: u8| byte.is_ascii_digit() || matches!(byte, b',' | b'-' | b'+');
-    Some(text.split_at(text.bytes().position(is_end).unwrap_or(text.len())))
-}
-
-/// Reads an offset, in seconds.
-fn posix_offset(text: &str) -> Option<(i32, &str)> {
-    let (sign, text) = match text.as_bytes().first()? {
-        b'-' => (-1, &text[1..]),
-        b'+' => (1, &text[1..]),
-        _ => (1, text),
-    };
-    let (hours, mut rest) = posix_number(text, POSIX_HOURS_MAX)?;
-    let mut seconds = hours * 3600;
-    if let Some(minutes) = rest.strip_prefix(':') {
-        let (minutes, after) = posix_number(minutes, 59)?;
-        (seconds, rest) = (seconds + minutes * 60, after);
-        if let Some(more) = rest.strip_prefix(':') {
-            let (more, after) = posix_number(more, 60)?;
-            (seconds, rest) = (seconds + more, after);
-        }
-    }
-    Some((sign * seconds, rest))
-}
-
-fn posix_number(text: &str, max: i32) -> Option<(i32, &str)> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let number = text[..digits].parse().ok().filter(|number| *number <= max)?;
-    Some((number, &text[digits..]))
-}
-
-fn posix_time(seconds: i32) -> String {
-    let sign = if seconds < 0 { "-" } else { "" };
-    let seconds = seconds.abs();
-    format!("{sign}{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
