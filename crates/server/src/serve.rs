@@ -483,7 +483,20 @@ fn postgres_door(
     let Some(shared) = database.filter(|_| port != 0) else { return Ok(None) };
     let tls = tls::postgres(settings)?;
     let database = door_postgres::Database::open(shared.instance().clone());
-    let database = database.map_err(|e| Failure::new(Exit::Data, format!("data: the catalog of tables: {}", e.message)))?;
+    let database =
+        database.map_err(|e| Failure::new(Exit::Data, format!("data: the catalog of tables: {}", e.message)))?;
+    let listed = shared.engine().clone();
+    database.set_superusers(Box::new(move |role| {
+        let accounts = listed.accounts();
+        accounts.get(role).is_some_and(|account| sql_mysql::rights::is_system_account(accounts, &account))
+    }));
+    database.describe_server([
+        ("max_connections", settings.number(Name::MaxConnections).to_string()),
+        ("port", port.to_string()),
+        ("listen_addresses", settings.text(Name::PostgresBind)),
+        ("data_directory", settings.text(Name::Data)),
+        ("ssl", if tls.is_some() { "on" } else { "off" }.to_owned()),
+    ]);
     let options = door_postgres::Options {
         protected_mode: settings.is_on(Name::PostgresProtectedMode),
         tls,

@@ -109,8 +109,9 @@ impl Lines {
                 self.estimated(depth, &format!("Hash{word}"), node);
                 let names = names_of(node);
                 let pairs = join.left_keys.iter().zip(&join.right_keys);
-                let keys: Vec<String> =
-                    pairs.map(|(left, right)| format!("({} = {})", shown(left, &names), shown(right, &names))).collect();
+                let keys: Vec<String> = pairs
+                    .map(|(left, right)| format!("({} = {})", shown(left, &names), shown(right, &names)))
+                    .collect();
                 self.detail(depth, "Hash Cond", &joined(keys));
                 self.detail(depth, "Join Filter", &conditions(&join.on, &names));
                 self.node(&join.left, depth + 1);

@@ -74,6 +74,7 @@ def doors(server):
     my.cursor().execute("create user bob identified by 'secret'")
     my.cursor().execute("create user old identified with mysql_native_password by 'secret'")
     for user in ("bob", "old"):
+        my.cursor().execute(f"grant all on *.* to {user} with grant option")
         enters(f"a password of CREATE USER: {user}", server, user=user, password="secret", require_auth="scram-sha-256")
         fails(f"a wrong one: {user}", server, "28P01", "password authentication failed", user=user, password="Secret")
     my.cursor().execute("alter user bob account lock")
@@ -95,10 +96,11 @@ def encrypted(chain, key):
         fails("channel binding without TLS", server, "", "channel binding required", password="secret", sslmode="disable", channel_binding="require")
         my = pymysql.connect(host="127.0.0.1", port=server.mysql_port, user="root", password="secret", ssl_disabled=True)
         wire = redis.Redis(port=server.port, password="secret")
-        wire.execute_command("ACL", "SETUSER", "digest", "on", "#2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b")
+        wire.execute_command("ACL", "SETUSER", "digest", "on", "#2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b", "~*", "+@all")
         enters("a digest alone, with TLS", server, user="digest", require_auth="password", **tls)
         fails("a digest alone, and another password", server, "28P01", "password authentication failed", user="digest", **{**tls, "password": "Secret"})
         my.cursor().execute("create user safe identified by 'secret' require ssl")
+        my.cursor().execute("grant all on *.* to safe with grant option")
         fails("an account that requires TLS", server, "28000", "with TLS only", user="safe", password="secret", sslmode="disable")
         enters("an account that requires TLS, with it", server, user="safe", **tls)
 
@@ -107,14 +109,16 @@ def ends(server):
     """How a connection ends."""
     connection = connect(server)
     asked = {}
+    values = ", ".join(f"({i})" for i in range(1000))
+    endless = "select count(*) from " + ", ".join(f"(values {values}) {name}(x)" for name in "abcd")
 
-    def sleep():
+    def compute():
         try:
-            connection.execute("select pg_sleep(60)")
+            connection.execute(endless)
         except psycopg.Error as error:
             asked["state"] = error.sqlstate
 
-    thread = threading.Thread(target=sleep)
+    thread = threading.Thread(target=compute)
     begun = time.monotonic()
     thread.start()
     # A request that comes before the statement ends nothing.

@@ -35,6 +35,12 @@ pub fn query(text: &str) -> Vec<u8> {
     message(b'Q', &[text.as_bytes(), b"\0"].concat())
 }
 
+/// A statement with this many rows of one text, a multiple of 1000.
+pub fn many_rows(count: u32) -> String {
+    let values = |count: u32| (1..=count).map(|nth| format!("('{nth}')")).collect::<Vec<_>>().join(", ");
+    format!("select a.x from (values {}) a(x), (values {}) b(x)", values(1000), values(count / 1000))
+}
+
 pub fn parse(name: &str, text: &str) -> Vec<u8> {
     message(b'P', &[name.as_bytes(), b"\0", text.as_bytes(), b"\0\0\0"].concat())
 }

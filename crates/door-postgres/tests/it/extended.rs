@@ -25,16 +25,16 @@ fn a_statement_is_parsed_described_bound_and_executed() {
 fn a_portal_gives_its_rows_in_pieces() {
     let served = serve(0, Options::default());
     let mut client = served.enter();
-    let bytes = [parse("", "select generate_series(1, 5)"), bind("", ""), execute("", 2), execute("", 2)].concat();
+    let bytes = [
+        parse("", "select x from (values (1), (2), (3), (4), (5)) a(x)"),
+        bind("", ""),
+        execute("", 2),
+        execute("", 2),
+    ]
+    .concat();
     let answer = client.ask(&[&bytes[..], &execute("", 2), SYNC].concat());
-    assert_eq!(answer, "1 2 D(1) D(2) s D(3) D(4) s D(5) C(SELECT 1) Z(I)".replace("SELECT 1", &tag(&answer)));
+    assert_eq!(answer, "1 2 D(1) D(2) s D(3) D(4) s D(5) C(SELECT 1) Z(I)");
     served.stop();
-}
-
-/// Returns the tag of the last CommandComplete.
-fn tag(answer: &str) -> String {
-    let (_, rest) = answer.rsplit_once("C(").expect("a tag");
-    rest.split(')').next().unwrap_or_default().to_owned()
 }
 
 #[test]

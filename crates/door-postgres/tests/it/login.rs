@@ -61,7 +61,7 @@ pub fn scram(client: &mut Client, mechanism: &str, (header, channel): (&str, &[u
 
 fn begin(served: &crate::Served, role: &str) -> Client {
     let mut client = served.connect();
-    client.send(&crate::client::startup(crate::client::VERSION, &[("user", role)]));
+    client.send(&crate::client::startup(crate::client::VERSION, &[("user", role), ("database", "postgres")]));
     client
 }
 

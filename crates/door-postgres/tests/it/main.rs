@@ -13,6 +13,7 @@ use std::sync::Arc;
 use client::Client;
 use door_postgres::{Database, Options, PostgresDoor};
 use engine::{Account, Engine};
+use query::exec::instance::Instance;
 use reactor::{ListenOptions, Pool};
 
 struct Served {
@@ -31,7 +32,10 @@ fn serve(max_connections: usize, options: Options) -> Served {
     let engine = Engine::open(sizes, os::SimFolder::new(1), clock.clone()).expect("an empty folder opens");
     let settings = reactor::Settings { epoll_groups: 1, epoll_threads_per_group: 1, ..reactor::Settings::default() };
     let pool = Arc::new(Pool::start(&settings, engine.durable().clone(), &mut |_| None).expect("threads start"));
-    let database = Database::open(engine.clone());
+    let instance = Instance::open(engine.clone(), &[]).expect("a new catalog");
+    let database = Database::open(Arc::new(instance)).expect("a new catalog");
+    // Every account of these tests may do everything.
+    database.set_superusers(Box::new(|_| true));
     let door = Arc::new(PostgresDoor::new(database, clock, options));
     door.attach(&pool);
     let options = ListenOptions { max_connections, ..ListenOptions::default() };

@@ -3,7 +3,7 @@
 use door_postgres::Options;
 use stdx::prng::Prng;
 
-use crate::client::{SYNC, bind, execute, message, parse, query};
+use crate::client::{SYNC, bind, execute, many_rows, message, parse, query};
 use crate::serve;
 
 #[test]
@@ -41,7 +41,7 @@ fn a_long_reply_waits_for_its_reader() {
     let served = serve(0, Options::default());
     let mut client = served.enter();
     let rows = 1_000_000;
-    let bytes = query(&format!("select generate_series(1, {rows})"));
+    let bytes = query(&many_rows(rows));
     client.send(&[bytes, query("select 1"), query("select 1")].concat());
     let held = || served.pool.connections().iter().map(|connection| connection.buffers().unsent).max();
     assert!(served.enter().ask(&query("select 1")).ends_with("Z(I)"), "others are served meanwhile");
@@ -65,9 +65,10 @@ fn a_long_reply_waits_for_its_reader() {
 #[test]
 fn a_client_that_leaves_in_the_middle_is_forgotten() {
     let served = serve(0, Options::default());
-    for text in ["select generate_series(1, 1000000)", "select pg_sleep(60)"] {
+    let endless = format!("select count(*) from ({0}) a, ({0}) b, ({0}) c", many_rows(1_000_000));
+    for text in [many_rows(1_000_000), endless] {
         let mut client = served.enter();
-        client.send(&query(text));
+        client.send(&query(&text));
         drop(client);
     }
     let mut client = served.enter();
@@ -140,7 +141,7 @@ fn random_messages_never_stop_the_door() {
         for _ in 0..prng.below(12) {
             let one = match prng.below(9) {
                 0 => query("select 1; begin; select 1/0"),
-                1 => parse("s", "select generate_series(1, 2000)"),
+                1 => parse("s", &many_rows(2000)),
                 2 => bind("p", "s"),
                 3 => execute("p", prng.below(3) as u32),
                 4 => query("copy t from stdin"),

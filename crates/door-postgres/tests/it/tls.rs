@@ -85,7 +85,7 @@ fn the_proof_is_bound_to_the_certificate() {
         ("SCRAM-SHA-256", "n,,", b"", true),
     ] {
         let mut client = encrypted(socket(served.address));
-        client.send(&startup(VERSION, &[("user", "ann")]));
+        client.send(&startup(VERSION, &[("user", "ann"), ("database", "postgres")]));
         let (_, body) = client.receive().unwrap();
         assert_eq!(body, b"\0\0\0\x0aSCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0");
         let answer = scram(&mut client, mechanism, (header, channel), b"secret");
@@ -111,7 +111,7 @@ fn a_password_without_a_verifier_is_asked_for_through_tls() {
             (b"secret\0x", "E(FATAL 08P01 invalid password packet size) end"),
         ] {
             let mut client = encrypted(socket(served.address));
-            client.send(&startup(VERSION, &[("user", role)]));
+            client.send(&startup(VERSION, &[("user", role), ("database", "postgres")]));
             assert_eq!(client.receive().unwrap(), (b'R', b"\0\0\0\x03".to_vec()));
             let told = client.ask(&message(b'p', password));
             assert!(told.ends_with(answer), "{role}: {told}");

@@ -341,9 +341,7 @@ impl RecordReader {
     fn check_header(&self) -> Result<()> {
         let (expected, found) = (self.names.len(), self.fields.len());
         if expected != found {
-            return Err(bad_format(format!(
-                "wrong number of fields in header line: got {found}, expected {expected}"
-            )));
+            return Err(bad_format(format!("wrong number of fields in header line: got {found}, expected {expected}")));
         }
         for (nth, name) in self.names.iter().enumerate() {
             let nth_field = nth + 1;
@@ -411,7 +409,8 @@ impl RecordReader {
                 return missing(self, "invalid COPY file header (missing length)");
             };
             at += SIGNATURE.len() + 8;
-            let length = usize::try_from(length).map_err(|_| bad_format("invalid COPY file header (missing length)"))?;
+            let length =
+                usize::try_from(length).map_err(|_| bad_format("invalid COPY file header (missing length)"))?;
             if self.buffer.len() < at + length {
                 return missing(self, "invalid COPY file header (wrong length)");
             }
@@ -478,9 +477,9 @@ pub fn shown(bytes: &[u8]) -> String {
 fn unescape(line: &[u8], at: usize, out: &mut Vec<u8>) -> usize {
     let digits = |from: usize, most: usize, radix: u32| {
         let count = line[from..].iter().take(most).take_while(|byte| (**byte as char).is_digit(radix)).count();
-        let value = line[from..from + count].iter().fold(0u32, |value, byte| {
-            value * radix + (*byte as char).to_digit(radix).unwrap_or(0)
-        });
+        let value = line[from..from + count]
+            .iter()
+            .fold(0u32, |value, byte| value * radix + (*byte as char).to_digit(radix).unwrap_or(0));
         (count, value as u8)
     };
     let byte = match line[at] {

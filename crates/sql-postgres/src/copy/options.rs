@@ -210,8 +210,11 @@ impl Given {
         let format = self.format.unwrap_or(CopyFormat::Text);
         let (is_csv, is_binary) = (format == CopyFormat::Csv, format == CopyFormat::Binary);
         if is_binary {
-            let given =
-                [("DELIMITER", self.delimiter.is_some()), ("NULL", self.null.is_some()), ("DEFAULT", self.default.is_some())];
+            let given = [
+                ("DELIMITER", self.delimiter.is_some()),
+                ("NULL", self.null.is_some()),
+                ("DEFAULT", self.default.is_some()),
+            ];
             if let Some((name, _)) = given.iter().find(|(_, is_given)| *is_given) {
                 return Err(error(state::SYNTAX_ERROR, format!("cannot specify {name} in BINARY mode")));
             }

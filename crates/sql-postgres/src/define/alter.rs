@@ -238,7 +238,8 @@ impl Session {
             AlterTableCmd::AddColumn { column, if_not_exists } => {
                 let name = &column.name.value;
                 if *if_not_exists && draft.new.columns.iter().any(|known| known.name == *name) {
-                    let message = format!("column \"{name}\" of relation \"{}\" already exists, skipping", draft.new.name);
+                    let message =
+                        format!("column \"{name}\" of relation \"{}\" already exists, skipping", draft.new.name);
                     self.skip_notice(state::DUPLICATE_COLUMN, message);
                     return Ok(());
                 }
@@ -260,7 +261,8 @@ impl Session {
             AlterTableCmd::DropDefault { column } => {
                 let at = draft.column(&column.value)?;
                 if draft.new.columns[at].identity != Identity::None {
-                    let message = format!("column \"{}\" of relation \"{}\" is an identity column", column.value, draft.new.name);
+                    let message =
+                        format!("column \"{}\" of relation \"{}\" is an identity column", column.value, draft.new.name);
                     return Err(PgError::new(state::SYNTAX_ERROR, message));
                 }
                 draft.new.columns[at].default = Default::None;
@@ -283,7 +285,8 @@ impl Session {
                     return Err(PgError::new(state::INVALID_TABLE_DEFINITION, message));
                 }
                 if draft.new.columns[at].identity != Identity::None {
-                    let message = format!("column \"{}\" of relation \"{}\" is an identity column", column.value, draft.new.name);
+                    let message =
+                        format!("column \"{}\" of relation \"{}\" is an identity column", column.value, draft.new.name);
                     return Err(PgError::new(state::SYNTAX_ERROR, message));
                 }
                 let ty = draft.new.columns[at].ty.clone();
@@ -404,7 +407,9 @@ impl Session {
         text: &Arc<str>,
     ) -> Result<()> {
         let at = draft.column(name)?;
-        if draft.new.columns[at].generated.is_some() || draft.new.foreign_keys.iter().any(|key| key.columns.contains(&at)) {
+        if draft.new.columns[at].generated.is_some()
+            || draft.new.foreign_keys.iter().any(|key| key.columns.contains(&at))
+        {
             return Err(PgError::unsupported("ALTER TYPE of a column of a foreign key or a generated column"));
         }
         if !draft.new.checks.is_empty() || draft.new.is_generated() {
@@ -486,7 +491,8 @@ impl Session {
                         return Err(PgError::unsupported("DROP COLUMN ... CASCADE of a referenced column"));
                     }
                     let table = &draft.new.name;
-                    let message = format!("cannot drop column {name} of table {table} because other objects depend on it");
+                    let message =
+                        format!("cannot drop column {name} of table {table} because other objects depend on it");
                     let error = PgError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message);
                     let detail = format!(
                         "constraint {} on table {} depends on column {name} of table {table}",

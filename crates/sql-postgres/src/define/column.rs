@@ -84,7 +84,8 @@ impl Session {
         let Some(ty) = ty else { return Err(PgError::unsupported("a column without a type")) };
         let (ty, serial) = self.column_type(ty, text)?;
         let mut column = TableColumn::new(name.value.clone(), ty, at);
-        let mut declared = Declared { column: column.clone(), sequence: None, expression: None, constraints: Vec::new() };
+        let mut declared =
+            Declared { column: column.clone(), sequence: None, expression: None, constraints: Vec::new() };
         if let Some(bytes) = serial {
             let parameters = super::sequence::defaults(bytes);
             declared.sequence = Some(WantedSequence { column: at, parameters, identity: false, name: None });

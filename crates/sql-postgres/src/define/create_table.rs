@@ -3,15 +3,15 @@
 use std::sync::{Arc, OnceLock};
 
 use datum::row::Layout;
-use query::catalog::sequence::Sequence;
 use query::catalog::object_id::UNNUMBERED;
+use query::catalog::sequence::Sequence;
 use query::catalog::table::{Check, Default, Part, Table, TableColumn};
 use query::catalog::table_state::TableState;
 use query::catalog::{Snapshot, Writing};
 use query::key_form::KeyForm;
 use syntax::postgres::tree::{
-    ColumnDef, Constraint, ConstraintKind, CreateStmt, DefArg, DefElem, Ident, IndexConstraint, LikeOptionKind, OnCommit,
-    Persistence, TableElement, TableLikeClause,
+    ColumnDef, Constraint, ConstraintKind, CreateStmt, DefArg, DefElem, Ident, IndexConstraint, LikeOptionKind,
+    OnCommit, Persistence, TableElement, TableLikeClause,
 };
 
 use crate::bind::{self, TableExpression};
@@ -319,9 +319,7 @@ impl Session {
         };
         check_constraint_name(table, &name.value)?;
         match relation_is_taken(schema, table, &name.value) {
-            true => {
-                Err(PgError::new(state::DUPLICATE_TABLE, format!("relation \"{}\" already exists", name.value)))
-            }
+            true => Err(PgError::new(state::DUPLICATE_TABLE, format!("relation \"{}\" already exists", name.value))),
             false => Ok(name.value.clone()),
         }
     }

@@ -101,7 +101,8 @@ impl Session {
                 let article = if word == "index" { "an" } else { "a" };
                 let message = format!("\"{}\" is not {article} {word}", name.name);
                 let hint_article = if found.kind() == "index" { "an" } else { "a" };
-                let hint = format!("Use DROP {} to remove {hint_article} {}.", found.kind().to_uppercase(), found.kind());
+                let hint =
+                    format!("Use DROP {} to remove {hint_article} {}.", found.kind().to_uppercase(), found.kind());
                 Err(PgError::new(state::WRONG_OBJECT_TYPE, message).hint(hint))
             }
             None if missing_ok => {
@@ -133,10 +134,8 @@ impl Session {
         if table.primary.is_some() && super::names::primary_name(table) == name
             || table.indexes.iter().any(|index| index.is_constraint && index.name == name)
         {
-            let message = format!(
-                "cannot drop index {name} because constraint {name} on table {} requires it",
-                table.name
-            );
+            let message =
+                format!("cannot drop index {name} because constraint {name} on table {} requires it", table.name);
             let hint = format!("You can drop constraint {name} on table {} instead.", table.name);
             return Err(PgError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message).hint(hint));
         }
@@ -165,8 +164,10 @@ impl Session {
         if !dependences.is_empty() {
             if !cascade {
                 let message = format!("cannot drop {what} because other objects depend on it");
-                let lines: Vec<String> =
-                    dependences.iter().map(|dependence| format!("{} depends on {}", dependence.object, dependence.on)).collect();
+                let lines: Vec<String> = dependences
+                    .iter()
+                    .map(|dependence| format!("{} depends on {}", dependence.object, dependence.on))
+                    .collect();
                 let error = PgError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message);
                 return Err(error.detail(lines.join("\n")).hint(CASCADE_HINT));
             }
@@ -208,7 +209,8 @@ impl Session {
             let is_of_gone = |key: &query::catalog::foreign_key::ForeignKey| {
                 ends.changed.iter().any(|table| key.refers_to(&table.schema, &table.name))
             };
-            let dropped: Vec<String> = copy.foreign_keys.iter().filter(|key| is_of_gone(key)).map(|key| key.name.clone()).collect();
+            let dropped: Vec<String> =
+                copy.foreign_keys.iter().filter(|key| is_of_gone(key)).map(|key| key.name.clone()).collect();
             copy.foreign_keys.retain(|key| !is_of_gone(key));
             for index in copy.indexes.iter().filter(|index| index.generated && dropped.contains(&index.name)) {
                 writing.txn.drop_map(index.map)?;
@@ -257,7 +259,11 @@ impl Session {
             }
             for key in child.foreign_keys.iter().filter(|key| key.refers_to(&parent.schema, &parent.name)) {
                 found.push(Dependence {
-                    object: format!("constraint {} on table {}", key.name, self.shown_relation(&child.schema, &child.name)),
+                    object: format!(
+                        "constraint {} on table {}",
+                        key.name,
+                        self.shown_relation(&child.schema, &child.name)
+                    ),
                     on: format!("table {}", self.shown_relation(&parent.schema, &parent.name)),
                 });
             }
@@ -270,7 +276,8 @@ impl Session {
                     continue;
                 }
                 let Some(on) = self.reads_gone(view, gone) else { continue };
-                found.push(Dependence { object: format!("view {}", self.shown_relation(&view.schema, &view.name)), on });
+                found
+                    .push(Dependence { object: format!("view {}", self.shown_relation(&view.schema, &view.name)), on });
                 gone.views.push(view.clone());
                 is_new = true;
             }
@@ -284,7 +291,9 @@ impl Session {
     fn reads_gone(&mut self, view: &Arc<View>, gone: &Gone) -> Option<String> {
         let bindings = self.bindings_of_view(view)?;
         let table = bindings.tables.iter().find(|table| gone.tables.iter().any(|other| other.id == table.id));
-        let over = || bindings.views.iter().find(|over| over.id != view.id && gone.views.iter().any(|other| other.id == over.id));
+        let over = || {
+            bindings.views.iter().find(|over| over.id != view.id && gone.views.iter().any(|other| other.id == over.id))
+        };
         match (table, over()) {
             (_, Some(over)) => Some(format!("view {}", self.shown_relation(&over.schema, &over.name))),
             (Some(table), None) => Some(format!("table {}", self.shown_relation(&table.schema, &table.name))),
@@ -293,7 +302,12 @@ impl Session {
     }
 
     /// Fails if views read a table, or a column of it, that is to change.
-    pub(super) fn refuse_dependent_views(&mut self, table: &Arc<Table>, column: Option<&str>, cascade: bool) -> Result<()> {
+    pub(super) fn refuse_dependent_views(
+        &mut self,
+        table: &Arc<Table>,
+        column: Option<&str>,
+        cascade: bool,
+    ) -> Result<()> {
         for view in self.views_of_database() {
             let Some(bindings) = self.bindings_of_view(&view) else { continue };
             if !bindings.tables.iter().any(|known| known.id == table.id) {

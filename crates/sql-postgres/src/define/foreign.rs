@@ -125,7 +125,8 @@ impl Session {
             }
             (names, _) => names.iter().map(|name| name.value.clone()).collect(),
         };
-        if let Some(name) = parent_columns.iter().find(|name| !table.columns.iter().any(|column| column.name == **name)) {
+        if let Some(name) = parent_columns.iter().find(|name| !table.columns.iter().any(|column| column.name == **name))
+        {
             return Err(missing_key_column(name));
         }
         if parent_columns.len() != own.len() {
@@ -216,7 +217,8 @@ fn require_unique(key: &ForeignKey, parent: &Table) -> Result<()> {
     match parent.primary.as_deref().into_iter().chain(unique).any(is_whole) {
         true => Ok(()),
         false => {
-            let message = format!("there is no unique constraint matching given keys for referenced table \"{}\"", parent.name);
+            let message =
+                format!("there is no unique constraint matching given keys for referenced table \"{}\"", parent.name);
             Err(PgError::new(state::INVALID_FOREIGN_KEY, message))
         }
     }

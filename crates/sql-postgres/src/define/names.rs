@@ -154,9 +154,11 @@ impl Session {
     pub(crate) fn tables_of_database(&mut self) -> Vec<Arc<Table>> {
         self.refresh();
         let database = self.who.database.clone();
-        let schemas = self.catalog.schemas.values().filter(|schema| {
-            SchemaName::of_stored(&schema.name).is_some_and(|name| name.database == database)
-        });
+        let schemas = self
+            .catalog
+            .schemas
+            .values()
+            .filter(|schema| SchemaName::of_stored(&schema.name).is_some_and(|name| name.database == database));
         schemas.flat_map(|schema| schema.tables.values().cloned()).collect()
     }
 }

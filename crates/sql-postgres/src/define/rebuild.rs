@@ -89,8 +89,11 @@ impl Session {
 
     /// Checks the rows against columns that become NOT NULL and against new CHECKs.
     pub(super) fn check_rows(&mut self, draft: &Draft, settled: &Arc<Table>, writing: &mut Writing<'_>) -> Result<()> {
-        let new_checks: Vec<_> =
-            settled.checks.iter().filter(|check| !draft.old.checks.iter().any(|known| known.name == check.name)).collect();
+        let new_checks: Vec<_> = settled
+            .checks
+            .iter()
+            .filter(|check| !draft.old.checks.iter().any(|known| known.name == check.name))
+            .collect();
         if new_checks.is_empty() && draft.not_null.is_empty() {
             return Ok(());
         }
@@ -141,8 +144,9 @@ impl Session {
         kind: TableExpression,
         column: Option<usize>,
     ) -> Result<Expr> {
-        let expr = syntax::postgres::parse_expression(text)
-            .map_err(|_| PgError::new(state::DATA_CORRUPTED, format!("the text \"{text}\" of a definition has no meaning")))?;
+        let expr = syntax::postgres::parse_expression(text).map_err(|_| {
+            PgError::new(state::DATA_CORRUPTED, format!("the text \"{text}\" of a definition has no meaning"))
+        })?;
         self.with_environment(&[], |environment, ctx| {
             bind::bind_table_expression(environment, ctx, text, (table, &expr), kind, column)
         })
@@ -191,9 +195,11 @@ fn new_row(
         let (column, value) = (&table.columns[*at], expr.eval(&row, ctx)?);
         row[*at] = (ASSIGNMENT.store)(value, &column.ty, Place { column: &column.name, row: number }, ctx)?;
     }
-    let missing = table.columns.iter().zip(&row).find(|(column, value)| {
-        value.is_null() && !column.ty.nullable && column.generated.is_none()
-    });
+    let missing = table
+        .columns
+        .iter()
+        .zip(&row)
+        .find(|(column, value)| value.is_null() && !column.ty.nullable && column.generated.is_none());
     match missing {
         Some((column, _)) => Err(contains_nulls_fault(table, &column.name)),
         None => Ok(row),

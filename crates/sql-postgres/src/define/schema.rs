@@ -144,7 +144,8 @@ impl Session {
         }
         let is_of_database =
             |stored: &str| SchemaName::of_stored(stored).is_some_and(|schema| schema.database == *name);
-        let schemas: Vec<String> = self.catalog.schemas.keys().filter(|stored| is_of_database(stored)).cloned().collect();
+        let schemas: Vec<String> =
+            self.catalog.schemas.keys().filter(|stored| is_of_database(stored)).cloned().collect();
         if !schemas.contains(name) {
             let message = format!("database \"{name}\" does not exist");
             if !missing_ok {
@@ -159,7 +160,8 @@ impl Session {
         };
         if !users.is_empty() {
             if !force {
-                let error = PgError::new(state::OBJECT_IN_USE, format!("database \"{name}\" is being accessed by other users"));
+                let error =
+                    PgError::new(state::OBJECT_IN_USE, format!("database \"{name}\" is being accessed by other users"));
                 let detail = match users.len() {
                     1 => "There is 1 other session using the database.".to_owned(),
                     count => format!("There are {count} other sessions using the database."),

@@ -122,12 +122,24 @@ fn read(options: &[DefElem], bytes: u8, old: Option<Parameters>) -> Result<Optio
     let kept_min = old.map(|old| old.min).filter(|old_min| !(is_typed && *old_min == old_least));
     let max = match max {
         Some(Some(max)) => max,
-        Some(None) => if increment > 0 { most } else { -1 },
+        Some(None) => {
+            if increment > 0 {
+                most
+            } else {
+                -1
+            }
+        }
         None => kept_max.unwrap_or(if increment > 0 { most } else { -1 }),
     };
     let min = match min {
         Some(Some(min)) => min,
-        Some(None) => if increment > 0 { 1 } else { least },
+        Some(None) => {
+            if increment > 0 {
+                1
+            } else {
+                least
+            }
+        }
         None => kept_min.unwrap_or(if increment > 0 { 1 } else { least }),
     };
     for (word, value) in [("MAXVALUE", max), ("MINVALUE", min)] {

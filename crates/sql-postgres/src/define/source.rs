@@ -29,7 +29,9 @@ fn quoted_end(text: &str, at: usize) -> Option<usize> {
         b'-' if bytes.get(at + 1) == Some(&b'-') => {
             Some(text[at..].find('\n').map_or(bytes.len(), |length| at + length + 1))
         }
-        b'/' if bytes.get(at + 1) == Some(&b'*') => Some(text[at..].find("*/").map_or(bytes.len(), |length| at + length + 2)),
+        b'/' if bytes.get(at + 1) == Some(&b'*') => {
+            Some(text[at..].find("*/").map_or(bytes.len(), |length| at + length + 2))
+        }
         b'$' => {
             let tag_end = at + 1 + text[at + 1..].find('$')?;
             let tag = &text[at..=tag_end];

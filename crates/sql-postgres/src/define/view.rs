@@ -54,13 +54,18 @@ impl Session {
                 return Err(PgError::new(state::DUPLICATE_COLUMN, message));
             }
             if registry::by_oid(field.type_oid).is_none_or(|row| row.kind != registry::TypeKind::Base) {
-                let message = format!("column \"{}\" has pseudo-type {}", field.name, registry::format_type(field.type_oid, None));
+                let message = format!(
+                    "column \"{}\" has pseudo-type {}",
+                    field.name,
+                    registry::format_type(field.type_oid, None)
+                );
                 return Err(PgError::new(state::INVALID_TABLE_DEFINITION, message));
             }
         }
         let source = self.expanded(query, *query_span, text)?;
         let old = self.replaced(&schema, name, *replace, &fields)?;
-        let types = fields.iter().map(|field| registry::column_type(field.type_oid, field.type_modifier, true)).collect();
+        let types =
+            fields.iter().map(|field| registry::column_type(field.type_oid, field.type_modifier, true)).collect();
         let search_path = self.search_path();
         let db = self.database().clone();
         let mut writing = db.instance().catalog().write()?;
@@ -128,9 +133,7 @@ impl Session {
     /// Returns the text of the query with the columns that a `*` of its select list means.
     fn expanded(&mut self, query: &SelectStmt, span: Span, text: &str) -> Result<String> {
         let source = text[span.start as usize..span.end as usize].trim();
-        let is_star = |target: &syntax::postgres::tree::ResTarget| {
-            matches!(&target.expr.kind, ExprKind::Column(column) if column.star)
-        };
+        let is_star = |target: &syntax::postgres::tree::ResTarget| matches!(&target.expr.kind, ExprKind::Column(column) if column.star);
         let SelectBody::Select(select) = &query.body else {
             return Ok(source.to_owned());
         };
@@ -148,7 +151,8 @@ impl Session {
         let qualifier: String = column.fields.iter().map(|part| quoted(part) + ".").collect();
         let list: Vec<String> = columns.iter().map(|field| format!("{qualifier}{}", quoted(&field.name))).collect();
         let at = select.targets[*star].expr.span;
-        let (before, after) = (&text[span.start as usize..at.start as usize], &text[at.end as usize..span.end as usize]);
+        let (before, after) =
+            (&text[span.start as usize..at.start as usize], &text[at.end as usize..span.end as usize]);
         Ok(format!("{before}{}{after}", list.join(", ")).trim().to_owned())
     }
 }

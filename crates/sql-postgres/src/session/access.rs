@@ -10,9 +10,9 @@ use query::nodes::context::EvalContext;
 use crate::bind::Plan;
 use crate::error::{PgError, Result, state};
 use crate::instance::database::Database;
+use crate::session::Session;
 use crate::session::facts::FactsOf as _;
 use crate::session::transact::Block;
-use crate::session::Session;
 
 impl Session {
     pub(crate) fn database(&self) -> &Arc<Database> {
@@ -73,8 +73,7 @@ impl Session {
     pub(crate) fn run_text(&mut self, text: &Arc<str>) -> Result<()> {
         let mut statements = self.parse_text(text)?;
         let raw = statements.pop().ok_or_else(|| PgError::new(state::INTERNAL_ERROR, "no statement"))?;
-        let mut bind =
-            |session: &mut Session| session.bind_raw(&raw, text, &[], &[]).map(|bound| bound.statement);
+        let mut bind = |session: &mut Session| session.bind_raw(&raw, text, &[], &[]).map(|bound| bound.statement);
         let statement = bind(self)?;
         let statement = self.start(&statement, Vec::new(), &mut bind)?;
         let changed = match &statement.plan {
@@ -84,4 +83,3 @@ impl Session {
         changed.map(drop).map_err(|fault| self.error_of(fault, &statement.written))
     }
 }
-

@@ -5,16 +5,14 @@ mod execute;
 
 use std::sync::Arc;
 
-use syntax::postgres::tree::{
-    Discard, LockStmt, ObjectName, RawStatement, Statement, TransactionStmt,
-};
+use syntax::postgres::tree::{Discard, LockStmt, ObjectName, RawStatement, Statement, TransactionStmt};
 
 use crate::batch::{Batch, Row};
 use crate::bind::Field;
 use crate::error::{PgError, Result, state};
+use crate::session::facts::FactsOf as _;
 use crate::session::result_set::Running;
 use crate::session::run::{Delivery, TagKind};
-use crate::session::facts::FactsOf as _;
 use crate::session::{Outcome, ResultSet, Session};
 use crate::types::oid;
 
@@ -115,14 +113,16 @@ impl Session {
             Statement::Lock(lock) => self.lock_tables(lock).map(|()| "LOCK TABLE"),
             Statement::SetConstraints(_) => {
                 if !self.is_in_block() {
-                    self.warn(state::NO_ACTIVE_SQL_TRANSACTION, "SET CONSTRAINTS can only be used in transaction blocks");
+                    self.warn(
+                        state::NO_ACTIVE_SQL_TRANSACTION,
+                        "SET CONSTRAINTS can only be used in transaction blocks",
+                    );
                 }
                 Ok("SET CONSTRAINTS")
             }
-            Statement::ClosePortal(Some(name)) => Err(PgError::new(
-                state::INVALID_CURSOR_NAME,
-                format!("cursor \"{}\" does not exist", name.value),
-            )),
+            Statement::ClosePortal(Some(name)) => {
+                Err(PgError::new(state::INVALID_CURSOR_NAME, format!("cursor \"{}\" does not exist", name.value)))
+            }
             Statement::ClosePortal(None) => Ok("CLOSE CURSOR ALL"),
             statement => return self.define(statement, raw, text),
         };

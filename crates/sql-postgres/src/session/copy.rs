@@ -152,9 +152,8 @@ impl Session {
 
     /// Ends the COPY FROM as failed, as the client asks.
     pub fn copy_fail(&mut self, message: &str) -> PgError {
-        let context = self.copying.take().map(|copying| {
-            format!("COPY {}, line {}", copying.relation, copying.reader.line + 1)
-        });
+        let context =
+            self.copying.take().map(|copying| format!("COPY {}, line {}", copying.relation, copying.reader.line + 1));
         let error = PgError::new(state::QUERY_CANCELED, format!("COPY from stdin failed: {message}"));
         let error = match context {
             Some(context) => error.within(|| context),
@@ -229,7 +228,9 @@ impl Session {
             // NULL is checked with the other constraints of the row.
             row[*at] = match value {
                 Value::Null => Value::Null,
-                value => inserting.take(*at, value, ctx).map_err(|fault| PgError::from(fault).within(|| context(field)))?,
+                value => {
+                    inserting.take(*at, value, ctx).map_err(|fault| PgError::from(fault).within(|| context(field)))?
+                }
             };
         }
         let written = std::slice::from_ref(table);
@@ -293,7 +294,9 @@ impl Session {
         let statement = bind(self)?;
         self.suspension.is_allowed = false;
         let statement = self.start(&statement, Vec::new(), &mut bind)?;
-        let Plan::Query { node, .. } = &statement.plan else { return Err(PgError::unsupported("COPY of this statement")) };
+        let Plan::Query { node, .. } = &statement.plan else {
+            return Err(PgError::unsupported("COPY of this statement"));
+        };
         let format = i16::from(options.format == CopyFormat::Binary);
         let columns: Arc<[Format]> = fields.iter().map(|field| Format::new(field, format)).collect();
         options.check_columns(&fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>())?;

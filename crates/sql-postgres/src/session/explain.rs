@@ -9,13 +9,19 @@ use crate::session::statement::has_plan;
 use crate::session::{Session, is_on};
 
 impl Session {
-    pub(super) fn explain(&mut self, explain: &ExplainStmt, raw: &RawStatement, text: &Arc<str>) -> Result<Vec<String>> {
+    pub(super) fn explain(
+        &mut self,
+        explain: &ExplainStmt,
+        raw: &RawStatement,
+        text: &Arc<str>,
+    ) -> Result<Vec<String>> {
         let ExplainStmt { options, statement } = explain;
         let mut costs = true;
         for option in options {
             match &*option.name {
                 "costs" => costs = is_on(option),
-                "verbose" | "buffers" | "settings" | "wal" | "timing" | "summary" | "generic_plan" if !is_on(option) => {}
+                "verbose" | "buffers" | "settings" | "wal" | "timing" | "summary" | "generic_plan"
+                    if !is_on(option) => {}
                 "format" => {
                     let text = match &option.value {
                         Some(DefArg::String(text) | DefArg::Keyword(text)) => text.to_ascii_lowercase(),

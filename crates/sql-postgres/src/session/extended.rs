@@ -206,9 +206,9 @@ impl Session {
     }
 
     fn portal_named(&self, name: &str) -> Result<&Portal> {
-        self.portals.get(name).ok_or_else(|| {
-            PgError::new(state::INVALID_CURSOR_NAME, format!("portal \"{name}\" does not exist"))
-        })
+        self.portals
+            .get(name)
+            .ok_or_else(|| PgError::new(state::INVALID_CURSOR_NAME, format!("portal \"{name}\" does not exist")))
     }
 
     /// Returns the columns of a portal with their formats; `None` for a statement without rows.
@@ -237,7 +237,8 @@ impl Session {
         let columns = self.portal_named(name)?.formats.clone();
         let delivery = Delivery { columns, tag, portal: Some(name.to_owned()), rows_max: max_rows };
         let portal = self.portals.get_mut(name);
-        let state = portal.map_or(PortalState::Done, |portal| std::mem::replace(&mut portal.state, PortalState::Active));
+        let state =
+            portal.map_or(PortalState::Done, |portal| std::mem::replace(&mut portal.state, PortalState::Active));
         match state {
             PortalState::Suspended(running, number) => {
                 // Nothing has run in between, or the rest was gathered.

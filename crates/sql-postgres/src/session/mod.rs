@@ -10,12 +10,12 @@ mod command;
 mod copy;
 mod explain;
 mod extended;
+pub mod facts;
 mod parameterise;
 mod result_set;
 mod run;
 mod script;
 mod set;
-pub mod facts;
 pub mod statement;
 mod suspension;
 mod transact;
@@ -35,16 +35,16 @@ use query::session::transaction::SessionCore;
 
 use crate::error::fault::render;
 use crate::error::{PgError, Result, SqlState, state};
+use crate::functions::state::{PgState, SessionFacts};
 use crate::instance::database::{Database, POSTGRES};
 use crate::instance::handle::{ActivityState, Handle, Kill};
 use crate::session::copy::Copying;
 use crate::session::extended::Portal;
+use crate::session::facts::{FactsOf as _, SessionState};
 use crate::session::parameterise::ParameterisedText;
-use crate::session::facts::{SessionState, FactsOf as _};
 use crate::session::statement::Prepared;
 use crate::session::transact::{Block, TransactionBlock};
 use crate::settings::values::Scope;
-use crate::functions::state::{PgState, SessionFacts};
 use crate::types::io::{ByteaOutput, DateFormat, DateOrder, IntervalStyle, IoContext};
 use crate::wire;
 
@@ -389,7 +389,13 @@ impl Drop for Session {
 
 /// The text of `version()`.
 fn version() -> String {
-    format!("PostgreSQL {} (Beluga {}) on {}-{}", SERVER_VERSION, env!("CARGO_PKG_VERSION"), std::env::consts::ARCH, std::env::consts::OS)
+    format!(
+        "PostgreSQL {} (Beluga {}) on {}-{}",
+        SERVER_VERSION,
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::ARCH,
+        std::env::consts::OS
+    )
 }
 
 /// The version of PostgreSQL whose language is served.

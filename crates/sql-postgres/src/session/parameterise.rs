@@ -37,8 +37,20 @@ pub(super) struct ParameterisedText {
 
 /// Names of types that modifiers may follow.
 const TYPES: [&str; 14] = [
-    "bit", "bpchar", "char", "character", "dec", "decimal", "float", "interval", "numeric", "time", "timestamp",
-    "timestamptz", "varchar", "varying",
+    "bit",
+    "bpchar",
+    "char",
+    "character",
+    "dec",
+    "decimal",
+    "float",
+    "interval",
+    "numeric",
+    "time",
+    "timestamp",
+    "timestamptz",
+    "varchar",
+    "varying",
 ];
 
 /// Words that end ORDER BY or GROUP BY.
@@ -220,8 +232,26 @@ fn ends_in_type_word(key: &[u8]) -> bool {
         return false;
     }
     const SAFE: &[&str] = &[
-        "and", "or", "like", "ilike", "in", "between", "values", "select", "where", "when", "then", "else", "not", "set",
-        "on", "having", "case", "escape", "distinct", "returning",
+        "and",
+        "or",
+        "like",
+        "ilike",
+        "in",
+        "between",
+        "values",
+        "select",
+        "where",
+        "when",
+        "then",
+        "else",
+        "not",
+        "set",
+        "on",
+        "having",
+        "case",
+        "escape",
+        "distinct",
+        "returning",
     ];
     !SAFE.iter().any(|safe| word.eq_ignore_ascii_case(safe.as_bytes()))
 }
@@ -274,7 +304,8 @@ impl Session {
             return Ok(None);
         }
         let prepared = self.prepare(&text, Some(raw), &parameterised.types)?;
-        Ok((prepared.parameter_types.len() == parameterised.literals.len() && prepared.keeps_plan()).then_some(prepared))
+        Ok((prepared.parameter_types.len() == parameterised.literals.len() && prepared.keeps_plan())
+            .then_some(prepared))
     }
 
     /// Gives strings the types that the binder has inferred.

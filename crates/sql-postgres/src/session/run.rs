@@ -201,7 +201,11 @@ impl Session {
             is_over = !exec.fill(&mut self.ctx, &mut ready)? || exec.is_of_no_table();
         }
         let exec = (!is_over).then(|| Box::new(exec));
-        Ok(Ran::Rows(ResultSet::new(Running { ready, at: 0, exec, is_gathered: false, affected }, delivery, self.number)))
+        Ok(Ran::Rows(ResultSet::new(
+            Running { ready, at: 0, exec, is_gathered: false, affected },
+            delivery,
+            self.number,
+        )))
     }
 }
 

@@ -40,7 +40,10 @@ impl Session {
             }
             VariableSet::Transaction(modes) => {
                 if !self.is_in_block() {
-                    self.warn(state::NO_ACTIVE_SQL_TRANSACTION, "SET TRANSACTION can only be used in transaction blocks");
+                    self.warn(
+                        state::NO_ACTIVE_SQL_TRANSACTION,
+                        "SET TRANSACTION can only be used in transaction blocks",
+                    );
                 }
                 self.set_modes(modes)?;
             }

@@ -114,7 +114,13 @@ impl Session {
     }
 
     /// Binds a statement of `text`. `types` are those of parameters that are known, 0 for others.
-    pub(crate) fn bind_raw(&mut self, raw: &RawStatement, text: &str, types: &[Oid], values: &[Value]) -> Result<Bound> {
+    pub(crate) fn bind_raw(
+        &mut self,
+        raw: &RawStatement,
+        text: &str,
+        types: &[Oid],
+        values: &[Value],
+    ) -> Result<Bound> {
         let types = types.to_vec();
         self.with_environment(values, |environment, ctx| bind::bind(environment, ctx, text, &raw.statement, types))
     }
@@ -151,7 +157,9 @@ impl Session {
         {
             return Ok(statement);
         }
-        let Some(raw) = &prepared.raw else { return Err(PgError::new(state::INTERNAL_ERROR, "a statement without a tree")) };
+        let Some(raw) = &prepared.raw else {
+            return Err(PgError::new(state::INTERNAL_ERROR, "a statement without a tree"));
+        };
         let bound = self.bind_raw(raw, &prepared.text, &prepared.parameter_types, values)?;
         if bound.fields.len() != prepared.fields.len()
             || bound.fields.iter().zip(&*prepared.fields).any(|(new, old)| new.type_oid != old.type_oid)
@@ -179,7 +187,8 @@ impl Session {
     }
 
     fn plan_context(&mut self) -> PlanContext {
-        const READ_BY_BINDING: [&str; 5] = ["DateStyle", "IntervalStyle", "TimeZone", "extra_float_digits", "bytea_output"];
+        const READ_BY_BINDING: [&str; 5] =
+            ["DateStyle", "IntervalStyle", "TimeZone", "extra_float_digits", "bytea_output"];
         let facts = self.ctx.facts();
         PlanContext {
             database: self.who.database.clone(),

@@ -25,8 +25,8 @@ use crate::error::{PgError, Result, state};
 use crate::functions::state::PgState;
 use crate::session::Session;
 use crate::session::facts::FactsOf as _;
-use crate::settings::values::{Mark, Scope};
 use crate::settings::find;
+use crate::settings::values::{Mark, Scope};
 
 /// The wait for a lock without `lock_timeout`: until the statement is cancelled.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
@@ -451,9 +451,8 @@ impl Session {
     pub(super) fn roll_back_to(&mut self, name: &str) -> Result<()> {
         self.require_block("ROLLBACK TO SAVEPOINT")?;
         let at = self.find_savepoint(name)?;
-        let missing = || {
-            PgError::new(state::INVALID_SAVEPOINT_SPECIFICATION, format!("savepoint \"{name}\" does not exist"))
-        };
+        let missing =
+            || PgError::new(state::INVALID_SAVEPOINT_SPECIFICATION, format!("savepoint \"{name}\" does not exist"));
         let point = self.core.find_savepoint(&self.transaction.savepoints[at].unique, is_same).ok_or_else(missing)?;
         self.core.roll_back_to(host(&mut self.ctx), point, &mut |_, _| {})?;
         let mark = self.transaction.savepoints[at].settings;
@@ -495,4 +494,3 @@ pub(super) fn isolation_name(level: IsolationLevel) -> &'static str {
         IsolationLevel::Serializable => "serializable",
     }
 }
-

@@ -8,10 +8,8 @@ use datum::row::Layout;
 use engine::rows::{Isolation, MapId};
 use engine::{Engine, Options};
 use os::{Folder, SimClock, SimFolder};
-use query::catalog::table::{
-    Check, Default, Generated, Index, Part, Table, TableColumn,
-};
 use query::catalog::object_id::UNNUMBERED;
+use query::catalog::table::{Check, Default, Generated, Index, Part, Table, TableColumn};
 use query::catalog::table_state::TableState;
 use query::exec::host::{Host, host};
 use query::exec::instance::Instance;
@@ -212,7 +210,8 @@ impl World {
 
     fn create(&mut self, create: &CreateStmt, text: &str) -> Result<()> {
         let (mut columns, mut primary, mut unique, mut checks) = (Vec::new(), None, Vec::new(), Vec::new());
-        let cut = |expr: &syntax::postgres::tree::Expr| text[expr.span.start as usize..expr.span.end as usize].to_owned();
+        let cut =
+            |expr: &syntax::postgres::tree::Expr| text[expr.span.start as usize..expr.span.end as usize].to_owned();
         for element in &create.elements {
             match element {
                 TableElement::Column(column) => {

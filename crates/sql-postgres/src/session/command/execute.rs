@@ -24,9 +24,8 @@ impl Session {
         }
         let mut oids = Vec::with_capacity(types.len());
         for ty in types {
-            let (oid, _) = self.with_environment(&[], |environment, ctx| {
-                crate::bind::bind_type_name(environment, ctx, text, ty)
-            })?;
+            let (oid, _) =
+                self.with_environment(&[], |environment, ctx| crate::bind::bind_type_name(environment, ctx, text, ty))?;
             oids.push(oid);
         }
         let _ = span;
