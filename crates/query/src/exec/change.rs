@@ -18,6 +18,7 @@ use crate::exec::row_change::{current, duplicate, put, take_out};
 use crate::exec::spill::keys::Keys;
 use crate::exec::spill::rows::Rows;
 use crate::exec::{foreign, gather, generated, keys};
+use crate::key;
 use crate::nodes::assignment::Place;
 use crate::nodes::change::{Delete, Insert, OnConflict, Returning, Rules, Target, Update, Values};
 use crate::nodes::context::EvalContext;
@@ -187,6 +188,8 @@ pub struct Inserting<'i> {
     auto: Option<usize>,
     /// The columns that the current row of the query has behind the values of the targets, for ON DUPLICATE KEY UPDATE.
     beside: Row,
+    /// Values of the arbiter's keys in rows that the statement has inserted or updated.
+    touched: Keys,
     pub tally: Tally,
 }
 
@@ -229,7 +232,7 @@ pub fn inserted(plan: &Insert, tally: Tally, ctx: &mut EvalContext) -> Result<Ch
 
 impl<'i> Inserting<'i> {
     pub fn new(plan: &'i Insert, tally: Tally) -> Inserting<'i> {
-        Inserting { plan, auto: plan.rules.table.auto_column(), beside: Row::new(), tally }
+        Inserting { plan, auto: plan.rules.table.auto_column(), beside: Row::new(), touched: Keys::default(), tally }
     }
 
     /// Returns one row from the expressions or values of the targets.
@@ -366,6 +369,7 @@ impl<'i> Inserting<'i> {
                         done?;
                         self.tally.changed.affected += 1;
                         self.tally.changed.note(number);
+                        self.touch(&row, ctx)?;
                         self.answer(&row, ctx)?;
                     }
                 }
@@ -405,6 +409,7 @@ impl<'i> Inserting<'i> {
                     }
                 }
                 OnConflict::Update => {
+                    self.check_untouched(conflict.index, &row)?;
                     if let Some(old) = current(table, &conflict.row_key, ctx)? {
                         self.tally.duplicates += 1;
                         self.give_back(number);
@@ -448,12 +453,46 @@ impl<'i> Inserting<'i> {
             }
         }
         self.tally.changed.affected += if arbiter.is_some() { 1 } else { 2 };
+        self.touch(&wide, ctx)?;
         self.answer(&wide, ctx)
+    }
+
+    /// Notes the values of the arbiter's keys in a row that was inserted or updated.
+    fn touch(&mut self, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
+        let Some(arbiter) = self.plan.arbiter.as_ref() else { return Ok(()) };
+        if self.plan.on_conflict != OnConflict::Update {
+            return Ok(());
+        }
+        for index in &arbiter.keys {
+            let key = arbiter_key(&self.plan.rules.table, *index, row);
+            self.touched.insert(&key, ctx)?;
+        }
+        Ok(())
+    }
+
+    /// Fails if the statement has inserted or updated the row that this one conflicts with.
+    fn check_untouched(&self, index: Option<usize>, row: &[Value]) -> Result<()> {
+        let Some(arbiter) = self.plan.arbiter.as_ref() else { return Ok(()) };
+        match self.touched.contains(&arbiter_key(&self.plan.rules.table, index, row))? {
+            true => Err((arbiter.affects_twice)()),
+            false => Ok(()),
+        }
     }
 
     fn answer(&mut self, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
         answer(self.plan.returning.as_ref(), row, &mut self.tally.changed.returned, ctx)
     }
+}
+
+/// Returns the number of a unique key and its values in a row.
+fn arbiter_key(table: &Table, index: Option<usize>, row: &[Value]) -> Vec<u8> {
+    let parts = match index {
+        None => table.primary.as_deref().unwrap_or(&[]),
+        Some(at) => &table.indexes[at].parts[..],
+    };
+    let mut key = index.map_or(u32::MAX, |at| at as u32).to_be_bytes().to_vec();
+    key::encode_parts(table, parts, row, &mut key);
+    key
 }
 
 /// Evaluates RETURNING over a changed row.

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use datum::Fault;
+
 use crate::catalog::foreign_graph::ForeignKeyGraph;
 use crate::catalog::table::Table;
 use crate::nodes::expr::Expr;
@@ -73,6 +75,8 @@ pub struct Arbiter {
     pub keys: Vec<Option<usize>>,
     /// Over the row that is there, followed by the new one: whether it is updated.
     pub condition: Option<Expr>,
+    /// Returns the error of a row that the statement would update after it has inserted or updated it.
+    pub affects_twice: fn() -> Fault,
 }
 
 impl Insert {

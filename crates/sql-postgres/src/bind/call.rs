@@ -1,12 +1,14 @@
 //! Calls of functions by name.
 
+use query::catalog::schema_name::SchemaName;
 use query::nodes::expr::Expr;
 use syntax::postgres::tree::{AnyName, Argument, FuncCall};
 
 use crate::bind::Binder;
 use crate::bind::coerce::{call, can_coerce, common_type, is_polymorphic};
-use crate::bind::resolve::{Found, Signature, cast_between, function};
+use crate::bind::resolve::{Found, Signature, cast_between, function, functions_named};
 use crate::bind::scope::Clause;
+use crate::bind::table_function::is_set_returning;
 use crate::bind::typing::{Operand, category, shown, shown_list, unsupported};
 use crate::bind::walk::is_aggregate;
 use crate::error::{PgError, Result, state};
@@ -35,6 +37,9 @@ impl Binder<'_> {
             return self.aggregate(node, at);
         }
         let bare = name.last();
+        if *star && functions_named(bare).iter().all(|row| !row.arguments.is_empty()) {
+            return Err(self.no_function(name, &[], at));
+        }
         let misused = |binder: &Binder<'_>, what: &str| {
             let text = format!("{what}, but {bare} is not an aggregate function");
             Err(binder.error(PgError::new(state::WRONG_OBJECT_TYPE, text), at))
@@ -51,14 +56,29 @@ impl Binder<'_> {
         if filter.is_some() {
             return misused(self, "FILTER specified");
         }
+        if is_set_returning(bare) && self.is_system(name) {
+            return self.set_returning(node, at);
+        }
         let mut operands = Vec::with_capacity(arguments.len());
         for Argument { name: _, value } in arguments {
             operands.push(self.expr(value)?);
         }
         if !self.is_system(name) {
+            self.check_schema(name, at)?;
             return Err(self.no_function(name, &operands, at));
         }
         self.call_of_name(name, operands, at)
+    }
+
+    /// Refuses a name in a schema that does not exist.
+    fn check_schema(&self, name: &AnyName, at: u32) -> Result<()> {
+        let Some(schema) = name.parts.len().checked_sub(2).map(|nth| &name.parts[nth]) else { return Ok(()) };
+        let stored = SchemaName::new(self.environment.database, schema).map(|name| name.stored().into_owned());
+        let exists = stored.is_some_and(|stored| self.environment.snapshot.schemas.contains_key(&stored));
+        if exists || schema == "information_schema" {
+            return Ok(());
+        }
+        self.fail(state::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist"), at)
     }
 
     /// Returns whether a name of a function is looked up in `pg_catalog`.

@@ -11,7 +11,7 @@ use query::nodes::expr::Expr;
 use query::nodes::node::{Lock, LockWait, Node};
 use query::nodes::relation::{Origin, Source};
 use query::nodes::subquery::{Question, Subquery};
-use query::nodes::walk::conjuncts;
+use query::nodes::walk::{conjuncts, has_subquery};
 use query::plan::statistics::Statistics;
 use syntax::postgres::tree::{
     self, DeleteStmt, ExprKind, FromItem, Ident, InsertColumn, InsertStmt, Overriding, RangeVar, ResTarget, SelectBody,
@@ -19,12 +19,12 @@ use syntax::postgres::tree::{
 };
 
 use crate::bind::Binder;
-use crate::bind::from::Found;
+use crate::bind::from::{Found, names_of};
 use crate::bind::query_expression::project_column;
 use crate::bind::rules::{Omitted, target_type};
 use crate::bind::scope::{BoundQuery, Clause, OutputColumn};
 use crate::bind::select::output_columns;
-use crate::bind::typing::{Operand, unsupported};
+use crate::bind::typing::{Operand, unknown_type, unsupported};
 use crate::error::{PgError, Result, state};
 use crate::types::oid;
 
@@ -48,10 +48,11 @@ impl Binder<'_> {
     }
 
     fn target_column(&self, table: &Table, column: &InsertColumn) -> Result<usize> {
-        if !column.indirection.is_empty() {
-            return Err(self.error(unsupported("assignment to a part of a column"), column.name.at.0));
+        let at = self.named_column(table, &column.name)?;
+        match column.indirection.is_empty() {
+            true => Ok(at),
+            false => Err(self.error(unsupported("assignment to a part of a column"), column.name.at.0)),
         }
-        self.named_column(table, &column.name)
     }
 
     /// Returns a table's column by its name.
@@ -134,15 +135,15 @@ impl Binder<'_> {
             self.check_count(width, targets.len(), columns, |nth| rows[0][nth].span.start)?;
             targets.truncate(width);
             let rows = self.insert_rows(rows, table, &targets, overriding)?;
-            return Ok((Values::Rows(rows), targets));
+            return Ok((read_first(rows), targets));
         }
         let mut bound = self.open_query(query)?;
         let width = bound.columns.len();
         let start = query.span.start;
-        self.check_count(width, targets.len(), columns, |_| start)?;
+        self.check_count(width, targets.len(), columns, |nth| bound.columns[nth].at)?;
         targets.truncate(width);
         for (nth, target) in targets.iter().enumerate() {
-            self.check_given(table, *target, overriding, start)?;
+            self.check_given(table, *target, overriding)?;
             self.insert_column(&mut bound, nth, table, *target, start)?;
         }
         if let Some(Overriding::User) = overriding {
@@ -182,6 +183,10 @@ impl Binder<'_> {
         targets: &[usize],
         overriding: Option<Overriding>,
     ) -> Result<Vec<Vec<Option<Expr>>>> {
+        let mut own = names_of(table, &table.name, 0);
+        // No LATERAL would reach it.
+        own.is_relation_visible = false;
+        self.unreachable.push(own);
         self.open_scope();
         self.scope().clause = Clause::InsertValues;
         let mut bound = Vec::with_capacity(rows.len());
@@ -197,17 +202,18 @@ impl Binder<'_> {
                     exprs.push(None);
                     continue;
                 }
-                self.check_given(table, *target, overriding, expr.span.start)?;
+                self.check_given(table, *target, overriding)?;
                 exprs.push(Some(self.assigned(expr, table, *target)?));
             }
             bound.push(exprs);
         }
         self.close_scope();
+        self.unreachable.pop();
         Ok(bound)
     }
 
     /// Refuses a value for a column that has its own.
-    fn check_given(&self, table: &Table, at: usize, overriding: Option<Overriding>, _place: u32) -> Result<()> {
+    fn check_given(&self, table: &Table, at: usize, overriding: Option<Overriding>) -> Result<()> {
         let column = &table.columns[at];
         let text = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
         if column.generated.is_some() {
@@ -405,11 +411,27 @@ impl Binder<'_> {
         let conditions = self.selection(selection.as_ref())?;
         let (returning, fields) = self.returning(returning, true)?;
         let sets = self.sets(set, &table, "updated")?;
+        let mut sets = sets;
         let node = self.changed_rows(source, conditions);
+        let node = self.values_first(node, &mut sets);
         let doing = RowChangeKind::Update(sets.iter().map(|(column, _)| *column).collect());
         let target = self.changed(&table, sets, doing)?;
         self.close_scope();
         Ok((Update { node, targets: vec![target], ignore: false, at_once: true, returning }, fields))
+    }
+
+    /// Computes values that read tables while the rows are found, so that none sees a change of the statement. They follow the wide row.
+    fn values_first(&mut self, node: Arc<Node>, sets: &mut [(usize, Expr)]) -> Arc<Node> {
+        if !sets.iter().any(|(_, expr)| has_subquery(expr)) {
+            return node;
+        }
+        let scope = self.scope();
+        let mut exprs: Vec<Expr> = (0..scope.width).map(|at| Expr::Column(at, unknown_type())).collect();
+        for (_, expr) in sets.iter_mut().filter(|(_, expr)| has_subquery(expr)) {
+            let place = Expr::Column(exprs.len(), expr.ty());
+            exprs.push(std::mem::replace(expr, place));
+        }
+        Arc::new(Node::Project { input: node, exprs })
     }
 
     /// Binds assignments, each to a column of its own.
@@ -540,4 +562,14 @@ impl Binder<'_> {
         self.close_scope();
         Ok((Delete { node, targets: vec![target], ignore: false, returning }, fields))
     }
+}
+
+/// Returns rows of VALUES. Those that read tables are all computed before the first is inserted, so that none sees another.
+fn read_first(rows: Vec<Vec<Option<Expr>>>) -> Values {
+    let reads = rows.iter().flatten().flatten().any(has_subquery);
+    if rows.len() < 2 || !reads || rows.iter().flatten().any(Option::is_none) {
+        return Values::Rows(rows);
+    }
+    let rows = rows.into_iter().map(|row| row.into_iter().flatten().collect()).collect();
+    Values::Query(Arc::new(Node::Rows { rows }))
 }

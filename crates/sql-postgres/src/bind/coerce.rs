@@ -176,12 +176,12 @@ impl Binder<'_> {
         typmod: i32,
         context: CastContext,
     ) -> Result<Expr> {
-        let Operand { expr, at } = operand;
+        let Operand { expr, at: _ } = operand;
         match way {
             Pathway::Relabel => Ok(relabeled(expr, target)),
             Pathway::InOut => {
                 let cast = call_of(&IN_OUT, vec![expr], target, -1);
-                self.folded(cast, at)
+                self.folded(cast)
             }
             Pathway::Function(function) => {
                 let row = function_by_oid(function).ok_or_else(|| {
@@ -191,7 +191,7 @@ impl Binder<'_> {
                 // A function that takes a modifier has applied it.
                 let typmod = if arguments.len() > 1 { typmod } else { -1 };
                 let cast = call(row, arguments, target, typmod)?;
-                self.folded(cast, at)
+                self.folded(cast)
             }
         }
     }
@@ -257,7 +257,7 @@ impl Binder<'_> {
 
     /// Brings a value to the length of its type's modifier.
     fn with_typmod(&mut self, operand: Operand, typmod: i32, context: CastContext) -> Result<Expr> {
-        let Operand { expr, at } = operand;
+        let Operand { expr, at: _ } = operand;
         let ty = oid_of(&expr);
         if typmod < 0 || typmod_of_expr(&expr) == typmod {
             return Ok(expr);
@@ -269,7 +269,7 @@ impl Binder<'_> {
         if let Expr::Call(call) = &mut cut {
             call.extra.word[0] = u8::from(context == CastContext::Explicit);
         }
-        self.folded(cut, at)
+        self.folded(cut)
     }
 
     /// Coerces the operands to the type that they have in common.
@@ -315,14 +315,14 @@ impl Binder<'_> {
     }
 
     /// Evaluates a conversion of a literal at once, if it depends on nothing else.
-    pub fn folded(&mut self, expr: Expr, at: u32) -> Result<Expr> {
+    pub fn folded(&mut self, expr: Expr) -> Result<Expr> {
         let Expr::Call(node) = &expr else { return Ok(expr) };
         let is_literal = |expr: &Expr| matches!(expr, Expr::Literal(..));
         let is_fixed = !node.function.volatile && node.function.is_coercion();
         if !is_fixed || !node.arguments.iter().all(is_literal) {
             return Ok(expr);
         }
-        let value = expr.eval(&[], self.ctx).map_err(|fault| self.error(PgError::from(fault), at))?;
+        let value = expr.eval(&[], self.ctx).map_err(PgError::from)?;
         let ty = node.ty.clone().with_nullable(value.is_null());
         Ok(Expr::Literal(value, ty))
     }

@@ -85,12 +85,12 @@ impl Binder<'_> {
         match &common.state {
             CommonState::Ready => Ok(Some(common)),
             CommonState::Refused(text) => self.fail(state::INVALID_RECURSION, text.to_string(), name.at.0),
-            CommonState::Recursive(_) if common.references > 1 => {
-                let text = format!("recursive reference to query \"{}\" must not appear more than once", name.name);
-                self.fail(state::INVALID_RECURSION, text, name.at.0)
-            }
             CommonState::Recursive(own) if *own != depth => {
                 let text = format!("recursive reference to query \"{}\" must not appear within a subquery", name.name);
+                self.fail(state::INVALID_RECURSION, text, name.at.0)
+            }
+            CommonState::Recursive(_) if common.references > 1 => {
+                let text = format!("recursive reference to query \"{}\" must not appear more than once", name.name);
                 self.fail(state::INVALID_RECURSION, text, name.at.0)
             }
             CommonState::Recursive(_) => Ok(Some(common)),
@@ -223,7 +223,8 @@ impl Binder<'_> {
                     shown(common)
                 );
                 let hint = "Cast the output of the non-recursive term to the correct type.";
-                return Err(self.error(PgError::new(state::DATATYPE_MISMATCH, text).hint(hint), name.at.0));
+                let error = PgError::new(state::DATATYPE_MISMATCH, text).hint(hint);
+                return Err(self.error(error, source.columns[at].at));
             }
             self.retype_column(&mut part, at, common, -1, CastContext::Implicit)?;
             if distinct {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datum::Fault;
 use query::catalog::table::{Part, Table};
 use query::nodes::change::{Arbiter, OnConflict};
 use query::nodes::expr::Expr;
@@ -30,7 +31,9 @@ impl Binder<'_> {
             None => unique_keys(table).map(|(key, _)| key).collect(),
         };
         match action {
-            ConflictAction::Nothing => Ok((OnConflict::Ignore, Vec::new(), Some(Arbiter { keys, condition: None }))),
+            ConflictAction::Nothing => {
+                Ok((OnConflict::Ignore, Vec::new(), Some(Arbiter { keys, condition: None, affects_twice })))
+            }
             ConflictAction::Update { set, selection } => {
                 if target.is_none() {
                     let text = "ON CONFLICT DO UPDATE requires inference specification or constraint name";
@@ -40,16 +43,14 @@ impl Binder<'_> {
                 self.open_scope();
                 self.add_target(table, shown);
                 self.add_target(table, "excluded");
-                // `excluded` is reached by its name alone.
                 if let Some(excluded) = self.scope().names.last_mut() {
                     excluded.schema = None;
-                    excluded.are_columns_visible = false;
                 }
                 let updates = self.sets(set, table, "updated")?;
                 self.set_clause(Clause::Where);
                 let condition = selection.as_ref().map(|selection| self.condition(selection, "WHERE")).transpose()?;
                 self.close_scope();
-                Ok((OnConflict::Update, updates, Some(Arbiter { keys, condition })))
+                Ok((OnConflict::Update, updates, Some(Arbiter { keys, condition, affects_twice })))
             }
         }
     }
@@ -74,13 +75,13 @@ impl Binder<'_> {
                 if selection.is_some() {
                     return Err(self.error(unsupported("ON CONFLICT with the predicate of an index"), at.0));
                 }
-                self.inferred(elements, table, at.0)
+                self.inferred(elements, table)
             }
         }
     }
 
     /// Returns the unique keys over exactly these columns.
-    fn inferred(&self, elements: &[IndexElem], table: &Table, at: u32) -> Result<Vec<Option<usize>>> {
+    fn inferred(&self, elements: &[IndexElem], table: &Table) -> Result<Vec<Option<usize>>> {
         let mut columns = Vec::new();
         for element in elements {
             match &element.key {
@@ -98,7 +99,6 @@ impl Binder<'_> {
             unique_keys(table).filter(|(_, parts)| is_it(parts)).map(|(key, _)| key).collect();
         if keys.is_empty() {
             let text = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
-            let _ = at;
             return Err(PgError::new(state::INVALID_COLUMN_REFERENCE, text));
         }
         Ok(keys)
@@ -114,6 +114,12 @@ impl Binder<'_> {
             }
         }
     }
+}
+
+fn affects_twice() -> Fault {
+    let text = "ON CONFLICT DO UPDATE command cannot affect row a second time";
+    let hint = "Ensure that no rows proposed for insertion within the same command have duplicate constrained values.";
+    PgError::new(state::CARDINALITY_VIOLATION, text).hint(hint).into()
 }
 
 /// Iterates over the unique keys of a table: the primary key, which is `None`, and the unique indexes.

@@ -6,7 +6,7 @@ use syntax::postgres::tree::{self, BooleanTest, Const, ExprKind, SqlValueFunctio
 use crate::bind::Binder;
 use crate::bind::coerce::call_of;
 use crate::bind::special;
-use crate::bind::typing::{Operand, literal, oid_of, shown, typmod_of_expr, unknown_type, unsupported};
+use crate::bind::typing::{Operand, literal, oid_of, settled, shown, typmod_of_expr, unknown_type, unsupported};
 use crate::error::{Result, state};
 use crate::functions::CastContext;
 use crate::functions::state::StateOf as _;
@@ -27,6 +27,9 @@ impl Binder<'_> {
         self.count_node()?;
         self.check_stack()?;
         let at = node.span.start;
+        if let Some(expr) = self.key_by_text(node) {
+            return Ok(Operand { expr, at });
+        }
         let done = |expr: Expr| Ok(Operand { expr, at });
         match &node.kind {
             ExprKind::Const(value) => done(self.constant_value(value, at)?),
@@ -77,6 +80,16 @@ impl Binder<'_> {
         }
     }
 
+    /// Returns the key of the grouping that is written as this expression, if it has subqueries.
+    fn key_by_text(&mut self, node: &tree::Expr) -> Option<Expr> {
+        let scope = self.scope();
+        if scope.key_texts.is_empty() || scope.in_aggregate {
+            return None;
+        }
+        let (_, at) = scope.key_texts.iter().find(|(key, _)| key == node)?;
+        scope.grouped.as_ref().map(|grouped| grouped.keys[*at].clone())
+    }
+
     fn constant_value(&self, value: &Const, at: u32) -> Result<Expr> {
         Ok(match value {
             Const::Null => Expr::Literal(Value::Null, unknown_type()),
@@ -124,16 +137,11 @@ impl Binder<'_> {
             Expr::and(list.into_iter().map(test).collect())
         };
         if let ExprKind::Row { items, explicit: _ } = &operand.kind {
-            let mut list = Vec::new();
-            for item in self.all(items)? {
-                list.push(self.settle(item)?);
-            }
+            let list = self.all(items)?.into_iter().map(|item| item.expr).collect();
             return Ok(Operand { expr: tests(list), at });
         }
         let operand = self.expr(operand)?;
-        // A parameter that is only tested keeps the type that it has, or is a text.
-        let expr = self.settle(operand)?;
-        Ok(Operand { expr: tests(vec![expr]), at })
+        Ok(Operand { expr: tests(vec![operand.expr]), at })
     }
 
     fn boolean_test(&mut self, operand: Operand, test: BooleanTest, negated: bool, at: u32) -> Result<Operand> {
@@ -318,23 +326,17 @@ impl Binder<'_> {
     fn null_if(&mut self, left: &tree::Expr, right: &tree::Expr, at: u32) -> Result<Operand> {
         let left = self.expr(left)?;
         let right = self.expr(right)?;
-        let at_left = left.at;
-        let mut value = left.clone();
         let op = tree::Operator::plain("=", tree::Location(at));
         let equal = self.make_operator(&op, left, right)?;
-        // A first argument of unknown type took that of the operator.
-        if value.is_unknown() {
-            let ty = match &equal.expr {
-                Expr::Compare(compare) => oid_of(&compare.left),
-                Expr::Call(call) => call.arguments.first().map_or(oid::TEXT, oid_of),
-                _ => oid::TEXT,
-            };
-            value = Operand { expr: self.coerce(value, ty, CastContext::Implicit)?, at: at_left };
-        }
-        let ty = value.expr.ty().with_nullable(true);
+        // The result is the first argument as the operator takes it.
+        let value = match &equal.expr {
+            Expr::Compare(compare) => compare.left.clone(),
+            Expr::Call(call) if !call.arguments.is_empty() => call.arguments[0].clone(),
+            _ => return Err(self.error(unsupported("NULLIF of these types"), at)),
+        };
+        let ty = settled(&value.ty()).with_nullable(true);
         let null = Expr::Literal(Value::Null, ty.clone());
-        let case =
-            Case { arms: vec![(equal.expr, null)], otherwise: value.expr, ty: crate::bind::typing::settled(&ty) };
+        let case = Case { arms: vec![(equal.expr, null)], otherwise: value, ty };
         Ok(Operand { expr: exact(Expr::Case(Box::new(case))), at })
     }
 

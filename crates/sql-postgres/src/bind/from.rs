@@ -19,6 +19,7 @@ use syntax::postgres::tree::{
 use crate::bind::Binder;
 use crate::bind::coerce::call_of;
 use crate::bind::expression::exact;
+use crate::bind::merge;
 use crate::bind::scope::{BoundQuery, Clause, NameColumn, NameItem, OutputColumn};
 use crate::bind::typing::{Operand, settled, typmod_of_expr};
 use crate::error::{PgError, Result, state};
@@ -47,7 +48,7 @@ impl Binder<'_> {
     pub fn from(&mut self, list: &[FromItem]) -> Result<Source> {
         let (mut items, mut names) = (Vec::new(), Vec::new());
         for item in list {
-            let operands = self.from_item(item)?;
+            let operands = self.join_tree(item)?;
             self.check_aliases(&names, &operands.names)?;
             items.push(operands.source);
             names.extend(operands.names);
@@ -72,7 +73,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    fn from_item(&mut self, item: &FromItem) -> Result<Operands> {
+    fn join_tree(&mut self, item: &FromItem) -> Result<Operands> {
         let FromItem { first, joins } = item;
         let outside = self.scope().names.clone();
         if let Some(last) = joins.iter().rposition(|join| join.kind == JoinKind::Full) {
@@ -90,7 +91,7 @@ impl Binder<'_> {
             self.rise(1)?;
             let start = self.scope().tables.len();
             self.scope().names = outside.iter().chain(&left.names).cloned().collect();
-            let bound = self.from_item(right)?;
+            let bound = self.join_tree(right)?;
             self.scope().names = outside.to_vec();
             self.check_aliases(&left.names, &bound.names)?;
             let is_lateral = self.scope().tables[start..].iter().any(|table| !table.after.is_empty());
@@ -169,7 +170,7 @@ impl Binder<'_> {
         for name in columns {
             if merged.iter().any(|known| known.name == name.value) {
                 let text = format!("column name \"{}\" appears more than once in USING clause", name.value);
-                return self.fail(state::DUPLICATE_COLUMN, text, name.at.0);
+                return Err(PgError::new(state::DUPLICATE_COLUMN, text));
             }
             let (a, b) = (self.side_column(left, name, "left")?, self.side_column(right, name, "right")?);
             let at = name.at.0;
@@ -198,11 +199,11 @@ impl Binder<'_> {
         let mut found = visible.filter(|column| !column.is_hidden && column.name == name.value);
         let Some(column) = found.next() else {
             let text = format!("column \"{}\" specified in USING clause does not exist in {side} table", name.value);
-            return self.fail(state::UNDEFINED_COLUMN, text, name.at.0);
+            return Err(PgError::new(state::UNDEFINED_COLUMN, text));
         };
         if found.next().is_some() {
             let text = format!("common column name \"{}\" appears more than once in {side} table", name.value);
-            return self.fail(state::AMBIGUOUS_COLUMN, text, name.at.0);
+            return Err(PgError::new(state::AMBIGUOUS_COLUMN, text));
         }
         Ok(column.clone())
     }
@@ -252,7 +253,7 @@ impl Binder<'_> {
             TableRef::Function(function) => self.range_function(function),
             TableRef::Joined(joined) => {
                 let JoinedTable { item, alias } = &**joined;
-                let Operands { source, names } = self.from_item(item)?;
+                let Operands { source, names } = self.join_tree(item)?;
                 let names = match alias {
                     Some(alias) => vec![self.join_alias(names, alias)?],
                     None => names,
@@ -282,7 +283,7 @@ impl Binder<'_> {
     }
 
     /// Gives columns the names of an alias.
-    fn rename(&self, item: &mut NameItem, names: &[Ident]) -> Result<()> {
+    pub fn rename(&self, item: &mut NameItem, names: &[Ident]) -> Result<()> {
         if names.is_empty() {
             return Ok(());
         }
@@ -301,12 +302,17 @@ impl Binder<'_> {
     }
 
     fn subselect(&mut self, subselect: &RangeSubselect) -> Result<Operands> {
-        let RangeSubselect { lateral, query, alias, at } = subselect;
+        let RangeSubselect { lateral, query, alias, at: _ } = subselect;
         let shown = alias.as_ref().map_or("", |alias| alias.name.value.as_str());
         let names = alias.as_ref().map_or(&[][..], |alias| &alias.columns);
         if *lateral {
             let (bound, outside) = self.deeper(|binder| binder.query(query))?;
-            return self.lateral(shown, bound.columns, names, bound.node, &outside, at.0);
+            return self.lateral(shown, bound.columns, names, bound.node, &outside);
+        }
+        if let Some(select) = merge::candidate(query)
+            && let Some(merged) = self.merged_subselect(select, shown, names)?
+        {
+            return Ok(merged);
         }
         let bound = self.apart(|binder| binder.query(query))?;
         self.derived(shown, bound.columns, names, bound.node)
@@ -332,7 +338,6 @@ impl Binder<'_> {
         names: &[Ident],
         node: Arc<Node>,
         outside: &[(usize, usize)],
-        _at: u32,
     ) -> Result<Operands> {
         let depth = self.scopes.len() - 1;
         let scope = self.scope();
@@ -358,7 +363,7 @@ impl Binder<'_> {
     ) -> Result<Operands> {
         let (origins, columns): (Vec<_>, Vec<Column>) = columns
             .into_iter()
-            .map(|OutputColumn { column, origin }| {
+            .map(|OutputColumn { column, origin, at: _ }| {
                 (origin, Column { table: alias.to_owned(), ..Column::computed(column.name, settled(&column.ty)) })
             })
             .unzip();

@@ -94,7 +94,7 @@ impl Binder<'_> {
         let all = (0..scope.width).map(place).collect();
         let own = (0..scope.width).map(|at| if at < left_width { null(at) } else { place(at) }).collect();
         let inputs = vec![self.side(&scope, matched, all), self.side(&scope, unmatched, own)];
-        let columns = types.into_iter().map(|column| OutputColumn { column, origin: None }).collect();
+        let columns = types.into_iter().map(|column| OutputColumn { column, origin: None, at: 0 }).collect();
         (Arc::new(Node::Union { inputs }), columns)
     }
 

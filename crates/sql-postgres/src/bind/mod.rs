@@ -6,9 +6,9 @@
 //! ```
 
 //!
-//! PS-1: a place in a bound expression is valid for the rows of one stage. Expressions of a block are bound over its wide rows, with aggregates and window functions at places beyond
+//! PS-11: a place in a bound expression is valid for the rows of one stage. Expressions of a block are bound over its wide rows, with aggregates and window functions at places beyond
 //! `scope::AGGREGATES`; `grouped` brings them to the rows of groups. A subquery refers to the groups of a block around it at once, because its plan cannot be changed later.
-//! PS-2: depth counts subqueries in expressions, as the executor nests them; a derived table sees no table of the block around it unless it is LATERAL.
+//! PS-12: depth counts subqueries in expressions, as the executor nests them; a derived table sees no table of the block around it unless it is LATERAL.
 
 mod aggregate;
 mod call;
@@ -21,6 +21,7 @@ mod expression;
 mod from;
 mod full_join;
 mod grouped;
+mod merge;
 mod name;
 mod operator;
 mod output_name;
@@ -386,7 +387,7 @@ const HEIGHT_MAX: usize = 1600;
 const WEIGHT_MAX: usize = 100_000;
 
 fn field(column: &OutputColumn) -> Field {
-    let OutputColumn { column, origin } = column;
+    let OutputColumn { column, origin, at: _ } = column;
     Field {
         name: column.name.clone(),
         type_oid: oid_of(&column.ty),

@@ -167,9 +167,21 @@ impl Binder<'_> {
     fn undefined_column(&self, table: Option<&str>, name: &str, at: u32) -> PgError {
         let shown = table.map_or_else(|| format!("\"{name}\""), |table| format!("{table}.{name}"));
         let error = PgError::new(state::UNDEFINED_COLUMN, format!("column {shown} does not exist"));
-        let error = match self.similar_column(table, name) {
-            Some(hint) => hint(error),
-            None => error,
+        let is_it = |column: &NameColumn| column.name == name && !column.is_hidden;
+        let is_meant = |item: &&NameItem| table.is_none_or(|table| item.alias == table);
+        let mut hidden = self.unreachable.iter().filter(is_meant).filter(|item| item.columns.iter().any(is_it));
+        let error = match (hidden.next(), self.similar_column(table, name)) {
+            (Some(item), _) => {
+                let detail = format!(
+                    "There is a column named \"{name}\" in table \"{}\", but it cannot be referenced from this part of the query.",
+                    item.alias
+                );
+                let error = error.detail(detail);
+                let hint = "To reference that column, you must mark this subquery with LATERAL.";
+                if item.is_relation_visible { error.hint(hint) } else { error }
+            }
+            (None, Some(hint)) => hint(error),
+            (None, None) => error,
         };
         self.error(error, at)
     }
@@ -184,7 +196,9 @@ impl Binder<'_> {
                 "There is an entry for table \"{shown}\", but it cannot be referenced from this part of the query."
             );
             let hint = "To reference that table, you must mark this subquery with LATERAL.";
-            PgError::new(state::UNDEFINED_TABLE, text).detail(detail).hint(hint)
+            let error = PgError::new(state::UNDEFINED_TABLE, text).detail(detail);
+            let is_lateral = self.unreachable.iter().any(|item| item.alias == table && item.is_relation_visible);
+            if is_lateral { error.hint(hint) } else { error }
         } else if let Some(item) = scopes.iter().flat_map(|scope| &scope.names).find(|item| item.is_of_table(table)) {
             let text = format!("invalid reference to FROM-clause entry for table \"{shown}\"");
             let hint = format!("Perhaps you meant to reference the table alias \"{}\".", item.alias);

@@ -51,7 +51,6 @@ fn figured(expr: &tree::Expr) -> Option<(String, bool)> {
         ExprKind::Greatest(_) => good("greatest"),
         ExprKind::Least(_) => good("least"),
         ExprKind::SqlValue(function) => good(sql_value_name(*function)),
-        ExprKind::Const(tree::Const::Bool(_)) => Some(("bool".to_owned(), false)),
         _ => None,
     }
 }

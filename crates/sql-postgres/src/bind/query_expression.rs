@@ -141,7 +141,7 @@ impl Binder<'_> {
                 let text = format!("each {word} query must have the same number of columns");
                 return self.fail(state::SYNTAX_ERROR, text, at.0.max(start_of(operand)));
             }
-            self.unify(&mut run, &mut right, word, start_of(operand))?;
+            self.unify(&mut run, &mut right, word)?;
             if !(*all && *op == SetOp::Union) {
                 for column in &right.columns {
                     self.check_comparable(column.oid(), at.0)?;
@@ -166,8 +166,9 @@ impl Binder<'_> {
     }
 
     /// Brings the columns of all operands to common types.
-    fn unify(&mut self, run: &mut [BoundQuery], right: &mut BoundQuery, word: &str, at: u32) -> Result<()> {
+    fn unify(&mut self, run: &mut [BoundQuery], right: &mut BoundQuery, word: &str) -> Result<()> {
         for nth in 0..right.columns.len() {
+            let at = right.columns[nth].at;
             let operand =
                 |bound: &BoundQuery| Operand { expr: Expr::Column(nth, bound.columns[nth].column.ty.clone()), at };
             let (left, other) = (operand(&run[0]), operand(right));
@@ -195,8 +196,8 @@ impl Binder<'_> {
     ) -> Result<()> {
         let column = bound.columns[nth].column.ty.clone();
         let source = crate::types::registry::oid_of(&column);
-        let at = 0;
-        if source == oid::UNKNOWN && self.retype_literals(bound, nth, target)? {
+        let at = bound.columns[nth].at;
+        if source == oid::UNKNOWN && self.retype_literals(bound, nth, target, at)? {
             let nullable = column.nullable;
             bound.columns[nth].column.ty = column_type(target, -1, nullable);
             return Ok(());
@@ -221,23 +222,23 @@ impl Binder<'_> {
     }
 
     /// Gives the literals and parameters that a column consists of their type. False: it consists of something else.
-    fn retype_literals(&mut self, bound: &mut BoundQuery, nth: usize, target: Oid) -> Result<bool> {
+    fn retype_literals(&mut self, bound: &mut BoundQuery, nth: usize, target: Oid, at: u32) -> Result<bool> {
         // The parts of a merged block would have to change too.
         bound.plain = None;
         if let Some(Node::Rows { rows }) = Arc::get_mut(&mut bound.node) {
             for row in rows {
-                self.retype_expr(&mut row[nth], target)?;
+                self.retype_expr(&mut row[nth], target, at)?;
             }
             return Ok(true);
         }
         let Some(exprs) = outermost(&mut bound.node) else { return Ok(false) };
         let Some(expr) = exprs.get_mut(nth) else { return Ok(false) };
-        self.retype_expr(expr, target)?;
+        self.retype_expr(expr, target, at)?;
         Ok(true)
     }
 
-    fn retype_expr(&mut self, expr: &mut Expr, target: Oid) -> Result<()> {
-        let operand = Operand { expr: std::mem::replace(expr, Expr::null()), at: 0 };
+    fn retype_expr(&mut self, expr: &mut Expr, target: Oid, at: u32) -> Result<()> {
+        let operand = Operand { expr: std::mem::replace(expr, Expr::null()), at };
         *expr = self.coerce(operand, target, CastContext::Implicit)?;
         Ok(())
     }
@@ -271,11 +272,16 @@ impl Binder<'_> {
             }
             let nullable = rows.iter().any(|row| row[nth].expr.ty().nullable);
             let column = Column::computed(format!("column{}", nth + 1), column_type(target, typmod, nullable));
-            columns.push(OutputColumn { column, origin: None });
+            columns.push(OutputColumn { column, origin: None, at: operands_at(&rows, nth) });
         }
         let rows = rows.into_iter().map(|row| row.into_iter().map(|operand| operand.expr).collect()).collect();
         Ok(BoundQuery { node: Arc::new(Node::Rows { rows }), columns, plain: None })
     }
+}
+
+/// Returns the byte where a column of VALUES begins.
+fn operands_at(rows: &[Vec<Operand>], nth: usize) -> u32 {
+    rows[0][nth].at
 }
 
 /// Returns the byte where an operand's first expression is.
@@ -316,7 +322,7 @@ fn types_of(bound: &BoundQuery) -> Vec<Type> {
 fn unnamed(columns: Vec<OutputColumn>) -> Vec<OutputColumn> {
     let column = |column: OutputColumn| {
         let ty = column.column.ty.with_nullable(true);
-        OutputColumn { column: Column::computed(column.column.name, ty), origin: None }
+        OutputColumn { column: Column::computed(column.column.name, ty), origin: None, at: column.at }
     };
     columns.into_iter().map(column).collect()
 }

@@ -29,6 +29,9 @@ struct Candidate<T> {
     types: Vec<Oid>,
 }
 
+/// A rule that leaves the better candidates for arguments of these types.
+type Step<T> = fn(Vec<Candidate<T>>, &[Oid]) -> Vec<Candidate<T>>;
+
 /// A function with the types of its parameters, one for each argument of the call.
 pub type Signature = (&'static PgFunction, Vec<Oid>);
 
@@ -109,8 +112,7 @@ fn accepts(inputs: &[Oid], types: &[Oid]) -> bool {
 
 fn select<T: Copy>(mut candidates: Vec<Candidate<T>>, inputs: &[Oid]) -> Found<Candidate<T>> {
     candidates.retain(|candidate| accepts(inputs, &candidate.types));
-    let steps: [fn(Vec<Candidate<T>>, &[Oid]) -> Vec<Candidate<T>>; 4] =
-        [most_exact, most_preferred, by_category, by_known_type];
+    let steps: [Step<T>; 4] = [most_exact, most_preferred, by_category, by_known_type];
     for step in steps {
         if candidates.len() <= 1 {
             break;

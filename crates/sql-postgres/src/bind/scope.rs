@@ -5,9 +5,10 @@ use std::sync::Arc;
 use query::block::semi_join::BlockTables;
 use query::nodes::expr::Expr;
 use query::nodes::node::{AggregateCall, Node};
-use query::nodes::relation::ScopeTable;
+use query::nodes::relation::{ScopeTable, Source};
 use query::nodes::subquery::Plain;
 use query::types::Column;
+use syntax::postgres::tree;
 
 use crate::bind::window::Windowed;
 use crate::types::oid::Oid;
@@ -106,8 +107,12 @@ pub struct Scope {
     pub references: Vec<(usize, u32)>,
     /// References of subqueries to this block, by the subquery's number.
     pub subquery_reads: Vec<(usize, Vec<usize>)>,
-    /// Aggregates that are open around the expression.
+    /// Keys of the grouping with subqueries, as they are written, and their numbers: a subquery is the same only by its text.
+    pub key_texts: Vec<(tree::Expr, usize)>,
+    /// An aggregate is open around the expression.
     pub in_aggregate: bool,
+    /// Set-returning functions of the select list: tables that join those of FROM.
+    pub set_returning: Vec<Source>,
 }
 
 impl Scope {
@@ -172,6 +177,8 @@ pub enum CommonState {
 pub struct OutputColumn {
     pub column: Column,
     pub origin: Option<(u64, u16)>,
+    /// The byte of the text where its expression is.
+    pub at: u32,
 }
 
 impl OutputColumn {

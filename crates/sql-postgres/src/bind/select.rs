@@ -10,7 +10,7 @@ use query::block::shape::{Limits, group_count, group_node, limited, projected};
 use query::block::{PlanningInputs, QueryBlock, shape};
 use query::nodes::expr::Expr;
 use query::nodes::node::{Lock, LockWait, Node, SortKey};
-use query::nodes::relation::Origin;
+use query::nodes::relation::{Origin, Source};
 use query::nodes::walk::{conjuncts, same};
 use query::plan::column_pruning::pack;
 use query::plan::join::filter;
@@ -23,7 +23,7 @@ use crate::bind::Binder;
 use crate::bind::output_name::name_of_item;
 use crate::bind::scope::{BoundQuery, Clause, Grouped, NameColumn, OutputColumn, Scope};
 use crate::bind::typing::{Operand, oid_of, settled, unsupported};
-use crate::bind::walk::has_aggregate;
+use crate::bind::walk::{has_aggregate, has_subquery};
 use crate::error::{PgError, Result, state};
 
 /// An item of the select list: an expression, or a column that `*` stands for.
@@ -98,6 +98,7 @@ impl Binder<'_> {
         let is_grouped = self.open_groups(select, &items, order)?;
         self.name_windows(&select.windows)?;
         let mut above = self.above(select, &items, order, keeps_unknown)?;
+        let source = self.with_sets(source)?;
         self.lock(select, locks, is_grouped)?;
         let is_windowed = self.scope().windowed.is_used();
         self.finish_above(&mut above)?;
@@ -147,7 +148,7 @@ impl Binder<'_> {
     }
 
     /// Binds GROUP BY, if the block is grouped. Subqueries that are bound from then on refer to groups.
-    fn open_groups(&mut self, select: &Select, items: &[Item<'_>], order: &[SortBy]) -> Result<bool> {
+    fn open_groups<'t>(&mut self, select: &'t Select, items: &[Item<'t>], order: &[SortBy]) -> Result<bool> {
         let is_of_item = |item: &Item<'_>| matches!(item, Item::Expr(item) if has_aggregate(&item.expr));
         let mut is_grouped = !select.group_by.is_empty()
             || select.having.is_some()
@@ -165,10 +166,14 @@ impl Binder<'_> {
         self.set_clause(Clause::GroupBy);
         let (list, rollup) = self.group_items(select)?;
         let mut keys: Vec<Expr> = Vec::new();
+        let mut texts = Vec::new();
         for expr in list {
             let at = expr.span.start;
-            let key = self.group_key(expr, items)?;
+            let (key, text) = self.group_key(expr, items)?;
             self.check_comparable(oid_of(&key), at)?;
+            if has_subquery(text) {
+                texts.push((text.clone(), keys.len()));
+            }
             if !keys.iter().any(|known| same(known, &key)) || rollup {
                 keys.push(key);
             }
@@ -176,6 +181,7 @@ impl Binder<'_> {
         // Columns of the keys are no use of ungrouped columns.
         self.scope().references.clear();
         let dependent = self.dependent(&keys);
+        self.scope().key_texts = texts;
         self.scope().grouped = Some(Grouped { keys, calls: Vec::new(), dependent, rollup });
         Ok(true)
     }
@@ -203,9 +209,13 @@ impl Binder<'_> {
     }
 
     /// Binds a key: the number or the name of an item of the select list, or an expression. A column of FROM goes before an item of that name.
-    fn group_key(&mut self, expr: &tree::Expr, items: &[Item<'_>]) -> Result<Expr> {
+    fn group_key<'t>(&mut self, expr: &'t tree::Expr, items: &[Item<'t>]) -> Result<(Expr, &'t tree::Expr)> {
+        let text_of = |item: &Item<'t>| match item {
+            Item::Expr(item) => &item.expr,
+            Item::Column(..) => expr,
+        };
         if let Some(at) = self.item_numbered(expr, items.len(), "GROUP BY")? {
-            return self.item_as_key(&items[at]);
+            return Ok((self.item_as_key(&items[at])?, text_of(&items[at])));
         }
         if let Some(name) = bare_name(expr) {
             let names = &self.scope().names;
@@ -213,11 +223,11 @@ impl Binder<'_> {
             let is_column = visible.flat_map(|item| item.columns.iter()).any(|column| column.name == name);
             let named = items.iter().position(|item| name_of(item) == name);
             if let (false, Some(at)) = (is_column, named) {
-                return self.item_as_key(&items[at]);
+                return Ok((self.item_as_key(&items[at])?, text_of(&items[at])));
             }
         }
         let key = self.expr(expr)?;
-        self.settle(key)
+        Ok((self.settle(key)?, expr))
     }
 
     fn item_as_key(&mut self, item: &Item<'_>) -> Result<Expr> {
@@ -378,10 +388,13 @@ impl Binder<'_> {
                 keys.push(key);
             }
         }
-        let initial = sorts.iter().take(keys.len());
-        if let Some(other) = initial.into_iter().find(|sort| !keys.iter().any(|key| alike(key, &sort.expr))) {
+        let is_key = |sort: &Sort| keys.iter().any(|key| alike(key, &sort.expr));
+        let matched = sorts.iter().take_while(|sort| is_key(sort)).count();
+        if matched < keys.len() && matched < sorts.len() {
+            let is_matched = |key: &Expr| sorts[..matched].iter().any(|sort| alike(key, &sort.expr));
+            let other = keys.iter().position(|key| !is_matched(key)).unwrap_or(0);
             let text = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions";
-            return self.fail(state::INVALID_COLUMN_REFERENCE, text, other.at);
+            return self.fail(state::INVALID_COLUMN_REFERENCE, text, list[other].span.start);
         }
         Ok(keys)
     }
@@ -411,10 +424,27 @@ impl Binder<'_> {
         Ok(())
     }
 
+    /// Joins the set-returning functions of the select list to FROM.
+    fn with_sets(&mut self, source: Source) -> Result<Source> {
+        let sets = std::mem::take(&mut self.scope().set_returning);
+        if sets.is_empty() {
+            return Ok(source);
+        }
+        if self.scope().windowed.is_used() {
+            return Err(unsupported("a set-returning function beside window functions"));
+        }
+        let (mut items, on) = match source {
+            Source::Inner(items, on) => (items, on),
+            other => (vec![other], Vec::new()),
+        };
+        items.extend(sets);
+        Ok(Source::Inner(items, on))
+    }
+
     fn plan_block(
         &mut self,
         select: &Select,
-        source: query::nodes::relation::Source,
+        source: Source,
         mut conditions: Vec<Expr>,
         above: Above,
         limits: Limits,
@@ -665,7 +695,7 @@ pub fn output_columns(targets: &[Target]) -> Vec<OutputColumn> {
         } else {
             settled(&target.expr.ty())
         };
-        OutputColumn { column: Column::computed(target.name.clone(), ty), origin: target.origin }
+        OutputColumn { column: Column::computed(target.name.clone(), ty), origin: target.origin, at: target.at }
     };
     targets.iter().map(column).collect()
 }

@@ -31,6 +31,11 @@ fn no_value(_: &Call, _: &[Value], _: &mut EvalContext) -> CoreResult<Value> {
     Ok(Value::Null)
 }
 
+/// Returns whether a function of this name returns sets of rows.
+pub fn is_set_returning(name: &str) -> bool {
+    name == "generate_series"
+}
+
 /// generate_series: values from `start` to `stop`, each the one before plus `step`.
 #[derive(Debug)]
 struct Series {
@@ -111,12 +116,38 @@ impl Binder<'_> {
             column.column.name = shown.to_owned();
         }
         let names = alias.as_ref().map_or(&[][..], |alias| &alias.columns);
-        self.lateral(shown, columns, names, node, &outside, at.0)
+        self.lateral(shown, columns, names, node, &outside)
+    }
+
+    /// Binds a set-returning function of the select list: its rows join those of FROM.
+    pub fn set_returning(&mut self, call: &FuncCall, at: u32) -> Result<Operand> {
+        let scope = self.scope();
+        if scope.clause != Clause::SelectList {
+            let text = format!("set-returning functions are not allowed in {}", scope.clause.in_words());
+            return self.fail(state::FEATURE_NOT_SUPPORTED, text, at);
+        }
+        if scope.grouped.is_some() || scope.in_aggregate || !scope.set_returning.is_empty() {
+            let what = "a set-returning function beside aggregates or another one in a select list";
+            return Err(self.error(unsupported(what), at));
+        }
+        let (rows, outside) = self.deeper(|binder| {
+            binder.open_scope();
+            binder.scope().clause = Clause::FunctionInFrom;
+            let rows = binder.series(call, at);
+            binder.close_scope();
+            rows
+        })?;
+        let operands = self.lateral(call.name.last(), rows.columns, &[], rows.node, &outside)?;
+        let expr = operands.names[0].columns[0].expr.clone();
+        let scope = self.scope();
+        scope.note_use(&expr);
+        scope.set_returning.push(operands.source);
+        Ok(Operand { expr, at })
     }
 
     fn function_rows(&mut self, call: &tree::Expr) -> Result<Rows> {
         if let ExprKind::Function(function) = &call.kind
-            && function.name.last() == "generate_series"
+            && is_set_returning(function.name.last())
             && self.is_system(&function.name)
         {
             return self.series(function, call.span.start);
@@ -124,9 +155,10 @@ impl Binder<'_> {
         let value = self.expr(call)?;
         let expr = self.settle(value)?;
         let column = Column::computed(name_of_expr(call), settled(&expr.ty()));
+        let at = call.span.start;
         let width = self.scope().width;
         let node = Arc::new(Node::Project { input: Arc::new(Node::One { width }), exprs: vec![expr] });
-        Ok(Rows { node, columns: vec![OutputColumn { column, origin: None }] })
+        Ok(Rows { node, columns: vec![OutputColumn { column, origin: None, at }] })
     }
 
     fn series(&mut self, call: &FuncCall, at: u32) -> Result<Rows> {
@@ -213,6 +245,6 @@ impl Binder<'_> {
         let source = Box::new(Series { start, stop, step, next, is_before_end, signs });
         let node = Arc::new(Node::TableFunction(Box::new(TableFunction { argument, source })));
         let column = Column::computed("generate_series", ty);
-        Ok(Rows { node, columns: vec![OutputColumn { column, origin: None }] })
+        Ok(Rows { node, columns: vec![OutputColumn { column, origin: None, at }] })
     }
 }

@@ -15,6 +15,19 @@ pub fn has_aggregate(expr: &tree::Expr) -> bool {
     any(expr, &|expr| matches!(&expr.kind, ExprKind::Function(call) if call.over.is_none() && is_aggregate(call)))
 }
 
+/// Returns whether the expression contains a subquery.
+pub fn has_subquery(expr: &tree::Expr) -> bool {
+    any(expr, &|expr| {
+        matches!(
+            expr.kind,
+            ExprKind::Subquery(_)
+                | ExprKind::Exists(_)
+                | ExprKind::InQuery { operand: _, query: _, negated: _, at: _ }
+                | ExprKind::QuantifiedQuery(_)
+        )
+    })
+}
+
 /// Returns whether the name of the function is that of an aggregate.
 pub fn is_aggregate(call: &FuncCall) -> bool {
     functions_named(call.name.last()).iter().any(|row| matches!(row.body, Body::Aggregate(_)))

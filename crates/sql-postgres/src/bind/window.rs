@@ -150,7 +150,7 @@ impl Binder<'_> {
 
     fn windowed(&mut self, node: &FuncCall, over: &Over, at: u32) -> Result<Operand> {
         let (what, ty) = self.what(node, at)?;
-        let resolved = self.resolve_window(over, at)?;
+        let resolved = self.resolve_window(over)?;
         let (partition, order) = self.ordering(&resolved)?;
         let frame = self.frame(resolved.frame.as_ref(), &order)?;
         let windowed = &mut self.scope().windowed;
@@ -227,13 +227,13 @@ impl Binder<'_> {
         })
     }
 
-    fn resolve_window(&mut self, over: &Over, at: u32) -> Result<Resolved> {
+    fn resolve_window(&mut self, over: &Over) -> Result<Resolved> {
         match over {
             Over::Named(name) => {
                 let window = self.window_named(&name.value, name.at.0)?;
-                self.extended(&window, at)
+                self.extended(&window)
             }
-            Over::Window(window) => self.extended(window, at),
+            Over::Window(window) => self.extended(window),
         }
     }
 
@@ -246,7 +246,7 @@ impl Binder<'_> {
     }
 
     /// Returns a window with the parts of those that it extends.
-    fn extended(&mut self, window: &WindowDef, at: u32) -> Result<Resolved> {
+    fn extended(&mut self, window: &WindowDef) -> Result<Resolved> {
         let WindowDef { base, partition_by, order_by, frame, at: own } = window;
         let plain = Resolved { partition_by: partition_by.clone(), order_by: order_by.clone(), frame: frame.clone() };
         let Some(base) = base else { return Ok(plain) };
@@ -271,7 +271,7 @@ impl Binder<'_> {
         if parent.frame.is_some() {
             return refuse(self, format!("cannot copy window \"{}\" because it has a frame clause", base.value));
         }
-        let parent = self.extended(&parent, at)?;
+        let parent = self.extended(&parent)?;
         let order_by = if plain.order_by.is_empty() { parent.order_by } else { plain.order_by };
         Ok(Resolved { partition_by: parent.partition_by, order_by, frame: plain.frame })
     }

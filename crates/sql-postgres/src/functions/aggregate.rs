@@ -70,6 +70,9 @@ fn comparator_of(aggregate: &Aggregate) -> Option<Comparator> {
 
 impl Accumulator for Extremum {
     fn add(&mut self, aggregate: &Aggregate, values: &[Value], ctx: &mut EvalContext) -> Result<()> {
+        if values[0].is_null() {
+            return Ok(());
+        }
         let replaces = match (&self.kept, comparator_of(aggregate)) {
             (Some(kept), Some(by)) => by.order(&values[0], kept, ctx)? == self.wanted,
             (kept, _) => kept.is_none(),
@@ -107,7 +110,9 @@ struct First(Option<Value>);
 
 impl Accumulator for First {
     fn add(&mut self, _: &Aggregate, values: &[Value], _: &mut EvalContext) -> Result<()> {
-        self.0.get_or_insert_with(|| values[0].clone());
+        if !values[0].is_null() {
+            self.0.get_or_insert_with(|| values[0].clone());
+        }
         Ok(())
     }
 
@@ -145,7 +150,9 @@ fn place(value: &Value) -> usize {
 
 impl Accumulator for Truths {
     fn add(&mut self, _: &Aggregate, values: &[Value], _: &mut EvalContext) -> Result<()> {
-        self.met[place(&values[0])] += 1;
+        if !values[0].is_null() {
+            self.met[place(&values[0])] += 1;
+        }
         Ok(())
     }
 
@@ -154,7 +161,9 @@ impl Accumulator for Truths {
     }
 
     fn remove(&mut self, values: &[Value], _: &mut EvalContext) -> Result<()> {
-        self.met[place(&values[0])] -= 1;
+        if !values[0].is_null() {
+            self.met[place(&values[0])] -= 1;
+        }
         Ok(())
     }
 

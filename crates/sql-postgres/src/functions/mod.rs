@@ -108,6 +108,7 @@ static FUNCTIONS: &[&[PgFunction]] = &[
     rows::bytea::FUNCTIONS,
     rows::misc::FUNCTIONS,
     rows::compare::FUNCTIONS,
+    rows::window::FUNCTIONS,
     numeric::FUNCTIONS,
     temporal::rows::FUNCTIONS,
     temporal::rows::COMPARISONS,

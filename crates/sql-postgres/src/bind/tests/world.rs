@@ -247,6 +247,9 @@ impl World {
                     match &constraint.kind {
                         ConstraintKind::PrimaryKey(key) => primary = Some(places(&key.columns)),
                         ConstraintKind::Unique(key) => unique.push(places(&key.columns)),
+                        ConstraintKind::Check(expr) => {
+                            checks.push((format!("{}_check", create.relation.name), cut(expr)));
+                        }
                         other => panic!("{other:?}"),
                     }
                 }
@@ -289,10 +292,11 @@ impl World {
         let id = writing.new_id();
         let map = writing.txn.create_map().expect("a map");
         let mut indexes = Vec::new();
+        let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
         for columns in unique {
             indexes.push(Index {
                 id: UNNUMBERED,
-                name: format!("{name}_{}_key", indexes.len()),
+                name: format!("{name}_{}_key", joined_names(&names, &columns)),
                 map: writing.txn.create_map().expect("a map"),
                 unique: true,
                 parts: parts(columns),
@@ -337,6 +341,10 @@ impl World {
         writing.commit().expect("the table is kept");
         let _ = &self.folder;
     }
+}
+
+fn joined_names(names: &[String], columns: &[usize]) -> String {
+    columns.iter().map(|at| names[*at].as_str()).collect::<Vec<_>>().join("_")
 }
 
 fn names(bound: &Bound) -> String {

@@ -15,6 +15,7 @@ pub mod compare;
 pub mod misc;
 pub mod operators;
 pub mod text;
+pub mod window;
 
 pub const I: Volatility = Volatility::Immutable;
 pub const S: Volatility = Volatility::Stable;
