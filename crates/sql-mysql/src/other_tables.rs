@@ -1,7 +1,7 @@
 //! Tables that another dialect made, as MySQL sees them.
 //!
 //! Their columns have PostgreSQL's types: an object identifier as number, and the bits of a type modifier as length. `table_view` gives each column the type of MySQL that has the same values in rows and
-//! keys, so everything behind the binder works as with a table of MySQL's own. A type whose values have a form that MySQL reads otherwise stays, and the binder refuses its column by name (MY-23). Texts
+//! keys, so everything behind the binder works as with a table of MySQL's own. A type whose values have a form that MySQL reads otherwise stays, and the binder refuses its column by name (MY-28). Texts
 //! of the definition are the other dialect's and are never bound.
 
 use std::sync::Arc;

@@ -281,11 +281,18 @@ impl Table {
 
     /// Gives each column a slot of its own, in order, for a rebuild of the rows.
     pub fn laid_out(mut self) -> Table {
+        self.lay_out();
+        self.with_derived_fields()
+    }
+
+    /// Gives each column a slot of its own. Columns computed on reading and the order of indexes are not derived anew.
+    pub fn lay_out(&mut self) {
         for (slot, column) in self.columns.iter_mut().enumerate() {
             column.slot = slot;
         }
         self.slots = self.columns.iter().map(|column| column.ty.storage).collect();
-        self.with_derived_fields()
+        self.layout = Layout::new(self.slots.iter().copied());
+        self.slot_columns = (0..self.slots.len()).map(Some).collect();
     }
 
     /// Numbers the parts that have no number. A part keeps the number of the old definition's part of its name.

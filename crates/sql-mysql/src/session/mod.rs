@@ -21,7 +21,6 @@ mod explain;
 mod foreign;
 mod generated;
 mod grants;
-mod index_build;
 pub(crate) mod key_limits;
 mod load;
 mod locks;

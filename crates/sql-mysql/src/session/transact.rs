@@ -17,7 +17,7 @@ use crate::value::Value;
 use query::catalog::table::Table;
 use query::exec::host::host;
 use query::nodes::context::Level;
-use query::session::metadata_locks::{ExclusiveLock, Patience};
+use query::session::metadata_locks::Patience;
 use query::session::transaction::Beginning;
 
 impl Session {
@@ -209,15 +209,6 @@ impl Session {
         let position = self.find_savepoint(name)?;
         self.core.release_savepoint(position);
         Ok(())
-    }
-
-    /// Takes exclusive metadata locks for DDL.
-    pub(super) fn lock_exclusively(&self, tables: &[Arc<Table>]) -> Result<Vec<ExclusiveLock>> {
-        if let Some(table) = tables.iter().find(|table| self.is_read_locked(table)) {
-            return Err(super::locks::read_locked(table));
-        }
-        let (wait, handle) = (self.mdl_wait(), &self.handle);
-        Ok(self.core.locks.exclusive(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
     }
 }
 
