@@ -38,6 +38,8 @@ use crate::session::Session;
 /// The collation that a database made here gives to tables of other dialects: by bytes.
 pub const DATABASE_COLLATION: Collation = Collation::Binary;
 
+pub use index::is_shown;
+
 /// The SQLSTATE of messages that are no errors.
 const SUCCESSFUL: SqlState = "00000";
 

@@ -112,6 +112,8 @@ static FUNCTIONS: &[&[PgFunction]] = &[
     numeric::FUNCTIONS,
     temporal::rows::FUNCTIONS,
     temporal::rows::COMPARISONS,
+    crate::session::functions::FUNCTIONS,
+    crate::system::functions::FUNCTIONS,
 ];
 static OPERATORS: &[&[PgOperator]] = &[rows::operators::OPERATORS, numeric::OPERATORS, temporal::rows::OPERATORS];
 static CASTS: &[&[PgCast]] = &[rows::casts::CASTS, numeric::CASTS, temporal::rows::CASTS];

@@ -80,6 +80,7 @@ impl Session {
             Statement::Transaction(statement) => return self.transaction_command(statement),
             // They give rows, or run a plan.
             Statement::Show(show) => {
+                self.need_block();
                 let (fields, rows) = self.show(show)?;
                 return self.rows(fields, rows, TagKind::Word("SHOW"), delivery);
             }

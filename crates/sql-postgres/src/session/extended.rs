@@ -65,7 +65,8 @@ impl Session {
     fn prepared_for(&mut self, text: &str, types: &[Oid]) -> Result<Arc<Prepared>> {
         let context = self.context_id();
         let is_shared = types.iter().all(|ty| *ty == 0);
-        if is_shared && let Some(known) = self.db.plans.statement(context, text) {
+        let known = if is_shared { self.db.plans.statement(context, text) } else { None };
+        if let Some(known) = known.filter(|known| known.is_current(context)) {
             if let Some(raw) = &known.raw {
                 self.check_runs_aborted(&raw.statement)?;
             }

@@ -11,6 +11,8 @@ mod copy;
 mod explain;
 mod extended;
 pub mod facts;
+pub mod functions;
+mod objects;
 mod parameterise;
 mod result_set;
 mod run;
@@ -316,6 +318,8 @@ impl Session {
                 path.push(name);
             }
         }
+        let names = objects::object_names(&self.db, &self.who.database, &path);
+        self.ctx.slot_mut::<PgState>().io.objects = Some(names);
         if self.ctx.facts().search_path != path {
             self.ctx.slot_mut::<PgState>().session.search_path.clone_from(&path);
             self.ctx.facts().search_path = path;

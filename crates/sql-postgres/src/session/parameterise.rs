@@ -285,9 +285,10 @@ impl Session {
     fn prepared_of(&mut self, parameterised: &ParameterisedText) -> Option<Arc<Prepared>> {
         let context = self.context_id();
         match self.db.plans.text(context, &parameterised.key) {
-            Some(OfText::Prepared(prepared)) => return Some(prepared),
+            Some(OfText::Prepared(prepared)) if prepared.is_current(context) => return Some(prepared),
             Some(OfText::Unshared) => return None,
-            None => {}
+            // A text is prepared anew when a definition has changed: its columns may be others.
+            Some(OfText::Prepared(_)) | None => {}
         }
         let prepared = self.prepare_shared(parameterised).ok().flatten().map(Arc::new);
         let entry = prepared.clone().map_or(OfText::Unshared, OfText::Prepared);

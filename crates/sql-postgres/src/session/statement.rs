@@ -200,6 +200,12 @@ impl Session {
 }
 
 impl Prepared {
+    /// Returns whether the plan that is kept is valid in a context.
+    pub(super) fn is_current(&self, context: u64) -> bool {
+        let plan = self.plan.lock();
+        plan.as_ref().is_some_and(|(bound_in, statement)| *bound_in == context && statement.bindings.are_current())
+    }
+
     /// Returns whether a plan is kept: it holds for other values.
     pub(super) fn keeps_plan(&self) -> bool {
         self.plan.lock().is_some()

@@ -359,6 +359,7 @@ impl Session {
         transaction.savepoints.clear();
         self.ctx.facts().in_transaction = false;
         self.drop_portals();
+        self.follow_settings();
     }
 
     /// Ends a statement that has succeeded: commits the implicit block that ends with it.

@@ -13,6 +13,7 @@ pub const REGPROC: Oid = 24;
 pub const TEXT: Oid = 25;
 pub const OID: Oid = 26;
 pub const JSON: Oid = 114;
+pub const PG_NODE_TREE: Oid = 194;
 pub const FLOAT4: Oid = 700;
 pub const FLOAT8: Oid = 701;
 pub const UNKNOWN: Oid = 705;

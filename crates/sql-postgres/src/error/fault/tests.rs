@@ -47,5 +47,8 @@ fn sequences_tell_their_bounds() {
     assert_eq!((error.state, &*error.message), ("2200H", "nextval: reached maximum value of sequence \"s\" (10)"));
     let position = SequencePosition { sequence: "s".into(), value: 0, min: 1, max: 10 };
     let error = PgError::from(Fault::SequencePosition(Box::new(position)));
-    assert_eq!((error.state, &*error.message), ("22003", "setval: value 0 is out of bounds for sequence \"s\" (1..10)"));
+    assert_eq!(
+        (error.state, &*error.message),
+        ("22003", "setval: value 0 is out of bounds for sequence \"s\" (1..10)")
+    );
 }
