@@ -19,6 +19,7 @@ use syntax::postgres::tree::{
 use crate::bind::Binder;
 use crate::bind::coerce::call_of;
 use crate::bind::expression::exact;
+use crate::bind::merge;
 use crate::bind::scope::{BoundQuery, Clause, NameColumn, NameItem, OutputColumn};
 use crate::bind::typing::{Operand, settled, typmod_of_expr};
 use crate::error::{PgError, Result, state};
@@ -282,7 +283,7 @@ impl Binder<'_> {
     }
 
     /// Gives columns the names of an alias.
-    fn rename(&self, item: &mut NameItem, names: &[Ident]) -> Result<()> {
+    pub fn rename(&self, item: &mut NameItem, names: &[Ident]) -> Result<()> {
         if names.is_empty() {
             return Ok(());
         }
@@ -307,6 +308,11 @@ impl Binder<'_> {
         if *lateral {
             let (bound, outside) = self.deeper(|binder| binder.query(query))?;
             return self.lateral(shown, bound.columns, names, bound.node, &outside);
+        }
+        if let Some(select) = merge::candidate(query)
+            && let Some(merged) = self.merged_subselect(select, shown, names)?
+        {
+            return Ok(merged);
         }
         let bound = self.apart(|binder| binder.query(query))?;
         self.derived(shown, bound.columns, names, bound.node)

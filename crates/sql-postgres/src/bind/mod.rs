@@ -21,6 +21,7 @@ mod expression;
 mod from;
 mod full_join;
 mod grouped;
+mod merge;
 mod name;
 mod operator;
 mod output_name;
