@@ -173,7 +173,7 @@ impl Session {
         let types: Vec<Type> = insert.targets.iter().map(|at| input_type(insert, *at)).collect();
         let mut inserting = Inserting::new(insert, std::mem::take(tally));
         let done = loop {
-            match reader.next() {
+            match reader.next_record() {
                 Ok(Next::More | Next::End) => break Ok(()),
                 Ok(Next::Header) => {}
                 Ok(Next::Record) => {
