@@ -121,7 +121,7 @@ impl Clients {
         self.by_pid.lock().remove(&client.pid);
     }
 
-    /// Returns whether the key of a cancel request is that of the connection with this process id. Takes the same time for every wrong key.
+    /// Returns whether the key of a cancel request is that of the connection with this process id. Takes the same time for every wrong key (DP-10).
     pub fn has_key(&self, pid: u32, key: u32) -> bool {
         let client = self.by_pid.lock().get(&pid).cloned();
         let difference = std::hint::black_box(client.as_ref().map_or(0, |client| client.key) ^ key);
