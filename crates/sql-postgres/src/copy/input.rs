@@ -114,7 +114,7 @@ impl RecordReader {
     }
 
     /// Finds the next record.
-    pub fn next(&mut self) -> Result<Next> {
+    pub fn next_record(&mut self) -> Result<Next> {
         if self.is_ended {
             return Ok(Next::End);
         }
@@ -318,9 +318,11 @@ impl RecordReader {
             let value = &self.values[from..];
             let name = self.names.get(self.fields.len()).map_or("", String::as_str);
             let is_null_text = value == self.options.null.as_bytes();
-            let place = if is_null_text && !was_quoted && !self.options.force_not_null.has(name) {
-                Place::Null
-            } else if is_null_text && was_quoted && self.options.force_null.has(name) {
+            let is_null = match was_quoted {
+                true => self.options.force_null.has(name),
+                false => !self.options.force_not_null.has(name),
+            };
+            let place = if is_null_text && is_null {
                 Place::Null
             } else if !was_quoted && self.options.default.as_ref().is_some_and(|default| value == default.as_bytes()) {
                 Place::Default
@@ -523,7 +525,7 @@ mod tests {
         let mut rows = Vec::new();
         let mut pieces = input.chunks(piece);
         loop {
-            match reader.next()? {
+            match reader.next_record()? {
                 Next::More => match pieces.next() {
                     Some(bytes) => reader.add(bytes),
                     None => reader.complete(),
