@@ -345,6 +345,15 @@ impl<'s> Binder<'s> {
         Ok(Operand { expr: Expr::Parameter(place, crate::types::registry::column_type(ty, -1, true)), at })
     }
 
+    /// Returns an operand that is bound a second time: a parameter has the type that was deduced since.
+    fn deduced(&self, mut operand: Operand) -> Operand {
+        if let Expr::Parameter(place, ty) = &mut operand.expr {
+            let known = self.parameters.get(*place).copied().filter(|known| *known != 0);
+            *ty = known.map_or_else(|| ty.clone(), |known| crate::types::registry::column_type(known, -1, true));
+        }
+        operand
+    }
+
     fn set_parameter(&mut self, place: usize, ty: Oid) {
         if let Some(known) = self.parameters.get_mut(place) {
             *known = ty;
