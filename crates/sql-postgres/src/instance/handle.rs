@@ -16,7 +16,7 @@ pub struct Handle {
     pub pid: u32,
     pub(crate) open: Arc<OpenTransaction>,
     interrupts: Interrupts,
-    shown: Mutex<Shown>,
+    shown: Mutex<SessionActivity>,
 }
 
 impl Deref for Handle {
@@ -27,9 +27,9 @@ impl Deref for Handle {
     }
 }
 
-/// What `pg_stat_activity` shows of a session.
+/// The columns of `pg_stat_activity` for a session.
 #[derive(Clone, Debug)]
-pub struct Shown {
+pub struct SessionActivity {
     pub role: String,
     pub database: String,
     pub address: String,
@@ -71,7 +71,7 @@ const QUERY_BYTES_MAX: usize = 1023;
 impl Handle {
     pub(crate) fn new(pid: u32, role: &str, database: &str, address: &str) -> Handle {
         let now = SystemTime::now();
-        let shown = Shown {
+        let shown = SessionActivity {
             role: role.to_owned(),
             database: database.to_owned(),
             address: address.to_owned(),
@@ -88,11 +88,11 @@ impl Handle {
         Handle { pid, open, interrupts: Interrupts::default(), shown: Mutex::new(shown) }
     }
 
-    pub fn shown(&self) -> Shown {
+    pub fn shown(&self) -> SessionActivity {
         self.shown.lock().clone()
     }
 
-    pub(crate) fn show(&self, change: impl FnOnce(&mut Shown)) {
+    pub(crate) fn show(&self, change: impl FnOnce(&mut SessionActivity)) {
         change(&mut self.shown.lock());
     }
 
