@@ -60,7 +60,7 @@ impl Binder<'_> {
                 self.in_query(operand, query, *negated, (at, op.0))
             }
             ExprKind::Like(like) => self.like(like),
-            ExprKind::Cast { operand, to, at: _ } => self.cast(operand, to, at),
+            ExprKind::Cast { operand, to, at: cast } => self.cast(operand, to, (at, cast.0)),
             ExprKind::Collate { operand, collation, at: op } => self.collate(operand, collation, op.0),
             ExprKind::Case(case) => self.case(case, at),
             ExprKind::Row { items: _, explicit: _ } => Err(self.error(unsupported("a row as a value"), at)),
@@ -209,10 +209,12 @@ impl Binder<'_> {
         Ok((row.oid, typmod.typmod))
     }
 
-    fn cast(&mut self, operand: &tree::Expr, to: &TypeName, at: u32) -> Result<Operand> {
+    /// Binds a cast that starts at `at`, and that errors find at `cast`.
+    fn cast(&mut self, operand: &tree::Expr, to: &TypeName, (at, cast): (u32, u32)) -> Result<Operand> {
         let (target, typmod) = self.type_named(to)?;
         let operand = self.expr(operand)?;
-        self.cast_to(operand, (target, typmod), at)
+        let Operand { expr, at: _ } = self.cast_to(operand, (target, typmod), cast)?;
+        Ok(Operand { expr, at })
     }
 
     /// Casts as CAST does.
@@ -327,16 +329,13 @@ impl Binder<'_> {
         let left = self.expr(left)?;
         let right = self.expr(right)?;
         let op = tree::Operator::plain("=", tree::Location(at));
-        let equal = self.make_operator(&op, left, right)?;
+        let (row, left, right) = self.operands(&op, left, right)?;
         // The result is the first argument as the operator takes it.
-        let value = match &equal.expr {
-            Expr::Compare(compare) => compare.left.clone(),
-            Expr::Call(call) if !call.arguments.is_empty() => call.arguments[0].clone(),
-            _ => return Err(self.error(unsupported("NULLIF of these types"), at)),
-        };
+        let value = left.clone();
+        let equal = self.applied(row, left, right)?;
         let ty = settled(&value.ty()).with_nullable(true);
         let null = Expr::Literal(Value::Null, ty.clone());
-        let case = Case { arms: vec![(equal.expr, null)], otherwise: value, ty };
+        let case = Case { arms: vec![(equal, null)], otherwise: value, ty };
         Ok(Operand { expr: exact(Expr::Case(Box::new(case))), at })
     }
 

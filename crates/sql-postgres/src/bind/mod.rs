@@ -4,11 +4,9 @@
 //!   tree::Statement ─► range table, expressions with types ─► QueryBlock, Change ─► BoundStatement
 //!                      (this module)                          (query plans them)
 //! ```
-
 //!
-//! PS-11: a place in a bound expression is valid for the rows of one stage. Expressions of a block are bound over its wide rows, with aggregates and window functions at places beyond
-//! `scope::AGGREGATES`; `grouped` brings them to the rows of groups. A subquery refers to the groups of a block around it at once, because its plan cannot be changed later.
-//! PS-12: depth counts subqueries in expressions, as the executor nests them; a derived table sees no table of the block around it unless it is LATERAL.
+//! Expressions of a block are bound over its wide rows, with aggregates and window functions at places beyond `scope::AGGREGATES`; `grouped` brings them to the rows of groups (PS-5). Depth counts
+//! subqueries in expressions (PS-6).
 
 mod aggregate;
 mod call;
@@ -345,6 +343,15 @@ impl<'s> Binder<'s> {
             return Err(self.error(unsupported(format!("a parameter of type {}", typing::shown(ty))), at));
         }
         Ok(Operand { expr: Expr::Parameter(place, crate::types::registry::column_type(ty, -1, true)), at })
+    }
+
+    /// Returns an operand that is bound a second time: a parameter has the type that was deduced since.
+    fn deduced(&self, mut operand: Operand) -> Operand {
+        if let Expr::Parameter(place, ty) = &mut operand.expr {
+            let known = self.parameters.get(*place).copied().filter(|known| *known != 0);
+            *ty = known.map_or_else(|| ty.clone(), |known| crate::types::registry::column_type(known, -1, true));
+        }
+        operand
     }
 
     fn set_parameter(&mut self, place: usize, ty: Oid) {

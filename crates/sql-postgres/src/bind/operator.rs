@@ -8,16 +8,30 @@ use query::nodes::expr::{Between, Compare, Expr, In};
 use syntax::postgres::tree::{self, ExprKind, LikeKind, Link, Location, Operator};
 
 use crate::bind::Binder;
-use crate::bind::coerce::{call, can_coerce, common_type};
+use crate::bind::coerce::{call, call_of, can_coerce, common_type};
 use crate::bind::comparison::comparator;
 use crate::bind::resolve::{Resolution, function_by_oid, operator};
 use crate::bind::typing::{Operand, oid_of, shown, unsupported};
 use crate::error::{PgError, Result, state};
+use crate::functions::temporal::compare::comparable;
 use crate::functions::{CastContext, PgOperator};
 use crate::types::oid::{self, Oid};
 
 /// Stack that a link of a chain takes besides its frame, which is smaller than other levels' frames.
 const LINK_BYTES: usize = 512;
+
+/// Returns the sides of a comparison of dates or timestamps of two types with the one brought among the other's values, so that an index on the other can be used; the
+/// sides as they are if that is not known to keep the order.
+fn among(row: &PgOperator, left: Expr, right: Expr) -> std::result::Result<(Expr, Expr, Comparator), (Expr, Expr)> {
+    let brought = |expr, function, ty| call_of(function, vec![expr], ty, -1);
+    if let (Some(function), Some(by)) = (comparable(row.left, row.right), comparator(row.right, row.right)) {
+        return Ok((brought(left, function, row.right), right, by));
+    }
+    if let (Some(function), Some(by)) = (comparable(row.right, row.left), comparator(row.left, row.left)) {
+        return Ok((left, brought(right, function, row.left), by));
+    }
+    Err((left, right))
+}
 
 impl Binder<'_> {
     /// Binds `first op operand op operand ...` from the left.
@@ -71,8 +85,14 @@ impl Binder<'_> {
             Resolution::One(row) => Ok(row),
             Resolution::None => {
                 let text = format!("operator does not exist: {shown_left}{qualified}{name} {right}");
-                let hint =
-                    "No operator matches the given name and argument types. You might need to add explicit type casts.";
+                let hint = match left {
+                    0 => {
+                        "No operator matches the given name and argument type. You might need to add an explicit type cast."
+                    }
+                    _ => {
+                        "No operator matches the given name and argument types. You might need to add explicit type casts."
+                    }
+                };
                 Err(self.error(PgError::new(state::UNDEFINED_FUNCTION, text).hint(hint), at.0))
             }
             Resolution::Many => {
@@ -98,18 +118,34 @@ impl Binder<'_> {
     /// Returns `left op right` for operands of whatever types.
     pub fn make_operator(&mut self, op: &Operator, left: Operand, right: Operand) -> Result<Operand> {
         let at = left.at.min(op.at.0);
-        let row = self.resolve_operator(op, left.oid(), right.oid())?;
-        let left = self.coerce(left, row.left, CastContext::Implicit)?;
-        let right = self.coerce(right, row.right, CastContext::Implicit)?;
+        let (row, left, right) = self.operands(op, left, right)?;
         Ok(Operand { expr: self.applied(row, left, right)?, at })
     }
 
+    /// Returns the operator for these operands, and them as it takes them.
+    pub fn operands(
+        &mut self,
+        op: &Operator,
+        left: Operand,
+        right: Operand,
+    ) -> Result<(&'static PgOperator, Expr, Expr)> {
+        let row = self.resolve_operator(op, left.oid(), right.oid())?;
+        let left = self.coerce(left, row.left, CastContext::Implicit)?;
+        let right = self.coerce(right, row.right, CastContext::Implicit)?;
+        Ok((row, left, right))
+    }
+
     /// Returns the core's comparison where the operator is one, else a call.
-    fn applied(&self, row: &'static PgOperator, left: Expr, right: Expr) -> Result<Expr> {
-        match row.comparison.and_then(|op| Some((op, comparator(row.left, row.right)?))) {
-            Some((op, by)) => Ok(Expr::Compare(Box::new(Compare { op, left, right, by }))),
-            None => self.operator_call(row, vec![left, right]),
-        }
+    pub fn applied(&self, row: &'static PgOperator, left: Expr, right: Expr) -> Result<Expr> {
+        let Some(op) = row.comparison else { return self.operator_call(row, vec![left, right]) };
+        let (left, right, by) = match comparator(row.left, row.right) {
+            Some(by) => (left, right, by),
+            None => match among(row, left, right) {
+                Ok(compared) => compared,
+                Err((left, right)) => return self.operator_call(row, vec![left, right]),
+            },
+        };
+        Ok(Expr::Compare(Box::new(Compare { op, left, right, by })))
     }
 
     /// Compares rows field by field.
@@ -194,8 +230,9 @@ impl Binder<'_> {
         let mut tests = Vec::new();
         for (low, high) in arms {
             let (above, below) = if *negated { ("<", ">") } else { (">=", "<=") };
-            let above = self.make_operator(&Operator::plain(above, *op), operand.clone(), low)?.expr;
-            let below = self.make_operator(&Operator::plain(below, *op), operand.clone(), high)?.expr;
+            let (low, high) = (self.deduced(low), self.deduced(high));
+            let above = self.make_operator(&Operator::plain(above, *op), self.deduced(operand.clone()), low)?.expr;
+            let below = self.make_operator(&Operator::plain(below, *op), self.deduced(operand.clone()), high)?.expr;
             tests.push(bounded(above, below, *negated));
         }
         Ok(Operand { expr: if *negated { Expr::and(tests) } else { Expr::or(tests) }, at })
@@ -220,20 +257,17 @@ impl Binder<'_> {
         let needle = self.expr(operand)?;
         let candidates = self.all(list)?;
         // As in PostgreSQL, candidates without columns take one common type with the operand.
-        let (fixed, moving): (Vec<Operand>, Vec<Operand>) =
-            candidates.into_iter().partition(|candidate| !candidate.expr.columns().iter().any(|_| true));
-        let mut tests = Vec::new();
-        let together: Vec<&Operand> = std::iter::once(&needle).chain(&fixed).collect();
+        let is_fixed = |candidate: &Operand| !candidate.expr.columns().iter().any(|_| true);
+        let fixed: Vec<&Operand> = candidates.iter().filter(|candidate| is_fixed(candidate)).collect();
+        let together: Vec<&Operand> = std::iter::once(&needle).chain(fixed.iter().copied()).collect();
         let shared = if fixed.len() > 1 { common_type(&together).ok() } else { None };
         let shared = shared
             .filter(|ty| together.iter().all(|operand| can_coerce(&[operand.oid()], &[*ty], CastContext::Implicit)));
-        match shared {
-            Some(ty) => tests.push(self.in_array(&equal, needle.clone(), fixed, ty, negated)?),
-            None => {
-                for candidate in fixed {
-                    tests.push(self.make_operator(&equal, needle.clone(), candidate)?.expr);
-                }
-            }
+        let (mut tests, mut moving) = (Vec::new(), candidates);
+        if let Some(ty) = shared {
+            let (fixed, others) = moving.into_iter().partition(is_fixed);
+            tests.push(self.in_array(&equal, needle.clone(), fixed, ty, negated)?);
+            moving = others;
         }
         for candidate in moving {
             tests.push(self.make_operator(&equal, needle.clone(), candidate)?.expr);

@@ -166,7 +166,11 @@ impl Session {
         }
         let users: Vec<u32> = {
             let sessions = self.database().sessions();
-            sessions.iter().filter(|handle| handle.shown().database == *name).map(|handle| handle.pid).collect()
+            sessions
+                .iter()
+                .filter(|handle| handle.shown().database.as_ref() == Some(name))
+                .map(|handle| handle.pid)
+                .collect()
         };
         if !users.is_empty() {
             if !force {

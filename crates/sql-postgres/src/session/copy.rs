@@ -203,7 +203,7 @@ impl Session {
         let mut row: Row = vec![Value::Null; table.columns.len()];
         let mut given = vec![false; row.len()];
         for (nth, (at, ty)) in insert.targets.iter().zip(types).enumerate() {
-            let field = reader.field(nth);
+            let field = reader.field(nth)?;
             let name = &table.columns[*at].name;
             let context = |field: FieldValue<'_>| match field {
                 FieldValue::Bytes(bytes) if format != CopyFormat::Binary => {

@@ -109,12 +109,31 @@ fn deep_expressions_and_long_chains_end_in_an_error_or_a_plan() {
 }
 
 #[test]
-fn the_script_of_the_environment_runs() {
-    let Ok(path) = std::env::var("BIND_SCRIPT") else { return };
-    let text = std::fs::read_to_string(path).expect("the script can be read");
-    let mut world = World::new();
-    for statement in text.split("\n;;\n").filter(|statement| !statement.trim().is_empty()) {
-        println!("\n> {}", statement.trim().replace('\n', " "));
-        world.run(statement).iter().for_each(|line| println!("{line}"));
-    }
+fn nested_expressions_end_in_an_error_or_an_answer_on_two_mebibytes() {
+    let nests = [
+        ("abs(", ")"),
+        ("lower(", "::text)"),
+        ("coalesce(", ", 2)"),
+        ("nullif(", ", 0)"),
+        ("greatest(", ", 0)"),
+        ("case when true then ", " else 2 end"),
+        ("- ", ""),
+        ("(1 + ", ")"),
+        ("(select ", ")"),
+        ("cast(", " as numeric)"),
+        ("(1 in (", ", 2))::int"),
+    ];
+    let run = move || {
+        let mut world = World::new();
+        for (open, close) in nests {
+            for height in [10, 50, 150, 250, 390] {
+                let answer = world.run(&format!("select {}1{}", open.repeat(height), close.repeat(height)));
+                let is_refused = answer[0].ends_with("stack depth limit exceeded");
+                assert!(is_refused || !answer[0].starts_with("ERROR"), "{height} {open}: {answer:?}");
+                assert!(!is_refused || height > 50, "{height} {open}");
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(run).expect("a thread starts");
+    thread.join().expect("it ends without an overflow");
 }
