@@ -19,6 +19,8 @@ use crate::reply;
 /// The delay between the last error and the close, so that the error arrives.
 const LAST_WORD: Duration = Duration::from_millis(200);
 
+const PID_MAX: u32 = i32::MAX as u32;
+
 const IDLE: u32 = 0;
 /// A message is being served, or its reply is not complete.
 const BUSY: u32 = 1;
@@ -107,10 +109,10 @@ impl Clients {
         let mut key = [0; 4];
         os::entropy(&mut key).expect("the kernel has random bytes");
         let mut by_pid = self.by_pid.lock();
-        // A process id is positive. The loop ends: there are fewer descriptors than numbers.
-        let mut pid = (connection_id % 0x7fff_ffff) as u32 + 1;
+        // A process id is a positive int4: the id of the connection, until those are longer. The loop ends, because there are fewer descriptors than numbers.
+        let mut pid = ((connection_id.max(1) - 1) % u64::from(PID_MAX)) as u32 + 1;
         while by_pid.contains_key(&pid) {
-            pid = pid % 0x7fff_ffff + 1;
+            pid = pid % PID_MAX + 1;
         }
         let client = Arc::new(Client { pid, key: u32::from_be_bytes(key), handle, state: AtomicU32::new(IDLE) });
         by_pid.insert(pid, client.clone());
@@ -121,7 +123,7 @@ impl Clients {
         self.by_pid.lock().remove(&client.pid);
     }
 
-    /// Returns whether the key of a cancel request is that of the connection with this process id. Takes the same time for every wrong key.
+    /// Returns whether the key of a cancel request is that of the connection with this process id. Takes the same time for every wrong key (DP-10).
     pub fn has_key(&self, pid: u32, key: u32) -> bool {
         let client = self.by_pid.lock().get(&pid).cloned();
         let difference = std::hint::black_box(client.as_ref().map_or(0, |client| client.key) ^ key);

@@ -352,8 +352,10 @@ impl Session {
         let ip = io.connection().peer.ip().to_canonical();
         let login = Login {
             role: startup.user,
+            account: account.name.clone(),
             database: startup.database,
             address: ip.to_string(),
+            connection_id: io.connection().id,
             pid: self.client.pid,
             options: startup.options,
         };

@@ -12,10 +12,14 @@ pub use query::session::suspension::Ready;
 #[derive(Clone, Debug, Default)]
 pub struct Login {
     pub role: String,
+    /// The name of the role's account.
+    pub account: String,
     pub database: String,
     /// The client's address, as pg_stat_activity shows it.
     pub address: String,
-    /// The process id of BackendKeyData, unique among the open connections.
+    /// The id of the connection, unique among those of all doors.
+    pub connection_id: u64,
+    /// The process id of BackendKeyData, unique among the door's open connections. It is the id of the connection while that is an int4.
     pub pid: u32,
     /// Settings of the startup message, those of `-c` in `options` among them, in the order in which they are applied.
     pub options: Vec<(String, String)>,

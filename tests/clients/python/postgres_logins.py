@@ -105,6 +105,81 @@ def encrypted(chain, key):
         enters("an account that requires TLS, with it", server, user="safe", **tls)
 
 
+def answer(action):
+    """Runs a statement in a thread of its own. Returns a function that waits for its answer: rows, or the state or number of its error."""
+    answers = []
+
+    def run():
+        try:
+            answers.append(action())
+        except psycopg.Error as error:
+            answers.append(error.sqlstate)
+        except pymysql.Error as error:
+            answers.append(error.args[0])
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+
+    def wait(seconds=20):
+        thread.join(seconds)
+        return answers[0] if answers else "no answer"
+
+    return wait
+
+
+def until(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def sessions(server):
+    """Each door lists and ends the sessions of the other."""
+    my_connect = lambda: pymysql.connect(host="127.0.0.1", port=server.mysql_port, user="root", ssl_disabled=True, autocommit=True)
+    pg, my = connect(server, application_name="one"), my_connect()
+    pid, thread_id = pg.info.backend_pid, my.thread_id()
+
+    def listed():
+        with my.cursor() as cursor:
+            cursor.execute("show full processlist")
+            return {row[0]: row[1:] for row in cursor.fetchall()}
+
+    def ask(connection, text):
+        with connection.cursor() as cursor:
+            cursor.execute(text)
+            return cursor.fetchall()
+
+    def seen():
+        return {row[0]: row[1:] for row in pg.execute("select pid, usename, state, query from pg_stat_activity").fetchall()}
+
+    tally.equal("an idle session in SHOW PROCESSLIST", (listed()[pid][0], listed()[pid][3]), ("postgres", "Sleep"))
+    tally.equal("an idle session in pg_stat_activity", seen()[thread_id][:2], ("root", "idle"))
+    tally.equal("its own row", seen()[pid][:2], ("postgres", "active"))
+    sleeps = answer(lambda: pg.execute("select pg_sleep(3600)"))
+    tally.check("a statement in SHOW PROCESSLIST", until(lambda: "pg_sleep" in (listed()[pid][6] or "")), listed())
+    my.cursor().execute(f"kill query {pid}")
+    tally.equal("KILL QUERY", sleeps(), "57014")
+    other = my_connect()
+    sleeps = answer(lambda: ask(other, "select sleep(3600)"))
+    tally.check("a statement in pg_stat_activity", until(lambda: "sleep(3600)" in seen()[other.thread_id()][2] and seen()[other.thread_id()][1] == "active"), seen())
+    tally.equal("pg_cancel_backend", (pg.execute("select pg_cancel_backend(%s)", (other.thread_id(),)).fetchone(), sleeps()), ((True,), ((1,),)))
+    tally.equal("pg_terminate_backend", pg.execute("select pg_terminate_backend(%s)", (other.thread_id(),)).fetchone(), (True,))
+    tally.check("the session has ended", until(lambda: other.thread_id() not in seen()), seen())
+    second = connect(server)
+    tally.check("ids are unique", len({pid, thread_id, second.info.backend_pid}) == 3)
+    my.cursor().execute(f"kill {second.info.backend_pid}")
+    try:
+        second.execute("select 1")
+        tally.check("KILL", False, "the session goes on")
+    except psycopg.OperationalError:
+        tally.check("KILL", True)
+    tally.check("a session that KILL has ended is not listed", until(lambda: second.info.backend_pid not in listed()), listed())
+    tally.equal("no such session", pg.execute("select pg_terminate_backend(1000000)").fetchone(), (False,))
+
+
 def ends(server):
     """How a connection ends."""
     connection = connect(server)
@@ -128,6 +203,10 @@ def ends(server):
     tally.equal("a cancel request", asked.get("state"), "57014")
     tally.check("a cancel request is quick", time.monotonic() - begun < 20)
     tally.equal("the session goes on", connection.execute("select 1").fetchone(), (1,))
+    sleeping = connect(server)
+    sleeps = answer(lambda: sleeping.execute("select pg_sleep(3600)"))
+    asleep = "select count(*) from pg_stat_activity where query like '%pg_sleep(3600)%' and state = 'active' and pid <> pg_backend_pid()"
+    tally.check("a statement that waits for the end", until(lambda: connection.execute(asleep).fetchone() == (1,)))
     server.process.send_signal(signal.SIGTERM)
     try:
         while True:
@@ -135,6 +214,7 @@ def ends(server):
             time.sleep(0.01)
     except psycopg.Error as error:
         tally.check("a server that stops says so", error.sqlstate == "57P01" or "terminating connection" in str(error), repr(error))
+    tally.check("the wait of a statement ends with the server", sleeps() != "no answer")
     tally.equal("the server has stopped", server.process.wait(20), 0)
 
 
@@ -168,6 +248,7 @@ if __name__ == "__main__":
             first_login(server)
             doors(server)
             psql(server)
+            sessions(server)
             ends(server)
         encrypted(*certificate(folder))
         limits()

@@ -20,18 +20,18 @@ pub struct SessionEntry {
     pub connection_id: u64,
     pub open: Arc<OpenTransaction>,
     interrupts: Interrupts,
-    shown: Mutex<Shown>,
+    shown: Mutex<ProcessListRow>,
 }
 
 /// The handle of a session of some dialect.
-pub trait Listed: Send + Sync {
+pub trait SessionHandle: Send + Sync {
     fn entry(&self) -> &SessionEntry;
 
     /// Returns the number of rows that the session has changed.
     fn changes(&self) -> u64;
 }
 
-impl Deref for dyn Listed {
+impl Deref for dyn SessionHandle {
     type Target = SessionEntry;
 
     fn deref(&self) -> &SessionEntry {
@@ -49,7 +49,7 @@ impl Deref for SessionEntry {
 
 /// A row of the process list.
 #[derive(Clone, Debug)]
-pub struct Shown {
+pub struct ProcessListRow {
     pub user: String,
     pub host: String,
     /// The name of the account.
@@ -72,7 +72,7 @@ pub struct Shown {
     pub state: Option<String>,
 }
 
-impl Shown {
+impl ProcessListRow {
     /// Returns the text of the running statement.
     pub fn statement(&self) -> Option<&str> {
         self.runs.then_some(&*self.text)
@@ -105,7 +105,7 @@ impl Shown {
 impl SessionEntry {
     pub fn new(connection_id: u64, user: String, host: String) -> SessionEntry {
         let now = Instant::now();
-        let shown = Shown {
+        let shown = ProcessListRow {
             user,
             host,
             account: String::new(),
@@ -123,11 +123,11 @@ impl SessionEntry {
         SessionEntry { connection_id, open, interrupts, shown: Mutex::new(shown) }
     }
 
-    pub fn shown(&self) -> Shown {
+    pub fn shown(&self) -> ProcessListRow {
         self.shown.lock().clone()
     }
 
-    pub fn show(&self, change: impl FnOnce(&mut Shown)) {
+    pub fn show(&self, change: impl FnOnce(&mut ProcessListRow)) {
         change(&mut self.shown.lock());
     }
 }
@@ -135,7 +135,7 @@ impl SessionEntry {
 /// All sessions.
 #[derive(Default)]
 pub struct Registry {
-    sessions: Mutex<BTreeMap<u64, Weak<dyn Listed>>>,
+    sessions: Mutex<BTreeMap<u64, Weak<dyn SessionHandle>>>,
     /// The number of sessions so far, and the most at a time.
     total: AtomicU64,
     most: AtomicU64,
@@ -143,7 +143,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    pub fn enlist(&self, session: &Arc<dyn Listed>) {
+    pub fn enlist(&self, session: &Arc<dyn SessionHandle>) {
         let mut sessions = self.sessions.lock();
         sessions.insert(session.connection_id, Arc::downgrade(session));
         // Under the list's lock, since `end_waits` sets the flag before it takes the list.
@@ -159,11 +159,11 @@ impl Registry {
     }
 
     /// Returns all sessions, by their ids.
-    pub fn all(&self) -> Vec<Arc<dyn Listed>> {
+    pub fn all(&self) -> Vec<Arc<dyn SessionHandle>> {
         self.sessions.lock().values().filter_map(Weak::upgrade).collect()
     }
 
-    pub fn find(&self, connection_id: u64) -> Option<Arc<dyn Listed>> {
+    pub fn find(&self, connection_id: u64) -> Option<Arc<dyn SessionHandle>> {
         self.sessions.lock().get(&connection_id).and_then(Weak::upgrade)
     }
 
@@ -206,7 +206,7 @@ mod tests {
 
     struct Handle(SessionEntry);
 
-    impl Listed for Handle {
+    impl SessionHandle for Handle {
         fn entry(&self) -> &SessionEntry {
             &self.0
         }
@@ -216,7 +216,7 @@ mod tests {
         }
     }
 
-    fn session(id: u64) -> Arc<dyn Listed> {
+    fn session(id: u64) -> Arc<dyn SessionHandle> {
         Arc::new(Handle(SessionEntry::new(id, "u".into(), "h".into())))
     }
 

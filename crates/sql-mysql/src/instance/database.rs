@@ -22,7 +22,7 @@ use query::catalog::table::Table;
 use query::catalog::timestamps::Timestamps;
 use query::exec::instance::Instance;
 use query::exec::spill::Spill;
-use query::session::registry::Listed;
+use query::session::registry::SessionHandle;
 
 pub struct Database {
     instance: Arc<Instance>,
@@ -238,7 +238,7 @@ impl Database {
 
     pub(crate) fn enlist(&self, handle: &Arc<Handle>) {
         self.counting.lock().insert(handle.connection_id, Arc::downgrade(handle));
-        let listed: Arc<dyn Listed> = handle.clone();
+        let listed: Arc<dyn SessionHandle> = handle.clone();
         self.instance.sessions().enlist(&listed);
     }
 
@@ -271,7 +271,7 @@ impl Database {
     }
 
     /// Returns all sessions, those of other dialects included.
-    pub fn sessions(&self) -> Vec<Arc<dyn Listed>> {
+    pub fn sessions(&self) -> Vec<Arc<dyn SessionHandle>> {
         self.instance.sessions().all()
     }
 

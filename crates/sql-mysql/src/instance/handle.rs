@@ -4,10 +4,10 @@ use std::ops::Deref;
 
 use crate::instance::count::{Count, Counts};
 use query::exec::monitor::{Monitor, RowAccess};
-use query::session::registry::{Listed, SessionEntry};
+use query::session::registry::{SessionEntry, SessionHandle};
 
 pub use query::session::interrupts::{Kill, Wake};
-pub use query::session::registry::Shown;
+pub use query::session::registry::ProcessListRow;
 
 /// A session as others see it.
 pub struct Handle {
@@ -24,7 +24,7 @@ impl Deref for Handle {
     }
 }
 
-impl Listed for Handle {
+impl SessionHandle for Handle {
     fn entry(&self) -> &SessionEntry {
         &self.entry
     }

@@ -53,7 +53,7 @@ use crate::bind::load::LoadSource;
 use crate::error::{self, Result, SqlError};
 use crate::instance::count::Count;
 use crate::instance::database::Database;
-use crate::instance::handle::{Handle, Kill, Shown};
+use crate::instance::handle::{Handle, Kill, ProcessListRow};
 use crate::instance::prepared::PreparedHandle;
 use crate::instance::variables::Values;
 use crate::parse::lexical;
@@ -534,7 +534,7 @@ impl Session {
     /// Returns materialized rows as a result.
     fn rows(&mut self, columns: Vec<Column>, rows: Vec<Row>) -> Outcome {
         self.found_rows = rows.len() as u64;
-        self.handle.show(Shown::end);
+        self.handle.show(ProcessListRow::end);
         Outcome::Rows(ResultSet { columns: columns.into(), ready: rows.into(), exec: None, number: self.number })
     }
 }

@@ -146,7 +146,7 @@ impl Session {
         self.core.transaction.statement_start = None;
         // Parameters may be large.
         self.ctx.parameters.clear();
-        self.handle.show(crate::instance::handle::Shown::end);
+        self.handle.show(crate::instance::handle::ProcessListRow::end);
         if self.core.transaction.is_explicit || (!self.core.transaction.autocommit && !self.is_bare) {
             self.note_durability_lsn();
             return Ok(());
@@ -172,7 +172,7 @@ impl Session {
             self.note_durability_lsn();
         }
         // The process list shows the statement until the rollback is done.
-        self.handle.show(crate::instance::handle::Shown::end);
+        self.handle.show(crate::instance::handle::ProcessListRow::end);
         self.ctx.state_mut().session.row_count = -1;
         self.ctx.warnings.push(Level::Error, error.clone());
         error

@@ -22,7 +22,7 @@ use query::catalog::table::{Default, LISTED_OPTIONS, Part, Table, TableColumn};
 use query::nodes::context::EvalContext;
 use query::nodes::system_table::SystemRows::Computed;
 use query::nodes::system_table::SystemTable;
-use query::session::registry::Listed;
+use query::session::registry::SessionHandle;
 
 pub const NAME: Type = chars(64);
 
@@ -761,7 +761,7 @@ fn processes(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let sessions = viewer(ctx).db.sessions();
     let sees_all = viewer(ctx).rights.global.has(Privileges::PROCESS);
     let own = viewer(ctx).handle.shown().account;
-    let row = |handle: Arc<dyn Listed>| {
+    let row = |handle: Arc<dyn SessionHandle>| {
         let shown = handle.shown();
         vec![
             number(handle.connection_id),

@@ -34,7 +34,7 @@ use query::catalog::table::{Part, Table};
 use query::nodes::context::EvalContext;
 use query::nodes::system_table::SystemRows::Computed;
 use query::nodes::system_table::SystemTable;
-use query::session::registry::Listed;
+use query::session::registry::SessionHandle;
 
 const LOCK_ID: Type = chars(128);
 
@@ -169,7 +169,7 @@ struct Lock {
 
 /// One reading of sessions, locks and waits.
 struct Look {
-    sessions: Vec<Arc<dyn Listed>>,
+    sessions: Vec<Arc<dyn SessionHandle>>,
     locks: Vec<Lock>,
     /// Each wait: the waiting transaction, the lock, and its holder.
     waits: Vec<(Id, AwaitedLock, Id)>,
@@ -183,7 +183,7 @@ impl Look {
         let rows = host.db.engine().rows();
         let sees_all = host.rights.global.has(Privileges::PROCESS);
         let holders: HashMap<Id, Id> = rows.lock_waits().into_iter().collect();
-        let wait = |handle: &Arc<dyn Listed>| {
+        let wait = |handle: &Arc<dyn SessionHandle>| {
             let (id, wanted) = (handle.open.activity.id()?, handle.open.activity.awaited()?);
             Some((id, wanted, *holders.get(&id)?))
         };
@@ -208,8 +208,9 @@ impl Look {
         }
     }
 
-    fn session(&self, txn: Id) -> Option<&Arc<dyn Listed>> {
-        let is_of = |handle: &&Arc<dyn Listed>| handle.open.since().is_some() && handle.open.activity.id() == Some(txn);
+    fn session(&self, txn: Id) -> Option<&Arc<dyn SessionHandle>> {
+        let is_of =
+            |handle: &&Arc<dyn SessionHandle>| handle.open.since().is_some() && handle.open.activity.id() == Some(txn);
         self.sessions.iter().find(is_of)
     }
 

@@ -4,11 +4,9 @@
 //!   tree::Statement ─► range table, expressions with types ─► QueryBlock, Change ─► BoundStatement
 //!                      (this module)                          (query plans them)
 //! ```
-
 //!
-//! PS-11: a place in a bound expression is valid for the rows of one stage. Expressions of a block are bound over its wide rows, with aggregates and window functions at places beyond
-//! `scope::AGGREGATES`; `grouped` brings them to the rows of groups. A subquery refers to the groups of a block around it at once, because its plan cannot be changed later.
-//! PS-12: depth counts subqueries in expressions, as the executor nests them; a derived table sees no table of the block around it unless it is LATERAL.
+//! Expressions of a block are bound over its wide rows, with aggregates and window functions at places beyond `scope::AGGREGATES`; `grouped` brings them to the rows of groups (PS-5). Depth counts
+//! subqueries in expressions (PS-6).
 
 mod aggregate;
 mod call;

@@ -114,7 +114,7 @@ impl RecordReader {
     }
 
     /// Finds the next record.
-    pub fn next(&mut self) -> Result<Next> {
+    pub fn next_record(&mut self) -> Result<Next> {
         if self.is_ended {
             return Ok(Next::End);
         }
@@ -161,9 +161,6 @@ impl RecordReader {
         let (expected, found) = (self.names.len(), self.fields.len());
         if found > expected && !(expected == 0 && self.record.0 == self.record.1) {
             return Err(bad_format("extra data after last expected column"));
-        }
-        if found < expected {
-            return Err(bad_format(format!("missing data for column \"{}\"", self.names[found])));
         }
         Ok(Next::Record)
     }
@@ -321,9 +318,11 @@ impl RecordReader {
             let value = &self.values[from..];
             let name = self.names.get(self.fields.len()).map_or("", String::as_str);
             let is_null_text = value == self.options.null.as_bytes();
-            let place = if is_null_text && !was_quoted && !self.options.force_not_null.has(name) {
-                Place::Null
-            } else if is_null_text && was_quoted && self.options.force_null.has(name) {
+            let is_null = match was_quoted {
+                true => self.options.force_null.has(name),
+                false => !self.options.force_not_null.has(name),
+            };
+            let place = if is_null_text && is_null {
                 Place::Null
             } else if !was_quoted && self.options.default.as_ref().is_some_and(|default| value == default.as_bytes()) {
                 Place::Default
@@ -345,7 +344,7 @@ impl RecordReader {
         }
         for (nth, name) in self.names.iter().enumerate() {
             let nth_field = nth + 1;
-            match self.field(nth) {
+            match self.field(nth)? {
                 FieldValue::Bytes(bytes) if bytes == name.as_bytes() => {}
                 FieldValue::Bytes(bytes) => {
                     let got = String::from_utf8_lossy(bytes);
@@ -364,13 +363,14 @@ impl RecordReader {
         Ok(())
     }
 
-    /// Returns a field of the current record.
-    pub fn field(&self, nth: usize) -> FieldValue<'_> {
+    /// Returns a field of the current record. A record that is too short fails here: its first fields are converted before the missing one is noticed.
+    pub fn field(&self, nth: usize) -> Result<FieldValue<'_>> {
         let source = if self.options.format == CopyFormat::Binary { &self.buffer } else { &self.values };
-        match self.fields[nth] {
-            Place::Null => FieldValue::Null,
-            Place::Default => FieldValue::Default,
-            Place::Range(from, to) => FieldValue::Bytes(&source[from..to]),
+        match self.fields.get(nth) {
+            Some(Place::Null) => Ok(FieldValue::Null),
+            Some(Place::Default) => Ok(FieldValue::Default),
+            Some(&Place::Range(from, to)) => Ok(FieldValue::Bytes(&source[from..to])),
+            None => Err(bad_format(format!("missing data for column \"{}\"", self.names[nth]))),
         }
     }
 
@@ -525,7 +525,7 @@ mod tests {
         let mut rows = Vec::new();
         let mut pieces = input.chunks(piece);
         loop {
-            match reader.next()? {
+            match reader.next_record()? {
                 Next::More => match pieces.next() {
                     Some(bytes) => reader.add(bytes),
                     None => reader.complete(),
@@ -534,11 +534,11 @@ mod tests {
                 Next::Header => {}
                 Next::Record => rows.push(
                     (0..names.len())
-                        .map(|nth| match reader.field(nth) {
-                            FieldValue::Bytes(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
-                            _ => None,
+                        .map(|nth| match reader.field(nth)? {
+                            FieldValue::Bytes(bytes) => Ok(Some(String::from_utf8_lossy(bytes).into_owned())),
+                            _ => Ok(None),
                         })
-                        .collect(),
+                        .collect::<Result<_>>()?,
                 ),
             }
         }

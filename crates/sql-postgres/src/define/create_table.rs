@@ -253,7 +253,9 @@ impl Session {
             ConstraintKind::PrimaryKey(index) => {
                 if table.primary.is_some() {
                     let message = format!("multiple primary keys for table \"{}\" are not allowed", table.name);
-                    return Err(PgError::new(state::INVALID_TABLE_DEFINITION, message));
+                    return Err(
+                        PgError::new(state::INVALID_TABLE_DEFINITION, message).at(text, constraint.at.0 as usize)
+                    );
                 }
                 let parts = key_parts(table, index, column)?;
                 let name = self.key_name(table, constraint.name.as_ref(), &parts, "pkey", snapshot)?;

@@ -171,7 +171,8 @@ impl Session {
                 let error = PgError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message);
                 return Err(error.detail(lines.join("\n")).hint(CASCADE_HINT));
             }
-            self.tell_cascade(&dependences);
+            let objects: Vec<String> = dependences.into_iter().map(|dependence| dependence.object).collect();
+            self.tell_cascade(&objects);
         }
         let (temporary, shared): (Vec<_>, Vec<_>) = gone.tables.iter().cloned().partition(|table| table.temporary);
         if !temporary.is_empty() {
@@ -232,12 +233,13 @@ impl Session {
         Ok(())
     }
 
-    fn tell_cascade(&mut self, dependences: &[Dependence]) {
-        let notice = match dependences {
-            [only] => PgError::new(super::SUCCESSFUL, format!("drop cascades to {}", only.object)),
+    /// Tells of the objects that a CASCADE drops.
+    pub(super) fn tell_cascade(&mut self, objects: &[String]) {
+        let notice = match objects {
+            [] => return,
+            [only] => PgError::new(super::SUCCESSFUL, format!("drop cascades to {only}")),
             many => {
-                let lines: Vec<String> =
-                    many.iter().map(|dependence| format!("drop cascades to {}", dependence.object)).collect();
+                let lines: Vec<String> = many.iter().map(|object| format!("drop cascades to {object}")).collect();
                 PgError::new(super::SUCCESSFUL, format!("drop cascades to {} other objects", many.len()))
                     .detail(lines.join("\n"))
             }

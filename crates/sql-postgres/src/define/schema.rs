@@ -85,6 +85,16 @@ impl Session {
             let error = PgError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message);
             return Err(error.detail(lines.join("\n")).hint(super::alter::CASCADE_HINT));
         }
+        let tables = gone.tables.iter().map(|table| ("table", &table.schema, &table.name));
+        let views = gone.views.iter().map(|view| ("view", &view.schema, &view.name));
+        let free = gone.sequences.iter().filter(|sequence| sequence.owned_by.is_none());
+        let sequences = free.map(|sequence| ("sequence", &sequence.schema, &sequence.name));
+        let objects: Vec<String> = tables
+            .chain(sequences)
+            .chain(views)
+            .map(|(kind, schema, name)| format!("{kind} {}.{name}", schema_of(schema)))
+            .collect();
+        self.tell_cascade(&objects);
         let what = format!("schema {}", schema_of(&schemas[0]));
         self.drop_all(gone, cascade, &what, schemas)?;
         self.look_anew();
@@ -156,7 +166,11 @@ impl Session {
         }
         let users: Vec<u32> = {
             let sessions = self.database().sessions();
-            sessions.iter().filter(|handle| handle.shown().database == *name).map(|handle| handle.pid).collect()
+            sessions
+                .iter()
+                .filter(|handle| handle.shown().database.as_ref() == Some(name))
+                .map(|handle| handle.pid)
+                .collect()
         };
         if !users.is_empty() {
             if !force {

@@ -1,12 +1,12 @@
 //! The state that all PostgreSQL sessions share.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock, Weak};
 
 use engine::Engine;
 use query::catalog::Catalog;
 use query::exec::instance::Instance;
+use query::session::registry::Listed;
 use stdx::sync::Mutex;
 
 use crate::error::Result;
@@ -19,12 +19,12 @@ pub type IsSuperuser = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
 pub struct Database {
     instance: Arc<Instance>,
-    sessions: Mutex<BTreeMap<u32, Weak<Handle>>>,
+    /// The sessions of this dialect, by their process ids. The list of all is `query::session::registry`.
+    by_pid: Mutex<BTreeMap<u32, Weak<Handle>>>,
     pub(crate) plans: Arc<Plans>,
     /// Settings that mirror the server's own.
     facts: Mutex<Vec<(&'static str, String)>>,
     is_superuser: OnceLock<IsSuperuser>,
-    is_stopping: AtomicBool,
     /// Microseconds since 2000.
     started: i64,
 }
@@ -40,11 +40,10 @@ impl Database {
         stdx::memory::register_cache(cache);
         Ok(Arc::new(Database {
             instance,
-            sessions: Mutex::default(),
+            by_pid: Mutex::default(),
             plans,
             facts: Mutex::default(),
             is_superuser: OnceLock::new(),
-            is_stopping: AtomicBool::new(false),
             started: micros_since_2000(std::time::SystemTime::now()),
         }))
     }
@@ -86,47 +85,46 @@ impl Database {
 
     /// Ends all waits of sessions, and rejects new ones, because the server stops.
     pub fn end_waits(&self) {
-        self.is_stopping.store(true, Ordering::SeqCst);
-        self.sessions().iter().for_each(|handle| handle.end_waits());
-        self.engine().rows().wake_waiters();
+        self.instance.sessions().end_waits(self.engine());
     }
 
     /// Ends all sessions and their statements.
     pub fn kill_all(&self) {
-        self.sessions().iter().for_each(|handle| handle.kill(Kill::Connection));
-        self.engine().rows().wake_waiters();
+        self.instance.sessions().kill_all(self.engine());
     }
 
     /// Notes that the client of a session has closed its connection while a statement runs.
     pub fn depart(&self, handle: &Handle) {
-        handle.depart();
-        self.engine().rows().wake_waiters();
+        self.instance.sessions().depart(handle, self.engine());
     }
 
     pub(crate) fn enlist(&self, handle: &Arc<Handle>) {
-        let mut sessions = self.sessions.lock();
-        sessions.insert(handle.pid, Arc::downgrade(handle));
-        // Under the list's lock, since `end_waits` sets the flag before it takes the list.
-        if self.is_stopping.load(Ordering::SeqCst) {
-            handle.end_waits();
-        }
+        self.by_pid.lock().insert(handle.pid, Arc::downgrade(handle));
+        let listed: Arc<dyn Listed> = handle.clone();
+        self.instance.sessions().enlist(&listed);
     }
 
     pub(crate) fn delist(&self, handle: &Handle) {
-        self.sessions.lock().remove(&handle.pid);
+        self.instance.sessions().delist(handle.connection_id);
+        self.by_pid.lock().remove(&handle.pid);
     }
 
-    /// Returns all sessions.
+    /// Returns the sessions of this dialect.
     pub fn sessions(&self) -> Vec<Arc<Handle>> {
-        self.sessions.lock().values().filter_map(Weak::upgrade).collect()
+        self.by_pid.lock().values().filter_map(Weak::upgrade).collect()
     }
 
-    /// Cancels a session's statement or ends the session. Returns false if there is none of that process id.
+    /// Returns the sessions of other dialects.
+    pub(crate) fn other_sessions(&self) -> Vec<Arc<dyn Listed>> {
+        let own: BTreeSet<u64> = self.sessions().iter().map(|handle| handle.connection_id).collect();
+        self.instance.sessions().all().into_iter().filter(|session| !own.contains(&session.connection_id)).collect()
+    }
+
+    /// Cancels a session's statement or ends the session. A process id that no session of this dialect has is the connection id of one of another. Returns
+    /// false if there is none.
     pub fn kill(&self, pid: u32, how: Kill) -> bool {
-        let handle = self.sessions.lock().get(&pid).and_then(Weak::upgrade);
-        let Some(handle) = handle else { return false };
-        handle.kill(how);
-        self.engine().rows().wake_waiters();
-        true
+        let own = self.by_pid.lock().get(&pid).and_then(Weak::upgrade);
+        let connection_id = own.map_or(u64::from(pid), |handle| handle.connection_id);
+        self.instance.sessions().kill(connection_id, how, self.engine())
     }
 }

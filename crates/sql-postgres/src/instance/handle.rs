@@ -1,46 +1,53 @@
-//! A session as other sessions see it: a row of `pg_stat_activity`, and how they cancel its statement or end it.
+//! A PostgreSQL session's handle: its entry in the list of sessions of all dialects (`query::session::registry`), and the facts that only `pg_stat_activity` shows.
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime};
 
 use query::exec::monitor::{Monitor, RowAccess};
-use query::session::interrupts::Interrupts;
-use query::session::open_transaction::OpenTransaction;
+use query::session::registry::{Listed, SessionEntry};
 use stdx::sync::Mutex;
+
+use crate::wire::Login;
 
 pub use query::session::interrupts::{Kill, Wake};
 
 /// A session as others see it.
 pub struct Handle {
+    entry: SessionEntry,
     pub pid: u32,
-    pub(crate) open: Arc<OpenTransaction>,
-    interrupts: Interrupts,
-    shown: Mutex<Shown>,
+    status: Mutex<BackendStatus>,
+    /// The rows that the session has changed.
+    changes: AtomicU64,
 }
 
 impl Deref for Handle {
-    type Target = Interrupts;
+    type Target = SessionEntry;
 
-    fn deref(&self) -> &Interrupts {
-        &self.interrupts
+    fn deref(&self) -> &SessionEntry {
+        &self.entry
     }
 }
 
-/// What `pg_stat_activity` shows of a session.
+impl Listed for Handle {
+    fn entry(&self) -> &SessionEntry {
+        &self.entry
+    }
+
+    fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Relaxed)
+    }
+}
+
+/// The part of a row of `pg_stat_activity` that the list of sessions does not have.
 #[derive(Clone, Debug)]
-pub struct Shown {
-    pub role: String,
-    pub database: String,
-    pub address: String,
+pub struct BackendStatus {
     pub application: String,
     pub backend_start: SystemTime,
     pub state_change: SystemTime,
     pub query_start: SystemTime,
     /// The start of the open transaction.
     pub transaction_start: Option<SystemTime>,
-    /// The text of the last statement.
-    pub query: String,
     pub state: ActivityState,
     /// The event that a statement waits for.
     pub awaits: Option<&'static str>,
@@ -68,64 +75,84 @@ impl ActivityState {
 /// The bytes of a statement that others see: `track_activity_query_size`.
 const QUERY_BYTES_MAX: usize = 1023;
 
+/// Returns the part of a statement's text that others see.
+pub(crate) fn shown_text(text: &str) -> &str {
+    let end = (0..=text.len().min(QUERY_BYTES_MAX)).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    &text[..end]
+}
+
 impl Handle {
-    pub(crate) fn new(pid: u32, role: &str, database: &str, address: &str) -> Handle {
+    pub(crate) fn new(who: &Login) -> Handle {
+        let entry = SessionEntry::new(who.connection_id, who.role.clone(), who.address.clone());
+        entry.show(|shown| {
+            shown.account.clone_from(&who.account);
+            // Only roles with all rights have sessions.
+            shown.is_system = true;
+            shown.database = Some(who.database.clone());
+        });
         let now = SystemTime::now();
-        let shown = Shown {
-            role: role.to_owned(),
-            database: database.to_owned(),
-            address: address.to_owned(),
+        let status = BackendStatus {
             application: String::new(),
             backend_start: now,
             state_change: now,
             query_start: now,
             transaction_start: None,
-            query: String::new(),
             state: ActivityState::Idle,
             awaits: None,
         };
-        let open = Arc::new(OpenTransaction::new(Instant::now()));
-        Handle { pid, open, interrupts: Interrupts::default(), shown: Mutex::new(shown) }
+        Handle { entry, pid: who.pid, status: Mutex::new(status), changes: AtomicU64::new(0) }
     }
 
-    pub fn shown(&self) -> Shown {
-        self.shown.lock().clone()
+    pub fn status(&self) -> BackendStatus {
+        self.status.lock().clone()
     }
 
-    pub(crate) fn show(&self, change: impl FnOnce(&mut Shown)) {
-        change(&mut self.shown.lock());
+    pub(crate) fn change_status(&self, change: impl FnOnce(&mut BackendStatus)) {
+        change(&mut self.status.lock());
     }
 
     /// Shows a statement that begins. `transaction_begins` if no transaction is open.
     pub(crate) fn begin_statement(&self, text: &str, now: SystemTime, transaction_begins: bool) {
-        let end = (0..=text.len().min(QUERY_BYTES_MAX)).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-        let mut shown = self.shown.lock();
-        shown.query.clear();
-        shown.query.push_str(&text[..end]);
-        (shown.query_start, shown.state_change) = (now, now);
-        shown.state = ActivityState::Active;
-        if transaction_begins {
-            shown.transaction_start = Some(now);
-        }
+        self.show(|shown| shown.begin(shown_text(text), Instant::now()));
+        self.change_status(|status| {
+            (status.query_start, status.state_change) = (now, now);
+            status.state = ActivityState::Active;
+            if transaction_begins {
+                status.transaction_start = Some(now);
+            }
+        });
     }
 
     /// Shows that the session waits for its client.
     pub(crate) fn end_statement(&self, state: ActivityState) {
-        let mut shown = self.shown.lock();
-        shown.state = state;
-        shown.awaits = None;
-        if state == ActivityState::Idle {
-            shown.transaction_start = None;
-        }
+        self.show(|shown| {
+            if shown.statement().is_some() {
+                shown.since = Instant::now();
+            }
+            shown.end();
+        });
+        self.change_status(|status| {
+            status.state = state;
+            status.awaits = None;
+            if state == ActivityState::Idle {
+                status.transaction_start = None;
+            }
+        });
     }
 }
 
 impl Monitor for Handle {
-    fn count(&self, _access: RowAccess, _times: u64) {}
+    fn count(&self, access: RowAccess, times: u64) {
+        if matches!(access, RowAccess::Insert | RowAccess::Update | RowAccess::Delete) {
+            self.changes.fetch_add(times, Ordering::Relaxed);
+        }
+    }
 
     fn is_cancelled(&self) -> bool {
         self.killed() != Kill::No
     }
 
-    fn show_state(&self, _state: Option<String>) {}
+    fn show_state(&self, state: Option<String>) {
+        self.show(|shown| shown.state = state);
+    }
 }

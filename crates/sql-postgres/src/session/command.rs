@@ -125,6 +125,10 @@ impl Session {
                 Err(PgError::new(state::INVALID_CURSOR_NAME, format!("cursor \"{}\" does not exist", name.value)))
             }
             Statement::ClosePortal(None) => Ok("CLOSE CURSOR ALL"),
+            Statement::DeclareCursor(_) => {
+                self.require_block("DECLARE CURSOR")?;
+                Err(PgError::unsupported("DECLARE CURSOR"))
+            }
             statement => return self.define(statement, raw, text),
         };
         done.map(str::to_owned)

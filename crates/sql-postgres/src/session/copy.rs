@@ -103,7 +103,9 @@ impl Session {
         let mut bind = |session: &mut Session| -> Result<Arc<BoundStatement>> {
             let bound = session.with_environment(&[], |environment, ctx| {
                 bind::bind_copy_from(environment, ctx, text, relation, columns)
-            })?;
+            });
+            // PostgreSQL points to nothing in a COPY.
+            let bound = bound.map_err(|error| PgError { position: None, ..error })?;
             Ok(bound.statement)
         };
         let statement = bind(self)?;
@@ -171,7 +173,7 @@ impl Session {
         let types: Vec<Type> = insert.targets.iter().map(|at| input_type(insert, *at)).collect();
         let mut inserting = Inserting::new(insert, std::mem::take(tally));
         let done = loop {
-            match reader.next() {
+            match reader.next_record() {
                 Ok(Next::More | Next::End) => break Ok(()),
                 Ok(Next::Header) => {}
                 Ok(Next::Record) => {
@@ -201,7 +203,7 @@ impl Session {
         let mut row: Row = vec![Value::Null; table.columns.len()];
         let mut given = vec![false; row.len()];
         for (nth, (at, ty)) in insert.targets.iter().zip(types).enumerate() {
-            let field = reader.field(nth);
+            let field = reader.field(nth)?;
             let name = &table.columns[*at].name;
             let context = |field: FieldValue<'_>| match field {
                 FieldValue::Bytes(bytes) if format != CopyFormat::Binary => {

@@ -115,7 +115,7 @@ impl Session {
             let detail = "Roles without all rights are not supported yet at this port.";
             return Err(PgError::new(state::INVALID_AUTHORIZATION_SPECIFICATION, message).detail(detail));
         }
-        let handle = Arc::new(Handle::new(who.pid, &who.role, &who.database, &who.address));
+        let handle = Arc::new(Handle::new(&who));
         let mut ctx = EvalContext::new();
         let mut executor = Host::new(db.instance().clone(), handle.clone(), &crate::types::assignment::ASSIGNMENT);
         executor.recursion_max = u64::MAX;
@@ -296,7 +296,7 @@ impl Session {
         let io = io_context(self.ctx.facts());
         let work_mem = self.ctx.facts().settings.number("work_mem").max(64) as usize * 1024;
         let application = self.ctx.facts().settings.get("application_name").to_owned();
-        self.handle.show(|shown| shown.application = application);
+        self.handle.change_status(|status| status.application = application);
         self.quick = quick;
         self.host().memory_max = work_mem;
         let now = self.ctx.facts().transaction_start;

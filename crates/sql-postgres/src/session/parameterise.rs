@@ -131,12 +131,12 @@ impl ParameterisedText {
     fn word(&mut self, word: &[u8], rest: &[u8]) {
         let is = |known: &&str| word.eq_ignore_ascii_case(known.as_bytes());
         let opens = rest.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'(');
-        if self.kept == 0 && opens && TYPES.iter().any(|known| is(&known)) {
+        if self.kept == 0 && opens && TYPES.iter().any(is) {
             self.kept = 1;
         }
         if is(&"by") {
             self.keeps_clause = true;
-        } else if self.keeps_clause && (is(&"from") || CLAUSES.iter().any(|known| is(&known))) {
+        } else if self.keeps_clause && (is(&"from") || CLAUSES.iter().any(is)) {
             self.keeps_clause = false;
         }
         self.key.extend_from_slice(word);

@@ -160,7 +160,7 @@ impl Session {
                     self.is_open = true;
                     self.core.note_reads(query::exec::host::host(&mut self.ctx));
                 }
-                Ok(Outcome::Rows(result))
+                Ok(Outcome::Rows(*result))
             }
         }
     }
@@ -201,17 +201,17 @@ impl Session {
             is_over = !exec.fill(&mut self.ctx, &mut ready)? || exec.is_of_no_table();
         }
         let exec = (!is_over).then(|| Box::new(exec));
-        Ok(Ran::Rows(ResultSet::new(
+        Ok(Ran::Rows(Box::new(ResultSet::new(
             Running { ready, at: 0, exec, is_gathered: false, affected },
             delivery,
             self.number,
-        )))
+        ))))
     }
 }
 
 enum Ran {
     Done(String),
-    Rows(ResultSet),
+    Rows(Box<ResultSet>),
 }
 
 fn command_word(tag: TagKind) -> &'static str {

@@ -225,8 +225,8 @@ pub fn syntax_error(text: &str, error: &syntax::postgres::Error) -> PgError {
         reported.detail = detail.as_deref().map(Into::into);
         reported.hint = hint.as_deref().map(Into::into);
     }
-    match error.problem {
-        Problem::Cancelled | Problem::TooDeep | Problem::TooManyTokens => reported,
-        _ => reported.at(text, error.at),
+    match error.position() {
+        Some(at) => reported.at(text, at),
+        None => reported,
     }
 }

@@ -25,7 +25,7 @@ impl Session {
             Some(Awaits::Pages) => Some("DataFileRead"),
             None => None,
         };
-        self.handle.show(|shown| shown.awaits = awaits);
+        self.handle.change_status(|status| status.awaits = awaits);
         let deadline = self.ctx.deadline;
         self.suspension.register(wake, &self.handle, self.db.engine(), host(&mut self.ctx), deadline)
     }
@@ -42,7 +42,7 @@ impl Session {
             let error = PgError::new(state::QUERY_CANCELED, "canceling statement due to user request");
             return Err(self.fail_with(error));
         };
-        self.handle.show(|shown| shown.awaits = None);
+        self.handle.change_status(|status| status.awaits = None);
         self.ctx.warnings.clear();
         match self.perform(&statement, delivery) {
             Ok(outcome) => Ok(outcome),

@@ -18,6 +18,7 @@ use engine::rows::Isolation;
 use query::catalog::table::Table;
 use query::exec::host::{Host, host};
 use query::session::metadata_locks::{ExclusiveLock, Patience};
+use query::session::registry::Listed as _;
 use query::session::transaction::Beginning;
 use syntax::postgres::tree::{IsolationLevel, TransactionMode};
 
@@ -155,7 +156,7 @@ impl Session {
         let is_read_only = self.ctx.facts().settings.is_on("transaction_read_only");
         self.core.transaction.next_isolation = Some(isolation);
         self.core.transaction.next_read_only = Some(is_read_only);
-        let beginning = Beginning { at: self.began, lock_wait, is_read_only, changes: 0 };
+        let beginning = Beginning { at: self.began, lock_wait, is_read_only, changes: self.handle.changes() };
         self.core.need_transaction(host(&mut self.ctx), beginning);
         if self.is_in_block() {
             self.core.open.lasts();

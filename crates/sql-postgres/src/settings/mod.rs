@@ -1,6 +1,6 @@
 //! Settings ("GUCs"): one table of names, types, bounds and contexts; the values of a session; and their text forms.
 //!
-//! A setting is obeyed, or it is fixed: it describes what is the case, and setting it to anything else is refused. The values of a session follow its transactions (`values`).
+//! A setting is obeyed, or it is fixed: it describes what is the case, and setting it to anything else is refused. The values of a session follow its transactions (`values`). Keeps PS-4.
 
 pub mod check;
 pub mod table;

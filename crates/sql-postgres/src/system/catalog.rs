@@ -895,68 +895,6 @@ fn pg_sequence(ctx: &mut EvalContext) -> Result<Vec<Row>> {
 }
 
 table!(
-    PG_STAT_ACTIVITY,
-    "pg_catalog",
-    pg_stat_activity,
-    [
-        ("datid", OID),
-        ("datname", NAME),
-        ("pid", INT4),
-        ("leader_pid", INT4),
-        ("usesysid", OID),
-        ("usename", NAME),
-        ("application_name", TEXT),
-        ("client_addr", TEXT),
-        ("client_hostname", TEXT),
-        ("client_port", INT4),
-        ("backend_start", TIMESTAMPTZ),
-        ("xact_start", TIMESTAMPTZ),
-        ("query_start", TIMESTAMPTZ),
-        ("state_change", TIMESTAMPTZ),
-        ("wait_event_type", TEXT),
-        ("wait_event", TEXT),
-        ("state", TEXT),
-        ("query_id", INT8),
-        ("query", TEXT),
-        ("backend_type", TEXT),
-    ]
-);
-fn pg_stat_activity(ctx: &mut EvalContext) -> Result<Vec<Row>> {
-    use crate::session::facts::micros_since_2000;
-    let Some(shown) = Shown::of(ctx) else { return Ok(Vec::new()) };
-    let Some(db) = ctx.facts().db.clone() else { return Ok(Vec::new()) };
-    let at = |time: std::time::SystemTime| number(micros_since_2000(time));
-    let row = |handle: std::sync::Arc<crate::instance::handle::Handle>| {
-        let seen = handle.shown();
-        let database = shown.snapshot.schemas.get(&seen.database).map_or(0, |schema| oids::of_object(schema.id));
-        let wait_type = seen.awaits.map(|event| if event == "transactionid" { "Lock" } else { "IO" });
-        vec![
-            oid(database),
-            text(&seen.database),
-            number(handle.pid.into()),
-            Value::Null,
-            oid(oids::of_role(&seen.role)),
-            text(&seen.role),
-            text(&seen.application),
-            text(&seen.address),
-            Value::Null,
-            Value::Null,
-            at(seen.backend_start),
-            seen.transaction_start.map_or(Value::Null, at),
-            at(seen.query_start),
-            at(seen.state_change),
-            wait_type.map_or(Value::Null, text),
-            seen.awaits.map_or(Value::Null, text),
-            text(seen.state.name()),
-            Value::Null,
-            text(&seen.query),
-            text("client backend"),
-        ]
-    };
-    Ok(db.sessions().into_iter().map(row).collect())
-}
-
-table!(
     PG_DESCRIPTION,
     "pg_catalog",
     pg_description,

@@ -2,6 +2,7 @@
 //!
 //! Columns whose values are arrays are absent.
 
+mod activity;
 mod catalog;
 mod column;
 pub mod functions;
@@ -30,7 +31,7 @@ pub static TABLES: &[(Oid, &SystemTable)] = &[
     (2224, &catalog::PG_SEQUENCE),
     (12043, &catalog::PG_SEQUENCES),
     (12104, &catalog::PG_SETTINGS),
-    (12196, &catalog::PG_STAT_ACTIVITY),
+    (12196, &activity::PG_STAT_ACTIVITY),
     (12028, &catalog::PG_TABLES),
     (1247, &catalog::PG_TYPE),
     (12023, &catalog::PG_VIEWS),

@@ -322,6 +322,11 @@ fn copy_brings_rows_in_and_out() {
          CONTEXT:  COPY ct, line 1: \"1\"",
     );
     check(
+        client.copy("copy ct (a, b) from stdin", "no\n"),
+        "ERROR:  22P02: invalid input syntax for type integer: \"no\"
+         CONTEXT:  COPY ct, line 1, column a: \"no\"",
+    );
+    check(
         client.copy("copy ct (a, b) from stdin", "1\t2\nx\t2\n"),
         "ERROR:  22P02: invalid input syntax for type integer: \"x\"
          CONTEXT:  COPY ct, line 2, column a: \"x\"",

@@ -39,7 +39,9 @@ impl World {
 
     pub fn session(&mut self) -> Client {
         self.pids += 1;
-        let login = Login { role: "postgres".into(), database: "postgres".into(), pid: self.pids, ..Login::default() };
+        let (pid, connection_id) = (self.pids, self.pids.into());
+        let (role, database) = ("postgres".to_owned(), "postgres".to_owned());
+        let login = Login { role, database, pid, connection_id, ..Login::default() };
         Client(Session::new(&self.db, login).expect("the session begins"))
     }
 
