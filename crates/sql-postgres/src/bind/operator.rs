@@ -10,7 +10,7 @@ use syntax::postgres::tree::{self, ExprKind, LikeKind, Link, Location, Operator}
 use crate::bind::Binder;
 use crate::bind::coerce::{call, call_of, can_coerce, common_type};
 use crate::bind::comparison::comparator;
-use crate::bind::resolve::{Found, function_by_oid, operator};
+use crate::bind::resolve::{Resolution, function_by_oid, operator};
 use crate::bind::typing::{Operand, oid_of, shown, unsupported};
 use crate::error::{PgError, Result, state};
 use crate::functions::temporal::compare::comparable;
@@ -19,19 +19,6 @@ use crate::types::oid::{self, Oid};
 
 /// Stack that a link of a chain takes besides its frame, which is smaller than other levels' frames.
 const LINK_BYTES: usize = 512;
-
-/// Returns the sides of a comparison of dates or timestamps of two types with the one brought among the other's values, so that an index on the other can be used; the
-/// sides as they are if that is not known to keep the order.
-fn among(row: &PgOperator, left: Expr, right: Expr) -> std::result::Result<(Expr, Expr, Comparator), (Expr, Expr)> {
-    let brought = |expr, function, ty| call_of(function, vec![expr], ty, -1);
-    if let (Some(function), Some(by)) = (comparable(row.left, row.right), comparator(row.right, row.right)) {
-        return Ok((brought(left, function, row.right), right, by));
-    }
-    if let (Some(function), Some(by)) = (comparable(row.right, row.left), comparator(row.left, row.left)) {
-        return Ok((left, brought(right, function, row.left), by));
-    }
-    Err((left, right))
-}
 
 impl Binder<'_> {
     /// Binds `first op operand op operand ...` from the left.
@@ -78,12 +65,12 @@ impl Binder<'_> {
             [schema] => schema == "pg_catalog",
             _ => false,
         };
-        let found = if is_system { operator(name, left, right) } else { Found::None };
+        let found = if is_system { operator(name, left, right) } else { Resolution::None };
         let shown_left = if left == 0 { String::new() } else { format!("{} ", shown(left)) };
         let (qualified, right) = (qualifier.iter().map(|part| format!("{part}.")).collect::<String>(), shown(right));
         match found {
-            Found::One(row) => Ok(row),
-            Found::None => {
+            Resolution::One(row) => Ok(row),
+            Resolution::None => {
                 let text = format!("operator does not exist: {shown_left}{qualified}{name} {right}");
                 let hint = match left {
                     0 => {
@@ -95,7 +82,7 @@ impl Binder<'_> {
                 };
                 Err(self.error(PgError::new(state::UNDEFINED_FUNCTION, text).hint(hint), at.0))
             }
-            Found::Many => {
+            Resolution::Many => {
                 let text = format!("operator is not unique: {shown_left}{qualified}{name} {right}");
                 let hint = "Could not choose a best candidate operator. You might need to add explicit type casts.";
                 Err(self.error(PgError::new(state::AMBIGUOUS_FUNCTION, text).hint(hint), at.0))
@@ -135,15 +122,19 @@ impl Binder<'_> {
         Ok((row, left, right))
     }
 
-    /// Returns the core's comparison where the operator is one, else a call.
+    /// Returns the core's comparison where the operator is one, else a call. Of dates and timestamps of two types, the one side is brought among the values of the other, so that
+    /// an index on the other can be used.
     pub fn applied(&self, row: &'static PgOperator, left: Expr, right: Expr) -> Result<Expr> {
         let Some(op) = row.comparison else { return self.operator_call(row, vec![left, right]) };
-        let (left, right, by) = match comparator(row.left, row.right) {
-            Some(by) => (left, right, by),
-            None => match among(row, left, right) {
-                Ok(compared) => compared,
-                Err((left, right)) => return self.operator_call(row, vec![left, right]),
-            },
+        let brought = |ty: Oid, other: Oid| Some((comparable(ty, other)?, comparator(other, other)?));
+        let (left, right, by) = if let Some(by) = comparator(row.left, row.right) {
+            (left, right, by)
+        } else if let Some((function, by)) = brought(row.left, row.right) {
+            (call_of(function, vec![left], row.right, -1), right, by)
+        } else if let Some((function, by)) = brought(row.right, row.left) {
+            (left, call_of(function, vec![right], row.left, -1), by)
+        } else {
+            return self.operator_call(row, vec![left, right]);
         };
         Ok(Expr::Compare(Box::new(Compare { op, left, right, by })))
     }

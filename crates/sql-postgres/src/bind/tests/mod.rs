@@ -128,7 +128,7 @@ fn nested_expressions_end_in_an_error_or_an_answer_on_two_mebibytes() {
         for (open, close) in nests {
             for height in [10, 50, 150, 250, 390] {
                 let answer = world.run(&format!("select {}1{}", open.repeat(height), close.repeat(height)));
-                let is_refused = answer[0].ends_with("stack depth limit exceeded");
+                let is_refused = answer[0].ends_with("stack depth limit exceeded") || answer[0].contains("TooDeep");
                 assert!(is_refused || !answer[0].starts_with("ERROR"), "{height} {open}: {answer:?}");
                 assert!(!is_refused || height > 50, "{height} {open}");
             }
