@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for FUZZ_SECONDS each (60), from what earlier runs have found worth keeping (target/fuzz/corpus) and from seeds: those of SQL are the statements of the scenarios,
+# Runs every fuzz target for FUZZ_SECONDS each (60), from what earlier runs have found worth keeping (target/fuzz/corpus) and from seeds: those of SQL are the statements of the scenarios and of PostgreSQL's corpus,
 # others stand in fuzz/seeds. A finding ends the run; its input stays in
 # target/fuzz/found and is played again by: scripts/fuzz.sh TARGET FILE
 set -euo pipefail
@@ -29,6 +29,8 @@ statements() {
 statements target/fuzz/seeds/sql_text @
 statements target/fuzz/seeds/sql_parse @
 statements target/fuzz/seeds/sql_bind ""
+mkdir -p target/fuzz/seeds/postgres_parse
+awk '{ file = "target/fuzz/seeds/postgres_parse/" NR; print > file; close(file) }' scripts/postgres_corpus/forms.txt
 
 for target in $(fuzz list); do
     printf '== %s, %s s\n' "$target" "$seconds"
@@ -38,7 +40,7 @@ for target in $(fuzz list); do
         if [ -d "$folder" ]; then seeds+=("$folder"); fi
     done
     words=()
-    case $target in sql_*) words=(-dict=fuzz/sql.dict) ;; esac
+    case $target in sql_* | postgres_*) words=(-dict=fuzz/sql.dict) ;; esac
     status=0
     fuzz run --target-dir target/fuzz/build "$target" "target/fuzz/corpus/$target" "${seeds[@]}" -- "${words[@]}" \
         -max_total_time="$seconds" -timeout=10 -max_len=8192 -rss_limit_mb=4096 -print_final_stats=1 \

@@ -38,7 +38,7 @@ class Server:
     def __init__(self, binary, folder, memory):
         self.home = tempfile.mkdtemp(prefix="pairs-", dir=folder)
         self.redis, self.port = free_port(), free_port()
-        words = [binary, "--data", os.path.join(self.home, "data"), "--redis-port", str(self.redis), "--mysql-port", str(self.port), "--memory", memory]
+        words = [binary, "--data", os.path.join(self.home, "data"), "--redis-port", str(self.redis), "--mysql-port", str(self.port), "--loose-postgres-port", "0", "--memory", memory]
         self.log = open(os.path.join(self.home, "log"), "wb")
         self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         until = time.monotonic() + 60

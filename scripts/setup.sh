@@ -2,7 +2,7 @@
 # Installs what a target of the Makefile needs and this machine lacks.
 #
 #   scripts/setup.sh run        a C compiler: the linker, and the few C files among the dependencies
-#   scripts/setup.sh test       and redis-server, redis-tools, MariaDB's client and server, sysbench, and the Python, Node, PHP, Java and Go clients of tests/clients
+#   scripts/setup.sh test       and redis-server, redis-tools, MariaDB's client and server, sysbench, and the Python, Node, PHP, Java and Go clients of tests/clients; PostgreSQL 16 below target/postgres, where it can be had
 #   scripts/setup.sh soak       and a MySQL server below target/mysql, where it can be had
 #   scripts/setup.sh bench      and redis-server, redis-tools, MariaDB and sysbench to compare with
 #   scripts/setup.sh licences   cargo-deny
@@ -150,6 +150,13 @@ mysql_server() {
     scripts/mysql.sh install || say "no MySQL server here: only its recorded answers are compared"
 }
 
+# psql, pgbench and a PostgreSQL server; where they cannot be had their suites skip what needs them.
+postgres_programs() {
+    [ -e target/postgres/installed ] && return 0
+    say "PostgreSQL 16"
+    scripts/postgres.sh install || say "no PostgreSQL here: its programs are not tried"
+}
+
 # Schemas of applications whose licences keep them out of this repository, from Debian's packages. Without them their suite skips them.
 schemas() {
     local folder=$PWD/$clients/schemas work package
@@ -226,6 +233,7 @@ test | soak)
     node_client
     java_client
     go_client
+    postgres_programs
     schemas
     [ "$1" = test ] || mysql_server
     ;;

@@ -4,8 +4,8 @@ set -uo pipefail
 cd "$(dirname "$0")/../.."
 export SERVER_UNDER_TEST="${SERVER_UNDER_TEST:-$PWD/target/debug/beluga}"
 [ -x "$SERVER_UNDER_TEST" ] || { echo "no server at $SERVER_UNDER_TEST; build it, or name one in SERVER_UNDER_TEST" >&2; exit 66; }
-# Suites that speak MySQL name their port.
-export BELUGA_MYSQL_PORT=0
+# Suites that speak MySQL or PostgreSQL name their port.
+export BELUGA_MYSQL_PORT=0 BELUGA_POSTGRES_PORT=0
 here=tests/clients
 python=target/clients/venv/bin/python
 failed=0
@@ -63,6 +63,10 @@ suite() {
     memory) "$python" $here/python/memory.py ;;
     introspection) "$python" $here/python/introspection.py ;;
     mysql_logins) "$python" $here/python/mysql_logins.py ;;
+    postgres_logins) "$python" $here/python/postgres_logins.py ;;
+    postgres_python) "$python" $here/python/postgres_python.py ;;
+    postgres_beside) "$python" $here/python/postgres_beside.py && ! "$python" $here/python/postgres_beside.py --canary >target/clients/postgres_canary.log 2>&1 && grep -q -e '^FAILED ' -e '1 skipped$' target/clients/postgres_canary.log ;;
+    postgres_crash) "$python" $here/python/postgres_crash.py --rounds "${ROUNDS:-2}" ;;
     mysql_rights) "$python" $here/python/mysql_rights.py ;;
     mysql_views) "$python" $here/python/mysql_views.py ;;
     two_faces) "$python" $here/python/two_faces.py ;;
@@ -130,6 +134,7 @@ if [ "${1:-}" = soak ]; then
     minutes="${SOAK_MINUTES:-60}"
     ROUNDS=$((minutes * 6)) suite crash
     ROUNDS=$((minutes * 3)) suite mysql_crash
+    ROUNDS=$((minutes * 3)) suite postgres_crash
     ROUNDS=$((minutes * 3)) suite two_faces_crash
     WAITERS_ARGS="--sessions 9500 --memory 256mb" suite mysql_waiters
     LARGE_ARGS="--memory 256mb --megabytes 2500 --long 1000" suite large
@@ -139,7 +144,7 @@ if [ "${1:-}" = soak ]; then
     suite mysql_values
     suite hostile
 else
-    for name in "${@:-cli python node java errors tls introspection mysql_logins mysql_rights mysql_views two_faces two_faces_crash mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_values mysql_schemas mysql_crash mysql_undo mysql_crowd mysql_waiters xrpc xrpc_rust xrpc_python hostile large tpcc tpch sysbench disk_full descriptors device memory crash differential}"; do
+    for name in "${@:-cli python node java errors tls introspection postgres_logins postgres_python postgres_beside mysql_logins mysql_rights mysql_views two_faces two_faces_crash mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_values mysql_schemas mysql_crash postgres_crash mysql_undo mysql_crowd mysql_waiters xrpc xrpc_rust xrpc_python hostile large tpcc tpch sysbench disk_full descriptors device memory crash differential}"; do
         for one in $name; do suite "$one"; done
     done
 fi

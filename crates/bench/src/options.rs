@@ -60,7 +60,7 @@ bench cases, goals, orca, all:
 
 bench sysbench, besides --rounds, --seconds, --out, --folder, --beluga:
       --threads A,B     64                     --tables N  4          --rows N    of a table, 100000
-      --sides A,B       of beluga, mariadb, postgresql                --only A,B  scripts whose name contains one of these
+      --sides A,B       of beluga, beluga-pg, mariadb, postgresql     --only A,B  scripts whose name contains one of these
       --memory N        MiB for the pages of each server, 1024        --page NAME of the result, sysbench
       --script-options X  additional options for sysbench, such as `--range-selects=0`
       --bounded         each server in a memory cgroup of 5/4 of --memory and 96 MiB, for data that does not fit; PostgreSQL's own buffers are a
@@ -221,7 +221,8 @@ fn measurement(command: &str, parser: &mut Parser) -> Result<Command> {
 fn sysbench(parser: &mut Parser) -> Result<Command> {
     let mut given = Given::default();
     let (mut threads, mut tables, mut rows, mut memory_mib) = (vec![64], 4, 100_000, 1024);
-    let (mut sides, mut only) = (sql::SqlSide::ALL.to_vec(), Vec::new());
+    let usual = [sql::SqlSide::Beluga, sql::SqlSide::MariaDb, sql::SqlSide::PostgreSql];
+    let (mut sides, mut only) = (usual.to_vec(), Vec::new());
     let (mut script_options, mut page, mut bounded) = (Vec::new(), "sysbench".to_string(), false);
     while let Some(argument) = parser.next().map_err(text)? {
         match argument {
@@ -257,7 +258,9 @@ fn tpcc(parser: &mut Parser) -> Result<Command> {
     let mut given = Given::default();
     let (mut threads, mut warehouses, mut scale, mut memory_mib, mut seed, mut at) = (vec![16], 10, 1, 1024, 1, None);
     let mut sides = vec![sql::SqlSide::Beluga, sql::SqlSide::MariaDb];
-    let speaks_mysql = |word: &str| sql::SqlSide::from_name(word).filter(|side| *side != sql::SqlSide::PostgreSql);
+    let speaks_mysql = |word: &str| {
+        sql::SqlSide::from_name(word).filter(|side| matches!(side, sql::SqlSide::Beluga | sql::SqlSide::MariaDb))
+    };
     while let Some(argument) = parser.next().map_err(text)? {
         match argument {
             Arg::Long("rounds") => given.rounds = Some(positive(parser)?),

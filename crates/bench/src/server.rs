@@ -94,6 +94,8 @@ impl Side {
                     &port,
                     "--mysql-port",
                     "0",
+                    "--loose-postgres-port",
+                    "0",
                     "--max-connections",
                     "15000",
                 ]);

@@ -1,7 +1,11 @@
-//! Exact decimal numbers of up to 65 digits, 30 of them behind the point.
+//! Exact decimal numbers, and the values beside them: both infinities and NaN.
 //!
 //! A number is an integer coefficient and a scale, the number of its digits behind the point. The coefficient is an `i128` while it fits, which 38 digits
-//! nearly always do, and a big integer beyond. The scale is part of the shown form (`1.50`) and not of the order (`1.50 = 1.5`).
+//! nearly always do, and a big integer beyond. The scale is part of the shown form (`1.50`) and not of the order (`1.50 = 1.5`). A dialect sets its own
+//! bounds: one has 65 digits, 30 of them behind the point, another 131,072 digits before the point and 16,383 behind it.
+//!
+//! The order is total: -Infinity, the numbers, Infinity, NaN. Every operation is defined for the special values and gives one of them; only a conversion to
+//! an integer has no truth to tell, and saturates. A caller whose dialect has no such values need not ask for them.
 //!
 //! A quotient carries digits to a multiple of nine behind the point, as the words of MySQL's `decimal.c` do: `1/3*3` is 1 only because of them. The
 //! expression rounds when its value is shown or stored.
@@ -25,13 +29,22 @@ enum DecimalRepr {
     Small {
         low: u64,
         high: u64,
-        scale: u8,
+        scale: u16,
     },
     /// A coefficient beyond the range of an `i128`.
     Big {
         coefficient: Arc<BigInt>,
-        scale: u8,
+        scale: u16,
     },
+    Special(Special),
+}
+
+/// The values that are no finite number, in their order; the finite numbers are between the first and the second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Special {
+    NegativeInfinity,
+    Infinity,
+    NotANumber,
 }
 
 const _: () = assert!(size_of::<Decimal>() == 24);
@@ -53,40 +66,91 @@ fn big_power(exponent: u32) -> BigInt {
     BigInt::from(10u8).pow(exponent)
 }
 
+/// Returns the number of decimal digits of a number that is not zero, without making them.
+fn big_digits(number: &BigInt) -> u32 {
+    // 2^(bits - 1) <= number < 2^bits, and the estimate is at most one too small.
+    let bits = number.bits();
+    let estimate = ((bits - 1) as f64 * std::f64::consts::LOG10_2) as u32;
+    let power = big_power(estimate + 1);
+    estimate + 1 + u32::from(number.magnitude() >= power.magnitude())
+}
+
 impl Decimal {
     pub const ZERO: Decimal = Decimal(DecimalRepr::Small { low: 0, high: 0, scale: 0 });
+    pub const NAN: Decimal = Decimal(DecimalRepr::Special(Special::NotANumber));
+    pub const INFINITY: Decimal = Decimal(DecimalRepr::Special(Special::Infinity));
+    pub const NEGATIVE_INFINITY: Decimal = Decimal(DecimalRepr::Special(Special::NegativeInfinity));
 
     /// `coefficient` / 10^`scale`.
-    pub fn new(coefficient: i128, scale: u8) -> Decimal {
+    pub fn new(coefficient: i128, scale: u16) -> Decimal {
         let bits = coefficient as u128;
         Decimal(DecimalRepr::Small { low: bits as u64, high: (bits >> 64) as u64, scale })
     }
 
-    pub fn from_big(coefficient: BigInt, scale: u8) -> Decimal {
+    pub fn from_big(coefficient: BigInt, scale: u16) -> Decimal {
         match i128::try_from(&coefficient) {
             Ok(small) => Decimal::new(small, scale),
             Err(_) => Decimal(DecimalRepr::Big { coefficient: Arc::new(coefficient), scale }),
         }
     }
 
-    pub fn scale(&self) -> u8 {
+    /// The number of digits behind the point; 0 for a special value.
+    pub fn scale(&self) -> u16 {
         match self.0 {
             DecimalRepr::Small { scale, .. } | DecimalRepr::Big { scale, .. } => scale,
+            DecimalRepr::Special(_) => 0,
         }
     }
 
-    /// Returns the coefficient where it fits an `i128`.
+    /// Returns the scale for a type that bounds it; one of more than 255 saturates.
+    pub fn bounded_scale(&self) -> u8 {
+        u8::try_from(self.scale()).unwrap_or(u8::MAX)
+    }
+
+    /// Returns which of the special values it is; `None` for a finite number.
+    #[inline]
+    pub fn special(&self) -> Option<Special> {
+        match self.0 {
+            DecimalRepr::Special(special) => Some(special),
+            _ => None,
+        }
+    }
+
+    pub fn is_finite(&self) -> bool {
+        self.special().is_none()
+    }
+
+    pub fn is_nan(&self) -> bool {
+        self.special() == Some(Special::NotANumber)
+    }
+
+    /// True for both infinities.
+    pub fn is_infinite(&self) -> bool {
+        matches!(self.special(), Some(Special::Infinity | Special::NegativeInfinity))
+    }
+
+    /// Returns the coefficient where it fits an `i128`; `None` for a special value.
     pub fn small(&self) -> Option<i128> {
         match self.0 {
             DecimalRepr::Small { low, high, .. } => Some(((u128::from(high) << 64) | u128::from(low)) as i128),
-            DecimalRepr::Big { .. } => None,
+            DecimalRepr::Big { .. } | DecimalRepr::Special(_) => None,
         }
     }
 
+    /// Returns the coefficient; 0 for a special value.
     pub fn coefficient(&self) -> BigInt {
         match &self.0 {
             DecimalRepr::Small { .. } => BigInt::from(self.small().unwrap_or(0)),
             DecimalRepr::Big { coefficient, .. } => (**coefficient).clone(),
+            DecimalRepr::Special(_) => BigInt::ZERO,
+        }
+    }
+
+    /// Returns how many bytes the number takes on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        match &self.0 {
+            DecimalRepr::Big { coefficient, .. } => coefficient.bits().div_ceil(8) as usize,
+            _ => 0,
         }
     }
 
@@ -98,15 +162,19 @@ impl Decimal {
         match &self.0 {
             DecimalRepr::Small { high, .. } => (*high as i64) < 0,
             DecimalRepr::Big { coefficient, .. } => coefficient.sign() == Sign::Minus,
+            DecimalRepr::Special(special) => *special == Special::NegativeInfinity,
         }
     }
 
-    /// The number of digits of the coefficient; 1 for zero.
+    /// The number of digits of the coefficient; 1 for zero and for a special value.
     pub fn digits(&self) -> u32 {
         match self.small() {
             Some(0) => 1,
             Some(small) => small.unsigned_abs().ilog10() + 1,
-            None => self.coefficient().magnitude().to_string().len() as u32,
+            None => match &self.0 {
+                DecimalRepr::Big { coefficient, .. } => big_digits(coefficient),
+                _ => 1,
+            },
         }
     }
 
@@ -116,10 +184,10 @@ impl Decimal {
     }
 
     /// Returns the same number with more digits behind the point.
-    fn raised(&self, scale: u8) -> Decimal {
+    fn raised(&self, scale: u16) -> Decimal {
         debug_assert!(scale >= self.scale());
         let by = scale - self.scale();
-        if by == 0 {
+        if by == 0 || !self.is_finite() {
             return self.clone();
         }
         let power = POWERS.get(usize::from(by));
@@ -136,6 +204,12 @@ impl Decimal {
     }
 
     pub fn negated(&self) -> Decimal {
+        match self.special() {
+            Some(Special::NegativeInfinity) => return Decimal::INFINITY,
+            Some(Special::Infinity) => return Decimal::NEGATIVE_INFINITY,
+            Some(Special::NotANumber) => return Decimal::NAN,
+            None => {}
+        }
         match self.small().and_then(i128::checked_neg) {
             Some(small) => Decimal::new(small, self.scale()),
             None => Decimal::from_big(-self.coefficient(), self.scale()),
@@ -148,7 +222,7 @@ impl Decimal {
 
     /// Returns the coefficient where it fits an `i64`, and the scale.
     #[inline]
-    pub fn short(&self) -> Option<(i64, u8)> {
+    pub fn short(&self) -> Option<(i64, u16)> {
         match self.0 {
             DecimalRepr::Small { low, high, scale } if high as i64 == low as i64 >> 63 => Some((low as i64, scale)),
             _ => None,
@@ -166,11 +240,25 @@ impl Decimal {
         true
     }
 
+    /// Returns the sum: NaN if a summand is, and for infinities of opposite signs.
     pub fn plus(&self, other: &Decimal) -> Decimal {
+        if let Some(special) = self.special_sum(other) {
+            return special;
+        }
         let (a, b) = self.aligned(other);
         match a.small().zip(b.small()).and_then(|(a, b)| a.checked_add(b)) {
             Some(sum) => Decimal::new(sum, a.scale()),
             None => Decimal::from_big(a.coefficient() + b.coefficient(), a.scale()),
+        }
+    }
+
+    #[inline]
+    fn special_sum(&self, other: &Decimal) -> Option<Decimal> {
+        match (self.special(), other.special()) {
+            (None, None) => None,
+            (Some(_), None) => Some(self.clone()),
+            (None, Some(_)) => Some(other.clone()),
+            (Some(a), Some(b)) => Some(if a == b { self.clone() } else { Decimal::NAN }),
         }
     }
 
@@ -180,12 +268,31 @@ impl Decimal {
 
     /// Returns the product, cut at 30 digits behind the point.
     pub fn times(&self, other: &Decimal) -> Decimal {
-        let scale = self.scale() + other.scale();
-        let product = match self.small().zip(other.small()).and_then(|(a, b)| a.checked_mul(b)) {
+        let product = self.times_exactly(other);
+        if product.scale() > SCALE_MAX.into() { product.truncated(SCALE_MAX.into()) } else { product }
+    }
+
+    /// Returns the product with all its digits: NaN if a factor is, and for zero times an infinity.
+    pub fn times_exactly(&self, other: &Decimal) -> Decimal {
+        if !self.is_finite() || !other.is_finite() {
+            return self.special_product(other);
+        }
+        let scale = self.scale().saturating_add(other.scale());
+        match self.small().zip(other.small()).and_then(|(a, b)| a.checked_mul(b)) {
             Some(product) => Decimal::new(product, scale),
             None => Decimal::from_big(self.coefficient() * other.coefficient(), scale),
-        };
-        if scale > SCALE_MAX { product.truncated(SCALE_MAX) } else { product }
+        }
+    }
+
+    #[cold]
+    fn special_product(&self, other: &Decimal) -> Decimal {
+        if self.is_nan() || other.is_nan() || self.is_zero() || other.is_zero() {
+            Decimal::NAN
+        } else if self.is_negative() == other.is_negative() {
+            Decimal::INFINITY
+        } else {
+            Decimal::NEGATIVE_INFINITY
+        }
     }
 
     /// Returns the quotient with at least `increment` more digits behind the point than the dividend has, cut and not rounded. `None` for a zero divisor.
@@ -193,23 +300,46 @@ impl Decimal {
         if other.is_zero() {
             return None;
         }
-        let words = |scale: u8| scale.div_ceil(9) * 9;
+        if !self.is_finite() || !other.is_finite() {
+            return Some(self.special_quotient(other));
+        }
+        let words = |scale: u16| scale.div_ceil(9) * 9;
         let (own, others) = (words(self.scale()), words(other.scale()));
         let spare = (own - self.scale()) + (others - other.scale());
-        let scale = words(own + others + increment.saturating_sub(spare)).min(72);
+        let scale = words(own + others + u16::from(increment).saturating_sub(spare)).min(72);
         // self / other = (a / 10^s) / (b / 10^t) = a * 10^(scale - s + t) / b, in units of 10^-scale.
-        let exponent = u32::from(scale + other.scale() - self.scale());
-        let small = self.small().zip(other.small()).zip(POWERS.get(exponent as usize));
+        let Some(exponent) = (scale + other.scale()).checked_sub(self.scale()) else {
+            let by = big_power((self.scale() - scale - other.scale()).into());
+            return Some(Decimal::from_big(self.coefficient() / (other.coefficient() * by), scale));
+        };
+        let small = self.small().zip(other.small()).zip(POWERS.get(usize::from(exponent)));
         if let Some(quotient) = small.and_then(|((a, b), power)| a.checked_mul(*power)?.checked_div(b)) {
             return Some(Decimal::new(quotient, scale));
         }
-        Some(Decimal::from_big(self.coefficient() * big_power(exponent) / other.coefficient(), scale))
+        Some(Decimal::from_big(self.coefficient() * big_power(exponent.into()) / other.coefficient(), scale))
+    }
+
+    /// Returns the quotient where a side is no finite number: a number divided by an infinity is zero.
+    #[cold]
+    fn special_quotient(&self, other: &Decimal) -> Decimal {
+        match (self.special(), other.special()) {
+            (None, Some(Special::Infinity | Special::NegativeInfinity)) => Decimal::ZERO,
+            (Some(Special::Infinity | Special::NegativeInfinity), None) => {
+                if self.is_negative() == other.is_negative() { Decimal::INFINITY } else { Decimal::NEGATIVE_INFINITY }
+            }
+            _ => Decimal::NAN,
+        }
     }
 
     /// Returns the remainder of the division to an integer quotient, with the sign of the dividend. `None` for a zero divisor.
     pub fn remainder(&self, other: &Decimal) -> Option<Decimal> {
         if other.is_zero() {
             return None;
+        }
+        match (self.special(), other.special()) {
+            (None, None) => {}
+            (None, Some(Special::Infinity | Special::NegativeInfinity)) => return Some(self.clone()),
+            _ => return Some(Decimal::NAN),
         }
         let (a, b) = self.aligned(other);
         Some(match a.small().zip(b.small()).and_then(|(a, b)| a.checked_rem(b)) {
@@ -219,16 +349,19 @@ impl Decimal {
     }
 
     /// Rounds to a scale, halves away from zero. Adds zeros where the number has fewer digits.
-    pub fn rounded(&self, scale: u8) -> Decimal {
+    pub fn rounded(&self, scale: u16) -> Decimal {
         self.rescaled(scale, true)
     }
 
     /// Cuts the digits beyond a scale. Adds zeros where the number has fewer digits.
-    pub fn truncated(&self, scale: u8) -> Decimal {
+    pub fn truncated(&self, scale: u16) -> Decimal {
         self.rescaled(scale, false)
     }
 
-    fn rescaled(&self, scale: u8, round: bool) -> Decimal {
+    fn rescaled(&self, scale: u16, round: bool) -> Decimal {
+        if !self.is_finite() {
+            return self.clone();
+        }
         if scale >= self.scale() {
             return self.raised(scale);
         }
@@ -238,29 +371,24 @@ impl Decimal {
             let up = i128::from(round && rest.unsigned_abs() >= (*power as u128).div_ceil(2)) * small.signum();
             return Decimal::new(whole + up, scale);
         }
-        let (coefficient, power) = (self.coefficient(), big_power(by.into()));
-        let (whole, rest) = (&coefficient / &power, &coefficient % &power);
-        let up = round && rest.magnitude() * 2u8 >= *power.magnitude();
-        let step = if !up {
-            0
-        } else if coefficient.sign() == Sign::Minus {
-            -1
-        } else {
-            1
-        };
-        Decimal::from_big(whole + step, scale)
+        Decimal::from_big(self.rescaled_down(by.into(), round), scale)
     }
 
     /// Rounds or cuts before the point, so that the integer part ends in `digits` zeros.
     pub fn at_power(&self, digits: u32, round: bool) -> Decimal {
-        let digits = digits.min(200);
-        let power = big_power(digits);
-        let unit = Decimal::from_big(self.rescaled_down(digits, round), 0);
-        Decimal::from_big(unit.coefficient() * power, 0)
+        if !self.is_finite() || digits > self.whole_digits() {
+            return if self.is_finite() { Decimal::ZERO } else { self.clone() };
+        }
+        let unit = self.rescaled_down(digits + u32::from(self.scale()), round);
+        Decimal::from_big(unit * big_power(digits), 0)
     }
 
+    /// Returns the coefficient without its last `digits` digits.
     fn rescaled_down(&self, digits: u32, round: bool) -> BigInt {
-        let power = big_power(digits + u32::from(self.scale()));
+        if digits > self.digits() {
+            return BigInt::ZERO;
+        }
+        let power = big_power(digits);
         let coefficient = self.coefficient();
         let (whole, rest) = (&coefficient / &power, &coefficient % &power);
         let up = round && rest.magnitude() * 2u8 >= *power.magnitude();
@@ -285,15 +413,18 @@ impl Decimal {
     }
 
     /// Returns the largest number of a precision and scale, all of whose digits are 9.
-    pub fn largest(precision: u32, scale: u8) -> Decimal {
+    pub fn largest(precision: u32, scale: u16) -> Decimal {
         match POWERS.get(precision as usize) {
             Some(power) => Decimal::new(power - 1, scale),
             None => Decimal::from_big(big_power(precision) - 1, scale),
         }
     }
 
-    /// Rounds to an integer and saturates at the limits of an `i128`.
+    /// Rounds to an integer and saturates at the limits of an `i128`; 0 for NaN.
     pub fn to_whole(&self) -> i128 {
+        if self.is_nan() {
+            return 0;
+        }
         let whole = self.rounded(0);
         whole.small().unwrap_or(if self.is_negative() { i128::MIN } else { i128::MAX })
     }
@@ -304,6 +435,7 @@ impl Decimal {
         if let Some(small) = self.small().filter(|small| small.unsigned_abs() <= EXACT && self.scale() <= 22) {
             return small as f64 / 10f64.powi(self.scale().into());
         }
+        // The special values have the same names there.
         self.to_string().parse().unwrap_or(0.0)
     }
 
@@ -389,7 +521,7 @@ fn from_digits(negative: bool, digits: Vec<u8>, behind: i64, exponent: i64) -> D
     let mut digits = digits[skipped..].to_vec();
     let mut scale = behind - exponent;
     if digits.is_empty() {
-        return Decimal::new(0, scale.clamp(0, SCALE_MAX.into()) as u8);
+        return Decimal::new(0, scale.clamp(0, SCALE_MAX.into()) as u16);
     }
     if digits.len() as i64 - scale > LENGTH_MAX {
         let largest = Decimal::largest(LENGTH_MAX as u32, 0);
@@ -412,8 +544,8 @@ fn from_digits(negative: bool, digits: Vec<u8>, behind: i64, exponent: i64) -> D
         BigInt::from_radix_be(Sign::Plus, &digits, 10).unwrap_or_default()
     };
     let coefficient = if negative { -coefficient } else { coefficient };
-    let decimal = Decimal::from_big(coefficient, scale as u8);
-    if scale > i64::from(SCALE_MAX) { decimal.rounded(SCALE_MAX) } else { decimal }
+    let decimal = Decimal::from_big(coefficient, scale as u16);
+    if scale > i64::from(SCALE_MAX) { decimal.rounded(SCALE_MAX.into()) } else { decimal }
 }
 
 impl From<i64> for Decimal {
@@ -444,6 +576,18 @@ impl PartialOrd for Decimal {
 
 impl Ord for Decimal {
     fn cmp(&self, other: &Decimal) -> Ordering {
+        if !self.is_finite() || !other.is_finite() {
+            let rank = |special: Option<Special>| match special {
+                Some(Special::NegativeInfinity) => -1,
+                None => 0,
+                Some(Special::Infinity) => 1,
+                Some(Special::NotANumber) => 2,
+            };
+            return rank(self.special()).cmp(&rank(other.special()));
+        }
+        if let Some(order) = self.order_by_length(other) {
+            return order;
+        }
         let (a, b) = self.aligned(other);
         match a.small().zip(b.small()) {
             Some((a, b)) => a.cmp(&b),
@@ -452,8 +596,40 @@ impl Ord for Decimal {
     }
 }
 
+impl Decimal {
+    /// Returns the order where signs or lengths decide it: no zeros have to be put behind a number of very different size. `None` otherwise, and for numbers
+    /// of few digits.
+    fn order_by_length(&self, other: &Decimal) -> Option<Ordering> {
+        if self.small().is_some() && other.small().is_some() && self.scale().abs_diff(other.scale()) <= 38 {
+            return None;
+        }
+        let sign = |number: &Decimal| i32::from(!number.is_zero()) * if number.is_negative() { -1 } else { 1 };
+        let (own, others) = (sign(self), sign(other));
+        if own != others || own == 0 {
+            return Some(own.cmp(&others));
+        }
+        // 10^(size - 1) <= |number| < 10^size
+        let size = |number: &Decimal| i64::from(number.digits()) - i64::from(number.scale());
+        let order = size(self).cmp(&size(other));
+        (order != Ordering::Equal).then(|| if own < 0 { order.reverse() } else { order })
+    }
+}
+
+impl fmt::Display for Special {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Special::NegativeInfinity => "-Infinity",
+            Special::Infinity => "Infinity",
+            Special::NotANumber => "NaN",
+        })
+    }
+}
+
 impl fmt::Display for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(special) = self.special() {
+            return write!(f, "{special}");
+        }
         let digits = match self.small() {
             Some(small) => small.unsigned_abs().to_string(),
             None => self.coefficient().magnitude().to_string(),

@@ -55,6 +55,10 @@ pub enum Fault {
     CascadeDepth { max: u32 },
     /// The counter behind a column has no number left.
     SequenceExhausted,
+    /// A sequence that does not cycle has given the value at its bound.
+    SequenceLimit(Box<SequenceLimit>),
+    /// A position outside the bounds of a sequence.
+    SequencePosition(Box<SequencePosition>),
     /// A row is longer than the storage engine allows, in bytes.
     RowTooLarge { max: u64 },
     /// A key of a former form is longer than the storage engine allows, in bytes. Keys of the rebuilt table are not bounded so.
@@ -100,6 +104,8 @@ pub enum Fault {
     TooManyComputations,
     /// The transaction's snapshot was given up, because it kept too many row versions.
     SnapshotTooOld,
+    /// A row was changed after the transaction's snapshot, and the transaction's isolation forbids to write over it.
+    SerializationFailure,
     /// The server is stopping.
     ShuttingDown,
 
@@ -149,6 +155,24 @@ pub struct DuplicateKey {
     pub values: Box<[Box<str>]>,
 }
 
+/// A sequence and the bound that it has reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SequenceLimit {
+    pub sequence: Box<str>,
+    /// The bound is the greatest value, otherwise the least.
+    pub is_max: bool,
+    pub limit: i64,
+}
+
+/// A sequence, its bounds, and a position outside them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SequencePosition {
+    pub sequence: Box<str>,
+    pub value: i64,
+    pub min: i64,
+    pub max: i64,
+}
+
 /// A row for which the expression of an index failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexExpression {
@@ -171,6 +195,8 @@ pub struct ForeignKeyParts {
     /// The referential actions in SQL's words; `None` for NO ACTION.
     pub on_delete: Option<&'static str>,
     pub on_update: Option<&'static str>,
+    /// The key's values as text, in the order of its columns; empty where no row is meant.
+    pub values: Box<[Box<str>]>,
 }
 
 /// A column that a foreign key names and its parent lacks.
@@ -213,6 +239,9 @@ pub struct Raised {
     /// Class and subclass of the SQL standard, five bytes.
     pub state: &'static str,
     pub message: String,
+    /// Further facts for the client, and what it may do about the error. Empty where the dialect has none.
+    pub detail: Box<str>,
+    pub hint: Box<str>,
 }
 
 const _: () = assert!(size_of::<Fault>() == 24);
@@ -265,6 +294,10 @@ impl fmt::Display for Fault {
             }
             Fault::CascadeDepth { max } => write!(f, "foreign keys cascade deeper than {max} levels"),
             Fault::SequenceExhausted => f.write_str("sequence exhausted"),
+            Fault::SequenceLimit(at) => write!(f, "sequence '{}' has reached its bound {}", at.sequence, at.limit),
+            Fault::SequencePosition(at) => {
+                write!(f, "{} is outside the bounds {} and {} of sequence '{}'", at.value, at.min, at.max, at.sequence)
+            }
             Fault::RowTooLarge { max } => write!(f, "row longer than {max} bytes"),
             Fault::KeyTooLong { table, max } => {
                 write!(f, "key longer than {max} bytes in '{table}', which is to be rebuilt")
@@ -295,6 +328,7 @@ impl fmt::Display for Fault {
             Fault::Deadlock => f.write_str("deadlock"),
             Fault::TooManyWaits => f.write_str("too many blocking waits"),
             Fault::TooManyComputations => f.write_str("too many long computations"),
+            Fault::SerializationFailure => f.write_str("row changed after the snapshot"),
             Fault::SnapshotTooOld => f.write_str("snapshot too old"),
             Fault::ShuttingDown => f.write_str("server is stopping"),
             Fault::MemoryLimit { bytes } => write!(f, "memory limit of the statement reached at {bytes} bytes"),

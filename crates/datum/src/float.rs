@@ -5,9 +5,9 @@
 
 use std::cmp::Ordering;
 
-/// Orders two doubles that are no NaN; both zeros are equal.
+/// Orders two doubles. Both zeros are equal; NaN equals NaN and is greater than every number.
 pub fn order(a: f64, b: f64) -> Ordering {
-    a.partial_cmp(&b).unwrap_or(Ordering::Equal)
+    a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }
 
 /// Returns the shortest digits that read back as the same number, with an exponent from 1e15 on and below 1e-15.

@@ -15,12 +15,13 @@ impl Json {
 }
 
 impl Node {
-    /// Returns a value as a node. An instant becomes its reading in UTC.
+    /// Returns a value as a node. An instant becomes its reading in UTC; a number that is not finite, and an interval, become their texts.
     pub fn scalar(value: &Value) -> Node {
         match value {
             Value::Null => Node::Null,
             Value::Int(number) => Node::Int(*number),
             Value::UInt(number) => Node::UInt(*number),
+            Value::Decimal(decimal) if !decimal.is_finite() => Node::String(decimal.to_string().as_str().into()),
             Value::Decimal(decimal) => Node::Decimal(decimal.clone()),
             Value::Float(number) => Node::Double(f64::from(*number)),
             Value::Double(number) => Node::Double(*number),
@@ -30,6 +31,7 @@ impl Node {
             Value::Time(time) => Node::Time(*time),
             Value::DateTime(at) => Node::DateTime(*at),
             Value::Timestamp(at) => Node::DateTime(Zone::utc().local(*at)),
+            Value::Interval(span) => Node::String(span.to_string().as_str().into()),
             Value::Json(json) => (*json.0).clone(),
         }
     }

@@ -3,7 +3,7 @@
 //! DA-2: for one shape, `encode(a) < encode(b)` as bytes exactly where `a` comes before `b`, and the bytes are equal exactly where the values are equal.
 //! DA-3: no encoding is the beginning of another of the same shape, so that parts may follow one another.
 //! DA-4: `decode` returns the very value for the storage types that are `is_lossless`. For others equal values can differ: a zero in its sign, a text in
-//! its case.
+//! its case, an interval in its fields.
 //!
 //! A key part begins with a byte that puts NULL before all values or behind them. Descending order inverts every bit, of that byte too. The shape decides
 //! the form and not the value, because a key may be searched for with a value of another variant than the column's.
@@ -16,18 +16,19 @@
 //! | storage type | after the first byte |
 //! |---|---|
 //! | Int, Enum, Set, Bit | 8 bytes, big-endian, the sign bit inverted where signed |
-//! | Decimal | class, exponent, digits in pairs, end |
-//! | Float4, Float8 | 8 bytes of the double, mapped so that they order |
+//! | Decimal | class; of a number that is not zero exponent, digits in pairs, end |
+//! | Float4, Float8 | 8 bytes of the double, mapped so that they order, NaN behind all |
 //! | Text, Bytes | the collation's sort key |
 //! | Date | 4 bytes; Time, Timestamp, TimestampTz: 8 bytes |
+//! | Interval | 16 bytes: its length in microseconds, the sign bit inverted |
 //! | Json | rank of the node, then its content |
 
 use crate::batch::Cell;
 use crate::collation::Collation;
-use crate::decimal::Decimal;
+use crate::decimal::{Decimal, Special};
 use crate::json::{Json, Node};
 use crate::storage::{Shape, Storage};
-use crate::temporal::{Date, DateTime, Time, Timestamp};
+use crate::temporal::{Date, DateTime, Span, Time, Timestamp};
 use crate::value::Value;
 
 const NULL: u8 = 0;
@@ -125,10 +126,14 @@ fn encode_some(value: &Value, shape: Shape, out: &mut Vec<u8>) {
             Value::Decimal(decimal) => decimal_key(decimal, out),
             Value::Int(number) => decimal_key(&Decimal::from(*number), out),
             Value::UInt(number) => decimal_key(&Decimal::from(*number), out),
-            other => decimal_key(&Decimal::from_f64(number(other)).unwrap_or(Decimal::ZERO), out),
+            other => decimal_key(&decimal_of(number(other)), out),
         },
         Storage::Date | Storage::Time | Storage::Timestamp | Storage::TimestampTz => {
             temporal(value, shape.storage, out)
+        }
+        Storage::Interval => {
+            let length = if let Value::Interval(span) = value { span.length() } else { 0 };
+            out.extend_from_slice(&(length as u128 ^ 1 << 127).to_be_bytes());
         }
         Storage::Json => json(Json::from_value(value).node(), out),
         Storage::Text | Storage::Bytes => match value.as_string_bytes() {
@@ -149,6 +154,16 @@ fn number(value: &Value) -> f64 {
     }
 }
 
+/// Returns the decimal in whose place a double is looked for. One beyond every decimal of 65 digits is as good as infinite.
+fn decimal_of(number: f64) -> Decimal {
+    match Decimal::from_f64(number) {
+        Some(decimal) => decimal,
+        None if number.is_nan() => Decimal::NAN,
+        None if number < 0.0 => Decimal::NEGATIVE_INFINITY,
+        None => Decimal::INFINITY,
+    }
+}
+
 fn integer(value: &Value, signed: bool, out: &mut Vec<u8>) {
     let wide = match value {
         Value::Int(number) => i128::from(*number),
@@ -162,13 +177,33 @@ fn integer(value: &Value, signed: bool, out: &mut Vec<u8>) {
     out.extend_from_slice(&bits.to_be_bytes());
 }
 
-/// Maps a double to bits that order as it does: a negative one has all bits inverted, others the sign. Both zeros are one.
+/// Maps a double to bits that order as it does: a negative one has all bits inverted, others the sign. Both zeros are one, and so are all NaN.
 fn double(number: f64) -> u64 {
-    let bits = if number == 0.0 { 0 } else { number.to_bits() };
+    let bits = if number == 0.0 {
+        0
+    } else if number.is_nan() {
+        f64::NAN.to_bits() & !(1 << 63)
+    } else {
+        number.to_bits()
+    };
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
 
+/// The first byte of a number's key.
+mod class {
+    pub const NEGATIVE: u8 = 0;
+    pub const ZERO: u8 = 1;
+    pub const POSITIVE: u8 = 2;
+    pub const NAN: u8 = 3;
+}
+
 fn decimal_key(decimal: &Decimal, out: &mut Vec<u8>) {
+    match decimal.special() {
+        None => {}
+        Some(Special::NotANumber) => return out.push(class::NAN),
+        Some(Special::Infinity) => return ordinate(false, INFINITE, b"", out),
+        Some(Special::NegativeInfinity) => return ordinate(true, INFINITE, b"", out),
+    }
     let digits = match decimal.small() {
         Some(small) => small.unsigned_abs().to_string(),
         None => decimal.coefficient().magnitude().to_string(),
@@ -176,19 +211,36 @@ fn decimal_key(decimal: &Decimal, out: &mut Vec<u8>) {
     number_key(decimal.is_negative(), &digits, digits.len() as i32 - i32::from(decimal.scale()), out);
 }
 
-/// Appends the key of 0.d1d2d3... times 10^`exponent`: class (negative, zero, positive), exponent, pairs of digits as 1 to 100, then 0. Of a negative number
-/// everything behind the class is inverted.
+/// Appends the key of 0.d1d2d3... times 10^`exponent`.
 fn number_key(negative: bool, digits: &str, exponent: i32, out: &mut Vec<u8>) {
     let leading = digits.bytes().take_while(|digit| *digit == b'0').count();
     let digits = digits[leading..].trim_end_matches('0').as_bytes();
     if digits.is_empty() {
-        out.push(1);
+        out.push(class::ZERO);
         return;
     }
-    out.push(if negative { 0 } else { 2 });
+    ordinate(negative, exponent - leading as i32, digits, out);
+}
+
+/// The exponent of an infinity, which has no digits.
+const INFINITE: i32 = i32::MAX;
+/// Put before a larger exponent, and before a smaller one. They are no exponents themselves.
+const ABOVE: u16 = u16::MAX;
+const BELOW: u16 = 0;
+
+/// Appends class, exponent, pairs of digits as 1 to 100, then 0. The exponent takes two bytes, offset by 0x4000; one for which these have no number follows
+/// `ABOVE` or `BELOW` in four bytes. Of a negative number everything behind the class is inverted.
+fn ordinate(negative: bool, exponent: i32, digits: &[u8], out: &mut Vec<u8>) {
+    out.push(if negative { class::NEGATIVE } else { class::POSITIVE });
     let from = out.len();
-    let exponent = (exponent - leading as i32 + 0x4000) as u16;
-    out.extend_from_slice(&exponent.to_be_bytes());
+    let offset = i64::from(exponent) + 0x4000;
+    match u16::try_from(offset) {
+        Ok(short) if short != ABOVE && short != BELOW => out.extend_from_slice(&short.to_be_bytes()),
+        _ => {
+            out.extend_from_slice(&if offset > 0 { ABOVE } else { BELOW }.to_be_bytes());
+            out.extend_from_slice(&(exponent as u32 ^ 1 << 31).to_be_bytes());
+        }
+    }
     for pair in digits.chunks(2) {
         let second = pair.get(1).map_or(0, |digit| digit - b'0');
         out.push((pair[0] - b'0') * 10 + second + 1);
@@ -257,8 +309,8 @@ pub fn is_lossless(storage: Storage) -> bool {
     matches!(storage, Int { .. } | Enum | Set | Bit | Date | Time | Timestamp | TimestampTz)
 }
 
-/// Returns the value at the beginning of a key, and how many bytes it takes. `None` for damaged bytes, and for decimals, strings and JSON, whose keys only
-/// order.
+/// Returns the value at the beginning of a key, and how many bytes it takes. `None` for damaged bytes, and for decimals, strings, intervals and JSON,
+/// whose keys only order.
 pub fn decode(key: &[u8], storage: Storage, order: KeyOrder) -> Option<(Value, usize)> {
     let byte = |place: usize| key.get(place).map(|byte| if order.descending { !byte } else { *byte });
     if byte(0)? == order.null() {
@@ -299,13 +351,18 @@ pub fn length(key: &[u8], shape: Shape, order: KeyOrder) -> Option<usize> {
     }
     match shape.storage {
         Storage::Date => Some(5),
+        Storage::Interval => Some(1 + Span::BYTES),
         Storage::Decimal => {
             let class = byte(1)?;
-            if class == 1 {
+            if class == class::ZERO || class == class::NAN {
                 return Some(2);
             }
-            let end = if class == 0 { 0xFF } else { 0 };
-            (4..key.len()).find(|at| byte(*at) == Some(end)).map(|at| at + 1)
+            let end = if class == class::NEGATIVE { 0xFF } else { 0 };
+            let exponent = [byte(2)?, byte(3)?];
+            // Inverted, `ABOVE` and `BELOW` are each other.
+            let is_long = exponent == ABOVE.to_be_bytes() || exponent == BELOW.to_be_bytes();
+            let digits = if is_long { 8 } else { 4 };
+            (digits..key.len()).find(|at| byte(*at) == Some(end)).map(|at| at + 1)
         }
         Storage::Json => None,
         Storage::Text | Storage::Bytes => shape.collation.sort_key_length(|at| byte(at + 1)).map(|length| length + 1),

@@ -21,5 +21,5 @@ pub use decimal::Decimal;
 pub use fault::{Fault, Raised, Result};
 pub use json::Json;
 pub use storage::{Shape, Storage};
-pub use temporal::{Date, DateTime, Time, Timestamp, Zone};
+pub use temporal::{Date, DateTime, Span, Time, Timestamp, Zone};
 pub use value::{Bytes, Text, Value};

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use num_bigint::BigInt;
 
 use crate::batch::Batch;
-use crate::decimal::Decimal;
+use crate::decimal::{Decimal, Special};
 use crate::fault::{Fault, Result};
 use crate::json::Json;
 use crate::storage::Storage;
-use crate::temporal::{Date, DateTime, Time, Timestamp};
+use crate::temporal::{Date, DateTime, Span, Time, Timestamp};
 use crate::value::{Bytes, Text, Value};
 
 /// Versions of the row format: ends of variable columns take two bytes, or four.
@@ -84,8 +84,7 @@ impl Layout {
             match self.places[slot] {
                 Slot::Fixed { .. } if value.is_null() => {}
                 Slot::Fixed { offset, width } => {
-                    let bits = fixed_bits(value)?;
-                    out[base + offset..base + offset + width].copy_from_slice(&bits.to_le_bytes()[..width]);
+                    put_fixed(value, &mut out[base + offset..base + offset + width])?;
                 }
                 Slot::Variable(nth) => {
                     append(value, out)?;
@@ -188,6 +187,10 @@ impl Layout {
             Slot::Fixed { offset, width } => {
                 let from = row.base + offset;
                 let bits = match row.row[from..from + width] {
+                    _ if width > 8 => {
+                        *out = wide_value(&row.row[from..from + width], storage)?;
+                        return Ok(true);
+                    }
                     [a] => u64::from(a),
                     [a, b] => u64::from(u16::from_le_bytes([a, b])),
                     [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
@@ -212,16 +215,22 @@ impl Layout {
     }
 }
 
-/// Returns the coefficient and the scale of a decimal whose coefficient takes at most 8 bytes.
+/// In a decimal's first byte: the byte is the upper part of a scale of two bytes, or a special value.
+const LONG_SCALE: u8 = 0x80;
+const NEGATIVE_INFINITY: u8 = 0xFD;
+const INFINITY: u8 = 0xFE;
+const NAN: u8 = 0xFF;
+
+/// Returns the coefficient and the scale of a decimal whose coefficient takes at most 8 bytes, and whose scale one.
 #[inline]
-fn short_decimal(bytes: &[u8]) -> Option<(i64, u8)> {
+fn short_decimal(bytes: &[u8]) -> Option<(i64, u16)> {
     let [scale, digits @ ..] = bytes else { return None };
-    if digits.is_empty() || digits.len() > 8 {
+    if digits.is_empty() || digits.len() > 8 || *scale >= LONG_SCALE {
         return None;
     }
     let bits = digits.iter().fold(0u64, |bits, byte| bits << 8 | u64::from(*byte));
     let unused = 64 - 8 * digits.len() as u32;
-    Some(((bits << unused) as i64 >> unused, *scale))
+    Some(((bits << unused) as i64 >> unused, u16::from(*scale)))
 }
 
 /// The bytes of a row. Where they are shared (`Arc`), long values become parts of them instead of copies.
@@ -293,6 +302,26 @@ fn misfit(value: &Value) -> Fault {
     Fault::corrupt(format!("a value that its column cannot hold: {value:?}"))
 }
 
+/// Writes a value into the bytes of its slot.
+#[inline]
+fn put_fixed(value: &Value, out: &mut [u8]) -> Result<()> {
+    let width = out.len();
+    match value {
+        Value::Interval(span) if width == Span::BYTES => out.copy_from_slice(&span.to_bytes()),
+        _ if width > 8 => return Err(misfit(value)),
+        _ => out.copy_from_slice(&fixed_bits(value)?.to_le_bytes()[..width]),
+    }
+    Ok(())
+}
+
+/// Returns a value of more than eight bytes.
+fn wide_value(bytes: &[u8], storage: Storage) -> Result<Value> {
+    match (bytes.try_into(), storage) {
+        (Ok(bytes), Storage::Interval) => Ok(Value::Interval(Span::from_bytes(bytes))),
+        _ => Err(damaged_column()),
+    }
+}
+
 fn fixed_bits(value: &Value) -> Result<u64> {
     Ok(match value {
         Value::Int(number) => *number as u64,
@@ -324,25 +353,38 @@ fn fixed_value(bits: u64, width: usize, storage: Storage) -> Result<Value> {
     })
 }
 
+/// Returns the bytes of a decimal in a row.
+pub fn decimal_bytes(decimal: &Decimal) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    put_decimal(decimal, &mut bytes);
+    bytes
+}
+
+fn put_decimal(decimal: &Decimal, out: &mut Vec<u8>) {
+    match decimal.special() {
+        None => put_scale(decimal.scale(), out),
+        Some(Special::NegativeInfinity) => return out.push(NEGATIVE_INFINITY),
+        Some(Special::Infinity) => return out.push(INFINITY),
+        Some(Special::NotANumber) => return out.push(NAN),
+    }
+    match decimal.small() {
+        Some(small) => {
+            let bytes = small.to_be_bytes();
+            let sign = if small < 0 { 0xFF } else { 0 };
+            // The first byte kept carries the sign.
+            let skip = (0..15).take_while(|at| bytes[*at] == sign && bytes[at + 1] & 0x80 == sign & 0x80).count();
+            out.extend_from_slice(&bytes[skip..]);
+        }
+        None => out.extend_from_slice(&decimal.coefficient().to_signed_bytes_be()),
+    }
+}
+
 fn append(value: &Value, out: &mut Vec<u8>) -> Result<()> {
     match value {
         Value::Null => {}
         Value::Text(text) => out.extend_from_slice(text.as_bytes()),
         Value::Bytes(bytes) => out.extend_from_slice(bytes),
-        Value::Decimal(decimal) => {
-            out.push(decimal.scale());
-            match decimal.small() {
-                Some(small) => {
-                    let bytes = small.to_be_bytes();
-                    let sign = if small < 0 { 0xFF } else { 0 };
-                    // The first byte kept carries the sign.
-                    let skip =
-                        (0..15).take_while(|at| bytes[*at] == sign && bytes[at + 1] & 0x80 == sign & 0x80).count();
-                    out.extend_from_slice(&bytes[skip..]);
-                }
-                None => out.extend_from_slice(&decimal.coefficient().to_signed_bytes_be()),
-            }
-        }
+        Value::Decimal(decimal) => put_decimal(decimal, out),
         Value::Json(json) => json.encode(out),
         value => return Err(misfit(value)),
     }
@@ -353,22 +395,40 @@ fn damaged_column() -> Fault {
     Fault::corrupt("a column's bytes")
 }
 
+/// Writes one byte up to 127, else two, the upper one from 0x80 on. No dialect has a scale of more than 0x3FFF.
+fn put_scale(scale: u16, out: &mut Vec<u8>) {
+    debug_assert!(scale <= 0x3FFF);
+    match scale.to_be_bytes() {
+        [0, low @ ..LONG_SCALE] => out.push(low),
+        [high, low] => out.extend_from_slice(&[LONG_SCALE | high & 0x3F, low]),
+    }
+}
+
+/// Returns the decimal that `decimal_bytes` wrote.
+pub fn decimal_of_bytes(bytes: &[u8]) -> Result<Decimal> {
+    let (scale, digits) = match bytes {
+        [NEGATIVE_INFINITY] => return Ok(Decimal::NEGATIVE_INFINITY),
+        [INFINITY] => return Ok(Decimal::INFINITY),
+        [NAN] => return Ok(Decimal::NAN),
+        [scale @ ..LONG_SCALE, digits @ ..] => (u16::from(*scale), digits),
+        [high @ ..0xC0, low, digits @ ..] => (u16::from_be_bytes([high & !LONG_SCALE, *low]), digits),
+        _ => return Err(damaged_column()),
+    };
+    if digits.is_empty() {
+        return Err(damaged_column());
+    }
+    if digits.len() > 16 {
+        return Ok(Decimal::from_big(BigInt::from_signed_bytes_be(digits), scale));
+    }
+    let mut full = [if digits[0] & 0x80 != 0 { 0xFF } else { 0 }; 16];
+    full[16 - digits.len()..].copy_from_slice(digits);
+    Ok(Decimal::new(i128::from_be_bytes(full), scale))
+}
+
 fn variable_value(bytes: &[u8], storage: Storage) -> Result<Value> {
     let damaged = damaged_column;
     Ok(match storage {
-        Storage::Decimal => {
-            let [scale, digits @ ..] = bytes else { return Err(damaged()) };
-            if digits.is_empty() {
-                return Err(damaged());
-            }
-            if digits.len() <= 16 {
-                let mut full = [if digits[0] & 0x80 != 0 { 0xFF } else { 0 }; 16];
-                full[16 - digits.len()..].copy_from_slice(digits);
-                Value::Decimal(Decimal::new(i128::from_be_bytes(full), *scale))
-            } else {
-                Value::Decimal(Decimal::from_big(BigInt::from_signed_bytes_be(digits), *scale))
-            }
-        }
+        Storage::Decimal => Value::Decimal(decimal_of_bytes(bytes)?),
         Storage::Json => Value::Json(Json::decode(bytes).ok_or_else(damaged)?),
         Storage::Bytes => Value::Bytes(Bytes::new(bytes)),
         _ => Value::Text(Text::new(std::str::from_utf8(bytes).map_err(|_| damaged())?)),
@@ -383,7 +443,11 @@ pub fn encode_value(value: &Value, storage: Storage, out: &mut Vec<u8>) -> Resul
     }
     out.push(1);
     match storage.fixed_width() {
-        Some(width) => out.extend_from_slice(&fixed_bits(value)?.to_le_bytes()[..width]),
+        Some(width) => {
+            let from = out.len();
+            out.resize(from + width, 0);
+            put_fixed(value, &mut out[from..])?;
+        }
         None => append(value, out)?,
     }
     Ok(())
@@ -396,6 +460,7 @@ pub fn decode_value(bytes: &[u8], storage: Storage) -> Result<Value> {
         return Ok(Value::Null);
     }
     match storage.fixed_width() {
+        Some(width) if rest.len() == width && width > 8 => wide_value(rest, storage),
         Some(width) if rest.len() == width => {
             let mut bits = [0; 8];
             bits[..width].copy_from_slice(rest);

@@ -4,6 +4,7 @@
 //! storage type fixes the variant of `Value`, the bytes of the row codec and the form of the key codec.
 
 use crate::collation::Collation;
+use crate::temporal::Span;
 
 /// A form of values. Each variant names the `Value` variant that it stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,6 +35,8 @@ pub enum Storage {
     Set,
     /// `Value::UInt`: up to 64 bits.
     Bit,
+    /// `Value::Interval`: months, days and microseconds.
+    Interval,
 }
 
 /// A storage type with the collation of its texts: all that the codecs have to know of a type.
@@ -59,12 +62,13 @@ impl Storage {
             | Storage::Time
             | Storage::Timestamp
             | Storage::TimestampTz => 8,
+            Storage::Interval => Span::BYTES,
             Storage::Decimal | Storage::Text | Storage::Bytes | Storage::Json => return None,
         })
     }
 
     /// Every storage type, at the place of its number in files: new ones go to the end.
-    const ALL: [Storage; 21] = [
+    const ALL: [Storage; 22] = [
         Storage::Int { bytes: 1, signed: true },
         Storage::Int { bytes: 1, signed: false },
         Storage::Int { bytes: 2, signed: true },
@@ -86,6 +90,7 @@ impl Storage {
         Storage::Enum,
         Storage::Set,
         Storage::Bit,
+        Storage::Interval,
     ];
 
     /// Returns the number that stands for the storage type in files. It never changes.

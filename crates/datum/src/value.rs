@@ -15,7 +15,7 @@ use crate::temporal::Zone;
 
 pub use crate::decimal::Decimal;
 pub use crate::json::Json;
-pub use crate::temporal::{Date, DateTime, Time, Timestamp};
+pub use crate::temporal::{Date, DateTime, Span, Time, Timestamp};
 
 #[derive(Clone, Debug, Default)]
 pub enum Value {
@@ -34,6 +34,8 @@ pub enum Value {
     DateTime(DateTime),
     /// An instant.
     Timestamp(Timestamp),
+    /// Months, days and microseconds.
+    Interval(Span),
     Json(Json),
 }
 
@@ -73,6 +75,7 @@ impl Value {
     pub fn heap_bytes(&self) -> usize {
         match self {
             Value::Json(json) => json.node().held_bytes(),
+            Value::Decimal(decimal) => decimal.heap_bytes(),
             other => other.as_string_bytes().map_or(0, |bytes| if bytes.len() > 22 { bytes.len() } else { 0 }),
         }
     }
@@ -94,6 +97,7 @@ impl fmt::Display for Value {
             Value::Time(time) => write!(f, "{time:.6}"),
             Value::DateTime(at) => write!(f, "{at:.6}"),
             Value::Timestamp(at) => write!(f, "{:.6}", Zone::utc().local(*at)),
+            Value::Interval(span) => write!(f, "{span}"),
             Value::Json(json) => write!(f, "{json}"),
         }
     }
@@ -121,6 +125,7 @@ impl PartialEq for Value {
             (Value::Time(a), Value::Time(b)) => a == b,
             (Value::DateTime(a), Value::DateTime(b)) => a == b,
             (Value::Timestamp(a), Value::Timestamp(b)) => a == b,
+            (Value::Interval(a), Value::Interval(b)) => a == b,
             (Value::Json(a), Value::Json(b)) => a == b,
             _ => false,
         }

@@ -2,7 +2,8 @@
 //!
 //! Accounts are stored in the catalog; a copy in memory answers. Changes are rare: they go through one mutex and one transaction, and then replace the copy. An
 //! account's rights are kept twice, for the Redis door as `rules` and for SQL as `grants`; the engine interprets neither. A password is kept as its SHA-256
-//! digest, as Redis keeps it, or as a `Verifier`, as MySQL does; a door that receives a password accepts either. Digests are compared in constant time.
+//! digest, as Redis keeps it, or as a `Verifier`, as MySQL does; a door that receives a password accepts either. A password that arrives in plain text at any door
+//! is kept as a `ScramVerifier` too, for clients that never show it. Digests are compared in constant time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +13,8 @@ use stdx::sync::atomic::{AtomicU64, Ordering};
 use stdx::sync::{Mutex, RwLock};
 
 use crate::accounts::attempts::Attempts;
-use crate::accounts::verifier::Verifier;
+use crate::accounts::scram::ScramVerifier;
+use crate::accounts::verifier::{PASSWORD_MAX, Verifier};
 use crate::catalog;
 use crate::digest::sha256;
 use crate::error::{Error, Result};
@@ -20,6 +22,7 @@ use crate::store::Store;
 use crate::txn::record_txn::RecordTxn;
 
 pub mod attempts;
+pub mod scram;
 pub mod verifier;
 
 #[cfg(test)]
@@ -32,17 +35,21 @@ const PREFIX: &[u8] = b"account\0";
 /// A MySQL name of 32 characters, and a host of 255.
 const NAME_MAX: usize = 384;
 const PASSWORDS_MAX: usize = 1000;
+/// The longest password that is compared with a SCRAM verifier, as in PostgreSQL.
+const SCRAM_PASSWORD_MAX: usize = 65_535;
 const RULES_MAX: usize = 64 << 10;
 const PART_BYTES: usize = 1200;
 const GRANTS_MAX: usize = 1 << 20;
-/// Format 1 has no verifier, and format 2 no grants.
-const FORMAT: u8 = 3;
+/// Format 1 has no verifier, format 2 no grants, and format 3 no SCRAM verifier.
+const FORMAT: u8 = 4;
 
 const ENABLED: u8 = 1;
 const NOPASS: u8 = 2;
 const NEEDS_TLS: u8 = 4;
 const EXPIRED: u8 = 8;
 const GRANTED: u8 = 16;
+/// The SCRAM verifier is of one of the digests, which follows it.
+const SCRAM_OF_DIGEST: u8 = 32;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
@@ -54,6 +61,8 @@ pub struct Account {
     pub passwords: Vec<[u8; 32]>,
     /// One more password, kept as MySQL keeps it.
     pub verifier: Option<Verifier>,
+    /// A verifier for SCRAM-SHA-256 of one of these passwords, or of the only one.
+    pub scram: Option<Box<Scram>>,
     /// The rights at the Redis door, as ACL rules.
     pub rules: String,
     /// The rights in SQL, in the encoding of `query`; `None` if they were never set.
@@ -62,6 +71,13 @@ pub struct Account {
     pub needs_tls: bool,
     /// The password must be changed before anything else. Only a door that can ask for that accepts the account.
     pub expired: bool,
+}
+
+/// A SCRAM verifier, and the digest in `passwords` that is of the same password; `None` if it is of none of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scram {
+    pub verifier: ScramVerifier,
+    pub digest: Option<[u8; 32]>,
 }
 
 impl Account {
@@ -73,6 +89,7 @@ impl Account {
             nopass: false,
             passwords: Vec::new(),
             verifier: None,
+            scram: None,
             rules: String::new(),
             grants: None,
             needs_tls: false,
@@ -91,6 +108,7 @@ impl Account {
             (self.needs_tls, NEEDS_TLS),
             (self.expired, EXPIRED),
             (self.grants.is_some(), GRANTED),
+            (self.scram.as_ref().is_some_and(|scram| scram.digest.is_some()), SCRAM_OF_DIGEST),
         ];
         let flags = bits.into_iter().filter(|(is_set, _)| *is_set).fold(0, |flags, (_, bit)| flags | bit);
         let mut bytes = vec![FORMAT, flags];
@@ -99,6 +117,10 @@ impl Account {
         let verifier = self.verifier.as_ref().map_or(Vec::new(), Verifier::encode);
         bytes.push(verifier.len() as u8);
         bytes.extend_from_slice(&verifier);
+        let scram = self.scram.as_ref().map_or(Vec::new(), |scram| scram.verifier.encode());
+        bytes.extend_from_slice(&(scram.len() as u16).to_le_bytes());
+        bytes.extend_from_slice(&scram);
+        bytes.extend(self.scram.iter().filter_map(|scram| scram.digest).flatten());
         let grants = self.grants.as_deref().unwrap_or(&[]);
         bytes.extend_from_slice(&(grants.len() as u32).to_le_bytes());
         bytes.extend_from_slice(grants);
@@ -113,9 +135,12 @@ impl Account {
         let passwords = passwords.chunks_exact(32).map(|digest| digest.try_into().expect("32 bytes")).collect();
         let (verifier, rest) = match format {
             1 => (&[][..], rest),
-            2 | &FORMAT => rest.split_first().and_then(|(length, rest)| rest.split_at_checked(usize::from(*length)))?,
+            2 | 3 | &FORMAT => {
+                rest.split_first().and_then(|(length, rest)| rest.split_at_checked(usize::from(*length)))?
+            }
             _ => return None,
         };
+        let (scram, rest) = if *format < FORMAT { (None, rest) } else { Scram::decode(*flags, rest)? };
         let (grants, rules) = match format {
             1 | 2 => (&[][..], rest),
             _ => rest
@@ -129,6 +154,7 @@ impl Account {
             nopass: flags & NOPASS != 0,
             passwords,
             verifier,
+            scram,
             rules: String::from_utf8(rules.to_vec()).ok()?,
             grants: (flags & GRANTED != 0).then(|| grants.to_vec()),
             needs_tls: flags & NEEDS_TLS != 0,
@@ -145,6 +171,11 @@ impl Account {
         if self.passwords.len() > PASSWORDS_MAX {
             return Err(Error::Invalid(format!("a user has at most {PASSWORDS_MAX} passwords")));
         }
+        if self.scram.as_ref().is_some_and(|scram| !scram.verifier.is_valid()) {
+            return Err(Error::Invalid(
+                "a SCRAM verifier has a salt of 1 to 255 bytes, and up to 1048576 iterations".into(),
+            ));
+        }
         if self.rules.len() > RULES_MAX {
             return Err(Error::TooLarge { what: "rules of a user", limit: RULES_MAX as u64 });
         }
@@ -154,6 +185,51 @@ impl Account {
         Ok(())
     }
 
+    /// Forgets every password.
+    pub fn clear_passwords(&mut self) {
+        (self.nopass, self.passwords, self.verifier, self.scram) = (false, Vec::new(), None, None);
+    }
+
+    /// Adds a password by its digest, as Redis does. It also gets a SCRAM verifier, in the place of an earlier one.
+    pub fn add_password(&mut self, password: &[u8]) {
+        let digest = sha256(password);
+        self.add_digest(digest);
+        let is_kept = self.scram.as_ref().is_some_and(|scram| scram.digest == Some(digest));
+        if !is_kept {
+            self.scram = Some(Scram::of(password, Some(digest)));
+        }
+    }
+
+    /// Adds a password of which only the digest is known.
+    pub fn add_digest(&mut self, digest: [u8; 32]) {
+        self.nopass = false;
+        if !self.passwords.contains(&digest) {
+            self.passwords.push(digest);
+        }
+    }
+
+    /// Removes a password by its digest, with its SCRAM verifier. Returns false if it is none of the account's.
+    pub fn remove_digest(&mut self, digest: &[u8; 32]) -> bool {
+        let before = self.passwords.len();
+        self.passwords.retain(|known| known != digest);
+        if self.scram.as_ref().is_some_and(|scram| scram.digest.as_ref() == Some(digest)) {
+            self.scram = None;
+        }
+        self.passwords.len() < before
+    }
+
+    /// Makes this the only password, in the forms that the doors for SQL verify. The empty one is kept by its digest.
+    pub fn set_password(&mut self, password: &[u8]) {
+        self.clear_passwords();
+        match password.is_empty() {
+            true => self.passwords.push(sha256(b"")),
+            false => {
+                self.verifier = (password.len() <= PASSWORD_MAX).then(|| Verifier::caching_sha2(password));
+                self.scram = Some(Scram::of(password, None));
+            }
+        }
+    }
+
     /// Returns true if this is a password of the account, enabled or not. A wrong password takes as long (milliseconds) for every account as for none, so that
     /// the time does not tell which names exist.
     pub fn has_password(account: Option<&Account>, password: &[u8]) -> bool {
@@ -161,15 +237,20 @@ impl Account {
         if account.map_or_else(|| is_same(&digest, &[0; 32]), |account| account.knows_digest(&digest)) {
             return true;
         }
-        match account.and_then(|account| account.verifier.as_ref()) {
-            Some(verifier @ Verifier::CachingSha2 { .. }) => verifier.accepts(password),
-            other => {
-                let is_right = other.is_some_and(|verifier| verifier.accepts(password));
-                if !is_right {
-                    // Only for the time that it takes.
-                    std::hint::black_box(Verifier::decoy().accepts(password));
-                }
-                is_right
+        let verifier = account.and_then(|account| account.verifier.as_ref());
+        if verifier.is_some_and(|verifier| verifier.accepts(password)) {
+            return true;
+        }
+        if !matches!(verifier, Some(Verifier::CachingSha2 { .. })) {
+            // Only for the time that it takes.
+            std::hint::black_box(Verifier::decoy().accepts(password));
+        }
+        let tried = &password[..password.len().min(SCRAM_PASSWORD_MAX)];
+        match account.and_then(|account| account.scram.as_ref()) {
+            Some(scram) => scram.verifier.accepts(tried) && tried.len() == password.len(),
+            None => {
+                std::hint::black_box(ScramVerifier::decoy(b"").accepts(tried));
+                false
             }
         }
     }
@@ -184,6 +265,28 @@ impl Account {
         // All digests are compared, whichever matches.
         let fits = self.passwords.iter().fold(0, |fits, known| fits | u8::from(is_same(known, digest)));
         self.nopass || fits != 0
+    }
+}
+
+impl Scram {
+    /// Makes a verifier of a password whose digest is among the account's, if one is given.
+    fn of(password: &[u8], digest: Option<[u8; 32]>) -> Box<Scram> {
+        Box::new(Scram { verifier: ScramVerifier::new(password), digest })
+    }
+
+    /// Reads the verifier of an account's record, and returns the bytes behind it.
+    fn decode(flags: u8, bytes: &[u8]) -> Option<(Option<Box<Scram>>, &[u8])> {
+        let (length, rest) = bytes.split_first_chunk()?;
+        let (verifier, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
+        if verifier.is_empty() {
+            return (flags & SCRAM_OF_DIGEST == 0).then_some((None, rest));
+        }
+        let verifier = ScramVerifier::decode(verifier)?;
+        if flags & SCRAM_OF_DIGEST == 0 {
+            return Some((Some(Box::new(Scram { verifier, digest: None })), rest));
+        }
+        let (digest, rest) = rest.split_first_chunk()?;
+        Some((Some(Box::new(Scram { verifier, digest: Some(*digest) })), rest))
     }
 }
 

@@ -16,8 +16,9 @@ mod store;
 mod txn;
 
 pub use accounts::attempts::{Attempt, Attempts, Turn};
+pub use accounts::scram::ScramVerifier;
 pub use accounts::verifier::{PASSWORD_MAX, Verifier};
-pub use accounts::{Account, AccountChange, Accounts, DEFAULT_ACCOUNT};
+pub use accounts::{Account, AccountChange, Accounts, DEFAULT_ACCOUNT, Scram};
 pub use catalog::Settings;
 pub use check::Report;
 pub use database::{Engine, Opened, Options, Recovering};

@@ -12,6 +12,7 @@ pub fn engine_fault(error: engine::Error) -> Fault {
         Error::Cancelled => Fault::Interrupted,
         Error::LockNotAvailable => Fault::LockNotAvailable,
         Error::Deadlock => Fault::Deadlock,
+        Error::SerializationFailure => Fault::SerializationFailure,
         Error::SnapshotTooOld => Fault::SnapshotTooOld,
         Error::DiskFull => Fault::DiskFull { folder: None },
         Error::ShuttingDown => Fault::ShuttingDown,

@@ -33,7 +33,7 @@ pub struct Type {
     pub attributes: u8,
     /// The declared length, in the dialect's unit.
     pub length: u32,
-    /// Digits of a decimal's or a second's fraction.
+    /// Digits of a decimal's or a second's fraction. A decimal is rounded to them, unless they are `ANY_SCALE`.
     pub scale: u8,
     pub nullable: bool,
     /// Of texts and of members; `Collation::Binary` elsewhere.
@@ -43,6 +43,9 @@ pub struct Type {
 }
 
 impl Type {
+    /// The scale of decimals of which each has its own.
+    pub const ANY_SCALE: u8 = u8::MAX;
+
     /// Returns a type without members and attributes, also in constants.
     pub const fn plain(
         storage: Storage,

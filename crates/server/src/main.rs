@@ -29,7 +29,7 @@ use settings::load::Arguments;
 use settings::{Name, Settings};
 
 const HELP: &str = "\
-Beluga, a durable database that speaks Redis, MySQL and XRPC.
+Beluga, a durable database that speaks Redis, MySQL, PostgreSQL and XRPC.
 
 Usage:
   beluga [--SETTING VALUE ...]                   start the server; SIGTERM or Ctrl-C stops it

@@ -122,14 +122,24 @@ fn human(bytes: u64) -> String {
 /// Sets the only password of the user `default`, or removes it if the text is empty. The change is durable on return.
 pub fn set_password(engine: &Engine, password: &str) -> Result<(), engine::Error> {
     let accounts = engine.accounts();
-    let passwords = if password.is_empty() { Vec::new() } else { vec![engine::sha256(password.as_bytes())] };
+    let digest = engine::sha256(password.as_bytes());
     // The error by which a change is aborted because there is nothing to change.
     let changed = accounts.change(DEFAULT_ACCOUNT, |old| {
         let old = old.cloned().unwrap_or_else(|| Account::new(DEFAULT_ACCOUNT));
-        if old.nopass == password.is_empty() && old.passwords == passwords {
+        let is_same = match password.is_empty() {
+            true => old.nopass && old.passwords.is_empty(),
+            false => !old.nopass && old.passwords == [digest] && old.scram.is_some(),
+        };
+        if is_same {
             return Err(());
         }
-        Ok(Account { nopass: password.is_empty(), passwords, ..old })
+        let mut new = Account { nopass: password.is_empty(), passwords: Vec::new(), ..old };
+        // A verifier of a password that goes with its digest.
+        new.scram = new.scram.filter(|scram| scram.digest.is_none() && new.verifier.is_some());
+        if !password.is_empty() {
+            new.add_password(password.as_bytes());
+        }
+        Ok(new)
     })?;
     if let Ok(lsn) = changed {
         let _waiting = stdx::wait::announce(&ACCOUNT);

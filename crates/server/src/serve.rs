@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use door_mysql::MysqlDoor;
+use door_postgres::PostgresDoor;
 use door_redis::RedisDoor;
 use door_xrpc::frame::Mode;
 use door_xrpc::{Limits, Options as XrpcOptions, XrpcDoor};
@@ -71,7 +72,7 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
     follow_pool_settings(&settings, &pool);
     log_problems(&pool, &engine);
     follow_login_settings(&settings, &engine);
-    let (doors, database) = match listen(&settings, &engine, &pool) {
+    let Doors { listening, database, postgres } = match listen(&settings, &engine, &pool) {
         Ok(doors) => doors,
         Err(failure) => {
             pool.stop();
@@ -86,7 +87,7 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
     follow_changes(&settings);
     let of_statements = settings.number(Name::StatementMemory).max(shares.statement_bytes) - shares.statement_bytes;
     stdx::memory::set_headroom(shares.request_bytes() + of_statements);
-    banner(&settings, &path, &doors);
+    banner(&settings, &path, &listening);
     let signal = signals.forever().next().unwrap_or(SIGTERM);
     log::info("stopping", &[("signal", &signal)]);
     exit_on_second_signal(signals);
@@ -95,10 +96,17 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
     if let Some(database) = &database {
         database.end_waits();
     }
+    if let Some(door) = &postgres {
+        door.database().end_waits();
+        door.say_goodbye();
+    }
     if !pool.drain(DRAIN_MAX) {
         log::warn("connections were cut off", &[("after_seconds", &DRAIN_MAX.as_secs())]);
         if let Some(database) = &database {
             database.kill_all();
+        }
+        if let Some(door) = &postgres {
+            door.database().kill_all();
         }
     }
     drop(control);
@@ -289,16 +297,20 @@ struct Listening {
     hint: String,
 }
 
-/// Opens the doors. Returns the open ports, and the database if a door for SQL is open.
-fn listen(
-    settings: &Arc<Settings>,
-    engine: &Arc<Engine>,
-    pool: &Arc<Pool>,
-) -> Result<(Vec<Listening>, Option<Arc<Database>>), Failure> {
+/// The open ports, the database if a door for SQL is open, and the PostgreSQL door.
+struct Doors {
+    listening: Vec<Listening>,
+    database: Option<Arc<Database>>,
+    postgres: Option<Arc<PostgresDoor>>,
+}
+
+/// Opens the doors.
+fn listen(settings: &Arc<Settings>, engine: &Arc<Engine>, pool: &Arc<Pool>) -> Result<Doors, Failure> {
     let mut doors = Vec::new();
     let redis = redis_door(settings, engine, pool, &mut doors)?;
     let database = database(settings, engine, pool)?;
     let mysql = mysql_door(settings, database.as_ref(), pool, &mut doors)?;
+    let postgres = postgres_door(settings, database.as_ref(), pool, &mut doors)?;
     let xrpc = xrpc_door(settings, database.as_ref(), pool, &mut doors)?;
     if let Some(database) = &database {
         let parts = Parts {
@@ -331,6 +343,7 @@ fn listen(
             pool: pool.clone(),
             redis,
             mysql,
+            postgres: postgres.clone(),
             xrpc,
             database: database.clone(),
             memory_limit_bytes: settings.number(Name::Memory),
@@ -346,7 +359,7 @@ fn listen(
     for Listening { door, address, .. } in &doors {
         log::info("listening", &[("door", door), ("address", address)]);
     }
-    Ok((doors, database))
+    Ok(Doors { listening: doors, database, postgres })
 }
 
 /// Creates the Redis door. It exists even if it does not listen, because the metrics read it.
@@ -390,7 +403,8 @@ fn database(
     engine: &Arc<Engine>,
     pool: &Arc<Pool>,
 ) -> Result<Option<Arc<Database>>, Failure> {
-    if settings.number(Name::MysqlPort) == 0 && settings.number(Name::XrpcPort) == 0 {
+    let ports = [Name::MysqlPort, Name::PostgresPort, Name::XrpcPort];
+    if ports.into_iter().all(|port| settings.number(port) == 0) {
         return Ok(None);
     }
     let database = Database::open(engine.clone());
@@ -454,6 +468,59 @@ fn mysql_door(
         let address = open_port(pool, ("mysql_bind", "mysql_port"), address, &door, ListenOptions::default())?;
         let hint = format!("mysql -h {} -P {} -u root", address.ip(), address.port());
         doors.push(Listening { door: "mysql", address, hint });
+    }
+    Ok(Some(door))
+}
+
+/// Opens the PostgreSQL door if it is configured.
+fn postgres_door(
+    settings: &Arc<Settings>,
+    database: Option<&Arc<Database>>,
+    pool: &Arc<Pool>,
+    doors: &mut Vec<Listening>,
+) -> Result<Option<Arc<PostgresDoor>>, Failure> {
+    let port = settings.number(Name::PostgresPort) as u16;
+    let Some(shared) = database.filter(|_| port != 0) else { return Ok(None) };
+    let tls = tls::postgres(settings)?;
+    let database = door_postgres::Database::open(shared.instance().clone());
+    let database =
+        database.map_err(|e| Failure::new(Exit::Data, format!("data: the catalog of tables: {}", e.message)))?;
+    let listed = shared.engine().clone();
+    database.set_superusers(Box::new(move |role| {
+        let accounts = listed.accounts();
+        accounts.get(role).is_some_and(|account| sql_mysql::rights::is_system_account(accounts, &account))
+    }));
+    database.describe_server([
+        ("max_connections", settings.number(Name::MaxConnections).to_string()),
+        ("port", port.to_string()),
+        ("listen_addresses", settings.text(Name::PostgresBind)),
+        ("data_directory", settings.text(Name::Data)),
+        ("ssl", if tls.is_some() { "on" } else { "off" }.to_owned()),
+    ]);
+    let options = door_postgres::Options {
+        protected_mode: settings.is_on(Name::PostgresProtectedMode),
+        tls,
+        require_secure_transport: settings.is_on(Name::PostgresRequireSecureTransport),
+        message_max: settings.number(Name::PostgresMessageMax) as usize,
+    };
+    let door = Arc::new(PostgresDoor::new(database, Arc::new(RealClock::new()), options));
+    door.attach(pool);
+    let tuned = Arc::downgrade(&door);
+    settings.on_change(Box::new(move |_, settings| {
+        if let Some(door) = tuned.upgrade() {
+            door.set_protected_mode(settings.is_on(Name::PostgresProtectedMode));
+            door.set_message_max(settings.number(Name::PostgresMessageMax) as usize);
+        }
+    }));
+    for (address, needed) in bind_addresses("postgres", &settings.text(Name::PostgresBind), port)? {
+        if !needed && let Err(error) = probe(address) {
+            log::info("not listening", &[("address", &address), ("why", &error)]);
+            continue;
+        }
+        refuse_open_address("postgres", settings.is_on(Name::PostgresProtectedMode), address, shared.engine())?;
+        let address = open_port(pool, ("postgres_bind", "postgres_port"), address, &door, ListenOptions::default())?;
+        let hint = format!("psql -h {} -p {} -U postgres", address.ip(), address.port());
+        doors.push(Listening { door: "postgres", address, hint });
     }
     Ok(Some(door))
 }

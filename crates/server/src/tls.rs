@@ -47,6 +47,19 @@ pub fn mysql(settings: &Settings) -> Result<Option<Arc<TlsConfig>>, Failure> {
     )
 }
 
+/// Returns the configuration of the PostgreSQL door and its certificate, or None if no certificate is set.
+pub fn postgres(settings: &Settings) -> Result<Option<door_postgres::Tls>, Failure> {
+    let config = on_the_same_port(
+        settings,
+        (Name::PostgresSslCert, "postgres_ssl_cert"),
+        (Name::PostgresSslKey, "postgres_ssl_key"),
+        (Name::PostgresRequireSecureTransport, "postgres_require_secure_transport needs it"),
+    )?;
+    let Some(config) = config else { return Ok(None) };
+    let chain = certificates("postgres_ssl_cert", &settings.text(Name::PostgresSslCert))?;
+    Ok(Some(door_postgres::Tls { config, certificate: chain[0].to_vec() }))
+}
+
 /// Returns the configuration of the XRPC door, or None if no certificate is set.
 pub fn xrpc(settings: &Settings) -> Result<Option<Arc<TlsConfig>>, Failure> {
     on_the_same_port(

@@ -6,6 +6,8 @@
 use datum::{Storage, Timestamp, Value};
 use query::nodes::expr::Expr;
 
+use crate::other_dialects::{MYSQL, opaque_name};
+
 pub use crate::collation::{Charset, CharsetName, Collation, CollationName};
 pub use query::types::{Column, ColumnFlags, Type, TypeId};
 
@@ -90,12 +92,14 @@ const KINDS: [Kind; 30] = [
     Kind::Json,
 ];
 
-/// The bit that MySQL's type numbers have.
-const MYSQL: u32 = 1 << 31;
 /// The bit of UNSIGNED in a type's number.
 const UNSIGNED: u32 = 1 << 8;
 /// The attribute ZEROFILL.
 const ZEROFILL: u8 = 1;
+/// The attribute of an integer of another dialect's table whose values are 0 and 1.
+pub const BOOLEAN: u8 = 2;
+/// The attribute of a type that takes no values from MySQL (`other_tables`).
+pub const UNASSIGNABLE: u8 = 4;
 
 const fn type_id(kind: Kind, unsigned: bool) -> TypeId {
     match kind {
@@ -153,7 +157,9 @@ pub trait MysqlType: Sized {
             Value::Null => Type::null(),
             Value::Int(_) => Type::integer(),
             Value::UInt(_) => Type::unsigned(),
-            Value::Decimal(decimal) => Type::decimal(decimal.digits().max(u32::from(decimal.scale())), decimal.scale()),
+            Value::Decimal(decimal) => {
+                Type::decimal(decimal.digits().max(u32::from(decimal.scale())), decimal.bounded_scale())
+            }
             Value::Float(_) => Type::of_kind(Kind::Float),
             Value::Double(_) => Type::double(),
             Value::Text(text) => Type::text(text.len() as u32, Collation::DEFAULT),
@@ -162,6 +168,7 @@ pub trait MysqlType: Sized {
             Value::Time(time) => Type::temporal(Kind::Time, scale_of(time.micros())),
             Value::DateTime(at) => Type::temporal(Kind::DateTime, scale_of(at.micros_of_day())),
             Value::Timestamp(Timestamp(at)) => Type::temporal(Kind::Timestamp, scale_of(*at)),
+            Value::Interval(span) => Type::text(span.to_string().len() as u32, Collation::DEFAULT),
             Value::Json(_) => Type::of_kind(Kind::Json),
         }
     }
@@ -240,6 +247,7 @@ impl MysqlType for Type {
 
     fn integer_range(&self) -> Option<(i64, u64)> {
         let bits = match self.kind() {
+            Kind::TinyInt if self.attributes & BOOLEAN != 0 => return Some((0, 1)),
             Kind::TinyInt => 8,
             Kind::SmallInt => 16,
             Kind::MediumInt => 24,
@@ -254,6 +262,9 @@ impl MysqlType for Type {
     }
 
     fn name(&self) -> String {
+        if let Some(name) = opaque_name(self) {
+            return name.into_owned();
+        }
         let base = self.kind().name();
         let mut name = match self.kind() {
             Kind::TinyInt if self.length == 1 && !self.is_unsigned() => "tinyint(1)".to_owned(),
@@ -351,6 +362,8 @@ fn kind_of_storage(ty: &Type) -> Kind {
         Storage::Enum => Kind::Enum,
         Storage::Set => Kind::Set,
         Storage::Bit => Kind::Bit,
+        // Shown as a text; MySQL has no such values.
+        Storage::Interval => Kind::VarChar,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use sqlparser::dialect::MySqlDialect;
+use sqlparser::dialect::{Dialect, MySqlDialect, PostgreSqlDialect};
 use sqlparser::parser::Parser;
 use syntax::Mode;
 
@@ -20,6 +20,9 @@ const TPCH_Q1: &str = "select l_returnflag, l_linestatus, sum(l_quantity) as sum
 
 const CREATE_TABLE: &str = "CREATE TABLE sbtest1 (id INTEGER NOT NULL AUTO_INCREMENT, k INTEGER DEFAULT '0' NOT NULL, \
     c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL, PRIMARY KEY (id), KEY k_1 (k)) ENGINE = InnoDB";
+
+const CREATE_TABLE_POSTGRES: &str = "CREATE TABLE sbtest1 (id SERIAL, k INTEGER DEFAULT '0' NOT NULL, \
+    c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL, PRIMARY KEY (id))";
 
 fn texts() -> Vec<(&'static str, String)> {
     let c = "31451373586-15688153734-79729593694-96509299839-83724898275-86711833539-78981337422-35049690573-51724173961-87474696253";
@@ -56,17 +59,18 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-fn main() {
+/// Prints the times of both parsers for each text.
+fn compare(title: &str, texts: Vec<(&str, String)>, ours: fn(&str), dialect: &dyn Dialect) {
     let only = std::env::args().nth(1).filter(|word| !word.starts_with('-'));
-    println!("{:<24}{:>10}{:>14}{:>14}{:>8}", "statement", "bytes", "syntax us", "sqlparser us", "ratio");
-    for (name, text) in texts() {
+    println!("{title:<24}{:>10}{:>14}{:>14}{:>8}", "bytes", "syntax us", "sqlparser us", "ratio");
+    for (name, text) in texts {
         if only.as_ref().is_some_and(|only| !name.contains(&**only)) {
             continue;
         }
-        let ours = || drop(black_box(syntax::parse(black_box(&text), Mode::default()).expect(name)));
+        let ours = || ours(black_box(&text));
         // The default limit of recursion refuses 50 parentheses.
         let theirs = || {
-            let mut parser = Parser::new(&MySqlDialect {}).with_recursion_limit(1_000);
+            let mut parser = Parser::new(dialect).with_recursion_limit(1_000);
             parser = parser.try_with_sql(black_box(&text)).expect(name);
             drop(black_box(parser.parse_statements().expect(name)));
         };
@@ -80,4 +84,17 @@ fn main() {
         let (ours, theirs) = (median(of_ours).as_secs_f64() * 1e6, median(of_theirs).as_secs_f64() * 1e6);
         println!("{name:<24}{:>10}{ours:>14.2}{theirs:>14.2}{:>8.2}", text.len(), ours / theirs);
     }
+}
+
+fn main() {
+    let mysql = |text: &str| drop(black_box(syntax::parse(text, Mode::default()).expect("a statement")));
+    compare("MySQL", texts(), mysql, &MySqlDialect {});
+    let postgres = |text: &str| drop(black_box(syntax::postgres::parse_script(text, &|| false).expect("a script")));
+    let mut others = texts();
+    for (name, text) in &mut others {
+        if *name == "create table" {
+            *text = CREATE_TABLE_POSTGRES.to_owned();
+        }
+    }
+    compare("PostgreSQL", others, postgres, &PostgreSqlDialect {});
 }

@@ -3,6 +3,7 @@
 
 pub mod error;
 pub mod mysql;
+pub mod postgres;
 pub mod print;
 pub mod tree;
 

@@ -32,16 +32,18 @@ def rounds_and_seed(rounds):
 
 
 class Server:
-    """A Beluga with a data folder of its own. Restarts keep the folder. With `mysql` it has a MySQL door too, at `mysql_port`; with `xrpc` an XRPC door, at `xrpc_port`."""
+    """A Beluga with a data folder of its own. Restarts keep the folder. With `mysql` it has a MySQL door too, at `mysql_port`; with `xrpc` an XRPC door, at `xrpc_port`, and with `postgres` a PostgreSQL door, at `postgres_port`."""
 
-    def __init__(self, *settings, folder=None, port=None, mysql=False, xrpc=False):
+    def __init__(self, *settings, folder=None, port=None, mysql=False, xrpc=False, postgres=False):
         self.binary = os.environ["SERVER_UNDER_TEST"]
         self.home = tempfile.mkdtemp(prefix="beluga-test-")
         self.folder = folder or os.path.join(self.home, "data")
         self.port = port or free_port()
         self.mysql_port = free_port() if mysql else 0
         self.xrpc_port = free_port() if xrpc else 0
-        self.settings = ["--mysql-port", str(self.mysql_port), "--xrpc-port", str(self.xrpc_port), *settings]
+        self.postgres_port = free_port() if postgres else 0
+        ports = {"mysql": self.mysql_port, "xrpc": self.xrpc_port, "postgres": self.postgres_port}
+        self.settings = [word for door, number in ports.items() for word in (f"--{door}-port", str(number))] + list(settings)
         self.process = None
 
     def command(self):
@@ -59,7 +61,7 @@ class Server:
                     probe.sendall(b"PING\r\n")
                     answers = probe.recv(100).startswith((b"+PONG", b"-NOAUTH"))
                 # The doors open one after the other.
-                if answers and (not self.mysql_port or self.greets()):
+                if answers and (not self.mysql_port or self.greets()) and (not self.postgres_port or self.listens()):
                     return self
             except OSError:
                 pass
@@ -69,6 +71,10 @@ class Server:
     def greets(self):
         with socket.create_connection(("127.0.0.1", self.mysql_port), 1) as probe:
             return bool(probe.recv(1))
+
+    def listens(self):
+        with socket.create_connection(("127.0.0.1", self.postgres_port), 1):
+            return True
 
     def output(self):
         with open(os.path.join(self.home, "log"), errors="replace") as log:

@@ -18,9 +18,12 @@ const NOBODY: &str = "65534";
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum SqlSide {
+    /// Its MySQL door.
     Beluga,
     MariaDb,
     PostgreSql,
+    /// Its PostgreSQL door.
+    BelugaPostgres,
 }
 
 /// The parameters by which sysbench connects to a server.
@@ -30,13 +33,19 @@ pub struct Driver {
 }
 
 impl SqlSide {
-    pub const ALL: [SqlSide; 3] = [SqlSide::Beluga, SqlSide::MariaDb, SqlSide::PostgreSql];
+    pub const ALL: [SqlSide; 4] = [SqlSide::Beluga, SqlSide::MariaDb, SqlSide::PostgreSql, SqlSide::BelugaPostgres];
+
+    /// Whether the server is Beluga and not a peer.
+    pub fn is_ours(self) -> bool {
+        matches!(self, SqlSide::Beluga | SqlSide::BelugaPostgres)
+    }
 
     pub fn name(self) -> &'static str {
         match self {
             SqlSide::Beluga => "Beluga",
             SqlSide::MariaDb => "MariaDB",
             SqlSide::PostgreSql => "PostgreSQL",
+            SqlSide::BelugaPostgres => "Beluga-PG",
         }
     }
 
@@ -52,6 +61,7 @@ impl SqlSide {
         let (name, prefix, user) = match self {
             SqlSide::Beluga | SqlSide::MariaDb => ("mysql", "mysql", "root"),
             SqlSide::PostgreSql => ("pgsql", "pgsql", "bench"),
+            SqlSide::BelugaPostgres => ("pgsql", "pgsql", "postgres"),
         };
         let port = self.port();
         let arguments =
@@ -121,10 +131,12 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Debian's places.
+    /// Debian's places. A PostgreSQL that `scripts/postgres.sh` has installed comes before Debian's.
     pub fn debian(beluga: PathBuf) -> Programs {
         let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
         let newest = versions.map(|entry| entry.path().join("bin")).filter(|path| path.join("postgres").exists()).max();
+        let installed = PathBuf::from("target/postgres/bin");
+        let newest = if installed.join("postgres").exists() { Some(installed) } else { newest };
         Programs {
             beluga,
             mariadbd: "/usr/sbin/mariadbd".into(),
@@ -136,7 +148,7 @@ impl Programs {
     /// Returns a side's version text.
     pub fn version(&self, side: SqlSide) -> String {
         let program = match side {
-            SqlSide::Beluga => self.beluga.clone(),
+            SqlSide::Beluga | SqlSide::BelugaPostgres => self.beluga.clone(),
             SqlSide::MariaDb => self.mariadbd.clone(),
             SqlSide::PostgreSql => self.postgres.join("postgres"),
         };
@@ -187,7 +199,7 @@ impl SqlServer {
             return Err(io::Error::other(format!("{address} is in use; the figures need a server of their own")));
         }
         let mut command = match side {
-            SqlSide::Beluga => beluga(programs, data, memory.mib),
+            SqlSide::Beluga | SqlSide::BelugaPostgres => beluga(side, programs, data, memory.mib),
             SqlSide::MariaDb => mariadb(programs, data, memory.mib)?,
             SqlSide::PostgreSql => postgres(programs, data, memory.of_postgres())?,
         };
@@ -225,15 +237,12 @@ impl SqlServer {
             SqlSide::Beluga | SqlSide::MariaDb => run(Command::new(&programs.mariadb)
                 .args(["--no-defaults", "-h", "127.0.0.1", "-P", &port, "-u", "root"])
                 .args(["-e", &format!("create database {database}")])),
-            SqlSide::PostgreSql => run(Command::new(programs.postgres.join("createdb")).args([
-                "-h",
-                "127.0.0.1",
-                "-p",
-                &port,
-                "-U",
-                "bench",
-                database,
-            ])),
+            SqlSide::PostgreSql | SqlSide::BelugaPostgres => {
+                let user = if self.side == SqlSide::PostgreSql { "bench" } else { "postgres" };
+                let mut psql = Command::new(programs.postgres.join("psql"));
+                psql.args(["-X", "-h", "127.0.0.1", "-p", &port, "-U", user, "-d", "postgres"]);
+                run(psql.args(["-c", &format!("create database {database}")]))
+            }
         }
     }
 
@@ -277,19 +286,28 @@ fn serves(side: SqlSide, address: SocketAddr) -> bool {
     let Ok(mut stream) = TcpStream::connect(address) else { return false };
     let _ = stream.set_read_timeout(Some(Duration::from_secs(2)));
     const LET_IN: u8 = b'R';
-    const STARTUP: &[u8] = b"\0\0\0\x26\0\x03\0\0user\0bench\0database\0postgres\0\0";
-    if side == SqlSide::PostgreSql && stream.write_all(STARTUP).is_err() {
-        return false;
-    }
+    let user = match side {
+        SqlSide::Beluga | SqlSide::MariaDb => return matches!(stream.read(&mut [0; 1]), Ok(1)),
+        SqlSide::PostgreSql => "bench",
+        SqlSide::BelugaPostgres => "postgres",
+    };
+    let parameters = format!("user\0{user}\0database\0postgres\0\0");
+    let length = (8 + parameters.len()) as u32;
+    let startup = [&length.to_be_bytes()[..], &[0, 3, 0, 0], parameters.as_bytes()].concat();
     let mut first = [0; 1];
-    matches!(stream.read(&mut first), Ok(1)) && (side != SqlSide::PostgreSql || first == [LET_IN])
+    stream.write_all(&startup).is_ok() && matches!(stream.read(&mut first), Ok(1)) && first == [LET_IN]
 }
 
-fn beluga(programs: &Programs, data: &Path, memory_mib: u64) -> Command {
+/// The door of the side listens on the side's port. The MySQL door and XRPC's run together.
+fn beluga(side: SqlSide, programs: &Programs, data: &Path, memory_mib: u64) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "--"]).arg(&programs.beluga).arg("--data").arg(data);
-    command.args(["--mysql-port", &SqlSide::Beluga.port().to_string(), "--redis-port", "0"]);
-    command.args(["--xrpc-port", &XRPC_PORT.to_string()]);
+    let port = side.port().to_string();
+    match side {
+        SqlSide::BelugaPostgres => command.args(["--postgres-port", &port, "--mysql-port", "0", "--xrpc-port", "0"]),
+        _ => command.args(["--mysql-port", &port, "--loose-postgres-port", "0", "--xrpc-port", &XRPC_PORT.to_string()]),
+    };
+    command.args(["--redis-port", "0"]);
     command.args(["--memory", &format!("{memory_mib}mb"), "--max-connections", "5000"]);
     command.args(["--max-prepared-stmt-count", "1048576"]);
     command

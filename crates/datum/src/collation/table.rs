@@ -12,7 +12,7 @@ use super::{Collation, Weights, bytes};
 pub struct Table {
     rule: Weights,
     /// By code point / 256: the range of each character's weights in `pool`.
-    pages: Vec<Option<Box<[Span; 256]>>>,
+    pages: Vec<Option<Box<[PoolRange; 256]>>>,
     pool: Vec<u16>,
     /// By byte: the weight of an ASCII character that has exactly one; 0 for other characters and for bytes of longer ones.
     pub single: [u16; 256],
@@ -21,7 +21,7 @@ pub struct Table {
 }
 
 #[derive(Clone, Copy)]
-struct Span {
+struct PoolRange {
     start: u32,
     /// `NO_ENTRY` where a rule gives the weights.
     count: u8,
@@ -108,8 +108,8 @@ impl Table {
         if self.pages.len() <= page {
             self.pages.resize_with(page + 1, || None);
         }
-        let spans = self.pages[page].get_or_insert_with(|| Box::new([Span { start: 0, count: NO_ENTRY }; 256]));
-        spans[(code & 255) as usize] = Span { start: self.pool.len() as u32, count: weights.len() as u8 };
+        let ranges = self.pages[page].get_or_insert_with(|| Box::new([PoolRange { start: 0, count: NO_ENTRY }; 256]));
+        ranges[(code & 255) as usize] = PoolRange { start: self.pool.len() as u32, count: weights.len() as u8 };
         self.pool.extend_from_slice(weights);
     }
 

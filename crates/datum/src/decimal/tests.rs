@@ -100,10 +100,47 @@ proptest! {
     }
 
     #[test]
-    fn what_is_shown_is_parsed_again(a in decimals(), scale in 0u8..31) {
+    fn what_is_shown_is_parsed_again(a in decimals(), scale in 0u16..31) {
         prop_assert_eq!(decimal(&a.to_string()).to_string(), a.to_string());
         let rounded = a.rounded(scale);
         prop_assert_eq!(rounded.scale(), scale);
         prop_assert!(rounded.minus(&a).abs().times(&decimal("2")) <= Decimal::new(1, scale));
+    }
+}
+
+#[test]
+fn special_values_stand_around_the_numbers_and_spread_through_sums_and_products() {
+    let (below, above, nan, one) = (Decimal::NEGATIVE_INFINITY, Decimal::INFINITY, Decimal::NAN, Decimal::from(1i64));
+    let huge = Decimal::from_big(BigInt::from(10u8).pow(131_071), 0);
+    let tiny = Decimal::new(1, 16_383);
+    let sorted = [&below, &huge.negated(), &tiny.negated(), &Decimal::ZERO, &tiny, &one, &huge, &above, &nan];
+    for (at, a) in sorted.iter().enumerate() {
+        for (other, b) in sorted.iter().enumerate() {
+            assert_eq!(a.cmp(b), at.cmp(&other), "{at} {other}");
+        }
+    }
+    assert_eq!(huge.digits(), 131_072);
+    assert_eq!(Decimal::from_big(BigInt::from(10u8).pow(131_071) - 1, 0).digits(), 131_071);
+    assert_eq!(nan.to_string(), "NaN");
+    assert_eq!(below.negated().to_string(), "Infinity");
+    assert_eq!(above.plus(&below), nan);
+    assert_eq!(above.plus(&one), above);
+    assert_eq!(below.times(&below), above);
+    assert_eq!(below.times(&Decimal::ZERO), nan);
+    assert_eq!(one.divided(&above, 4), Some(Decimal::ZERO));
+    assert_eq!(below.divided(&one, 4), Some(below.clone()));
+    assert_eq!(above.remainder(&one), Some(nan.clone()));
+    assert_eq!(one.remainder(&above), Some(one.clone()));
+    assert_eq!(tiny.divided(&one, 4).map(|quotient| quotient.scale()), Some(72));
+    assert_eq!((above.to_f64(), below.to_f64()), (f64::INFINITY, f64::NEG_INFINITY));
+    assert!(nan.to_f64().is_nan() && nan.is_nan() && !nan.is_infinite() && above.is_infinite() && !one.is_nan());
+    for special in [&below, &above, &nan] {
+        assert!(!special.is_finite());
+        assert_eq!(special.rounded(2), *special);
+        assert_eq!(
+            (special.floor(), special.ceiling(), special.at_power(3, true)),
+            ((*special).clone(), (*special).clone(), (*special).clone())
+        );
+        assert_eq!((special.digits(), special.scale(), special.small(), special.short()), (1, 0, None, None));
     }
 }

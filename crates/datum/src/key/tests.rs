@@ -1,6 +1,8 @@
 //! Bytes that are on disk today, of every storage type: a change of one of them is a new format. The order of keys is tested against the order of values
 //! where the latter is defined, in the crates above.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::row::{Layout, decode_value, encode_value};
 
@@ -161,5 +163,120 @@ fn null_stands_at_the_end_that_the_order_names() {
         // A damaged first byte is neither NULL nor a value.
         assert_eq!(decode(&[0x40; 9], shape.storage, order), None);
         assert_eq!(length(&[0x40; 9], shape, order), None);
+    }
+}
+
+fn key_of(value: &Value, storage: Storage, order: KeyOrder) -> Vec<u8> {
+    let mut key = Vec::new();
+    encode(value, storage.into(), order, &mut key);
+    key
+}
+
+/// Forms that came after those of `cases`. The key of every decimal of former versions is as it was.
+#[test]
+fn long_scales_special_values_and_intervals_have_the_bytes_of_the_format() {
+    let wide = Decimal::new(1, 0).times_exactly(&Decimal::new(-25, 16_383));
+    let far = Decimal::from_big(num_bigint::BigInt::from(10u8).pow(60_000), 0);
+    let cases = [
+        (Value::Decimal(Decimal::NEGATIVE_INFINITY), Storage::Decimal, "01fd", "0100000000000000ff"),
+        (Value::Decimal(Decimal::INFINITY), Storage::Decimal, "01fe", "0102ffffffffffff00"),
+        (Value::Decimal(Decimal::NAN), Storage::Decimal, "01ff", "0103"),
+        (Value::Decimal(Decimal::new(7, 127)), Storage::Decimal, "017f07", "01023f824700"),
+        (Value::Decimal(Decimal::new(7, 128)), Storage::Decimal, "01808007", "01023f814700"),
+        (Value::Decimal(wide), Storage::Decimal, "01bfffe7", "0100fffce5ff"),
+        (Value::Interval(Span::new(1, -2, 3)), Storage::Interval, "010300000000000000feffffff01000000", ""),
+        (
+            Value::Interval(Span::new(0, 0, -1)),
+            Storage::Interval,
+            "01ffffffffffffffff0000000000000000",
+            "017fffffffffffffffffffffffffffffff",
+        ),
+    ];
+    for (value, storage, stored, key) in &cases {
+        let mut bytes = Vec::new();
+        encode_value(value, *storage, &mut bytes).expect("the slot's type");
+        assert_eq!(hex(&bytes), *stored, "{value:?}");
+        assert_eq!(decode_value(&bytes, *storage).expect("a value"), *value);
+        if !key.is_empty() {
+            assert_eq!(hex(&key_of(value, *storage, KeyOrder::ASCENDING)), *key, "{value:?}");
+        }
+        let layout = Layout::new([*storage, Storage::Text, *storage]);
+        let (mut row, text) = (Vec::new(), Value::text("between"));
+        layout.encode(|slot| if slot == 1 { &text } else { value }, &mut row).expect("the slots' types");
+        let view = layout.open(&row).expect("a row");
+        for slot in [0, 2] {
+            assert_eq!(layout.value(&view, slot, *storage).expect("a value").as_ref(), Some(value));
+        }
+    }
+    let far = key_of(&Value::Decimal(far), Storage::Decimal, KeyOrder::ASCENDING);
+    assert_eq!(hex(&far), "0102ffff8000ea610b00");
+}
+
+fn some_decimal() -> impl Strategy<Value = Decimal> {
+    let scales = prop_oneof![0u16..40, 0u16..=16_383];
+    let powers = prop_oneof![3 => Just(0u32), 2 => 0u32..60, 1 => 0u32..60_000];
+    let coefficients = prop_oneof![-100i128..100, any::<i64>().prop_map(i128::from), any::<i128>()];
+    let finite = (coefficients, powers, scales).prop_map(|(coefficient, power, scale)| {
+        Decimal::from_big(num_bigint::BigInt::from(coefficient) * num_bigint::BigInt::from(10u8).pow(power), scale)
+    });
+    prop_oneof![
+        12 => finite,
+        1 => prop_oneof![Just(Decimal::NAN), Just(Decimal::INFINITY), Just(Decimal::NEGATIVE_INFINITY)],
+    ]
+}
+
+fn some_span() -> impl Strategy<Value = Span> {
+    let small = (-3i32..4, -40i32..40, -3i64..4)
+        .prop_map(|(months, days, hours)| Span::new(months, days, hours * 43_200_000_000));
+    let any =
+        (any::<i32>(), any::<i32>(), any::<i64>()).prop_map(|(months, days, micros)| Span::new(months, days, micros));
+    prop_oneof![small, any]
+}
+
+/// DA-2, DA-3: the order of keys is that of values, and a key's end is found.
+fn check_pair(a: &Value, b: &Value, storage: Storage, expected: std::cmp::Ordering) {
+    for order in ORDERS {
+        let (left, right) = (key_of(a, storage, order), key_of(b, storage, order));
+        let expected = if order.descending { expected.reverse() } else { expected };
+        assert_eq!(left.cmp(&right), expected, "{a:?} {b:?}");
+        assert!(left == right || !left.starts_with(&right));
+        assert_eq!(length(&[&left[..], &right[..]].concat(), storage.into(), order), Some(left.len()));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn keys_of_decimals_order_as_decimals_do(a in some_decimal(), b in some_decimal()) {
+        check_pair(&Value::Decimal(a.clone()), &Value::Decimal(b.clone()), Storage::Decimal, a.cmp(&b));
+        check_pair(&Value::Decimal(a.clone()), &Value::Decimal(a.plus(&Decimal::new(0, 9))), Storage::Decimal, std::cmp::Ordering::Equal);
+    }
+
+    #[test]
+    fn rows_give_decimals_back(a in some_decimal()) {
+        let mut bytes = Vec::new();
+        encode_value(&Value::Decimal(a.clone()), Storage::Decimal, &mut bytes).expect("the slot's type");
+        assert_eq!(decode_value(&bytes, Storage::Decimal).expect("a value"), Value::Decimal(a));
+    }
+
+    #[test]
+    fn keys_of_intervals_order_as_their_lengths(a in some_span(), b in some_span()) {
+        check_pair(&Value::Interval(a), &Value::Interval(b), Storage::Interval, a.order(b));
+    }
+
+    #[test]
+    fn keys_of_floats_order_as_floats_do(a in any::<f64>(), b in any::<f64>()) {
+        for (a, b) in [(a, b), (a, f64::NAN), (-f64::NAN, b), (0.0, -0.0), (f64::NAN, -f64::NAN), (f64::INFINITY, a)] {
+            check_pair(&Value::Double(a), &Value::Double(b), Storage::Float8, crate::float::order(a, b));
+            let (a, b) = (a as f32, b as f32);
+            check_pair(&Value::Float(a), &Value::Float(b), Storage::Float4, crate::float::order(a.into(), b.into()));
+        }
+    }
+
+    #[test]
+    fn damaged_decimals_are_refused_or_read(bytes in proptest::collection::vec(any::<u8>(), 0..12)) {
+        let _ = decode_value(&[&[1u8][..], &bytes].concat(), Storage::Decimal);
+        let _ = length(&bytes, Storage::Decimal.into(), KeyOrder::ASCENDING);
     }
 }

@@ -6,12 +6,14 @@
 mod arithmetic;
 pub mod calendar;
 mod interval;
+mod span;
 mod text;
 mod zone;
 
 pub use arithmetic::Rounding;
 pub use calendar::{WeekMode, day_number, days_in_month, from_day_number};
 pub use interval::Interval;
+pub use span::Span;
 pub use zone::Zone;
 
 pub const MICROS_PER_SECOND: i64 = 1_000_000;

@@ -358,14 +358,17 @@ impl Draft {
             (b"on", _) => account.enabled = true,
             (b"off", _) => account.enabled = false,
             // A password set through SQL is one of the account's and is removed with the others.
-            (b"nopass", _) => (account.nopass, account.passwords, account.verifier) = (true, Vec::new(), None),
-            (b"resetpass", _) => (account.nopass, account.passwords, account.verifier) = (false, Vec::new(), None),
+            (b"nopass", _) => {
+                account.clear_passwords();
+                account.nopass = true;
+            }
+            (b"resetpass", _) => account.clear_passwords(),
             // There is no RESTORE whose payload could be checked.
             (b"sanitize-payload" | b"skip-sanitize-payload", _) => {}
             (b"clearselectors", _) => self.selectors.truncate(1),
             (b"reset", _) => *self = Draft::of(&Account::new(&account.name)),
-            (_, [b'>', password @ ..]) => self.add_password(engine::sha256(password)),
-            (_, [b'#', digest @ ..]) => self.add_password(read_digest(digest)?),
+            (_, [b'>', password @ ..]) => account.add_password(password),
+            (_, [b'#', digest @ ..]) => account.add_digest(read_digest(digest)?),
             (_, [b'<', password @ ..]) => return self.remove_password(engine::sha256(password)),
             (_, [b'!', digest @ ..]) => return self.remove_password(read_digest(digest)?),
             (_, [b'(', inner @ .., b')']) => {
@@ -380,17 +383,8 @@ impl Draft {
         Ok(())
     }
 
-    fn add_password(&mut self, digest: [u8; 32]) {
-        self.account.nopass = false;
-        if !self.account.passwords.contains(&digest) {
-            self.account.passwords.push(digest);
-        }
-    }
-
     fn remove_password(&mut self, digest: [u8; 32]) -> Result<(), Bad> {
-        let before = self.account.passwords.len();
-        self.account.passwords.retain(|known| *known != digest);
-        if self.account.passwords.len() == before { Err(NO_SUCH_PASSWORD) } else { Ok(()) }
+        if self.account.remove_digest(&digest) { Ok(()) } else { Err(NO_SUCH_PASSWORD) }
     }
 
     /// Returns the account with its rules as text, or None if a pattern is not UTF-8, which rules must be.

@@ -81,9 +81,12 @@ pub fn double(cell: Cell<'_>) -> Option<f64> {
     }
 }
 
+/// Returns a number that the wire has a form for: finite, with a scale of one byte.
 pub fn decimal(cell: Cell<'_>) -> Option<Decimal> {
     match cell {
-        Cell::Value(Value::Decimal(number)) => Some(number.clone()),
+        Cell::Value(Value::Decimal(number)) => {
+            (number.is_finite() && number.scale() <= u8::MAX.into()).then(|| number.clone())
+        }
         Cell::Value(Value::Int(number)) => Some(Decimal::from(*number)),
         Cell::Value(Value::UInt(number)) => Some(Decimal::from(*number)),
         _ => None,
@@ -135,7 +138,7 @@ pub fn put_decimal(out: &mut Vec<u8>, number: &Decimal) {
     const PLUS: u8 = 0xc;
     const MINUS: u8 = 0xd;
     let shown = number.abs().to_string();
-    out.push(number.scale());
+    out.push(number.bounded_scale());
     let sign = if number.is_negative() { MINUS } else { PLUS };
     let mut high = None;
     let digits = shown.bytes().filter(u8::is_ascii_digit).map(|digit| digit - b'0');

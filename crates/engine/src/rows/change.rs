@@ -47,6 +47,8 @@ enum ChangeOutcome {
     /// There is a row, but there must be none. Holds its record.
     Exists(Vec<u8>),
     Blocked(TxnId),
+    /// The transaction's snapshot does not see the row's newest version, and the transaction may not write over such a row.
+    Unseen,
 }
 
 impl Transaction {
@@ -150,6 +152,7 @@ impl Transaction {
                     return self.second_half(before, queue).map(|()| true);
                 }
                 ChangeOutcome::NoRow => return Ok(false),
+                ChangeOutcome::Unseen => return Err(Error::SerializationFailure),
                 // It may have been replaced since, and its segments may be gone.
                 ChangeOutcome::Exists(record) => match rows.load(RowValue::parse(&record)?.1, old) {
                     Ok(()) => return Ok(false),
@@ -298,13 +301,16 @@ impl Rows {
             let (old_len, now) = (before.map_or(0, <[u8]>::len), HEAD_BYTES + value.bytes.len());
             // The transaction has not changed the row before, so others may see the old version.
             let is_version = head.is_some_and(|head| head.creator != id);
-            if let (true, Some(before)) = (is_version, before) {
-                self.versions.push(map.id, key, id, before);
-            }
             if let (true, Some(head), Some(snapshot)) = (is_version, head, snapshot)
                 && self.visibility(head.creator, snapshot, Some(id)) == Visibility::No
             {
+                if is_row && writer.fails_on_unseen {
+                    return Ok(ChangeOutcome::Unseen);
+                }
                 writer.unseen.insert(map.id);
+            }
+            if let (true, Some(before)) = (is_version, before) {
+                self.versions.push(map.id, key, id, before);
             }
             let image = before.map(Into::into);
             let step = UndoStep { map: map.id, key: key.into(), before: image, is_version, deletes: is_delete_marked };

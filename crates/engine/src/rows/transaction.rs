@@ -73,6 +73,8 @@ pub(crate) struct Writer {
     pub has_values: bool,
     /// Maps in which it has written a row over a version that its snapshot did not see (EN-26).
     pub unseen: HashSet<MapId>,
+    /// A change of a row whose newest version the snapshot does not see fails.
+    pub fails_on_unseen: bool,
     pub made: Vec<MapId>,
     pub dropped: Vec<MapId>,
     pub keys: KeyChanges,
@@ -97,6 +99,7 @@ pub struct Transaction {
     /// Set if the transaction can no longer commit: returns the reason.
     doomed: Option<fn() -> Error>,
     pub(crate) wait_mode: WaitMode,
+    fails_on_unseen: bool,
     /// The wait for which the statement is suspended.
     pub(crate) suspended: Option<SuspendedWait>,
 }
@@ -124,6 +127,7 @@ impl Transaction {
             record: Vec::new(),
             doomed: None,
             wait_mode: WaitMode::default(),
+            fails_on_unseen: false,
             suspended: None,
         }
     }
@@ -147,6 +151,13 @@ impl Transaction {
 
     pub fn set_lock_wait(&mut self, wait: Duration) {
         self.lock_wait = wait;
+    }
+
+    /// Makes an update or delete of a row fail with `Error::SerializationFailure` if the snapshot does not see its newest version: snapshot isolation, where the first to commit wins.
+    /// Takes the snapshot. Called before the first change.
+    pub fn fail_on_unseen(&mut self) {
+        self.seen();
+        self.fails_on_unseen = true;
     }
 
     /// Sets a function that ends a wait for a lock with `Error::Cancelled` if it returns true when the wait begins or `Rows::wake_waiters` is called.
@@ -207,6 +218,7 @@ impl Transaction {
                 range_locks: Vec::new(),
                 has_values: false,
                 unseen: HashSet::new(),
+                fails_on_unseen: self.fails_on_unseen,
                 made: Vec::new(),
                 dropped: Vec::new(),
                 keys: KeyChanges::default(),

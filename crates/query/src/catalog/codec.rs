@@ -7,10 +7,14 @@ use datum::row::{decode_value, encode_value};
 use datum::{Collation, Fault, Result, Storage};
 
 use crate::catalog::foreign_key::{Action, ForeignKey};
-use crate::catalog::table::{Default, Generated, Part, TableColumn};
+use crate::catalog::object_id::{Maker, ObjectId, UNNUMBERED};
+use crate::catalog::table::{Default, Generated, Identity, Part, TableColumn};
 use crate::types::{Type, TypeId};
 
 const ACTIONS: &[Action] = &[Action::Nothing, Action::Restrict, Action::Cascade, Action::SetNull];
+
+/// By their codes.
+const IDENTITIES: [Identity; 3] = [Identity::None, Identity::Always, Identity::ByDefault];
 
 /// The bit of a storage type's byte. Bytes without it are kinds of the formats before 5 (`FORMER`).
 const STORAGE: u8 = 0x80;
@@ -308,6 +312,8 @@ impl<'b> In<'b> {
             comment,
             initial,
             generated: None,
+            identity: Identity::None,
+            sequences: Vec::new(),
         })
     }
 
@@ -337,12 +343,25 @@ impl<'b> In<'b> {
             return Err(damaged());
         }
         let (columns, parent_columns) = pairs.into_iter().unzip();
-        Ok(ForeignKey { name, columns, parent_schema, parent, parent_columns, on_delete, on_update })
+        Ok(ForeignKey { id: UNNUMBERED, name, columns, parent_schema, parent, parent_columns, on_delete, on_update })
     }
 
     pub fn generated(&mut self) -> Result<(usize, Generated)> {
         let (at, text, flags) = (self.number()? as usize, self.text()?, self.byte()?);
         Ok((at, Generated { text, stored: flags & 1 != 0, hidden: flags & 2 != 0, kept: false }))
+    }
+
+    pub fn maker(&mut self) -> Result<Maker> {
+        Ok(Maker(self.byte()?))
+    }
+
+    /// Reads the number of an object, which is not `UNNUMBERED`.
+    pub fn object_id(&mut self) -> Result<ObjectId> {
+        Some(self.number()?).filter(|id| *id != UNNUMBERED).ok_or_else(damaged)
+    }
+
+    pub fn identity(&mut self) -> Result<Identity> {
+        IDENTITIES.get(usize::from(self.byte()?)).copied().ok_or_else(damaged)
     }
 
     pub fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {

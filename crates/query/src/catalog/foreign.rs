@@ -34,6 +34,7 @@ impl ForeignKey {
             parent_columns: self.parent_columns.iter().map(|name| name.as_str().into()).collect(),
             on_delete: action(self.on_delete),
             on_update: action(self.on_update),
+            values: Box::default(),
         }
     }
 

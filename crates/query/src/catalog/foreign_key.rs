@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::catalog::object_id::ObjectId;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     Nothing,
@@ -28,6 +30,7 @@ impl Action {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignKey {
+    pub id: ObjectId,
     pub name: String,
     /// The child's columns.
     pub columns: Vec<usize>,

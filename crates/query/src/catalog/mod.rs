@@ -1,4 +1,4 @@
-//! The catalog: definitions of schemas, tables and views, as records in the engine's catalog map and as a copy in
+//! The catalog: definitions of schemas, tables, views and sequences, as records in the engine's catalog map and as a copy in
 //! memory that statements read.
 //!
 //! A statement reads one `Snapshot`. DDL builds the next one and publishes it after its transaction has committed. One
@@ -10,10 +10,18 @@ pub mod foreign;
 pub mod foreign_graph;
 pub mod foreign_key;
 pub mod generated;
+mod load;
 pub mod metadata_lock;
+pub mod object_id;
+pub mod objects;
 mod persisted;
 pub mod record;
 pub mod sampling;
+pub mod schema;
+pub mod schema_name;
+pub mod sequence;
+mod sequence_change;
+pub mod snapshot;
 pub mod statistics;
 pub mod statistics_record;
 pub mod table;
@@ -21,74 +29,37 @@ pub mod table_read_lock;
 pub mod table_state;
 mod temporary;
 mod temporary_maps;
+#[cfg(test)]
+mod tests;
 pub mod timestamps;
 pub mod view;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use datum::{Fault, Result};
 use engine::Engine;
-use engine::rows::{CATALOG, Inserted, Isolation, RowBatch, Transaction};
+use engine::rows::{CATALOG, Isolation, Transaction};
 use stdx::sync::{Mutex, MutexGuard, RwLock};
 
-use crate::catalog::codec::{In, Out};
-use crate::catalog::foreign_key::Children;
+use crate::catalog::codec::In;
+use crate::catalog::load::Loaded;
+use crate::catalog::object_id::{Maker, UNNUMBERED};
+use crate::catalog::objects::Objects;
 use crate::catalog::record::{
-    PIECE, auto_key, decode_table, encode_table, schema_key, statistics_key, table_key, temporary_key, unchecked_key,
+    PIECE, auto_key, forget_pieces, put, put_table_record, schema_key, statistics_key, temporary_key, unchecked_key,
 };
+use crate::catalog::schema::encode_schema;
+use crate::catalog::sequence::HeldCounter;
 use crate::catalog::statistics::Statistics;
-use crate::catalog::statistics_record::{decode_statistics, encode_statistics};
+use crate::catalog::statistics_record::encode_statistics;
 use crate::catalog::table::{Table, TableId};
-use crate::catalog::view::{View, decode_view, encode_view, view_key};
+use crate::catalog::view::{View, encode_view, view_key};
 use crate::engine_fault::engine_fault;
 use crate::types::Collation;
 
-#[derive(Clone, Debug)]
-pub struct Schema {
-    pub name: String,
-    pub collation: Collation,
-    pub tables: BTreeMap<String, Arc<Table>>,
-    pub views: BTreeMap<String, Arc<View>>,
-}
-
-/// All definitions as of one moment.
-#[derive(Clone, Debug, Default)]
-pub struct Snapshot {
-    pub version: u64,
-    pub schemas: BTreeMap<String, Arc<Schema>>,
-    /// Names of schemas whose tables are computed.
-    pub system: &'static [&'static str],
-    /// The child tables of each parent, as of publication.
-    pub children: Arc<Children>,
-    /// The shared definitions below a session's temporary tables. None if there are none.
-    pub below: Option<Arc<Snapshot>>,
-}
-
-impl Snapshot {
-    /// Returns whether the schema's tables are computed, and so not in the catalog. The name may be in any case.
-    pub fn is_system(&self, schema: &str) -> bool {
-        self.system.iter().any(|known| known.eq_ignore_ascii_case(schema))
-    }
-
-    pub fn schema(&self, name: &str) -> Result<&Arc<Schema>> {
-        self.schemas.get(name).ok_or_else(|| Fault::UnknownDatabase(name.into()))
-    }
-
-    pub fn view(&self, schema: &str, name: &str) -> Option<&Arc<View>> {
-        self.schemas.get(schema)?.views.get(name)
-    }
-
-    pub fn table(&self, schema: &str, name: &str) -> Result<&Arc<Table>> {
-        match self.schemas.get(schema) {
-            Some(found) => found.tables.get(name).ok_or_else(|| Fault::unknown_table(schema, name)),
-            None if self.is_system(schema) => Err(Fault::unknown_table(schema, name)),
-            None => Err(Fault::UnknownDatabase(schema.into())),
-        }
-    }
-}
+pub use crate::catalog::schema::Schema;
+pub use crate::catalog::snapshot::Snapshot;
 
 pub struct Catalog {
     engine: Arc<Engine>,
@@ -104,72 +75,13 @@ pub struct Catalog {
 impl Catalog {
     /// Loads the definitions from the records.
     pub fn open(engine: Arc<Engine>, system: &'static [&'static str]) -> Result<Catalog> {
-        let mut snapshot = Snapshot { version: 1, system, ..Snapshot::default() };
-        let mut txn = engine.rows().begin(Isolation::RepeatableRead);
-        let (mut tables, mut unchecked, mut highest) = (BTreeMap::<u64, Vec<u8>>::new(), BTreeSet::new(), 0);
-        let mut left = Vec::new();
-        let (mut views, mut known) = (BTreeMap::<u64, Vec<u8>>::new(), BTreeMap::<u64, Vec<u8>>::new());
-        let mut cursor = txn.scan(CATALOG, Bound::Unbounded, Bound::Unbounded, false).map_err(engine_fault)?;
-        let mut batch = RowBatch::new();
-        while cursor.next(&mut txn, &mut batch).map_err(engine_fault)? {
-            for (key, value) in batch.iter() {
-                match key.split_first() {
-                    Some((b's', name)) => {
-                        let name = std::str::from_utf8(name).map_err(|_| Fault::corrupt("a schema's name"))?;
-                        let schema = Schema {
-                            name: name.to_owned(),
-                            collation: In(value).collation()?,
-                            tables: BTreeMap::new(),
-                            views: BTreeMap::new(),
-                        };
-                        snapshot.schemas.insert(schema.name.clone(), Arc::new(schema));
-                    }
-                    Some((b't', rest)) if rest.len() == 10 => {
-                        let id = u64::from_be_bytes(rest[..8].try_into().map_err(|_| Fault::corrupt("a table's id"))?);
-                        tables.entry(id).or_default().extend_from_slice(value);
-                    }
-                    Some((b'v', rest)) if rest.len() == 10 => {
-                        let id = rest[..8].try_into().map_err(|_| Fault::corrupt("a view's id"))?;
-                        views.entry(u64::from_be_bytes(id)).or_default().extend_from_slice(value);
-                    }
-                    Some((b'i', rest)) if rest.len() == 10 => {
-                        let id = rest[..8].try_into().map_err(|_| Fault::corrupt("the id of a table's statistics"))?;
-                        known.entry(u64::from_be_bytes(id)).or_default().extend_from_slice(value);
-                    }
-                    Some((b'a' | b'c', _)) => {}
-                    Some((kind, _)) if *kind == record::PERSISTED => {}
-                    Some((b'p', _)) => left.push((key.to_vec(), value.to_vec())),
-                    Some((b'u', id)) => drop(unchecked.insert(id.to_vec())),
-                    _ => return Err(Fault::corrupt("a record of the catalog of no known kind")),
-                }
-            }
-        }
-        txn.rollback();
+        let Loaded { snapshot, next_id, left } = load::load(&engine, system)?;
         let left = temporary_maps::drop_left(&engine, left)?;
-        for (id, bytes) in tables {
-            highest = id;
-            let table = decode_table(&bytes)?;
-            table.live.unchecked.store(unchecked.contains(&id.to_be_bytes()[..]), Ordering::Relaxed);
-            if let Some(bytes) = known.get(&id) {
-                table.live.recall(decode_statistics(bytes)?);
-            }
-            let schema =
-                snapshot.schemas.get_mut(&table.schema).ok_or_else(|| Fault::corrupt("a table without a schema"))?;
-            Arc::make_mut(schema).tables.insert(table.name.clone(), Arc::new(table));
-        }
-        for (id, bytes) in views {
-            highest = highest.max(id);
-            let view = decode_view(&bytes)?;
-            let schema =
-                snapshot.schemas.get_mut(&view.schema).ok_or_else(|| Fault::corrupt("a view without a schema"))?;
-            Arc::make_mut(schema).views.insert(view.name.clone(), Arc::new(view));
-        }
-        snapshot.children = Arc::new(snapshot.children_by_parent());
         Ok(Catalog {
             engine,
             version: AtomicU64::new(snapshot.version),
             current: RwLock::new(Arc::new(snapshot)),
-            writing: Mutex::new(highest + 1),
+            writing: Mutex::new(next_id),
             next_temporary: AtomicU64::new(temporary_maps::first_number(&left)?),
             left: Mutex::new(left),
         })
@@ -188,7 +100,7 @@ impl Catalog {
         let next_id = self.writing.lock();
         let snapshot = Snapshot::clone(&self.snapshot());
         let txn = self.engine.rows().begin(Isolation::ReadCommitted);
-        Ok(Writing { catalog: self, next_id: Some(next_id), snapshot, txn, temporary: false })
+        Ok(Writing { catalog: self, next_id: Some(next_id), snapshot, txn, counters: Vec::new(), temporary: false })
     }
 
     /// Returns the bound below which AUTO_INCREMENT numbers of a table are reserved.
@@ -244,20 +156,15 @@ impl Catalog {
     }
 }
 
-fn put(txn: &mut Transaction, key: &[u8], value: &[u8]) -> Result<()> {
-    if txn.insert(CATALOG, key, value, &mut Vec::new()).map_err(engine_fault)? == Inserted::Exists {
-        txn.update(CATALOG, key, value).map_err(engine_fault)?;
-    }
-    Ok(())
-}
-
 /// A change of definitions: one transaction, and the snapshot that results from it. Dropping it undoes the change.
 pub struct Writing<'c> {
     catalog: &'c Catalog,
-    /// Held while shared definitions are changed.
-    next_id: Option<MutexGuard<'c, u64>>,
     pub snapshot: Snapshot,
     pub txn: Transaction,
+    /// Counters of changed and dropped sequences. Behind the transaction, so that they are released when it is undone.
+    counters: Vec<HeldCounter>,
+    /// Held while shared definitions are changed. Behind the counters, which one change at a time holds.
+    next_id: Option<MutexGuard<'c, u64>>,
     /// Only temporary tables change, so nothing is published.
     pub temporary: bool,
 }
@@ -273,36 +180,46 @@ impl Writing<'_> {
         }
     }
 
-    pub fn put_schema(&mut self, name: &str, collation: Collation) -> Result<()> {
-        let mut out = Out::default();
-        out.collation(collation);
-        put(&mut self.txn, &schema_key(name), &out.0)?;
-        let old = self.snapshot.schemas.get(name);
-        let (tables, views) = old.map(|old| (old.tables.clone(), old.views.clone())).unwrap_or_default();
-        let schema = Schema { name: name.to_owned(), collation, tables, views };
+    /// Stores a schema, new or with another collation. The maker is that of a new one.
+    pub fn put_schema(&mut self, name: &str, collation: Collation, maker: Maker) -> Result<()> {
+        let old = self.snapshot.schemas.get(name).map(|old| Schema::clone(old));
+        let mut schema = old.unwrap_or_else(|| Schema { maker, ..Schema::new(name) });
+        schema.collation = collation;
+        if schema.id == UNNUMBERED {
+            schema.id = self.new_id();
+        }
+        put(&mut self.txn, &schema_key(name), &encode_schema(&schema))?;
         self.snapshot.schemas.insert(name.to_owned(), Arc::new(schema));
+        self.snapshot.objects = Objects::default();
         Ok(())
     }
 
-    /// Drops a schema whose tables have been dropped.
+    /// Drops a schema whose tables, views and sequences have been dropped.
     pub fn drop_schema(&mut self, name: &str) -> Result<()> {
         self.txn.delete(CATALOG, &schema_key(name)).map_err(engine_fault)?;
         self.snapshot.schemas.remove(name);
+        self.snapshot.objects = Objects::default();
         Ok(())
     }
 
-    /// Stores a table's definition, new or changed.
-    pub fn put_table(&mut self, table: Table) -> Result<Arc<Table>> {
+    /// Stores a table's definition, new or changed. Numbers its new parts, and drops the sequences of columns that the
+    /// changed one no longer has.
+    pub fn put_table(&mut self, mut table: Table) -> Result<Arc<Table>> {
+        let old = self.snapshot.schemas.get(&table.schema).and_then(|schema| schema.tables.get(&table.name));
+        let old = old.filter(|old| old.id == table.id).cloned();
+        table.number_parts(old.as_deref(), || self.new_id());
         let table = Arc::new(table.with_derived_fields());
+        let owned =
+            |table: &Table| table.columns.iter().flat_map(|column| column.sequences.clone()).collect::<Vec<_>>();
+        let (mut gone, kept) = (old.as_deref().map_or_else(Vec::new, owned), owned(&table));
+        gone.retain(|id| !kept.contains(id));
+        self.drop_owned(table.id, &gone)?;
         if table.temporary {
             put(&mut self.txn, &temporary_key(table.id), &temporary_maps::maps_as_bytes(&table))?;
             self.schema_mut(&table.schema)?.tables.insert(table.name.clone(), table.clone());
             return Ok(table);
         }
-        self.forget_pieces(table.id)?;
-        for (piece, bytes) in encode_table(&table)?.chunks(PIECE).enumerate() {
-            put(&mut self.txn, &table_key(table.id, piece as u16), bytes)?;
-        }
+        put_table_record(&mut self.txn, &table)?;
         self.schema_mut(&table.schema)?.tables.insert(table.name.clone(), table.clone());
         Ok(table)
     }
@@ -318,7 +235,10 @@ impl Writing<'_> {
         if table.temporary {
             self.txn.delete(CATALOG, &temporary_key(table.id)).map_err(engine_fault)?;
         }
-        self.forget_pieces(table.id)?;
+        for column in &table.columns {
+            self.drop_owned(table.id, &column.sequences)?;
+        }
+        forget_pieces(&mut self.txn, table.id)?;
         let mut piece = 0;
         while self.txn.delete(CATALOG, &statistics_key(table.id, piece)).map_err(engine_fault)? {
             piece += 1;
@@ -355,21 +275,15 @@ impl Writing<'_> {
 
     fn schema_mut(&mut self, name: &str) -> Result<&mut Schema> {
         let schema = self.snapshot.schemas.get_mut(name).ok_or_else(|| Fault::UnknownDatabase(name.into()))?;
+        self.snapshot.objects = Objects::default();
         Ok(Arc::make_mut(schema))
-    }
-
-    fn forget_pieces(&mut self, id: TableId) -> Result<()> {
-        let mut piece = 0;
-        while self.txn.delete(CATALOG, &table_key(id, piece)).map_err(engine_fault)? {
-            piece += 1;
-        }
-        Ok(())
     }
 
     /// Commits and publishes the change. Returns its durability LSN.
     pub fn commit(mut self) -> Result<engine::Lsn> {
         if self.temporary {
             let lsn = self.txn.commit().map_err(engine_fault)?;
+            self.counters.iter_mut().for_each(|held| held.apply(lsn));
             for table in self.snapshot.temporary_tables() {
                 table.live.version.store(table.version, Ordering::Release);
             }
@@ -378,6 +292,7 @@ impl Writing<'_> {
         self.snapshot.version += 1;
         self.snapshot.children = Arc::new(self.snapshot.children_by_parent());
         let lsn = self.txn.commit().map_err(engine_fault)?;
+        self.counters.iter_mut().for_each(|held| held.apply(lsn));
         for table in self.snapshot.schemas.values().flat_map(|schema| schema.tables.values()) {
             table.live.version.store(table.version, Ordering::Release);
         }

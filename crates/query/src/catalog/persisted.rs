@@ -8,8 +8,8 @@ use datum::{Fault, Result};
 use engine::Lsn;
 use engine::rows::{CATALOG, Isolation, RowBatch};
 
-use crate::catalog::record::PERSISTED;
-use crate::catalog::{Catalog, put};
+use crate::catalog::Catalog;
+use crate::catalog::record::{PERSISTED, put};
 use crate::engine_fault::engine_fault;
 use crate::value::Value;
 

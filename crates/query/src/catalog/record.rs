@@ -1,9 +1,11 @@
 //! Encoding of definitions in the engine's catalog map.
 //!
 //! ```text
-//!   's' name                     a schema: collation
+//!   's' name                     a schema: collation, object id, maker
 //!   't' id (8) piece (2)         a table's definition, cut into pieces that fit a record
 //!   'v' id (8) piece (2)         a view, likewise (`view`)
+//!   'q' id (8)                   a sequence (`sequence`)
+//!   'n' id (8)                   its position: values up to this one are reserved
 //!   'a' id (8)                   AUTO_INCREMENT: numbers below are reserved
 //!   'p' id (8)                   maps of a temporary table (4 each): garbage after a restart
 //!   'i' id (8) piece (2)         a table's statistics, likewise (`statistics`)
@@ -15,14 +17,18 @@ use std::sync::{Arc, OnceLock};
 
 use datum::row::Layout;
 use datum::{Fault, Result};
+use engine::rows::{CATALOG, Inserted, Transaction};
 
 use crate::catalog::codec::{In, Out, damaged};
-use crate::catalog::table::{Check, Index, Table};
+use crate::catalog::object_id::{Maker, UNNUMBERED};
+use crate::catalog::table::{Check, Index, Table, TableId};
 use crate::catalog::table_state::TableState;
+use crate::engine_fault::engine_fault;
 use crate::key_form::KeyForm;
 
 /// The version of a definition. Version 1 ends before the foreign keys, version 2 before the generated columns, version 3 before the options; up to version 4 types have the kinds of `codec::FORMER`, and keys no form: `KeyForm::Whole`.
-const VERSION: u8 = 5;
+/// Version 5 ends before the maker and the object ids, which `Catalog::open` gives to its parts.
+const VERSION: u8 = 6;
 /// The size of a piece in bytes.
 pub const PIECE: usize = 1000;
 
@@ -39,6 +45,14 @@ pub fn table_key(id: u64, piece: u16) -> Vec<u8> {
     [&b"t"[..], &id.to_be_bytes(), &piece.to_be_bytes()].concat()
 }
 
+pub fn sequence_key(id: u64) -> Vec<u8> {
+    [&b"q"[..], &id.to_be_bytes()].concat()
+}
+
+pub fn position_key(id: u64) -> Vec<u8> {
+    [&b"n"[..], &id.to_be_bytes()].concat()
+}
+
 pub fn auto_key(id: u64) -> Vec<u8> {
     [&b"a"[..], &id.to_be_bytes()].concat()
 }
@@ -53,6 +67,30 @@ pub fn statistics_key(id: u64, piece: u16) -> Vec<u8> {
 
 pub fn unchecked_key(id: u64) -> Vec<u8> {
     [&b"u"[..], &id.to_be_bytes()].concat()
+}
+
+/// Stores a record of the catalog map, new or in place of the one with that key.
+pub fn put(txn: &mut Transaction, key: &[u8], value: &[u8]) -> Result<()> {
+    if txn.insert(CATALOG, key, value, &mut Vec::new()).map_err(engine_fault)? == Inserted::Exists {
+        txn.update(CATALOG, key, value).map_err(engine_fault)?;
+    }
+    Ok(())
+}
+
+pub fn put_table_record(txn: &mut Transaction, table: &Table) -> Result<()> {
+    forget_pieces(txn, table.id)?;
+    for (piece, bytes) in encode_table(table)?.chunks(PIECE).enumerate() {
+        put(txn, &table_key(table.id, piece as u16), bytes)?;
+    }
+    Ok(())
+}
+
+pub fn forget_pieces(txn: &mut Transaction, id: TableId) -> Result<()> {
+    let mut piece = 0;
+    while txn.delete(CATALOG, &table_key(id, piece)).map_err(engine_fault)? {
+        piece += 1;
+    }
+    Ok(())
 }
 
 pub fn encode_table(table: &Table) -> Result<Vec<u8>> {
@@ -80,7 +118,8 @@ pub fn encode_table(table: &Table) -> Result<Vec<u8>> {
             u8::from(index.unique)
                 | u8::from(index.invisible) << 1
                 | u8::from(index.generated) << 2
-                | u8::from(index.using) << 3,
+                | u8::from(index.using) << 3
+                | u8::from(index.is_constraint) << 4,
         );
         out.parts(&index.parts);
         out.byte(index.form.code());
@@ -110,7 +149,46 @@ pub fn encode_table(table: &Table) -> Result<Vec<u8>> {
         out.text(name);
         out.text(value);
     }
+    encode_objects(table, &mut out);
     Ok(out.0)
+}
+
+/// Appends the part that version 6 has added.
+fn encode_objects(table: &Table, out: &mut Out) {
+    out.byte(table.maker.0);
+    out.number(table.primary_id);
+    out.text(&table.primary_name);
+    table.indexes.iter().for_each(|index| out.number(index.id));
+    table.checks.iter().for_each(|check| out.number(check.id));
+    table.foreign_keys.iter().for_each(|key| out.number(key.id));
+    for column in &table.columns {
+        out.byte(column.identity as u8);
+        out.count(column.sequences.len());
+        column.sequences.iter().for_each(|id| out.number(*id));
+    }
+}
+
+fn decode_objects(table: &mut Table, from: &mut In<'_>) -> Result<()> {
+    table.maker = from.maker()?;
+    table.primary_id = from.number()?;
+    table.primary_name = from.text()?;
+    if (table.primary_id == UNNUMBERED) != table.primary.is_none() {
+        return Err(damaged());
+    }
+    for index in &mut table.indexes {
+        index.id = from.object_id()?;
+    }
+    for check in &mut table.checks {
+        check.id = from.object_id()?;
+    }
+    for key in &mut table.foreign_keys {
+        key.id = from.object_id()?;
+    }
+    for column in &mut table.columns {
+        column.identity = from.identity()?;
+        column.sequences = from.list(In::object_id)?;
+    }
+    Ok(())
 }
 
 pub fn decode_table(bytes: &[u8]) -> Result<Table> {
@@ -138,18 +216,22 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
         let (name, map, flags) = (from.text()?, from.number()? as u32, from.byte()?);
         let (parts, form, comment) = (from.parts(count)?, form(from)?, from.text()?);
         Ok(Index {
+            id: UNNUMBERED,
             name,
             map,
             unique: flags & 1 != 0,
             invisible: flags & 2 != 0,
             generated: flags & 4 != 0,
             using: flags & 8 != 0,
+            is_constraint: flags & 16 != 0,
             parts,
             form,
             comment,
         })
     })?;
-    let checks = from.list(|from| Ok(Check { name: from.text()?, text: from.text()?, enforced: from.byte()? != 0 }))?;
+    let checks = from.list(|from| {
+        Ok(Check { id: UNNUMBERED, name: from.text()?, text: from.text()?, enforced: from.byte()? != 0 })
+    })?;
     let (collation, comment, created) = (from.collation()?, from.text()?, from.number()? as i64);
     let foreign_keys = if format < 2 { Vec::new() } else { from.list(|from| from.foreign_key(count))? };
     for (at, generated) in if format < 3 { Vec::new() } else { from.list(In::generated)? } {
@@ -157,8 +239,9 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
     }
     let primary_using = format >= 4 && from.byte()? != 0;
     let options = if format < 4 { Vec::new() } else { from.list(|from| Ok((from.text()?, from.text()?)))? };
-    let table = Table {
+    let mut table = Table {
         id,
+        maker: Maker::default(),
         schema,
         name,
         version,
@@ -168,6 +251,8 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
         layout: Layout::default(),
         slot_columns: Vec::new(),
         primary: has_primary.then_some(primary),
+        primary_id: UNNUMBERED,
+        primary_name: String::new(),
         primary_form,
         indexes,
         checks,
@@ -182,6 +267,9 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
         live: Arc::new(TableState::new(version)),
         formulas: OnceLock::new(),
     };
+    if format >= 6 {
+        decode_objects(&mut table, &mut from)?;
+    }
     Ok(table.with_derived_fields())
 }
 
@@ -194,20 +282,27 @@ mod tests {
     #[test]
     fn definitions_of_earlier_versions_are_read() {
         let of_form = |primary_form| {
-            let table = Table { primary_form, ..keyspace_table::table().copy() };
+            let mut table = Table { primary_form, ..keyspace_table::table().copy() };
+            table.number_parts(None, || 9);
             encode_table(&table.with_derived_fields()).unwrap()
         };
+        // Of the objects: the maker, the number and name of the primary key, no list, and for each column two.
+        let objects = 1 + 8 + 4 + keyspace_table::table().columns.len() * (1 + 4);
         let (bytes, other) = (of_form(KeyForm::Whole), of_form(KeyForm::Hashed));
         assert_eq!(bytes[0], VERSION);
         assert_eq!(decode_table(&other).unwrap().primary_form, KeyForm::Hashed);
         let form_at = bytes.iter().zip(&other).position(|(a, b)| a != b).expect("the form of the primary key");
         // Behind the foreign keys: the generated columns; the flag and the options. The lists are empty.
-        for (version, missing) in [(4, 0), (3, 1 + 4), (2, 1 + 4 + 4), (1, 1 + 4 + 4 + 4)] {
-            let mut earlier = bytes[..bytes.len() - missing].to_vec();
+        for (version, missing) in [(5, 0), (4, 0), (3, 1 + 4), (2, 1 + 4 + 4), (1, 1 + 4 + 4 + 4)] {
+            let mut earlier = bytes[..bytes.len() - objects - missing].to_vec();
             earlier[0] = version;
             // Up to version 4 keys have no form: they are whole.
-            earlier.remove(form_at);
-            let table = decode_table(&earlier).unwrap();
+            if version <= 4 {
+                earlier.remove(form_at);
+            }
+            let mut table = decode_table(&earlier).unwrap();
+            assert_eq!((table.primary_id, table.maker), (UNNUMBERED, Maker(0)));
+            table.number_parts(None, || 9);
             assert_eq!(encode_table(&table).unwrap(), bytes, "version {version}");
         }
         let mut unknown = bytes.clone();

@@ -96,7 +96,7 @@ fn order(a: &Value, b: &Value, ty: &Type) -> Ordering {
 
 /// Returns a number for interpolation, for types whose values have distances.
 fn position(value: &Value) -> Option<f64> {
-    Some(match value {
+    let place = match value {
         Value::Int(number) => *number as f64,
         Value::UInt(number) => *number as f64,
         Value::Float(number) => f64::from(*number),
@@ -106,8 +106,10 @@ fn position(value: &Value) -> Option<f64> {
         Value::DateTime(at) => day_number(at.date) as f64 + at.micros_of_day() as f64 / 86_400e6,
         Value::Timestamp(at) => at.0 as f64,
         Value::Time(time) => time.micros() as f64,
+        Value::Interval(span) => span.length() as f64,
         _ => return None,
-    })
+    };
+    place.is_finite().then_some(place)
 }
 
 impl ColumnStatistics {

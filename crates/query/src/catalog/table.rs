@@ -9,16 +9,18 @@ use datum::row::Layout;
 use engine::rows::MapId;
 
 use crate::catalog::foreign_key::ForeignKey;
+use crate::catalog::object_id::{Maker, ObjectId, UNNUMBERED};
 use crate::catalog::table_state::TableState;
 use crate::key_form::KeyForm;
 use crate::types::{Collation, Type};
 use crate::value::Value;
 
-pub type TableId = u64;
+pub type TableId = ObjectId;
 
 #[derive(Debug)]
 pub struct Table {
     pub id: TableId,
+    pub maker: Maker,
     pub schema: String,
     pub name: String,
     /// Changes with every change of the definition.
@@ -33,6 +35,10 @@ pub struct Table {
     /// The column of each slot.
     pub slot_columns: Vec<Option<usize>>,
     pub primary: Option<Vec<Part>>,
+    /// The number of the primary key, as an index and as a constraint; `UNNUMBERED` without one.
+    pub primary_id: ObjectId,
+    /// Empty if the dialect names primary keys itself.
+    pub primary_name: String,
     /// Of the rows' keys. Row ids fit any.
     pub primary_form: KeyForm,
     pub indexes: Vec<Index>,
@@ -72,6 +78,19 @@ pub struct TableColumn {
     pub initial: Value,
     /// The expression of a generated column.
     pub generated: Option<Generated>,
+    pub identity: Identity,
+    /// The sequences that the column owns, which are dropped with it. Each names the table in `Sequence::owned_by`. The
+    /// first of an identity column gives its values.
+    pub sequences: Vec<ObjectId>,
+}
+
+/// GENERATED ... AS IDENTITY: whether a sequence gives the column its values, and whether a statement may give others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Identity {
+    #[default]
+    None,
+    Always,
+    ByDefault,
 }
 
 impl TableColumn {
@@ -89,6 +108,8 @@ impl TableColumn {
             comment: String::new(),
             initial: Value::Null,
             generated: None,
+            identity: Identity::None,
+            sequences: Vec::new(),
         }
     }
 }
@@ -147,6 +168,8 @@ pub struct Part {
 
 #[derive(Clone, Debug)]
 pub struct Index {
+    /// Kept over rebuilds.
+    pub id: ObjectId,
     pub name: String,
     pub map: MapId,
     pub unique: bool,
@@ -158,10 +181,13 @@ pub struct Index {
     pub using: bool,
     /// Created implicitly for a foreign key; dropped when another index can serve it.
     pub generated: bool,
+    /// Declared as a constraint rather than as an index.
+    pub is_constraint: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
+    pub id: ObjectId,
     pub name: String,
     pub text: String,
     pub enforced: bool,
@@ -223,7 +249,8 @@ impl Table {
     /// Returns a table of these columns alone, over which expressions are bound.
     pub fn draft(name: &str, columns: &[TableColumn]) -> Table {
         let table = Table {
-            id: 0,
+            id: UNNUMBERED,
+            maker: Maker::default(),
             schema: String::new(),
             name: name.to_owned(),
             version: 0,
@@ -233,6 +260,8 @@ impl Table {
             layout: Layout::default(),
             slot_columns: Vec::new(),
             primary: None,
+            primary_id: UNNUMBERED,
+            primary_name: String::new(),
             primary_form: KeyForm::Hashed,
             indexes: Vec::new(),
             checks: Vec::new(),
@@ -252,17 +281,47 @@ impl Table {
 
     /// Gives each column a slot of its own, in order, for a rebuild of the rows.
     pub fn laid_out(mut self) -> Table {
+        self.lay_out();
+        self.with_derived_fields()
+    }
+
+    /// Gives each column a slot of its own. Columns computed on reading and the order of indexes are not derived anew.
+    pub fn lay_out(&mut self) {
         for (slot, column) in self.columns.iter_mut().enumerate() {
             column.slot = slot;
         }
         self.slots = self.columns.iter().map(|column| column.ty.storage).collect();
-        self.with_derived_fields()
+        self.layout = Layout::new(self.slots.iter().copied());
+        self.slot_columns = (0..self.slots.len()).map(Some).collect();
+    }
+
+    /// Numbers the parts that have no number. A part keeps the number of the old definition's part of its name.
+    pub(super) fn number_parts(&mut self, old: Option<&Table>, mut new_id: impl FnMut() -> ObjectId) {
+        let mut number = |id: &mut ObjectId, known: Option<ObjectId>| {
+            if *id == UNNUMBERED {
+                *id = known.filter(|known| *known != UNNUMBERED).unwrap_or_else(&mut new_id);
+            }
+        };
+        match self.primary {
+            Some(_) => number(&mut self.primary_id, old.map(|old| old.primary_id)),
+            None => (self.primary_id, self.primary_name) = (UNNUMBERED, String::new()),
+        }
+        for Index { id, name, .. } in &mut self.indexes {
+            number(id, old.and_then(|old| Some(old.indexes.iter().find(|known| known.name == *name)?.id)));
+        }
+        for Check { id, name, .. } in &mut self.checks {
+            number(id, old.and_then(|old| Some(old.checks.iter().find(|known| known.name == *name)?.id)));
+        }
+        for ForeignKey { id, name, .. } in &mut self.foreign_keys {
+            number(id, old.and_then(|old| Some(old.foreign_keys.iter().find(|known| known.name == *name)?.id)));
+        }
     }
 
     /// Returns a copy of the definition that may be changed.
     pub fn copy(&self) -> Table {
         Table {
             id: self.id,
+            maker: self.maker,
             schema: self.schema.clone(),
             name: self.name.clone(),
             version: self.version + 1,
@@ -272,6 +331,8 @@ impl Table {
             layout: Layout::default(),
             slot_columns: Vec::new(),
             primary: self.primary.clone(),
+            primary_id: self.primary_id,
+            primary_name: self.primary_name.clone(),
             primary_form: self.primary_form,
             indexes: self.indexes.clone(),
             checks: self.checks.clone(),

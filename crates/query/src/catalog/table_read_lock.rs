@@ -11,6 +11,13 @@ use datum::{Fault, Result};
 use stdx::sync::{Condvar, Mutex};
 use stdx::wait::{self, Reason};
 
+/// How long a lock is waited for, and what ends the wait early.
+#[derive(Clone, Copy)]
+pub struct Patience<'p> {
+    pub wait: Duration,
+    pub is_interrupted: &'p dyn Fn() -> bool,
+}
+
 pub static TABLE_LOCK: Reason = Reason::bounded("table_lock");
 
 /// The interval in which a waiter rechecks its timeout and whether it was killed.

@@ -12,6 +12,7 @@ use datum::Result;
 use engine::rows::{CATALOG, Isolation, MapId, RowBatch};
 
 use crate::catalog::record::temporary_key;
+use crate::catalog::sequence::Sequence;
 use crate::catalog::table::Table;
 use crate::catalog::temporary_maps::{drop_left, drop_maps, maps_as_bytes, maps_of};
 use crate::catalog::{Catalog, Snapshot, Writing};
@@ -21,7 +22,7 @@ impl Catalog {
     /// Begins a change of temporary tables, over the definitions that their session sees.
     pub fn write_temporary(&self, seen: &Snapshot) -> Writing<'_> {
         let txn = self.engine.rows().begin(Isolation::ReadCommitted);
-        Writing { catalog: self, next_id: None, snapshot: seen.clone(), txn, temporary: true }
+        Writing { catalog: self, next_id: None, snapshot: seen.clone(), txn, counters: Vec::new(), temporary: true }
     }
 
     /// Drops the maps of temporary tables from before a crash, unless a transaction in them is still being rolled back.
@@ -57,10 +58,10 @@ impl Catalog {
 }
 
 impl Snapshot {
-    /// Returns these definitions with temporary tables layered over them, which hide tables and views of the same
-    /// names.
-    pub fn with_temporary(self: &Arc<Snapshot>, tables: &[Arc<Table>]) -> Arc<Snapshot> {
-        if tables.is_empty() {
+    /// Returns these definitions with temporary tables and sequences layered over them, which hide those of the same
+    /// names, and tables views.
+    pub fn with_temporary(self: &Arc<Snapshot>, tables: &[Arc<Table>], sequences: &[Arc<Sequence>]) -> Arc<Snapshot> {
+        if tables.is_empty() && sequences.is_empty() {
             return self.clone();
         }
         let mut over = Snapshot::clone(self);
@@ -71,6 +72,10 @@ impl Snapshot {
             let schema = Arc::make_mut(schema);
             schema.views.remove(&table.name);
             schema.tables.insert(table.name.clone(), table.clone());
+        }
+        for sequence in sequences {
+            let Some(schema) = over.schemas.get_mut(&sequence.schema) else { continue };
+            Arc::make_mut(schema).sequences.insert(sequence.name.clone(), sequence.clone());
         }
         Arc::new(over)
     }
@@ -83,6 +88,11 @@ impl Snapshot {
     pub fn temporary_tables(&self) -> impl Iterator<Item = &Arc<Table>> {
         let tables = self.schemas.values().flat_map(|schema| schema.tables.values());
         tables.filter(|table| table.temporary)
+    }
+
+    pub fn temporary_sequences(&self) -> impl Iterator<Item = &Arc<Sequence>> {
+        let sequences = self.schemas.values().flat_map(|schema| schema.sequences.values());
+        sequences.filter(|sequence| sequence.temporary)
     }
 
     pub fn is_temporary(&self, schema: &str, name: &str) -> bool {

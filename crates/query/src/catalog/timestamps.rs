@@ -11,8 +11,7 @@ use engine::{Engine, Lsn};
 use stdx::sync::Mutex;
 
 use crate::catalog::codec::In;
-use crate::catalog::put;
-use crate::catalog::record::TIMESTAMPS_KEY;
+use crate::catalog::record::{TIMESTAMPS_KEY, put};
 use crate::engine_fault::engine_fault;
 
 /// The difference of two timestamps.

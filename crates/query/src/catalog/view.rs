@@ -6,10 +6,11 @@ use std::sync::atomic::AtomicBool;
 use datum::{Fault, Result};
 
 use crate::catalog::codec::{In, Out};
+use crate::catalog::object_id::{Maker, ObjectId};
 use crate::types::Type;
 
-/// The version of a definition. The types of version 1 have the kinds of `codec::FORMER`.
-const VERSION: u8 = 2;
+/// The version of a definition. The types of version 1 have the kinds of `codec::FORMER`; version 2 ends before the maker.
+const VERSION: u8 = 3;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Algorithm {
@@ -29,7 +30,8 @@ pub enum CheckOption {
 
 #[derive(Debug, Default)]
 pub struct View {
-    pub id: u64,
+    pub id: ObjectId,
+    pub maker: Maker,
     pub schema: String,
     pub name: String,
     pub columns: Vec<String>,
@@ -74,13 +76,15 @@ pub fn encode_view(view: &View) -> Vec<u8> {
         out.text(schema);
         out.text(name);
     }
+    out.byte(view.maker.0);
     out.0
 }
 
 pub fn decode_view(bytes: &[u8]) -> Result<View> {
     let damaged = || Fault::corrupt("a view's record");
     let mut from = In(bytes);
-    if !(1..=VERSION).contains(&from.byte()?) {
+    let format = from.byte()?;
+    if !(1..=VERSION).contains(&format) {
         return Err(Fault::corrupt("a view of a later version"));
     }
     let id = from.number()?;
@@ -102,8 +106,10 @@ pub fn decode_view(bytes: &[u8]) -> Result<View> {
     };
     let flags = from.byte()?;
     let over = if flags & 2 != 0 { Some((from.text()?, from.text()?)) } else { None };
+    let maker = if format < 3 { Maker::default() } else { from.maker()? };
     Ok(View {
         id,
+        maker,
         schema,
         name,
         columns,
@@ -129,6 +135,7 @@ mod tests {
     fn a_view_comes_back_from_its_bytes() {
         let view = View {
             id: 7,
+            maker: Maker(1),
             schema: "s".into(),
             name: "v".into(),
             columns: vec!["a".into(), "b".into()],
@@ -145,5 +152,8 @@ mod tests {
         let bytes = encode_view(&view);
         assert_eq!(format!("{:?}", decode_view(&bytes).unwrap()), format!("{view:?}"));
         assert!((0..bytes.len()).all(|end| decode_view(&bytes[..end]).is_err()));
+        let mut earlier = bytes[..bytes.len() - 1].to_vec();
+        earlier[0] = 2;
+        assert_eq!(decode_view(&earlier).unwrap().maker, Maker(0));
     }
 }

@@ -18,6 +18,7 @@ use crate::exec::row_change::{current, duplicate, put, take_out};
 use crate::exec::spill::keys::Keys;
 use crate::exec::spill::rows::Rows;
 use crate::exec::{foreign, gather, generated, keys};
+use crate::key;
 use crate::nodes::assignment::Place;
 use crate::nodes::change::{Delete, Insert, OnConflict, Returning, Rules, Target, Update, Values};
 use crate::nodes::context::EvalContext;
@@ -187,6 +188,8 @@ pub struct Inserting<'i> {
     auto: Option<usize>,
     /// The columns that the current row of the query has behind the values of the targets, for ON DUPLICATE KEY UPDATE.
     beside: Row,
+    /// Values of the arbiter's keys in rows that the statement has inserted or updated.
+    touched: Keys,
     pub tally: Tally,
 }
 
@@ -229,7 +232,7 @@ pub fn inserted(plan: &Insert, tally: Tally, ctx: &mut EvalContext) -> Result<Ch
 
 impl<'i> Inserting<'i> {
     pub fn new(plan: &'i Insert, tally: Tally) -> Inserting<'i> {
-        Inserting { plan, auto: plan.rules.table.auto_column(), beside: Row::new(), tally }
+        Inserting { plan, auto: plan.rules.table.auto_column(), beside: Row::new(), touched: Keys::default(), tally }
     }
 
     /// Returns one row from the expressions or values of the targets.
@@ -366,13 +369,22 @@ impl<'i> Inserting<'i> {
                         done?;
                         self.tally.changed.affected += 1;
                         self.tally.changed.note(number);
+                        self.touch(&row, ctx)?;
                         self.answer(&row, ctx)?;
                     }
                 }
                 return Ok(());
             };
+            let arbiter = self.plan.arbiter.as_ref();
+            if arbiter.is_some_and(|arbiter| !arbiter.keys.contains(&conflict.index)) {
+                return Err(duplicate(table, conflict.index, &row, ctx));
+            }
             match self.plan.on_conflict {
                 OnConflict::Fail => return Err(duplicate(table, conflict.index, &row, ctx)),
+                OnConflict::Ignore if arbiter.is_some() => {
+                    self.give_back(number);
+                    return Ok(());
+                }
                 OnConflict::Ignore => {
                     self.tally.duplicates += 1;
                     self.give_back(number);
@@ -397,6 +409,7 @@ impl<'i> Inserting<'i> {
                     }
                 }
                 OnConflict::Update => {
+                    self.check_untouched(conflict.index, &row)?;
                     if let Some(old) = current(table, &conflict.row_key, ctx)? {
                         self.tally.duplicates += 1;
                         self.give_back(number);
@@ -409,14 +422,20 @@ impl<'i> Inserting<'i> {
 
     fn update(&mut self, row_key: &[u8], old: Row, new: Row, ctx: &mut EvalContext) -> Result<()> {
         let rules = &self.plan.rules;
-        let count = old.len();
+        let (count, arbiter) = (old.len(), self.plan.arbiter.as_ref());
         let mut wide: Row = old.iter().cloned().chain(new).chain(self.beside.iter().cloned()).collect();
+        if let Some(condition) = arbiter.and_then(|arbiter| arbiter.condition.as_ref())
+            && !condition.holds(&wide, ctx)?
+        {
+            return Ok(());
+        }
+        let before = arbiter.map(|_| wide.clone());
         for (column, expr) in &self.plan.updates {
-            let value = expr.eval(&wide, ctx)?;
+            let value = expr.eval(before.as_ref().unwrap_or(&wide), ctx)?;
             wide[*column] = stored(rules, *column, value, self.tally.records, ctx)?;
         }
         wide.truncate(count);
-        if wide == old {
+        if arbiter.is_none() && wide == old {
             self.tally.changed.affected += u64::from(ctx.counts_found);
             return self.answer(&wide, ctx);
         }
@@ -433,13 +452,47 @@ impl<'i> Inserting<'i> {
                 _ => {}
             }
         }
-        self.tally.changed.affected += 2;
+        self.tally.changed.affected += if arbiter.is_some() { 1 } else { 2 };
+        self.touch(&wide, ctx)?;
         self.answer(&wide, ctx)
+    }
+
+    /// Notes the values of the arbiter's keys in a row that was inserted or updated.
+    fn touch(&mut self, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
+        let Some(arbiter) = self.plan.arbiter.as_ref() else { return Ok(()) };
+        if self.plan.on_conflict != OnConflict::Update {
+            return Ok(());
+        }
+        for index in &arbiter.keys {
+            let key = arbiter_key(&self.plan.rules.table, *index, row);
+            self.touched.insert(&key, ctx)?;
+        }
+        Ok(())
+    }
+
+    /// Fails if the statement has inserted or updated the row that this one conflicts with.
+    fn check_untouched(&self, index: Option<usize>, row: &[Value]) -> Result<()> {
+        let Some(arbiter) = self.plan.arbiter.as_ref() else { return Ok(()) };
+        match self.touched.contains(&arbiter_key(&self.plan.rules.table, index, row))? {
+            true => Err((arbiter.affects_twice)()),
+            false => Ok(()),
+        }
     }
 
     fn answer(&mut self, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
         answer(self.plan.returning.as_ref(), row, &mut self.tally.changed.returned, ctx)
     }
+}
+
+/// Returns the number of a unique key and its values in a row.
+fn arbiter_key(table: &Table, index: Option<usize>, row: &[Value]) -> Vec<u8> {
+    let parts = match index {
+        None => table.primary.as_deref().unwrap_or(&[]),
+        Some(at) => &table.indexes[at].parts[..],
+    };
+    let mut key = index.map_or(u32::MAX, |at| at as u32).to_be_bytes().to_vec();
+    key::encode_parts(table, parts, row, &mut key);
+    key
 }
 
 /// Evaluates RETURNING over a changed row.
@@ -483,7 +536,7 @@ pub fn update(plan: &Update, ctx: &mut EvalContext) -> Result<Changed> {
     let mut rows = found(&plan.node, ctx)?;
     let (mut matched, mut affected, mut returned) = (0, 0, Rows::default());
     // A row that a join returns several times is changed once.
-    let is_join = plan.targets.len() > 1;
+    let at_once = plan.at_once || plan.targets.len() > 1;
     let mut done: Vec<Option<Keys>> =
         plan.targets.iter().map(|_| (!is_of_one_table(&plan.node)).then(Keys::default)).collect();
     for at in 0..rows.block_count() {
@@ -497,10 +550,15 @@ pub fn update(plan: &Update, ctx: &mut EvalContext) -> Result<Changed> {
                     continue;
                 }
                 matched += 1;
-                let changed = or_ignored(ctx, |ctx| update_row(target, &row_key, &mut row, is_join, matched, ctx))?;
+                let changed = or_ignored(ctx, |ctx| update_row(target, &row_key, &mut row, at_once, matched, ctx))?;
                 let Some((is_changed, new)) = changed else { continue };
                 affected += u64::from(is_changed);
-                answer(plan.returning.as_ref(), &new, &mut returned, ctx)?;
+                if plan.returning.as_ref().is_some_and(|returning| returning.is_wide) {
+                    row[target.offset..target.offset + new.len()].clone_from_slice(&new);
+                    answer(plan.returning.as_ref(), &row, &mut returned, ctx)?;
+                } else {
+                    answer(plan.returning.as_ref(), &new, &mut returned, ctx)?;
+                }
             }
         }
     }
@@ -523,14 +581,13 @@ fn update_row(
     target: &Target,
     row_key: &[u8],
     wide: &mut Row,
-    is_join: bool,
+    at_once: bool,
     number: u64,
     ctx: &mut EvalContext,
 ) -> Result<(bool, Row)> {
     let range = target.offset..target.offset + target.rules.table.columns.len();
     let old: Row = wide[range.clone()].to_vec();
-    // In a single-table UPDATE an assignment sees those before it.
-    let before = is_join.then(|| wide.clone());
+    let before = (at_once && target.sets.len() > 1).then(|| wide.clone());
     for (column, expr) in &target.sets {
         let value = expr.eval(before.as_ref().unwrap_or(wide), ctx)?;
         wide[target.offset + column] = stored(&target.rules, *column, value, number, ctx)?;
@@ -569,8 +626,9 @@ pub fn delete(plan: &Delete, ctx: &mut EvalContext) -> Result<Changed> {
                     continue;
                 }
                 affected += 1;
+                let is_wide = plan.returning.as_ref().is_some_and(|returning| returning.is_wide);
                 let old = &row[target.offset..target.offset + target.rules.table.columns.len()];
-                answer(plan.returning.as_ref(), old, &mut returned, ctx)?;
+                answer(plan.returning.as_ref(), if is_wide { row } else { old }, &mut returned, ctx)?;
             }
         }
     }

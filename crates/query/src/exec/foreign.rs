@@ -8,6 +8,7 @@
 
 use std::ops::Bound;
 
+use datum::fault::ForeignKeyParts;
 use datum::{Fault, Result};
 use engine::rows::{Locked, MapId, ROW_KEY_MAX, RowBatch, Strength, Transaction};
 
@@ -34,8 +35,15 @@ struct Way<'f> {
     updated: Vec<usize>,
 }
 
-fn parent_missing(child: &Table, key: &ForeignKey) -> Fault {
-    Fault::ParentMissing(Box::new(key.parts(child)))
+fn parent_missing(child: &Table, key: &ForeignKey, row: &[Value], ctx: &mut EvalContext) -> Fault {
+    let values = shown(child, &key.columns, row, ctx);
+    Fault::ParentMissing(Box::new(ForeignKeyParts { values, ..key.parts(child) }))
+}
+
+/// Returns values of a row as messages of the statement's dialect show them.
+fn shown(table: &Table, columns: &[usize], row: &[Value], ctx: &mut EvalContext) -> Box<[Box<str>]> {
+    let text = host(ctx).assignment.text;
+    columns.iter().map(|column| text(&row[*column], &table.columns[*column].ty, ctx).into()).collect()
 }
 
 /// Returns whether the session has switched checks off, and then records the tables that are no longer verified.
@@ -197,7 +205,7 @@ fn check_missing(member: &Member, missing: &Missing, row: &[Value], ctx: &mut Ev
     for at in &missing.0 {
         let key = &member.table.foreign_keys[*at];
         if !(key.refers_to(&member.table.schema, &member.table.name) && has_parent(member, *at, row, ctx)?) {
-            return Err(parent_missing(&member.table, key));
+            return Err(parent_missing(&member.table, key, row, ctx));
         }
     }
     Ok(())
@@ -258,7 +266,7 @@ impl Way<'_> {
             let member = &foreign_graph.members[child.member];
             let key = &member.table.foreign_keys[child.foreign];
             match key.on_delete {
-                Action::Nothing | Action::Restrict => self.refuse(child, &sought, ctx)?,
+                Action::Nothing | Action::Restrict => self.refuse(at, child, &sought, row, ctx)?,
                 Action::Cascade => {
                     let mut found = self.children(child, &sought, ctx)?;
                     for at in 0..found.block_count() {
@@ -312,7 +320,7 @@ impl Way<'_> {
             if acts {
                 self.rewrite(child, &sought, Some(new).filter(|_| key.on_update == Action::Cascade), ctx)?;
             } else if self.key_of(child, new).as_ref() != Some(&sought) {
-                self.refuse(child, &sought, ctx)?;
+                self.refuse(at, child, &sought, old, ctx)?;
             }
         }
         Ok(())
@@ -323,11 +331,13 @@ impl Way<'_> {
         sought(&self.foreign_graph.members[child.member].table, child.key, &values)
     }
 
-    fn refuse(&self, child: &Child, sought: &Sought, ctx: &mut EvalContext) -> Result<()> {
+    /// Returns an error if a row of the member has children.
+    fn refuse(&self, at: usize, child: &Child, sought: &Sought, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
         let table = &self.foreign_graph.members[child.member].table;
         let key = &table.foreign_keys[child.foreign];
         if lock_first(table, child.key, key.columns.len(), sought, ctx)? {
-            return Err(Fault::ParentReferenced(Box::new(key.parts(table))));
+            let values = shown(&self.foreign_graph.members[at].table, &child.columns, row, ctx);
+            return Err(Fault::ParentReferenced(Box::new(ForeignKeyParts { values, ..key.parts(table) })));
         }
         Ok(())
     }
@@ -440,7 +450,15 @@ pub fn check_rows(
     by: KeyAt,
     ctx: &mut EvalContext,
 ) -> Result<()> {
-    each_orphan(txn, child, key, parent, by, |_| host(ctx).look_up(), |_| Err(parent_missing(child, key)))
+    each_orphan(
+        txn,
+        child,
+        key,
+        parent,
+        by,
+        |_| host(ctx).look_up(),
+        |_| Err(Fault::ParentMissing(Box::new(key.parts(child)))),
+    )
 }
 
 /// Calls `each` with the key of every row without a parent, as the transaction sees them.

@@ -8,6 +8,7 @@ use engine::Engine;
 use crate::catalog::Catalog;
 use crate::catalog::table_read_lock::TableReadLock;
 use crate::exec::spill::Spill;
+use crate::session::registry::Registry;
 use datum::Result;
 
 pub struct Instance {
@@ -15,6 +16,8 @@ pub struct Instance {
     catalog: Catalog,
     /// Registers changes of definitions, and holds them off while a session reads all tables under one lock.
     definitions: TableReadLock,
+    /// The sessions of all dialects.
+    sessions: Registry,
     /// Unset: nothing is spilled, and a statement that would need more memory fails.
     spill: OnceLock<Arc<Spill>>,
 }
@@ -23,7 +26,8 @@ impl Instance {
     /// Loads the catalog. `system` are the names of schemas whose tables are computed. An error if the catalog is damaged or of an unknown version.
     pub fn open(engine: Arc<Engine>, system: &'static [&'static str]) -> Result<Instance> {
         let catalog = Catalog::open(engine.clone(), system)?;
-        Ok(Instance { engine, catalog, definitions: TableReadLock::default(), spill: OnceLock::new() })
+        let (definitions, sessions) = (TableReadLock::default(), Registry::default());
+        Ok(Instance { engine, catalog, definitions, sessions, spill: OnceLock::new() })
     }
 
     pub fn engine(&self) -> &Arc<Engine> {
@@ -36,6 +40,10 @@ impl Instance {
 
     pub fn definitions(&self) -> &TableReadLock {
         &self.definitions
+    }
+
+    pub fn sessions(&self) -> &Registry {
+        &self.sessions
     }
 
     pub fn spill(&self) -> Option<&Arc<Spill>> {

@@ -21,6 +21,7 @@ use crate::exec::progress::{Of, Progress};
 use crate::exec::spill::{PIECE as READ_BYTES, Reader, Run, Writer, decode_row, encode_cells, unpack_row};
 use crate::nodes::context::EvalContext;
 use crate::nodes::node::SortKey;
+use crate::value::Value;
 
 /// The most runs that are merged at once.
 const WAYS: usize = 64;
@@ -290,6 +291,8 @@ fn key_bytes(cell: Cell<'_>) -> usize {
     match cell {
         Cell::Text(text) => 3 + 2 * text.len(),
         Cell::Bytes(bytes) => 3 + bytes.len(),
+        // Two digits a byte, where the coefficient has three.
+        Cell::Value(Value::Decimal(decimal)) => 16 + 2 * decimal.heap_bytes(),
         Cell::Value(_) => 16,
     }
 }

@@ -23,6 +23,7 @@ fn table(by_text: bool, unique: bool, parts: Vec<Part>) -> Table {
     let mut table = Table::draft("t", &columns);
     table.primary = Some(vec![part(if by_text { A } else { ID }, false)]);
     let index = Index {
+        id: 2,
         name: "i".into(),
         map: 1,
         unique,
@@ -32,6 +33,7 @@ fn table(by_text: bool, unique: bool, parts: Vec<Part>) -> Table {
         invisible: false,
         using: false,
         generated: false,
+        is_constraint: false,
     };
     table.indexes.push(index);
     table

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use datum::Fault;
+
 use crate::catalog::foreign_graph::ForeignKeyGraph;
 use crate::catalog::table::Table;
 use crate::nodes::expr::Expr;
@@ -60,7 +62,21 @@ pub struct Insert {
     pub disregarded: Vec<usize>,
     /// INSERT IGNORE: rows that cannot be put in, or changed, are left out.
     pub ignore: bool,
+    /// ON CONFLICT: what `on_conflict` says holds for conflicts of these keys alone.
+    pub arbiter: Option<Arbiter>,
     pub returning: Option<Returning>,
+}
+
+/// The conflicts that an INSERT handles, by standard rules: assignments read the rows as they were, an updated row counts once, and a row that is left out leaves no
+/// warning.
+#[derive(Debug)]
+pub struct Arbiter {
+    /// Unique keys by their indexes, and `None` for the primary key. A conflict of another key fails.
+    pub keys: Vec<Option<usize>>,
+    /// Over the row that is there, followed by the new one: whether it is updated.
+    pub condition: Option<Expr>,
+    /// Returns the error of a row that the statement would update after it has inserted or updated it.
+    pub affects_twice: fn() -> Fault,
 }
 
 impl Insert {
@@ -88,6 +104,8 @@ pub struct Update {
     pub node: Arc<Node>,
     pub targets: Vec<Target>,
     pub ignore: bool,
+    /// Assignments read the row as it was found, also in an UPDATE of one table. Otherwise they see those before them.
+    pub at_once: bool,
     /// Of one target.
     pub returning: Option<Returning>,
 }
@@ -101,9 +119,11 @@ pub struct Delete {
     pub returning: Option<Returning>,
 }
 
-/// Expressions over a row of the table, and what they are called.
+/// Expressions over a changed row, and what they are called.
 #[derive(Debug)]
 pub struct Returning {
     pub exprs: Vec<Expr>,
+    /// The expressions are over the wide row that was found, with the changed row in its place, and not over the row of the table alone.
+    pub is_wide: bool,
     pub columns: Arc<[Column]>,
 }

@@ -98,8 +98,10 @@ impl Expr {
 /// A decimal with the digits that its type shows.
 fn shown(value: Value, ty: &Type) -> Value {
     match &value {
-        Value::Decimal(decimal) if ty.storage == Storage::Decimal && decimal.scale() != ty.scale => {
-            Value::Decimal(decimal.rounded(ty.scale))
+        Value::Decimal(decimal)
+            if ty.storage == Storage::Decimal && ty.scale != Type::ANY_SCALE && decimal.scale() != ty.scale.into() =>
+        {
+            Value::Decimal(decimal.rounded(ty.scale.into()))
         }
         _ => value,
     }

@@ -13,15 +13,10 @@ use datum::{Fault, Result};
 use crate::catalog::table::Table;
 use crate::catalog::table_state::TableState;
 
+pub use crate::catalog::table_read_lock::Patience;
+
 /// The wait for one table before the locks taken so far are released and the attempt starts over.
 const STEP: Duration = Duration::from_millis(100);
-
-/// How long a lock is waited for, and what ends the wait early.
-#[derive(Clone, Copy)]
-pub struct Patience<'p> {
-    pub wait: Duration,
-    pub is_interrupted: &'p dyn Fn() -> bool,
-}
 
 #[derive(Debug, Default)]
 pub struct MetadataLocks {

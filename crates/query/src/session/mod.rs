@@ -10,10 +10,12 @@
 //!   other threads ──► interrupts: cancel, end of waits, wake ◄──────────────────────────────────── suspension
 //! ```
 
+pub mod definitions;
 pub mod interrupts;
 pub mod metadata_locks;
 pub mod open_transaction;
 pub mod plan_cache;
+pub mod registry;
 pub mod statement;
 pub mod suspension;
 pub mod temporary;

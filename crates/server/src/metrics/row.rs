@@ -4,6 +4,7 @@ use std::fmt::{Display, Write as _};
 use std::sync::Arc;
 
 use door_mysql::MysqlDoor;
+use door_postgres::PostgresDoor;
 use door_redis::RedisDoor;
 use door_xrpc::XrpcDoor;
 use engine::Engine;
@@ -24,8 +25,9 @@ pub struct Sources {
     pub redis: Arc<RedisDoor>,
     /// None if the door is not open; its lines are then left out.
     pub mysql: Option<Arc<MysqlDoor>>,
+    pub postgres: Option<Arc<PostgresDoor>>,
     pub xrpc: Option<Arc<XrpcDoor>>,
-    /// The database behind the MySQL and XRPC doors.
+    /// The database behind the doors for SQL.
     pub database: Option<Arc<Database>>,
     pub memory_limit_bytes: u64,
     pub started_ms: u64,

@@ -1,6 +1,7 @@
 //! The rows of the metrics page. Names that start with `polarx_rpc_` are those of PolarDB-X's status variables.
 
 use door_mysql::MysqlDoor;
+use door_postgres::PostgresDoor;
 use door_xrpc::XrpcDoor;
 use sql_mysql::Database;
 
@@ -14,6 +15,13 @@ const fn row(name: &'static str, kind: CounterKind, read: fn(&Sources, &mut Seri
 /// Writes the lines of the MySQL door if it is open.
 fn mysql(sources: &Sources, series: &mut Series<'_>, write: impl FnOnce(&MysqlDoor, &mut Series<'_>)) {
     if let Some(door) = &sources.mysql {
+        write(door, series);
+    }
+}
+
+/// Writes the lines of the PostgreSQL door if it is open.
+fn postgres(sources: &Sources, series: &mut Series<'_>, write: impl FnOnce(&PostgresDoor, &mut Series<'_>)) {
+    if let Some(door) = &sources.postgres {
         write(door, series);
     }
 }
@@ -199,6 +207,7 @@ pub(super) const LIST: &[Row] = &[
         |s, o| {
             o.labelled("door", "redis", s.redis.stats().calls());
             mysql(s, o, |door, o| o.labelled("door", "mysql", door.stats().commands.get()));
+            postgres(s, o, |door, o| o.labelled("door", "postgres", door.stats().messages.get()));
             xrpc(s, o, |door, o| o.labelled("door", "xrpc", door.stats().requests.get()));
         },
         "Requests run, by door.",
@@ -209,6 +218,7 @@ pub(super) const LIST: &[Row] = &[
         |s, o| {
             o.labelled("door", "redis", s.redis.stats().errors.get());
             mysql(s, o, |door, o| o.labelled("door", "mysql", door.stats().errors.get()));
+            postgres(s, o, |door, o| o.labelled("door", "postgres", door.stats().errors.get()));
             xrpc(s, o, |door, o| o.labelled("door", "xrpc", door.stats().errors.get()));
         },
         "Error replies, by door.",
@@ -219,9 +229,10 @@ pub(super) const LIST: &[Row] = &[
         |s, o| {
             o.seconds("door=\"redis\"", &s.redis.stats().times());
             mysql(s, o, |door, o| o.seconds("door=\"mysql\"", &door.stats().times.snapshot()));
+            postgres(s, o, |door, o| o.seconds("door=\"postgres\"", &door.stats().times.snapshot()));
             xrpc(s, o, |door, o| o.seconds("door=\"xrpc\"", &door.stats().times.snapshot()));
         },
-        "Execution time of requests, by door, without the wait for the WAL. For the MySQL and XRPC doors, the time of a statement until its first rows.",
+        "Execution time of requests, by door, without the wait for the WAL. For the doors for SQL, the time of a statement until its first rows.",
     ),
     row(
         "beluga_mysql_connections",
@@ -287,6 +298,52 @@ pub(super) const LIST: &[Row] = &[
         Gauge,
         |s, o| mysql(s, o, |door, o| o.value(door.stats().prepared.get())),
         "Open prepared statements.",
+    ),
+    row(
+        "beluga_postgres_connections",
+        Gauge,
+        |s, o| postgres(s, o, |door, o| o.value(door.connection_count())),
+        "Open connections of the PostgreSQL door.",
+    ),
+    row(
+        "beluga_postgres_logins_total",
+        Counter,
+        |s, o| {
+            postgres(s, o, |door, o| {
+                o.labelled("result", "accepted", door.stats().logins.get());
+                o.labelled("result", "denied", door.stats().denied.get());
+            });
+        },
+        "Logins at the PostgreSQL door, by result.",
+    ),
+    row(
+        "beluga_postgres_cancel_requests_total",
+        Counter,
+        |s, o| {
+            postgres(s, o, |door, o| {
+                o.labelled("result", "accepted", door.stats().cancels.get());
+                o.labelled("result", "denied", door.stats().wrong_cancels.get());
+            });
+        },
+        "Cancel requests at the PostgreSQL door. Those with a wrong key are denied.",
+    ),
+    row(
+        "beluga_postgres_tls_connections_total",
+        Counter,
+        |s, o| postgres(s, o, |door, o| o.value(door.stats().tls.get())),
+        "Connections of the PostgreSQL door that use TLS.",
+    ),
+    row(
+        "beluga_postgres_statements_total",
+        Counter,
+        |s, o| postgres(s, o, |door, o| o.value(door.stats().statements.get())),
+        "Statements executed by the PostgreSQL door: those of simple queries, and Execute messages.",
+    ),
+    row(
+        "beluga_postgres_suspensions_total",
+        Counter,
+        |s, o| postgres(s, o, |door, o| o.value(door.stats().suspensions.get())),
+        "Suspensions of a statement of the PostgreSQL door on a page miss or a lock. A suspended statement holds no worker.",
     ),
     row(
         "beluga_xrpc_logins_total",

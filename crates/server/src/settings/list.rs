@@ -171,7 +171,7 @@ settings! {
         RedisTlsAuthClients = one_of("redis_tls_auth_clients", &["no", "optional", "yes"], "no", "Whether clients must present a certificate on the TLS port. `optional` verifies a certificate only if the client sends one.")
             .redis("tls-auth-clients", Redis::AsIs);
         RedisPassword = secret("redis_password",
-            "Password of the user `default`. It is stored as a digest in the data folder. If the setting is empty at startup, the user stays as it is.")
+            "Password of the user `default`. It is stored as a digest and as a SCRAM verifier in the data folder. If the setting is empty at startup, the user stays as it is.")
             .dynamic().redis("requirepass", Redis::AsIs);
         RedisProtectedMode = switch("redis_protected_mode", true,
             "Refuses connections from other machines while the user `default` needs no password. The server does not start if an address in redis_bind is not a loopback address and that user has no password.")
@@ -202,6 +202,18 @@ settings! {
             "Memory, in addition to `memory`, for packets over 16 MB and for long values on their way to clients, of all connections together. A packet counts twice because the row is built from it. Beyond the limit a statement fails with error 1041. Increase it if many clients read or write long values at once.")
             .derived(|m| (m.memory_bytes / 5).max(64 * MIB) / MIB * MIB, "20 % of the memory of the machine or the cgroup, whichever is smaller");
         MysqlRequireSecureTransport = switch("mysql_require_secure_transport", false, "Refuses clients that do not use TLS.");
+    }
+    "PostgreSQL door" {
+        PostgresBind = text("postgres_bind", "127.0.0.1", "Addresses to listen on, separated by spaces. * means all addresses.");
+        PostgresPort = count("postgres_port", 0..=65535, 5432, "TCP port to listen on. 0 opens no PostgreSQL door.");
+        PostgresProtectedMode = switch("postgres_protected_mode", true,
+            "Refuses connections from other machines while the role `postgres` needs no password. The server does not start if an address in postgres_bind is not a loopback address and the user `default` has no password.")
+            .dynamic();
+        PostgresSslCert = text("postgres_ssl_cert", "", "PEM file with the certificate chain. If it and postgres_ssl_key are set, the server offers TLS on postgres_port, and logins can be bound to the certificate.");
+        PostgresSslKey = text("postgres_ssl_key", "", "PEM file with the private key of postgres_ssl_cert.");
+        PostgresMessageMax = bytes("postgres_message_max", MIB..=GIB - 2, 64 * MIB,
+            "Maximum size of one message of a client: a statement, the parameters of one execution, or one piece of COPY data. A larger one fails with error 54000. Increase it for larger values.").dynamic();
+        PostgresRequireSecureTransport = switch("postgres_require_secure_transport", false, "Refuses clients that do not use TLS.");
     }
     "XRPC door" {
         XrpcBind = text("xrpc_bind", "127.0.0.1", "Addresses to listen on, separated by spaces. * means all addresses.");

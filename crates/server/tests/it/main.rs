@@ -2,6 +2,7 @@
 
 mod life;
 mod mysql;
+mod postgres;
 mod redis;
 mod start;
 mod support;

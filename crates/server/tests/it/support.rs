@@ -36,8 +36,8 @@ pub fn beluga(words: &[&str]) -> Command {
     for (variable, _) in std::env::vars().filter(|(v, _)| v.starts_with("BELUGA_")) {
         command.env_remove(variable);
     }
-    // Tests run many servers at once. Only a test that sets this port itself opens the MySQL door.
-    command.env("BELUGA_MYSQL_PORT", "0").args(words);
+    // Tests run many servers at once. Only a test that sets these ports itself opens the doors.
+    command.env("BELUGA_MYSQL_PORT", "0").env("BELUGA_POSTGRES_PORT", "0").args(words);
     command
 }
 

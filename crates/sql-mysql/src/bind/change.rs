@@ -17,14 +17,17 @@ use crate::bind::generated::order_by_formulas;
 use crate::bind::returning::Changing;
 use crate::bind::scope::Bound;
 use crate::error::{self, Result, SqlError};
+use crate::other_dialects::MAKER;
+use crate::other_tables::{check_assign, check_write, of_another};
 use crate::parse::parse_expression;
 use crate::parse::statement::Name;
 use crate::rights::Privileges;
 use crate::scalar::bind::as_sent;
+use crate::scalar::functions::control::unsupported;
 use query::block::shape::{limited, outermost};
 use query::block::{PlanningInputs, QueryBlock};
 use query::catalog::foreign_graph::{ForeignKeyGraph, RowChangeKind};
-use query::catalog::table::{Default, Table, TableColumn};
+use query::catalog::table::{Default, Identity, Table, TableColumn};
 use query::nodes::change::{Delete, Insert, OnConflict, Rules, Target, Update, Values};
 use query::nodes::expr::Expr;
 use query::nodes::keyspace_table;
@@ -49,8 +52,9 @@ fn targets_of(targets: &[Target]) -> impl Iterator<Item = &Arc<Table>> {
     targets.iter().map(|target| &target.rules.table)
 }
 
-/// Refuses a value other than DEFAULT for a generated column.
+/// Refuses a value other than DEFAULT for a generated column, and one for a type that takes none from MySQL.
 pub(super) fn refuse_value(table: &Table, column: usize) -> Result<()> {
+    check_assign(table, column)?;
     let definition = &table.columns[column];
     match definition.generated {
         None => Ok(()),
@@ -146,8 +150,12 @@ fn first_table(list: &[Joined]) -> Option<(&TableName, bool)> {
 }
 
 impl Bind<'_> {
-    /// Returns a column's default expression.
-    fn default_of(&mut self, column: &TableColumn) -> Result<Option<Expr>> {
+    /// Returns a column's default expression. One that another dialect would have to read is an error if a row needs it.
+    fn default_of(&mut self, table: &Table, column: &TableColumn) -> Result<Option<Expr>> {
+        let is_foreign = matches!(column.default, Default::Expression(_)) || column.identity != Identity::None;
+        if table.maker != MAKER && is_foreign {
+            return Ok(Some(unsupported(of_another("default of column", &column.name))));
+        }
         Ok(match &column.default {
             // Any given value is replaced by the computed one.
             Default::None if column.generated.is_some() => Some(Expr::null()),
@@ -161,20 +169,24 @@ impl Bind<'_> {
 
     /// Binds a table's defaults, generated columns and checks. Opens a scope with the table alone.
     pub fn rules(&mut self, table: &Arc<Table>, doing: &[RowChangeKind]) -> Result<Rules> {
+        if !doing.iter().all(|doing| matches!(doing, RowChangeKind::Delete)) {
+            check_write(table)?;
+        }
         let (mut defaults, mut clocks, mut checks) = (Vec::new(), Vec::new(), Vec::new());
         self.open_scope();
         self.add_table(table, &table.name, Columns::All);
         for (at, column) in table.columns.iter().enumerate() {
-            defaults.push(self.default_of(column)?);
+            defaults.push(self.default_of(table, column)?);
             if column.on_update_now {
                 clocks.push((at, self.expr(&parse_expression(&format!("CURRENT_TIMESTAMP({})", column.ty.scale))?)?));
             }
         }
-        for check in table.checks.iter().filter(|check| check.enforced) {
+        for check in table.checks.iter().filter(|check| check.enforced && table.maker == MAKER) {
             checks.push((check.name.clone(), self.condition(&parse_expression(&check.text)?)?));
         }
         self.close_scope();
         let foreign_graph = self.foreign_graph(table, doing, &clocks)?;
+        foreign_graph.iter().flat_map(|graph| graph.changed()).try_for_each(|table| check_write(table))?;
         Ok(Rules { table: table.clone(), defaults, clocks, checks, foreign_graph, options: Vec::new() })
     }
 
@@ -318,7 +330,8 @@ impl Bind<'_> {
         let disregarded = self.disregarded(source, &table, &targets);
         let changing = Changing { table: table.clone(), alias: name.name.clone(), is_view: through.is_some() };
         let returning = self.returning(returning.as_deref(), &[changing])?;
-        Ok(Insert { rules, targets, values, on_conflict, updates, disregarded, ignore: *ignore, returning })
+        let (ignore, arbiter) = (*ignore, None);
+        Ok(Insert { rules, targets, values, on_conflict, updates, disregarded, ignore, arbiter, returning })
     }
 
     fn refuse_system(&self, name: &Name) -> Result<()> {
@@ -501,7 +514,7 @@ impl Bind<'_> {
             let expr = match self.value_for(value, table, column)? {
                 Some(expr) => expr,
                 None => self
-                    .default_of(&table.columns[column])?
+                    .default_of(table, &table.columns[column])?
                     .ok_or_else(|| error::NO_DEFAULT_FOR_FIELD.with(&[&table.columns[column].name]))?,
             };
             if table.columns[column].generated.is_none() {
@@ -674,7 +687,7 @@ impl Bind<'_> {
             let expr = match self.value_for(value, &table, column)? {
                 Some(expr) => expr,
                 None => self
-                    .default_of(&table.columns[column])?
+                    .default_of(&table, &table.columns[column])?
                     .ok_or_else(|| error::NO_DEFAULT_FOR_FIELD.with(&[&table.columns[column].name]))?,
             };
             // DEFAULT, the only value allowed for a generated column, assigns nothing.
@@ -699,7 +712,7 @@ impl Bind<'_> {
         let changing = self.changing(&at, &targets);
         self.close_scope();
         let returning = self.returning(returning.as_deref(), &changing)?;
-        Ok(Update { node, targets, ignore: *ignore, returning })
+        Ok(Update { node, targets, ignore: *ignore, at_once: false, returning })
     }
 
     fn assigned_column(&mut self, column: &ColumnName) -> Result<(usize, usize)> {

@@ -8,6 +8,8 @@ use crate::bind::Bind;
 use crate::bind::hints::allowed;
 use crate::bind::scope::Common;
 use crate::error::{self, Result, SqlError};
+use crate::other_dialects::MAKER;
+use crate::other_tables::refused;
 use crate::parse::statement::Name;
 use crate::rights::Privileges;
 use crate::scalar::bind::compare;
@@ -340,6 +342,9 @@ impl Bind<'_> {
             return Err(self.rights.no_table(command, &name.name));
         }
         if let Some(view) = self.definitions().view(&schema, &name.name).cloned() {
+            if view.maker != MAKER {
+                return Err(refused("view", &view.name));
+            }
             return self.view(&view, shown);
         }
         let table = self.base_table(name)?;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::bind::scope::Scope;
 use crate::bind::{Bind, BindEnvironment};
 use crate::error::Result;
+use crate::other_dialects::MAKER;
 use crate::parse::parse_expression;
 use crate::scalar::bind::present;
 use crate::scalar::settings::Settings;
@@ -24,7 +25,7 @@ use query::plan::generated::{indexed, is_like};
 impl Bind<'_> {
     /// Binds the table's generation expressions, unless already bound.
     pub fn formulas(&self, table: &Arc<Table>) -> Result<()> {
-        if table.bound_formulas().is_some() || !table.is_generated() {
+        if table.bound_formulas().is_some() || !table.is_generated() || table.maker != MAKER {
             return Ok(());
         }
         let mut formulas: Vec<Formula> = Vec::new();

@@ -35,6 +35,7 @@ use syntax::tree as ast;
 use crate::bind::scope::{Common, Scope};
 use crate::bind::variables::Variables;
 use crate::error::Result;
+use crate::other_tables::table_view;
 use crate::parse::statement::Name;
 use crate::rights::Rights;
 use crate::scalar::bind::Binder;
@@ -251,7 +252,7 @@ impl<'s> Bind<'s> {
         if crate::system::find(&schema, &name.name).is_some_and(SystemTable::is_keyspace) {
             return Ok(query::nodes::keyspace_table::table().clone());
         }
-        let table = self.definitions().table(&schema, &name.name)?.clone();
+        let table = table_view(self.definitions().table(&schema, &name.name)?);
         if !self.tables.iter().any(|known| known.id == table.id) {
             self.formulas(&table)?;
             self.tables.push(table.clone());

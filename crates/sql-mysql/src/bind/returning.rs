@@ -41,6 +41,6 @@ impl Bind<'_> {
         let items = self.items(list)?;
         let (exprs, columns) = self.select_list(&items)?;
         self.close_scope();
-        Ok(Some(Returning { exprs, columns: columns.into() }))
+        Ok(Some(Returning { exprs, is_wide: false, columns: columns.into() }))
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::bind::window::Windowed;
 use crate::error::{self, Result};
+use crate::other_tables::check_read;
 use crate::rights::Rights;
 use crate::scalar::aggregate::AggregateKind;
 use crate::scalar::bind::constant::padded;
@@ -156,15 +157,18 @@ impl Scope {
         if self.pads && is_base { padded(column) } else { column }
     }
 
-    /// Checks that the column may be read: error 1143.
+    /// Checks that the column may be read, by its rights (error 1143) and by its type.
     pub fn check_readable(&self, rights: &Rights, place: usize) -> Result<()> {
         let Some(table) = self.table_at(place) else { return Ok(()) };
         let at = place - table.offset;
-        if table.readable.has(at) {
-            return Ok(());
+        if !table.readable.has(at) {
+            let column = &table.columns[at];
+            return Err(rights.no_column("SELECT", &column.org_name, &column.org_table));
         }
-        let column = &table.columns[at];
-        Err(rights.no_column("SELECT", &column.org_name, &column.org_table))
+        match &table.origin {
+            Origin::Base(base) => check_read(base, at),
+            _ => Ok(()),
+        }
     }
 
     /// Returns the place's type. Columns of an outer join's inner side are nullable.

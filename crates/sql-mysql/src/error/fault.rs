@@ -37,6 +37,8 @@ impl From<Fault> for SqlError {
             Fault::SequenceExhausted => {
                 error::UNKNOWN_ERROR.with(&[&"Failed to read auto-increment value from storage engine"])
             }
+            Fault::SequenceLimit(at) => error::UNKNOWN_ERROR.with(&[&Fault::SequenceLimit(at)]),
+            Fault::SequencePosition(at) => error::UNKNOWN_ERROR.with(&[&Fault::SequencePosition(at)]),
             Fault::RowTooLarge { max } => error::TOO_BIG_ROWSIZE.with(&[&max]),
             Fault::KeyTooLong { table, max } => {
                 let mut error = error::TOO_LONG_KEY.with(&[&max]);
@@ -68,6 +70,7 @@ impl From<Fault> for SqlError {
             Fault::TooManyWaits => error::CANT_CREATE_THREAD.bare(),
             Fault::TooManyComputations => error::TOO_MANY_COMPUTATIONS.bare(),
             Fault::SnapshotTooOld => error::UNKNOWN_ERROR.with(&[&engine::Error::SnapshotTooOld]),
+            Fault::SerializationFailure => error::UNKNOWN_ERROR.with(&[&engine::Error::SerializationFailure]),
             Fault::ShuttingDown => error::SERVER_SHUTDOWN.bare(),
             Fault::MemoryLimit { bytes } => error::OUT_OF_MEMORY.with(&[&bytes]),
             Fault::DiskFull { folder } => error::DISK_FULL.with(&[&folder.as_deref().unwrap_or("beluga")]),
@@ -75,7 +78,7 @@ impl From<Fault> for SqlError {
             Fault::FileWrite(failed) => file_error(&error::ERROR_ON_WRITE, &failed),
             Fault::Storage(what) => error::UNKNOWN_ERROR.with(&[&what]),
             Fault::Dialect(raised) => {
-                let Raised { code, state: sqlstate, message } = *raised;
+                let Raised { code, state: sqlstate, message, detail: _, hint: _ } = *raised;
                 SqlError { code, sqlstate, message }
             }
         }
@@ -91,7 +94,8 @@ impl From<SqlError> for Fault {
             return Fault::Suspended;
         }
         let SqlError { code, sqlstate, message } = error;
-        Fault::Dialect(Box::new(Raised { code, state: sqlstate, message }))
+        let (detail, hint) = (Box::default(), Box::default());
+        Fault::Dialect(Box::new(Raised { code, state: sqlstate, message, detail, hint }))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The database: the state that all sessions share.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
@@ -22,15 +22,14 @@ use query::catalog::table::Table;
 use query::catalog::timestamps::Timestamps;
 use query::exec::instance::Instance;
 use query::exec::spill::Spill;
+use query::session::registry::SessionHandle;
 
 pub struct Database {
     instance: Arc<Instance>,
-    sessions: Mutex<BTreeMap<u64, Weak<Handle>>>,
+    /// MySQL's sessions, for their counters. `Instance::sessions` has those of all dialects.
+    counting: Mutex<BTreeMap<u64, Weak<Handle>>>,
     /// Counted by sessions that have gone.
     gone: Counts,
-    /// The number of connections so far, and the most at a time.
-    connections: AtomicU64,
-    most: AtomicU64,
     pub(crate) opened: Instant,
     /// The values of SET GLOBAL.
     pub(crate) globals: Mutex<HashMap<&'static str, Value>>,
@@ -42,7 +41,6 @@ pub struct Database {
     pub(crate) plans: Arc<Plans>,
     /// The server's hooks.
     hooks: OnceLock<ServerHooks>,
-    is_stopping: AtomicBool,
 }
 
 const READ_ONLY: u8 = 1;
@@ -60,16 +58,13 @@ impl Database {
     /// Opens the database and loads the catalog.
     pub fn open(engine: Arc<Engine>) -> Result<Arc<Database>> {
         let instance = Arc::new(Instance::open(engine, SCHEMAS)?);
-        let sessions = Mutex::default();
         let plans = Arc::new(Plans::new());
         let cache: Weak<Plans> = Arc::downgrade(&plans);
         stdx::memory::register_cache(cache);
         let database = Arc::new(Database {
             instance,
-            sessions,
+            counting: Mutex::default(),
             gone: Counts::default(),
-            connections: AtomicU64::new(0),
-            most: AtomicU64::new(0),
             opened: Instant::now(),
             globals: Mutex::default(),
             read_only: AtomicU8::new(0),
@@ -77,7 +72,6 @@ impl Database {
             timestamps: Timestamps::default(),
             plans,
             hooks: OnceLock::new(),
-            is_stopping: AtomicBool::new(false),
         });
         database.recall()?;
         Ok(database)
@@ -153,21 +147,17 @@ impl Database {
 
     /// Ends all waits of sessions, and rejects new ones, because the server stops.
     pub fn end_waits(&self) {
-        self.is_stopping.store(true, Ordering::SeqCst);
-        self.sessions().iter().for_each(|handle| handle.end_waits());
-        self.engine().rows().wake_waiters();
+        self.instance.sessions().end_waits(self.engine());
     }
 
     /// Ends all sessions and their statements.
     pub fn kill_all(&self) {
-        self.sessions().iter().for_each(|handle| handle.kill(Kill::Connection));
-        self.engine().rows().wake_waiters();
+        self.instance.sessions().kill_all(self.engine());
     }
 
     /// Notes that the client of a session has closed its connection while a statement runs.
     pub fn depart(&self, handle: &Handle) {
-        handle.depart();
-        self.engine().rows().wake_waiters();
+        self.instance.sessions().depart(handle, self.engine());
     }
 
     /// Installs the server's hooks. Called once, before the first session and after `set_server_values`.
@@ -231,7 +221,8 @@ impl Database {
         self.catalog().drop_left()
     }
 
-    pub(crate) fn instance(&self) -> &Arc<Instance> {
+    /// Returns the part of the database that every dialect shares.
+    pub fn instance(&self) -> &Arc<Instance> {
         &self.instance
     }
 
@@ -246,33 +237,29 @@ impl Database {
     }
 
     pub(crate) fn enlist(&self, handle: &Arc<Handle>) {
-        let mut sessions = self.sessions.lock();
-        sessions.insert(handle.connection_id, Arc::downgrade(handle));
-        // Under the list's lock, since `end_waits` sets the flag before it takes the list.
-        if self.is_stopping.load(Ordering::SeqCst) {
-            handle.end_waits();
-        }
-        self.connections.fetch_add(1, Ordering::Relaxed);
-        self.most.fetch_max(sessions.len() as u64, Ordering::Relaxed);
+        self.counting.lock().insert(handle.connection_id, Arc::downgrade(handle));
+        let listed: Arc<dyn SessionHandle> = handle.clone();
+        self.instance.sessions().enlist(&listed);
     }
 
     pub(crate) fn delist(&self, handle: &Handle) {
-        let mut sessions = self.sessions.lock();
-        sessions.remove(&handle.connection_id);
+        self.instance.sessions().delist(handle.connection_id);
+        let mut counting = self.counting.lock();
+        counting.remove(&handle.connection_id);
         self.gone.take(&handle.counts);
     }
 
     /// Resets the session's counters but not the server's, for FLUSH STATUS.
     pub(crate) fn count_anew(&self, handle: &Handle) {
-        let _sessions = self.sessions.lock();
+        let _counting = self.counting.lock();
         self.gone.take(&handle.counts);
     }
 
     /// Returns the counters of all sessions, past ones included.
     pub(crate) fn counted(&self) -> Vec<u64> {
-        let sessions = self.sessions.lock();
+        let counting = self.counting.lock();
         let mut sums = self.gone.all();
-        for handle in sessions.values().filter_map(Weak::upgrade) {
+        for handle in counting.values().filter_map(Weak::upgrade) {
             sums.iter_mut().zip(handle.counts.all()).for_each(|(sum, more)| *sum += more);
         }
         sums
@@ -280,20 +267,16 @@ impl Database {
 
     /// Returns the number of connections so far, and the most at a time.
     pub(crate) fn connections(&self) -> (u64, u64) {
-        (self.connections.load(Ordering::Relaxed), self.most.load(Ordering::Relaxed))
+        self.instance.sessions().counts()
     }
 
-    /// Returns all sessions, for the process list.
-    pub fn sessions(&self) -> Vec<Arc<Handle>> {
-        self.sessions.lock().values().filter_map(Weak::upgrade).collect()
+    /// Returns all sessions, those of other dialects included.
+    pub fn sessions(&self) -> Vec<Arc<dyn SessionHandle>> {
+        self.instance.sessions().all()
     }
 
-    /// Kills a session or its statement. Returns false if it does not exist.
+    /// Kills a session of any dialect, or its statement. Returns false if it does not exist.
     pub fn kill(&self, connection_id: u64, how: Kill) -> bool {
-        let handle = self.sessions.lock().get(&connection_id).and_then(Weak::upgrade);
-        let Some(handle) = handle else { return false };
-        handle.kill(how);
-        self.engine().rows().wake_waiters();
-        true
+        self.instance.sessions().kill(connection_id, how, self.engine())
     }
 }

@@ -100,7 +100,7 @@ pub fn type_of(value: &Value, collation: crate::types::Collation) -> Type {
         Value::Int(_) => Type::integer(),
         Value::UInt(_) => Type::unsigned(),
         Value::Decimal(decimal) => {
-            Type::decimal(decimal.digits().max(u32::from(decimal.scale())).max(1), decimal.scale())
+            Type::decimal(decimal.digits().max(u32::from(decimal.scale())).max(1), decimal.bounded_scale())
         }
         Value::Float(_) => Type::of_kind(Kind::Float),
         Value::Double(_) => Type::double(),
@@ -112,6 +112,7 @@ pub fn type_of(value: &Value, collation: crate::types::Collation) -> Type {
         Value::Time(_) => Type::temporal(Kind::Time, 6),
         Value::DateTime(_) => Type::temporal(Kind::DateTime, 6),
         Value::Timestamp(_) => Type::temporal(Kind::Timestamp, 6),
+        Value::Interval(_) => Type::text(255, collation),
         Value::Json(_) => Type::of_kind(Kind::Json),
     };
     ty.with_nullable(false)

@@ -159,7 +159,7 @@ impl ParameterisedText {
         } else {
             let decimal = Decimal::parse(literal).filter(|_| !is_whole)?;
             // Precision and scale are part of the literal's type.
-            let (whole, scale) = (decimal.whole_digits(), decimal.scale());
+            let (whole, scale) = (decimal.whole_digits(), decimal.bounded_scale());
             self.push(b'd', Value::Decimal(decimal));
             self.key.extend_from_slice(&[b'0' + u8::try_from(whole).ok()?, b'0' + scale]);
         }

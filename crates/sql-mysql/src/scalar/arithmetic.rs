@@ -199,11 +199,11 @@ pub fn compute(node: &Arithmetic<'_>, left: Value, right: Value, ctx: &mut EvalC
 /// Rounds to the digits that the type shows, and converts to its kind.
 pub fn fit(value: Value, ty: &Type) -> Value {
     match (value, ty.kind()) {
-        (Value::Decimal(decimal), Kind::Decimal) if decimal.scale() != ty.scale => {
-            Value::Decimal(decimal.rounded(ty.scale))
+        (Value::Decimal(decimal), Kind::Decimal) if decimal.scale() != ty.scale.into() => {
+            Value::Decimal(decimal.rounded(ty.scale.into()))
         }
-        (Value::Int(number), Kind::Decimal) => Value::Decimal(Decimal::from(number).rounded(ty.scale)),
-        (Value::UInt(number), Kind::Decimal) => Value::Decimal(Decimal::from(number).rounded(ty.scale)),
+        (Value::Int(number), Kind::Decimal) => Value::Decimal(Decimal::from(number).rounded(ty.scale.into())),
+        (Value::UInt(number), Kind::Decimal) => Value::Decimal(Decimal::from(number).rounded(ty.scale.into())),
         (Value::Int(number), Kind::Double) => Value::Double(number as f64),
         (Value::UInt(number), Kind::Double) => Value::Double(number as f64),
         (Value::Decimal(decimal), Kind::Double) => Value::Double(decimal.to_f64()),

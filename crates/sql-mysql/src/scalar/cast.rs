@@ -101,8 +101,8 @@ pub fn hex_number(value: &Value, from: &Type) -> Option<u64> {
 
 /// Converts to DECIMAL(precision, scale): rounded, or the largest value where it is too large.
 pub fn decimal(value: &Value, to: &Type, ctx: &mut EvalContext) -> Result<Value> {
-    let decimal = convert::to_decimal(value, ctx)?.rounded(to.scale);
-    let limit = Decimal::largest(to.length, to.scale);
+    let decimal = convert::to_decimal(value, ctx)?.rounded(to.scale.into());
+    let limit = Decimal::largest(to.length, to.scale.into());
     if decimal.abs() <= limit {
         return Ok(Value::Decimal(decimal));
     }

@@ -71,6 +71,12 @@ fn text_to_f64(text: &str, ctx: &mut EvalContext) -> Result<f64> {
     Ok(number.clamp(-f64::MAX, f64::MAX))
 }
 
+/// Returns the error of a value of another dialect's table that has no form as a number here.
+#[cold]
+fn interval_used() -> datum::Fault {
+    error::SqlError::unsupported("a value of type interval as a number").into()
+}
+
 pub fn to_f64(value: &Value, ctx: &mut EvalContext) -> Result<f64> {
     Ok(match value {
         Value::Null => 0.0,
@@ -84,6 +90,7 @@ pub fn to_f64(value: &Value, ctx: &mut EvalContext) -> Result<f64> {
         Value::Date(_) | Value::Time(_) | Value::DateTime(_) | Value::Timestamp(_) => {
             temporal_number(value, ctx).to_f64()
         }
+        Value::Interval(_) => return Err(interval_used()),
         Value::Json(json) => match &*json.0 {
             Node::Int(number) => *number as f64,
             Node::UInt(number) => *number as f64,
@@ -117,6 +124,7 @@ pub fn to_decimal(value: &Value, ctx: &mut EvalContext) -> Result<Decimal> {
         Value::Text(text) => text_to_decimal(text, ctx)?,
         Value::Bytes(_) => text_to_decimal(&lossy(value), ctx)?,
         Value::Date(_) | Value::Time(_) | Value::DateTime(_) | Value::Timestamp(_) => temporal_number(value, ctx),
+        Value::Interval(_) => return Err(interval_used()),
         Value::Json(json) => match &*json.0 {
             Node::Decimal(decimal) => decimal.clone(),
             Node::Int(number) => Decimal::from(*number),
@@ -356,7 +364,7 @@ pub fn to_time(value: &Value, ctx: &mut EvalContext) -> Result<Option<Time>> {
 /// Formats a double with fixed fractional digits. Beyond 1e15 its significant digits are followed by zeros, not by the digits of the exact value.
 fn fixed_text(number: f64, scale: u8) -> String {
     match Decimal::from_f64(number) {
-        Some(decimal) if number.abs() >= 1e15 => decimal.rounded(scale).to_string(),
+        Some(decimal) if number.abs() >= 1e15 => decimal.rounded(scale.into()).to_string(),
         _ => format!("{number:.digits$}", digits = usize::from(scale)),
     }
 }
@@ -385,6 +393,7 @@ pub fn write_text(value: &Value, ty: &Type, out: &mut String) {
         Value::DateTime(at) if ty.kind() == Kind::Date => write!(out, "{}", at.date),
         Value::DateTime(at) => write!(out, "{at:.scale$}"),
         Value::Timestamp(at) => write!(out, "{:.scale$}", temporal::Zone::utc().local(*at)),
+        Value::Interval(span) => write!(out, "{span}"),
         Value::Json(json) => write!(out, "{json}"),
     };
     debug_assert!(written.is_ok());

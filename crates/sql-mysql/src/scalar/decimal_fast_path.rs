@@ -23,7 +23,7 @@ const POWERS: [i64; 19] = {
 };
 
 /// A coefficient and its scale.
-type Number = (i64, u8);
+type Number = (i64, u16);
 
 /// Returns the result, or None if the expression is not of this kind.
 #[inline]
@@ -32,7 +32,7 @@ pub fn eval(node: &Arithmetic<'_>, row: &[Value], ctx: &EvalContext) -> Option<D
     Some(Decimal::new(coefficient, scale))
 }
 
-fn computed(node: &Arithmetic<'_>, row: &[Value], ctx: &EvalContext) -> Option<(i128, u8)> {
+fn computed(node: &Arithmetic<'_>, row: &[Value], ctx: &EvalContext) -> Option<(i128, u16)> {
     let is_plain = matches!(node.op, Operator::Add | Operator::Subtract | Operator::Multiply);
     if !is_plain || node.ty.kind() != Kind::Decimal {
         return None;
@@ -41,11 +41,11 @@ fn computed(node: &Arithmetic<'_>, row: &[Value], ctx: &EvalContext) -> Option<(
     let (b, right_scale) = operand(node.right?, row, ctx)?;
     let scale = left_scale.max(right_scale);
     // A product of two words fits four, and so does the sum of two products.
-    let raised = |number: i64, own: u8| Some(i128::from(number) * i128::from(*POWERS.get(usize::from(scale - own))?));
+    let raised = |number: i64, own: u16| Some(i128::from(number) * i128::from(*POWERS.get(usize::from(scale - own))?));
     Some(match node.op {
         Operator::Multiply => {
             let scale = left_scale + right_scale;
-            if scale > SCALE_MAX {
+            if scale > SCALE_MAX.into() {
                 return None;
             }
             (i128::from(a) * i128::from(b), scale)

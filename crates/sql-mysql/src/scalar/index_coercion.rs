@@ -64,6 +64,7 @@ fn integer(value: &Value, ty: &Type) -> Coerced {
     let number: i128 = match value {
         Value::Int(number) => i128::from(*number),
         Value::UInt(number) => i128::from(*number),
+        Value::Decimal(decimal) if decimal.is_nan() => return Coerced::Above,
         Value::Decimal(decimal) if decimal.truncated(0) == *decimal => decimal.to_whole(),
         Value::Double(double) if double.fract() == 0.0 && double.abs() < (1u64 << 53) as f64 => *double as i128,
         // Compared as doubles: exact where a double is.
@@ -92,7 +93,7 @@ fn decimal(value: &Value, ty: &Type) -> Coerced {
         Value::Decimal(decimal) => decimal.clone(),
         _ => return Coerced::Unusable,
     };
-    let rounded = decimal.rounded(ty.scale);
+    let rounded = decimal.rounded(ty.scale.into());
     if rounded != decimal || rounded.whole_digits() > ty.length - u32::from(ty.scale) {
         return Coerced::Unusable;
     }

@@ -180,7 +180,7 @@ fn prefix(call: &Call, value: &mut dyn FnMut(&Expr) -> Option<Value>) -> Option<
 pub fn unify_exact(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Result<Value> {
     match (&value, to.kind()) {
         (Value::Decimal(_), Kind::Decimal) => Ok(value),
-        (Value::Decimal(decimal), kind) if !kind.is_number() && decimal.scale() != from.scale => {
+        (Value::Decimal(decimal), kind) if !kind.is_number() && decimal.scale() != from.scale.into() => {
             convert_to(arithmetic::fit(value, from), from, to, ctx)
         }
         _ => convert_to(value, from, to, ctx),

@@ -67,7 +67,7 @@ pub fn store(value: Value, ty: &Type, place: Place<'_>, ctx: &mut EvalContext) -
 pub fn implicit_default(ty: &Type) -> Value {
     match ty.kind() {
         Kind::Null => Value::Null,
-        Kind::Decimal => Value::Decimal(Decimal::new(0, ty.scale)),
+        Kind::Decimal => Value::Decimal(Decimal::new(0, ty.scale.into())),
         Kind::Float => Value::Float(0.0),
         Kind::Double => Value::Double(0.0),
         Kind::Enum => Value::UInt(1),
@@ -162,11 +162,11 @@ impl Slot<'_> {
             Value::Bytes(_) => self.number_of(&convert::lossy(&value), "decimal", ctx)?,
             other => convert::to_decimal(other, ctx)?,
         };
-        let rounded = number.rounded(self.ty.scale);
-        let limit = Decimal::largest(self.ty.length, self.ty.scale);
+        let rounded = number.rounded(self.ty.scale.into());
+        let limit = Decimal::largest(self.ty.length, self.ty.scale.into());
         if rounded.abs() > limit || (self.ty.is_unsigned() && rounded.is_negative() && !rounded.is_zero()) {
             ctx.complain(self.out_of_range())?;
-            let low = if self.ty.is_unsigned() { Decimal::new(0, self.ty.scale) } else { limit.negated() };
+            let low = if self.ty.is_unsigned() { Decimal::new(0, self.ty.scale.into()) } else { limit.negated() };
             return Ok(Value::Decimal(if rounded.is_negative() { low } else { limit }));
         }
         if rounded != number && !matches!(value, Value::Double(_) | Value::Float(_)) {

@@ -78,7 +78,7 @@ fn fits(value: &Value, ty: &Type) -> bool {
         Value::Null => true,
         Value::Int(_) => ty.kind().is_integer() && !ty.is_unsigned(),
         Value::UInt(_) => (ty.kind().is_integer() && ty.is_unsigned()) || ty.kind() == Kind::Year,
-        Value::Decimal(decimal) => ty.kind() == Kind::Decimal && decimal.scale() == ty.scale,
+        Value::Decimal(decimal) => ty.kind() == Kind::Decimal && decimal.scale() == ty.scale.into(),
         Value::Double(_) => ty.kind() == Kind::Double,
         Value::Float(_) => ty.kind() == Kind::Float,
         Value::Text(_) => ty.kind().is_text(),
@@ -87,6 +87,7 @@ fn fits(value: &Value, ty: &Type) -> bool {
         Value::Time(_) => ty.kind() == Kind::Time,
         Value::DateTime(_) => ty.kind() == Kind::DateTime,
         Value::Timestamp(_) => ty.kind() == Kind::Timestamp,
+        Value::Interval(_) => false,
         Value::Json(_) => ty.kind() == Kind::Json,
     }
 }

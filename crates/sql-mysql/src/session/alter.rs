@@ -3,12 +3,11 @@
 
 use std::sync::Arc;
 
-use datum::row::Layout;
-use engine::rows::{Inserted, RowBatch};
 use syntax::tree::{ColumnDef, ColumnOption, DefaultValue, Ident, Position, TableConstraint, TableOption};
 
 use crate::bind::Bind;
 use crate::error::{self, Result, SqlError};
+use crate::other_tables::check_definition;
 use crate::parse::parse_expression;
 use crate::parse::statement::{Alteration, Name};
 use crate::scalar::modes::SqlMode;
@@ -19,19 +18,13 @@ use crate::session::definition_parser::{
     self, Definition, NewIndex, Options, collation_of, options_of, options_of_column,
 };
 use crate::session::foreign::{Wanted, check_nullable, drop_needless_indexes};
-use crate::session::index_build::{self, all_of};
 use crate::session::key_limits::wants_shorter_row_keys;
 use crate::session::{Outcome, Session};
 use crate::types::{CharsetName as _, Collation, Kind, MysqlType as _};
 use crate::value::Value;
 use query::catalog::Writing;
-use query::catalog::decode::decode;
 use query::catalog::table::{Check, Default, Part, Table, TableColumn};
-use query::exec::generated;
-use query::exec::progress::Progress;
-use query::exec::row_change::encode_row;
-use query::key;
-use query::key_form::KeyForm;
+use query::exec::rebuild;
 use query::nodes::assignment::Place;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Expr;
@@ -67,6 +60,7 @@ impl Session {
         let (schema, name) = self.full_name(name)?;
         self.refuse_view(&schema, &name)?;
         let table = self.catalog.table(&schema, &name)?.clone();
+        check_definition(&table)?;
         let reach = self.reach(&table, operations)?;
         self.change_table(&table, &reach, |session, new, writing| {
             let old = Arc::new(new.copy().with_derived_fields());
@@ -322,80 +316,35 @@ impl Session {
 
     /// Rewrites all rows into a new map.
     fn rebuild(&mut self, draft: &mut Draft<'_>, writing: &mut Writing<'_>) -> Result<()> {
-        use std::ops::Bound::Unbounded;
-        let new = &mut *draft.new;
-        for (slot, column) in new.columns.iter_mut().enumerate() {
-            column.slot = slot;
-        }
-        new.slots = new.columns.iter().map(|column| column.ty.storage).collect();
-        define::drop_all_maps(writing, draft.old)?;
-        // Indexes made by this statement are still empty and keep their maps.
-        for index in new.indexes.iter_mut().filter(|index| draft.old.indexes.iter().any(|old| old.map == index.map)) {
-            (index.map, index.form) = (writing.txn.create_map()?, KeyForm::Hashed);
-        }
-        (new.map, new.primary_form) = (writing.txn.create_map()?, KeyForm::Hashed);
-        new.layout = Layout::new(new.slots.iter().copied());
-        new.slot_columns = (0..new.slots.len()).map(Some).collect();
-        let all: Vec<usize> = (0..draft.old.columns.len()).collect();
-        let mut cursor = writing.txn.scan(draft.old.map, Unbounded, Unbounded, false)?;
-        let (mut batch, mut old_row, mut number) = (RowBatch::new(), vec![Value::Null; all.len()], 0u64);
-        let (mut row_key, mut bytes) = (Vec::new(), Vec::new());
+        rebuild::replace_maps(writing, draft.old, draft.new)?;
+        let new = &*draft.new;
         let computed = self.computed(new, &draft.from)?;
         let settled = self.with_formulas(new)?;
         self.ctx.changes_rows = true;
-        let mut progress = Progress::begin("copy to tmp table", all_of(draft.old));
-        while cursor.next(&mut writing.txn, &mut batch)? {
-            self.host().look_up()?;
-            progress.add(batch.len(), self.host());
-            for (_, old_bytes) in batch.iter() {
-                number += 1;
-                decode(draft.old, old_bytes, &all, &mut old_row)?;
-                let mut row = Vec::with_capacity(new.columns.len());
-                for (column, from) in new.columns.iter().zip(&draft.from) {
-                    row.push(match from {
-                        From::Initial if column.auto_increment => {
-                            let place = Place { column: &column.name, row: number };
-                            store(Value::UInt(number), &column.ty, place, &mut self.ctx)?
-                        }
-                        _ if column.generated.is_some() => Value::Null,
-                        From::Initial => column.initial.clone(),
-                        From::Old(at) => self.converted(&old_row[*at], &draft.old.columns[*at], column, number)?,
-                    });
-                }
-                for (at, expr) in &computed {
-                    let (column, value) = (&new.columns[*at], expr.eval(&row, &mut self.ctx)?);
-                    row[*at] = store(value, &column.ty, Place { column: &column.name, row: number }, &mut self.ctx)?;
-                }
-                generated::compute(&settled, &mut row, None, number, &mut self.ctx)?;
-                row_key.clear();
-                match &new.primary {
-                    Some(_) => key::primary(new, &row, &mut row_key)?,
-                    None => row_key.extend_from_slice(&number.to_be_bytes()),
-                }
-                encode_row(&settled, &row, &mut bytes)?;
-                if writing.txn.load(new.map, &row_key, &bytes)? == Inserted::Exists {
-                    let parts = new.primary.as_deref().unwrap_or(&[]);
-                    let shown: Vec<String> = parts
-                        .iter()
-                        .map(|part| {
-                            crate::system::value_text(&row[part.column], &new.columns[part.column].ty, &mut self.ctx)
-                        })
-                        .collect();
-                    return Err(error::DUP_ENTRY.with(&[&shown.join("-"), &format!("{}.PRIMARY", new.name)]));
-                }
+        let mut convert = |old_row: &[Value], number, ctx: &mut EvalContext| {
+            let mut row = Vec::with_capacity(new.columns.len());
+            for (column, from) in new.columns.iter().zip(&draft.from) {
+                row.push(match from {
+                    From::Initial if column.auto_increment => {
+                        store(Value::UInt(number), &column.ty, Place { column: &column.name, row: number }, ctx)?
+                    }
+                    _ if column.generated.is_some() => Value::Null,
+                    From::Initial => column.initial.clone(),
+                    From::Old(at) => converted(&old_row[*at], &draft.old.columns[*at], column, number, ctx)?,
+                });
             }
+            for (at, expr) in &computed {
+                let (column, value) = (&new.columns[*at], expr.eval(&row, ctx)?);
+                row[*at] = store(value, &column.ty, Place { column: &column.name, row: number }, ctx)?;
+            }
+            Ok(row)
+        };
+        let rows = rebuild::copy_rows(&mut writing.txn, (draft.old, &settled), &mut convert, &mut self.ctx)?;
+        let mut columns = new.columns.iter().zip(&draft.from);
+        if columns.any(|(column, from)| column.auto_increment && matches!(from, From::Initial)) {
+            draft.auto_increment = Some(draft.auto_increment.unwrap_or(1).max(rows + 1));
         }
-        *new.live.row_id.lock() = 0;
-        if new
-            .columns
-            .iter()
-            .zip(&draft.from)
-            .any(|(column, from)| column.auto_increment && matches!(from, From::Initial))
-        {
-            draft.auto_increment = Some(draft.auto_increment.unwrap_or(1).max(number + 1));
-        }
-        let every: Vec<usize> = (0..new.indexes.len()).collect();
-        index_build::fill(&mut writing.txn, new, &every, &mut self.ctx)
+        Ok(())
     }
 
     /// Binds the expression defaults of new columns over the new table.
@@ -449,24 +398,31 @@ impl Session {
         };
         table.checks.iter().map(columns).collect()
     }
+}
 
-    fn converted(&mut self, value: &Value, old: &TableColumn, new: &TableColumn, row: u64) -> Result<Value> {
-        if value.is_null() && !new.ty.nullable {
-            let error = error::WARN_DATA_TRUNCATED.with(&[&new.name, &row]);
-            self.ctx.complain(SqlError { sqlstate: "01000", ..error })?;
-            return Ok(implicit_default(&new.ty));
-        }
-        let same = same_storage(&old.ty, &new.ty) && old.ty.length <= new.ty.length;
-        // An invalid member of ENUM stays one, without a warning.
-        let is_invalid = *value == Value::UInt(0) && old.ty.kind() == Kind::Enum && new.ty.kind() == Kind::Enum;
-        if same || is_invalid {
-            return Ok(value.clone());
-        }
-        let shown = crate::scalar::bind::present(query::nodes::expr::Expr::Literal(value.clone(), old.ty.clone()));
-        let shown = if new.ty.kind().is_bytes() { crate::scalar::bind::as_sent(shown) } else { shown };
-        let shown = shown.eval(&[], &mut self.ctx)?;
-        Ok(store(shown, &new.ty, Place { column: &new.name, row }, &mut self.ctx)?)
+/// Returns the value of a changed column in a row.
+fn converted(
+    value: &Value,
+    old: &TableColumn,
+    new: &TableColumn,
+    row: u64,
+    ctx: &mut EvalContext,
+) -> datum::Result<Value> {
+    if value.is_null() && !new.ty.nullable {
+        let error = error::WARN_DATA_TRUNCATED.with(&[&new.name, &row]);
+        ctx.complain(SqlError { sqlstate: "01000", ..error })?;
+        return Ok(implicit_default(&new.ty));
     }
+    let same = same_storage(&old.ty, &new.ty) && old.ty.length <= new.ty.length;
+    // An invalid member of ENUM stays one, without a warning.
+    let is_invalid = *value == Value::UInt(0) && old.ty.kind() == Kind::Enum && new.ty.kind() == Kind::Enum;
+    if same || is_invalid {
+        return Ok(value.clone());
+    }
+    let shown = crate::scalar::bind::present(query::nodes::expr::Expr::Literal(value.clone(), old.ty.clone()));
+    let shown = if new.ty.kind().is_bytes() { crate::scalar::bind::as_sent(shown) } else { shown };
+    let shown = shown.eval(&[], ctx)?;
+    store(shown, &new.ty, Place { column: &new.name, row }, ctx)
 }
 
 /// Returns whether a change of a generated column requires a rebuild. Changing to or from VIRTUAL is an error.

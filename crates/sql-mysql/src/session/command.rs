@@ -187,7 +187,7 @@ impl Session {
 
     /// Executes KILL. A session may end threads of its own account; others require a privilege.
     pub fn end(&mut self, id: u64, how: Kill) -> Result<()> {
-        let owner = self.db.sessions().into_iter().find(|handle| handle.connection_id == id);
+        let owner = self.db.instance().sessions().find(id);
         let owner = owner.ok_or_else(|| error::NO_SUCH_THREAD.with(&[&id]))?.shown();
         let rights = self.rights.global;
         let is_own = owner.account == self.account_state.account;

@@ -13,10 +13,11 @@ use syntax::tree::{CreateTable, Duplicates, Statement};
 use crate::bind::Bind;
 use crate::error::{self, Result};
 use crate::instance::statement::{BoundStatement, Plan};
+use crate::other_dialects::MAKER;
 use crate::scalar::store::implicit_default;
 use crate::session::session_tracking::WRITE;
 use crate::session::{Outcome, Session};
-use crate::types::{Collation, Column, Kind, MysqlType as _, Type};
+use crate::types::{BOOLEAN, Collation, Column, Kind, MysqlType as _, Type, UNASSIGNABLE};
 use query::catalog::Writing;
 use query::catalog::foreign_graph::RowChangeKind;
 use query::catalog::table::{Default, Table, TableColumn};
@@ -61,10 +62,14 @@ impl Session {
     /// AUTO_INCREMENT or GENERATED. Other columns are made from the result's type.
     fn column_of_result(&self, column: &Column) -> TableColumn {
         let table = self.catalog.table(&column.schema, &column.org_table).ok();
-        let origin = table.and_then(|table| table.columns.get(table.column(&column.org_name)?));
+        let origin = table
+            .filter(|table| table.maker == MAKER)
+            .and_then(|table| table.columns.get(table.column(&column.org_name)?));
         let mut made = TableColumn::new(column.name.clone(), column.ty.clone(), 0);
         let Some(origin) = origin else {
             made.ty = type_of_result(&column.ty);
+            // Attributes of a column are not those of a value.
+            made.ty.attributes &= !(BOOLEAN | UNASSIGNABLE);
             made.default = default_of(&made.ty);
             return made;
         };
@@ -140,7 +145,8 @@ impl Session {
         let rules = bind.rules(table, &doing)?;
         let (values, ignore) = (Values::Query(node.clone()), duplicates == Duplicates::Ignore);
         let (updates, disregarded, returning) = (Vec::new(), Vec::new(), None);
-        Ok(Insert { rules, targets, values, on_conflict, updates, disregarded, ignore, returning })
+        let arbiter = None;
+        Ok(Insert { rules, targets, values, on_conflict, updates, disregarded, ignore, arbiter, returning })
     }
 }
 

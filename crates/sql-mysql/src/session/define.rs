@@ -1,14 +1,14 @@
 //! DDL: schemas, tables, indexes. Each statement commits the open transaction and is an atomic transaction of its own.
 
 use crate::scalar::charsets;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use datum::row::Layout;
-use engine::rows::{MapId, RowBatch};
 use syntax::tree::{CreateIndex, IndexKind, TableConstraint};
 
 use crate::bind::Bind;
 use crate::error::{self, Result, SqlError};
+use crate::other_dialects::MAKER;
+use crate::other_tables::check_definition;
 use crate::parse::parse_expression;
 use crate::parse::statement::{Alteration, CreateTable, Name};
 use crate::scalar::modes::SqlMode;
@@ -18,17 +18,17 @@ use crate::scalar::temporal::Timestamp;
 use crate::session::definition_parser::{
     NewIndex, check_keys, check_name, collation_of, index_name, like_table, options_of,
 };
-use crate::session::foreign::{RelatedTables, follow_names, refuse_acting_keys};
-use crate::session::{Outcome, Session, index_build};
+use crate::session::foreign::{follow_names, refuse_acting_keys};
+use crate::session::{Outcome, Session};
 use crate::types::{MysqlType as _, Type};
-use crate::value::Value;
+use query::catalog::object_id::UNNUMBERED;
 use query::catalog::table::{Default, Index, Table};
-use query::catalog::table_state::TableState;
 use query::catalog::{Snapshot, Writing};
-use query::exec::generated;
+use query::exec::rebuild;
 use query::key_form::KeyForm;
 use query::nodes::context::Level;
 use query::nodes::system_table::SystemTable;
+use query::session::definitions::{RelatedTables, after_truncate, create_table};
 
 impl Session {
     pub(super) fn full_name(&self, name: &Name) -> Result<(String, String)> {
@@ -82,7 +82,7 @@ impl Session {
             self.note(exists);
             return Ok(Outcome::done());
         }
-        writing.put_schema(name, collation)?;
+        writing.put_schema(name, collation, crate::other_dialects::MAKER)?;
         self.finish(writing)?;
         Ok(Outcome::Done { affected: 1, last_insert_id: 0, info: String::new() })
     }
@@ -99,7 +99,7 @@ impl Session {
         let db = self.db.clone();
         let mut writing = db.catalog().write()?;
         let default = writing.snapshot.schema(&name)?.collation;
-        writing.put_schema(&name, collation_of(charset, collation, default)?)?;
+        writing.put_schema(&name, collation_of(charset, collation, default)?, crate::other_dialects::MAKER)?;
         self.finish(writing)?;
         self.refresh();
         self.follow_database();
@@ -133,12 +133,14 @@ impl Session {
         for table in tables {
             writing.drop_table(table)?;
         }
-        self.touch(&mut writing, &ends.tied)?;
+        let sequences: Vec<_> = writing.snapshot.schema(name)?.sequences.values().cloned().collect();
+        for sequence in &sequences {
+            writing.drop_sequence(sequence)?;
+        }
+        self.core.touch(&mut writing, &ends.tied)?;
         writing.drop_schema(name)?;
         self.finish(writing)?;
-        for table in tables {
-            table.live.version.store(u64::MAX, std::sync::atomic::Ordering::Release);
-        }
+        self.core.after_drop(tables);
         views.iter().for_each(|view| view.gone.store(true, std::sync::atomic::Ordering::Release));
         if self.database.as_deref() == Some(name) {
             self.set_database(None);
@@ -179,13 +181,9 @@ impl Session {
         for table in found {
             writing.drop_table(table)?;
         }
-        self.touch(&mut writing, &ends.tied)?;
+        self.core.touch(&mut writing, &ends.tied)?;
         self.finish(writing)?;
-        for table in found {
-            // A session that waits for the metadata lock then sees that the table is gone.
-            table.live.version.store(u64::MAX, std::sync::atomic::Ordering::Release);
-        }
-        self.core.locks.forget_explicit(found);
+        self.core.after_drop(found);
         drop(closed);
         self.drop_temporary(&own)?;
         Ok(Outcome::done())
@@ -208,17 +206,9 @@ impl Session {
         };
         let old = writing.snapshot.table(&schema, &name)?.clone();
         self.check_truncatable(&old, &writing.snapshot)?;
-        let mut new = old.copy();
-        writing.txn.drop_map(old.map)?;
-        (new.map, new.primary_form) = (writing.txn.create_map()?, KeyForm::Hashed);
-        for index in &mut new.indexes {
-            writing.txn.drop_map(index.map)?;
-            (index.map, index.form) = (writing.txn.create_map()?, KeyForm::Hashed);
-        }
-        writing.put_table(new)?;
+        rebuild::truncate(&mut writing, &old)?;
         self.finish(writing)?;
-        old.live.forget();
-        *old.live.row_id.lock() = 0;
+        after_truncate(&old);
         let mut auto = old.live.auto.lock();
         (auto.next, auto.reserved) = (1, 0);
         db.catalog().reserve_auto(old.id, 1)?;
@@ -251,7 +241,7 @@ impl Session {
             }
             self.rename(&mut writing, &table, to_schema, to_name)?;
         }
-        self.touch(&mut writing, &ends.tied)?;
+        self.core.touch(&mut writing, &ends.tied)?;
         self.finish(writing)?;
         Ok(Outcome::done())
     }
@@ -310,6 +300,7 @@ impl Session {
             Some(named) => {
                 let (like_schema, like_name) = self.full_name(named)?;
                 let table = self.catalog.table(&like_schema, &like_name)?.clone();
+                check_definition(&table)?;
                 let definition = like_table(&table, &name);
                 like = Some(table);
                 definition
@@ -339,33 +330,21 @@ impl Session {
         if !temporary && is_there {
             return Err(error::TABLE_EXISTS.with(&[&name]));
         }
-        let id = writing.new_id();
-        let map = writing.txn.create_map()?;
-        let slots = definition.columns.iter().map(|column| column.ty.storage).collect();
+        let options_shown = like.as_ref().map_or(options.noted, |like| like.options.clone());
+        let comment = like.as_ref().map_or(options.comment.unwrap_or_default(), |like| like.comment.clone());
         let mut table = Table {
-            id,
+            maker: MAKER,
             schema,
-            name,
-            version: 1,
-            map,
-            columns: definition.columns,
-            slots,
-            layout: Layout::default(),
-            slot_columns: Vec::new(),
+            map: writing.txn.create_map()?,
             primary: definition.primary,
-            primary_form: KeyForm::Hashed,
             primary_using: definition.primary_using,
-            options: like.as_ref().map_or(options.noted, |like| like.options.clone()),
-            indexes: Vec::new(),
+            options: options_shown,
             checks: definition.checks,
-            foreign_keys: Vec::new(),
             collation: definition.collation,
-            comment: like.as_ref().map_or(options.comment.unwrap_or_default(), |like| like.comment.clone()),
+            comment,
             created: Timestamp::now().0,
             temporary,
-            computes: false,
-            live: Arc::new(TableState::new(1)),
-            formulas: OnceLock::new(),
+            ..Table::draft(&name, &definition.columns)
         };
         for index in definition.indexes {
             add_index(&mut table, index, &mut writing)?;
@@ -377,14 +356,13 @@ impl Session {
         self.check_generated(None, &table)?;
         self.check_family(None, &table, &writing.snapshot)?;
         self.check_expressions(&table)?;
-        table.live.set_rows(0);
+        let table = create_table(&mut writing, table)?;
         if let Some(next) = options.auto_increment.filter(|next| *next > 1) {
             let mut auto = table.live.auto.lock();
             (auto.next, auto.reserved) = (next, next);
             db.catalog().reserve_auto(table.id, next)?;
         }
-        let table = writing.put_table(table)?;
-        self.touch(&mut writing, &ends.tied)?;
+        self.core.touch(&mut writing, &ends.tied)?;
         let filled = match &selection {
             Some(selection) if !temporary => Some(self.fill_from(&table, selection, duplicates, &mut writing)?),
             _ => None,
@@ -449,14 +427,14 @@ impl Session {
 
     /// Checks the rows against new CHECKs, or against all if the table was rebuilt.
     fn check_new_checks(&mut self, old: &Table, new: &Table, writing: &mut Writing<'_>) -> Result<()> {
-        use std::ops::Bound::Unbounded;
         let table = Arc::new(new.copy().with_derived_fields());
         let environment = self.bind_environment();
         let mut bind = Bind::new(&environment);
         let mut checks = Vec::new();
         for check in new.checks.iter().filter(|check| check.enforced) {
             if new.map != old.map || !old.checks.contains(check) {
-                checks.push((&check.name, operators::truth(bind.over_table(&table, &parse_expression(&check.text)?)?)));
+                checks
+                    .push((&*check.name, operators::truth(bind.over_table(&table, &parse_expression(&check.text)?)?)));
             }
         }
         if checks.is_empty() {
@@ -464,21 +442,7 @@ impl Session {
         }
         bind.formulas(&table)?;
         drop(bind);
-        let all: Vec<usize> = (0..table.columns.len()).collect();
-        let mut cursor = writing.txn.scan(table.map, Unbounded, Unbounded, false)?;
-        let (mut batch, mut row) = (RowBatch::new(), vec![Value::Null; all.len()]);
-        while cursor.next(&mut writing.txn, &mut batch)? {
-            self.host().look_up()?;
-            for (_, bytes) in batch.iter() {
-                generated::decode(&table, bytes, &all, &mut row, &mut self.ctx)?;
-                for (name, check) in &checks {
-                    if !check.eval(&row, &mut self.ctx)?.is_null() && !check.holds(&row, &mut self.ctx)? {
-                        return Err(error::CHECK_CONSTRAINT_VIOLATED.with(&[name]));
-                    }
-                }
-            }
-        }
-        Ok(())
+        Ok(rebuild::check_rows(&mut writing.txn, &table, &checks, &mut self.ctx)?)
     }
 
     pub(super) fn create_index(&mut self, create: &CreateIndex) -> Result<Outcome> {
@@ -522,17 +486,8 @@ impl Session {
         self.check_generated(Some(&old), &new)?;
         self.check_expressions(&new)?;
         let new = new.with_derived_fields();
-        let fresh: Vec<usize> = (0..new.indexes.len())
-            .filter(|at| !old.indexes.iter().any(|index| index.map == new.indexes[*at].map))
-            .collect();
         if new.map == old.map {
-            let kept = |index: &&Index| new.indexes.iter().any(|other| other.map == index.map);
-            for index in old.indexes.iter().filter(|index| !kept(index)) {
-                writing.txn.drop_map(index.map)?;
-            }
-        }
-        if !fresh.is_empty() && new.map == old.map {
-            index_build::fill(&mut writing.txn, &new, &fresh, &mut self.ctx)?;
+            rebuild::change_indexes(&mut writing, &old, &new, &mut self.ctx)?;
         }
         self.check_new_constraints(&old, &new, &mut writing)?;
         self.check_new_checks(&old, &new, &mut writing)?;
@@ -551,7 +506,7 @@ impl Session {
         let ties_change = is_moved || new.foreign_keys != old.foreign_keys;
         writing.put_table(new)?;
         if ties_change {
-            self.touch(&mut writing, &ends.tied)?;
+            self.core.touch(&mut writing, &ends.tied)?;
         }
         self.finish(writing)?;
         Ok(Outcome::done())
@@ -582,15 +537,6 @@ pub(super) struct Reach {
     pub becomes: Option<(String, String)>,
 }
 
-/// Drops the table's maps when the transaction commits.
-pub(super) fn drop_all_maps(writing: &mut Writing<'_>, table: &Table) -> Result<()> {
-    let maps: Vec<MapId> = std::iter::once(table.map).chain(table.indexes.iter().map(|index| index.map)).collect();
-    for map in maps {
-        writing.txn.drop_map(map)?;
-    }
-    Ok(())
-}
-
 /// Returns whether two types store values alike; column-only attributes are ignored.
 pub(super) fn same_storage(a: &Type, b: &Type) -> bool {
     a.kind() == b.kind()
@@ -605,7 +551,19 @@ pub(super) fn add_index(table: &mut Table, index: NewIndex, writing: &mut Writin
     let NewIndex { name, unique, parts, comment, invisible, using } = index;
     let map = writing.txn.create_map()?;
     let name = index_name(table, name, &parts)?;
-    let (form, generated) = (KeyForm::Hashed, false);
-    table.indexes.push(Index { name, map, unique, parts, form, comment, invisible, using, generated });
+    let (id, form, generated, is_constraint) = (UNNUMBERED, KeyForm::Hashed, false, false);
+    table.indexes.push(Index {
+        id,
+        name,
+        map,
+        unique,
+        parts,
+        form,
+        comment,
+        invisible,
+        using,
+        generated,
+        is_constraint,
+    });
     Ok(())
 }

@@ -14,7 +14,8 @@ use crate::scalar::modes::SqlMode;
 use crate::session::foreign::{Wanted, wanted};
 use crate::types::{Charset, CharsetName as _, Collation, CollationName as _, MysqlType as _};
 use crate::value::Value;
-use query::catalog::table::{Check, Part, Table, TableColumn};
+use query::catalog::object_id::UNNUMBERED;
+use query::catalog::table::{Check, Identity, Part, Table, TableColumn};
 
 /// MySQL's own limits.
 pub(super) const NAME_MAX: usize = 64;
@@ -216,7 +217,7 @@ fn add_check(check: &tree::Check, definition: &mut Definition, table: &str) -> R
     }
     check_words_of_check(&name, expr)?;
     let text = stored_text(expr, definition.sql_mode)?;
-    definition.checks.push(Check { name, text, enforced: *enforced });
+    definition.checks.push(Check { id: UNNUMBERED, name, text, enforced: *enforced });
     Ok(())
 }
 
@@ -297,6 +298,8 @@ pub(super) fn like_table(table: &Table, name: &str) -> Definition {
     columns.iter_mut().enumerate().for_each(|(slot, column)| {
         column.slot = slot;
         column.initial = Value::Null;
+        // A sequence has one owner.
+        (column.identity, column.sequences) = (Identity::None, Vec::new());
     });
     Definition {
         columns,
@@ -318,7 +321,7 @@ pub(super) fn like_table(table: &Table, name: &str) -> Definition {
             .checks
             .iter()
             .enumerate()
-            .map(|(at, check)| Check { name: format!("{name}_chk_{}", at + 1), ..check.clone() })
+            .map(|(at, check)| Check { id: UNNUMBERED, name: format!("{name}_chk_{}", at + 1), ..check.clone() })
             .collect(),
         foreign: Vec::new(),
         collation: table.collation,

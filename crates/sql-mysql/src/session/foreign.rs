@@ -8,7 +8,6 @@ use crate::types::MysqlType as _;
 use std::sync::Arc;
 
 use datum::Fault;
-use engine::rows::Isolation;
 use syntax::tree::{self, ReferentialAction};
 
 use crate::error::{self, Result};
@@ -17,11 +16,13 @@ use crate::session::Session;
 use crate::session::definition_parser::{check_name, index_name, single};
 use crate::session::generated::check_parent;
 use query::catalog::foreign_key::{Action, ForeignKey};
+use query::catalog::object_id::UNNUMBERED;
 use query::catalog::table::{Index, Table, TableColumn};
 use query::catalog::{Snapshot, Writing};
 use query::exec::foreign::check_rows;
 use query::key_form::KeyForm;
-use query::session::metadata_locks::ExclusiveLock;
+use query::session::definitions::{self, RelatedTables, Waits, referring};
+use query::session::metadata_locks::{ExclusiveLock, Patience};
 
 /// A foreign key as declared. Without a name it gets one; without a schema its parent is in the child's schema.
 pub(super) struct Wanted {
@@ -49,6 +50,7 @@ pub(super) fn wanted(node: &tree::ForeignKey, columns: &[TableColumn]) -> Result
         return Err(error::WRONG_FK_DEF.with(&[&shown, &"Key reference and table reference don't match"]));
     }
     let key = ForeignKey {
+        id: UNNUMBERED,
         name: symbol.clone(),
         columns: own,
         parent_schema: parent.schema.clone().unwrap_or_default(),
@@ -123,35 +125,6 @@ pub(super) fn drop_needless_indexes(table: &mut Table) {
     table.indexes.retain(|_| !needless.next().unwrap_or_default());
 }
 
-/// The tables that a statement changes, and those tied to them by existing or new constraints.
-#[derive(Default)]
-pub(super) struct RelatedTables {
-    pub changed: Vec<Arc<Table>>,
-    pub tied: Vec<Arc<Table>>,
-}
-
-impl RelatedTables {
-    /// Returns the tables and those tied to them in this snapshot.
-    pub fn of(changed: Vec<Arc<Table>>, snapshot: &Snapshot) -> RelatedTables {
-        let relatives = |table: &Arc<Table>| snapshot.relatives(&table.schema, &table.name, &table.foreign_keys);
-        let tied: Vec<Arc<Table>> = changed.iter().flat_map(relatives).collect();
-        RelatedTables { changed, tied: Vec::new() }.and(tied.into_iter())
-    }
-
-    pub fn and(mut self, tied: impl Iterator<Item = Arc<Table>>) -> RelatedTables {
-        for table in tied {
-            if !self.all().any(|known| known.id == table.id) {
-                self.tied.push(table);
-            }
-        }
-        self
-    }
-
-    pub fn all(&self) -> impl Iterator<Item = &Arc<Table>> {
-        self.changed.iter().chain(&self.tied)
-    }
-}
-
 impl Session {
     pub(super) fn checks_foreign_keys(&self) -> bool {
         let host = self.ctx.host.as_ref().and_then(|host| host.downcast_ref::<query::exec::host::Host>());
@@ -188,6 +161,7 @@ impl Session {
                 let comment = String::new();
                 let (unique, invisible, using, generated) = (false, false, false, true);
                 table.indexes.push(Index {
+                    id: UNNUMBERED,
                     name,
                     map,
                     unique,
@@ -197,6 +171,7 @@ impl Session {
                     invisible,
                     using,
                     generated,
+                    is_constraint: false,
                 });
             }
             self.check_ends(&key, table, &writing.snapshot)?;
@@ -273,29 +248,21 @@ impl Session {
 
     /// Refuses to drop tables that remaining tables refer to.
     pub(super) fn check_unreferenced(&self, gone: &[Arc<Table>], snapshot: &Snapshot) -> Result<()> {
-        for table in gone {
-            for child in snapshot.children_now(&table.schema, &table.name) {
-                if gone.iter().any(|other| other.id == child.id) {
-                    continue;
-                }
-                if !self.checks_foreign_keys() {
-                    self.db.catalog().note_unchecked(&child)?;
-                    continue;
-                }
-                let key = child.foreign_keys.iter().find(|key| key.refers_to(&table.schema, &table.name));
-                let name = key.map(|key| key.name.clone()).unwrap_or_default();
-                return Err(error::FK_CANNOT_DROP_PARENT.with(&[&table.name, &name, &child.name]));
+        for (table, child) in referring(gone, snapshot) {
+            if !self.checks_foreign_keys() {
+                self.db.catalog().note_unchecked(&child)?;
+                continue;
             }
+            let key = child.foreign_keys.iter().find(|key| key.refers_to(&table.schema, &table.name));
+            let name = key.map(|key| key.name.clone()).unwrap_or_default();
+            return Err(error::FK_CANNOT_DROP_PARENT.with(&[&table.name, &name, &child.name]));
         }
         Ok(())
     }
 
     /// Refuses TRUNCATE of a referenced table, since it does not check each row.
-    pub(super) fn check_truncatable(&self, table: &Table, snapshot: &Snapshot) -> Result<()> {
-        for child in snapshot.children_now(&table.schema, &table.name) {
-            if child.id == table.id {
-                continue;
-            }
+    pub(super) fn check_truncatable(&self, table: &Arc<Table>, snapshot: &Snapshot) -> Result<()> {
+        for (table, child) in referring(std::slice::from_ref(table), snapshot) {
             if !self.checks_foreign_keys() {
                 self.db.catalog().note_unchecked(&child)?;
                 continue;
@@ -317,45 +284,15 @@ impl Session {
     ) -> Result<(Vec<ExclusiveLock>, Writing<'c>)> {
         for _ in 0..100 {
             self.refresh();
-            let ends = needs(&self.catalog)?;
-            self.wait_for_losers(&ends.changed)?;
-            let closed = self.lock_exclusively(&self.tables_to_lock(&ends)?)?;
-            let writing = db.catalog().write()?;
-            let now = needs(&writing.snapshot)?;
-            if now.all().all(|table| ends.all().any(|known| known.id == table.id)) {
-                return Ok((closed, writing));
+            let (wait, handle) = (self.mdl_wait(), &self.handle);
+            let metadata = Patience { wait, is_interrupted: &|| handle.is_interrupted() };
+            let waits = Waits { metadata, rows: self.lock_wait() };
+            let to_lock = |related: &RelatedTables| self.tables_to_lock(related);
+            if let Some(begun) = self.core.try_change(db.instance(), &self.catalog, waits, &needs, to_lock)? {
+                return Ok(begun);
             }
         }
         Err(error::LOCK_WAIT_TIMEOUT.bare())
-    }
-
-    /// Waits for the rollback of recovered transactions that changed these tables. No metadata lock or catalog lock is
-    /// held meanwhile.
-    fn wait_for_losers(&self, tables: &[Arc<Table>]) -> Result<()> {
-        let rows = self.db.engine().rows();
-        let maps = tables.iter().flat_map(|table| table.maps()).filter(|map| rows.is_rolling_back_in(*map));
-        for map in maps {
-            let mut txn = rows.begin(Isolation::ReadCommitted);
-            txn.set_lock_wait(self.lock_wait());
-            txn.set_cancel(self.core.cancel.clone());
-            txn.wait_for_losers(map)?;
-        }
-        Ok(())
-    }
-
-    /// Gives tables a new version because their constraints changed (QU-26), except those whose metadata locks were left
-    /// shared.
-    pub(super) fn touch(&self, writing: &mut Writing<'_>, tables: &[Arc<Table>]) -> Result<()> {
-        for table in tables.iter().filter(|table| !self.is_read_locked(table)) {
-            // The same statement may have dropped or touched it.
-            if let Ok(current) = writing.snapshot.table(&table.schema, &table.name).cloned()
-                && current.id == table.id
-                && current.version == table.version
-            {
-                writing.put_table(current.copy())?;
-            }
-        }
-        Ok(())
     }
 }
 
@@ -370,25 +307,7 @@ pub(super) fn follow_names(
     if !is_moved && renames.is_empty() {
         return Ok(());
     }
-    let target = (new.schema.clone(), new.name.clone());
-    let follow = |key: &mut ForeignKey| {
-        if key.refers_to(&old.schema, &old.name) {
-            (key.parent_schema, key.parent) = target.clone();
-            for name in &mut key.parent_columns {
-                if let Some((_, to)) = renames.iter().find(|(from, _)| from.eq_ignore_ascii_case(name)) {
-                    name.clone_from(to);
-                }
-            }
-        }
-    };
-    new.foreign_keys.iter_mut().for_each(follow);
-    for child in writing.snapshot.children_now(&old.schema, &old.name) {
-        if child.id != old.id {
-            let mut copy = child.copy();
-            copy.foreign_keys.iter_mut().for_each(follow);
-            writing.put_table(copy)?;
-        }
-    }
+    definitions::follow_names(writing, old, new, renames, str::eq_ignore_ascii_case)?;
     if is_moved {
         let names: Vec<String> = new.foreign_keys.iter().map(|key| key.name.clone()).collect();
         for (at, name) in names.into_iter().enumerate() {

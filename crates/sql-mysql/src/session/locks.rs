@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use crate::error::{self, Result, SqlError};
 use crate::parse::statement::TableLock;
-use crate::session::foreign::RelatedTables;
 use crate::session::session_tracking::{LOCKED, READ, WRITE};
 use crate::session::{Outcome, Session};
 use query::catalog::Snapshot;
 use query::catalog::table::Table;
+use query::session::definitions::{Defining, RelatedTables};
 use query::session::metadata_locks::Patience;
 
 /// The names and the scope of the explicit locks, which the session core holds.
@@ -188,6 +188,9 @@ impl Session {
     /// readers continue, but no session writes its rows (QU-11).
     pub(super) fn tables_to_lock(&self, ends: &RelatedTables) -> Result<Vec<Arc<Table>>> {
         self.check_locked(&ends.changed, &ends.changed)?;
+        if let Some(table) = ends.changed.iter().find(|table| self.is_read_locked(table)) {
+            return Err(read_locked(table));
+        }
         let tied = ends.tied.iter().filter(|table| !self.is_read_locked(table));
         Ok(ends.changed.iter().chain(tied).cloned().collect())
     }
@@ -223,18 +226,8 @@ impl Session {
         if self.locked.is_all {
             return Err(conflict());
         }
-        let handle = self.handle.clone();
-        self.db.instance().definitions().admit_writer(self.mdl_wait(), &|| handle.is_interrupted())?;
-        Ok(Defining(self.db.clone()))
-    }
-}
-
-/// A registered change of definitions; dropping it ends the change.
-pub(super) struct Defining(Arc<crate::instance::database::Database>);
-
-impl Drop for Defining {
-    fn drop(&mut self) {
-        self.0.instance().definitions().release_writer();
+        let (wait, handle) = (self.mdl_wait(), &self.handle);
+        Ok(self.core.admit_definition(Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
     }
 }
 

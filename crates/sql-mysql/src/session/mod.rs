@@ -21,7 +21,6 @@ mod explain;
 mod foreign;
 mod generated;
 mod grants;
-mod index_build;
 pub(crate) mod key_limits;
 mod load;
 mod locks;
@@ -54,7 +53,7 @@ use crate::bind::load::LoadSource;
 use crate::error::{self, Result, SqlError};
 use crate::instance::count::Count;
 use crate::instance::database::Database;
-use crate::instance::handle::{Handle, Kill, Shown};
+use crate::instance::handle::{Handle, Kill, ProcessListRow};
 use crate::instance::prepared::PreparedHandle;
 use crate::instance::variables::Values;
 use crate::parse::lexical;
@@ -341,7 +340,7 @@ impl Session {
         let mut columns = match view {
             Some(view) => self.columns_of_view(&view)?.into_iter().map(|column| (column, None)).collect(),
             None => {
-                let table = self.catalog.table(&database, table)?.clone();
+                let table = crate::other_tables::table_view(self.catalog.table(&database, table)?);
                 let columns = crate::bind::columns_of(&table, &table.name);
                 let pairs = columns.into_iter().zip(&table.columns).filter(|(_, column)| !column.is_hidden());
                 pairs.map(|(told, column)| (told, crate::system::empty_text(column, &mut self.ctx))).collect::<Vec<_>>()
@@ -535,7 +534,7 @@ impl Session {
     /// Returns materialized rows as a result.
     fn rows(&mut self, columns: Vec<Column>, rows: Vec<Row>) -> Outcome {
         self.found_rows = rows.len() as u64;
-        self.handle.show(Shown::end);
+        self.handle.show(ProcessListRow::end);
         Outcome::Rows(ResultSet { columns: columns.into(), ready: rows.into(), exec: None, number: self.number })
     }
 }

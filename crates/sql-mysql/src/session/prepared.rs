@@ -10,7 +10,7 @@ use stdx::sync::Mutex;
 use crate::bind::hints::max_execution_ms;
 use crate::error::{self, Result};
 use crate::instance::count::Count;
-use crate::instance::handle::Shown;
+use crate::instance::handle::ProcessListRow;
 use crate::instance::prepared::{Described, Preparation, Prepared, PreparedHandle, Run, type_of};
 use crate::instance::statement::BoundStatement;
 use crate::parse::statement::{Statement, StatementKind};
@@ -30,7 +30,7 @@ impl Session {
         self.handle.counts.add(Count::StmtPrepare);
         self.ctx.warnings.clear();
         let prepared = begun.and_then(|()| self.prepare_text(sql));
-        self.handle.show(Shown::end);
+        self.handle.show(ProcessListRow::end);
         prepared.map_err(|error| self.fail(error))
     }
 

@@ -151,7 +151,7 @@ impl Session {
             let parsed = Parsed { statement, parameters: read.parameters, height: 0 };
             self.prepare_parsed(shown, parsed).map(|(prepared, _)| prepared)
         });
-        self.handle.show(super::Shown::end);
+        self.handle.show(super::ProcessListRow::end);
         prepared.map_err(|error| self.fail(error))
     }
 }

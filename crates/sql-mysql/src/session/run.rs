@@ -361,7 +361,7 @@ impl Session {
                 self.ctx.parameters = parameters;
                 let outcome = self.command(other, text)?;
                 if !self.is_open {
-                    self.handle.show(super::Shown::end);
+                    self.handle.show(super::ProcessListRow::end);
                 }
                 Ok(outcome)
             }

@@ -142,7 +142,9 @@ impl Session {
             self.commit_statement()?;
         }
         let ty = match &value {
-            Value::Decimal(decimal) if decimal.scale() > expr.ty().scale => type_of(&value, self.settings.collation),
+            Value::Decimal(decimal) if decimal.scale() > expr.ty().scale.into() => {
+                type_of(&value, self.settings.collation)
+            }
             _ => expr.ty(),
         };
         Ok((value, ty))

@@ -10,6 +10,7 @@ use crate::bind::Bind;
 use crate::error::fault::foreign_key_text;
 use crate::error::{self, Result, SqlError};
 use crate::instance::variables::{VARIABLES, shown};
+use crate::other_tables::table_view;
 use crate::parse::lexical::quoted_name;
 use crate::parse::statement::{Name, Pattern, Show, Shown, Statement};
 use crate::parse::stored::{listed_text, shown_text};
@@ -133,7 +134,7 @@ impl Session {
                 if self.catalog.view(&schema, &name).is_some() {
                     return self.show_create_view(of);
                 }
-                let table = self.catalog.table(&schema, &name)?.clone();
+                let table = table_view(self.catalog.table(&schema, &name)?);
                 let sql = self.create_text(&table)?;
                 Ok((texts(&["Table", "Create Table"]), vec![vec![text(name), text(sql)]]))
             }
@@ -414,7 +415,7 @@ impl Session {
         }
         let table = match is_keys {
             true => keyspace_table::table().clone(),
-            false => self.catalog.table(&schema, &name)?.clone(),
+            false => table_view(self.catalog.table(&schema, &name)?),
         };
         let mut rows = Vec::new();
         for (at, column) in table.named() {

@@ -59,12 +59,10 @@ impl Session {
         if gone.is_empty() {
             return Ok(());
         }
-        self.core.temporary.drop_tables(gone);
+        let is_in_transaction = self.host().txn.is_some();
+        let freed = self.core.drop_temporary(gone, is_in_transaction);
         self.follow_temporary();
-        match self.host().txn.is_none() {
-            true => Ok(self.core.temporary.free_dropped(self.db.catalog())?),
-            false => Ok(()),
-        }
+        Ok(freed?)
     }
 
     /// Drops all temporary tables when the session ends or is reset. No transaction is open.

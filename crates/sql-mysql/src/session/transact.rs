@@ -17,7 +17,7 @@ use crate::value::Value;
 use query::catalog::table::Table;
 use query::exec::host::host;
 use query::nodes::context::Level;
-use query::session::metadata_locks::{ExclusiveLock, Patience};
+use query::session::metadata_locks::Patience;
 use query::session::transaction::Beginning;
 
 impl Session {
@@ -146,7 +146,7 @@ impl Session {
         self.core.transaction.statement_start = None;
         // Parameters may be large.
         self.ctx.parameters.clear();
-        self.handle.show(crate::instance::handle::Shown::end);
+        self.handle.show(crate::instance::handle::ProcessListRow::end);
         if self.core.transaction.is_explicit || (!self.core.transaction.autocommit && !self.is_bare) {
             self.note_durability_lsn();
             return Ok(());
@@ -172,7 +172,7 @@ impl Session {
             self.note_durability_lsn();
         }
         // The process list shows the statement until the rollback is done.
-        self.handle.show(crate::instance::handle::Shown::end);
+        self.handle.show(crate::instance::handle::ProcessListRow::end);
         self.ctx.state_mut().session.row_count = -1;
         self.ctx.warnings.push(Level::Error, error.clone());
         error
@@ -209,15 +209,6 @@ impl Session {
         let position = self.find_savepoint(name)?;
         self.core.release_savepoint(position);
         Ok(())
-    }
-
-    /// Takes exclusive metadata locks for DDL.
-    pub(super) fn lock_exclusively(&self, tables: &[Arc<Table>]) -> Result<Vec<ExclusiveLock>> {
-        if let Some(table) = tables.iter().find(|table| self.is_read_locked(table)) {
-            return Err(super::locks::read_locked(table));
-        }
-        let (wait, handle) = (self.mdl_wait(), &self.handle);
-        Ok(self.core.locks.exclusive(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
     }
 }
 

@@ -27,16 +27,17 @@ fn apply_secret(account: &mut Account, secret: &Secret) -> Result<()> {
     if !plugins.contains(&plugin) {
         return Err(error::PLUGIN_IS_NOT_LOADED.with(&[&plugin]));
     }
-    (account.nopass, account.passwords, account.verifier) = (false, Vec::new(), None);
+    account.clear_passwords();
     match secret {
         Secret::Password { text, .. } if text.is_empty() => account.passwords = vec![sha256(b"")],
         Secret::Password { text, .. } if plugin == plugins[0] && text.len() > PASSWORD_MAX => {
             return Err(error::NOT_VALID_PASSWORD.bare());
         }
-        Secret::Password { text, .. } if plugin == plugins[0] => {
-            account.verifier = Some(Verifier::caching_sha2(text.as_bytes()));
+        Secret::Password { text, .. } if plugin == plugins[0] => account.set_password(text.as_bytes()),
+        Secret::Password { text, .. } => {
+            account.set_password(text.as_bytes());
+            account.verifier = Some(Verifier::native(text.as_bytes()));
         }
-        Secret::Password { text, .. } => account.verifier = Some(Verifier::native(text.as_bytes())),
         Secret::Plugin(_) => account.passwords = vec![sha256(b"")],
         Secret::Digest { bytes, .. } if bytes.is_empty() => account.passwords = vec![sha256(b"")],
         Secret::Digest { bytes, .. } => {

@@ -124,6 +124,7 @@ impl Session {
         let id = writing.new_id();
         writing.put_view(View {
             id,
+            maker: crate::other_dialects::MAKER,
             schema,
             name: view_name,
             columns: found.columns,
@@ -278,6 +279,9 @@ impl Session {
             return Err(error::WRONG_OBJECT.with(&[&schema, &view_name, &"VIEW"]));
         };
         self.rights.need_table(&schema, &view_name, Privileges::SHOW_VIEW | Privileges::SELECT)?;
+        if view.maker != crate::other_dialects::MAKER {
+            return Err(crate::other_tables::refused("view", &view.name));
+        }
         let columns = ["View", "Create View", "character_set_client", "collation_connection"].map(text_column);
         let sql = self.view_text(&view);
         Ok((columns.into(), vec![vec![text(&view.name), text(sql), text(&view.charset), text(&view.collation)]]))

@@ -7,6 +7,8 @@ use datum::Result;
 
 use crate::batch::Row;
 use crate::collation::Weights;
+use crate::other_dialects::opaque_name;
+use crate::other_tables::{table_view, type_view};
 use crate::parse::stored::listed_text;
 use crate::rights::Privileges;
 use crate::scalar::operators;
@@ -20,6 +22,7 @@ use query::catalog::table::{Default, LISTED_OPTIONS, Part, Table, TableColumn};
 use query::nodes::context::EvalContext;
 use query::nodes::system_table::SystemRows::Computed;
 use query::nodes::system_table::SystemTable;
+use query::session::registry::SessionHandle;
 
 pub const NAME: Type = chars(64);
 
@@ -275,7 +278,7 @@ pub fn all_tables(ctx: &mut EvalContext) -> Vec<Arc<Table>> {
     let snapshot = viewer(ctx).db.catalog().snapshot();
     let rights = viewer(ctx).rights.clone();
     let all = snapshot.schemas.values().flat_map(|schema| schema.tables.values());
-    all.filter(|table| rights.sees_table(&table.schema, &table.name)).cloned().collect()
+    all.filter(|table| rights.sees_table(&table.schema, &table.name)).map(table_view).collect()
 }
 
 fn schemata(ctx: &mut EvalContext) -> Result<Vec<Row>> {
@@ -409,6 +412,7 @@ fn digits(scale: u8) -> String {
 pub fn default_text(column: &TableColumn, ctx: &mut EvalContext) -> Option<String> {
     match &column.default {
         Default::None | Default::Dropped => None,
+        Default::Value(_) if opaque_name(&column.ty).is_some() => None,
         Default::Now(scale) => Some(format!("CURRENT_TIMESTAMP{}", digits(*scale))),
         Default::Expression(expression) => Some(listed_text(expression)),
         Default::Value(value) if value.is_null() => None,
@@ -432,6 +436,7 @@ pub fn hex_text(bytes: &[u8]) -> String {
 /// or the type's implicit default.
 pub fn empty_text(column: &TableColumn, ctx: &mut EvalContext) -> Option<String> {
     match &column.default {
+        _ if opaque_name(&column.ty).is_some() => None,
         Default::Value(value) if value.is_null() => None,
         Default::Value(value) => Some(value_text(value, &column.ty, ctx)),
         _ if column.ty.nullable => None,
@@ -499,7 +504,7 @@ fn columns(ctx: &mut EvalContext) -> Result<Vec<Row>> {
             }
             let mut row = vec![text("def"), text(&view.schema), text(&view.name), text(name)];
             row.extend([number(at as u64 + 1), Value::Null]);
-            row.extend(type_columns(ty));
+            row.extend(type_columns(&type_view(ty)));
             let words = text(rights.column_words(&view.schema, &view.name, name));
             row.extend([text(""), text(""), words, text(""), text(""), Value::Null]);
             rows.push(row);
@@ -510,6 +515,11 @@ fn columns(ctx: &mut EvalContext) -> Result<Vec<Row>> {
 
 /// Returns the columns IS_NULLABLE to COLUMN_TYPE.
 fn type_columns(ty: &Type) -> Vec<Value> {
+    let nullable = text(if ty.nullable { "YES" } else { "NO" });
+    if let Some(name) = opaque_name(ty) {
+        let unknown = std::iter::repeat_n(Value::Null, 7);
+        return [nullable, text(&*name)].into_iter().chain(unknown).chain([text(&*name)]).collect();
+    }
     let has_length = ty.is_string();
     let of_members = ty.members().iter().map(|member| member.chars().count() as u64);
     let length = match ty.kind() {
@@ -527,7 +537,7 @@ fn type_columns(ty: &Type) -> Vec<Value> {
     let has_charset = ty.kind().is_text();
     let charset = |name: &str| if has_charset { text(name) } else { Value::Null };
     vec![
-        text(if ty.nullable { "YES" } else { "NO" }),
+        nullable,
         text(ty.kind().name()),
         optional(characters),
         optional(bytes),
@@ -751,7 +761,7 @@ fn processes(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let sessions = viewer(ctx).db.sessions();
     let sees_all = viewer(ctx).rights.global.has(Privileges::PROCESS);
     let own = viewer(ctx).handle.shown().account;
-    let row = |handle: Arc<crate::instance::handle::Handle>| {
+    let row = |handle: Arc<dyn SessionHandle>| {
         let shown = handle.shown();
         vec![
             number(handle.connection_id),

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use datum::Result;
 
 use crate::batch::Row;
-use crate::instance::handle::Handle;
 use crate::instance::variables::VERSION;
 use crate::rights::Privileges;
 use crate::system::schema::{NAME, nothing};
@@ -17,6 +16,7 @@ use crate::value::Value;
 use query::nodes::context::EvalContext;
 use query::nodes::system_table::SystemRows::Computed;
 use query::nodes::system_table::SystemTable;
+use query::session::registry::SessionHandle;
 
 const ATTRIBUTES: &[(&str, Type)] =
     &[("PROCESSLIST_ID", NUMBER), ("ATTR_NAME", chars(32)), ("ATTR_VALUE", chars(1024)), ("ORDINAL_POSITION", NUMBER)];
@@ -120,7 +120,7 @@ pub const TABLES: &[SystemTable] = &[
 ];
 
 /// Returns the sessions that may be seen: all with PROCESS, else those of the same account.
-pub fn seen(ctx: &mut EvalContext) -> Vec<Arc<Handle>> {
+pub fn seen(ctx: &mut EvalContext) -> Vec<Arc<dyn SessionHandle>> {
     let host = viewer(ctx);
     let sees_all = host.rights.global.has(Privileges::PROCESS);
     let own = host.handle.shown().account;
@@ -142,7 +142,7 @@ fn attributes(ctx: &mut EvalContext, of_all: bool) -> Vec<Row> {
 
 /// Returns a row for each session. Sessions have no thread of their own, so the columns about threads are NULL.
 fn threads(ctx: &mut EvalContext) -> Result<Vec<Row>> {
-    let row = |handle: Arc<Handle>| {
+    let row = |handle: Arc<dyn SessionHandle>| {
         let (id, shown) = (Value::UInt(handle.connection_id), handle.shown());
         let is_busy = shown.statement().is_some();
         vec![

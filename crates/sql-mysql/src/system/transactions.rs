@@ -18,7 +18,6 @@ use engine::rows::{AwaitedLock, HeldLock, MapId, RollingBack, RowLock, Strength}
 
 use crate::batch::Row;
 use crate::error;
-use crate::instance::handle::Handle;
 use crate::parse::lexical::quoted_name;
 use crate::rights::Privileges;
 use crate::scalar::functions::digest::sha1;
@@ -35,6 +34,7 @@ use query::catalog::table::{Part, Table};
 use query::nodes::context::EvalContext;
 use query::nodes::system_table::SystemRows::Computed;
 use query::nodes::system_table::SystemTable;
+use query::session::registry::SessionHandle;
 
 const LOCK_ID: Type = chars(128);
 
@@ -169,7 +169,7 @@ struct Lock {
 
 /// One reading of sessions, locks and waits.
 struct Look {
-    sessions: Vec<Arc<Handle>>,
+    sessions: Vec<Arc<dyn SessionHandle>>,
     locks: Vec<Lock>,
     /// Each wait: the waiting transaction, the lock, and its holder.
     waits: Vec<(Id, AwaitedLock, Id)>,
@@ -183,7 +183,7 @@ impl Look {
         let rows = host.db.engine().rows();
         let sees_all = host.rights.global.has(Privileges::PROCESS);
         let holders: HashMap<Id, Id> = rows.lock_waits().into_iter().collect();
-        let wait = |handle: &Arc<Handle>| {
+        let wait = |handle: &Arc<dyn SessionHandle>| {
             let (id, wanted) = (handle.open.activity.id()?, handle.open.activity.awaited()?);
             Some((id, wanted, *holders.get(&id)?))
         };
@@ -208,8 +208,9 @@ impl Look {
         }
     }
 
-    fn session(&self, txn: Id) -> Option<&Arc<Handle>> {
-        let is_of = |handle: &&Arc<Handle>| handle.open.since().is_some() && handle.open.activity.id() == Some(txn);
+    fn session(&self, txn: Id) -> Option<&Arc<dyn SessionHandle>> {
+        let is_of =
+            |handle: &&Arc<dyn SessionHandle>| handle.open.since().is_some() && handle.open.activity.id() == Some(txn);
         self.sessions.iter().find(is_of)
     }
 
@@ -226,7 +227,7 @@ impl Look {
 
     /// Returns the numbers of rows locked and changed.
     fn rows_of(&self, txn: Id) -> [Value; 2] {
-        let open = self.session(txn).and_then(|handle| handle.open.now(handle.counts.changes()));
+        let open = self.session(txn).and_then(|handle| handle.open.now(handle.changes()));
         [self.rows_locked(txn), open.map(|open| open.changes)].map(|count| count.map_or(Value::Null, Value::UInt))
     }
 
@@ -378,7 +379,7 @@ fn transactions(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     }
     let (own, mut rows) = (viewer(ctx).handle.connection_id, Vec::new());
     for handle in &look.sessions {
-        let Some(open) = handle.open.now(handle.counts.changes()) else { continue };
+        let Some(open) = handle.open.now(handle.changes()) else { continue };
         // Skip this very statement, which is an autocommit transaction.
         if handle.connection_id == own && !open.is_lasting {
             continue;

@@ -9,6 +9,7 @@ mod locking_limits;
 mod locks;
 mod long_keys;
 mod mutated;
+mod other_dialect;
 mod page_misses;
 mod persisted;
 mod plans;

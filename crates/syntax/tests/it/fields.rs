@@ -306,12 +306,12 @@ fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
-struct Reader {
+pub struct Reader {
     tokens: std::iter::Peekable<std::vec::IntoIter<Token>>,
 }
 
 impl Reader {
-    fn new(text: &str) -> Reader {
+    pub fn new(text: &str) -> Reader {
         Reader { tokens: tokens(text).into_iter().peekable() }
     }
 
@@ -341,6 +341,11 @@ impl Reader {
         if self.accept('(') {
             return Type { name: String::new(), of: self.items(')', Reader::ty) };
         }
+        // Lifetimes.
+        while self.accept('\'') {
+            self.word();
+            self.accept(',');
+        }
         let mut name = self.word().expect("a type");
         while self.accept(':') {
             self.accept(':');
@@ -362,7 +367,7 @@ impl Reader {
         })
     }
 
-    fn value(&mut self) -> Value {
+    pub fn value(&mut self) -> Value {
         if self.accept('[') {
             return Value { name: String::new(), of: Vec::new(), list: self.items(']', Reader::value) };
         }
@@ -370,6 +375,7 @@ impl Reader {
             return Value { name: String::new(), of: self.numbered(), list: Vec::new() };
         }
         let Some(name) = self.word() else {
+            self.accept('-');
             self.tokens.next().expect("a value");
             return Value::default();
         };
@@ -395,14 +401,14 @@ impl Reader {
 }
 
 #[derive(Clone, Debug)]
-struct Type {
-    name: String,
-    of: Vec<Type>,
+pub struct Type {
+    pub name: String,
+    pub of: Vec<Type>,
 }
 
 /// A value as Debug shows it. Numbers and strings have neither name nor parts.
 #[derive(Debug, Default)]
-struct Value {
+pub struct Value {
     name: String,
     of: Vec<(String, Value)>,
     list: Vec<Value>,
@@ -410,19 +416,23 @@ struct Value {
 
 /// Fields of structs, by `Struct`, and of variants, by `Enum::Variant`.
 #[derive(Default)]
-struct Declarations {
+pub struct Declarations {
     fields: BTreeMap<String, Vec<(String, Type)>>,
     enums: BTreeSet<String>,
 }
 
 impl Declarations {
-    fn read(&mut self, source: &str) {
+    pub fn read(&mut self, source: &str) {
         let code: String = source.lines().map(|line| line.split("//").next().unwrap_or("").to_owned() + "\n").collect();
         let mut reader = Reader::new(&code);
         while reader.tokens.peek().is_some() {
             match reader.word().as_deref() {
                 Some("struct") => {
                     let name = reader.word().expect("a struct");
+                    if reader.accept('(') {
+                        // A number with a name of its own.
+                        continue;
+                    }
                     assert!(reader.accept('{'), "{name}");
                     let fields = reader.fields();
                     self.fields.insert(name, fields);
@@ -469,7 +479,7 @@ impl Declarations {
         }
     }
 
-    fn all_wanted(&self) -> BTreeSet<String> {
+    pub fn all_wanted(&self) -> BTreeSet<String> {
         let mut out = BTreeSet::new();
         for (name, fields) in &self.fields {
             if name.contains("::") {
@@ -481,7 +491,7 @@ impl Declarations {
     }
 
     /// Notes what is seen in a value of that type.
-    fn see(&self, place: &str, ty: &Type, value: &Value, out: &mut BTreeSet<String>) {
+    pub fn see(&self, place: &str, ty: &Type, value: &Value, out: &mut BTreeSet<String>) {
         match &*ty.name {
             "bool" => drop(out.insert(format!("{place} = {}", value.name))),
             "Option" => {

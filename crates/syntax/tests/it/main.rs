@@ -4,5 +4,6 @@ mod corpus;
 mod expr;
 mod fields;
 mod generate;
+mod postgres;
 mod print;
 mod stress;

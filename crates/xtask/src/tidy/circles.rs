@@ -9,13 +9,29 @@ use std::collections::{BTreeMap, VecDeque};
 use super::source::{Module, Token, Tree};
 use crate::workspace::Workspace;
 
-/// Crates that still have circles. A crate leaves the list for good with its last circle.
-const ALLOWED_UNTIL_CUT: &[&str] = &["beluga-xrpc", "bench", "sql-mysql"];
+/// Crates that still have circles. A crate leaves the list for good with its last circle. In the two dialects the binder, the functions
+/// and the session name each other: 51 files of `sql-mysql` and 77 of `sql-postgres` import themselves through others.
+const ALLOWED_UNTIL_CUT: &[&str] = &["beluga-xrpc", "bench", "sql-mysql", "sql-postgres"];
 
 /// Files that together define one recursive type, so that each must name the others. An expression holds a subquery, the subquery a plan
 /// node, the node expressions; so it is in a syntax tree. An operator of the executor holds its input, which is any operator.
 const RECURSIVE_TYPES: &[(&str, &[&str])] = &[
     ("syntax", &["tree/expr.rs", "tree/query.rs"]),
+    (
+        "syntax",
+        &[
+            "postgres/tree/mod.rs",
+            "postgres/tree/alter.rs",
+            "postgres/tree/change.rs",
+            "postgres/tree/expr.rs",
+            "postgres/tree/object.rs",
+            "postgres/tree/query.rs",
+            "postgres/tree/statement.rs",
+            "postgres/tree/table.rs",
+            "postgres/tree/types.rs",
+            "postgres/tree/utility.rs",
+        ],
+    ),
     (
         "query",
         &[

@@ -3,8 +3,9 @@
 use datum::{Fault, Result};
 
 use crate::batch::{Batch, Cell, Row};
-use crate::value::{Bytes, Date, DateTime, Decimal, Text, Time, Timestamp, Value};
+use crate::value::{Bytes, Date, DateTime, Decimal, Span, Text, Time, Timestamp, Value};
 use datum::json::Json;
+use datum::row;
 
 const TEXT: u8 = 7;
 const BYTES: u8 = 8;
@@ -41,10 +42,11 @@ fn encode(value: &Value, out: &mut Vec<u8>) {
         Value::Double(number) => word(4, number.to_bits(), out),
         Value::Decimal(decimal) => match decimal.small() {
             Some(small) => {
-                out.extend_from_slice(&[5, decimal.scale()]);
+                out.push(5);
+                out.extend_from_slice(&decimal.scale().to_le_bytes());
                 out.extend_from_slice(&small.to_le_bytes());
             }
-            None => long(6, decimal.to_string().as_bytes(), out),
+            None => long(6, &row::decimal_bytes(decimal), out),
         },
         Value::Text(text) => long(TEXT, text.as_bytes(), out),
         Value::Bytes(bytes) => long(BYTES, bytes, out),
@@ -59,6 +61,10 @@ fn encode(value: &Value, out: &mut Vec<u8>) {
             out.extend_from_slice(&at.micros_of_day().to_le_bytes());
         }
         Value::Timestamp(at) => word(12, at.0 as u64, out),
+        Value::Interval(span) => {
+            out.push(14);
+            out.extend_from_slice(&span.to_bytes());
+        }
         Value::Json(json) => {
             let mut bytes = Vec::new();
             json.encode(&mut bytes);
@@ -139,17 +145,18 @@ fn decode(bytes: &mut &[u8]) -> Option<Value> {
         3 => Value::Float(f32::from_bits(u64::from_le_bytes(take(bytes)?) as u32)),
         4 => Value::Double(f64::from_bits(u64::from_le_bytes(take(bytes)?))),
         5 => {
-            let [scale] = take(bytes)?;
+            let scale = u16::from_le_bytes(take(bytes)?);
             Value::Decimal(Decimal::new(i128::from_le_bytes(take(bytes)?), scale))
         }
         9 => Value::Date(date(bytes)?),
         10 => Value::Time(Time::checked(i64::from_le_bytes(take(bytes)?))?),
         11 => Value::DateTime(DateTime::new(date(bytes)?, i64::from_le_bytes(take(bytes)?))),
         12 => Value::Timestamp(Timestamp(i64::from_le_bytes(take(bytes)?))),
+        14 => Value::Interval(Span::from_bytes(take(bytes)?)),
         6 | TEXT | BYTES | 13 => {
             let head = stretch(bytes)?;
             match tag {
-                6 => Value::Decimal(Decimal::parse(std::str::from_utf8(head).ok()?)?),
+                6 => Value::Decimal(row::decimal_of_bytes(head).ok()?),
                 TEXT => Value::Text(Text::new(std::str::from_utf8(head).ok()?)),
                 BYTES => Value::Bytes(Bytes::new(head)),
                 _ => Value::Json(Json::decode(head)?),

@@ -1,5 +1,5 @@
 use crate::exec::spill::{decode_row, encode_row};
-use crate::value::{Date, DateTime, Decimal, Time, Timestamp, Value};
+use crate::value::{Date, DateTime, Decimal, Span, Time, Timestamp, Value};
 use datum::json::Json;
 
 #[test]
@@ -11,6 +11,10 @@ fn every_kind_of_value_comes_back_as_it_was() {
         "-0.000000000000000000000000000001",
     ];
     let mut row: Vec<Value> = decimals.iter().map(|text| Value::Decimal(Decimal::parse(text).unwrap())).collect();
+    row.extend(
+        [Decimal::NAN, Decimal::INFINITY, Decimal::NEGATIVE_INFINITY, Decimal::new(-7, 16_383)].map(Value::Decimal),
+    );
+    row.push(Value::Interval(Span::new(1, -2, 3)));
     row.extend([
         Value::Null,
         Value::Int(i64::MIN),

@@ -1,6 +1,6 @@
 use datum::fault::{
     CellPosition, ColumnName, DuplicateKey, FileError, ForeignKeyParts, IndexExpression, ReferencedColumn,
-    ReferencedKey, ReferencedType,
+    ReferencedKey, ReferencedType, SequenceLimit, SequencePosition,
 };
 
 use super::*;
@@ -20,6 +20,7 @@ fn foreign_key(parent_schema: &str, on_delete: Option<&'static str>) -> Box<Fore
         parent_columns: boxed(&["x", "y"]),
         on_delete,
         on_update: None,
+        values: boxed(&["1", "2"]),
     })
 }
 
@@ -96,6 +97,14 @@ fn every_fault_has_its_error() {
         (
             Fault::CascadeDepth { max: 15 },
             "ERROR 3008 (HY000): Foreign key cascade delete/update exceeds max depth of 15.",
+        ),
+        (
+            Fault::SequenceLimit(Box::new(SequenceLimit { sequence: "s".into(), is_max: true, limit: 9 })),
+            "ERROR 1105 (HY000): sequence 's' has reached its bound 9",
+        ),
+        (
+            Fault::SequencePosition(Box::new(SequencePosition { sequence: "s".into(), value: 0, min: 1, max: 9 })),
+            "ERROR 1105 (HY000): 0 is outside the bounds 1 and 9 of sequence 's'",
         ),
         (Fault::SequenceExhausted, "ERROR 1105 (HY000): Failed to read auto-increment value from storage engine"),
         (

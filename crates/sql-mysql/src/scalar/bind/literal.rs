@@ -52,7 +52,7 @@ fn decimal(text: &str) -> Result<Expr> {
 }
 
 fn decimal_literal(decimal: Decimal) -> Expr {
-    let scale = decimal.scale().min(SCALE_MAX);
+    let scale = decimal.bounded_scale().min(SCALE_MAX);
     let precision = decimal.digits().max(u32::from(scale)).clamp(1, PRECISION_MAX);
     Expr::Literal(Value::Decimal(decimal), Type::decimal(precision, scale).with_nullable(false))
 }

@@ -3,15 +3,16 @@
 use std::cmp::Ordering;
 
 use super::entry::{Args, FunctionEntry, MANY, Returns, exact, row};
+use crate::error::SqlError;
 use crate::scalar::settings::Settings;
 use crate::scalar::{bind, compare, operators};
-use crate::types::{Kind, MysqlType as _, Type};
+use crate::types::{Collation, Kind, MysqlType as _, Type};
 use crate::value::Value;
 use datum::Result;
 use query::nodes::comparison::ComparisonType;
 use query::nodes::context::EvalContext;
-use query::nodes::expr::{Call, Expr};
-use query::nodes::function::Run;
+use query::nodes::expr::{Call, Expr, Extra};
+use query::nodes::function::{Function, Run};
 
 pub const FUNCTIONS: &[FunctionEntry] = &[
     row(&["if"], 3, 3, Returns::Custom(type_of_if), Run::Lazy(if_)),
@@ -25,6 +26,20 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
     row(&["interval"], 2, MANY, Returns::Int, Run::Values(interval)),
     exact(row(&["any_value"], 1, 1, Returns::First, Run::Values(first))),
 ];
+
+/// Fails as something that is not served.
+static UNSUPPORTED: Function = Function { volatile: true, ..Function::new(&["unsupported"], Run::Lazy(fail)) };
+
+/// Returns an expression that fails when it is evaluated: `what` is not served.
+pub fn unsupported(what: String) -> Expr {
+    let extra = Extra { text: what.into(), ..Extra::default() };
+    let (arguments, ty, collation) = (Vec::new(), Type::null(), Collation::Binary);
+    Expr::Call(Box::new(Call { function: &UNSUPPORTED, arguments, ty, collation, extra }))
+}
+
+fn fail(call: &Call, _: &[Value], _: &mut EvalContext) -> Result<Value> {
+    Err(SqlError::unsupported(&call.extra.text).into())
+}
 
 fn type_of_if(arguments: &[Expr], settings: &Settings) -> Result<Type> {
     bind::common_type(&[&arguments[1], &arguments[2]], "if", settings)

@@ -703,13 +703,13 @@ fn unix_timestamp(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Resul
         },
     };
     Ok(match call.ty.kind() {
-        Kind::Decimal => Value::Decimal(Decimal::new(at.0.into(), 6).truncated(call.ty.scale)),
+        Kind::Decimal => Value::Decimal(Decimal::new(at.0.into(), 6).truncated(call.ty.scale.into())),
         _ => Value::Int(at.0.div_euclid(MICROS_PER_SECOND)),
     })
 }
 
 fn zero_seconds(call: &Call) -> Value {
-    if call.ty.kind() == Kind::Decimal { Value::Decimal(Decimal::new(0, call.ty.scale)) } else { Value::Int(0) }
+    if call.ty.kind() == Kind::Decimal { Value::Decimal(Decimal::new(0, call.ty.scale.into())) } else { Value::Int(0) }
 }
 
 fn from_unixtime(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {

@@ -4,7 +4,7 @@
 //! converts them as MySQL does; so a row is all there is to add a function.
 
 mod bloom;
-mod control;
+pub mod control;
 pub mod crypt;
 mod date;
 pub mod digest;

@@ -185,8 +185,8 @@ fn rounded(call: &Call, values: &[Value], round: bool, ctx: &mut EvalContext) ->
         Ok(before @ 1..) => decimal.at_power(before, round),
         _ => {
             let scale = digits.clamp(0, SCALE_MAX.into()) as u8;
-            let scale = scale.min(call.ty.scale.max(decimal.scale()));
-            if round { decimal.rounded(scale) } else { decimal.truncated(scale) }
+            let scale = scale.min(call.ty.scale.max(decimal.bounded_scale()));
+            if round { decimal.rounded(scale.into()) } else { decimal.truncated(scale.into()) }
         }
     };
     Ok(match number(call, &values[0], ctx)? {

@@ -637,9 +637,9 @@ fn format(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value>
         Value::Double(_) | Value::Float(_) => {
             let number = args.f64(0, ctx)?;
             crate::scalar::decimal::Decimal::from_f64(number)
-                .map_or_else(|| number.to_string(), |d| d.rounded(scale).to_string())
+                .map_or_else(|| number.to_string(), |d| d.rounded(scale.into()).to_string())
         }
-        _ => args.decimal(0, ctx)?.rounded(scale).to_string(),
+        _ => args.decimal(0, ctx)?.rounded(scale.into()).to_string(),
     };
     let (sign, digits) = shown.strip_prefix('-').map_or(("", &shown[..]), |digits| ("-", digits));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));

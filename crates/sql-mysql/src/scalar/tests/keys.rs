@@ -42,8 +42,8 @@ fn order_of(value: &Value, other: &Value, ty: &Type) -> (Ordering, Ordering) {
 }
 
 fn decimals() -> impl Strategy<Value = Value> {
-    let small = (any::<i64>(), 0u8..20).prop_map(|(n, scale)| Value::Decimal(Decimal::new(n.into(), scale)));
-    let near = (-200i64..200, 0u8..3).prop_map(|(n, scale)| Value::Decimal(Decimal::new(n.into(), scale)));
+    let small = (any::<i64>(), 0u16..20).prop_map(|(n, scale)| Value::Decimal(Decimal::new(n.into(), scale)));
+    let near = (-200i64..200, 0u16..3).prop_map(|(n, scale)| Value::Decimal(Decimal::new(n.into(), scale)));
     let wide =
         "-?[0-9]{30,35}\\.[0-9]{1,30}".prop_map(|text| Value::Decimal(Decimal::parse(&text).expect("a decimal")));
     prop_oneof![small, near, wide]

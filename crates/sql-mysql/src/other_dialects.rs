@@ -1,0 +1,52 @@
+//! The numbers by which the catalog tells dialects and their types apart.
+
+use std::borrow::Cow;
+
+use query::catalog::object_id::Maker;
+use query::types::Type;
+
+/// The number of this dialect in the catalog, which is also that of definitions from before makers.
+pub const MAKER: Maker = Maker(0);
+
+/// The bit that MySQL's type numbers have.
+pub const MYSQL: u32 = 1 << 31;
+
+/// The first number of another dialect's types; those below are the core's.
+const FIRST: u32 = 16;
+
+/// Numbers of PostgreSQL's types.
+pub const BOOL: u32 = 16;
+pub const NAME: u32 = 19;
+pub const JSON: u32 = 114;
+pub const BPCHAR: u32 = 1042;
+pub const VARCHAR: u32 = 1043;
+pub const NUMERIC: u32 = 1700;
+
+/// Types whose values MySQL would read as others.
+const OPAQUE: [(u32, &str); 7] = [
+    (1082, "date"),
+    (1083, "time without time zone"),
+    (1114, "timestamp without time zone"),
+    (1184, "timestamp with time zone"),
+    (1186, "interval"),
+    (1266, "time with time zone"),
+    (2950, "uuid"),
+];
+
+/// Types whose values have MySQL's form: numbers, texts and bytes.
+const PLAIN: [u32; 20] =
+    [BOOL, 17, 18, NAME, 20, 21, 23, 24, 25, 26, JSON, 700, 701, 705, BPCHAR, VARCHAR, NUMERIC, 2205, 2206, 2278];
+
+/// Returns whether another dialect declared the type.
+pub fn is_of_others(ty: &Type) -> bool {
+    ty.id.0 & MYSQL == 0 && ty.id.0 >= FIRST
+}
+
+/// Returns the name of a type whose values MySQL cannot read.
+pub fn opaque_name(ty: &Type) -> Option<Cow<'static, str>> {
+    if !is_of_others(ty) || PLAIN.contains(&ty.id.0) {
+        return None;
+    }
+    let known = OPAQUE.iter().find(|(id, _)| *id == ty.id.0);
+    Some(known.map_or_else(|| Cow::Owned(format!("type {}", ty.id.0)), |(_, name)| Cow::Borrowed(*name)))
+}

@@ -1,0 +1,575 @@
+//! Binds INSERT, UPDATE and DELETE.
+
+use std::sync::Arc;
+
+use engine::rows::Strength;
+use query::block::{PlanningInputs, QueryBlock};
+use query::catalog::foreign_graph::RowChangeKind;
+use query::catalog::table::{Identity, Table};
+use query::nodes::change::{Delete, Insert, OnConflict, Returning, Target, Update, Values};
+use query::nodes::expr::Expr;
+use query::nodes::node::{Lock, LockWait, Node};
+use query::nodes::relation::{Origin, Source};
+use query::nodes::subquery::{Question, Subquery};
+use query::nodes::walk::{conjuncts, has_subquery};
+use query::plan::statistics::Statistics;
+use syntax::postgres::tree::{
+    self, DeleteStmt, ExprKind, FromItem, Ident, InsertColumn, InsertStmt, Overriding, RangeVar, ResTarget, SelectBody,
+    SelectStmt, SetClause, UpdateStmt,
+};
+
+use crate::bind::Binder;
+use crate::bind::from::{FoundRelation, names_of};
+use crate::bind::query_expression::project_column;
+use crate::bind::rules::{Omitted, target_type};
+use crate::bind::scope::{BoundQuery, Clause, OutputColumn};
+use crate::bind::select::output_columns;
+use crate::bind::typing::{Operand, unknown_type, unsupported};
+use crate::error::{PgError, Result, state};
+use crate::types::oid;
+
+/// A bound RETURNING list, and its columns.
+type Returned = (Option<Returning>, Vec<OutputColumn>);
+
+impl Binder<'_> {
+    /// Finds the table whose rows change.
+    fn target_table(&mut self, relation: &RangeVar, verb: &str) -> Result<Arc<Table>> {
+        match self.find_relation(relation)? {
+            FoundRelation::Table(table) => Ok(table),
+            FoundRelation::View(view) => {
+                let text = format!("{verb} view \"{}\"", view.name);
+                Err(self.error(unsupported(text), relation.at.0))
+            }
+            FoundRelation::System(system) => {
+                let text = format!("permission denied: \"{}\" is a system catalog", system.name);
+                self.fail(state::INSUFFICIENT_PRIVILEGE, text, relation.at.0)
+            }
+        }
+    }
+
+    fn target_column(&self, table: &Table, column: &InsertColumn) -> Result<usize> {
+        let at = self.named_column(table, &column.name)?;
+        match column.indirection.is_empty() {
+            true => Ok(at),
+            false => Err(self.error(unsupported("assignment to a part of a column"), column.name.at.0)),
+        }
+    }
+
+    /// Returns a table's column by its name.
+    pub fn named_column(&self, table: &Table, name: &Ident) -> Result<usize> {
+        let is_it = |column: &query::catalog::table::TableColumn| !column.is_hidden() && column.name == name.value;
+        match table.columns.iter().position(is_it) {
+            Some(at) => Ok(at),
+            None => {
+                let text = format!("column \"{}\" of relation \"{}\" does not exist", name.value, table.name);
+                self.fail(state::UNDEFINED_COLUMN, text, name.at.0)
+            }
+        }
+    }
+
+    pub fn insert(&mut self, insert: &InsertStmt) -> Result<(Insert, Vec<OutputColumn>)> {
+        let commons = self.commons.len();
+        self.with(insert.with.as_ref())?;
+        let bound = self.inserted(insert);
+        self.commons.truncate(commons);
+        bound
+    }
+
+    fn inserted(&mut self, insert: &InsertStmt) -> Result<(Insert, Vec<OutputColumn>)> {
+        let InsertStmt { with: _, relation, alias, columns, overriding, source, on_conflict, returning } = insert;
+        let table = self.target_table(relation, "INSERT into")?;
+        self.use_table(&table, &relation.name)?;
+        let shown = alias.as_ref().map_or(table.name.as_str(), |alias| alias.value.as_str()).to_owned();
+        let mut targets = Vec::new();
+        for column in columns {
+            let at = self.target_column(&table, column)?;
+            if targets.contains(&at) {
+                let text = format!("column \"{}\" specified more than once", column.name.value);
+                return self.fail(state::DUPLICATE_COLUMN, text, column.name.at.0);
+            }
+            targets.push(at);
+        }
+        let is_bare = columns.is_empty();
+        if is_bare {
+            targets = table.named().map(|(at, _)| at).collect();
+        }
+        let overrides = *overriding;
+        let (values, targets) = match source {
+            None => (Values::Rows(vec![Vec::new()]), Vec::new()),
+            Some(query) => self.insert_source(query, &table, targets, columns, overrides)?,
+        };
+        let conflict = self.on_conflict(on_conflict.as_ref(), &table, &shown)?;
+        let (on_conflict, updates, arbiter) = conflict;
+        let mut doing = vec![RowChangeKind::Insert];
+        if on_conflict == OnConflict::Update {
+            doing.push(RowChangeKind::Update(updates.iter().map(|(column, _)| *column).collect()));
+        }
+        // DEFAULT in some rows needs the default of a column with a value in others.
+        let is_given = |nth: usize| match &values {
+            Values::Rows(rows) => rows.iter().all(|row| row.get(nth).is_some_and(Option::is_some)),
+            Values::Query(_) => true,
+        };
+        let given: Vec<usize> = (0..targets.len()).filter(|nth| is_given(*nth)).map(|nth| targets[nth]).collect();
+        let rules = self.rules(&table, &doing, Omitted::AllBut(&given))?;
+        self.open_scope();
+        self.add_target(&table, &shown);
+        let (returning, fields) = self.returning(returning, false)?;
+        self.close_scope();
+        let (disregarded, ignore) = (Vec::new(), false);
+        let insert = Insert { rules, targets, values, on_conflict, updates, disregarded, ignore, arbiter, returning };
+        Ok((insert, fields))
+    }
+
+    /// Binds the rows of an INSERT. Without a list of columns they fill the first ones.
+    fn insert_source(
+        &mut self,
+        query: &SelectStmt,
+        table: &Arc<Table>,
+        mut targets: Vec<usize>,
+        columns: &[InsertColumn],
+        overriding: Option<Overriding>,
+    ) -> Result<(Values, Vec<usize>)> {
+        let is_plain = query.with.is_none() && query.order_by.is_empty() && query.limit.is_none();
+        if let (SelectBody::Values(rows), true) = (&query.body, is_plain) {
+            let width = rows[0].len();
+            self.check_count(width, targets.len(), columns, |nth| rows[0][nth].span.start)?;
+            targets.truncate(width);
+            let rows = self.insert_rows(rows, table, &targets, overriding)?;
+            return Ok((read_first(rows), targets));
+        }
+        let mut bound = self.open_query(query)?;
+        let width = bound.columns.len();
+        let start = query.span.start;
+        self.check_count(width, targets.len(), columns, |nth| bound.columns[nth].at)?;
+        targets.truncate(width);
+        for (nth, target) in targets.iter().enumerate() {
+            self.check_given(table, *target, overriding)?;
+            self.insert_column(&mut bound, nth, table, *target, start)?;
+        }
+        if let Some(Overriding::User) = overriding {
+            // Given values of identity columns are passed over.
+            let kept: Vec<usize> =
+                (0..targets.len()).filter(|nth| table.columns[targets[*nth]].identity == Identity::None).collect();
+            if kept.len() < targets.len() {
+                let exprs = kept.iter().map(|nth| Expr::Column(*nth, bound.columns[*nth].column.ty.clone())).collect();
+                bound.node = Arc::new(Node::Project { input: bound.node, exprs });
+                targets = kept.into_iter().map(|nth| targets[nth]).collect();
+            }
+        }
+        Ok((Values::Query(bound.node), targets))
+    }
+
+    fn check_count(
+        &self,
+        given: usize,
+        wanted: usize,
+        columns: &[InsertColumn],
+        place: impl Fn(usize) -> u32,
+    ) -> Result<()> {
+        if given > wanted {
+            return self.fail(state::SYNTAX_ERROR, "INSERT has more expressions than target columns", place(wanted));
+        }
+        if given < wanted && !columns.is_empty() {
+            let at = columns[given].name.at.0;
+            return self.fail(state::SYNTAX_ERROR, "INSERT has more target columns than expressions", at);
+        }
+        Ok(())
+    }
+
+    fn insert_rows(
+        &mut self,
+        rows: &[Vec<tree::Expr>],
+        table: &Arc<Table>,
+        targets: &[usize],
+        overriding: Option<Overriding>,
+    ) -> Result<Vec<Vec<Option<Expr>>>> {
+        let mut own = names_of(table, &table.name, 0);
+        // No LATERAL would reach it.
+        own.is_relation_visible = false;
+        self.unreachable.push(own);
+        self.open_scope();
+        self.scope().clause = Clause::InsertValues;
+        let mut bound = Vec::with_capacity(rows.len());
+        for row in rows {
+            if row.len() != targets.len() {
+                let at = row[0].span.start;
+                return self.fail(state::SYNTAX_ERROR, "VALUES lists must all be the same length", at);
+            }
+            let mut exprs = Vec::with_capacity(row.len());
+            for (expr, target) in row.iter().zip(targets) {
+                let is_identity = table.columns[*target].identity != Identity::None;
+                if matches!(expr.kind, ExprKind::Default) || (is_identity && overriding == Some(Overriding::User)) {
+                    exprs.push(None);
+                    continue;
+                }
+                self.check_given(table, *target, overriding)?;
+                exprs.push(Some(self.assigned(expr, table, *target)?));
+            }
+            bound.push(exprs);
+        }
+        self.close_scope();
+        self.unreachable.pop();
+        Ok(bound)
+    }
+
+    /// Refuses a value for a column that has its own.
+    fn check_given(&self, table: &Table, at: usize, overriding: Option<Overriding>) -> Result<()> {
+        let column = &table.columns[at];
+        let text = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
+        if column.generated.is_some() {
+            let detail = format!("Column \"{}\" is a generated column.", column.name);
+            return Err(PgError::new(state::GENERATED_ALWAYS, text).detail(detail));
+        }
+        if column.identity == Identity::Always && overriding.is_none() {
+            let detail = format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name);
+            let hint = "Use OVERRIDING SYSTEM VALUE to override.";
+            return Err(PgError::new(state::GENERATED_ALWAYS, text).detail(detail).hint(hint));
+        }
+        Ok(())
+    }
+
+    /// Binds a value that goes into a column.
+    pub fn assigned(&mut self, node: &tree::Expr, table: &Table, at: usize) -> Result<Expr> {
+        let bound = self.expr(node)?;
+        self.assigned_operand(bound, table, at)
+    }
+
+    fn assigned_operand(&mut self, value: Operand, table: &Table, at: usize) -> Result<Expr> {
+        let column = &table.columns[at];
+        self.assigned_to(value, &column.ty, |source, target| {
+            format!("column \"{}\" is of type {target} but expression is of type {source}", column.name)
+        })
+    }
+
+    /// Coerces a column of a query to that of the table.
+    fn insert_column(
+        &mut self,
+        bound: &mut BoundQuery,
+        nth: usize,
+        table: &Table,
+        target: usize,
+        at: u32,
+    ) -> Result<()> {
+        let ty = bound.columns[nth].column.ty.clone();
+        if bound.columns[nth].oid() == oid::UNKNOWN
+            && let Some((target, _)) = target_type(&table.columns[target].ty)
+        {
+            return self.retype_column(bound, nth, target, -1, crate::functions::CastContext::Assignment);
+        }
+        let value = Operand { expr: Expr::Column(nth, ty), at };
+        let expr = self.assigned_operand(value, table, target)?;
+        if !matches!(&expr, Expr::Column(place, _) if *place == nth) {
+            bound.columns[nth].column.ty = expr.ty();
+            project_column(bound, nth, expr);
+        }
+        Ok(())
+    }
+
+    /// Binds the INSERT of COPY FROM.
+    pub fn copy_from(&mut self, relation: &RangeVar, columns: &[Ident]) -> Result<Insert> {
+        let table = self.target_table(relation, "COPY into")?;
+        self.use_table(&table, &relation.name)?;
+        let mut targets = Vec::new();
+        for name in columns {
+            let at = self.named_column(&table, name)?;
+            if targets.contains(&at) {
+                let text = format!("column \"{}\" specified more than once", name.value);
+                return self.fail(state::DUPLICATE_COLUMN, text, name.at.0);
+            }
+            if table.columns[at].generated.is_some() {
+                let text = format!("column \"{}\" is a generated column", name.value);
+                let detail = "Generated columns cannot be used in COPY.";
+                let error = PgError::new(state::INVALID_COLUMN_REFERENCE, text).detail(detail);
+                return Err(self.error(error, name.at.0));
+            }
+            targets.push(at);
+        }
+        if columns.is_empty() {
+            let given = table.named().filter(|(_, column)| column.generated.is_none());
+            targets = given.map(|(at, _)| at).collect();
+        }
+        let rules = self.rules(&table, &[RowChangeKind::Insert], Omitted::AllBut(&targets))?;
+        Ok(Insert {
+            rules,
+            targets,
+            values: Values::Rows(Vec::new()),
+            on_conflict: OnConflict::Fail,
+            updates: Vec::new(),
+            disregarded: Vec::new(),
+            ignore: false,
+            arbiter: None,
+            returning: None,
+        })
+    }
+
+    /// Binds RETURNING over the rows of the current scope.
+    fn returning(&mut self, list: &[ResTarget], is_wide: bool) -> Result<Returned> {
+        if list.is_empty() {
+            return Ok((None, Vec::new()));
+        }
+        let items = self.items(list)?;
+        let targets = self.targets(&items, Clause::Returning, false)?;
+        let fields = output_columns(&targets);
+        let columns = fields.iter().map(|field| field.column.clone()).collect();
+        let exprs = targets.into_iter().map(|target| target.expr).collect();
+        Ok((Some(Returning { exprs, is_wide, columns }), fields))
+    }
+
+    /// Opens a scope with the table whose rows change, and the tables beside it.
+    fn open_change(&mut self, table: &Arc<Table>, alias: Option<&Ident>, others: &[FromItem]) -> Result<Source> {
+        self.open_scope();
+        self.keyed = true;
+        let shown = alias.map_or(table.name.as_str(), |alias| alias.value.as_str()).to_owned();
+        let alias = alias.map(|name| tree::Alias { name: name.clone(), columns: Vec::new() });
+        let own = self.stored(table, &shown, alias.as_ref());
+        self.keyed = false;
+        let own = own?;
+        let names = own.names;
+        self.scope().names = names.clone();
+        if others.is_empty() {
+            return Ok(own.source);
+        }
+        let mut items = vec![own.source];
+        let source = self.from(others)?;
+        let mut all = names;
+        all.append(&mut self.scope().names);
+        for (nth, item) in all.iter().enumerate().filter(|(_, item)| item.is_relation_visible) {
+            if all[..nth].iter().any(|other| other.is_relation_visible && other.alias == item.alias) {
+                let text = format!("table name \"{}\" specified more than once", item.alias);
+                return Err(PgError::new(state::DUPLICATE_ALIAS, text));
+            }
+        }
+        self.scope().names = all;
+        match source {
+            Source::Inner(more, on) => {
+                items.extend(more);
+                Ok(Source::Inner(items, on))
+            }
+            other => {
+                items.push(other);
+                Ok(Source::Inner(items, Vec::new()))
+            }
+        }
+    }
+
+    /// Plans the wide rows to change, locked and with their keys. The first table is the one that changes.
+    fn changed_rows(&mut self, source: Source, conditions: Vec<Expr>) -> Arc<Node> {
+        let depth = self.scopes.len() - 1;
+        let scope = self.scope();
+        let table = &mut scope.tables[0];
+        table.lock = Some(Lock { strength: Strength::Exclusive, wait: LockWait::Choosy });
+        scope.used[table.offset..table.offset + table.columns.len()].fill(true);
+        let mut block = QueryBlock {
+            tables: scope.tables.clone(),
+            width: scope.width,
+            used: scope.used.clone(),
+            source,
+            conditions,
+            exprs: Vec::new(),
+            sorts: Vec::new(),
+        };
+        let (statistics, values): (&dyn Statistics, _) = (self.environment.session, self.environment.values);
+        let inputs = PlanningInputs { depth, order: &[], limited: false, statistics, values };
+        block.list(inputs);
+        let mut part = block.plan(inputs);
+        block.with_lists(&mut part, inputs);
+        part.node
+    }
+
+    fn changed(&mut self, table: &Arc<Table>, sets: Vec<(usize, Expr)>, doing: RowChangeKind) -> Result<Target> {
+        let place = &self.scope().tables[0];
+        let (offset, key_at) = (place.offset, place.key_at.unwrap_or(place.offset));
+        debug_assert!(matches!(place.origin, Origin::Base(_)));
+        let rules = self.rules(table, &[doing], Omitted::Nothing)?;
+        Ok(Target { rules, offset, key_at, sets })
+    }
+
+    fn selection(&mut self, selection: Option<&tree::Expr>) -> Result<Vec<Expr>> {
+        let mut conditions = Vec::new();
+        if let Some(selection) = selection {
+            if matches!(selection.kind, ExprKind::CurrentOf(_)) {
+                return Err(self.error(unsupported("WHERE CURRENT OF"), selection.span.start));
+            }
+            self.set_clause(Clause::Where);
+            conjuncts(self.condition(selection, "WHERE")?, &mut conditions);
+        }
+        Ok(conditions)
+    }
+
+    pub fn update(&mut self, update: &UpdateStmt) -> Result<(Update, Vec<OutputColumn>)> {
+        let commons = self.commons.len();
+        self.with(update.with.as_ref())?;
+        let bound = self.updated(update);
+        self.commons.truncate(commons);
+        bound
+    }
+
+    fn updated(&mut self, update: &UpdateStmt) -> Result<(Update, Vec<OutputColumn>)> {
+        let UpdateStmt { with: _, relation, alias, set, from, selection, returning } = update;
+        let table = self.target_table(relation, "UPDATE of")?;
+        let source = self.open_change(&table, alias.as_ref(), from)?;
+        let conditions = self.selection(selection.as_ref())?;
+        let (returning, fields) = self.returning(returning, true)?;
+        let sets = self.sets(set, &table, "updated")?;
+        let mut sets = sets;
+        let node = self.changed_rows(source, conditions);
+        let node = self.values_first(node, &mut sets);
+        let doing = RowChangeKind::Update(sets.iter().map(|(column, _)| *column).collect());
+        let target = self.changed(&table, sets, doing)?;
+        self.close_scope();
+        Ok((Update { node, targets: vec![target], ignore: false, at_once: true, returning }, fields))
+    }
+
+    /// Computes values that read tables while the rows are found, so that none sees a change of the statement. They follow the wide row.
+    fn values_first(&mut self, node: Arc<Node>, sets: &mut [(usize, Expr)]) -> Arc<Node> {
+        if !sets.iter().any(|(_, expr)| has_subquery(expr)) {
+            return node;
+        }
+        let scope = self.scope();
+        let mut exprs: Vec<Expr> = (0..scope.width).map(|at| Expr::Column(at, unknown_type())).collect();
+        for (_, expr) in sets.iter_mut().filter(|(_, expr)| has_subquery(expr)) {
+            let place = Expr::Column(exprs.len(), expr.ty());
+            exprs.push(std::mem::replace(expr, place));
+        }
+        Arc::new(Node::Project { input: node, exprs })
+    }
+
+    /// Binds assignments, each to a column of its own.
+    pub fn sets(&mut self, list: &[SetClause], table: &Arc<Table>, verb: &str) -> Result<Vec<(usize, Expr)>> {
+        self.set_clause(Clause::UpdateSource);
+        let mut sets: Vec<(usize, Expr)> = Vec::new();
+        for clause in list {
+            match clause {
+                SetClause::Single { target, value } => {
+                    let at = self.set_target(target, table, &sets)?;
+                    sets.extend(self.set_value(value, table, at, verb)?);
+                }
+                SetClause::Multiple { targets, source } => self.multiple(targets, source, table, &mut sets, verb)?,
+            }
+        }
+        Ok(sets)
+    }
+
+    fn set_target(&self, target: &InsertColumn, table: &Table, sets: &[(usize, Expr)]) -> Result<usize> {
+        let at = self.target_column(table, target)?;
+        if sets.iter().any(|(known, _)| *known == at) {
+            let text = format!("multiple assignments to same column \"{}\"", target.name.value);
+            return Err(PgError::new(state::SYNTAX_ERROR, text));
+        }
+        Ok(at)
+    }
+
+    fn set_value(
+        &mut self,
+        value: &tree::Expr,
+        table: &Arc<Table>,
+        at: usize,
+        verb: &str,
+    ) -> Result<Option<(usize, Expr)>> {
+        let column = &table.columns[at];
+        if matches!(value.kind, ExprKind::Default) {
+            // A generated column is computed in any case.
+            if column.generated.is_some() {
+                return Ok(None);
+            }
+            let default = self.default_of(table, at)?;
+            let null = || Expr::Literal(query::value::Value::Null, column.ty.clone().with_nullable(true));
+            return Ok(Some((at, default.unwrap_or_else(null))));
+        }
+        let refused = |detail: String| {
+            let text = format!("column \"{}\" can only be {verb} to DEFAULT", column.name);
+            Err(PgError::new(state::GENERATED_ALWAYS, text).detail(detail))
+        };
+        if column.generated.is_some() {
+            return refused(format!("Column \"{}\" is a generated column.", column.name));
+        }
+        if column.identity == Identity::Always {
+            return refused(format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name));
+        }
+        Ok(Some((at, self.assigned(value, table, at)?)))
+    }
+
+    /// Binds `(a, b) = source`.
+    fn multiple(
+        &mut self,
+        targets: &[InsertColumn],
+        source: &tree::Expr,
+        table: &Arc<Table>,
+        sets: &mut Vec<(usize, Expr)>,
+        verb: &str,
+    ) -> Result<()> {
+        match &source.kind {
+            ExprKind::Row { items, explicit: _ } => {
+                if items.len() != targets.len() {
+                    let text = "number of columns does not match number of values";
+                    return self.fail(state::SYNTAX_ERROR, text, source.span.start);
+                }
+                for (target, value) in targets.iter().zip(items) {
+                    let at = self.set_target(target, table, sets)?;
+                    sets.extend(self.set_value(value, table, at, verb)?);
+                }
+                Ok(())
+            }
+            ExprKind::Subquery(query) => {
+                for (nth, target) in targets.iter().enumerate() {
+                    let at = self.set_target(target, table, sets)?;
+                    let value = self.subquery_column(query, nth, targets.len(), source.span.start)?;
+                    let expr = self.assigned_operand(value, table, at)?;
+                    sets.push((at, expr));
+                }
+                Ok(())
+            }
+            _ => {
+                let text = "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression";
+                self.fail(state::FEATURE_NOT_SUPPORTED, text, source.span.start)
+            }
+        }
+    }
+
+    /// Binds one column of a subquery as a value.
+    fn subquery_column(&mut self, query: &SelectStmt, nth: usize, count: usize, at: u32) -> Result<Operand> {
+        let (subquery, columns): (Subquery, Vec<OutputColumn>) = self.nested(query, |binder, bound| {
+            if bound.columns.len() != count {
+                let text = "number of columns does not match number of values";
+                return binder.fail(state::SYNTAX_ERROR, text, at);
+            }
+            let column = bound.columns.swap_remove(nth);
+            let exprs = vec![Expr::Column(nth, column.column.ty.clone())];
+            bound.node = Arc::new(Node::Project { input: bound.node.clone(), exprs });
+            (bound.columns, bound.plain) = (vec![column], None);
+            Ok(Question::Value)
+        })?;
+        let ty = columns[0].column.ty.clone().with_nullable(true);
+        Ok(Operand { expr: Expr::Subquery(Arc::new(subquery), ty), at })
+    }
+
+    pub fn delete(&mut self, delete: &DeleteStmt) -> Result<(Delete, Vec<OutputColumn>)> {
+        let commons = self.commons.len();
+        self.with(delete.with.as_ref())?;
+        let bound = self.deleted(delete);
+        self.commons.truncate(commons);
+        bound
+    }
+
+    fn deleted(&mut self, delete: &DeleteStmt) -> Result<(Delete, Vec<OutputColumn>)> {
+        let DeleteStmt { with: _, relation, alias, using, selection, returning } = delete;
+        let table = self.target_table(relation, "DELETE from")?;
+        let source = self.open_change(&table, alias.as_ref(), using)?;
+        let conditions = self.selection(selection.as_ref())?;
+        let (returning, fields) = self.returning(returning, true)?;
+        let node = self.changed_rows(source, conditions);
+        let target = self.changed(&table, Vec::new(), RowChangeKind::Delete)?;
+        self.close_scope();
+        Ok((Delete { node, targets: vec![target], ignore: false, returning }, fields))
+    }
+}
+
+/// Returns rows of VALUES. Those that read tables are all computed before the first is inserted, so that none sees another.
+fn read_first(rows: Vec<Vec<Option<Expr>>>) -> Values {
+    let reads = rows.iter().flatten().flatten().any(has_subquery);
+    if rows.len() < 2 || !reads || rows.iter().flatten().any(Option::is_none) {
+        return Values::Rows(rows);
+    }
+    let rows = rows.into_iter().map(|row| row.into_iter().flatten().collect()).collect();
+    Values::Query(Arc::new(Node::Rows { rows }))
+}

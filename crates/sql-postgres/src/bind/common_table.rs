@@ -1,0 +1,239 @@
+//! Common table expressions, and PostgreSQL's rules for recursive ones.
+//!
+//! A recursive expression is `non-recursive term UNION [ALL] recursive term`. The first term alone determines the columns and their types.
+
+use std::sync::Arc;
+
+use query::nodes::expr::Expr;
+use query::nodes::node::{Node, Recursion};
+use syntax::postgres::tree::{CommonTableExpr, Ident, RangeVar, SelectBody, SelectStmt, SetOp, Statement, WithClause};
+
+use crate::bind::Binder;
+use crate::bind::coerce::common_type;
+use crate::bind::scope::{BoundQuery, Common, CommonState, OutputColumn};
+use crate::bind::typing::{Operand, settled, shown, unsupported};
+use crate::error::{PgError, Result, state};
+use crate::functions::CastContext;
+use crate::types::oid;
+
+impl Binder<'_> {
+    /// Binds the tables of WITH. The caller removes them from `commons` again.
+    pub fn with(&mut self, with: Option<&WithClause>) -> Result<()> {
+        let Some(WithClause { recursive, tables, at: _ }) = with else { return Ok(()) };
+        let first = self.commons.len();
+        for table in tables {
+            if self.commons[first..].iter().any(|known| known.name == table.name.value) {
+                let text = format!("WITH query name \"{}\" specified more than once", table.name.value);
+                return self.fail(state::DUPLICATE_ALIAS, text, table.name.at.0);
+            }
+            self.common(table, *recursive)?;
+        }
+        Ok(())
+    }
+
+    fn common(&mut self, table: &CommonTableExpr, recursive: bool) -> Result<()> {
+        let CommonTableExpr { name, columns, materialized: _, statement } = table;
+        let Statement::Select(query) = statement else {
+            return Err(self.error(unsupported("a statement that changes rows in WITH"), name.at.0));
+        };
+        let id = self.new_id();
+        let around = (std::mem::take(&mut self.height), std::mem::take(&mut self.weight));
+        let reads = self.correlations.last().map_or(0, Vec::len);
+        let bound = if recursive { self.recursive(name, columns, query, id)? } else { None };
+        let bound = match bound {
+            Some(bound) => bound,
+            None => {
+                let mut bound = self.query(query)?;
+                self.name_columns(name, &mut bound.columns, columns)?;
+                let node = Arc::new(Node::Common { id, source: bound.node, recursion: None });
+                BoundQuery { node, columns: bound.columns, plain: None }
+            }
+        };
+        if self.correlations.last().map_or(0, Vec::len) != reads {
+            return Err(self.error(unsupported("a WITH query that reads the query around it"), name.at.0));
+        }
+        self.rise(1)?;
+        let size = (self.height, self.weight);
+        (self.height, self.weight) = (around.0, around.1 + 1);
+        let BoundQuery { node, columns, plain: _ } = bound;
+        let (name, state) = (name.value.clone(), CommonState::Ready);
+        self.commons.push(Common { name, columns, node, size, references: 0, state });
+        Ok(())
+    }
+
+    fn name_columns(&self, name: &Ident, columns: &mut [OutputColumn], names: &[Ident]) -> Result<()> {
+        if names.len() > columns.len() {
+            let (has, given) = (columns.len(), names.len());
+            let text =
+                format!("WITH query \"{}\" has {has} columns available but {given} columns specified", name.value);
+            return self.fail(state::INVALID_COLUMN_REFERENCE, text, name.at.0);
+        }
+        for (column, name) in columns.iter_mut().zip(names) {
+            column.column.name = name.value.clone();
+        }
+        Ok(())
+    }
+
+    /// Returns the common table expression of that name, and counts the reference.
+    pub fn common_named(&mut self, name: &RangeVar) -> Result<Option<Common>> {
+        let depth = self.correlations.len();
+        let Some(common) = self.commons.iter_mut().rev().find(|common| common.name == name.name) else {
+            return Ok(None);
+        };
+        common.references += 1;
+        let common = common.clone();
+        match &common.state {
+            CommonState::Ready => Ok(Some(common)),
+            CommonState::Refused(text) => self.fail(state::INVALID_RECURSION, text.to_string(), name.at.0),
+            CommonState::Recursive(own) if *own != depth => {
+                let text = format!("recursive reference to query \"{}\" must not appear within a subquery", name.name);
+                self.fail(state::INVALID_RECURSION, text, name.at.0)
+            }
+            CommonState::Recursive(_) if common.references > 1 => {
+                let text = format!("recursive reference to query \"{}\" must not appear more than once", name.name);
+                self.fail(state::INVALID_RECURSION, text, name.at.0)
+            }
+            CommonState::Recursive(_) => Ok(Some(common)),
+        }
+    }
+
+    /// Binds a query that may refer to itself. `None`: it is of another form, and a reference to itself has been an error.
+    fn recursive(
+        &mut self,
+        name: &Ident,
+        names: &[Ident],
+        query: &SelectStmt,
+        id: usize,
+    ) -> Result<Option<BoundQuery>> {
+        let SelectStmt { with, body, order_by, limit, locking: _, span: _ } = query;
+        let commons = self.commons.len();
+        let (first, seed, last) = match body {
+            SelectBody::SetOperations { first, links } => match links.split_last() {
+                Some((last, seed)) if last.op == SetOp::Union => (first, seed, last),
+                _ => return self.not_recursive(name, query).map(|()| None),
+            },
+            _ => return self.not_recursive(name, query).map(|()| None),
+        };
+        self.with(with.as_ref())?;
+        self.push_refused(name, "must not appear within its non-recursive term");
+        let mut source = self.operations(first, seed)?;
+        for at in 0..source.columns.len() {
+            if source.columns[at].oid() == oid::UNKNOWN {
+                self.retype_column(&mut source, at, oid::TEXT, -1, CastContext::Implicit)?;
+            }
+        }
+        self.commons.pop();
+        self.name_columns(name, &mut source.columns, names)?;
+        for column in &mut source.columns {
+            column.column.ty.nullable = true;
+            column.origin = None;
+        }
+        self.commons.push(Common {
+            name: name.value.clone(),
+            columns: source.columns.clone(),
+            node: Arc::new(Node::LastRound { id }),
+            size: (1, 1),
+            references: 0,
+            state: CommonState::Recursive(self.correlations.len()),
+        });
+        let part = self.set_operand(&last.operand)?;
+        let references = self.commons.last().map_or(0, |common| common.references);
+        self.commons.truncate(commons);
+        if references == 0 {
+            return Ok(None);
+        }
+        if !order_by.is_empty() {
+            return self.fail(
+                state::FEATURE_NOT_SUPPORTED,
+                "ORDER BY in a recursive query is not implemented",
+                order_by[0].expr.span.start,
+            );
+        }
+        if limit.is_some() {
+            return Err(PgError::new(state::FEATURE_NOT_SUPPORTED, "LIMIT in a recursive query is not implemented"));
+        }
+        self.rounds(name, source, part, (id, !last.all)).map(Some)
+    }
+
+    /// Refuses a reference to itself in a query without the form of a recursive one.
+    fn not_recursive(&mut self, name: &Ident, query: &SelectStmt) -> Result<()> {
+        let sizes = (self.height, self.weight);
+        let commons = self.commons.len();
+        let text = format!(
+            "recursive query \"{}\" does not have the form non-recursive-term UNION [ALL] recursive-term",
+            name.value
+        );
+        self.commons.push(Common {
+            name: name.value.clone(),
+            columns: Vec::new(),
+            node: Arc::new(Node::One { width: 0 }),
+            size: (0, 0),
+            references: 0,
+            state: CommonState::Refused(text.into()),
+        });
+        // Bound for its references alone; it is bound again without the name.
+        let (nodes, correlations) = (self.nodes, self.correlations.clone());
+        let bound = self.open_query(query);
+        self.commons.truncate(commons);
+        (self.height, self.weight) = sizes;
+        (self.nodes, self.correlations) = (nodes, correlations);
+        bound.map(drop)
+    }
+
+    fn push_refused(&mut self, name: &Ident, why: &str) {
+        let text = format!("recursive reference to query \"{}\" {why}", name.value);
+        self.commons.push(Common {
+            name: name.value.clone(),
+            columns: Vec::new(),
+            node: Arc::new(Node::One { width: 0 }),
+            size: (0, 0),
+            references: 0,
+            state: CommonState::Refused(text.into()),
+        });
+    }
+
+    /// Makes the node that computes the rounds.
+    fn rounds(
+        &mut self,
+        name: &Ident,
+        source: BoundQuery,
+        mut part: BoundQuery,
+        (id, distinct): (usize, bool),
+    ) -> Result<BoundQuery> {
+        if part.columns.len() != source.columns.len() {
+            let text = "each UNION query must have the same number of columns";
+            return self.fail(state::SYNTAX_ERROR, text, name.at.0);
+        }
+        for at in 0..source.columns.len() {
+            let operand = |bound: &BoundQuery| Operand {
+                expr: Expr::Column(at, bound.columns[at].column.ty.clone()),
+                at: name.at.0,
+            };
+            let (own, other) = (operand(&source), operand(&part));
+            let common = common_type(&[&own, &other]).map_err(|(left, right, _)| {
+                let text = format!("UNION types {} and {} cannot be matched", shown(left), shown(right));
+                self.error(PgError::new(state::DATATYPE_MISMATCH, text), name.at.0)
+            })?;
+            if common != own.oid() {
+                let text = format!(
+                    "recursive query \"{}\" column {} has type {} in non-recursive term but type {} overall",
+                    name.value,
+                    at + 1,
+                    shown(own.oid()),
+                    shown(common)
+                );
+                let hint = "Cast the output of the non-recursive term to the correct type.";
+                let error = PgError::new(state::DATATYPE_MISMATCH, text).hint(hint);
+                return Err(self.error(error, source.columns[at].at));
+            }
+            self.retype_column(&mut part, at, common, -1, CastContext::Implicit)?;
+            if distinct {
+                self.check_comparable(common, name.at.0)?;
+            }
+        }
+        let types = source.columns.iter().map(|column| settled(&column.column.ty)).collect();
+        let recursion = Some(Recursion { part: part.node, distinct, types });
+        let node = Arc::new(Node::Common { id, source: source.node, recursion });
+        Ok(BoundQuery { node, columns: source.columns, plain: None })
+    }
+}

@@ -1,0 +1,408 @@
+//! The binder (PostgreSQL's parse analysis): from a syntax tree to a plan of the core with names resolved and types known.
+//!
+//! ```text
+//!   tree::Statement ─► range table, expressions with types ─► QueryBlock, Change ─► BoundStatement
+//!                      (this module)                          (query plans them)
+//! ```
+//!
+//! Expressions of a block are bound over its wide rows, with aggregates and window functions at places beyond `scope::AGGREGATES`; `grouped` brings them to the rows of groups (PS-5). Depth counts
+//! subqueries in expressions (PS-6).
+
+mod aggregate;
+mod call;
+mod change;
+mod coerce;
+mod common_table;
+mod comparison;
+mod conflict;
+mod expression;
+mod from;
+mod full_join;
+mod grouped;
+mod merge;
+mod name;
+mod operator;
+mod output_name;
+mod query_expression;
+mod resolve;
+mod rules;
+mod scope;
+mod select;
+mod special;
+mod subquery;
+mod table_function;
+mod typing;
+mod view;
+mod walk;
+mod window;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use query::catalog::Snapshot;
+use query::catalog::table::Table;
+use query::catalog::view::View;
+use query::nodes::context::EvalContext;
+use query::nodes::expr::Expr;
+use query::nodes::node::Lock;
+use query::nodes::system_table::SystemTable;
+use query::plan::statistics::Statistics;
+use query::session::statement::{self, Bindings};
+use syntax::postgres::tree;
+
+use crate::bind::scope::{BlockScope, BoundQuery, Common, NameItem, OutputColumn};
+use crate::bind::typing::{Operand, unsupported};
+use crate::error::{PgError, Result, state};
+use crate::types::oid::{self, Oid};
+use crate::types::registry::{oid_of, typmod_of};
+use crate::value::Value;
+
+pub type Plan = statement::Plan<Infallible>;
+pub type BoundStatement = statement::BoundStatement<Infallible>;
+
+/// The session's answers to questions of the binder.
+pub trait BindSession: Statistics {
+    /// Returns an error if the statement was cancelled.
+    fn check_interrupts(&self) -> Result<()>;
+
+    /// Returns the computed table of that name: of `pg_catalog` and `information_schema`.
+    fn system_table(&self, schema: &str, name: &str) -> Option<&'static SystemTable>;
+}
+
+/// The facts that binding reads. All but `session`, `values` and `snapshot` belong to the plan-cache context.
+pub struct Environment<'s> {
+    pub snapshot: Arc<Snapshot>,
+    pub database: &'s str,
+    pub role: &'s str,
+    /// The schemas of `search_path` that exist, in order, by their PostgreSQL names; `$user` is replaced. `pg_catalog` is searched first unless it is among them.
+    pub search_path: &'s [String],
+    pub session: &'s dyn BindSession,
+    /// Known values of parameters. Estimates use them, but the plan holds for other values.
+    pub values: &'s [Value],
+    /// The row lock of plain reads, where the isolation level asks for one.
+    pub reads_lock: Option<Lock>,
+}
+
+/// A bound statement with what a client is told of it.
+#[derive(Debug)]
+pub struct Bound {
+    pub statement: Arc<BoundStatement>,
+    /// The type of each parameter: those that were given, and inferred ones in the place of 0.
+    pub parameter_types: Vec<Oid>,
+    /// The columns of the result; empty for a statement without RETURNING.
+    pub fields: Vec<ResultColumn>,
+}
+
+/// A column of a result, as RowDescription has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResultColumn {
+    pub name: String,
+    pub type_oid: Oid,
+    /// -1: none.
+    pub type_modifier: i32,
+    /// The table that the column is of, by its id in the catalog; `None` for an expression.
+    pub table: Option<u64>,
+    /// From 1; 0 for an expression.
+    pub column: u16,
+}
+
+/// Returns the OID of a table or view, by its number in the catalog: those below 16384 are the system's.
+pub fn relation_oid(id: u64) -> Oid {
+    FIRST_OID.saturating_add(u32::try_from(id).unwrap_or(u32::MAX))
+}
+
+const FIRST_OID: Oid = 16384;
+
+/// Binds a query, or a statement that changes rows. `text` is what positions in errors refer to; `parameters` are the types that the client has given, 0 where it has not.
+pub fn bind(
+    environment: &Environment<'_>,
+    ctx: &mut EvalContext,
+    text: &str,
+    statement: &tree::Statement,
+    parameters: Vec<Oid>,
+) -> Result<Bound> {
+    let mut binder = Binder::new(environment, ctx, text);
+    binder.parameters = parameters;
+    let (plan, fields) = binder.statement(statement)?;
+    binder.finish(plan, fields)
+}
+
+/// Returns the INSERT of COPY FROM: its rows come from the client, a value for each of `columns`, or for each column of the table if there are none.
+pub fn bind_copy_from(
+    environment: &Environment<'_>,
+    ctx: &mut EvalContext,
+    text: &str,
+    relation: &tree::RangeVar,
+    columns: &[tree::Ident],
+) -> Result<Bound> {
+    let mut binder = Binder::new(environment, ctx, text);
+    let insert = binder.copy_from(relation, columns)?;
+    binder.finish(Plan::Insert(insert), Vec::new())
+}
+
+/// The kind of an expression in a table's definition. It decides what the expression may contain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableExpression {
+    /// May read no column.
+    Default,
+    Check,
+    Generated,
+}
+
+/// Binds an expression of a table's definition over the table's columns, and coerces it to the type: that of the column, or bool for a CHECK.
+pub fn bind_table_expression(
+    environment: &Environment<'_>,
+    ctx: &mut EvalContext,
+    text: &str,
+    (table, expression): (&Arc<Table>, &tree::Expr),
+    kind: TableExpression,
+    column: Option<usize>,
+) -> Result<Expr> {
+    Binder::new(environment, ctx, text).table_expression(table, expression, kind, column)
+}
+
+/// Returns the OID and the modifier of a type.
+pub fn bind_type_name(
+    environment: &Environment<'_>,
+    ctx: &mut EvalContext,
+    text: &str,
+    name: &tree::TypeName,
+) -> Result<(Oid, i32)> {
+    Binder::new(environment, ctx, text).type_named(name)
+}
+
+/// Binds an expression without tables and parameters, such as an argument of EXECUTE or CALL, and coerces it to the type; 0 leaves it as it is.
+pub fn bind_constant(
+    environment: &Environment<'_>,
+    ctx: &mut EvalContext,
+    text: &str,
+    expression: &tree::Expr,
+    target: Oid,
+) -> Result<Expr> {
+    Binder::new(environment, ctx, text).constant(expression, target)
+}
+
+/// Binds one statement.
+pub struct Binder<'s> {
+    environment: &'s Environment<'s>,
+    ctx: &'s mut EvalContext,
+    text: &'s str,
+    /// The schemas that unqualified names are looked up in; those of a view while its text is bound.
+    search_path: Vec<String>,
+    scopes: Vec<BlockScope>,
+    parameters: Vec<Oid>,
+    /// There is no statement that could have parameters.
+    has_no_parameters: bool,
+    commons: Vec<Common>,
+    /// The height of the plan bound so far for the current query.
+    height: usize,
+    /// The number of its nodes, with shared ones counted at each reference.
+    weight: usize,
+    /// For each depth, the outer references of its blocks: (depth, place).
+    correlations: Vec<Vec<(usize, usize)>>,
+    /// Tables whose metadata locks the statement needs.
+    tables: Vec<Arc<Table>>,
+    named: Vec<(u64, String)>,
+    /// Tables that only foreign keys reach.
+    linked: Vec<Arc<Table>>,
+    /// Tables that are read, with the ages of their statistics.
+    known: Vec<(Arc<Table>, u64)>,
+    views: Vec<Arc<View>>,
+    /// Views whose texts are being bound.
+    open_views: Vec<u64>,
+    /// The plan holds for this run only.
+    volatile: bool,
+    next_id: usize,
+    /// The expressions bound so far.
+    nodes: usize,
+    /// The statement changes rows, so stored tables carry their rows' keys.
+    keyed: bool,
+    /// Tables beside a derived table, which it cannot name, for the error of one that does.
+    unreachable: Vec<NameItem>,
+}
+
+impl<'s> Binder<'s> {
+    fn new(environment: &'s Environment<'s>, ctx: &'s mut EvalContext, text: &'s str) -> Binder<'s> {
+        Binder {
+            environment,
+            ctx,
+            text,
+            search_path: environment.search_path.to_vec(),
+            scopes: Vec::new(),
+            parameters: Vec::new(),
+            has_no_parameters: false,
+            commons: Vec::new(),
+            height: 0,
+            weight: 0,
+            correlations: vec![Vec::new()],
+            tables: Vec::new(),
+            named: Vec::new(),
+            linked: Vec::new(),
+            known: Vec::new(),
+            views: Vec::new(),
+            open_views: Vec::new(),
+            volatile: false,
+            next_id: 0,
+            nodes: 0,
+            keyed: false,
+            unreachable: Vec::new(),
+        }
+    }
+
+    fn statement(&mut self, statement: &tree::Statement) -> Result<(Plan, Vec<ResultColumn>)> {
+        use tree::Statement as Tree;
+        let returned = |returning: Option<&query::nodes::change::Returning>, origins: &[OutputColumn]| match returning {
+            Some(_) => origins.iter().map(field).collect(),
+            None => Vec::new(),
+        };
+        Ok(match statement {
+            Tree::Select(select) => {
+                let BoundQuery { node, columns, plain: _ } = self.query(select)?;
+                let fields = columns.iter().map(field).collect();
+                let columns = columns.into_iter().map(|column| column.column).collect();
+                (Plan::Query { node, columns }, fields)
+            }
+            Tree::Insert(insert) => {
+                let (insert, columns) = self.insert(insert)?;
+                let fields = returned(insert.returning.as_ref(), &columns);
+                (Plan::Insert(insert), fields)
+            }
+            Tree::Update(update) => {
+                let (update, columns) = self.update(update)?;
+                let fields = returned(update.returning.as_ref(), &columns);
+                (Plan::Update(update), fields)
+            }
+            Tree::Delete(delete) => {
+                let (delete, columns) = self.delete(delete)?;
+                let fields = returned(delete.returning.as_ref(), &columns);
+                (Plan::Delete(delete), fields)
+            }
+            Tree::Merge(_) => return Err(unsupported("MERGE")),
+            _ => return Err(unsupported("this statement here")),
+        })
+    }
+
+    /// Makes a statement of the plan and of the definitions that binding has met.
+    fn finish(mut self, plan: Plan, fields: Vec<ResultColumn>) -> Result<Bound> {
+        if let Some(number) = self.parameters.iter().position(|ty| *ty == 0 || *ty == oid::UNKNOWN) {
+            let text = format!("could not determine data type of parameter ${}", number + 1);
+            return Err(PgError::new(state::INDETERMINATE_DATATYPE, text));
+        }
+        let mut locked = self.tables.clone();
+        locked.extend(self.linked.drain(..).filter(|table| !self.tables.iter().any(|known| known.id == table.id)));
+        let (tables, named, views) = (self.tables, self.named, self.views);
+        let bindings = Bindings { tables, named, locked, views, planned_with: self.known };
+        let statement = Arc::new(BoundStatement::new(plan, bindings, self.volatile, 0));
+        Ok(Bound { statement, parameter_types: self.parameters, fields })
+    }
+
+    /// Gives an error its position.
+    fn error(&self, error: PgError, at: u32) -> PgError {
+        // A view's text is not the statement's.
+        if self.open_views.is_empty() { error.at(self.text, at as usize) } else { error }
+    }
+
+    fn fail<T>(&self, state: &'static str, text: impl Into<String>, at: u32) -> Result<T> {
+        Err(self.error(PgError::new(state, text), at))
+    }
+
+    /// Counts an expression, and looks for interrupts between many.
+    fn count_node(&mut self) -> Result<()> {
+        self.nodes += 1;
+        if self.nodes.is_multiple_of(1024) { self.environment.session.check_interrupts() } else { Ok(()) }
+    }
+
+    fn new_id(&mut self) -> usize {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    fn scope(&mut self) -> &mut BlockScope {
+        self.scopes.last_mut().unwrap_or_else(|| unreachable!("an expression is bound within a scope"))
+    }
+
+    fn open_scope(&mut self) {
+        self.scopes.push(BlockScope::default());
+    }
+
+    fn close_scope(&mut self) -> BlockScope {
+        self.scopes.pop().unwrap_or_default()
+    }
+
+    /// Returns `$n`, with its type as far as it is known.
+    fn parameter(&mut self, number: u32, at: u32) -> Result<Operand> {
+        let place = (number as usize).wrapping_sub(1);
+        if number == 0 || place >= PARAMETERS_MAX || self.has_no_parameters {
+            return self.fail(state::UNDEFINED_PARAMETER, format!("there is no parameter ${number}"), at);
+        }
+        if self.parameters.len() <= place {
+            self.parameters.resize(place + 1, 0);
+        }
+        let ty = if self.parameters[place] == 0 { oid::UNKNOWN } else { self.parameters[place] };
+        if crate::types::registry::by_oid(ty).is_none() {
+            return Err(self.error(unsupported(format!("a parameter of type {}", typing::shown(ty))), at));
+        }
+        Ok(Operand { expr: Expr::Parameter(place, crate::types::registry::column_type(ty, -1, true)), at })
+    }
+
+    /// Returns an operand that is bound a second time: a parameter has the type that was deduced since.
+    fn deduced(&self, mut operand: Operand) -> Operand {
+        if let Expr::Parameter(place, ty) = &mut operand.expr {
+            let known = self.parameters.get(*place).copied().filter(|known| *known != 0);
+            *ty = known.map_or_else(|| ty.clone(), |known| crate::types::registry::column_type(known, -1, true));
+        }
+        operand
+    }
+
+    fn set_parameter(&mut self, place: usize, ty: Oid) {
+        if let Some(known) = self.parameters.get_mut(place) {
+            *known = ty;
+        }
+    }
+
+    /// Counts nodes above the plan bound so far for the current query.
+    fn rise(&mut self, nodes: usize) -> Result<()> {
+        self.height += nodes;
+        self.weight += nodes;
+        if self.weight > WEIGHT_MAX {
+            let text = format!("views and common table expressions come to more than {WEIGHT_MAX} plan nodes");
+            return Err(PgError::new(state::PROGRAM_LIMIT_EXCEEDED, text));
+        }
+        if self.height > HEIGHT_MAX {
+            let text = format!("the plan is more than {HEIGHT_MAX} nodes high");
+            return Err(PgError::new(state::STATEMENT_TOO_COMPLEX, text));
+        }
+        Ok(())
+    }
+
+    /// Binding takes more stack for a level than whatever walks the bound tree afterwards, so it may use half.
+    fn check_stack(&self) -> Result<()> {
+        match stdx::stack::is_half_free() {
+            true => Ok(()),
+            false => Err(PgError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded")),
+        }
+    }
+}
+
+/// The greatest number of a parameter: it has 16 bits in the protocol.
+const PARAMETERS_MAX: usize = 65535;
+
+/// The greatest height of a plan (joins, derived tables, views, chained WITH tables); planner and executor recurse.
+const HEIGHT_MAX: usize = 1600;
+
+/// The most nodes of a plan. Each reference to a common table expression counts all of its nodes.
+const WEIGHT_MAX: usize = 100_000;
+
+fn field(column: &OutputColumn) -> ResultColumn {
+    let OutputColumn { column, origin, at: _ } = column;
+    ResultColumn {
+        name: column.name.clone(),
+        type_oid: oid_of(&column.ty),
+        type_modifier: typmod_of(&column.ty),
+        table: origin.map(|(id, _)| id),
+        column: origin.map_or(0, |(_, number)| number),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,374 @@
+//! Operators, and the notations that stand for operators: BETWEEN, IN over a list, LIKE, comparisons of rows.
+
+use std::mem::MaybeUninit;
+
+use query::nodes::comparison::{Comparator, Comparison};
+use query::nodes::eval::sort_literals;
+use query::nodes::expr::{Between, Compare, Expr, In};
+use syntax::postgres::tree::{self, ExprKind, LikeKind, Link, Location, Operator};
+
+use crate::bind::Binder;
+use crate::bind::coerce::{call, call_of, can_coerce, common_type};
+use crate::bind::comparison::comparator;
+use crate::bind::resolve::{Resolution, function_by_oid, operator};
+use crate::bind::typing::{Operand, oid_of, shown, unsupported};
+use crate::error::{PgError, Result, state};
+use crate::functions::temporal::compare::comparable;
+use crate::functions::{CastContext, PgOperator};
+use crate::types::oid::{self, Oid};
+
+/// Stack that a link of a chain takes besides its frame, which is smaller than other levels' frames.
+const LINK_BYTES: usize = 512;
+
+impl Binder<'_> {
+    /// Binds `first op operand op operand ...` from the left.
+    pub fn chain(&mut self, first: &tree::Expr, links: &[Link]) -> Result<Operand> {
+        if let [Link { op, operand }] = links
+            && let Some(bound) = self.row_operator(first, op, operand)?
+        {
+            return Ok(bound);
+        }
+        self.links(first, links)
+    }
+
+    /// Recurses as deep as the tree that it gives is high: whatever walks that tree does so too.
+    fn links(&mut self, first: &tree::Expr, links: &[Link]) -> Result<Operand> {
+        let reserved = MaybeUninit::<[u8; LINK_BYTES]>::uninit();
+        std::hint::black_box(&reserved);
+        self.check_stack()?;
+        let Some((Link { op, operand }, before)) = links.split_last() else { return self.expr(first) };
+        self.count_node()?;
+        let left = self.links(first, before)?;
+        let right = self.expr(operand)?;
+        self.make_operator(op, left, right)
+    }
+
+    /// Binds a comparison with a row on a side.
+    fn row_operator(&mut self, left: &tree::Expr, op: &Operator, right: &tree::Expr) -> Result<Option<Operand>> {
+        match (&left.kind, &right.kind) {
+            (ExprKind::Row { items: a, explicit: _ }, ExprKind::Row { items: b, explicit: _ }) => {
+                let (a, b) = (self.all(a)?, self.all(b)?);
+                self.compare_rows(op, a, b, left.span.start).map(Some)
+            }
+            (ExprKind::Row { items, explicit: _ }, ExprKind::Subquery(query)) => {
+                self.row_subquery(items, op, query, left.span.start).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns the operator's row for operands of these types.
+    fn resolve_operator(&self, op: &Operator, left: Oid, right: Oid) -> Result<&'static PgOperator> {
+        let Operator { qualifier, name, at } = op;
+        let is_system = match &qualifier[..] {
+            [] => true,
+            [schema] => schema == "pg_catalog",
+            _ => false,
+        };
+        let found = if is_system { operator(name, left, right) } else { Resolution::None };
+        let shown_left = if left == 0 { String::new() } else { format!("{} ", shown(left)) };
+        let (qualified, right) = (qualifier.iter().map(|part| format!("{part}.")).collect::<String>(), shown(right));
+        match found {
+            Resolution::One(row) => Ok(row),
+            Resolution::None => {
+                let text = format!("operator does not exist: {shown_left}{qualified}{name} {right}");
+                let hint = match left {
+                    0 => {
+                        "No operator matches the given name and argument type. You might need to add an explicit type cast."
+                    }
+                    _ => {
+                        "No operator matches the given name and argument types. You might need to add explicit type casts."
+                    }
+                };
+                Err(self.error(PgError::new(state::UNDEFINED_FUNCTION, text).hint(hint), at.0))
+            }
+            Resolution::Many => {
+                let text = format!("operator is not unique: {shown_left}{qualified}{name} {right}");
+                let hint = "Could not choose a best candidate operator. You might need to add explicit type casts.";
+                Err(self.error(PgError::new(state::AMBIGUOUS_FUNCTION, text).hint(hint), at.0))
+            }
+        }
+    }
+
+    pub fn make_prefix(&mut self, op: &Operator, operand: Operand) -> Result<Operand> {
+        let row = self.resolve_operator(op, 0, operand.oid())?;
+        let operand = self.coerce(operand, row.right, CastContext::Implicit)?;
+        Ok(Operand { expr: self.operator_call(row, vec![operand])?, at: op.at.0 })
+    }
+
+    fn operator_call(&self, row: &'static PgOperator, arguments: Vec<Expr>) -> Result<Expr> {
+        let function =
+            function_by_oid(row.function).ok_or_else(|| unsupported(format!("the operator {}", row.name)))?;
+        call(function, arguments, row.result, -1)
+    }
+
+    /// Returns `left op right` for operands of whatever types.
+    pub fn make_operator(&mut self, op: &Operator, left: Operand, right: Operand) -> Result<Operand> {
+        let at = left.at.min(op.at.0);
+        let (row, left, right) = self.operands(op, left, right)?;
+        Ok(Operand { expr: self.applied(row, left, right)?, at })
+    }
+
+    /// Returns the operator for these operands, and them as it takes them.
+    pub fn operands(
+        &mut self,
+        op: &Operator,
+        left: Operand,
+        right: Operand,
+    ) -> Result<(&'static PgOperator, Expr, Expr)> {
+        let row = self.resolve_operator(op, left.oid(), right.oid())?;
+        let left = self.coerce(left, row.left, CastContext::Implicit)?;
+        let right = self.coerce(right, row.right, CastContext::Implicit)?;
+        Ok((row, left, right))
+    }
+
+    /// Returns the core's comparison where the operator is one, else a call. Of dates and timestamps of two types, the one side is brought among the values of the other, so that
+    /// an index on the other can be used.
+    pub fn applied(&self, row: &'static PgOperator, left: Expr, right: Expr) -> Result<Expr> {
+        let Some(op) = row.comparison else { return self.operator_call(row, vec![left, right]) };
+        let brought = |ty: Oid, other: Oid| Some((comparable(ty, other)?, comparator(other, other)?));
+        let (left, right, by) = if let Some(by) = comparator(row.left, row.right) {
+            (left, right, by)
+        } else if let Some((function, by)) = brought(row.left, row.right) {
+            (call_of(function, vec![left], row.right, -1), right, by)
+        } else if let Some((function, by)) = brought(row.right, row.left) {
+            (left, call_of(function, vec![right], row.left, -1), by)
+        } else {
+            return self.operator_call(row, vec![left, right]);
+        };
+        Ok(Expr::Compare(Box::new(Compare { op, left, right, by })))
+    }
+
+    /// Compares rows field by field.
+    pub fn compare_rows(&mut self, op: &Operator, left: Vec<Operand>, right: Vec<Operand>, at: u32) -> Result<Operand> {
+        if left.len() != right.len() {
+            return self.fail(state::SYNTAX_ERROR, "unequal number of entries in row expressions", op.at.0);
+        }
+        if left.is_empty() {
+            return self.fail(state::FEATURE_NOT_SUPPORTED, "cannot compare rows of zero length", op.at.0);
+        }
+        let (mut tests, mut pairs) = (Vec::new(), Vec::new());
+        for (left, right) in left.into_iter().zip(right) {
+            let test = self.make_operator(op, left, right)?;
+            let Expr::Compare(compare) = test.expr else {
+                let text = format!("could not determine interpretation of row comparison operator {}", op.name);
+                let hint = "Row comparison operators must be associated with btree operator families.";
+                return Err(self.error(PgError::new(state::FEATURE_NOT_SUPPORTED, text).hint(hint), op.at.0));
+            };
+            pairs.push((*compare).clone());
+            tests.push(Expr::Compare(compare));
+        }
+        let expr = match pairs[0].op {
+            Comparison::Equal | Comparison::NullSafeEqual => Expr::and(tests),
+            Comparison::NotEqual => Expr::or(tests),
+            _ => lexical(&pairs),
+        };
+        Ok(Operand { expr, at })
+    }
+
+    /// Binds `left IS [NOT] DISTINCT FROM right`.
+    pub fn distinct_from(&mut self, left: &tree::Expr, right: &tree::Expr, negated: bool, op: u32) -> Result<Operand> {
+        let at = left.span.start;
+        let parts = match (&left.kind, &right.kind) {
+            (ExprKind::Row { items: a, explicit: _ }, ExprKind::Row { items: b, explicit: _ }) => {
+                if a.len() != b.len() {
+                    return self.fail(state::SYNTAX_ERROR, "unequal number of entries in row expressions", op);
+                }
+                let (a, b) = (self.all(a)?, self.all(b)?);
+                a.into_iter().zip(b).collect()
+            }
+            _ => vec![(self.expr(left)?, self.expr(right)?)],
+        };
+        let mut equal = Vec::new();
+        for (left, right) in parts {
+            equal.push(self.null_safe_equal(left, right, op)?);
+        }
+        let equal = Expr::and(equal);
+        Ok(Operand { expr: if negated { equal } else { Expr::Not(Box::new(equal)) }, at })
+    }
+
+    fn null_safe_equal(&mut self, left: Operand, right: Operand, op: u32) -> Result<Expr> {
+        for (one, other) in [(&left, &right), (&right, &left)] {
+            if one.expr.is_null_literal() {
+                let other = self.settle(other.clone())?;
+                return Ok(Expr::IsNull(Box::new(other)));
+            }
+        }
+        let op = Operator::plain("=", Location(op));
+        let bound = self.make_operator(&op, left, right)?;
+        match bound.expr {
+            Expr::Compare(compare) => {
+                Ok(Expr::Compare(Box::new(Compare { op: Comparison::NullSafeEqual, ..*compare })))
+            }
+            Expr::Call(call) => {
+                let null = |at: usize| Expr::IsNull(Box::new(call.arguments[at].clone()));
+                let both = Expr::And(vec![null(0), null(1)]);
+                Ok(Expr::Or(vec![both, Expr::IsTruth(Box::new(Expr::Call(call)), true)]))
+            }
+            _ => Err(unsupported("IS DISTINCT FROM of these types")),
+        }
+    }
+
+    /// Binds BETWEEN as the comparisons that it stands for.
+    pub fn between(&mut self, between: &tree::Between, at: u32) -> Result<Operand> {
+        let tree::Between { operand, low, high, symmetric, negated, at: op } = between;
+        let operand = self.expr(operand)?;
+        let (low, high) = (self.expr(low)?, self.expr(high)?);
+        let mut arms = vec![(low.clone(), high.clone())];
+        if *symmetric {
+            arms.push((high, low));
+        }
+        let mut tests = Vec::new();
+        for (low, high) in arms {
+            let (above, below) = if *negated { ("<", ">") } else { (">=", "<=") };
+            let (low, high) = (self.deduced(low), self.deduced(high));
+            let above = self.make_operator(&Operator::plain(above, *op), self.deduced(operand.clone()), low)?.expr;
+            let below = self.make_operator(&Operator::plain(below, *op), self.deduced(operand.clone()), high)?.expr;
+            tests.push(bounded(above, below, *negated));
+        }
+        Ok(Operand { expr: if *negated { Expr::and(tests) } else { Expr::or(tests) }, at })
+    }
+
+    /// Binds `operand [NOT] IN (list)`.
+    pub fn in_list(&mut self, operand: &tree::Expr, list: &[tree::Expr], negated: bool, op: u32) -> Result<Operand> {
+        let at = operand.span.start;
+        let equal = Operator::plain(if negated { "<>" } else { "=" }, Location(op));
+        let joined = |tests: Vec<Expr>| if negated { Expr::and(tests) } else { Expr::or(tests) };
+        if let ExprKind::Row { items, explicit: _ } = &operand.kind {
+            let (needle, mut tests) = (self.all(items)?, Vec::new());
+            for candidate in list {
+                let ExprKind::Row { items, explicit: _ } = &candidate.kind else {
+                    return Err(self.error(unsupported("IN of a row and a value"), candidate.span.start));
+                };
+                let items = self.all(items)?;
+                tests.push(self.compare_rows(&equal, needle.clone(), items, at)?.expr);
+            }
+            return Ok(Operand { expr: joined(tests), at });
+        }
+        let needle = self.expr(operand)?;
+        let candidates = self.all(list)?;
+        // As in PostgreSQL, candidates without columns take one common type with the operand.
+        let is_fixed = |candidate: &Operand| !candidate.expr.columns().iter().any(|_| true);
+        let fixed: Vec<&Operand> = candidates.iter().filter(|candidate| is_fixed(candidate)).collect();
+        let together: Vec<&Operand> = std::iter::once(&needle).chain(fixed.iter().copied()).collect();
+        let shared = if fixed.len() > 1 { common_type(&together).ok() } else { None };
+        let shared = shared
+            .filter(|ty| together.iter().all(|operand| can_coerce(&[operand.oid()], &[*ty], CastContext::Implicit)));
+        let (mut tests, mut moving) = (Vec::new(), candidates);
+        if let Some(ty) = shared {
+            let (fixed, others) = moving.into_iter().partition(is_fixed);
+            tests.push(self.in_array(&equal, needle.clone(), fixed, ty, negated)?);
+            moving = others;
+        }
+        for candidate in moving {
+            tests.push(self.make_operator(&equal, needle.clone(), candidate)?.expr);
+        }
+        Ok(Operand { expr: joined(tests), at })
+    }
+
+    /// Returns `needle = ANY (candidates)`, or `needle <> ALL (candidates)`, of candidates of one type.
+    fn in_array(
+        &mut self,
+        op: &Operator,
+        needle: Operand,
+        candidates: Vec<Operand>,
+        ty: Oid,
+        negated: bool,
+    ) -> Result<Expr> {
+        let row = self.resolve_operator(op, needle.oid(), ty)?;
+        let needle = self.coerce(needle, row.left, CastContext::Implicit)?;
+        let mut list = Vec::with_capacity(candidates.len());
+        for candidate in candidates {
+            let at = candidate.at;
+            let expr = self.coerce(candidate, ty, CastContext::Implicit)?;
+            list.push(self.coerce(Operand { expr, at }, row.right, CastContext::Implicit)?);
+        }
+        let by: Option<Comparator> = comparator(row.left, row.right).filter(|_| row.comparison.is_some());
+        let Some(by) = by else {
+            let tests = list.into_iter().map(|candidate| self.applied(row, needle.clone(), candidate));
+            let tests = tests.collect::<Result<Vec<_>>>()?;
+            return Ok(if negated { Expr::and(tests) } else { Expr::or(tests) });
+        };
+        let mut list: Vec<(Expr, Comparator)> = list.into_iter().map(|candidate| (candidate, by)).collect();
+        let sorted = sort_literals(&mut list);
+        Ok(Expr::In(Box::new(In { needle, list, sorted, negated })))
+    }
+
+    /// Binds LIKE, ILIKE and SIMILAR TO as the operators that they stand for.
+    pub fn like(&mut self, like: &tree::Like) -> Result<Operand> {
+        let tree::Like { kind, operand, pattern, escape, negated, at } = like;
+        let operand = self.expr(operand)?;
+        let mut pattern = self.expr(pattern)?;
+        let mut arguments = vec![pattern.clone()];
+        if let Some(escape) = escape {
+            arguments.push(self.expr(escape)?);
+        }
+        let function = match kind {
+            LikeKind::Similar => Some("similar_to_escape"),
+            LikeKind::Like | LikeKind::ILike => escape.is_some().then_some("like_escape"),
+        };
+        if let Some(function) = function {
+            pattern = self.call_named(function, arguments, at.0)?;
+        }
+        self.make_operator(&Operator::plain(kind.operator(*negated), *at), operand, pattern)
+    }
+
+    /// Returns the comparator by which values of a type are equal.
+    pub fn equality(&self, ty: Oid) -> Option<Comparator> {
+        comparator(ty, ty)
+    }
+
+    /// Refuses a type whose values have no order, as ORDER BY and DISTINCT do.
+    pub fn check_sortable(&self, ty: Oid, at: u32) -> Result<()> {
+        if comparator(ty, ty).is_some() || ty == oid::UNKNOWN {
+            return Ok(());
+        }
+        let text = format!("could not identify an ordering operator for type {}", shown(ty));
+        let hint = "Use an explicit ordering operator or modify the query.";
+        Err(self.error(PgError::new(state::UNDEFINED_FUNCTION, text).hint(hint), at))
+    }
+
+    pub fn check_comparable(&self, ty: Oid, at: u32) -> Result<()> {
+        if comparator(ty, ty).is_some() || ty == oid::UNKNOWN {
+            return Ok(());
+        }
+        self.fail(
+            state::UNDEFINED_FUNCTION,
+            format!("could not identify an equality operator for type {}", shown(ty)),
+            at,
+        )
+    }
+}
+
+/// Returns the two comparisons of BETWEEN, as one test where both have the same operand.
+fn bounded(above: Expr, below: Expr, negated: bool) -> Expr {
+    match (&above, &below) {
+        (Expr::Compare(low), Expr::Compare(high)) if oid_of(&low.left) == oid_of(&high.left) => {
+            Expr::Between(Box::new(Between {
+                needle: low.left.clone(),
+                low: low.right.clone(),
+                high: high.right.clone(),
+                low_by: low.by,
+                high_by: high.by,
+                negated,
+            }))
+        }
+        _ if negated => Expr::Or(vec![above, below]),
+        _ => Expr::And(vec![above, below]),
+    }
+}
+
+/// Returns whether the first pair that differs satisfies the comparison, or all are equal and it permits that.
+fn lexical(pairs: &[Compare]) -> Expr {
+    let [first, rest @ ..] = pairs else { return Expr::truth(true) };
+    let with = |op: Comparison| Expr::Compare(Box::new(Compare { op, ..first.clone() }));
+    if rest.is_empty() {
+        return with(first.op);
+    }
+    let strict = match first.op {
+        Comparison::LessEqual => Comparison::Less,
+        Comparison::GreaterEqual => Comparison::Greater,
+        strict => strict,
+    };
+    Expr::Or(vec![with(strict), Expr::And(vec![with(Comparison::Equal), lexical(rest)])])
+}

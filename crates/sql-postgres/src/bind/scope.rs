@@ -1,0 +1,197 @@
+//! Scopes: the tables of a query block, the names that reach their columns, and its grouping and windows.
+
+use std::sync::Arc;
+
+use query::block::semi_join::BlockTables;
+use query::nodes::expr::Expr;
+use query::nodes::node::{AggregateCall, Node};
+use query::nodes::relation::{ScopeTable, Source};
+use query::nodes::subquery::Plain;
+use query::types::Column;
+use syntax::postgres::tree;
+
+use crate::bind::window::Windowed;
+use crate::types::oid::Oid;
+
+/// Where a place in an expression is not of the block's rows yet, but of an aggregate's result: `AGGREGATES` and its number.
+pub const AGGREGATES: usize = 1 << 40;
+/// The same of window functions.
+pub const WINDOWS: usize = 1 << 41;
+
+/// A table, join or subquery that names in expressions reach: PostgreSQL's ParseNamespaceItem.
+#[derive(Clone, Debug)]
+pub struct NameItem {
+    /// Empty: a join without an alias.
+    pub alias: String,
+    /// The schema of a stored table without an alias, by its PostgreSQL name.
+    pub schema: Option<String>,
+    /// The name of a stored table, where the alias may differ.
+    pub table_name: Option<String>,
+    pub columns: Arc<[NameColumn]>,
+    /// A qualified name reaches it.
+    pub is_relation_visible: bool,
+    /// An unqualified name reaches its columns.
+    pub are_columns_visible: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct NameColumn {
+    pub name: String,
+    /// Over the block's wide rows.
+    pub expr: Expr,
+    /// The stored column: the table's id, and the column's number from 1.
+    pub origin: Option<(u64, u16)>,
+    /// `*` leaves it out, and no name reaches it.
+    pub is_hidden: bool,
+}
+
+/// The grouping of a block.
+#[derive(Debug, Default)]
+pub struct Grouped {
+    pub keys: Vec<Expr>,
+    pub calls: Vec<AggregateCall>,
+    /// Places of tables whose whole primary key is grouped by.
+    pub dependent: Vec<std::ops::Range<usize>>,
+    pub rollup: bool,
+}
+
+impl Grouped {
+    /// Returns the expressions over the input rows.
+    pub fn expressions(&mut self) -> Vec<&mut Expr> {
+        self.keys.iter_mut().chain(self.calls.iter_mut().flat_map(|call| &mut call.arguments)).collect()
+    }
+}
+
+/// A clause, as errors name it and as it permits aggregates and windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Clause {
+    #[default]
+    From,
+    On,
+    Where,
+    GroupBy,
+    Having,
+    SelectList,
+    OrderBy,
+    DistinctOn,
+    Limit,
+    Offset,
+    Values,
+    InsertValues,
+    UpdateSource,
+    Returning,
+    WindowPartition,
+    WindowOrder,
+    WindowFrame,
+    Filter,
+    FunctionInFrom,
+    Check,
+    Default,
+    Generated,
+    AggregateArgument,
+    WindowArgument,
+}
+
+#[derive(Debug, Default)]
+pub struct BlockScope {
+    pub tables: Vec<ScopeTable>,
+    pub width: usize,
+    /// Places that are read.
+    pub used: Vec<bool>,
+    pub names: Vec<NameItem>,
+    pub clause: Clause,
+    /// The block groups. Its own expressions are bound over wide rows and brought to groups at the end; those of subqueries refer to groups at once.
+    pub grouped: Option<Grouped>,
+    pub windowed: Windowed,
+    /// References to columns outside of aggregates: the place, and the byte of the text.
+    pub references: Vec<(usize, u32)>,
+    /// References of subqueries to this block, by the subquery's number.
+    pub subquery_reads: Vec<(usize, Vec<usize>)>,
+    /// Keys of the grouping with subqueries, as they are written, and their numbers: a subquery is the same only by its text.
+    pub key_texts: Vec<(tree::Expr, usize)>,
+    /// An aggregate is open around the expression.
+    pub in_aggregate: bool,
+    /// Set-returning functions of the select list: tables that join those of FROM.
+    pub set_returning: Vec<Source>,
+}
+
+impl BlockScope {
+    /// Lets the tables of subqueries join those of the block.
+    pub fn block_tables(&mut self) -> BlockTables<'_> {
+        BlockTables { tables: &mut self.tables, width: &mut self.width, used: &mut self.used }
+    }
+
+    /// Adds a table at the end of the wide row and returns its number.
+    pub fn add(&mut self, mut table: ScopeTable) -> usize {
+        table.offset = self.width;
+        self.width += table.columns.len() + usize::from(table.key_at.is_some());
+        if table.key_at.is_some() {
+            table.key_at = Some(self.width - 1);
+        }
+        self.used.resize(self.width, false);
+        self.tables.push(table);
+        self.tables.len() - 1
+    }
+
+    /// Returns the number of the table that has the place.
+    pub fn table_of(&self, place: usize) -> Option<usize> {
+        self.tables.iter().position(|table| (table.offset..table.offset + table.columns.len()).contains(&place))
+    }
+
+    /// Notes that the columns of an expression are read.
+    pub fn note_use(&mut self, expr: &Expr) {
+        for place in expr.columns() {
+            if let Some(used) = self.used.get_mut(place) {
+                *used = true;
+            }
+        }
+    }
+}
+
+/// A common table expression in scope.
+#[derive(Clone, Debug)]
+pub struct Common {
+    pub name: String,
+    pub columns: Vec<OutputColumn>,
+    pub node: Arc<Node>,
+    /// The height of its plan and its number of nodes (`Binder::rise`).
+    pub size: (usize, usize),
+    /// How often it was referred to.
+    pub references: usize,
+    pub state: CommonState,
+}
+
+/// Whether a common table expression can be referred to.
+#[derive(Clone, Debug, Default)]
+pub enum CommonState {
+    #[default]
+    Ready,
+    /// Within its own definition: the text of the error.
+    Refused(Box<str>),
+    /// Within its recursive term, bound at this depth of subqueries: once.
+    Recursive(usize),
+}
+
+/// A column of a query's result.
+#[derive(Clone, Debug)]
+pub struct OutputColumn {
+    pub column: Column,
+    pub origin: Option<(u64, u16)>,
+    /// The byte of the text where its expression is.
+    pub at: u32,
+}
+
+impl OutputColumn {
+    pub fn oid(&self) -> Oid {
+        crate::types::registry::oid_of(&self.column.ty)
+    }
+}
+
+/// A bound query.
+#[derive(Debug)]
+pub struct BoundQuery {
+    pub node: Arc<Node>,
+    pub columns: Vec<OutputColumn>,
+    /// The block itself, if it can be merged into the enclosing block.
+    pub plain: Option<Arc<Plain>>,
+}

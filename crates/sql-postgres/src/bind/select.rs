@@ -1,0 +1,758 @@
+//! Query blocks: one SELECT from its FROM clause to its plan.
+
+use std::sync::Arc;
+
+use datum::key::KeyOrder;
+use engine::rows::Strength;
+use query::block::hashed_subquery::list;
+use query::block::semi_join::{self, pull};
+use query::block::shape::{Limits, group_count, group_node, limited, projected};
+use query::block::{PlanningInputs, QueryBlock, shape};
+use query::nodes::expr::Expr;
+use query::nodes::node::{Lock, LockWait, Node, SortKey};
+use query::nodes::relation::{Origin, Source};
+use query::nodes::walk::{conjuncts, same};
+use query::plan::column_pruning::pack;
+use query::plan::join::filter;
+use query::plan::selectivity::StatisticsView;
+use query::plan::statistics::Statistics;
+use query::types::Column;
+use syntax::postgres::tree::{self, Const, Distinct, ExprKind, LockStrength, LockingClause, ResTarget, Select, SortBy};
+
+use crate::bind::Binder;
+use crate::bind::output_name::name_of_item;
+use crate::bind::scope::{BlockScope, BoundQuery, Clause, Grouped, NameColumn, OutputColumn};
+use crate::bind::typing::{Operand, oid_of, settled, unsupported};
+use crate::bind::walk::{has_aggregate, has_subquery};
+use crate::error::{PgError, Result, state};
+
+/// An item of the select list: an expression, or a column that `*` stands for.
+pub enum Item<'a> {
+    Expr(&'a ResTarget),
+    Column(NameColumn, u32),
+}
+
+/// A bound item of the select list.
+#[derive(Clone)]
+pub struct Target {
+    pub expr: Expr,
+    pub name: String,
+    pub origin: Option<(u64, u16)>,
+    pub at: u32,
+}
+
+/// An expression by which rows are sorted.
+pub struct Sort {
+    pub expr: Expr,
+    pub order: KeyOrder,
+    pub at: u32,
+}
+
+/// The clauses above the joins, over wide rows or groups.
+struct Above {
+    targets: Vec<Target>,
+    having: Vec<Expr>,
+    sorts: Vec<Sort>,
+    /// DISTINCT ON.
+    distinct_on: Option<Vec<Expr>>,
+}
+
+impl Binder<'_> {
+    /// Binds one SELECT. `keeps_unknown` leaves literals of unknown type to what is around it.
+    pub fn select(
+        &mut self,
+        select: &Select,
+        order: &[SortBy],
+        limit: Option<&tree::Limit>,
+        locks: &[LockingClause],
+        keeps_unknown: bool,
+    ) -> Result<BoundQuery> {
+        if select.into.is_some() {
+            return Err(PgError::new(state::SYNTAX_ERROR, "SELECT ... INTO is not allowed here"));
+        }
+        let limits = self.limits(limit)?;
+        let depth = self.scopes.len();
+        self.open_scope();
+        let bound = self.block(select, order, limits, locks, keeps_unknown);
+        self.scopes.truncate(depth);
+        bound
+    }
+
+    fn block(
+        &mut self,
+        select: &Select,
+        order: &[SortBy],
+        limits: Limits,
+        locks: &[LockingClause],
+        keeps_unknown: bool,
+    ) -> Result<BoundQuery> {
+        let source = self.from(&select.from)?;
+        let tables = self.scope().tables.len();
+        self.rise(tables)?;
+        let mut conditions = Vec::new();
+        if let Some(selection) = &select.selection {
+            self.set_clause(Clause::Where);
+            conjuncts(self.condition(selection, "WHERE")?, &mut conditions);
+        }
+        let items = self.items(&select.targets)?;
+        let is_grouped = self.open_groups(select, &items, order)?;
+        self.name_windows(&select.windows)?;
+        let mut above = self.above(select, &items, order, keeps_unknown)?;
+        let source = self.with_sets(source)?;
+        self.lock(select, locks, is_grouped)?;
+        let is_windowed = self.scope().windowed.is_used();
+        self.finish_above(&mut above)?;
+        self.plan_block(select, source, conditions, above, limits, (is_grouped, is_windowed))
+    }
+
+    /// Expands `*` in a select list.
+    pub fn items<'a>(&mut self, list: &'a [ResTarget]) -> Result<Vec<Item<'a>>> {
+        let mut items = Vec::new();
+        for item in list {
+            let at = item.expr.span.start;
+            match &item.expr.kind {
+                ExprKind::Column(name) if name.star => self.star(&name.fields, at, &mut items)?,
+                _ => items.push(Item::Expr(item)),
+            }
+        }
+        Ok(items)
+    }
+
+    fn star(&mut self, fields: &[String], at: u32, items: &mut Vec<Item<'_>>) -> Result<()> {
+        let columns = match fields {
+            [] => {
+                let names = &self.scope().names;
+                let visible = names.iter().filter(|item| item.are_columns_visible);
+                let columns: Vec<NameColumn> = visible.flat_map(|item| item.columns.iter().cloned()).collect();
+                if columns.is_empty() && names.is_empty() {
+                    return self.fail(state::SYNTAX_ERROR, "SELECT * with no tables specified is not valid", at);
+                }
+                columns
+            }
+            [.., table] => {
+                let schema = fields.len().checked_sub(2).map(|nth| fields[nth].as_str());
+                let depth = self.scopes.len() - 1;
+                match self.find_item(schema, table, at)? {
+                    Some((of, item)) if of == depth => item.columns.to_vec(),
+                    Some(_) => return Err(self.error(unsupported("the row of an outer query"), at)),
+                    None => {
+                        let shown = fields.join(".");
+                        let text = format!("missing FROM-clause entry for table \"{shown}\"");
+                        return self.fail(state::UNDEFINED_TABLE, text, at);
+                    }
+                }
+            }
+        };
+        items.extend(columns.into_iter().filter(|column| !column.is_hidden).map(|column| Item::Column(column, at)));
+        Ok(())
+    }
+
+    /// Binds GROUP BY, if the block is grouped. Subqueries that are bound from then on refer to groups.
+    fn open_groups<'t>(&mut self, select: &'t Select, items: &[Item<'t>], order: &[SortBy]) -> Result<bool> {
+        let is_of_item = |item: &Item<'_>| matches!(item, Item::Expr(item) if has_aggregate(&item.expr));
+        let mut is_grouped = !select.group_by.is_empty()
+            || select.having.is_some()
+            || items.iter().any(is_of_item)
+            || order.iter().any(|item| has_aggregate(&item.expr));
+        if let Some(Distinct::On(list)) = &select.distinct {
+            is_grouped |= list.iter().any(has_aggregate);
+        }
+        let of_window =
+            |window: &tree::NamedWindow| super::walk::of_window(&window.window).into_iter().any(has_aggregate);
+        is_grouped |= select.windows.iter().any(of_window);
+        if !is_grouped {
+            return Ok(false);
+        }
+        self.set_clause(Clause::GroupBy);
+        let (list, rollup) = self.group_items(select)?;
+        let mut keys: Vec<Expr> = Vec::new();
+        let mut texts = Vec::new();
+        for expr in list {
+            let at = expr.span.start;
+            let (key, text) = self.group_key(expr, items)?;
+            self.check_comparable(oid_of(&key), at)?;
+            if has_subquery(text) {
+                texts.push((text.clone(), keys.len()));
+            }
+            if !keys.iter().any(|known| same(known, &key)) || rollup {
+                keys.push(key);
+            }
+        }
+        // Columns of the keys are no use of ungrouped columns.
+        self.scope().references.clear();
+        let dependent = self.dependent(&keys);
+        self.scope().key_texts = texts;
+        self.scope().grouped = Some(Grouped { keys, calls: Vec::new(), dependent, rollup });
+        Ok(true)
+    }
+
+    /// Returns the expressions of GROUP BY, and whether they are rolled up.
+    fn group_items<'a>(&self, select: &'a Select) -> Result<(Vec<&'a tree::Expr>, bool)> {
+        use tree::GroupItem;
+        if let [GroupItem::Rollup(list, _)] = &select.group_by[..] {
+            return Ok((list.iter().collect(), true));
+        }
+        let mut list = Vec::new();
+        for item in &select.group_by {
+            match item {
+                GroupItem::Expr(expr) => match &expr.kind {
+                    ExprKind::Row { items, explicit: false } => list.extend(items),
+                    _ => list.push(expr),
+                },
+                GroupItem::Empty(_) => {}
+                GroupItem::Rollup(_, at) => return Err(self.error(unsupported("ROLLUP beside other keys"), at.0)),
+                GroupItem::Cube(_, at) => return Err(self.error(unsupported("CUBE"), at.0)),
+                GroupItem::GroupingSets(_, at) => return Err(self.error(unsupported("GROUPING SETS"), at.0)),
+            }
+        }
+        Ok((list, false))
+    }
+
+    /// Binds a key: the number or the name of an item of the select list, or an expression. A column of FROM goes before an item of that name.
+    fn group_key<'t>(&mut self, expr: &'t tree::Expr, items: &[Item<'t>]) -> Result<(Expr, &'t tree::Expr)> {
+        let text_of = |item: &Item<'t>| match item {
+            Item::Expr(item) => &item.expr,
+            Item::Column(..) => expr,
+        };
+        if let Some(at) = self.item_numbered(expr, items.len(), "GROUP BY")? {
+            return Ok((self.item_as_key(&items[at])?, text_of(&items[at])));
+        }
+        if let Some(name) = bare_name(expr) {
+            let names = &self.scope().names;
+            let visible = names.iter().filter(|item| item.are_columns_visible);
+            let is_column = visible.flat_map(|item| item.columns.iter()).any(|column| column.name == name);
+            let named = items.iter().position(|item| name_of(item) == name);
+            if let (false, Some(at)) = (is_column, named) {
+                return Ok((self.item_as_key(&items[at])?, text_of(&items[at])));
+            }
+        }
+        let key = self.expr(expr)?;
+        Ok((self.settle(key)?, expr))
+    }
+
+    fn item_as_key(&mut self, item: &Item<'_>) -> Result<Expr> {
+        match item {
+            Item::Expr(item) => {
+                if let Some(at) = has_aggregate(&item.expr).then_some(item.expr.span.start) {
+                    return self.fail(state::GROUPING_ERROR, "aggregate functions are not allowed in GROUP BY", at);
+                }
+                let key = self.expr(&item.expr)?;
+                self.settle(key)
+            }
+            Item::Column(column, at) => {
+                let depth = self.scopes.len() - 1;
+                Ok(self.read(depth, column, *at)?.expr)
+            }
+        }
+    }
+
+    /// Returns the places of tables whose whole primary key is grouped by: they are constant in a group.
+    fn dependent(&mut self, keys: &[Expr]) -> Vec<std::ops::Range<usize>> {
+        let mut dependent = Vec::new();
+        for table in &self.scope().tables {
+            let Origin::Base(base) = &table.origin else { continue };
+            let has = |column: usize| {
+                keys.iter().any(|key| matches!(key, Expr::Column(at, _) if *at == table.offset + column))
+            };
+            let decides = |parts: &Vec<query::catalog::table::Part>| {
+                parts.iter().all(|part| part.prefix.is_none() && has(part.column))
+            };
+            if base.primary.as_ref().is_some_and(decides) {
+                dependent.push(table.offset..table.offset + table.columns.len());
+            }
+        }
+        dependent
+    }
+
+    /// Binds the select list, HAVING, ORDER BY and DISTINCT.
+    fn above(&mut self, select: &Select, items: &[Item<'_>], order: &[SortBy], keeps_unknown: bool) -> Result<Above> {
+        let keeps_unknown = keeps_unknown && select.distinct.is_none();
+        let targets = self.targets(items, Clause::SelectList, keeps_unknown)?;
+        let mut having = Vec::new();
+        if let Some(condition) = &select.having {
+            self.set_clause(Clause::Having);
+            conjuncts(self.condition(condition, "HAVING")?, &mut having);
+        }
+        let sorts = self.sorts(order, &targets)?;
+        let mut distinct_on = None;
+        match &select.distinct {
+            None => {}
+            Some(Distinct::Rows) => {
+                for target in &targets {
+                    self.check_comparable(oid_of(&target.expr), target.at)?;
+                }
+                for sort in &sorts {
+                    if !targets.iter().any(|target| alike(&target.expr, &sort.expr)) {
+                        let text = "for SELECT DISTINCT, ORDER BY expressions must appear in select list";
+                        return self.fail(state::INVALID_COLUMN_REFERENCE, text, sort.at);
+                    }
+                }
+            }
+            Some(Distinct::On(list)) => distinct_on = Some(self.distinct_on(list, &targets, &sorts)?),
+        }
+        Ok(Above { targets, having, sorts, distinct_on })
+    }
+
+    /// Binds the items of a list whose columns have names.
+    pub fn targets(&mut self, items: &[Item<'_>], clause: Clause, keeps_unknown: bool) -> Result<Vec<Target>> {
+        self.set_clause(clause);
+        let depth = self.scopes.len() - 1;
+        let mut targets = Vec::with_capacity(items.len());
+        for item in items {
+            let target = match item {
+                Item::Column(column, at) => {
+                    let Operand { expr, at } = self.read(depth, column, *at)?;
+                    Target { expr, name: column.name.clone(), origin: column.origin, at }
+                }
+                Item::Expr(item) => {
+                    let bound = self.expr(&item.expr)?;
+                    let at = bound.at;
+                    let is_open = matches!(bound.expr, Expr::Literal(..) | Expr::Parameter(..));
+                    let expr = if keeps_unknown && is_open { bound.expr } else { self.settle(bound)? };
+                    let origin = self.origin_of(&item.expr, &expr);
+                    Target { expr, name: name_of_item(item), origin, at }
+                }
+            };
+            targets.push(target);
+        }
+        Ok(targets)
+    }
+
+    /// Returns the stored column that an item is.
+    fn origin_of(&mut self, node: &tree::Expr, expr: &Expr) -> Option<(u64, u16)> {
+        if !matches!((&node.kind, expr), (ExprKind::Column(_), Expr::Column(..))) {
+            return None;
+        }
+        let columns = self.scope().names.iter().flat_map(|item| item.columns.iter());
+        let mut same = columns.filter(|column| same(&column.expr, expr));
+        same.find_map(|column| column.origin)
+    }
+
+    /// Binds ORDER BY: names and numbers of items, or expressions.
+    pub fn sorts(&mut self, order: &[SortBy], targets: &[Target]) -> Result<Vec<Sort>> {
+        self.set_clause(Clause::OrderBy);
+        let mut sorts = Vec::new();
+        for item in order {
+            let at = item.expr.span.start;
+            let expr = self.by_item(&item.expr, targets, "ORDER BY")?;
+            self.check_sortable(oid_of(&expr), at)?;
+            sorts.push(Sort { expr, order: self.order_of(item)?, at });
+        }
+        Ok(sorts)
+    }
+
+    /// Binds an expression of ORDER BY or DISTINCT ON, where the name of an item goes before a column of FROM.
+    fn by_item(&mut self, expr: &tree::Expr, targets: &[Target], clause: &str) -> Result<Expr> {
+        let at = expr.span.start;
+        if let Some(nth) = self.item_numbered(expr, targets.len(), clause)? {
+            return Ok(targets[nth].expr.clone());
+        }
+        if let Some(name) = bare_name(expr) {
+            let mut named = targets.iter().filter(|target| target.name == name);
+            if let Some(first) = named.next() {
+                if named.any(|other| !alike(&first.expr, &other.expr)) {
+                    return self.fail(state::AMBIGUOUS_COLUMN, format!("{clause} \"{name}\" is ambiguous"), at);
+                }
+                return Ok(first.expr.clone());
+            }
+        }
+        let bound = self.expr(expr)?;
+        let bound = self.settle(bound)?;
+        // An expression of the select list is evaluated once.
+        Ok(targets.iter().find(|target| alike(&target.expr, &bound)).map_or(bound, |target| target.expr.clone()))
+    }
+
+    /// Returns the item that a bare number means.
+    fn item_numbered(&self, expr: &tree::Expr, count: usize, clause: &str) -> Result<Option<usize>> {
+        let ExprKind::Const(value) = &expr.kind else { return Ok(None) };
+        let at = expr.span.start;
+        match value {
+            Const::Integer(number) => match usize::try_from(*number) {
+                Ok(nth) if (1..=count).contains(&nth) => Ok(Some(nth - 1)),
+                _ => {
+                    let text = format!("{clause} position {number} is not in select list");
+                    self.fail(state::INVALID_COLUMN_REFERENCE, text, at)
+                }
+            },
+            _ => self.fail(state::SYNTAX_ERROR, format!("non-integer constant in {clause}"), at),
+        }
+    }
+
+    fn distinct_on(&mut self, list: &[tree::Expr], targets: &[Target], sorts: &[Sort]) -> Result<Vec<Expr>> {
+        self.set_clause(Clause::DistinctOn);
+        let mut keys: Vec<Expr> = Vec::new();
+        for expr in list {
+            let key = self.by_item(expr, targets, "DISTINCT ON")?;
+            self.check_sortable(oid_of(&key), expr.span.start)?;
+            if !keys.iter().any(|known| alike(known, &key)) {
+                keys.push(key);
+            }
+        }
+        let is_key = |sort: &Sort| keys.iter().any(|key| alike(key, &sort.expr));
+        let matched = sorts.iter().take_while(|sort| is_key(sort)).count();
+        if matched < keys.len() && matched < sorts.len() {
+            let is_matched = |key: &Expr| sorts[..matched].iter().any(|sort| alike(key, &sort.expr));
+            let other = keys.iter().position(|key| !is_matched(key)).unwrap_or(0);
+            let text = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions";
+            return self.fail(state::INVALID_COLUMN_REFERENCE, text, list[other].span.start);
+        }
+        Ok(keys)
+    }
+
+    /// Brings the clauses to the rows of groups and gives window functions their places.
+    fn finish_above(&mut self, above: &mut Above) -> Result<()> {
+        let mut windowed = std::mem::take(&mut self.scope().windowed);
+        let targets = above.targets.iter_mut().map(|target| &mut target.expr);
+        let sorts = above.sorts.iter_mut().map(|sort| &mut sort.expr);
+        let keys = above.distinct_on.iter_mut().flatten();
+        let exprs: Vec<&mut Expr> =
+            targets.chain(&mut above.having).chain(sorts).chain(keys).chain(windowed.expressions()).collect();
+        self.bring_to_groups(exprs.into_iter())?;
+        let scope = self.scope();
+        let first = match &scope.grouped {
+            Some(grouped) => grouped.keys.len() + grouped.calls.len(),
+            None => scope.width,
+        };
+        if windowed.is_used() {
+            windowed.settle(first);
+            let targets = above.targets.iter_mut().map(|target| &mut target.expr);
+            let sorts = above.sorts.iter_mut().map(|sort| &mut sort.expr);
+            let keys = above.distinct_on.iter_mut().flatten();
+            targets.chain(sorts).chain(keys).for_each(|expr| BlockScope::settle_windows(expr, first));
+        }
+        self.scope().windowed = windowed;
+        Ok(())
+    }
+
+    /// Joins the set-returning functions of the select list to FROM.
+    fn with_sets(&mut self, source: Source) -> Result<Source> {
+        let sets = std::mem::take(&mut self.scope().set_returning);
+        if sets.is_empty() {
+            return Ok(source);
+        }
+        if self.scope().windowed.is_used() {
+            return Err(unsupported("a set-returning function beside window functions"));
+        }
+        let (mut items, on) = match source {
+            Source::Inner(items, on) => (items, on),
+            other => (vec![other], Vec::new()),
+        };
+        items.extend(sets);
+        Ok(Source::Inner(items, on))
+    }
+
+    fn plan_block(
+        &mut self,
+        select: &Select,
+        source: Source,
+        mut conditions: Vec<Expr>,
+        above: Above,
+        limits: Limits,
+        (is_grouped, is_windowed): (bool, bool),
+    ) -> Result<BoundQuery> {
+        let Above { targets, mut having, mut sorts, distinct_on } = above;
+        let distinct = matches!(select.distinct, Some(Distinct::Rows));
+        let columns = output_columns(&targets);
+        let mut exprs: Vec<Expr> = targets.into_iter().map(|target| target.expr).collect();
+        sorts.retain(|sort| !matches!(sort.expr, Expr::Literal(..)));
+        let is_above = is_grouped || is_windowed;
+        let mut scope = std::mem::take(self.scope());
+        let depth = self.scopes.len() - 1;
+        let wants = wanted_order(&sorts, is_above || distinct || distinct_on.is_some());
+        // A limit over an index order ends early: then the subqueries are evaluated per row.
+        let ends_early = limits.0.is_some() && !(is_above || distinct || distinct_on.is_some());
+        let source = if ends_early { source } else { pull(&mut scope.block_tables(), depth, source, &mut conditions) };
+        let mut block = QueryBlock {
+            tables: std::mem::take(&mut scope.tables),
+            width: scope.width,
+            used: std::mem::take(&mut scope.used),
+            source,
+            conditions,
+            exprs: if is_above { Vec::new() } else { std::mem::take(&mut exprs) },
+            sorts: Vec::new(),
+        };
+        if !is_above {
+            block.sorts = sorts.iter().map(|sort| (sort.expr.clone(), false)).collect();
+        }
+        let (statistics, values): (&dyn Statistics, _) = (self.environment.session, self.environment.values);
+        let inputs = PlanningInputs { depth, order: &wants, limited: limits.0.is_some(), statistics, values };
+        having.iter_mut().for_each(|condition| list(condition, true, inputs));
+        exprs.iter_mut().for_each(|expr| list(expr, false, inputs));
+        block.list(inputs);
+        let part = block.planned(inputs, !ends_early);
+        if !is_above {
+            exprs = std::mem::take(&mut block.exprs);
+            let planned = std::mem::take(&mut block.sorts);
+            sorts.iter_mut().zip(planned).for_each(|(sort, (expr, _))| sort.expr = expr);
+        }
+        let plain = self.plain(&block, &scope, &exprs, depth, is_windowed || !having.is_empty() || limits.0.is_some());
+        let plain = plain.filter(|_| limits.1.is_none() && distinct_on.is_none());
+        let is_sorted = sorts.is_empty() || (part.ordered && wants.len() == sorts.len());
+        let mut node = part.node;
+        let estimates = StatisticsView { tables: &block.tables, statistics, values };
+        let groups = scope.grouped.as_ref().map_or(0.0, |grouped| group_count(part.rows, grouping(grouped), estimates));
+        let mut keys = distinct_on.unwrap_or_default();
+        if !is_windowed {
+            let sorted = sorts.iter_mut().map(|sort| &mut sort.expr);
+            let above = match &mut scope.grouped {
+                Some(grouped) => grouped.expressions(),
+                None => exprs.iter_mut().chain(&mut having).chain(sorted).chain(&mut keys).collect(),
+            };
+            pack(&mut node, &block.used, above);
+        }
+        if let Some(grouped) = &scope.grouped {
+            node = group_node(node, grouping(grouped), groups);
+        }
+        node = filter(node, having);
+        if is_windowed {
+            self.rise(scope.windowed.orders())?;
+            node = scope.windowed.nodes(node);
+        }
+        let is_on = !keys.is_empty();
+        let node = finished(node, exprs, sorts, is_sorted, if is_on { Some(keys) } else { None }, distinct, limits);
+        Ok(BoundQuery { node, columns, plain })
+    }
+
+    /// Returns the block as tables and conditions alone, if it can be merged into the enclosing block.
+    fn plain(
+        &self,
+        block: &QueryBlock,
+        scope: &BlockScope,
+        exprs: &[Expr],
+        depth: usize,
+        is_shaped: bool,
+    ) -> Option<Arc<query::nodes::subquery::Plain>> {
+        let calls = match &scope.grouped {
+            Some(grouped) if grouped.keys.is_empty() && !grouped.rollup => &grouped.calls[..],
+            Some(_) => return None,
+            None => &[][..],
+        };
+        if depth == 0 || is_shaped { None } else { semi_join::plain(block, calls, exprs) }
+    }
+
+    /// Binds LIMIT, OFFSET and FETCH, which see no tables.
+    pub fn limits(&mut self, limit: Option<&tree::Limit>) -> Result<Limits> {
+        let Some(tree::Limit { count, with_ties, offset }) = limit else { return Ok((None, None)) };
+        if *with_ties {
+            return Err(unsupported("FETCH WITH TIES"));
+        }
+        let count = count.as_ref().map(|count| self.limit(count, Clause::Limit)).transpose()?;
+        let offset = offset.as_ref().map(|offset| self.limit(offset, Clause::Offset)).transpose()?;
+        Ok((count.flatten(), offset.flatten()))
+    }
+
+    fn limit(&mut self, node: &tree::Expr, clause: Clause) -> Result<Option<Expr>> {
+        let word = clause.in_words();
+        self.open_scope();
+        self.scope().clause = clause;
+        let bound = self.expr(node);
+        self.close_scope();
+        let bound = bound?;
+        let (source, at) = (bound.oid(), bound.at);
+        let coerced = self.coerce_to(bound, crate::types::oid::INT8, -1, crate::functions::CastContext::Assignment)?;
+        let Some(expr) = coerced else {
+            let shown = super::typing::shown(source);
+            let text = format!("argument of {word} must be type bigint, not type {shown}");
+            return self.fail(state::DATATYPE_MISMATCH, text, at);
+        };
+        let mut reads = false;
+        expr.walk(&mut |expr| reads |= matches!(expr, Expr::Column(..) | Expr::Outer { .. }));
+        if reads {
+            let text = format!("argument of {word} must not contain variables");
+            return self.fail(state::INVALID_COLUMN_REFERENCE, text, at);
+        }
+        Ok(match &expr {
+            Expr::Literal(query::value::Value::Null, _) => None,
+            Expr::Literal(query::value::Value::Int(count), _) if *count >= 0 => Some(expr),
+            _ => {
+                let check = if clause == Clause::Limit { &super::special::LIMIT } else { &super::special::OFFSET };
+                Some(super::coerce::call_of(check, vec![expr], crate::types::oid::INT8, -1))
+            }
+        })
+    }
+
+    /// Applies FOR UPDATE and the like: the engine has shared and exclusive locks.
+    fn lock(&mut self, select: &Select, locks: &[LockingClause], is_grouped: bool) -> Result<()> {
+        let Some(first) = locks.first() else { return Ok(()) };
+        let word = strength_word(first.strength);
+        let refused = match () {
+            () if select.distinct.is_some() => Some("with DISTINCT clause"),
+            () if !select.group_by.is_empty() => Some("with GROUP BY clause"),
+            () if select.having.is_some() => Some("with HAVING clause"),
+            () if is_grouped => Some("with aggregate functions"),
+            () if self.scope().windowed.is_used() => Some("with window functions"),
+            () => None,
+        };
+        if let Some(refused) = refused {
+            let text = format!("{word} is not allowed {refused}");
+            return Err(PgError::new(state::FEATURE_NOT_SUPPORTED, text));
+        }
+        for LockingClause { strength, of, wait } in locks {
+            let lock = Lock { strength: engine_strength(*strength), wait: engine_wait(*wait) };
+            for name in of {
+                let is_it = |item: &super::scope::NameItem| item.is_relation_visible && item.alias == name.name;
+                if !self.scope().names.iter().any(is_it) {
+                    let text = format!("relation \"{}\" in {word} clause not found in FROM clause", name.name);
+                    return self.fail(state::UNDEFINED_TABLE, text, name.at.0);
+                }
+            }
+            for table in &mut self.scope().tables {
+                let is_meant = of.is_empty() || of.iter().any(|name| name.name == table.alias);
+                if !is_meant || !matches!(table.origin, Origin::Base(_)) {
+                    continue;
+                }
+                // The stronger of two clauses holds.
+                let is_weaker = table.lock.is_some_and(|known| known.strength == Strength::Exclusive);
+                table.lock = Some(if is_weaker { Lock { strength: Strength::Exclusive, ..lock } } else { lock });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the nodes above the joins, groups and windows: projection, order, duplicates, limits.
+fn finished(
+    mut node: Arc<Node>,
+    mut exprs: Vec<Expr>,
+    sorts: Vec<Sort>,
+    is_sorted: bool,
+    distinct_on: Option<Vec<Expr>>,
+    distinct: bool,
+    limits: Limits,
+) -> Arc<Node> {
+    if let Some(on) = distinct_on {
+        return distinct_on_rows(node, exprs, sorts, on, limits);
+    }
+    let width = exprs.len();
+    let mut keys = Vec::new();
+    if !is_sorted {
+        keys = sort_keys(&mut exprs, sorts);
+    }
+    let types = exprs[..width].iter().map(|expr| settled(&expr.ty())).collect();
+    let is_wider = exprs.len() > width;
+    node = projected(node, exprs);
+    // Sorted by all output columns, equal rows are adjacent.
+    let unique = distinct && !keys.is_empty() && (0..width).all(|at| keys.iter().any(|key| key.at == at)) && !is_wider;
+    if distinct && !unique {
+        node = Arc::new(Node::Distinct { input: node, types });
+    }
+    if !keys.is_empty() {
+        let limit = limits.0.clone().filter(|_| !unique).map(|limit| (limit, limits.1.clone()));
+        node = Arc::new(Node::Sort { input: node, keys, limit, unique });
+    }
+    if is_wider {
+        node = Arc::new(Node::Strip { input: node, width });
+    }
+    limited(node, limits)
+}
+
+/// Returns the first row of each combination of the keys of DISTINCT ON, in the order of ORDER BY.
+fn distinct_on_rows(node: Arc<Node>, exprs: Vec<Expr>, sorts: Vec<Sort>, on: Vec<Expr>, limits: Limits) -> Arc<Node> {
+    // The keys come first in the rows, because duplicates are told by their first values.
+    let (count, width) = (on.len(), exprs.len());
+    let mut row: Vec<Expr> = on.iter().chain(&exprs).cloned().collect();
+    let has_order = !sorts.is_empty();
+    let mut keys = sort_keys(&mut row, sorts);
+    let types = on.iter().map(|expr| settled(&expr.ty())).collect();
+    let mut node = Arc::new(Node::Project { input: node, exprs: row.clone() });
+    if !has_order {
+        let key = |(at, expr): (usize, &Expr)| SortKey {
+            at,
+            ty: settled(&expr.ty()),
+            order: KeyOrder::with_null_greatest(false),
+        };
+        keys = on.iter().enumerate().map(key).collect();
+    }
+    node = Arc::new(Node::Sort { input: node, keys: keys.clone(), limit: None, unique: false });
+    node = Arc::new(Node::Distinct { input: node, types });
+    // Duplicates that did not fit in memory come out in another order.
+    node = Arc::new(Node::Sort { input: node, keys, limit: None, unique: false });
+    let output = (count..count + width).map(|at| Expr::Column(at, row[at].ty())).collect();
+    limited(Arc::new(Node::Project { input: node, exprs: output }), limits)
+}
+
+/// Returns the keys of a sort. Expressions that the rows do not have yet are put behind them.
+pub fn sort_keys(exprs: &mut Vec<Expr>, sorts: Vec<Sort>) -> Vec<SortKey> {
+    let mut keys: Vec<SortKey> = Vec::new();
+    for Sort { expr, order, at: _ } in sorts {
+        let ty = settled(&expr.ty());
+        let at = exprs.iter().position(|known| alike(known, &expr)).unwrap_or_else(|| {
+            exprs.push(expr);
+            exprs.len() - 1
+        });
+        if !keys.iter().any(|key| key.at == at) {
+            keys.push(SortKey { at, ty, order });
+        }
+    }
+    keys
+}
+
+pub fn output_columns(targets: &[Target]) -> Vec<OutputColumn> {
+    let column = |target: &Target| {
+        // The type of an expression that is still unknown is told by what is around it.
+        let ty = if oid_of(&target.expr) == crate::types::oid::UNKNOWN {
+            target.expr.ty()
+        } else {
+            settled(&target.expr.ty())
+        };
+        OutputColumn { column: Column::computed(target.name.clone(), ty), origin: target.origin, at: target.at }
+    };
+    targets.iter().map(column).collect()
+}
+
+fn grouping(grouped: &Grouped) -> shape::Grouping<'_> {
+    shape::Grouping { keys: &grouped.keys, calls: &grouped.calls, rollup: grouped.rollup, level: None }
+}
+
+/// Returns the order to request from the tables: columns only.
+fn wanted_order(sorts: &[Sort], is_above: bool) -> Vec<SortKey> {
+    let key = |sort: &Sort| match &sort.expr {
+        Expr::Column(at, ty) => Some(SortKey { at: *at, ty: ty.clone(), order: sort.order }),
+        _ => None,
+    };
+    if is_above { Vec::new() } else { sorts.iter().map(key).collect::<Option<_>>().unwrap_or_default() }
+}
+
+/// Returns whether two expressions have the same value: the same subquery is shared by clones only.
+pub fn alike(a: &Expr, b: &Expr) -> bool {
+    query::plan::generated::is_like(a, b, false)
+}
+
+/// Returns an unqualified column's name.
+pub fn bare_name(expr: &tree::Expr) -> Option<&str> {
+    match &expr.kind {
+        ExprKind::Column(column) if !column.star && column.fields.len() == 1 => Some(&column.fields[0]),
+        _ => None,
+    }
+}
+
+fn name_of(item: &Item<'_>) -> String {
+    match item {
+        Item::Expr(item) => name_of_item(item),
+        Item::Column(column, _) => column.name.clone(),
+    }
+}
+
+fn engine_strength(strength: LockStrength) -> Strength {
+    match strength {
+        LockStrength::KeyShare | LockStrength::Share => Strength::Shared,
+        LockStrength::NoKeyUpdate | LockStrength::Update => Strength::Exclusive,
+    }
+}
+
+fn engine_wait(wait: tree::LockWait) -> LockWait {
+    match wait {
+        tree::LockWait::Wait => LockWait::Patient,
+        tree::LockWait::NoWait => LockWait::NoWait,
+        tree::LockWait::SkipLocked => LockWait::SkipLocked,
+    }
+}
+
+pub fn strength_word(strength: LockStrength) -> &'static str {
+    match strength {
+        LockStrength::KeyShare => "FOR KEY SHARE",
+        LockStrength::Share => "FOR SHARE",
+        LockStrength::NoKeyUpdate => "FOR NO KEY UPDATE",
+        LockStrength::Update => "FOR UPDATE",
+    }
+}

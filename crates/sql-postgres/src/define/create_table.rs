@@ -1,0 +1,490 @@
+//! CREATE TABLE.
+
+use std::sync::{Arc, OnceLock};
+
+use datum::row::Layout;
+use query::catalog::object_id::UNNUMBERED;
+use query::catalog::sequence::Sequence;
+use query::catalog::table::{Check, Default, Part, Table, TableColumn};
+use query::catalog::table_state::TableState;
+use query::catalog::{Snapshot, Writing};
+use query::key_form::KeyForm;
+use syntax::postgres::tree::{
+    ColumnDef, Constraint, ConstraintKind, CreateStmt, DefArg, DefElem, Ident, IndexConstraint, LikeOptionKind,
+    OnCommit, Persistence, TableElement, TableLikeClause,
+};
+
+use crate::bind::{self, TableExpression};
+use crate::define::column::{WantedExpression, WantedSequence};
+use crate::define::foreign::RelatedTables;
+use crate::define::index::{UNMADE, ascending, unmade};
+use crate::define::names::{Relation, primary_name, schema_of};
+use crate::define::object_name::{constraint_name, has_constraint, index_name, relation_is_taken, sequence_name};
+use crate::define::source::within_parentheses;
+use crate::error::{PgError, Result, state};
+use crate::session::{Session, quoted};
+
+/// The most columns of a table, as in PostgreSQL.
+const COLUMNS_MAX: usize = 1600;
+
+/// The needs of a new table beside its definition.
+#[derive(Default)]
+pub(super) struct Extras<'s> {
+    pub sequences: Vec<WantedSequence>,
+    pub expressions: Vec<WantedExpression<'s>>,
+    /// Constraints, each with the column that it is declared with.
+    pub constraints: Vec<(&'s Constraint, Option<usize>)>,
+}
+
+impl Session {
+    pub(super) fn create_table(&mut self, create: &CreateStmt, text: &Arc<str>) -> Result<()> {
+        let CreateStmt {
+            relation,
+            persistence,
+            if_not_exists,
+            elements,
+            of_type,
+            inherits,
+            partition_of,
+            partition_by,
+            access_method,
+            options,
+            on_commit,
+            tablespace,
+        } = create;
+        if of_type.is_some() {
+            return Err(PgError::unsupported("a typed table"));
+        }
+        if !inherits.is_empty() {
+            return Err(PgError::unsupported("INHERITS"));
+        }
+        if partition_of.is_some() || partition_by.is_some() {
+            return Err(PgError::unsupported("partitioning"));
+        }
+        if let Some(method) = access_method.as_ref().filter(|method| method.value != "heap") {
+            let message = format!("access method \"{}\" does not exist", method.value);
+            return Err(PgError::new(state::UNDEFINED_OBJECT, message));
+        }
+        check_tablespace(tablespace.as_ref())?;
+        let options = storage_options(options)?;
+        let temporary = self.check_persistence(*persistence, *on_commit)?;
+        let schema = self.creation_schema(relation)?;
+        if self.refuse_taken(&schema, &relation.name, *if_not_exists)? {
+            return Ok(());
+        }
+        let mut table = new_table(schema, relation.name.clone(), temporary);
+        table.options = options;
+        let mut extras = Extras::default();
+        for element in elements {
+            match element {
+                TableElement::Column(def) => self.declare_column(&mut table, def, text, &mut extras)?,
+                TableElement::Constraint(constraint) => extras.constraints.push((constraint, None)),
+                TableElement::Like(like) => self.copy_columns(&mut table, like)?,
+            }
+        }
+        self.make_table(table, extras, text, |_, _, _| Ok(()))
+    }
+
+    /// Returns whether the table is temporary.
+    pub(super) fn check_persistence(&mut self, persistence: Persistence, on_commit: OnCommit) -> Result<bool> {
+        match (persistence, on_commit) {
+            (Persistence::Unlogged, _) => Err(PgError::unsupported("an unlogged table")),
+            (Persistence::Temporary, OnCommit::Default | OnCommit::PreserveRows) => Ok(true),
+            (Persistence::Temporary, _) => Err(PgError::unsupported("ON COMMIT of a temporary table")),
+            (Persistence::Permanent, OnCommit::Default) => Ok(false),
+            (Persistence::Permanent, _) => {
+                let message = "ON COMMIT can only be used on temporary tables";
+                Err(PgError::new(state::INVALID_TABLE_DEFINITION, message))
+            }
+        }
+    }
+
+    /// Fails for a name that another relation has; with IF NOT EXISTS returns true instead.
+    pub(super) fn refuse_taken(&mut self, schema: &str, name: &str, if_not_exists: bool) -> Result<bool> {
+        let found = self.catalog.schemas.get(schema).and_then(|schema| super::names::find(schema, name));
+        if found.is_none() {
+            return Ok(false);
+        }
+        let message = format!("relation \"{name}\" already exists");
+        if !if_not_exists {
+            return Err(PgError::new(state::DUPLICATE_TABLE, message));
+        }
+        self.skip_notice(state::DUPLICATE_TABLE, message + ", skipping");
+        Ok(true)
+    }
+
+    /// Adds a declared column to the draft of a table.
+    pub(super) fn declare_column<'s>(
+        &mut self,
+        table: &mut Table,
+        def: &'s ColumnDef,
+        text: &str,
+        extras: &mut Extras<'s>,
+    ) -> Result<()> {
+        let at = table.columns.len();
+        check_column_name(table, &def.name.value)?;
+        let declared = self.declared(def, at, &table.name, text)?;
+        table.columns.push(declared.column);
+        extras.sequences.extend(declared.sequence);
+        extras.expressions.extend(declared.expression);
+        extras.constraints.extend(declared.constraints.into_iter().map(|constraint| (constraint, Some(at))));
+        Ok(())
+    }
+
+    /// Adds the columns of LIKE.
+    fn copy_columns(&mut self, table: &mut Table, like: &TableLikeClause) -> Result<()> {
+        let TableLikeClause { relation, options } = like;
+        let source = self.table_named(relation)?;
+        let mut defaults = false;
+        for option in options {
+            match option.kind {
+                LikeOptionKind::Defaults => defaults = option.including,
+                LikeOptionKind::Comments | LikeOptionKind::Compression | LikeOptionKind::Statistics => {}
+                LikeOptionKind::Storage => {}
+                _ if !option.including => {}
+                kind => return Err(PgError::unsupported(format!("INCLUDING {kind:?}"))),
+            }
+        }
+        for column in source.columns.iter().filter(|column| !column.is_hidden()) {
+            check_column_name(table, &column.name)?;
+            let mut copy = TableColumn::new(column.name.clone(), column.ty.clone(), table.columns.len());
+            if defaults {
+                copy.default = column.default.clone();
+            }
+            table.columns.push(copy);
+        }
+        Ok(())
+    }
+
+    /// Makes a table of a draft. `fill` puts its first rows in, within the same transaction.
+    pub(super) fn make_table(
+        &mut self,
+        mut table: Table,
+        extras: Extras<'_>,
+        text: &Arc<str>,
+        fill: impl FnOnce(&mut Session, &Arc<Table>, &mut Writing<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let Extras { sequences, expressions, constraints } = extras;
+        table.slots = table.columns.iter().map(|column| column.ty.storage).collect();
+        for wanted in &expressions {
+            self.settle_expression(&mut table, wanted, text)?;
+        }
+        let mut parents = Vec::new();
+        for (constraint, _) in &constraints {
+            if let ConstraintKind::Foreign(node) = &constraint.kind {
+                parents.push(self.parent_of(node, &table)?);
+            }
+        }
+        if table.temporary && !parents.is_empty() {
+            return Err(PgError::unsupported("a foreign key of a temporary table"));
+        }
+        let db = self.database().clone();
+        let needs = |snapshot: &Snapshot| {
+            let parents = parents.iter().filter_map(|(schema, name)| snapshot.table(schema, name).ok().cloned());
+            let waiting = snapshot.children_now(&table.schema, &table.name);
+            Ok(RelatedTables::default().and(parents.chain(waiting)))
+        };
+        let (_closed, mut writing) = match table.temporary {
+            true => (Vec::new(), db.instance().catalog().write_temporary(&self.catalog)),
+            false => self.close_and_write(&db, needs)?,
+        };
+        let ends = if table.temporary { RelatedTables::default() } else { needs(&writing.snapshot)? };
+        let schema = writing.snapshot.schema(&table.schema)?.clone();
+        if super::names::find(&schema, &table.name).is_some() {
+            let message = format!("relation \"{}\" already exists", table.name);
+            return Err(PgError::new(state::DUPLICATE_TABLE, message));
+        }
+        table.id = writing.new_id();
+        table.map = writing.txn.create_map()?;
+        for (constraint, column) in sorted(&constraints) {
+            self.add_constraint(&mut table, constraint, column, text, &writing.snapshot)?;
+        }
+        self.make_sequences(&mut table, sequences, &mut writing)?;
+        make_maps(&mut table, &mut writing)?;
+        table.live.set_rows(0);
+        let table = writing.put_table(table)?;
+        self.touch(&mut writing, &ends.tied)?;
+        fill(self, &table, &mut writing)?;
+        self.finish(writing)
+    }
+
+    /// Makes the sequences that columns of the draft own.
+    pub(super) fn make_sequences(
+        &mut self,
+        table: &mut Table,
+        wanted: Vec<WantedSequence>,
+        writing: &mut Writing<'_>,
+    ) -> Result<()> {
+        let mut names: Vec<String> = Vec::new();
+        for WantedSequence { column, parameters, identity, name } in wanted {
+            let schema = writing.snapshot.schema(&table.schema)?.clone();
+            let name = name.unwrap_or_else(|| sequence_name(&schema, &table.name, &table.columns[column].name, &names));
+            if super::names::find(&schema, &name).is_some() {
+                return Err(PgError::new(state::DUPLICATE_TABLE, format!("relation \"{name}\" already exists")));
+            }
+            let id = writing.new_id();
+            let mut sequence = Sequence::new(id, table.schema.clone(), name.clone(), parameters, crate::MAKER);
+            (sequence.owned_by, sequence.temporary) = (Some(table.id), table.temporary);
+            table.columns[column].sequences.push(id);
+            if !identity {
+                let qualified = format!("{}.{}", quoted(schema_of(&table.schema)), quoted(&name));
+                let text = format!("nextval('{}'::regclass)", qualified.replace('\'', "''"));
+                table.columns[column].default = Default::Expression(text);
+            }
+            writing.create_sequence(sequence)?;
+            names.push(name);
+        }
+        Ok(())
+    }
+
+    /// Adds a constraint to the draft of a table. `column`: the one that it is declared with.
+    pub(super) fn add_constraint(
+        &mut self,
+        table: &mut Table,
+        constraint: &Constraint,
+        column: Option<usize>,
+        text: &str,
+        snapshot: &Snapshot,
+    ) -> Result<()> {
+        if constraint.deferrable {
+            return Err(PgError::unsupported("DEFERRABLE"));
+        }
+        match &constraint.kind {
+            ConstraintKind::PrimaryKey(index) => {
+                if table.primary.is_some() {
+                    let message = format!("multiple primary keys for table \"{}\" are not allowed", table.name);
+                    return Err(
+                        PgError::new(state::INVALID_TABLE_DEFINITION, message).at(text, constraint.at.0 as usize)
+                    );
+                }
+                let parts = key_parts(table, index, column)?;
+                let name = self.key_name(table, constraint.name.as_ref(), &parts, "pkey", snapshot)?;
+                for part in &parts {
+                    let ty = table.columns[part.column].ty.clone();
+                    table.columns[part.column].ty = ty.with_nullable(false);
+                }
+                table.primary_name = name;
+                table.primary = Some(parts);
+            }
+            ConstraintKind::Unique(index) => {
+                let parts = key_parts(table, index, column)?;
+                let name = self.key_name(table, constraint.name.as_ref(), &parts, "key", snapshot)?;
+                let made = unmade(name, parts, true, false);
+                table.indexes.push(query::catalog::table::Index { is_constraint: true, ..made });
+            }
+            ConstraintKind::Check(expr) => {
+                if constraint.not_valid {
+                    return Err(PgError::unsupported("NOT VALID"));
+                }
+                let over = Arc::new(table.copy().with_derived_fields());
+                let bound = self.with_environment(&[], |environment, ctx| {
+                    bind::bind_table_expression(environment, ctx, text, (&over, expr), TableExpression::Check, None)
+                })?;
+                let mut columns = bound.columns();
+                columns.sort_unstable();
+                columns.dedup();
+                let second = match &columns[..] {
+                    [only] => table.columns[*only].name.as_str(),
+                    _ => "",
+                };
+                let name = match &constraint.name {
+                    Some(name) => name.value.clone(),
+                    None => constraint_name(snapshot, table, second, "check"),
+                };
+                check_constraint_name(table, &name)?;
+                let source = within_parentheses(text, constraint.at.0 as usize).unwrap_or_default().to_owned();
+                table.checks.push(Check { id: UNNUMBERED, name, text: source, enforced: true });
+            }
+            ConstraintKind::Foreign(node) => self.add_foreign_key(table, constraint, node, column, snapshot)?,
+            ConstraintKind::Exclusion(_) => return Err(PgError::unsupported("an exclusion constraint")),
+            ConstraintKind::Null
+            | ConstraintKind::NotNull
+            | ConstraintKind::Default(_)
+            | ConstraintKind::Identity { .. }
+            | ConstraintKind::Generated(_) => {}
+        }
+        Ok(())
+    }
+
+    fn key_name(
+        &self,
+        table: &Table,
+        name: Option<&Ident>,
+        parts: &[Part],
+        label: &str,
+        snapshot: &Snapshot,
+    ) -> Result<String> {
+        let schema = snapshot.schema(&table.schema)?;
+        let Some(name) = name else {
+            let columns: Vec<&str> = parts.iter().map(|part| &*table.columns[part.column].name).collect();
+            return Ok(index_name(schema, table, &columns, label));
+        };
+        check_constraint_name(table, &name.value)?;
+        match relation_is_taken(schema, table, &name.value) {
+            true => Err(PgError::new(state::DUPLICATE_TABLE, format!("relation \"{}\" already exists", name.value))),
+            false => Ok(name.value.clone()),
+        }
+    }
+
+    /// Returns the relation of that name for a message, with its kind.
+    pub(super) fn is_relation(&mut self, schema: &str, name: &str) -> Option<Relation> {
+        self.catalog.schemas.get(schema).and_then(|schema| super::names::find(schema, name))
+    }
+}
+
+/// Keys come before what may refer to them.
+fn sorted<'s>(constraints: &[(&'s Constraint, Option<usize>)]) -> Vec<(&'s Constraint, Option<usize>)> {
+    let mut sorted = constraints.to_vec();
+    sorted.sort_by_key(|(constraint, _)| match constraint.kind {
+        ConstraintKind::Check(_) => 0,
+        ConstraintKind::PrimaryKey(_) => 1,
+        ConstraintKind::Foreign(_) => 3,
+        _ => 2,
+    });
+    sorted
+}
+
+pub(super) fn check_constraint_name(table: &Table, name: &str) -> Result<()> {
+    match has_constraint(table, name) {
+        true => {
+            let message = format!("constraint \"{name}\" for relation \"{}\" already exists", table.name);
+            Err(PgError::new(state::DUPLICATE_OBJECT, message))
+        }
+        false => Ok(()),
+    }
+}
+
+/// The names of PostgreSQL's system columns.
+const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "cmax", "xmax", "cmin", "xmin", "ctid"];
+
+pub(super) fn check_column_name(table: &Table, name: &str) -> Result<()> {
+    if SYSTEM_COLUMNS.contains(&name) {
+        let message = format!("column name \"{name}\" conflicts with a system column name");
+        return Err(PgError::new(state::DUPLICATE_COLUMN, message));
+    }
+    if table.columns.iter().any(|column| !column.is_hidden() && column.name == name) {
+        return Err(PgError::new(state::DUPLICATE_COLUMN, format!("column \"{name}\" specified more than once")));
+    }
+    // The core looks columns up without regard to case.
+    if table.columns.iter().any(|column| !column.is_hidden() && column.name.eq_ignore_ascii_case(name)) {
+        return Err(PgError::unsupported("a table whose columns differ in case alone"));
+    }
+    if table.columns.len() >= COLUMNS_MAX {
+        let message = format!("tables can have at most {COLUMNS_MAX} columns");
+        return Err(PgError::new("54011", message));
+    }
+    Ok(())
+}
+
+pub(super) fn check_tablespace(name: Option<&Ident>) -> Result<()> {
+    match name {
+        Some(name) if !matches!(&*name.value, "pg_default" | "") => {
+            Err(PgError::new(state::UNDEFINED_OBJECT, format!("tablespace \"{}\" does not exist", name.value)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the storage parameters of a table. They ask how PostgreSQL's own pages are filled and vacuumed, so here they have nothing to decide.
+pub(super) fn storage_options(options: &[DefElem]) -> Result<Vec<(String, String)>> {
+    let mut kept = Vec::new();
+    for option in options {
+        let known = matches!(
+            &*option.name,
+            "fillfactor" | "parallel_workers" | "toast_tuple_target" | "deduplicate_items" | "user_catalog_table"
+        ) || option.name.starts_with("autovacuum_")
+            || option.name.starts_with("vacuum_");
+        if !known {
+            let message = format!("unrecognized parameter \"{}\"", option.name);
+            return Err(PgError::new(state::INVALID_PARAMETER_VALUE, message));
+        }
+        let value = match &option.value {
+            Some(DefArg::Integer(number)) => number.to_string(),
+            Some(DefArg::Float(text) | DefArg::String(text) | DefArg::Keyword(text)) => text.clone(),
+            Some(DefArg::Bool(is_on)) => is_on.to_string(),
+            Some(DefArg::Type(ty)) => ty.name.last().to_owned(),
+            _ => "true".to_owned(),
+        };
+        if option.name == "fillfactor" && !value.parse::<u32>().is_ok_and(|percent| (10..=100).contains(&percent)) {
+            let message = format!("value {value} out of bounds for option \"fillfactor\"");
+            let error = PgError::new(state::INVALID_PARAMETER_VALUE, message);
+            return Err(error.detail("Valid values are between \"10\" and \"100\"."));
+        }
+        kept.push((option.name.clone(), value));
+    }
+    Ok(kept)
+}
+
+/// Returns the parts of a key constraint.
+fn key_parts(table: &Table, index: &IndexConstraint, column: Option<usize>) -> Result<Vec<Part>> {
+    let IndexConstraint { columns, nulls_not_distinct, include, options, tablespace, using_index } = index;
+    if *nulls_not_distinct {
+        return Err(PgError::unsupported("NULLS NOT DISTINCT"));
+    }
+    if !include.is_empty() {
+        return Err(PgError::unsupported("INCLUDE of an index"));
+    }
+    if using_index.is_some() {
+        return Err(PgError::unsupported("USING INDEX"));
+    }
+    storage_options(options)?;
+    check_tablespace(tablespace.as_ref())?;
+    let mut parts: Vec<Part> = column.filter(|_| columns.is_empty()).map(ascending).into_iter().collect();
+    for name in columns {
+        let at = table.columns.iter().position(|column| !column.is_hidden() && column.name == name.value);
+        let at = at.ok_or_else(|| {
+            PgError::new(state::UNDEFINED_COLUMN, format!("column \"{}\" named in key does not exist", name.value))
+        })?;
+        if parts.iter().any(|part| part.column == at) {
+            let message = format!("column \"{}\" appears twice in primary key constraint", name.value);
+            return Err(PgError::new(state::DUPLICATE_COLUMN, message));
+        }
+        parts.push(ascending(at));
+    }
+    Ok(parts)
+}
+
+/// Makes the maps of indexes that have none.
+pub(super) fn make_maps(table: &mut Table, writing: &mut Writing<'_>) -> Result<()> {
+    for index in table.indexes.iter_mut().filter(|index| index.map == UNMADE) {
+        index.map = writing.txn.create_map()?;
+    }
+    Ok(())
+}
+
+/// Returns a table without columns, whose id and map are not made yet.
+pub(super) fn new_table(schema: String, name: String, temporary: bool) -> Table {
+    Table {
+        id: UNNUMBERED,
+        maker: crate::MAKER,
+        schema,
+        name,
+        version: 1,
+        map: UNMADE,
+        columns: Vec::new(),
+        slots: Vec::new(),
+        layout: Layout::default(),
+        slot_columns: Vec::new(),
+        primary: None,
+        primary_id: UNNUMBERED,
+        primary_name: String::new(),
+        primary_form: KeyForm::Hashed,
+        indexes: Vec::new(),
+        checks: Vec::new(),
+        foreign_keys: Vec::new(),
+        collation: super::DATABASE_COLLATION,
+        comment: String::new(),
+        options: Vec::new(),
+        primary_using: false,
+        created: datum::temporal::Timestamp::now().0,
+        temporary,
+        computes: false,
+        live: Arc::new(TableState::new(1)),
+        formulas: OnceLock::new(),
+    }
+}
+
+/// Returns the name of a table's primary key, for messages.
+pub(super) fn shown_primary(table: &Table) -> String {
+    primary_name(table)
+}

@@ -1,0 +1,392 @@
+//! DROP, with what depends on the dropped objects.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use query::catalog::Snapshot;
+use query::catalog::sequence::Sequence;
+use query::catalog::table::Table;
+use query::catalog::view::View;
+use syntax::postgres::tree::{DropStmt, ObjectName, ObjectType};
+
+use crate::bind::Plan;
+use crate::define::alter::CASCADE_HINT;
+use crate::define::foreign::RelatedTables;
+use crate::define::names::{Relation, missing_schema, schema_of};
+use crate::error::{PgError, Result, state};
+use crate::session::Session;
+
+/// The objects that a statement drops.
+#[derive(Default)]
+pub(super) struct Gone {
+    pub tables: Vec<Arc<Table>>,
+    pub views: Vec<Arc<View>>,
+    pub sequences: Vec<Arc<Sequence>>,
+}
+
+/// An object that depends on another one, as messages show both.
+struct Dependence {
+    object: String,
+    on: String,
+}
+
+impl Session {
+    pub(super) fn drop_objects(&mut self, drop: &DropStmt) -> Result<String> {
+        let DropStmt { objects, missing_ok, cascade, concurrently } = drop;
+        if *concurrently {
+            return Err(PgError::unsupported("DROP INDEX CONCURRENTLY"));
+        }
+        let kind = match objects.first() {
+            Some(ObjectName::Relation(kind, _) | ObjectName::Plain(kind, _)) => *kind,
+            _ => return Err(PgError::unsupported("this form of DROP")),
+        };
+        let (tag, word) = match kind {
+            ObjectType::Table => ("DROP TABLE", "table"),
+            ObjectType::View => ("DROP VIEW", "view"),
+            ObjectType::Sequence => ("DROP SEQUENCE", "sequence"),
+            ObjectType::Index => ("DROP INDEX", "index"),
+            ObjectType::Schema => ("DROP SCHEMA", "schema"),
+            _ => return Err(PgError::unsupported("this form of DROP")),
+        };
+        self.begin_definition(tag)?;
+        let mut gone = Gone::default();
+        let mut indexes: Vec<(Arc<Table>, String)> = Vec::new();
+        let mut schemas = Vec::new();
+        for object in objects {
+            match object {
+                ObjectName::Relation(_, name) => match self.droppable(name, word, *missing_ok)? {
+                    Some(Relation::Table(table)) => gone.tables.push(table),
+                    Some(Relation::View(view)) => gone.views.push(view),
+                    Some(Relation::Sequence(sequence)) => gone.sequences.push(sequence),
+                    Some(Relation::Index(table, _)) => indexes.push((table, name.name.clone())),
+                    None => {}
+                },
+                ObjectName::Plain(_, name) => schemas.extend(self.droppable_schema(&name.value, *missing_ok)?),
+                _ => return Err(PgError::unsupported("this form of DROP")),
+            }
+        }
+        for (table, name) in indexes {
+            self.drop_index(&table, &name)?;
+        }
+        if !schemas.is_empty() {
+            self.drop_schemas(&schemas, *cascade)?;
+        } else {
+            let what = objects.first().map(|object| match object {
+                ObjectName::Relation(_, name) => format!("{word} {}", name.name),
+                _ => word.to_owned(),
+            });
+            self.drop_all(gone, *cascade, &what.unwrap_or_default(), &[])?;
+        }
+        Ok(tag.to_owned())
+    }
+
+    /// Returns the object of a DROP; `None` for one that is missing and may be.
+    fn droppable(
+        &mut self,
+        name: &syntax::postgres::tree::RangeVar,
+        word: &str,
+        missing_ok: bool,
+    ) -> Result<Option<Relation>> {
+        let found = match self.relation(name) {
+            Ok(found) => found,
+            Err(error) if missing_ok && error.state == state::INVALID_SCHEMA_NAME => {
+                self.skip_notice(super::SUCCESSFUL, error.message + ", skipping");
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        match found {
+            Some(found) if found.kind() == word => Ok(Some(found)),
+            Some(found) => {
+                let article = if word == "index" { "an" } else { "a" };
+                let message = format!("\"{}\" is not {article} {word}", name.name);
+                let hint_article = if found.kind() == "index" { "an" } else { "a" };
+                let hint =
+                    format!("Use DROP {} to remove {hint_article} {}.", found.kind().to_uppercase(), found.kind());
+                Err(PgError::new(state::WRONG_OBJECT_TYPE, message).hint(hint))
+            }
+            None if missing_ok => {
+                self.skip_notice(super::SUCCESSFUL, format!("{word} \"{}\" does not exist, skipping", name.name));
+                Ok(None)
+            }
+            None => {
+                let state = if word == "index" { state::UNDEFINED_OBJECT } else { state::UNDEFINED_TABLE };
+                Err(PgError::new(state, format!("{word} \"{}\" does not exist", name.name)))
+            }
+        }
+    }
+
+    fn droppable_schema(&mut self, name: &str, missing_ok: bool) -> Result<Option<String>> {
+        let stored = self.stored_schema(name)?;
+        if self.catalog.schemas.contains_key(&stored) {
+            return Ok(Some(stored));
+        }
+        match missing_ok {
+            true => {
+                self.skip_notice(super::SUCCESSFUL, format!("schema \"{name}\" does not exist, skipping"));
+                Ok(None)
+            }
+            false => Err(missing_schema(name)),
+        }
+    }
+
+    fn drop_index(&mut self, table: &Arc<Table>, name: &str) -> Result<()> {
+        if table.primary.is_some() && super::names::primary_name(table) == name
+            || table.indexes.iter().any(|index| index.is_constraint && index.name == name)
+        {
+            let message =
+                format!("cannot drop index {name} because constraint {name} on table {} requires it", table.name);
+            let hint = format!("You can drop constraint {name} on table {} instead.", table.name);
+            return Err(PgError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message).hint(hint));
+        }
+        self.change_table(table, |_, draft, _| {
+            draft.new.indexes.retain(|index| index.name != name);
+            // A foreign key may have relied on it.
+            for key in draft.new.foreign_keys.clone() {
+                if draft.new.key_over(&key.columns).is_none() {
+                    let parts = key.columns.iter().map(|column| super::index::ascending(*column)).collect();
+                    draft.new.indexes.push(super::index::unmade(key.name.clone(), parts, false, true));
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Drops objects and, with `cascade`, what depends on them. `what` names the first for messages.
+    pub(super) fn drop_all(&mut self, mut gone: Gone, cascade: bool, what: &str, schemas: &[String]) -> Result<()> {
+        if gone.tables.is_empty() && gone.views.is_empty() && gone.sequences.is_empty() && schemas.is_empty() {
+            return Ok(());
+        }
+        let dependences = self.extend_with_dependents(&mut gone)?;
+        if let Some(owned) = gone.sequences.iter().find(|sequence| self.owner_remains(sequence, &gone)) {
+            return self.refuse_owned(owned);
+        }
+        if !dependences.is_empty() {
+            if !cascade {
+                let message = format!("cannot drop {what} because other objects depend on it");
+                let lines: Vec<String> = dependences
+                    .iter()
+                    .map(|dependence| format!("{} depends on {}", dependence.object, dependence.on))
+                    .collect();
+                let error = PgError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message);
+                return Err(error.detail(lines.join("\n")).hint(CASCADE_HINT));
+            }
+            let objects: Vec<String> = dependences.into_iter().map(|dependence| dependence.object).collect();
+            self.tell_cascade(&objects);
+        }
+        let (temporary, shared): (Vec<_>, Vec<_>) = gone.tables.iter().cloned().partition(|table| table.temporary);
+        if !temporary.is_empty() {
+            self.forget_temporary(&temporary)?;
+        }
+        gone.tables = shared;
+        self.drop_shared(&gone, schemas)
+    }
+
+    fn drop_shared(&mut self, gone: &Gone, schemas: &[String]) -> Result<()> {
+        let db = self.database().clone();
+        let now = |snapshot: &Snapshot| {
+            let named = gone.tables.iter().map(|table| snapshot.table(&table.schema, &table.name).cloned());
+            let tables = named.collect::<datum::Result<Vec<_>>>()?;
+            Ok(RelatedTables::of(tables, snapshot))
+        };
+        let (closed, mut writing) = self.close_and_write(&db, now)?;
+        let ends = now(&writing.snapshot)?;
+        for view in &gone.views {
+            writing.drop_view(view)?;
+        }
+        for table in &ends.changed {
+            writing.drop_table(table)?;
+        }
+        for sequence in &gone.sequences {
+            let remains = writing.snapshot.sequence(&sequence.schema, &sequence.name).cloned();
+            if let Some(sequence) = remains.filter(|remains| remains.id == sequence.id) {
+                writing.drop_sequence(&sequence)?;
+            }
+        }
+        // Constraints of tables that remain lose their parents.
+        for child in &ends.tied {
+            let Ok(current) = writing.snapshot.table(&child.schema, &child.name).cloned() else { continue };
+            let mut copy = current.copy();
+            let is_of_gone = |key: &query::catalog::foreign_key::ForeignKey| {
+                ends.changed.iter().any(|table| key.refers_to(&table.schema, &table.name))
+            };
+            let dropped: Vec<String> =
+                copy.foreign_keys.iter().filter(|key| is_of_gone(key)).map(|key| key.name.clone()).collect();
+            copy.foreign_keys.retain(|key| !is_of_gone(key));
+            for index in copy.indexes.iter().filter(|index| index.generated && dropped.contains(&index.name)) {
+                writing.txn.drop_map(index.map)?;
+            }
+            copy.indexes.retain(|index| !(index.generated && dropped.contains(&index.name)));
+            writing.put_table(copy)?;
+        }
+        for schema in schemas {
+            writing.drop_schema(schema)?;
+        }
+        self.finish(writing)?;
+        for table in &ends.changed {
+            // A session that waits for the metadata lock then sees that the table is gone.
+            table.live.version.store(u64::MAX, Ordering::Release);
+        }
+        gone.views.iter().for_each(|view| view.gone.store(true, Ordering::Release));
+        self.forget_locks(&ends.changed);
+        drop(closed);
+        Ok(())
+    }
+
+    /// Tells of the objects that a CASCADE drops.
+    pub(super) fn tell_cascade(&mut self, objects: &[String]) {
+        let notice = match objects {
+            [] => return,
+            [only] => PgError::new(super::SUCCESSFUL, format!("drop cascades to {only}")),
+            many => {
+                let lines: Vec<String> = many.iter().map(|object| format!("drop cascades to {object}")).collect();
+                PgError::new(super::SUCCESSFUL, format!("drop cascades to {} other objects", many.len()))
+                    .detail(lines.join("\n"))
+            }
+        };
+        self.tell("NOTICE", notice);
+    }
+
+    /// Adds what depends on the objects: views over tables and views, foreign keys of other tables.
+    fn extend_with_dependents(&mut self, gone: &mut Gone) -> Result<Vec<Dependence>> {
+        let mut found = Vec::new();
+        let mut pairs: Vec<(Arc<Table>, Arc<Table>)> = Vec::new();
+        for table in &gone.tables {
+            let children = self.catalog.children_now(&table.schema, &table.name);
+            pairs.extend(children.into_iter().map(|child| (table.clone(), child)));
+        }
+        for (parent, child) in pairs {
+            if gone.tables.iter().any(|table| table.id == child.id) {
+                continue;
+            }
+            for key in child.foreign_keys.iter().filter(|key| key.refers_to(&parent.schema, &parent.name)) {
+                found.push(Dependence {
+                    object: format!(
+                        "constraint {} on table {}",
+                        key.name,
+                        self.shown_relation(&child.schema, &child.name)
+                    ),
+                    on: format!("table {}", self.shown_relation(&parent.schema, &parent.name)),
+                });
+            }
+        }
+        let views: Vec<Arc<View>> = self.views_of_database();
+        loop {
+            let mut is_new = false;
+            for view in &views {
+                if gone.views.iter().any(|known| known.id == view.id) {
+                    continue;
+                }
+                let Some(on) = self.reads_gone(view, gone) else { continue };
+                found
+                    .push(Dependence { object: format!("view {}", self.shown_relation(&view.schema, &view.name)), on });
+                gone.views.push(view.clone());
+                is_new = true;
+            }
+            if !is_new {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Returns the object among those that a view reads; `None` if it reads none of them.
+    fn reads_gone(&mut self, view: &Arc<View>, gone: &Gone) -> Option<String> {
+        let bindings = self.bindings_of_view(view)?;
+        let table = bindings.tables.iter().find(|table| gone.tables.iter().any(|other| other.id == table.id));
+        let over = || {
+            bindings.views.iter().find(|over| over.id != view.id && gone.views.iter().any(|other| other.id == over.id))
+        };
+        match (table, over()) {
+            (_, Some(over)) => Some(format!("view {}", self.shown_relation(&over.schema, &over.name))),
+            (Some(table), None) => Some(format!("table {}", self.shown_relation(&table.schema, &table.name))),
+            (None, None) => None,
+        }
+    }
+
+    /// Fails if views read a table, or a column of it, that is to change.
+    pub(super) fn refuse_dependent_views(
+        &mut self,
+        table: &Arc<Table>,
+        column: Option<&str>,
+        cascade: bool,
+    ) -> Result<()> {
+        for view in self.views_of_database() {
+            let Some(bindings) = self.bindings_of_view(&view) else { continue };
+            if !bindings.tables.iter().any(|known| known.id == table.id) {
+                continue;
+            }
+            if cascade {
+                return Err(PgError::unsupported("CASCADE of a column that a view may read"));
+            }
+            let what = match column {
+                Some(column) => format!("column {column} of table {}", table.name),
+                None => format!("table {}", table.name),
+            };
+            let message = format!("cannot change {what} because other objects depend on it");
+            let error = PgError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message);
+            return Err(error.detail(format!("view {} depends on {what}", view.name)));
+        }
+        Ok(())
+    }
+
+    fn views_of_database(&mut self) -> Vec<Arc<View>> {
+        let database = self.who.database.clone();
+        let of_database = |schema: &str| {
+            query::catalog::schema_name::SchemaName::of_stored(schema).is_some_and(|name| name.database == database)
+        };
+        let schemas = self.catalog.schemas.values().filter(|schema| of_database(&schema.name));
+        schemas.flat_map(|schema| schema.views.values().filter(|view| view.maker == crate::MAKER).cloned()).collect()
+    }
+
+    /// Returns what a view reads; `None` if it can no longer be bound.
+    fn bindings_of_view(&mut self, view: &Arc<View>) -> Option<query::session::statement::Bindings> {
+        let path: Vec<String> = view.modes.split(',').filter(|schema| !schema.is_empty()).map(str::to_owned).collect();
+        let mut statements = self.parse_text(&view.text).ok()?;
+        let raw = statements.pop()?;
+        let kept = self.replace_search_path(path);
+        let bound = self.bind_raw(&raw, &view.text, &[], &[]);
+        self.replace_search_path(kept);
+        let bound = bound.ok()?;
+        match &bound.statement.plan {
+            Plan::Query { .. } => Some(bound.statement.bindings.clone()),
+            _ => None,
+        }
+    }
+
+    fn owner_remains(&self, sequence: &Sequence, gone: &Gone) -> bool {
+        let Some((table, column)) = self.catalog.owner(sequence) else { return false };
+        let is_gone = gone.tables.iter().any(|other| other.id == table.id);
+        let column = &table.columns[column];
+        let is_needed = column.identity != query::catalog::table::Identity::None
+            || matches!(column.default, query::catalog::table::Default::Expression(_));
+        !is_gone && is_needed
+    }
+
+    fn refuse_owned(&self, sequence: &Sequence) -> Result<()> {
+        let Some((table, column)) = self.catalog.owner(sequence) else { return Ok(()) };
+        let column = &table.columns[column];
+        if column.identity != query::catalog::table::Identity::None {
+            let message = format!(
+                "cannot drop sequence {} because column {} of table {} requires it",
+                sequence.name, column.name, table.name
+            );
+            let hint = format!("You can drop column {} of table {} instead.", column.name, table.name);
+            return Err(PgError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message).hint(hint));
+        }
+        let message = format!("cannot drop sequence {} because other objects depend on it", sequence.name);
+        let detail = format!(
+            "default value for column {} of table {} depends on sequence {}",
+            column.name, table.name, sequence.name
+        );
+        Err(PgError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message).detail(detail).hint(CASCADE_HINT))
+    }
+
+    /// Returns a relation's name as messages show it: with its schema where `search_path` does not lead to it.
+    pub(super) fn shown_relation(&mut self, schema: &str, name: &str) -> String {
+        let schema = schema_of(schema).to_owned();
+        match self.search_path().contains(&schema) {
+            true => name.to_owned(),
+            false => format!("{schema}.{name}"),
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Foreign keys in definitions: from syntax to constraints, and the effects of a change upon related tables.
+//!
+//! QU-26: a change that makes, changes or drops a constraint takes exclusive metadata locks on both tables and gives both a new version.
+
+use std::sync::Arc;
+
+use query::catalog::foreign_key::{Action, ForeignKey};
+use query::catalog::object_id::UNNUMBERED;
+use query::catalog::table::Table;
+use query::catalog::{Snapshot, Writing};
+use query::exec::foreign::check_rows;
+use syntax::postgres::tree::{self, Constraint, ForeignKeyAction, MatchType};
+
+use crate::define::names::Relation;
+use crate::define::object_name::{constraint_name, joined_columns};
+use crate::error::{PgError, Result, state};
+use crate::session::Session;
+
+/// The tables that a statement changes, and those tied to them by existing or new constraints.
+#[derive(Default)]
+pub(super) struct RelatedTables {
+    pub changed: Vec<Arc<Table>>,
+    pub tied: Vec<Arc<Table>>,
+}
+
+impl RelatedTables {
+    /// Returns the tables and those tied to them in this snapshot.
+    pub fn of(changed: Vec<Arc<Table>>, snapshot: &Snapshot) -> RelatedTables {
+        let relatives = |table: &Arc<Table>| snapshot.relatives(&table.schema, &table.name, &table.foreign_keys);
+        let tied: Vec<Arc<Table>> = changed.iter().flat_map(relatives).collect();
+        RelatedTables { changed, tied: Vec::new() }.and(tied.into_iter())
+    }
+
+    pub fn and(mut self, tied: impl Iterator<Item = Arc<Table>>) -> RelatedTables {
+        for table in tied {
+            if !self.all().any(|known| known.id == table.id) {
+                self.tied.push(table);
+            }
+        }
+        self
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Table>> {
+        self.changed.iter().chain(&self.tied)
+    }
+}
+
+fn action(node: ForeignKeyAction) -> Result<Action> {
+    Ok(match node {
+        ForeignKeyAction::NoAction => Action::Nothing,
+        ForeignKeyAction::Restrict => Action::Restrict,
+        ForeignKeyAction::Cascade => Action::Cascade,
+        ForeignKeyAction::SetNull => Action::SetNull,
+        ForeignKeyAction::SetDefault => return Err(PgError::unsupported("SET DEFAULT of a foreign key")),
+    })
+}
+
+impl Session {
+    /// Returns the parent of a foreign key, as (schema, name); `draft` may be its own.
+    pub(super) fn parent_of(&mut self, node: &tree::ForeignKey, draft: &Table) -> Result<(String, String)> {
+        let named = &node.references;
+        let is_own = named.name == draft.name
+            && match &named.schema {
+                Some(schema) => self.stored_schema(schema)? == draft.schema,
+                None => true,
+            };
+        if is_own {
+            return Ok((draft.schema.clone(), draft.name.clone()));
+        }
+        match self.relation(named)? {
+            Some(Relation::Table(table)) => Ok((table.schema.clone(), table.name.clone())),
+            Some(_) => {
+                let message = format!("referenced relation \"{}\" is not a table", named.name);
+                Err(PgError::new(state::WRONG_OBJECT_TYPE, message))
+            }
+            None => Err(self.missing_relation(named, None)),
+        }
+    }
+
+    /// Adds a foreign key to the draft of a table. `column`: that of a column's constraint.
+    pub(super) fn add_foreign_key(
+        &mut self,
+        draft: &mut Table,
+        constraint: &Constraint,
+        node: &tree::ForeignKey,
+        column: Option<usize>,
+        snapshot: &Snapshot,
+    ) -> Result<()> {
+        let tree::ForeignKey {
+            columns: own_names,
+            references: _,
+            referenced,
+            matching,
+            on_update,
+            on_delete,
+            on_delete_columns,
+        } = node;
+        if *matching == MatchType::Full && own_names.len() > 1 {
+            return Err(PgError::unsupported("MATCH FULL"));
+        }
+        if !on_delete_columns.is_empty() {
+            return Err(PgError::unsupported("a list of columns for ON DELETE SET NULL"));
+        }
+        if constraint.deferrable {
+            return Err(PgError::unsupported("DEFERRABLE"));
+        }
+        if constraint.not_valid {
+            return Err(PgError::unsupported("NOT VALID"));
+        }
+        let mut own = Vec::new();
+        for name in own_names {
+            let at = draft.columns.iter().position(|column| !column.is_hidden() && column.name == name.value);
+            own.push(at.ok_or_else(|| missing_key_column(&name.value))?);
+        }
+        own.extend(column.filter(|_| own_names.is_empty()));
+        let (parent_schema, parent) = self.parent_of(node, draft)?;
+        let is_own = parent_schema == draft.schema && parent == draft.name;
+        let found = if is_own { None } else { Some(snapshot.table(&parent_schema, &parent)?.clone()) };
+        let table = found.as_deref().unwrap_or(draft);
+        let parent_columns: Vec<String> = match (&referenced[..], &table.primary) {
+            ([], Some(parts)) => parts.iter().map(|part| table.columns[part.column].name.clone()).collect(),
+            ([], None) => {
+                let message = format!("there is no primary key for referenced table \"{parent}\"");
+                return Err(PgError::new(state::UNDEFINED_OBJECT, message));
+            }
+            (names, _) => names.iter().map(|name| name.value.clone()).collect(),
+        };
+        if let Some(name) = parent_columns.iter().find(|name| !table.columns.iter().any(|column| column.name == **name))
+        {
+            return Err(missing_key_column(name));
+        }
+        if parent_columns.len() != own.len() {
+            let message = "number of referencing and referenced columns for foreign key disagree";
+            return Err(PgError::new(state::INVALID_FOREIGN_KEY, message));
+        }
+        let names: Vec<&str> = own.iter().map(|at| &*draft.columns[*at].name).collect();
+        let name = match &constraint.name {
+            Some(name) => name.value.clone(),
+            None => constraint_name(snapshot, draft, &joined_columns(&names), "fkey"),
+        };
+        super::create_table::check_constraint_name(draft, &name)?;
+        let key = ForeignKey {
+            id: UNNUMBERED,
+            name,
+            columns: own,
+            parent_schema,
+            parent,
+            parent_columns,
+            on_delete: action(*on_delete)?,
+            on_update: action(*on_update)?,
+        };
+        let parent = found.as_deref().unwrap_or(draft);
+        require_unique(&key, parent)?;
+        key.fit(draft, parent)?;
+        need_key_index(draft, &key);
+        draft.foreign_keys.push(key);
+        Ok(())
+    }
+
+    /// Checks the rows against foreign keys that are new.
+    pub(super) fn check_new_keys(&mut self, old: &Table, new: &Table, writing: &mut Writing<'_>) -> Result<()> {
+        for key in new.foreign_keys.iter().filter(|key| !old.foreign_keys.iter().any(|known| known.name == key.name)) {
+            let is_own = key.refers_to(&new.schema, &new.name);
+            let parent =
+                if is_own { None } else { Some(writing.snapshot.table(&key.parent_schema, &key.parent)?.clone()) };
+            let parent = parent.as_deref().unwrap_or(new);
+            let by = key.fit(new, parent)?;
+            check_rows(&mut writing.txn, new, key, parent, by, self.context())?;
+        }
+        Ok(())
+    }
+
+    /// QU-6 from the parent's side: fails if a constraint of another table would lose its key.
+    pub(super) fn check_children(&self, new: &Table, snapshot: &Snapshot) -> Result<()> {
+        for child in snapshot.children_now(&new.schema, &new.name).iter().filter(|child| child.id != new.id) {
+            for key in child.foreign_keys.iter().filter(|key| key.refers_to(&new.schema, &new.name)) {
+                key.fit(child, new)?;
+                require_unique(key, new)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives tables a new version because their constraints changed (QU-26).
+    pub(super) fn touch(&self, writing: &mut Writing<'_>, tables: &[Arc<Table>]) -> Result<()> {
+        for table in tables {
+            // The same statement may have dropped or touched it.
+            if let Ok(current) = writing.snapshot.table(&table.schema, &table.name).cloned()
+                && current.id == table.id
+                && current.version == table.version
+            {
+                writing.put_table(current.copy())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Adds an index of the key's columns where none leads to the children: the core finds them by it. PostgreSQL needs none, so it is not shown.
+fn need_key_index(draft: &mut Table, key: &ForeignKey) {
+    if draft.key_over(&key.columns).is_none() {
+        let parts = key.columns.iter().map(|column| super::index::ascending(*column)).collect();
+        draft.indexes.push(super::index::unmade(key.name.clone(), parts, false, true));
+    }
+}
+
+/// PostgreSQL wants a unique key of exactly the referenced columns.
+fn require_unique(key: &ForeignKey, parent: &Table) -> Result<()> {
+    let mut places = key.places_in(parent)?;
+    places.sort_unstable();
+    let is_whole = |parts: &[query::catalog::table::Part]| {
+        let mut columns: Vec<usize> = parts.iter().map(|part| part.column).collect();
+        columns.sort_unstable();
+        columns == places
+    };
+    let unique = parent.indexes.iter().filter(|index| index.unique).map(|index| &*index.parts);
+    match parent.primary.as_deref().into_iter().chain(unique).any(is_whole) {
+        true => Ok(()),
+        false => {
+            let message =
+                format!("there is no unique constraint matching given keys for referenced table \"{}\"", parent.name);
+            Err(PgError::new(state::INVALID_FOREIGN_KEY, message))
+        }
+    }
+}
+
+fn missing_key_column(name: &str) -> PgError {
+    PgError::new(
+        state::UNDEFINED_COLUMN,
+        format!("column \"{name}\" referenced in foreign key constraint does not exist"),
+    )
+}
+
+/// Updates foreign keys of other tables after a table or its columns were renamed; `renames` are (old, new).
+pub(super) fn follow_names(
+    writing: &mut Writing<'_>,
+    old: &Table,
+    new: &mut Table,
+    renames: &[(String, String)],
+) -> Result<()> {
+    let is_moved = old.schema != new.schema || old.name != new.name;
+    if !is_moved && renames.is_empty() {
+        return Ok(());
+    }
+    let target = (new.schema.clone(), new.name.clone());
+    let follow = |key: &mut ForeignKey| {
+        if key.refers_to(&old.schema, &old.name) {
+            (key.parent_schema, key.parent) = target.clone();
+            for name in &mut key.parent_columns {
+                if let Some((_, to)) = renames.iter().find(|(from, _)| from == name) {
+                    name.clone_from(to);
+                }
+            }
+        }
+    };
+    new.foreign_keys.iter_mut().for_each(follow);
+    for child in writing.snapshot.children_now(&old.schema, &old.name) {
+        if child.id != old.id {
+            let mut copy = child.copy();
+            copy.foreign_keys.iter_mut().for_each(follow);
+            writing.put_table(copy)?;
+        }
+    }
+    Ok(())
+}

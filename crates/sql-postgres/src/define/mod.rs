@@ -1,0 +1,189 @@
+//! Definitions: CREATE, ALTER and DROP of databases, schemas, tables, indexes, sequences and views.
+//!
+//! PS-3: each of these statements is an atomic transaction of its own (`query::catalog::Writing`). So none runs where it would have to be undone together with others: inside an explicit transaction block, or after changes of an implicit one, it is refused.
+
+mod alter;
+mod column;
+mod comment;
+mod create_as;
+mod create_table;
+mod drop;
+mod foreign;
+mod index;
+pub mod names;
+mod object_name;
+mod rebuild;
+mod rename;
+mod schema;
+mod sequence;
+mod source;
+mod truncate;
+mod view;
+
+use std::sync::Arc;
+
+use datum::Collation;
+use engine::rows::Isolation;
+use query::catalog::table::Table;
+use query::catalog::{Snapshot, Writing};
+use query::exec::host::host;
+use query::session::metadata_locks::ExclusiveLock;
+use syntax::postgres::tree::{RawStatement, Statement};
+
+use crate::define::foreign::RelatedTables;
+use crate::error::{PgError, Result, SqlState, state};
+use crate::instance::database::Database;
+use crate::session::Session;
+
+/// The collation that a database made here gives to tables of other dialects: by bytes.
+pub const DATABASE_COLLATION: Collation = Collation::Binary;
+
+pub use index::is_shown;
+
+/// The SQLSTATE of messages that are no errors.
+const SUCCESSFUL: SqlState = "00000";
+
+impl Session {
+    /// Runs a statement that changes definitions, and returns its tag.
+    pub(crate) fn define(&mut self, statement: &Statement, raw: &RawStatement, text: &Arc<str>) -> Result<String> {
+        let tag = match statement {
+            Statement::CreateTable(create) => {
+                self.begin_definition("CREATE TABLE")?;
+                self.create_table(create, text)?;
+                "CREATE TABLE"
+            }
+            Statement::CreateTableAs(create) => return self.create_table_as(create, raw, text),
+            Statement::Select(query) => return self.select_into(query, raw, text),
+            Statement::CreateIndex(create) => {
+                self.begin_definition("CREATE INDEX")?;
+                self.create_index(create)?;
+                "CREATE INDEX"
+            }
+            Statement::CreateSequence(create) => {
+                self.begin_definition("CREATE SEQUENCE")?;
+                self.create_sequence(create)?;
+                "CREATE SEQUENCE"
+            }
+            Statement::AlterSequence(alter) => {
+                self.begin_definition("ALTER SEQUENCE")?;
+                self.alter_sequence(alter)?;
+                "ALTER SEQUENCE"
+            }
+            Statement::CreateView(create) => {
+                self.begin_definition("CREATE VIEW")?;
+                self.create_view(create, text)?;
+                "CREATE VIEW"
+            }
+            Statement::CreateSchema(create) => {
+                self.begin_definition("CREATE SCHEMA")?;
+                self.create_schema(create)?;
+                "CREATE SCHEMA"
+            }
+            Statement::CreateDatabase(create) => {
+                self.forbid_block("CREATE DATABASE")?;
+                self.begin_definition("CREATE DATABASE")?;
+                self.create_database(create)?;
+                "CREATE DATABASE"
+            }
+            Statement::DropDatabase(drop) => {
+                self.forbid_block("DROP DATABASE")?;
+                self.begin_definition("DROP DATABASE")?;
+                self.drop_database(drop)?;
+                "DROP DATABASE"
+            }
+            Statement::AlterTable(alter) => return self.alter_table(alter, text),
+            Statement::Rename(rename) => return self.rename(rename),
+            Statement::Drop(drop) => return self.drop_objects(drop),
+            Statement::Truncate(truncate) => {
+                self.truncate(truncate)?;
+                "TRUNCATE TABLE"
+            }
+            Statement::Comment(comment) => {
+                self.comment(comment)?;
+                "COMMENT"
+            }
+            other => return Err(crate::session::refused(other)),
+        };
+        Ok(tag.to_owned())
+    }
+
+    /// Makes sure that a change of definitions is a transaction of its own (PS-3), and ends the reads before it.
+    fn begin_definition(&mut self, what: &str) -> Result<()> {
+        self.check_writable(what)?;
+        if self.has_changed_before() {
+            let error = PgError::unsupported(format!("{what} within a transaction block"));
+            return Err(error.hint("Run it before or after the transaction."));
+        }
+        // Metadata locks of earlier reads would bar its own way.
+        self.commit_reads()
+    }
+
+    /// Takes the exclusive metadata locks for a change and begins it. `needs` is evaluated again once no other session can change definitions. Waits for the rollback of recovered transactions in changed tables.
+    fn close_and_write<'c>(
+        &mut self,
+        db: &'c Database,
+        needs: impl Fn(&Snapshot) -> Result<RelatedTables>,
+    ) -> Result<(Vec<ExclusiveLock>, Writing<'c>)> {
+        for _ in 0..100 {
+            self.refresh();
+            let ends = needs(&self.catalog)?;
+            self.wait_for_losers(&ends.changed)?;
+            let tables: Vec<Arc<Table>> = ends.all().cloned().collect();
+            let closed = self.lock_exclusively(&tables)?;
+            let writing = db.catalog().write()?;
+            let now = needs(&writing.snapshot)?;
+            if now.all().all(|table| ends.all().any(|known| known.id == table.id)) {
+                return Ok((closed, writing));
+            }
+        }
+        Err(PgError::new(state::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout"))
+    }
+
+    fn wait_for_losers(&self, tables: &[Arc<Table>]) -> Result<()> {
+        let rows = self.database().engine().rows();
+        let maps = tables.iter().flat_map(|table| table.maps()).filter(|map| rows.is_rolling_back_in(*map));
+        for map in maps {
+            let mut txn = rows.begin(Isolation::ReadCommitted);
+            txn.set_lock_wait(self.lock_wait());
+            txn.set_cancel(self.cancel());
+            txn.wait_for_losers(map)?;
+        }
+        Ok(())
+    }
+
+    /// Commits and publishes a change.
+    fn finish(&mut self, writing: Writing<'_>) -> Result<()> {
+        let made = writing.temporary.then(|| writing.snapshot.clone());
+        let lsn = writing.commit()?;
+        self.note_lsn(lsn);
+        if let Some(made) = made {
+            self.adopt_temporary(&made);
+        }
+        self.refresh();
+        Ok(())
+    }
+
+    /// Runs `work` with the transaction of a change as that of the executor.
+    fn within_writing<T>(
+        &mut self,
+        writing: &mut Writing<'_>,
+        work: impl FnOnce(&mut Session, &mut Writing<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let spare = self.database().engine().rows().begin(Isolation::ReadCommitted);
+        let mut own = std::mem::replace(&mut writing.txn, spare);
+        own.begin_statement();
+        let executor = host(self.context());
+        executor.isolation = Isolation::ReadCommitted;
+        executor.txn = Some(own);
+        self.context().changes_rows = true;
+        let done = work(self, writing);
+        if let Some(own) = host(self.context()).txn.take() {
+            std::mem::replace(&mut writing.txn, own).rollback();
+        }
+        done
+    }
+
+    fn skip_notice(&mut self, state: SqlState, message: String) {
+        self.tell("NOTICE", PgError::new(state, message));
+    }
+}

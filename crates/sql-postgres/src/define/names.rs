@@ -1,0 +1,174 @@
+//! Relations by name: which object a name in a statement means, along `search_path`.
+
+use std::sync::Arc;
+
+use query::catalog::schema_name::SchemaName;
+use query::catalog::sequence::Sequence;
+use query::catalog::table::Table;
+use query::catalog::view::View;
+use query::catalog::{Schema, Snapshot};
+use syntax::postgres::tree::RangeVar;
+
+use crate::error::{PgError, Result, state};
+use crate::session::Session;
+
+/// An object of the one name space that tables, views, sequences and indexes share in a schema.
+#[derive(Clone, Debug)]
+pub enum Relation {
+    Table(Arc<Table>),
+    View(Arc<View>),
+    Sequence(Arc<Sequence>),
+    /// `None`: the primary key.
+    Index(Arc<Table>, Option<usize>),
+}
+
+impl Relation {
+    /// Returns the word that messages use.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Relation::Table(_) => "table",
+            Relation::View(_) => "view",
+            Relation::Sequence(_) => "sequence",
+            Relation::Index(..) => "index",
+        }
+    }
+}
+
+/// Returns the object of that name in a schema.
+pub fn find(schema: &Schema, name: &str) -> Option<Relation> {
+    if let Some(table) = schema.tables.get(name) {
+        return Some(Relation::Table(table.clone()));
+    }
+    if let Some(view) = schema.views.get(name) {
+        return Some(Relation::View(view.clone()));
+    }
+    if let Some(sequence) = schema.sequences.get(name) {
+        return Some(Relation::Sequence(sequence.clone()));
+    }
+    schema.tables.values().find_map(|table| {
+        if table.primary.is_some() && primary_name(table) == name {
+            return Some(Relation::Index(table.clone(), None));
+        }
+        let at = table.indexes.iter().position(|index| !index.generated && index.name == name)?;
+        Some(Relation::Index(table.clone(), Some(at)))
+    })
+}
+
+/// Returns the name of a table's primary key.
+pub fn primary_name(table: &Table) -> String {
+    crate::error::fault::primary_name(Some(table), &table.name)
+}
+
+/// Splits a stored schema's name into that of PostgreSQL's schema.
+pub fn schema_of(stored: &str) -> &str {
+    SchemaName::of_stored(stored).map_or(stored, |name| name.schema)
+}
+
+impl Session {
+    /// Returns the catalog's name of a schema of this database.
+    pub(crate) fn stored_schema(&self, schema: &str) -> Result<String> {
+        match SchemaName::new(&self.who.database, schema) {
+            Some(name) => Ok(name.stored().into_owned()),
+            None => Err(PgError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist"))),
+        }
+    }
+
+    fn check_database(&self, name: &RangeVar) -> Result<()> {
+        match &name.catalog {
+            Some(catalog) if *catalog != self.who.database => {
+                let message = format!("cross-database references are not implemented: \"{}\"", name.dotted());
+                Err(PgError::new(state::FEATURE_NOT_SUPPORTED, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the object that a name means; `None` if there is none. An error for a schema that does not exist.
+    pub(crate) fn relation(&mut self, name: &RangeVar) -> Result<Option<Relation>> {
+        self.refresh();
+        self.relation_in(name, &self.catalog.clone())
+    }
+
+    pub(crate) fn relation_in(&mut self, name: &RangeVar, snapshot: &Snapshot) -> Result<Option<Relation>> {
+        self.check_database(name)?;
+        if let Some(schema) = &name.schema {
+            let stored = self.stored_schema(schema)?;
+            return match snapshot.schemas.get(&stored) {
+                Some(found) => Ok(find(found, &name.name)),
+                None if crate::system::is_system(schema) => Ok(None),
+                None => Err(missing_schema(schema)),
+            };
+        }
+        let path = self.search_path();
+        for schema in path.iter().filter(|schema| !crate::system::is_system(schema)) {
+            let stored = self.stored_schema(schema)?;
+            if let Some(found) = snapshot.schemas.get(&stored).and_then(|schema| find(schema, &name.name)) {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the schema in which an object of that name is made, by its stored name.
+    pub(crate) fn creation_schema(&mut self, name: &RangeVar) -> Result<String> {
+        self.check_database(name)?;
+        self.refresh();
+        if let Some(schema) = &name.schema {
+            if crate::system::is_system(schema) {
+                let message = format!("permission denied to create \"{}\"", name.dotted());
+                let error = PgError::new(state::INSUFFICIENT_PRIVILEGE, message);
+                return Err(error.detail("System catalog modifications are currently disallowed."));
+            }
+            let stored = self.stored_schema(schema)?;
+            return match self.catalog.schemas.contains_key(&stored) {
+                true => Ok(stored),
+                false => Err(missing_schema(schema)),
+            };
+        }
+        let path = self.search_path();
+        match path.iter().find(|schema| !crate::system::is_system(schema)) {
+            Some(schema) => self.stored_schema(schema),
+            None => Err(PgError::new(state::INVALID_SCHEMA_NAME, "no schema has been selected to create in")),
+        }
+    }
+
+    /// Returns the error for a name that means nothing. `kind`: the word of a statement that wants one kind of object.
+    pub(crate) fn missing_relation(&self, name: &RangeVar, kind: Option<&str>) -> PgError {
+        let shown = match (&name.schema, kind) {
+            (Some(schema), None) => format!("{schema}.{}", name.name),
+            _ => name.name.clone(),
+        };
+        PgError::new(state::UNDEFINED_TABLE, format!("{} \"{shown}\" does not exist", kind.unwrap_or("relation")))
+    }
+
+    /// Returns the table of that name. An error for none, and for another kind of object.
+    pub(crate) fn table_named(&mut self, name: &RangeVar) -> Result<Arc<Table>> {
+        match self.relation(name)? {
+            Some(Relation::Table(table)) => Ok(table),
+            Some(_) => Err(not_a(&name.name, "table")),
+            None => Err(self.missing_relation(name, None)),
+        }
+    }
+
+    /// Returns the tables of the database.
+    pub(crate) fn tables_of_database(&mut self) -> Vec<Arc<Table>> {
+        self.refresh();
+        let database = self.who.database.clone();
+        let schemas = self
+            .catalog
+            .schemas
+            .values()
+            .filter(|schema| SchemaName::of_stored(&schema.name).is_some_and(|name| name.database == database));
+        schemas.flat_map(|schema| schema.tables.values().cloned()).collect()
+    }
+}
+
+pub(crate) fn missing_schema(schema: &str) -> PgError {
+    PgError::new(state::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist"))
+}
+
+/// Returns the error for an object of the wrong kind.
+pub(crate) fn not_a(name: &str, kind: &str) -> PgError {
+    let article = if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    PgError::new(state::WRONG_OBJECT_TYPE, format!("\"{name}\" is not {article} {kind}"))
+}

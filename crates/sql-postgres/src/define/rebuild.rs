@@ -1,0 +1,304 @@
+//! Rows under a new definition: written anew, checked, and entered into new indexes.
+//!
+//! Entries of new indexes are collected, sorted and loaded. The maps belong to the transaction of the change: loading needs no undo, since rolling it back drops them as a whole (`engine::rows::Transaction::load`).
+
+use std::ops::Bound::Unbounded;
+use std::sync::Arc;
+
+use datum::fault::DuplicateKey;
+use datum::row::Layout;
+use datum::{Fault, Result as CoreResult};
+use engine::rows::{Inserted, RowBatch, Transaction};
+use query::catalog::Writing;
+use query::catalog::decode::decode;
+use query::catalog::table::{Default, Index, Part, Table};
+use query::engine_fault::engine_fault;
+use query::exec::generated;
+use query::exec::host::host;
+use query::exec::row_change::encode_row;
+use query::exec::sorter::{Sorted, Sorter};
+use query::key;
+use query::key_form::KeyForm;
+use query::nodes::assignment::Place;
+use query::nodes::context::EvalContext;
+use query::nodes::expr::Expr;
+
+use crate::batch::Cell;
+use crate::bind::{self, TableExpression};
+use crate::define::alter::{Draft, From};
+use crate::error::fault::render;
+use crate::error::{PgError, Result, state};
+use crate::session::Session;
+use crate::types::assignment::ASSIGNMENT;
+use crate::value::Value;
+
+impl Session {
+    /// Writes all rows anew into new maps.
+    pub(super) fn rebuild(&mut self, draft: &mut Draft, writing: &mut Writing<'_>) -> Result<()> {
+        let Draft { old, new, from, .. } = draft;
+        for (slot, column) in new.columns.iter_mut().enumerate() {
+            column.slot = slot;
+        }
+        new.slots = new.columns.iter().map(|column| column.ty.storage).collect();
+        for map in old.maps() {
+            writing.txn.drop_map(map)?;
+        }
+        // Indexes made by this statement are still empty and keep their maps.
+        for index in new.indexes.iter_mut().filter(|index| old.indexes.iter().any(|known| known.map == index.map)) {
+            (index.map, index.form) = (writing.txn.create_map()?, KeyForm::Hashed);
+        }
+        (new.map, new.primary_form) = (writing.txn.create_map()?, KeyForm::Hashed);
+        new.layout = Layout::new(new.slots.iter().copied());
+        new.slot_columns = (0..new.slots.len()).map(Some).collect();
+        let settled = Arc::new(Table { version: new.version, ..new.copy().with_derived_fields() });
+        let computed = self.computed(&settled, from)?;
+        self.bind_formulas(&settled)?;
+        let checks = self.bound_checks(&settled)?;
+        let all: Vec<usize> = (0..old.columns.len()).collect();
+        let mut cursor = writing.txn.scan(old.map, Unbounded, Unbounded, false)?;
+        let (mut batch, mut old_row, mut number) = (RowBatch::new(), vec![Value::Null; all.len()], 0u64);
+        let (mut row_key, mut bytes) = (Vec::new(), Vec::new());
+        let written = [settled.clone()];
+        let ctx = self.context();
+        ctx.changes_rows = true;
+        while cursor.next(&mut writing.txn, &mut batch)? {
+            host(ctx).look_up()?;
+            for (_, old_bytes) in batch.iter() {
+                number += 1;
+                decode(old, old_bytes, &all, &mut old_row)?;
+                let row = new_row(&settled, from, &computed, &old_row, number, ctx);
+                let mut row = row.map_err(|fault| render(fault, &written))?;
+                generated::compute(&settled, &mut row, None, number, ctx).map_err(|fault| render(fault, &written))?;
+                check_row(&settled, &checks, &row, ctx)?;
+                row_key.clear();
+                match &settled.primary {
+                    Some(_) => key::primary(&settled, &row, &mut row_key)?,
+                    None => row_key.extend_from_slice(&number.to_be_bytes()),
+                }
+                encode_row(&settled, &row, &mut bytes)?;
+                if writing.txn.load(settled.map, &row_key, &bytes)? == Inserted::Exists {
+                    let parts = settled.primary.as_deref().unwrap_or(&[]);
+                    return Err(could_not_create(&settled, None, parts, &row, ctx));
+                }
+            }
+        }
+        *new.live.row_id.lock() = 0;
+        let every: Vec<usize> = (0..settled.indexes.len()).collect();
+        fill(&mut writing.txn, &settled, &every, ctx)
+    }
+
+    /// Checks the rows against columns that become NOT NULL and against new CHECKs.
+    pub(super) fn check_rows(&mut self, draft: &Draft, settled: &Arc<Table>, writing: &mut Writing<'_>) -> Result<()> {
+        let new_checks: Vec<_> = settled
+            .checks
+            .iter()
+            .filter(|check| !draft.old.checks.iter().any(|known| known.name == check.name))
+            .collect();
+        if new_checks.is_empty() && draft.not_null.is_empty() {
+            return Ok(());
+        }
+        let mut checks = self.bound_checks(settled)?;
+        checks.retain(|(name, _)| new_checks.iter().any(|check| check.name == *name));
+        self.bind_formulas(settled)?;
+        let all: Vec<usize> = (0..settled.columns.len()).collect();
+        let mut cursor = writing.txn.scan(settled.map, Unbounded, Unbounded, false)?;
+        let (mut batch, mut row) = (RowBatch::new(), vec![Value::Null; all.len()]);
+        let ctx = self.context();
+        while cursor.next(&mut writing.txn, &mut batch)? {
+            host(ctx).look_up()?;
+            for (_, bytes) in batch.iter() {
+                generated::decode(settled, bytes, &all, &mut row, ctx)?;
+                if let Some(at) = draft.not_null.iter().find(|at| row[**at].is_null()) {
+                    return Err(contains_nulls(settled, *at));
+                }
+                check_row(settled, &checks, &row, ctx)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Binds the default expressions of new columns.
+    fn computed(&mut self, table: &Arc<Table>, from: &[From]) -> Result<Vec<(usize, Expr)>> {
+        let mut exprs = Vec::new();
+        for (at, (column, from)) in table.columns.iter().zip(from).enumerate() {
+            if let (Default::Expression(text), From::Initial) = (&column.default, from) {
+                exprs.push((at, self.bind_text(table, text, TableExpression::Default, Some(at))?));
+            }
+        }
+        Ok(exprs)
+    }
+
+    fn bound_checks(&mut self, table: &Arc<Table>) -> Result<Vec<(String, Expr)>> {
+        let mut checks = Vec::new();
+        for check in table.checks.iter().filter(|check| check.enforced) {
+            checks.push((check.name.clone(), self.bind_text(table, &check.text, TableExpression::Check, None)?));
+        }
+        Ok(checks)
+    }
+
+    /// Binds an expression that a definition keeps as text.
+    pub(super) fn bind_text(
+        &mut self,
+        table: &Arc<Table>,
+        text: &str,
+        kind: TableExpression,
+        column: Option<usize>,
+    ) -> Result<Expr> {
+        let expr = syntax::postgres::parse_expression(text).map_err(|_| {
+            PgError::new(state::DATA_CORRUPTED, format!("the text \"{text}\" of a definition has no meaning"))
+        })?;
+        self.with_environment(&[], |environment, ctx| {
+            bind::bind_table_expression(environment, ctx, text, (table, &expr), kind, column)
+        })
+    }
+
+    /// Binds the generated columns of a version of a table that no statement has used yet.
+    fn bind_formulas(&mut self, table: &Arc<Table>) -> Result<()> {
+        use query::nodes::formula::Formula;
+        if !table.is_generated() || table.bound_formulas().is_some() {
+            return Ok(());
+        }
+        let mut formulas: Vec<Formula> = Vec::new();
+        for (at, column) in table.columns.iter().enumerate() {
+            let Some(generated) = &column.generated else { continue };
+            let expr = self.bind_text(table, &generated.text, TableExpression::Generated, Some(at))?;
+            let reads = expr.columns();
+            formulas.push(Formula { column: at, expr, assignment: &ASSIGNMENT, lossless: false, reads });
+        }
+        table.keep_formulas(formulas);
+        Ok(())
+    }
+}
+
+fn new_row(
+    table: &Table,
+    from: &[From],
+    computed: &[(usize, Expr)],
+    old_row: &[Value],
+    number: u64,
+    ctx: &mut EvalContext,
+) -> CoreResult<Vec<Value>> {
+    let mut row = Vec::with_capacity(table.columns.len());
+    for (column, from) in table.columns.iter().zip(from) {
+        let place = Place { column: &column.name, row: number };
+        row.push(match from {
+            _ if column.generated.is_some() => Value::Null,
+            From::Initial => column.initial.clone(),
+            From::Old(at) => old_row[*at].clone(),
+            From::Converted(expr) => {
+                let value = expr.eval(old_row, ctx)?;
+                (ASSIGNMENT.store)(value, &column.ty, place, ctx)?
+            }
+        });
+    }
+    for (at, expr) in computed {
+        let (column, value) = (&table.columns[*at], expr.eval(&row, ctx)?);
+        row[*at] = (ASSIGNMENT.store)(value, &column.ty, Place { column: &column.name, row: number }, ctx)?;
+    }
+    let missing = table
+        .columns
+        .iter()
+        .zip(&row)
+        .find(|(column, value)| value.is_null() && !column.ty.nullable && column.generated.is_none());
+    match missing {
+        Some((column, _)) => Err(contains_nulls_fault(table, &column.name)),
+        None => Ok(row),
+    }
+}
+
+fn contains_nulls(table: &Table, at: usize) -> PgError {
+    let message = format!("column \"{}\" of relation \"{}\" contains null values", table.columns[at].name, table.name);
+    PgError::new(state::NOT_NULL_VIOLATION, message)
+}
+
+fn contains_nulls_fault(table: &Table, column: &str) -> Fault {
+    let message = format!("column \"{column}\" of relation \"{}\" contains null values", table.name);
+    PgError::new(state::NOT_NULL_VIOLATION, message).into()
+}
+
+fn check_row(table: &Table, checks: &[(String, Expr)], row: &[Value], ctx: &mut EvalContext) -> Result<()> {
+    for (name, check) in checks {
+        if !check.eval(row, ctx)?.is_null() && !check.holds(row, ctx)? {
+            let message = format!("check constraint \"{name}\" of relation \"{}\" is violated by some row", table.name);
+            return Err(PgError::new(state::CHECK_VIOLATION, message));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the error of a unique index that some rows do not allow.
+fn could_not_create(
+    table: &Table,
+    index: Option<&Index>,
+    parts: &[Part],
+    row: &[Value],
+    ctx: &mut EvalContext,
+) -> PgError {
+    let name = index.map_or_else(|| super::names::primary_name(table), |index| index.name.clone());
+    let shown = |part: &Part| (ASSIGNMENT.text)(&row[part.column], &table.columns[part.column].ty, ctx).into();
+    let values: Box<[Box<str>]> = parts.iter().map(shown).collect();
+    let key = DuplicateKey { table: table.name.as_str().into(), index: None, values };
+    let columns: Vec<&str> = parts.iter().map(|part| &*table.columns[part.column].name).collect();
+    let detail = format!("Key ({})=({}) is duplicated.", columns.join(", "), key.values.join(", "));
+    PgError::new(state::UNIQUE_VIOLATION, format!("could not create unique index \"{name}\"")).detail(detail)
+}
+
+/// Loads the entries of every row into new indexes.
+pub(super) fn fill(txn: &mut Transaction, table: &Table, fresh: &[usize], ctx: &mut EvalContext) -> Result<()> {
+    if fresh.is_empty() {
+        return Ok(());
+    }
+    let mut sorters: Vec<Sorter> = fresh.iter().map(|_| Sorter::default()).collect();
+    let all: Vec<usize> = (0..table.columns.len()).collect();
+    let mut cursor = txn.scan(table.map, Unbounded, Unbounded, false)?;
+    let (mut batch, mut row) = (RowBatch::new(), vec![Value::Null; all.len()]);
+    let (mut key, mut value) = (Vec::new(), Vec::new());
+    while cursor.next(txn, &mut batch)? {
+        host(ctx).look_up()?;
+        for (row_key, bytes) in batch.iter() {
+            decode(table, bytes, &all, &mut row)?;
+            for (at, sorter) in fresh.iter().zip(&mut sorters) {
+                key::entry(table, &table.indexes[*at], &row, row_key, &mut key, &mut value)?;
+                sorter.push(|out| out.extend_from_slice(&key), std::iter::once(Cell::Bytes(&value)), ctx)?;
+            }
+        }
+    }
+    for (at, sorter) in fresh.iter().zip(sorters) {
+        let entries = sorter.finish(&[], ctx)?;
+        load(txn, table, &table.indexes[*at], entries, ctx)?;
+    }
+    Ok(())
+}
+
+fn load(txn: &mut Transaction, table: &Table, index: &Index, mut entries: Sorted, ctx: &mut EvalContext) -> Result<()> {
+    let mut count = 0u64;
+    while let Some(record) = entries.next_record()? {
+        let (key, entry) = record.to_owned()?;
+        let [Value::Bytes(value)] = &entry[..] else {
+            return Err(Fault::corrupt("an entry in a temporary file").into());
+        };
+        count += 1;
+        if count.is_multiple_of(256) {
+            host(ctx).look_up()?;
+        }
+        if txn.load(index.map, &key, value.as_ref())? == Inserted::Exists {
+            return duplicate(txn, table, index, (&key, value.as_ref()), ctx);
+        }
+    }
+    Ok(())
+}
+
+/// Fails for a duplicate entry; the arguments are those of the second row.
+fn duplicate(
+    txn: &mut Transaction,
+    table: &Table,
+    index: &Index,
+    (key, value): (&[u8], &[u8]),
+    ctx: &mut EvalContext,
+) -> Result<()> {
+    let all: Vec<usize> = (0..table.columns.len()).collect();
+    let (mut bytes, mut row) = (Vec::new(), vec![Value::Null; all.len()]);
+    txn.get(table.map, key::row_key(key, value), &mut bytes).map_err(engine_fault)?;
+    decode(table, &bytes, &all, &mut row)?;
+    Err(could_not_create(table, Some(index), &index.parts, &row, ctx))
+}

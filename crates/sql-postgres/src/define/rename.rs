@@ -1,0 +1,159 @@
+//! ALTER ... RENAME.
+
+use query::catalog::sequence::Sequence;
+use query::catalog::view::View;
+use syntax::postgres::tree::{ObjectName, ObjectType, RangeVar, RenamePart, RenameStmt};
+
+use crate::define::create_table::check_column_name;
+use crate::define::names::{Relation, primary_name};
+use crate::define::object_name::has_constraint;
+use crate::error::{PgError, Result, state};
+use crate::session::Session;
+
+impl Session {
+    pub(super) fn rename(&mut self, rename: &RenameStmt) -> Result<String> {
+        let RenameStmt { object, missing_ok, part, to } = rename;
+        let ObjectName::Relation(kind, name) = object else {
+            return Err(PgError::unsupported("this form of ALTER ... RENAME"));
+        };
+        let tag = match kind {
+            ObjectType::Index => "ALTER INDEX",
+            ObjectType::View => "ALTER VIEW",
+            ObjectType::Sequence => "ALTER SEQUENCE",
+            _ => "ALTER TABLE",
+        };
+        self.begin_definition(tag)?;
+        let Some(found) = self.relation(name)? else {
+            if *missing_ok {
+                self.skip_notice(super::SUCCESSFUL, format!("relation \"{}\" does not exist, skipping", name.name));
+                return Ok(tag.to_owned());
+            }
+            return Err(self.missing_relation(name, None));
+        };
+        match (part, found) {
+            (RenamePart::Whole, found) => self.rename_relation(name, &found, &to.value)?,
+            (RenamePart::Column(column), Relation::Table(table)) => {
+                self.refuse_dependent_views(&table, Some(&column.value), false)?;
+                self.change_table(&table, |session, draft, _| {
+                    let at = draft.column(&column.value)?;
+                    if draft.new.columns.iter().any(|known| !known.is_hidden() && known.name == to.value) {
+                        let message =
+                            format!("column \"{}\" of relation \"{}\" already exists", to.value, draft.new.name);
+                        return Err(PgError::new(state::DUPLICATE_COLUMN, message));
+                    }
+                    check_column_name(&draft.new, &to.value)?;
+                    session.refuse_read_column(draft, at)?;
+                    draft.new.columns[at].name.clone_from(&to.value);
+                    Ok(())
+                })?;
+            }
+            (RenamePart::Constraint(constraint), Relation::Table(table)) => {
+                let (from, to) = (constraint.value.clone(), to.value.clone());
+                self.change_table(&table, |_, draft, _| {
+                    let new = &mut draft.new;
+                    if has_constraint(new, &to) {
+                        let message = format!("constraint \"{to}\" for relation \"{}\" already exists", new.name);
+                        return Err(PgError::new(state::DUPLICATE_OBJECT, message));
+                    }
+                    if new.primary.is_some() && primary_name(new) == from {
+                        new.primary_name = to;
+                    } else if let Some(index) =
+                        new.indexes.iter_mut().find(|index| index.is_constraint && index.name == from)
+                    {
+                        index.name = to;
+                    } else if let Some(check) = new.checks.iter_mut().find(|check| check.name == from) {
+                        check.name = to;
+                    } else if let Some(key) = new.foreign_keys.iter_mut().find(|key| key.name == from) {
+                        key.name = to;
+                    } else {
+                        let message = format!("constraint \"{from}\" for table \"{}\" does not exist", new.name);
+                        return Err(PgError::new(state::UNDEFINED_OBJECT, message));
+                    }
+                    Ok(())
+                })?;
+            }
+            _ => return Err(PgError::unsupported("this form of ALTER ... RENAME")),
+        }
+        Ok(tag.to_owned())
+    }
+
+    fn rename_relation(&mut self, name: &RangeVar, found: &Relation, to: &str) -> Result<()> {
+        let schema = match found {
+            Relation::Table(table) | Relation::Index(table, _) => table.schema.clone(),
+            Relation::View(view) => view.schema.clone(),
+            Relation::Sequence(sequence) => sequence.schema.clone(),
+        };
+        if self.is_relation(&schema, to).is_some() {
+            return Err(PgError::new(state::DUPLICATE_TABLE, format!("relation \"{to}\" already exists")));
+        }
+        match found {
+            Relation::Table(table) => {
+                self.refuse_dependent_views(table, None, false)?;
+                self.change_table(table, |_, draft, _| {
+                    draft.new.name = to.to_owned();
+                    // The key keeps its name.
+                    if draft.new.primary.is_some() {
+                        draft.new.primary_name = primary_name(&draft.old);
+                    }
+                    Ok(())
+                })
+            }
+            Relation::Index(table, None) => self.change_table(table, |_, draft, _| {
+                draft.new.primary_name = to.to_owned();
+                Ok(())
+            }),
+            Relation::Index(table, Some(_)) => self.change_table(table, |_, draft, _| {
+                let index = draft.new.indexes.iter_mut().find(|index| index.name == name.name);
+                index.into_iter().for_each(|index| index.name = to.to_owned());
+                Ok(())
+            }),
+            Relation::View(view) => {
+                let db = self.database().clone();
+                let mut writing = db.instance().catalog().write()?;
+                let renamed = View {
+                    id: view.id,
+                    maker: view.maker,
+                    schema: view.schema.clone(),
+                    name: to.to_owned(),
+                    columns: view.columns.clone(),
+                    types: view.types.clone(),
+                    text: view.text.clone(),
+                    definer: view.definer.clone(),
+                    invoker: view.invoker,
+                    algorithm: view.algorithm,
+                    check: view.check,
+                    modes: view.modes.clone(),
+                    charset: view.charset.clone(),
+                    collation: view.collation.clone(),
+                    over: view.over.clone(),
+                    gone: std::sync::atomic::AtomicBool::new(false),
+                };
+                writing.drop_view(view)?;
+                writing.put_view(renamed)?;
+                self.finish(writing)?;
+                view.gone.store(true, std::sync::atomic::Ordering::Release);
+                Ok(())
+            }
+            Relation::Sequence(sequence) => {
+                if sequence.owned_by.is_some() {
+                    return Err(PgError::unsupported("RENAME of a sequence that a column owns"));
+                }
+                let db = self.database().clone();
+                let mut writing = db.instance().catalog().write()?;
+                writing.forget_sequence_name(sequence)?;
+                let mut renamed = Sequence::clone(sequence);
+                renamed.name = to.to_owned();
+                writing.alter_sequence(renamed, None)?;
+                self.finish(writing)
+            }
+        }
+    }
+
+    /// Fails for a column that checks, defaults or generated columns name in their texts.
+    fn refuse_read_column(&mut self, draft: &super::alter::Draft, _at: usize) -> Result<()> {
+        match draft.new.checks.is_empty() && !draft.new.is_generated() {
+            true => Ok(()),
+            false => Err(PgError::unsupported("RENAME COLUMN in a table with checks or generated columns")),
+        }
+    }
+}

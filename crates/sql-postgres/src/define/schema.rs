@@ -1,0 +1,198 @@
+//! CREATE and DROP of schemas and databases.
+
+use query::catalog::schema_name::SchemaName;
+use syntax::postgres::tree::{CreateSchemaStmt, CreatedbStmt, DefArg, DropdbStmt, RoleSpecKind};
+
+use crate::define::drop::Gone;
+use crate::define::names::schema_of;
+use crate::error::{PgError, Result, state};
+use crate::instance::handle::Kill;
+use crate::session::Session;
+
+/// Beginnings of names that PostgreSQL keeps for itself.
+const RESERVED: &str = "pg_";
+
+impl Session {
+    pub(super) fn create_schema(&mut self, create: &CreateSchemaStmt) -> Result<()> {
+        let CreateSchemaStmt { name, role, if_not_exists, elements } = create;
+        if !elements.is_empty() {
+            return Err(PgError::unsupported("elements within CREATE SCHEMA"));
+        }
+        let owner = match role.as_ref().map(|role| &role.kind) {
+            None | Some(RoleSpecKind::CurrentRole | RoleSpecKind::CurrentUser | RoleSpecKind::SessionUser) => {
+                self.who.role.clone()
+            }
+            Some(RoleSpecKind::Name(name)) if *name == self.who.role => name.clone(),
+            Some(RoleSpecKind::Name(name)) => {
+                return Err(match self.database().engine().accounts().get(name) {
+                    Some(_) => PgError::unsupported("a schema of another role"),
+                    None => PgError::new(state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist")),
+                });
+            }
+            Some(RoleSpecKind::Public) => {
+                return Err(PgError::new(state::UNDEFINED_OBJECT, "role \"public\" does not exist"));
+            }
+        };
+        let name = name.as_ref().map_or(owner, |name| name.value.clone());
+        if name.starts_with(RESERVED) {
+            let error = PgError::new(state::RESERVED_NAME, format!("unacceptable schema name \"{name}\""));
+            return Err(error.detail("The prefix \"pg_\" is reserved for system schemas."));
+        }
+        let stored = self.stored_schema(&name)?;
+        let db = self.database().clone();
+        let mut writing = db.instance().catalog().write()?;
+        if writing.snapshot.schemas.contains_key(&stored) || crate::system::is_system(&name) {
+            let message = format!("schema \"{name}\" already exists");
+            if !if_not_exists {
+                return Err(PgError::new(state::DUPLICATE_SCHEMA, message));
+            }
+            self.skip_notice(state::DUPLICATE_SCHEMA, message + ", skipping");
+            return Ok(());
+        }
+        writing.put_schema(&stored, super::DATABASE_COLLATION, crate::MAKER)?;
+        self.finish(writing)?;
+        self.look_anew();
+        Ok(())
+    }
+
+    pub(super) fn drop_schemas(&mut self, schemas: &[String], cascade: bool) -> Result<()> {
+        if let Some(schema) = schemas.iter().find(|schema| schema_of(schema) == "public") {
+            // It is the database itself to other dialects.
+            let _ = schema;
+            return Err(PgError::unsupported("DROP of the schema public"));
+        }
+        let mut gone = Gone::default();
+        for stored in schemas {
+            let schema = self.catalog.schema(stored)?.clone();
+            gone.tables.extend(schema.tables.values().filter(|table| !table.temporary).cloned());
+            gone.views.extend(schema.views.values().cloned());
+            gone.sequences.extend(schema.sequences.values().cloned());
+        }
+        let is_empty = gone.tables.is_empty() && gone.views.is_empty() && gone.sequences.is_empty();
+        if !cascade && !is_empty {
+            let name = schema_of(&schemas[0]);
+            let mut lines = Vec::new();
+            let tables = gone.tables.iter().map(|table| ("table", &table.schema, &table.name));
+            let views = gone.views.iter().map(|view| ("view", &view.schema, &view.name));
+            let owned = |sequence: &&std::sync::Arc<query::catalog::sequence::Sequence>| sequence.owned_by.is_none();
+            let sequences =
+                gone.sequences.iter().filter(owned).map(|sequence| ("sequence", &sequence.schema, &sequence.name));
+            for (kind, schema, object) in tables.chain(sequences).chain(views) {
+                let schema = schema_of(schema);
+                lines.push(format!("{kind} {schema}.{object} depends on schema {schema}"));
+            }
+            let message = format!("cannot drop schema {name} because other objects depend on it");
+            let error = PgError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message);
+            return Err(error.detail(lines.join("\n")).hint(super::alter::CASCADE_HINT));
+        }
+        let tables = gone.tables.iter().map(|table| ("table", &table.schema, &table.name));
+        let views = gone.views.iter().map(|view| ("view", &view.schema, &view.name));
+        let free = gone.sequences.iter().filter(|sequence| sequence.owned_by.is_none());
+        let sequences = free.map(|sequence| ("sequence", &sequence.schema, &sequence.name));
+        let objects: Vec<String> = tables
+            .chain(sequences)
+            .chain(views)
+            .map(|(kind, schema, name)| format!("{kind} {}.{name}", schema_of(schema)))
+            .collect();
+        self.tell_cascade(&objects);
+        let what = format!("schema {}", schema_of(&schemas[0]));
+        self.drop_all(gone, cascade, &what, schemas)?;
+        self.look_anew();
+        Ok(())
+    }
+
+    pub(super) fn create_database(&mut self, create: &CreatedbStmt) -> Result<()> {
+        let CreatedbStmt { name, options } = create;
+        for option in options {
+            let text = match &option.value {
+                None => continue,
+                Some(DefArg::String(text) | DefArg::Keyword(text)) => text.clone(),
+                Some(DefArg::Name(name)) => name.last().to_owned(),
+                Some(DefArg::Type(ty)) => ty.name.last().to_owned(),
+                Some(DefArg::Integer(number)) => number.to_string(),
+                Some(DefArg::Bool(is_on)) => is_on.to_string(),
+                Some(_) => String::new(),
+            };
+            let is_served = match &*option.name {
+                "encoding" => matches!(&*text.to_ascii_lowercase().replace(['-', '_'], ""), "utf8" | "unicode" | "6"),
+                "template" => matches!(&*text, "template0" | "template1"),
+                "owner" => text == self.who.role,
+                "lc_collate" | "lc_ctype" | "locale" => matches!(&*text, "C" | "POSIX" | "C.UTF-8" | "C.utf8"),
+                "locale_provider" => text == "libc",
+                "strategy" => true,
+                "tablespace" => text == "pg_default",
+                "allow_connections" => text == "true",
+                "connection_limit" => text == "-1",
+                "is_template" => text == "false",
+                other => {
+                    return Err(PgError::new(state::SYNTAX_ERROR, format!("option \"{other}\" not recognized")));
+                }
+            };
+            if !is_served {
+                return Err(PgError::unsupported(format!("CREATE DATABASE with {} \"{text}\"", option.name)));
+            }
+        }
+        let db = self.database().clone();
+        let mut writing = db.instance().catalog().write()?;
+        let is_system = writing.snapshot.is_system(&name.value) || matches!(&*name.value, "template0" | "template1");
+        if SchemaName::new(&name.value, "public").is_none() {
+            return Err(PgError::unsupported("a database whose name has a dot"));
+        }
+        if is_system || writing.snapshot.schemas.contains_key(&name.value) {
+            let message = format!("database \"{}\" already exists", name.value);
+            return Err(PgError::new(state::DUPLICATE_DATABASE, message));
+        }
+        writing.put_schema(&name.value, super::DATABASE_COLLATION, crate::MAKER)?;
+        self.finish(writing)
+    }
+
+    pub(super) fn drop_database(&mut self, drop: &DropdbStmt) -> Result<()> {
+        let DropdbStmt { name, missing_ok, force } = drop;
+        let name = &name.value;
+        if *name == self.who.database {
+            return Err(PgError::new(state::OBJECT_IN_USE, "cannot drop the currently open database"));
+        }
+        let is_of_database =
+            |stored: &str| SchemaName::of_stored(stored).is_some_and(|schema| schema.database == *name);
+        let schemas: Vec<String> =
+            self.catalog.schemas.keys().filter(|stored| is_of_database(stored)).cloned().collect();
+        if !schemas.contains(name) {
+            let message = format!("database \"{name}\" does not exist");
+            if !missing_ok {
+                return Err(PgError::new(state::INVALID_CATALOG_NAME, message));
+            }
+            self.skip_notice(super::SUCCESSFUL, message + ", skipping");
+            return Ok(());
+        }
+        let users: Vec<u32> = {
+            let sessions = self.database().sessions();
+            sessions
+                .iter()
+                .filter(|handle| handle.shown().database.as_ref() == Some(name))
+                .map(|handle| handle.pid)
+                .collect()
+        };
+        if !users.is_empty() {
+            if !force {
+                let error =
+                    PgError::new(state::OBJECT_IN_USE, format!("database \"{name}\" is being accessed by other users"));
+                let detail = match users.len() {
+                    1 => "There is 1 other session using the database.".to_owned(),
+                    count => format!("There are {count} other sessions using the database."),
+                };
+                return Err(error.detail(detail));
+            }
+            for pid in users {
+                self.database().kill(pid, Kill::Connection);
+            }
+        }
+        let mut gone = Gone::default();
+        for stored in &schemas {
+            let schema = self.catalog.schema(stored)?.clone();
+            gone.tables.extend(schema.tables.values().filter(|table| !table.temporary).cloned());
+            gone.views.extend(schema.views.values().cloned());
+            gone.sequences.extend(schema.sequences.values().cloned());
+        }
+        self.drop_all(gone, true, &format!("database {name}"), &schemas)
+    }
+}

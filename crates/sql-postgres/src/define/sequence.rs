@@ -1,0 +1,252 @@
+//! CREATE and ALTER SEQUENCE, and the options of identities.
+
+use query::catalog::sequence::{Parameters, Sequence};
+use query::catalog::table::TableColumn;
+use syntax::postgres::tree::{AlterSeqStmt, CreateSeqStmt, DefArg, DefElem, OnCommit};
+
+use crate::define::names::{Relation, not_a};
+use crate::error::{PgError, Result, state};
+use crate::session::Session;
+
+/// The owner that OWNED BY names.
+enum Owner {
+    Unsaid,
+    None,
+    /// The names of table and column, perhaps with a schema.
+    Column(Vec<String>),
+}
+
+fn invalid(message: impl Into<String>) -> PgError {
+    PgError::new(state::INVALID_PARAMETER_VALUE, message)
+}
+
+/// Returns the bounds of an integer of so many bytes.
+fn bounds(bytes: u8) -> (i64, i64) {
+    match bytes {
+        2 => (i16::MIN.into(), i16::MAX.into()),
+        4 => (i32::MIN.into(), i32::MAX.into()),
+        _ => (i64::MIN, i64::MAX),
+    }
+}
+
+fn type_name(bytes: u8) -> &'static str {
+    match bytes {
+        2 => "smallint",
+        4 => "integer",
+        _ => "bigint",
+    }
+}
+
+/// Returns the parameters of a sequence without options.
+pub(super) fn defaults(bytes: u8) -> Parameters {
+    Parameters { bytes, start: 1, increment: 1, min: 1, max: bounds(bytes).1, cache: 1, cycle: false }
+}
+
+fn number_of(option: &DefElem) -> Result<Option<i64>> {
+    match &option.value {
+        None => Ok(None),
+        Some(DefArg::Integer(number)) => Ok(Some((*number).into())),
+        Some(DefArg::Float(text)) => match text.parse::<i64>() {
+            Ok(number) => Ok(Some(number)),
+            Err(_) => {
+                let message = format!("value \"{text}\" is out of range for type bigint");
+                Err(PgError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, message))
+            }
+        },
+        Some(_) => Err(PgError::new(state::SYNTAX_ERROR, format!("{} requires a numeric value", option.name))),
+    }
+}
+
+/// The options of CREATE and ALTER SEQUENCE.
+struct Options {
+    parameters: Parameters,
+    restart: Option<i64>,
+    owner: Owner,
+    name: Option<String>,
+}
+
+/// Reads options over parameters; `old` are those of an existing sequence.
+fn read(options: &[DefElem], bytes: u8, old: Option<Parameters>) -> Result<Options> {
+    let mut bytes = old.map_or(bytes, |old| old.bytes);
+    let (mut increment, mut min, mut max) = (None, None, None);
+    let (mut start, mut restart, mut cache, mut cycle) = (None, None, None, None);
+    let (mut owner, mut name) = (Owner::Unsaid, None);
+    let is_created = old.is_none();
+    let mut is_typed = false;
+    for (nth, option) in options.iter().enumerate() {
+        if options[..nth].iter().any(|other| other.name == option.name) {
+            return Err(PgError::new(state::SYNTAX_ERROR, "conflicting or redundant options"));
+        }
+        match &*option.name {
+            "as" => {
+                let Some(DefArg::Type(ty)) = &option.value else { continue };
+                bytes = match ty.name.last() {
+                    "int2" | "smallint" => 2,
+                    "int4" | "integer" | "int" => 4,
+                    "int8" | "bigint" => 8,
+                    _ => return Err(invalid("sequence type must be smallint, integer, or bigint")),
+                };
+                is_typed = true;
+            }
+            "increment" => increment = number_of(option)?,
+            "minvalue" => min = Some(number_of(option)?),
+            "maxvalue" => max = Some(number_of(option)?),
+            "start" => start = number_of(option)?,
+            "restart" => restart = Some(number_of(option)?),
+            "cache" => cache = number_of(option)?,
+            "cycle" => cycle = Some(crate::session::is_on(option)),
+            "owned_by" => {
+                owner = match &option.value {
+                    Some(DefArg::Name(name)) if name.parts == ["none"] => Owner::None,
+                    Some(DefArg::Name(name)) => Owner::Column(name.parts.clone()),
+                    _ => Owner::None,
+                };
+            }
+            "sequence_name" => {
+                name = match &option.value {
+                    Some(DefArg::Name(known)) => Some(known.last().to_owned()),
+                    _ => None,
+                };
+            }
+            other => return Err(PgError::new(state::SYNTAX_ERROR, format!("option \"{other}\" not recognized"))),
+        }
+    }
+    let increment = increment.or(old.map(|old| old.increment)).unwrap_or(1);
+    if increment == 0 {
+        return Err(invalid("INCREMENT must not be zero"));
+    }
+    let (least, most) = bounds(bytes);
+    // A bound that was the old type's follows the new one.
+    let (old_least, old_most) = old.map_or((0, 0), |old| bounds(old.bytes));
+    let kept_max = old.map(|old| old.max).filter(|old_max| !(is_typed && *old_max == old_most));
+    let kept_min = old.map(|old| old.min).filter(|old_min| !(is_typed && *old_min == old_least));
+    let max = match max {
+        Some(Some(max)) => max,
+        Some(None) => {
+            if increment > 0 {
+                most
+            } else {
+                -1
+            }
+        }
+        None => kept_max.unwrap_or(if increment > 0 { most } else { -1 }),
+    };
+    let min = match min {
+        Some(Some(min)) => min,
+        Some(None) => {
+            if increment > 0 {
+                1
+            } else {
+                least
+            }
+        }
+        None => kept_min.unwrap_or(if increment > 0 { 1 } else { least }),
+    };
+    for (word, value) in [("MAXVALUE", max), ("MINVALUE", min)] {
+        if !(least..=most).contains(&value) {
+            let ty = type_name(bytes);
+            return Err(invalid(format!("{word} ({value}) is out of range for sequence data type {ty}")));
+        }
+    }
+    if min >= max {
+        return Err(invalid(format!("MINVALUE ({min}) must be less than MAXVALUE ({max})")));
+    }
+    let start = start.or(old.map(|old| old.start)).unwrap_or(if increment > 0 { min } else { max });
+    let check = |word: &str, value: i64| {
+        if value < min {
+            return Err(invalid(format!("{word} value ({value}) cannot be less than MINVALUE ({min})")));
+        }
+        if value > max {
+            return Err(invalid(format!("{word} value ({value}) cannot be greater than MAXVALUE ({max})")));
+        }
+        Ok(())
+    };
+    check("START", start)?;
+    let restart = if is_created { None } else { restart.map(|restart| restart.unwrap_or(start)) };
+    restart.map_or(Ok(()), |restart| check("RESTART", restart))?;
+    let cache = cache.or(old.map(|old| old.cache as i64)).unwrap_or(1);
+    if cache <= 0 {
+        return Err(invalid(format!("CACHE ({cache}) must be greater than zero")));
+    }
+    let cycle = cycle.or(old.map(|old| old.cycle)).unwrap_or(false);
+    let parameters = Parameters { bytes, start, increment, min, max, cache: cache as u64, cycle };
+    Ok(Options { parameters, restart, owner, name })
+}
+
+/// Returns parameters and name of an identity's sequence.
+pub(super) fn of_identity(options: &[DefElem], bytes: u8) -> Result<(Parameters, Option<String>)> {
+    let Options { parameters, name, .. } = read(options, bytes, None)?;
+    Ok((parameters, name))
+}
+
+impl Session {
+    pub(super) fn create_sequence(&mut self, create: &CreateSeqStmt) -> Result<()> {
+        let CreateSeqStmt { sequence: name, persistence, if_not_exists, options } = create;
+        if self.check_persistence(*persistence, OnCommit::Default)? {
+            return Err(PgError::unsupported("a temporary sequence"));
+        }
+        let Options { parameters, owner, .. } = read(options, 8, None)?;
+        let schema = self.creation_schema(name)?;
+        if self.refuse_taken(&schema, &name.name, *if_not_exists)? {
+            return Ok(());
+        }
+        let owner = self.owner(&owner)?;
+        let db = self.database().clone();
+        let mut writing = db.instance().catalog().write()?;
+        let id = writing.new_id();
+        let mut sequence = Sequence::new(id, schema, name.name.clone(), parameters, crate::MAKER);
+        if let Some((table, column)) = owner {
+            sequence.owned_by = Some(table.id);
+            let mut copy = table.copy();
+            copy.columns[column].sequences.push(id);
+            writing.put_table(copy)?;
+        }
+        writing.create_sequence(sequence)?;
+        self.finish(writing)
+    }
+
+    /// Returns the table and the column that OWNED BY names.
+    fn owner(&mut self, owner: &Owner) -> Result<Option<(std::sync::Arc<query::catalog::table::Table>, usize)>> {
+        let Owner::Column(parts) = owner else { return Ok(None) };
+        let [qualifier @ .., table, column] = &parts[..] else {
+            let error = PgError::new(state::SYNTAX_ERROR, "invalid OWNED BY option");
+            return Err(error.hint("Specify OWNED BY table.column or OWNED BY NONE."));
+        };
+        let name = syntax::postgres::tree::RangeVar {
+            schema: qualifier.last().cloned(),
+            name: table.clone(),
+            ..Default::default()
+        };
+        let table = self.table_named(&name)?;
+        let is_named = |known: &TableColumn| known.name == *column;
+        let at = table.columns.iter().position(is_named).ok_or_else(|| {
+            let message = format!("column \"{column}\" of relation \"{}\" does not exist", table.name);
+            PgError::new(state::UNDEFINED_COLUMN, message)
+        })?;
+        Ok(Some((table, at)))
+    }
+
+    pub(super) fn alter_sequence(&mut self, alter: &AlterSeqStmt) -> Result<()> {
+        let AlterSeqStmt { sequence: name, missing_ok, options } = alter;
+        let sequence = match self.relation(name)? {
+            Some(Relation::Sequence(sequence)) => sequence,
+            Some(_) => return Err(not_a(&name.name, "sequence")),
+            None if *missing_ok => {
+                let message = format!("relation \"{}\" does not exist, skipping", name.name);
+                self.skip_notice(super::SUCCESSFUL, message);
+                return Ok(());
+            }
+            None => return Err(self.missing_relation(name, None)),
+        };
+        let Options { parameters, restart, owner, .. } = read(options, 8, Some(sequence.parameters))?;
+        if !matches!(owner, Owner::Unsaid) {
+            return Err(PgError::unsupported("ALTER SEQUENCE ... OWNED BY"));
+        }
+        let db = self.database().clone();
+        let mut writing = db.instance().catalog().write()?;
+        let mut altered = Sequence::clone(&sequence);
+        altered.parameters = parameters;
+        writing.alter_sequence(altered, restart)?;
+        self.finish(writing)
+    }
+}

@@ -1,0 +1,168 @@
+//! CREATE VIEW.
+//!
+//! A view keeps the text of its query and the `search_path` in which it was made. A `*` is replaced by the columns that it means at that time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use query::catalog::view::View;
+use syntax::postgres::tree::{
+    ExprKind, OnCommit, RangeVar, RawStatement, SelectBody, SelectStmt, Span, Statement, ViewStmt,
+};
+
+use crate::bind::ResultColumn;
+use crate::define::names::{Relation, not_a};
+use crate::error::{PgError, Result, state};
+use crate::session::{Session, quoted};
+use crate::types::registry;
+
+impl Session {
+    pub(super) fn create_view(&mut self, create: &ViewStmt, text: &Arc<str>) -> Result<()> {
+        let ViewStmt { view: name, persistence, replace, recursive, columns, options, query, query_span, check_option } =
+            create;
+        if self.check_persistence(*persistence, OnCommit::Default)? {
+            return Err(PgError::unsupported("a temporary view"));
+        }
+        if *recursive {
+            return Err(PgError::unsupported("CREATE RECURSIVE VIEW"));
+        }
+        if check_option.is_some() {
+            return Err(PgError::unsupported("WITH CHECK OPTION"));
+        }
+        if let Some(option) = options.first() {
+            return Err(PgError::unsupported(format!("the view option {}", option.name)));
+        }
+        let schema = self.creation_schema(name)?;
+        let raw = raw_of(query, *query_span);
+        let bound = self.bind_raw(&raw, text, &[], &[])?;
+        if !bound.parameter_types.is_empty() {
+            let message = "views must not contain parameters";
+            return Err(PgError::new(state::UNDEFINED_PARAMETER, message));
+        }
+        if bound.statement.bindings.tables.iter().any(|table| table.temporary) {
+            return Err(PgError::unsupported("a view over a temporary table"));
+        }
+        let mut fields = bound.fields;
+        if columns.len() > fields.len() {
+            let message = "CREATE VIEW specifies more column names than columns";
+            return Err(PgError::new(state::SYNTAX_ERROR, message));
+        }
+        fields.iter_mut().zip(columns).for_each(|(field, name)| field.name.clone_from(&name.value));
+        for (nth, field) in fields.iter().enumerate() {
+            if fields[..nth].iter().any(|other| other.name == field.name) {
+                let message = format!("column \"{}\" specified more than once", field.name);
+                return Err(PgError::new(state::DUPLICATE_COLUMN, message));
+            }
+            if registry::by_oid(field.type_oid).is_none_or(|row| row.kind != registry::TypeKind::Base) {
+                let message = format!(
+                    "column \"{}\" has pseudo-type {}",
+                    field.name,
+                    registry::format_type(field.type_oid, None)
+                );
+                return Err(PgError::new(state::INVALID_TABLE_DEFINITION, message));
+            }
+        }
+        let source = self.expanded(query, *query_span, text)?;
+        let old = self.replaced(&schema, name, *replace, &fields)?;
+        let types =
+            fields.iter().map(|field| registry::column_type(field.type_oid, field.type_modifier, true)).collect();
+        let search_path = self.search_path();
+        let db = self.database().clone();
+        let mut writing = db.instance().catalog().write()?;
+        let id = match &old {
+            Some(old) => old.id,
+            None => writing.new_id(),
+        };
+        writing.put_view(View {
+            id,
+            maker: crate::MAKER,
+            schema,
+            name: name.name.clone(),
+            columns: fields.into_iter().map(|field| field.name).collect(),
+            types,
+            text: source,
+            definer: self.who.role.clone(),
+            modes: search_path.join(","),
+            gone: AtomicBool::new(false),
+            ..View::default()
+        })?;
+        self.finish(writing)?;
+        old.into_iter().for_each(|old| old.gone.store(true, Ordering::Release));
+        Ok(())
+    }
+
+    /// Returns the view that is replaced. Its columns must be the first of the new one.
+    fn replaced(
+        &mut self,
+        schema: &str,
+        name: &RangeVar,
+        replace: bool,
+        fields: &[ResultColumn],
+    ) -> Result<Option<Arc<View>>> {
+        let old = match self.is_relation(schema, &name.name) {
+            None => return Ok(None),
+            Some(_) if !replace => {
+                let message = format!("relation \"{}\" already exists", name.name);
+                return Err(PgError::new(state::DUPLICATE_TABLE, message));
+            }
+            Some(Relation::View(view)) => view,
+            Some(_) => return Err(not_a(&name.name, "view")),
+        };
+        if fields.len() < old.columns.len() {
+            return Err(PgError::new(state::INVALID_TABLE_DEFINITION, "cannot drop columns from view"));
+        }
+        for ((field, column), ty) in fields.iter().zip(&old.columns).zip(&old.types) {
+            if field.name != *column {
+                let message = format!("cannot change name of view column \"{column}\" to \"{}\"", field.name);
+                let error = PgError::new(state::INVALID_TABLE_DEFINITION, message);
+                let hint = "Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead.";
+                return Err(error.hint(hint));
+            }
+            if registry::oid_of(ty) != field.type_oid {
+                let message = format!(
+                    "cannot change data type of view column \"{column}\" from {} to {}",
+                    registry::format_type(registry::oid_of(ty), Some(registry::typmod_of(ty))),
+                    registry::format_type(field.type_oid, Some(field.type_modifier)),
+                );
+                return Err(PgError::new(state::INVALID_TABLE_DEFINITION, message));
+            }
+        }
+        Ok(Some(old))
+    }
+
+    /// Returns the text of the query with the columns that a `*` of its select list means.
+    fn expanded(&mut self, query: &SelectStmt, span: Span, text: &str) -> Result<String> {
+        let source = text[span.start as usize..span.end as usize].trim();
+        let is_star = |target: &syntax::postgres::tree::ResTarget| matches!(&target.expr.kind, ExprKind::Column(column) if column.star);
+        let SelectBody::Select(select) = &query.body else {
+            return Ok(source.to_owned());
+        };
+        let stars: Vec<usize> = (0..select.targets.len()).filter(|at| is_star(&select.targets[*at])).collect();
+        let [star] = &stars[..] else {
+            return match stars.is_empty() {
+                true => Ok(source.to_owned()),
+                false => Err(PgError::unsupported("a view with more than one * in its select list")),
+            };
+        };
+        let bound = self.bind_raw(&raw_of(query, span), text, &[], &[])?;
+        let others = select.targets.len() - 1;
+        let columns = &bound.fields[*star..bound.fields.len() - (others - star)];
+        let ExprKind::Column(column) = &select.targets[*star].expr.kind else { return Ok(source.to_owned()) };
+        let qualifier: String = column.fields.iter().map(|part| quoted(part) + ".").collect();
+        let list: Vec<String> = columns.iter().map(|field| format!("{qualifier}{}", quoted(&field.name))).collect();
+        let at = select.targets[*star].expr.span;
+        let (before, after) =
+            (&text[span.start as usize..at.start as usize], &text[at.end as usize..span.end as usize]);
+        Ok(format!("{before}{}{after}", list.join(", ")).trim().to_owned())
+    }
+}
+
+fn raw_of(query: &SelectStmt, span: Span) -> RawStatement {
+    RawStatement {
+        statement: Statement::Select(Box::new(query.clone())),
+        start: span.start as usize,
+        end: span.end as usize,
+        parameters: 0,
+        height: 0,
+    }
+}

@@ -1,0 +1,27 @@
+//! Plans that sessions share, found by the text of a statement without its literals.
+
+use std::sync::Arc;
+
+use query::session::plan_cache::PlanCache;
+
+use crate::session::statement::Prepared;
+
+pub type Plans = PlanCache<PlanContext, OfText, Arc<Prepared>>;
+
+/// The facts that binding reads of a session. Equal facts give equal plans.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PlanContext {
+    pub database: String,
+    pub role: String,
+    pub search_path: Vec<String>,
+    /// Settings by which literals are read and values shown: they are part of constants that the binder folds.
+    pub settings: Vec<Box<str>>,
+}
+
+/// The entry of a parameterised text.
+#[derive(Clone, Debug)]
+pub enum OfText {
+    Prepared(Arc<Prepared>),
+    /// The plan depends on the literals.
+    Unshared,
+}

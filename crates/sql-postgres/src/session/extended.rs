@@ -1,0 +1,380 @@
+//! The extended protocol: prepared statements, portals, and the implicit transaction that ends at Sync.
+//!
+//! A portal keeps the rest of its rows between two Executes. Before another statement runs, the rest is gathered (in a file where memory is short), because the executor keeps the caches of one statement only (PS-2).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use query::exec::Exec;
+use query::exec::spill::rows::Rows;
+
+use crate::batch::{Batch, Cells};
+use crate::error::{PgError, Result, state};
+use crate::functions::state::PgState;
+use crate::session::result_set::{Format, Running, described};
+use crate::session::run::{Delivery, TagKind, tag_of};
+use crate::session::statement::{Prepared, has_plan};
+use crate::session::transact::Block;
+use crate::session::{Field, Outcome, Parameter, ResultSet, Session};
+use crate::types::oid::{self, Oid};
+use crate::types::{io, registry};
+use crate::value::Value;
+
+/// A statement with values for its parameters.
+pub(super) struct Portal {
+    prepared: Arc<Prepared>,
+    values: Vec<Value>,
+    formats: Arc<[Format]>,
+    state: PortalState,
+}
+
+enum PortalState {
+    New,
+    /// The rest of its rows, and the number of the statement that produces them.
+    Suspended(Running, u64),
+    /// Its rows are on their way.
+    Active,
+    Done,
+}
+
+/// The most parameters of a statement.
+const PARAMETERS_MAX: usize = u16::MAX as usize;
+
+impl Session {
+    /// Prepares a statement. `types` are those of its first parameters, 0 where the type is to be inferred.
+    pub fn parse(&mut self, name: &str, text: &str, types: &[u32]) -> Result<()> {
+        let parsed = self.parse_statement(name, text, types);
+        parsed.map_err(|error| self.fail_with(error))
+    }
+
+    fn parse_statement(&mut self, name: &str, text: &str, types: &[u32]) -> Result<()> {
+        self.begin_extended(text)?;
+        if name.is_empty() {
+            self.statements.remove("");
+        } else if self.statements.contains_key(name) {
+            let message = format!("prepared statement \"{name}\" already exists");
+            return Err(PgError::new(state::DUPLICATE_PREPARED_STATEMENT, message));
+        }
+        let prepared = self.prepared_for(text, types)?;
+        self.statements.insert(name.to_owned(), prepared);
+        self.take_warnings();
+        Ok(())
+    }
+
+    /// Returns a prepared statement of a text, which sessions share where no types are given.
+    fn prepared_for(&mut self, text: &str, types: &[Oid]) -> Result<Arc<Prepared>> {
+        let context = self.context_id();
+        let is_shared = types.iter().all(|ty| *ty == 0);
+        let known = if is_shared { self.db.plans.statement(context, text) } else { None };
+        if let Some(known) = known.filter(|known| known.is_current(context)) {
+            if let Some(raw) = &known.raw {
+                self.check_runs_aborted(&raw.statement)?;
+            }
+            return Ok(known);
+        }
+        let mut statements = self.parse_text(text)?;
+        if statements.len() > 1 {
+            let message = "cannot insert multiple commands into a prepared statement";
+            return Err(PgError::new(state::SYNTAX_ERROR, message));
+        }
+        let raw = statements.pop();
+        if let Some(raw) = &raw {
+            self.check_runs_aborted(&raw.statement)?;
+            if raw.parameters as usize > PARAMETERS_MAX {
+                return Err(PgError::new(state::SYNTAX_ERROR, "too many parameters"));
+            }
+        }
+        let is_planned = raw.as_ref().is_some_and(|raw| has_plan(&raw.statement));
+        let prepared = Arc::new(self.prepare(&text.into(), raw, types)?);
+        if is_shared && is_planned {
+            self.db.plans.keep_statement(context, text, prepared.clone());
+        }
+        Ok(prepared)
+    }
+
+    /// Fails in an aborted block for a statement that does not end it.
+    fn check_runs_aborted(&self, statement: &syntax::postgres::tree::Statement) -> Result<()> {
+        if super::command::ends_aborted_block(statement) { Ok(()) } else { self.check_not_aborted() }
+    }
+
+    /// Begins the transaction of a message that needs one.
+    fn begin_extended(&mut self, text: &str) -> Result<()> {
+        self.begin_statement(text)?;
+        self.transaction.is_last = false;
+        if self.transaction.block == Block::None {
+            self.is_script = false;
+        }
+        self.need_block();
+        Ok(())
+    }
+
+    fn statement_named(&self, name: &str) -> Result<Arc<Prepared>> {
+        self.statements.get(name).cloned().ok_or_else(|| {
+            let message = match name {
+                "" => "unnamed prepared statement does not exist".to_owned(),
+                name => format!("prepared statement \"{name}\" does not exist"),
+            };
+            PgError::new(state::INVALID_SQL_STATEMENT_NAME, message)
+        })
+    }
+
+    /// Returns the types of a statement's parameters and its columns; no columns for a statement without rows.
+    pub fn describe_statement(&mut self, name: &str) -> Result<(Vec<u32>, Option<Vec<Field>>)> {
+        let described = self.statement_named(name).and_then(|prepared| {
+            if !prepared.fields.is_empty() {
+                self.check_not_aborted()?;
+            }
+            Ok((prepared.parameter_types.clone(), fields_of(&prepared)))
+        });
+        described.map_err(|error| self.fail_with(error))
+    }
+
+    /// Makes a portal of a statement: reads the values of its parameters.
+    pub fn bind(
+        &mut self,
+        portal: &str,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+        result_formats: &[i16],
+    ) -> Result<()> {
+        let bound = self.make_portal(portal, statement, parameters, result_formats);
+        bound.map_err(|error| self.fail_with(error))
+    }
+
+    fn make_portal(
+        &mut self,
+        portal: &str,
+        statement: &str,
+        parameters: &[Parameter<'_>],
+        result_formats: &[i16],
+    ) -> Result<()> {
+        let prepared = self.statement_named(statement)?;
+        let expected = prepared.parameter_types.len();
+        if parameters.len() != expected {
+            let message = format!(
+                "bind message supplies {} parameters, but prepared statement \"{statement}\" requires {expected}",
+                parameters.len()
+            );
+            return Err(PgError::new(state::PROTOCOL_VIOLATION, message));
+        }
+        if let Some(raw) = &prepared.raw {
+            self.check_runs_aborted(&raw.statement)?;
+        }
+        if portal.is_empty() {
+            self.portals.remove("");
+        } else if self.portals.contains_key(portal) {
+            let message = format!("cursor \"{portal}\" already exists");
+            return Err(PgError::new(state::DUPLICATE_CURSOR, message));
+        }
+        self.transaction.is_last = false;
+        self.need_block();
+        let values = self.read_parameters(&prepared, parameters)?;
+        let formats = formats(&prepared, result_formats)?;
+        let portal = portal.to_owned();
+        self.portals.insert(portal, Portal { prepared, values, formats, state: PortalState::New });
+        Ok(())
+    }
+
+    fn read_parameters(&mut self, prepared: &Prepared, parameters: &[Parameter<'_>]) -> Result<Vec<Value>> {
+        let pg = self.ctx.slot_mut::<PgState>();
+        let mut values = Vec::with_capacity(parameters.len());
+        for (nth, (parameter, ty)) in parameters.iter().zip(&prepared.parameter_types).enumerate() {
+            let Some(bytes) = parameter.value else {
+                values.push(Value::Null);
+                continue;
+            };
+            let ty = if *ty == oid::UNKNOWN || *ty == 0 { oid::TEXT } else { *ty };
+            if registry::by_oid(ty).is_none() {
+                return Err(PgError::unsupported(format!("a parameter of type {}", registry::format_type(ty, None))));
+            }
+            let ty = registry::column_type(ty, -1, true);
+            values.push(match parameter.format {
+                0 => io::input(&ty, io::utf8(bytes)?, &pg.io)?,
+                1 => io::receive(&ty, bytes, &pg.io).map_err(|error| match error.state {
+                    state::INVALID_BINARY_REPRESENTATION => PgError {
+                        message: format!("incorrect binary data format in bind parameter {}", nth + 1),
+                        ..error
+                    },
+                    _ => error,
+                })?,
+                other => {
+                    let message = format!("unsupported format code: {other}");
+                    return Err(PgError::new(state::INVALID_PARAMETER_VALUE, message));
+                }
+            });
+        }
+        Ok(values)
+    }
+
+    fn portal_named(&self, name: &str) -> Result<&Portal> {
+        self.portals
+            .get(name)
+            .ok_or_else(|| PgError::new(state::INVALID_CURSOR_NAME, format!("portal \"{name}\" does not exist")))
+    }
+
+    /// Returns the columns of a portal with their formats; `None` for a statement without rows.
+    pub fn describe_portal(&mut self, name: &str) -> Result<Option<Vec<Field>>> {
+        let described = self.portal_named(name).map(|portal| {
+            let has_rows = fields_of(&portal.prepared).is_some();
+            has_rows.then(|| portal.formats.iter().map(Format::described).collect())
+        });
+        described.map_err(|error| self.fail_with(error))
+    }
+
+    /// Runs a portal, or goes on with it. At most `max_rows` rows are written; 0 means all.
+    pub fn execute(&mut self, name: &str, max_rows: u64) -> Result<Outcome> {
+        let executed = self.execute_portal(name, max_rows);
+        executed.map_err(|error| self.fail_with(error))
+    }
+
+    fn execute_portal(&mut self, name: &str, max_rows: u64) -> Result<Outcome> {
+        let portal = self.portal_named(name)?;
+        let prepared = portal.prepared.clone();
+        let Some(raw) = &prepared.raw else { return Ok(Outcome::Empty) };
+        if !super::command::ends_aborted_block(&raw.statement) {
+            self.check_not_aborted()?;
+        }
+        let tag = if has_plan(&raw.statement) { tag_of(&raw.statement) } else { TagKind::Word("") };
+        let columns = self.portal_named(name)?.formats.clone();
+        let delivery = Delivery { columns, tag, portal: Some(name.to_owned()), rows_max: max_rows };
+        let portal = self.portals.get_mut(name);
+        let state =
+            portal.map_or(PortalState::Done, |portal| std::mem::replace(&mut portal.state, PortalState::Active));
+        match state {
+            PortalState::Suspended(running, number) => {
+                // Nothing has run in between, or the rest was gathered.
+                self.number = if running.exec.is_some() { number } else { self.number };
+                return Ok(Outcome::Rows(ResultSet::new(running, delivery, self.number)));
+            }
+            PortalState::Done | PortalState::Active => {
+                self.end_portal(name);
+                // A portal that has run to its end gives nothing more.
+                return match fields_of(&prepared) {
+                    Some(_) => Ok(Outcome::done(delivery.tag.tag(0))),
+                    None => {
+                        let message = format!("portal \"{name}\" cannot be run");
+                        Err(PgError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message))
+                    }
+                };
+            }
+            PortalState::New => {}
+        }
+        self.begin_extended(&prepared.text)?;
+        let values = self.portals.get_mut(name).map(|portal| std::mem::take(&mut portal.values)).unwrap_or_default();
+        if !has_plan(&raw.statement) {
+            let outcome = self.command_in_portal(raw, &prepared.text, delivery)?;
+            if !matches!(outcome, Outcome::Rows(_) | Outcome::CopyIn { .. } | Outcome::CopyOut(_)) {
+                self.end_portal(name);
+            }
+            return Ok(outcome);
+        }
+        let plan = self.plan_of(&prepared, &values)?;
+        let outcome = self.run(&plan, values, delivery, &mut |session| session.plan_of(&prepared, &[]))?;
+        if matches!(outcome, Outcome::Done { .. }) {
+            self.end_portal(name);
+        }
+        Ok(outcome)
+    }
+
+    /// Forgets a prepared statement; there need be none.
+    pub fn close_statement(&mut self, name: &str) {
+        self.statements.remove(name);
+    }
+
+    pub fn close_portal(&mut self, name: &str) {
+        self.portals.remove(name);
+    }
+
+    /// Ends a pipeline: commits its implicit transaction.
+    pub fn sync(&mut self) -> Result<()> {
+        self.is_script = false;
+        if std::mem::take(&mut self.is_open) || self.copying.take().is_some() {
+            self.put_aside();
+        }
+        if self.forget_suspended() {
+            let error = PgError::new(state::QUERY_CANCELED, "canceling statement due to user request");
+            return Err(self.fail_with(error));
+        }
+        match self.transaction.block {
+            Block::Implicit => self.commit_transaction(),
+            Block::None | Block::Explicit => Ok(()),
+        }
+    }
+
+    /// Ends the transaction as failed, after an error that the door has found itself.
+    pub fn fail(&mut self, error: &PgError) {
+        let _ = self.fail_with(error.clone());
+    }
+
+    pub(super) fn end_portal(&mut self, name: &str) {
+        if let Some(portal) = self.portals.get_mut(name) {
+            portal.state = PortalState::Done;
+        }
+        // Later statements of the pipeline are not alone in their transaction.
+        self.is_script = true;
+    }
+
+    pub(super) fn keep_running(&mut self, name: &str, running: Running, number: u64) {
+        if let Some(portal) = self.portals.get_mut(name) {
+            portal.state = PortalState::Suspended(running, number);
+        }
+        self.is_script = true;
+    }
+
+    /// Gathers the rest of a suspended portal's rows before another statement runs (PS-2). A failure closes the portal.
+    pub(super) fn put_aside(&mut self) {
+        self.is_open = false;
+        let mut portals = std::mem::take(&mut self.portals);
+        portals.retain(|_, portal| {
+            let PortalState::Suspended(running, _) = &mut portal.state else { return true };
+            running.is_gathered || gather_rest(running, &mut self.ctx).is_ok()
+        });
+        self.portals = portals;
+    }
+
+    pub(super) fn drop_portals(&mut self) {
+        self.portals = HashMap::new();
+    }
+}
+
+fn gather_rest(running: &mut Running, ctx: &mut query::nodes::context::EvalContext) -> datum::Result<()> {
+    let Some(mut exec) = running.exec.take() else { return Ok(()) };
+    let (mut rows, mut batch) = (Rows::default(), Batch::new());
+    for at in running.at..running.ready.len() {
+        rows.push(Cells::to_row(running.ready.row(at)), ctx)?;
+    }
+    while exec.fill(ctx, &mut batch)? {
+        batch.rows().map(Cells::to_row).try_for_each(|row| rows.push(row, ctx))?;
+        batch.clear();
+    }
+    running.ready.clear();
+    running.at = 0;
+    running.exec = Some(Box::new(Exec::of_rows(Arc::new(rows))));
+    running.is_gathered = true;
+    Ok(())
+}
+
+/// Returns the description of a statement's columns; `None` if it gives no rows.
+fn fields_of(prepared: &Prepared) -> Option<Vec<Field>> {
+    let raw = prepared.raw.as_ref()?;
+    let gives_rows = !prepared.fields.is_empty() || super::command::gives_rows(&raw.statement);
+    gives_rows.then(|| prepared.fields.iter().map(described).collect())
+}
+
+/// Returns the columns with the formats of Bind: none means text, one is that of all columns.
+fn formats(prepared: &Prepared, formats: &[i16]) -> Result<Arc<[Format]>> {
+    let count = prepared.fields.len();
+    if formats.len() > 1 && formats.len() != count {
+        let message = format!("bind message has {} result formats but query has {count} columns", formats.len());
+        return Err(PgError::new(state::PROTOCOL_VIOLATION, message));
+    }
+    if let Some(other) = formats.iter().find(|format| !matches!(format, 0 | 1)) {
+        return Err(PgError::new(state::INVALID_PARAMETER_VALUE, format!("unsupported format code: {other}")));
+    }
+    let format = |nth: usize| match formats {
+        [] => 0,
+        [all] => *all,
+        each => each[nth],
+    };
+    Ok(prepared.fields.iter().enumerate().map(|(nth, field)| Format::new(field, format(nth))).collect())
+}

@@ -1,0 +1,63 @@
+//! The part of a session that functions read and change while a statement runs: settings, identity, clocks, notices. It lies in a slot of `EvalContext`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use query::nodes::context::EvalContext;
+
+use crate::error::PgError;
+use crate::instance::database::Database;
+use crate::settings::values::Values;
+use crate::wire::Notice;
+
+/// Seconds from 1970 to 2000.
+const EPOCH_SECONDS: i64 = 946_684_800;
+
+#[derive(Default)]
+pub struct SessionState {
+    pub settings: Values,
+    pub db: Option<Arc<Database>>,
+    pub pid: u32,
+    pub role: String,
+    pub database: String,
+    pub address: String,
+    /// The schemas of `search_path` that exist, by their PostgreSQL names.
+    pub search_path: Vec<String>,
+    /// A transaction records changes of settings.
+    pub in_transaction: bool,
+    /// Microseconds since 2000.
+    pub transaction_start: i64,
+    pub statement_start: i64,
+    pub notices: Vec<Notice>,
+    /// The last number that this session took from each sequence, by its id.
+    pub sequences: HashMap<u64, i64>,
+    /// The sequence that `lastval` answers for.
+    pub last_sequence: Option<u64>,
+}
+
+impl SessionState {
+    pub fn notice(&mut self, severity: &'static str, error: PgError) {
+        self.notices.push(Notice { severity, error });
+    }
+}
+
+/// Access to the state from the context of an evaluation.
+pub trait FactsOf {
+    fn facts(&mut self) -> &mut SessionState;
+}
+
+impl FactsOf for EvalContext {
+    fn facts(&mut self) -> &mut SessionState {
+        self.slot_mut::<SessionState>()
+    }
+}
+
+/// Returns a moment in microseconds since 2000-01-01 UTC.
+pub fn micros_since_2000(at: SystemTime) -> i64 {
+    let since_1970 = match at.duration_since(UNIX_EPOCH) {
+        Ok(after) => after.as_micros() as i64,
+        Err(before) => -(before.duration().as_micros() as i64),
+    };
+    since_1970 - EPOCH_SECONDS * 1_000_000
+}

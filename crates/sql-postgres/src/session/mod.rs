@@ -1,0 +1,451 @@
+//! A client session: the interface that the door drives.
+//!
+//! A session runs one statement at a time. Its result may still be executing when the call returns: the door writes rows of a `ResultSet` through the session, and the next statement ends it or puts its rest aside. Between two calls a session
+//! holds only its transaction's resources.
+//!
+//! Files: `script` (simple queries), `extended` (statements and portals), `statement` (from text to plan), `run` (from plan to outcome), `result_set`, `transact`, `suspension`, `command` (statements without a plan).
+
+mod access;
+mod command;
+mod copy;
+mod explain;
+mod extended;
+pub mod facts;
+pub mod functions;
+mod objects;
+mod parameterise;
+mod result_set;
+mod run;
+mod script;
+mod set;
+pub mod statement;
+mod suspension;
+mod transact;
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use engine::Lsn;
+use query::catalog::Snapshot;
+use query::catalog::schema_name::SchemaName;
+use query::exec::host::Host;
+use query::nodes::context::{EvalContext, Level};
+use query::session::suspension::Suspension;
+use query::session::transaction::SessionCore;
+
+use crate::error::fault::render;
+use crate::error::{PgError, Result, SqlState, state};
+use crate::functions::state::{PgState, SessionFacts};
+use crate::instance::database::{Database, POSTGRES};
+use crate::instance::handle::{ActivityState, Handle, Kill};
+use crate::session::copy::Copying;
+use crate::session::extended::Portal;
+use crate::session::facts::{FactsOf as _, SessionState};
+use crate::session::parameterise::ParameterisedText;
+use crate::session::statement::Prepared;
+use crate::session::transact::{Block, TransactionBlock};
+use crate::settings::values::Scope;
+use crate::types::io::{ByteaOutput, DateFormat, DateOrder, IntervalStyle, IoContext};
+use crate::wire;
+
+pub(crate) use crate::session::command::{is_on, refused};
+pub use crate::session::copy::CopyOut;
+pub use crate::session::result_set::ResultSet;
+pub use crate::session::script::Script;
+pub(crate) use crate::session::set::quoted;
+pub use crate::wire::{Field, Login, More, Notice, Parameter};
+pub use query::session::suspension::Ready;
+
+/// The effect of a statement.
+pub type Outcome = wire::StatementEffect<ResultSet, CopyOut>;
+
+impl Outcome {
+    pub(crate) fn done(tag: impl Into<String>) -> Outcome {
+        Outcome::Done { tag: tag.into() }
+    }
+}
+
+/// Settings that every statement needs, in the form in which it needs them.
+#[derive(Debug, Default)]
+struct Quick {
+    /// The version of the settings that they are of.
+    version: u64,
+    statement_timeout: Duration,
+    lock_timeout: Duration,
+    idle_timeout: Duration,
+    /// The rank of the least severe notices that the client gets.
+    notices_from: u8,
+}
+
+pub struct Session {
+    db: Arc<Database>,
+    handle: Arc<Handle>,
+    /// The engine's transaction, metadata locks and temporary tables.
+    core: SessionCore,
+    transaction: TransactionBlock,
+    pub(crate) who: Login,
+    ctx: EvalContext,
+    pub(crate) catalog: Arc<Snapshot>,
+    /// The number of the current statement.
+    number: u64,
+    began: Instant,
+    /// Rows of the current statement are still being produced.
+    is_open: bool,
+    quick: Quick,
+    suspension: Suspension<Infallible>,
+    /// The rest of the statement that is suspended.
+    suspended_for: Option<run::Delivery>,
+    statements: HashMap<String, Arc<Prepared>>,
+    portals: HashMap<String, Portal>,
+    copying: Option<Box<Copying>>,
+    parameterised: ParameterisedText,
+    /// The statement is one of several of its query message.
+    is_script: bool,
+    /// The number of the plan-cache context, once computed.
+    context_id: Option<u64>,
+}
+
+impl Session {
+    /// Begins a session of an authenticated client.
+    pub fn new(db: &Arc<Database>, who: Login) -> Result<Session> {
+        if !db.is_superuser(&who.role) {
+            let message = format!("role \"{}\" is not permitted to log in", who.role);
+            let detail = "Roles without all rights are not supported yet at this port.";
+            return Err(PgError::new(state::INVALID_AUTHORIZATION_SPECIFICATION, message).detail(detail));
+        }
+        let handle = Arc::new(Handle::new(&who));
+        let mut ctx = EvalContext::new();
+        let mut executor = Host::new(db.instance().clone(), handle.clone(), &crate::types::assignment::ASSIGNMENT);
+        executor.recursion_max = u64::MAX;
+        ctx.host = Some(Box::new(executor));
+        ctx.counts_found = true;
+        ctx.zero_takes_number = false;
+        let watched = handle.clone();
+        let cancel: engine::rows::Cancel = Arc::new(move || watched.is_interrupted());
+        let watched = handle.clone();
+        ctx.killed = Some(Arc::new(move || watched.killed() != Kill::No));
+        ctx.interrupted = Some(cancel.clone());
+        ctx.put_slot(SessionState {
+            db: Some(db.clone()),
+            pid: who.pid,
+            role: who.role.clone(),
+            database: who.database.clone(),
+            address: who.address.clone(),
+            ..SessionState::default()
+        });
+        ctx.slot_mut::<PgState>().session = SessionFacts {
+            database: who.database.clone(),
+            role: who.role.clone(),
+            session_role: who.role.clone(),
+            backend_pid: who.pid,
+            client_address: (!who.address.is_empty()).then(|| who.address.clone()),
+            version: version(),
+            server_start: db.started(),
+            ..SessionFacts::default()
+        };
+        let mut session = Session {
+            db: db.clone(),
+            core: SessionCore::new(db.instance().clone(), handle.open.clone(), cancel),
+            handle,
+            transaction: TransactionBlock::default(),
+            who,
+            ctx,
+            catalog: db.catalog().snapshot(),
+            number: 0,
+            began: Instant::now(),
+            is_open: false,
+            quick: Quick::default(),
+            suspension: Suspension::default(),
+            suspended_for: None,
+            statements: HashMap::new(),
+            portals: HashMap::new(),
+            copying: None,
+            parameterised: ParameterisedText::default(),
+            is_script: false,
+            context_id: None,
+        };
+        session.introduce()?;
+        session.db.enlist(&session.handle);
+        Ok(session)
+    }
+
+    /// Enters the database and applies the options of the login.
+    fn introduce(&mut self) -> Result<()> {
+        self.enter_database()?;
+        let facts = self.db.facts();
+        let (role, options) = (self.who.role.clone(), self.who.options.clone());
+        let settings = &mut self.ctx.facts().settings;
+        facts.iter().for_each(|(name, value)| settings.describe_server(name, value));
+        settings.describe_server("is_superuser", "on");
+        settings.describe_server("session_authorization", &role);
+        for (name, value) in options {
+            settings.set(&name, &value, Scope::Session, false)?;
+        }
+        settings.begin_session();
+        self.follow_settings();
+        Ok(())
+    }
+
+    /// Looks the database up. That of the name `postgres` is made when it is first entered.
+    fn enter_database(&mut self) -> Result<()> {
+        let name = self.who.database.clone();
+        let is_known = |catalog: &Snapshot| catalog.schemas.contains_key(&name);
+        if SchemaName::new(&name, "public").is_some() && is_known(&self.catalog) {
+            return Ok(());
+        }
+        if name != POSTGRES {
+            return Err(PgError::new(state::INVALID_CATALOG_NAME, format!("database \"{name}\" does not exist")));
+        }
+        let db = self.db.clone();
+        let mut writing = db.catalog().write()?;
+        if !is_known(&writing.snapshot) {
+            writing.put_schema(POSTGRES, crate::define::DATABASE_COLLATION, crate::MAKER)?;
+            let lsn = writing.commit()?;
+            self.core.transaction.raise_durability_lsn(lsn);
+        }
+        self.catalog = db.catalog().snapshot();
+        Ok(())
+    }
+
+    /// Returns the reported settings that have changed since the last call; at first all of them.
+    pub fn take_parameter_changes(&mut self) -> Vec<(&'static str, String)> {
+        self.ctx.facts().settings.take_reports()
+    }
+
+    /// Returns the notices since the last call that `client_min_messages` lets through.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        let mut notices = std::mem::take(&mut self.ctx.facts().notices);
+        let from = self.quick.notices_from;
+        notices.retain(|notice| notice.severity == "INFO" || rank(notice.severity) >= from);
+        notices
+    }
+
+    /// Returns the durability LSN: replies so far may be sent when the WAL is durable up to it.
+    pub fn durability_lsn(&self) -> Lsn {
+        self.core.transaction.durability_lsn
+    }
+
+    /// Returns the handle by which other sessions see and end this one.
+    pub fn handle(&self) -> &Arc<Handle> {
+        &self.handle
+    }
+
+    /// Returns how long the client may stay idle in a transaction; `None` without a limit, or outside one.
+    pub fn idle_limit(&self) -> Option<Duration> {
+        (self.is_in_block() && !self.quick.idle_timeout.is_zero()).then_some(self.quick.idle_timeout)
+    }
+
+    /// Shows the session as waiting for its client. The door calls it when it sends ReadyForQuery.
+    pub fn idle(&mut self) {
+        self.handle.end_statement(match self.transaction_status() {
+            b'T' => ActivityState::IdleInTransaction,
+            b'E' => ActivityState::IdleInAbortedTransaction,
+            _ => ActivityState::Idle,
+        });
+    }
+
+    fn notice(&mut self, severity: &'static str, state: SqlState, message: impl Into<String>) {
+        self.ctx.facts().notice(severity, PgError::new(state, message));
+    }
+
+    fn warn(&mut self, state: SqlState, message: impl Into<String>) {
+        self.notice("WARNING", state, message);
+    }
+
+    /// Turns the warnings of functions into notices.
+    fn take_warnings(&mut self) {
+        if self.ctx.warnings.count() == 0 {
+            return;
+        }
+        let raised: Vec<_> = self.ctx.warnings.iter().cloned().collect();
+        self.ctx.warnings.clear();
+        for (level, fault) in raised {
+            let severity = if level == Level::Note { "NOTICE" } else { "WARNING" };
+            self.ctx.facts().notice(severity, render(fault, &[]));
+        }
+    }
+
+    /// Takes the newest definitions.
+    pub(crate) fn refresh(&mut self) {
+        if self.db.catalog().version() != self.catalog.version {
+            self.look_anew();
+        }
+    }
+
+    pub(crate) fn look_anew(&mut self) {
+        self.catalog = self.core.temporary.overlay(&self.db.catalog().snapshot());
+        self.follow_search_path();
+    }
+
+    /// Brings what depends on settings up to date after they have changed.
+    fn follow_settings(&mut self) {
+        let settings = &self.ctx.facts().settings;
+        if settings.version() == self.quick.version {
+            return;
+        }
+        let millis = |name: &str| Duration::from_millis(settings.number(name).max(0) as u64);
+        let quick = Quick {
+            version: settings.version(),
+            statement_timeout: millis("statement_timeout"),
+            lock_timeout: millis("lock_timeout"),
+            idle_timeout: millis("idle_in_transaction_session_timeout"),
+            notices_from: rank(&settings.get("client_min_messages").to_ascii_uppercase()),
+        };
+        let io = io_context(self.ctx.facts());
+        let work_mem = self.ctx.facts().settings.number("work_mem").max(64) as usize * 1024;
+        let application = self.ctx.facts().settings.get("application_name").to_owned();
+        self.handle.change_status(|status| status.application = application);
+        self.quick = quick;
+        self.host().memory_max = work_mem;
+        let now = self.ctx.facts().transaction_start;
+        self.ctx.slot_mut::<PgState>().io = IoContext { now, ..io };
+        self.context_id = None;
+        self.follow_search_path();
+    }
+
+    /// Computes the schemas of `search_path` that exist.
+    fn follow_search_path(&mut self) {
+        let names = crate::settings::check::split_list(self.ctx.facts().settings.get("search_path"));
+        let mut path: Vec<String> = Vec::new();
+        for name in names.unwrap_or_default() {
+            let name = if name == "$user" { self.who.role.clone() } else { name };
+            let stored = SchemaName::new(&self.who.database, &name).map(|name| name.stored().into_owned());
+            let exists = stored.is_some_and(|stored| self.catalog.schemas.contains_key(&stored))
+                || crate::system::is_system(&name);
+            if exists && !path.contains(&name) {
+                path.push(name);
+            }
+        }
+        let names = objects::object_names(&self.db, &self.who.database, &path);
+        self.ctx.slot_mut::<PgState>().io.objects = Some(names);
+        if self.ctx.facts().search_path != path {
+            self.ctx.slot_mut::<PgState>().session.search_path.clone_from(&path);
+            self.ctx.facts().search_path = path;
+            self.context_id = None;
+        }
+    }
+
+    /// Returns the schemas of `search_path` that exist.
+    pub(crate) fn search_path(&mut self) -> Vec<String> {
+        self.ctx.facts().search_path.clone()
+    }
+
+    /// Begins a statement: ends the one before it, and renews what belongs to one statement.
+    fn begin_statement(&mut self, text: &str) -> Result<()> {
+        self.number += 1;
+        if self.copying.take().is_some() || self.forget_suspended() || std::mem::take(&mut self.is_open) {
+            self.put_aside();
+        }
+        self.refresh();
+        self.handle.forget_query_kill();
+        self.began = Instant::now();
+        let now = SystemTime::now();
+        self.handle.begin_statement(text, now, self.transaction.block == Block::None);
+        let start = facts::micros_since_2000(now);
+        self.ctx.facts().statement_start = start;
+        self.ctx.slot_mut::<PgState>().session.statement_start = start;
+        self.ctx.ignore = false;
+        self.ctx.changes_rows = false;
+        self.ctx.outer.clear();
+        self.handle.begin_plan(false);
+        query::exec::begin_statement(&mut self.ctx);
+        let limit = self.quick.statement_timeout;
+        let deadline = (!limit.is_zero()).then(|| self.began + limit);
+        self.host().deadline = deadline;
+        (self.ctx.deadline, self.ctx.has_woken) = (deadline, false);
+        Ok(())
+    }
+
+    /// Turns a fault of the running statement into its error.
+    fn error_of(&self, fault: datum::Fault, written: &[Arc<query::catalog::table::Table>]) -> PgError {
+        let is_late = self.ctx.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        match fault {
+            datum::Fault::LockTimeout if is_late => render(datum::Fault::StatementTimeout, written),
+            datum::Fault::Interrupted if self.handle.killed() == Kill::Connection => {
+                PgError::new(state::ADMIN_SHUTDOWN, "terminating connection due to administrator command")
+            }
+            fault => render(fault, written),
+        }
+    }
+
+    /// Ends all that the session holds.
+    fn abandon(&mut self) {
+        self.number += 1;
+        self.is_open = false;
+        self.copying = None;
+        self.forget_suspended();
+        self.portals.clear();
+        self.roll_back_transaction();
+        let gone: Vec<_> = self.core.temporary.tables().to_vec();
+        self.core.temporary.drop_tables(&gone);
+        let _ = self.core.temporary.free_dropped(self.db.catalog());
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.abandon();
+        self.db.delist(&self.handle);
+    }
+}
+
+/// The text of `version()`.
+fn version() -> String {
+    format!(
+        "PostgreSQL {} (Beluga {}) on {}-{}",
+        SERVER_VERSION,
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::ARCH,
+        std::env::consts::OS
+    )
+}
+
+/// The version of PostgreSQL whose language is served.
+const SERVER_VERSION: &str = "16.14";
+
+/// The severities of messages, from the least.
+fn rank(severity: &str) -> u8 {
+    match severity {
+        "LOG" => 5,
+        "NOTICE" => 7,
+        "WARNING" => 8,
+        "ERROR" => 9,
+        "INFO" => 6,
+        _ => 0,
+    }
+}
+
+/// Returns the forms of values that the settings ask for.
+fn io_context(facts: &SessionState) -> IoContext {
+    let settings = &facts.settings;
+    let (format, order) = settings.get("DateStyle").split_once(", ").unwrap_or(("ISO", "MDY"));
+    IoContext {
+        date_format: match format {
+            "Postgres" => DateFormat::Postgres,
+            "SQL" => DateFormat::Sql,
+            "German" => DateFormat::German,
+            _ => DateFormat::Iso,
+        },
+        date_order: match order {
+            "DMY" => DateOrder::Dmy,
+            "YMD" => DateOrder::Ymd,
+            _ => DateOrder::Mdy,
+        },
+        interval_style: match settings.get("IntervalStyle") {
+            "postgres_verbose" => IntervalStyle::PostgresVerbose,
+            "sql_standard" => IntervalStyle::SqlStandard,
+            "iso_8601" => IntervalStyle::Iso8601,
+            _ => IntervalStyle::Postgres,
+        },
+        zone: crate::settings::check::time_zone(settings.get("TimeZone")).unwrap_or_default(),
+        extra_float_digits: settings.number("extra_float_digits") as i32,
+        bytea_output: match settings.get("bytea_output") {
+            "escape" => ByteaOutput::Escape,
+            _ => ByteaOutput::Hex,
+        },
+        now: facts.transaction_start,
+        objects: None,
+    }
+}

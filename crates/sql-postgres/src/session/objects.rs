@@ -1,0 +1,186 @@
+//! Names of objects as values of regclass and its like: the catalog's answers along the session's `search_path`.
+
+use std::sync::Arc;
+
+use query::catalog::objects::Object;
+use query::catalog::schema_name::SchemaName;
+
+use crate::define::names::{Relation, find, primary_name, schema_of};
+use crate::error::{PgError, Result, state};
+use crate::instance::database::Database;
+use crate::session::quoted;
+use crate::system::{self, oids};
+use crate::types::io::{ObjectKind, ObjectNames};
+use crate::types::oid::Oid;
+
+/// Returns the answers for a database and a `search_path`.
+pub(super) fn object_names(db: &Arc<Database>, database: &str, path: &[String]) -> ObjectNames {
+    let of_find = (db.clone(), database.to_owned(), path.to_vec());
+    let of_name = of_find.clone();
+    ObjectNames {
+        find: Arc::new(move |kind, text| {
+            let (db, database, path) = &of_find;
+            find_object(db, database, path, kind, text)
+        }),
+        name: Arc::new(move |kind, oid| {
+            let (db, database, path) = &of_name;
+            name_object(db, database, path, kind, oid)
+        }),
+    }
+}
+
+/// Splits a name at its dots. Parts without quotes are folded to lower case.
+fn parts(text: &str) -> Result<Vec<String>> {
+    let invalid = || PgError::new(state::INVALID_NAME, "invalid name syntax");
+    let (mut parts, mut rest) = (Vec::new(), text.trim());
+    loop {
+        let part;
+        if let Some(quoted) = rest.strip_prefix('"') {
+            let mut value = String::new();
+            let mut chars = quoted.char_indices().peekable();
+            let end = loop {
+                match chars.next().ok_or_else(invalid)? {
+                    (_, '"') if chars.peek().is_some_and(|(_, c)| *c == '"') => {
+                        chars.next();
+                        value.push('"');
+                    }
+                    (at, '"') => break at + 1,
+                    (_, c) => value.push(c),
+                }
+            };
+            (part, rest) = (value, &quoted[end..]);
+        } else {
+            let end = rest.find('.').unwrap_or(rest.len());
+            (part, rest) = (rest[..end].trim().to_lowercase(), &rest[end..]);
+        }
+        if part.is_empty() {
+            return Err(invalid());
+        }
+        parts.push(part);
+        match rest.trim_start().strip_prefix('.') {
+            Some(more) => rest = more.trim_start(),
+            None if rest.trim().is_empty() => return Ok(parts),
+            None => return Err(invalid()),
+        }
+    }
+}
+
+fn oid_of(relation: &Relation) -> Oid {
+    oids::of_object(match relation {
+        Relation::Table(table) => table.id,
+        Relation::View(view) => view.id,
+        Relation::Sequence(sequence) => sequence.id,
+        Relation::Index(table, None) => table.primary_id,
+        Relation::Index(table, Some(at)) => table.indexes[*at].id,
+    })
+}
+
+fn find_object(db: &Database, database: &str, path: &[String], kind: ObjectKind, text: &str) -> Result<Option<Oid>> {
+    let snapshot = db.catalog().snapshot();
+    let parts = parts(text)?;
+    match kind {
+        ObjectKind::Relation => {
+            let [qualifier @ .., name] = &parts[..] else { return Ok(None) };
+            let system_oid = |schema: &str| {
+                let found = system::TABLES.iter().find(|(_, table)| table.schema == schema && table.name == *name);
+                found.map(|(oid, _)| *oid)
+            };
+            let schemas: Vec<&str> = match qualifier.last() {
+                Some(schema) => vec![schema],
+                None => std::iter::once("pg_catalog").chain(path.iter().map(String::as_str)).collect(),
+            };
+            for schema in schemas {
+                if system::is_system(schema) {
+                    if let Some(oid) = system_oid(schema) {
+                        return Ok(Some(oid));
+                    }
+                    continue;
+                }
+                let stored = SchemaName::new(database, schema).map(|name| name.stored().into_owned());
+                let found =
+                    stored.and_then(|stored| snapshot.schemas.get(&stored).and_then(|schema| find(schema, name)));
+                if let Some(found) = found {
+                    return Ok(Some(oid_of(&found)));
+                }
+            }
+            Ok(None)
+        }
+        ObjectKind::Schema => {
+            let name = parts.last().map_or("", String::as_str);
+            let stored = SchemaName::new(database, name).map(|name| name.stored().into_owned());
+            Ok(match name {
+                "pg_catalog" => Some(oids::PG_CATALOG),
+                "information_schema" => Some(oids::INFORMATION_SCHEMA),
+                _ => stored
+                    .and_then(|stored| snapshot.schemas.get(&stored).map(|schema| system::view::schema_oid(schema))),
+            })
+        }
+        ObjectKind::Role => {
+            let name = parts.last().map_or("", String::as_str);
+            let is_known = name == crate::instance::database::POSTGRES || db.engine().accounts().get(name).is_some();
+            Ok(is_known.then(|| oids::of_role(name)))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn name_object(db: &Database, database: &str, path: &[String], kind: ObjectKind, oid: Oid) -> Option<String> {
+    let snapshot = db.catalog().snapshot();
+    match kind {
+        ObjectKind::Relation => {
+            if let Some((_, table)) = system::TABLES.iter().find(|(known, _)| *known == oid) {
+                let is_visible = table.schema == "pg_catalog";
+                let name = table.name.to_owned();
+                return Some(if is_visible { name } else { format!("{}.{name}", table.schema) });
+            }
+            let (schema, name) = match snapshot.object(oids::object_of(oid)?)? {
+                Object::Table(table) => (table.schema.clone(), table.name.clone()),
+                Object::View(view) => (view.schema.clone(), view.name.clone()),
+                Object::Sequence(sequence) => (sequence.schema.clone(), sequence.name.clone()),
+                Object::PrimaryKey(table) => (table.schema.clone(), primary_name(table)),
+                Object::Index(table, at) => (table.schema.clone(), table.indexes[*at].name.clone()),
+                _ => return None,
+            };
+            let first = path.iter().find(|schema| {
+                let stored = SchemaName::new(database, schema).map(|name| name.stored().into_owned());
+                stored.is_some_and(|stored| {
+                    snapshot.schemas.get(&stored).is_some_and(|found| find(found, &name).is_some())
+                })
+            });
+            let own = schema_of(&schema);
+            Some(match first.is_some_and(|first| first == own) {
+                true => quoted(&name),
+                false => format!("{}.{}", quoted(own), quoted(&name)),
+            })
+        }
+        ObjectKind::Schema => match oid {
+            oids::PG_CATALOG => Some("pg_catalog".to_owned()),
+            oids::PUBLIC => Some("public".to_owned()),
+            oids::INFORMATION_SCHEMA => Some("information_schema".to_owned()),
+            oid => match snapshot.object(oids::object_of(oid)?)? {
+                Object::Schema(schema) => Some(quoted(schema_of(&schema.name))),
+                _ => None,
+            },
+        },
+        ObjectKind::Role => {
+            let accounts = db.engine().accounts().list();
+            let mut names = accounts.iter().map(|account| account.name.as_str()).chain(["postgres"]);
+            names.find(|name| oids::of_role(name) == oid).map(quoted)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_split_at_dots_outside_quotes() {
+        let split = |text: &str| parts(text).map(|parts| parts.join("|")).ok();
+        assert_eq!(split("Public.T").as_deref(), Some("public|t"));
+        assert_eq!(split("\"A.b\".\"c\"\"d\"").as_deref(), Some("A.b|c\"d"));
+        assert_eq!(split("a..b"), None);
+        assert_eq!(split("\"a"), None);
+    }
+}

@@ -1,0 +1,230 @@
+//! A statement from plan to outcome.
+//!
+//! The plan's metadata locks come first, then the transaction and a savepoint for the statement, then the plan. A plan that is stale once its locks are held is bound again. The first rows are produced before the outcome is returned, since most errors occur there.
+
+use std::sync::Arc;
+
+use query::exec::{Exec, change as changes};
+use query::session::suspension::end_suspension;
+use syntax::postgres::tree::{RawStatement, Statement};
+
+use crate::batch::Batch;
+use crate::bind::{self, BoundStatement, Plan};
+use crate::error::{PgError, Result, state};
+use crate::session::result_set::{Format, Running};
+use crate::session::{Outcome, ResultSet, Session};
+use crate::types::registry;
+use crate::value::Value;
+
+/// Binds a statement again.
+pub(super) type Again<'a> = &'a mut dyn FnMut(&mut Session) -> Result<Arc<BoundStatement>>;
+
+/// The word of a statement's tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TagKind {
+    Select,
+    Insert,
+    Update,
+    Delete,
+    Merge,
+    /// Of a command that gives rows, such as SHOW: without a number.
+    Word(&'static str),
+}
+
+impl TagKind {
+    pub fn tag(self, rows: u64) -> String {
+        match self {
+            TagKind::Select => format!("SELECT {rows}"),
+            TagKind::Insert => format!("INSERT 0 {rows}"),
+            TagKind::Update => format!("UPDATE {rows}"),
+            TagKind::Delete => format!("DELETE {rows}"),
+            TagKind::Merge => format!("MERGE {rows}"),
+            TagKind::Word(word) => word.to_owned(),
+        }
+    }
+}
+
+pub(super) fn tag_of(statement: &Statement) -> TagKind {
+    match statement {
+        Statement::Insert(_) => TagKind::Insert,
+        Statement::Update(_) => TagKind::Update,
+        Statement::Delete(_) => TagKind::Delete,
+        Statement::Merge(_) => TagKind::Merge,
+        _ => TagKind::Select,
+    }
+}
+
+/// How a result goes to the client: its columns with their formats, and where it stops.
+#[derive(Clone, Debug)]
+pub(super) struct Delivery {
+    pub columns: Arc<[Format]>,
+    pub tag: TagKind,
+    /// The portal whose rows they are.
+    pub portal: Option<String>,
+    /// The most rows of one Execute; 0 without a limit.
+    pub rows_max: u64,
+}
+
+impl Delivery {
+    /// Returns a delivery of all rows as text.
+    pub fn text(fields: &[bind::ResultColumn], tag: TagKind) -> Delivery {
+        let columns = fields.iter().map(|field| Format::new(field, 0)).collect();
+        Delivery { columns, tag, portal: None, rows_max: 0 }
+    }
+}
+
+/// The error for `$1` in a text that comes without values.
+pub(super) fn no_parameter(text: &str, raw: &RawStatement) -> PgError {
+    let at = text[raw.start..].find("$1").map_or(raw.start, |at| raw.start + at);
+    PgError::new(state::UNDEFINED_PARAMETER, "there is no parameter $1").at(text, at)
+}
+
+impl Session {
+    /// Runs a plan in the transaction.
+    pub(super) fn run(
+        &mut self,
+        statement: &Arc<BoundStatement>,
+        parameters: Vec<Value>,
+        delivery: Delivery,
+        again: Again<'_>,
+    ) -> Result<Outcome> {
+        if statement.plan.changes_rows() && statement.written.iter().any(|table| !table.temporary) {
+            self.check_writable(command_word(delivery.tag))?;
+        }
+        let statement = self.start(statement, parameters, again)?;
+        self.suspension.prepare(&statement);
+        self.perform(&statement, delivery)
+    }
+
+    /// Takes what a plan needs: metadata locks, the transaction, a savepoint for the statement. Returns the plan, bound again if it was stale.
+    pub(super) fn start(
+        &mut self,
+        statement: &Arc<BoundStatement>,
+        parameters: Vec<Value>,
+        again: Again<'_>,
+    ) -> Result<Arc<BoundStatement>> {
+        let mut statement = statement.clone();
+        let mut tries = 0;
+        while !self.share_tables(&statement.bindings.locked)? {
+            tries += 1;
+            if tries == 100 {
+                return Err(PgError::new(state::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout"));
+            }
+            self.refresh();
+            statement = again(self)?;
+        }
+        let writes = statement.plan.changes_rows();
+        self.write_tables(&statement.written)?;
+        self.need_transaction()?;
+        self.transaction.has_queried = true;
+        self.transaction.has_changed |= writes;
+        self.ctx.parameters = parameters;
+        self.host().txn()?.begin_statement();
+        self.core.transaction.statement_start = Some(self.host().txn()?.savepoint());
+        self.ctx.changes_rows = writes;
+        self.handle.begin_plan(!writes);
+        Ok(statement)
+    }
+
+    /// Runs the plan, and suspends the statement if the plan has to wait and may.
+    pub(super) fn perform(&mut self, statement: &Arc<BoundStatement>, delivery: Delivery) -> Result<Outcome> {
+        if !self.suspension.is_possible() {
+            let ran = self.run_plan(statement, delivery);
+            return self.settle(statement, ran);
+        }
+        self.suspension.begin_run(&mut self.ctx)?;
+        let ran = self.run_plan(statement, delivery.clone());
+        self.suspension.end_run(&mut self.ctx);
+        if let Err(datum::Fault::Suspended) = ran {
+            self.suspension.suspend(statement, &mut self.ctx);
+            self.suspended_for = Some(delivery);
+            return Ok(Outcome::Suspended);
+        }
+        end_suspension(&self.handle, &mut self.ctx);
+        self.settle(statement, ran)
+    }
+
+    /// Ends the statement, unless its rows are still being produced.
+    fn settle(&mut self, statement: &Arc<BoundStatement>, ran: datum::Result<Ran>) -> Result<Outcome> {
+        match ran.map_err(|fault| self.error_of(fault, &statement.written))? {
+            Ran::Done(tag) => {
+                self.end_statement()?;
+                Ok(Outcome::Done { tag })
+            }
+            Ran::Rows(mut result) => {
+                self.suspension.is_allowed = false;
+                if result.is_complete() && result.delivery().portal.is_none() {
+                    self.end_statement()?;
+                    result.is_ended = true;
+                } else {
+                    self.is_open = true;
+                    self.core.note_reads(query::exec::host::host(&mut self.ctx));
+                }
+                Ok(Outcome::Rows(*result))
+            }
+        }
+    }
+
+    fn run_plan(&mut self, statement: &Arc<BoundStatement>, delivery: Delivery) -> datum::Result<Ran> {
+        let mut changed = match &statement.plan {
+            Plan::Query { node, .. } => {
+                let exec = Exec::open(node, None, &mut self.ctx)?;
+                return self.first_rows(exec, delivery, None);
+            }
+            Plan::Insert(insert) => {
+                let tally = changes::insert(insert, changes::Tally::default(), &mut self.ctx)?;
+                changes::inserted(insert, tally, &mut self.ctx)?
+            }
+            Plan::Update(update) => changes::update(update, &mut self.ctx)?,
+            Plan::Delete(delete) => changes::delete(delete, &mut self.ctx)?,
+            Plan::Evaluate(list) => {
+                for expr in list {
+                    expr.eval(&[], &mut self.ctx)?;
+                }
+                changes::Changed::default()
+            }
+            Plan::Load(load) => match load.source {},
+        };
+        if statement.plan.returning().is_some() {
+            let rows = Arc::new(std::mem::take(&mut changed.returned));
+            return self.first_rows(Exec::of_rows(rows), delivery, Some(changed.affected));
+        }
+        Ok(Ran::Done(delivery.tag.tag(changed.affected)))
+    }
+
+    /// Produces the first rows.
+    fn first_rows(&mut self, mut exec: Exec, delivery: Delivery, affected: Option<u64>) -> datum::Result<Ran> {
+        const FEW: usize = 64;
+        let mut ready = Batch::new();
+        let mut is_over = false;
+        while !is_over && ready.len() < FEW && !ready.is_long() {
+            is_over = !exec.fill(&mut self.ctx, &mut ready)? || exec.is_of_no_table();
+        }
+        let exec = (!is_over).then(|| Box::new(exec));
+        Ok(Ran::Rows(Box::new(ResultSet::new(
+            Running { ready, at: 0, exec, is_gathered: false, affected },
+            delivery,
+            self.number,
+        ))))
+    }
+}
+
+enum Ran {
+    Done(String),
+    Rows(Box<ResultSet>),
+}
+
+fn command_word(tag: TagKind) -> &'static str {
+    match tag {
+        TagKind::Insert => "INSERT",
+        TagKind::Update => "UPDATE",
+        TagKind::Delete => "DELETE",
+        TagKind::Merge => "MERGE",
+        TagKind::Select | TagKind::Word(_) => "SELECT",
+    }
+}
+
+/// Returns the type that a column's values have in the wire's forms.
+pub(super) fn column_type(field: &bind::ResultColumn) -> query::types::Type {
+    registry::column_type(field.type_oid, field.type_modifier, true)
+}

@@ -1,0 +1,107 @@
+//! The simple protocol: a text of any number of statements, which are one transaction unless they say otherwise.
+
+use std::sync::Arc;
+
+use syntax::postgres::tree::RawStatement;
+
+use crate::error::Result;
+use crate::session::run::Delivery;
+use crate::session::statement::{Prepared, has_plan};
+use crate::session::transact::Block;
+use crate::session::{Outcome, Session};
+use crate::value::Value;
+
+/// The statements of a text that are still to run.
+#[derive(Debug)]
+pub struct Script {
+    text: Arc<str>,
+    work: Work,
+    /// The statements that have begun.
+    begun: usize,
+}
+
+#[derive(Debug)]
+enum Work {
+    /// The text has no statement.
+    Empty,
+    Statements(Vec<RawStatement>),
+    /// One statement, whose plan was found by its text without literals.
+    Planned(Arc<Prepared>, Vec<Value>),
+}
+
+impl Session {
+    /// Begins a text of the simple protocol. An error of its syntax refuses it whole.
+    pub fn simple(&mut self, text: &str) -> Result<Script> {
+        self.statements.remove("");
+        let begun = self.begin_statement(text);
+        let work = begun.and_then(|()| {
+            if let Some((prepared, values)) = self.known_text(text) {
+                return Ok(Work::Planned(prepared, values));
+            }
+            let statements = self.parse_text(text)?;
+            Ok(if statements.is_empty() { Work::Empty } else { Work::Statements(statements) })
+        });
+        match work {
+            Ok(work) => Ok(Script { text: text.into(), work, begun: 0 }),
+            Err(error) => Err(self.fail_with(error)),
+        }
+    }
+
+    /// Runs the next statement of a script. The result before it must have been read to its end. Returns `None` at the end of the script.
+    pub fn next_of(&mut self, script: &mut Script) -> Result<Option<Outcome>> {
+        let nth = script.begun;
+        script.begun += 1;
+        let outcome = match &script.work {
+            Work::Empty if nth == 0 => Ok(Outcome::Empty),
+            Work::Planned(prepared, values) if nth == 0 => {
+                self.transaction.is_last = true;
+                self.run_known(prepared, values.clone())
+            }
+            Work::Statements(statements) if nth < statements.len() => {
+                if nth > 0 {
+                    self.begin_statement(&script.text)?;
+                }
+                let (raw, count) = (&statements[nth], statements.len());
+                self.transaction.is_last = nth + 1 == count;
+                self.is_script = count > 1;
+                self.run_raw(raw, &script.text)
+            }
+            _ => return Ok(None),
+        };
+        match outcome {
+            Ok(outcome) => Ok(Some(outcome)),
+            Err(error) => Err(self.fail_with(error)),
+        }
+    }
+
+    /// Returns whether the statement is alone in its query message or pipeline so far.
+    pub(super) fn is_alone(&self) -> bool {
+        !self.is_script
+    }
+
+    fn run_raw(&mut self, raw: &RawStatement, text: &Arc<str>) -> Result<Outcome> {
+        if has_plan(&raw.statement) {
+            self.check_not_aborted()?;
+            self.need_block();
+            let bound = self.bind_raw(raw, text, &[], &[])?;
+            if !bound.parameter_types.is_empty() {
+                return Err(super::run::no_parameter(text, raw));
+            }
+            let delivery = Delivery::text(&bound.fields, super::run::tag_of(&raw.statement));
+            let mut again = |session: &mut Session| session.bind_raw(raw, text, &[], &[]).map(|bound| bound.statement);
+            return self.run(&bound.statement, Vec::new(), delivery, &mut again);
+        }
+        self.command(raw, text)
+    }
+
+    fn run_known(&mut self, prepared: &Arc<Prepared>, values: Vec<Value>) -> Result<Outcome> {
+        self.check_not_aborted()?;
+        self.is_script = false;
+        self.need_block();
+        debug_assert!(self.transaction.block != Block::None);
+        let plan = self.plan_of(prepared, &values)?;
+        let tag = prepared.raw.as_ref().map_or(super::run::TagKind::Select, |raw| super::run::tag_of(&raw.statement));
+        let delivery = Delivery::text(&prepared.fields, tag);
+        self.run(&plan, values, delivery, &mut |session| session.plan_of(prepared, &[]))
+    }
+}

@@ -1,0 +1,232 @@
+//! A statement from text to plan: parsing, binding, and the plans that are kept.
+//!
+//! A `Prepared` is what Parse makes of a text: its tree, the types of its parameters, its columns and a plan. The plan is bound again when a definition, the statistics or the session's plan-cache context has changed.
+
+use std::ops;
+use std::sync::Arc;
+
+use datum::Fault;
+use engine::rows::MapId;
+use query::catalog::table::Table;
+use query::nodes::context::EvalContext;
+use query::nodes::system_table::SystemTable;
+use query::plan::statistics::Statistics;
+use stdx::sync::Mutex;
+use syntax::postgres::tree::{RawStatement, Statement};
+
+use crate::bind::{self, Bound, BoundStatement, Environment};
+use crate::error::{PgError, Result, state};
+use crate::instance::database::Database;
+use crate::instance::handle::{Handle, Kill};
+use crate::instance::plans::PlanContext;
+use crate::session::Session;
+use crate::session::facts::FactsOf as _;
+use crate::types::oid::Oid;
+use crate::value::Value;
+
+/// A statement that can be executed any number of times.
+#[derive(Debug)]
+pub struct Prepared {
+    pub text: Arc<str>,
+    /// `None`: the text has no statement.
+    pub raw: Option<RawStatement>,
+    /// The parameters' types, given or inferred.
+    pub parameter_types: Vec<Oid>,
+    pub fields: Arc<[bind::ResultColumn]>,
+    /// The last plan, and the context in which it was bound.
+    plan: Mutex<Option<(u64, Arc<BoundStatement>)>>,
+}
+
+/// Returns whether the core runs a plan for the statement; others are commands of the session.
+pub fn has_plan(statement: &Statement) -> bool {
+    match statement {
+        Statement::Select(query) => !is_select_into(query),
+        Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) | Statement::Merge(_) => true,
+        _ => false,
+    }
+}
+
+pub(super) fn is_select_into(query: &syntax::postgres::tree::SelectStmt) -> bool {
+    use syntax::postgres::tree::SelectBody;
+    let mut body = &query.body;
+    loop {
+        match body {
+            SelectBody::Select(select) => return select.into.is_some(),
+            SelectBody::SetOperations { first, .. } => body = first,
+            SelectBody::Nested(query) => body = &query.body,
+            SelectBody::Values(_) => return false,
+        }
+    }
+}
+
+/// The session as the binder sees it.
+pub(super) struct Planner {
+    pub db: Arc<Database>,
+    pub handle: Arc<Handle>,
+}
+
+impl Statistics for Planner {
+    fn know(&self, table: &Arc<Table>) {
+        super::command::know(self, table);
+    }
+
+    fn extent(&self, map: MapId, from: ops::Bound<&[u8]>, to: ops::Bound<&[u8]>) -> Option<f64> {
+        self.db.engine().rows().extent(map, from, to).ok().map(|extent| extent.records)
+    }
+}
+
+impl bind::BindSession for Planner {
+    fn check_interrupts(&self) -> Result<()> {
+        if self.handle.killed() == Kill::No { Ok(()) } else { Err(Fault::Interrupted.into()) }
+    }
+
+    fn system_table(&self, schema: &str, name: &str) -> Option<&'static SystemTable> {
+        crate::system::find(schema, name)
+    }
+}
+
+impl Session {
+    /// Parses a text. An error in any of its statements refuses it whole.
+    pub(crate) fn parse_text(&self, text: &str) -> Result<Vec<RawStatement>> {
+        let cancel = self.core.cancel.clone();
+        syntax::postgres::parse_script(text, &move || cancel()).map_err(|error| syntax_error(text, &error))
+    }
+
+    /// Calls `bind` with the facts that binding reads.
+    pub(crate) fn with_environment<T>(
+        &mut self,
+        values: &[Value],
+        bind: impl FnOnce(&Environment<'_>, &mut EvalContext) -> Result<T>,
+    ) -> Result<T> {
+        self.refresh();
+        let search_path = self.ctx.facts().search_path.clone();
+        let planner = Planner { db: self.db.clone(), handle: self.handle.clone() };
+        let environment = Environment {
+            snapshot: self.catalog.clone(),
+            database: &self.who.database,
+            role: &self.who.role,
+            search_path: &search_path,
+            session: &planner,
+            values,
+            reads_lock: None,
+        };
+        bind(&environment, &mut self.ctx)
+    }
+
+    /// Binds a statement of `text`. `types` are those of parameters that are known, 0 for others.
+    pub(crate) fn bind_raw(
+        &mut self,
+        raw: &RawStatement,
+        text: &str,
+        types: &[Oid],
+        values: &[Value],
+    ) -> Result<Bound> {
+        let types = types.to_vec();
+        self.with_environment(values, |environment, ctx| bind::bind(environment, ctx, text, &raw.statement, types))
+    }
+
+    /// Prepares a statement of `text`, which may be none. `types` are the given types of parameters.
+    pub(super) fn prepare(&mut self, text: &Arc<str>, raw: Option<RawStatement>, types: &[Oid]) -> Result<Prepared> {
+        let mut prepared = Prepared {
+            text: text.clone(),
+            raw: None,
+            parameter_types: types.to_vec(),
+            fields: Arc::default(),
+            plan: Mutex::default(),
+        };
+        let Some(raw) = raw else { return Ok(prepared) };
+        if has_plan(&raw.statement) {
+            let bound = self.bind_raw(&raw, text, types, &[])?;
+            prepared.parameter_types = bound.parameter_types;
+            prepared.fields = bound.fields.into();
+            prepared.keep(self.context_id(), &bound.statement);
+        } else {
+            prepared.fields = self.fields_of_command(&raw.statement)?.into();
+        }
+        prepared.raw = Some(raw);
+        Ok(prepared)
+    }
+
+    /// Returns a plan of the prepared statement that is valid now.
+    pub(super) fn plan_of(&mut self, prepared: &Prepared, values: &[Value]) -> Result<Arc<BoundStatement>> {
+        let context = self.context_id();
+        let known = prepared.plan.lock().clone();
+        if let Some((bound_in, statement)) = known
+            && bound_in == context
+            && statement.bindings.are_current()
+        {
+            return Ok(statement);
+        }
+        let Some(raw) = &prepared.raw else {
+            return Err(PgError::new(state::INTERNAL_ERROR, "a statement without a tree"));
+        };
+        let bound = self.bind_raw(raw, &prepared.text, &prepared.parameter_types, values)?;
+        if bound.fields.len() != prepared.fields.len()
+            || bound.fields.iter().zip(&*prepared.fields).any(|(new, old)| new.type_oid != old.type_oid)
+        {
+            return Err(PgError::new(state::FEATURE_NOT_SUPPORTED, "cached plan must not change result type"));
+        }
+        prepared.keep(context, &bound.statement);
+        Ok(bound.statement)
+    }
+
+    /// Returns the number of the plan-cache context. A plan bound in another context is not valid here.
+    pub(super) fn context_id(&mut self) -> u64 {
+        if let Some(number) = self.context_id {
+            return number;
+        }
+        let number = match self.core.temporary.is_empty() {
+            true => {
+                let facts = self.plan_context();
+                self.db.plans.context(facts)
+            }
+            false => self.db.plans.private_context(),
+        };
+        self.context_id = Some(number);
+        number
+    }
+
+    fn plan_context(&mut self) -> PlanContext {
+        const READ_BY_BINDING: [&str; 5] =
+            ["DateStyle", "IntervalStyle", "TimeZone", "extra_float_digits", "bytea_output"];
+        let facts = self.ctx.facts();
+        PlanContext {
+            database: self.who.database.clone(),
+            role: self.who.role.clone(),
+            search_path: facts.search_path.clone(),
+            settings: READ_BY_BINDING.iter().map(|name| facts.settings.get(name).into()).collect(),
+        }
+    }
+}
+
+impl Prepared {
+    /// Returns whether the plan that is kept is valid in a context.
+    pub(super) fn is_current(&self, context: u64) -> bool {
+        let plan = self.plan.lock();
+        plan.as_ref().is_some_and(|(bound_in, statement)| *bound_in == context && statement.bindings.are_current())
+    }
+
+    /// Returns whether a plan is kept: it holds for other values.
+    pub(super) fn keeps_plan(&self) -> bool {
+        self.plan.lock().is_some()
+    }
+
+    fn keep(&self, context: u64, statement: &Arc<BoundStatement>) {
+        let kept = !statement.is_volatile && !statement.is_heavy;
+        *self.plan.lock() = kept.then(|| (context, statement.clone()));
+    }
+}
+
+/// Returns the error of a text that does not follow the grammar.
+pub fn syntax_error(text: &str, error: &syntax::postgres::Error) -> PgError {
+    use syntax::postgres::Problem;
+    let mut reported = PgError::new(error.state(), error.message(text));
+    if let Problem::Invalid { detail, hint, .. } = &error.problem {
+        reported.detail = detail.as_deref().map(Into::into);
+        reported.hint = hint.as_deref().map(Into::into);
+    }
+    match error.position() {
+        Some(at) => reported.at(text, at),
+        None => reported,
+    }
+}

@@ -1,0 +1,498 @@
+//! A session's transactions: blocks, the aborted state, savepoints, and what is undone when.
+//!
+//! ```text
+//!   no block ──statement──► implicit block ──end of the query, or Sync──► commit
+//!      │                         │ BEGIN
+//!      └──────────BEGIN──────────┴─► explicit block ──COMMIT──► commit
+//!                                         │ error
+//!                                         ▼
+//!                                      aborted ──ROLLBACK, COMMIT──► no block (all was undone at the error)
+//!                                         └──ROLLBACK TO──► explicit block
+//! ```
+//! PS-1: an error undoes the changes of the transaction at once, or those since its last savepoint, and an aborted block runs nothing but its end. So no lock is held for a client that has yet to say ROLLBACK, unless savepoints ask for it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use engine::rows::Isolation;
+use query::catalog::table::Table;
+use query::exec::host::{Host, host};
+use query::session::metadata_locks::{ExclusiveLock, Patience};
+use query::session::registry::SessionHandle as _;
+use query::session::transaction::Beginning;
+use syntax::postgres::tree::{IsolationLevel, TransactionMode};
+
+use crate::error::{PgError, Result, state};
+use crate::functions::state::PgState;
+use crate::session::Session;
+use crate::session::facts::FactsOf as _;
+use crate::settings::find;
+use crate::settings::values::{Mark, Scope};
+
+/// The wait for a lock without `lock_timeout`: until the statement is cancelled.
+const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Block {
+    None,
+    /// Of the statements of one query message, or of those up to a Sync.
+    Implicit,
+    /// Begun by BEGIN.
+    Explicit,
+}
+
+/// The transaction block of a session.
+#[derive(Debug)]
+pub(super) struct TransactionBlock {
+    pub block: Block,
+    pub is_aborted: bool,
+    /// The statement under way is the last of its implicit block.
+    pub is_last: bool,
+    /// A statement of the transaction has used its snapshot.
+    pub has_queried: bool,
+    /// The transaction has changed rows.
+    pub has_changed: bool,
+    savepoints: Vec<NamedSavepoint>,
+    /// Makes the names of savepoints unique below.
+    number: u64,
+}
+
+#[derive(Debug)]
+struct NamedSavepoint {
+    name: String,
+    /// Its name in the kernel.
+    unique: String,
+    settings: Mark,
+}
+
+impl Default for TransactionBlock {
+    fn default() -> TransactionBlock {
+        TransactionBlock {
+            block: Block::None,
+            is_aborted: false,
+            is_last: false,
+            has_queried: false,
+            has_changed: false,
+            savepoints: Vec::new(),
+            number: 0,
+        }
+    }
+}
+
+fn is_same(one: &str, other: &str) -> bool {
+    one == other
+}
+
+impl Session {
+    /// Returns the status of ReadyForQuery: idle, in a transaction block, or in an aborted one.
+    pub fn transaction_status(&self) -> u8 {
+        match (self.transaction.block, self.transaction.is_aborted) {
+            (Block::Explicit, true) => b'E',
+            (Block::Explicit, false) => b'T',
+            _ => b'I',
+        }
+    }
+
+    pub(super) fn is_in_block(&self) -> bool {
+        self.transaction.block == Block::Explicit
+    }
+
+    /// Begins the implicit block of a statement, if there is no block.
+    pub(super) fn need_block(&mut self) {
+        if self.transaction.block != Block::None {
+            return;
+        }
+        self.transaction.block = Block::Implicit;
+        self.begin_transaction_state();
+    }
+
+    /// Resets what belongs to one transaction: its clock and its characteristics.
+    fn begin_transaction_state(&mut self) {
+        self.transaction.has_queried = false;
+        self.transaction.has_changed = false;
+        let now = datum::temporal::Timestamp::now();
+        self.ctx.now = now;
+        let start = super::facts::micros_since_2000(std::time::SystemTime::now());
+        let facts = self.ctx.facts();
+        facts.transaction_start = start;
+        facts.in_transaction = true;
+        self.ctx.slot_mut::<PgState>().io.now = start;
+        let facts = self.ctx.facts();
+        let isolation: Box<str> = facts.settings.get("default_transaction_isolation").into();
+        let read_only: Box<str> = facts.settings.get("default_transaction_read_only").into();
+        let deferrable: Box<str> = facts.settings.get("default_transaction_deferrable").into();
+        self.set_characteristic("transaction_isolation", isolation);
+        self.set_characteristic("transaction_read_only", read_only);
+        self.set_characteristic("transaction_deferrable", deferrable);
+    }
+
+    fn set_characteristic(&mut self, name: &str, value: Box<str>) {
+        let settings = &mut self.ctx.facts().settings;
+        if let Some(at) = find(name)
+            && settings.at(at) != &*value
+        {
+            settings.put(at, value, Scope::Session, false);
+        }
+    }
+
+    /// Returns the isolation level of the open or the next transaction.
+    fn isolation(&mut self) -> Result<Isolation> {
+        match self.ctx.facts().settings.get("transaction_isolation") {
+            "repeatable read" => Ok(Isolation::RepeatableRead),
+            "serializable" => Err(PgError::unsupported("isolation level SERIALIZABLE")),
+            _ => Ok(Isolation::ReadCommitted),
+        }
+    }
+
+    /// Begins the engine's transaction, if none is open, for a statement that uses tables.
+    pub(super) fn need_transaction(&mut self) -> Result<()> {
+        self.need_block();
+        let lock_wait = self.lock_wait();
+        if let Some(txn) = &mut self.host().txn {
+            txn.set_lock_wait(lock_wait);
+            return Ok(());
+        }
+        let isolation = self.isolation()?;
+        let is_read_only = self.ctx.facts().settings.is_on("transaction_read_only");
+        self.core.transaction.next_isolation = Some(isolation);
+        self.core.transaction.next_read_only = Some(is_read_only);
+        let beginning = Beginning { at: self.began, lock_wait, is_read_only, changes: self.handle.changes() };
+        self.core.need_transaction(host(&mut self.ctx), beginning);
+        if self.is_in_block() {
+            self.core.open.lasts();
+        }
+        if isolation == Isolation::RepeatableRead {
+            self.host().txn()?.fail_on_unseen();
+        }
+        Ok(())
+    }
+
+    /// Fails for a statement that writes in a read-only transaction.
+    pub(crate) fn check_writable(&mut self, command: &str) -> Result<()> {
+        self.need_block();
+        match self.ctx.facts().settings.is_on("transaction_read_only") {
+            false => Ok(()),
+            true => {
+                let message = format!("cannot execute {command} in a read-only transaction");
+                Err(PgError::new(state::READ_ONLY_SQL_TRANSACTION, message))
+            }
+        }
+    }
+
+    /// Returns how long a lock is waited for: to `lock_timeout`, and no longer than the statement may run.
+    pub(crate) fn lock_wait(&self) -> Duration {
+        let limit = if self.quick.lock_timeout.is_zero() { FOREVER } else { self.quick.lock_timeout };
+        match self.ctx.deadline {
+            Some(deadline) => limit.min(deadline.saturating_duration_since(Instant::now())),
+            None => limit,
+        }
+    }
+
+    /// Fails in an aborted block.
+    pub(super) fn check_not_aborted(&self) -> Result<()> {
+        match self.transaction.is_aborted {
+            false => Ok(()),
+            true => Err(PgError::new(
+                state::IN_FAILED_SQL_TRANSACTION,
+                "current transaction is aborted, commands ignored until end of transaction block",
+            )),
+        }
+    }
+
+    /// Fails outside an explicit block.
+    pub(super) fn require_block(&self, what: &str) -> Result<()> {
+        match self.is_in_block() {
+            true => Ok(()),
+            false => {
+                let message = format!("{what} can only be used in transaction blocks");
+                Err(PgError::new(state::NO_ACTIVE_SQL_TRANSACTION, message))
+            }
+        }
+    }
+
+    /// Fails inside a block, for statements that must be transactions of their own.
+    pub(crate) fn forbid_block(&mut self, what: &str) -> Result<()> {
+        let is_within = self.transaction.block == Block::Implicit && (!self.is_alone() || self.transaction.has_changed);
+        if self.is_in_block() || is_within {
+            let message = format!("{what} cannot run inside a transaction block");
+            return Err(PgError::new(state::ACTIVE_SQL_TRANSACTION, message));
+        }
+        Ok(())
+    }
+
+    pub(super) fn begin(&mut self, start: bool, modes: &[TransactionMode]) -> Result<String> {
+        let tag = if start { "START TRANSACTION" } else { "BEGIN" };
+        match self.transaction.block {
+            Block::Explicit => {
+                self.warn(state::ACTIVE_SQL_TRANSACTION, "there is already a transaction in progress");
+            }
+            Block::Implicit => {
+                if self.host().txn.is_some() {
+                    self.core.open.lasts();
+                }
+            }
+            Block::None => self.begin_transaction_state(),
+        }
+        self.transaction.block = Block::Explicit;
+        self.set_modes(modes)?;
+        Ok(tag.to_owned())
+    }
+
+    /// Sets characteristics of the current transaction.
+    pub(super) fn set_modes(&mut self, modes: &[TransactionMode]) -> Result<()> {
+        for mode in modes {
+            match mode {
+                TransactionMode::Isolation(level) => self.set_isolation(isolation_name(*level))?,
+                TransactionMode::ReadOnly(is_on) => self.set_read_only(*is_on)?,
+                TransactionMode::Deferrable(is_on) => {
+                    self.set_characteristic("transaction_deferrable", if *is_on { "on" } else { "off" }.into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn set_isolation(&mut self, name: &str) -> Result<()> {
+        if self.ctx.facts().settings.get("transaction_isolation") == name {
+            return Ok(());
+        }
+        if self.transaction.has_queried {
+            let message = "SET TRANSACTION ISOLATION LEVEL must be called before any query";
+            return Err(PgError::new(state::ACTIVE_SQL_TRANSACTION, message));
+        }
+        if !self.transaction.savepoints.is_empty() {
+            let message = "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction";
+            return Err(PgError::new(state::ACTIVE_SQL_TRANSACTION, message));
+        }
+        if name == "serializable" {
+            return Err(PgError::unsupported("isolation level SERIALIZABLE"));
+        }
+        self.set_characteristic("transaction_isolation", name.into());
+        Ok(())
+    }
+
+    pub(super) fn set_read_only(&mut self, is_read_only: bool) -> Result<()> {
+        let was = self.ctx.facts().settings.is_on("transaction_read_only");
+        if was && !is_read_only && self.transaction.has_queried {
+            let message = "transaction read-write mode must be set before any query";
+            return Err(PgError::new(state::ACTIVE_SQL_TRANSACTION, message));
+        }
+        self.set_characteristic("transaction_read_only", if is_read_only { "on" } else { "off" }.into());
+        Ok(())
+    }
+
+    /// COMMIT. That of an aborted block answers ROLLBACK.
+    pub(super) fn commit_command(&mut self, chain: bool) -> Result<String> {
+        if !self.is_in_block() {
+            return self.end_without_block(chain, "COMMIT");
+        }
+        if self.transaction.is_aborted {
+            self.roll_back_command(chain)?;
+            return Ok("ROLLBACK".to_owned());
+        }
+        let modes = self.characteristics();
+        self.commit_transaction()?;
+        self.chain(chain, modes);
+        Ok("COMMIT".to_owned())
+    }
+
+    pub(super) fn roll_back_command(&mut self, chain: bool) -> Result<String> {
+        if !self.is_in_block() {
+            return self.end_without_block(chain, "ROLLBACK");
+        }
+        let modes = self.characteristics();
+        self.roll_back_transaction();
+        self.chain(chain, modes);
+        Ok("ROLLBACK".to_owned())
+    }
+
+    fn end_without_block(&mut self, chain: bool, tag: &'static str) -> Result<String> {
+        if chain {
+            self.require_block(if tag == "COMMIT" { "COMMIT AND CHAIN" } else { "ROLLBACK AND CHAIN" })?;
+        }
+        self.warn(state::NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress");
+        match tag {
+            "COMMIT" => self.commit_transaction()?,
+            _ => self.roll_back_transaction(),
+        }
+        Ok(tag.to_owned())
+    }
+
+    fn characteristics(&mut self) -> [(&'static str, Box<str>); 3] {
+        let settings = &self.ctx.facts().settings;
+        ["transaction_isolation", "transaction_read_only", "transaction_deferrable"]
+            .map(|name| (name, settings.get(name).into()))
+    }
+
+    fn chain(&mut self, chain: bool, modes: [(&'static str, Box<str>); 3]) {
+        if chain {
+            self.begin_transaction_state();
+            self.transaction.block = Block::Explicit;
+            for (name, value) in modes {
+                self.set_characteristic(name, value);
+            }
+        }
+    }
+
+    /// Commits the transaction and ends its block. An error means that nothing was committed.
+    pub(super) fn commit_transaction(&mut self) -> Result<()> {
+        let committed = self.core.commit(host(&mut self.ctx));
+        let settings = &mut self.ctx.facts().settings;
+        match committed {
+            Ok(()) => settings.commit(),
+            Err(_) => settings.roll_back(),
+        }
+        self.end_block();
+        Ok(committed?)
+    }
+
+    /// Undoes the transaction and ends its block.
+    pub(super) fn roll_back_transaction(&mut self) {
+        self.core.roll_back(host(&mut self.ctx), &mut |_, _| {});
+        self.ctx.facts().settings.roll_back();
+        self.end_block();
+    }
+
+    fn end_block(&mut self) {
+        let transaction = &mut self.transaction;
+        transaction.block = Block::None;
+        transaction.is_aborted = false;
+        transaction.savepoints.clear();
+        self.ctx.facts().in_transaction = false;
+        self.drop_portals();
+        self.follow_settings();
+    }
+
+    /// Ends a statement that has succeeded: commits the implicit block that ends with it.
+    pub(super) fn end_statement(&mut self) -> Result<()> {
+        self.is_open = false;
+        self.core.transaction.statement_start = None;
+        self.ctx.parameters.clear();
+        self.take_warnings();
+        self.follow_settings();
+        if self.transaction.block == Block::Implicit && self.transaction.is_last {
+            return self.commit_transaction();
+        }
+        self.core.note_reads(host(&mut self.ctx));
+        Ok(())
+    }
+
+    /// Ends a statement that has failed (PS-1).
+    pub(super) fn fail_with(&mut self, error: PgError) -> PgError {
+        self.is_open = false;
+        self.suspension.is_allowed = false;
+        self.forget_suspended();
+        self.ctx.parameters.clear();
+        self.copying = None;
+        self.take_warnings();
+        if !self.is_in_block() {
+            self.roll_back_transaction();
+        } else if !self.transaction.is_aborted {
+            self.abort_block(&error);
+        }
+        self.follow_settings();
+        error
+    }
+
+    fn abort_block(&mut self, error: &PgError) {
+        self.drop_portals();
+        let host = host(&mut self.ctx);
+        // A deadlock has rolled the engine's transaction back.
+        let is_gone = error.state == state::DEADLOCK_DETECTED || host.txn.is_none();
+        let last = self.transaction.savepoints.last();
+        let point = last.and_then(|last| self.core.find_savepoint(&last.unique, is_same));
+        let undone = match point {
+            Some(point) if !is_gone => self.core.roll_back_to(host, point, &mut |_, _| {}).is_ok(),
+            _ => false,
+        };
+        if undone {
+            let mark = last.map(|last| last.settings);
+            mark.into_iter().for_each(|mark| self.ctx.facts().settings.undo_to(mark));
+            self.core.note_reads(query::exec::host::host(&mut self.ctx));
+        } else {
+            // A savepoint before the first statement holds nothing that could be lost.
+            if is_gone && error.state == state::DEADLOCK_DETECTED {
+                self.transaction.savepoints.clear();
+            }
+            self.core.roll_back(host, &mut |_, _| {});
+            if self.transaction.savepoints.is_empty() {
+                self.ctx.facts().settings.roll_back();
+            }
+        }
+        self.transaction.is_aborted = true;
+        self.transaction.block = Block::Explicit;
+    }
+
+    pub(super) fn savepoint(&mut self, name: &str) -> Result<()> {
+        self.require_block("SAVEPOINT")?;
+        self.need_transaction()?;
+        self.transaction.number += 1;
+        let unique = format!("{}", self.transaction.number);
+        self.core.set_savepoint(host(&mut self.ctx), &unique, is_same)?;
+        let settings = self.ctx.facts().settings.mark();
+        self.transaction.savepoints.push(NamedSavepoint { name: name.to_owned(), unique, settings });
+        Ok(())
+    }
+
+    fn find_savepoint(&self, name: &str) -> Result<usize> {
+        self.transaction.savepoints.iter().rposition(|savepoint| savepoint.name == name).ok_or_else(|| {
+            PgError::new(state::INVALID_SAVEPOINT_SPECIFICATION, format!("savepoint \"{name}\" does not exist"))
+        })
+    }
+
+    pub(super) fn release_savepoint(&mut self, name: &str) -> Result<()> {
+        self.require_block("RELEASE SAVEPOINT")?;
+        let at = self.find_savepoint(name)?;
+        if let Some(point) = self.core.find_savepoint(&self.transaction.savepoints[at].unique, is_same) {
+            self.core.release_savepoint(point);
+        }
+        self.transaction.savepoints.truncate(at);
+        Ok(())
+    }
+
+    pub(super) fn roll_back_to(&mut self, name: &str) -> Result<()> {
+        self.require_block("ROLLBACK TO SAVEPOINT")?;
+        let at = self.find_savepoint(name)?;
+        let missing =
+            || PgError::new(state::INVALID_SAVEPOINT_SPECIFICATION, format!("savepoint \"{name}\" does not exist"));
+        let point = self.core.find_savepoint(&self.transaction.savepoints[at].unique, is_same).ok_or_else(missing)?;
+        self.core.roll_back_to(host(&mut self.ctx), point, &mut |_, _| {})?;
+        let mark = self.transaction.savepoints[at].settings;
+        self.transaction.savepoints.truncate(at + 1);
+        self.ctx.facts().settings.undo_to(mark);
+        self.transaction.is_aborted = false;
+        self.drop_portals();
+        Ok(())
+    }
+
+    /// Takes the shared metadata locks of these tables. Returns false if a definition is stale; then no additional lock is held.
+    pub(crate) fn share_tables(&mut self, tables: &[Arc<Table>]) -> Result<bool> {
+        let (wait, handle) = (self.lock_wait(), &self.handle);
+        Ok(self.core.locks.share(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
+    }
+
+    /// Registers the transaction as a writer of these tables.
+    pub(super) fn write_tables(&mut self, tables: &[Arc<Table>]) -> Result<()> {
+        let (wait, handle) = (self.lock_wait(), &self.handle);
+        Ok(self.core.locks.write(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
+    }
+
+    /// Takes exclusive metadata locks for DDL.
+    pub(crate) fn lock_exclusively(&self, tables: &[Arc<Table>]) -> Result<Vec<ExclusiveLock>> {
+        let (wait, handle) = (self.lock_wait(), &self.handle);
+        Ok(self.core.locks.exclusive(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
+    }
+
+    pub(super) fn host(&mut self) -> &mut Host {
+        host(&mut self.ctx)
+    }
+}
+
+pub(super) fn isolation_name(level: IsolationLevel) -> &'static str {
+    match level {
+        IsolationLevel::ReadUncommitted => "read uncommitted",
+        IsolationLevel::ReadCommitted => "read committed",
+        IsolationLevel::RepeatableRead => "repeatable read",
+        IsolationLevel::Serializable => "serializable",
+    }
+}

@@ -1,0 +1,392 @@
+//! The types: rows of `pg_type`, the storage behind them, and type modifiers.
+//!
+//! `TYPES` has a row for each type that is served and for the pseudo-types that signatures of functions name. Array types are no rows: each base row names the OID of its array type.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use datum::Storage;
+use query::types::{Collation, Type, TypeId};
+
+use crate::error::{PgError, Result, state};
+use crate::types::oid::{self, Oid};
+
+/// A row of `pg_type`.
+#[derive(Debug)]
+pub struct PgType {
+    pub oid: Oid,
+    pub name: &'static str,
+    /// `typlen`: bytes of a value on PostgreSQL's own pages; -1 and -2 for values of any length.
+    pub len: i16,
+    pub by_value: bool,
+    /// `typalign`
+    pub align: char,
+    /// `typstorage`
+    pub toast: char,
+    pub kind: TypeKind,
+    pub category: char,
+    pub is_preferred: bool,
+    /// The OID of the array type; 0 if there is none.
+    pub array: Oid,
+    /// The form of the values in rows and keys. That of a pseudo-type without values is a text.
+    pub storage: Storage,
+    pub is_collatable: bool,
+    /// The type's name in SQL where it differs from `name`: what `format_type` shows.
+    sql_name: &'static str,
+}
+
+/// `typtype`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TypeKind {
+    Base,
+    /// A column cannot have it.
+    Pseudo,
+}
+
+use TypeKind::{Base, Pseudo};
+
+/// Between values of an array, in every type that is served: `typdelim`.
+pub const DELIMITER: char = ',';
+
+const BYTE: Storage = Storage::Int { bytes: 1, signed: true };
+const UBYTE: Storage = Storage::Int { bytes: 1, signed: false };
+const INT2: Storage = Storage::Int { bytes: 2, signed: true };
+const INT4: Storage = Storage::Int { bytes: 4, signed: true };
+const INT8: Storage = Storage::Int { bytes: 8, signed: true };
+const OID4: Storage = Storage::Int { bytes: 4, signed: false };
+
+const T: bool = true;
+const F: bool = false;
+
+/// OID, name; length, by value, alignment, TOAST strategy; kind, category, preferred; array type; storage; collatable; the name in SQL.
+#[rustfmt::skip]
+pub static TYPES: &[PgType] = &[
+    row(oid::BOOL, "bool", (1, T, 'c', 'p'), (Base, 'B', T), 1000, (BYTE, F), "boolean"),
+    row(oid::BYTEA, "bytea", (-1, F, 'i', 'x'), (Base, 'U', F), 1001, (Storage::Bytes, F), ""),
+    row(oid::CHAR, "char", (1, T, 'c', 'p'), (Base, 'Z', F), 1002, (UBYTE, F), ""),
+    row(oid::NAME, "name", (64, F, 'c', 'p'), (Base, 'S', F), 1003, (Storage::Text, T), ""),
+    row(oid::INT8, "int8", (8, T, 'd', 'p'), (Base, 'N', F), 1016, (INT8, F), "bigint"),
+    row(oid::INT2, "int2", (2, T, 's', 'p'), (Base, 'N', F), 1005, (INT2, F), "smallint"),
+    row(oid::INT4, "int4", (4, T, 'i', 'p'), (Base, 'N', F), 1007, (INT4, F), "integer"),
+    row(oid::REGPROC, "regproc", (4, T, 'i', 'p'), (Base, 'N', F), 1008, (OID4, F), ""),
+    row(oid::TEXT, "text", (-1, F, 'i', 'x'), (Base, 'S', T), 1009, (Storage::Text, T), ""),
+    row(oid::OID, "oid", (4, T, 'i', 'p'), (Base, 'N', T), 1028, (OID4, F), ""),
+    row(oid::JSON, "json", (-1, F, 'i', 'x'), (Base, 'U', F), 199, (Storage::Text, F), ""),
+    row(oid::PG_NODE_TREE, "pg_node_tree", (-1, F, 'i', 'x'), (Base, 'Z', F), 0, (Storage::Text, T), ""),
+    row(oid::FLOAT4, "float4", (4, T, 'i', 'p'), (Base, 'N', F), 1021, (Storage::Float4, F), "real"),
+    row(oid::FLOAT8, "float8", (8, T, 'd', 'p'), (Base, 'N', T), 1022, (Storage::Float8, F), "double precision"),
+    row(oid::UNKNOWN, "unknown", (-2, F, 'c', 'p'), (Pseudo, 'X', F), 0, (Storage::Text, F), ""),
+    row(oid::BPCHAR, "bpchar", (-1, F, 'i', 'x'), (Base, 'S', F), 1014, (Storage::Text, T), "character"),
+    row(oid::VARCHAR, "varchar", (-1, F, 'i', 'x'), (Base, 'S', F), 1015, (Storage::Text, T), "character varying"),
+    row(oid::DATE, "date", (4, T, 'i', 'p'), (Base, 'D', F), 1182, (INT4, F), ""),
+    row(oid::TIME, "time", (8, T, 'd', 'p'), (Base, 'D', F), 1183, (INT8, F), "time without time zone"),
+    row(oid::TIMESTAMP, "timestamp", (8, T, 'd', 'p'), (Base, 'D', F), 1115, (INT8, F), "timestamp without time zone"),
+    row(oid::TIMESTAMPTZ, "timestamptz", (8, T, 'd', 'p'), (Base, 'D', T), 1185, (INT8, F), "timestamp with time zone"),
+    row(oid::INTERVAL, "interval", (16, F, 'd', 'p'), (Base, 'T', T), 1187, (Storage::Interval, F), ""),
+    row(oid::TIMETZ, "timetz", (12, F, 'd', 'p'), (Base, 'D', F), 1270, (Storage::Bytes, F), "time with time zone"),
+    row(oid::NUMERIC, "numeric", (-1, F, 'i', 'm'), (Base, 'N', F), 1231, (Storage::Decimal, F), ""),
+    row(oid::REGPROCEDURE, "regprocedure", (4, T, 'i', 'p'), (Base, 'N', F), 2207, (OID4, F), ""),
+    row(oid::REGOPER, "regoper", (4, T, 'i', 'p'), (Base, 'N', F), 2208, (OID4, F), ""),
+    row(oid::REGOPERATOR, "regoperator", (4, T, 'i', 'p'), (Base, 'N', F), 2209, (OID4, F), ""),
+    row(oid::REGCLASS, "regclass", (4, T, 'i', 'p'), (Base, 'N', F), 2210, (OID4, F), ""),
+    row(oid::REGTYPE, "regtype", (4, T, 'i', 'p'), (Base, 'N', F), 2211, (OID4, F), ""),
+    row(oid::RECORD, "record", (-1, F, 'd', 'x'), (Pseudo, 'P', F), 2287, (Storage::Text, F), ""),
+    row(oid::CSTRING, "cstring", (-2, F, 'c', 'p'), (Pseudo, 'P', F), 1263, (Storage::Text, F), ""),
+    row(oid::ANY, "any", (4, T, 'i', 'p'), (Pseudo, 'P', F), 0, (Storage::Text, F), ""),
+    row(oid::ANYARRAY, "anyarray", (-1, F, 'd', 'x'), (Pseudo, 'P', F), 0, (Storage::Text, F), ""),
+    row(oid::VOID, "void", (4, T, 'i', 'p'), (Pseudo, 'P', F), 0, (Storage::Text, F), ""),
+    row(oid::ANYELEMENT, "anyelement", (4, T, 'i', 'p'), (Pseudo, 'P', F), 0, (Storage::Text, F), ""),
+    row(oid::ANYNONARRAY, "anynonarray", (4, T, 'i', 'p'), (Pseudo, 'P', F), 0, (Storage::Text, F), ""),
+    row(oid::UUID, "uuid", (16, F, 'c', 'p'), (Base, 'U', F), 2951, (Storage::Bytes, F), ""),
+    row(oid::REGNAMESPACE, "regnamespace", (4, T, 'i', 'p'), (Base, 'N', F), 4090, (OID4, F), ""),
+    row(oid::REGROLE, "regrole", (4, T, 'i', 'p'), (Base, 'N', F), 4097, (OID4, F), ""),
+    row(oid::REGCOLLATION, "regcollation", (4, T, 'i', 'p'), (Base, 'N', F), 4192, (OID4, F), ""),
+    row(oid::ANYCOMPATIBLE, "anycompatible", (4, T, 'i', 'p'), (Pseudo, 'P', F), 0, (Storage::Text, F), ""),
+    row(oid::ANYCOMPATIBLEARRAY, "anycompatiblearray", (-1, F, 'd', 'x'), (Pseudo, 'P', F), 0, (Storage::Text, F), ""),
+    row(oid::ANYCOMPATIBLENONARRAY, "anycompatiblenonarray", (4, T, 'i', 'p'), (Pseudo, 'P', F), 0, (Storage::Text, F), ""),
+];
+
+const fn row(
+    oid: Oid,
+    name: &'static str,
+    (len, by_value, align, toast): (i16, bool, char, char),
+    (kind, category, is_preferred): (TypeKind, char, bool),
+    array: Oid,
+    (storage, is_collatable): (Storage, bool),
+    sql_name: &'static str,
+) -> PgType {
+    PgType {
+        oid,
+        name,
+        len,
+        by_value,
+        align,
+        toast,
+        kind,
+        category,
+        is_preferred,
+        array,
+        storage,
+        is_collatable,
+        sql_name,
+    }
+}
+
+static BY_OID: LazyLock<HashMap<Oid, &'static PgType>> =
+    LazyLock::new(|| TYPES.iter().map(|row| (row.oid, row)).collect());
+static BY_NAME: LazyLock<HashMap<&'static str, &'static PgType>> =
+    LazyLock::new(|| TYPES.iter().map(|row| (row.name, row)).collect());
+static BY_ARRAY: LazyLock<HashMap<Oid, &'static PgType>> =
+    LazyLock::new(|| TYPES.iter().filter(|row| row.array != 0).map(|row| (row.array, row)).collect());
+
+/// Returns the row of a type; `None` for array types too.
+pub fn by_oid(oid: Oid) -> Option<&'static PgType> {
+    BY_OID.get(&oid).copied()
+}
+
+/// Returns the type by its name in `pg_catalog`: `int4`, not `integer`, which is the grammar's.
+pub fn by_name(name: &str) -> Option<&'static PgType> {
+    BY_NAME.get(name).copied()
+}
+
+/// Returns the type whose values are the elements of an array type.
+pub fn element_of(array: Oid) -> Option<&'static PgType> {
+    BY_ARRAY.get(&array).copied()
+}
+
+/// Returns the type of a column or an expression. Panics for an OID without a row.
+pub fn column_type(oid: Oid, typmod: i32, nullable: bool) -> Type {
+    let row = by_oid(oid).unwrap_or_else(|| unreachable!("a type without a row: {oid}"));
+    let collation = if oid == oid::BPCHAR { BPCHAR_COLLATION } else { Collation::Binary };
+    let scale = if oid == oid::NUMERIC { Type::ANY_SCALE } else { 0 };
+    Type::plain(row.storage, TypeId(oid), (typmod as u32, scale), nullable, collation)
+}
+
+/// The order of bpchar: by bytes, but for spaces at the end.
+pub const BPCHAR_COLLATION: Collation = Collation::Utf8PadBin;
+
+/// Returns the OID of a type that PostgreSQL's dialect or the core made. Types of another dialect: `foreign::type_of`.
+pub fn oid_of(ty: &Type) -> Oid {
+    match ty.id {
+        TypeId::TRUTH => oid::BOOL,
+        TypeId::NULL => oid::UNKNOWN,
+        TypeId::UNDECLARED => undeclared(ty.storage).unwrap_or(oid::UNKNOWN),
+        TypeId(declared) => declared,
+    }
+}
+
+/// Returns the type modifier; -1 where the type has none.
+pub fn typmod_of(ty: &Type) -> i32 {
+    match ty.id {
+        TypeId(core) if core < CORE_END => -1,
+        _ => ty.length as i32,
+    }
+}
+
+/// Numbers below are those of the core's types.
+const CORE_END: u32 = 16;
+
+/// Returns the type whose values have the form of a storage type. `None` where PostgreSQL has no such type.
+pub(crate) fn undeclared(storage: Storage) -> Option<Oid> {
+    Some(match storage {
+        Storage::Int { bytes: 1 | 2, signed: true } => oid::INT2,
+        Storage::Int { bytes: 4, signed: true } => oid::INT4,
+        Storage::Int { signed: true, .. } => oid::INT8,
+        Storage::Float4 => oid::FLOAT4,
+        Storage::Float8 => oid::FLOAT8,
+        Storage::Decimal => oid::NUMERIC,
+        Storage::Text => oid::TEXT,
+        Storage::Bytes => oid::BYTEA,
+        _ => return None,
+    })
+}
+
+/// Returns the name of a type as SQL writes it, with its modifier where one is given: `format_type`. A modifier of -1 is that of a column declared without one.
+pub fn format_type(oid: Oid, typmod: Option<i32>) -> String {
+    if oid == 0 {
+        return "-".to_owned();
+    }
+    if let Some(element) = element_of(oid) {
+        return format_type(element.oid, typmod) + "[]";
+    }
+    let Some(row) = by_oid(oid) else { return "???".to_owned() };
+    match (oid, typmod) {
+        (oid::CHAR, _) => return "\"char\"".to_owned(),
+        (oid::ANY, _) => return "\"any\"".to_owned(),
+        // The SQL name alone means character(1).
+        (oid::BPCHAR, Some(typmod)) if typmod < 0 => return "bpchar".to_owned(),
+        _ => {}
+    }
+    let name = if row.sql_name.is_empty() { row.name } else { row.sql_name };
+    let modifier = typmod.map_or(String::new(), |typmod| typmod_out(oid, typmod));
+    match name.split_once(' ') {
+        Some((first, rest)) if matches!(oid, oid::TIME | oid::TIMETZ | oid::TIMESTAMP | oid::TIMESTAMPTZ) => {
+            format!("{first}{modifier} {rest}")
+        }
+        _ => format!("{name}{modifier}"),
+    }
+}
+
+/// Returns the modifier as the type's name is followed by it; empty for -1.
+fn typmod_out(oid: Oid, typmod: i32) -> String {
+    if typmod < 0 {
+        return String::new();
+    }
+    match oid {
+        oid::VARCHAR | oid::BPCHAR if typmod > HEADER => format!("({})", typmod - HEADER),
+        oid::NUMERIC => {
+            numeric_digits(typmod).map_or(String::new(), |(precision, scale)| format!("({precision},{scale})"))
+        }
+        oid::TIME | oid::TIMETZ | oid::TIMESTAMP | oid::TIMESTAMPTZ => format!("({typmod})"),
+        oid::INTERVAL => interval_out(typmod),
+        _ => String::new(),
+    }
+}
+
+/// Bytes of a length word, which the modifiers of texts and numerics include.
+const HEADER: i32 = 4;
+const NUMERIC_PRECISION_MAX: i32 = 1000;
+const NUMERIC_SCALE_MAX: i32 = 1000;
+const LENGTH_MAX: i32 = 10 << 20;
+const FRACTION_MAX: i32 = 6;
+
+/// Returns the most characters of a varchar or a bpchar; `None` if there is no limit.
+pub fn length_max(typmod: i32) -> Option<usize> {
+    (typmod >= HEADER).then(|| (typmod - HEADER) as usize)
+}
+
+/// Returns precision and scale of a numeric; `None` if it is not bounded.
+pub fn numeric_digits(typmod: i32) -> Option<(i32, i32)> {
+    let bits = typmod - HEADER;
+    // The scale is a number of 11 bits with a sign.
+    (typmod >= HEADER).then(|| ((bits >> 16) & 0xffff, ((bits & 0x7ff) ^ 1024) - 1024))
+}
+
+pub fn numeric_typmod(precision: i32, scale: i32) -> i32 {
+    ((precision << 16) | (scale & 0x7ff)) + HEADER
+}
+
+/// The fields of an interval as bits of the first modifier that the grammar gives.
+pub mod interval_field {
+    pub const MONTH: i32 = 1 << 1;
+    pub const YEAR: i32 = 1 << 2;
+    pub const DAY: i32 = 1 << 3;
+    pub const HOUR: i32 = 1 << 10;
+    pub const MINUTE: i32 = 1 << 11;
+    pub const SECOND: i32 = 1 << 12;
+    /// No fields were named.
+    pub const ALL: i32 = 0x7fff;
+    /// No precision of seconds was given.
+    pub const FULL_PRECISION: i32 = 0xffff;
+}
+
+/// Returns fields and precision of an interval's modifier.
+pub fn interval_parts(typmod: i32) -> (i32, i32) {
+    ((typmod >> 16) & 0x7fff, typmod & 0xffff)
+}
+
+fn interval_out(typmod: i32) -> String {
+    use interval_field::{ALL, DAY, FULL_PRECISION, HOUR, MINUTE, MONTH, SECOND, YEAR};
+    const NAMES: [(i32, &str); 6] =
+        [(YEAR, "year"), (MONTH, "month"), (DAY, "day"), (HOUR, "hour"), (MINUTE, "minute"), (SECOND, "second")];
+    let (fields, precision) = interval_parts(typmod);
+    let mut named = NAMES.iter().filter(|(bit, _)| fields != ALL && fields & bit != 0).map(|(_, name)| name);
+    let mut text = match (named.next(), named.next_back()) {
+        (Some(first), Some(last)) => format!(" {first} to {last}"),
+        (Some(only), None) => format!(" {only}"),
+        (None, _) => String::new(),
+    };
+    if precision != FULL_PRECISION {
+        text += &format!("({precision})");
+    }
+    text
+}
+
+/// A type modifier, and the text of a warning (SQLSTATE 22023) if a part was reduced.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Typmod {
+    pub typmod: i32,
+    pub warning: Option<String>,
+}
+
+impl From<i32> for Typmod {
+    fn from(typmod: i32) -> Typmod {
+        Typmod { typmod, warning: None }
+    }
+}
+
+/// Returns the modifier of a type with a list of modifiers after its name: `typmodin`. An interval's first modifier is the bits of its fields.
+pub fn typmod_in(row: &PgType, modifiers: &[i32]) -> Result<Typmod> {
+    match row.oid {
+        oid::VARCHAR => text_length("varchar", modifiers),
+        oid::BPCHAR => text_length("char", modifiers),
+        oid::NUMERIC => numeric(modifiers),
+        oid::TIME => fraction("TIME", "", modifiers),
+        oid::TIMETZ => fraction("TIME", " WITH TIME ZONE", modifiers),
+        oid::TIMESTAMP => fraction("TIMESTAMP", "", modifiers),
+        oid::TIMESTAMPTZ => fraction("TIMESTAMP", " WITH TIME ZONE", modifiers),
+        oid::INTERVAL => interval(modifiers),
+        _ => {
+            let text = format!("type modifier is not allowed for type \"{}\"", row.name);
+            Err(PgError::new(state::SYNTAX_ERROR, text))
+        }
+    }
+}
+
+#[cold]
+fn invalid(text: impl Into<String>) -> PgError {
+    PgError::new(state::INVALID_PARAMETER_VALUE, text)
+}
+
+fn text_length(name: &str, modifiers: &[i32]) -> Result<Typmod> {
+    match *modifiers {
+        [length] if length < 1 => Err(invalid(format!("length for type {name} must be at least 1"))),
+        [length] if length > LENGTH_MAX => Err(invalid(format!("length for type {name} cannot exceed {LENGTH_MAX}"))),
+        [length] => Ok((length + HEADER).into()),
+        _ => Err(invalid("invalid type modifier")),
+    }
+}
+
+fn numeric(modifiers: &[i32]) -> Result<Typmod> {
+    let (precision, scale) = match *modifiers {
+        [precision] => (precision, 0),
+        [precision, scale] => (precision, scale),
+        _ => return Err(invalid("invalid NUMERIC type modifier")),
+    };
+    if !(1..=NUMERIC_PRECISION_MAX).contains(&precision) {
+        let text = format!("NUMERIC precision {precision} must be between 1 and {NUMERIC_PRECISION_MAX}");
+        return Err(invalid(text));
+    }
+    if !(-NUMERIC_SCALE_MAX..=NUMERIC_SCALE_MAX).contains(&scale) {
+        let text = format!("NUMERIC scale {scale} must be between -{NUMERIC_SCALE_MAX} and {NUMERIC_SCALE_MAX}");
+        return Err(invalid(text));
+    }
+    Ok(numeric_typmod(precision, scale).into())
+}
+
+fn fraction(name: &str, zone: &str, modifiers: &[i32]) -> Result<Typmod> {
+    match *modifiers {
+        [digits] if digits < 0 => Err(invalid(format!("{name}({digits}){zone} precision must not be negative"))),
+        [digits] => Ok(reduced(name, zone, digits, |digits| digits)),
+        _ => Err(invalid("invalid type modifier")),
+    }
+}
+
+fn reduced(name: &str, zone: &str, digits: i32, typmod: impl Fn(i32) -> i32) -> Typmod {
+    let text = || format!("{name}({digits}){zone} precision reduced to maximum allowed, {FRACTION_MAX}");
+    Typmod { typmod: typmod(digits.min(FRACTION_MAX)), warning: (digits > FRACTION_MAX).then(text) }
+}
+
+fn interval(modifiers: &[i32]) -> Result<Typmod> {
+    use interval_field::{ALL, FULL_PRECISION};
+    match *modifiers {
+        [ALL] => Ok((-1).into()),
+        [fields] => Ok((fields << 16 | FULL_PRECISION).into()),
+        [_, digits] if digits < 0 => Err(invalid(format!("INTERVAL({digits}) precision must not be negative"))),
+        [fields, digits] => Ok(reduced("INTERVAL", "", digits, |digits| fields << 16 | digits)),
+        _ => Err(invalid("invalid INTERVAL type modifier")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

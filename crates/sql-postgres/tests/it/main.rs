@@ -1,0 +1,5 @@
+//! Integration tests of PostgreSQL's dialect.
+
+mod catalog;
+mod session;
+mod world;

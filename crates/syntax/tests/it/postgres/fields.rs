@@ -1,0 +1,56 @@
+//! Every variant and every optional field of PostgreSQL's tree is one that the parser fills (SY-7): by a statement of the corpus or one of [`TEXTS`].
+
+use std::collections::BTreeSet;
+
+use syntax::postgres::parse_script;
+
+use super::corpus::cases;
+use crate::fields::{Declarations, Reader, Type};
+
+const SOURCES: [&str; 10] = [
+    include_str!("../../../src/postgres/tree/alter.rs"),
+    include_str!("../../../src/postgres/tree/change.rs"),
+    include_str!("../../../src/postgres/tree/expr.rs"),
+    include_str!("../../../src/postgres/tree/mod.rs"),
+    include_str!("../../../src/postgres/tree/object.rs"),
+    include_str!("../../../src/postgres/tree/query.rs"),
+    include_str!("../../../src/postgres/tree/statement.rs"),
+    include_str!("../../../src/postgres/tree/table.rs"),
+    include_str!("../../../src/postgres/tree/types.rs"),
+    include_str!("../../../src/postgres/tree/utility.rs"),
+];
+
+/// Statements with what the corpus has not.
+const TEXTS: &[&str] = &[];
+
+/// Places that no text fills, with the reason.
+const NEVER: &[(&str, &str)] = &[];
+
+#[test]
+fn the_parser_fills_every_field() {
+    let mut declared = Declarations::default();
+    SOURCES.iter().for_each(|source| declared.read(source));
+    let mut seen = BTreeSet::new();
+    let statement = Type { name: "Statement".to_owned(), of: Vec::new() };
+    let corpus = cases();
+    for text in corpus.iter().map(|case| case.text.as_str()).chain(TEXTS.iter().copied()) {
+        for raw in parse_script(text, &|| false).unwrap_or_default() {
+            let value = Reader::new(&format!("{:?}", raw.statement)).value();
+            declared.see("", &statement, &value, &mut seen);
+        }
+    }
+    for text in TEXTS {
+        assert!(parse_script(text, &|| false).is_ok(), "{text}");
+    }
+    let wanted = declared.all_wanted();
+    assert!(wanted.len() > 500, "{} places", wanted.len());
+    let missing: Vec<&str> = wanted
+        .difference(&seen)
+        .map(|place| &**place)
+        .filter(|place| !place.starts_with("RawStatement") && !NEVER.iter().any(|(never, _)| never == place))
+        .collect();
+    assert!(missing.is_empty(), "no text has {} of {} places:\n{}", missing.len(), wanted.len(), missing.join("\n"));
+    for (never, reason) in NEVER {
+        assert!(wanted.contains(*never) && !seen.contains(*never), "{never}: {reason}");
+    }
+}
