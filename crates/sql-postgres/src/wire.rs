@@ -67,7 +67,7 @@ pub enum More {
 
 /// The effect of a statement. `Rows` and `Copy` are the session's result set and its COPY TO in progress.
 #[derive(Debug)]
-pub enum Outcome<Rows, Copy> {
+pub enum StatementEffect<Rows, Copy> {
     /// The text has no statement.
     Empty,
     Done {

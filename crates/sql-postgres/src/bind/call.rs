@@ -6,7 +6,7 @@ use syntax::postgres::tree::{AnyName, Argument, FuncCall};
 
 use crate::bind::Binder;
 use crate::bind::coerce::{call, can_coerce, common_type, is_polymorphic};
-use crate::bind::resolve::{Found, Signature, cast_between, function, functions_named};
+use crate::bind::resolve::{Resolution, Signature, cast_between, function, functions_named};
 use crate::bind::scope::Clause;
 use crate::bind::table_function::is_set_returning;
 use crate::bind::typing::{Operand, category, shown, shown_list, unsupported};
@@ -99,16 +99,16 @@ impl Binder<'_> {
     fn call_of_name(&mut self, name: &AnyName, operands: Vec<Operand>, at: u32) -> Result<Operand> {
         let types: Vec<Oid> = operands.iter().map(Operand::oid).collect();
         let found = function(name.last(), &types);
-        let is_exact = matches!(&found, Found::One((_, parameters)) if *parameters == types);
+        let is_exact = matches!(&found, Resolution::One((_, parameters)) if *parameters == types);
         if let ([operand], false) = (&operands[..], is_exact)
             && let Some(target) = cast_by_name(name.last(), operand.oid())
         {
             return self.cast_to(operand.clone(), (target, -1), at);
         }
         let (row, parameters) = match found {
-            Found::One(signature) => signature,
-            Found::None => return Err(self.no_function(name, &operands, at)),
-            Found::Many => {
+            Resolution::One(signature) => signature,
+            Resolution::None => return Err(self.no_function(name, &operands, at)),
+            Resolution::Many => {
                 let text = format!("function {}({}) is not unique", name.dotted(), shown_list(&types));
                 let hint = "Could not choose a best candidate function. You might need to add explicit type casts.";
                 return Err(self.error(PgError::new(state::AMBIGUOUS_FUNCTION, text).hint(hint), at));
@@ -133,8 +133,8 @@ impl Binder<'_> {
     pub fn signature_of(&mut self, node: &FuncCall, operands: &[Operand], at: u32) -> Result<Signature> {
         let types: Vec<Oid> = operands.iter().map(Operand::oid).collect();
         match function(node.name.last(), &types) {
-            Found::One(signature) if self.is_system(&node.name) => Ok(signature),
-            Found::Many => {
+            Resolution::One(signature) if self.is_system(&node.name) => Ok(signature),
+            Resolution::Many => {
                 let text = format!("function {}({}) is not unique", node.name.dotted(), shown_list(&types));
                 let hint = "Could not choose a best candidate function. You might need to add explicit type casts.";
                 Err(self.error(PgError::new(state::AMBIGUOUS_FUNCTION, text).hint(hint), at))

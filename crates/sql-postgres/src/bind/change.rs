@@ -19,7 +19,7 @@ use syntax::postgres::tree::{
 };
 
 use crate::bind::Binder;
-use crate::bind::from::{Found, names_of};
+use crate::bind::from::{FoundRelation, names_of};
 use crate::bind::query_expression::project_column;
 use crate::bind::rules::{Omitted, target_type};
 use crate::bind::scope::{BoundQuery, Clause, OutputColumn};
@@ -28,19 +28,19 @@ use crate::bind::typing::{Operand, unknown_type, unsupported};
 use crate::error::{PgError, Result, state};
 use crate::types::oid;
 
-/// What a RETURNING list gives: the list, and its columns.
+/// A bound RETURNING list, and its columns.
 type Returned = (Option<Returning>, Vec<OutputColumn>);
 
 impl Binder<'_> {
     /// Finds the table whose rows change.
     fn target_table(&mut self, relation: &RangeVar, verb: &str) -> Result<Arc<Table>> {
         match self.find_relation(relation)? {
-            Found::Table(table) => Ok(table),
-            Found::View(view) => {
+            FoundRelation::Table(table) => Ok(table),
+            FoundRelation::View(view) => {
                 let text = format!("{verb} view \"{}\"", view.name);
                 Err(self.error(unsupported(text), relation.at.0))
             }
-            Found::System(system) => {
+            FoundRelation::System(system) => {
                 let text = format!("permission denied: \"{}\" is a system catalog", system.name);
                 self.fail(state::INSUFFICIENT_PRIVILEGE, text, relation.at.0)
             }

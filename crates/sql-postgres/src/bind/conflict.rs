@@ -13,7 +13,7 @@ use crate::bind::scope::Clause;
 use crate::bind::typing::unsupported;
 use crate::error::{PgError, Result, state};
 
-/// What to do, the assignments of an update, and the keys.
+/// The action on a conflict, the assignments of its update, and the keys.
 type Conflict = (OnConflict, Vec<(usize, Expr)>, Option<Arbiter>);
 
 impl Binder<'_> {

@@ -37,7 +37,7 @@ pub struct Operands {
 }
 
 /// A relation that a name leads to.
-pub enum Found {
+pub enum FoundRelation {
     Table(Arc<Table>),
     View(Arc<query::catalog::view::View>),
     System(&'static SystemTable),
@@ -424,20 +424,20 @@ impl Binder<'_> {
             return self.derived(&shown, common.columns, columns, common.node);
         }
         match self.find_relation(name)? {
-            Found::Table(table) => self.stored(&table, &shown, alias),
-            Found::View(view) => {
+            FoundRelation::Table(table) => self.stored(&table, &shown, alias),
+            FoundRelation::View(view) => {
                 let bound = self.view(&view)?;
                 let mut operands = self.derived(&shown, bound.columns, columns, bound.node)?;
                 operands.names[0].table_name = Some(view.name.clone());
                 operands.names[0].schema = schema_shown(&view.schema).filter(|_| alias.is_none());
                 Ok(operands)
             }
-            Found::System(system) => self.system(system, &shown, columns),
+            FoundRelation::System(system) => self.system(system, &shown, columns),
         }
     }
 
     /// Finds a table or view by its name in the schemas of `search_path`.
-    pub fn find_relation(&mut self, name: &RangeVar) -> Result<Found> {
+    pub fn find_relation(&mut self, name: &RangeVar) -> Result<FoundRelation> {
         let RangeVar { catalog, schema, name: bare, only: _, at } = name;
         if let Some(catalog) = catalog {
             self.check_database(catalog, &[name.dotted()], at.0)?;
@@ -458,18 +458,18 @@ impl Binder<'_> {
         self.fail(state::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", name.dotted()), at.0)
     }
 
-    fn find_in(&self, schema: &str, name: &str) -> Option<Found> {
+    fn find_in(&self, schema: &str, name: &str) -> Option<FoundRelation> {
         if let Some(system) = self.environment.session.system_table(schema, name) {
-            return Some(Found::System(system));
+            return Some(FoundRelation::System(system));
         }
         let stored = SchemaName::new(self.environment.database, schema)?.stored().into_owned();
         // A view sees no temporary table of the session that reads it.
         let snapshot = &self.environment.snapshot;
         let definitions = if self.open_views.is_empty() { snapshot } else { snapshot.shared() };
         if let Some(view) = definitions.view(&stored, name) {
-            return Some(Found::View(view.clone()));
+            return Some(FoundRelation::View(view.clone()));
         }
-        definitions.table(&stored, name).ok().map(|table| Found::Table(table.clone()))
+        definitions.table(&stored, name).ok().map(|table| FoundRelation::Table(table.clone()))
     }
 
     fn system(&mut self, system: &'static SystemTable, shown: &str, names: &[Ident]) -> Result<Operands> {

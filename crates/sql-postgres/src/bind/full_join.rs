@@ -18,7 +18,7 @@ use syntax::postgres::tree::{FromItem, Join, TableRef};
 
 use crate::bind::Binder;
 use crate::bind::from::Operands;
-use crate::bind::scope::{NameItem, OutputColumn, Scope};
+use crate::bind::scope::{BlockScope, NameItem, OutputColumn};
 use crate::bind::typing::{settled, unsupported};
 use crate::error::Result;
 
@@ -79,7 +79,7 @@ impl Binder<'_> {
     /// Plans both parts over all places of the block.
     fn full_rows(
         &mut self,
-        mut scope: Scope,
+        mut scope: BlockScope,
         (left, right): (Source, Source),
         on: Vec<Expr>,
         left_width: usize,
@@ -98,7 +98,7 @@ impl Binder<'_> {
         (Arc::new(Node::Union { inputs }), columns)
     }
 
-    fn side(&self, scope: &Scope, source: Source, mut exprs: Vec<Expr>) -> Arc<Node> {
+    fn side(&self, scope: &BlockScope, source: Source, mut exprs: Vec<Expr>) -> Arc<Node> {
         let (statistics, values): (&dyn Statistics, _) = (self.environment.session, self.environment.values);
         let depth = self.scopes.len() - 1;
         let inputs = PlanningInputs { depth, order: &[], limited: false, statistics, values };
@@ -126,7 +126,7 @@ fn split(source: Source) -> (Source, Vec<Expr>) {
 }
 
 /// Returns the description of each place of the wide row.
-fn place_types(scope: &Scope) -> Vec<Column> {
+fn place_types(scope: &BlockScope) -> Vec<Column> {
     let mut columns = Vec::with_capacity(scope.width);
     for table in &scope.tables {
         columns.extend(table.columns.iter().map(|column| Column { ty: settled(&column.ty), ..column.clone() }));

@@ -11,7 +11,7 @@ use query::plan::generated::is_like;
 
 use crate::bind::Binder;
 use crate::bind::aggregate::any_value;
-use crate::bind::scope::{AGGREGATES, Grouped, Scope, WINDOWS};
+use crate::bind::scope::{AGGREGATES, BlockScope, Grouped, WINDOWS};
 use crate::error::Result;
 
 /// A column that is not constant in a group, by its place.
@@ -130,7 +130,7 @@ impl Binder<'_> {
     }
 }
 
-impl Scope {
+impl BlockScope {
     /// Gives the results of window functions their places, behind the columns of the rows that the windows read.
     pub fn settle_windows(expr: &mut Expr, first: usize) {
         expr.rewrite(&mut |expr| match expr {

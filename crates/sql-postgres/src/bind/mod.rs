@@ -50,7 +50,7 @@ use query::plan::statistics::Statistics;
 use query::session::statement::{self, Bindings};
 use syntax::postgres::tree;
 
-use crate::bind::scope::{BoundQuery, Common, NameItem, OutputColumn, Scope};
+use crate::bind::scope::{BlockScope, BoundQuery, Common, NameItem, OutputColumn};
 use crate::bind::typing::{Operand, unsupported};
 use crate::error::{PgError, Result, state};
 use crate::types::oid::{self, Oid};
@@ -61,7 +61,7 @@ pub type Plan = statement::Plan<Infallible>;
 pub type BoundStatement = statement::BoundStatement<Infallible>;
 
 /// The session's answers to questions of the binder.
-pub trait Session: Statistics {
+pub trait BindSession: Statistics {
     /// Returns an error if the statement was cancelled.
     fn check_interrupts(&self) -> Result<()>;
 
@@ -76,7 +76,7 @@ pub struct Environment<'s> {
     pub role: &'s str,
     /// The schemas of `search_path` that exist, in order, by their PostgreSQL names; `$user` is replaced. `pg_catalog` is searched first unless it is among them.
     pub search_path: &'s [String],
-    pub session: &'s dyn Session,
+    pub session: &'s dyn BindSession,
     /// Known values of parameters. Estimates use them, but the plan holds for other values.
     pub values: &'s [Value],
     /// The row lock of plain reads, where the isolation level asks for one.
@@ -90,12 +90,12 @@ pub struct Bound {
     /// The type of each parameter: those that were given, and inferred ones in the place of 0.
     pub parameter_types: Vec<Oid>,
     /// The columns of the result; empty for a statement without RETURNING.
-    pub fields: Vec<Field>,
+    pub fields: Vec<ResultColumn>,
 }
 
 /// A column of a result, as RowDescription has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Field {
+pub struct ResultColumn {
     pub name: String,
     pub type_oid: Oid,
     /// -1: none.
@@ -189,7 +189,7 @@ pub struct Binder<'s> {
     text: &'s str,
     /// The schemas that unqualified names are looked up in; those of a view while its text is bound.
     search_path: Vec<String>,
-    scopes: Vec<Scope>,
+    scopes: Vec<BlockScope>,
     parameters: Vec<Oid>,
     /// There is no statement that could have parameters.
     has_no_parameters: bool,
@@ -252,7 +252,7 @@ impl<'s> Binder<'s> {
         }
     }
 
-    fn statement(&mut self, statement: &tree::Statement) -> Result<(Plan, Vec<Field>)> {
+    fn statement(&mut self, statement: &tree::Statement) -> Result<(Plan, Vec<ResultColumn>)> {
         use tree::Statement as Tree;
         let returned = |returning: Option<&query::nodes::change::Returning>, origins: &[OutputColumn]| match returning {
             Some(_) => origins.iter().map(field).collect(),
@@ -286,7 +286,7 @@ impl<'s> Binder<'s> {
     }
 
     /// Makes a statement of the plan and of the definitions that binding has met.
-    fn finish(mut self, plan: Plan, fields: Vec<Field>) -> Result<Bound> {
+    fn finish(mut self, plan: Plan, fields: Vec<ResultColumn>) -> Result<Bound> {
         if let Some(number) = self.parameters.iter().position(|ty| *ty == 0 || *ty == oid::UNKNOWN) {
             let text = format!("could not determine data type of parameter ${}", number + 1);
             return Err(PgError::new(state::INDETERMINATE_DATATYPE, text));
@@ -336,15 +336,15 @@ impl<'s> Binder<'s> {
         self.next_id
     }
 
-    fn scope(&mut self) -> &mut Scope {
+    fn scope(&mut self) -> &mut BlockScope {
         self.scopes.last_mut().unwrap_or_else(|| unreachable!("an expression is bound within a scope"))
     }
 
     fn open_scope(&mut self) {
-        self.scopes.push(Scope::default());
+        self.scopes.push(BlockScope::default());
     }
 
-    fn close_scope(&mut self) -> Scope {
+    fn close_scope(&mut self) -> BlockScope {
         self.scopes.pop().unwrap_or_default()
     }
 
@@ -415,9 +415,9 @@ const COPIED_MAX: usize = 250_000;
 /// The most nodes of a plan. Each reference to a common table expression counts all of its nodes.
 const WEIGHT_MAX: usize = 100_000;
 
-fn field(column: &OutputColumn) -> Field {
+fn field(column: &OutputColumn) -> ResultColumn {
     let OutputColumn { column, origin, at: _ } = column;
-    Field {
+    ResultColumn {
         name: column.name.clone(),
         type_oid: oid_of(&column.ty),
         type_modifier: typmod_of(&column.ty),

@@ -10,7 +10,7 @@ use syntax::postgres::tree::{self, ExprKind, LikeKind, Link, Location, Operator}
 use crate::bind::Binder;
 use crate::bind::coerce::{call, call_of, can_coerce, common_type};
 use crate::bind::comparison::comparator;
-use crate::bind::resolve::{Found, function_by_oid, operator};
+use crate::bind::resolve::{Resolution, function_by_oid, operator};
 use crate::bind::typing::{Operand, oid_of, shown, unsupported};
 use crate::error::{PgError, Result, state};
 use crate::functions::temporal::compare::comparable;
@@ -65,12 +65,12 @@ impl Binder<'_> {
             [schema] => schema == "pg_catalog",
             _ => false,
         };
-        let found = if is_system { operator(name, left, right) } else { Found::None };
+        let found = if is_system { operator(name, left, right) } else { Resolution::None };
         let shown_left = if left == 0 { String::new() } else { format!("{} ", shown(left)) };
         let (qualified, right) = (qualifier.iter().map(|part| format!("{part}.")).collect::<String>(), shown(right));
         match found {
-            Found::One(row) => Ok(row),
-            Found::None => {
+            Resolution::One(row) => Ok(row),
+            Resolution::None => {
                 let text = format!("operator does not exist: {shown_left}{qualified}{name} {right}");
                 let hint = match left {
                     0 => {
@@ -82,7 +82,7 @@ impl Binder<'_> {
                 };
                 Err(self.error(PgError::new(state::UNDEFINED_FUNCTION, text).hint(hint), at.0))
             }
-            Found::Many => {
+            Resolution::Many => {
                 let text = format!("operator is not unique: {shown_left}{qualified}{name} {right}");
                 let hint = "Could not choose a best candidate operator. You might need to add explicit type casts.";
                 Err(self.error(PgError::new(state::AMBIGUOUS_FUNCTION, text).hint(hint), at.0))

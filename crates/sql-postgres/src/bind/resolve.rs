@@ -15,7 +15,7 @@ pub fn function_by_oid(oid: Oid) -> Option<&'static PgFunction> {
 
 /// The outcome of a search.
 #[derive(Debug)]
-pub enum Found<T> {
+pub enum Resolution<T> {
     One(T),
     None,
     /// Several fit equally well.
@@ -36,7 +36,7 @@ type Step<T> = fn(Vec<Candidate<T>>, &[Oid]) -> Vec<Candidate<T>>;
 pub type Signature = (&'static PgFunction, Vec<Oid>);
 
 /// Returns the function for a call with arguments of these types.
-pub fn function(name: &str, inputs: &[Oid]) -> Found<Signature> {
+pub fn function(name: &str, inputs: &[Oid]) -> Resolution<Signature> {
     let mut candidates: Vec<Candidate<&'static PgFunction>> = Vec::new();
     for row in functions_named(name) {
         candidates.extend(parameters(row, inputs.len()).map(|types| Candidate { row: *row, types }));
@@ -48,14 +48,14 @@ pub fn function(name: &str, inputs: &[Oid]) -> Found<Signature> {
         .map(|candidate| candidate.types.clone())
         .collect();
     candidates.retain(|candidate| candidate.row.variadic == 0 || !plain.contains(&candidate.types));
-    let one = |candidate: Candidate<&'static PgFunction>| Found::One((candidate.row, candidate.types));
+    let one = |candidate: Candidate<&'static PgFunction>| Resolution::One((candidate.row, candidate.types));
     if let Some(at) = candidates.iter().position(|candidate| candidate.types == inputs) {
         return one(candidates.swap_remove(at));
     }
     match select(candidates, inputs) {
-        Found::One(candidate) => one(candidate),
-        Found::None => Found::None,
-        Found::Many => Found::Many,
+        Resolution::One(candidate) => one(candidate),
+        Resolution::None => Resolution::None,
+        Resolution::Many => Resolution::Many,
     }
 }
 
@@ -73,12 +73,12 @@ fn parameters(row: &PgFunction, count: usize) -> Option<Vec<Oid>> {
 }
 
 /// Returns the operator over operands of these types. `left` is 0 for a prefix operator.
-pub fn operator(name: &str, left: Oid, right: Oid) -> Found<&'static PgOperator> {
+pub fn operator(name: &str, left: Oid, right: Oid) -> Resolution<&'static PgOperator> {
     let rows = operators_named(name);
     let exact = |left: Oid, right: Oid| rows.iter().find(|row| row.left == left && row.right == right);
     if left == 0 {
         if let Some(row) = exact(0, right) {
-            return Found::One(row);
+            return Resolution::One(row);
         }
         let prefix = rows.iter().filter(|row| row.left == 0);
         let candidates = prefix.map(|row| Candidate { row: *row, types: vec![row.right] }).collect();
@@ -91,18 +91,18 @@ pub fn operator(name: &str, left: Oid, right: Oid) -> Found<&'static PgOperator>
         _ => (left, right),
     };
     if let Some(row) = exact(as_left, as_right) {
-        return Found::One(row);
+        return Resolution::One(row);
     }
     let binary = rows.iter().filter(|row| row.left != 0);
     let candidates = binary.map(|row| Candidate { row: *row, types: vec![row.left, row.right] }).collect();
     found(select(candidates, &[left, right]))
 }
 
-fn found(selected: Found<Candidate<&'static PgOperator>>) -> Found<&'static PgOperator> {
+fn found(selected: Resolution<Candidate<&'static PgOperator>>) -> Resolution<&'static PgOperator> {
     match selected {
-        Found::One(candidate) => Found::One(candidate.row),
-        Found::None => Found::None,
-        Found::Many => Found::Many,
+        Resolution::One(candidate) => Resolution::One(candidate.row),
+        Resolution::None => Resolution::None,
+        Resolution::Many => Resolution::Many,
     }
 }
 
@@ -110,7 +110,7 @@ fn accepts(inputs: &[Oid], types: &[Oid]) -> bool {
     can_coerce(inputs, types, CastContext::Implicit)
 }
 
-fn select<T: Copy>(mut candidates: Vec<Candidate<T>>, inputs: &[Oid]) -> Found<Candidate<T>> {
+fn select<T: Copy>(mut candidates: Vec<Candidate<T>>, inputs: &[Oid]) -> Resolution<Candidate<T>> {
     candidates.retain(|candidate| accepts(inputs, &candidate.types));
     let steps: [Step<T>; 4] = [most_exact, most_preferred, by_category, by_known_type];
     for step in steps {
@@ -120,9 +120,9 @@ fn select<T: Copy>(mut candidates: Vec<Candidate<T>>, inputs: &[Oid]) -> Found<C
         candidates = step(candidates, inputs);
     }
     match candidates.len() {
-        0 => Found::None,
-        1 => Found::One(candidates.remove(0)),
-        _ => Found::Many,
+        0 => Resolution::None,
+        1 => Resolution::One(candidates.remove(0)),
+        _ => Resolution::Many,
     }
 }
 

@@ -14,7 +14,7 @@ use query::nodes::relation::{Columns, Origin, ScopeTable};
 use syntax::postgres::tree;
 
 use crate::bind::from::{columns_of, names_of};
-use crate::bind::scope::{Clause, NameItem, Scope};
+use crate::bind::scope::{BlockScope, Clause, NameItem};
 use crate::bind::typing::{Operand, literal, shown, unsupported};
 use crate::bind::{Binder, TableExpression, relation_oid};
 use crate::error::{PgError, Result, state};
@@ -306,7 +306,7 @@ impl Binder<'_> {
     }
 }
 
-fn target_names(scope: &Scope, table: &Table, alias: &str, at: usize) -> NameItem {
+fn target_names(scope: &BlockScope, table: &Table, alias: &str, at: usize) -> NameItem {
     let mut item = names_of(table, alias, scope.tables[at].offset);
     item.schema = item.schema.filter(|_| alias == table.name);
     item

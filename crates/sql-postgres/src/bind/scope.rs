@@ -93,7 +93,7 @@ pub enum Clause {
 }
 
 #[derive(Debug, Default)]
-pub struct Scope {
+pub struct BlockScope {
     pub tables: Vec<ScopeTable>,
     pub width: usize,
     /// Places that are read.
@@ -115,7 +115,7 @@ pub struct Scope {
     pub set_returning: Vec<Source>,
 }
 
-impl Scope {
+impl BlockScope {
     /// Lets the tables of subqueries join those of the block.
     pub fn block_tables(&mut self) -> BlockTables<'_> {
         BlockTables { tables: &mut self.tables, width: &mut self.width, used: &mut self.used }

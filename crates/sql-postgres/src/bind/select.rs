@@ -21,7 +21,7 @@ use syntax::postgres::tree::{self, Const, Distinct, ExprKind, LockStrength, Lock
 
 use crate::bind::Binder;
 use crate::bind::output_name::name_of_item;
-use crate::bind::scope::{BoundQuery, Clause, Grouped, NameColumn, OutputColumn, Scope};
+use crate::bind::scope::{BlockScope, BoundQuery, Clause, Grouped, NameColumn, OutputColumn};
 use crate::bind::typing::{Operand, oid_of, settled, unsupported};
 use crate::bind::walk::{has_aggregate, has_subquery};
 use crate::error::{PgError, Result, state};
@@ -418,7 +418,7 @@ impl Binder<'_> {
             let targets = above.targets.iter_mut().map(|target| &mut target.expr);
             let sorts = above.sorts.iter_mut().map(|sort| &mut sort.expr);
             let keys = above.distinct_on.iter_mut().flatten();
-            targets.chain(sorts).chain(keys).for_each(|expr| Scope::settle_windows(expr, first));
+            targets.chain(sorts).chain(keys).for_each(|expr| BlockScope::settle_windows(expr, first));
         }
         self.scope().windowed = windowed;
         Ok(())
@@ -517,7 +517,7 @@ impl Binder<'_> {
     fn plain(
         &self,
         block: &QueryBlock,
-        scope: &Scope,
+        scope: &BlockScope,
         exprs: &[Expr],
         depth: usize,
         is_shaped: bool,

@@ -15,7 +15,7 @@ use crate::bind::Binder;
 use crate::bind::coerce::{call_of, common_type};
 use crate::bind::from::Operands;
 use crate::bind::output_name::name_of_expr;
-use crate::bind::resolve::{Found, operator};
+use crate::bind::resolve::{Resolution, operator};
 use crate::bind::scope::{Clause, OutputColumn};
 use crate::bind::typing::{Operand, literal, oid_of, settled, shown, shown_list, unsupported};
 use crate::error::{PgError, Result, state};
@@ -228,7 +228,7 @@ impl Binder<'_> {
         let zero = Operand { expr: zero.unwrap_or_else(Expr::null), at };
         let mut over = |op: &'static str, left: Operand, right: Operand| -> Result<Expr> {
             match operator(op, left.oid(), right.oid()) {
-                Found::One(_) => {
+                Resolution::One(_) => {
                     let op = tree::Operator::plain(op, tree::Location(at));
                     Ok(self.make_operator(&op, left, right)?.expr)
                 }

@@ -27,7 +27,7 @@ use crate::session::{Session, quoted};
 /// The most columns of a table, as in PostgreSQL.
 const COLUMNS_MAX: usize = 1600;
 
-/// What a new table needs beside its definition.
+/// The needs of a new table beside its definition.
 #[derive(Default)]
 pub(super) struct Extras<'s> {
     pub sequences: Vec<WantedSequence>,

@@ -57,7 +57,7 @@ fn number_of(option: &DefElem) -> Result<Option<i64>> {
     }
 }
 
-/// What the options say.
+/// The options of CREATE and ALTER SEQUENCE.
 struct Options {
     parameters: Parameters,
     restart: Option<i64>,

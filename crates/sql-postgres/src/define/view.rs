@@ -10,7 +10,7 @@ use syntax::postgres::tree::{
     ExprKind, OnCommit, RangeVar, RawStatement, SelectBody, SelectStmt, Span, Statement, ViewStmt,
 };
 
-use crate::bind::Field;
+use crate::bind::ResultColumn;
 use crate::define::names::{Relation, not_a};
 use crate::error::{PgError, Result, state};
 use crate::session::{Session, quoted};
@@ -97,7 +97,7 @@ impl Session {
         schema: &str,
         name: &RangeVar,
         replace: bool,
-        fields: &[Field],
+        fields: &[ResultColumn],
     ) -> Result<Option<Arc<View>>> {
         let old = match self.is_relation(schema, &name.name) {
             None => return Ok(None),

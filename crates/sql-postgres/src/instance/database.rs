@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use engine::Engine;
 use query::catalog::Catalog;
 use query::exec::instance::Instance;
-use query::session::registry::Listed;
+use query::session::registry::SessionHandle;
 use stdx::sync::Mutex;
 
 use crate::error::Result;
@@ -100,7 +100,7 @@ impl Database {
 
     pub(crate) fn enlist(&self, handle: &Arc<Handle>) {
         self.by_pid.lock().insert(handle.pid, Arc::downgrade(handle));
-        let listed: Arc<dyn Listed> = handle.clone();
+        let listed: Arc<dyn SessionHandle> = handle.clone();
         self.instance.sessions().enlist(&listed);
     }
 
@@ -115,7 +115,7 @@ impl Database {
     }
 
     /// Returns the sessions of other dialects.
-    pub(crate) fn other_sessions(&self) -> Vec<Arc<dyn Listed>> {
+    pub(crate) fn other_sessions(&self) -> Vec<Arc<dyn SessionHandle>> {
         let own: BTreeSet<u64> = self.sessions().iter().map(|handle| handle.connection_id).collect();
         self.instance.sessions().all().into_iter().filter(|session| !own.contains(&session.connection_id)).collect()
     }

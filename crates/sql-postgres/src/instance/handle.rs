@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Instant, SystemTime};
 
 use query::exec::monitor::{Monitor, RowAccess};
-use query::session::registry::{Listed, SessionEntry};
+use query::session::registry::{SessionEntry, SessionHandle};
 use stdx::sync::Mutex;
 
 use crate::wire::Login;
@@ -29,7 +29,7 @@ impl Deref for Handle {
     }
 }
 
-impl Listed for Handle {
+impl SessionHandle for Handle {
     fn entry(&self) -> &SessionEntry {
         &self.entry
     }

@@ -1,4 +1,4 @@
-//! What statements that change definitions need of a session.
+//! The parts of a session that statements which change definitions use.
 
 use std::sync::Arc;
 

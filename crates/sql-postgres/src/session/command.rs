@@ -8,7 +8,7 @@ use std::sync::Arc;
 use syntax::postgres::tree::{Discard, LockStmt, ObjectName, RawStatement, Statement, TransactionStmt};
 
 use crate::batch::{Batch, Row};
-use crate::bind::Field;
+use crate::bind::ResultColumn;
 use crate::error::{PgError, Result, state};
 use crate::session::facts::FactsOf as _;
 use crate::session::result_set::Running;
@@ -42,13 +42,13 @@ pub(super) fn gives_rows(statement: &Statement) -> bool {
 }
 
 /// Returns a text column of a command's result.
-pub(super) fn text_field(name: &str) -> Field {
-    Field { name: name.to_owned(), type_oid: oid::TEXT, type_modifier: -1, table: None, column: 0 }
+pub(super) fn text_field(name: &str) -> ResultColumn {
+    ResultColumn { name: name.to_owned(), type_oid: oid::TEXT, type_modifier: -1, table: None, column: 0 }
 }
 
 impl Session {
     /// Returns the columns of a command's result; none if it gives no rows.
-    pub(super) fn fields_of_command(&mut self, statement: &Statement) -> Result<Vec<Field>> {
+    pub(super) fn fields_of_command(&mut self, statement: &Statement) -> Result<Vec<ResultColumn>> {
         Ok(match statement {
             Statement::Show(show) => self.fields_of_show(show)?,
             Statement::Explain(_) => vec![text_field("QUERY PLAN")],
@@ -137,7 +137,7 @@ impl Session {
     /// Returns rows that are at hand as a result, and ends the statement.
     pub(super) fn rows(
         &mut self,
-        fields: Vec<Field>,
+        fields: Vec<ResultColumn>,
         rows: Vec<Row>,
         tag: TagKind,
         delivery: Delivery,

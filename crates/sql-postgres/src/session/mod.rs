@@ -59,7 +59,7 @@ pub use crate::wire::{Field, Login, More, Notice, Parameter};
 pub use query::session::suspension::Ready;
 
 /// The effect of a statement.
-pub type Outcome = wire::Outcome<ResultSet, CopyOut>;
+pub type Outcome = wire::StatementEffect<ResultSet, CopyOut>;
 
 impl Outcome {
     pub(crate) fn done(tag: impl Into<String>) -> Outcome {

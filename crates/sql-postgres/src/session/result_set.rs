@@ -16,14 +16,14 @@ use crate::value::Value;
 /// A column of a result and the form that its client asks for.
 #[derive(Clone, Debug)]
 pub(super) struct Format {
-    pub field: bind::Field,
+    pub field: bind::ResultColumn,
     pub ty: Type,
     /// 0 for text, 1 for binary.
     pub format: i16,
 }
 
 impl Format {
-    pub fn new(field: &bind::Field, format: i16) -> Format {
+    pub fn new(field: &bind::ResultColumn, format: i16) -> Format {
         Format { ty: super::run::column_type(field), field: field.clone(), format }
     }
 
@@ -33,7 +33,7 @@ impl Format {
 }
 
 /// Returns the description of a column in RowDescription.
-pub(super) fn described(field: &bind::Field) -> Field {
+pub(super) fn described(field: &bind::ResultColumn) -> Field {
     let row = registry::by_oid(field.type_oid);
     Field {
         name: field.name.clone(),

@@ -67,7 +67,7 @@ pub(super) struct Delivery {
 
 impl Delivery {
     /// Returns a delivery of all rows as text.
-    pub fn text(fields: &[bind::Field], tag: TagKind) -> Delivery {
+    pub fn text(fields: &[bind::ResultColumn], tag: TagKind) -> Delivery {
         let columns = fields.iter().map(|field| Format::new(field, 0)).collect();
         Delivery { columns, tag, portal: None, rows_max: 0 }
     }
@@ -225,6 +225,6 @@ fn command_word(tag: TagKind) -> &'static str {
 }
 
 /// Returns the type that a column's values have in the wire's forms.
-pub(super) fn column_type(field: &bind::Field) -> query::types::Type {
+pub(super) fn column_type(field: &bind::ResultColumn) -> query::types::Type {
     registry::column_type(field.type_oid, field.type_modifier, true)
 }

@@ -3,7 +3,7 @@
 use syntax::postgres::tree::{SettingValue, TransactionMode, VariableSet, VariableSetStmt, VariableShow};
 
 use crate::batch::Row;
-use crate::bind::Field;
+use crate::bind::ResultColumn;
 use crate::error::{PgError, Result, state};
 use crate::session::Session;
 use crate::session::command::text_field;
@@ -112,7 +112,7 @@ impl Session {
         }
     }
 
-    pub(super) fn fields_of_show(&mut self, show: &VariableShow) -> Result<Vec<Field>> {
+    pub(super) fn fields_of_show(&mut self, show: &VariableShow) -> Result<Vec<ResultColumn>> {
         Ok(match show {
             VariableShow::All => ["name", "setting", "description"].map(text_field).into(),
             VariableShow::Name(name) => {
@@ -122,7 +122,7 @@ impl Session {
         })
     }
 
-    pub(super) fn show(&mut self, show: &VariableShow) -> Result<(Vec<Field>, Vec<Row>)> {
+    pub(super) fn show(&mut self, show: &VariableShow) -> Result<(Vec<ResultColumn>, Vec<Row>)> {
         let fields = self.fields_of_show(show)?;
         let rows = match show {
             VariableShow::All => {

@@ -32,7 +32,7 @@ pub struct Prepared {
     pub raw: Option<RawStatement>,
     /// The parameters' types, given or inferred.
     pub parameter_types: Vec<Oid>,
-    pub fields: Arc<[bind::Field]>,
+    pub fields: Arc<[bind::ResultColumn]>,
     /// The last plan, and the context in which it was bound.
     plan: Mutex<Option<(u64, Arc<BoundStatement>)>>,
 }
@@ -75,7 +75,7 @@ impl Statistics for Planner {
     }
 }
 
-impl bind::Session for Planner {
+impl bind::BindSession for Planner {
     fn check_interrupts(&self) -> Result<()> {
         if self.handle.killed() == Kill::No { Ok(()) } else { Err(Fault::Interrupted.into()) }
     }

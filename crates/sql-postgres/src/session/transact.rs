@@ -18,7 +18,7 @@ use engine::rows::Isolation;
 use query::catalog::table::Table;
 use query::exec::host::{Host, host};
 use query::session::metadata_locks::{ExclusiveLock, Patience};
-use query::session::registry::Listed as _;
+use query::session::registry::SessionHandle as _;
 use query::session::transaction::Beginning;
 use syntax::postgres::tree::{IsolationLevel, TransactionMode};
 

@@ -9,7 +9,7 @@ use crate::settings::{Effect, SETTINGS, Setting, check, find, refusal, shown, un
 
 /// The value of a setting: that in force, and that which remains after COMMIT.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Place {
+struct SettingState {
     now: Box<str>,
     kept: Box<str>,
 }
@@ -25,7 +25,7 @@ enum Which {
 struct Change {
     which: Which,
     /// `None`: the setting did not exist.
-    before: Option<Place>,
+    before: Option<SettingState>,
 }
 
 /// A position in the changes of a transaction.
@@ -34,8 +34,8 @@ pub struct Mark(usize);
 
 #[derive(Debug)]
 pub struct Values {
-    known: Vec<Place>,
-    custom: BTreeMap<Box<str>, Place>,
+    known: Vec<SettingState>,
+    custom: BTreeMap<Box<str>, SettingState>,
     /// The values at the start of the session, for RESET.
     initial: Vec<Box<str>>,
     changes: Vec<Change>,
@@ -56,7 +56,7 @@ pub enum Scope {
 impl Values {
     pub fn new() -> Values {
         let initial: Vec<Box<str>> = SETTINGS.iter().map(|setting| setting.default.into()).collect();
-        let known = initial.iter().map(|value| Place { now: value.clone(), kept: value.clone() }).collect();
+        let known = initial.iter().map(|value| SettingState { now: value.clone(), kept: value.clone() }).collect();
         Values { known, custom: BTreeMap::new(), initial, changes: Vec::new(), version: 1, unreported: Vec::new() }
     }
 
@@ -164,7 +164,7 @@ impl Values {
         if is_begun {
             self.changes.push(Change { which: Which::Custom(name.clone()), before });
         }
-        self.custom.insert(name, Place { now: text.into(), kept });
+        self.custom.insert(name, SettingState { now: text.into(), kept });
         self.version += 1;
         Ok(())
     }
@@ -206,7 +206,7 @@ impl Values {
     /// Sets what the server is, beyond SET: `max_connections` and the like.
     pub fn describe_server(&mut self, name: &str, value: &str) {
         if let Some(at) = find(name) {
-            self.known[at] = Place { now: value.into(), kept: value.into() };
+            self.known[at] = SettingState { now: value.into(), kept: value.into() };
             self.initial[at] = value.into();
         }
     }
@@ -224,7 +224,7 @@ impl Values {
         }
     }
 
-    fn restore(&mut self, which: Which, before: Option<Place>) {
+    fn restore(&mut self, which: Which, before: Option<SettingState>) {
         match (which, before) {
             (Which::Known(at), Some(before)) => {
                 self.known[at] = before;

@@ -7,7 +7,7 @@ use datum::Result;
 use query::catalog::schema_name::SchemaName;
 use query::nodes::context::EvalContext;
 use query::nodes::system_table::{SystemRows, SystemTable};
-use query::session::registry::Listed;
+use query::session::registry::SessionHandle;
 
 use crate::batch::Row;
 use crate::instance::handle::{ActivityState, Handle, shown_text};
@@ -90,7 +90,7 @@ fn activity(handle: &Handle, shown: &Shown) -> Row {
 }
 
 /// Returns the row of a session of another door. Its process id is that of its connection, and NULL where that is no int4.
-fn foreign_activity(session: &Arc<dyn Listed>, shown: &Shown) -> Row {
+fn foreign_activity(session: &Arc<dyn SessionHandle>, shown: &Shown) -> Row {
     let seen = session.shown();
     let database = seen.database.as_deref().and_then(SchemaName::of_stored).map(|name| name.database);
     let datid = database.and_then(|name| shown.snapshot.schemas.get(name)).map(|schema| oids::of_object(schema.id));

@@ -98,7 +98,7 @@ table!(
     ]
 );
 
-struct Relation<'r> {
+struct ClassRow<'r> {
     oid: u32,
     name: &'r str,
     namespace: u32,
@@ -112,7 +112,7 @@ struct Relation<'r> {
     options: Option<String>,
 }
 
-impl Relation<'_> {
+impl ClassRow<'_> {
     fn row(self) -> Row {
         vec![
             oid(self.oid),
@@ -155,7 +155,7 @@ fn pg_class(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     for (number, table) in super::TABLES {
         let namespace = if table.schema == "pg_catalog" { oids::PG_CATALOG } else { oids::INFORMATION_SCHEMA };
         rows.push(
-            Relation {
+            ClassRow {
                 oid: *number,
                 name: table.name,
                 namespace,
@@ -177,7 +177,7 @@ fn pg_class(ctx: &mut EvalContext) -> Result<Vec<Row>> {
             let shown_indexes = indexes(table);
             let options: Vec<String> = table.options.iter().map(|(name, value)| format!("{name}={value}")).collect();
             rows.push(
-                Relation {
+                ClassRow {
                     oid: oids::of_object(table.id),
                     name: &table.name,
                     namespace,
@@ -194,7 +194,7 @@ fn pg_class(ctx: &mut EvalContext) -> Result<Vec<Row>> {
             );
             for index in shown_indexes {
                 rows.push(
-                    Relation {
+                    ClassRow {
                         oid: index.oid,
                         name: &index.name,
                         namespace,
@@ -211,7 +211,7 @@ fn pg_class(ctx: &mut EvalContext) -> Result<Vec<Row>> {
                 );
             }
         }
-        let plain = |id: u64, kind: char, attributes: usize| Relation {
+        let plain = |id: u64, kind: char, attributes: usize| ClassRow {
             oid: oids::of_object(id),
             name: "",
             namespace,
@@ -228,13 +228,13 @@ fn pg_class(ctx: &mut EvalContext) -> Result<Vec<Row>> {
             schema
                 .views
                 .values()
-                .map(|view| Relation { name: &view.name, ..plain(view.id, 'v', view.columns.len()) }.row()),
+                .map(|view| ClassRow { name: &view.name, ..plain(view.id, 'v', view.columns.len()) }.row()),
         );
         rows.extend(
             schema
                 .sequences
                 .values()
-                .map(|sequence| Relation { name: &sequence.name, ..plain(sequence.id, 'S', 3) }.row()),
+                .map(|sequence| ClassRow { name: &sequence.name, ..plain(sequence.id, 'S', 3) }.row()),
         );
     }
     Ok(rows)

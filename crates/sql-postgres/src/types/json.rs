@@ -16,7 +16,7 @@ pub fn input(text: &str) -> Result<Value> {
 const DEPTH_MAX: usize = 6_400;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Token {
+enum JsonToken {
     String,
     Scalar,
     Sign(u8),
@@ -40,7 +40,7 @@ impl<'t> Parser<'t> {
             // A value.
             let (token, from) = self.token()?;
             match token {
-                Token::Sign(bracket @ (b'{' | b'[')) => {
+                JsonToken::Sign(bracket @ (b'{' | b'[')) => {
                     if open.len() == DEPTH_MAX {
                         return Err(PgError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded"));
                     }
@@ -50,21 +50,21 @@ impl<'t> Parser<'t> {
                     }
                     open.pop();
                 }
-                Token::String | Token::Scalar => {}
+                JsonToken::String | JsonToken::Scalar => {}
                 _ => return Err(self.expected("JSON value", token, from)),
             }
             // After a value, brackets may be closed until another value follows a comma.
             loop {
                 let (token, from) = self.token()?;
                 match (open.last(), token) {
-                    (None, Token::End) => return Ok(()),
+                    (None, JsonToken::End) => return Ok(()),
                     (None, _) => return Err(self.expected("end of input", token, from)),
-                    (Some(b'['), Token::Sign(b',')) => break,
-                    (Some(b'{'), Token::Sign(b',')) => {
+                    (Some(b'['), JsonToken::Sign(b',')) => break,
+                    (Some(b'{'), JsonToken::Sign(b',')) => {
                         self.key(false)?;
                         break;
                     }
-                    (Some(b'['), Token::Sign(b']')) | (Some(b'{'), Token::Sign(b'}')) => {
+                    (Some(b'['), JsonToken::Sign(b']')) | (Some(b'{'), JsonToken::Sign(b'}')) => {
                         open.pop();
                     }
                     (Some(b'['), _) => return Err(self.expected("\",\" or \"]\"", token, from)),
@@ -80,7 +80,7 @@ impl<'t> Parser<'t> {
             return self.key(true);
         }
         let before = self.at;
-        if self.token()?.0 == Token::Sign(b']') {
+        if self.token()?.0 == JsonToken::Sign(b']') {
             return Ok(false);
         }
         self.at = before;
@@ -91,48 +91,48 @@ impl<'t> Parser<'t> {
     fn key(&mut self, is_first: bool) -> Result<bool> {
         let (token, from) = self.token()?;
         match token {
-            Token::String => {}
-            Token::Sign(b'}') if is_first => return Ok(false),
+            JsonToken::String => {}
+            JsonToken::Sign(b'}') if is_first => return Ok(false),
             _ => return Err(self.expected(if is_first { "string or \"}\"" } else { "string" }, token, from)),
         }
         let (token, from) = self.token()?;
         match token {
-            Token::Sign(b':') => Ok(true),
+            JsonToken::Sign(b':') => Ok(true),
             _ => Err(self.expected("\":\"", token, from)),
         }
     }
 
-    fn expected(&self, what: &str, token: Token, from: usize) -> PgError {
-        if token == Token::End {
+    fn expected(&self, what: &str, token: JsonToken, from: usize) -> PgError {
+        if token == JsonToken::End {
             return invalid("The input string ended unexpectedly.".to_owned());
         }
         invalid(format!("Expected {what}, but found \"{}\".", &self.text[from..self.at]))
     }
 
     /// Returns the next token and where it begins.
-    fn token(&mut self) -> Result<(Token, usize)> {
+    fn token(&mut self) -> Result<(JsonToken, usize)> {
         let bytes = self.text.as_bytes();
         while bytes.get(self.at).is_some_and(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r')) {
             self.at += 1;
         }
         let from = self.at;
-        let Some(&first) = bytes.get(from) else { return Ok((Token::End, from)) };
+        let Some(&first) = bytes.get(from) else { return Ok((JsonToken::End, from)) };
         let token = match first {
             b'{' | b'}' | b'[' | b']' | b',' | b':' => {
                 self.at += 1;
-                Token::Sign(first)
+                JsonToken::Sign(first)
             }
             b'"' => {
                 self.string()?;
-                Token::String
+                JsonToken::String
             }
             b'-' | b'0'..=b'9' => {
                 self.number()?;
-                Token::Scalar
+                JsonToken::Scalar
             }
             _ => {
                 self.word()?;
-                Token::Scalar
+                JsonToken::Scalar
             }
         };
         Ok((token, from))

@@ -24,7 +24,7 @@ use syntax::postgres::parse_script;
 use syntax::postgres::tree::{ConstraintKind, CreateStmt, Statement, TableElement};
 
 use crate::bind::rules::MAKER;
-use crate::bind::{Bound, Environment, Plan, Session, bind};
+use crate::bind::{BindSession, Bound, Environment, Plan, bind};
 use crate::error::{PgError, Result};
 use crate::functions::state::StateOf as _;
 use crate::types::assignment::ASSIGNMENT;
@@ -59,7 +59,7 @@ impl Statistics for Nothing {
     }
 }
 
-impl Session for Nothing {
+impl BindSession for Nothing {
     fn check_interrupts(&self) -> Result<()> {
         Ok(())
     }

@@ -28,7 +28,7 @@ pub fn to_number(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Valu
         return Err(PgError::new(state::FEATURE_NOT_SUPPORTED, message).into());
     }
     let (pre, multi, shifts) = (template.pre, template.multi, template.shifts);
-    let mut reader = Reader {
+    let mut reader = NumberReader {
         template,
         input: input.as_bytes(),
         at: 0,
@@ -51,7 +51,7 @@ pub fn to_number(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Valu
 }
 
 /// Reads the input by the tokens of a template.
-struct Reader<'r> {
+struct NumberReader<'r> {
     template: Template,
     input: &'r [u8],
     at: usize,
@@ -63,7 +63,7 @@ struct Reader<'r> {
     has_point: bool,
 }
 
-impl Reader<'_> {
+impl NumberReader<'_> {
     fn number(self) -> String {
         let digits = self.digits.strip_suffix('.').unwrap_or(&self.digits);
         format!("{}{digits}", char::from(self.sign))

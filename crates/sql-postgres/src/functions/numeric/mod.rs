@@ -56,14 +56,14 @@ impl<'v> Argument<'v> for &'v Decimal {
 }
 
 /// A form in which a function gives its result.
-trait Outcome {
+trait FunctionResult {
     fn value(self) -> Result<Value>;
 }
 
-/// Implements `Outcome` for types that are one variant of `Value`.
+/// Implements `FunctionResult` for types that are one variant of `Value`.
 macro_rules! outcomes {
     ($($ty:ty: $of:expr;)*) => {
-        $(impl Outcome for $ty {
+        $(impl FunctionResult for $ty {
             fn value(self) -> Result<Value> {
                 Ok($of(self))
             }
@@ -84,7 +84,7 @@ outcomes! {
     (): |()| Value::text("");
 }
 
-impl<T: Outcome> Outcome for std::result::Result<T, PgError> {
+impl<T: FunctionResult> FunctionResult for std::result::Result<T, PgError> {
     fn value(self) -> Result<Value> {
         self?.value()
     }
@@ -100,12 +100,12 @@ fn wrong_form() -> Fault {
 }
 
 /// Calls a function of one argument.
-fn one<'v, A: Argument<'v>, R: Outcome>(values: &'v [Value], function: impl Fn(A) -> R) -> Result<Value> {
+fn one<'v, A: Argument<'v>, R: FunctionResult>(values: &'v [Value], function: impl Fn(A) -> R) -> Result<Value> {
     function(argument(values, 0)?).value()
 }
 
 /// Calls a function of two arguments.
-fn two<'v, A: Argument<'v>, B: Argument<'v>, R: Outcome>(
+fn two<'v, A: Argument<'v>, B: Argument<'v>, R: FunctionResult>(
     values: &'v [Value],
     function: impl Fn(A, B) -> R,
 ) -> Result<Value> {

@@ -5,8 +5,8 @@ use query::nodes::function::{Folding, Function, Run, SessionUse};
 
 use super::random::{random, random_normal, set_seed};
 use super::{
-    Outcome as _, aggregates, argument, arithmetic, bucket, casts, floats, integers, one, regression, transcendental,
-    trigonometry, two,
+    FunctionResult as _, aggregates, argument, arithmetic, bucket, casts, floats, integers, one, regression,
+    transcendental, trigonometry, two,
 };
 use crate::functions::{Body, PgFunction, Volatility};
 use crate::types::numeric::integer::Width;

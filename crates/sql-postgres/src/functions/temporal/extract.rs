@@ -12,7 +12,7 @@ use crate::error::{PgError, Result as PgResult, state};
 use crate::functions::state::StateOf;
 use crate::types::temporal::calendar::{EPOCH_JULIAN, Reading, UNIX_JULIAN, iso_week};
 use crate::types::temporal::io::{TimeTz, reading_of_date, reading_of_time};
-use crate::types::temporal::tokens::{Reserved, Unit, Word, field_word};
+use crate::types::temporal::tokens::{Reserved, TimeUnit, Word, field_word};
 use crate::types::temporal::{
     DATE_EARLY, EPOCH_SECONDS, MICROS_PER_DAY, MICROS_PER_SECOND, Span, TIMESTAMP_EARLY, is_finite_date,
     is_finite_timestamp,
@@ -35,8 +35,8 @@ enum Part {
 
 /// A unit, or the field `epoch`.
 #[derive(Clone, Copy)]
-enum Field {
-    Unit(Unit),
+enum ExtractField {
+    Unit(TimeUnit),
     Epoch,
     /// Another word that stands for a point in time: no field of any type.
     OtherReserved,
@@ -69,11 +69,11 @@ pub fn lower_name(name: &str) -> String {
     name[..end].to_ascii_lowercase()
 }
 
-fn field(name: &str, ty: &str) -> PgResult<Field> {
+fn field(name: &str, ty: &str) -> PgResult<ExtractField> {
     match field_word(name) {
-        Some(Word::Unit(unit)) => Ok(Field::Unit(unit)),
-        Some(Word::Reserved(Reserved::Epoch)) => Ok(Field::Epoch),
-        Some(Word::Reserved(_)) => Ok(Field::OtherReserved),
+        Some(Word::Unit(unit)) => Ok(ExtractField::Unit(unit)),
+        Some(Word::Reserved(Reserved::Epoch)) => Ok(ExtractField::Epoch),
+        Some(Word::Reserved(_)) => Ok(ExtractField::OtherReserved),
         _ => Err(not_recognized(name, ty)),
     }
 }
@@ -84,23 +84,23 @@ pub fn group(year: i64, size: i64) -> i64 {
 }
 
 /// The parts of a date.
-fn date_unit(reading: &Reading, unit: Unit) -> Option<i64> {
+fn date_unit(reading: &Reading, unit: TimeUnit) -> Option<i64> {
     let year = i64::from(reading.year);
     let without_zero = |year: i64| if year > 0 { year } else { year - 1 };
     Some(match unit {
-        Unit::Day => reading.day.into(),
-        Unit::Month => reading.month.into(),
-        Unit::Quarter => i64::from((reading.month - 1) / 3 + 1),
-        Unit::Week => iso_week(reading).1,
-        Unit::Year => without_zero(year),
-        Unit::Decade if year >= 0 => year / 10,
-        Unit::Decade => -((8 - (year - 1)) / 10),
-        Unit::Century => group(year, 100),
-        Unit::Millennium => group(year, 1000),
-        Unit::IsoYear => without_zero(iso_week(reading).0),
-        Unit::DayOfWeek => reading.weekday(),
-        Unit::IsoDayOfWeek => (reading.weekday() + 6) % 7 + 1,
-        Unit::DayOfYear => reading.day_of_year(),
+        TimeUnit::Day => reading.day.into(),
+        TimeUnit::Month => reading.month.into(),
+        TimeUnit::Quarter => i64::from((reading.month - 1) / 3 + 1),
+        TimeUnit::Week => iso_week(reading).1,
+        TimeUnit::Year => without_zero(year),
+        TimeUnit::Decade if year >= 0 => year / 10,
+        TimeUnit::Decade => -((8 - (year - 1)) / 10),
+        TimeUnit::Century => group(year, 100),
+        TimeUnit::Millennium => group(year, 1000),
+        TimeUnit::IsoYear => without_zero(iso_week(reading).0),
+        TimeUnit::DayOfWeek => reading.weekday(),
+        TimeUnit::IsoDayOfWeek => (reading.weekday() + 6) % 7 + 1,
+        TimeUnit::DayOfYear => reading.day_of_year(),
         _ => return None,
     })
 }
@@ -111,46 +111,56 @@ fn fraction(micros: i64, digits: u16) -> Part {
 }
 
 /// The parts of a time of day.
-fn time_unit(reading: &Reading, unit: Unit) -> Option<Part> {
+fn time_unit(reading: &Reading, unit: TimeUnit) -> Option<Part> {
     let micros = i64::from(reading.second) * MICROS_PER_SECOND + i64::from(reading.micros);
     Some(match unit {
-        Unit::Microsecond => Part::Whole(micros),
+        TimeUnit::Microsecond => Part::Whole(micros),
         // The doubles are sums of seconds and their fraction.
-        Unit::Millisecond => {
+        TimeUnit::Millisecond => {
             let double = f64::from(reading.second) * 1000.0 + f64::from(reading.micros) / 1000.0;
             Part::Fraction(micros.into(), 3, double)
         }
-        Unit::Second => Part::Fraction(micros.into(), 6, f64::from(reading.second) + f64::from(reading.micros) / 1e6),
-        Unit::Minute => Part::Whole(reading.minute.into()),
-        Unit::Hour => Part::Whole(reading.hour.into()),
+        TimeUnit::Second => {
+            Part::Fraction(micros.into(), 6, f64::from(reading.second) + f64::from(reading.micros) / 1e6)
+        }
+        TimeUnit::Minute => Part::Whole(reading.minute.into()),
+        TimeUnit::Hour => Part::Whole(reading.hour.into()),
         _ => return None,
     })
 }
 
 /// The parts of an offset in seconds east of UTC.
-fn zone_unit(east: i32, unit: Unit) -> Option<Part> {
+fn zone_unit(east: i32, unit: TimeUnit) -> Option<Part> {
     Some(Part::Whole(i64::from(match unit {
-        Unit::Zone => east,
-        Unit::ZoneMinute => east / 60 % 60,
-        Unit::ZoneHour => east / 3600,
+        TimeUnit::Zone => east,
+        TimeUnit::ZoneMinute => east / 60 % 60,
+        TimeUnit::ZoneHour => east / 3600,
         _ => return None,
     })))
 }
 
 /// The field of an infinity: infinite if it grows with time, else NULL.
-fn infinite(field: Field, is_early: bool, name: &str, ty: &str) -> PgResult<Part> {
+fn infinite(field: ExtractField, is_early: bool, name: &str, ty: &str) -> PgResult<Part> {
     let grows = match field {
-        Field::Epoch => true,
-        Field::OtherReserved => return Err(not_supported(name, ty)),
-        Field::Unit(unit) => {
-            matches!(unit, Unit::Year | Unit::Decade | Unit::Century | Unit::Millennium | Unit::Julian | Unit::IsoYear)
+        ExtractField::Epoch => true,
+        ExtractField::OtherReserved => return Err(not_supported(name, ty)),
+        ExtractField::Unit(unit) => {
+            matches!(
+                unit,
+                TimeUnit::Year
+                    | TimeUnit::Decade
+                    | TimeUnit::Century
+                    | TimeUnit::Millennium
+                    | TimeUnit::Julian
+                    | TimeUnit::IsoYear
+            )
         }
     };
     if grows {
         return Ok(Part::Infinity(is_early));
     }
     let is_of_type = match field {
-        Field::Unit(unit) => {
+        ExtractField::Unit(unit) => {
             let is_of_date = date_unit(&Reading::of_date(2000, 1, 1), unit).is_some();
             let is_of_time = time_unit(&Reading::default(), unit).is_some() || zone_unit(0, unit).is_some();
             is_of_date || is_of_time && ty != DATE
@@ -168,7 +178,7 @@ fn of_timestamp(name: &str, at: i64, local: Option<(Reading, i32)>, ty: &str) ->
     }
     let reading = local.map_or_else(|| Reading::of_micros(at), |(reading, _)| reading);
     let unit = match field {
-        Field::Epoch => {
+        ExtractField::Epoch => {
             let micros = i128::from(at) + i128::from(EPOCH_SECONDS * MICROS_PER_SECOND);
             let Ok(small) = i64::try_from(micros) else {
                 // Beyond 64 bits the real server divides numerics, which have 16 digits here.
@@ -177,10 +187,10 @@ fn of_timestamp(name: &str, at: i64, local: Option<(Reading, i32)>, ty: &str) ->
             };
             return Ok(Part::Fraction(micros, 6, small as f64 / 1e6));
         }
-        Field::OtherReserved => return Err(not_supported(name, ty)),
-        Field::Unit(unit) => unit,
+        ExtractField::OtherReserved => return Err(not_supported(name, ty)),
+        ExtractField::Unit(unit) => unit,
     };
-    if unit == Unit::Julian {
+    if unit == TimeUnit::Julian {
         return Ok(Part::Julian(reading.julian(), reading.clock()));
     }
     let part = date_unit(&reading, unit).map(Part::Whole).or_else(|| time_unit(&reading, unit));
@@ -195,41 +205,41 @@ fn of_date(name: &str, days: i32) -> PgResult<Part> {
     }
     let reading = reading_of_date(days);
     match field {
-        Field::Epoch => Ok(Part::Whole((i64::from(days) + EPOCH_JULIAN - UNIX_JULIAN) * 86_400)),
-        Field::Unit(Unit::Julian) => Ok(Part::Whole(reading.julian())),
-        Field::Unit(unit) => date_unit(&reading, unit).map(Part::Whole).ok_or_else(|| not_supported(name, DATE)),
-        Field::OtherReserved => Err(not_supported(name, DATE)),
+        ExtractField::Epoch => Ok(Part::Whole((i64::from(days) + EPOCH_JULIAN - UNIX_JULIAN) * 86_400)),
+        ExtractField::Unit(TimeUnit::Julian) => Ok(Part::Whole(reading.julian())),
+        ExtractField::Unit(unit) => date_unit(&reading, unit).map(Part::Whole).ok_or_else(|| not_supported(name, DATE)),
+        ExtractField::OtherReserved => Err(not_supported(name, DATE)),
     }
 }
 
 fn of_time(name: &str, micros: i64) -> PgResult<Part> {
     match field(name, TIME)? {
-        Field::Epoch => Ok(fraction(micros, 6)),
-        Field::Unit(unit) => time_unit(&reading_of_time(micros), unit).ok_or_else(|| not_supported(name, TIME)),
-        Field::OtherReserved => Err(not_recognized(name, TIME)),
+        ExtractField::Epoch => Ok(fraction(micros, 6)),
+        ExtractField::Unit(unit) => time_unit(&reading_of_time(micros), unit).ok_or_else(|| not_supported(name, TIME)),
+        ExtractField::OtherReserved => Err(not_recognized(name, TIME)),
     }
 }
 
 fn of_timetz(name: &str, time: TimeTz) -> PgResult<Part> {
     match field(name, TIMETZ)? {
-        Field::Epoch => {
+        ExtractField::Epoch => {
             let double = time.micros as f64 / 1e6 + f64::from(time.west);
             Ok(Part::Fraction(time.utc().into(), 6, double))
         }
-        Field::Unit(unit) => {
+        ExtractField::Unit(unit) => {
             let part = time_unit(&reading_of_time(time.micros), unit).or_else(|| zone_unit(-time.west, unit));
             part.ok_or_else(|| not_supported(name, TIMETZ))
         }
-        Field::OtherReserved => Err(not_recognized(name, TIMETZ)),
+        ExtractField::OtherReserved => Err(not_recognized(name, TIMETZ)),
     }
 }
 
 fn of_interval(name: &str, span: Span) -> PgResult<Part> {
     let (years, months) = (i64::from(span.months / 12), i64::from(span.months % 12));
     let unit = match field(name, INTERVAL)? {
-        Field::Unit(unit) => unit,
-        Field::Epoch => return Ok(epoch_of_interval(span)),
-        Field::OtherReserved => return Err(not_recognized(name, INTERVAL)),
+        ExtractField::Unit(unit) => unit,
+        ExtractField::Epoch => return Ok(epoch_of_interval(span)),
+        ExtractField::OtherReserved => return Err(not_recognized(name, INTERVAL)),
     };
     let second = span.micros % 60_000_000;
     let reading = Reading {
@@ -239,14 +249,14 @@ fn of_interval(name: &str, span: Span) -> PgResult<Part> {
         ..Reading::default()
     };
     Ok(match unit {
-        Unit::Hour => Part::Whole(span.micros / 3_600_000_000),
-        Unit::Day => Part::Whole(span.days.into()),
-        Unit::Month => Part::Whole(months),
-        Unit::Quarter => Part::Whole(months / 3 + 1),
-        Unit::Year => Part::Whole(years),
-        Unit::Decade => Part::Whole(years / 10),
-        Unit::Century => Part::Whole(years / 100),
-        Unit::Millennium => Part::Whole(years / 1000),
+        TimeUnit::Hour => Part::Whole(span.micros / 3_600_000_000),
+        TimeUnit::Day => Part::Whole(span.days.into()),
+        TimeUnit::Month => Part::Whole(months),
+        TimeUnit::Quarter => Part::Whole(months / 3 + 1),
+        TimeUnit::Year => Part::Whole(years),
+        TimeUnit::Decade => Part::Whole(years / 10),
+        TimeUnit::Century => Part::Whole(years / 100),
+        TimeUnit::Millennium => Part::Whole(years / 1000),
         _ => time_unit(&reading, unit).ok_or_else(|| not_supported(name, INTERVAL))?,
     })
 }

@@ -12,14 +12,14 @@ use crate::error::{PgError, Result as PgResult, state};
 use crate::functions::state::StateOf;
 use crate::types::temporal::calendar::{Reading, iso_week, julian_of_iso_week};
 use crate::types::temporal::io::timestamp_of;
-use crate::types::temporal::tokens::{Unit, Word, interval_word};
+use crate::types::temporal::tokens::{TimeUnit, Word, interval_word};
 use crate::types::temporal::{
     MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, PgZone, Span, is_finite_timestamp,
     is_valid_timestamp, overflow,
 };
 use crate::value::Value;
 
-fn unit(name: &str, ty: &str) -> PgResult<Unit> {
+fn unit(name: &str, ty: &str) -> PgResult<TimeUnit> {
     match interval_word(name) {
         Some(Word::Unit(unit)) => Ok(unit),
         _ => Err(not_recognized(name, ty)),
@@ -27,13 +27,13 @@ fn unit(name: &str, ty: &str) -> PgResult<Unit> {
 }
 
 /// The microseconds of a unit of the clock.
-fn clock_unit(unit: Unit) -> Option<i64> {
+fn clock_unit(unit: TimeUnit) -> Option<i64> {
     Some(match unit {
-        Unit::Hour => MICROS_PER_HOUR,
-        Unit::Minute => MICROS_PER_MINUTE,
-        Unit::Second => MICROS_PER_SECOND,
-        Unit::Millisecond => 1000,
-        Unit::Microsecond => 1,
+        TimeUnit::Hour => MICROS_PER_HOUR,
+        TimeUnit::Minute => MICROS_PER_MINUTE,
+        TimeUnit::Second => MICROS_PER_SECOND,
+        TimeUnit::Millisecond => 1000,
+        TimeUnit::Microsecond => 1,
         _ => return None,
     })
 }
@@ -45,26 +45,26 @@ fn group_start(year: i64, size: i64) -> i64 {
 }
 
 /// Truncates the date; `None` for a unit of no date. The time is midnight then.
-fn truncate_date(reading: &Reading, unit: Unit) -> Option<Reading> {
+fn truncate_date(reading: &Reading, unit: TimeUnit) -> Option<Reading> {
     let mut year = i64::from(reading.year);
     let (mut month, mut day) = (reading.month, reading.day);
     match unit {
-        Unit::Week => {
+        TimeUnit::Week => {
             let (year, week) = iso_week(reading);
             return Some(Reading::of_julian(julian_of_iso_week(year, week)));
         }
-        Unit::Millennium => year = group_start(group_start(year, 1000), 100),
-        Unit::Century => year = group_start(year, 100),
-        Unit::Decade if year > 0 => year = year / 10 * 10,
-        Unit::Decade => year = -((8 - (year - 1)) / 10) * 10,
-        Unit::Year | Unit::Day | Unit::Month => {}
-        Unit::Quarter => month = 3 * ((month - 1) / 3) + 1,
+        TimeUnit::Millennium => year = group_start(group_start(year, 1000), 100),
+        TimeUnit::Century => year = group_start(year, 100),
+        TimeUnit::Decade if year > 0 => year = year / 10 * 10,
+        TimeUnit::Decade => year = -((8 - (year - 1)) / 10) * 10,
+        TimeUnit::Year | TimeUnit::Day | TimeUnit::Month => {}
+        TimeUnit::Quarter => month = 3 * ((month - 1) / 3) + 1,
         _ => return None,
     }
-    if matches!(unit, Unit::Millennium | Unit::Century | Unit::Decade | Unit::Year) {
+    if matches!(unit, TimeUnit::Millennium | TimeUnit::Century | TimeUnit::Decade | TimeUnit::Year) {
         month = 1;
     }
-    if unit != Unit::Day {
+    if unit != TimeUnit::Day {
         day = 1;
     }
     Some(Reading::of_date(year as i32, month, day))
@@ -97,14 +97,14 @@ fn truncate_interval(name: &str, span: Span) -> PgResult<Span> {
         return Ok(Span { micros: span.micros / size * size, ..span });
     }
     let months = match unit {
-        Unit::Day => return Ok(Span { micros: 0, ..span }),
-        Unit::Month => 1,
-        Unit::Quarter => 3,
-        Unit::Year => 12,
-        Unit::Decade => 120,
-        Unit::Century => 1200,
-        Unit::Millennium => 12_000,
-        Unit::Week => {
+        TimeUnit::Day => return Ok(Span { micros: 0, ..span }),
+        TimeUnit::Month => 1,
+        TimeUnit::Quarter => 3,
+        TimeUnit::Year => 12,
+        TimeUnit::Decade => 120,
+        TimeUnit::Century => 1200,
+        TimeUnit::Millennium => 12_000,
+        TimeUnit::Week => {
             let error = not_supported(&name, "interval");
             return Err(error.detail("Months usually have fractional weeks."));
         }

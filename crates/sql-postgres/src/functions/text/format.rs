@@ -43,12 +43,12 @@ pub fn concatenate_any(call: &Call, values: &[Value], ctx: &mut EvalContext) -> 
 /// A specifier of `format` behind its percent sign.
 struct Specifier {
     argument: Option<usize>,
-    width: Width,
+    width: FieldWidth,
     is_left: bool,
     kind: char,
 }
 
-enum Width {
+enum FieldWidth {
     None,
     Fixed(i64),
     /// That of an argument; `None`: the next one.
@@ -80,9 +80,9 @@ pub fn format(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Va
             return Err(PgError::new(state::INVALID_PARAMETER_VALUE, message).hint(HINT).into());
         }
         let width = match specifier.width {
-            Width::None => 0,
-            Width::Fixed(width) => width,
-            Width::Argument(which) => width_argument(values, take(which, &mut next, values.len())?)?,
+            FieldWidth::None => 0,
+            FieldWidth::Fixed(width) => width,
+            FieldWidth::Argument(which) => width_argument(values, take(which, &mut next, values.len())?)?,
         };
         let at = take(specifier.argument, &mut next, values.len())?;
         let shown = argument(call, values, at, specifier.kind, ctx)?;
@@ -156,7 +156,7 @@ fn pad(shown: &str, width: i64, is_left: bool, out: &mut String) -> Result<()> {
 /// Reads `[n$][-][width]type`.
 fn specifier(text: &str) -> Result<(Specifier, &str)> {
     let mut rest = text;
-    let mut found = Specifier { argument: None, width: Width::None, is_left: false, kind: ' ' };
+    let mut found = Specifier { argument: None, width: FieldWidth::None, is_left: false, kind: ' ' };
     if let Some((number, behind)) = digits(rest)? {
         match behind.strip_prefix('$') {
             Some(behind) => {
@@ -167,7 +167,7 @@ fn specifier(text: &str) -> Result<(Specifier, &str)> {
                 rest = behind;
             }
             None => {
-                found.width = Width::Fixed(number);
+                found.width = FieldWidth::Fixed(number);
                 return ended(found, behind);
             }
         }
@@ -177,7 +177,7 @@ fn specifier(text: &str) -> Result<(Specifier, &str)> {
     }
     if let Some(behind) = rest.strip_prefix('*') {
         rest = behind;
-        found.width = Width::Argument(None);
+        found.width = FieldWidth::Argument(None);
         if let Some((number, behind)) = digits(rest)? {
             let Some(behind) = behind.strip_prefix('$') else {
                 return Err(invalid("width argument position must be ended by \"$\""));
@@ -185,10 +185,10 @@ fn specifier(text: &str) -> Result<(Specifier, &str)> {
             if number == 0 {
                 return Err(invalid("format specifies argument 0, but arguments are numbered from 1"));
             }
-            (found.width, rest) = (Width::Argument(Some(number as usize)), behind);
+            (found.width, rest) = (FieldWidth::Argument(Some(number as usize)), behind);
         }
     } else if let Some((number, behind)) = digits(rest)? {
-        (found.width, rest) = (Width::Fixed(number), behind);
+        (found.width, rest) = (FieldWidth::Fixed(number), behind);
     }
     ended(found, rest)
 }

@@ -14,7 +14,7 @@ use crate::functions::args::invalid;
 
 /// Options of a regular expression, as flags and embedded options set them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Options {
+pub struct RegexOptions {
     pub ignores_case: bool,
     /// `.` and negated brackets do not match a newline.
     pub newline_stops: bool,
@@ -28,8 +28,8 @@ pub struct Options {
     pub is_global: bool,
 }
 
-impl Options {
-    pub const PLAIN: Options = Options {
+impl RegexOptions {
+    pub const PLAIN: RegexOptions = RegexOptions {
         ignores_case: false,
         newline_stops: false,
         newline_anchors: false,
@@ -37,11 +37,11 @@ impl Options {
         is_literal: false,
         is_global: false,
     };
-    pub const IGNORE_CASE: Options = Options { ignores_case: true, ..Options::PLAIN };
+    pub const IGNORE_CASE: RegexOptions = RegexOptions { ignores_case: true, ..RegexOptions::PLAIN };
 
     /// Reads flags of a function.
-    pub fn of_flags(flags: &str) -> Result<Options> {
-        let mut options = Options::PLAIN;
+    pub fn of_flags(flags: &str) -> Result<RegexOptions> {
+        let mut options = RegexOptions::PLAIN;
         let mut is_basic = false;
         for letter in flags.chars() {
             match letter {
@@ -80,15 +80,15 @@ impl Options {
 /// Patterns that a thread keeps; when there are more, it begins anew.
 const KEPT_MAX: usize = 64;
 
-type Kept = HashMap<(Box<str>, Options), Rc<Regex>>;
+type Kept = HashMap<(Box<str>, RegexOptions), Rc<Regex>>;
 
 thread_local! {
     static KEPT: RefCell<Kept> = RefCell::new(HashMap::new());
 }
 
 /// Returns the compiled expression.
-pub fn compile(pattern: &str, options: Options) -> Result<Rc<Regex>> {
-    let options = Options { is_global: false, ..options };
+pub fn compile(pattern: &str, options: RegexOptions) -> Result<Rc<Regex>> {
+    let options = RegexOptions { is_global: false, ..options };
     KEPT.with_borrow_mut(|kept| {
         let key = (Box::from(pattern), options);
         if let Some(regex) = kept.get(&key) {
@@ -127,17 +127,17 @@ const BOUND_MAX: u32 = 255;
 /// The translation of one pattern.
 struct Translation<'p> {
     rest: &'p str,
-    options: Options,
+    options: RegexOptions,
     out: String,
     /// Open parentheses; true for one that captures.
     open: Vec<bool>,
     captures: u32,
-    /// What precedes is something that a quantifier may follow.
+    /// A quantifier may follow here.
     has_atom: bool,
 }
 
 impl Translation<'_> {
-    fn of(pattern: &str, mut options: Options) -> Result<String> {
+    fn of(pattern: &str, mut options: RegexOptions) -> Result<String> {
         let mut rest = pattern;
         if !options.is_literal {
             if let Some(text) = rest.strip_prefix("***=") {

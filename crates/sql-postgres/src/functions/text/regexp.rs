@@ -8,29 +8,29 @@ use query::nodes::function::Prefix;
 
 use crate::error::{PgError, state};
 use crate::functions::args::{self, integer, invalid, text};
-use crate::functions::text::regex::{Options, compile, fixed_prefix, gave_up};
+use crate::functions::text::regex::{RegexOptions, compile, fixed_prefix, gave_up};
 use crate::functions::text::strings::byte_of;
 use crate::value::Value;
 
-fn is_match(values: &[Value], options: Options) -> Result<bool> {
+fn is_match(values: &[Value], options: RegexOptions) -> Result<bool> {
     let regex = compile(text(values, 1)?, options)?;
     Ok(regex.is_match(text(values, 0)?).map_err(gave_up)?)
 }
 
 pub fn matches(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
-    Ok(is_match(values, Options::PLAIN)?.into())
+    Ok(is_match(values, RegexOptions::PLAIN)?.into())
 }
 
 pub fn matches_not(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
-    Ok((!is_match(values, Options::PLAIN)?).into())
+    Ok((!is_match(values, RegexOptions::PLAIN)?).into())
 }
 
 pub fn imatches(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
-    Ok(is_match(values, Options::IGNORE_CASE)?.into())
+    Ok(is_match(values, RegexOptions::IGNORE_CASE)?.into())
 }
 
 pub fn imatches_not(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
-    Ok((!is_match(values, Options::IGNORE_CASE)?).into())
+    Ok((!is_match(values, RegexOptions::IGNORE_CASE)?).into())
 }
 
 /// See `Function::prefix`.
@@ -41,8 +41,8 @@ pub fn prefix(call: &Call, value: &mut dyn FnMut(&Expr) -> Option<Value>) -> Opt
 }
 
 /// Returns the options of a flags argument that must not ask for all matches.
-fn local_flags(values: &[Value], at: usize, function: &str) -> Result<Options> {
-    let options = if values.len() > at { Options::of_flags(text(values, at)?)? } else { Options::PLAIN };
+fn local_flags(values: &[Value], at: usize, function: &str) -> Result<RegexOptions> {
+    let options = if values.len() > at { RegexOptions::of_flags(text(values, at)?)? } else { RegexOptions::PLAIN };
     if options.is_global {
         return Err(invalid(format!("{function}() does not support the \"global\" option")));
     }
@@ -159,7 +159,7 @@ pub fn regexp_substr(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<
 
 /// `substring(text, pattern)`: the first group if there is one, else the whole match.
 pub fn substring(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
-    let regex = compile(text(values, 1)?, Options::PLAIN)?;
+    let regex = compile(text(values, 1)?, RegexOptions::PLAIN)?;
     first_match(&regex, text(values, 0)?)
 }
 
@@ -178,7 +178,7 @@ pub fn replace(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Valu
         let message = format!("invalid regular expression option: \"{first}\"");
         return Err(PgError::new(state::INVALID_PARAMETER_VALUE, message).hint(hint).into());
     }
-    let options = Options::of_flags(flags)?;
+    let options = RegexOptions::of_flags(flags)?;
     let wanted = if options.is_global { 0 } else { 1 };
     replaced(values, options, (1, wanted), ctx)
 }
@@ -190,13 +190,13 @@ pub fn replace_from(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result
     if let Some(negative) = wanted.filter(|wanted| *wanted < 0) {
         return Err(invalid(format!("invalid value for parameter \"n\": {negative}")));
     }
-    let options = if values.len() > 5 { Options::of_flags(text(values, 5)?)? } else { Options::PLAIN };
+    let options = if values.len() > 5 { RegexOptions::of_flags(text(values, 5)?)? } else { RegexOptions::PLAIN };
     let wanted = wanted.unwrap_or(if options.is_global { 0 } else { 1 });
     replaced(values, options, (start, wanted), ctx)
 }
 
 /// Replaces the nth match from a character on; all of them if `wanted` is 0.
-fn replaced(values: &[Value], options: Options, (start, wanted): (i64, i64), ctx: &EvalContext) -> Result<Value> {
+fn replaced(values: &[Value], options: RegexOptions, (start, wanted): (i64, i64), ctx: &EvalContext) -> Result<Value> {
     let (text, replacement) = (text(values, 0)?, text(values, 2)?);
     let regex = compile(args::text(values, 1)?, options)?;
     let Some(from) = byte_before(text, start) else { return Ok(values[0].clone()) };

@@ -6,7 +6,7 @@ use query::nodes::expr::Call;
 
 use crate::error::{PgError, state};
 use crate::functions::args::text;
-use crate::functions::text::regex::{Options, compile};
+use crate::functions::text::regex::{RegexOptions, compile};
 use crate::functions::text::regexp::first_match;
 use crate::value::Value;
 
@@ -27,7 +27,7 @@ pub fn similar_escape(_: &Call, values: &[Value], _: &mut EvalContext) -> Result
 /// `substring(text SIMILAR pattern ESCAPE escape)`
 pub fn substring(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
     let pattern = rewritten(text(values, 1)?, Some(text(values, 2)?))?;
-    first_match(&*compile(&pattern, Options::PLAIN)?, text(values, 0)?)
+    first_match(&*compile(&pattern, RegexOptions::PLAIN)?, text(values, 0)?)
 }
 
 /// Returns the regular expression that matches the same whole texts. An escaped double quote separates the parts of `substring`, of which the second is the result.

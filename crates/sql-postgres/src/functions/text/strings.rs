@@ -277,7 +277,7 @@ pub fn to_hex_8(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value
     Ok(Value::Text(format!("{:x}", integer(values, 0)? as u64).into()))
 }
 
-/// Replaces `\XXXX`, `\+XXXXXX`, `\uXXXX` and `\UXXXXXXXX` by the characters of these numbers.
+/// Replaces a backslash with four hexadecimal digits, `\+` with six, `\u` with four and `\U` with eight by the characters of these numbers.
 pub fn unistr(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
     let mut rest = text(values, 0)?;
     let mut out = String::with_capacity(rest.len());
@@ -300,7 +300,8 @@ pub fn unistr(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> 
         };
         let number = rest.get(skipped..skipped + digits).filter(|text| text.bytes().all(|b| b.is_ascii_hexdigit()));
         let Some(number) = number.and_then(|text| u32::from_str_radix(text, 16).ok()) else {
-            let hint = "Unicode escapes must be \\XXXX, \\+XXXXXX, \\uXXXX, or \\UXXXXXXXX.";
+            let four = "X".repeat(4);
+            let hint = format!("Unicode escapes must be \\{four}, \\+{four}XX, \\u{four}, or \\U{four}{four}.");
             return Err(wrong(state::SYNTAX_ERROR, "invalid Unicode escape").hint(hint).into());
         };
         rest = &rest[skipped + digits..];

@@ -5,10 +5,8 @@
 use super::abbreviations::{self, Meaning};
 use super::calendar::{Reading, days_in_month, julian_of_date};
 use super::fields::{FieldKind, Fields, fraction, fraction_micros, leading_int};
-use super::tokens::{Reserved, Unit, Word, date_word};
-use super::{DateOrder, DateTimeError, IoContext, MICROS_PER_DAY, MICROS_PER_SECOND, PgZone};
-
-type Result<T, E = DateTimeError> = std::result::Result<T, E>;
+use super::tokens::{Reserved, TimeUnit, Word, date_word};
+use super::{DateOrder, DateTimeError, Decoded, IoContext, MICROS_PER_DAY, MICROS_PER_SECOND, PgZone};
 
 /// Bits of the mask: the parts of a text that are known.
 pub mod part {
@@ -53,8 +51,8 @@ pub enum Moment {
 }
 
 /// Reads the fields of a date with or without a time.
-pub fn decode_date_time(fields: &Fields, io: &IoContext) -> Result<Moment> {
-    let mut decoder = Decoder::new(fields, io);
+pub fn decode_date_time(fields: &Fields, io: &IoContext) -> Decoded<Moment> {
+    let mut decoder = DateTimeDecoder::new(fields, io);
     for at in 0..fields.count {
         decoder.date_time_field(at)?;
     }
@@ -62,8 +60,8 @@ pub fn decode_date_time(fields: &Fields, io: &IoContext) -> Result<Moment> {
 }
 
 /// Reads the fields of a time. Returns it with its offset, in seconds west of UTC.
-pub fn decode_time(fields: &Fields, io: &IoContext) -> Result<(Reading, i32)> {
-    let mut decoder = Decoder::new(fields, io);
+pub fn decode_time(fields: &Fields, io: &IoContext) -> Decoded<(Reading, i32)> {
+    let mut decoder = DateTimeDecoder::new(fields, io);
     for at in 0..fields.count {
         decoder.time_field(at)?;
     }
@@ -79,7 +77,7 @@ enum ZoneName {
 
 /// A field that says what the next number is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mark {
+enum NumberMark {
     None,
     Julian,
     Time,
@@ -87,13 +85,13 @@ enum Mark {
     Other,
 }
 
-struct Decoder<'a> {
+struct DateTimeDecoder<'a> {
     fields: &'a Fields,
     io: &'a IoContext,
     reading: Reading,
     mask: u32,
     moment: Option<Moment>,
-    mark: Mark,
+    mark: NumberMark,
     is_pm: Option<bool>,
     has_text_month: bool,
     has_two_digits: bool,
@@ -105,15 +103,15 @@ struct Decoder<'a> {
     zone: ZoneName,
 }
 
-impl<'a> Decoder<'a> {
-    fn new(fields: &'a Fields, io: &'a IoContext) -> Decoder<'a> {
-        Decoder {
+impl<'a> DateTimeDecoder<'a> {
+    fn new(fields: &'a Fields, io: &'a IoContext) -> DateTimeDecoder<'a> {
+        DateTimeDecoder {
             fields,
             io,
             reading: Reading::default(),
             mask: 0,
             moment: None,
-            mark: Mark::None,
+            mark: NumberMark::None,
             is_pm: None,
             has_text_month: false,
             has_two_digits: false,
@@ -130,7 +128,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Records the parts that a field gave.
-    fn add(&mut self, parts: u32) -> Result<()> {
+    fn add(&mut self, parts: u32) -> Decoded<()> {
         if self.mask & parts != 0 {
             return Err(DateTimeError::BadFormat);
         }
@@ -138,14 +136,14 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    fn date_time_field(&mut self, at: usize) -> Result<()> {
+    fn date_time_field(&mut self, at: usize) -> Decoded<()> {
         let text = self.fields.text(at);
         let parts = match self.fields.kind(at) {
-            FieldKind::Date if self.mark == Mark::Julian => self.julian_with_zone(text)?,
-            FieldKind::Date if self.mark != Mark::None || self.knows(part::MONTH | part::DAY) => {
+            FieldKind::Date if self.mark == NumberMark::Julian => self.julian_with_zone(text)?,
+            FieldKind::Date if self.mark != NumberMark::None || self.knows(part::MONTH | part::DAY) => {
                 // A time zone with punctuation in its name, or digits of a time with an offset.
-                if self.mark != Mark::None || text.starts_with(|c: char| c.is_ascii_digit()) {
-                    if std::mem::replace(&mut self.mark, Mark::None) == Mark::Other {
+                if self.mark != NumberMark::None || text.starts_with(|c: char| c.is_ascii_digit()) {
+                    if std::mem::replace(&mut self.mark, NumberMark::None) == NumberMark::Other {
                         return Err(DateTimeError::BadFormat);
                     }
                     self.time_with_zone(text, self.mask)?
@@ -166,7 +164,7 @@ impl<'a> Decoder<'a> {
                 self.west = offset(text)?;
                 part::ZONE
             }
-            FieldKind::Number if self.mark != Mark::None => self.marked_number(text)?,
+            FieldKind::Number if self.mark != NumberMark::None => self.marked_number(text)?,
             FieldKind::Number => self.date_time_number(text)?,
             FieldKind::Text | FieldKind::Special => match self.word(text, true)? {
                 Some(parts) => parts,
@@ -176,7 +174,7 @@ impl<'a> Decoder<'a> {
         self.add(parts)
     }
 
-    fn time_field(&mut self, at: usize) -> Result<()> {
+    fn time_field(&mut self, at: usize) -> Decoded<()> {
         let (fields, text) = (self.fields, self.fields.text(at));
         let parts = match fields.kind(at) {
             FieldKind::Date => {
@@ -198,7 +196,7 @@ impl<'a> Decoder<'a> {
                 self.west = offset(text)?;
                 part::ZONE
             }
-            FieldKind::Number if self.mark != Mark::None => self.marked_number(text)?,
+            FieldKind::Number if self.mark != NumberMark::None => self.marked_number(text)?,
             FieldKind::Number => {
                 let point = text.find('.');
                 match point {
@@ -220,26 +218,26 @@ impl<'a> Decoder<'a> {
     }
 
     /// A time may follow the mark `T`.
-    fn end_time_mark(&mut self) -> Result<()> {
-        match std::mem::replace(&mut self.mark, Mark::None) {
-            Mark::None | Mark::Time => Ok(()),
-            Mark::Julian | Mark::Other => Err(DateTimeError::BadFormat),
+    fn end_time_mark(&mut self) -> Decoded<()> {
+        match std::mem::replace(&mut self.mark, NumberMark::None) {
+            NumberMark::None | NumberMark::Time => Ok(()),
+            NumberMark::Julian | NumberMark::Other => Err(DateTimeError::BadFormat),
         }
     }
 
     /// A Julian day with an offset behind it.
-    fn julian_with_zone(&mut self, text: &str) -> Result<u32> {
+    fn julian_with_zone(&mut self, text: &str) -> Decoded<u32> {
         let (day, rest) = leading_int(text);
         let day = day.filter(|day| *day >= 0).ok_or(DateTimeError::FieldOverflow)?;
         self.reading.set_date(day.into());
         self.is_julian = true;
         self.west = offset(rest)?;
-        self.mark = Mark::None;
+        self.mark = NumberMark::None;
         Ok(part::DATE | part::TIME | part::ZONE)
     }
 
     /// Digits of a time with an offset behind them.
-    fn time_with_zone(&mut self, text: &str, mask: u32) -> Result<u32> {
+    fn time_with_zone(&mut self, text: &str, mask: u32) -> Decoded<u32> {
         if self.knows(part::TIME) {
             return Err(DateTimeError::BadFormat);
         }
@@ -248,21 +246,21 @@ impl<'a> Decoder<'a> {
         Ok(self.run_together(&text[..at], mask)? | part::ZONE)
     }
 
-    fn zone_name(&mut self, text: &str) -> Result<u32> {
+    fn zone_name(&mut self, text: &str) -> Decoded<u32> {
         let zone = PgZone::named(text).ok_or_else(|| DateTimeError::UnknownZone(text.into()))?;
         self.zone = ZoneName::Zone(zone);
         Ok(part::ZONE)
     }
 
     /// A number behind a mark.
-    fn marked_number(&mut self, text: &str) -> Result<u32> {
+    fn marked_number(&mut self, text: &str) -> Decoded<u32> {
         let (number, rest) = leading_int(text);
         let number = number.ok_or(DateTimeError::FieldOverflow)?;
         if !rest.is_empty() && !rest.starts_with('.') {
             return Err(DateTimeError::BadFormat);
         }
-        match std::mem::replace(&mut self.mark, Mark::None) {
-            Mark::Julian => {
+        match std::mem::replace(&mut self.mark, NumberMark::None) {
+            NumberMark::Julian => {
                 if number < 0 {
                     return Err(DateTimeError::FieldOverflow);
                 }
@@ -274,15 +272,15 @@ impl<'a> Decoder<'a> {
                 self.reading.set_clock((fraction(rest)? * MICROS_PER_DAY as f64) as i64);
                 Ok(part::DATE | part::TIME)
             }
-            Mark::Time => {
+            NumberMark::Time => {
                 let parts = self.run_together(text, self.mask | part::DATE)?;
                 if parts == part::TIME { Ok(parts) } else { Err(DateTimeError::BadFormat) }
             }
-            Mark::None | Mark::Other => Err(DateTimeError::BadFormat),
+            NumberMark::None | NumberMark::Other => Err(DateTimeError::BadFormat),
         }
     }
 
-    fn date_time_number(&mut self, text: &str) -> Result<u32> {
+    fn date_time_number(&mut self, text: &str) -> Decoded<u32> {
         match text.find('.') {
             Some(_) if self.mask & part::DATE == 0 => self.date(text, self.mask),
             Some(point) if point > 2 => self.run_together(text, self.mask),
@@ -295,7 +293,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// A word. `None`: it gives no part.
-    fn word(&mut self, text: &str, is_date: bool) -> Result<Option<u32>> {
+    fn word(&mut self, text: &str, is_date: bool) -> Decoded<Option<u32>> {
         match abbreviations::meaning(text) {
             Some(Meaning::Standard(seconds)) => {
                 self.west = -seconds;
@@ -350,14 +348,14 @@ impl<'a> Decoder<'a> {
                 part::SUMMER_MARK | part::SUMMER
             }
             Word::Unit(unit) => {
-                self.begin_mark(if unit == Unit::Julian { Mark::Julian } else { Mark::Other })?;
+                self.begin_mark(if unit == TimeUnit::Julian { NumberMark::Julian } else { NumberMark::Other })?;
                 0
             }
             Word::TimeMark => {
                 if is_date && !self.knows(part::DATE) {
                     return Err(DateTimeError::BadFormat);
                 }
-                self.begin_mark(Mark::Time)?;
+                self.begin_mark(NumberMark::Time)?;
                 0
             }
             Word::Month(_) | Word::Weekday(_) | Word::Ago => return Err(DateTimeError::BadFormat),
@@ -365,8 +363,8 @@ impl<'a> Decoder<'a> {
         Ok(Some(parts))
     }
 
-    fn begin_mark(&mut self, mark: Mark) -> Result<()> {
-        if self.mark != Mark::None {
+    fn begin_mark(&mut self, mark: NumberMark) -> Decoded<()> {
+        if self.mark != NumberMark::None {
             return Err(DateTimeError::BadFormat);
         }
         self.mark = mark;
@@ -404,7 +402,7 @@ impl<'a> Decoder<'a> {
         (self.reading.year, self.reading.month, self.reading.day) = (date.year, date.month, date.day);
     }
 
-    fn reserved_time(&mut self, word: Reserved) -> Result<u32> {
+    fn reserved_time(&mut self, word: Reserved) -> Decoded<u32> {
         match word {
             Reserved::Now => {
                 self.reading = self.io.zone.reading_at(self.io.now);
@@ -419,7 +417,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// A whole date with punctuation.
-    fn date(&mut self, text: &str, mut mask: u32) -> Result<u32> {
+    fn date(&mut self, text: &str, mut mask: u32) -> Decoded<u32> {
         let mut list: [Option<&str>; 25] = [None; 25];
         let (mut count, mut rest) = (0, text);
         while !rest.is_empty() && count < list.len() {
@@ -468,7 +466,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// A time with colons.
-    fn time(&mut self, text: &str) -> Result<u32> {
+    fn time(&mut self, text: &str) -> Decoded<u32> {
         let clock = clock(text, false)?;
         self.reading.hour = clock.hour.try_into().map_err(|_| DateTimeError::FieldOverflow)?;
         (self.reading.minute, self.reading.second, self.reading.micros) = (clock.minute, clock.second, clock.micros);
@@ -476,7 +474,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// A number by itself: a part of a date by the parts that are known, or a time.
-    fn number(&mut self, text: &str, has_text_month: bool, mask: u32) -> Result<u32> {
+    fn number(&mut self, text: &str, has_text_month: bool, mask: u32) -> Decoded<u32> {
         let (number, rest) = leading_int(text);
         let number = number.ok_or(DateTimeError::FieldOverflow)?;
         if rest.len() == text.len() {
@@ -532,7 +530,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Digits of a date or time without punctuation: `yyyymmdd`, `hhmmss`, `hhmm`, of times with a fraction.
-    fn run_together(&mut self, text: &str, mask: u32) -> Result<u32> {
+    fn run_together(&mut self, text: &str, mask: u32) -> Decoded<u32> {
         if !text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
             return Err(DateTimeError::BadFormat);
         }
@@ -571,7 +569,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Brings the year to its own century and era, and checks the date.
-    fn validate_date(&mut self) -> Result<()> {
+    fn validate_date(&mut self) -> Decoded<()> {
         let mask = self.mask;
         let checks = DateChecks {
             mask,
@@ -583,7 +581,7 @@ impl<'a> Decoder<'a> {
         checks.apply(&mut self.reading)
     }
 
-    fn apply_meridian(&mut self) -> Result<()> {
+    fn apply_meridian(&mut self) -> Decoded<()> {
         match self.is_pm {
             Some(_) if self.reading.hour > 12 => return Err(DateTimeError::FieldOverflow),
             Some(false) if self.reading.hour == 12 => self.reading.hour = 0,
@@ -593,8 +591,8 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    fn finish_date_time(mut self) -> Result<Moment> {
-        if self.mark != Mark::None {
+    fn finish_date_time(mut self) -> Decoded<Moment> {
+        if self.mark != NumberMark::None {
             return Err(DateTimeError::BadFormat);
         }
         if let Some(moment) = self.moment {
@@ -617,8 +615,8 @@ impl<'a> Decoder<'a> {
         Ok(Moment::At(self.reading, -east))
     }
 
-    fn finish_time(mut self) -> Result<(Reading, i32)> {
-        if self.mark != Mark::None {
+    fn finish_time(mut self) -> Decoded<(Reading, i32)> {
+        if self.mark != NumberMark::None {
             return Err(DateTimeError::BadFormat);
         }
         self.validate_date()?;
@@ -648,7 +646,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// The time on its own date, or today.
-    fn dated_reading(&self) -> Result<Reading> {
+    fn dated_reading(&self) -> Decoded<Reading> {
         match self.mask & part::DATE {
             0 => {
                 let now = self.io.zone.reading_at(self.io.now);
@@ -672,7 +670,7 @@ pub struct DateChecks {
 }
 
 impl DateChecks {
-    pub fn apply(self, reading: &mut Reading) -> Result<()> {
+    pub fn apply(self, reading: &mut Reading) -> Decoded<()> {
         if self.mask & part::YEAR != 0 && !self.is_julian {
             match reading.year {
                 year if self.is_bc => {
@@ -726,7 +724,7 @@ impl Clock {
 }
 
 /// Reads a time with colons. `minutes_first`: two numbers are minutes and seconds, not hours and minutes.
-pub fn clock(text: &str, minutes_first: bool) -> Result<Clock> {
+pub fn clock(text: &str, minutes_first: bool) -> Decoded<Clock> {
     let (hour, rest) = super::fields::leading_integer(text);
     let hour = hour.ok_or(DateTimeError::FieldOverflow)?;
     let rest = rest.strip_prefix(':').ok_or(DateTimeError::BadFormat)?;
@@ -763,7 +761,7 @@ pub fn clock(text: &str, minutes_first: bool) -> Result<Clock> {
 }
 
 /// Reads an offset from UTC with its sign, in seconds west.
-pub fn offset(text: &str) -> Result<i32> {
+pub fn offset(text: &str) -> Decoded<i32> {
     let sign = match text.as_bytes().first() {
         Some(b'+') => -1,
         Some(b'-') => 1,

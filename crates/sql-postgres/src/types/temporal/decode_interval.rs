@@ -5,11 +5,11 @@
 use super::Span;
 use super::decode::{clock, part};
 use super::fields::{FieldKind, Fields, fraction, leading_int, leading_integer};
-use super::tokens::{Unit, Word, interval_word};
+use super::tokens::{TimeUnit, Word, interval_word};
 use super::typmod::{self, IntervalRange};
-use super::{DateTimeError, IntervalStyle, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND};
-
-type Result<T, E = DateTimeError> = std::result::Result<T, E>;
+use super::{
+    DateTimeError, Decoded, IntervalStyle, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND,
+};
 
 const MONTHS_PER_YEAR: i32 = 12;
 const DAYS_PER_MONTH: f64 = 30.0;
@@ -89,7 +89,7 @@ impl Parts {
     }
 }
 
-fn in_range(done: Option<()>) -> Result<()> {
+fn in_range(done: Option<()>) -> Decoded<()> {
     done.ok_or(DateTimeError::FieldOverflow)
 }
 
@@ -98,12 +98,12 @@ fn in_range(done: Option<()>) -> Result<()> {
 enum Of {
     /// It follows from the modifier of the type.
     Nothing,
-    Unit(Unit),
+    Unit(TimeUnit),
     /// A word that is no unit.
     Invalid,
 }
 
-struct Decoder<'a> {
+struct IntervalDecoder<'a> {
     fields: &'a Fields,
     range: IntervalRange,
     parts: Parts,
@@ -115,14 +115,21 @@ struct Decoder<'a> {
 }
 
 /// Reads the fields of an interval. `None`: the sum is out of range.
-pub fn decode_interval(fields: &Fields, range: IntervalRange, style: IntervalStyle) -> Result<Option<Span>> {
+pub fn decode_interval(fields: &Fields, range: IntervalRange, style: IntervalStyle) -> Decoded<Option<Span>> {
     let is_signed = |at: usize| fields.text(at).starts_with(['+', '-']);
     let is_negative = style == IntervalStyle::SqlStandard
         && fields.count > 0
         && fields.text(0).starts_with('-')
         && !(1..fields.count).any(is_signed);
-    let mut decoder =
-        Decoder { fields, range, parts: Parts::default(), mask: 0, of: Of::Nothing, is_negative, is_ago: false };
+    let mut decoder = IntervalDecoder {
+        fields,
+        range,
+        parts: Parts::default(),
+        mask: 0,
+        of: Of::Nothing,
+        is_negative,
+        is_ago: false,
+    };
     for at in (0..fields.count).rev() {
         let parts = decoder.field(at)?;
         if parts & decoder.mask != 0 {
@@ -139,8 +146,8 @@ pub fn decode_interval(fields: &Fields, range: IntervalRange, style: IntervalSty
     Ok(decoder.parts.span())
 }
 
-impl Decoder<'_> {
-    fn field(&mut self, at: usize) -> Result<u32> {
+impl IntervalDecoder<'_> {
+    fn field(&mut self, at: usize) -> Decoded<u32> {
         let text = self.fields.text(at);
         match self.fields.kind(at) {
             FieldKind::Time => {
@@ -162,21 +169,21 @@ impl Decoder<'_> {
         }
     }
 
-    fn time(&self, text: &str) -> Result<i64> {
+    fn time(&self, text: &str) -> Decoded<i64> {
         let clock = clock(text, self.range == typmod::MINUTE_TO_SECOND)?;
         clock.micros().ok_or(DateTimeError::FieldOverflow)
     }
 
     /// A number before a time is one of days.
-    fn end_time(&mut self) -> Result<u32> {
+    fn end_time(&mut self) -> Decoded<u32> {
         if self.is_negative {
             self.parts.micros = -self.parts.micros.abs();
         }
-        self.of = Of::Unit(Unit::Day);
+        self.of = Of::Unit(TimeUnit::Day);
         Ok(part::TIME)
     }
 
-    fn number(&mut self, text: &str) -> Result<u32> {
+    fn number(&mut self, text: &str) -> Decoded<u32> {
         let mut unit = match self.of {
             Of::Nothing => Some(typmod::last_unit(self.range)),
             Of::Unit(unit) => Some(unit),
@@ -193,7 +200,7 @@ impl Decoder<'_> {
             if !rest.is_empty() {
                 return Err(DateTimeError::BadFormat);
             }
-            unit = Some(Unit::Month);
+            unit = Some(TimeUnit::Month);
             let signed = if is_negative { -months } else { months };
             let sum = number.checked_mul(MONTHS_PER_YEAR.into()).and_then(|months| months.checked_add(signed));
             number = sum.ok_or(DateTimeError::FieldOverflow)?;
@@ -211,49 +218,49 @@ impl Decoder<'_> {
         }
         let unit = unit.ok_or(DateTimeError::BadFormat)?;
         // A number without a unit before hours is one of days.
-        self.of = Of::Unit(if unit == Unit::Hour { Unit::Day } else { unit });
+        self.of = Of::Unit(if unit == TimeUnit::Hour { TimeUnit::Day } else { unit });
         self.add(number, part_of_one, unit)
     }
 
     /// Adds a number of units. Returns their part of the mask.
-    fn add(&mut self, number: i64, fraction: f64, unit: Unit) -> Result<u32> {
+    fn add(&mut self, number: i64, fraction: f64, unit: TimeUnit) -> Decoded<u32> {
         let parts = &mut self.parts;
         let years = |parts: &mut Parts, scale| {
             parts.add_years(number, scale)?;
             parts.add_year_fraction(fraction, scale)
         };
         let (done, mask) = match unit {
-            Unit::Microsecond => (parts.add_micros(number, fraction, 1), part::MICROSECOND),
-            Unit::Millisecond => (parts.add_micros(number, fraction, 1000), part::MILLISECOND),
-            Unit::Second => {
+            TimeUnit::Microsecond => (parts.add_micros(number, fraction, 1), part::MICROSECOND),
+            TimeUnit::Millisecond => (parts.add_micros(number, fraction, 1000), part::MILLISECOND),
+            TimeUnit::Second => {
                 let mask = if fraction == 0.0 { part::SECOND } else { part::SECONDS };
                 (parts.add_micros(number, fraction, MICROS_PER_SECOND), mask)
             }
-            Unit::Minute => (parts.add_micros(number, fraction, MICROS_PER_MINUTE), part::MINUTE),
-            Unit::Hour => (parts.add_micros(number, fraction, MICROS_PER_HOUR), part::HOUR),
-            Unit::Day => {
+            TimeUnit::Minute => (parts.add_micros(number, fraction, MICROS_PER_MINUTE), part::MINUTE),
+            TimeUnit::Hour => (parts.add_micros(number, fraction, MICROS_PER_HOUR), part::HOUR),
+            TimeUnit::Day => {
                 let done = parts.add_days(number, 1).and_then(|()| parts.add_fraction(fraction, MICROS_PER_DAY));
                 (done, part::DAY)
             }
-            Unit::Week => {
+            TimeUnit::Week => {
                 let done = parts.add_days(number, DAYS_PER_WEEK);
                 (done.and_then(|()| parts.add_day_fraction(fraction, DAYS_PER_WEEK.into())), part::WEEK)
             }
-            Unit::Month => {
+            TimeUnit::Month => {
                 let done = parts.add_months(number).and_then(|()| parts.add_day_fraction(fraction, DAYS_PER_MONTH));
                 (done, part::MONTH)
             }
-            Unit::Year => (years(parts, 1), part::YEAR),
-            Unit::Decade => (years(parts, 10), part::DECADE),
-            Unit::Century => (years(parts, 100), part::CENTURY),
-            Unit::Millennium => (years(parts, 1000), part::MILLENNIUM),
+            TimeUnit::Year => (years(parts, 1), part::YEAR),
+            TimeUnit::Decade => (years(parts, 10), part::DECADE),
+            TimeUnit::Century => (years(parts, 100), part::CENTURY),
+            TimeUnit::Millennium => (years(parts, 1000), part::MILLENNIUM),
             _ => return Err(DateTimeError::BadFormat),
         };
         in_range(done)?;
         Ok(mask)
     }
 
-    fn word(&mut self, text: &str) -> Result<u32> {
+    fn word(&mut self, text: &str) -> Decoded<u32> {
         match interval_word(text) {
             Some(Word::Ignored) => {}
             Some(Word::Unit(unit)) => self.of = Of::Unit(unit),
@@ -268,7 +275,7 @@ impl Decoder<'_> {
 }
 
 /// Reads an interval in a form of ISO 8601. `None`: the sum is out of range.
-pub fn decode_iso_interval(text: &str) -> Result<Option<Span>> {
+pub fn decode_iso_interval(text: &str) -> Decoded<Option<Span>> {
     let mut rest = text.strip_prefix('P').filter(|rest| !rest.is_empty()).ok_or(DateTimeError::BadFormat)?;
     let mut parts = Parts::default();
     let (mut is_date, mut has_field) = (true, false);
@@ -327,9 +334,9 @@ pub fn decode_iso_interval(text: &str) -> Result<Option<Span>> {
 }
 
 /// `years-months-days`, of which the last may be missing. The rest begins with the `T` of a time, or is empty.
-fn extended_date(years: &IsoNumber, rest: &mut &str, parts: &mut Parts) -> Result<()> {
+fn extended_date(years: &IsoNumber, rest: &mut &str, parts: &mut Parts) -> Decoded<()> {
     years.years(parts)?;
-    let steps: [fn(&IsoNumber, &mut Parts) -> Result<()>; 2] = [IsoNumber::months, IsoNumber::days];
+    let steps: [fn(&IsoNumber, &mut Parts) -> Decoded<()>; 2] = [IsoNumber::months, IsoNumber::days];
     for step in steps {
         let Some(after) = rest.strip_prefix('-') else { break };
         *rest = after;
@@ -339,7 +346,7 @@ fn extended_date(years: &IsoNumber, rest: &mut &str, parts: &mut Parts) -> Resul
 }
 
 /// `hours:minutes:seconds`, of which the last may be missing.
-fn extended_time(hours: &IsoNumber, rest: &mut &str, parts: &mut Parts) -> Result<()> {
+fn extended_time(hours: &IsoNumber, rest: &mut &str, parts: &mut Parts) -> Decoded<()> {
     hours.clock(parts, MICROS_PER_HOUR)?;
     for scale in [MICROS_PER_MINUTE, MICROS_PER_SECOND] {
         let Some(after) = rest.strip_prefix(':') else { break };
@@ -356,33 +363,33 @@ struct IsoNumber {
 }
 
 impl IsoNumber {
-    fn years(&self, parts: &mut Parts) -> Result<()> {
+    fn years(&self, parts: &mut Parts) -> Decoded<()> {
         in_range(parts.add_years(self.whole, 1))?;
         in_range(parts.add_year_fraction(self.fraction, 1))
     }
 
-    fn months(&self, parts: &mut Parts) -> Result<()> {
+    fn months(&self, parts: &mut Parts) -> Decoded<()> {
         in_range(parts.add_months(self.whole))?;
         in_range(parts.add_day_fraction(self.fraction, DAYS_PER_MONTH))
     }
 
-    fn weeks(&self, parts: &mut Parts) -> Result<()> {
+    fn weeks(&self, parts: &mut Parts) -> Decoded<()> {
         in_range(parts.add_days(self.whole, DAYS_PER_WEEK))?;
         in_range(parts.add_day_fraction(self.fraction, DAYS_PER_WEEK.into()))
     }
 
-    fn days(&self, parts: &mut Parts) -> Result<()> {
+    fn days(&self, parts: &mut Parts) -> Decoded<()> {
         in_range(parts.add_days(self.whole, 1))?;
         in_range(parts.add_fraction(self.fraction, MICROS_PER_DAY))
     }
 
-    fn clock(&self, parts: &mut Parts, scale: i64) -> Result<()> {
+    fn clock(&self, parts: &mut Parts, scale: i64) -> Decoded<()> {
         in_range(parts.add_micros(self.whole, self.fraction, scale))
     }
 }
 
 /// Reads a number as C's `strtod`, without hexadecimal digits.
-fn iso_number(rest: &mut &str) -> Result<IsoNumber> {
+fn iso_number(rest: &mut &str) -> Decoded<IsoNumber> {
     let text = *rest;
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let sign = text.len() - unsigned.len();

@@ -35,7 +35,7 @@ impl Fields {
     /// Divides a text. `limit` bounds the bytes of all fields, each with one more.
     pub fn parse(text: &str, limit: usize) -> Result<Fields, DateTimeError> {
         let mut fields = Fields { bytes: [0; BYTES_MAX], list: [(FieldKind::Number, 0, 0); FIELDS_MAX], count: 0 };
-        let mut reader = Reader { text: text.as_bytes(), at: 0, out: &mut fields, used: 0, limit };
+        let mut reader = FieldReader { text: text.as_bytes(), at: 0, out: &mut fields, used: 0, limit };
         while let Some(byte) = reader.peek() {
             if is_space(byte) {
                 reader.at += 1;
@@ -56,7 +56,7 @@ impl Fields {
     }
 }
 
-struct Reader<'a> {
+struct FieldReader<'a> {
     text: &'a [u8],
     at: usize,
     out: &'a mut Fields,
@@ -69,7 +69,7 @@ pub fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
-impl Reader<'_> {
+impl FieldReader<'_> {
     fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }

@@ -55,6 +55,9 @@ pub enum DateTimeError {
     UnknownZone(Box<str>),
 }
 
+/// The result of reading a text.
+pub type Decoded<T> = Result<T, DateTimeError>;
+
 impl DateTimeError {
     /// Returns the error about a text for a type, named as in messages.
     #[cold]

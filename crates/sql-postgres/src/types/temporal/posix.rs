@@ -18,8 +18,8 @@ pub struct PosixRule {
     /// Seconds west of UTC, and the abbreviation.
     standard: (i32, Box<str>),
     summer: (i32, Box<str>),
-    begin: Change,
-    end: Change,
+    begin: RuleChange,
+    end: RuleChange,
 }
 
 /// A zone that a POSIX rule describes.
@@ -31,7 +31,7 @@ pub enum PosixZone {
 
 /// The day and the local time of a change.
 #[derive(Clone, Copy, Debug)]
-struct Change {
+struct RuleChange {
     day: Day,
     seconds: i32,
 }
@@ -136,7 +136,7 @@ impl PosixRule {
     }
 }
 
-impl Change {
+impl RuleChange {
     /// Returns the second of the year, by the clock before the change.
     fn second_of_year(self, year: i64) -> i64 {
         let leap = is_leap(year as i32);
@@ -193,7 +193,7 @@ fn number(text: &str, min: i32, max: i32) -> Option<(i32, &str)> {
     Some((number, &text[digits..]))
 }
 
-fn change(text: &str) -> Option<(Change, &str)> {
+fn change(text: &str) -> Option<(RuleChange, &str)> {
     let (day, rest) = if let Some(text) = text.strip_prefix('J') {
         let (day, rest) = number(text, 1, 365)?;
         (Day::WithoutLeap(day), rest)
@@ -207,8 +207,8 @@ fn change(text: &str) -> Option<(Change, &str)> {
         (Day::OfYear(day), rest)
     };
     match rest.strip_prefix('/') {
-        Some(time) => offset(time).map(|(seconds, rest)| (Change { day, seconds }, rest)),
-        None => Some((Change { day, seconds: DEFAULT_TIME }, rest)),
+        Some(time) => offset(time).map(|(seconds, rest)| (RuleChange { day, seconds }, rest)),
+        None => Some((RuleChange { day, seconds: DEFAULT_TIME }, rest)),
     }
 }
 

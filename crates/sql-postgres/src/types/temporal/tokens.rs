@@ -19,7 +19,7 @@ pub enum Word {
     Summer,
     /// `T` before a time.
     TimeMark,
-    Unit(Unit),
+    Unit(TimeUnit),
     Ago,
     Ignored,
 }
@@ -40,7 +40,7 @@ pub enum Reserved {
 
 /// The fields of `extract`, the units of intervals, the marks before numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum TimeUnit {
     Microsecond,
     Millisecond,
     Second,
@@ -65,8 +65,10 @@ pub enum Unit {
 }
 
 use Reserved::{Early, Epoch, Late, Now, Today, Tomorrow, Yesterday, Zulu};
-use Unit::{Century, Day, DayOfWeek, DayOfYear, Decade, Hour, IsoDayOfWeek, IsoYear, Julian, Microsecond, Millennium};
-use Unit::{Millisecond, Minute, Quarter, Second, Week, Year, Zone, ZoneHour, ZoneMinute};
+use TimeUnit::{
+    Century, Day, DayOfWeek, DayOfYear, Decade, Hour, IsoDayOfWeek, IsoYear, Julian, Microsecond, Millennium,
+};
+use TimeUnit::{Millisecond, Minute, Quarter, Second, Week, Year, Zone, ZoneHour, ZoneMinute};
 
 /// Words of dates and times, in order.
 #[rustfmt::skip]
@@ -79,7 +81,7 @@ const DATE_WORDS: &[(&str, Word)] = &[
     ("h", Word::Unit(Hour)), ("infinity", Word::Reserved(Late)), ("isodow", Word::Unit(IsoDayOfWeek)),
     ("isoyear", Word::Unit(IsoYear)), ("j", Word::Unit(Julian)), ("jan", Word::Month(1)), ("january", Word::Month(1)),
     ("jd", Word::Unit(Julian)), ("jul", Word::Month(7)), ("julian", Word::Unit(Julian)), ("july", Word::Month(7)),
-    ("jun", Word::Month(6)), ("june", Word::Month(6)), ("m", Word::Unit(Unit::Month)), ("mar", Word::Month(3)),
+    ("jun", Word::Month(6)), ("june", Word::Month(6)), ("m", Word::Unit(TimeUnit::Month)), ("mar", Word::Month(3)),
     ("march", Word::Month(3)), ("may", Word::Month(5)), ("mm", Word::Unit(Minute)), ("mon", Word::Weekday(1)),
     ("monday", Word::Weekday(1)), ("nov", Word::Month(11)), ("november", Word::Month(11)), ("now", Word::Reserved(Now)),
     ("oct", Word::Month(10)), ("october", Word::Month(10)), ("on", Word::Ignored), ("pm", Word::Pm), ("s", Word::Unit(Second)),
@@ -101,7 +103,7 @@ const INTERVAL_WORDS: &[(&str, Word)] = &[
     ("microsecon", Word::Unit(Microsecond)), ("mil", Word::Unit(Millennium)), ("millennia", Word::Unit(Millennium)),
     ("millennium", Word::Unit(Millennium)), ("millisecon", Word::Unit(Millisecond)), ("mils", Word::Unit(Millennium)),
     ("min", Word::Unit(Minute)), ("mins", Word::Unit(Minute)), ("minute", Word::Unit(Minute)), ("minutes", Word::Unit(Minute)),
-    ("mon", Word::Unit(Unit::Month)), ("mons", Word::Unit(Unit::Month)), ("month", Word::Unit(Unit::Month)), ("months", Word::Unit(Unit::Month)),
+    ("mon", Word::Unit(TimeUnit::Month)), ("mons", Word::Unit(TimeUnit::Month)), ("month", Word::Unit(TimeUnit::Month)), ("months", Word::Unit(TimeUnit::Month)),
     ("ms", Word::Unit(Millisecond)), ("msec", Word::Unit(Millisecond)), ("msecond", Word::Unit(Millisecond)),
     ("mseconds", Word::Unit(Millisecond)), ("msecs", Word::Unit(Millisecond)), ("qtr", Word::Unit(Quarter)), ("quarter", Word::Unit(Quarter)),
     ("s", Word::Unit(Second)), ("sec", Word::Unit(Second)), ("second", Word::Unit(Second)), ("seconds", Word::Unit(Second)),

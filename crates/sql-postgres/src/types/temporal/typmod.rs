@@ -4,7 +4,7 @@
 
 use super::decode::part;
 use super::overflow;
-use super::tokens::Unit;
+use super::tokens::TimeUnit;
 use super::{MICROS_PER_HOUR, MICROS_PER_MINUTE, Span, is_finite_timestamp};
 use crate::error::{PgError, Result, state};
 
@@ -91,14 +91,14 @@ pub fn check_precision(precision: i32, type_name: &str, has_zone: bool) -> Resul
 }
 
 /// Returns the unit of a number without one, in an interval of these fields.
-pub fn last_unit(range: IntervalRange) -> Unit {
+pub fn last_unit(range: IntervalRange) -> TimeUnit {
     match range {
-        YEAR => Unit::Year,
-        MONTH | YEAR_TO_MONTH => Unit::Month,
-        DAY => Unit::Day,
-        HOUR | DAY_TO_HOUR => Unit::Hour,
-        MINUTE | HOUR_TO_MINUTE | DAY_TO_MINUTE => Unit::Minute,
-        _ => Unit::Second,
+        YEAR => TimeUnit::Year,
+        MONTH | YEAR_TO_MONTH => TimeUnit::Month,
+        DAY => TimeUnit::Day,
+        HOUR | DAY_TO_HOUR => TimeUnit::Hour,
+        MINUTE | HOUR_TO_MINUTE | DAY_TO_MINUTE => TimeUnit::Minute,
+        _ => TimeUnit::Second,
     }
 }
 

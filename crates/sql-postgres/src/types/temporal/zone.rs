@@ -48,7 +48,7 @@ pub struct LocalOffset {
     pub abbreviation: Box<str>,
 }
 
-/// What a time zone in a text stands for, once the text has been looked up.
+/// The meaning of a time zone in a text, once the text has been looked up.
 #[derive(Clone, Debug)]
 pub enum NamedZone {
     /// An abbreviation with a fixed offset, in seconds east of UTC.

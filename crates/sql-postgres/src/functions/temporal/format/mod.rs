@@ -11,7 +11,7 @@ pub use show::{interval_to_char, timestamp_to_char, timestamptz_to_char};
 /// A field, or a character between fields.
 #[derive(Clone, Copy, Debug)]
 enum Node<'a> {
-    Field(Field),
+    Field(TemplateField),
     /// A printable ASCII character that is neither letter nor digit.
     Separator(&'a str),
     Space(&'a str),
@@ -19,7 +19,7 @@ enum Node<'a> {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Field {
+struct TemplateField {
     key: &'static Keyword,
     /// `FM`: without padding.
     fills: bool,
@@ -40,7 +40,7 @@ enum Ordinal {
 #[derive(Debug)]
 struct Keyword {
     name: &'static str,
-    kind: Kind,
+    kind: KeywordKind,
     /// Its text is digits alone.
     is_digits: bool,
     convention: Convention,
@@ -62,7 +62,7 @@ enum Case {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum KeywordKind {
     /// With points between the letters, and in lower case.
     Era(bool, Case),
     Meridian(bool, Case),
@@ -103,7 +103,7 @@ enum Kind {
     Year(u8),
 }
 
-const fn word(name: &'static str, kind: Kind, is_digits: bool, convention: Convention) -> Keyword {
+const fn word(name: &'static str, kind: KeywordKind, is_digits: bool, convention: Convention) -> Keyword {
     Keyword { name, kind, is_digits, convention }
 }
 
@@ -113,46 +113,46 @@ use Convention::{Any, Gregorian, IsoWeek};
 /// Of those that begin alike the longest is first.
 #[rustfmt::skip]
 static KEYWORDS: &[Keyword] = &[
-    word("A.D.", Kind::Era(true, Upper), false, Any), word("A.M.", Kind::Meridian(true, Upper), false, Any),
-    word("AD", Kind::Era(false, Upper), false, Any), word("AM", Kind::Meridian(false, Upper), false, Any),
-    word("B.C.", Kind::Era(true, Upper), false, Any), word("BC", Kind::Era(false, Upper), false, Any),
-    word("CC", Kind::Century, true, Any), word("DAY", Kind::DayName(Upper), false, Any), word("DDD", Kind::DayOfYear, true, Gregorian),
-    word("DD", Kind::DayOfMonth, true, Gregorian), word("DY", Kind::DayShort(Upper), false, Any), word("Day", Kind::DayName(Capital), false, Any),
-    word("Dy", Kind::DayShort(Capital), false, Any), word("D", Kind::DayOfWeek, true, Gregorian), word("FF1", Kind::Fraction(1), true, Any),
-    word("FF2", Kind::Fraction(2), true, Any), word("FF3", Kind::Fraction(3), true, Any), word("FF4", Kind::Fraction(4), true, Any),
-    word("FF5", Kind::Fraction(5), true, Any), word("FF6", Kind::Fraction(6), true, Any), word("FX", Kind::Exact, false, Any),
-    word("HH24", Kind::Hour24, true, Any), word("HH12", Kind::Hour12, true, Any), word("HH", Kind::Hour12, true, Any),
-    word("IDDD", Kind::IsoDayOfYear, true, IsoWeek), word("ID", Kind::IsoDay, true, IsoWeek), word("IW", Kind::IsoWeek, true, IsoWeek),
-    word("IYYY", Kind::IsoYear(4), true, IsoWeek), word("IYY", Kind::IsoYear(3), true, IsoWeek), word("IY", Kind::IsoYear(2), true, IsoWeek),
-    word("I", Kind::IsoYear(1), true, IsoWeek), word("J", Kind::Julian, true, Any), word("MI", Kind::Minute, true, Any),
-    word("MM", Kind::Month, true, Gregorian), word("MONTH", Kind::MonthName(Upper), false, Gregorian),
-    word("MON", Kind::MonthShort(Upper), false, Gregorian), word("MS", Kind::Millisecond, true, Any),
-    word("Month", Kind::MonthName(Capital), false, Gregorian), word("Mon", Kind::MonthShort(Capital), false, Gregorian),
-    word("OF", Kind::Offset, false, Any), word("P.M.", Kind::Meridian(true, Upper), false, Any), word("PM", Kind::Meridian(false, Upper), false, Any),
-    word("Q", Kind::Quarter, true, Any), word("RM", Kind::Roman(Upper), false, Gregorian), word("SSSSS", Kind::SecondOfDay, true, Any),
-    word("SSSS", Kind::SecondOfDay, true, Any), word("SS", Kind::Second, true, Any), word("TZH", Kind::ZoneHour, false, Any),
-    word("TZM", Kind::ZoneMinute, true, Any), word("TZ", Kind::Zone(Upper), false, Any), word("US", Kind::Microsecond, true, Any),
-    word("WW", Kind::Week, true, Gregorian), word("W", Kind::WeekOfMonth, true, Gregorian), word("Y,YYY", Kind::YearWithComma, true, Gregorian),
-    word("YYYY", Kind::Year(4), true, Gregorian), word("YYY", Kind::Year(3), true, Gregorian), word("YY", Kind::Year(2), true, Gregorian),
-    word("Y", Kind::Year(1), true, Gregorian), word("a.d.", Kind::Era(true, Lower), false, Any), word("a.m.", Kind::Meridian(true, Lower), false, Any),
-    word("ad", Kind::Era(false, Lower), false, Any), word("am", Kind::Meridian(false, Lower), false, Any),
-    word("b.c.", Kind::Era(true, Lower), false, Any), word("bc", Kind::Era(false, Lower), false, Any), word("cc", Kind::Century, true, Any),
-    word("day", Kind::DayName(Lower), false, Any), word("ddd", Kind::DayOfYear, true, Gregorian), word("dd", Kind::DayOfMonth, true, Gregorian),
-    word("dy", Kind::DayShort(Lower), false, Any), word("d", Kind::DayOfWeek, true, Gregorian), word("ff1", Kind::Fraction(1), true, Any),
-    word("ff2", Kind::Fraction(2), true, Any), word("ff3", Kind::Fraction(3), true, Any), word("ff4", Kind::Fraction(4), true, Any),
-    word("ff5", Kind::Fraction(5), true, Any), word("ff6", Kind::Fraction(6), true, Any), word("fx", Kind::Exact, false, Any),
-    word("hh24", Kind::Hour24, true, Any), word("hh12", Kind::Hour12, true, Any), word("hh", Kind::Hour12, true, Any),
-    word("iddd", Kind::IsoDayOfYear, true, IsoWeek), word("id", Kind::IsoDay, true, IsoWeek), word("iw", Kind::IsoWeek, true, IsoWeek),
-    word("iyyy", Kind::IsoYear(4), true, IsoWeek), word("iyy", Kind::IsoYear(3), true, IsoWeek), word("iy", Kind::IsoYear(2), true, IsoWeek),
-    word("i", Kind::IsoYear(1), true, IsoWeek), word("j", Kind::Julian, true, Any), word("mi", Kind::Minute, true, Any),
-    word("mm", Kind::Month, true, Gregorian), word("month", Kind::MonthName(Lower), false, Gregorian),
-    word("mon", Kind::MonthShort(Lower), false, Gregorian), word("ms", Kind::Millisecond, true, Any), word("of", Kind::Offset, false, Any),
-    word("p.m.", Kind::Meridian(true, Lower), false, Any), word("pm", Kind::Meridian(false, Lower), false, Any), word("q", Kind::Quarter, true, Any),
-    word("rm", Kind::Roman(Lower), false, Gregorian), word("sssss", Kind::SecondOfDay, true, Any), word("ssss", Kind::SecondOfDay, true, Any),
-    word("ss", Kind::Second, true, Any), word("tzh", Kind::ZoneHour, false, Any), word("tzm", Kind::ZoneMinute, true, Any),
-    word("tz", Kind::Zone(Lower), false, Any), word("us", Kind::Microsecond, true, Any), word("ww", Kind::Week, true, Gregorian),
-    word("w", Kind::WeekOfMonth, true, Gregorian), word("y,yyy", Kind::YearWithComma, true, Gregorian), word("yyyy", Kind::Year(4), true, Gregorian),
-    word("yyy", Kind::Year(3), true, Gregorian), word("yy", Kind::Year(2), true, Gregorian), word("y", Kind::Year(1), true, Gregorian),
+    word("A.D.", KeywordKind::Era(true, Upper), false, Any), word("A.M.", KeywordKind::Meridian(true, Upper), false, Any),
+    word("AD", KeywordKind::Era(false, Upper), false, Any), word("AM", KeywordKind::Meridian(false, Upper), false, Any),
+    word("B.C.", KeywordKind::Era(true, Upper), false, Any), word("BC", KeywordKind::Era(false, Upper), false, Any),
+    word("CC", KeywordKind::Century, true, Any), word("DAY", KeywordKind::DayName(Upper), false, Any), word("DDD", KeywordKind::DayOfYear, true, Gregorian),
+    word("DD", KeywordKind::DayOfMonth, true, Gregorian), word("DY", KeywordKind::DayShort(Upper), false, Any), word("Day", KeywordKind::DayName(Capital), false, Any),
+    word("Dy", KeywordKind::DayShort(Capital), false, Any), word("D", KeywordKind::DayOfWeek, true, Gregorian), word("FF1", KeywordKind::Fraction(1), true, Any),
+    word("FF2", KeywordKind::Fraction(2), true, Any), word("FF3", KeywordKind::Fraction(3), true, Any), word("FF4", KeywordKind::Fraction(4), true, Any),
+    word("FF5", KeywordKind::Fraction(5), true, Any), word("FF6", KeywordKind::Fraction(6), true, Any), word("FX", KeywordKind::Exact, false, Any),
+    word("HH24", KeywordKind::Hour24, true, Any), word("HH12", KeywordKind::Hour12, true, Any), word("HH", KeywordKind::Hour12, true, Any),
+    word("IDDD", KeywordKind::IsoDayOfYear, true, IsoWeek), word("ID", KeywordKind::IsoDay, true, IsoWeek), word("IW", KeywordKind::IsoWeek, true, IsoWeek),
+    word("IYYY", KeywordKind::IsoYear(4), true, IsoWeek), word("IYY", KeywordKind::IsoYear(3), true, IsoWeek), word("IY", KeywordKind::IsoYear(2), true, IsoWeek),
+    word("I", KeywordKind::IsoYear(1), true, IsoWeek), word("J", KeywordKind::Julian, true, Any), word("MI", KeywordKind::Minute, true, Any),
+    word("MM", KeywordKind::Month, true, Gregorian), word("MONTH", KeywordKind::MonthName(Upper), false, Gregorian),
+    word("MON", KeywordKind::MonthShort(Upper), false, Gregorian), word("MS", KeywordKind::Millisecond, true, Any),
+    word("Month", KeywordKind::MonthName(Capital), false, Gregorian), word("Mon", KeywordKind::MonthShort(Capital), false, Gregorian),
+    word("OF", KeywordKind::Offset, false, Any), word("P.M.", KeywordKind::Meridian(true, Upper), false, Any), word("PM", KeywordKind::Meridian(false, Upper), false, Any),
+    word("Q", KeywordKind::Quarter, true, Any), word("RM", KeywordKind::Roman(Upper), false, Gregorian), word("SSSSS", KeywordKind::SecondOfDay, true, Any),
+    word("SSSS", KeywordKind::SecondOfDay, true, Any), word("SS", KeywordKind::Second, true, Any), word("TZH", KeywordKind::ZoneHour, false, Any),
+    word("TZM", KeywordKind::ZoneMinute, true, Any), word("TZ", KeywordKind::Zone(Upper), false, Any), word("US", KeywordKind::Microsecond, true, Any),
+    word("WW", KeywordKind::Week, true, Gregorian), word("W", KeywordKind::WeekOfMonth, true, Gregorian), word("Y,YYY", KeywordKind::YearWithComma, true, Gregorian),
+    word("YYYY", KeywordKind::Year(4), true, Gregorian), word("YYY", KeywordKind::Year(3), true, Gregorian), word("YY", KeywordKind::Year(2), true, Gregorian),
+    word("Y", KeywordKind::Year(1), true, Gregorian), word("a.d.", KeywordKind::Era(true, Lower), false, Any), word("a.m.", KeywordKind::Meridian(true, Lower), false, Any),
+    word("ad", KeywordKind::Era(false, Lower), false, Any), word("am", KeywordKind::Meridian(false, Lower), false, Any),
+    word("b.c.", KeywordKind::Era(true, Lower), false, Any), word("bc", KeywordKind::Era(false, Lower), false, Any), word("cc", KeywordKind::Century, true, Any),
+    word("day", KeywordKind::DayName(Lower), false, Any), word("ddd", KeywordKind::DayOfYear, true, Gregorian), word("dd", KeywordKind::DayOfMonth, true, Gregorian),
+    word("dy", KeywordKind::DayShort(Lower), false, Any), word("d", KeywordKind::DayOfWeek, true, Gregorian), word("ff1", KeywordKind::Fraction(1), true, Any),
+    word("ff2", KeywordKind::Fraction(2), true, Any), word("ff3", KeywordKind::Fraction(3), true, Any), word("ff4", KeywordKind::Fraction(4), true, Any),
+    word("ff5", KeywordKind::Fraction(5), true, Any), word("ff6", KeywordKind::Fraction(6), true, Any), word("fx", KeywordKind::Exact, false, Any),
+    word("hh24", KeywordKind::Hour24, true, Any), word("hh12", KeywordKind::Hour12, true, Any), word("hh", KeywordKind::Hour12, true, Any),
+    word("iddd", KeywordKind::IsoDayOfYear, true, IsoWeek), word("id", KeywordKind::IsoDay, true, IsoWeek), word("iw", KeywordKind::IsoWeek, true, IsoWeek),
+    word("iyyy", KeywordKind::IsoYear(4), true, IsoWeek), word("iyy", KeywordKind::IsoYear(3), true, IsoWeek), word("iy", KeywordKind::IsoYear(2), true, IsoWeek),
+    word("i", KeywordKind::IsoYear(1), true, IsoWeek), word("j", KeywordKind::Julian, true, Any), word("mi", KeywordKind::Minute, true, Any),
+    word("mm", KeywordKind::Month, true, Gregorian), word("month", KeywordKind::MonthName(Lower), false, Gregorian),
+    word("mon", KeywordKind::MonthShort(Lower), false, Gregorian), word("ms", KeywordKind::Millisecond, true, Any), word("of", KeywordKind::Offset, false, Any),
+    word("p.m.", KeywordKind::Meridian(true, Lower), false, Any), word("pm", KeywordKind::Meridian(false, Lower), false, Any), word("q", KeywordKind::Quarter, true, Any),
+    word("rm", KeywordKind::Roman(Lower), false, Gregorian), word("sssss", KeywordKind::SecondOfDay, true, Any), word("ssss", KeywordKind::SecondOfDay, true, Any),
+    word("ss", KeywordKind::Second, true, Any), word("tzh", KeywordKind::ZoneHour, false, Any), word("tzm", KeywordKind::ZoneMinute, true, Any),
+    word("tz", KeywordKind::Zone(Lower), false, Any), word("us", KeywordKind::Microsecond, true, Any), word("ww", KeywordKind::Week, true, Gregorian),
+    word("w", KeywordKind::WeekOfMonth, true, Gregorian), word("y,yyy", KeywordKind::YearWithComma, true, Gregorian), word("yyyy", KeywordKind::Year(4), true, Gregorian),
+    word("yyy", KeywordKind::Year(3), true, Gregorian), word("yy", KeywordKind::Year(2), true, Gregorian), word("y", KeywordKind::Year(1), true, Gregorian),
 ];
 
 const ROMAN: [&str; 12] = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
@@ -185,7 +185,7 @@ fn parse(template: &str) -> Vec<Node<'_>> {
             } else if let Some(after) = rest.strip_prefix("SP") {
                 rest = after;
             }
-            nodes.push(Node::Field(Field { key, fills, is_local, ordinal }));
+            nodes.push(Node::Field(TemplateField { key, fills, is_local, ordinal }));
         } else if let Some(quoted) = rest.strip_prefix('"') {
             rest = parse_quoted(quoted, &mut nodes);
         } else if !rest.is_empty() {

@@ -6,7 +6,7 @@ use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
 
-use super::{Convention, Field, Kind, Node, Ordinal, ROMAN, is_separator, parse};
+use super::{Convention, KeywordKind, Node, Ordinal, ROMAN, TemplateField, is_separator, parse};
 use crate::error::{PgError, Result as PgResult, state};
 use crate::functions::state::StateOf;
 use crate::functions::temporal::arithmetic::timestamp_overflow;
@@ -22,7 +22,7 @@ const ZONE_HOUR_MAX: i32 = 15;
 
 /// The numbers that a text had for the fields of its template; 0 is none.
 #[derive(Default)]
-struct Found {
+struct FieldValues {
     is_iso: Option<bool>,
     hour: i32,
     is_12_hours: bool,
@@ -57,7 +57,7 @@ fn format_error(message: String) -> PgError {
 }
 
 /// Sets a field that a template may have twice.
-fn set(place: &mut i32, value: i32, field: &Field) -> PgResult<()> {
+fn set(place: &mut i32, value: i32, field: &TemplateField) -> PgResult<()> {
     if *place != 0 && *place != value {
         let error = format_error(format!("conflicting values for \"{}\" field in formatting string", field.key.name));
         return Err(error.detail("This value contradicts a previous setting for the same field type."));
@@ -66,17 +66,17 @@ fn set(place: &mut i32, value: i32, field: &Field) -> PgResult<()> {
     Ok(())
 }
 
-struct Reader<'a> {
+struct TemplateReader<'a> {
     text: &'a [u8],
     at: usize,
     nodes: &'a [Node<'a>],
-    found: Found,
+    found: FieldValues,
     is_exact: bool,
     /// Characters that were skipped beyond those of the template.
     extra: i32,
 }
 
-impl Reader<'_> {
+impl TemplateReader<'_> {
     fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
@@ -105,7 +105,7 @@ impl Reader<'_> {
                 break;
             }
             let is_field = matches!(node, Node::Field(_));
-            let begins_exact = matches!(node, Node::Field(field) if field.key.kind == Kind::Exact);
+            let begins_exact = matches!(node, Node::Field(field) if field.key.kind == KeywordKind::Exact);
             if !self.is_exact && !begins_exact && (is_field || place == 0) {
                 self.extra += self.skip_spaces();
             }
@@ -131,7 +131,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn set_convention(&mut self, field: &Field) -> PgResult<()> {
+    fn set_convention(&mut self, field: &TemplateField) -> PgResult<()> {
         if field.key.convention == Convention::Any {
             return Ok(());
         }
@@ -144,7 +144,7 @@ impl Reader<'_> {
     }
 
     /// Returns whether what follows a field cannot be a digit, so that the field takes all digits there are.
-    fn ends_with_digits(&self, field: &Field, place: usize) -> bool {
+    fn ends_with_digits(&self, field: &TemplateField, place: usize) -> bool {
         if field.ordinal != Ordinal::None {
             return true;
         }
@@ -158,7 +158,7 @@ impl Reader<'_> {
     }
 
     /// Reads a number of so many digits. Returns it with the characters that it took.
-    fn integer(&mut self, digits: usize, field: &Field, place: usize) -> PgResult<(i32, usize)> {
+    fn integer(&mut self, digits: usize, field: &TemplateField, place: usize) -> PgResult<(i32, usize)> {
         let from = self.at;
         self.skip_spaces();
         let rest = &self.text[self.at..];
@@ -196,16 +196,21 @@ impl Reader<'_> {
     }
 
     /// Reads a number of the length of the field's name into a place of `found`.
-    fn number(&mut self, field: &Field, place: usize, target: fn(&mut Found) -> &mut i32) -> PgResult<usize> {
+    fn number(
+        &mut self,
+        field: &TemplateField,
+        place: usize,
+        target: fn(&mut FieldValues) -> &mut i32,
+    ) -> PgResult<usize> {
         self.number_of(field.key.name.len(), field, place, target)
     }
 
     fn number_of(
         &mut self,
         digits: usize,
-        field: &Field,
+        field: &TemplateField,
         place: usize,
-        target: fn(&mut Found) -> &mut i32,
+        target: fn(&mut FieldValues) -> &mut i32,
     ) -> PgResult<usize> {
         let (number, length) = self.integer(digits, field, place)?;
         set(target(&mut self.found), number, field)?;
@@ -213,7 +218,7 @@ impl Reader<'_> {
     }
 
     /// Reads one of some words in any case, and returns its place.
-    fn one_of(&mut self, words: &[&str], field: &Field) -> PgResult<usize> {
+    fn one_of(&mut self, words: &[&str], field: &TemplateField) -> PgResult<usize> {
         let rest = &self.text[self.at..];
         let is_next =
             |word: &str| rest.get(..word.len()).is_some_and(|text| text.eq_ignore_ascii_case(word.as_bytes()));
@@ -230,52 +235,52 @@ impl Reader<'_> {
         }
     }
 
-    fn field(&mut self, field: &Field, place: usize) -> PgResult<()> {
+    fn field(&mut self, field: &TemplateField, place: usize) -> PgResult<()> {
         match field.key.kind {
-            Kind::Exact => {
+            KeywordKind::Exact => {
                 self.is_exact = true;
                 return Ok(());
             }
-            Kind::Meridian(has_points, _) => {
+            KeywordKind::Meridian(has_points, _) => {
                 let words = if has_points { ["a.m.", "p.m."] } else { ["am", "pm"] };
                 let is_pm = self.one_of(&words, field)? as i32;
                 set(&mut self.found.is_pm, is_pm, field)?;
                 self.found.is_12_hours = true;
                 return Ok(());
             }
-            Kind::Era(has_points, _) => {
+            KeywordKind::Era(has_points, _) => {
                 let words = if has_points { ["a.d.", "b.c."] } else { ["ad", "bc"] };
                 let is_bc = self.one_of(&words, field)? as i32;
                 return set(&mut self.found.is_bc, is_bc, field);
             }
-            Kind::MonthName(_) | Kind::MonthShort(_) => {
-                let is_short = matches!(field.key.kind, Kind::MonthShort(_));
+            KeywordKind::MonthName(_) | KeywordKind::MonthShort(_) => {
+                let is_short = matches!(field.key.kind, KeywordKind::MonthShort(_));
                 let month = self.one_of(&MONTHS.map(|name| if is_short { &name[..3] } else { name }), field)?;
                 return set(&mut self.found.month, month as i32 + 1, field);
             }
-            Kind::DayName(_) | Kind::DayShort(_) => {
-                let is_short = matches!(field.key.kind, Kind::DayShort(_));
+            KeywordKind::DayName(_) | KeywordKind::DayShort(_) => {
+                let is_short = matches!(field.key.kind, KeywordKind::DayShort(_));
                 let day = self.one_of(&DAYS.map(|name| if is_short { &name[..3] } else { name }), field)?;
                 set(&mut self.found.weekday, day as i32, field)?;
                 self.found.weekday = self.found.weekday.wrapping_add(1);
                 return Ok(());
             }
-            Kind::Roman(_) => {
+            KeywordKind::Roman(_) => {
                 let mut words = ROMAN;
                 words.reverse();
                 let month = 12 - self.one_of(&words, field)? as i32;
                 return set(&mut self.found.month, month, field);
             }
-            Kind::Zone(_) | Kind::Offset => {
+            KeywordKind::Zone(_) | KeywordKind::Offset => {
                 let text = format!("formatting field \"{}\" is only supported in to_char", field.key.name);
                 return Err(PgError::new(state::FEATURE_NOT_SUPPORTED, text));
             }
-            Kind::ZoneHour => {
+            KeywordKind::ZoneHour => {
                 self.zone_sign();
                 self.number_of(2, field, place, |found| &mut found.zone_hour)?;
                 return Ok(());
             }
-            Kind::ZoneMinute => {
+            KeywordKind::ZoneMinute => {
                 if self.found.zone_sign == 0 {
                     self.found.zone_sign = 1;
                 }
@@ -303,24 +308,24 @@ impl Reader<'_> {
         };
     }
 
-    fn numeric_field(&mut self, field: &Field, place: usize) -> PgResult<()> {
+    fn numeric_field(&mut self, field: &TemplateField, place: usize) -> PgResult<()> {
         match field.key.kind {
-            Kind::Hour12 => {
+            KeywordKind::Hour12 => {
                 self.number_of(2, field, place, |found| &mut found.hour)?;
                 self.found.is_12_hours = true;
             }
-            Kind::Hour24 => drop(self.number_of(2, field, place, |found| &mut found.hour)?),
-            Kind::Minute => drop(self.number(field, place, |found| &mut found.minute)?),
-            Kind::Second => drop(self.number(field, place, |found| &mut found.second)?),
-            Kind::SecondOfDay => drop(self.number(field, place, |found| &mut found.second_of_day)?),
-            Kind::Millisecond => {
+            KeywordKind::Hour24 => drop(self.number_of(2, field, place, |found| &mut found.hour)?),
+            KeywordKind::Minute => drop(self.number(field, place, |found| &mut found.minute)?),
+            KeywordKind::Second => drop(self.number(field, place, |found| &mut found.second)?),
+            KeywordKind::SecondOfDay => drop(self.number(field, place, |found| &mut found.second_of_day)?),
+            KeywordKind::Millisecond => {
                 let length = self.number_of(3, field, place, |found| &mut found.millisecond)?;
                 let scale = [1, 100, 10].get(length).copied().unwrap_or(1);
                 self.found.millisecond = self.found.millisecond.wrapping_mul(scale);
             }
-            Kind::Microsecond | Kind::Fraction(_) => {
+            KeywordKind::Microsecond | KeywordKind::Fraction(_) => {
                 let mut digits = 6;
-                if let Kind::Fraction(precision) = field.key.kind {
+                if let KeywordKind::Fraction(precision) = field.key.kind {
                     self.found.precision = precision.into();
                     digits = precision.into();
                 }
@@ -328,37 +333,37 @@ impl Reader<'_> {
                 let scale = [1, 100_000, 10_000, 1000, 100, 10].get(length).copied().unwrap_or(1);
                 self.found.microsecond = self.found.microsecond.wrapping_mul(scale);
             }
-            Kind::Month => drop(self.number(field, place, |found| &mut found.month)?),
-            Kind::DayOfYear => drop(self.number(field, place, |found| &mut found.day_of_year)?),
-            Kind::IsoDayOfYear => drop(self.number_of(3, field, place, |found| &mut found.day_of_year)?),
-            Kind::DayOfMonth => drop(self.number(field, place, |found| &mut found.day)?),
-            Kind::DayOfWeek => drop(self.number(field, place, |found| &mut found.weekday)?),
-            Kind::IsoDay => {
+            KeywordKind::Month => drop(self.number(field, place, |found| &mut found.month)?),
+            KeywordKind::DayOfYear => drop(self.number(field, place, |found| &mut found.day_of_year)?),
+            KeywordKind::IsoDayOfYear => drop(self.number_of(3, field, place, |found| &mut found.day_of_year)?),
+            KeywordKind::DayOfMonth => drop(self.number(field, place, |found| &mut found.day)?),
+            KeywordKind::DayOfWeek => drop(self.number(field, place, |found| &mut found.weekday)?),
+            KeywordKind::IsoDay => {
                 self.number_of(1, field, place, |found| &mut found.weekday)?;
                 // Sunday is 1, not 7.
                 let next = self.found.weekday.wrapping_add(1);
                 self.found.weekday = if next > 7 { 1 } else { next };
             }
-            Kind::Week | Kind::IsoWeek => drop(self.number(field, place, |found| &mut found.week)?),
+            KeywordKind::Week | KeywordKind::IsoWeek => drop(self.number(field, place, |found| &mut found.week)?),
             // It would say too little: the quarter is read and left.
-            Kind::Quarter => drop(self.integer(1, field, place)?),
-            Kind::Century => drop(self.number(field, place, |found| &mut found.century)?),
-            Kind::YearWithComma => self.year_with_comma(field)?,
-            Kind::Year(digits) | Kind::IsoYear(digits) => {
+            KeywordKind::Quarter => drop(self.integer(1, field, place)?),
+            KeywordKind::Century => drop(self.number(field, place, |found| &mut found.century)?),
+            KeywordKind::YearWithComma => self.year_with_comma(field)?,
+            KeywordKind::Year(digits) | KeywordKind::IsoYear(digits) => {
                 let length = self.number(field, place, |found| &mut found.year)?;
                 if digits < 4 && length < 4 {
                     self.found.year = near_2020(self.found.year);
                 }
                 self.found.year_digits = digits;
             }
-            Kind::WeekOfMonth => drop(self.number(field, place, |found| &mut found.week_of_month)?),
-            Kind::Julian => drop(self.number(field, place, |found| &mut found.julian)?),
+            KeywordKind::WeekOfMonth => drop(self.number(field, place, |found| &mut found.week_of_month)?),
+            KeywordKind::Julian => drop(self.number(field, place, |found| &mut found.julian)?),
             _ => {}
         }
         Ok(())
     }
 
-    fn year_with_comma(&mut self, field: &Field) -> PgResult<()> {
+    fn year_with_comma(&mut self, field: &TemplateField) -> PgResult<()> {
         let error = || format_error("invalid input string for \"Y,YYY\"".into());
         let rest = &self.text[self.at..];
         let (thousands, used) = leading_long(rest);
@@ -417,17 +422,23 @@ fn leading_long(bytes: &[u8]) -> (Option<i64>, usize) {
 }
 
 /// The parts that a text gave, as a reading.
-struct Moment {
+struct TemplateMoment {
     reading: Reading,
     /// The offset in seconds west of UTC.
     west: Option<i32>,
     precision: i32,
 }
 
-fn moment(source: &str, template: &str) -> PgResult<Moment> {
+fn moment(source: &str, template: &str) -> PgResult<TemplateMoment> {
     let nodes = parse(template);
-    let mut reader =
-        Reader { text: source.as_bytes(), at: 0, nodes: &nodes, found: Found::default(), is_exact: false, extra: 0 };
+    let mut reader = TemplateReader {
+        text: source.as_bytes(),
+        at: 0,
+        nodes: &nodes,
+        found: FieldValues::default(),
+        is_exact: false,
+        extra: 0,
+    };
     reader.read()?;
     let found = reader.found;
     let mut reading = Reading::of_date(0, 1, 1);
@@ -442,10 +453,10 @@ fn moment(source: &str, template: &str) -> PgResult<Moment> {
     if !is_clock {
         return Err(field_overflow(source));
     }
-    Ok(Moment { reading, west: found.west(source)?, precision: found.precision })
+    Ok(TemplateMoment { reading, west: found.west(source)?, precision: found.precision })
 }
 
-impl Found {
+impl FieldValues {
     fn set_clock(&self, reading: &mut Reading) -> PgResult<()> {
         let seconds = self.second_of_day;
         (reading.hour, reading.minute, reading.second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -593,7 +604,7 @@ pub fn to_date(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value>
 }
 
 pub fn to_timestamp(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    let Moment { reading, west, precision } = moment(text(values, 0)?, text(values, 1)?)?;
+    let TemplateMoment { reading, west, precision } = moment(text(values, 0)?, text(values, 1)?)?;
     let at = match west {
         Some(west) => timestamp_of(&reading, west),
         None => timestamp_in_zone(&reading, &ctx.state().io.zone),

@@ -4,7 +4,7 @@ use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
 
-use super::{Case, Field, Kind, Node, Ordinal, ROMAN, cased, parse};
+use super::{Case, KeywordKind, Node, Ordinal, ROMAN, TemplateField, cased, parse};
 use crate::error::{PgError, Result as PgResult, state};
 use crate::functions::state::StateOf;
 use crate::functions::temporal::values::{micros, span, text};
@@ -13,7 +13,7 @@ use crate::types::temporal::{LocalOffset, MICROS_PER_SECOND, Span, is_finite_tim
 use crate::value::Value;
 
 /// The fields that a template shows. Those of an interval have signs.
-struct Shown {
+struct ShownFields {
     year: i64,
     month: i64,
     day: i64,
@@ -26,9 +26,9 @@ struct Shown {
     offset: Option<LocalOffset>,
 }
 
-impl Shown {
-    fn of_reading(reading: &Reading, offset: Option<LocalOffset>) -> Shown {
-        Shown {
+impl ShownFields {
+    fn of_reading(reading: &Reading, offset: Option<LocalOffset>) -> ShownFields {
+        ShownFields {
             year: reading.year.into(),
             month: reading.month.into(),
             day: reading.day.into(),
@@ -42,10 +42,10 @@ impl Shown {
         }
     }
 
-    fn of_span(span: Span) -> Shown {
+    fn of_span(span: Span) -> ShownFields {
         let (months, days) = (i64::from(span.months), i64::from(span.days));
         let seconds = span.micros / MICROS_PER_SECOND;
-        Shown {
+        ShownFields {
             year: months / 12,
             month: months % 12,
             day: days,
@@ -79,12 +79,12 @@ impl Shown {
 }
 
 /// Appends a number with zeros to a width, which counts its sign, and the ordinal's letters behind it.
-fn number(value: i64, width: usize, field: &Field, out: &mut String) {
+fn number(value: i64, width: usize, field: &TemplateField, out: &mut String) {
     let width = if field.fills { 0 } else { width };
     ordinal(&format!("{value:0width$}"), field, out);
 }
 
-fn ordinal(digits: &str, field: &Field, out: &mut String) {
+fn ordinal(digits: &str, field: &TemplateField, out: &mut String) {
     out.push_str(digits);
     let is_teen = digits.len() > 1 && digits.as_bytes()[digits.len() - 2] == b'1';
     let letters = match digits.as_bytes().last() {
@@ -101,7 +101,7 @@ fn ordinal(digits: &str, field: &Field, out: &mut String) {
 }
 
 /// Appends a name, with spaces to a width.
-fn name(text: &str, case: Case, width: usize, field: &Field, out: &mut String) {
+fn name(text: &str, case: Case, width: usize, field: &TemplateField, out: &mut String) {
     let width = if field.fills || field.is_local { 0 } else { width };
     out.push_str(&format!("{:<width$}", cased(text, case)));
 }
@@ -127,54 +127,54 @@ fn meridian(has_points: bool, case: Case, is_pm: bool) -> String {
 }
 
 /// Fields that no interval has.
-fn is_calendars(kind: Kind) -> bool {
+fn is_calendars(kind: KeywordKind) -> bool {
     matches!(
         kind,
-        Kind::Zone(_)
-            | Kind::ZoneHour
-            | Kind::ZoneMinute
-            | Kind::Offset
-            | Kind::Era(..)
-            | Kind::MonthName(_)
-            | Kind::MonthShort(_)
-            | Kind::DayName(_)
-            | Kind::DayShort(_)
-            | Kind::DayOfWeek
-            | Kind::IsoDay
+        KeywordKind::Zone(_)
+            | KeywordKind::ZoneHour
+            | KeywordKind::ZoneMinute
+            | KeywordKind::Offset
+            | KeywordKind::Era(..)
+            | KeywordKind::MonthName(_)
+            | KeywordKind::MonthShort(_)
+            | KeywordKind::DayName(_)
+            | KeywordKind::DayShort(_)
+            | KeywordKind::DayOfWeek
+            | KeywordKind::IsoDay
     )
 }
 
-fn show_field(field: &Field, shown: &Shown, out: &mut String) {
+fn show_field(field: &TemplateField, shown: &ShownFields, out: &mut String) {
     let padded = |value: i64, width: usize| if value >= 0 { width } else { width + 1 };
     let east = shown.east();
     match field.key.kind {
-        Kind::Era(has_points, case) => out.push_str(&era(has_points, case, shown.year <= 0)),
-        Kind::Meridian(has_points, case) => out.push_str(&meridian(has_points, case, shown.hour % 24 >= 12)),
-        Kind::Hour12 => {
+        KeywordKind::Era(has_points, case) => out.push_str(&era(has_points, case, shown.year <= 0)),
+        KeywordKind::Meridian(has_points, case) => out.push_str(&meridian(has_points, case, shown.hour % 24 >= 12)),
+        KeywordKind::Hour12 => {
             let hour = if shown.hour % 12 == 0 { 12 } else { shown.hour % 12 };
             number(hour, padded(shown.hour, 2), field, out);
         }
-        Kind::Hour24 => number(shown.hour, padded(shown.hour, 2), field, out),
-        Kind::Minute => number(shown.minute, padded(shown.minute, 2), field, out),
-        Kind::Second => number(shown.second, padded(shown.second, 2), field, out),
-        Kind::Fraction(digits) => fraction(shown.micros, digits, field, out),
-        Kind::Millisecond => fraction(shown.micros, 3, field, out),
-        Kind::Microsecond => fraction(shown.micros, 6, field, out),
-        Kind::SecondOfDay => {
+        KeywordKind::Hour24 => number(shown.hour, padded(shown.hour, 2), field, out),
+        KeywordKind::Minute => number(shown.minute, padded(shown.minute, 2), field, out),
+        KeywordKind::Second => number(shown.second, padded(shown.second, 2), field, out),
+        KeywordKind::Fraction(digits) => fraction(shown.micros, digits, field, out),
+        KeywordKind::Millisecond => fraction(shown.micros, 3, field, out),
+        KeywordKind::Microsecond => fraction(shown.micros, 6, field, out),
+        KeywordKind::SecondOfDay => {
             ordinal(&(shown.hour * 3600 + shown.minute * 60 + shown.second).to_string(), field, out);
         }
-        Kind::Zone(case) => {
+        KeywordKind::Zone(case) => {
             if let Some(offset) = &shown.offset {
                 let case = if case == Case::Upper { Case::Capital } else { case };
                 out.push_str(&cased(&offset.abbreviation, case));
             }
         }
-        Kind::ZoneHour => {
+        KeywordKind::ZoneHour => {
             out.push(if east >= 0 { '+' } else { '-' });
             out.push_str(&format!("{:02}", east.abs() / 3600));
         }
-        Kind::ZoneMinute => out.push_str(&format!("{:02}", east.abs() % 3600 / 60)),
-        Kind::Offset => {
+        KeywordKind::ZoneMinute => out.push_str(&format!("{:02}", east.abs() % 3600 / 60)),
+        KeywordKind::Offset => {
             out.push(if east >= 0 { '+' } else { '-' });
             let width = if field.fills { 0 } else { 2 };
             out.push_str(&format!("{:0width$}", east.abs() / 3600));
@@ -182,25 +182,25 @@ fn show_field(field: &Field, shown: &Shown, out: &mut String) {
                 out.push_str(&format!(":{:02}", east.abs() % 3600 / 60));
             }
         }
-        Kind::MonthName(case) => name(MONTHS[(shown.month - 1) as usize], case, 9, field, out),
-        Kind::MonthShort(case) => out.push_str(&cased(&MONTHS[(shown.month - 1) as usize][..3], case)),
-        Kind::Month => number(shown.month, padded(shown.month, 2), field, out),
-        Kind::DayName(case) => name(DAYS[shown.reading().weekday() as usize], case, 9, field, out),
-        Kind::DayShort(case) => out.push_str(&cased(&DAYS[shown.reading().weekday() as usize][..3], case)),
-        Kind::DayOfYear => number(shown.day_of_year, 3, field, out),
-        Kind::IsoDayOfYear => number(iso_year_day(&shown.reading()), 3, field, out),
-        Kind::DayOfMonth => number(shown.day, 2, field, out),
-        Kind::DayOfWeek => number(shown.reading().weekday() + 1, 1, field, out),
-        Kind::IsoDay => number((shown.reading().weekday() + 6) % 7 + 1, 1, field, out),
-        Kind::Week => {
+        KeywordKind::MonthName(case) => name(MONTHS[(shown.month - 1) as usize], case, 9, field, out),
+        KeywordKind::MonthShort(case) => out.push_str(&cased(&MONTHS[(shown.month - 1) as usize][..3], case)),
+        KeywordKind::Month => number(shown.month, padded(shown.month, 2), field, out),
+        KeywordKind::DayName(case) => name(DAYS[shown.reading().weekday() as usize], case, 9, field, out),
+        KeywordKind::DayShort(case) => out.push_str(&cased(&DAYS[shown.reading().weekday() as usize][..3], case)),
+        KeywordKind::DayOfYear => number(shown.day_of_year, 3, field, out),
+        KeywordKind::IsoDayOfYear => number(iso_year_day(&shown.reading()), 3, field, out),
+        KeywordKind::DayOfMonth => number(shown.day, 2, field, out),
+        KeywordKind::DayOfWeek => number(shown.reading().weekday() + 1, 1, field, out),
+        KeywordKind::IsoDay => number((shown.reading().weekday() + 6) % 7 + 1, 1, field, out),
+        KeywordKind::Week => {
             let days = (shown.day_of_year as i32).wrapping_sub(1);
             number((days / 7 + 1).into(), 2, field, out);
         }
-        Kind::IsoWeek => number(iso_week(&shown.reading()).1, 2, field, out),
-        Kind::WeekOfMonth => number((shown.day - 1) / 7 + 1, 1, field, out),
-        Kind::Quarter if shown.month != 0 => number((shown.month - 1) / 3 + 1, 1, field, out),
-        Kind::Quarter => {}
-        Kind::Century => {
+        KeywordKind::IsoWeek => number(iso_week(&shown.reading()).1, 2, field, out),
+        KeywordKind::WeekOfMonth => number((shown.day - 1) / 7 + 1, 1, field, out),
+        KeywordKind::Quarter if shown.month != 0 => number((shown.month - 1) / 3 + 1, 1, field, out),
+        KeywordKind::Quarter => {}
+        KeywordKind::Century => {
             let century = match shown.year {
                 year if shown.is_interval => year / 100,
                 year if year > 0 => (year - 1) / 100 + 1,
@@ -208,21 +208,21 @@ fn show_field(field: &Field, shown: &Shown, out: &mut String) {
             };
             number(century, padded(century, 2), field, out);
         }
-        Kind::YearWithComma => {
+        KeywordKind::YearWithComma => {
             let year = shown.shown_year(shown.year);
             ordinal(&format!("{},{:03}", year / 1000, year % 1000), field, out);
         }
-        Kind::Year(digits) => year(shown.shown_year(shown.year), digits, shown, field, out),
-        Kind::IsoYear(digits) => year(shown.iso_year(), digits, shown, field, out),
-        Kind::Roman(case) => roman(case, shown, field, out),
+        KeywordKind::Year(digits) => year(shown.shown_year(shown.year), digits, shown, field, out),
+        KeywordKind::IsoYear(digits) => year(shown.iso_year(), digits, shown, field, out),
+        KeywordKind::Roman(case) => roman(case, shown, field, out),
         // The fields of a long interval make a day beyond 32 bits.
-        Kind::Julian => number((shown.reading().julian() as i32).into(), 1, field, out),
-        Kind::Exact => {}
+        KeywordKind::Julian => number((shown.reading().julian() as i32).into(), 1, field, out),
+        KeywordKind::Exact => {}
     }
 }
 
 /// Appends the last digits of a year, all of them for four.
-fn year(year: i64, digits: u8, shown: &Shown, field: &Field, out: &mut String) {
+fn year(year: i64, digits: u8, shown: &ShownFields, field: &TemplateField, out: &mut String) {
     let shortened = if digits == 4 { year } else { year % 10i64.pow(digits.into()) };
     if digits == 1 {
         return ordinal(&shortened.to_string(), field, out);
@@ -231,13 +231,13 @@ fn year(year: i64, digits: u8, shown: &Shown, field: &Field, out: &mut String) {
     number(shortened, usize::from(digits) + usize::from(is_negative), field, out);
 }
 
-fn fraction(micros: i64, digits: u8, field: &Field, out: &mut String) {
+fn fraction(micros: i64, digits: u8, field: &TemplateField, out: &mut String) {
     let shortened = micros / 10i64.pow(6 - u32::from(digits));
     ordinal(&format!("{shortened:0width$}", width = usize::from(digits)), field, out);
 }
 
 /// The months of an interval count on from its years: 0 is XII, -1 is XII too.
-fn roman(case: Case, shown: &Shown, field: &Field, out: &mut String) {
+fn roman(case: Case, shown: &ShownFields, field: &TemplateField, out: &mut String) {
     let at = match shown.month {
         0 if shown.year == 0 => return,
         0 => {
@@ -250,10 +250,10 @@ fn roman(case: Case, shown: &Shown, field: &Field, out: &mut String) {
         month if month < 0 => 12 + month,
         month => month - 1,
     };
-    name(ROMAN[at as usize], case, 4, &Field { is_local: false, ..*field }, out);
+    name(ROMAN[at as usize], case, 4, &TemplateField { is_local: false, ..*field }, out);
 }
 
-fn show(template: &str, shown: &Shown) -> PgResult<String> {
+fn show(template: &str, shown: &ShownFields) -> PgResult<String> {
     let mut out = String::with_capacity(template.len() + 16);
     for node in parse(template) {
         match node {
@@ -270,7 +270,7 @@ fn show(template: &str, shown: &Shown) -> PgResult<String> {
 }
 
 /// Shows fields by a template. NULL for an empty one.
-fn shown_text(template: &str, shown: impl FnOnce() -> Shown) -> Result<Value> {
+fn shown_text(template: &str, shown: impl FnOnce() -> ShownFields) -> Result<Value> {
     if template.is_empty() {
         return Ok(Value::Null);
     }
@@ -284,7 +284,7 @@ pub fn timestamp_to_char(_: &Call, values: &[Value], _: &mut EvalContext) -> Res
     if !is_finite_timestamp(at) {
         return Ok(Value::Null);
     }
-    shown_text(text(values, 1)?, || Shown::of_reading(&Reading::of_micros(at), None))
+    shown_text(text(values, 1)?, || ShownFields::of_reading(&Reading::of_micros(at), None))
 }
 
 /// NULL of an infinity.
@@ -294,10 +294,10 @@ pub fn timestamptz_to_char(_: &Call, values: &[Value], ctx: &mut EvalContext) ->
         return Ok(Value::Null);
     }
     let zone = &ctx.state().io.zone;
-    shown_text(text(values, 1)?, || Shown::of_reading(&zone.reading_at(at), Some(zone.local_offset_at(at))))
+    shown_text(text(values, 1)?, || ShownFields::of_reading(&zone.reading_at(at), Some(zone.local_offset_at(at))))
 }
 
 pub fn interval_to_char(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
     let span = span(values, 0)?;
-    shown_text(text(values, 1)?, || Shown::of_span(span))
+    shown_text(text(values, 1)?, || ShownFields::of_span(span))
 }
