@@ -204,8 +204,11 @@ impl Binder<'_> {
                 Ok(Expr::Compare(Box::new(Compare { op: Comparison::NullSafeEqual, ..*compare })))
             }
             Expr::Call(call) => {
-                let mut null = |at: usize| Ok(Expr::IsNull(Box::new(self.copy(&call.arguments[at])?)));
-                let both = Expr::And(vec![null(0)?, null(1)?]);
+                let mut nulls = Vec::new();
+                for argument in &call.arguments {
+                    nulls.push(Expr::IsNull(Box::new(self.copy(argument)?)));
+                }
+                let both = Expr::And(nulls);
                 Ok(Expr::Or(vec![both, Expr::IsTruth(Box::new(Expr::Call(call)), true)]))
             }
             _ => Err(unsupported("IS DISTINCT FROM of these types")),
