@@ -5,6 +5,7 @@ use syntax::postgres::tree::{self, BooleanTest, Const, ExprKind, SqlValueFunctio
 
 use crate::bind::Binder;
 use crate::bind::coerce::call_of;
+use crate::bind::comparison::comparator;
 use crate::bind::special;
 use crate::bind::typing::{Operand, literal, oid_of, settled, shown, typmod_of_expr, unknown_type, unsupported};
 use crate::error::{Result, state};
@@ -269,7 +270,8 @@ impl Binder<'_> {
             let bound = match &operand {
                 Some(operand) => {
                     let op = tree::Operator::plain("=", tree::Location(condition.span.start));
-                    self.make_operator(&op, operand.clone(), bound)?
+                    let operand = self.copy_operand(operand)?;
+                    self.make_operator(&op, operand, bound)?
                 }
                 None => bound,
             };
@@ -317,7 +319,7 @@ impl Binder<'_> {
         let all: Vec<&Operand> = operands.iter().collect();
         let ty = self.common_type(&all, name)?;
         let typmod = common_typmod(&all, ty);
-        if name != "COALESCE" && crate::bind::comparison::comparator(ty, ty).is_none() {
+        if name != "COALESCE" && comparator(ty, ty).is_none() {
             let text = format!("could not identify a comparison function for type {}", shown(ty));
             return self.fail(state::UNDEFINED_FUNCTION, text, at);
         }
@@ -331,7 +333,11 @@ impl Binder<'_> {
         let op = tree::Operator::plain("=", tree::Location(at));
         let (row, left, right) = self.operands(&op, left, right)?;
         // The result is the first argument as the operator takes it.
-        let value = left.clone();
+        if row.comparison.is_some() && comparator(row.left, row.right).is_some() {
+            let (ty, typmod) = (oid_of(&left), typmod_of_expr(&left));
+            return Ok(Operand { expr: call_of(&special::NULL_IF, vec![left, right], ty, typmod), at });
+        }
+        let value = self.copy(&left)?;
         let equal = self.applied(row, left, right)?;
         let ty = settled(&value.ty()).with_nullable(true);
         let null = Expr::Literal(Value::Null, ty.clone());

@@ -215,6 +215,8 @@ pub struct Binder<'s> {
     next_id: usize,
     /// The expressions bound so far.
     nodes: usize,
+    /// Nodes that the bound tree has again.
+    copied: usize,
     /// The statement changes rows, so stored tables carry their rows' keys.
     keyed: bool,
     /// Tables beside a derived table, which it cannot name, for the error of one that does.
@@ -244,6 +246,7 @@ impl<'s> Binder<'s> {
             volatile: false,
             next_id: 0,
             nodes: 0,
+            copied: 0,
             keyed: false,
             unreachable: Vec::new(),
         }
@@ -310,6 +313,22 @@ impl<'s> Binder<'s> {
     fn count_node(&mut self) -> Result<()> {
         self.nodes += 1;
         if self.nodes.is_multiple_of(1024) { self.environment.session.check_interrupts() } else { Ok(()) }
+    }
+
+    /// Returns an operand that the bound tree has twice. Copies within copies double, so their nodes are bounded.
+    fn copy(&mut self, expr: &Expr) -> Result<Expr> {
+        expr.walk(&mut |_| self.copied += 1);
+        match self.copied <= COPIED_MAX {
+            true => Ok(expr.clone()),
+            false => Err(PgError::new(
+                state::STATEMENT_TOO_COMPLEX,
+                "nested expressions need too many copies of their operands",
+            )),
+        }
+    }
+
+    fn copy_operand(&mut self, operand: &Operand) -> Result<Operand> {
+        Ok(Operand { expr: self.copy(&operand.expr)?, at: operand.at })
     }
 
     fn new_id(&mut self) -> usize {
@@ -389,6 +408,9 @@ const PARAMETERS_MAX: usize = 65535;
 
 /// The greatest height of a plan (joins, derived tables, views, chained WITH tables); planner and executor recurse.
 const HEIGHT_MAX: usize = 1600;
+
+/// The most nodes of expressions that are bound a second time.
+const COPIED_MAX: usize = 250_000;
 
 /// The most nodes of a plan. Each reference to a common table expression counts all of its nodes.
 const WEIGHT_MAX: usize = 100_000;

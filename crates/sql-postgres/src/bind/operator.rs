@@ -155,8 +155,11 @@ impl Binder<'_> {
                 let hint = "Row comparison operators must be associated with btree operator families.";
                 return Err(self.error(PgError::new(state::FEATURE_NOT_SUPPORTED, text).hint(hint), op.at.0));
             };
-            pairs.push((*compare).clone());
-            tests.push(Expr::Compare(compare));
+            let test = Expr::Compare(compare);
+            if let Expr::Compare(pair) = self.copy(&test)? {
+                pairs.push(*pair);
+            }
+            tests.push(test);
         }
         let expr = match pairs[0].op {
             Comparison::Equal | Comparison::NullSafeEqual => Expr::and(tests),
@@ -201,8 +204,11 @@ impl Binder<'_> {
                 Ok(Expr::Compare(Box::new(Compare { op: Comparison::NullSafeEqual, ..*compare })))
             }
             Expr::Call(call) => {
-                let null = |at: usize| Expr::IsNull(Box::new(call.arguments[at].clone()));
-                let both = Expr::And(vec![null(0), null(1)]);
+                let mut nulls = Vec::new();
+                for argument in &call.arguments {
+                    nulls.push(Expr::IsNull(Box::new(self.copy(argument)?)));
+                }
+                let both = Expr::And(nulls);
                 Ok(Expr::Or(vec![both, Expr::IsTruth(Box::new(Expr::Call(call)), true)]))
             }
             _ => Err(unsupported("IS DISTINCT FROM of these types")),
@@ -222,8 +228,14 @@ impl Binder<'_> {
         for (low, high) in arms {
             let (above, below) = if *negated { ("<", ">") } else { (">=", "<=") };
             let (low, high) = (self.deduced(low), self.deduced(high));
-            let above = self.make_operator(&Operator::plain(above, *op), self.deduced(operand.clone()), low)?.expr;
-            let below = self.make_operator(&Operator::plain(below, *op), self.deduced(operand.clone()), high)?.expr;
+            let above = {
+                let operand = self.copy_operand(&operand)?;
+                self.make_operator(&Operator::plain(above, *op), self.deduced(operand), low)?.expr
+            };
+            let below = {
+                let operand = self.copy_operand(&operand)?;
+                self.make_operator(&Operator::plain(below, *op), self.deduced(operand), high)?.expr
+            };
             tests.push(bounded(above, below, *negated));
         }
         Ok(Operand { expr: if *negated { Expr::and(tests) } else { Expr::or(tests) }, at })
@@ -241,7 +253,8 @@ impl Binder<'_> {
                     return Err(self.error(unsupported("IN of a row and a value"), candidate.span.start));
                 };
                 let items = self.all(items)?;
-                tests.push(self.compare_rows(&equal, needle.clone(), items, at)?.expr);
+                let needle = needle.iter().map(|part| self.copy_operand(part)).collect::<Result<Vec<_>>>()?;
+                tests.push(self.compare_rows(&equal, needle, items, at)?.expr);
             }
             return Ok(Operand { expr: joined(tests), at });
         }
@@ -261,7 +274,8 @@ impl Binder<'_> {
             moving = others;
         }
         for candidate in moving {
-            tests.push(self.make_operator(&equal, needle.clone(), candidate)?.expr);
+            let needle = self.copy_operand(&needle)?;
+            tests.push(self.make_operator(&equal, needle, candidate)?.expr);
         }
         Ok(Operand { expr: joined(tests), at })
     }
@@ -285,8 +299,11 @@ impl Binder<'_> {
         }
         let by: Option<Comparator> = comparator(row.left, row.right).filter(|_| row.comparison.is_some());
         let Some(by) = by else {
-            let tests = list.into_iter().map(|candidate| self.applied(row, needle.clone(), candidate));
-            let tests = tests.collect::<Result<Vec<_>>>()?;
+            let mut tests = Vec::with_capacity(list.len());
+            for candidate in list {
+                let needle = self.copy(&needle)?;
+                tests.push(self.applied(row, needle, candidate)?);
+            }
             return Ok(if negated { Expr::and(tests) } else { Expr::or(tests) });
         };
         let mut list: Vec<(Expr, Comparator)> = list.into_iter().map(|candidate| (candidate, by)).collect();

@@ -9,6 +9,7 @@ use syntax::postgres::tree::IntervalFields;
 
 use crate::bind::coerce::same;
 use crate::bind::comparison::comparator;
+use crate::bind::typing::settled;
 use crate::error::PgError;
 use crate::types::registry::{interval_field, oid_of};
 use crate::value::Value;
@@ -16,6 +17,8 @@ use crate::value::Value;
 pub static COALESCE: Function = Function { finish: Some(same), ..Function::new(&["coalesce"], Run::Lazy(coalesce)) };
 pub static GREATEST: Function = Function { finish: Some(same), ..Function::new(&["greatest"], Run::Values(greatest)) };
 pub static LEAST: Function = Function { finish: Some(same), ..Function::new(&["least"], Run::Values(least)) };
+/// NULLIF of types that the core compares.
+pub static NULL_IF: Function = Function { finish: Some(same), ..Function::new(&["nullif"], Run::Values(null_if)) };
 /// The count of LIMIT: NULL is no limit.
 pub static LIMIT: Function = Function::new(&["limit"], Run::Values(limit));
 /// The count of OFFSET: NULL is 0.
@@ -53,6 +56,15 @@ fn extreme(call: &Call, values: &[Value], wanted: Ordering, ctx: &mut EvalContex
         }
     }
     Ok(best.cloned().unwrap_or_default())
+}
+
+fn null_if(call: &Call, values: &[Value], ctx: &mut EvalContext) -> datum::Result<Value> {
+    if values[0].is_null() || values[1].is_null() {
+        return Ok(values[0].clone());
+    }
+    let [left, right] = [0, 1].map(|at| oid_of(&settled(&call.arguments[at].ty())));
+    let Some(by) = comparator(left, right) else { return Err(datum::Fault::corrupt("values without an order")) };
+    Ok(if by.order(&values[0], &values[1], ctx)?.is_eq() { Value::Null } else { values[0].clone() })
 }
 
 fn limit(_: &Call, values: &[Value], _: &mut EvalContext) -> datum::Result<Value> {

@@ -109,6 +109,21 @@ fn deep_expressions_and_long_chains_end_in_an_error_or_a_plan() {
 }
 
 #[test]
+fn copies_within_copies_are_bounded() {
+    let mut world = World::new();
+    let nested = |open: &str, close: &str| format!("select {}1{}", open.repeat(60), close.repeat(60));
+    for (open, close) in
+        [("(1 in (", ", random()::int))::int"), ("case ", " when 1 then 2 when 3 then 4 end"), ("nullif(", ", 5)")]
+    {
+        let answer = world.run(&nested(open, close));
+        let is_refused = answer[0].starts_with("ERROR 54001");
+        assert!(is_refused || !answer[0].starts_with("ERROR"), "{open}: {answer:?}");
+    }
+    let answer = world.run(&nested("(", " between 0 and 1)::int"));
+    assert!(!answer[0].starts_with("ERROR"), "{answer:?}");
+}
+
+#[test]
 fn nested_expressions_end_in_an_error_or_an_answer_on_two_mebibytes() {
     let nests = [
         ("abs(", ")"),
