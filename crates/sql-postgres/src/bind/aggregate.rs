@@ -1,5 +1,7 @@
 //! Aggregate functions.
 
+use std::collections::hash_map::Entry;
+
 use datum::key::KeyOrder;
 use query::nodes::aggregate::{Accumulator, Aggregate, AggregateFunction, Memory};
 use query::nodes::context::EvalContext;
@@ -134,12 +136,13 @@ impl Binder<'_> {
         let Some(grouped) = &mut self.scope().grouped else {
             return Err(self.error(unsupported("an aggregate in this place"), at));
         };
-        let text = format!("{call:?}");
-        let known = grouped.calls.iter().position(|other| format!("{other:?}") == text);
-        let number = known.unwrap_or_else(|| {
-            grouped.calls.push(call);
-            grouped.calls.len() - 1
-        });
+        let number = match grouped.numbers.entry(format!("{call:?}")) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                grouped.calls.push(call);
+                *new.insert(grouped.calls.len() - 1)
+            }
+        };
         Ok(Operand { expr: Expr::Column(AGGREGATES + number, ty), at })
     }
 

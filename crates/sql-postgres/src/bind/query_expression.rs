@@ -19,7 +19,7 @@ use crate::bind::typing::{Operand, settled, shown};
 use crate::error::{PgError, Result, state};
 use crate::functions::CastContext;
 use crate::types::oid::{self, Oid};
-use crate::types::registry::column_type;
+use crate::types::registry::{self, column_type};
 
 impl Binder<'_> {
     /// Binds a query whose columns all have known types.
@@ -177,7 +177,11 @@ impl Binder<'_> {
                 self.error(PgError::new(state::DATATYPE_MISMATCH, text), at)
             })?;
             let typmod = common_typmod(&[&left, &other], target);
-            for side in run.iter_mut().chain([&mut *right]) {
+            // The queries of a run have common types already, so a long chain brings each to its type once.
+            let common = &run[0].columns[nth].column.ty;
+            let is_settled = registry::oid_of(common) == target && registry::typmod_of(common) == typmod;
+            let unsettled = if is_settled { &mut [][..] } else { &mut *run };
+            for side in unsettled.iter_mut().chain([&mut *right]) {
                 self.retype_column(side, nth, target, typmod, CastContext::Implicit)?;
             }
         }
@@ -195,7 +199,7 @@ impl Binder<'_> {
         context: CastContext,
     ) -> Result<()> {
         let column = bound.columns[nth].column.ty.clone();
-        let source = crate::types::registry::oid_of(&column);
+        let source = registry::oid_of(&column);
         let at = bound.columns[nth].at;
         if source == oid::UNKNOWN && self.retype_literals(bound, nth, target, at)? {
             let nullable = column.nullable;
@@ -214,7 +218,7 @@ impl Binder<'_> {
             bound.columns[nth].column.ty = settled(&expr.ty());
             project_column(bound, nth, expr);
         }
-        if crate::types::registry::typmod_of(&bound.columns[nth].column.ty) != typmod {
+        if registry::typmod_of(&bound.columns[nth].column.ty) != typmod {
             let ty = &mut bound.columns[nth].column.ty;
             *ty = column_type(target, typmod, ty.nullable);
         }

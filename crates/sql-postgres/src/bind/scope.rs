@@ -1,5 +1,6 @@
 //! Scopes: the tables of a query block, the names that reach their columns, and its grouping and windows.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use query::block::semi_join::BlockTables;
@@ -50,6 +51,8 @@ pub struct NameColumn {
 pub struct Grouped {
     pub keys: Vec<Expr>,
     pub calls: Vec<AggregateCall>,
+    /// The number of each call that is written in the block, by its bound form: equal calls are computed once.
+    pub numbers: HashMap<String, usize>,
     /// Places of tables whose whole primary key is grouped by.
     pub dependent: Vec<std::ops::Range<usize>>,
     pub rollup: bool,

@@ -1,5 +1,6 @@
 //! Query blocks: one SELECT from its FROM clause to its plan.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use datum::key::KeyOrder;
@@ -182,7 +183,7 @@ impl Binder<'_> {
         self.scope().references.clear();
         let dependent = self.dependent(&keys);
         self.scope().key_texts = texts;
-        self.scope().grouped = Some(Grouped { keys, calls: Vec::new(), dependent, rollup });
+        self.scope().grouped = Some(Grouped { keys, calls: Vec::new(), numbers: HashMap::new(), dependent, rollup });
         Ok(true)
     }
 

@@ -34,7 +34,7 @@ pub static FUNCTIONS: &[PgFunction] = &[
     row(1574, "nextval", &[REGCLASS], 0, INT8, V, true, strict!("nextval", nextval, V)),
     row(2171, "pg_cancel_backend", &[INT4], 0, BOOL, V, true, strict!("pg_cancel_backend", cancel_backend, V)),
     row(2626, "pg_sleep", &[FLOAT8], 0, VOID, V, true, Body::Scalar(&PG_SLEEP)),
-    // Twice, because the second argument has a default.
+    // The short form leaves the timeout to its default. The row with all arguments stands last: it is the one of the OID.
     row(2096, "pg_terminate_backend", &[INT4], 0, BOOL, V, true, strict!("pg_terminate_backend", terminate_backend, V)),
     row(2096, "pg_terminate_backend", &[INT4, INT8], 0, BOOL, V, true, strict!("pg_terminate_backend", terminate_backend, V)),
     row(2078, "set_config", &[TEXT, TEXT, BOOL], 0, TEXT, V, false, values!("set_config", set_config, V)),
