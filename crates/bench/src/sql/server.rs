@@ -135,8 +135,9 @@ impl Programs {
     pub fn debian(beluga: PathBuf) -> Programs {
         let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
         let newest = versions.map(|entry| entry.path().join("bin")).filter(|path| path.join("postgres").exists()).max();
-        let installed = PathBuf::from("target/postgres/bin");
-        let newest = if installed.join("postgres").exists() { Some(installed) } else { newest };
+        let said = Command::new("scripts/postgres.sh").arg("bin").stderr(Stdio::null()).output();
+        let installed = said.map(|said| PathBuf::from(String::from_utf8_lossy(&said.stdout).trim()));
+        let newest = installed.ok().filter(|bin| bin.join("postgres").exists()).or(newest);
         Programs {
             beluga,
             mariadbd: "/usr/sbin/mariadbd".into(),
