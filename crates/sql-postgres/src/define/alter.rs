@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use query::catalog::table::{Default, Identity, Index, Table};
 use query::catalog::{Snapshot, Writing};
+use query::session::definitions::{RelatedTables, follow_names};
 use syntax::postgres::tree::{
     AlterTableCmd, AlterTableStmt, Constraint, ConstraintKind, Expr, ObjectType, RoleSpecKind,
 };
@@ -11,7 +12,6 @@ use syntax::postgres::tree::{
 use crate::bind::{self, TableExpression};
 use crate::define::column::{WantedExpression, WantedSequence};
 use crate::define::create_table::{Extras, check_column_name, make_maps, shown_primary, storage_options};
-use crate::define::foreign::{RelatedTables, follow_names};
 use crate::define::names::{Relation, not_a};
 use crate::define::object_name::has_constraint;
 use crate::define::source::{after_word, balanced};
@@ -186,7 +186,7 @@ impl Session {
         self.settle_rows(&mut draft, &mut writing)?;
         let renames = draft.renames();
         let Draft { mut new, .. } = draft;
-        follow_names(&mut writing, &old, &mut new, &renames)?;
+        follow_names(&mut writing, &old, &mut new, &renames, |a, b| a == b)?;
         let is_moved = new.name != old.name || new.schema != old.schema;
         if is_moved {
             writing.forget_name(&old)?;

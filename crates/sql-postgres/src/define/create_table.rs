@@ -9,6 +9,7 @@ use query::catalog::table::{Check, Default, Part, Table, TableColumn};
 use query::catalog::table_state::TableState;
 use query::catalog::{Snapshot, Writing};
 use query::key_form::KeyForm;
+use query::session::definitions::RelatedTables;
 use syntax::postgres::tree::{
     ColumnDef, Constraint, ConstraintKind, CreateStmt, DefArg, DefElem, Ident, IndexConstraint, LikeOptionKind,
     OnCommit, Persistence, TableElement, TableLikeClause,
@@ -16,7 +17,6 @@ use syntax::postgres::tree::{
 
 use crate::bind::{self, TableExpression};
 use crate::define::column::{WantedExpression, WantedSequence};
-use crate::define::foreign::RelatedTables;
 use crate::define::index::{UNMADE, ascending, unmade};
 use crate::define::names::{Relation, primary_name, schema_of};
 use crate::define::object_name::{constraint_name, has_constraint, index_name, relation_is_taken, sequence_name};

@@ -7,11 +7,11 @@ use query::catalog::Snapshot;
 use query::catalog::sequence::Sequence;
 use query::catalog::table::Table;
 use query::catalog::view::View;
+use query::session::definitions::RelatedTables;
 use syntax::postgres::tree::{DropStmt, ObjectName, ObjectType};
 
 use crate::bind::Plan;
 use crate::define::alter::CASCADE_HINT;
-use crate::define::foreign::RelatedTables;
 use crate::define::names::{Relation, missing_schema, schema_of};
 use crate::error::{PgError, Result, state};
 use crate::session::Session;

@@ -16,35 +16,6 @@ use crate::define::object_name::{constraint_name, joined_columns};
 use crate::error::{PgError, Result, state};
 use crate::session::Session;
 
-/// The tables that a statement changes, and those tied to them by existing or new constraints.
-#[derive(Default)]
-pub(super) struct RelatedTables {
-    pub changed: Vec<Arc<Table>>,
-    pub tied: Vec<Arc<Table>>,
-}
-
-impl RelatedTables {
-    /// Returns the tables and those tied to them in this snapshot.
-    pub fn of(changed: Vec<Arc<Table>>, snapshot: &Snapshot) -> RelatedTables {
-        let relatives = |table: &Arc<Table>| snapshot.relatives(&table.schema, &table.name, &table.foreign_keys);
-        let tied: Vec<Arc<Table>> = changed.iter().flat_map(relatives).collect();
-        RelatedTables { changed, tied: Vec::new() }.and(tied.into_iter())
-    }
-
-    pub fn and(mut self, tied: impl Iterator<Item = Arc<Table>>) -> RelatedTables {
-        for table in tied {
-            if !self.all().any(|known| known.id == table.id) {
-                self.tied.push(table);
-            }
-        }
-        self
-    }
-
-    pub fn all(&self) -> impl Iterator<Item = &Arc<Table>> {
-        self.changed.iter().chain(&self.tied)
-    }
-}
-
 fn action(node: ForeignKeyAction) -> Result<Action> {
     Ok(match node {
         ForeignKeyAction::NoAction => Action::Nothing,
@@ -229,37 +200,4 @@ fn missing_key_column(name: &str) -> PgError {
         state::UNDEFINED_COLUMN,
         format!("column \"{name}\" referenced in foreign key constraint does not exist"),
     )
-}
-
-/// Updates foreign keys of other tables after a table or its columns were renamed; `renames` are (old, new).
-pub(super) fn follow_names(
-    writing: &mut Writing<'_>,
-    old: &Table,
-    new: &mut Table,
-    renames: &[(String, String)],
-) -> Result<()> {
-    let is_moved = old.schema != new.schema || old.name != new.name;
-    if !is_moved && renames.is_empty() {
-        return Ok(());
-    }
-    let target = (new.schema.clone(), new.name.clone());
-    let follow = |key: &mut ForeignKey| {
-        if key.refers_to(&old.schema, &old.name) {
-            (key.parent_schema, key.parent) = target.clone();
-            for name in &mut key.parent_columns {
-                if let Some((_, to)) = renames.iter().find(|(from, _)| from == name) {
-                    name.clone_from(to);
-                }
-            }
-        }
-    };
-    new.foreign_keys.iter_mut().for_each(follow);
-    for child in writing.snapshot.children_now(&old.schema, &old.name) {
-        if child.id != old.id {
-            let mut copy = child.copy();
-            copy.foreign_keys.iter_mut().for_each(follow);
-            writing.put_table(copy)?;
-        }
-    }
-    Ok(())
 }

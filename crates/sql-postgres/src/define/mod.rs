@@ -24,13 +24,12 @@ use std::sync::Arc;
 
 use datum::Collation;
 use engine::rows::Isolation;
-use query::catalog::table::Table;
 use query::catalog::{Snapshot, Writing};
 use query::exec::host::host;
+use query::session::definitions::RelatedTables;
 use query::session::metadata_locks::ExclusiveLock;
 use syntax::postgres::tree::{RawStatement, Statement};
 
-use crate::define::foreign::RelatedTables;
 use crate::error::{PgError, Result, SqlState, state};
 use crate::instance::database::Database;
 use crate::session::Session;
@@ -126,29 +125,11 @@ impl Session {
     ) -> Result<(Vec<ExclusiveLock>, Writing<'c>)> {
         for _ in 0..100 {
             self.refresh();
-            let ends = needs(&self.catalog)?;
-            self.wait_for_losers(&ends.changed)?;
-            let tables: Vec<Arc<Table>> = ends.all().cloned().collect();
-            let closed = self.lock_exclusively(&tables)?;
-            let writing = db.catalog().write()?;
-            let now = needs(&writing.snapshot)?;
-            if now.all().all(|table| ends.all().any(|known| known.id == table.id)) {
-                return Ok((closed, writing));
+            if let Some(begun) = self.try_change(db.instance(), &needs)? {
+                return Ok(begun);
             }
         }
         Err(PgError::new(state::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout"))
-    }
-
-    fn wait_for_losers(&self, tables: &[Arc<Table>]) -> Result<()> {
-        let rows = self.database().engine().rows();
-        let maps = tables.iter().flat_map(|table| table.maps()).filter(|map| rows.is_rolling_back_in(*map));
-        for map in maps {
-            let mut txn = rows.begin(Isolation::ReadCommitted);
-            txn.set_lock_wait(self.lock_wait());
-            txn.set_cancel(self.cancel());
-            txn.wait_for_losers(map)?;
-        }
-        Ok(())
     }
 
     /// Commits and publishes a change.

@@ -1,29 +1,26 @@
 //! Rows under a new definition: written anew, checked, and entered into new indexes.
 //!
-//! Entries of new indexes are collected, sorted and loaded. The maps belong to the transaction of the change: loading needs no undo, since rolling it back drops them as a whole (`engine::rows::Transaction::load`).
+//! New indexes are filled by `query::exec::index_build`. The maps belong to the transaction of the change: loading needs no undo, since rolling it back drops them as a whole (`engine::rows::Transaction::load`).
 
 use std::ops::Bound::Unbounded;
 use std::sync::Arc;
 
-use datum::fault::DuplicateKey;
 use datum::row::Layout;
 use datum::{Fault, Result as CoreResult};
 use engine::rows::{Inserted, RowBatch, Transaction};
 use query::catalog::Writing;
 use query::catalog::decode::decode;
-use query::catalog::table::{Default, Index, Part, Table};
-use query::engine_fault::engine_fault;
+use query::catalog::table::{Default, Part, Table};
 use query::exec::generated;
 use query::exec::host::host;
+use query::exec::index_build;
 use query::exec::row_change::encode_row;
-use query::exec::sorter::{Sorted, Sorter};
 use query::key;
 use query::key_form::KeyForm;
 use query::nodes::assignment::Place;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Expr;
 
-use crate::batch::Cell;
 use crate::bind::{self, TableExpression};
 use crate::define::alter::{Draft, From};
 use crate::error::fault::render;
@@ -77,8 +74,11 @@ impl Session {
                 }
                 encode_row(&settled, &row, &mut bytes)?;
                 if writing.txn.load(settled.map, &row_key, &bytes)? == Inserted::Exists {
-                    let parts = settled.primary.as_deref().unwrap_or(&[]);
-                    return Err(could_not_create(&settled, None, parts, &row, ctx));
+                    let mut shown = |part: &Part| -> Box<str> {
+                        (ASSIGNMENT.text)(&row[part.column], &settled.columns[part.column].ty, ctx).into()
+                    };
+                    let values: Vec<_> = settled.primary.iter().flatten().map(&mut shown).collect();
+                    return Err(could_not_create(&settled, None, &values));
                 }
             }
         }
@@ -226,20 +226,15 @@ fn check_row(table: &Table, checks: &[(String, Expr)], row: &[Value], ctx: &mut 
     Ok(())
 }
 
-/// Returns the error of a unique index that some rows do not allow.
-fn could_not_create(
-    table: &Table,
-    index: Option<&Index>,
-    parts: &[Part],
-    row: &[Value],
-    ctx: &mut EvalContext,
-) -> PgError {
-    let name = index.map_or_else(|| super::names::primary_name(table), |index| index.name.clone());
-    let shown = |part: &Part| (ASSIGNMENT.text)(&row[part.column], &table.columns[part.column].ty, ctx).into();
-    let values: Box<[Box<str>]> = parts.iter().map(shown).collect();
-    let key = DuplicateKey { table: table.name.as_str().into(), index: None, values };
+/// Returns the error of a unique index, or of the primary key, that some rows do not allow.
+fn could_not_create(table: &Table, index: Option<&str>, values: &[Box<str>]) -> PgError {
+    let found = index.and_then(|name| table.indexes.iter().find(|index| &*index.name == name));
+    let (name, parts) = match found {
+        Some(index) => (index.name.clone(), &index.parts[..]),
+        None => (super::names::primary_name(table), table.primary.as_deref().unwrap_or(&[])),
+    };
     let columns: Vec<&str> = parts.iter().map(|part| &*table.columns[part.column].name).collect();
-    let detail = format!("Key ({})=({}) is duplicated.", columns.join(", "), key.values.join(", "));
+    let detail = format!("Key ({})=({}) is duplicated.", columns.join(", "), values.join(", "));
     PgError::new(state::UNIQUE_VIOLATION, format!("could not create unique index \"{name}\"")).detail(detail)
 }
 
@@ -248,57 +243,8 @@ pub(super) fn fill(txn: &mut Transaction, table: &Table, fresh: &[usize], ctx: &
     if fresh.is_empty() {
         return Ok(());
     }
-    let mut sorters: Vec<Sorter> = fresh.iter().map(|_| Sorter::default()).collect();
-    let all: Vec<usize> = (0..table.columns.len()).collect();
-    let mut cursor = txn.scan(table.map, Unbounded, Unbounded, false)?;
-    let (mut batch, mut row) = (RowBatch::new(), vec![Value::Null; all.len()]);
-    let (mut key, mut value) = (Vec::new(), Vec::new());
-    while cursor.next(txn, &mut batch)? {
-        host(ctx).look_up()?;
-        for (row_key, bytes) in batch.iter() {
-            decode(table, bytes, &all, &mut row)?;
-            for (at, sorter) in fresh.iter().zip(&mut sorters) {
-                key::entry(table, &table.indexes[*at], &row, row_key, &mut key, &mut value)?;
-                sorter.push(|out| out.extend_from_slice(&key), std::iter::once(Cell::Bytes(&value)), ctx)?;
-            }
-        }
-    }
-    for (at, sorter) in fresh.iter().zip(sorters) {
-        let entries = sorter.finish(&[], ctx)?;
-        load(txn, table, &table.indexes[*at], entries, ctx)?;
-    }
-    Ok(())
-}
-
-fn load(txn: &mut Transaction, table: &Table, index: &Index, mut entries: Sorted, ctx: &mut EvalContext) -> Result<()> {
-    let mut count = 0u64;
-    while let Some(record) = entries.next_record()? {
-        let (key, entry) = record.to_owned()?;
-        let [Value::Bytes(value)] = &entry[..] else {
-            return Err(Fault::corrupt("an entry in a temporary file").into());
-        };
-        count += 1;
-        if count.is_multiple_of(256) {
-            host(ctx).look_up()?;
-        }
-        if txn.load(index.map, &key, value.as_ref())? == Inserted::Exists {
-            return duplicate(txn, table, index, (&key, value.as_ref()), ctx);
-        }
-    }
-    Ok(())
-}
-
-/// Fails for a duplicate entry; the arguments are those of the second row.
-fn duplicate(
-    txn: &mut Transaction,
-    table: &Table,
-    index: &Index,
-    (key, value): (&[u8], &[u8]),
-    ctx: &mut EvalContext,
-) -> Result<()> {
-    let all: Vec<usize> = (0..table.columns.len()).collect();
-    let (mut bytes, mut row) = (Vec::new(), vec![Value::Null; all.len()]);
-    txn.get(table.map, key::row_key(key, value), &mut bytes).map_err(engine_fault)?;
-    decode(table, &bytes, &all, &mut row)?;
-    Err(could_not_create(table, Some(index), &index.parts, &row, ctx))
+    index_build::fill(txn, table, fresh, ctx).map_err(|fault| match fault {
+        Fault::DuplicateKey(key) => could_not_create(table, key.index.as_deref(), &key.values),
+        other => other.into(),
+    })
 }

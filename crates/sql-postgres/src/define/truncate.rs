@@ -5,10 +5,10 @@ use std::sync::Arc;
 use query::catalog::Snapshot;
 use query::catalog::table::Table;
 use query::key_form::KeyForm;
+use query::session::definitions::RelatedTables;
 use syntax::postgres::tree::TruncateStmt;
 
 use crate::define::alter::CASCADE_HINT;
-use crate::define::foreign::RelatedTables;
 use crate::error::{PgError, Result, state};
 use crate::session::{Session, quoted};
 

@@ -23,10 +23,6 @@ impl Session {
         &mut self.ctx
     }
 
-    pub(crate) fn cancel(&self) -> engine::rows::Cancel {
-        self.core.cancel.clone()
-    }
-
     /// Returns whether the open transaction would have to undo a change of definitions, or an earlier change of it.
     pub(crate) fn has_changed_before(&self) -> bool {
         self.transaction.block == Block::Explicit || self.transaction.has_changed

@@ -16,7 +16,10 @@ use std::time::{Duration, Instant};
 
 use engine::rows::Isolation;
 use query::catalog::table::Table;
+use query::catalog::{Snapshot, Writing};
 use query::exec::host::{Host, host};
+use query::exec::instance::Instance;
+use query::session::definitions::{RelatedTables, Waits};
 use query::session::metadata_locks::{ExclusiveLock, Patience};
 use query::session::registry::SessionHandle as _;
 use query::session::transaction::Beginning;
@@ -477,10 +480,15 @@ impl Session {
         Ok(self.core.locks.write(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
     }
 
-    /// Takes exclusive metadata locks for DDL.
-    pub(crate) fn lock_exclusively(&self, tables: &[Arc<Table>]) -> Result<Vec<ExclusiveLock>> {
+    /// Takes the locks of a change of definitions, and begins it (`SessionCore::try_change`).
+    pub(crate) fn try_change<'i>(
+        &self,
+        instance: &'i Instance,
+        needs: impl Fn(&Snapshot) -> Result<RelatedTables>,
+    ) -> Result<Option<(Vec<ExclusiveLock>, Writing<'i>)>> {
         let (wait, handle) = (self.lock_wait(), &self.handle);
-        Ok(self.core.locks.exclusive(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
+        let waits = Waits { metadata: Patience { wait, is_interrupted: &|| handle.is_interrupted() }, rows: wait };
+        self.core.try_change(instance, &self.catalog, waits, needs, |related| Ok(related.all().cloned().collect()))
     }
 
     pub(super) fn host(&mut self) -> &mut Host {
