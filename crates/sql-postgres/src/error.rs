@@ -24,6 +24,8 @@ pub struct PgError {
     pub context: Option<Box<str>>,
     /// Names of the objects that the error is about; `None` for most errors.
     pub object: Option<Box<ErrorObject>>,
+    /// PostgreSQL's function, where drivers recognise the error by it.
+    pub routine: Option<&'static str>,
 }
 
 /// The names in an error of a constraint.
@@ -46,6 +48,7 @@ impl PgError {
             position: None,
             context: None,
             object: None,
+            routine: None,
         }
     }
 
@@ -94,7 +97,7 @@ impl PgError {
 
 impl From<PgError> for Fault {
     fn from(error: PgError) -> Fault {
-        let PgError { state, message, detail, hint, position: _, context: _, object: _ } = error;
+        let PgError { state, message, detail, hint, .. } = error;
         let (detail, hint) = (detail.unwrap_or_default(), hint.unwrap_or_default());
         Fault::Dialect(Box::new(Raised { code: 0, state, message, detail, hint }))
     }

@@ -22,6 +22,19 @@ fn a_statement_is_parsed_described_bound_and_executed() {
 }
 
 #[test]
+fn a_statement_without_rows_takes_any_result_formats() {
+    let served = serve(0, Options::default());
+    let mut client = served.enter();
+    let two_formats = message(b'B', b"\0\0\0\0\0\0\0\x02\0\0\0\x01");
+    let bytes = [&parse("", "create table t (a int)")[..], &two_formats, &execute("", 0), SYNC].concat();
+    assert_eq!(client.ask(&bytes), "1 2 C(CREATE TABLE) Z(I)");
+    let bytes = [&parse("", "select 1")[..], &two_formats, SYNC].concat();
+    let error = "E(ERROR 08P01 bind message has 2 result formats but query has 1 columns)";
+    assert_eq!(client.ask(&bytes), format!("1 {error} Z(I)"));
+    served.stop();
+}
+
+#[test]
 fn a_portal_gives_its_rows_in_pieces() {
     let served = serve(0, Options::default());
     let mut client = served.enter();

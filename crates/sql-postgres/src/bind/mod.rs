@@ -106,6 +106,13 @@ pub struct ResultColumn {
     pub column: u16,
 }
 
+impl ResultColumn {
+    /// Whether a client may take a row with the one column for a row with the other.
+    pub fn is_like(&self, other: &ResultColumn) -> bool {
+        self.name == other.name && self.type_oid == other.type_oid && self.type_modifier == other.type_modifier
+    }
+}
+
 /// Returns the OID of a table or view, by its number in the catalog: those below 16384 are the system's.
 pub fn relation_oid(id: u64) -> Oid {
     FIRST_OID.saturating_add(u32::try_from(id).unwrap_or(u32::MAX))

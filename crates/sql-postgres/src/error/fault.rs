@@ -6,6 +6,7 @@ use datum::Fault;
 use datum::fault::{DuplicateKey, ForeignKeyParts, Raised, SequenceLimit, SequencePosition};
 use query::catalog::table::{Part, Table};
 
+use crate::define::names::schema_of;
 use crate::error::{ErrorObject, PgError, state};
 
 impl From<Fault> for PgError {
@@ -26,6 +27,8 @@ impl From<engine::Error> for PgError {
 #[cold]
 pub fn render(fault: Fault, written: &[Arc<Table>]) -> PgError {
     let relation = || written.first().map_or("", |table| &*table.name);
+    let about_row =
+        || written.first().map_or_else(ErrorObject::default, |table| about_table(&table.schema, &table.name));
     match fault {
         Fault::Corrupt(what) => PgError::new(state::DATA_CORRUPTED, format!("corrupt data: {what}")),
         Fault::OutOfMemory(full) => PgError::new(state::OUT_OF_MEMORY, "out of memory").detail(full.to_string()),
@@ -63,11 +66,7 @@ pub fn render(fault: Fault, written: &[Arc<Table>]) -> PgError {
                 "null value in column \"{column}\" of relation \"{}\" violates not-null constraint",
                 relation()
             );
-            PgError::new(state::NOT_NULL_VIOLATION, message).about(ErrorObject {
-                table: Some(relation().into()),
-                column: Some(column),
-                ..ErrorObject::default()
-            })
+            PgError::new(state::NOT_NULL_VIOLATION, message).about(ErrorObject { column: Some(column), ..about_row() })
         }
         Fault::GeneratedColumnGiven(name) => {
             let message = format!("cannot insert a non-DEFAULT value into column \"{}\"", name.column);
@@ -79,11 +78,8 @@ pub fn render(fault: Fault, written: &[Arc<Table>]) -> PgError {
         Fault::IndexExpression(failed) => render(failed.cause, written),
         Fault::CheckViolated { constraint } => {
             let message = format!("new row for relation \"{}\" violates check constraint \"{constraint}\"", relation());
-            PgError::new(state::CHECK_VIOLATION, message).about(ErrorObject {
-                table: Some(relation().into()),
-                constraint: Some(constraint),
-                ..ErrorObject::default()
-            })
+            PgError::new(state::CHECK_VIOLATION, message)
+                .about(ErrorObject { constraint: Some(constraint), ..about_row() })
         }
         Fault::ViewCheckFailed { view } => {
             let view = view.rsplit('.').next().unwrap_or_default();
@@ -188,6 +184,7 @@ pub fn render(fault: Fault, written: &[Arc<Table>]) -> PgError {
                 position: None,
                 context: None,
                 object: None,
+                routine: None,
             }
         }
     }
@@ -216,11 +213,18 @@ fn duplicate_key(key: &DuplicateKey, written: &[Arc<Table>]) -> PgError {
         }
         _ => error,
     };
+    let schema = table.and_then(|table| about_table(&table.schema, &table.name).schema);
     error.about(ErrorObject {
+        schema,
         table: Some(key.table.clone()),
         constraint: Some(index.into()),
         ..ErrorObject::default()
     })
+}
+
+/// Returns the fields of an error about a table. `schema` is the stored name, with its database.
+fn about_table(schema: &str, table: &str) -> ErrorObject {
+    ErrorObject { schema: Some(schema_of(schema).into()), table: Some(table.into()), ..ErrorObject::default() }
 }
 
 /// Returns the name of a table's primary key, which tables of another dialect do not name.
@@ -232,7 +236,7 @@ pub fn primary_name(table: Option<&Table>, name: &str) -> String {
 }
 
 fn about_key(key: &ForeignKeyParts) -> ErrorObject {
-    ErrorObject { table: Some(key.table.clone()), constraint: Some(key.constraint.clone()), ..ErrorObject::default() }
+    ErrorObject { constraint: Some(key.constraint.clone()), ..about_table(&key.schema, &key.table) }
 }
 
 /// Adds `Key (a)=(1)` and what is said of it, where the values are known.

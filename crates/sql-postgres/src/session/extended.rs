@@ -364,7 +364,9 @@ fn fields_of(prepared: &Prepared) -> Option<Vec<Field>> {
 /// Returns the columns with the formats of Bind: none means text, one is that of all columns.
 fn formats(prepared: &Prepared, formats: &[i16]) -> Result<Arc<[Format]>> {
     let count = prepared.fields.len();
-    if formats.len() > 1 && formats.len() != count {
+    // A statement without rows takes any formats, as drivers send those of an earlier statement.
+    let gives_rows = fields_of(prepared).is_some();
+    if gives_rows && formats.len() > 1 && formats.len() != count {
         let message = format!("bind message has {} result formats but query has {count} columns", formats.len());
         return Err(PgError::new(state::PROTOCOL_VIOLATION, message));
     }

@@ -162,9 +162,11 @@ impl Session {
         };
         let bound = self.bind_raw(raw, &prepared.text, &prepared.parameter_types, values)?;
         if bound.fields.len() != prepared.fields.len()
-            || bound.fields.iter().zip(&*prepared.fields).any(|(new, old)| new.type_oid != old.type_oid)
+            || bound.fields.iter().zip(&*prepared.fields).any(|(new, old)| !new.is_like(old))
         {
-            return Err(PgError::new(state::FEATURE_NOT_SUPPORTED, "cached plan must not change result type"));
+            let error = PgError::new(state::FEATURE_NOT_SUPPORTED, "cached plan must not change result type");
+            // pgjdbc, asyncpg and Rails prepare the statement again when they see this name.
+            return Err(PgError { routine: Some("RevalidateCachedQuery"), ..error });
         }
         prepared.keep(context, &bound.statement);
         Ok(bound.statement)

@@ -80,6 +80,11 @@ impl Client {
         lines
     }
 
+    /// Runs a text of the simple protocol and returns its error.
+    pub fn script_error(&mut self, text: &str) -> Option<PgError> {
+        self.script(text, &mut Vec::new()).err()
+    }
+
     /// Runs each line of a text by itself.
     pub fn lines(&mut self, text: &str) -> Vec<String> {
         text.lines().map(str::trim).filter(|line| !line.is_empty()).flat_map(|line| self.run(line)).collect()

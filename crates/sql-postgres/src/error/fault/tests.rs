@@ -32,6 +32,8 @@ fn broken_foreign_keys_have_the_texts_of_the_real_server() {
     );
     assert_eq!(referenced.detail.as_deref(), Some("Key (x, y)=(1, 2) is still referenced from table \"c\"."));
     assert_eq!(PgError::from(Fault::ParentMissing(foreign_key(&[]))).detail, None);
+    let object = referenced.object.unwrap();
+    assert_eq!((object.schema.as_deref(), object.table.as_deref()), (Some("public"), Some("c")));
 }
 
 #[test]
