@@ -20,6 +20,14 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def certificate(folder):
+    """The paths of a new certificate for this machine, and of its key."""
+    chain, key = os.path.join(folder, "chain.pem"), os.path.join(folder, "key.pem")
+    words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    subprocess.run([*words, "-keyout", key, "-out", chain], check=True, capture_output=True)
+    return chain, key
+
+
 def rounds_and_seed(rounds):
     """Options of a test that kills its server repeatedly. A missing seed is drawn, and printed."""
     parser = argparse.ArgumentParser()

@@ -11,7 +11,7 @@ import psycopg
 import pymysql
 import redis
 
-from beluga import Server, Tally
+from beluga import Server, Tally, certificate
 
 tally = Tally()
 SCRIPT = os.path.join(os.path.dirname(__file__), "../../../scripts/postgres.sh")
@@ -39,13 +39,6 @@ def enters(name, server, **options):
     except psycopg.Error as error:
         tally.check(name, False, str(error))
         return False
-
-
-def certificate(folder):
-    chain, key = os.path.join(folder, "chain.pem"), os.path.join(folder, "key.pem")
-    words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
-    subprocess.run([*words, "-keyout", key, "-out", chain], check=True, capture_output=True)
-    return chain, key
 
 
 def first_login(server):
