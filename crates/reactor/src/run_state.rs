@@ -28,6 +28,8 @@ pub(crate) const RESUME: u32 = 256;
 pub(crate) const SERVE: u32 = 512;
 /// The peer sends no more: the last received bytes precede the end of the stream.
 pub(crate) const END: u32 = 1024;
+/// The session has asked to be served, without input.
+pub(crate) const ASK: u32 = 2048;
 
 #[derive(Default)]
 pub(crate) struct RunState(AtomicU32);

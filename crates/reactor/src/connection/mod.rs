@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 use stdx::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use stdx::sync::{Mutex, MutexGuard};
 
-use crate::run_state::{DRAIN, END, KILL, PUSH, READ, RELEASE, RunState, SERVE, WAKE, WRITE};
+use crate::run_state::{ASK, DRAIN, END, KILL, PUSH, READ, RELEASE, RunState, SERVE, WAKE, WRITE};
 use crate::scratch::Scratch;
 use crate::shared::Shared;
 use crate::state::{AnyDoor, Batch, Connection, Group, Handle, StreamState};
@@ -40,6 +40,11 @@ impl Handle {
     /// Ends the parking of the session: `serve` is called again, even without new input.
     pub fn wake(&self) {
         self.notify(WAKE);
+    }
+
+    /// Calls `serve` soon, even without new input and if the session is not parked: it has something to say that nobody has asked for.
+    pub fn ask(&self) {
+        self.notify(ASK);
     }
 
     /// Sends bytes outside of a request, after all output that is written so far.
@@ -355,7 +360,7 @@ impl Connection {
             state.is_closing = true;
         }
         let mut is_alive = self.flush(state, scratch);
-        if is_alive && (bits & WAKE != 0 && state.is_parked || bits & SERVE != 0) {
+        if is_alive && (bits & WAKE != 0 && state.is_parked || bits & (SERVE | ASK) != 0) {
             state.is_parked = false;
             is_alive = self.serve_buffered(state, scratch);
         }
