@@ -77,7 +77,9 @@ impl ConnectionState {
         client: &Arc<Client>,
         connection: &Arc<Connection>,
     ) -> Result<Box<ConnectionState>> {
-        let sql = Session::new(&shared.database, login)?;
+        let mut sql = Session::new(&shared.database, login)?;
+        let handle = connection.handle();
+        sql.on_notification(Arc::new(move || handle.ask()));
         let (clients, ended) = (shared.clients.clone(), Arc::downgrade(client));
         sql.handle().on_kill(Box::new(move || {
             if let Some(client) = ended.upgrade() {
@@ -104,9 +106,17 @@ impl ConnectionState {
         }
     }
 
+    /// Writes the notifications that have come, unless a transaction is open.
+    pub fn put_notifications(&mut self, context: &mut Context<'_, '_>) {
+        for notification in self.sql.take_notifications() {
+            reply::put_notification(context.io.out(), &notification);
+        }
+    }
+
     /// Writes ReadyForQuery, and before it what has changed.
     pub fn put_ready(&mut self, context: &mut Context<'_, '_>) {
         self.put_notices(context);
+        self.put_notifications(context);
         self.put_parameters(context);
         reply::put_ready(context.io.out(), self.sql.transaction_status());
         self.sql.idle();

@@ -1,7 +1,7 @@
 //! Messages of the server.
 
 use sql_postgres::error::PgError;
-use sql_postgres::wire::{Field, Notice};
+use sql_postgres::wire::{Field, Notice, Notification};
 
 use crate::startup;
 
@@ -75,6 +75,15 @@ pub fn put_key(out: &mut Vec<u8>, pid: u32, key: u32) {
     put(out, b'K', |out| {
         out.extend_from_slice(&pid.to_be_bytes());
         out.extend_from_slice(&key.to_be_bytes());
+    });
+}
+
+/// Appends NotificationResponse.
+pub fn put_notification(out: &mut Vec<u8>, notification: &Notification) {
+    put(out, b'A', |out| {
+        out.extend_from_slice(&notification.pid.to_be_bytes());
+        put_text(out, &notification.channel);
+        put_text(out, &notification.payload);
     });
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 use engine::{Account, Attempt, Turn};
 use reactor::{Alarm, Connection, Flow, Io};
 use sql_postgres::error::PgError;
-use sql_postgres::wire::{Kill, Login};
+use sql_postgres::wire::{Kill, Login, QUEUE_BYTES_MAX};
 use stdx::memory;
 use stdx::sync::atomic::Ordering;
 
@@ -116,6 +116,9 @@ impl Session {
 
     fn run(&mut self, io: &mut Io<'_>) -> Flow {
         loop {
+            if !self.deliver(io) {
+                return Flow::Close;
+            }
             if io.is_full() {
                 io.pause();
                 return Flow::Continue;
@@ -132,6 +135,22 @@ impl Session {
                 return Flow::Continue;
             }
         }
+    }
+
+    /// Writes notifications that have come while the client is idle. Returns false if it does not read them (DP-11).
+    fn deliver(&mut self, io: &mut Io<'_>) -> bool {
+        let Phase::Ready(state) = &mut self.phase else { return true };
+        if !state.sql.has_notifications() || state.pending.is_some() {
+            return true;
+        }
+        if io.out().len() > QUEUE_BYTES_MAX {
+            let address = io.connection().peer.to_string();
+            self.shared.database.warn("a client that does not read its notifications is disconnected", &address);
+            return false;
+        }
+        state.put_notifications(&mut Context { shared: &self.shared, io });
+        io.hold_until_durable(state.sql.durability_lsn());
+        true
     }
 
     /// Continues a pending reply. Returns `None` if there is none.

@@ -490,6 +490,7 @@ fn postgres_door(
         let accounts = listed.accounts();
         accounts.get(role).is_some_and(|account| sql_mysql::rights::is_system_account(accounts, &account))
     }));
+    database.set_logger(Box::new(|what, client| log::warn(what, &[("client", &client)])));
     database.describe_server([
         ("max_connections", settings.number(Name::MaxConnections).to_string()),
         ("port", port.to_string()),

@@ -151,6 +151,7 @@ pub mod state {
     pub const FOREIGN_KEY_VIOLATION: SqlState = "23503";
     pub const UNIQUE_VIOLATION: SqlState = "23505";
     pub const CHECK_VIOLATION: SqlState = "23514";
+    pub const INVALID_CURSOR_STATE: SqlState = "24000";
     pub const ACTIVE_SQL_TRANSACTION: SqlState = "25001";
     pub const READ_ONLY_SQL_TRANSACTION: SqlState = "25006";
     pub const NO_ACTIVE_SQL_TRANSACTION: SqlState = "25P01";
@@ -183,6 +184,7 @@ pub mod state {
     pub const GENERATED_ALWAYS: SqlState = "428C9";
     pub const RESERVED_NAME: SqlState = "42939";
     pub const UNDEFINED_PARAMETER: SqlState = "42P02";
+    pub const INVALID_CURSOR_DEFINITION: SqlState = "42P11";
     pub const DUPLICATE_CURSOR: SqlState = "42P03";
     pub const DUPLICATE_DATABASE: SqlState = "42P04";
     pub const DUPLICATE_PREPARED_STATEMENT: SqlState = "42P05";

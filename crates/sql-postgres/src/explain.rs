@@ -18,23 +18,7 @@ const DEPTH_MAX: usize = 100;
 /// Returns the plan as lines. With `costs` each node has its estimates; the core's unit of cost is not PostgreSQL's.
 pub(crate) fn lines(plan: &Plan, costs: bool) -> Vec<String> {
     let mut out = Lines { lines: Vec::new(), costs };
-    match plan {
-        Plan::Query { node, .. } => out.node(node, 0),
-        Plan::Insert(insert) => {
-            out.title(0, &format!("Insert on {}", quoted(&insert.rules.table.name)), None);
-            match &insert.values {
-                query::nodes::change::Values::Query(node) => out.node(node, 1),
-                query::nodes::change::Values::Rows(rows) if rows.len() == 1 => out.title(1, "Result", Some(1.0)),
-                query::nodes::change::Values::Rows(rows) => {
-                    out.title(1, "Values Scan on \"*VALUES*\"", Some(rows.len() as f64));
-                }
-            }
-        }
-        Plan::Update(update) => out.change("Update", &update.targets, &update.node),
-        Plan::Delete(delete) => out.change("Delete", &delete.targets, &delete.node),
-        Plan::Evaluate(_) => out.title(0, "Result", Some(1.0)),
-        Plan::Load(load) => match load.source {},
-    }
+    out.plan(plan);
     out.lines
 }
 
@@ -44,6 +28,44 @@ struct Lines {
 }
 
 impl Lines {
+    fn plan(&mut self, plan: &Plan) {
+        let out = self;
+        match plan {
+            Plan::Query { node, .. } => out.node(node, 0),
+            Plan::Insert(insert) => {
+                out.title(0, &format!("Insert on {}", quoted(&insert.rules.table.name)), None);
+                match &insert.values {
+                    query::nodes::change::Values::Query(node) => out.node(node, 1),
+                    query::nodes::change::Values::Rows(rows) if rows.len() == 1 => out.title(1, "Result", Some(1.0)),
+                    query::nodes::change::Values::Rows(rows) => {
+                        out.title(1, "Values Scan on \"*VALUES*\"", Some(rows.len() as f64));
+                    }
+                }
+            }
+            Plan::Update(update) => out.change("Update", &update.targets, &update.node),
+            Plan::Delete(delete) => out.change("Delete", &delete.targets, &delete.node),
+            Plan::Evaluate(_) => out.title(0, "Result", Some(1.0)),
+            Plan::Load(load) => match load.source {},
+            Plan::Merge(merge) => {
+                out.title(0, &format!("Merge on {}", quoted(&merge.table.name)), None);
+                out.node(&merge.node, 1);
+            }
+            Plan::Several(several) => {
+                out.plan(&several.main);
+                for part in &several.parts {
+                    let before = out.lines.len();
+                    out.plan(&part.plan);
+                    let own = out.lines.split_off(before);
+                    out.lines.push(format!("  CTE {}", quoted(&part.name)));
+                    out.lines.extend(own.into_iter().enumerate().map(|(nth, line)| match nth {
+                        0 => format!("    ->  {line}"),
+                        _ => format!("          {line}"),
+                    }));
+                }
+            }
+        }
+    }
+
     fn change(&mut self, word: &str, targets: &[query::nodes::change::Target], node: &Arc<Node>) {
         let names: Vec<String> = targets.iter().map(|target| quoted(&target.rules.table.name)).collect();
         self.title(0, &format!("{word} on {}", names.join(", ")), None);
@@ -171,6 +193,7 @@ impl Lines {
                     self.node(&recursion.part, depth + 1);
                 }
             }
+            // The rows of a recursive part, or those that a change has returned.
             Node::LastRound { .. } => self.estimated(depth, "WorkTable Scan", node),
             Node::System { table, .. } => self.estimated(depth, &format!("Function Scan on {}", table.name), node),
         }

@@ -5,6 +5,7 @@
 
 use crate::error::PgError;
 
+pub use crate::instance::notifications::{Notification, QUEUE_BYTES_MAX};
 pub use query::session::interrupts::{Kill, Wake};
 pub use query::session::suspension::Ready;
 

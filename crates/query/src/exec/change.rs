@@ -13,11 +13,12 @@ use crate::batch::Row;
 use crate::catalog::foreign_graph::ForeignKeyGraph;
 use crate::catalog::table::Table;
 use crate::engine_fault::engine_fault;
+use crate::exec::effects::gather_before;
 use crate::exec::host::host;
 use crate::exec::row_change::{current, duplicate, put, take_out};
 use crate::exec::spill::keys::Keys;
 use crate::exec::spill::rows::Rows;
-use crate::exec::{foreign, gather, generated, keys};
+use crate::exec::{foreign, generated, keys};
 use crate::key;
 use crate::nodes::assignment::Place;
 use crate::nodes::change::{Delete, Insert, OnConflict, Returning, Rules, Target, Update, Values};
@@ -236,7 +237,7 @@ impl<'i> Inserting<'i> {
     }
 
     /// Returns one row from the expressions or values of the targets.
-    fn row<'e>(
+    pub(super) fn row<'e>(
         &mut self,
         exprs: impl Iterator<Item = Option<&'e Expr>>,
         values: Option<Row>,
@@ -524,9 +525,9 @@ fn clocks(rules: &Rules, sets: &[usize], row: &mut [Value], ctx: &mut EvalContex
 }
 
 /// Finds the rows to change, before any is changed.
-fn found(node: &Arc<Node>, ctx: &mut EvalContext) -> Result<Rows> {
+pub(super) fn found(node: &Arc<Node>, ctx: &mut EvalContext) -> Result<Rows> {
     host(ctx).gathers = true;
-    let rows = gather(node, ctx);
+    let rows = gather_before(node, ctx);
     host(ctx).gathers = false;
     rows
 }
@@ -577,7 +578,7 @@ pub fn is_of_one_table(node: &Node) -> bool {
 }
 
 /// Updates a row. Returns false if it has not changed.
-fn update_row(
+pub(super) fn update_row(
     target: &Target,
     row_key: &[u8],
     wide: &mut Row,
@@ -636,7 +637,7 @@ pub fn delete(plan: &Delete, ctx: &mut EvalContext) -> Result<Changed> {
 }
 
 /// Deletes a row. Returns false if the target has no row here, or it is deleted already.
-fn delete_row(target: &Target, wide: &[Value], ctx: &mut EvalContext) -> Result<bool> {
+pub(super) fn delete_row(target: &Target, wide: &[Value], ctx: &mut EvalContext) -> Result<bool> {
     let Some(row_key) = wide[target.key_at].as_string_bytes() else { return Ok(false) };
     let table = &target.rules.table;
     let old = &wide[target.offset..target.offset + table.columns.len()];

@@ -8,6 +8,8 @@ use engine::Lsn;
 use engine::rows::{Isolation, Transaction};
 use stdx::memory;
 
+use crate::catalog::table::Table;
+use crate::exec::effects::Effects;
 use crate::exec::instance::Instance;
 use crate::exec::instrumentation::Measures;
 use crate::exec::memory::{Held, Sum};
@@ -39,6 +41,10 @@ pub struct Host {
     pub numbers: Numbers,
     /// EXPLAIN ANALYZE: figures of each node.
     pub measures: Option<Measures>,
+    /// The changes of a statement of several parts.
+    pub effects: Option<Box<Effects>>,
+    /// The tables that such a statement writes.
+    pub written: Vec<Arc<Table>>,
     /// The limit of the memory of sorts, groups and joins of the statement, and its use.
     pub memory_max: usize,
     memory: Sum,
@@ -97,6 +103,8 @@ impl Host {
             found_rows: None,
             numbers: Numbers::default(),
             measures: None,
+            effects: None,
+            written: Vec::new(),
             memory_max,
             memory: Sum::default(),
             checks: 0,
@@ -108,6 +116,7 @@ impl Host {
         self.gathers = false;
         self.memory = self.sum();
         self.measures = None;
+        self.effects = None;
         self.numbers = Numbers::default();
         self.found_rows = None;
     }

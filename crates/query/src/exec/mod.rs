@@ -7,6 +7,7 @@
 mod caches;
 pub mod change;
 mod distinct;
+pub mod effects;
 pub mod foreign;
 mod frame;
 pub mod generated;
@@ -21,6 +22,7 @@ pub(crate) mod join;
 pub(crate) mod keys;
 pub(crate) mod keyspace_scan;
 pub mod memory;
+pub mod merge;
 pub mod monitor;
 mod partition;
 mod prefetch;

@@ -9,6 +9,7 @@ use engine::rows::{Inserted, Strength};
 use crate::batch::Row;
 use crate::catalog::table::{Index, Table};
 use crate::engine_fault::engine_fault;
+use crate::exec::effects::{self, Change};
 use crate::exec::host::host;
 use crate::exec::monitor::RowAccess;
 use crate::exec::{generated, keys, prefetch};
@@ -59,21 +60,33 @@ pub(super) fn put(table: &Table, row: &[Value], ctx: &mut EvalContext) -> Result
         host(ctx).monitor.count(RowAccess::Insert, 1);
         return Ok(taken.map(|row_key| Conflict { index: None, row_key }));
     }
-    let (mut row_key, mut bytes, mut old) = (Vec::new(), Vec::new(), Vec::new());
+    let mut row_key = Vec::new();
     match &table.primary {
         Some(_) => key::primary(table, row, &mut row_key)?,
         None => row_key.extend_from_slice(&next_row_id(table, ctx)?.to_be_bytes()),
     }
+    if let Some(conflict) = put_at(table, &row_key, row, ctx)? {
+        return Ok(Some(conflict));
+    }
+    table.live.add_rows(1);
+    host(ctx).monitor.count(RowAccess::Insert, 1);
+    effects::note(table, &row_key, Change::Put(row), ctx)?;
+    Ok(None)
+}
+
+/// Inserts the row under its key.
+pub(super) fn put_at(table: &Table, row_key: &[u8], row: &[Value], ctx: &mut EvalContext) -> Result<Option<Conflict>> {
+    let (mut bytes, mut old) = (Vec::new(), Vec::new());
     encode_row(table, row, &mut bytes)?;
-    prefetch::for_row(table, (&row_key, row), ctx)?;
+    prefetch::for_row(table, (row_key, row), ctx)?;
     let txn = host(ctx).txn()?;
     let savepoint = txn.savepoint();
-    if txn.insert(table.map, &row_key, &bytes, &mut old).map_err(engine_fault)? == Inserted::Exists {
-        return Ok(Some(Conflict { index: None, row_key }));
+    if txn.insert(table.map, row_key, &bytes, &mut old).map_err(engine_fault)? == Inserted::Exists {
+        return Ok(Some(Conflict { index: None, row_key: row_key.to_vec() }));
     }
     let mut entry_key = Vec::new();
     for (at, index) in table.indexes.iter().enumerate() {
-        key::entry(table, index, row, &row_key, &mut entry_key, &mut bytes)?;
+        key::entry(table, index, row, row_key, &mut entry_key, &mut bytes)?;
         old.clear();
         let txn = host(ctx).txn()?;
         if txn.insert(index.map, &entry_key, &bytes, &mut old).map_err(engine_fault)? == Inserted::Exists {
@@ -82,8 +95,6 @@ pub(super) fn put(table: &Table, row: &[Value], ctx: &mut EvalContext) -> Result
             return Ok(Some(Conflict { index: Some(at), row_key }));
         }
     }
-    table.live.add_rows(1);
-    host(ctx).monitor.count(RowAccess::Insert, 1);
     Ok(None)
 }
 
@@ -93,6 +104,17 @@ pub(super) fn take_out(table: &Table, row_key: &[u8], row: &[Value], ctx: &mut E
         host(ctx).monitor.count(RowAccess::Delete, 1);
         return keys::take_out(row_key, ctx);
     }
+    if !take_out_at(table, row_key, row, ctx)? {
+        return Ok(false);
+    }
+    table.live.add_rows(-1);
+    host(ctx).monitor.count(RowAccess::Delete, 1);
+    effects::note(table, row_key, Change::TakeOut(row), ctx)?;
+    Ok(true)
+}
+
+/// Deletes the row and its entries.
+pub(super) fn take_out_at(table: &Table, row_key: &[u8], row: &[Value], ctx: &mut EvalContext) -> Result<bool> {
     prefetch::for_row(table, (row_key, row), ctx)?;
     let txn = host(ctx).txn()?;
     if !txn.delete(table.map, row_key).map_err(engine_fault)? {
@@ -103,8 +125,6 @@ pub(super) fn take_out(table: &Table, row_key: &[u8], row: &[Value], ctx: &mut E
         key::entry(table, index, row, row_key, &mut entry_key, &mut value)?;
         txn.delete(index.map, &entry_key).map_err(engine_fault)?;
     }
-    table.live.add_rows(-1);
-    host(ctx).monitor.count(RowAccess::Delete, 1);
     Ok(true)
 }
 
@@ -121,6 +141,19 @@ pub(super) fn replace(
         let done = keys::replace(row_key, old, new, ctx)?;
         return if done { Ok(()) } else { Err(duplicate(table, None, new, ctx)) };
     }
+    host(ctx).monitor.count(RowAccess::Update, 1);
+    replace_at(table, row_key, old, new, ctx)?;
+    effects::note(table, row_key, Change::Replace(old, new), ctx)
+}
+
+/// Replaces the old row and its entries.
+pub(super) fn replace_at(
+    table: &Table,
+    row_key: &[u8],
+    old: &[Value],
+    new: &[Value],
+    ctx: &mut EvalContext,
+) -> Result<()> {
     let (mut new_key, mut bytes) = (Vec::new(), Vec::new());
     match &table.primary {
         Some(_) => key::primary(table, new, &mut new_key)?,
@@ -128,7 +161,6 @@ pub(super) fn replace(
     }
     encode_row(table, new, &mut bytes)?;
     prefetch::for_change(table, (row_key, old), (&new_key, new), ctx)?;
-    host(ctx).monitor.count(RowAccess::Update, 1);
     let txn = host(ctx).txn()?;
     if new_key == row_key {
         table.live.note_change();

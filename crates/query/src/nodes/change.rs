@@ -119,6 +119,56 @@ pub struct Delete {
     pub returning: Option<Returning>,
 }
 
+/// MERGE.
+#[derive(Debug)]
+pub struct Merge {
+    /// The rows of the source, each with the rows of the target that match it, or with none.
+    pub node: Arc<Node>,
+    pub table: Arc<Table>,
+    /// Where the target lies in the wide row, and the key of its row.
+    pub offset: usize,
+    pub key_at: usize,
+    /// Over the wide row: whether the row of the target is a match.
+    pub condition: Expr,
+    pub whens: Vec<MergeWhen>,
+    /// Returns the error of a row of the target that would be changed twice.
+    pub affects_twice: fn() -> Fault,
+}
+
+/// WHEN [NOT] MATCHED AND condition THEN action.
+#[derive(Debug)]
+pub struct MergeWhen {
+    pub is_matched: bool,
+    pub condition: Option<Expr>,
+    pub action: MergeAction,
+}
+
+#[derive(Debug)]
+pub enum MergeAction {
+    Nothing,
+    Update(Target),
+    Delete(Target),
+    /// The values of the targets, over the wide row.
+    Insert(Box<Insert>, Vec<Expr>),
+}
+
+impl MergeAction {
+    fn rules(&self) -> Option<&Rules> {
+        match self {
+            MergeAction::Nothing => None,
+            MergeAction::Update(target) | MergeAction::Delete(target) => Some(&target.rules),
+            MergeAction::Insert(insert, _) => Some(&insert.rules),
+        }
+    }
+}
+
+impl Merge {
+    /// The tables whose rows change.
+    pub fn written(&self) -> Vec<Arc<Table>> {
+        self.whens.iter().filter_map(|when| when.action.rules()).flat_map(Rules::written).collect()
+    }
+}
+
 /// Expressions over a changed row, and what they are called.
 #[derive(Debug)]
 pub struct Returning {

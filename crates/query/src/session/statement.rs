@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use crate::catalog::table::Table;
 use crate::catalog::view::View;
 use crate::exec::change::is_of_one_table;
-use crate::nodes::change::{Delete, Insert, Returning, Target, Update};
+use crate::nodes::change::{Delete, Insert, Merge, Returning, Target, Update};
 use crate::nodes::expr::Expr;
 use crate::nodes::node::Node;
 use crate::nodes::walk::is_steady;
@@ -27,9 +27,31 @@ pub enum Plan<L> {
     Insert(Insert),
     Update(Update),
     Delete(Delete),
+    Merge(Box<Merge>),
+    /// WITH that changes rows.
+    Several(Box<Several<L>>),
     /// Expressions that are evaluated for their effects.
     Evaluate(Vec<Expr>),
     Load(Load<L>),
+}
+
+/// A statement whose WITH has statements that change rows. All read the tables as they were before it (`exec::effects`).
+#[derive(Debug)]
+pub struct Several<L> {
+    pub parts: Vec<StatementPart<L>>,
+    pub main: Plan<L>,
+    /// The main statement reads tables that the parts change.
+    pub reads_changes: bool,
+}
+
+#[derive(Debug)]
+pub struct StatementPart<L> {
+    /// The number of the common table expression whose rows are those that the part returns.
+    pub id: usize,
+    pub name: String,
+    pub plan: Plan<L>,
+    /// The part reads tables that the parts before it change.
+    pub reads_changes: bool,
 }
 
 /// An INSERT whose rows arrive as the bytes of a file.
@@ -46,6 +68,10 @@ impl<L> Plan<L> {
             Plan::Query { node, .. } => estimate(node).cost,
             Plan::Update(update) => estimate(&update.node).cost,
             Plan::Delete(delete) => estimate(&delete.node).cost,
+            Plan::Merge(merge) => estimate(&merge.node).cost,
+            Plan::Several(several) => {
+                several.main.cost() + several.parts.iter().map(|part| part.plan.cost()).sum::<f64>()
+            }
             Plan::Insert(_) | Plan::Load(_) | Plan::Evaluate(_) => 0.0,
         }
     }
@@ -63,7 +89,7 @@ impl<L> Plan<L> {
             }
             Plan::Delete(delete) => is_restartable(&delete.node),
             Plan::Insert(insert) => insert.is_restartable(),
-            Plan::Evaluate(_) | Plan::Load(_) => false,
+            Plan::Merge(_) | Plan::Several(_) | Plan::Evaluate(_) | Plan::Load(_) => false,
         }
     }
 
@@ -73,6 +99,7 @@ impl<L> Plan<L> {
             Plan::Query { node, .. } => only_sleeps(node),
             Plan::Evaluate(exprs) => only_sleep(exprs),
             Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) | Plan::Load(_) => false,
+            Plan::Merge(_) | Plan::Several(_) => false,
         }
     }
 
@@ -81,7 +108,8 @@ impl<L> Plan<L> {
             Plan::Insert(insert) => insert.returning.as_ref(),
             Plan::Update(update) => update.returning.as_ref(),
             Plan::Delete(delete) => delete.returning.as_ref(),
-            Plan::Query { .. } | Plan::Evaluate(_) | Plan::Load(_) => None,
+            Plan::Several(several) => several.main.returning(),
+            Plan::Query { .. } | Plan::Merge(_) | Plan::Evaluate(_) | Plan::Load(_) => None,
         }
     }
 
@@ -89,6 +117,7 @@ impl<L> Plan<L> {
     pub fn columns(&self) -> Option<&Arc<[Column]>> {
         match self {
             Plan::Query { columns, .. } => Some(columns),
+            Plan::Several(several) => several.main.columns(),
             other => other.returning().map(|returning| &returning.columns),
         }
     }
@@ -99,7 +128,7 @@ impl<L> Plan<L> {
     }
 
     /// Returns the tables that the plan writes, including those written by foreign keys.
-    fn written(&self) -> Vec<Arc<Table>> {
+    pub fn written(&self) -> Vec<Arc<Table>> {
         let of = |targets: &'_ [Target]| targets.iter().map(|target| target.rules.written()).collect::<Vec<_>>();
         let written = match self {
             Plan::Query { .. } | Plan::Evaluate(_) => Vec::new(),
@@ -107,6 +136,10 @@ impl<L> Plan<L> {
             Plan::Update(update) => of(&update.targets),
             Plan::Delete(delete) => of(&delete.targets),
             Plan::Load(load) => vec![load.insert.rules.written()],
+            Plan::Merge(merge) => vec![merge.written()],
+            Plan::Several(several) => {
+                several.parts.iter().map(|part| &part.plan).chain([&several.main]).map(Plan::written).collect()
+            }
         };
         written.into_iter().flatten().collect()
     }

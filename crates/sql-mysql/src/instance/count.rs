@@ -218,7 +218,8 @@ pub fn of_plan(plan: &Plan) -> Count {
             (_, Values::Query(_)) => Count::InsertSelect,
             _ => Count::Insert,
         },
-        Plan::Update(_) => Count::Update,
+        // MySQL has no MERGE, and no WITH that changes rows.
+        Plan::Update(_) | Plan::Merge(_) | Plan::Several(_) => Count::Update,
         Plan::Delete(_) => Count::Delete,
         Plan::Load(_) => Count::Load,
     }

@@ -113,7 +113,9 @@ fn explained(plan: &Plan) -> Explained<'_> {
             };
             Explained { verb, table: Some(&insert.rules.table.name), node }
         }
-        // LOAD DATA cannot be explained.
-        Plan::Load(_) | Plan::Evaluate(_) => Explained { verb: Verb::Select, table: None, node: None },
+        // LOAD DATA cannot be explained, and MySQL has no MERGE and no WITH that changes rows.
+        Plan::Load(_) | Plan::Evaluate(_) | Plan::Merge(_) | Plan::Several(_) => {
+            Explained { verb: Verb::Select, table: None, node: None }
+        }
     }
 }

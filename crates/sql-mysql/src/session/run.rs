@@ -485,6 +485,7 @@ impl Session {
             }
             Plan::Update(update) => changes::update(update, &mut self.ctx)?,
             Plan::Delete(delete) => changes::delete(delete, &mut self.ctx)?,
+            Plan::Merge(_) | Plan::Several(_) => return Err(datum::Fault::corrupt("a plan of another dialect").into()),
             Plan::Evaluate(list) => {
                 for expr in list {
                     expr.eval(&[], &mut self.ctx)?;

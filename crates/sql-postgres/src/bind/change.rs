@@ -80,19 +80,7 @@ impl Binder<'_> {
         let table = self.target_table(relation, "INSERT into")?;
         self.use_table(&table, &relation.name)?;
         let shown = alias.as_ref().map_or(table.name.as_str(), |alias| alias.value.as_str()).to_owned();
-        let mut targets = Vec::new();
-        for column in columns {
-            let at = self.target_column(&table, column)?;
-            if targets.contains(&at) {
-                let text = format!("column \"{}\" specified more than once", column.name.value);
-                return self.fail(state::DUPLICATE_COLUMN, text, column.name.at.0);
-            }
-            targets.push(at);
-        }
-        let is_bare = columns.is_empty();
-        if is_bare {
-            targets = table.named().map(|(at, _)| at).collect();
-        }
+        let targets = self.insert_targets(&table, columns)?;
         let overrides = *overriding;
         let (values, targets) = match source {
             None => (Values::Rows(vec![Vec::new()]), Vec::new()),
@@ -120,6 +108,23 @@ impl Binder<'_> {
         Ok((insert, fields))
     }
 
+    /// Returns the columns that an INSERT gives values: without a list all of them.
+    pub fn insert_targets(&mut self, table: &Arc<Table>, columns: &[InsertColumn]) -> Result<Vec<usize>> {
+        let mut targets = Vec::new();
+        for column in columns {
+            let at = self.target_column(table, column)?;
+            if targets.contains(&at) {
+                let text = format!("column \"{}\" specified more than once", column.name.value);
+                return self.fail(state::DUPLICATE_COLUMN, text, column.name.at.0);
+            }
+            targets.push(at);
+        }
+        if columns.is_empty() {
+            targets = table.named().map(|(at, _)| at).collect();
+        }
+        Ok(targets)
+    }
+
     /// Binds the rows of an INSERT. Without a list of columns they fill the first ones.
     fn insert_source(
         &mut self,
@@ -135,7 +140,7 @@ impl Binder<'_> {
             self.check_count(width, targets.len(), columns, |nth| rows[0][nth].span.start)?;
             targets.truncate(width);
             let rows = self.insert_rows(rows, table, &targets, overriding)?;
-            return Ok((read_first(rows), targets));
+            return Ok((read_first(rows, !self.parts.is_empty()), targets));
         }
         let mut bound = self.open_query(query)?;
         let width = bound.columns.len();
@@ -159,7 +164,7 @@ impl Binder<'_> {
         Ok((Values::Query(bound.node), targets))
     }
 
-    fn check_count(
+    pub fn check_count(
         &self,
         given: usize,
         wanted: usize,
@@ -213,7 +218,7 @@ impl Binder<'_> {
     }
 
     /// Refuses a value for a column that has its own.
-    fn check_given(&self, table: &Table, at: usize, overriding: Option<Overriding>) -> Result<()> {
+    pub fn check_given(&self, table: &Table, at: usize, overriding: Option<Overriding>) -> Result<()> {
         let column = &table.columns[at];
         let text = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
         if column.generated.is_some() {
@@ -316,7 +321,7 @@ impl Binder<'_> {
     }
 
     /// Opens a scope with the table whose rows change, and the tables beside it.
-    fn open_change(&mut self, table: &Arc<Table>, alias: Option<&Ident>, others: &[FromItem]) -> Result<Source> {
+    pub fn open_change(&mut self, table: &Arc<Table>, alias: Option<&Ident>, others: &[FromItem]) -> Result<Source> {
         self.open_scope();
         self.keyed = true;
         let shown = alias.map_or(table.name.as_str(), |alias| alias.value.as_str()).to_owned();
@@ -352,13 +357,17 @@ impl Binder<'_> {
         }
     }
 
-    /// Plans the wide rows to change, locked and with their keys. The first table is the one that changes.
-    fn changed_rows(&mut self, source: Source, conditions: Vec<Expr>) -> Arc<Node> {
+    /// Plans the wide rows to change, with their keys. The first table is the one that changes; `locks` its rows.
+    pub fn changed_rows(&mut self, source: Source, conditions: Vec<Expr>, locks: bool) -> Arc<Node> {
         let depth = self.scopes.len() - 1;
         let scope = self.scope();
         let table = &mut scope.tables[0];
-        table.lock = Some(Lock { strength: Strength::Exclusive, wait: LockWait::Choosy });
+        table.lock = locks.then_some(Lock { strength: Strength::Exclusive, wait: LockWait::Choosy });
         scope.used[table.offset..table.offset + table.columns.len()].fill(true);
+        if let Some(key_at) = table.key_at {
+            // A hash table keeps the places that are read.
+            scope.used[key_at] = true;
+        }
         let mut block = QueryBlock {
             tables: scope.tables.clone(),
             width: scope.width,
@@ -376,7 +385,7 @@ impl Binder<'_> {
         part.node
     }
 
-    fn changed(&mut self, table: &Arc<Table>, sets: Vec<(usize, Expr)>, doing: RowChangeKind) -> Result<Target> {
+    pub fn changed(&mut self, table: &Arc<Table>, sets: Vec<(usize, Expr)>, doing: RowChangeKind) -> Result<Target> {
         let place = &self.scope().tables[0];
         let (offset, key_at) = (place.offset, place.key_at.unwrap_or(place.offset));
         debug_assert!(matches!(place.origin, Origin::Base(_)));
@@ -384,11 +393,12 @@ impl Binder<'_> {
         Ok(Target { rules, offset, key_at, sets })
     }
 
-    fn selection(&mut self, selection: Option<&tree::Expr>) -> Result<Vec<Expr>> {
+    fn selection(&mut self, selection: Option<&tree::Expr>, table: &Arc<Table>) -> Result<Vec<Expr>> {
         let mut conditions = Vec::new();
         if let Some(selection) = selection {
-            if matches!(selection.kind, ExprKind::CurrentOf(_)) {
-                return Err(self.error(unsupported("WHERE CURRENT OF"), selection.span.start));
+            if let ExprKind::CurrentOf(cursor) = &selection.kind {
+                let offset = self.scope().tables[0].offset;
+                return self.current_of(cursor, table, offset, selection.span.start);
             }
             self.set_clause(Clause::Where);
             conjuncts(self.condition(selection, "WHERE")?, &mut conditions);
@@ -408,11 +418,11 @@ impl Binder<'_> {
         let UpdateStmt { with: _, relation, alias, set, from, selection, returning } = update;
         let table = self.target_table(relation, "UPDATE of")?;
         let source = self.open_change(&table, alias.as_ref(), from)?;
-        let conditions = self.selection(selection.as_ref())?;
+        let conditions = self.selection(selection.as_ref(), &table)?;
         let (returning, fields) = self.returning(returning, true)?;
         let sets = self.sets(set, &table, "updated")?;
         let mut sets = sets;
-        let node = self.changed_rows(source, conditions);
+        let node = self.changed_rows(source, conditions, true);
         let node = self.values_first(node, &mut sets);
         let doing = RowChangeKind::Update(sets.iter().map(|(column, _)| *column).collect());
         let target = self.changed(&table, sets, doing)?;
@@ -555,19 +565,19 @@ impl Binder<'_> {
         let DeleteStmt { with: _, relation, alias, using, selection, returning } = delete;
         let table = self.target_table(relation, "DELETE from")?;
         let source = self.open_change(&table, alias.as_ref(), using)?;
-        let conditions = self.selection(selection.as_ref())?;
+        let conditions = self.selection(selection.as_ref(), &table)?;
         let (returning, fields) = self.returning(returning, true)?;
-        let node = self.changed_rows(source, conditions);
+        let node = self.changed_rows(source, conditions, true);
         let target = self.changed(&table, Vec::new(), RowChangeKind::Delete)?;
         self.close_scope();
         Ok((Delete { node, targets: vec![target], ignore: false, returning }, fields))
     }
 }
 
-/// Returns rows of VALUES. Those that read tables are all computed before the first is inserted, so that none sees another.
-fn read_first(rows: Vec<Vec<Option<Expr>>>) -> Values {
+/// Returns rows of VALUES. Those that read tables are all computed before the first is inserted, so that none sees another, or a change of an earlier part of the statement.
+fn read_first(rows: Vec<Vec<Option<Expr>>>, has_parts: bool) -> Values {
     let reads = rows.iter().flatten().flatten().any(has_subquery);
-    if rows.len() < 2 || !reads || rows.iter().flatten().any(Option::is_none) {
+    if (rows.len() < 2 && !has_parts) || !reads || rows.iter().flatten().any(Option::is_none) {
         return Values::Rows(rows);
     }
     let rows = rows.into_iter().map(|row| row.into_iter().flatten().collect()).collect();

@@ -6,27 +6,46 @@ use std::sync::Arc;
 
 use query::nodes::expr::Expr;
 use query::nodes::node::{Node, Recursion};
+use query::session::statement::{Several, StatementPart};
 use syntax::postgres::tree::{CommonTableExpr, Ident, RangeVar, SelectBody, SelectStmt, SetOp, Statement, WithClause};
 
-use crate::bind::Binder;
 use crate::bind::coerce::common_type;
 use crate::bind::scope::{BoundQuery, Common, CommonState, OutputColumn};
 use crate::bind::typing::{Operand, settled, shown, unsupported};
+use crate::bind::{Binder, Plan};
 use crate::error::{PgError, Result, state};
 use crate::functions::CastContext;
 use crate::types::oid;
 
+/// Returns the address of a statement's own WITH; 0 if it has none.
+pub fn address_of_with(statement: &Statement) -> usize {
+    let with = match statement {
+        Statement::Select(select) => select.with.as_ref(),
+        Statement::Insert(insert) => insert.with.as_ref(),
+        Statement::Update(update) => update.with.as_ref(),
+        Statement::Delete(delete) => delete.with.as_ref(),
+        Statement::Merge(merge) => merge.with.as_ref(),
+        _ => None,
+    };
+    with.map_or(0, |with| std::ptr::from_ref(with).addr())
+}
+
 impl Binder<'_> {
     /// Binds the tables of WITH. The caller removes them from `commons` again.
     pub fn with(&mut self, with: Option<&WithClause>) -> Result<()> {
-        let Some(WithClause { recursive, tables, at: _ }) = with else { return Ok(()) };
+        let Some(with) = with else { return Ok(()) };
+        let may_change = std::ptr::from_ref(with).addr() == self.changing_with;
+        let WithClause { recursive, tables, at: _ } = with;
         let first = self.commons.len();
         for table in tables {
             if self.commons[first..].iter().any(|known| known.name == table.name.value) {
                 let text = format!("WITH query name \"{}\" specified more than once", table.name.value);
                 return self.fail(state::DUPLICATE_ALIAS, text, table.name.at.0);
             }
-            self.common(table, *recursive)?;
+            match table.statement {
+                Statement::Select(_) => self.common(table, *recursive)?,
+                _ => self.changing_common(table, may_change)?,
+            }
         }
         Ok(())
     }
@@ -61,6 +80,62 @@ impl Binder<'_> {
         Ok(())
     }
 
+    /// Binds a statement of WITH that changes rows. It runs once, whether it is read or not.
+    fn changing_common(&mut self, table: &CommonTableExpr, may_change: bool) -> Result<()> {
+        let CommonTableExpr { name, columns: names, materialized: _, statement } = table;
+        if let Statement::Merge(_) = statement {
+            return self.fail(state::FEATURE_NOT_SUPPORTED, "MERGE not supported in WITH query", name.at.0);
+        }
+        if !may_change {
+            let text = "WITH clause containing a data-modifying statement must be at the top level";
+            return self.fail(state::FEATURE_NOT_SUPPORTED, text, name.at.0);
+        }
+        let id = self.new_id();
+        let around = (std::mem::take(&mut self.height), std::mem::take(&mut self.weight));
+        self.reads.clear();
+        let (plan, mut columns) = match statement {
+            Statement::Insert(insert) => {
+                self.insert(insert).map(|(insert, columns)| (Plan::Insert(insert), columns))?
+            }
+            Statement::Update(update) => {
+                self.update(update).map(|(update, columns)| (Plan::Update(update), columns))?
+            }
+            Statement::Delete(delete) => {
+                self.delete(delete).map(|(delete, columns)| (Plan::Delete(delete), columns))?
+            }
+            _ => return Err(self.error(unsupported("this statement in WITH"), name.at.0)),
+        };
+        let reads_changes = self.reads_changes();
+        self.reads.clear();
+        (self.height, self.weight) = (around.0, around.1 + self.weight);
+        self.name_columns(name, &mut columns, names)?;
+        for column in &mut columns {
+            column.column.ty.nullable = true;
+        }
+        let state = if plan.returning().is_some() { CommonState::Ready } else { CommonState::ReturnsNothing };
+        let name = name.value.clone();
+        self.parts.push(StatementPart { id, name: name.clone(), plan, reads_changes });
+        let node = Arc::new(Node::LastRound { id });
+        self.commons.push(Common { name, columns, node, size: (1, 1), references: 0, state });
+        Ok(())
+    }
+
+    /// Returns whether a table that was read since the last part is one that the parts change.
+    fn reads_changes(&self) -> bool {
+        let mut written = self.parts.iter().flat_map(|part| part.plan.written());
+        written.any(|table| self.reads.contains(&table.id))
+    }
+
+    /// Returns the statement with the parts of WITH that change rows.
+    pub fn with_parts(&mut self, main: Plan) -> Plan {
+        if self.parts.is_empty() {
+            return main;
+        }
+        let reads_changes = self.reads_changes();
+        let parts = std::mem::take(&mut self.parts);
+        Plan::Several(Box::new(Several { parts, main, reads_changes }))
+    }
+
     fn name_columns(&self, name: &Ident, columns: &mut [OutputColumn], names: &[Ident]) -> Result<()> {
         if names.len() > columns.len() {
             let (has, given) = (columns.len(), names.len());
@@ -84,6 +159,10 @@ impl Binder<'_> {
         let common = common.clone();
         match &common.state {
             CommonState::Ready => Ok(Some(common)),
+            CommonState::ReturnsNothing => {
+                let text = format!("WITH query \"{}\" does not have a RETURNING clause", name.name);
+                self.fail(state::FEATURE_NOT_SUPPORTED, text, name.at.0)
+            }
             CommonState::Refused(text) => self.fail(state::INVALID_RECURSION, text.to_string(), name.at.0),
             CommonState::Recursive(own) if *own != depth => {
                 let text = format!("recursive reference to query \"{}\" must not appear within a subquery", name.name);

@@ -15,11 +15,13 @@ mod coerce;
 mod common_table;
 mod comparison;
 mod conflict;
+mod cursor;
 mod expression;
 mod from;
 mod full_join;
 mod grouped;
 mod merge;
+mod merge_into;
 mod name;
 mod operator;
 mod output_name;
@@ -47,15 +49,19 @@ use query::nodes::expr::Expr;
 use query::nodes::node::Lock;
 use query::nodes::system_table::SystemTable;
 use query::plan::statistics::Statistics;
-use query::session::statement::{self, Bindings};
+use query::session::statement::{self, Bindings, StatementPart};
 use syntax::postgres::tree;
 
+use crate::bind::cursor::CursorBlock;
 use crate::bind::scope::{BlockScope, BoundQuery, Common, NameItem, OutputColumn};
 use crate::bind::typing::{Operand, unsupported};
 use crate::error::{PgError, Result, state};
 use crate::types::oid::{self, Oid};
 use crate::types::registry::{oid_of, typmod_of};
 use crate::value::Value;
+
+pub use cursor::{CursorTables, bind_cursor};
+pub use select::strength_word;
 
 pub type Plan = statement::Plan<Infallible>;
 pub type BoundStatement = statement::BoundStatement<Infallible>;
@@ -228,6 +234,14 @@ pub struct Binder<'s> {
     keyed: bool,
     /// Tables beside a derived table, which it cannot name, for the error of one that does.
     unreachable: Vec<NameItem>,
+    /// The parts of WITH that change rows.
+    parts: Vec<StatementPart<Infallible>>,
+    /// The tables that are read by the part that is bound.
+    reads: Vec<u64>,
+    /// The address of the WITH whose parts may change rows.
+    changing_with: usize,
+    /// The statement is the query of a cursor.
+    cursor: Option<CursorBlock>,
 }
 
 impl<'s> Binder<'s> {
@@ -256,11 +270,16 @@ impl<'s> Binder<'s> {
             copied: 0,
             keyed: false,
             unreachable: Vec::new(),
+            parts: Vec::new(),
+            reads: Vec::new(),
+            changing_with: 0,
+            cursor: None,
         }
     }
 
     fn statement(&mut self, statement: &tree::Statement) -> Result<(Plan, Vec<ResultColumn>)> {
         use tree::Statement as Tree;
+        self.changing_with = common_table::address_of_with(statement);
         let returned = |returning: Option<&query::nodes::change::Returning>, origins: &[OutputColumn]| match returning {
             Some(_) => origins.iter().map(field).collect(),
             None => Vec::new(),
@@ -287,7 +306,7 @@ impl<'s> Binder<'s> {
                 let fields = returned(delete.returning.as_ref(), &columns);
                 (Plan::Delete(delete), fields)
             }
-            Tree::Merge(_) => return Err(unsupported("MERGE")),
+            Tree::Merge(merge) => (Plan::Merge(Box::new(self.merge(merge)?)), Vec::new()),
             _ => return Err(unsupported("this statement here")),
         })
     }
@@ -300,6 +319,7 @@ impl<'s> Binder<'s> {
         }
         let mut locked = self.tables.clone();
         locked.extend(self.linked.drain(..).filter(|table| !self.tables.iter().any(|known| known.id == table.id)));
+        let plan = self.with_parts(plan);
         let (tables, named, views) = (self.tables, self.named, self.views);
         let bindings = Bindings { tables, named, locked, views, planned_with: self.known };
         let statement = Arc::new(BoundStatement::new(plan, bindings, self.volatile, 0));

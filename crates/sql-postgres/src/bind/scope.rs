@@ -171,6 +171,8 @@ pub enum CommonState {
     Ready,
     /// Within its own definition: the text of the error.
     Refused(Box<str>),
+    /// A statement that changes rows and returns none.
+    ReturnsNothing,
     /// Within its recursive term, bound at this depth of subqueries: once.
     Recursive(usize),
 }

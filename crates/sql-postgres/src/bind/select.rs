@@ -102,6 +102,9 @@ impl Binder<'_> {
         let source = self.with_sets(source)?;
         self.lock(select, locks, is_grouped)?;
         let is_windowed = self.scope().windowed.is_used();
+        if !is_grouped && !is_windowed {
+            self.add_cursor_keys(select, &mut above.targets);
+        }
         self.finish_above(&mut above)?;
         self.plan_block(select, source, conditions, above, limits, (is_grouped, is_windowed))
     }

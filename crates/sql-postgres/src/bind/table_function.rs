@@ -20,6 +20,7 @@ use crate::bind::scope::{Clause, OutputColumn};
 use crate::bind::typing::{Operand, literal, oid_of, settled, shown, shown_list, unsupported};
 use crate::error::{PgError, Result, state};
 use crate::functions::CastContext;
+use crate::session::facts::FactsOf as _;
 use crate::types::oid::{self, Oid};
 use crate::types::registry::column_type;
 use crate::value::Value;
@@ -33,7 +34,18 @@ fn no_value(_: &Call, _: &[Value], _: &mut EvalContext) -> CoreResult<Value> {
 
 /// Returns whether a function of this name returns sets of rows.
 pub fn is_set_returning(name: &str) -> bool {
-    name == "generate_series"
+    matches!(name, "generate_series" | "pg_listening_channels")
+}
+
+/// pg_listening_channels: the channels that the session listens to.
+#[derive(Debug)]
+struct ListeningChannels;
+
+impl RowSource for ListeningChannels {
+    fn rows(&self, _: Value, ctx: &mut EvalContext, give: &mut Give<'_>) -> CoreResult<()> {
+        let listening = ctx.facts().channels.listening.clone();
+        listening.iter().try_for_each(|channel| give(vec![Value::text(&**channel)], ctx))
+    }
 }
 
 /// generate_series: values from `start` to `stop`, each the one before plus `step`.
@@ -162,13 +174,20 @@ impl Binder<'_> {
     }
 
     fn series(&mut self, call: &FuncCall, at: u32) -> Result<Rows> {
+        if call.name.last() == "pg_listening_channels" && call.arguments.is_empty() {
+            let argument = call_of(&ARGUMENTS, Vec::new(), oid::TEXT, -1);
+            let source = Box::new(ListeningChannels);
+            let node = Arc::new(Node::TableFunction(Box::new(TableFunction { argument, source })));
+            let column = Column::computed("pg_listening_channels", column_type(oid::TEXT, -1, true));
+            return Ok(Rows { node, columns: vec![OutputColumn { column, origin: None, at }] });
+        }
         let mut operands = Vec::new();
         for Argument { name: _, value } in &call.arguments {
             operands.push(self.expr(value)?);
         }
         let types: Vec<Oid> = operands.iter().map(Operand::oid).collect();
         let wrong = |binder: &Binder<'_>| {
-            let text = format!("function generate_series({}) does not exist", shown_list(&types));
+            let text = format!("function {}({}) does not exist", call.name.last(), shown_list(&types));
             let hint =
                 "No function matches the given name and argument types. You might need to add explicit type casts.";
             Err(binder.error(PgError::new(state::UNDEFINED_FUNCTION, text).hint(hint), at))

@@ -11,17 +11,23 @@ use stdx::sync::Mutex;
 
 use crate::error::Result;
 use crate::instance::handle::{Handle, Kill};
+use crate::instance::notifications::Channels;
 use crate::instance::plans::Plans;
 use crate::session::facts::micros_since_2000;
 
 /// Answers whether a role may do everything.
 pub type IsSuperuser = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
+/// Writes a warning to the event log: what has happened, and to which client.
+pub type Logger = Box<dyn Fn(&str, &str) + Send + Sync>;
+
 pub struct Database {
     instance: Arc<Instance>,
     /// The sessions of this dialect, by their process ids. The list of all is `query::session::registry`.
     by_pid: Mutex<BTreeMap<u32, Weak<Handle>>>,
     pub(crate) plans: Arc<Plans>,
+    pub(crate) channels: Channels,
+    logger: OnceLock<Logger>,
     /// Settings that mirror the server's own.
     facts: Mutex<Vec<(&'static str, String)>>,
     is_superuser: OnceLock<IsSuperuser>,
@@ -42,6 +48,8 @@ impl Database {
             instance,
             by_pid: Mutex::default(),
             plans,
+            channels: Channels::default(),
+            logger: OnceLock::new(),
             facts: Mutex::default(),
             is_superuser: OnceLock::new(),
             started: micros_since_2000(std::time::SystemTime::now()),
@@ -60,6 +68,25 @@ impl Database {
     /// Sets which roles besides `postgres` may do everything. Called once, before the first session.
     pub fn set_superusers(&self, is_superuser: IsSuperuser) {
         let _ = self.is_superuser.set(is_superuser);
+    }
+
+    /// Sets where warnings go. Called once, before the first session.
+    pub fn set_logger(&self, logger: Logger) {
+        let _ = self.logger.set(logger);
+    }
+
+    /// Logs a warning about a client.
+    pub fn warn(&self, what: &str, client: &str) {
+        if let Some(log) = self.logger.get() {
+            log(what, client);
+        }
+    }
+
+    /// Ends a session that does not take its notifications.
+    pub(crate) fn cut_listener(&self, pid: u32) {
+        let address = self.by_pid.lock().get(&pid).and_then(Weak::upgrade).map(|handle| handle.shown().host.clone());
+        self.warn("a client that does not take its notifications is disconnected", &address.unwrap_or_default());
+        self.kill(pid, Kill::Connection);
     }
 
     pub(crate) fn is_superuser(&self, role: &str) -> bool {

@@ -2,4 +2,5 @@
 
 pub mod database;
 pub mod handle;
+pub mod notifications;
 pub mod plans;

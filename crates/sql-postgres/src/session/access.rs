@@ -30,7 +30,7 @@ impl Session {
 
     /// Ends the reads of an implicit block, which goes on.
     pub(crate) fn commit_reads(&mut self) -> Result<()> {
-        self.put_aside();
+        self.put_aside()?;
         Ok(self.core.commit(host(&mut self.ctx))?)
     }
 

@@ -14,7 +14,8 @@ use crate::session::facts::FactsOf as _;
 use crate::session::result_set::Running;
 use crate::session::run::{Delivery, TagKind};
 use crate::session::{Outcome, ResultSet, Session};
-use crate::types::oid;
+use crate::types::oid::{self, Oid};
+use crate::value::Value;
 
 pub(crate) use analyze::is_on;
 pub(super) use analyze::know;
@@ -37,6 +38,7 @@ pub(super) fn gives_rows(statement: &Statement) -> bool {
     match statement {
         Statement::Select(query) => !super::statement::is_select_into(query),
         Statement::Show(_) | Statement::Explain(_) => true,
+        Statement::Fetch(fetch) => !fetch.is_move,
         _ => false,
     }
 }
@@ -52,6 +54,7 @@ impl Session {
         Ok(match statement {
             Statement::Show(show) => self.fields_of_show(show)?,
             Statement::Explain(_) => vec![text_field("QUERY PLAN")],
+            Statement::Fetch(fetch) => self.fields_of_fetch(fetch),
             Statement::Execute(execute) => match self.statements.get(&execute.name.value) {
                 Some(prepared) => prepared.fields.to_vec(),
                 None => Vec::new(),
@@ -63,15 +66,16 @@ impl Session {
     /// Runs a command of the simple protocol.
     pub(super) fn command(&mut self, raw: &RawStatement, text: &Arc<str>) -> Result<Outcome> {
         let delivery = Delivery::text(&[], TagKind::Word(""));
-        self.command_in_portal(raw, text, delivery)
+        self.command_in_portal(raw, text, delivery, (&[], Vec::new()))
     }
 
-    /// Runs a command whose rows go to a portal.
+    /// Runs a command whose rows go to a portal. `parameters` are the types and values of its parameters.
     pub(super) fn command_in_portal(
         &mut self,
         raw: &RawStatement,
         text: &Arc<str>,
         delivery: Delivery,
+        parameters: (&[Oid], Vec<Value>),
     ) -> Result<Outcome> {
         if !ends_aborted_block(&raw.statement) {
             self.check_not_aborted()?;
@@ -85,6 +89,22 @@ impl Session {
                 return self.rows(fields, rows, TagKind::Word("SHOW"), delivery);
             }
             Statement::Execute(execute) => return self.execute_prepared(execute, text, delivery),
+            Statement::Fetch(fetch) => {
+                self.need_block();
+                return self.fetch(fetch, delivery);
+            }
+            Statement::DeclareCursor(declare) => {
+                self.need_block();
+                self.declare(declare, raw, text, parameters)?;
+                self.end_cursor_statement()?;
+                return Ok(Outcome::done("DECLARE CURSOR"));
+            }
+            Statement::ClosePortal(name) => {
+                self.need_block();
+                let tag = self.close_cursor(name.as_ref(), delivery.portal.as_deref())?;
+                self.end_cursor_statement()?;
+                return Ok(Outcome::done(tag));
+            }
             Statement::Explain(explain) => {
                 self.need_block();
                 let lines = self.explain(explain, raw, text)?;
@@ -111,6 +131,9 @@ impl Session {
             Statement::Deallocate(name) => self.deallocate(name.as_ref().map(|name| &*name.value)),
             Statement::Discard(what) => self.discard(*what),
             Statement::Vacuum(vacuum) => self.vacuum(vacuum),
+            Statement::Listen(channel) => Ok(self.listen(&channel.value)),
+            Statement::Unlisten(channel) => Ok(self.unlisten(channel.as_ref().map(|channel| &*channel.value))),
+            Statement::Notify(notify) => self.notify(notify),
             Statement::Lock(lock) => self.lock_tables(lock).map(|()| "LOCK TABLE"),
             Statement::SetConstraints(_) => {
                 if !self.is_in_block() {
@@ -120,14 +143,6 @@ impl Session {
                     );
                 }
                 Ok("SET CONSTRAINTS")
-            }
-            Statement::ClosePortal(Some(name)) => {
-                Err(PgError::new(state::INVALID_CURSOR_NAME, format!("cursor \"{}\" does not exist", name.value)))
-            }
-            Statement::ClosePortal(None) => Ok("CLOSE CURSOR ALL"),
-            Statement::DeclareCursor(_) => {
-                self.require_block("DECLARE CURSOR")?;
-                Err(PgError::unsupported("DECLARE CURSOR"))
             }
             statement => return self.define(statement, raw, text),
         };
@@ -148,7 +163,7 @@ impl Session {
         let columns = if delivery.portal.is_some() { delivery.columns } else { Delivery::text(&fields, tag).columns };
         let delivery = Delivery { columns, tag, ..delivery };
         self.end_statement()?;
-        let running = Running { ready, at: 0, exec: None, is_gathered: true, affected: None };
+        let running = Running { ready, is_gathered: true, ..Running::default() };
         let mut result = ResultSet::new(running, delivery, self.number);
         result.is_ended = true;
         Ok(Outcome::Rows(result))
@@ -189,7 +204,8 @@ impl Session {
             Discard::All => {
                 self.forbid_block("DISCARD ALL")?;
                 self.statements.clear();
-                self.portals.clear();
+                self.retain_portals(|_, _| false);
+                self.unlisten_now();
                 self.ctx.facts().settings.reset_all(false);
                 self.forget_sequences();
                 self.drop_temporary_tables()?;
@@ -254,11 +270,6 @@ pub(crate) fn refused(statement: &Statement) -> PgError {
         Statement::Grant(_) => "REVOKE",
         Statement::GrantRole(_) => "GRANT of roles",
         Statement::RefreshMaterializedView(_) => "REFRESH MATERIALIZED VIEW",
-        Statement::DeclareCursor(_) => "DECLARE CURSOR",
-        Statement::Fetch(_) => "FETCH",
-        Statement::Listen(_) => "LISTEN",
-        Statement::Unlisten(_) => "UNLISTEN",
-        Statement::Notify(_) => "NOTIFY",
         Statement::Cluster(_) => "CLUSTER",
         Statement::Reindex(_) => "REINDEX",
         Statement::Load(_) => "LOAD",

@@ -72,9 +72,6 @@ impl Session {
                 self.copy_to(&raw, &query, options)
             }
             CopySource::Query(statement) => {
-                if let Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) = &**statement {
-                    return Err(PgError::unsupported("COPY of a statement that changes rows"));
-                }
                 let own = RawStatement { statement: Statement::clone(statement), ..raw.clone() };
                 self.copy_to(&own, text, options)
             }
@@ -294,15 +291,19 @@ impl Session {
             Ok(bound.statement)
         };
         let statement = bind(self)?;
+        if statement.plan.changes_rows() && statement.written.iter().any(|table| !table.temporary) {
+            self.check_writable("COPY")?;
+        }
         self.suspension.is_allowed = false;
         let statement = self.start(&statement, Vec::new(), &mut bind)?;
-        let Plan::Query { node, .. } = &statement.plan else {
-            return Err(PgError::unsupported("COPY of this statement"));
-        };
+        if statement.plan.columns().is_none() {
+            let message = "COPY query must have a RETURNING clause";
+            return Err(PgError::new(state::FEATURE_NOT_SUPPORTED, message));
+        }
         let format = i16::from(options.format == CopyFormat::Binary);
         let columns: Arc<[Format]> = fields.iter().map(|field| Format::new(field, format)).collect();
         options.check_columns(&fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>())?;
-        let exec = Exec::open(node, None, &mut self.ctx).map_err(|fault| self.error_of(fault, &[]))?;
+        let opened = self.open_plan(&statement).map_err(|fault| self.error_of(fault, &statement.written))?;
         self.is_open = true;
         Ok(Outcome::CopyOut(CopyOut {
             options,
@@ -310,7 +311,7 @@ impl Session {
             columns,
             ready: Batch::new(),
             at: 0,
-            exec: Some(Box::new(exec)),
+            exec: opened.0.map(Box::new),
             rows: 0,
             number: self.number,
             is_begun: false,
@@ -385,7 +386,7 @@ impl CopyOut {
         }
         session.end_statement()?;
         if let Some(portal) = &self.portal {
-            session.end_portal(portal);
+            session.end_portal(portal, 0);
         }
         Ok(More::End { tag: format!("COPY {}", self.rows) })
     }

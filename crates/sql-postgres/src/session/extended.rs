@@ -1,16 +1,13 @@
 //! The extended protocol: prepared statements, portals, and the implicit transaction that ends at Sync.
 //!
-//! A portal keeps the rest of its rows between two Executes. Before another statement runs, the rest is gathered (in a file where memory is short), because the executor keeps the caches of one statement only (PS-2).
+//! A portal keeps the rest of its rows between two Executes (`portal`).
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use query::exec::Exec;
-use query::exec::spill::rows::Rows;
-
-use crate::batch::{Batch, Cells};
 use crate::error::{PgError, Result, state};
 use crate::functions::state::PgState;
+use crate::session::cursor::leaves_cursors;
+use crate::session::portal::{ALL, Portal, PortalOptions, PortalState, cannot_run};
 use crate::session::result_set::{Format, Running, described};
 use crate::session::run::{Delivery, TagKind, tag_of};
 use crate::session::statement::{Prepared, has_plan};
@@ -19,23 +16,6 @@ use crate::session::{Field, Outcome, Parameter, ResultSet, Session};
 use crate::types::oid::{self, Oid};
 use crate::types::{io, registry};
 use crate::value::Value;
-
-/// A statement with values for its parameters.
-pub(super) struct Portal {
-    prepared: Arc<Prepared>,
-    values: Vec<Value>,
-    formats: Arc<[Format]>,
-    state: PortalState,
-}
-
-enum PortalState {
-    New,
-    /// The rest of its rows, and the number of the statement that produces them.
-    Suspended(Running, u64),
-    /// Its rows are on their way.
-    Active,
-    Done,
-}
 
 /// The most parameters of a statement.
 const PARAMETERS_MAX: usize = u16::MAX as usize;
@@ -99,7 +79,7 @@ impl Session {
 
     /// Begins the transaction of a message that needs one.
     fn begin_extended(&mut self, text: &str) -> Result<()> {
-        self.begin_statement(text)?;
+        self.begin_text(text, leaves_cursors(text))?;
         self.transaction.is_last = false;
         if self.transaction.block == Block::None {
             self.is_script = false;
@@ -161,7 +141,7 @@ impl Session {
             self.check_runs_aborted(&raw.statement)?;
         }
         if portal.is_empty() {
-            self.portals.remove("");
+            self.remove_portal("");
         } else if self.portals.contains_key(portal) {
             let message = format!("cursor \"{portal}\" already exists");
             return Err(PgError::new(state::DUPLICATE_CURSOR, message));
@@ -170,8 +150,7 @@ impl Session {
         self.need_block();
         let values = self.read_parameters(&prepared, parameters)?;
         let formats = formats(&prepared, result_formats)?;
-        let portal = portal.to_owned();
-        self.portals.insert(portal, Portal { prepared, values, formats, state: PortalState::New });
+        self.add_portal(portal, Portal::new(prepared, values, formats, PortalOptions::default()));
         Ok(())
     }
 
@@ -234,6 +213,10 @@ impl Session {
         if !super::command::ends_aborted_block(&raw.statement) {
             self.check_not_aborted()?;
         }
+        if portal.options.is_declared {
+            self.begin_text(&prepared.text, true)?;
+            return self.execute_cursor(name, max_rows);
+        }
         let tag = if has_plan(&raw.statement) { tag_of(&raw.statement) } else { TagKind::Word("") };
         let columns = self.portal_named(name)?.formats.clone();
         let delivery = Delivery { columns, tag, portal: Some(name.to_owned()), rows_max: max_rows };
@@ -243,18 +226,17 @@ impl Session {
         match state {
             PortalState::Suspended(running, number) => {
                 // Nothing has run in between, or the rest was gathered.
+                self.begin_time(&prepared.text);
                 self.number = if running.exec.is_some() { number } else { self.number };
                 return Ok(Outcome::Rows(ResultSet::new(running, delivery, self.number)));
             }
+            PortalState::Failed => return Err(cannot_run(name)),
             PortalState::Done | PortalState::Active => {
-                self.end_portal(name);
+                self.end_portal(name, 0);
                 // A portal that has run to its end gives nothing more.
                 return match fields_of(&prepared) {
                     Some(_) => Ok(Outcome::done(delivery.tag.tag(0))),
-                    None => {
-                        let message = format!("portal \"{name}\" cannot be run");
-                        Err(PgError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message))
-                    }
+                    None => Err(cannot_run(name)),
                 };
             }
             PortalState::New => {}
@@ -262,16 +244,16 @@ impl Session {
         self.begin_extended(&prepared.text)?;
         let values = self.portals.get_mut(name).map(|portal| std::mem::take(&mut portal.values)).unwrap_or_default();
         if !has_plan(&raw.statement) {
-            let outcome = self.command_in_portal(raw, &prepared.text, delivery)?;
+            let outcome = self.command_in_portal(raw, &prepared.text, delivery, (&prepared.parameter_types, values))?;
             if !matches!(outcome, Outcome::Rows(_) | Outcome::CopyIn { .. } | Outcome::CopyOut(_)) {
-                self.end_portal(name);
+                self.end_portal(name, 0);
             }
             return Ok(outcome);
         }
         let plan = self.plan_of(&prepared, &values)?;
         let outcome = self.run(&plan, values, delivery, &mut |session| session.plan_of(&prepared, &[]))?;
         if matches!(outcome, Outcome::Done { .. }) {
-            self.end_portal(name);
+            self.end_portal(name, 0);
         }
         Ok(outcome)
     }
@@ -282,15 +264,15 @@ impl Session {
     }
 
     pub fn close_portal(&mut self, name: &str) {
-        self.portals.remove(name);
+        if let Some(portal) = self.remove_portal(name) {
+            self.is_open &= !portal.is_running(self.number);
+        }
     }
 
     /// Ends a pipeline: commits its implicit transaction.
     pub fn sync(&mut self) -> Result<()> {
         self.is_script = false;
-        if std::mem::take(&mut self.is_open) || self.copying.take().is_some() {
-            self.put_aside();
-        }
+        self.copying = None;
         if self.forget_suspended() {
             let error = PgError::new(state::QUERY_CANCELED, "canceling statement due to user request");
             return Err(self.fail_with(error));
@@ -306,52 +288,24 @@ impl Session {
         let _ = self.fail_with(error.clone());
     }
 
-    pub(super) fn end_portal(&mut self, name: &str) {
+    /// Notes that a portal has given its last rows.
+    pub(super) fn end_portal(&mut self, name: &str, rows: u64) {
         if let Some(portal) = self.portals.get_mut(name) {
             portal.state = PortalState::Done;
+            portal.place.advance(rows, ALL);
         }
         // Later statements of the pipeline are not alone in their transaction.
         self.is_script = true;
     }
 
-    pub(super) fn keep_running(&mut self, name: &str, running: Running, number: u64) {
+    /// Takes the rest of a portal's rows back, after an Execute that has given some. `number` is that of the statement that produces them.
+    pub(super) fn keep_running(&mut self, name: &str, running: Running, (number, rows): (u64, u64)) {
         if let Some(portal) = self.portals.get_mut(name) {
             portal.state = PortalState::Suspended(running, number);
+            portal.place.advance(rows, rows);
         }
         self.is_script = true;
     }
-
-    /// Gathers the rest of a suspended portal's rows before another statement runs (PS-2). A failure closes the portal.
-    pub(super) fn put_aside(&mut self) {
-        self.is_open = false;
-        let mut portals = std::mem::take(&mut self.portals);
-        portals.retain(|_, portal| {
-            let PortalState::Suspended(running, _) = &mut portal.state else { return true };
-            running.is_gathered || gather_rest(running, &mut self.ctx).is_ok()
-        });
-        self.portals = portals;
-    }
-
-    pub(super) fn drop_portals(&mut self) {
-        self.portals = HashMap::new();
-    }
-}
-
-fn gather_rest(running: &mut Running, ctx: &mut query::nodes::context::EvalContext) -> datum::Result<()> {
-    let Some(mut exec) = running.exec.take() else { return Ok(()) };
-    let (mut rows, mut batch) = (Rows::default(), Batch::new());
-    for at in running.at..running.ready.len() {
-        rows.push(Cells::to_row(running.ready.row(at)), ctx)?;
-    }
-    while exec.fill(ctx, &mut batch)? {
-        batch.rows().map(Cells::to_row).try_for_each(|row| rows.push(row, ctx))?;
-        batch.clear();
-    }
-    running.ready.clear();
-    running.at = 0;
-    running.exec = Some(Box::new(Exec::of_rows(Arc::new(rows))));
-    running.is_gathered = true;
-    Ok(())
 }
 
 /// Returns the description of a statement's columns; `None` if it gives no rows.

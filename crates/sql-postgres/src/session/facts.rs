@@ -1,13 +1,16 @@
 //! The part of a session that functions read and change while a statement runs: settings, identity, clocks, notices. It lies in a slot of `EvalContext`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use query::nodes::context::EvalContext;
 
+use crate::batch::Row;
+use crate::bind::CursorTables;
 use crate::error::PgError;
 use crate::instance::database::Database;
+use crate::session::notify::SessionChannels;
 use crate::settings::values::Values;
 use crate::wire::Notice;
 
@@ -34,6 +37,25 @@ pub struct SessionState {
     pub sequences: HashMap<u64, i64>,
     /// The sequence that `lastval` answers for.
     pub last_sequence: Option<u64>,
+    /// The named portals: cursors, in PostgreSQL's words.
+    pub cursors: BTreeMap<String, CursorFacts>,
+    pub channels: SessionChannels,
+}
+
+/// The part of a portal that other statements see.
+#[derive(Clone, Debug, Default)]
+pub struct CursorFacts {
+    pub text: Arc<str>,
+    pub is_holdable: bool,
+    pub is_binary: bool,
+    pub is_scrollable: bool,
+    pub created: i64,
+    /// It has outlived its transaction.
+    pub is_held: bool,
+    pub is_select: bool,
+    pub tables: CursorTables,
+    /// The current row, if it is at one and WHERE CURRENT OF may name it.
+    pub row: Option<Row>,
 }
 
 impl SessionState {

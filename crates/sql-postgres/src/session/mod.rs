@@ -8,12 +8,15 @@
 mod access;
 mod command;
 mod copy;
+mod cursor;
 mod explain;
 mod extended;
 pub mod facts;
 pub mod functions;
+pub(crate) mod notify;
 mod objects;
 mod parameterise;
+mod portal;
 mod result_set;
 mod run;
 mod script;
@@ -40,10 +43,11 @@ use crate::error::{PgError, Result, SqlState, state};
 use crate::functions::state::{PgState, SessionFacts};
 use crate::instance::database::{Database, POSTGRES};
 use crate::instance::handle::{ActivityState, Handle, Kill};
+use crate::instance::notifications::Listener;
 use crate::session::copy::Copying;
-use crate::session::extended::Portal;
 use crate::session::facts::{FactsOf as _, SessionState};
 use crate::session::parameterise::ParameterisedText;
+use crate::session::portal::Portal;
 use crate::session::statement::Prepared;
 use crate::session::transact::{Block, TransactionBlock};
 use crate::settings::values::Scope;
@@ -99,10 +103,14 @@ pub struct Session {
     suspended_for: Option<run::Delivery>,
     statements: HashMap<String, Arc<Prepared>>,
     portals: HashMap<String, Portal>,
+    /// The portals made so far.
+    portal_count: u64,
     copying: Option<Box<Copying>>,
     parameterised: ParameterisedText,
     /// The statement is one of several of its query message.
     is_script: bool,
+    /// What other sessions know of this one as a listener.
+    listener: Arc<Listener>,
     /// The number of the plan-cache context, once computed.
     context_id: Option<u64>,
 }
@@ -145,6 +153,7 @@ impl Session {
             server_start: db.started(),
             ..SessionFacts::default()
         };
+        let listener = Session::new_listener(who.pid);
         let mut session = Session {
             db: db.clone(),
             core: SessionCore::new(db.instance().clone(), handle.open.clone(), cancel),
@@ -161,9 +170,11 @@ impl Session {
             suspended_for: None,
             statements: HashMap::new(),
             portals: HashMap::new(),
+            portal_count: 0,
             copying: None,
             parameterised: ParameterisedText::default(),
             is_script: false,
+            listener,
             context_id: None,
         };
         session.introduce()?;
@@ -332,13 +343,40 @@ impl Session {
         self.ctx.facts().search_path.clone()
     }
 
+    /// Begins a text whose first statement may leave the executor to a cursor.
+    fn begin_text(&mut self, text: &str, leaves_cursor: bool) -> Result<()> {
+        if !(self.is_open && leaves_cursor) {
+            return self.begin_statement(text);
+        }
+        self.begin_time(text);
+        Ok(())
+    }
+
     /// Begins a statement: ends the one before it, and renews what belongs to one statement.
     fn begin_statement(&mut self, text: &str) -> Result<()> {
+        let renewed = self.renew_executor();
+        self.begin_time(text);
+        renewed
+    }
+
+    /// Ends the statement that has the executor: the rest of its rows is gathered.
+    fn renew_executor(&mut self) -> Result<()> {
         self.number += 1;
-        if self.copying.take().is_some() || self.forget_suspended() || std::mem::take(&mut self.is_open) {
-            self.put_aside();
-        }
+        let gathered = match self.copying.take().is_some() || self.forget_suspended() || self.is_open {
+            true => self.put_aside(),
+            false => Ok(()),
+        };
         self.refresh();
+        self.ctx.ignore = false;
+        self.ctx.changes_rows = false;
+        self.ctx.outer.clear();
+        self.handle.begin_plan(false);
+        query::exec::begin_statement(&mut self.ctx);
+        gathered
+    }
+
+    /// Begins the time of a statement: its clock and its limit.
+    fn begin_time(&mut self, text: &str) {
         self.handle.forget_query_kill();
         self.began = Instant::now();
         let now = SystemTime::now();
@@ -346,16 +384,10 @@ impl Session {
         let start = facts::micros_since_2000(now);
         self.ctx.facts().statement_start = start;
         self.ctx.slot_mut::<PgState>().session.statement_start = start;
-        self.ctx.ignore = false;
-        self.ctx.changes_rows = false;
-        self.ctx.outer.clear();
-        self.handle.begin_plan(false);
-        query::exec::begin_statement(&mut self.ctx);
         let limit = self.quick.statement_timeout;
         let deadline = (!limit.is_zero()).then(|| self.began + limit);
         self.host().deadline = deadline;
         (self.ctx.deadline, self.ctx.has_woken) = (deadline, false);
-        Ok(())
     }
 
     /// Turns a fault of the running statement into its error.
@@ -377,6 +409,7 @@ impl Session {
         self.copying = None;
         self.forget_suspended();
         self.portals.clear();
+        self.unlisten_now();
         self.roll_back_transaction();
         let gone: Vec<_> = self.core.temporary.tables().to_vec();
         self.core.temporary.drop_tables(&gone);

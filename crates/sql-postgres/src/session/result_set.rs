@@ -47,7 +47,7 @@ pub(super) fn described(field: &bind::ResultColumn) -> Field {
 }
 
 /// The state of a result between two calls.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Running {
     /// Rows produced ahead, and the first that is not yet written.
     pub ready: Batch,
@@ -58,6 +58,8 @@ pub(super) struct Running {
     pub is_gathered: bool,
     /// The rows that the statement changed, which its tag counts instead.
     pub affected: Option<u64>,
+    /// The error that follows the rows.
+    pub failure: Option<Box<PgError>>,
 }
 
 /// A result whose rows are still being produced.
@@ -76,6 +78,11 @@ pub struct ResultSet {
 impl ResultSet {
     pub(super) fn new(running: Running, delivery: Delivery, number: u64) -> ResultSet {
         ResultSet { running, delivery, number, is_ended: false, written: 0 }
+    }
+
+    /// Takes the rest of the rows.
+    pub(super) fn into_running(self) -> Running {
+        self.running
     }
 
     pub(super) fn delivery(&self) -> &Delivery {
@@ -139,7 +146,9 @@ impl ResultSet {
     fn produce(&mut self, session: &mut Session) -> Result<bool> {
         self.running.ready.clear();
         self.running.at = 0;
-        let Some(exec) = &mut self.running.exec else { return Ok(false) };
+        let Some(exec) = &mut self.running.exec else {
+            return self.running.failure.take().map_or(Ok(false), |failure| Err(*failure));
+        };
         if self.number != session.number && !self.running.is_gathered {
             return Err(PgError::new(state::QUERY_CANCELED, "canceling statement due to user request"));
         }
@@ -158,17 +167,16 @@ impl ResultSet {
             session.end_statement()?;
         }
         if let Some(portal) = &self.delivery.portal {
-            session.end_portal(portal);
+            session.end_portal(portal, self.written);
         }
         Ok(More::End { tag: self.delivery.tag.tag(affected.unwrap_or(self.written)) })
     }
 
     /// Puts the rest back into its portal.
     fn suspend(&mut self, session: &mut Session) {
-        let empty = Running { ready: Batch::new(), at: 0, exec: None, is_gathered: false, affected: None };
-        let running = std::mem::replace(&mut self.running, empty);
+        let running = std::mem::take(&mut self.running);
         if let Some(portal) = &self.delivery.portal {
-            session.keep_running(portal, running, self.number);
+            session.keep_running(portal, running, (self.number, self.written));
         }
     }
 }

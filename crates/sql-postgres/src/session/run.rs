@@ -2,9 +2,13 @@
 //!
 //! The plan's metadata locks come first, then the transaction and a savepoint for the statement, then the plan. A plan that is stale once its locks are held is bound again. The first rows are produced before the outcome is returned, since most errors occur there.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
-use query::exec::{Exec, change as changes};
+use query::exec::change::{self as changes, Changed};
+use query::exec::spill::rows::Rows;
+use query::exec::{Exec, effects};
+use query::session::statement::Several;
 use query::session::suspension::end_suspension;
 use syntax::postgres::tree::{RawStatement, Statement};
 
@@ -27,6 +31,7 @@ pub(super) enum TagKind {
     Update,
     Delete,
     Merge,
+    Fetch,
     /// Of a command that gives rows, such as SHOW: without a number.
     Word(&'static str),
 }
@@ -39,6 +44,7 @@ impl TagKind {
             TagKind::Update => format!("UPDATE {rows}"),
             TagKind::Delete => format!("DELETE {rows}"),
             TagKind::Merge => format!("MERGE {rows}"),
+            TagKind::Fetch => format!("FETCH {rows}"),
             TagKind::Word(word) => word.to_owned(),
         }
     }
@@ -166,30 +172,65 @@ impl Session {
     }
 
     fn run_plan(&mut self, statement: &Arc<BoundStatement>, delivery: Delivery) -> datum::Result<Ran> {
-        let mut changed = match &statement.plan {
-            Plan::Query { node, .. } => {
-                let exec = Exec::open(node, None, &mut self.ctx)?;
-                return self.first_rows(exec, delivery, None);
+        match self.open_plan(statement)? {
+            (Some(exec), affected) => self.first_rows(exec, delivery, affected),
+            (None, affected) => Ok(Ran::Done(delivery.tag.tag(affected.unwrap_or(0)))),
+        }
+    }
+
+    /// Runs a plan up to its rows, if it gives any. Also returns the number of rows that it has changed, unless it is a query.
+    pub(super) fn open_plan(&mut self, statement: &BoundStatement) -> datum::Result<(Option<Exec>, Option<u64>)> {
+        let plan = &statement.plan;
+        let mut changed = match plan {
+            Plan::Query { node, .. } => return Ok((Some(Exec::open(node, None, &mut self.ctx)?), None)),
+            Plan::Several(several) => {
+                self.host().written.clone_from(&statement.written);
+                effects::begin(&mut self.ctx)?;
+                let ran = self.several(several);
+                effects::end(&mut self.ctx);
+                match ran? {
+                    (rows, None) => return Ok((Some(Exec::of_rows(Arc::new(rows))), None)),
+                    (returned, Some(affected)) => Changed { returned, affected, ..Changed::default() },
+                }
             }
+            plan => self.change(plan)?,
+        };
+        let exec = plan.returning().map(|_| Exec::of_rows(Arc::new(std::mem::take(&mut changed.returned))));
+        Ok((exec, Some(changed.affected)))
+    }
+
+    fn change(&mut self, plan: &Plan) -> datum::Result<Changed> {
+        match plan {
             Plan::Insert(insert) => {
                 let tally = changes::insert(insert, changes::Tally::default(), &mut self.ctx)?;
-                changes::inserted(insert, tally, &mut self.ctx)?
+                changes::inserted(insert, tally, &mut self.ctx)
             }
-            Plan::Update(update) => changes::update(update, &mut self.ctx)?,
-            Plan::Delete(delete) => changes::delete(delete, &mut self.ctx)?,
+            Plan::Update(update) => changes::update(update, &mut self.ctx),
+            Plan::Delete(delete) => changes::delete(delete, &mut self.ctx),
+            Plan::Merge(merge) => query::exec::merge::merge(merge, &mut self.ctx),
             Plan::Evaluate(list) => {
                 for expr in list {
                     expr.eval(&[], &mut self.ctx)?;
                 }
-                changes::Changed::default()
+                Ok(Changed::default())
             }
             Plan::Load(load) => match load.source {},
-        };
-        if statement.plan.returning().is_some() {
-            let rows = Arc::new(std::mem::take(&mut changed.returned));
-            return self.first_rows(Exec::of_rows(rows), delivery, Some(changed.affected));
+            Plan::Query { .. } | Plan::Several(_) => Err(datum::Fault::corrupt("a change within a change")),
         }
-        Ok(Ran::Done(delivery.tag.tag(changed.affected)))
+    }
+
+    /// Runs the parts of WITH that change rows, and then the statement itself. Returns its rows; and their number, if it changes some.
+    fn several(&mut self, several: &Several<Infallible>) -> datum::Result<(Rows, Option<u64>)> {
+        for part in &several.parts {
+            effects::begin_part(part.reads_changes, &mut self.ctx);
+            let changed = self.change(&part.plan)?;
+            effects::give(part.id, changed.returned, &mut self.ctx);
+        }
+        effects::begin_part(several.reads_changes, &mut self.ctx);
+        match &several.main {
+            Plan::Query { node, .. } => Ok((effects::gather_before(node, &mut self.ctx)?, None)),
+            plan => self.change(plan).map(|changed| (changed.returned, Some(changed.affected))),
+        }
     }
 
     /// Produces the first rows.
@@ -202,7 +243,7 @@ impl Session {
         }
         let exec = (!is_over).then(|| Box::new(exec));
         Ok(Ran::Rows(Box::new(ResultSet::new(
-            Running { ready, at: 0, exec, is_gathered: false, affected },
+            Running { ready, exec, affected, ..Running::default() },
             delivery,
             self.number,
         ))))
@@ -220,7 +261,7 @@ fn command_word(tag: TagKind) -> &'static str {
         TagKind::Update => "UPDATE",
         TagKind::Delete => "DELETE",
         TagKind::Merge => "MERGE",
-        TagKind::Select | TagKind::Word(_) => "SELECT",
+        TagKind::Select | TagKind::Fetch | TagKind::Word(_) => "SELECT",
     }
 }
 

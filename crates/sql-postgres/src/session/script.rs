@@ -5,6 +5,7 @@ use std::sync::Arc;
 use syntax::postgres::tree::RawStatement;
 
 use crate::error::Result;
+use crate::session::cursor::{leaves_cursor, leaves_cursors};
 use crate::session::run::Delivery;
 use crate::session::statement::{Prepared, has_plan};
 use crate::session::transact::Block;
@@ -33,9 +34,10 @@ impl Session {
     /// Begins a text of the simple protocol. An error of its syntax refuses it whole.
     pub fn simple(&mut self, text: &str) -> Result<Script> {
         self.statements.remove("");
-        let begun = self.begin_statement(text);
+        let leaves_cursors = leaves_cursors(text);
+        let begun = self.begin_text(text, leaves_cursors);
         let work = begun.and_then(|()| {
-            if let Some((prepared, values)) = self.known_text(text) {
+            if !leaves_cursors && let Some((prepared, values)) = self.known_text(text) {
                 return Ok(Work::Planned(prepared, values));
             }
             let statements = self.parse_text(text)?;
@@ -59,7 +61,7 @@ impl Session {
             }
             Work::Statements(statements) if nth < statements.len() => {
                 if nth > 0 {
-                    self.begin_statement(&script.text)?;
+                    self.begin_text(&script.text, leaves_cursor(&statements[nth].statement))?;
                 }
                 let (raw, count) = (&statements[nth], statements.len());
                 self.transaction.is_last = nth + 1 == count;

@@ -140,6 +140,8 @@ impl Session {
             prepared.parameter_types = bound.parameter_types;
             prepared.fields = bound.fields.into();
             prepared.keep(self.context_id(), &bound.statement);
+        } else if let Statement::DeclareCursor(declare) = &raw.statement {
+            prepared.parameter_types = self.bind_cursor(declare, text, types)?.0.parameter_types;
         } else {
             prepared.fields = self.fields_of_command(&raw.statement)?.into();
         }
@@ -202,6 +204,22 @@ impl Session {
 }
 
 impl Prepared {
+    /// Returns the description of a cursor's query, whose plan the cursor has.
+    pub(super) fn of_cursor(text: &Arc<str>, query: RawStatement, fields: Vec<bind::ResultColumn>) -> Prepared {
+        Prepared {
+            text: text.clone(),
+            raw: Some(query),
+            parameter_types: Vec::new(),
+            fields: fields.into(),
+            plan: Mutex::default(),
+        }
+    }
+
+    /// Returns whether the statement is a query.
+    pub(super) fn is_select(&self) -> bool {
+        self.raw.as_ref().is_some_and(|raw| matches!(raw.statement, Statement::Select(_)))
+    }
+
     /// Returns whether the plan that is kept is valid in a context.
     pub(super) fn is_current(&self, context: u64) -> bool {
         let plan = self.plan.lock();

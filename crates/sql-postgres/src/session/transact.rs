@@ -29,6 +29,7 @@ use crate::error::{PgError, Result, state};
 use crate::functions::state::PgState;
 use crate::session::Session;
 use crate::session::facts::FactsOf as _;
+use crate::session::notify::ChannelsMark;
 use crate::settings::find;
 use crate::settings::values::{Mark, Scope};
 
@@ -66,6 +67,9 @@ struct NamedSavepoint {
     /// Its name in the kernel.
     unique: String,
     settings: Mark,
+    /// The portals that were made before it.
+    portals: u64,
+    channels: ChannelsMark,
 }
 
 impl Default for TransactionBlock {
@@ -339,7 +343,11 @@ impl Session {
 
     /// Commits the transaction and ends its block. An error means that nothing was committed.
     pub(super) fn commit_transaction(&mut self) -> Result<()> {
-        let committed = self.core.commit(host(&mut self.ctx));
+        if let Err(error) = self.hold_cursors() {
+            self.roll_back_transaction();
+            return Err(error);
+        }
+        let committed = self.commit_in_order(|session| session.core.commit(host(&mut session.ctx)));
         let settings = &mut self.ctx.facts().settings;
         match committed {
             Ok(()) => settings.commit(),
@@ -362,7 +370,10 @@ impl Session {
         transaction.is_aborted = false;
         transaction.savepoints.clear();
         self.ctx.facts().in_transaction = false;
-        self.drop_portals();
+        self.ctx.facts().channels.forget();
+        self.is_open = false;
+        self.ctx.parameters.clear();
+        self.drop_portals(0);
         self.follow_settings();
     }
 
@@ -382,7 +393,10 @@ impl Session {
 
     /// Ends a statement that has failed (PS-1).
     pub(super) fn fail_with(&mut self, error: PgError) -> PgError {
-        self.is_open = false;
+        if std::mem::take(&mut self.is_open) && !self.transaction.savepoints.is_empty() {
+            // A cursor from before the savepoint outlives the error. Its own failure is met by its reader.
+            let _ = self.put_aside();
+        }
         self.suspension.is_allowed = false;
         self.forget_suspended();
         self.ctx.parameters.clear();
@@ -398,7 +412,12 @@ impl Session {
     }
 
     fn abort_block(&mut self, error: &PgError) {
-        self.drop_portals();
+        let portals = self.transaction.savepoints.last().map_or(0, |last| last.portals);
+        self.drop_portals(portals);
+        match self.transaction.savepoints.last().map(|last| last.channels) {
+            Some(mark) => self.ctx.facts().channels.undo_to(mark),
+            None => self.ctx.facts().channels.forget(),
+        }
         let host = host(&mut self.ctx);
         // A deadlock has rolled the engine's transaction back.
         let is_gone = error.state == state::DEADLOCK_DETECTED || host.txn.is_none();
@@ -433,7 +452,9 @@ impl Session {
         let unique = format!("{}", self.transaction.number);
         self.core.set_savepoint(host(&mut self.ctx), &unique, is_same)?;
         let settings = self.ctx.facts().settings.mark();
-        self.transaction.savepoints.push(NamedSavepoint { name: name.to_owned(), unique, settings });
+        let (portals, channels) = (self.portal_count, self.ctx.facts().channels.mark());
+        let savepoint = NamedSavepoint { name: name.to_owned(), unique, settings, portals, channels };
+        self.transaction.savepoints.push(savepoint);
         Ok(())
     }
 
@@ -459,12 +480,18 @@ impl Session {
         let missing =
             || PgError::new(state::INVALID_SAVEPOINT_SPECIFICATION, format!("savepoint \"{name}\" does not exist"));
         let point = self.core.find_savepoint(&self.transaction.savepoints[at].unique, is_same).ok_or_else(missing)?;
+        let portals = self.transaction.savepoints[at].portals;
+        self.drop_portals(portals);
+        if self.is_open {
+            self.put_aside()?;
+        }
         self.core.roll_back_to(host(&mut self.ctx), point, &mut |_, _| {})?;
         let mark = self.transaction.savepoints[at].settings;
         self.transaction.savepoints.truncate(at + 1);
         self.ctx.facts().settings.undo_to(mark);
+        let mark = self.transaction.savepoints[at].channels;
+        self.ctx.facts().channels.undo_to(mark);
         self.transaction.is_aborted = false;
-        self.drop_portals();
         Ok(())
     }
 

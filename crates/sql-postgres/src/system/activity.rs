@@ -11,9 +11,9 @@ use query::session::registry::SessionHandle;
 
 use crate::batch::Row;
 use crate::instance::handle::{ActivityState, Handle, shown_text};
-use crate::session::facts::{FactsOf as _, micros_since_2000};
-use crate::system::catalog::{number, oid, table, text};
-use crate::system::column::{INT4, INT8, NAME, OID, TEXT, TIMESTAMPTZ};
+use crate::session::facts::{CursorFacts, FactsOf as _, micros_since_2000};
+use crate::system::catalog::{number, oid, table, text, truth};
+use crate::system::column::{BOOL, INT4, INT8, NAME, OID, TEXT, TIMESTAMPTZ};
 use crate::system::oids;
 use crate::system::view::Shown;
 use crate::value::Value;
@@ -51,6 +51,33 @@ fn pg_stat_activity(ctx: &mut EvalContext) -> Result<Vec<Row>> {
     let mut rows: Vec<Row> = db.sessions().iter().map(|handle| activity(handle, &shown)).collect();
     rows.extend(db.other_sessions().iter().map(|session| foreign_activity(session, &shown)));
     Ok(rows)
+}
+
+table!(
+    PG_CURSORS,
+    "pg_catalog",
+    pg_cursors,
+    [
+        ("name", TEXT),
+        ("statement", TEXT),
+        ("is_holdable", BOOL),
+        ("is_binary", BOOL),
+        ("is_scrollable", BOOL),
+        ("creation_time", TIMESTAMPTZ),
+    ]
+);
+fn pg_cursors(ctx: &mut EvalContext) -> Result<Vec<Row>> {
+    let row = |(name, cursor): (&String, &CursorFacts)| {
+        vec![
+            text(name),
+            text(&cursor.text),
+            truth(cursor.is_holdable),
+            truth(cursor.is_binary),
+            truth(cursor.is_scrollable),
+            number(cursor.created),
+        ]
+    };
+    Ok(ctx.facts().cursors.iter().map(row).collect())
 }
 
 /// Returns the date of a moment.

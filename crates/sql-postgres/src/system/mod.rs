@@ -22,6 +22,7 @@ pub static TABLES: &[(Oid, &SystemTable)] = &[
     (1249, &catalog::PG_ATTRIBUTE),
     (1259, &catalog::PG_CLASS),
     (2606, &catalog::PG_CONSTRAINT),
+    (12077, &activity::PG_CURSORS),
     (1262, &catalog::PG_DATABASE),
     (2609, &catalog::PG_DESCRIPTION),
     (2610, &catalog::PG_INDEX),

@@ -1,6 +1,9 @@
 //! Integration tests of PostgreSQL's dialect.
 
 mod catalog;
+mod changes;
+mod cursors;
+mod notifications;
 mod prepared;
 mod session;
 mod world;

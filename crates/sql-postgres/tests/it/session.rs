@@ -2,13 +2,7 @@
 
 use sql_postgres::session::{Outcome, Parameter};
 
-use crate::world::World;
-
-fn check(found: Vec<String>, expected: &str) {
-    let expected: Vec<&str> = expected.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let found: Vec<&str> = found.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
-    assert_eq!(found, expected, "\n{}", found.join("\n"));
-}
+use crate::world::{World, check};
 
 #[test]
 fn an_aborted_block_runs_nothing_but_its_end() {

@@ -178,7 +178,9 @@ impl World {
             }
             Plan::Update(plan) => (change::update(plan, &mut self.ctx).map_err(failed)?, "UPDATE"),
             Plan::Delete(plan) => (change::delete(plan, &mut self.ctx).map_err(failed)?, "DELETE"),
-            Plan::Evaluate(_) | Plan::Load(_) => return Err(PgError::new("XX000", "no such plan")),
+            Plan::Merge(_) | Plan::Several(_) | Plan::Evaluate(_) | Plan::Load(_) => {
+                return Err(PgError::new("XX000", "no such plan"));
+            }
         };
         let mut lines = Vec::new();
         if !bound.fields.is_empty() {

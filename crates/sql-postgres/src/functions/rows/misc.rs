@@ -2,9 +2,10 @@
 
 use crate::functions::rows::{I, S, V, folded, row, strict, values};
 use crate::functions::{PgFunction, aggregate, cast, numbers, session};
+use crate::session::notify;
 use crate::types::oid::{
     ANY, ANYELEMENT, BOOL, BPCHAR, BYTEA, CHAR, FLOAT4, FLOAT8, INT4, INT8, NAME, NUMERIC, OID, REGCLASS, REGCOLLATION,
-    REGNAMESPACE, REGOPER, REGOPERATOR, REGPROC, REGPROCEDURE, REGROLE, REGTYPE, TEXT, UUID, VARCHAR,
+    REGNAMESPACE, REGOPER, REGOPERATOR, REGPROC, REGPROCEDURE, REGROLE, REGTYPE, TEXT, UUID, VARCHAR, VOID,
 };
 
 /// Rows of `pg_proc`, by name.
@@ -49,6 +50,8 @@ pub static FUNCTIONS: &[PgFunction] = &[
     row(1597, "pg_encoding_to_char", &[INT4], 0, NAME, S, true, strict!("pg_encoding_to_char", session::pg_encoding_to_char, S)),
     row(6210, "pg_input_is_valid", &[TEXT, TEXT], 0, BOOL, S, true, strict!("pg_input_is_valid", session::pg_input_is_valid, S)),
     row(3810, "pg_is_in_recovery", &[], 0, BOOL, V, true, strict!("pg_is_in_recovery", session::pg_is_in_recovery, V)),
+    row(3296, "pg_notification_queue_usage", &[], 0, FLOAT8, V, true, strict!("pg_notification_queue_usage", notify::queue_usage, V)),
+    row(3036, "pg_notify", &[TEXT, TEXT], 0, VOID, V, false, values!("pg_notify", notify::pg_notify, V)),
     row(2288, "pg_size_pretty", &[INT8], 0, TEXT, I, true, strict!("pg_size_pretty", session::pg_size_pretty, I)),
     row(1619, "pg_typeof", &[ANY], 0, REGTYPE, S, false, values!("pg_typeof", session::pg_typeof, S)),
     row(1079, "regclass", &[TEXT], 0, REGCLASS, S, true, strict!("regclass", session::regclass, S)),

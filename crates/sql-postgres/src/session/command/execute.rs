@@ -78,7 +78,8 @@ impl Session {
         let values = self.arguments(arguments, &prepared.parameter_types, text)?;
         let Some(raw) = &prepared.raw else { return Ok(Outcome::Empty) };
         if !has_plan(&raw.statement) {
-            return self.command_in_portal(raw, &prepared.text, delivery);
+            let types = prepared.parameter_types.clone();
+            return self.command_in_portal(raw, &prepared.text, delivery, (&types, values));
         }
         let tag = tag_of(&raw.statement);
         let delivery = match &delivery.portal {

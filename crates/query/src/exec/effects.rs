@@ -1,0 +1,142 @@
+//! Changes of several parts of one statement, each of which reads the tables as they were before all of them.
+//!
+//! A transaction sees its own changes at once. So the changes of the rows are noted, and where a later part reads a table that an earlier one has changed, they are taken back while it reads and made again
+//! before it changes anything itself. The rows stay locked in between, so making them again always succeeds. Checks and cascades are not repeated: the notes are of single rows, those of cascades among
+//! them.
+
+use std::sync::Arc;
+
+use datum::{Fault, Result};
+use engine::rows::Savepoint;
+
+use crate::batch::Row;
+use crate::catalog::table::Table;
+use crate::engine_fault::engine_fault;
+use crate::exec::caches::caches;
+use crate::exec::gather;
+use crate::exec::host::host;
+use crate::exec::row_change::{put_at, replace_at, take_out_at};
+use crate::exec::spill::rows::Rows;
+use crate::nodes::context::EvalContext;
+use crate::nodes::node::Node;
+use crate::value::Value;
+
+/// The changes that a statement has made so far.
+pub struct Effects {
+    start: Savepoint,
+    tables: Vec<Arc<Table>>,
+    notes: Rows,
+    /// The part under way reads tables that the parts before it have changed.
+    reads_changes: bool,
+}
+
+/// A change of one row.
+#[derive(Clone, Copy)]
+pub(super) enum Change<'r> {
+    Put(&'r [Value]),
+    TakeOut(&'r [Value]),
+    Replace(&'r [Value], &'r [Value]),
+}
+
+/// Begins a statement of several parts.
+pub fn begin(ctx: &mut EvalContext) -> Result<()> {
+    let start = host(ctx).txn()?.savepoint();
+    let effects = Effects { start, tables: Vec::new(), notes: Rows::default(), reads_changes: false };
+    host(ctx).effects = Some(Box::new(effects));
+    Ok(())
+}
+
+/// Begins a part. `reads_changes` if it reads tables that earlier parts have changed.
+pub fn begin_part(reads_changes: bool, ctx: &mut EvalContext) {
+    if let Some(effects) = &mut host(ctx).effects {
+        effects.reads_changes = reads_changes;
+    }
+}
+
+/// Ends the statement.
+pub fn end(ctx: &mut EvalContext) {
+    host(ctx).effects = None;
+}
+
+/// Leaves the rows that a part has returned to the parts that read them, by its number.
+pub fn give(id: usize, returned: Rows, ctx: &mut EvalContext) {
+    caches(ctx).commons.insert(id, Arc::new(returned));
+}
+
+/// Gathers the rows of a plan, as they were before the statement.
+pub fn gather_before(node: &Arc<Node>, ctx: &mut EvalContext) -> Result<Rows> {
+    let is_undone = take_back(ctx)?;
+    let rows = gather(node, ctx)?;
+    if is_undone {
+        make_again(ctx)?;
+    }
+    Ok(rows)
+}
+
+/// Takes the changes back, if the part has to read without them.
+fn take_back(ctx: &mut EvalContext) -> Result<bool> {
+    let start = match &host(ctx).effects {
+        Some(effects) if effects.reads_changes && !effects.notes.is_empty() => effects.start,
+        _ => return Ok(false),
+    };
+    host(ctx).txn()?.rollback_to(start).map_err(engine_fault)?;
+    Ok(true)
+}
+
+fn make_again(ctx: &mut EvalContext) -> Result<()> {
+    let Some(effects) = host(ctx).effects.take() else { return Ok(()) };
+    for at in 0..effects.notes.block_count() {
+        for note in effects.notes.block(at)?.iter() {
+            host(ctx).look_up()?;
+            effects.repeat(note, ctx)?;
+        }
+    }
+    host(ctx).effects = Some(effects);
+    Ok(())
+}
+
+/// Notes a change, if the statement has several parts.
+pub(super) fn note(table: &Table, row_key: &[u8], change: Change<'_>, ctx: &mut EvalContext) -> Result<()> {
+    let Some(mut effects) = host(ctx).effects.take() else { return Ok(()) };
+    let place = effects.place(table, ctx)?;
+    let (kind, rows) = match change {
+        Change::Put(row) => (0, [row, &[]]),
+        Change::TakeOut(row) => (1, [row, &[]]),
+        Change::Replace(old, new) => (2, [old, new]),
+    };
+    let head = [Value::Int(kind), Value::Int(place as i64), Value::bytes(row_key)];
+    let note: Row = head.into_iter().chain(rows.concat()).collect();
+    effects.notes.push(note, ctx)?;
+    host(ctx).effects = Some(effects);
+    Ok(())
+}
+
+impl Effects {
+    /// Returns the number of a table in the notes.
+    fn place(&mut self, table: &Table, ctx: &mut EvalContext) -> Result<usize> {
+        if let Some(place) = self.tables.iter().position(|known| known.id == table.id) {
+            return Ok(place);
+        }
+        let known = host(ctx).written.iter().find(|known| known.id == table.id).cloned();
+        self.tables.push(known.ok_or_else(|| Fault::corrupt("a change of a table that the statement does not write"))?);
+        Ok(self.tables.len() - 1)
+    }
+
+    fn repeat(&self, note: &[Value], ctx: &mut EvalContext) -> Result<()> {
+        let broken = || Fault::corrupt("a note of a change");
+        let [Value::Int(kind), Value::Int(place), row_key, values @ ..] = note else { return Err(broken()) };
+        let table = self.tables.get(*place as usize).ok_or_else(broken)?;
+        let row_key = row_key.as_string_bytes().ok_or_else(broken)?;
+        match kind {
+            0 => match put_at(table, row_key, values, ctx)? {
+                None => Ok(()),
+                Some(_) => Err(broken()),
+            },
+            1 => take_out_at(table, row_key, values, ctx).map(drop),
+            _ => {
+                let (old, new) = values.split_at(table.columns.len());
+                replace_at(table, row_key, old, new, ctx)
+            }
+        }
+    }
+}
