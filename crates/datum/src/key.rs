@@ -22,11 +22,12 @@
 //! | Date | 4 bytes; Time, Timestamp, TimestampTz: 8 bytes |
 //! | Interval | 16 bytes: its length in microseconds, the sign bit inverted |
 //! | Json | rank of the node, then its content |
+//! | Jsonb | 0 for an array without elements, or 1 and the node: rank, of arrays and objects how many parts they have, content |
 
 use crate::batch::Cell;
 use crate::collation::Collation;
 use crate::decimal::{Decimal, Special};
-use crate::json::{Json, Node};
+use crate::json::{Json, JsonbScalar, Node};
 use crate::storage::{Shape, Storage};
 use crate::temporal::{Date, DateTime, Span, Time, Timestamp};
 use crate::value::Value;
@@ -136,6 +137,7 @@ fn encode_some(value: &Value, shape: Shape, out: &mut Vec<u8>) {
             out.extend_from_slice(&(length as u128 ^ 1 << 127).to_be_bytes());
         }
         Storage::Json => json(Json::from_value(value).node(), out),
+        Storage::Jsonb => jsonb(Json::from_value(value).node(), out),
         Storage::Text | Storage::Bytes => match value.as_string_bytes() {
             Some(text) => shape.collation.sort_key(text, out),
             None => shape.collation.sort_key(value.to_string().as_bytes(), out),
@@ -303,6 +305,41 @@ fn json(node: &Node, out: &mut Vec<u8>) {
     }
 }
 
+/// The order of `Node::compare_jsonb`.
+fn jsonb(node: &Node, out: &mut Vec<u8>) {
+    match node {
+        Node::Array(elements) if elements.is_empty() => out.push(0),
+        node => {
+            out.push(1);
+            jsonb_part(node, out);
+        }
+    }
+}
+
+fn jsonb_part(node: &Node, out: &mut Vec<u8>) {
+    out.push(node.jsonb_rank());
+    match node {
+        Node::Array(elements) => {
+            out.extend_from_slice(&(elements.len() as u32).to_be_bytes());
+            elements.iter().for_each(|element| jsonb_part(element, out));
+        }
+        Node::Object(members) => {
+            out.extend_from_slice(&(members.len() as u32).to_be_bytes());
+            for (name, node) in members.iter() {
+                Collation::Binary.sort_key(name.as_bytes(), out);
+                jsonb_part(node, out);
+            }
+        }
+        Node::Null => {}
+        Node::Bool(truth) => out.push(u8::from(*truth)),
+        Node::String(text) => Collation::Binary.sort_key(text.as_bytes(), out),
+        node => match node.jsonb_scalar() {
+            JsonbScalar::Number(number) => decimal_key(&number, out),
+            JsonbScalar::String(text) => Collation::Binary.sort_key(text.as_bytes(), out),
+        },
+    }
+}
+
 /// True: a key of this storage type gives its value back bit by bit (DA-4), so an index entry can stand for the row.
 pub fn is_lossless(storage: Storage) -> bool {
     use Storage::{Bit, Date, Enum, Int, Set, Time, Timestamp, TimestampTz};
@@ -364,7 +401,7 @@ pub fn length(key: &[u8], shape: Shape, order: KeyOrder) -> Option<usize> {
             let digits = if is_long { 8 } else { 4 };
             (digits..key.len()).find(|at| byte(*at) == Some(end)).map(|at| at + 1)
         }
-        Storage::Json => None,
+        Storage::Json | Storage::Jsonb => None,
         Storage::Text | Storage::Bytes => shape.collation.sort_key_length(|at| byte(at + 1)).map(|length| length + 1),
         _ => Some(9),
     }

@@ -360,7 +360,7 @@ pub fn decimal_bytes(decimal: &Decimal) -> Vec<u8> {
     bytes
 }
 
-fn put_decimal(decimal: &Decimal, out: &mut Vec<u8>) {
+pub(crate) fn put_decimal(decimal: &Decimal, out: &mut Vec<u8>) {
     match decimal.special() {
         None => put_scale(decimal.scale(), out),
         Some(Special::NegativeInfinity) => return out.push(NEGATIVE_INFINITY),
@@ -429,7 +429,7 @@ fn variable_value(bytes: &[u8], storage: Storage) -> Result<Value> {
     let damaged = damaged_column;
     Ok(match storage {
         Storage::Decimal => Value::Decimal(decimal_of_bytes(bytes)?),
-        Storage::Json => Value::Json(Json::decode(bytes).ok_or_else(damaged)?),
+        Storage::Json | Storage::Jsonb => Value::Json(Json::decode(bytes).ok_or_else(damaged)?),
         Storage::Bytes => Value::Bytes(Bytes::new(bytes)),
         _ => Value::Text(Text::new(std::str::from_utf8(bytes).map_err(|_| damaged())?)),
     })

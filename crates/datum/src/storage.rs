@@ -37,6 +37,8 @@ pub enum Storage {
     Bit,
     /// `Value::Interval`: months, days and microseconds.
     Interval,
+    /// `Value::Json` in the order of jsonb: by kind, then by size, then by parts.
+    Jsonb,
 }
 
 /// A storage type with the collation of its texts: all that the codecs have to know of a type.
@@ -63,12 +65,12 @@ impl Storage {
             | Storage::Timestamp
             | Storage::TimestampTz => 8,
             Storage::Interval => Span::BYTES,
-            Storage::Decimal | Storage::Text | Storage::Bytes | Storage::Json => return None,
+            Storage::Decimal | Storage::Text | Storage::Bytes | Storage::Json | Storage::Jsonb => return None,
         })
     }
 
     /// Every storage type, at the place of its number in files: new ones go to the end.
-    const ALL: [Storage; 22] = [
+    const ALL: [Storage; 23] = [
         Storage::Int { bytes: 1, signed: true },
         Storage::Int { bytes: 1, signed: false },
         Storage::Int { bytes: 2, signed: true },
@@ -91,6 +93,7 @@ impl Storage {
         Storage::Set,
         Storage::Bit,
         Storage::Interval,
+        Storage::Jsonb,
     ];
 
     /// Returns the number that stands for the storage type in files. It never changes.

@@ -358,7 +358,7 @@ fn kind_of_storage(ty: &Type) -> Kind {
         Storage::Time => Kind::Time,
         Storage::Timestamp => Kind::DateTime,
         Storage::TimestampTz => Kind::Timestamp,
-        Storage::Json => Kind::Json,
+        Storage::Json | Storage::Jsonb => Kind::Json,
         Storage::Enum => Kind::Enum,
         Storage::Set => Kind::Set,
         Storage::Bit => Kind::Bit,

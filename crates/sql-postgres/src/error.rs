@@ -198,6 +198,7 @@ pub mod state {
     pub const INSUFFICIENT_RESOURCES: SqlState = "53000";
     pub const DISK_FULL: SqlState = "53100";
     pub const OUT_OF_MEMORY: SqlState = "53200";
+    pub const DUPLICATE_JSON_OBJECT_KEY_VALUE: SqlState = "22030";
     pub const OBJECT_NOT_IN_PREREQUISITE_STATE: SqlState = "55000";
     pub const OBJECT_IN_USE: SqlState = "55006";
     pub const CANT_CHANGE_RUNTIME_PARAM: SqlState = "55P02";

@@ -11,9 +11,11 @@
 //! | 10, 11 | 8 bytes: date as a number; time in microseconds |
 //! | 12 | 16 bytes: date as a number, microseconds of the day |
 //! | 13 | length, bytes |
+//! | 14 | length, a decimal of more digits than `Decimal::parse` reads, as a row has it |
 
 use super::{DEPTH_MAX, Json, Members, Node};
 use crate::decimal::Decimal;
+use crate::row::{decimal_of_bytes, put_decimal};
 use crate::temporal::{Date, DateTime, MICROS_PER_DAY, Time};
 
 impl Json {
@@ -27,6 +29,10 @@ impl Json {
         bytes.is_empty().then(|| Json::from(node))
     }
 }
+
+/// The digits in all and behind the point that `Decimal::parse` keeps.
+const PARSED_DIGITS: u32 = 65;
+const PARSED_SCALE: u16 = 30;
 
 fn counted(tag: u8, bytes: &[u8], out: &mut Vec<u8>) {
     out.push(tag);
@@ -52,7 +58,14 @@ fn encode(node: &Node, out: &mut Vec<u8>) {
         Node::UInt(number) => fixed(4, number.to_le_bytes(), out),
         Node::Double(number) => fixed(5, number.to_le_bytes(), out),
         Node::String(text) => counted(6, text.as_bytes(), out),
-        Node::Decimal(decimal) => counted(7, decimal.to_string().as_bytes(), out),
+        Node::Decimal(decimal) if decimal.digits() <= PARSED_DIGITS && decimal.scale() <= PARSED_SCALE => {
+            counted(7, decimal.to_string().as_bytes(), out);
+        }
+        Node::Decimal(decimal) => {
+            let mut bytes = Vec::new();
+            put_decimal(decimal, &mut bytes);
+            counted(14, &bytes, out);
+        }
         Node::Array(elements) => {
             out.push(8);
             length(elements.len(), out);
@@ -133,6 +146,10 @@ fn decode(bytes: &mut &[u8], depth: usize) -> Option<Node> {
         13 => {
             let count = take_length(bytes)?;
             Node::Bytes(take(bytes, count)?.into())
+        }
+        14 => {
+            let count = take_length(bytes)?;
+            Node::Decimal(decimal_of_bytes(take(bytes, count)?).ok()?)
         }
         _ => return None,
     })

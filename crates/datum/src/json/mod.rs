@@ -5,12 +5,14 @@
 
 mod binary;
 mod compare;
+mod jsonb_order;
 mod parse;
 mod write;
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+pub use jsonb_order::JsonbScalar;
 pub use parse::parse;
 pub use write::quote;
 

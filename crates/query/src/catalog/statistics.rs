@@ -226,7 +226,7 @@ pub fn is_spread(ty: &Type) -> bool {
     /// Longer strings have no histogram.
     const LONG: u32 = 65_535;
     match ty.storage {
-        Storage::Json => false,
+        Storage::Json | Storage::Jsonb => false,
         Storage::Bytes => ty.length < LONG,
         Storage::Text => ty.length <= LONG,
         _ => true,

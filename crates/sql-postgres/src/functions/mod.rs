@@ -7,6 +7,7 @@ pub mod args;
 pub mod bytea;
 pub mod cast;
 pub mod compare;
+pub mod json;
 mod md5;
 pub mod numbers;
 pub mod numeric;
@@ -112,11 +113,12 @@ static FUNCTIONS: &[&[PgFunction]] = &[
     numeric::FUNCTIONS,
     temporal::rows::FUNCTIONS,
     temporal::rows::COMPARISONS,
+    json::rows::FUNCTIONS,
     crate::session::functions::FUNCTIONS,
     crate::system::functions::FUNCTIONS,
 ];
-static OPERATORS: &[&[PgOperator]] = &[rows::operators::OPERATORS, numeric::OPERATORS, temporal::rows::OPERATORS];
-static CASTS: &[&[PgCast]] = &[rows::casts::CASTS, numeric::CASTS, temporal::rows::CASTS];
+static OPERATORS: &[&[PgOperator]] = &[rows::operators::OPERATORS, numeric::OPERATORS, temporal::rows::OPERATORS, json::rows::OPERATORS];
+static CASTS: &[&[PgCast]] = &[rows::casts::CASTS, numeric::CASTS, temporal::rows::CASTS, json::rows::CASTS];
 
 /// The rows by OID and by name.
 struct Index {

@@ -23,12 +23,12 @@ pub fn by(ty: ComparisonType) -> Comparator {
 
 /// Returns the comparator of the btree operator class that both types are of. `None`: their values have no order, or two collations conflict.
 pub fn comparator(a: &Type, b: &Type) -> Option<Comparator> {
-    use ComparisonType::{Bytes, Decimal, Double, Dynamic, Integer, Text};
+    use ComparisonType::{Bytes, Decimal, Double, Dynamic, Integer, Json, Text};
     let (a_class, b_class) = (class(a)?, class(b)?);
     let ty = match (a_class, b_class) {
         (Text(one), Text(other)) if one == other => a_class,
         (Text(one), Text(Collation::Binary)) | (Text(Collation::Binary), Text(one)) => Text(one),
-        (Integer, Integer) | (Bytes, Bytes) | (Dynamic, Dynamic) => a_class,
+        (Integer, Integer) | (Bytes, Bytes) | (Dynamic, Dynamic) | (Json, Json) => a_class,
         (Double, Integer | Decimal | Double) | (Integer | Decimal, Double) => Double,
         (Decimal, Integer | Decimal) | (Integer, Decimal) => Decimal,
         _ => return None,
@@ -49,6 +49,7 @@ pub fn class(ty: &Type) -> Option<ComparisonType> {
         Storage::Bytes => ComparisonType::Bytes,
         // The core has no name for it; their values know how they compare.
         Storage::Interval => ComparisonType::Dynamic,
+        Storage::Jsonb => ComparisonType::Json,
         _ => return None,
     })
 }
@@ -60,6 +61,7 @@ pub fn order(ty: ComparisonType, a: &Value, b: &Value, _: &mut EvalContext) -> d
         (Value::UInt(a), Value::UInt(b)) if ty != ComparisonType::Double => a.cmp(b),
         (Value::Decimal(a), Value::Decimal(b)) if ty != ComparisonType::Double => a.cmp(b),
         (Value::Interval(a), Value::Interval(b)) => a.length().cmp(&b.length()),
+        (Value::Json(a), Value::Json(b)) => a.node().compare_jsonb(b.node()),
         (Value::Double(a), Value::Double(b)) => float_order(*a, *b),
         (Value::Text(a), Value::Text(b)) => match ty {
             ComparisonType::Text(collation) => collation.compare(a.as_bytes(), b.as_bytes()),
@@ -131,6 +133,7 @@ fn hash_type(ty: ComparisonType, a: &Type, b: &Type) -> Option<Type> {
         ComparisonType::Double if is_float(a) && is_float(b) => key(Storage::Float8, Collation::Binary),
         ComparisonType::Text(collation) if a == Storage::Text && b == Storage::Text => key(Storage::Text, collation),
         ComparisonType::Dynamic if a == Storage::Interval && b == Storage::Interval => key(a, Collation::Binary),
+        ComparisonType::Json if a == Storage::Jsonb && b == Storage::Jsonb => key(a, Collation::Binary),
         ComparisonType::Bytes if a == Storage::Bytes && b == Storage::Bytes => key(Storage::Bytes, Collation::Binary),
         _ => None,
     }
@@ -147,6 +150,7 @@ fn may_use_index(ty: ComparisonType, column: &Type) -> bool {
         ComparisonType::Text(collation) => column.storage == Storage::Text && column.collation == collation,
         ComparisonType::Bytes => column.storage == Storage::Bytes,
         ComparisonType::Dynamic => column.storage == Storage::Interval,
+        ComparisonType::Json => column.storage == Storage::Jsonb,
         _ => false,
     }
 }
@@ -177,7 +181,8 @@ fn coerce(value: &Value, column: &Type, _: &EvalContext) -> Coerced {
         }
         (Storage::Text, Value::Text(_))
         | (Storage::Bytes, Value::Bytes(_))
-        | (Storage::Interval, Value::Interval(_)) => exact(),
+        | (Storage::Interval, Value::Interval(_))
+        | (Storage::Jsonb, Value::Json(_)) => exact(),
         _ => Coerced::Unusable,
     }
 }

@@ -55,6 +55,8 @@ pub enum DateFormat {
     Postgres,
     Sql,
     German,
+    /// XML Schema's, which documents have; no setting.
+    Xsd,
 }
 
 /// The second part of `DateStyle`.
@@ -127,6 +129,7 @@ pub fn input(ty: &Type, text: &str, io: &IoContext) -> Result<Value> {
         oid::VARCHAR => text::varchar_input(text, typmod),
         oid::BPCHAR => text::bpchar_input(text, typmod),
         oid::JSON => json::input(text),
+        oid::JSONB => json::jsonb_input(text),
         oid::UUID => uuid::input(text),
         oid::VOID => Ok(Value::text("")),
         oid::OID => reg::oid_input(text),
@@ -168,6 +171,7 @@ pub fn output(value: &Value, ty: &Type, io: &IoContext, out: &mut Vec<u8>) -> Re
         (oid::TIMESTAMP, Value::Int(micros)) => temporal::timestamp_out(*micros, io, out),
         (oid::TIMESTAMPTZ, Value::Int(micros)) => temporal::timestamptz_out(*micros, io, out),
         (oid::INTERVAL, Value::Interval(span)) => temporal::interval_out(*span, io, out),
+        (oid::JSONB, Value::Json(document)) => json::jsonb_output(document, out),
         (_, Value::UInt(number)) if reg::kind(oid).is_some() => reg::output(oid, *number as Oid, io, out),
         (_, Value::Text(text)) if is_text(oid) => out.extend_from_slice(text.as_bytes()),
         _ => return Err(refused(oid, "output")),
@@ -188,6 +192,7 @@ pub fn receive(ty: &Type, bytes: &[u8], _io: &IoContext) -> Result<Value> {
         oid::VARCHAR => text::varchar_input(utf8(bytes)?, typmod),
         oid::BPCHAR => text::bpchar_input(utf8(bytes)?, typmod),
         oid::JSON => json::input(utf8(bytes)?),
+        oid::JSONB => json::jsonb_receive(bytes),
         oid::NAME => text::name_receive(utf8(bytes)?),
         oid::VOID => Ok(Value::text("")),
         oid::INT2 => integer_receive(bytes, Width::Int2).map(Value::Int),
@@ -225,6 +230,7 @@ pub fn send(value: &Value, ty: &Type, out: &mut Vec<u8>) -> Result<()> {
         (oid::TIMETZ, Value::Bytes(bytes)) => temporal::timetz_send(TimeTz::of_bytes(bytes), out),
         (oid::TIMESTAMP | oid::TIMESTAMPTZ, Value::Int(micros)) => temporal::timestamp_send(*micros, out),
         (oid::INTERVAL, Value::Interval(span)) => temporal::interval_send(*span, out),
+        (oid::JSONB, Value::Json(document)) => json::jsonb_send(document, out),
         (_, Value::UInt(number)) if oid == oid::OID || reg::kind(oid).is_some() => {
             out.extend_from_slice(&(*number as u32).to_be_bytes());
         }

@@ -20,6 +20,7 @@
 //! | timestamp, timestamptz | `Int` of 8 bytes | `Int`: microseconds since 2000-01-01 (UTC for timestamptz); the extremes are the infinities |
 //! | timetz | `Bytes` | `Bytes`: 8 bytes of UTC time of day (time + zone) in microseconds with the sign flipped, 4 of the zone in seconds west of UTC with the sign flipped, both big-endian, so that bytes order as times do |
 //! | interval | `Interval` | `Interval`: months, days, microseconds |
+//! | jsonb | `Jsonb` | `Json`: a tree whose numbers are `Decimal`s |
 //!
 //! The forms of dates and times are PostgreSQL's own, so comparing, hashing, sorting and indexing them is that of integers.
 

@@ -94,7 +94,7 @@ pub fn encode_offset(east: i32, out: &mut Vec<u8>) {
 pub fn encode_date(reading: &Reading, format: DateFormat, order: DateOrder, out: &mut Vec<u8>) {
     let day_first = order == DateOrder::Dmy;
     match format {
-        DateFormat::Iso => iso_date(reading, out),
+        DateFormat::Iso | DateFormat::Xsd => iso_date(reading, out),
         DateFormat::Sql => numeric_date(reading, b'/', day_first, out),
         DateFormat::German => numeric_date(reading, b'.', true, out),
         DateFormat::Postgres => numeric_date(reading, b'-', day_first, out),
@@ -119,7 +119,7 @@ pub fn encode_date_time(
 ) {
     let day_first = order == DateOrder::Dmy;
     match format {
-        DateFormat::Iso => iso_date(reading, out),
+        DateFormat::Iso | DateFormat::Xsd => iso_date(reading, out),
         DateFormat::Sql => numeric_date(reading, b'/', day_first, out),
         DateFormat::German => numeric_date(reading, b'.', true, out),
         DateFormat::Postgres => {
@@ -137,7 +137,7 @@ pub fn encode_date_time(
             }
         }
     }
-    out.push(b' ');
+    out.push(if format == DateFormat::Xsd { b'T' } else { b' ' });
     time(reading, out);
     if format == DateFormat::Postgres {
         out.push(b' ');
@@ -145,6 +145,12 @@ pub fn encode_date_time(
     }
     match zone {
         Some(zone) if format == DateFormat::Iso => encode_offset(zone.seconds, out),
+        Some(zone) if format == DateFormat::Xsd => {
+            encode_offset(zone.seconds, out);
+            if zone.seconds % 3600 == 0 {
+                out.extend_from_slice(b":00");
+            }
+        }
         Some(zone) => {
             out.push(b' ');
             let name = zone.abbreviation.as_bytes();

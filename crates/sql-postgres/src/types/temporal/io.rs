@@ -10,7 +10,7 @@ use super::fields::Fields;
 use super::typmod::{self, adjust_interval, adjust_time, adjust_timestamp};
 use super::{DATE_EARLY, DATE_LATE, DateTimeError, EPOCH_SECONDS, IoContext};
 use super::{
-    DateFormat, LocalOffset, MICROS_PER_DAY, MICROS_PER_SECOND, PgZone, Span, TIMESTAMP_EARLY, TIMESTAMP_LATE,
+    DateFormat, DateOrder, LocalOffset, MICROS_PER_DAY, MICROS_PER_SECOND, PgZone, Span, TIMESTAMP_EARLY, TIMESTAMP_LATE,
 };
 use super::{is_finite_date, is_finite_timestamp, is_valid_date, is_valid_timestamp, overflow};
 use crate::error::{PgError, Result, state};
@@ -228,6 +228,26 @@ pub fn timestamptz_out(micros: i64, io: &IoContext, out: &mut Vec<u8>) {
     };
     let reading = Reading::of_micros(micros + i64::from(offset.seconds) * MICROS_PER_SECOND);
     encode_date_time(&reading, Some(&offset), io.date_format, io.date_order, out);
+}
+
+/// Appends a timestamp, or with a zone a timestamptz, as documents have it.
+pub fn timestamp_in_document(micros: i64, zone: Option<&PgZone>, out: &mut Vec<u8>) {
+    if infinity(micros, out) {
+        return;
+    }
+    let offset = zone.map(|zone| LocalOffset { seconds: zone.offset_at(micros), ..LocalOffset::default() });
+    let east = offset.as_ref().map_or(0, |offset| offset.seconds);
+    let reading = Reading::of_micros(micros + i64::from(east) * MICROS_PER_SECOND);
+    encode_date_time(&reading, offset.as_ref(), DateFormat::Xsd, DateOrder::Ymd, out);
+}
+
+/// Appends a date as documents have it.
+pub fn date_in_document(days: i32, out: &mut Vec<u8>) {
+    match days {
+        DATE_EARLY => out.extend_from_slice(b"-infinity"),
+        DATE_LATE => out.extend_from_slice(b"infinity"),
+        _ => encode_date(&reading_of_date(days), DateFormat::Xsd, DateOrder::Ymd, out),
+    }
 }
 
 /// Reads the binary form of a timestamp, with or without time zone.

@@ -1,103 +1,166 @@
-//! json: the text is kept as it is given, once it is known to be a document.
+//! A document as a series of events, with the messages of PostgreSQL's parser.
 //!
-//! The parser has one level of state for each bracket in a list of its own, so deep documents need no stack. Messages are those of PostgreSQL's parser.
+//! The parser has one level of state for each bracket in a list of its own, so deep documents need no stack.
 
 use crate::error::{PgError, Result, state};
-use crate::types::io;
-use crate::value::Value;
-
-pub fn input(text: &str) -> Result<Value> {
-    io::check_no_zero(text)?;
-    Parser { text, at: 0 }.document()?;
-    Ok(Value::text(text))
-}
 
 /// The most brackets that may be open.
 const DEPTH_MAX: usize = 6_400;
 
+/// A part of a document. Texts are as they are written: strings with quotes and escapes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event<'t> {
+    ObjectStart,
+    ArrayStart,
+    /// The end of the object or the array that was begun last.
+    End,
+    /// The name of a member, whose value follows.
+    Name(&'t str),
+    String(&'t str),
+    Number(&'t str),
+    True,
+    False,
+    Null,
+    /// Nothing but spaces follows.
+    Finished,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum JsonToken {
     String,
-    Scalar,
+    Number,
+    Word,
     Sign(u8),
     End,
 }
 
-struct Parser<'t> {
+/// The part that must come next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    Value,
+    /// The first value of an array, or its end.
+    FirstValue,
+    FirstName,
+    Name,
+    AfterValue,
+}
+
+pub struct Parser<'t> {
     text: &'t str,
     at: usize,
+    open: Vec<u8>,
+    next: Next,
 }
 
 #[cold]
-fn invalid(detail: String) -> PgError {
+pub fn invalid(detail: String) -> PgError {
     PgError::new(state::INVALID_TEXT_REPRESENTATION, "invalid input syntax for type json").detail(detail)
 }
 
 impl<'t> Parser<'t> {
-    fn document(mut self) -> Result<()> {
-        let mut open: Vec<u8> = Vec::new();
+    pub fn new(text: &'t str) -> Parser<'t> {
+        Parser { text, at: 0, open: Vec::new(), next: Next::Value }
+    }
+
+    /// The brackets that are open.
+    pub fn depth(&self) -> usize {
+        self.open.len()
+    }
+
+    /// The byte behind the last event.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Returns the next event. After `Event::Finished` there is none.
+    pub fn event(&mut self) -> Result<Event<'t>> {
         loop {
-            // A value.
-            let (token, from) = self.token()?;
-            match token {
-                JsonToken::Sign(bracket @ (b'{' | b'[')) => {
-                    if open.len() == DEPTH_MAX {
-                        return Err(PgError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded"));
+            match self.next {
+                Next::Value => return self.value(),
+                Next::FirstValue => {
+                    let before = self.at;
+                    if self.token()?.0 == JsonToken::Sign(b']') {
+                        return Ok(self.end());
                     }
-                    open.push(bracket);
-                    if self.begins(bracket)? {
-                        continue;
-                    }
-                    open.pop();
+                    self.at = before;
+                    self.next = Next::Value;
                 }
-                JsonToken::String | JsonToken::Scalar => {}
-                _ => return Err(self.expected("JSON value", token, from)),
-            }
-            // After a value, brackets may be closed until another value follows a comma.
-            loop {
-                let (token, from) = self.token()?;
-                match (open.last(), token) {
-                    (None, JsonToken::End) => return Ok(()),
-                    (None, _) => return Err(self.expected("end of input", token, from)),
-                    (Some(b'['), JsonToken::Sign(b',')) => break,
-                    (Some(b'{'), JsonToken::Sign(b',')) => {
-                        self.key(false)?;
-                        break;
+                Next::FirstName | Next::Name => return self.name(),
+                Next::AfterValue => {
+                    if let Some(event) = self.after_value()? {
+                        return Ok(event);
                     }
-                    (Some(b'['), JsonToken::Sign(b']')) | (Some(b'{'), JsonToken::Sign(b'}')) => {
-                        open.pop();
-                    }
-                    (Some(b'['), _) => return Err(self.expected("\",\" or \"]\"", token, from)),
-                    _ => return Err(self.expected("\",\" or \"}\"", token, from)),
                 }
             }
         }
     }
 
-    /// Reads up to the first value of an array or an object. False: it is empty and closed.
-    fn begins(&mut self, bracket: u8) -> Result<bool> {
-        if bracket == b'{' {
-            return self.key(true);
-        }
-        let before = self.at;
-        if self.token()?.0 == JsonToken::Sign(b']') {
-            return Ok(false);
-        }
-        self.at = before;
-        Ok(true)
-    }
-
-    /// Reads a key and its colon. False: the object is closed instead, which only its first key allows.
-    fn key(&mut self, is_first: bool) -> Result<bool> {
+    fn value(&mut self) -> Result<Event<'t>> {
         let (token, from) = self.token()?;
+        self.next = Next::AfterValue;
+        let text = &self.text[from..self.at];
+        Ok(match token {
+            JsonToken::Sign(bracket @ (b'{' | b'[')) => {
+                if self.open.len() == DEPTH_MAX {
+                    return Err(PgError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded"));
+                }
+                self.open.push(bracket);
+                self.next = if bracket == b'{' { Next::FirstName } else { Next::FirstValue };
+                if bracket == b'{' { Event::ObjectStart } else { Event::ArrayStart }
+            }
+            JsonToken::String => Event::String(text),
+            JsonToken::Number => Event::Number(text),
+            JsonToken::Word => match text {
+                "true" => Event::True,
+                "false" => Event::False,
+                _ => Event::Null,
+            },
+            _ => return Err(self.expected("JSON value", token, from)),
+        })
+    }
+
+    fn end(&mut self) -> Event<'t> {
+        self.open.pop();
+        self.next = Next::AfterValue;
+        Event::End
+    }
+
+    /// Reads what follows a value: an end, or a comma, after which there is no event yet.
+    fn after_value(&mut self) -> Result<Option<Event<'t>>> {
+        let (token, from) = self.token()?;
+        match (self.open.last(), token) {
+            (None, JsonToken::End) => Ok(Some(Event::Finished)),
+            (None, _) => Err(self.expected("end of input", token, from)),
+            (Some(b'['), JsonToken::Sign(b',')) => {
+                self.next = Next::Value;
+                Ok(None)
+            }
+            (Some(b'{'), JsonToken::Sign(b',')) => {
+                self.next = Next::Name;
+                Ok(None)
+            }
+            (Some(b'['), JsonToken::Sign(b']')) | (Some(b'{'), JsonToken::Sign(b'}')) => Ok(Some(self.end())),
+            (Some(b'['), _) => Err(self.expected("\",\" or \"]\"", token, from)),
+            _ => Err(self.expected("\",\" or \"}\"", token, from)),
+        }
+    }
+
+    /// Reads a name and its colon. Only before the first name may the object end.
+    fn name(&mut self) -> Result<Event<'t>> {
+        let is_first = self.next == Next::FirstName;
+        let (token, from) = self.token()?;
+        let name = &self.text[from..self.at];
         match token {
             JsonToken::String => {}
-            JsonToken::Sign(b'}') if is_first => return Ok(false),
+            JsonToken::Sign(b'}') if is_first => return Ok(self.end()),
             _ => return Err(self.expected(if is_first { "string or \"}\"" } else { "string" }, token, from)),
         }
         let (token, from) = self.token()?;
         match token {
-            JsonToken::Sign(b':') => Ok(true),
+            JsonToken::Sign(b':') => {
+                self.next = Next::Value;
+                Ok(Event::Name(name))
+            }
             _ => Err(self.expected("\":\"", token, from)),
         }
     }
@@ -128,11 +191,11 @@ impl<'t> Parser<'t> {
             }
             b'-' | b'0'..=b'9' => {
                 self.number()?;
-                JsonToken::Scalar
+                JsonToken::Number
             }
             _ => {
                 self.word()?;
-                JsonToken::Scalar
+                JsonToken::Word
             }
         };
         Ok((token, from))
