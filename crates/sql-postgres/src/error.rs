@@ -199,6 +199,13 @@ pub mod state {
     pub const DISK_FULL: SqlState = "53100";
     pub const OUT_OF_MEMORY: SqlState = "53200";
     pub const DUPLICATE_JSON_OBJECT_KEY_VALUE: SqlState = "22030";
+    pub const INVALID_SQL_JSON_SUBSCRIPT: SqlState = "22033";
+    pub const NON_NUMERIC_SQL_JSON_ITEM: SqlState = "22036";
+    pub const SINGLETON_SQL_JSON_ITEM_REQUIRED: SqlState = "22038";
+    pub const SQL_JSON_ARRAY_NOT_FOUND: SqlState = "22039";
+    pub const SQL_JSON_MEMBER_NOT_FOUND: SqlState = "2203A";
+    pub const SQL_JSON_NUMBER_NOT_FOUND: SqlState = "2203B";
+    pub const SQL_JSON_OBJECT_NOT_FOUND: SqlState = "2203C";
     pub const OBJECT_NOT_IN_PREREQUISITE_STATE: SqlState = "55000";
     pub const OBJECT_IN_USE: SqlState = "55006";
     pub const CANT_CHANGE_RUNTIME_PARAM: SqlState = "55P02";

@@ -69,7 +69,8 @@ fn part_order(a: &Node, b: &Node) -> Ordering {
         }),
         (Node::Object(a), Node::Object(b)) => a.len().cmp(&b.len()).then_with(|| {
             let pairs = a.iter().zip(b.iter());
-            let mut orders = pairs.map(|((m, a), (n, b))| m.as_bytes().cmp(n.as_bytes()).then_with(|| part_order(a, b)));
+            let mut orders =
+                pairs.map(|((m, a), (n, b))| m.as_bytes().cmp(n.as_bytes()).then_with(|| part_order(a, b)));
             orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
         }),
         (Node::Bool(a), Node::Bool(b)) => a.cmp(b),

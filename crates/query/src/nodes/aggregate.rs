@@ -110,7 +110,9 @@ impl Aggregate {
     pub fn gathers(&self) -> bool {
         match self.function.memory {
             Memory::Nothing => false,
-            Memory::One => matches!(self.arguments[0].storage, Storage::Text | Storage::Bytes | Storage::Json | Storage::Jsonb),
+            Memory::One => {
+                matches!(self.arguments[0].storage, Storage::Text | Storage::Bytes | Storage::Json | Storage::Jsonb)
+            }
             Memory::All => true,
         }
     }

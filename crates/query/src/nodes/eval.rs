@@ -279,7 +279,8 @@ impl Call {
 
     /// Returns whether the type of the result has room for a long value.
     fn may_be_long(&self) -> bool {
-        matches!(self.ty.storage, Storage::Json | Storage::Jsonb) || self.ty.storage.is_string() && self.ty.length as usize >= LONG
+        matches!(self.ty.storage, Storage::Json | Storage::Jsonb)
+            || self.ty.storage.is_string() && self.ty.length as usize >= LONG
     }
 }
 

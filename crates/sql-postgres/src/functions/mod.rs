@@ -117,7 +117,8 @@ static FUNCTIONS: &[&[PgFunction]] = &[
     crate::session::functions::FUNCTIONS,
     crate::system::functions::FUNCTIONS,
 ];
-static OPERATORS: &[&[PgOperator]] = &[rows::operators::OPERATORS, numeric::OPERATORS, temporal::rows::OPERATORS, json::rows::OPERATORS];
+static OPERATORS: &[&[PgOperator]] =
+    &[rows::operators::OPERATORS, numeric::OPERATORS, temporal::rows::OPERATORS, json::rows::OPERATORS];
 static CASTS: &[&[PgCast]] = &[rows::casts::CASTS, numeric::CASTS, temporal::rows::CASTS, json::rows::CASTS];
 
 /// The rows by OID and by name.

@@ -38,7 +38,7 @@ pub fn comparator(a: &Type, b: &Type) -> Option<Comparator> {
 
 /// Returns the type as which values of one type are compared with each other; `None` if they have no order.
 pub fn class(ty: &Type) -> Option<ComparisonType> {
-    if registry::oid_of(ty) == oid::JSON {
+    if matches!(registry::oid_of(ty), oid::JSON | oid::JSONPATH) {
         return None;
     }
     Some(match ty.storage {

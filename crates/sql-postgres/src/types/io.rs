@@ -14,7 +14,7 @@ use crate::types::numeric::{numeric_in, numeric_out, numeric_receive, numeric_se
 use crate::types::oid::{self, Oid};
 use crate::types::temporal::PgZone;
 use crate::types::temporal::io::{self as temporal, TimeTz};
-use crate::types::{boolean, bytea, json, reg, registry, text, uuid};
+use crate::types::{boolean, bytea, json, jsonpath, reg, registry, text, uuid};
 use crate::value::Value;
 
 /// The settings and facts that forms of values depend on.
@@ -130,6 +130,7 @@ pub fn input(ty: &Type, text: &str, io: &IoContext) -> Result<Value> {
         oid::BPCHAR => text::bpchar_input(text, typmod),
         oid::JSON => json::input(text),
         oid::JSONB => json::jsonb_input(text),
+        oid::JSONPATH => jsonpath::input(text),
         oid::UUID => uuid::input(text),
         oid::VOID => Ok(Value::text("")),
         oid::OID => reg::oid_input(text),
@@ -193,6 +194,7 @@ pub fn receive(ty: &Type, bytes: &[u8], _io: &IoContext) -> Result<Value> {
         oid::BPCHAR => text::bpchar_input(utf8(bytes)?, typmod),
         oid::JSON => json::input(utf8(bytes)?),
         oid::JSONB => json::jsonb_receive(bytes),
+        oid::JSONPATH => jsonpath::receive(bytes),
         oid::NAME => text::name_receive(utf8(bytes)?),
         oid::VOID => Ok(Value::text("")),
         oid::INT2 => integer_receive(bytes, Width::Int2).map(Value::Int),
@@ -231,6 +233,7 @@ pub fn send(value: &Value, ty: &Type, out: &mut Vec<u8>) -> Result<()> {
         (oid::TIMESTAMP | oid::TIMESTAMPTZ, Value::Int(micros)) => temporal::timestamp_send(*micros, out),
         (oid::INTERVAL, Value::Interval(span)) => temporal::interval_send(*span, out),
         (oid::JSONB, Value::Json(document)) => json::jsonb_send(document, out),
+        (oid::JSONPATH, Value::Text(path)) => jsonpath::send(path, out),
         (_, Value::UInt(number)) if oid == oid::OID || reg::kind(oid).is_some() => {
             out.extend_from_slice(&(*number as u32).to_be_bytes());
         }
@@ -242,8 +245,8 @@ pub fn send(value: &Value, ty: &Type, out: &mut Vec<u8>) -> Result<()> {
 
 /// Returns whether values of the type are their own text form.
 fn is_text(oid: Oid) -> bool {
-    use oid::{BPCHAR, CSTRING, JSON, NAME, TEXT, UNKNOWN, VARCHAR, VOID};
-    matches!(oid, TEXT | VARCHAR | BPCHAR | NAME | JSON | UNKNOWN | CSTRING | VOID)
+    use oid::{BPCHAR, CSTRING, JSON, JSONPATH, NAME, TEXT, UNKNOWN, VARCHAR, VOID};
+    matches!(oid, TEXT | VARCHAR | BPCHAR | NAME | JSON | JSONPATH | UNKNOWN | CSTRING | VOID)
 }
 
 /// Returns the bytes of a binary form whose length is known.

@@ -11,7 +11,7 @@
 //! | "char" | `Int` of 1 byte, unsigned | `UInt`, the byte |
 //! | float4, float8 | `Float4`, `Float8` | `Float`, `Double` |
 //! | numeric | `Decimal` | `Decimal`, with NaN and infinities |
-//! | text, varchar, name, json, unknown | `Text` | `Text` |
+//! | text, varchar, name, json, jsonpath, unknown | `Text` | `Text` |
 //! | bpchar | `Text` in a collation that ignores spaces at the end | `Text` |
 //! | bytea | `Bytes` | `Bytes` |
 //! | uuid | `Bytes` | `Bytes`, 16 of them |
@@ -31,6 +31,7 @@ pub mod comparison;
 pub mod foreign;
 pub mod io;
 pub mod json;
+pub mod jsonpath;
 pub mod numeric;
 pub mod oid;
 pub mod reg;

@@ -102,6 +102,7 @@ pub static TYPES: &[PgType] = &[
     row(oid::REGROLE, "regrole", (4, T, 'i', 'p'), (Base, 'N', F), 4097, (OID4, F), ""),
     row(oid::REGCOLLATION, "regcollation", (4, T, 'i', 'p'), (Base, 'N', F), 4192, (OID4, F), ""),
     row(oid::JSONB, "jsonb", (-1, F, 'i', 'x'), (Base, 'U', F), 3807, (Storage::Jsonb, F), ""),
+    row(oid::JSONPATH, "jsonpath", (-1, F, 'i', 'x'), (Base, 'U', F), 4073, (Storage::Text, F), ""),
     row(oid::ANYCOMPATIBLE, "anycompatible", (4, T, 'i', 'p'), (Pseudo, 'P', F), 0, (Storage::Text, F), ""),
     row(oid::ANYCOMPATIBLEARRAY, "anycompatiblearray", (-1, F, 'd', 'x'), (Pseudo, 'P', F), 0, (Storage::Text, F), ""),
     row(oid::ANYCOMPATIBLENONARRAY, "anycompatiblenonarray", (4, T, 'i', 'p'), (Pseudo, 'P', F), 0, (Storage::Text, F), ""),

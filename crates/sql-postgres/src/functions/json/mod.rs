@@ -8,6 +8,7 @@ mod cast;
 mod change;
 mod contain;
 mod make;
+pub mod path;
 pub mod rows;
 mod text;
 

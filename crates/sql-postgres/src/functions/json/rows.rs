@@ -4,11 +4,11 @@ use query::nodes::comparison::Comparison::{Equal, Greater, GreaterEqual, Less, L
 
 use crate::functions::CastContext::{Assignment, Explicit};
 use crate::functions::CastMethod::{Function, InOut};
-use crate::functions::json::{access, aggregate, cast as casts, change, contain, make, text};
+use crate::functions::json::{access, aggregate, cast as casts, change, contain, make, path, text};
 use crate::functions::rows::{I, S, cast, folded, operator, row, strict, values};
 use crate::functions::{PgCast, PgFunction, PgOperator, compare};
 use crate::types::oid::{
-    ANY, ANYELEMENT, BOOL, FLOAT4, FLOAT8, INT2, INT4, INT8, JSON, JSONB, NUMERIC, TEXT,
+    ANY, ANYELEMENT, BOOL, FLOAT4, FLOAT8, INT2, INT4, INT8, JSON, JSONB, JSONPATH, NUMERIC, TEXT,
 };
 
 /// Rows of `pg_proc`, by name.
@@ -65,6 +65,20 @@ pub static FUNCTIONS: &[PgFunction] = &[
     row(6290, "jsonb_object_agg_unique_strict", &[ANY, ANY], 0, JSONB, I, false, folded(&aggregate::JSONB_OBJECT_AGG_UNIQUE_STRICT)),
     row(3478, "jsonb_object_field", &[JSONB, TEXT], 0, JSONB, I, true, strict!("jsonb_object_field", access::object_field, I)),
     row(3214, "jsonb_object_field_text", &[JSONB, TEXT], 0, TEXT, I, true, strict!("jsonb_object_field_text", access::object_field_text, I)),
+    row(4005, "jsonb_path_exists", &[JSONB, JSONPATH], 0, BOOL, I, true, strict!("jsonb_path_exists", path::exists, I)),
+    row(4005, "jsonb_path_exists", &[JSONB, JSONPATH, JSONB], 0, BOOL, I, true, strict!("jsonb_path_exists", path::exists, I)),
+    row(4005, "jsonb_path_exists", &[JSONB, JSONPATH, JSONB, BOOL], 0, BOOL, I, true, strict!("jsonb_path_exists", path::exists, I)),
+    row(4010, "jsonb_path_exists_opr", &[JSONB, JSONPATH], 0, BOOL, I, true, strict!("jsonb_path_exists_opr", path::exists_operator, I)),
+    row(4009, "jsonb_path_match", &[JSONB, JSONPATH], 0, BOOL, I, true, strict!("jsonb_path_match", path::matches, I)),
+    row(4009, "jsonb_path_match", &[JSONB, JSONPATH, JSONB], 0, BOOL, I, true, strict!("jsonb_path_match", path::matches, I)),
+    row(4009, "jsonb_path_match", &[JSONB, JSONPATH, JSONB, BOOL], 0, BOOL, I, true, strict!("jsonb_path_match", path::matches, I)),
+    row(4011, "jsonb_path_match_opr", &[JSONB, JSONPATH], 0, BOOL, I, true, strict!("jsonb_path_match_opr", path::match_operator, I)),
+    row(4007, "jsonb_path_query_array", &[JSONB, JSONPATH], 0, JSONB, I, true, strict!("jsonb_path_query_array", path::query_array, I)),
+    row(4007, "jsonb_path_query_array", &[JSONB, JSONPATH, JSONB], 0, JSONB, I, true, strict!("jsonb_path_query_array", path::query_array, I)),
+    row(4007, "jsonb_path_query_array", &[JSONB, JSONPATH, JSONB, BOOL], 0, JSONB, I, true, strict!("jsonb_path_query_array", path::query_array, I)),
+    row(4008, "jsonb_path_query_first", &[JSONB, JSONPATH], 0, JSONB, I, true, strict!("jsonb_path_query_first", path::query_first, I)),
+    row(4008, "jsonb_path_query_first", &[JSONB, JSONPATH, JSONB], 0, JSONB, I, true, strict!("jsonb_path_query_first", path::query_first, I)),
+    row(4008, "jsonb_path_query_first", &[JSONB, JSONPATH, JSONB, BOOL], 0, JSONB, I, true, strict!("jsonb_path_query_first", path::query_first, I)),
     row(3306, "jsonb_pretty", &[JSONB], 0, TEXT, I, true, strict!("jsonb_pretty", change::pretty, I)),
     row(3262, "jsonb_strip_nulls", &[JSONB], 0, JSONB, I, true, strict!("jsonb_strip_nulls", change::strip_nulls, I)),
     row(3210, "jsonb_typeof", &[JSONB], 0, TEXT, I, true, strict!("jsonb_typeof", access::jsonb_typeof, I)),
@@ -96,6 +110,8 @@ pub static OPERATORS: &[PgOperator] = &[
     operator(3247, "?", (JSONB, TEXT, BOOL), 4047, (0, 0), None),
     operator(3246, "@>", (JSONB, JSONB, BOOL), 4046, (3250, 0), None),
     operator(3284, "||", (JSONB, JSONB, JSONB), 3301, (0, 0), None),
+    operator(4012, "@?", (JSONB, JSONPATH, BOOL), 4010, (0, 0), None),
+    operator(4013, "@@", (JSONB, JSONPATH, BOOL), 4011, (0, 0), None),
 ];
 
 /// Rows of `pg_cast`, by source and target.

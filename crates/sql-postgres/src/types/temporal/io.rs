@@ -10,7 +10,8 @@ use super::fields::Fields;
 use super::typmod::{self, adjust_interval, adjust_time, adjust_timestamp};
 use super::{DATE_EARLY, DATE_LATE, DateTimeError, EPOCH_SECONDS, IoContext};
 use super::{
-    DateFormat, DateOrder, LocalOffset, MICROS_PER_DAY, MICROS_PER_SECOND, PgZone, Span, TIMESTAMP_EARLY, TIMESTAMP_LATE,
+    DateFormat, DateOrder, LocalOffset, MICROS_PER_DAY, MICROS_PER_SECOND, PgZone, Span, TIMESTAMP_EARLY,
+    TIMESTAMP_LATE,
 };
 use super::{is_finite_date, is_finite_timestamp, is_valid_date, is_valid_timestamp, overflow};
 use crate::error::{PgError, Result, state};
