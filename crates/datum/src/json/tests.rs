@@ -1,4 +1,5 @@
 use super::*;
+use crate::decimal::Decimal;
 use crate::fault::Fault;
 
 fn shown(text: &str) -> String {
@@ -37,5 +38,68 @@ fn a_document_survives_its_bytes() {
     assert_eq!(Json::decode(&bytes).expect("decodes"), json);
     for length in 0..bytes.len() {
         assert_eq!(Json::decode(&bytes[..length]), None);
+    }
+}
+
+/// Documents in the order that PostgreSQL 16 gives them as jsonb.
+const JSONB_ASCENDING: [&str; 26] = [
+    "[]",
+    "null",
+    "\"\"",
+    "\"B\"",
+    "\"a\"",
+    "\"é\"",
+    "-1",
+    "1.5",
+    "100000000000000000000",
+    "false",
+    "true",
+    "[null]",
+    "[\"a\"]",
+    "[1]",
+    "[false]",
+    "[[]]",
+    "[[1]]",
+    "[[1, 2]]",
+    "[{}]",
+    "[1, 2]",
+    "[[], 1]",
+    "{}",
+    "{\"a\": null}",
+    "{\"a\": []}",
+    "{\"aa\": 1}",
+    "{\"a\": 1, \"b\": 2}",
+];
+
+#[test]
+fn documents_and_their_keys_order_as_jsonb_does() {
+    let key = |node: &Node| {
+        let mut key = Vec::new();
+        let order = crate::key::KeyOrder::ASCENDING;
+        crate::key::encode(&crate::Value::Json(node.clone().into()), crate::Storage::Jsonb.into(), order, &mut key);
+        key
+    };
+    let documents = JSONB_ASCENDING.map(|text| parse(text).expect("a document"));
+    for (a, left) in documents.iter().enumerate() {
+        for (b, right) in documents.iter().enumerate() {
+            assert_eq!(left.compare_jsonb(right), a.cmp(&b), "{left} {right}");
+            assert_eq!(key(left).cmp(&key(right)), a.cmp(&b), "{left} {right}");
+        }
+    }
+    let scaled = |digits| Node::Array(vec![Node::Decimal(Decimal::parse(digits).expect("a decimal"))]);
+    assert_eq!(key(&scaled("1.0")), key(&scaled("1.00")));
+    assert_eq!(scaled("1.0").compare_jsonb(&scaled("1")), Ordering::Equal);
+}
+
+#[test]
+fn numbers_of_any_length_survive_their_bytes() {
+    let long = Decimal::from_big(num_bigint::BigInt::from(7).pow(500), 300);
+    for number in [long, Decimal::new(1, 31), Decimal::new(-5, 2)] {
+        let json = Json::from(Node::Array(vec![Node::Decimal(number.clone())]));
+        let mut bytes = Vec::new();
+        json.encode(&mut bytes);
+        let Some(Node::Array(read)) = Json::decode(&bytes).map(|json| json.node().clone()) else { panic!("no array") };
+        let [Node::Decimal(read)] = &read[..] else { panic!("no number") };
+        assert_eq!((read, read.scale()), (&number, number.scale()));
     }
 }

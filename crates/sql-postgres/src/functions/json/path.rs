@@ -558,12 +558,9 @@ pub fn exists_operator(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Res
 
 fn match_in(values: &[Value], silent: bool, ctx: &mut EvalContext) -> Result<Value> {
     let (items, _) = found(values, silent, ctx)?;
-    match &items[..] {
-        [item] => match &**item {
-            Node::Bool(truth) => return Ok((*truth).into()),
-            Node::Null => return Ok(Value::Null),
-            _ => {}
-        },
+    match items.first().filter(|_| items.len() == 1).map(|item| &**item) {
+        Some(Node::Bool(truth)) => return Ok((*truth).into()),
+        Some(Node::Null) => return Ok(Value::Null),
         _ => {}
     }
     if silent {

@@ -143,12 +143,10 @@ impl Expr {
     /// Returns whether it is a condition, whose result is true, false or unknown.
     pub fn is_predicate(&self) -> bool {
         use Expr::{And, Compare, Exists, IsUnknown, LikeRegex, Not, Or, StartsWith};
-        match self {
-            Compare(..) | And(..) | Or(..) | Not(_) | IsUnknown(_) | Exists(_) | StartsWith(..) | LikeRegex { .. } => {
-                true
-            }
-            _ => false,
-        }
+        matches!(
+            self,
+            Compare(..) | And(..) | Or(..) | Not(_) | IsUnknown(_) | Exists(_) | StartsWith(..) | LikeRegex { .. }
+        )
     }
 }
 

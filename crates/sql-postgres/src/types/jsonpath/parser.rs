@@ -43,6 +43,9 @@ const SUM: u8 = 4;
 const PRODUCT: u8 = 5;
 const SIGN: u8 = 6;
 
+/// Reads an operator and its right side, and puts both around the left side.
+type Apply<P> = fn(&mut P, Expr) -> Result<Expr>;
+
 impl Parser<'_> {
     fn advance(&mut self) -> Result<()> {
         self.token = self.lexer.next()?;
@@ -133,7 +136,7 @@ impl Parser<'_> {
         })
     }
 
-    fn operator(&self) -> Option<(u8, fn(&mut Self, Expr) -> Result<Expr>)> {
+    fn operator(&self) -> Option<(u8, Apply<Self>)> {
         Some(match self.token {
             Token::Sign("||") => (AND, Self::or),
             Token::Sign("&&") => (AND + 1, Self::and),
