@@ -6,7 +6,7 @@ use crate::types::jsonpath::{Accessor, Arithmetic, Compare, Expr, Flags, JsonPat
 use crate::types::numeric::numeric_in;
 
 /// The most levels of a path's tree. Printing and evaluating recurse as deep.
-const HEIGHT_MAX: usize = 200;
+const HEIGHT_MAX: usize = 100;
 
 struct Parser<'t> {
     lexer: Lexer<'t>,
