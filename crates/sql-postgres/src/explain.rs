@@ -161,6 +161,13 @@ impl Lines {
                 self.estimated(depth, "WindowAgg", node);
                 self.node(&window.input, depth + 1);
             }
+            Node::ProjectSet(set) if matches!(&*set.input, Node::One { width: 0 }) => {
+                self.estimated(depth, "Function Scan", node);
+            }
+            Node::ProjectSet(set) => {
+                self.estimated(depth, "ProjectSet", node);
+                self.node(&set.input, depth + 1);
+            }
             Node::Distinct { input, .. } => {
                 self.estimated(depth, "Unique", node);
                 self.node(input, depth + 1);
@@ -170,7 +177,7 @@ impl Lines {
                 self.detail(depth, "Sort Key", &sort_keys(keys, input));
                 self.node(input, depth + 1);
             }
-            Node::Limit { input, .. } => {
+            Node::Limit { input, .. } | Node::Ties { input, .. } => {
                 self.estimated(depth, "Limit", node);
                 self.node(input, depth + 1);
             }

@@ -147,11 +147,11 @@ fn grouped(plain: &Plain, keys: &[Expr], conditions: Vec<Expr>, inputs: Planning
     let mut part =
         Planner { tables, used, width, order: &[], limited: false, estimates }.plan(&plain.source, conditions);
     let (mut group_keys, mut calls) = (keys.to_vec(), plain.calls.clone());
-    let grouping = Grouping { keys: &group_keys, calls: &calls, rollup: false, level: None };
+    let grouping = Grouping { keys: &group_keys, calls: &calls, rollup: false, sets: &[], level: None };
     let groups = group_count(part.rows, grouping, estimates);
     let arguments = calls.iter_mut().flat_map(|call| &mut call.arguments);
     pack(&mut part.node, used, group_keys.iter_mut().chain(arguments).collect());
-    let grouping = Grouping { keys: &group_keys, calls: &calls, rollup: false, level: None };
+    let grouping = Grouping { keys: &group_keys, calls: &calls, rollup: false, sets: &[], level: None };
     let node = group_node(part.node, grouping, groups);
     let mut exprs: Vec<Expr> = keys.iter().enumerate().map(|(at, key)| Expr::Column(at, key.ty())).collect();
     let mut value = plain.exprs[0].clone();

@@ -16,6 +16,8 @@ pub struct Grouping<'g> {
     pub calls: &'g [AggregateCall],
     /// WITH ROLLUP
     pub rollup: bool,
+    /// See `Group::sets`.
+    pub sets: &'g [Vec<usize>],
     /// The call whose result is the grouping level.
     pub level: Option<usize>,
 }
@@ -38,7 +40,7 @@ pub fn projected(mut input: Arc<Node>, exprs: Vec<Expr>) -> Arc<Node> {
 /// Estimates the number of groups in `rows` rows.
 pub fn group_count(rows: f64, grouped: Grouping<'_>, estimates: StatisticsView<'_>) -> f64 {
     let known: Option<f64> = grouped.keys.iter().map(|key| estimates.distinct(key)).product();
-    known.map_or(rows / 10.0, |known| known.min(rows)).max(1.0)
+    known.map_or(rows / 10.0, |known| known.min(rows)).max(1.0) * grouped.sets.len().max(1) as f64
 }
 
 /// Returns the grouping node, with an estimate of its groups.
@@ -52,8 +54,9 @@ pub fn group_node(mut input: Arc<Node>, grouped: Grouping<'_>, estimate: f64) ->
         types: grouped.keys.iter().map(Expr::ty).collect(),
         keys: grouped.keys.to_vec(),
         calls: grouped.calls.to_vec(),
-        is_whole: grouped.keys.is_empty(),
+        is_whole: grouped.keys.is_empty() && grouped.sets.is_empty(),
         rollup: grouped.rollup,
+        sets: grouped.sets.to_vec(),
         level: grouped.level,
     }))
 }
@@ -62,7 +65,9 @@ pub fn group_node(mut input: Arc<Node>, grouped: Grouping<'_>, estimate: f64) ->
 pub fn outermost(node: &mut Arc<Node>) -> Option<&mut Vec<Expr>> {
     match Arc::get_mut(node)? {
         Node::Project { exprs, .. } => Some(exprs),
-        Node::Limit { input, .. } | Node::Strip { input, .. } | Node::Sort { input, .. } => outermost(input),
+        Node::Limit { input, .. } | Node::Ties { input, .. } | Node::Strip { input, .. } | Node::Sort { input, .. } => {
+            outermost(input)
+        }
         _ => None,
     }
 }

@@ -29,7 +29,7 @@ use crate::value::Value;
 
 struct Gathering {
     keys: Row,
-    /// The number of keys that count, for ROLLUP.
+    /// The number of keys that count, or the number of the grouping set.
     level: usize,
     sums: Vec<Box<dyn Accumulator>>,
 }
@@ -94,23 +94,32 @@ impl GroupState {
             let mut reading = Progress::begin("Sorting for group: reading", all);
             input.each(ctx, &mut |row, ctx| {
                 reading.add(1, host(ctx));
-                keys.clear();
-                for (expr, ty) in group.keys.iter().zip(&group.types) {
-                    encode(&expr.eval(row, ctx)?, ty.shape(), KeyOrder::ASCENDING, &mut keys);
+                for level in group.levels() {
+                    keys.clear();
+                    group.key(level, row, ctx, &mut keys)?;
+                    // Rows of a group keep their order.
+                    keys.extend_from_slice(&count.to_be_bytes());
+                    count += 1;
+                    sorter.push(|out| out.extend_from_slice(&keys), row.iter().map(Cell::Value), ctx)?;
                 }
-                // Rows of a group keep their order.
-                keys.extend_from_slice(&count.to_be_bytes());
-                count += 1;
-                sorter.push(|out| out.extend_from_slice(&keys), row.iter().map(Cell::Value), ctx)
+                Ok(())
             })?;
             let (rows, adding) = (sorter.finish(&[], ctx)?, Adding::default());
             reading.end(host(ctx));
             self.gathered = Some(Gathered { rows, gathering: None, key: Vec::new(), adding, count: 0 });
         }
         let Some(gathered) = &mut self.gathered else { return Ok(()) };
+        let is_empty = gathered.count == 0;
         let mut bytes = 0;
         while out.len() < BATCH && bytes < BATCH_BYTES && gathered.step(group, ctx, out)? {
             bytes += out.last().map_or(0, |row| row_bytes(row));
+        }
+        if is_empty && gathered.count == 0 {
+            // Sets without keys have a group of no rows, once.
+            gathered.count = 1;
+            for level in group.levels().filter(|level| group.is_total(*level)) {
+                out.push(finished(group, Gathering::begin(group, vec![Value::Null; group.keys.len()], level), ctx)?);
+            }
         }
         Ok(())
     }
@@ -225,8 +234,9 @@ impl Gathered {
             if is_next || self.gathering.is_none() {
                 self.key.clear();
                 self.key.extend_from_slice(key);
-                let keys = group.keys.iter().map(|key| key.eval(&row, ctx)).collect::<Result<_, _>>()?;
-                let done = self.gathering.replace(Gathering::begin(group, keys, group.keys.len()));
+                let level = Group::level_of(key);
+                let keys = group.values(level, &row, ctx)?;
+                let done = self.gathering.replace(Gathering::begin(group, keys, level));
                 if let Some(done) = done {
                     out.push(finished(group, done, ctx)?);
                 }
@@ -242,6 +252,56 @@ impl Gathered {
         let Some(done) = self.gathering.take() else { return Ok(false) };
         out.push(finished(group, done, ctx)?);
         Ok(false)
+    }
+}
+
+impl Group {
+    /// Returns the numbers of the grouping sets; of ROLLUP the numbers of keys that count, without either the number of keys.
+    fn levels(&self) -> std::ops::RangeInclusive<usize> {
+        let count = self.keys.len();
+        match self.sets.len().checked_sub(1) {
+            Some(last) => 0..=last,
+            None if self.rollup => 0..=count,
+            None => count..=count,
+        }
+    }
+
+    fn counts(&self, level: usize, key: usize) -> bool {
+        match self.sets.get(level) {
+            Some(set) => set.contains(&key),
+            None => key < level,
+        }
+    }
+
+    /// Returns whether the grouping set has no keys.
+    fn is_total(&self, level: usize) -> bool {
+        self.sets.get(level).is_some_and(Vec::is_empty)
+    }
+
+    /// Appends the key of the row's group: the level, and the keys that count.
+    fn key(&self, level: usize, row: &[Value], ctx: &mut EvalContext, out: &mut Vec<u8>) -> Result<()> {
+        out.extend_from_slice(&(level as u16).to_be_bytes());
+        for (at, (expr, ty)) in self.keys.iter().zip(&self.types).enumerate() {
+            match expr {
+                _ if !self.counts(level, at) => {}
+                Expr::Column(place, _) => encode(&row[*place], ty.shape(), KeyOrder::ASCENDING, out),
+                expr => encode(&expr.eval(row, ctx)?, ty.shape(), KeyOrder::ASCENDING, out),
+            }
+        }
+        Ok(())
+    }
+
+    fn level_of(key: &[u8]) -> usize {
+        key.first_chunk::<2>().map_or(0, |bytes| usize::from(u16::from_be_bytes(*bytes)))
+    }
+
+    /// Returns the keys of the row's group, with NULL for those that do not count.
+    fn values(&self, level: usize, row: &[Value], ctx: &mut EvalContext) -> Result<Row> {
+        let value = |(at, key): (usize, &Expr)| match self.counts(level, at) {
+            true => key.eval(row, ctx),
+            false => Ok(Value::Null),
+        };
+        self.keys.iter().enumerate().map(value).collect()
     }
 }
 
@@ -279,6 +339,11 @@ impl<'g> Table<'g> {
         if group.is_whole {
             table.begin(Row::new(), 0);
         }
+        // Sets without keys have a group of no rows too.
+        for set in group.levels().filter(|set| level == 0 && group.is_total(*set)) {
+            table.places.insert((set as u16).to_be_bytes().to_vec(), table.groups.len());
+            table.begin(vec![Value::Null; group.keys.len()], set);
+        }
         table
     }
 
@@ -286,22 +351,15 @@ impl<'g> Table<'g> {
         self.groups.push(Gathering::begin(self.group, keys, level));
     }
 
-    /// Adds an input row. ROLLUP adds it to the groups of all shorter keys too.
+    /// Adds an input row: to a group of each grouping set, or of each shorter key of ROLLUP.
     fn row(&mut self, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
         if self.group.is_whole {
             return self.add_to(0, row, ctx);
         }
-        let count = self.group.keys.len();
-        for level in if self.group.rollup { 0..=count } else { count..=count } {
+        for level in self.group.levels() {
             let mut key = std::mem::take(&mut self.key);
             key.clear();
-            key.push(level as u8);
-            for (expr, ty) in self.group.keys[..level].iter().zip(&self.group.types) {
-                match expr {
-                    Expr::Column(place, _) => encode(&row[*place], ty.shape(), KeyOrder::ASCENDING, &mut key),
-                    expr => encode(&expr.eval(row, ctx)?, ty.shape(), KeyOrder::ASCENDING, &mut key),
-                }
-            }
+            self.group.key(level, row, ctx, &mut key)?;
             match self.places.get(&key) {
                 Some(at) => self.add_to(*at, row, ctx)?,
                 None => self.add(key.clone(), row, ctx)?,
@@ -311,7 +369,7 @@ impl<'g> Table<'g> {
         Ok(())
     }
 
-    /// Adds the row to its group, or to a partition. The first byte of the key is the number of keys that count.
+    /// Adds the row to its group, or to a partition.
     fn add(&mut self, key: Vec<u8>, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
         if let Some(at) = self.places.get(&key) {
             return self.add_to(*at, row, ctx);
@@ -324,9 +382,8 @@ impl<'g> Table<'g> {
             };
             return others.put(&key, row);
         }
-        let level = usize::from(key.first().copied().unwrap_or(0));
-        let mut keys: Row = self.group.keys.iter().map(|key| key.eval(row, ctx)).collect::<Result<_, _>>()?;
-        keys[level..].fill(Value::Null);
+        let level = Group::level_of(&key);
+        let keys = self.group.values(level, row, ctx)?;
         let bytes = bytes + row_bytes(&keys);
         if self.level < LEVELS {
             host(ctx).count(&mut self.held, bytes)?
@@ -354,7 +411,8 @@ impl Adding {
     ) -> Result<()> {
         let mut grown = 0;
         for (nth, (call, sum)) in group.calls.iter().zip(&mut gathering.sums).enumerate() {
-            let values = match &call.arguments[..] {
+            let Some(arguments) = call.admitted(row, ctx)? else { continue };
+            let values = match arguments {
                 [Expr::Column(place, _)] => std::slice::from_ref(&row[*place]),
                 arguments => {
                     self.values.clear();

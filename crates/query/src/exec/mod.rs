@@ -27,6 +27,7 @@ pub mod monitor;
 mod partition;
 mod prefetch;
 pub mod progress;
+mod project_set;
 pub(crate) mod ranges;
 pub mod rebuild;
 pub mod row_change;
@@ -40,6 +41,7 @@ pub mod spill;
 pub mod subquery;
 pub(crate) mod subquery_cache;
 mod tied;
+mod ties;
 pub(crate) mod window;
 
 use std::sync::Arc;
@@ -87,6 +89,7 @@ enum State {
     Loop(Box<join::LoopState>),
     Hash(Box<hash::HashState>),
     Window(Box<window::WindowState>),
+    ProjectSet(Box<project_set::ProjectSetState>),
     Group(Box<group::GroupState>),
     Sort(Box<sort::SortState>),
     Distinct(Box<distinct::DistinctState>),
@@ -103,6 +106,7 @@ enum State {
         left: u64,
         rows: u64,
     },
+    Ties(Box<ties::TiesState>),
     Union(Option<Box<Exec>>, usize),
     /// Rows of a common table expression, and the next block.
     Shared(Arc<Rows>, usize),
@@ -161,6 +165,9 @@ impl Exec {
                 let input = Exec::open(&window.input, base, ctx)?;
                 State::Window(Box::new(window::WindowState::open(window, input, ctx)?))
             }
+            Node::ProjectSet(set) => {
+                State::ProjectSet(Box::new(project_set::ProjectSetState::new(Exec::open(&set.input, base, ctx)?)))
+            }
             Node::Sort { input, .. } => State::Sort(Box::new(sort::SortState::new(Exec::open(input, base, ctx)?))),
             Node::Distinct { input, .. } => {
                 State::Distinct(Box::new(distinct::DistinctState::new(Exec::open_for(input, base, wanted, ctx)?)))
@@ -174,6 +181,10 @@ impl Exec {
                 let wanted = locks(input).then(|| skip.saturating_add(left.min(wanted.unwrap_or(u64::MAX))));
                 let input = if left == 0 { None } else { Some(Box::new(Exec::open_for(input, base, wanted, ctx)?)) };
                 State::Limit { input, skip, left }
+            }
+            Node::Ties { input, limit, offset, .. } => {
+                let (left, skip) = limits(Some(limit), offset.as_ref(), ctx)?;
+                State::Ties(Box::new(ties::TiesState::new(Exec::open(input, base, ctx)?, left, skip)))
             }
             Node::Union { .. } => State::Union(None, 0),
             Node::SetOperation { left, right, .. } => State::Set(Box::new(set::SetState::open(left, right, ctx)?)),
@@ -284,11 +295,13 @@ impl Exec {
             }
             (Node::Group(group), State::Group(state)) => state.next(group, ctx, out)?,
             (Node::Window(window), State::Window(state)) => state.next(window, ctx, out)?,
+            (Node::ProjectSet(set), State::ProjectSet(state)) => state.next(set, ctx, out)?,
             (Node::Sort { keys, limit, unique, .. }, State::Sort(state)) => {
                 let mut batch = Batch::new();
                 state.next(keys, limit.as_ref(), *unique, ctx, &mut batch)?;
                 out.extend(batch.rows().map(Cells::to_row));
             }
+            (Node::Ties { keys, .. }, State::Ties(state)) => state.next(keys, ctx, out)?,
             (Node::Distinct { types, .. }, State::Distinct(state)) => state.next(types, ctx, out)?,
             (Node::SetOperation { types, keeps_common, all, .. }, State::Set(state)) => {
                 let how = set::How { types, keeps_common: *keeps_common, all: *all };

@@ -13,7 +13,7 @@ use datum::{Fault, Result};
 
 use crate::batch::{Cell, Row};
 use crate::exec::Exec;
-use crate::exec::frame::{Edges, amounts};
+use crate::exec::frame::{Edges, amounts, runs};
 use crate::exec::host::host;
 use crate::exec::partition::{Amounts, Partition};
 use crate::exec::progress::{self, Of};
@@ -25,7 +25,7 @@ use crate::nodes::comparison::Comparator;
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::AggregateCall;
-use crate::nodes::window::{What, Window, WindowCall};
+use crate::nodes::window::{Exclusion, What, Window, WindowCall};
 use crate::plan::estimate::estimate;
 use crate::value::Value;
 
@@ -43,6 +43,8 @@ pub struct WindowState {
 struct Progress {
     edges: Edges,
     sum: Option<Running>,
+    /// The number of NTILE, once it is known.
+    buckets: Option<i64>,
 }
 
 /// The aggregate of a frame.
@@ -142,6 +144,7 @@ fn constants(call: &WindowCall, ctx: &mut EvalContext) -> Result<Amounts> {
         _ => Err(Fault::InvalidArgument { function: name }),
     };
     let number = match &call.what {
+        _ if call.varies => None,
         What::Ntile(count) => whole("ntile", count, 1)?,
         What::Nth(_, nth) => whole("nth_value", nth, 1)?,
         What::Shift { by: Some(by), ahead, .. } => whole(if *ahead { "lead" } else { "lag" }, by, 0)?,
@@ -195,6 +198,12 @@ impl Partition {
         ctx: &mut EvalContext,
     ) -> Result<Value> {
         let (at, count) = (self.at, self.rows.len());
+        let exclusion = call.frame.exclusion;
+        let by = match self.number(call, progress, ctx)? {
+            Some(Varying::Null) => return Ok(Value::Null),
+            Some(Varying::Number(number)) => Some(number),
+            None => amounts.number.map(|number| i64::try_from(number).unwrap_or(i64::MAX)),
+        };
         Ok(match &call.what {
             What::RowNumber => Value::UInt(at as u64 + 1),
             What::Rank => Value::UInt(self.peers.0 as u64 + 1),
@@ -202,28 +211,44 @@ impl Partition {
             What::PercentRank if count == 1 => Value::Double(0.0),
             What::PercentRank => Value::Double(self.peers.0 as f64 / (count - 1) as f64),
             What::CumeDist => Value::Double(self.peers.1 as f64 / count as f64),
-            What::Ntile(_) => Value::UInt(bucket(at as u64, count as u64, amounts.number.unwrap_or(1))),
+            What::Ntile(_) => Value::UInt(bucket(at as u64, count as u64, by.unwrap_or(1) as u64)),
             What::Shift { value, otherwise, ahead, .. } => {
-                let by = usize::try_from(amounts.number.unwrap_or(1)).unwrap_or(usize::MAX);
-                let place = if *ahead { at.checked_add(by) } else { at.checked_sub(by) };
-                match place.filter(|place| *place < count) {
+                let by = by.unwrap_or(1);
+                let place = if *ahead { (at as i64).checked_add(by) } else { (at as i64).checked_sub(by) };
+                match place.and_then(|place| usize::try_from(place).ok()).filter(|place| *place < count) {
                     Some(place) => self.eval(Some(place), value, ctx)?,
                     None => self.eval(Some(at), otherwise, ctx)?,
                 }
             }
             What::First(value) => {
-                let (from, to) = progress.edges.frame(self, at, &call.frame, amounts, ctx)?;
-                self.eval((from < to).then_some(from), value, ctx)?
+                let frame = progress.edges.frame(self, at, &call.frame, amounts, ctx)?;
+                let runs = runs(&call.frame, frame, at, self.peers);
+                let first = runs.iter().find(|(from, to)| from < to).map(|(from, _)| *from);
+                self.eval(first, value, ctx)?
             }
             What::Last(value) => {
-                let (from, to) = progress.edges.frame(self, at, &call.frame, amounts, ctx)?;
-                self.eval((from < to).then(|| to - 1), value, ctx)?
+                let frame = progress.edges.frame(self, at, &call.frame, amounts, ctx)?;
+                let runs = runs(&call.frame, frame, at, self.peers);
+                let last = runs.iter().rev().find(|(from, to)| from < to).map(|(_, to)| to - 1);
+                self.eval(last, value, ctx)?
             }
             What::Nth(value, _) => {
-                let (from, to) = progress.edges.frame(self, at, &call.frame, amounts, ctx)?;
-                let nth = usize::try_from(amounts.number.unwrap_or(1)).unwrap_or(usize::MAX);
-                let place = from.checked_add(nth - 1).filter(|place| *place < to);
+                let frame = progress.edges.frame(self, at, &call.frame, amounts, ctx)?;
+                let mut nth = usize::try_from(by.unwrap_or(1)).unwrap_or(usize::MAX) - 1;
+                let mut place = None;
+                for (from, to) in runs(&call.frame, frame, at, self.peers) {
+                    if nth < to - from {
+                        place = Some(from + nth);
+                        break;
+                    }
+                    nth -= to - from;
+                }
                 self.eval(place, value, ctx)?
+            }
+            What::Aggregate(aggregate) if exclusion != Exclusion::NoOthers => {
+                let frame = progress.edges.frame(self, at, &call.frame, amounts, ctx)?;
+                let runs = runs(&call.frame, frame, at, self.peers);
+                whole(&runs, aggregate, self, ctx)?
             }
             What::Aggregate(aggregate) => {
                 let frame = progress.edges.frame(self, at, &call.frame, amounts, ctx)?;
@@ -233,6 +258,39 @@ impl Partition {
                 }
             }
         })
+    }
+}
+
+/// A number that is evaluated for each row.
+enum Varying {
+    Null,
+    Number(i64),
+}
+
+impl Partition {
+    /// Returns the number of a call that varies, at the current row.
+    fn number(&mut self, call: &WindowCall, progress: &mut Progress, ctx: &mut EvalContext) -> Result<Option<Varying>> {
+        let (expr, least) = match &call.what {
+            _ if !call.varies => return Ok(None),
+            What::Ntile(count) => (count, 1),
+            What::Nth(_, nth) => (nth, 1),
+            What::Shift { by: Some(by), .. } => (by, i64::MIN),
+            _ => return Ok(None),
+        };
+        if let Some(buckets) = progress.buckets {
+            return Ok(Some(Varying::Number(buckets)));
+        }
+        let number = match self.eval(Some(self.at), expr, ctx)? {
+            Value::Int(number) => number,
+            Value::UInt(number) => i64::try_from(number).unwrap_or(i64::MAX),
+            _ => return Ok(Some(Varying::Null)),
+        };
+        let is_buckets = matches!(call.what, What::Ntile(_));
+        if number < least {
+            return Err(Fault::InvalidArgument { function: if is_buckets { "ntile" } else { "nth_value" } });
+        }
+        progress.buckets = is_buckets.then_some(number);
+        Ok(Some(Varying::Number(number)))
     }
 }
 
@@ -249,7 +307,7 @@ impl Progress {
             What::Aggregate(call) => Some(Running::new(call)),
             _ => None,
         };
-        Progress { edges: Edges::default(), sum }
+        Progress { edges: Edges::default(), sum, buckets: None }
     }
 }
 
@@ -297,13 +355,15 @@ impl Running {
             (begin, end) = (from, from);
         }
         while begin < from {
-            let values = arguments(call, rows.row(begin)?, ctx)?;
-            self.sum.remove(&values, ctx)?;
+            if let Some(values) = arguments(call, rows.row(begin)?, ctx)? {
+                self.sum.remove(&values, ctx)?;
+            }
             begin += 1;
         }
         while end < to {
-            let values = arguments(call, rows.row(end)?, ctx)?;
-            self.sum.add(&call.aggregate, &values, ctx)?;
+            if let Some(values) = arguments(call, rows.row(end)?, ctx)? {
+                self.sum.add(&call.aggregate, &values, ctx)?;
+            }
             end += 1;
             if end.is_multiple_of(4096) {
                 host(ctx).look_up()?;
@@ -326,7 +386,9 @@ impl Running {
         let seen = if self.best.is_some() { self.frame.1 } else { from };
         let best = self.best.get_or_insert_default();
         for at in seen.max(from)..to {
-            let value = call.arguments[0].eval(rows.row(at)?, ctx)?;
+            let row = rows.row(at)?;
+            let Some([argument, ..]) = call.admitted(row, ctx)? else { continue };
+            let value = argument.eval(row, ctx)?;
             if value.is_null() {
                 continue;
             }
@@ -346,6 +408,25 @@ impl Running {
     }
 }
 
-fn arguments(call: &AggregateCall, row: &Row, ctx: &mut EvalContext) -> Result<Vec<Value>> {
-    call.arguments.iter().map(|argument| argument.eval(row, ctx)).collect::<Result<_, _>>()
+/// Aggregates runs of rows from the beginning.
+fn whole(runs: &[(usize, usize)], call: &AggregateCall, rows: &mut Partition, ctx: &mut EvalContext) -> Result<Value> {
+    let mut sum = call.aggregate.start();
+    for (from, to) in runs {
+        for at in *from..*to {
+            if let Some(values) = arguments(call, rows.row(at)?, ctx)? {
+                sum.add(&call.aggregate, &values, ctx)?;
+            }
+            if at.is_multiple_of(4096) {
+                host(ctx).look_up()?;
+            }
+        }
+    }
+    let value = sum.finish(&call.aggregate, ctx)?;
+    Ok((call.aggregate.function.finish)(value, &call.aggregate.ty))
+}
+
+/// Returns the values that are added for a row; `None` if FILTER rejects the row.
+fn arguments(call: &AggregateCall, row: &Row, ctx: &mut EvalContext) -> Result<Option<Vec<Value>>> {
+    let Some(arguments) = call.admitted(row, ctx)? else { return Ok(None) };
+    arguments.iter().map(|argument| argument.eval(row, ctx)).collect::<Result<_>>().map(Some)
 }

@@ -52,6 +52,8 @@ pub struct Aggregate {
     /// Between the values of an aggregate that makes a text of them.
     pub separator: Box<str>,
     pub ty: Type,
+    /// The last argument of the call is a condition: only rows that satisfy it are added. It is no value for `add`.
+    pub filtered: bool,
     /// How values of the first argument are compared.
     pub by: Option<Comparator>,
     /// A setting of the session when the call was bound, as the dialect reads it.

@@ -16,7 +16,7 @@ use crate::nodes::comparison::{Coerced, ComparisonRules};
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::system_table::SystemTable;
-use crate::nodes::table_function::TableFunction;
+use crate::nodes::table_function::{ProjectSet, TableFunction};
 use crate::nodes::window;
 use crate::types::Type;
 use crate::value::Value;
@@ -72,6 +72,13 @@ pub enum Node {
         /// SQL_CALC_FOUND_ROWS: reads to the end and counts the rows.
         counts: bool,
     },
+    /// FETCH ... WITH TIES: the rows up to a limit, and those after them with the same keys as the last.
+    Ties {
+        input: Arc<Node>,
+        limit: Expr,
+        offset: Option<Expr>,
+        keys: Vec<SortKey>,
+    },
     Union {
         inputs: Vec<Arc<Node>>,
     },
@@ -104,6 +111,8 @@ pub enum Node {
     },
     /// A table function, below a `Derived` or `Lateral`.
     TableFunction(Box<TableFunction>),
+    /// Set-returning functions, evaluated for each input row.
+    ProjectSet(ProjectSet),
     /// The rows of a common table expression, computed once per statement.
     Common {
         id: usize,
@@ -441,7 +450,9 @@ pub struct Group {
     /// Without GROUP BY there is one group, even of no rows.
     pub is_whole: bool,
     pub rollup: bool,
-    /// The call whose place holds the number of keys that count, for GROUPING().
+    /// GROUPING SETS: the numbers of the keys of each set. Empty: one set of all keys.
+    pub sets: Vec<Vec<usize>>,
+    /// The call whose place holds the number of keys that count, or the number of the grouping set, for GROUPING().
     pub level: Option<usize>,
     /// The estimated number of groups.
     pub estimate: f64,
@@ -451,6 +462,18 @@ pub struct Group {
 pub struct AggregateCall {
     pub aggregate: Aggregate,
     pub arguments: Vec<Expr>,
+}
+
+impl AggregateCall {
+    /// Returns the arguments that are added for a row; `None` if FILTER rejects the row.
+    pub fn admitted(&self, row: &[Value], ctx: &mut EvalContext) -> datum::Result<Option<&[Expr]>> {
+        match self.arguments.split_last() {
+            Some((condition, arguments)) if self.aggregate.filtered => {
+                Ok(if condition.holds(row, ctx)? { Some(arguments) } else { None })
+            }
+            _ => Ok(Some(&self.arguments)),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]

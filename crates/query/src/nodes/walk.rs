@@ -6,7 +6,7 @@ use crate::nodes::expr::Expr;
 use crate::nodes::function::SessionUse;
 use crate::nodes::node::Node;
 use crate::nodes::subquery::Subquery;
-use crate::nodes::window::What;
+use crate::nodes::window::{Edge, What};
 
 /// Returns whether the expression is volatile, like RAND().
 pub fn is_volatile(expr: &Expr) -> bool {
@@ -93,15 +93,22 @@ pub fn exprs(node: &Node) -> Vec<&Expr> {
             let order = window.order.iter().map(|(expr, _)| expr);
             let arguments = window.calls.iter().flat_map(|call| match &call.what {
                 What::Aggregate(call) => call.arguments.iter().collect(),
-                What::Shift { value, otherwise, .. } => vec![value, otherwise],
-                What::First(value) | What::Last(value) | What::Nth(value, _) => vec![value],
-                _ => Vec::new(),
+                What::Shift { value, by, otherwise, .. } => [value, otherwise].into_iter().chain(by).collect(),
+                What::Nth(value, nth) => vec![value, nth],
+                What::First(value) | What::Last(value) | What::Ntile(value) => vec![value],
+                What::RowNumber | What::Rank | What::DenseRank | What::PercentRank | What::CumeDist => Vec::new(),
             });
-            window.partition.iter().chain(order).chain(arguments).collect()
+            let edges = window.calls.iter().flat_map(|call| [&call.frame.start, &call.frame.end]);
+            let amounts = edges.filter_map(|edge| match edge {
+                Edge::Preceding(distance) | Edge::Following(distance) => Some(&distance.amount),
+                Edge::Far | Edge::Current => None,
+            });
+            window.partition.iter().chain(order).chain(arguments).chain(amounts).collect()
         }
         Node::Project { exprs, .. } => exprs.iter().collect(),
         Node::Rows { rows } => rows.iter().flatten().collect(),
         Node::TableFunction(function) => vec![&function.argument],
+        Node::ProjectSet(set) => set.calls.iter().flat_map(|call| &call.arguments).collect(),
         _ => Vec::new(),
     }
 }
@@ -117,10 +124,12 @@ pub fn inputs(node: &Node) -> Vec<&Arc<Node>> {
         | Node::Distinct { input, .. }
         | Node::Sort { input, .. }
         | Node::Limit { input, .. }
+        | Node::Ties { input, .. }
         | Node::Derived { input, .. }
         | Node::Lateral { input, .. } => vec![input],
         Node::Group(group) => vec![&group.input],
         Node::Window(window) => vec![&window.input],
+        Node::ProjectSet(set) => vec![&set.input],
         Node::Union { inputs } => inputs.iter().collect(),
         Node::Common { source, recursion, .. } => {
             std::iter::once(source).chain(recursion.iter().map(|recursion| &recursion.part)).collect()
@@ -148,7 +157,11 @@ pub fn subqueries<'n>(node: &'n Node, visit: &mut dyn FnMut(&'n Subquery)) {
 /// Returns whether the outer rows determine the result of the plan: nothing in it is random, waits or reads user
 /// variables.
 pub fn repeats(node: &Node) -> bool {
-    let is_odd = matches!(node, Node::LastRound { .. });
+    let is_odd = match node {
+        Node::LastRound { .. } => true,
+        Node::ProjectSet(set) => set.calls.iter().filter_map(|call| call.function).any(|function| function.volatile),
+        _ => false,
+    };
     !is_odd && exprs(node).into_iter().all(expr_repeats) && inputs(node).into_iter().all(|input| repeats(input))
 }
 

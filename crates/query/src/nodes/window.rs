@@ -27,6 +27,9 @@ pub struct WindowCall {
     pub at: usize,
     pub what: What,
     pub frame: Frame,
+    /// The number of NTILE, NTH_VALUE, LAG and LEAD is evaluated for each row, or for NTILE up to the first that is not
+    /// NULL. NULL gives NULL, and a negative distance looks the other way.
+    pub varies: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -50,12 +53,31 @@ pub enum What {
     Aggregate(AggregateCall),
 }
 
+/// The measure of a frame's bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    Rows,
+    /// Distances of values.
+    Range,
+    /// Groups of peers.
+    Groups,
+}
+
+/// The rows around the current one that a frame leaves out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exclusion {
+    NoOthers,
+    CurrentRow,
+    Group,
+    Ties,
+}
+
 #[derive(Clone, Debug)]
 pub struct Frame {
-    /// ROWS: bounds count rows instead of distances of values.
-    pub counts_rows: bool,
+    pub unit: Unit,
     pub start: Edge,
     pub end: Edge,
+    pub exclusion: Exclusion,
     /// The name of the window, for messages.
     pub window: Arc<str>,
 }
@@ -84,5 +106,5 @@ pub struct Reach {
     pub boundary: Expr,
     /// Over (boundary, key): whether the key is before the start of the frame, or after its end.
     pub outside: Expr,
-    pub descending: bool,
+    pub nulls_first: bool,
 }

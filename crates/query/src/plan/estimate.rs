@@ -9,6 +9,9 @@ use crate::plan::cost::kept;
 use crate::plan::cost::{HASH, KEPT, OPEN, PROBE, ROWS, STEP};
 use crate::value::Value;
 
+/// The assumed number of rows of a set-returning function.
+const SET_ROWS: f64 = 100.0;
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     pub rows: f64,
@@ -31,9 +34,11 @@ pub fn joined_rows(node: &Arc<Node>) -> f64 {
         | Node::Strip { input, .. }
         | Node::Derived { input, .. }
         | Node::Lateral { input, .. }
-        | Node::Limit { input, .. } => joined_rows(input),
+        | Node::Limit { input, .. }
+        | Node::Ties { input, .. } => joined_rows(input),
         Node::Group(group) => joined_rows(&group.input),
         Node::Window(window) => joined_rows(&window.input),
+        Node::ProjectSet(set) => joined_rows(&set.input),
         Node::Union { inputs } => inputs.iter().map(joined_rows).fold(0.0, f64::max),
         Node::SetOperation { left, right, .. } => joined_rows(left).max(joined_rows(right)),
         Node::Common { source, .. } => joined_rows(source),
@@ -85,6 +90,11 @@ pub fn estimate(node: &Arc<Node>) -> Estimate {
             of(input.rows, input.cost + asking(exprs, input.rows))
         }
         Node::Strip { input, .. } | Node::Derived { input, .. } | Node::Lateral { input, .. } => estimate(input),
+        Node::Ties { input, limit, .. } => {
+            let input = estimate(input);
+            let limit = if let Expr::Literal(Value::Int(limit), _) = limit { *limit as f64 } else { f64::INFINITY };
+            of(input.rows.min(limit), input.cost)
+        }
         Node::Limit { input, limit, .. } => {
             let input = estimate(input);
             let limit = match limit {
@@ -103,6 +113,12 @@ pub fn estimate(node: &Arc<Node>) -> Estimate {
         Node::Common { source, recursion, .. } => {
             let source = estimate(source);
             of(if recursion.is_some() { source.rows * 10.0 } else { source.rows }, source.cost)
+        }
+        Node::ProjectSet(set) => {
+            let input = estimate(&set.input);
+            let is_one_row = set.calls.iter().all(|call| call.function.is_none());
+            let rows = input.rows * if is_one_row { 1.0 } else { SET_ROWS };
+            of(rows, input.cost + rows * STEP)
         }
         // As MySQL assumes.
         Node::TableFunction(_) => of(2.0, 1.0),

@@ -40,7 +40,7 @@ impl Grouped {
     }
 
     pub fn grouping(&self) -> Grouping<'_> {
-        Grouping { keys: &self.keys, calls: &self.calls, rollup: self.rollup, level: self.level }
+        Grouping { keys: &self.keys, calls: &self.calls, rollup: self.rollup, sets: &[], level: self.level }
     }
 
     /// Returns whether the place holds an aggregate's result, not a key or a dependent column.

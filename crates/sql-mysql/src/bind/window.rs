@@ -19,7 +19,7 @@ use crate::types::{MysqlType as _, Type};
 use query::nodes::comparison::Comparison;
 use query::nodes::expr::Expr;
 use query::nodes::node::Node;
-use query::nodes::window::{Distance, Edge, Frame, Reach, What, Window, WindowCall};
+use query::nodes::window::{Distance, Edge, Exclusion, Frame, Reach, Unit, What, Window, WindowCall};
 
 /// The maximum number of named windows in a block, as in MySQL. Each is resolved through those that it inherits from.
 const WINDOWS_MAX: usize = 127;
@@ -186,7 +186,7 @@ impl Bind<'_> {
         windowed.count += 1;
         let by = |(expr, _, descending)| (expr, KeyOrder::with_null_least(descending));
         let order = order.into_iter().map(by).collect::<Vec<_>>();
-        let call = WindowCall { at, what, frame };
+        let call = WindowCall { at, what, frame, varies: false };
         let text = format!("{partition:?}{order:?}");
         match windowed.orderings.iter_mut().find(|known| format!("{:?}{:?}", known.partition, known.order) == text) {
             Some(known) => known.calls.push(call),
@@ -314,7 +314,13 @@ impl Bind<'_> {
     fn frame(&mut self, frame: Option<&ast::Frame>, order: &[(Expr, &ast::Expr, bool)], window: &str) -> Result<Frame> {
         let Some(ast::Frame { unit, start, end, exclude }) = frame else {
             let end = if order.is_empty() { Edge::Far } else { Edge::Current };
-            return Ok(Frame { counts_rows: false, start: Edge::Far, end, window: window.into() });
+            return Ok(Frame {
+                unit: Unit::Range,
+                start: Edge::Far,
+                end,
+                exclusion: Exclusion::NoOthers,
+                window: window.into(),
+            });
         };
         let counts_rows = match unit {
             ast::FrameUnit::Rows => true,
@@ -342,7 +348,10 @@ impl Bind<'_> {
             (Edge::Current, Edge::Preceding(_)) | (Edge::Following(_), Edge::Current | Edge::Preceding(_)) => {
                 Err(error::WINDOW_FRAME_ILLEGAL.with(&[&window]))
             }
-            _ => Ok(Frame { counts_rows, start, end, window: window.into() }),
+            _ => {
+                let unit = if counts_rows { Unit::Rows } else { Unit::Range };
+                Ok(Frame { unit, start, end, exclusion: Exclusion::NoOthers, window: window.into() })
+            }
         }
     }
 
@@ -419,7 +428,7 @@ impl Bind<'_> {
         let op = if is_start { before } else { before.flipped() };
         let (mine, theirs) = (Expr::Column(0, boundary.ty()), Expr::Column(1, ty));
         let outside = compare(self.settings(), op, theirs, mine)?;
-        Ok(Reach { key: key.clone(), boundary, outside, descending })
+        Ok(Reach { key: key.clone(), boundary, outside, nulls_first: !descending })
     }
 }
 

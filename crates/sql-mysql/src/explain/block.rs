@@ -136,6 +136,7 @@ impl Walk {
                 self.blocks[at].has_windows = true;
                 self.walk(at, &window.input, outer, beside);
             }
+            Node::ProjectSet(set) => self.walk(at, &set.input, outer, beside),
             Node::Sort { input, .. } => {
                 self.blocks[at].sorts = true;
                 self.walk(at, input, outer, beside);
@@ -201,7 +202,7 @@ impl Walk {
                     self.begin("UNION", &recursion.part, outer);
                 }
             }
-            Node::Project { .. } | Node::Strip { .. } | Node::Limit { .. } => {
+            Node::Project { .. } | Node::Strip { .. } | Node::Limit { .. } | Node::Ties { .. } => {
                 for input in inputs(node) {
                     self.walk(at, input, outer, beside);
                 }

@@ -85,7 +85,8 @@ pub fn names(node: &Arc<Node>, outer: &[Names]) -> Names {
         | Node::Sort { input, .. }
         | Node::Distinct { input, .. }
         | Node::Strip { input, .. }
-        | Node::Limit { input, .. } => names(input, outer),
+        | Node::Limit { input, .. }
+        | Node::Ties { input, .. } => names(input, outer),
         Node::Union { inputs } => inputs.first().map_or(Names::new(), |input| names(input, outer)),
         Node::SetOperation { left, .. } => names(left, outer),
         Node::Common { source, .. } => names(source, outer),
@@ -105,6 +106,7 @@ pub fn names(node: &Arc<Node>, outer: &[Names]) -> Names {
             names.extend(results);
             names
         }
+        Node::ProjectSet(set) => names(&set.input, outer),
         Node::Project { input, exprs } => {
             let below = names(input, outer);
             exprs.iter().map(|expr| words(expr, &below, outer)).enumerate().collect()

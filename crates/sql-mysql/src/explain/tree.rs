@@ -170,6 +170,7 @@ fn node_words(node: &Arc<Node>, outer: &[Names], beside: &Names) -> String {
             };
             format!("Sort{}: {}{top}", if *unique { " with duplicate removal" } else { "" }, keys.join(", "))
         }
+        Node::Ties { .. } => "Limit with ties".into(),
         Node::Limit { limit, offset, .. } => {
             let word =
                 |expr: &Option<Expr>| expr.as_ref().map_or_else(|| "all".to_owned(), |expr| words(expr, &names, outer));
@@ -183,6 +184,7 @@ fn node_words(node: &Arc<Node>, outer: &[Names], beside: &Names) -> String {
         Node::Derived { alias, input, .. } | Node::Lateral { alias, input, .. } if is_function(input) => {
             format!("Table scan on {alias}")
         }
+        Node::ProjectSet(_) => "Evaluate set-returning functions".into(),
         Node::TableFunction(_) => "Materialize table function".into(),
         Node::Derived { alias, .. } => format!("Derived table {alias}"),
         Node::Lateral { alias, .. } => format!("Derived table {alias} (made for each row)"),

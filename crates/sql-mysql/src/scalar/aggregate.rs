@@ -161,6 +161,7 @@ pub fn new(kind: AggregateKind, distinct: bool, arguments: Vec<Type>, settings: 
         separator: ",".into(),
         ty,
         by: arguments.first().map(|ty| compare::by(compare::own_domain(ty))),
+        filtered: false,
         setting: settings.div_precision_increment,
         arguments,
     })

@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use datum::key::KeyOrder;
 use query::nodes::aggregate::{Accumulator, Aggregate, AggregateFunction, Memory};
 use query::nodes::context::EvalContext;
-use query::nodes::expr::{Case, Expr};
+use query::nodes::expr::Expr;
 use query::nodes::node::AggregateCall;
 use query::types::Type;
 use syntax::postgres::tree::{Argument, FuncCall, NullsOrder, SortBy, SortDirection};
@@ -78,6 +78,7 @@ pub fn any_value(column: Expr) -> AggregateCall {
             order: Vec::new(),
             separator: "".into(),
             ty,
+            filtered: false,
             by: None,
             setting: 0,
         },
@@ -170,6 +171,7 @@ impl Binder<'_> {
             over: _,
             sql_syntax: _,
         } = node;
+        let sets = self.sets_bound();
         let mut operands = Vec::with_capacity(nodes.len());
         for Argument { name: _, value } in nodes {
             operands.push(self.expr(value)?);
@@ -178,6 +180,8 @@ impl Binder<'_> {
             let text = format!("{}(*) must be used to call a parameterless aggregate function", node.name.dotted());
             return self.fail(state::WRONG_OBJECT_TYPE, text, at);
         }
+        let word = if node.over.is_some() { "window" } else { "aggregate" };
+        self.check_no_sets(sets, &format!("{word} function calls cannot contain set-returning function calls"))?;
         let signature = self.signature_of(node, &operands, at)?;
         let Body::Aggregate(function) = signature.0.body else {
             let text = format!("{} is not an aggregate function", node.name.dotted());
@@ -199,13 +203,16 @@ impl Binder<'_> {
             }
             order.push((key, self.order_of(item)?));
         }
-        if let Some(filter) = filter {
-            self.filter_arguments(&mut arguments, filter, function, at)?;
-        }
         let by = arguments.first().map(oid_of).and_then(|ty| comparator(ty, ty));
         let (keys, order): (Vec<Expr>, Vec<KeyOrder>) = order.into_iter().unzip();
         arguments.extend(keys);
         let types = arguments.iter().map(|argument| settled(&argument.ty())).collect();
+        if let Some(filter) = filter {
+            let clause = self.set_clause(Clause::Filter);
+            let condition = self.condition(filter, "FILTER");
+            self.set_clause(clause);
+            arguments.push(condition?);
+        }
         let aggregate = Aggregate {
             function,
             distinct: *distinct,
@@ -213,6 +220,7 @@ impl Binder<'_> {
             order,
             separator: "".into(),
             ty: column_type(result, -1, true),
+            filtered: filter.is_some(),
             by,
             setting: 0,
         };
@@ -230,33 +238,5 @@ impl Binder<'_> {
         };
         self.check_sortable(oid_of(&key), at)?;
         Ok(key)
-    }
-
-    /// Makes the arguments NULL in rows that FILTER rejects: an aggregate that adds no NULLs passes them over.
-    fn filter_arguments(
-        &mut self,
-        arguments: &mut Vec<Expr>,
-        filter: &syntax::postgres::tree::Expr,
-        function: &AggregateFunction,
-        at: u32,
-    ) -> Result<()> {
-        let clause = self.set_clause(Clause::Filter);
-        let condition = self.condition(filter, "FILTER");
-        self.set_clause(clause);
-        let condition = condition?;
-        if function.counts_null && !arguments.is_empty() {
-            return Err(self.error(unsupported(format!("FILTER of {}", function.name)), at));
-        }
-        if arguments.is_empty() {
-            arguments.push(crate::bind::typing::literal(Value::Int(1), crate::types::oid::INT4));
-        }
-        let first = arguments.swap_remove(0);
-        let ty = settled(&first.ty()).with_nullable(true);
-        let otherwise = Expr::Literal(Value::Null, ty.clone());
-        let case = Case { arms: vec![(condition, first)], otherwise, ty };
-        arguments.push(crate::bind::expression::exact(Expr::Case(Box::new(case))));
-        let last = arguments.len() - 1;
-        arguments.swap(0, last);
-        Ok(())
     }
 }

@@ -8,7 +8,6 @@ use crate::bind::Binder;
 use crate::bind::coerce::{call, can_coerce, common_type, is_polymorphic};
 use crate::bind::resolve::{Resolution, Signature, cast_between, function, functions_named};
 use crate::bind::scope::Clause;
-use crate::bind::table_function::is_set_returning;
 use crate::bind::typing::{Operand, category, shown, shown_list, unsupported};
 use crate::bind::walk::is_aggregate;
 use crate::error::{PgError, Result, state};
@@ -55,9 +54,6 @@ impl Binder<'_> {
         }
         if filter.is_some() {
             return misused(self, "FILTER specified");
-        }
-        if is_set_returning(bare) && self.is_system(name) {
-            return self.set_returning(node, at);
         }
         let mut operands = Vec::with_capacity(arguments.len());
         for Argument { name: _, value } in arguments {
@@ -119,6 +115,9 @@ impl Binder<'_> {
             return self.fail(state::WRONG_OBJECT_TYPE, text, at);
         }
         let (arguments, result) = self.arguments_of((row, parameters), operands, at)?;
+        if let Body::Set(body) = row.body {
+            return self.set_returning(row, (body, result), arguments, at);
+        }
         Ok(Operand { expr: call(row, arguments, result, -1)?, at })
     }
 
@@ -238,7 +237,7 @@ impl Clause {
             Clause::SelectList => "SELECT",
             Clause::OrderBy => "ORDER BY",
             Clause::DistinctOn => "DISTINCT ON",
-            Clause::Limit => "LIMIT",
+            Clause::Limit | Clause::Ties => "LIMIT",
             Clause::Offset => "OFFSET",
             Clause::Values | Clause::InsertValues => "VALUES",
             Clause::UpdateSource => "UPDATE",

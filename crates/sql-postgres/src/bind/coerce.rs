@@ -7,6 +7,7 @@ use query::nodes::function::{Folding, Function, Run};
 use query::types::Collation;
 
 use crate::bind::Binder;
+use crate::bind::project_set::reads_sets;
 use crate::bind::resolve::{cast_between, function_by_oid};
 use crate::bind::typing::{Operand, category, is_preferred, literal, oid_of, retyped, settled, shown, typmod_of_expr};
 use crate::error::{PgError, Result, state};
@@ -141,7 +142,7 @@ pub fn call_of(function: &'static Function, arguments: Vec<Expr>, ty: Oid, typmo
 pub fn call(row: &'static PgFunction, arguments: Vec<Expr>, ty: Oid, typmod: i32) -> Result<Expr> {
     match row.body {
         Body::Scalar(function) => Ok(call_of(function, arguments, ty, typmod)),
-        Body::Aggregate(_) | Body::Window => {
+        Body::Aggregate(_) | Body::Window | Body::Set(_) => {
             Err(PgError::new(state::WRONG_OBJECT_TYPE, format!("{} is no plain function", row.name)))
         }
     }
@@ -297,6 +298,9 @@ impl Binder<'_> {
     /// Coerces a condition. `clause` is named in the error.
     pub fn coerce_to_boolean(&mut self, operand: Operand, clause: &str) -> Result<Expr> {
         let (source, at) = (operand.oid(), operand.at);
+        if source == oid::BOOL && reads_sets(&operand.expr) {
+            return self.fail(state::DATATYPE_MISMATCH, format!("argument of {clause} must not return a set"), at);
+        }
         if source == oid::BOOL {
             return Ok(operand.expr);
         }

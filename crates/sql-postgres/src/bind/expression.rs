@@ -72,7 +72,7 @@ impl Binder<'_> {
             ExprKind::NullIf { left, right } => self.null_if(left, right, at),
             ExprKind::Greatest(list) => self.extreme(list, &special::GREATEST, "GREATEST", at),
             ExprKind::Least(list) => self.extreme(list, &special::LEAST, "LEAST", at),
-            ExprKind::Grouping(_) => Err(self.error(unsupported("GROUPING"), at)),
+            ExprKind::Grouping(list) => self.grouping(list, at),
             ExprKind::SqlValue(function) => self.sql_value(*function, at),
             ExprKind::Exists(query) => self.exists(query, at),
             ExprKind::Subquery(query) => self.scalar_subquery(query, at),
@@ -255,6 +255,7 @@ impl Binder<'_> {
 
     fn case(&mut self, case: &tree::Case, at: u32) -> Result<Operand> {
         let tree::Case { operand, arms, otherwise } = case;
+        let sets = self.sets_bound();
         let operand = operand.as_ref().map(|operand| self.expr(operand)).transpose()?;
         let operand = match operand {
             // The operand is compared with each arm, so its type must be known before.
@@ -282,6 +283,7 @@ impl Binder<'_> {
             Some(otherwise) => self.expr(otherwise)?,
             None => Operand { expr: Expr::Literal(Value::Null, unknown_type()), at },
         };
+        self.check_no_sets(sets, "set-returning functions are not allowed in CASE")?;
         // As in PostgreSQL, the ELSE is first.
         let list: Vec<&Operand> = std::iter::once(&otherwise).chain(&results).collect();
         let ty = self.common_type(&list, "CASE")?;
@@ -294,7 +296,10 @@ impl Binder<'_> {
     }
 
     fn coalesce(&mut self, list: &[tree::Expr], at: u32) -> Result<Operand> {
-        self.chosen(list, &special::COALESCE, "COALESCE", at)
+        let sets = self.sets_bound();
+        let bound = self.chosen(list, &special::COALESCE, "COALESCE", at)?;
+        self.check_no_sets(sets, "set-returning functions are not allowed in COALESCE")?;
+        Ok(bound)
     }
 
     fn extreme(

@@ -229,6 +229,7 @@ impl Binder<'_> {
             columns: columns.into(),
             is_relation_visible: false,
             are_columns_visible: true,
+            is_scalar: false,
         });
         if let Some(alias) = alias {
             names.push(NameItem {
@@ -238,6 +239,7 @@ impl Binder<'_> {
                 columns: merged.into(),
                 is_relation_visible: true,
                 are_columns_visible: false,
+                is_scalar: false,
             });
         }
         names
@@ -277,6 +279,7 @@ impl Binder<'_> {
             columns: columns.into(),
             is_relation_visible: true,
             are_columns_visible: true,
+            is_scalar: false,
         };
         self.rename(&mut item, &alias.columns)?;
         Ok(item)
@@ -292,7 +295,7 @@ impl Binder<'_> {
         if names.len() > given {
             let text =
                 format!("table \"{}\" has {given} columns available but {} columns specified", item.alias, names.len());
-            return self.fail(state::INVALID_COLUMN_REFERENCE, text, names[0].at.0);
+            return Err(PgError::new(state::INVALID_COLUMN_REFERENCE, text));
         }
         for (column, name) in columns.iter_mut().filter(|column| !column.is_hidden).zip(names) {
             column.name = name.value.clone();
@@ -399,6 +402,7 @@ impl Binder<'_> {
             columns: columns.into(),
             is_relation_visible: !alias.is_empty(),
             are_columns_visible: true,
+            is_scalar: false,
         };
         self.rename(&mut item, names)?;
         Ok(Operands { source: Source::Table(at), names: vec![item] })
@@ -507,6 +511,7 @@ impl Binder<'_> {
             columns: columns.into(),
             is_relation_visible: true,
             are_columns_visible: true,
+            is_scalar: false,
         };
         self.rename(&mut item, names)?;
         Ok(Operands { source: Source::Table(at), names: vec![item] })
@@ -584,6 +589,7 @@ pub fn names_of(table: &Table, shown: &str, offset: usize) -> NameItem {
         columns: columns.into(),
         is_relation_visible: true,
         are_columns_visible: true,
+        is_scalar: false,
     }
 }
 

@@ -11,7 +11,7 @@ use query::plan::generated::is_like;
 
 use crate::bind::Binder;
 use crate::bind::aggregate::any_value;
-use crate::bind::scope::{AGGREGATES, BlockScope, Grouped, WINDOWS};
+use crate::bind::scope::{AGGREGATES, BlockScope, Grouped, SETS, WINDOWS};
 use crate::error::Result;
 
 /// A column that is not constant in a group, by its place.
@@ -25,6 +25,11 @@ impl Grouped {
             return Ok(());
         }
         match expr {
+            // A set-returning function of GROUP BY is a key or part of one.
+            Expr::Column(place, _) if *place >= SETS => match self.set_reads.get(*place - SETS) {
+                Some(Some(read)) => Err(Ungrouped(*read)),
+                _ => Ok(()),
+            },
             Expr::Column(place, _) if *place >= WINDOWS => Ok(()),
             Expr::Column(place, _) if *place >= AGGREGATES => {
                 *place = *place - AGGREGATES + self.keys.len();
@@ -49,14 +54,14 @@ impl Grouped {
         }
     }
 
-    fn key_like(&self, expr: &Expr) -> Option<usize> {
+    pub fn key_like(&self, expr: &Expr) -> Option<usize> {
         let may_be_key = !matches!(expr, Expr::Literal(..) | Expr::Parameter(..));
         if may_be_key { self.keys.iter().position(|key| is_like(expr, key, false)) } else { None }
     }
 
     fn key(&self, at: usize) -> Expr {
         let ty = crate::bind::typing::settled(&self.keys[at].ty());
-        let nullable = ty.nullable || self.rollup;
+        let nullable = ty.nullable || !self.sets.is_empty();
         Expr::Column(at, ty.with_nullable(nullable))
     }
 
@@ -134,7 +139,7 @@ impl BlockScope {
     /// Gives the results of window functions their places, behind the columns of the rows that the windows read.
     pub fn settle_windows(expr: &mut Expr, first: usize) {
         expr.rewrite(&mut |expr| match expr {
-            Expr::Column(place, _) if *place >= WINDOWS => *place = *place - WINDOWS + first,
+            Expr::Column(place, _) if (WINDOWS..SETS).contains(place) => *place = *place - WINDOWS + first,
             _ => {}
         });
     }

@@ -51,6 +51,7 @@ impl Binder<'_> {
             columns: columns.into(),
             is_relation_visible: !alias.is_empty(),
             are_columns_visible: true,
+            is_scalar: false,
         };
         self.rename(&mut item, names)?;
         Ok(Some(Operands { source: Source::Inner(vec![source], conditions), names: vec![item] }))

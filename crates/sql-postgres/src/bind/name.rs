@@ -56,6 +56,11 @@ impl Binder<'_> {
                 return Ok(operand);
             }
         }
+        if let Some((depth, item)) = self.find_item(None, name, at)?
+            && item.is_scalar
+        {
+            return self.read(depth, &item.columns[0], at);
+        }
         if self.scopes.iter().any(|scope| scope.names.iter().any(|item| item.is_relation_visible && item.alias == name))
         {
             return Err(self.error(unsupported(format!("the whole row \"{name}\" as a value")), at));

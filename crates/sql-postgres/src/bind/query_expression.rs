@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use query::block::shape::{limited, outermost};
+use query::block::shape::outermost;
 use query::nodes::expr::Expr;
 use query::nodes::node::{Node, SortKey};
 use query::types::{Column, Type};
@@ -60,17 +60,15 @@ impl Binder<'_> {
             return Err(PgError::new(state::FEATURE_NOT_SUPPORTED, refused));
         }
         let mut bound = self.set_operand(body)?;
-        let limits = self.limits(limit.as_deref())?;
-        if !order_by.is_empty() {
-            self.sort_output(&mut bound, order_by)?;
-        }
-        bound.node = limited(bound.node, limits);
+        let bounds = self.bounds(limit.as_deref())?;
+        let keys = if order_by.is_empty() { Vec::new() } else { self.sort_output(&mut bound, order_by)? };
+        bound.node = bounds.of_sorted(bound.node, &keys);
         bound.plain = None;
         Ok(bound)
     }
 
-    /// Sorts the rows of a set operation by names or numbers of its columns.
-    fn sort_output(&mut self, bound: &mut BoundQuery, order_by: &[SortBy]) -> Result<()> {
+    /// Sorts the rows of a set operation by names or numbers of its columns. Returns the keys.
+    fn sort_output(&mut self, bound: &mut BoundQuery, order_by: &[SortBy]) -> Result<Vec<SortKey>> {
         let mut keys = Vec::new();
         for item in order_by {
             let at = item.expr.span.start;
@@ -82,8 +80,9 @@ impl Binder<'_> {
             let ty = bound.columns[nth].column.ty.clone();
             keys.push(SortKey { at: nth, ty, order: self.order_of(item)? });
         }
-        bound.node = Arc::new(Node::Sort { input: bound.node.clone(), keys, limit: None, unique: false });
-        Ok(())
+        let input = bound.node.clone();
+        bound.node = Arc::new(Node::Sort { input, keys: keys.clone(), limit: None, unique: false });
+        Ok(keys)
     }
 
     fn output_column(&self, expr: &tree::Expr, columns: &[OutputColumn]) -> Result<usize> {

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use query::block::semi_join::BlockTables;
 use query::nodes::expr::Expr;
 use query::nodes::node::{AggregateCall, Node};
-use query::nodes::relation::{ScopeTable, Source};
+use query::nodes::relation::ScopeTable;
 use query::nodes::subquery::Plain;
 use query::types::Column;
 use syntax::postgres::tree;
 
+use crate::bind::project_set::Sets;
 use crate::bind::window::Windowed;
 use crate::types::oid::Oid;
 
@@ -18,6 +19,8 @@ use crate::types::oid::Oid;
 pub const AGGREGATES: usize = 1 << 40;
 /// The same of window functions.
 pub const WINDOWS: usize = 1 << 41;
+/// The same of set-returning functions.
+pub const SETS: usize = 1 << 42;
 
 /// A table, join or subquery that names in expressions reach: PostgreSQL's ParseNamespaceItem.
 #[derive(Clone, Debug)]
@@ -33,6 +36,8 @@ pub struct NameItem {
     pub is_relation_visible: bool,
     /// An unqualified name reaches its columns.
     pub are_columns_visible: bool,
+    /// Its whole row is the value of its one column: a function of a scalar type.
+    pub is_scalar: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -53,9 +58,14 @@ pub struct Grouped {
     pub calls: Vec<AggregateCall>,
     /// The number of each call that is written in the block, by its bound form: equal calls are computed once.
     pub numbers: HashMap<String, usize>,
+    /// Of each set-returning function of GROUP BY, a column that it reads.
+    pub set_reads: Vec<Option<usize>>,
     /// Places of tables whose whole primary key is grouped by.
     pub dependent: Vec<std::ops::Range<usize>>,
-    pub rollup: bool,
+    /// The grouping sets, as numbers of keys. Empty: one set of all keys.
+    pub sets: Vec<Vec<usize>>,
+    /// The call whose result is the number of the grouping set.
+    pub level: Option<usize>,
 }
 
 impl Grouped {
@@ -78,6 +88,8 @@ pub enum Clause {
     OrderBy,
     DistinctOn,
     Limit,
+    /// LIMIT of FETCH ... WITH TIES.
+    Ties,
     Offset,
     Values,
     InsertValues,
@@ -114,8 +126,7 @@ pub struct BlockScope {
     pub key_texts: Vec<(tree::Expr, usize)>,
     /// An aggregate is open around the expression.
     pub in_aggregate: bool,
-    /// Set-returning functions of the select list: tables that join those of FROM.
-    pub set_returning: Vec<Source>,
+    pub sets: Sets,
 }
 
 impl BlockScope {

@@ -1,6 +1,5 @@
 //! Query blocks: one SELECT from its FROM clause to its plan.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use datum::key::KeyOrder;
@@ -24,7 +23,7 @@ use crate::bind::Binder;
 use crate::bind::output_name::name_of_item;
 use crate::bind::scope::{BlockScope, BoundQuery, Clause, Grouped, NameColumn, OutputColumn};
 use crate::bind::typing::{Operand, oid_of, settled, unsupported};
-use crate::bind::walk::{has_aggregate, has_subquery};
+use crate::bind::walk::has_aggregate;
 use crate::error::{PgError, Result, state};
 
 /// An item of the select list: an expression, or a column that `*` stands for.
@@ -49,6 +48,25 @@ pub struct Sort {
     pub at: u32,
 }
 
+/// LIMIT, OFFSET and FETCH.
+pub struct Bounds {
+    pub limits: Limits,
+    /// Rows with the same keys as the last one follow it.
+    pub with_ties: bool,
+}
+
+impl Bounds {
+    /// Limits rows that are sorted by these keys.
+    pub fn of_sorted(self, input: Arc<Node>, keys: &[SortKey]) -> Arc<Node> {
+        match self.limits {
+            (Some(limit), offset) if self.with_ties => {
+                Arc::new(Node::Ties { input, limit, offset, keys: keys.to_vec() })
+            }
+            limits => limited(input, limits),
+        }
+    }
+}
+
 /// The clauses above the joins, over wide rows or groups.
 struct Above {
     targets: Vec<Target>,
@@ -71,10 +89,10 @@ impl Binder<'_> {
         if select.into.is_some() {
             return Err(PgError::new(state::SYNTAX_ERROR, "SELECT ... INTO is not allowed here"));
         }
-        let limits = self.limits(limit)?;
+        let bounds = self.bounds(limit)?;
         let depth = self.scopes.len();
         self.open_scope();
-        let bound = self.block(select, order, limits, locks, keeps_unknown);
+        let bound = self.block(select, order, bounds, locks, keeps_unknown);
         self.scopes.truncate(depth);
         bound
     }
@@ -83,7 +101,7 @@ impl Binder<'_> {
         &mut self,
         select: &Select,
         order: &[SortBy],
-        limits: Limits,
+        bounds: Bounds,
         locks: &[LockingClause],
         keeps_unknown: bool,
     ) -> Result<BoundQuery> {
@@ -99,14 +117,14 @@ impl Binder<'_> {
         let is_grouped = self.open_groups(select, &items, order)?;
         self.name_windows(&select.windows)?;
         let mut above = self.above(select, &items, order, keeps_unknown)?;
-        let source = self.with_sets(source)?;
+        self.check_windows()?;
         self.lock(select, locks, is_grouped)?;
         let is_windowed = self.scope().windowed.is_used();
         if !is_grouped && !is_windowed {
             self.add_cursor_keys(select, &mut above.targets);
         }
         self.finish_above(&mut above)?;
-        self.plan_block(select, source, conditions, above, limits, (is_grouped, is_windowed))
+        self.plan_block(select, source, conditions, above, bounds, (is_grouped, is_windowed))
     }
 
     /// Expands `*` in a select list.
@@ -151,69 +169,8 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Binds GROUP BY, if the block is grouped. Subqueries that are bound from then on refer to groups.
-    fn open_groups<'t>(&mut self, select: &'t Select, items: &[Item<'t>], order: &[SortBy]) -> Result<bool> {
-        let is_of_item = |item: &Item<'_>| matches!(item, Item::Expr(item) if has_aggregate(&item.expr));
-        let mut is_grouped = !select.group_by.is_empty()
-            || select.having.is_some()
-            || items.iter().any(is_of_item)
-            || order.iter().any(|item| has_aggregate(&item.expr));
-        if let Some(Distinct::On(list)) = &select.distinct {
-            is_grouped |= list.iter().any(has_aggregate);
-        }
-        let of_window =
-            |window: &tree::NamedWindow| super::walk::of_window(&window.window).into_iter().any(has_aggregate);
-        is_grouped |= select.windows.iter().any(of_window);
-        if !is_grouped {
-            return Ok(false);
-        }
-        self.set_clause(Clause::GroupBy);
-        let (list, rollup) = self.group_items(select)?;
-        let mut keys: Vec<Expr> = Vec::new();
-        let mut texts = Vec::new();
-        for expr in list {
-            let at = expr.span.start;
-            let (key, text) = self.group_key(expr, items)?;
-            self.check_comparable(oid_of(&key), at)?;
-            if has_subquery(text) {
-                texts.push((text.clone(), keys.len()));
-            }
-            if !keys.iter().any(|known| same(known, &key)) || rollup {
-                keys.push(key);
-            }
-        }
-        // Columns of the keys are no use of ungrouped columns.
-        self.scope().references.clear();
-        let dependent = self.dependent(&keys);
-        self.scope().key_texts = texts;
-        self.scope().grouped = Some(Grouped { keys, calls: Vec::new(), numbers: HashMap::new(), dependent, rollup });
-        Ok(true)
-    }
-
-    /// Returns the expressions of GROUP BY, and whether they are rolled up.
-    fn group_items<'a>(&self, select: &'a Select) -> Result<(Vec<&'a tree::Expr>, bool)> {
-        use tree::GroupItem;
-        if let [GroupItem::Rollup(list, _)] = &select.group_by[..] {
-            return Ok((list.iter().collect(), true));
-        }
-        let mut list = Vec::new();
-        for item in &select.group_by {
-            match item {
-                GroupItem::Expr(expr) => match &expr.kind {
-                    ExprKind::Row { items, explicit: false } => list.extend(items),
-                    _ => list.push(expr),
-                },
-                GroupItem::Empty(_) => {}
-                GroupItem::Rollup(_, at) => return Err(self.error(unsupported("ROLLUP beside other keys"), at.0)),
-                GroupItem::Cube(_, at) => return Err(self.error(unsupported("CUBE"), at.0)),
-                GroupItem::GroupingSets(_, at) => return Err(self.error(unsupported("GROUPING SETS"), at.0)),
-            }
-        }
-        Ok((list, false))
-    }
-
     /// Binds a key: the number or the name of an item of the select list, or an expression. A column of FROM goes before an item of that name.
-    fn group_key<'t>(&mut self, expr: &'t tree::Expr, items: &[Item<'t>]) -> Result<(Expr, &'t tree::Expr)> {
+    pub fn group_key<'t>(&mut self, expr: &'t tree::Expr, items: &[Item<'t>]) -> Result<(Expr, &'t tree::Expr)> {
         let text_of = |item: &Item<'t>| match item {
             Item::Expr(item) => &item.expr,
             Item::Column(..) => expr,
@@ -251,7 +208,7 @@ impl Binder<'_> {
     }
 
     /// Returns the places of tables whose whole primary key is grouped by: they are constant in a group.
-    fn dependent(&mut self, keys: &[Expr]) -> Vec<std::ops::Range<usize>> {
+    pub fn dependent(&mut self, keys: &[Expr]) -> Vec<std::ops::Range<usize>> {
         let mut dependent = Vec::new();
         for table in &self.scope().tables {
             let Origin::Base(base) = &table.origin else { continue };
@@ -406,12 +363,14 @@ impl Binder<'_> {
     /// Brings the clauses to the rows of groups and gives window functions their places.
     fn finish_above(&mut self, above: &mut Above) -> Result<()> {
         let mut windowed = std::mem::take(&mut self.scope().windowed);
+        let mut sets = std::mem::take(&mut self.scope().sets);
         let targets = above.targets.iter_mut().map(|target| &mut target.expr);
         let sorts = above.sorts.iter_mut().map(|sort| &mut sort.expr);
         let keys = above.distinct_on.iter_mut().flatten();
         let exprs: Vec<&mut Expr> =
             targets.chain(&mut above.having).chain(sorts).chain(keys).chain(windowed.expressions()).collect();
-        self.bring_to_groups(exprs.into_iter())?;
+        let exprs = exprs.into_iter().chain(sets.expressions());
+        self.bring_to_groups(exprs)?;
         let scope = self.scope();
         let first = match &scope.grouped {
             Some(grouped) => grouped.keys.len() + grouped.calls.len(),
@@ -422,27 +381,12 @@ impl Binder<'_> {
             let targets = above.targets.iter_mut().map(|target| &mut target.expr);
             let sorts = above.sorts.iter_mut().map(|sort| &mut sort.expr);
             let keys = above.distinct_on.iter_mut().flatten();
-            targets.chain(sorts).chain(keys).for_each(|expr| BlockScope::settle_windows(expr, first));
+            let exprs = targets.chain(sorts).chain(keys).chain(sets.expressions());
+            exprs.for_each(|expr| BlockScope::settle_windows(expr, first));
         }
         self.scope().windowed = windowed;
+        self.scope().sets = sets;
         Ok(())
-    }
-
-    /// Joins the set-returning functions of the select list to FROM.
-    fn with_sets(&mut self, source: Source) -> Result<Source> {
-        let sets = std::mem::take(&mut self.scope().set_returning);
-        if sets.is_empty() {
-            return Ok(source);
-        }
-        if self.scope().windowed.is_used() {
-            return Err(unsupported("a set-returning function beside window functions"));
-        }
-        let (mut items, on) = match source {
-            Source::Inner(items, on) => (items, on),
-            other => (vec![other], Vec::new()),
-        };
-        items.extend(sets);
-        Ok(Source::Inner(items, on))
     }
 
     fn plan_block(
@@ -451,18 +395,20 @@ impl Binder<'_> {
         source: Source,
         mut conditions: Vec<Expr>,
         above: Above,
-        limits: Limits,
+        bounds: Bounds,
         (is_grouped, is_windowed): (bool, bool),
     ) -> Result<BoundQuery> {
         let Above { targets, mut having, mut sorts, distinct_on } = above;
+        let (limits, with_ties) = (&bounds.limits, bounds.with_ties);
         let distinct = matches!(select.distinct, Some(Distinct::Rows));
         let columns = output_columns(&targets);
         let mut exprs: Vec<Expr> = targets.into_iter().map(|target| target.expr).collect();
         sorts.retain(|sort| !matches!(sort.expr, Expr::Literal(..)));
-        let is_above = is_grouped || is_windowed;
         let mut scope = std::mem::take(self.scope());
+        let sets = std::mem::take(&mut scope.sets);
+        let is_above = is_grouped || is_windowed || sets.is_used();
         let depth = self.scopes.len() - 1;
-        let wants = wanted_order(&sorts, is_above || distinct || distinct_on.is_some());
+        let wants = wanted_order(&sorts, is_grouped || is_windowed || distinct || with_ties || distinct_on.is_some());
         // A limit over an index order ends early: then the subqueries are evaluated per row.
         let ends_early = limits.0.is_some() && !(is_above || distinct || distinct_on.is_some());
         let source = if ends_early { source } else { pull(&mut scope.block_tables(), depth, source, &mut conditions) };
@@ -490,30 +436,44 @@ impl Binder<'_> {
             sorts.iter_mut().zip(planned).for_each(|(sort, (expr, _))| sort.expr = expr);
         }
         let plain = self.plain(&block, &scope, &exprs, depth, is_windowed || !having.is_empty() || limits.0.is_some());
-        let plain = plain.filter(|_| limits.1.is_none() && distinct_on.is_none());
+        let plain = plain.filter(|_| bounds.limits.1.is_none() && distinct_on.is_none() && !sets.is_used());
         let is_sorted = sorts.is_empty() || (part.ordered && wants.len() == sorts.len());
         let mut node = part.node;
         let estimates = StatisticsView { tables: &block.tables, statistics, values };
         let groups = scope.grouped.as_ref().map_or(0.0, |grouped| group_count(part.rows, grouping(grouped), estimates));
-        let mut keys = distinct_on.unwrap_or_default();
-        if !is_windowed {
+        let mut distinct_on_keys = distinct_on.unwrap_or_default();
+        let mut width = block.width;
+        let has_sets_below = match &mut scope.grouped {
+            Some(grouped) => sets.below(&mut node, width, grouped.expressions()),
+            None => sets.is_used(),
+        };
+        if !is_windowed && !has_sets_below {
             let sorted = sorts.iter_mut().map(|sort| &mut sort.expr);
             let above = match &mut scope.grouped {
                 Some(grouped) => grouped.expressions(),
-                None => exprs.iter_mut().chain(&mut having).chain(sorted).chain(&mut keys).collect(),
+                None => exprs.iter_mut().chain(&mut having).chain(sorted).chain(&mut distinct_on_keys).collect(),
             };
             pack(&mut node, &block.used, above);
         }
         if let Some(grouped) = &scope.grouped {
             node = group_node(node, grouping(grouped), groups);
+            width = grouped.keys.len() + grouped.calls.len();
         }
         node = filter(node, having);
         if is_windowed {
             self.rise(scope.windowed.orders())?;
+            width = width.max(scope.windowed.width());
             node = scope.windowed.nodes(node);
         }
-        let is_on = !keys.is_empty();
-        let node = finished(node, exprs, sorts, is_sorted, if is_on { Some(keys) } else { None }, distinct, limits);
+        let mut is_sorted = is_sorted;
+        if sets.is_used() {
+            self.rise(sets.calls.len() + 2)?;
+            let sorts_below = !is_sorted && !distinct && !with_ties && distinct_on_keys.is_empty();
+            sets.above(&mut node, width, &mut sorts, (&mut exprs, &mut distinct_on_keys), sorts_below);
+            is_sorted |= sorts.is_empty();
+        }
+        let distinct_on = Some(distinct_on_keys).filter(|keys| !keys.is_empty());
+        let node = finished(node, exprs, sorts, is_sorted, distinct_on, distinct, bounds);
         Ok(BoundQuery { node, columns, plain })
     }
 
@@ -527,7 +487,7 @@ impl Binder<'_> {
         is_shaped: bool,
     ) -> Option<Arc<query::nodes::subquery::Plain>> {
         let calls = match &scope.grouped {
-            Some(grouped) if grouped.keys.is_empty() && !grouped.rollup => &grouped.calls[..],
+            Some(grouped) if grouped.keys.is_empty() && grouped.sets.is_empty() => &grouped.calls[..],
             Some(_) => return None,
             None => &[][..],
         };
@@ -535,14 +495,14 @@ impl Binder<'_> {
     }
 
     /// Binds LIMIT, OFFSET and FETCH, which see no tables.
-    pub fn limits(&mut self, limit: Option<&tree::Limit>) -> Result<Limits> {
-        let Some(tree::Limit { count, with_ties, offset }) = limit else { return Ok((None, None)) };
-        if *with_ties {
-            return Err(unsupported("FETCH WITH TIES"));
-        }
-        let count = count.as_ref().map(|count| self.limit(count, Clause::Limit)).transpose()?;
+    pub fn bounds(&mut self, limit: Option<&tree::Limit>) -> Result<Bounds> {
+        let Some(tree::Limit { count, with_ties, offset }) = limit else {
+            return Ok(Bounds { limits: (None, None), with_ties: false });
+        };
+        let clause = if *with_ties { Clause::Ties } else { Clause::Limit };
+        let count = count.as_ref().map(|count| self.limit(count, clause)).transpose()?;
         let offset = offset.as_ref().map(|offset| self.limit(offset, Clause::Offset)).transpose()?;
-        Ok((count.flatten(), offset.flatten()))
+        Ok(Bounds { limits: (count.flatten(), offset.flatten()), with_ties: *with_ties })
     }
 
     fn limit(&mut self, node: &tree::Expr, clause: Clause) -> Result<Option<Expr>> {
@@ -566,10 +526,14 @@ impl Binder<'_> {
             return self.fail(state::INVALID_COLUMN_REFERENCE, text, at);
         }
         Ok(match &expr {
-            Expr::Literal(query::value::Value::Null, _) => None,
+            Expr::Literal(query::value::Value::Null, _) if clause != Clause::Ties => None,
             Expr::Literal(query::value::Value::Int(count), _) if *count >= 0 => Some(expr),
             _ => {
-                let check = if clause == Clause::Limit { &super::special::LIMIT } else { &super::special::OFFSET };
+                let check = match clause {
+                    Clause::Ties => &super::special::TIES,
+                    Clause::Limit => &super::special::LIMIT,
+                    _ => &super::special::OFFSET,
+                };
                 Some(super::coerce::call_of(check, vec![expr], crate::types::oid::INT8, -1))
             }
         })
@@ -585,6 +549,7 @@ impl Binder<'_> {
             () if select.having.is_some() => Some("with HAVING clause"),
             () if is_grouped => Some("with aggregate functions"),
             () if self.scope().windowed.is_used() => Some("with window functions"),
+            () if self.scope().sets.is_used() => Some("with set-returning functions in the target list"),
             () => None,
         };
         if let Some(refused) = refused {
@@ -622,10 +587,10 @@ fn finished(
     is_sorted: bool,
     distinct_on: Option<Vec<Expr>>,
     distinct: bool,
-    limits: Limits,
+    bounds: Bounds,
 ) -> Arc<Node> {
     if let Some(on) = distinct_on {
-        return distinct_on_rows(node, exprs, sorts, on, limits);
+        return distinct_on_rows(node, exprs, sorts, on, bounds);
     }
     let width = exprs.len();
     let mut keys = Vec::new();
@@ -641,17 +606,19 @@ fn finished(
         node = Arc::new(Node::Distinct { input: node, types });
     }
     if !keys.is_empty() {
-        let limit = limits.0.clone().filter(|_| !unique).map(|limit| (limit, limits.1.clone()));
-        node = Arc::new(Node::Sort { input: node, keys, limit, unique });
+        let (limit, offset) = &bounds.limits;
+        let limit = limit.clone().filter(|_| !unique && !bounds.with_ties).map(|limit| (limit, offset.clone()));
+        node = Arc::new(Node::Sort { input: node, keys: keys.clone(), limit, unique });
     }
+    node = bounds.of_sorted(node, &keys);
     if is_wider {
         node = Arc::new(Node::Strip { input: node, width });
     }
-    limited(node, limits)
+    node
 }
 
 /// Returns the first row of each combination of the keys of DISTINCT ON, in the order of ORDER BY.
-fn distinct_on_rows(node: Arc<Node>, exprs: Vec<Expr>, sorts: Vec<Sort>, on: Vec<Expr>, limits: Limits) -> Arc<Node> {
+fn distinct_on_rows(node: Arc<Node>, exprs: Vec<Expr>, sorts: Vec<Sort>, on: Vec<Expr>, bounds: Bounds) -> Arc<Node> {
     // The keys come first in the rows, because duplicates are told by their first values.
     let (count, width) = (on.len(), exprs.len());
     let mut row: Vec<Expr> = on.iter().chain(&exprs).cloned().collect();
@@ -670,9 +637,10 @@ fn distinct_on_rows(node: Arc<Node>, exprs: Vec<Expr>, sorts: Vec<Sort>, on: Vec
     node = Arc::new(Node::Sort { input: node, keys: keys.clone(), limit: None, unique: false });
     node = Arc::new(Node::Distinct { input: node, types });
     // Duplicates that did not fit in memory come out in another order.
-    node = Arc::new(Node::Sort { input: node, keys, limit: None, unique: false });
+    node = Arc::new(Node::Sort { input: node, keys: keys.clone(), limit: None, unique: false });
+    node = bounds.of_sorted(node, &keys);
     let output = (count..count + width).map(|at| Expr::Column(at, row[at].ty())).collect();
-    limited(Arc::new(Node::Project { input: node, exprs: output }), limits)
+    Arc::new(Node::Project { input: node, exprs: output })
 }
 
 /// Returns the keys of a sort. Expressions that the rows do not have yet are put behind them.
@@ -705,7 +673,13 @@ pub fn output_columns(targets: &[Target]) -> Vec<OutputColumn> {
 }
 
 fn grouping(grouped: &Grouped) -> shape::Grouping<'_> {
-    shape::Grouping { keys: &grouped.keys, calls: &grouped.calls, rollup: grouped.rollup, level: None }
+    shape::Grouping {
+        keys: &grouped.keys,
+        calls: &grouped.calls,
+        rollup: false,
+        sets: &grouped.sets,
+        level: grouped.level,
+    }
 }
 
 /// Returns the order to request from the tables: columns only.

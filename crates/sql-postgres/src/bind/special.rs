@@ -21,6 +21,8 @@ pub static LEAST: Function = Function { finish: Some(same), ..Function::new(&["l
 pub static NULL_IF: Function = Function { finish: Some(same), ..Function::new(&["nullif"], Run::Values(null_if)) };
 /// The count of LIMIT: NULL is no limit.
 pub static LIMIT: Function = Function::new(&["limit"], Run::Values(limit));
+/// The count of FETCH ... WITH TIES, which may not be NULL.
+pub static TIES: Function = Function::new(&["limit"], Run::Values(ties));
 /// The count of OFFSET: NULL is 0.
 pub static OFFSET: Function = Function::new(&["offset"], Run::Values(offset));
 
@@ -73,6 +75,14 @@ fn limit(_: &Call, values: &[Value], _: &mut EvalContext) -> datum::Result<Value
         Value::Int(count) if count < 0 => Err(PgError::new("2201W", "LIMIT must not be negative").into()),
         ref count => Ok(count.clone()),
     }
+}
+
+fn ties(call: &Call, values: &[Value], ctx: &mut EvalContext) -> datum::Result<Value> {
+    if values[0].is_null() {
+        let text = "row count cannot be null in FETCH FIRST ... WITH TIES clause";
+        return Err(PgError::new("2201W", text).into());
+    }
+    limit(call, values, ctx)
 }
 
 fn offset(_: &Call, values: &[Value], _: &mut EvalContext) -> datum::Result<Value> {

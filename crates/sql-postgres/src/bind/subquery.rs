@@ -14,6 +14,7 @@ use query::types::Type;
 use syntax::postgres::tree::{self, ExprKind, Location, Operator, SelectStmt};
 
 use crate::bind::Binder;
+use crate::bind::project_set::reads_sets;
 use crate::bind::scope::{BoundQuery, OutputColumn};
 use crate::bind::typing::{Operand, oid_of, unsupported};
 use crate::error::{Result, state};
@@ -152,6 +153,9 @@ impl Binder<'_> {
     /// to these types too.
     fn row_test(&mut self, op: &Operator, needles: Vec<Operand>, bound: &mut BoundQuery) -> Result<(Vec<Expr>, Expr)> {
         let count = needles.len();
+        if needles.iter().any(|needle| reads_sets(&needle.expr)) {
+            return self.fail(state::DATATYPE_MISMATCH, "row comparison operator must not return a set", op.at.0);
+        }
         // The operator's coercions belong to the needles and to the rows, so that the test reads plain values.
         let (mut lefts, mut rights) = (Vec::new(), Vec::new());
         let (mut left_tests, mut right_tests) = (Vec::new(), Vec::new());

@@ -12,7 +12,11 @@ pub fn any(expr: &tree::Expr, is_it: &dyn Fn(&tree::Expr) -> bool) -> bool {
 
 /// Returns whether the expression contains an aggregate of its block, as far as its text tells.
 pub fn has_aggregate(expr: &tree::Expr) -> bool {
-    any(expr, &|expr| matches!(&expr.kind, ExprKind::Function(call) if call.over.is_none() && is_aggregate(call)))
+    any(expr, &|expr| match &expr.kind {
+        ExprKind::Function(call) => call.over.is_none() && is_aggregate(call),
+        ExprKind::Grouping(_) => true,
+        _ => false,
+    })
 }
 
 /// Returns whether the expression contains a subquery.

@@ -10,20 +10,18 @@ use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr};
 use query::nodes::function::{Function, Run};
 use query::nodes::node::Node;
-use query::nodes::walk::is_volatile;
-use query::nodes::window::{Distance, Edge, Frame, Reach, What, Window, WindowCall};
+use query::nodes::window::{Distance, Edge, Exclusion, Frame, Reach, Unit, What, Window, WindowCall};
 use syntax::postgres::tree::{
-    self, Argument, FrameBound, FrameExclusion, FrameUnit, FuncCall, Location, NamedWindow, Operator, Over, SortBy,
-    WindowDef,
+    self, Argument, FrameBound, FrameExclusion, FrameUnit, FuncCall, NamedWindow, Over, SortBy, WindowDef,
 };
 
 use crate::bind::Binder;
-use crate::bind::coerce::{call_of, same};
+use crate::bind::coerce::{call_of, can_coerce, same};
 use crate::bind::scope::{Clause, WINDOWS};
 use crate::bind::typing::{Operand, literal, oid_of, settled, shown, unsupported};
 use crate::bind::walk::is_aggregate;
 use crate::error::{PgError, Result, state};
-use crate::functions::{Body, CastContext};
+use crate::functions::{Body, CastContext, in_range};
 use crate::types::oid::{self, Oid};
 use crate::types::registry::column_type;
 use crate::value::Value;
@@ -56,6 +54,11 @@ impl Windowed {
         self.orderings.len()
     }
 
+    /// Returns the width of the rows with the results.
+    pub fn width(&self) -> usize {
+        self.first + self.count
+    }
+
     /// Puts the results behind this many places.
     pub fn settle(&mut self, first: usize) {
         self.first = first;
@@ -70,7 +73,7 @@ impl Windowed {
         for Ordering { partition, order, calls } in &mut self.orderings {
             exprs.extend(partition);
             exprs.extend(order.iter_mut().map(|(expr, _)| expr));
-            for WindowCall { at: _, what, frame } in calls {
+            for WindowCall { at: _, what, frame, varies: _ } in calls {
                 exprs.extend(of_function(what));
                 for edge in [&mut frame.start, &mut frame.end] {
                     let (Edge::Preceding(distance) | Edge::Following(distance)) = edge else { continue };
@@ -111,6 +114,8 @@ struct Resolved {
     partition_by: Vec<tree::Expr>,
     order_by: Vec<SortBy>,
     frame: Option<tree::Frame>,
+    /// The byte where its definition begins.
+    at: u32,
 }
 
 /// A number as PostgreSQL's types have it.
@@ -129,9 +134,20 @@ impl Binder<'_> {
         for NamedWindow { name, window } in definitions {
             if self.scope().windowed.named.iter().any(|(known, _)| *known == name.value) {
                 let text = format!("window \"{}\" is already defined", name.value);
-                return self.fail(state::WINDOWING_ERROR, text, name.at.0);
+                return self.fail(state::WINDOWING_ERROR, text, window.at.0);
             }
             self.scope().windowed.named.push((name.value.clone(), window.clone()));
+        }
+        Ok(())
+    }
+
+    /// Binds the named windows for their errors: one may be used by no function.
+    pub fn check_windows(&mut self) -> Result<()> {
+        let named = self.scope().windowed.named.clone();
+        for (_, window) in &named {
+            let resolved = self.extended(window)?;
+            let (_, order) = self.ordering(&resolved)?;
+            self.frame(resolved.frame.as_ref(), &order, resolved.at)?;
         }
         Ok(())
     }
@@ -152,11 +168,11 @@ impl Binder<'_> {
         let (what, ty) = self.what(node, at)?;
         let resolved = self.resolve_window(over)?;
         let (partition, order) = self.ordering(&resolved)?;
-        let frame = self.frame(resolved.frame.as_ref(), &order)?;
+        let frame = self.frame(resolved.frame.as_ref(), &order, resolved.at)?;
         let windowed = &mut self.scope().windowed;
         let number = windowed.count;
         windowed.count += 1;
-        let call = WindowCall { at: number, what, frame };
+        let call = WindowCall { at: number, what, frame, varies: true };
         let text = format!("{partition:?}{order:?}");
         match windowed.orderings.iter_mut().find(|known| format!("{:?}{:?}", known.partition, known.order) == text) {
             Some(known) => known.calls.push(call),
@@ -183,10 +199,12 @@ impl Binder<'_> {
             let ty = oid_of(&Expr::Column(0, call.aggregate.ty.clone()));
             return Ok((What::Aggregate(call), ty));
         }
+        let sets = self.sets_bound();
         let mut operands = Vec::new();
         for Argument { name: _, value } in &node.arguments {
             operands.push(self.expr(value)?);
         }
+        self.check_no_sets(sets, "window function calls cannot contain set-returning function calls")?;
         let signature = self.signature_of(node, &operands, at)?;
         if !matches!(signature.0.body, Body::Window) {
             let text =
@@ -204,22 +222,17 @@ impl Binder<'_> {
     fn named_what(&self, name: &str, arguments: Vec<Expr>, at: u32) -> Result<What> {
         let mut rest = arguments.into_iter();
         let given = (rest.next(), rest.next(), rest.next());
-        let fixed = |expr: Expr| {
-            let is_fixed = expr.columns().is_empty() && !is_volatile(&expr);
-            if is_fixed { Ok(expr) } else { Err(self.error(unsupported(format!("{name} by a column")), at)) }
-        };
         Ok(match (name, given) {
             ("row_number", _) => What::RowNumber,
             ("rank", _) => What::Rank,
             ("dense_rank", _) => What::DenseRank,
             ("percent_rank", _) => What::PercentRank,
             ("cume_dist", _) => What::CumeDist,
-            ("ntile", (Some(count), ..)) => What::Ntile(fixed(count)?),
+            ("ntile", (Some(count), ..)) => What::Ntile(count),
             ("first_value", (Some(value), ..)) => What::First(value),
             ("last_value", (Some(value), ..)) => What::Last(value),
-            ("nth_value", (Some(value), Some(nth), _)) => What::Nth(value, fixed(nth)?),
+            ("nth_value", (Some(value), Some(nth), _)) => What::Nth(value, nth),
             ("lag" | "lead", (Some(value), by, otherwise)) => {
-                let by = by.map(fixed).transpose()?;
                 let otherwise = otherwise.unwrap_or_else(|| literal(Value::Null, oid_of(&value)));
                 What::Shift { value, by, otherwise, ahead: name == "lead" }
             }
@@ -248,10 +261,11 @@ impl Binder<'_> {
     /// Returns a window with the parts of those that it extends.
     fn extended(&mut self, window: &WindowDef) -> Result<Resolved> {
         let WindowDef { base, partition_by, order_by, frame, at: own } = window;
-        let plain = Resolved { partition_by: partition_by.clone(), order_by: order_by.clone(), frame: frame.clone() };
+        let (partition, order) = (partition_by.clone(), order_by.clone());
+        let plain = Resolved { partition_by: partition, order_by: order, frame: frame.clone(), at: own.0 };
         let Some(base) = base else { return Ok(plain) };
         self.check_stack()?;
-        let parent = self.window_named(&base.value, base.at.0)?;
+        let parent = self.window_named(&base.value, own.0)?;
         // A window can extend those before it only.
         let index =
             |binder: &mut Self, name: &str| binder.scope().windowed.named.iter().position(|(known, _)| known == name);
@@ -259,7 +273,7 @@ impl Binder<'_> {
         if let (Some(named), Some(of_parent)) = (named, of_parent)
             && of_parent >= named
         {
-            return self.fail(state::UNDEFINED_OBJECT, format!("window \"{}\" does not exist", base.value), base.at.0);
+            return self.fail(state::UNDEFINED_OBJECT, format!("window \"{}\" does not exist", base.value), own.0);
         }
         let refuse = |binder: &Self, text: String| binder.fail(state::WINDOWING_ERROR, text, own.0);
         if !partition_by.is_empty() {
@@ -269,11 +283,15 @@ impl Binder<'_> {
             return refuse(self, format!("cannot override ORDER BY clause of window \"{}\"", base.value));
         }
         if parent.frame.is_some() {
-            return refuse(self, format!("cannot copy window \"{}\" because it has a frame clause", base.value));
+            let text = format!("cannot copy window \"{}\" because it has a frame clause", base.value);
+            let is_bare = order_by.is_empty() && frame.is_none() && self.name_of_window(window).is_none();
+            let error = PgError::new(state::WINDOWING_ERROR, text);
+            let error = if is_bare { error.hint("Omit the parentheses in this OVER clause.") } else { error };
+            return Err(self.error(error, own.0));
         }
         let parent = self.extended(&parent)?;
         let order_by = if plain.order_by.is_empty() { parent.order_by } else { plain.order_by };
-        Ok(Resolved { partition_by: parent.partition_by, order_by, frame: plain.frame })
+        Ok(Resolved { partition_by: parent.partition_by, order_by, frame: plain.frame, at: own.0 })
     }
 
     fn name_of_window(&mut self, window: &WindowDef) -> Option<usize> {
@@ -302,114 +320,129 @@ impl Binder<'_> {
         Ok((partition, order))
     }
 
-    fn frame(&mut self, frame: Option<&tree::Frame>, order: &[(Expr, KeyOrder)]) -> Result<Frame> {
+    /// Binds a frame of the window whose definition is at `own`.
+    fn frame(&mut self, frame: Option<&tree::Frame>, order: &[(Expr, KeyOrder)], own: u32) -> Result<Frame> {
         let window: Arc<str> = "".into();
-        let Some(tree::Frame { unit, start, end, exclusion, at }) = frame else {
+        let Some(tree::Frame { unit, start, end, exclusion, at: _ }) = frame else {
             let end = if order.is_empty() { Edge::Far } else { Edge::Current };
-            return Ok(Frame { counts_rows: false, start: Edge::Far, end, window });
+            return Ok(Frame { unit: Unit::Range, start: Edge::Far, end, exclusion: Exclusion::NoOthers, window });
         };
-        let counts_rows = match unit {
-            FrameUnit::Rows => true,
-            FrameUnit::Range => false,
-            FrameUnit::Groups => return Err(self.error(unsupported("GROUPS"), at.0)),
+        let unit = match unit {
+            FrameUnit::Rows => Unit::Rows,
+            FrameUnit::Range => Unit::Range,
+            FrameUnit::Groups => Unit::Groups,
         };
-        if *exclusion != FrameExclusion::NoOthers {
-            return Err(self.error(unsupported("EXCLUDE"), at.0));
+        let exclusion = match exclusion {
+            FrameExclusion::NoOthers => Exclusion::NoOthers,
+            FrameExclusion::CurrentRow => Exclusion::CurrentRow,
+            FrameExclusion::Group => Exclusion::Group,
+            FrameExclusion::Ties => Exclusion::Ties,
+        };
+        if unit == Unit::Groups && order.is_empty() {
+            return self.fail(state::WINDOWING_ERROR, "GROUPS mode requires an ORDER BY clause", own);
+        }
+        let has_offset = |bound: &FrameBound| matches!(bound, FrameBound::Preceding(_) | FrameBound::Following(_));
+        let is_by_value = unit == Unit::Range && (has_offset(start) || end.as_ref().is_some_and(has_offset));
+        if is_by_value && order.len() != 1 {
+            let text = "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column";
+            return self.fail(state::WINDOWING_ERROR, text, own);
         }
         // Without an order all rows of a partition are peers.
-        let whole = !counts_rows && order.is_empty();
-        let start = self.edge(start, true, counts_rows, order, at.0)?;
+        let whole = unit == Unit::Range && order.is_empty();
+        let start = self.edge(start, true, unit, order)?;
         let end = match end {
             None => Edge::Current,
-            Some(end) => self.edge(end, false, counts_rows, order, at.0)?,
+            Some(end) => self.edge(end, false, unit, order)?,
         };
         let or_far = |edge: Edge| if whole && matches!(edge, Edge::Current) { Edge::Far } else { edge };
-        Ok(Frame { counts_rows, start: or_far(start), end: or_far(end), window })
+        Ok(Frame { unit, start: or_far(start), end: or_far(end), exclusion, window })
     }
 
-    fn edge(
-        &mut self,
-        bound: &FrameBound,
-        is_start: bool,
-        counts_rows: bool,
-        order: &[(Expr, KeyOrder)],
-        at: u32,
-    ) -> Result<Edge> {
+    fn edge(&mut self, bound: &FrameBound, is_start: bool, unit: Unit, order: &[(Expr, KeyOrder)]) -> Result<Edge> {
         let (offset, precedes) = match bound {
             FrameBound::CurrentRow => return Ok(Edge::Current),
             FrameBound::UnboundedPreceding | FrameBound::UnboundedFollowing => return Ok(Edge::Far),
             FrameBound::Preceding(offset) => (offset, true),
             FrameBound::Following(offset) => (offset, false),
         };
+        let word = match unit {
+            Unit::Rows => "ROWS",
+            Unit::Range => "RANGE",
+            Unit::Groups => "GROUPS",
+        };
         let clause = self.set_clause(Clause::WindowFrame);
         let amount = self.expr(offset)?;
         self.set_clause(clause);
-        let at_amount = amount.at;
-        let (amount, reach) = match counts_rows {
-            true => {
+        let at = amount.at;
+        let amount = match unit {
+            Unit::Range => self.range_offset(amount, order)?,
+            Unit::Rows | Unit::Groups => {
                 let source = amount.oid();
                 let Some(amount) = self.coerce_to(amount, oid::INT8, -1, CastContext::Assignment)? else {
-                    let text = format!("argument of ROWS must be type bigint, not type {}", shown(source));
-                    return self.fail(state::DATATYPE_MISMATCH, text, at_amount);
+                    let text = format!("argument of {word} must be type bigint, not type {}", shown(source));
+                    return self.fail(state::DATATYPE_MISMATCH, text, at);
                 };
-                (amount, None)
-            }
-            false => {
-                let (amount, reach) = self.reach(amount, precedes, is_start, order, at)?;
-                (amount, Some(Arc::new(reach)))
+                amount
             }
         };
-        if !amount.columns().is_empty() || is_volatile(&amount) {
-            let word = if counts_rows { "ROWS" } else { "RANGE" };
+        if !amount.columns().is_empty() {
             let text = format!("argument of {word} must not contain variables");
-            return self.fail(state::INVALID_COLUMN_REFERENCE, text, at_amount);
+            return self.fail(state::INVALID_COLUMN_REFERENCE, text, at);
         }
-        let distance = Distance { amount, reach };
+        let checked = |function: &'static Function, amount: Expr| {
+            call_of(function, vec![amount, literal(is_start.into(), oid::BOOL)], oid::INT8, -1)
+        };
+        let distance = match (unit, order) {
+            (Unit::Range, [(key, order)]) => {
+                let reach = reach(key, *order, amount.clone(), precedes, is_start)
+                    .ok_or_else(|| unsupported("a frame over this type"))?;
+                Distance { amount: checked(&in_range::DISTANCE, amount), reach: Some(Arc::new(reach)) }
+            }
+            _ => Distance { amount: checked(&in_range::COUNT, amount), reach: None },
+        };
         Ok(if precedes { Edge::Preceding(distance) } else { Edge::Following(distance) })
     }
 
-    /// Binds a bound of RANGE: the value at that distance from the row's, and the test of rows beyond it.
-    fn reach(
-        &mut self,
-        amount: Operand,
-        precedes: bool,
-        is_start: bool,
-        order: &[(Expr, KeyOrder)],
-        at: u32,
-    ) -> Result<(Expr, Reach)> {
-        let [(key, order)] = order else {
-            let text = "RANGE with offset PRECEDING/FOLLOWING requires exactly one ORDER BY column";
-            return self.fail(state::WINDOWING_ERROR, text, at);
+    /// Brings the offset of a RANGE frame to the type in which it is added to the column's.
+    fn range_offset(&mut self, amount: Operand, order: &[(Expr, KeyOrder)]) -> Result<Expr> {
+        let (given, at) = (amount.oid(), amount.at);
+        let column = order.first().map_or(oid::UNKNOWN, |(key, _)| oid_of(key));
+        let refused = |binder: &Self, text: String, hint: Option<&str>| {
+            let error = PgError::new(state::FEATURE_NOT_SUPPORTED, text);
+            binder.error(hint.into_iter().fold(error, PgError::hint), at)
         };
-        let (descending, ty) = (order.descending, oid_of(key));
-        let goes_down = precedes != descending;
-        let wide = match ty {
-            oid::INT2 | oid::INT4 => Some(oid::INT8),
-            // The sum may be beyond the type.
-            oid::INT8 => Some(oid::NUMERIC),
-            _ => None,
+        let served = in_range::offset_types(column);
+        let own = shown(column);
+        let Some(preferred) = served.first() else {
+            let text = format!("RANGE with offset PRECEDING/FOLLOWING is not supported for column type {own}");
+            return Err(refused(self, text, None));
         };
-        let base = Operand { expr: key.clone(), at };
-        let base = match wide {
-            Some(wide) => Operand { expr: self.coerce(base, wide, CastContext::Implicit)?, at },
-            None => base,
+        let fits = |ty: &&Oid| can_coerce(&[given], &[**ty], CastContext::Implicit);
+        let target = match served.iter().find(|ty| **ty == given) {
+            Some(exact) => exact,
+            None if given == oid::UNKNOWN => preferred,
+            None => match served.iter().find(fits) {
+                Some(ty) => ty,
+                None => {
+                    let text = format!(
+                        "RANGE with offset PRECEDING/FOLLOWING is not supported for column type {own} and offset type {}",
+                        shown(given)
+                    );
+                    return Err(refused(self, text, Some("Cast the offset value to an appropriate type.")));
+                }
+            },
         };
-        let op = Operator::plain(if goes_down { "-" } else { "+" }, Location(amount.at));
-        let refused = |binder: &Self| {
-            let text = format!("RANGE with offset PRECEDING/FOLLOWING is not supported for column type {}", shown(ty));
-            binder.error(PgError::new(state::FEATURE_NOT_SUPPORTED, text), at)
-        };
-        let boundary = self.make_operator(&op, base, amount).map_err(|_| refused(self))?.expr;
-        let amount = match &boundary {
-            Expr::Call(call) if call.arguments.len() == 2 => call.arguments[1].clone(),
-            _ => return Err(refused(self)),
-        };
-        let before = if descending { ">" } else { "<" };
-        let after = if descending { "<" } else { ">" };
-        let op = Operator::plain(if is_start { before } else { after }, Location(at));
-        let theirs = Operand { expr: Expr::Column(1, settled(&key.ty())), at };
-        let mine = Operand { expr: Expr::Column(0, settled(&boundary.ty())), at };
-        let outside = self.make_operator(&op, theirs, mine)?.expr;
-        Ok((amount, Reach { key: key.clone(), boundary, outside, descending }))
+        self.coerce(amount, *target, CastContext::Implicit)
     }
+}
+
+/// Returns the test of rows beyond a bound of RANGE.
+fn reach(key: &Expr, order: KeyOrder, amount: Expr, precedes: bool, is_start: bool) -> Option<Reach> {
+    let ty = settled(&key.ty());
+    let flag = |truth: bool| literal(truth.into(), oid::BOOL);
+    let subtracts = precedes != order.descending;
+    let less = is_start == order.descending;
+    let arguments = vec![Expr::Column(1, ty.clone()), Expr::Column(0, ty), amount, flag(subtracts), flag(less)];
+    let outside = call_of(in_range::outside(oid_of(key))?, arguments, oid::BOOL, -1);
+    Some(Reach { key: key.clone(), boundary: key.clone(), outside, nulls_first: order.nulls_first })
 }

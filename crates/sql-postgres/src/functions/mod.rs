@@ -7,12 +7,14 @@ pub mod args;
 pub mod bytea;
 pub mod cast;
 pub mod compare;
+pub mod in_range;
 pub mod json;
 mod md5;
 pub mod numbers;
 pub mod numeric;
 pub mod rows;
 pub mod session;
+pub mod set;
 pub mod state;
 pub mod temporal;
 pub mod text;
@@ -23,6 +25,7 @@ use std::sync::LazyLock;
 use query::nodes::aggregate::AggregateFunction;
 use query::nodes::comparison::Comparison;
 use query::nodes::function::Function;
+use query::nodes::table_function::SetFunction;
 
 use crate::types::oid::Oid;
 
@@ -55,6 +58,15 @@ pub enum Body {
     Aggregate(&'static AggregateFunction),
     /// A window function that the core computes, by its name.
     Window,
+    Set(SetBody),
+}
+
+/// A set-returning function.
+#[derive(Clone, Copy, Debug)]
+pub struct SetBody {
+    pub function: &'static SetFunction,
+    /// The names and types of its OUT columns; none for a function with one column of its result type.
+    pub columns: &'static [(&'static str, Oid)],
 }
 
 /// A row of `pg_operator`.
@@ -110,6 +122,7 @@ static FUNCTIONS: &[&[PgFunction]] = &[
     rows::misc::FUNCTIONS,
     rows::compare::FUNCTIONS,
     rows::window::FUNCTIONS,
+    rows::set::FUNCTIONS,
     numeric::FUNCTIONS,
     temporal::rows::FUNCTIONS,
     temporal::rows::COMPARISONS,

@@ -23,7 +23,7 @@ fn flag(truth: bool) -> &'static str {
 
 fn proc_line(row: &PgFunction, real: &str) -> String {
     let kind = match row.body {
-        Body::Scalar(_) => "f",
+        Body::Scalar(_) | Body::Set(_) => "f",
         Body::Aggregate(_) => "a",
         Body::Window => "w",
     };
@@ -68,6 +68,10 @@ fn a_body_is_strict_exactly_if_its_row_is() {
         if let Body::Scalar(function) = row.body {
             assert_eq!(function.strict, row.is_strict, "{} {}", row.oid, row.name);
             assert_eq!(function.volatile, row.volatility == Volatility::Volatile, "{} {}", row.oid, row.name);
+        }
+        if let Body::Set(set) = row.body {
+            assert_eq!(set.function.strict, row.is_strict, "{} {}", row.oid, row.name);
+            assert_eq!(set.function.volatile, row.volatility == Volatility::Volatile, "{} {}", row.oid, row.name);
         }
     }
 }

@@ -51,6 +51,33 @@ fn the_queries_of_tpc_h_and_windows_answer_as_postgresql_does() {
     play(include_str!("scenarios/tpch.txt"));
 }
 
+#[test]
+fn set_returning_functions_answer_as_postgresql_does() {
+    play(include_str!("scenarios/sets.txt"));
+}
+
+#[test]
+fn grouping_sets_ties_and_filters_answer_as_postgresql_does() {
+    play(include_str!("scenarios/grouping_sets.txt"));
+}
+
+#[test]
+fn frames_of_windows_answer_as_postgresql_does() {
+    play(include_str!("scenarios/windows.txt"));
+}
+
+#[test]
+fn an_endless_set_costs_no_more_than_what_is_read_of_it() {
+    let mut world = World::new();
+    for text in [
+        "select generate_series(1, 1000000000000) limit 2",
+        "select * from generate_series(1, 1000000000000) as g(generate_series) limit 2",
+        "select generate_series(1, 1000000000000) from (values (2), (1)) v(x) order by x limit 2",
+    ] {
+        assert_eq!(world.run(text), ["generate_series", "1", "2"], "{text}");
+    }
+}
+
 fn parameters(world: &mut World, text: &str, given: &[Oid]) -> Vec<Oid> {
     world.bind(text, given.to_vec()).expect("the statement can be bound").parameter_types
 }

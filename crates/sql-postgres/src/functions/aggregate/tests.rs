@@ -13,6 +13,7 @@ fn aggregate(function: &'static AggregateFunction, arguments: &[oid::Oid], order
         separator: "".into(),
         ty: ty(&arguments[0]),
         by: None,
+        filtered: false,
         setting: 0,
     }
 }

@@ -112,6 +112,7 @@ fn total(function: &'static AggregateFunction, rows: &[Vec<Value>]) -> Result<Va
         separator: "".into(),
         ty: Type::undeclared(Storage::Decimal, (0, 0), true),
         by: None,
+        filtered: false,
         setting: 0,
     };
     let mut ctx = EvalContext::new();

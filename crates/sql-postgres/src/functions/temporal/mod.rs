@@ -12,7 +12,7 @@ pub mod format;
 pub mod make;
 pub mod rows;
 pub mod truncate;
-mod values;
+pub mod values;
 
 #[cfg(test)]
 mod tests;

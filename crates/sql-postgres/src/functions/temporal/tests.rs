@@ -220,6 +220,7 @@ fn sums_and_averages_of_intervals_keep_their_fields() {
             separator: "".into(),
             ty: ty.clone(),
             by: None,
+            filtered: false,
             setting: 0,
         };
         let mut state = aggregate.start();

@@ -105,6 +105,23 @@ pub fn regexp_count(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result
     Ok(Value::Int(count))
 }
 
+/// Returns the pieces of a text between the matches of a pattern. An empty match at an end of the text, or directly behind another match, splits nothing.
+pub fn split_pieces(values: &[Value], name: &'static str) -> Result<Vec<std::ops::Range<usize>>> {
+    let options = local_flags(values, 2, name)?;
+    let (text, regex) = (text(values, 0)?, compile(text(values, 1)?, options)?);
+    let mut matches = Matches { regex: &regex, text, from: 0 };
+    let (mut pieces, mut last) = (Vec::new(), 0);
+    while let Some(found) = matches.next()? {
+        let whole = found.get(0).map_or(0..0, |whole| whole.range());
+        if whole.start < text.len() && whole.end > last {
+            pieces.push(last..whole.start);
+            last = whole.end;
+        }
+    }
+    pieces.push(last..text.len());
+    Ok(pieces)
+}
+
 /// Returns the byte at which the character of a number from 1 begins; `None` if it is behind the end.
 fn byte_before(text: &str, start: i64) -> Option<usize> {
     let skipped = usize::try_from(start - 1).ok()?;
