@@ -4,7 +4,7 @@
 //! for known messages of bounded length only (DP-4).
 
 use sql_postgres::error::{PgError, Result};
-use sql_postgres::wire::Parameter;
+use sql_postgres::wire::{Formats, Parameter};
 
 use crate::errors;
 use crate::wire::{Reader, decode};
@@ -91,7 +91,7 @@ pub struct Bind<'a> {
     pub portal: &'a str,
     pub statement: &'a str,
     pub parameters: Vec<Parameter<'a>>,
-    pub result_formats: Vec<i16>,
+    pub result_formats: Formats<'a>,
 }
 
 /// Reads the body of a message.
@@ -138,21 +138,22 @@ fn read_bind<'a>(reader: &mut Reader<'a>) -> Result<Bind<'a>> {
             formats.len()
         )));
     }
-    let parameter = |nth: usize| {
-        let format = formats.get(if formats.len() == 1 { 0 } else { nth }).copied().unwrap_or(0);
+    // A value takes at least the bytes of its length.
+    let mut parameters = Vec::with_capacity(count.min(reader.0.len() / 4));
+    for nth in 0..count {
+        let format = formats.of(nth);
         let value = match reader.i32()? {
             -1 => None,
             length => Some(reader.bytes(usize::try_from(length).map_err(|_| errors::insufficient_data())?)?),
         };
-        Ok(Parameter { format, value })
-    };
-    let parameters = (0..count).map(parameter).collect::<Result<_>>()?;
+        parameters.push(Parameter { format, value });
+    }
     Ok(Bind { portal, statement, parameters, result_formats: read_formats(reader)? })
 }
 
-fn read_formats(reader: &mut Reader<'_>) -> Result<Vec<i16>> {
+fn read_formats<'a>(reader: &mut Reader<'a>) -> Result<Formats<'a>> {
     let count = reader.u16()?;
-    (0..count).map(|_| reader.i16()).collect()
+    Ok(Formats(reader.bytes(usize::from(count) * 2)?))
 }
 
 fn read_target<'a>(reader: &mut Reader<'a>, message: &str) -> Result<Target<'a>> {

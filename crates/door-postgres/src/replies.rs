@@ -74,7 +74,7 @@ impl ConnectionState {
             Ok(Outcome::Done { tag }) => self.complete(context, &tag, script, size),
             Ok(Outcome::Rows(rows)) => {
                 if script.is_some() {
-                    reply::put_row_description(context.io.out(), &rows.fields());
+                    reply::put_row_description(context.io.out(), rows.columns().fields());
                 }
                 self.wait(Work::Rows(rows), script, size)
             }

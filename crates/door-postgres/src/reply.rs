@@ -24,7 +24,10 @@ pub fn put_bare(out: &mut Vec<u8>, kind: u8) {
 
 fn put_text(out: &mut Vec<u8>, text: &str) {
     // A zero byte would end the text; no text of the server has one, but a name of the client may be repeated in an error.
-    out.extend(text.bytes().filter(|byte| *byte != 0));
+    match text.as_bytes().contains(&0) {
+        false => out.extend_from_slice(text.as_bytes()),
+        true => out.extend(text.bytes().filter(|byte| *byte != 0)),
+    }
     out.push(0);
 }
 
@@ -95,7 +98,7 @@ pub fn put_complete(out: &mut Vec<u8>, tag: &str) {
     put(out, b'C', |out| put_text(out, tag));
 }
 
-pub fn put_row_description(out: &mut Vec<u8>, fields: &[Field]) {
+pub fn put_row_description<'f>(out: &mut Vec<u8>, fields: impl ExactSizeIterator<Item = &'f Field>) {
     put(out, b'T', |out| {
         out.extend_from_slice(&(fields.len() as u16).to_be_bytes());
         for field in fields {
@@ -222,7 +225,7 @@ mod tests {
     fn fields_of_rows_and_copies_have_their_widths() {
         let field = Field { name: "a".into(), table: 1, column: 2, type_oid: 23, type_len: 4, typmod: -1, format: 1 };
         let expected = b"T\0\0\0\x1a\0\x01a\0\0\0\0\x01\0\x02\0\0\0\x17\0\x04\xff\xff\xff\xff\0\x01";
-        assert_eq!(written(|out| put_row_description(out, &[field])), expected);
+        assert_eq!(written(|out| put_row_description(out, [field].iter())), expected);
         assert_eq!(written(|out| put_copy_response(out, b'G', true, &[1])), b"G\0\0\0\x09\x01\0\x01\0\x01");
         assert_eq!(written(|out| put_parameter_description(out, &[23])), b"t\0\0\0\x0a\0\x01\0\0\0\x17");
         assert_eq!(written(|out| put_negotiation(out, &["_pq_.x".into()])), b"v\0\0\0\x13\0\x03\0\0\0\0\0\x01_pq_.x\0");

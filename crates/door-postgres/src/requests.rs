@@ -81,22 +81,22 @@ impl ConnectionState {
     }
 
     fn bind(&mut self, context: &mut Context<'_, '_>, bind: &Bind<'_>) -> Result<()> {
-        self.sql.bind(bind.portal, bind.statement, &bind.parameters, &bind.result_formats)?;
+        self.sql.bind(bind.portal, bind.statement, &bind.parameters, bind.result_formats)?;
         reply::put_bare(context.io.out(), bare::BIND_COMPLETE);
         Ok(())
     }
 
     fn describe(&mut self, context: &mut Context<'_, '_>, target: Target<'_>) -> Result<()> {
-        let fields = match target {
+        let columns = match target {
             Target::Statement(name) => {
-                let (types, fields) = self.sql.describe_statement(name)?;
+                let (types, columns) = self.sql.describe_statement(name)?;
                 reply::put_parameter_description(context.io.out(), &types);
-                fields
+                columns
             }
             Target::Portal(name) => self.sql.describe_portal(name)?,
         };
-        match fields {
-            Some(fields) => reply::put_row_description(context.io.out(), &fields),
+        match columns {
+            Some(columns) => reply::put_row_description(context.io.out(), columns.fields()),
             None => reply::put_bare(context.io.out(), bare::NO_DATA),
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! The reader of a message's body. Every function fails with the error that PostgreSQL has for bytes that are missing or malformed.
 
+use std::ffi::CStr;
+
 use sql_postgres::error::{PgError, Result};
 
 use crate::errors;
@@ -26,10 +28,6 @@ impl<'a> Reader<'a> {
         Ok(u16::from_be_bytes(bytes.try_into().expect("two bytes")))
     }
 
-    pub fn i16(&mut self) -> Result<i16> {
-        Ok(self.u16()? as i16)
-    }
-
     pub fn u32(&mut self) -> Result<u32> {
         let bytes = self.bytes(4)?;
         Ok(u32::from_be_bytes(bytes.try_into().expect("four bytes")))
@@ -41,11 +39,14 @@ impl<'a> Reader<'a> {
 
     /// Reads the bytes up to a zero byte, and the zero byte.
     pub fn c_string(&mut self) -> Result<&'a [u8]> {
-        let end = self.0.iter().position(|byte| *byte == 0);
-        let end = end.ok_or_else(|| errors::protocol("invalid string in message"))?;
-        let (text, rest) = (&self.0[..end], &self.0[end + 1..]);
-        self.0 = rest;
-        Ok(text)
+        // Most names are empty.
+        if let [0, rest @ ..] = self.0 {
+            self.0 = rest;
+            return Ok(&[]);
+        }
+        let text = CStr::from_bytes_until_nul(self.0).map_err(|_| errors::protocol("invalid string in message"))?;
+        self.0 = &self.0[text.count_bytes() + 1..];
+        Ok(text.to_bytes())
     }
 
     /// Reads a zero-terminated text in UTF-8.
@@ -83,7 +84,7 @@ mod tests {
     fn a_body_is_read_to_its_end_and_not_beyond() {
         let mut reader = Reader(b"ann\0\x00\x02\xff\xff\xff\xffx");
         assert_eq!(reader.text().unwrap(), "ann");
-        assert_eq!((reader.i16().unwrap(), reader.i32().unwrap()), (2, -1));
+        assert_eq!((reader.u16().unwrap(), reader.i32().unwrap()), (2, -1));
         assert_eq!(reader.end().unwrap_err().message, "invalid message format");
         assert_eq!(reader.u16().unwrap_err().message, "insufficient data left in message");
         assert_eq!(reader.c_string().unwrap_err().message, "invalid string in message");

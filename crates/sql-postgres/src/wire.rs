@@ -3,6 +3,8 @@
 //! The session knows statements and the forms of values; the door knows messages. Rows cross as complete DataRow messages, because text and binary forms belong
 //! to the types.
 
+use std::sync::Arc;
+
 use crate::error::PgError;
 
 pub use crate::instance::notifications::{Notification, QUEUE_BYTES_MAX};
@@ -29,7 +31,7 @@ pub struct Login {
 /// A column of a result, as RowDescription describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    pub name: String,
+    pub name: Arc<str>,
     /// The OID of the table that the column comes from, and its number there; both 0 for an expression.
     pub table: u32,
     pub column: i16,
@@ -45,6 +47,30 @@ pub struct Field {
 pub struct Parameter<'a> {
     pub format: i16,
     pub value: Option<&'a [u8]>,
+}
+
+/// The formats of Bind in their form on the wire: none means text, one is that of all values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Formats<'a>(pub &'a [u8]);
+
+impl Formats<'_> {
+    pub fn len(self) -> usize {
+        self.0.len() / 2
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the format of the value at a place; 0, for text, behind the last one.
+    pub fn of(self, nth: usize) -> i16 {
+        let at = if self.len() == 1 { 0 } else { nth * 2 };
+        self.0.get(at..at + 2).map_or(0, |format| i16::from_be_bytes([format[0], format[1]]))
+    }
+
+    pub fn iter(self) -> impl Iterator<Item = i16> {
+        (0..self.len()).map(move |nth| self.of(nth))
+    }
 }
 
 /// A message to the client that is not an error.
@@ -85,4 +111,18 @@ pub enum StatementEffect<Rows, Copy> {
     Suspended,
     /// The limit of Execute is reached without a result set to write.
     PortalSuspended,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_format_is_that_of_all_values_and_none_is_text() {
+        let formats = |formats: Formats<'_>| [0, 1, 2].map(|nth| formats.of(nth));
+        assert_eq!(formats(Formats(&[])), [0, 0, 0]);
+        assert_eq!(formats(Formats(&[0, 1])), [1, 1, 1]);
+        assert_eq!(formats(Formats(&[0, 1, 0, 0, 0xff, 0xff])), [1, 0, -1]);
+        assert_eq!(Formats(&[0, 1, 0, 0]).iter().collect::<Vec<_>>(), [1, 0]);
+    }
 }

@@ -47,7 +47,7 @@ fn parameters_take_the_formats_that_are_given() {
     let check = |formats: &[u8], expected: [i16; 2]| {
         let bytes = bind(formats, two);
         let Ok(Request::Bind(bind)) = request(&bytes) else { panic!("a Bind") };
-        assert_eq!((bind.portal, bind.statement, &bind.result_formats[..]), ("p", "s", &[1][..]));
+        assert_eq!((bind.portal, bind.statement, bind.result_formats.iter().collect::<Vec<_>>()), ("p", "s", vec![1]));
         let values = bind.parameters.iter().map(|one| (one.format, one.value)).collect::<Vec<_>>();
         assert_eq!(values, [(expected[0], Some(&b"x"[..])), (expected[1], None)]);
     };

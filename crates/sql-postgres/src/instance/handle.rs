@@ -112,8 +112,8 @@ impl Handle {
     }
 
     /// Shows a statement that begins. `transaction_begins` if no transaction is open.
-    pub(crate) fn begin_statement(&self, text: &str, now: SystemTime, transaction_begins: bool) {
-        self.show(|shown| shown.begin(shown_text(text), Instant::now()));
+    pub(crate) fn begin_statement(&self, text: &str, (began, now): (Instant, SystemTime), transaction_begins: bool) {
+        self.show(|shown| shown.begin(shown_text(text), began));
         self.change_status(|status| {
             (status.query_start, status.state_change) = (now, now);
             status.state = ActivityState::Active;

@@ -18,7 +18,7 @@ use crate::copy::output::{csv_field, text_field};
 use crate::define::names::Relation;
 use crate::error::{PgError, Result, state};
 use crate::functions::state::PgState;
-use crate::session::result_set::{Format, write_binary, write_text};
+use crate::session::result_set::{Format, ResultColumns, write_binary, write_text};
 use crate::session::set::quoted;
 use crate::session::{More, Outcome, Session};
 use crate::types::{io, registry};
@@ -39,7 +39,7 @@ pub(super) struct Copying {
 #[derive(Debug)]
 pub struct CopyOut {
     options: CopyOptions,
-    columns: Arc<[Format]>,
+    columns: ResultColumns,
     formats: Vec<i16>,
     ready: Batch,
     at: usize,
@@ -301,13 +301,13 @@ impl Session {
             return Err(PgError::new(state::FEATURE_NOT_SUPPORTED, message));
         }
         let format = i16::from(options.format == CopyFormat::Binary);
-        let columns: Arc<[Format]> = fields.iter().map(|field| Format::new(field, format)).collect();
+        let columns = ResultColumns::new(fields.iter().map(|field| Format::new(field, format)));
         options.check_columns(&fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>())?;
         let opened = self.open_plan(&statement).map_err(|fault| self.error_of(fault, &statement.written))?;
         self.is_open = true;
         Ok(Outcome::CopyOut(CopyOut {
             options,
-            formats: vec![format; columns.len()],
+            formats: vec![format; fields.len()],
             columns,
             ready: Batch::new(),
             at: 0,
@@ -399,7 +399,7 @@ impl CopyOut {
             let _ = end_message(start, out);
         } else if self.options.header != Header::No {
             let start = begin_message(out);
-            for (nth, column) in self.columns.iter().enumerate() {
+            for (nth, column) in self.columns.formats().iter().enumerate() {
                 if nth > 0 {
                     out.push(self.options.delimiter);
                 }
@@ -413,8 +413,8 @@ impl CopyOut {
     fn write_record(&self, io: &io::IoContext, out: &mut Vec<u8>) -> Result<()> {
         let cells = self.ready.row(self.at);
         if self.is_binary() {
-            out.extend_from_slice(&(self.columns.len() as u16).to_be_bytes());
-            for (cell, column) in cells.iter().zip(&*self.columns) {
+            out.extend_from_slice(&(self.columns.formats().len() as u16).to_be_bytes());
+            for (cell, column) in cells.iter().zip(self.columns.formats()) {
                 if cell.is_null() {
                     out.extend_from_slice(&(-1_i32).to_be_bytes());
                     continue;
@@ -428,7 +428,7 @@ impl CopyOut {
             return Ok(());
         }
         let mut value = Vec::new();
-        for (nth, (cell, column)) in cells.iter().zip(&*self.columns).enumerate() {
+        for (nth, (cell, column)) in cells.iter().zip(self.columns.formats()).enumerate() {
             if nth > 0 {
                 out.push(self.options.delimiter);
             }
@@ -446,7 +446,7 @@ impl CopyOut {
 
     fn write_field(&self, value: &[u8], force_quote: bool, out: &mut Vec<u8>) {
         match self.options.format {
-            CopyFormat::Csv => csv_field(value, &self.options, force_quote, self.columns.len() == 1, out),
+            CopyFormat::Csv => csv_field(value, &self.options, force_quote, self.columns.formats().len() == 1, out),
             _ => text_field(value, self.options.delimiter, out),
         }
     }

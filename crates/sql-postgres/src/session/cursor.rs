@@ -13,7 +13,7 @@ use syntax::postgres::tree::{DeclareCursorStmt, FetchDirection, FetchStmt, Ident
 use crate::bind::{self, Bound, CursorTables, Plan, ResultColumn};
 use crate::error::{PgError, Result, state};
 use crate::session::portal::{ALL, Portal, PortalOptions, PortalState};
-use crate::session::result_set::{Format, Running};
+use crate::session::result_set::Running;
 use crate::session::run::{Delivery, TagKind, tag_of};
 use crate::session::statement::{Prepared, has_plan};
 use crate::session::transact::Block;
@@ -111,10 +111,10 @@ impl Session {
             is_scrollable: declare.scroll.unwrap_or(scrolls),
             is_holdable: declare.hold,
         };
-        let formats = bound.fields.iter().map(|field| Format::new(field, declare.binary.into())).collect();
         let query = RawStatement { statement: Statement::Select(Box::new(declare.query.clone())), ..raw.clone() };
         let prepared = Prepared::of_cursor(text, query, bound.fields);
-        let mut portal = Portal::new(Arc::new(prepared), Vec::new(), formats, options);
+        let columns = prepared.columns(declare.binary.into());
+        let mut portal = Portal::new(Arc::new(prepared), Vec::new(), columns, options);
         portal.tables = tables;
         let running = Running { exec: Some(Box::new(exec)), ..Running::default() };
         portal.state = PortalState::Suspended(running, self.number);
@@ -135,26 +135,23 @@ impl Session {
     pub(super) fn fetch(&mut self, fetch: &FetchStmt, delivery: Delivery) -> Result<Outcome> {
         check_name(&fetch.cursor)?;
         let mut rows = Rows::default();
-        let moved = self.in_portal(&fetch.cursor.value, |session, portal| {
+        let (moved, own, is_binary) = self.in_portal(&fetch.cursor.value, |session, portal| {
             session.enter_portal(portal)?;
             let mut out = (!fetch.is_move).then_some(&mut rows);
-            portal.go(fetch, &mut out, session)
+            let moved = portal.go(fetch, &mut out, session)?;
+            Ok((moved, portal.columns.clone(), portal.options.is_binary))
         })?;
         if fetch.is_move {
             self.end_cursor_statement()?;
             return Ok(Outcome::done(format!("MOVE {moved}")));
         }
-        let portal = &self.portals[&fetch.cursor.value];
         let columns = match &delivery.portal {
-            Some(_) if delivery.columns.len() != portal.formats.len() => {
+            Some(_) if delivery.columns.formats().len() != own.formats().len() => {
                 let message = "cached plan must not change result type";
                 return Err(PgError::new(state::FEATURE_NOT_SUPPORTED, message));
             }
             Some(_) => delivery.columns,
-            None => {
-                let format = portal.options.is_binary.into();
-                portal.formats.iter().map(|column| Format { format, ..column.clone() }).collect()
-            }
+            None => own.in_format(is_binary.into()),
         };
         let delivery = Delivery { columns, tag: TagKind::Fetch, ..delivery };
         self.give_rows(rows, delivery)
@@ -167,7 +164,7 @@ impl Session {
         let columns = self.in_portal(name, |session, portal| {
             session.enter_portal(portal)?;
             portal.forward(wanted, &mut Some(&mut rows), &mut session.ctx)?;
-            Ok(portal.formats.clone())
+            Ok(portal.columns.clone())
         })?;
         self.give_rows(rows, Delivery { columns, tag: TagKind::Select, portal: None, rows_max: max_rows })
     }
@@ -197,7 +194,7 @@ impl Session {
         let plan = self.plan_of(&prepared, &values)?;
         self.suspension.is_allowed = false;
         // Of a portal, so that the statement goes on when all its rows are there.
-        let (columns, tag) = (portal.formats.clone(), tag_of(&raw.statement));
+        let (columns, tag) = (portal.columns.clone(), tag_of(&raw.statement));
         let delivery = Delivery { columns, tag, portal: Some(String::new()), rows_max: 1 };
         let begun = self.run(&plan, values, delivery, &mut |session| session.plan_of(&prepared, &[]))?;
         let Outcome::Rows(result) = begun else {

@@ -8,14 +8,15 @@ use crate::error::{PgError, Result, state};
 use crate::functions::state::PgState;
 use crate::session::cursor::leaves_cursors;
 use crate::session::portal::{ALL, Portal, PortalOptions, PortalState, cannot_run};
-use crate::session::result_set::{Format, Running, described};
+use crate::session::result_set::{Format, ResultColumns, Running};
 use crate::session::run::{Delivery, TagKind, tag_of};
 use crate::session::statement::{Prepared, has_plan};
 use crate::session::transact::Block;
-use crate::session::{Field, Outcome, Parameter, ResultSet, Session};
+use crate::session::{Outcome, Parameter, ResultSet, Session};
 use crate::types::oid::{self, Oid};
 use crate::types::{io, registry};
 use crate::value::Value;
+use crate::wire::Formats;
 
 /// The most parameters of a statement.
 const PARAMETERS_MAX: usize = u16::MAX as usize;
@@ -99,12 +100,12 @@ impl Session {
     }
 
     /// Returns the types of a statement's parameters and its columns; no columns for a statement without rows.
-    pub fn describe_statement(&mut self, name: &str) -> Result<(Vec<u32>, Option<Vec<Field>>)> {
+    pub fn describe_statement(&mut self, name: &str) -> Result<(Vec<u32>, Option<ResultColumns>)> {
         let described = self.statement_named(name).and_then(|prepared| {
             if !prepared.fields.is_empty() {
                 self.check_not_aborted()?;
             }
-            Ok((prepared.parameter_types.clone(), fields_of(&prepared)))
+            Ok((prepared.parameter_types.clone(), gives_rows(&prepared).then(|| prepared.columns(0))))
         });
         described.map_err(|error| self.fail_with(error))
     }
@@ -115,7 +116,7 @@ impl Session {
         portal: &str,
         statement: &str,
         parameters: &[Parameter<'_>],
-        result_formats: &[i16],
+        result_formats: Formats<'_>,
     ) -> Result<()> {
         let bound = self.make_portal(portal, statement, parameters, result_formats);
         bound.map_err(|error| self.fail_with(error))
@@ -126,7 +127,7 @@ impl Session {
         portal: &str,
         statement: &str,
         parameters: &[Parameter<'_>],
-        result_formats: &[i16],
+        result_formats: Formats<'_>,
     ) -> Result<()> {
         let prepared = self.statement_named(statement)?;
         let expected = prepared.parameter_types.len();
@@ -149,8 +150,8 @@ impl Session {
         self.transaction.is_last = false;
         self.need_block();
         let values = self.read_parameters(&prepared, parameters)?;
-        let formats = formats(&prepared, result_formats)?;
-        self.add_portal(portal, Portal::new(prepared, values, formats, PortalOptions::default()));
+        let columns = columns(&prepared, result_formats)?;
+        self.add_portal(portal, Portal::new(prepared, values, columns, PortalOptions::default()));
         Ok(())
     }
 
@@ -192,11 +193,9 @@ impl Session {
     }
 
     /// Returns the columns of a portal with their formats; `None` for a statement without rows.
-    pub fn describe_portal(&mut self, name: &str) -> Result<Option<Vec<Field>>> {
-        let described = self.portal_named(name).map(|portal| {
-            let has_rows = fields_of(&portal.prepared).is_some();
-            has_rows.then(|| portal.formats.iter().map(Format::described).collect())
-        });
+    pub fn describe_portal(&mut self, name: &str) -> Result<Option<ResultColumns>> {
+        let described =
+            self.portal_named(name).map(|portal| gives_rows(&portal.prepared).then(|| portal.columns.clone()));
         described.map_err(|error| self.fail_with(error))
     }
 
@@ -208,7 +207,7 @@ impl Session {
 
     fn execute_portal(&mut self, name: &str, max_rows: u64) -> Result<Outcome> {
         let portal = self.portal_named(name)?;
-        let prepared = portal.prepared.clone();
+        let (prepared, columns) = (portal.prepared.clone(), portal.columns.clone());
         let Some(raw) = &prepared.raw else { return Ok(Outcome::Empty) };
         if !super::command::ends_aborted_block(&raw.statement) {
             self.check_not_aborted()?;
@@ -218,7 +217,6 @@ impl Session {
             return self.execute_cursor(name, max_rows);
         }
         let tag = if has_plan(&raw.statement) { tag_of(&raw.statement) } else { TagKind::Word("") };
-        let columns = self.portal_named(name)?.formats.clone();
         let delivery = Delivery { columns, tag, portal: Some(name.to_owned()), rows_max: max_rows };
         let portal = self.portals.get_mut(name);
         let state =
@@ -234,9 +232,9 @@ impl Session {
             PortalState::Done | PortalState::Active => {
                 self.end_portal(name, 0);
                 // A portal that has run to its end gives nothing more.
-                return match fields_of(&prepared) {
-                    Some(_) => Ok(Outcome::done(delivery.tag.tag(0))),
-                    None => Err(cannot_run(name)),
+                return match gives_rows(&prepared) {
+                    true => Ok(Outcome::done(delivery.tag.tag(0))),
+                    false => Err(cannot_run(name)),
                 };
             }
             PortalState::New => {}
@@ -308,29 +306,27 @@ impl Session {
     }
 }
 
-/// Returns the description of a statement's columns; `None` if it gives no rows.
-fn fields_of(prepared: &Prepared) -> Option<Vec<Field>> {
-    let raw = prepared.raw.as_ref()?;
-    let gives_rows = !prepared.fields.is_empty() || super::command::gives_rows(&raw.statement);
-    gives_rows.then(|| prepared.fields.iter().map(described).collect())
+/// Returns whether a statement gives rows, be they of no column.
+fn gives_rows(prepared: &Prepared) -> bool {
+    let command_gives_rows = |raw: &syntax::postgres::tree::RawStatement| super::command::gives_rows(&raw.statement);
+    prepared.raw.as_ref().is_some_and(|raw| !prepared.fields.is_empty() || command_gives_rows(raw))
 }
 
 /// Returns the columns with the formats of Bind: none means text, one is that of all columns.
-fn formats(prepared: &Prepared, formats: &[i16]) -> Result<Arc<[Format]>> {
+fn columns(prepared: &Prepared, formats: Formats<'_>) -> Result<ResultColumns> {
     let count = prepared.fields.len();
     // A statement without rows takes any formats, as drivers send those of an earlier statement.
-    let gives_rows = fields_of(prepared).is_some();
-    if gives_rows && formats.len() > 1 && formats.len() != count {
+    if gives_rows(prepared) && formats.len() > 1 && formats.len() != count {
         let message = format!("bind message has {} result formats but query has {count} columns", formats.len());
         return Err(PgError::new(state::PROTOCOL_VIOLATION, message));
     }
     if let Some(other) = formats.iter().find(|format| !matches!(format, 0 | 1)) {
         return Err(PgError::new(state::INVALID_PARAMETER_VALUE, format!("unsupported format code: {other}")));
     }
-    let format = |nth: usize| match formats {
-        [] => 0,
-        [all] => *all,
-        each => each[nth],
-    };
-    Ok(prepared.fields.iter().enumerate().map(|(nth, field)| Format::new(field, format(nth))).collect())
+    Ok(match formats.len() {
+        0 | 1 => prepared.columns(formats.of(0)),
+        _ => ResultColumns::new(
+            prepared.fields.iter().zip(formats.iter()).map(|(field, format)| Format::new(field, format)),
+        ),
+    })
 }

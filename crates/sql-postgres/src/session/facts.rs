@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use datum::temporal::Timestamp;
 use query::nodes::context::EvalContext;
 
 use crate::batch::Row;
@@ -73,6 +74,11 @@ impl FactsOf for EvalContext {
     fn facts(&mut self) -> &mut SessionState {
         self.slot_mut::<SessionState>()
     }
+}
+
+/// Returns a timestamp of the core in microseconds since 2000-01-01 UTC.
+pub fn micros_of(at: Timestamp) -> i64 {
+    at.0 - EPOCH_SECONDS * 1_000_000
 }
 
 /// Returns a moment in microseconds since 2000-01-01 UTC.

@@ -13,6 +13,7 @@ mod explain;
 mod extended;
 pub mod facts;
 pub mod functions;
+mod named;
 pub(crate) mod notify;
 mod objects;
 mod parameterise;
@@ -25,7 +26,6 @@ pub mod statement;
 mod suspension;
 mod transact;
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -46,6 +46,7 @@ use crate::instance::handle::{ActivityState, Handle, Kill};
 use crate::instance::notifications::Listener;
 use crate::session::copy::Copying;
 use crate::session::facts::{FactsOf as _, SessionState};
+use crate::session::named::Named;
 use crate::session::parameterise::ParameterisedText;
 use crate::session::portal::Portal;
 use crate::session::statement::Prepared;
@@ -56,7 +57,7 @@ use crate::wire;
 
 pub(crate) use crate::session::command::{is_on, refused};
 pub use crate::session::copy::CopyOut;
-pub use crate::session::result_set::ResultSet;
+pub use crate::session::result_set::{ResultColumns, ResultSet};
 pub use crate::session::script::Script;
 pub(crate) use crate::session::set::quoted;
 pub use crate::wire::{Field, Login, More, Notice, Parameter};
@@ -101,8 +102,8 @@ pub struct Session {
     suspension: Suspension<Infallible>,
     /// The rest of the statement that is suspended.
     suspended_for: Option<run::Delivery>,
-    statements: HashMap<String, Arc<Prepared>>,
-    portals: HashMap<String, Portal>,
+    statements: Named<Arc<Prepared>>,
+    portals: Named<Portal>,
     /// The portals made so far.
     portal_count: u64,
     copying: Option<Box<Copying>>,
@@ -168,8 +169,8 @@ impl Session {
             quick: Quick::default(),
             suspension: Suspension::default(),
             suspended_for: None,
-            statements: HashMap::new(),
-            portals: HashMap::new(),
+            statements: Named::default(),
+            portals: Named::default(),
             portal_count: 0,
             copying: None,
             parameterised: ParameterisedText::default(),
@@ -380,7 +381,7 @@ impl Session {
         self.handle.forget_query_kill();
         self.began = Instant::now();
         let now = SystemTime::now();
-        self.handle.begin_statement(text, now, self.transaction.block == Block::None);
+        self.handle.begin_statement(text, (self.began, now), self.transaction.block == Block::None);
         let start = facts::micros_since_2000(now);
         self.ctx.facts().statement_start = start;
         self.ctx.slot_mut::<PgState>().session.statement_start = start;

@@ -17,14 +17,14 @@ use crate::bind::CursorTables;
 use crate::error::{PgError, Result, state};
 use crate::session::Session;
 use crate::session::facts::{CursorFacts, FactsOf as _};
-use crate::session::result_set::{Format, Running};
+use crate::session::result_set::{ResultColumns, Running};
 use crate::session::statement::Prepared;
 use crate::value::Value;
 
 pub(super) struct Portal {
     pub prepared: Arc<Prepared>,
     pub values: Vec<Value>,
-    pub formats: Arc<[Format]>,
+    pub columns: ResultColumns,
     pub state: PortalState,
     pub options: PortalOptions,
     /// Its number in the order in which the session has made portals.
@@ -113,11 +113,11 @@ impl Place {
 pub(super) const ALL: u64 = u64::MAX;
 
 impl Portal {
-    pub fn new(prepared: Arc<Prepared>, values: Vec<Value>, formats: Arc<[Format]>, options: PortalOptions) -> Portal {
+    pub fn new(prepared: Arc<Prepared>, values: Vec<Value>, columns: ResultColumns, options: PortalOptions) -> Portal {
         Portal {
             prepared,
             values,
-            formats,
+            columns,
             state: PortalState::New,
             options,
             number: 0,
@@ -456,7 +456,7 @@ impl Session {
     pub(super) fn hold_cursors(&mut self) -> Result<()> {
         let mut portals = std::mem::take(&mut self.portals);
         let mut held = Ok(());
-        for (name, portal) in &mut portals {
+        for (name, portal) in portals.iter_mut() {
             if !portal.options.is_holdable || portal.is_held {
                 continue;
             }

@@ -1,5 +1,7 @@
 //! A result on its way to the client: rows become DataRow messages, straight from the executor's batches.
 
+use std::sync::Arc;
+
 use query::exec::Exec;
 use query::types::Type;
 
@@ -16,27 +18,47 @@ use crate::value::Value;
 /// A column of a result and the form that its client asks for.
 #[derive(Clone, Debug)]
 pub(super) struct Format {
-    pub field: bind::ResultColumn,
+    pub field: Field,
     pub ty: Type,
-    /// 0 for text, 1 for binary.
-    pub format: i16,
 }
 
 impl Format {
+    /// `format` is 0 for text, 1 for binary.
     pub fn new(field: &bind::ResultColumn, format: i16) -> Format {
-        Format { ty: super::run::column_type(field), field: field.clone(), format }
-    }
-
-    pub fn described(&self) -> Field {
-        Field { format: self.format, ..described(&self.field) }
+        Format { ty: super::run::column_type(field), field: Field { format, ..described(field) } }
     }
 }
 
-/// Returns the description of a column in RowDescription.
-pub(super) fn described(field: &bind::ResultColumn) -> Field {
+/// The columns of a result with the forms that its client asks for, shared by the results of one statement.
+#[derive(Clone, Debug)]
+pub struct ResultColumns(Arc<[Format]>);
+
+impl ResultColumns {
+    pub(super) fn new(formats: impl IntoIterator<Item = Format>) -> ResultColumns {
+        ResultColumns(formats.into_iter().collect())
+    }
+
+    /// Returns the columns, all in one format.
+    pub(super) fn in_format(&self, format: i16) -> ResultColumns {
+        let column = |of: &Format| Format { field: Field { format, ..of.field.clone() }, ty: of.ty.clone() };
+        ResultColumns::new(self.0.iter().map(column))
+    }
+
+    pub(super) fn formats(&self) -> &[Format] {
+        &self.0
+    }
+
+    /// Returns the columns, as RowDescription describes them.
+    pub fn fields(&self) -> impl ExactSizeIterator<Item = &Field> {
+        self.0.iter().map(|column| &column.field)
+    }
+}
+
+/// Returns the description of a column in RowDescription, in text.
+fn described(field: &bind::ResultColumn) -> Field {
     let row = registry::by_oid(field.type_oid);
     Field {
-        name: field.name.clone(),
+        name: field.name.as_str().into(),
         table: field.table.map_or(0, bind::relation_oid),
         column: field.column as i16,
         type_oid: field.type_oid,
@@ -89,9 +111,9 @@ impl ResultSet {
         &self.delivery
     }
 
-    /// Returns the columns, as RowDescription describes them.
-    pub fn fields(&self) -> Vec<Field> {
-        self.delivery.columns.iter().map(Format::described).collect()
+    /// Returns the columns.
+    pub fn columns(&self) -> &ResultColumns {
+        &self.delivery.columns
     }
 
     /// Returns whether all rows have been produced.
@@ -122,12 +144,12 @@ impl ResultSet {
         let end = out.len() + bytes_max;
         loop {
             let limit = self.delivery.rows_max;
+            let pg = session.ctx.slot_mut::<PgState>();
             while self.running.at < self.running.ready.len() && (limit == 0 || self.written < limit) {
                 if out.len() >= end {
                     return Ok(More::Rows);
                 }
-                let pg = session.ctx.slot_mut::<PgState>();
-                write_row(&self.running.ready, self.running.at, &self.delivery.columns, &pg.io, out)?;
+                write_row(&self.running.ready, self.running.at, self.delivery.columns.formats(), &pg.io, out)?;
                 self.running.at += 1;
                 self.written += 1;
             }
@@ -209,7 +231,7 @@ fn write_value(cell: Cell<'_>, column: &Format, io: &IoContext, out: &mut Vec<u8
     }
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
-    match column.format {
+    match column.field.format {
         0 => write_text(cell, &column.ty, io, out)?,
         _ => write_binary(cell, &column.ty, out)?,
     }

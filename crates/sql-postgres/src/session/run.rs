@@ -15,7 +15,7 @@ use syntax::postgres::tree::{RawStatement, Statement};
 use crate::batch::Batch;
 use crate::bind::{self, BoundStatement, Plan};
 use crate::error::{PgError, Result, state};
-use crate::session::result_set::{Format, Running};
+use crate::session::result_set::{Format, ResultColumns, Running};
 use crate::session::{Outcome, ResultSet, Session};
 use crate::types::registry;
 use crate::value::Value;
@@ -38,15 +38,23 @@ pub(super) enum TagKind {
 
 impl TagKind {
     pub fn tag(self, rows: u64) -> String {
-        match self {
-            TagKind::Select => format!("SELECT {rows}"),
-            TagKind::Insert => format!("INSERT 0 {rows}"),
-            TagKind::Update => format!("UPDATE {rows}"),
-            TagKind::Delete => format!("DELETE {rows}"),
-            TagKind::Merge => format!("MERGE {rows}"),
-            TagKind::Fetch => format!("FETCH {rows}"),
-            TagKind::Word(word) => word.to_owned(),
+        let word = match self {
+            TagKind::Select => "SELECT ",
+            TagKind::Insert => "INSERT 0 ",
+            TagKind::Update => "UPDATE ",
+            TagKind::Delete => "DELETE ",
+            TagKind::Merge => "MERGE ",
+            TagKind::Fetch => "FETCH ",
+            TagKind::Word(word) => return word.to_owned(),
+        };
+        let mut tag = String::with_capacity(32);
+        tag.push_str(word);
+        // Nearly all statements find one row or none.
+        match rows {
+            0..10 => tag.push(char::from(b'0' + rows as u8)),
+            rows => tag.push_str(&rows.to_string()),
         }
+        tag
     }
 }
 
@@ -63,7 +71,7 @@ pub(super) fn tag_of(statement: &Statement) -> TagKind {
 /// How a result goes to the client: its columns with their formats, and where it stops.
 #[derive(Clone, Debug)]
 pub(super) struct Delivery {
-    pub columns: Arc<[Format]>,
+    pub columns: ResultColumns,
     pub tag: TagKind,
     /// The portal whose rows they are.
     pub portal: Option<String>,
@@ -74,7 +82,11 @@ pub(super) struct Delivery {
 impl Delivery {
     /// Returns a delivery of all rows as text.
     pub fn text(fields: &[bind::ResultColumn], tag: TagKind) -> Delivery {
-        let columns = fields.iter().map(|field| Format::new(field, 0)).collect();
+        Delivery::new(ResultColumns::new(fields.iter().map(|field| Format::new(field, 0))), tag)
+    }
+
+    /// Returns a delivery of all rows in given forms.
+    pub fn new(columns: ResultColumns, tag: TagKind) -> Delivery {
         Delivery { columns, tag, portal: None, rows_max: 0 }
     }
 }

@@ -103,7 +103,7 @@ impl Session {
         debug_assert!(self.transaction.block != Block::None);
         let plan = self.plan_of(prepared, &values)?;
         let tag = prepared.raw.as_ref().map_or(super::run::TagKind::Select, |raw| super::run::tag_of(&raw.statement));
-        let delivery = Delivery::text(&prepared.fields, tag);
+        let delivery = Delivery::new(prepared.columns(0), tag);
         self.run(&plan, values, delivery, &mut |session| session.plan_of(prepared, &[]))
     }
 }

@@ -3,7 +3,7 @@
 //! A `Prepared` is what Parse makes of a text: its tree, the types of its parameters, its columns and a plan. The plan is bound again when a definition, the statistics or the session's plan-cache context has changed.
 
 use std::ops;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use datum::Fault;
 use engine::rows::MapId;
@@ -21,6 +21,7 @@ use crate::instance::handle::{Handle, Kill};
 use crate::instance::plans::PlanContext;
 use crate::session::Session;
 use crate::session::facts::FactsOf as _;
+use crate::session::result_set::{Format, ResultColumns};
 use crate::types::oid::Oid;
 use crate::value::Value;
 
@@ -33,6 +34,8 @@ pub struct Prepared {
     /// The parameters' types, given or inferred.
     pub parameter_types: Vec<Oid>,
     pub fields: Arc<[bind::ResultColumn]>,
+    /// The columns in text and in binary, once asked for.
+    columns: [OnceLock<ResultColumns>; 2],
     /// The last plan, and the context in which it was bound.
     plan: Mutex<Option<(u64, Arc<BoundStatement>)>>,
 }
@@ -132,6 +135,7 @@ impl Session {
             raw: None,
             parameter_types: types.to_vec(),
             fields: Arc::default(),
+            columns: Default::default(),
             plan: Mutex::default(),
         };
         let Some(raw) = raw else { return Ok(prepared) };
@@ -204,6 +208,12 @@ impl Session {
 }
 
 impl Prepared {
+    /// Returns the columns, all in one format: 0 for text, 1 for binary.
+    pub(super) fn columns(&self, format: i16) -> ResultColumns {
+        let new = || ResultColumns::new(self.fields.iter().map(|field| Format::new(field, format)));
+        self.columns[usize::from(format == 1)].get_or_init(new).clone()
+    }
+
     /// Returns the description of a cursor's query, whose plan the cursor has.
     pub(super) fn of_cursor(text: &Arc<str>, query: RawStatement, fields: Vec<bind::ResultColumn>) -> Prepared {
         Prepared {
@@ -211,6 +221,7 @@ impl Prepared {
             raw: Some(query),
             parameter_types: Vec::new(),
             fields: fields.into(),
+            columns: Default::default(),
             plan: Mutex::default(),
         }
     }

@@ -52,6 +52,9 @@ impl Session {
 
     /// Discards the suspended statement. Returns false if there is none.
     pub(super) fn forget_suspended(&mut self) -> bool {
+        if self.suspended_for.is_none() && self.suspension.awaits().is_none() {
+            return false;
+        }
         self.suspended_for = None;
         let was_suspended = self.suspension.take().is_some();
         end_suspension(&self.handle, &mut self.ctx);

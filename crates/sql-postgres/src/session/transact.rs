@@ -30,11 +30,22 @@ use crate::functions::state::PgState;
 use crate::session::Session;
 use crate::session::facts::FactsOf as _;
 use crate::session::notify::ChannelsMark;
-use crate::settings::find;
+use crate::settings::place;
 use crate::settings::values::{Mark, Scope};
 
 /// The wait for a lock without `lock_timeout`: until the statement is cancelled.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+/// Places of settings that every transaction reads.
+const ISOLATION: usize = place("transaction_isolation");
+const READ_ONLY: usize = place("transaction_read_only");
+const DEFERRABLE: usize = place("transaction_deferrable");
+/// The characteristics of a transaction, and the defaults from which they begin.
+const CHARACTERISTICS: [(usize, usize); 3] = [
+    (ISOLATION, place("default_transaction_isolation")),
+    (READ_ONLY, place("default_transaction_read_only")),
+    (DEFERRABLE, place("default_transaction_deferrable")),
+];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Block {
@@ -117,34 +128,30 @@ impl Session {
     fn begin_transaction_state(&mut self) {
         self.transaction.has_queried = false;
         self.transaction.has_changed = false;
-        let now = datum::temporal::Timestamp::now();
-        self.ctx.now = now;
-        let start = super::facts::micros_since_2000(std::time::SystemTime::now());
+        self.ctx.now = datum::temporal::Timestamp::now();
+        let start = super::facts::micros_of(self.ctx.now);
+        self.ctx.slot_mut::<PgState>().io.now = start;
         let facts = self.ctx.facts();
         facts.transaction_start = start;
         facts.in_transaction = true;
-        self.ctx.slot_mut::<PgState>().io.now = start;
-        let facts = self.ctx.facts();
-        let isolation: Box<str> = facts.settings.get("default_transaction_isolation").into();
-        let read_only: Box<str> = facts.settings.get("default_transaction_read_only").into();
-        let deferrable: Box<str> = facts.settings.get("default_transaction_deferrable").into();
-        self.set_characteristic("transaction_isolation", isolation);
-        self.set_characteristic("transaction_read_only", read_only);
-        self.set_characteristic("transaction_deferrable", deferrable);
+        for (own, default) in CHARACTERISTICS {
+            if facts.settings.at(own) != facts.settings.at(default) {
+                let value = facts.settings.at(default).into();
+                facts.settings.put(own, value, Scope::Session, false);
+            }
+        }
     }
 
-    fn set_characteristic(&mut self, name: &str, value: Box<str>) {
+    fn set_characteristic(&mut self, at: usize, value: Box<str>) {
         let settings = &mut self.ctx.facts().settings;
-        if let Some(at) = find(name)
-            && settings.at(at) != &*value
-        {
+        if settings.at(at) != &*value {
             settings.put(at, value, Scope::Session, false);
         }
     }
 
     /// Returns the isolation level of the open or the next transaction.
     fn isolation(&mut self) -> Result<Isolation> {
-        match self.ctx.facts().settings.get("transaction_isolation") {
+        match self.ctx.facts().settings.at(ISOLATION) {
             "repeatable read" => Ok(Isolation::RepeatableRead),
             "serializable" => Err(PgError::unsupported("isolation level SERIALIZABLE")),
             _ => Ok(Isolation::ReadCommitted),
@@ -160,7 +167,7 @@ impl Session {
             return Ok(());
         }
         let isolation = self.isolation()?;
-        let is_read_only = self.ctx.facts().settings.is_on("transaction_read_only");
+        let is_read_only = self.ctx.facts().settings.at(READ_ONLY) == "on";
         self.core.transaction.next_isolation = Some(isolation);
         self.core.transaction.next_read_only = Some(is_read_only);
         let beginning = Beginning { at: self.began, lock_wait, is_read_only, changes: self.handle.changes() };
@@ -177,9 +184,9 @@ impl Session {
     /// Fails for a statement that writes in a read-only transaction.
     pub(crate) fn check_writable(&mut self, command: &str) -> Result<()> {
         self.need_block();
-        match self.ctx.facts().settings.is_on("transaction_read_only") {
-            false => Ok(()),
-            true => {
+        match self.ctx.facts().settings.at(READ_ONLY) {
+            "off" => Ok(()),
+            _ => {
                 let message = format!("cannot execute {command} in a read-only transaction");
                 Err(PgError::new(state::READ_ONLY_SQL_TRANSACTION, message))
             }
@@ -252,7 +259,7 @@ impl Session {
                 TransactionMode::Isolation(level) => self.set_isolation(isolation_name(*level))?,
                 TransactionMode::ReadOnly(is_on) => self.set_read_only(*is_on)?,
                 TransactionMode::Deferrable(is_on) => {
-                    self.set_characteristic("transaction_deferrable", if *is_on { "on" } else { "off" }.into());
+                    self.set_characteristic(DEFERRABLE, if *is_on { "on" } else { "off" }.into());
                 }
             }
         }
@@ -260,7 +267,7 @@ impl Session {
     }
 
     pub(super) fn set_isolation(&mut self, name: &str) -> Result<()> {
-        if self.ctx.facts().settings.get("transaction_isolation") == name {
+        if self.ctx.facts().settings.at(ISOLATION) == name {
             return Ok(());
         }
         if self.transaction.has_queried {
@@ -274,17 +281,17 @@ impl Session {
         if name == "serializable" {
             return Err(PgError::unsupported("isolation level SERIALIZABLE"));
         }
-        self.set_characteristic("transaction_isolation", name.into());
+        self.set_characteristic(ISOLATION, name.into());
         Ok(())
     }
 
     pub(super) fn set_read_only(&mut self, is_read_only: bool) -> Result<()> {
-        let was = self.ctx.facts().settings.is_on("transaction_read_only");
+        let was = self.ctx.facts().settings.at(READ_ONLY) == "on";
         if was && !is_read_only && self.transaction.has_queried {
             let message = "transaction read-write mode must be set before any query";
             return Err(PgError::new(state::ACTIVE_SQL_TRANSACTION, message));
         }
-        self.set_characteristic("transaction_read_only", if is_read_only { "on" } else { "off" }.into());
+        self.set_characteristic(READ_ONLY, if is_read_only { "on" } else { "off" }.into());
         Ok(())
     }
 
@@ -297,9 +304,9 @@ impl Session {
             self.roll_back_command(chain)?;
             return Ok("ROLLBACK".to_owned());
         }
-        let modes = self.characteristics();
+        let modes = self.characteristics(chain);
         self.commit_transaction()?;
-        self.chain(chain, modes);
+        self.chain(modes);
         Ok("COMMIT".to_owned())
     }
 
@@ -307,9 +314,9 @@ impl Session {
         if !self.is_in_block() {
             return self.end_without_block(chain, "ROLLBACK");
         }
-        let modes = self.characteristics();
+        let modes = self.characteristics(chain);
         self.roll_back_transaction();
-        self.chain(chain, modes);
+        self.chain(modes);
         Ok("ROLLBACK".to_owned())
     }
 
@@ -325,19 +332,18 @@ impl Session {
         Ok(tag.to_owned())
     }
 
-    fn characteristics(&mut self) -> [(&'static str, Box<str>); 3] {
+    /// Returns the values of `CHARACTERISTICS` for a transaction that is to be chained.
+    fn characteristics(&mut self, chain: bool) -> Option<[Box<str>; 3]> {
         let settings = &self.ctx.facts().settings;
-        ["transaction_isolation", "transaction_read_only", "transaction_deferrable"]
-            .map(|name| (name, settings.get(name).into()))
+        chain.then(|| CHARACTERISTICS.map(|(own, _)| settings.at(own).into()))
     }
 
-    fn chain(&mut self, chain: bool, modes: [(&'static str, Box<str>); 3]) {
-        if chain {
-            self.begin_transaction_state();
-            self.transaction.block = Block::Explicit;
-            for (name, value) in modes {
-                self.set_characteristic(name, value);
-            }
+    fn chain(&mut self, modes: Option<[Box<str>; 3]>) {
+        let Some(modes) = modes else { return };
+        self.begin_transaction_state();
+        self.transaction.block = Block::Explicit;
+        for ((own, _), value) in CHARACTERISTICS.into_iter().zip(modes) {
+            self.set_characteristic(own, value);
         }
     }
 

@@ -146,6 +146,23 @@ pub fn find(name: &str) -> Option<usize> {
     SETTINGS.binary_search_by(|setting| compare(setting.name, name)).ok()
 }
 
+/// Returns the place of a setting by its name as the table has it. Meant for constants: a name that the table lacks does not compile there.
+pub const fn place(name: &str) -> usize {
+    let mut at = 0;
+    while !is_same(SETTINGS[at].name.as_bytes(), name.as_bytes()) {
+        at += 1;
+    }
+    at
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
+}
+
 fn compare(one: &str, other: &str) -> std::cmp::Ordering {
     let lower = |byte: u8| byte.to_ascii_lowercase();
     one.bytes().map(lower).cmp(other.bytes().map(lower))
@@ -304,6 +321,13 @@ mod tests {
         for setting in SETTINGS {
             assert_eq!(find(setting.name).map(|at| SETTINGS[at].name), Some(setting.name));
             assert_eq!(canonical(setting, setting.default).as_deref(), Ok(setting.default), "{}", setting.name);
+        }
+    }
+
+    #[test]
+    fn a_place_is_that_of_its_name() {
+        for setting in SETTINGS {
+            assert_eq!(SETTINGS[place(setting.name)].name, setting.name);
         }
     }
 

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use datum::Storage;
 use query::types::{Collation, Type, TypeId};
+use stdx::hash::Map;
 
 use crate::error::{PgError, Result, state};
 use crate::types::oid::{self, Oid};
@@ -134,8 +135,7 @@ const fn row(
     }
 }
 
-static BY_OID: LazyLock<HashMap<Oid, &'static PgType>> =
-    LazyLock::new(|| TYPES.iter().map(|row| (row.oid, row)).collect());
+static BY_OID: LazyLock<Map<Oid, &'static PgType>> = LazyLock::new(|| TYPES.iter().map(|row| (row.oid, row)).collect());
 static BY_NAME: LazyLock<HashMap<&'static str, &'static PgType>> =
     LazyLock::new(|| TYPES.iter().map(|row| (row.name, row)).collect());
 static BY_ARRAY: LazyLock<HashMap<Oid, &'static PgType>> =

@@ -1,6 +1,7 @@
 //! Sessions: transaction blocks, settings, definitions, COPY, portals; results as the real server gives them.
 
 use sql_postgres::session::{Outcome, Parameter};
+use sql_postgres::wire::Formats;
 
 use crate::world::{World, check};
 
@@ -369,8 +370,8 @@ fn a_portal_stops_at_its_limit_and_goes_on() {
     let session = &mut client.0;
     session.parse("s", "select a from t where a > $1 order by a", &[]).expect("it is parsed");
     let (types, fields) = session.describe_statement("s").expect("it is described");
-    assert_eq!((types, fields.map(|fields| fields.len())), (vec![23], Some(1)));
-    session.bind("", "s", &[Parameter { format: 0, value: Some(b"1") }], &[]).expect("it is bound");
+    assert_eq!((types, fields.map(|columns| columns.fields().len())), (vec![23], Some(1)));
+    session.bind("", "s", &[Parameter { format: 0, value: Some(b"1") }], Formats::default()).expect("it is bound");
     let mut lines = Vec::new();
     for limit in [2, 2, 2] {
         let outcome = client.0.execute("", limit).expect("it runs");
@@ -389,11 +390,11 @@ fn an_error_in_a_pipeline_undoes_it_up_to_its_beginning() {
     let session = &mut client.0;
     session.parse("", "insert into t values ($1)", &[]).expect("it is parsed");
     for value in [b"1", b"2"] {
-        session.bind("", "", &[Parameter { format: 0, value: Some(value) }], &[]).expect("it is bound");
+        session.bind("", "", &[Parameter { format: 0, value: Some(value) }], Formats::default()).expect("it is bound");
         let outcome = session.execute("", 0).expect("it runs");
         assert!(matches!(outcome, Outcome::Done { tag } if tag == "INSERT 0 1"));
     }
-    session.bind("", "", &[Parameter { format: 0, value: Some(b"2") }], &[]).expect("it is bound");
+    session.bind("", "", &[Parameter { format: 0, value: Some(b"2") }], Formats::default()).expect("it is bound");
     assert_eq!(session.execute("", 0).expect_err("a duplicate").state, "23505");
     session.sync().expect("nothing is open");
     check(client.run("select count(*) from t"), "0");

@@ -84,7 +84,7 @@ impl Session {
         let tag = tag_of(&raw.statement);
         let delivery = match &delivery.portal {
             Some(_) => Delivery { tag, ..delivery },
-            None => Delivery::text(&prepared.fields, tag),
+            None => Delivery::new(prepared.columns(0), tag),
         };
         let plan = self.plan_of(&prepared, &values)?;
         self.run(&plan, values, delivery, &mut |session| session.plan_of(&prepared, &[]))
