@@ -1,6 +1,7 @@
 //! The system calls of the pool behind safe functions: epoll, eventfd, timerfd and sockets.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -51,23 +52,21 @@ impl Epoll {
 
     /// Waits for up to `max` events and stores them in `events`; without `timeout` it waits for ever. An interrupted wait stores none.
     pub fn wait(&self, events: &mut Vec<Event>, max: usize, timeout: Option<Duration>) -> io::Result<()> {
-        const NONE: epoll::Event =
-            epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) };
         const END: epoll::EventFlags =
             epoll::EventFlags::RDHUP.union(epoll::EventFlags::HUP).union(epoll::EventFlags::ERR);
         const IN: epoll::EventFlags = epoll::EventFlags::IN.union(END);
         const OUT: epoll::EventFlags =
             epoll::EventFlags::OUT.union(epoll::EventFlags::HUP).union(epoll::EventFlags::ERR);
         events.clear();
-        let mut raw = [NONE; EVENTS_MAX];
+        let mut raw = [const { MaybeUninit::uninit() }; EVENTS_MAX];
         let timeout = timeout
             .map(|timeout| Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() });
-        let count = match epoll::wait(&self.0, &mut raw[..max.clamp(1, EVENTS_MAX)], timeout.as_ref()) {
-            Ok(count) => count,
-            Err(Errno::INTR) => 0,
+        let ready = match epoll::wait(&self.0, &mut raw[..max.clamp(1, EVENTS_MAX)], timeout.as_ref()) {
+            Ok((ready, _)) => ready,
+            Err(Errno::INTR) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
-        events.extend(raw[..count].iter().map(|event| {
+        events.extend(ready.iter().map(|event| {
             let flags = event.flags;
             Event {
                 token: event.data.u64(),
