@@ -44,12 +44,14 @@ impl Collation {
     pub fn sort_key(self, text: &[u8], out: &mut Vec<u8>) {
         match (table::of(self), self.pads()) {
             (None, false) => {
-                for byte in text {
-                    out.push(*byte);
-                    if *byte == 0 {
-                        out.push(0xFF);
-                    }
+                out.reserve(text.len() + 2);
+                let mut rest = text;
+                while let Some(zero) = rest.iter().position(|byte| *byte == 0) {
+                    out.extend_from_slice(&rest[..zero]);
+                    out.extend_from_slice(&[0, 0xFF]);
+                    rest = &rest[zero + 1..];
                 }
+                out.extend_from_slice(rest);
                 out.extend_from_slice(&[0, 0]);
             }
             (None, true) => padded_key(text.iter().copied(), b' ', |byte, out| out.push(byte), out),

@@ -5,11 +5,12 @@
 //! this rate times the number of entries estimates the number of distinct values. If there are few distinct values,
 //! runs of equal ones are longer than a leaf; they are counted by seeking from each value to the next.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::ops::Bound;
 
 use datum::Result;
-use datum::key::{KeyOrder, encode, length};
+use datum::batch::Cell;
+use datum::key::{KeyOrder, encode_cell, length};
 use engine::Engine;
 use engine::rows::{Isolation, MapId, RowBatch, Transaction};
 use stdx::prng::Prng;
@@ -118,14 +119,8 @@ pub fn histogram<'g>(
         (rows, rate)
     };
     let ty = &table.columns[column].ty;
-    let (values, nulls) = sorted(rows.iter().map(|row| &row[column]), ty);
-    Ok(Histogram {
-        buckets: buckets(&values, nulls, wanted as usize, ty),
-        nulls,
-        updated: Timestamp::now().0,
-        rate,
-        wanted,
-    })
+    let (runs, nulls) = runs(rows.iter().map(|row| &row[column]), ty);
+    Ok(Histogram { buckets: buckets(&runs, nulls, wanted as usize), nulls, updated: Timestamp::now().0, rate, wanted })
 }
 
 impl<'g> Gathering<'g> {
@@ -252,33 +247,46 @@ fn exact(table: &Table, map: MapId, parts: &[Part], rows: &[Vec<Value>]) -> KeyS
     KeyStatistics { map, leaves: 1, distinct: distinct.collect() }
 }
 
-/// Sorts values without NULLs and returns them with the fraction of NULLs. Long strings are cut.
-fn sorted<'v>(values: impl Iterator<Item = &'v Value>, ty: &Type) -> (Vec<Value>, f64) {
-    let (mut keyed, mut nulls, mut all) = (Vec::new(), 0usize, 0usize);
+/// Sorts values without NULLs. Returns the distinct ones, each with the number of its rows, and the fraction of NULLs. Long strings are cut.
+fn runs<'v>(values: impl Iterator<Item = &'v Value>, ty: &Type) -> (Vec<(Value, usize)>, f64) {
+    // All keys lie in one buffer, and each is made once.
+    let (mut keys, mut keyed, mut nulls) = (Vec::new(), Vec::new(), 0usize);
     for value in values {
-        all += 1;
         if value.is_null() {
             nulls += 1;
             continue;
         }
-        let value = cut(value, LETTERS);
-        let mut key = Vec::new();
-        encode(&value, ty.shape(), KeyOrder::ASCENDING, &mut key);
-        keyed.push((key, value));
+        let from = keys.len();
+        encode_cell(beginning(value), ty.shape(), KeyOrder::ASCENDING, &mut keys);
+        keyed.push((from..keys.len(), value));
     }
-    keyed.sort_by(|a, b| a.0.cmp(&b.0));
-    (keyed.into_iter().map(|(_, value)| value).collect(), nulls as f64 / (all as f64).max(1.0))
+    let all = keyed.len() + nulls;
+    keyed.sort_by(|(one, _), (other, _)| keys[one.clone()].cmp(&keys[other.clone()]));
+    let same = keyed.chunk_by(|(one, _), (other, _)| keys[one.clone()] == keys[other.clone()]);
+    (same.map(|run| (cut(run[0].1, LETTERS), run.len())).collect(), nulls as f64 / (all as f64).max(1.0))
+}
+
+/// Returns the part of a value that `cut` keeps.
+fn beginning(value: &Value) -> Cell<'_> {
+    match value {
+        Value::Text(text) => {
+            let end = text.char_indices().nth(LETTERS as usize).map_or(text.len(), |(end, _)| end);
+            Cell::Text(&text[..end])
+        }
+        Value::Bytes(bytes) => Cell::Bytes(&bytes[..bytes.len().min(LETTERS as usize)]),
+        value => Cell::Value(value),
+    }
 }
 
 fn columns(table: &Table, wanted: &[usize], rows: &[Vec<Value>], all: f64) -> Vec<ColumnStatistics> {
     let column = |at: &usize| {
         let ty = &table.columns[*at].ty;
-        let (values, nulls) = sorted(rows.iter().map(|row| &row[*at]), ty);
+        let (runs, nulls) = runs(rows.iter().map(|row| &row[*at]), ty);
         ColumnStatistics {
             slot: table.columns[*at].slot,
             nulls,
-            distinct: guess(&values, all * (1.0 - nulls), ty),
-            spread: buckets(&values, nulls, BUCKETS, ty),
+            distinct: guess(&runs, all * (1.0 - nulls)),
+            spread: buckets(&runs, nulls, BUCKETS),
             histogram: None,
         }
     };
@@ -287,15 +295,9 @@ fn columns(table: &Table, wanted: &[usize], rows: &[Vec<Value>], all: f64) -> Ve
 
 /// Estimates the number of distinct values among `all` rows from a sample: many values that were met once imply many
 /// that were not met (the estimator "Duj1" of Haas and Stokes, 1998).
-fn guess(values: &[Value], all: f64, ty: &Type) -> u64 {
-    let mut runs: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
-    for value in values {
-        let mut key = Vec::new();
-        encode(value, ty.shape(), KeyOrder::ASCENDING, &mut key);
-        *runs.entry(key).or_default() += 1;
-    }
-    let (seen, different) = (values.len() as f64, runs.len() as f64);
-    let once = runs.values().filter(|count| **count == 1).count() as f64;
+fn guess(runs: &[(Value, usize)], all: f64) -> u64 {
+    let (seen, different) = (runs.iter().map(|(_, count)| *count).sum::<usize>() as f64, runs.len() as f64);
+    let once = runs.iter().filter(|(_, count)| *count == 1).count() as f64;
     if seen >= all || seen == 0.0 {
         return different as u64;
     }

@@ -190,22 +190,16 @@ impl ColumnStatistics {
     }
 }
 
-/// Splits sorted values without NULLs into at most `wanted` buckets of about equally many rows; fewer values get one
-/// bucket each.
-pub fn buckets(values: &[Value], nulls: f64, wanted: usize, ty: &Type) -> Vec<Bucket> {
-    let mut runs: Vec<(&Value, usize)> = Vec::new();
-    for value in values {
-        match runs.last_mut() {
-            Some((last, count)) if order(last, value, ty).is_eq() => *count += 1,
-            _ => runs.push((value, 1)),
-        }
-    }
-    let total = values.len() as f64;
+/// Splits ascending values, each with the number of its rows, into at most `wanted` buckets of about equally many rows;
+/// fewer values get one bucket each.
+pub fn buckets(runs: &[(Value, usize)], nulls: f64, wanted: usize) -> Vec<Bucket> {
+    let total = runs.iter().map(|(_, count)| *count).sum::<usize>() as f64;
     let is_enough = runs.len() <= wanted;
     let mut made: Vec<Bucket> = Vec::new();
     // The rows in the current bucket, and its target: its part of the rows that remained when it was opened.
     let (mut seen, mut open, mut height) = (0usize, 0usize, 0.0);
     for (value, count) in runs {
+        let count = *count;
         let left = wanted - made.len();
         let opens = made.is_empty() || is_enough || (left > 0 && (open + count) as f64 > height);
         if opens {
@@ -238,11 +232,10 @@ mod tests {
     use super::*;
 
     fn spread(values: &[i64], nulls: f64, wanted: usize) -> ColumnStatistics {
-        let values: Vec<Value> = values.iter().map(|value| Value::Int(*value)).collect();
-        let mut distinct = values.clone();
-        distinct.dedup();
-        let spread = buckets(&values, nulls, wanted, &Type::truth());
-        ColumnStatistics { slot: 0, nulls, distinct: distinct.len() as u64, spread, histogram: None }
+        let runs = values.chunk_by(|one, other| one == other).map(|run| (Value::Int(run[0]), run.len()));
+        let runs: Vec<(Value, usize)> = runs.collect();
+        let spread = buckets(&runs, nulls, wanted);
+        ColumnStatistics { slot: 0, nulls, distinct: runs.len() as u64, spread, histogram: None }
     }
 
     #[test]
