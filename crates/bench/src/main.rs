@@ -10,6 +10,7 @@ mod machine;
 mod measure;
 mod options;
 mod orca;
+mod postgres;
 mod probe;
 mod process;
 mod server;
@@ -35,6 +36,9 @@ const INDEX: &str = "\
 - [The same with data four times as large as memory](sysbench-bounded.md): each server in a cgroup (`bench -- sysbench --bounded`).
 - [A load like TPC-C's beside MariaDB](tpcc.md): New-Orders a minute, CPU and waits of each transaction, consistency conditions (`bench -- tpcc`).
 - [TPC-H's queries beside MariaDB](tpch.md): 22 answers compared, times side by side (`bench -- tpch`).
+- [sysbench through the PostgreSQL door, beside PostgreSQL](sysbench-postgres.md) (`bench -- sysbench --sides beluga-pg,postgresql --page sysbench-postgres`).
+- [pgbench, bulk statements and idle connections beside PostgreSQL](postgres.md) (`bench -- postgres`).
+- [TPC-H's queries beside PostgreSQL](tpch-postgres.md) (`bench -- tpch --sides beluga-pg,postgresql --page tpch-postgres`).
 - [XRPC beside gRPC, a plain echo, MySQL's protocol and MariaDB](xrpc.md): up to 4,096 requests at once (`bench -- xrpc`).
 - [redis-benchmark, a load of single replies, and sysbench](clients.md): Beluga beside Redis and MariaDB through other people's clients (`bench -- clients`).
 
@@ -74,6 +78,7 @@ fn run(command: Command) -> io::Result<bool> {
         Command::Sysbench { setup, options } => return sql::run(&setup, &options),
         Command::Tpcc { setup, options } => return tpcc::run(&setup, &options),
         Command::Tpch { setup, options } => return tpch::run(&setup, &options),
+        Command::Postgres { setup, options } => return postgres::run(&setup, &options),
         Command::Clients { setup, options } => return clients::run(&setup, &options),
         Command::Xrpc { setup, options } => return xrpc::run(&setup, &options),
         Command::Peer { kind, port } => return xrpc::peer::serve(kind, port),

@@ -12,6 +12,7 @@ use crate::clients;
 use crate::goals;
 use crate::load::{Pattern, Shape, Traffic, Until};
 use crate::orca;
+use crate::postgres;
 use crate::server::{Place, Side, WorkFolder};
 use crate::setup::Setup;
 use crate::sql;
@@ -28,6 +29,7 @@ bench sysbench  sysbench against Beluga, MariaDB and PostgreSQL
 bench tpcc      a load like TPC-C's against Beluga and MariaDB, and its consistency conditions
 bench xrpc      XRPC beside gRPC, a plain echo, MySQL's protocol and MariaDB, up to 4,096 requests at once
 bench tpch      TPC-H's 22 queries against Beluga and MariaDB, answers compared
+bench postgres  pgbench, bulk statements and idle connections against Beluga's PostgreSQL door and PostgreSQL
 bench clients   redis-benchmark, single replies and sysbench against Beluga, Redis and MariaDB
 bench all       goals and orca, results to docs/bench
 
@@ -81,10 +83,15 @@ bench clients, besides --quick, --rounds, --seconds, --out, --folder, --beluga, 
       --levels A,B      connections and pipeline, 1x1,50x1,50x16     --threads N  of the Redis clients, 1
       --sysbench-threads A,B  64                --rows N    of each of 4 tables, 100000        --memory N  MiB for SQL, 1024
 
+bench postgres, besides --quick, --rounds, --seconds, --out, --folder, --beluga, --memory:
+      --scale N         of pgbench, 10         --clients A,B  1,64
+      --rows N          of bulk statements, 100000                  --idle N  connections, 1000
+
 bench peer echo|grpc --port N   a server that `bench xrpc` starts to compare with
 
 bench tpch, besides --quick, --rounds, --out, --folder, --beluga, --memory:
       --scale X         0.1                    --only A,B  numbers of queries
+      --sides A,B       beluga,mariadb, or beluga-pg,postgresql      --page NAME  of the result, tpch
 ";
 
 pub enum Command {
@@ -96,6 +103,7 @@ pub enum Command {
     Sysbench { setup: Setup, options: sql::SysbenchOptions },
     Tpcc { setup: Setup, options: tpcc::TpccOptions },
     Tpch { setup: Setup, options: tpch::TpchOptions },
+    Postgres { setup: Setup, options: postgres::PostgresOptions },
     Clients { setup: Setup, options: clients::ClientsOptions },
     Xrpc { setup: Setup, options: xrpc::XrpcOptions },
     Peer { kind: xrpc::peer::PeerKind, port: u16 },
@@ -117,6 +125,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command> {
             Some("tpcc") => tpcc(&mut parser),
             Some("tpch") => tpch(&mut parser),
             Some("xrpc") => xrpc(&mut parser),
+            Some("postgres") => postgres(&mut parser),
             Some("clients") => clients(&mut parser),
             Some("peer") => peer(&mut parser),
             Some(word @ ("cases" | "goals" | "orca" | "all")) => measurement(word, &mut parser),
@@ -288,10 +297,13 @@ fn tpcc(parser: &mut Parser) -> Result<Command> {
 fn tpch(parser: &mut Parser) -> Result<Command> {
     let mut given = Given::default();
     let (mut scale, mut only, mut memory_mib) = (0.1, Vec::new(), 1024);
+    let (mut sides, mut page) = (vec![sql::SqlSide::Beluga, sql::SqlSide::MariaDb], "tpch".to_string());
     while let Some(argument) = parser.next().map_err(text)? {
         match argument {
             Arg::Long("rounds") => given.rounds = Some(positive(parser)?),
             Arg::Long("scale") => scale = number(parser)?,
+            Arg::Long("sides") => sides = list(parser, sql::SqlSide::from_name)?,
+            Arg::Long("page") => page = word(parser)?,
             Arg::Long("only") => {
                 only = list(parser, |word| word.parse().ok().filter(|query| (1..=22).contains(query)))?
             }
@@ -303,13 +315,20 @@ fn tpch(parser: &mut Parser) -> Result<Command> {
             other => return Err(text(other.unexpected())),
         }
     }
+    let [ours, peer] = sides[..] else { return Err("--sides are a door of Beluga and its peer".into()) };
+    if !ours.is_ours() || peer.is_ours() || ours.speaks_mysql() != peer.speaks_mysql() {
+        return Err("--sides are a door of Beluga and its peer".into());
+    }
     if !(0.001..=10.0).contains(&scale) {
         return Err(format!("a scale of {scale}: it goes from 0.001 to 10"));
     }
     let rounds = given.rounds.unwrap_or(5);
     let setup = given.setup("tpch")?;
     let beluga = setup.place.beluga.clone();
-    Ok(Command::Tpch { setup, options: tpch::TpchOptions { scale, rounds, only, memory_mib, beluga } })
+    Ok(Command::Tpch {
+        setup,
+        options: tpch::TpchOptions { sides: [ours, peer], page, scale, rounds, only, memory_mib, beluga },
+    })
 }
 
 fn xrpc(parser: &mut Parser) -> Result<Command> {
@@ -344,6 +363,35 @@ fn xrpc(parser: &mut Parser) -> Result<Command> {
     let beluga = setup.place.beluga.clone();
     let options = xrpc::XrpcOptions { rounds, turn, threads, levels, spreads, rows, parts, memory_mib, beluga };
     Ok(Command::Xrpc { setup, options })
+}
+
+fn postgres(parser: &mut Parser) -> Result<Command> {
+    let mut given = Given::default();
+    let (mut scale, mut rows, mut idle, mut memory_mib) = (None, None, 1_000, 1024);
+    let mut clients = vec![1, 64];
+    while let Some(argument) = parser.next().map_err(text)? {
+        match argument {
+            Arg::Long("quick") => given.quick = true,
+            Arg::Long("rounds") => given.rounds = Some(positive(parser)?),
+            Arg::Long("seconds") => given.turn = Some(seconds(parser)?),
+            Arg::Long("scale") => scale = Some(positive(parser)?),
+            Arg::Long("clients") => clients = list(parser, |word| word.parse().ok().filter(|count| *count > 0))?,
+            Arg::Long("rows") => rows = Some(positive(parser)?),
+            Arg::Long("idle") => idle = positive(parser)?,
+            Arg::Long("memory") => memory_mib = positive(parser)? as u64,
+            Arg::Long("out") => given.out = Some(word(parser)?.into()),
+            Arg::Long("folder") => given.folder = Some(word(parser)?.into()),
+            Arg::Long("beluga") => given.beluga = Some(word(parser)?.into()),
+            other => return Err(text(other.unexpected())),
+        }
+    }
+    let (scale, rows) = (scale.unwrap_or(if given.quick { 1 } else { 10 }), rows.unwrap_or(100_000));
+    let rounds = given.rounds.unwrap_or(if given.quick { 1 } else { 3 });
+    let turn = given.turn.unwrap_or(Duration::from_secs(if given.quick { 1 } else { 4 }));
+    let setup = given.setup("postgres")?;
+    let beluga = setup.place.beluga.clone();
+    let options = postgres::PostgresOptions { rounds, turn, scale, clients, rows, idle, memory_mib, beluga };
+    Ok(Command::Postgres { setup, options })
 }
 
 fn clients(parser: &mut Parser) -> Result<Command> {

@@ -58,6 +58,16 @@ pub fn rss_bytes(pid: u32) -> u64 {
     pages * rustix::param::page_size() as u64
 }
 
+/// Returns the proportional set size of the process and its children: a page that several share counts once in all.
+pub fn pss_bytes(pid: u32) -> u64 {
+    let of = |pid: u32| {
+        let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+        let pss = rollup.lines().find_map(|line| line.strip_prefix("Pss:")?.split_whitespace().next()?.parse().ok());
+        pss.unwrap_or(0) * 1024
+    };
+    of(pid) + children(pid).into_iter().map(of).sum::<u64>()
+}
+
 /// Ended, but not waited for yet (state Z), or gone.
 pub fn is_dead(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! TPC-H's 22 queries against Beluga and MariaDB: the same rows (`generate`), the same client, answers compared to the letter, times as medians of rounds in alternating order.
+//! TPC-H's 22 queries against one of Beluga's SQL doors and a peer of the same protocol: the same rows (`generate`), the same client, answers compared to the letter, times as medians of rounds in
+//! alternating order.
 //!
 //! A time is the server's own clock, read by a statement before and one after the query. So neither the client's start nor its printing counts.
 
@@ -19,12 +20,15 @@ use crate::table::{Cell, Table, grouped};
 
 use generate::Sizes;
 
-const SIDES: [SqlSide; 2] = [SqlSide::Beluga, SqlSide::MariaDb];
 const SETTLE_PATIENCE: Duration = Duration::from_secs(10);
 /// A query that takes longer has failed.
 const PATIENCE_S: u64 = 600;
 
 pub struct TpchOptions {
+    /// Beluga's door, and the peer of the same protocol.
+    pub sides: [SqlSide; 2],
+    /// The name of the page.
+    pub page: String,
     pub scale: f64,
     pub rounds: usize,
     /// Numbers of queries.
@@ -37,7 +41,7 @@ pub struct TpchOptions {
 struct QueryRow {
     number: usize,
     lines: usize,
-    /// In milliseconds, Beluga's and MariaDB's.
+    /// In milliseconds, Beluga's and the peer's.
     times: [Vec<f64>; 2],
     /// The difference between the answers.
     trouble: Option<String>,
@@ -48,7 +52,7 @@ pub fn run(setup: &Setup, options: &TpchOptions) -> io::Result<bool> {
     let programs = Programs::debian(options.beluga.clone());
     let mut servers = Vec::new();
     let mut loads = Vec::new();
-    for side in SIDES {
+    for side in options.sides {
         eprintln!("tpch: {} starts and is filled", side.name());
         let folder = setup.place.work.path().join(format!("tpch-{}", side.name().to_lowercase()));
         let server =
@@ -79,9 +83,16 @@ pub fn run(setup: &Setup, options: &TpchOptions) -> io::Result<bool> {
 }
 
 fn client(server: &SqlServer, programs: &Programs) -> Command {
-    let mut command = Command::new(&programs.mariadb);
-    command.args(["--no-defaults", "-h", "127.0.0.1", "-P", &server.side.port().to_string(), "-u", "root"]);
-    command.args(["--skip-ssl", "--batch", "--skip-column-names", "tpch"]);
+    let port = server.side.port().to_string();
+    if server.side.speaks_mysql() {
+        let mut command = Command::new(&programs.mariadb);
+        command.args(["--no-defaults", "-h", "127.0.0.1", "-P", &port, "-u", server.side.user()]);
+        command.args(["--skip-ssl", "--batch", "--skip-column-names", "tpch"]);
+        return command;
+    }
+    let mut command = Command::new(programs.postgres.join("psql"));
+    command.args(["-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1"]);
+    command.args(["-h", "127.0.0.1", "-p", &port, "-U", server.side.user(), "-d", "tpch"]);
     command
 }
 
@@ -91,10 +102,11 @@ fn fill(server: &SqlServer, programs: &Programs, scale: f64) -> io::Result<()> {
     let pipe = child.stdin.take().ok_or_else(|| io::Error::other("the client has no input"))?;
     let mut out = BufWriter::with_capacity(1 << 20, pipe);
     let written = out
-        .write_all(generate::TABLES.as_bytes())
+        .write_all(generate::tables(server.side.speaks_mysql()).as_bytes())
         .and_then(|()| generate::write(scale, &mut out))
         .and_then(|()| {
-            out.write_all(b"analyze table region, nation, supplier, part, partsupp, customer, orders, lineitem;\n")
+            let table = if server.side.speaks_mysql() { " table" } else { "" };
+            writeln!(out, "analyze{table} region, nation, supplier, part, partsupp, customer, orders, lineitem;")
         })
         .and_then(|()| out.flush());
     drop(out);
@@ -116,11 +128,16 @@ fn query(number: usize, scale: f64) -> String {
 
 /// The rows as the client prints them, and the time in milliseconds.
 fn ask(server: &SqlServer, programs: &Programs, query: &str) -> io::Result<Result<(String, f64), String>> {
-    const CLOCK: &str = "select 'at', timestampdiff(microsecond, '2020-01-01', sysdate(6));";
-    let statement = format!("{CLOCK} {query}; {CLOCK}");
     let mut command = Command::new("timeout");
     let inner = client(server, programs);
-    command.arg(PATIENCE_S.to_string()).arg(inner.get_program()).args(inner.get_args()).args(["-e", &statement]);
+    command.arg(PATIENCE_S.to_string()).arg(inner.get_program()).args(inner.get_args());
+    if server.side.speaks_mysql() {
+        const CLOCK: &str = "select 'at', timestampdiff(microsecond, '2020-01-01', sysdate(6));";
+        command.args(["-e", &format!("{CLOCK} {query}; {CLOCK}")]);
+    } else {
+        const CLOCK: &str = "select 'at', extract(epoch from clock_timestamp()) * 1000000";
+        command.args(["-c", CLOCK, "-c", query, "-c", CLOCK]);
+    }
     let output = command.stdin(Stdio::null()).output()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     if !output.status.success() {
@@ -195,7 +212,16 @@ fn publish(
     rows: &[QueryRow],
     (loads, rss): (&[Duration], &[f64]),
 ) -> io::Result<()> {
-    let mut table = Table::new(&["query", "rows", "Beluga ms", "MariaDB ms", "times MariaDB's", "answers"]);
+    let [ours, peer] = options.sides.map(SqlSide::name);
+    let heads = [
+        "query".into(),
+        "rows".into(),
+        format!("{ours} ms"),
+        format!("{peer} ms"),
+        format!("times {peer}'s"),
+        "answers".into(),
+    ];
+    let mut table = Table::new(&heads.each_ref().map(String::as_str));
     let mut sums = [0.0, 0.0];
     for row in rows {
         let [ours, theirs] = [0, 1].map(|side| median(row.times[side].clone()));
@@ -218,13 +244,16 @@ fn publish(
         "".into(),
     ]);
     let sizes = Sizes::of(options.scale);
-    let mut page = String::from("# TPC-H's queries beside MariaDB\n\n");
+    let mut page = format!("# TPC-H's queries beside {peer}\n\n");
     page += &setup.machine()?;
     page += &format!(
-        "- To reproduce: `apt-get install mariadb-server`, then `cargo build --release -p server` and `cargo run --release -p bench -- tpch --scale {} --out docs/bench`.\n\n",
+        "- To reproduce: `{}`, then `cargo build --release -p server` and `cargo run --release -p bench -- tpch --sides {} --page {} --scale {} --out docs/bench`.\n\n",
+        if options.sides[1].speaks_mysql() { "apt-get install mariadb-server" } else { "scripts/postgres.sh install" },
+        options.sides.map(|side| side.name().to_lowercase()).join(","),
+        options.page,
         options.scale
     );
-    let versions: Vec<String> = SIDES.iter().map(|side| programs.version(*side)).collect();
+    let versions: Vec<String> = options.sides.iter().map(|side| programs.version(*side)).collect();
     page += &format!(
         "Servers: {}. Each has {} MiB for its pages; all rows are in memory. Scale factor {}: {} orders, {} customers, {} parts. {} rounds in alternating order after an uncounted one; medians of \
          a query's time by the server's own clock. Answers are compared letter by letter, in order.\n\n\
@@ -247,7 +276,7 @@ fn publish(
         rss[0] / f64::from(1 << 20),
         rss[1] / f64::from(1 << 20),
     );
-    setup.publish("tpch", &page, &[("tpch", &table)], &[])
+    setup.publish(&options.page, &page, &[(&options.page, &table)], &[])
 }
 
 #[cfg(test)]

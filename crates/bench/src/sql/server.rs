@@ -53,20 +53,29 @@ impl SqlSide {
         SqlSide::ALL.into_iter().find(|side| side.name().eq_ignore_ascii_case(name))
     }
 
+    /// Whether its clients are MySQL's; otherwise they are PostgreSQL's.
+    pub fn speaks_mysql(self) -> bool {
+        matches!(self, SqlSide::Beluga | SqlSide::MariaDb)
+    }
+
+    pub fn user(self) -> &'static str {
+        match self {
+            SqlSide::Beluga | SqlSide::MariaDb => "root",
+            SqlSide::PostgreSql => "bench",
+            SqlSide::BelugaPostgres => "postgres",
+        }
+    }
+
     pub fn port(self) -> u16 {
         16440 + self as u16
     }
 
     pub fn driver(self) -> Driver {
-        let (name, prefix, user) = match self {
-            SqlSide::Beluga | SqlSide::MariaDb => ("mysql", "mysql", "root"),
-            SqlSide::PostgreSql => ("pgsql", "pgsql", "bench"),
-            SqlSide::BelugaPostgres => ("pgsql", "pgsql", "postgres"),
-        };
-        let port = self.port();
+        let name = if self.speaks_mysql() { "mysql" } else { "pgsql" };
+        let (port, user) = (self.port(), self.user());
         let arguments =
             ["host=127.0.0.1".to_string(), format!("port={port}"), format!("user={user}"), "db=sbtest".into()];
-        Driver { name, arguments: arguments.iter().map(|argument| format!("--{prefix}-{argument}")).collect() }
+        Driver { name, arguments: arguments.iter().map(|argument| format!("--{name}-{argument}")).collect() }
     }
 }
 
@@ -239,7 +248,7 @@ impl SqlServer {
                 .args(["--no-defaults", "-h", "127.0.0.1", "-P", &port, "-u", "root"])
                 .args(["-e", &format!("create database {database}")])),
             SqlSide::PostgreSql | SqlSide::BelugaPostgres => {
-                let user = if self.side == SqlSide::PostgreSql { "bench" } else { "postgres" };
+                let user = self.side.user();
                 let mut psql = Command::new(programs.postgres.join("psql"));
                 psql.args(["-X", "-h", "127.0.0.1", "-p", &port, "-U", user, "-d", "postgres"]);
                 run(psql.args(["-c", &format!("create database {database}")]))
@@ -287,11 +296,10 @@ fn serves(side: SqlSide, address: SocketAddr) -> bool {
     let Ok(mut stream) = TcpStream::connect(address) else { return false };
     let _ = stream.set_read_timeout(Some(Duration::from_secs(2)));
     const LET_IN: u8 = b'R';
-    let user = match side {
-        SqlSide::Beluga | SqlSide::MariaDb => return matches!(stream.read(&mut [0; 1]), Ok(1)),
-        SqlSide::PostgreSql => "bench",
-        SqlSide::BelugaPostgres => "postgres",
-    };
+    if side.speaks_mysql() {
+        return matches!(stream.read(&mut [0; 1]), Ok(1));
+    }
+    let user = side.user();
     let parameters = format!("user\0{user}\0database\0postgres\0\0");
     let length = (8 + parameters.len()) as u32;
     let startup = [&length.to_be_bytes()[..], &[0, 3, 0, 0], parameters.as_bytes()].concat();

@@ -18,7 +18,25 @@ const ROWS: usize = 500;
 const LAST_ORDER: u64 = 2405;
 const NOW: u64 = 1263;
 
-pub const TABLES: &str = include_str!("tables.sql");
+const TABLES: &str = include_str!("tables.sql");
+
+/// Returns the statements that make the tables, with their indexes in the words of MySQL or of PostgreSQL.
+pub fn tables(is_mysql: bool) -> String {
+    if is_mysql {
+        return TABLES.into();
+    }
+    let mut out = String::new();
+    for line in TABLES.lines() {
+        let mut parts = line.trim_end_matches(");").split(", key (");
+        let table = parts.next().unwrap_or_default();
+        let name = table.split_whitespace().nth(2).unwrap_or_default();
+        out += &format!("{table});\n");
+        for columns in parts {
+            out += &format!("create index on {name} ({});\n", columns.trim_end_matches(')'));
+        }
+    }
+    out
+}
 
 /// How many rows each table has.
 #[derive(Clone, Copy)]
