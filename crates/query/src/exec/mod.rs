@@ -40,6 +40,7 @@ pub mod sorter;
 pub mod spill;
 pub mod subquery;
 pub(crate) mod subquery_cache;
+mod system_search;
 mod tied;
 mod ties;
 pub(crate) mod window;
@@ -206,6 +207,15 @@ impl Exec {
                     SystemRows::Computed(rows) => {
                         let mut found = HeldRows::default();
                         rows(ctx)?.into_iter().try_for_each(|row| found.push(row, ctx))?;
+                        found
+                    }
+                    SystemRows::Searched { rows, .. } => {
+                        let mut found = HeldRows::default();
+                        let search = system_search::searched(table, wanted, *offset, base, ctx);
+                        rows(&search, ctx, &mut |row, ctx| {
+                            host(ctx).look_up()?;
+                            found.push(row, ctx)
+                        })?;
                         found
                     }
                 };

@@ -26,6 +26,8 @@ pub const OPEN: f64 = 2.0;
 
 /// The assumed rows of a table without statistics.
 pub const ROWS: f64 = 1000.0;
+/// The assumed rows of a search in a system table.
+pub const FOUND: f64 = 4.0;
 /// The assumed selectivity of a condition without statistics.
 pub const KEPT: f64 = 1.0 / 3.0;
 /// The assumed selectivity of an equality, and of `BETWEEN` and `LIKE`, as in MySQL.

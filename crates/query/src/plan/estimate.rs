@@ -6,7 +6,7 @@ use crate::nodes::expr::Expr;
 use crate::nodes::node::{JoinKind, Node};
 use crate::nodes::subquery::{Question, Subquery};
 use crate::plan::cost::kept;
-use crate::plan::cost::{HASH, KEPT, OPEN, PROBE, ROWS, STEP};
+use crate::plan::cost::{FOUND, HASH, KEPT, OPEN, PROBE, ROWS, STEP};
 use crate::value::Value;
 
 /// The assumed number of rows of a set-returning function.
@@ -123,6 +123,7 @@ pub fn estimate(node: &Arc<Node>) -> Estimate {
         // As MySQL assumes.
         Node::TableFunction(_) => of(2.0, 1.0),
         Node::LastRound { .. } => of(1.0, 1.0),
+        Node::System { table, wanted, .. } if !table.is_keyspace() && !wanted.is_empty() => of(FOUND, FOUND),
         Node::System { .. } => of(ROWS, ROWS),
         Node::Rows { rows } => of(rows.len() as f64, rows.len() as f64 * STEP),
     }

@@ -16,7 +16,7 @@ use crate::nodes::walk::{has_subquery, is_volatile};
 use crate::plan::access::Choice;
 use crate::plan::constant_folding::folds;
 use crate::plan::cost::kept;
-use crate::plan::cost::{HASH, OPEN, PROBE, ROWS};
+use crate::plan::cost::{FOUND, HASH, OPEN, PROBE, ROWS};
 use crate::plan::equivalence;
 use crate::plan::estimate::{asking, estimate};
 use crate::plan::generated::indexed;
@@ -179,10 +179,12 @@ impl Planner<'_> {
                 Part { node: filter(Arc::new(lateral), ripe), tables: vec![at], rows: 10.0, ordered: false }
             }
             Origin::System(system) => {
-                let wanted = if system.is_keyspace() { ripe.clone() } else { Vec::new() };
+                let is_wanted = |condition: &&Expr| system.is_keyspace() || system.is_key_condition(condition, offset);
+                let wanted: Vec<Expr> = ripe.iter().filter(is_wanted).cloned().collect();
+                let rows = if system.is_keyspace() || wanted.is_empty() { ROWS } else { FOUND };
                 let (lock, key_at) = (table.lock.filter(|_| system.is_keyspace()), table.key_at);
                 let node = Arc::new(Node::System { table: system, offset, width, wanted, lock, key_at });
-                Part { node: filter(node, ripe), tables: vec![at], rows: ROWS, ordered: false }
+                Part { node: filter(node, ripe), tables: vec![at], rows, ordered: false }
             }
         }
     }
