@@ -9,6 +9,7 @@ pub use datum::{batch, value};
 pub mod bind;
 pub mod copy;
 pub mod define;
+mod deparse;
 pub mod error;
 mod explain;
 pub mod functions;

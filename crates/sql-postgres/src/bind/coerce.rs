@@ -21,14 +21,15 @@ use crate::value::Value;
 
 /// The way from one type to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pathway {
+pub enum Pathway {
     /// A row of `pg_proc`.
     Function(Oid),
     Relabel,
     InOut,
 }
 
-fn pathway(source: Oid, target: Oid, context: CastContext) -> Option<Pathway> {
+/// Returns the way from one type to another in a context; `None` if there is none.
+pub fn pathway(source: Oid, target: Oid, context: CastContext) -> Option<Pathway> {
     if source == target {
         return Some(Pathway::Relabel);
     }
@@ -331,12 +332,15 @@ impl Binder<'_> {
         Ok(Expr::Literal(value, ty))
     }
 
-    /// Marks the plan as valid for this run only where a literal's value depends on the clock.
+    /// Marks the plan as valid for this run only where a literal's value depends on the clock, or on the objects that there are.
     fn note_moving_literal(&mut self, text: &str, target: Oid) {
         let is_of_time = matches!(target, oid::DATE | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::TIME | oid::TIMETZ);
         let moves = ["now", "today", "tomorrow", "yesterday"];
         let text = text.to_ascii_lowercase();
         self.volatile |= is_of_time && moves.iter().any(|word| text.contains(word));
+        // The object of a name may be dropped, and another made.
+        let is_name = crate::types::reg::kind(target).is_some() && !text.bytes().all(|byte| byte.is_ascii_digit());
+        self.volatile |= is_name;
     }
 }
 

@@ -11,13 +11,13 @@
 mod aggregate;
 mod call;
 mod change;
-mod coerce;
+pub(crate) mod coerce;
 mod common_table;
 mod comparison;
 mod conflict;
 mod cursor;
 mod expression;
-mod from;
+pub(crate) mod from;
 mod full_join;
 mod grouped;
 mod grouping_sets;
@@ -25,17 +25,18 @@ mod merge;
 mod merge_into;
 mod name;
 mod operator;
-mod output_name;
+pub(crate) mod output_name;
 mod project_set;
 mod query_expression;
-mod resolve;
+pub(crate) mod resolve;
 mod rules;
 mod scope;
 mod select;
+mod sequence_row;
 mod special;
 mod subquery;
 mod table_function;
-mod typing;
+pub(crate) mod typing;
 mod view;
 mod walk;
 mod window;
@@ -247,7 +248,7 @@ pub struct Binder<'s> {
 }
 
 impl<'s> Binder<'s> {
-    fn new(environment: &'s Environment<'s>, ctx: &'s mut EvalContext, text: &'s str) -> Binder<'s> {
+    pub(crate) fn new(environment: &'s Environment<'s>, ctx: &'s mut EvalContext, text: &'s str) -> Binder<'s> {
         Binder {
             environment,
             ctx,
@@ -277,6 +278,10 @@ impl<'s> Binder<'s> {
             changing_with: 0,
             cursor: None,
         }
+    }
+
+    pub(crate) fn context(&mut self) -> &mut EvalContext {
+        self.ctx
     }
 
     fn statement(&mut self, statement: &tree::Statement) -> Result<(Plan, Vec<ResultColumn>)> {

@@ -1,0 +1,224 @@
+//! Calls: functions, aggregates, window functions.
+
+use syntax::postgres::tree::{
+    self, FrameBound, FrameExclusion, FrameUnit, FuncCall, NullsOrder, SortBy, SortDirection,
+};
+
+use crate::bind::coerce::is_polymorphic;
+use crate::bind::resolve::{self, Resolution};
+use crate::bind::typing::unsupported;
+use crate::deparse::analyse::Analyser;
+use crate::deparse::node::{Aggregate, Bound, Form, Frame, Node, Over, Sort, Window, WindowCall};
+use crate::error::Result;
+use crate::functions::{Body, CastContext, PgFunction};
+use crate::types::oid::{self, Oid};
+use crate::types::registry;
+
+impl Analyser<'_, '_> {
+    pub fn function(&mut self, call: &FuncCall) -> Result<Node> {
+        if call.variadic || call.within_group || call.arguments.iter().any(|argument| argument.name.is_some()) {
+            return Err(unsupported("this call of a definition"));
+        }
+        let mut arguments = Vec::new();
+        for argument in &call.arguments {
+            arguments.push(self.expr(&argument.value)?);
+        }
+        let name = call.name.last();
+        let is_aggregate = resolve::functions_named(name).iter().any(|row| matches!(row.body, Body::Aggregate(_)));
+        if call.over.is_some() || is_aggregate || call.star {
+            return self.aggregate(call, arguments);
+        }
+        self.call(name, arguments, if call.sql_syntax { Form::Sql } else { Form::Call })
+    }
+
+    /// Returns a call of the system's function of that name.
+    pub fn call(&mut self, name: &str, arguments: Vec<Node>, form: Form) -> Result<Node> {
+        let types: Vec<Oid> = arguments.iter().map(|argument| argument.ty().0).collect();
+        let (row, parameters) = match resolve::function(name, &types) {
+            Resolution::One(found) => found,
+            _ => return self.cast_by_name(name, arguments),
+        };
+        if let ([argument], Some(ty)) = (&arguments[..], registry::by_name(name))
+            && parameters != types
+            && (argument.ty().0 == oid::UNKNOWN || !self.can_coerce(types[0], parameters[0]))
+        {
+            return self.cast(argument.clone(), (ty.oid, -1), Form::Explicit, CastContext::Explicit);
+        }
+        let arguments = self.arguments(&parameters, arguments)?;
+        let ty = (result(row, &parameters, &arguments), -1);
+        Ok(Node::Call { name: row.name.to_owned(), arguments, ty, form })
+    }
+
+    /// Reads a call of a type's name as a cast.
+    fn cast_by_name(&mut self, name: &str, mut arguments: Vec<Node>) -> Result<Node> {
+        match (registry::by_name(name), arguments.len()) {
+            (Some(ty), 1) => {
+                let argument = arguments.remove(0);
+                self.cast(argument, (ty.oid, -1), Form::Explicit, CastContext::Explicit)
+            }
+            _ => Err(unsupported(format!("the function {name} of a definition"))),
+        }
+    }
+
+    fn arguments(&mut self, parameters: &[Oid], arguments: Vec<Node>) -> Result<Vec<Node>> {
+        let common = parameters.contains(&oid::ANYCOMPATIBLE).then(|| self.common(&arguments)).transpose()?;
+        let polymorphic = arguments
+            .iter()
+            .zip(parameters)
+            .find(|(argument, parameter)| is_polymorphic(**parameter) && argument.ty().0 != oid::UNKNOWN);
+        let element = polymorphic.map(|(argument, _)| argument.ty().0);
+        let mut coerced = Vec::new();
+        for (argument, parameter) in arguments.into_iter().zip(parameters) {
+            let target = match *parameter {
+                oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY => common.unwrap_or(oid::TEXT),
+                oid::ANYELEMENT | oid::ANYNONARRAY => element.unwrap_or(oid::TEXT),
+                other => other,
+            };
+            coerced.push(self.coerce(argument, target, Form::Implicit)?);
+        }
+        Ok(coerced)
+    }
+
+    fn aggregate(&mut self, call: &FuncCall, arguments: Vec<Node>) -> Result<Node> {
+        let types: Vec<Oid> = arguments.iter().map(|argument| argument.ty().0).collect();
+        let name = call.name.last();
+        let Resolution::One((row, parameters)) = resolve::function(name, &types) else {
+            return Err(unsupported(format!("the function {name} of a definition")));
+        };
+        let arguments = self.arguments(&parameters, arguments)?;
+        let ty = (result(row, &parameters, &arguments), -1);
+        let filter = call.filter.as_ref().map(|filter| self.condition(filter)).transpose()?;
+        let order_by = self.sorts(&call.order_by, None)?;
+        let aggregate = Aggregate {
+            name: row.name.to_owned(),
+            arguments,
+            star: call.star,
+            distinct: call.distinct,
+            order_by,
+            filter,
+            ty,
+        };
+        Ok(match &call.over {
+            None => Node::Aggregate(Box::new(aggregate)),
+            Some(over) => {
+                let over = match over {
+                    tree::Over::Named(name) => Over::Named(name.value.clone()),
+                    tree::Over::Window(window) => Over::Window(self.window(window)?),
+                };
+                Node::Window(Box::new(WindowCall { call: aggregate, over }))
+            }
+        })
+    }
+
+    pub fn window(&mut self, window: &tree::WindowDef) -> Result<Window> {
+        let mut partition_by = Vec::new();
+        for key in &window.partition_by {
+            let key = self.expr(key)?;
+            partition_by.push(self.settled(key)?);
+        }
+        let order_by = self.sorts(&window.order_by, None)?;
+        let frame = window.frame.as_ref().map(|frame| self.frame(frame, &order_by)).transpose()?;
+        Ok(Window { base: window.base.as_ref().map(|base| base.value.clone()), partition_by, order_by, frame })
+    }
+
+    fn frame(&mut self, frame: &tree::Frame, order_by: &[Sort]) -> Result<Frame> {
+        let key = order_by.first().map(|sort| sort.key.ty().0);
+        let ty = match (frame.unit, key) {
+            (FrameUnit::Range, Some(oid::DATE | oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::TIMETZ)) => {
+                oid::INTERVAL
+            }
+            (FrameUnit::Range, Some(key)) => key,
+            _ => oid::INT8,
+        };
+        let mut bound = |bound: &FrameBound| -> Result<Bound> {
+            let mut offset = |offset: &tree::Expr, word| -> Result<Bound> {
+                let node = self.expr(offset)?;
+                let node = match node.ty().0 {
+                    oid::UNKNOWN => self.coerce(node, ty, Form::Implicit)?,
+                    _ if frame.unit == FrameUnit::Range => node,
+                    _ => self.coerce(node, ty, Form::Implicit)?,
+                };
+                Ok(Bound::Offset(node, word))
+            };
+            match bound {
+                FrameBound::UnboundedPreceding => Ok(Bound::Word("UNBOUNDED PRECEDING")),
+                FrameBound::Preceding(node) => offset(node, "PRECEDING"),
+                FrameBound::CurrentRow => Ok(Bound::Word("CURRENT ROW")),
+                FrameBound::Following(node) => offset(node, "FOLLOWING"),
+                FrameBound::UnboundedFollowing => Ok(Bound::Word("UNBOUNDED FOLLOWING")),
+            }
+        };
+        let start = bound(&frame.start)?;
+        let end = frame.end.as_ref().map(&mut bound).transpose()?;
+        Ok(Frame {
+            unit: match frame.unit {
+                FrameUnit::Rows => "ROWS",
+                FrameUnit::Range => "RANGE",
+                FrameUnit::Groups => "GROUPS",
+            },
+            start,
+            end,
+            exclusion: match frame.exclusion {
+                FrameExclusion::NoOthers => "",
+                FrameExclusion::CurrentRow => " EXCLUDE CURRENT ROW",
+                FrameExclusion::Group => " EXCLUDE GROUP",
+                FrameExclusion::Ties => " EXCLUDE TIES",
+            },
+        })
+    }
+
+    /// Analyses ORDER BY. With targets, a number or the name of one stands for it.
+    pub fn sorts(&mut self, sorts: &[SortBy], targets: Option<&[(String, Node)]>) -> Result<Vec<Sort>> {
+        let mut all: Vec<Sort> = Vec::new();
+        for sort in sorts {
+            let descending = match &sort.direction {
+                SortDirection::Default | SortDirection::Ascending => false,
+                SortDirection::Descending => true,
+                SortDirection::Using(_) => return Err(unsupported("USING of a definition")),
+            };
+            let nulls_first = match sort.nulls {
+                NullsOrder::Default => descending,
+                NullsOrder::First => true,
+                NullsOrder::Last => false,
+            };
+            let target = targets.and_then(|targets| target_named(&sort.expr, targets));
+            let key = match (target, targets) {
+                (Some(target), Some(targets)) => targets[target - 1].1.clone(),
+                _ => {
+                    let key = self.expr(&sort.expr)?;
+                    self.settled(key)?
+                }
+            };
+            // A key that stands there already orders nothing more.
+            // The columns of a set operation have no expressions to compare.
+            let is_named = matches!(&key, Node::SqlValue { text, .. } if text.is_empty());
+            let is_known = |known: &Sort| if is_named { known.target == target } else { known.key == key };
+            if !all.iter().any(is_known) {
+                all.push(Sort { key, target, descending, nulls_first });
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Returns the number of the target that an item of ORDER BY names.
+pub fn target_named(expr: &tree::Expr, targets: &[(String, Node)]) -> Option<usize> {
+    match &expr.kind {
+        tree::ExprKind::Const(tree::Const::Integer(number)) => {
+            usize::try_from(*number).ok().filter(|number| (1..=targets.len()).contains(number))
+        }
+        tree::ExprKind::Column(name) if !name.star && name.fields.len() == 1 => {
+            targets.iter().position(|(known, _)| *known == name.fields[0]).map(|at| at + 1)
+        }
+        _ => None,
+    }
+}
+
+/// Returns the type of a call's result.
+fn result(row: &PgFunction, parameters: &[Oid], arguments: &[Node]) -> Oid {
+    if !is_polymorphic(row.result) {
+        return row.result;
+    }
+    let polymorphic = arguments.iter().zip(parameters).find(|(_, parameter)| is_polymorphic(**parameter));
+    polymorphic.map_or(oid::TEXT, |(argument, _)| argument.ty().0)
+}

@@ -1,0 +1,171 @@
+//! Analysed definitions as text: layout and parentheses of `ruleutils.c`.
+//!
+//! The text is written in lines: `keyword` begins one, with the indent of the query that is open. Pretty text leaves out parentheses that `is_simple` finds unneeded.
+
+mod expr;
+mod names;
+mod query_text;
+mod simple;
+
+use std::sync::Arc;
+
+use query::catalog::Snapshot;
+use query::catalog::schema_name::SchemaName;
+use query::catalog::table::Table as Stored;
+use query::nodes::context::EvalContext;
+
+use crate::deparse::node::{Node, Query, Table};
+use crate::deparse::text;
+use crate::error::Result;
+use crate::session::facts::FactsOf as _;
+
+/// The layout of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Leaves out parentheses.
+    pub is_pretty: bool,
+    /// Lines longer than this are broken; 0 gives each item of a list a line, `None` breaks nothing.
+    pub wrap: Option<usize>,
+}
+
+impl Style {
+    pub const PLAIN: Style = Style { is_pretty: false, wrap: Some(0) };
+    pub const PRETTY: Style = Style { is_pretty: true, wrap: Some(0) };
+
+    pub fn of(is_pretty: bool) -> Style {
+        if is_pretty { Style::PRETTY } else { Style::PLAIN }
+    }
+}
+
+const STEP: isize = 8;
+const VAR: isize = 4;
+const JOIN: isize = 4;
+/// Deeper indents grow more slowly.
+const LIMIT: isize = 40;
+
+/// The tables of a query that is open, by the names that the text gives them.
+struct Namespace {
+    tables: Vec<Table>,
+    names: Vec<String>,
+    /// Columns are written with the name of their table.
+    qualifies: bool,
+    /// Names of the output columns, for ORDER BY; with the expression of each.
+    outputs: Vec<(String, Node)>,
+    commons: Vec<String>,
+}
+
+pub struct Printer {
+    out: String,
+    indent: isize,
+    style: Style,
+    /// The queries that are open, outermost first.
+    open: Vec<Namespace>,
+    snapshot: Arc<Snapshot>,
+    database: String,
+    path: Vec<String>,
+    /// A key of ORDER BY or GROUP BY is written.
+    in_order_by: bool,
+}
+
+/// Returns the text of a view's query.
+pub fn query(query: &Query, style: Style, ctx: &mut EvalContext) -> Result<String> {
+    let mut printer = Printer::new(style, ctx);
+    let names: Vec<String> = query.columns.iter().map(|(name, _)| name.clone()).collect();
+    printer.named_query(query, &names, true);
+    Ok(printer.out)
+}
+
+/// Returns the text of an expression over the columns of one table.
+pub fn expression(node: &Node, table: &Stored, style: Style, ctx: &mut EvalContext) -> Result<String> {
+    let mut printer = Printer::new(style, ctx);
+    let columns = table.columns.iter().map(|column| (column.name.clone(), (0, -1))).collect();
+    printer.open.push(Namespace {
+        tables: vec![Table {
+            source: crate::deparse::node::Source::Join,
+            alias: table.name.clone(),
+            has_alias: false,
+            columns,
+            has_column_aliases: false,
+            is_lateral: false,
+            is_join: false,
+        }],
+        names: vec![table.name.clone()],
+        qualifies: false,
+        outputs: Vec::new(),
+        commons: Vec::new(),
+    });
+    printer.node(node, false);
+    Ok(printer.out)
+}
+
+impl Printer {
+    fn new(style: Style, ctx: &mut EvalContext) -> Printer {
+        let facts = ctx.facts();
+        let snapshot = facts.db.as_ref().map(|db| db.catalog().snapshot()).unwrap_or_default();
+        Printer {
+            out: String::new(),
+            indent: 0,
+            style,
+            open: Vec::new(),
+            snapshot,
+            database: facts.database.clone(),
+            path: facts.search_path.clone(),
+            in_order_by: false,
+        }
+    }
+
+    /// Begins a line with a keyword: `appendContextKeyword`.
+    fn keyword(&mut self, word: &str, before: isize, after: isize, plus: isize) {
+        self.indent += before;
+        let kept = self.out.trim_end_matches(' ').len();
+        self.out.truncate(kept);
+        self.out.push('\n');
+        let amount = if self.indent < LIMIT {
+            self.indent.max(0) + plus
+        } else {
+            (LIMIT + (self.indent - LIMIT) / (STEP / 2)) % LIMIT + plus
+        };
+        self.out.extend(std::iter::repeat_n(' ', amount.max(0) as usize));
+        self.out.push_str(word);
+        self.indent = (self.indent + after).max(0);
+    }
+
+    fn open_parenthesis(&mut self) {
+        if !self.style.is_pretty {
+            self.out.push('(');
+        }
+    }
+
+    fn close_parenthesis(&mut self) {
+        if !self.style.is_pretty {
+            self.out.push(')');
+        }
+    }
+
+    /// Returns a relation's name, with its schema where the name alone would find another.
+    fn relation_name(&self, schema: &str, name: &str) -> String {
+        let is_common = self.open.iter().any(|open| open.commons.iter().any(|common| common == name));
+        match !is_common && self.is_visible(schema, name) {
+            true => text::name(name),
+            false => format!("{}.{}", text::name(schema), text::name(name)),
+        }
+    }
+
+    fn is_visible(&self, schema: &str, name: &str) -> bool {
+        let path = std::iter::once("pg_catalog").chain(self.path.iter().map(String::as_str));
+        for known in path {
+            if known == schema {
+                return true;
+            }
+            if crate::system::find(known, name).is_some() {
+                return false;
+            }
+            let stored = SchemaName::new(&self.database, known).map(|name| name.stored().into_owned());
+            let found = stored.and_then(|stored| self.snapshot.schemas.get(&stored));
+            if found.is_some_and(|found| crate::define::names::find(found, name).is_some()) {
+                return false;
+            }
+        }
+        false
+    }
+}
