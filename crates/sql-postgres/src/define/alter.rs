@@ -6,7 +6,8 @@ use query::catalog::table::{Default, Identity, Index, Table};
 use query::catalog::{Snapshot, Writing};
 use query::session::definitions::{RelatedTables, follow_names};
 use syntax::postgres::tree::{
-    AlterTableCmd, AlterTableStmt, Constraint, ConstraintKind, Expr, ObjectType, RoleSpecKind,
+    AlterOwnerStmt, AlterTableCmd, AlterTableStmt, Constraint, ConstraintKind, Expr, ObjectName, ObjectType, RoleSpec,
+    RoleSpecKind,
 };
 
 use crate::bind::{self, TableExpression};
@@ -110,22 +111,49 @@ impl Session {
         Ok(tag)
     }
 
+    /// ALTER SCHEMA, ALTER DATABASE and others OWNER TO.
+    pub(super) fn alter_owner(&mut self, alter: &AlterOwnerStmt) -> Result<&'static str> {
+        let AlterOwnerStmt { object, owner } = alter;
+        let tag = match object {
+            ObjectName::Plain(ObjectType::Schema, name) => {
+                self.begin_definition("ALTER SCHEMA")?;
+                let stored = self.stored_schema(&name.value)?;
+                if !self.catalog_of_session().schemas.contains_key(&stored) {
+                    return Err(crate::define::names::missing_schema(&name.value));
+                }
+                "ALTER SCHEMA"
+            }
+            ObjectName::Plain(ObjectType::Database, name) => {
+                self.begin_definition("ALTER DATABASE")?;
+                if !self.catalog_of_session().schemas.contains_key(&name.value) {
+                    let message = format!("database \"{}\" does not exist", name.value);
+                    return Err(PgError::new(state::INVALID_CATALOG_NAME, message));
+                }
+                "ALTER DATABASE"
+            }
+            _ => return Err(PgError::unsupported("ALTER ... OWNER TO")),
+        };
+        self.check_owner(owner)?;
+        Ok(tag)
+    }
+
+    fn check_owner(&mut self, role: &RoleSpec) -> Result<()> {
+        match &role.kind {
+            RoleSpecKind::CurrentRole | RoleSpecKind::CurrentUser | RoleSpecKind::SessionUser => Ok(()),
+            RoleSpecKind::Name(name) if *name == self.who.role || name == "postgres" => Ok(()),
+            RoleSpecKind::Name(name) => Err(match self.database().engine().accounts().get(name) {
+                Some(_) => PgError::unsupported("OWNER TO another role"),
+                None => PgError::new(state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist")),
+            }),
+            RoleSpecKind::Public => Err(PgError::new(state::UNDEFINED_OBJECT, "role \"public\" does not exist")),
+        }
+    }
+
     /// The owner of everything is the session's own role.
     fn check_owners(&mut self, commands: &[AlterTableCmd]) -> Result<()> {
         for command in commands {
-            let AlterTableCmd::OwnerTo(role) = command else { continue };
-            match &role.kind {
-                RoleSpecKind::CurrentRole | RoleSpecKind::CurrentUser | RoleSpecKind::SessionUser => {}
-                RoleSpecKind::Name(name) if *name == self.who.role || name == "postgres" => {}
-                RoleSpecKind::Name(name) => {
-                    return Err(match self.database().engine().accounts().get(name) {
-                        Some(_) => PgError::unsupported("OWNER TO another role"),
-                        None => PgError::new(state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist")),
-                    });
-                }
-                RoleSpecKind::Public => {
-                    return Err(PgError::new(state::UNDEFINED_OBJECT, "role \"public\" does not exist"));
-                }
+            if let AlterTableCmd::OwnerTo(role) = command {
+                self.check_owner(role)?;
             }
         }
         Ok(())

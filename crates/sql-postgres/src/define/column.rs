@@ -189,7 +189,17 @@ impl Session {
                     let assignment = &crate::types::assignment::ASSIGNMENT;
                     let place = query::nodes::assignment::Place { column: &column.name, row: 1 };
                     let ty = column.ty.clone().with_nullable(true);
-                    Default::Value((assignment.store)(value, &ty, place, self.context())?)
+                    let value = (assignment.store)(value, &ty, place, self.context())?;
+                    let (ty, typmod) = crate::system::view::type_of(column);
+                    let shown = crate::system::view::constant_text(&value, column, self.context());
+                    let place = crate::deparse::Place::Column { ty, typmod };
+                    let style = crate::deparse::Style::PLAIN;
+                    let written = crate::deparse::expression(&over, source, place, style, self.context());
+                    // A constant whose value does not tell how it was written keeps its text.
+                    match written {
+                        Ok(written) if written != shown => Default::Expression(source.clone()),
+                        _ => Default::Value(value),
+                    }
                 }
                 _ => Default::Expression(source.clone()),
             };

@@ -91,6 +91,7 @@ impl Session {
                 "DROP DATABASE"
             }
             Statement::AlterTable(alter) => return self.alter_table(alter, text),
+            Statement::AlterOwner(alter) => self.alter_owner(alter)?,
             Statement::Rename(rename) => return self.rename(rename),
             Statement::Drop(drop) => return self.drop_objects(drop),
             Statement::Truncate(truncate) => {

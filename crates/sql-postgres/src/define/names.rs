@@ -73,6 +73,11 @@ impl Session {
         }
     }
 
+    /// Returns the definitions that the session sees.
+    pub(crate) fn catalog_of_session(&self) -> &Snapshot {
+        &self.catalog
+    }
+
     fn check_database(&self, name: &RangeVar) -> Result<()> {
         match &name.catalog {
             Some(catalog) if *catalog != self.who.database => {

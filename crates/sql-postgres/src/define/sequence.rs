@@ -239,14 +239,51 @@ impl Session {
             None => return Err(self.missing_relation(name, None)),
         };
         let Options { parameters, restart, owner, .. } = read(options, 8, Some(sequence.parameters))?;
-        if !matches!(owner, Owner::Unsaid) {
-            return Err(PgError::unsupported("ALTER SEQUENCE ... OWNED BY"));
+        let is_moved = !matches!(owner, Owner::Unsaid);
+        let wanted = self.owner(&owner)?;
+        if is_moved {
+            self.check_move(&sequence, wanted.as_ref().map(|(table, _)| &**table))?;
         }
         let db = self.database().clone();
         let mut writing = db.instance().catalog().write()?;
         let mut altered = Sequence::clone(&sequence);
         altered.parameters = parameters;
+        if !is_moved {
+            writing.alter_sequence(altered, restart)?;
+            return self.finish(writing);
+        }
+        // The sequence first: a table that gives one away would drop it.
+        altered.owned_by = wanted.as_ref().map(|(table, _)| table.id);
         writing.alter_sequence(altered, restart)?;
+        let before = self.catalog_of_session().owner(&sequence).map(|(table, at)| (table.clone(), at));
+        if let Some((table, at)) = before {
+            let mut copy = table.copy();
+            copy.columns[at].sequences.retain(|id| *id != sequence.id);
+            writing.put_table(copy)?;
+        }
+        if let Some((table, at)) = wanted {
+            let current = writing.snapshot.table(&table.schema, &table.name)?.clone();
+            let mut copy = current.copy();
+            copy.columns[at].sequences.push(sequence.id);
+            writing.put_table(copy)?;
+        }
         self.finish(writing)
+    }
+
+    /// Refuses an owner that a sequence cannot have, and another one of an identity's sequence.
+    fn check_move(&mut self, sequence: &Sequence, table: Option<&query::catalog::table::Table>) -> Result<()> {
+        if let Some((owner, at)) = self.catalog_of_session().owner(sequence)
+            && owner.columns[at].identity != query::catalog::table::Identity::None
+        {
+            let error = PgError::new(state::FEATURE_NOT_SUPPORTED, "cannot change ownership of identity sequence");
+            return Err(error.detail(format!("Sequence \"{}\" is linked to table \"{}\".", sequence.name, owner.name)));
+        }
+        match table {
+            Some(table) if table.schema != sequence.schema => Err(PgError::new(
+                state::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "sequence must be in same schema as table it is linked to",
+            )),
+            _ => Ok(()),
+        }
     }
 }
