@@ -40,6 +40,10 @@ impl Binder<'_> {
                 let text = format!("{verb} view \"{}\"", view.name);
                 Err(self.error(unsupported(text), relation.at.0))
             }
+            FoundRelation::Sequence(sequence) => {
+                let text = format!("cannot change sequence \"{}\"", sequence.name);
+                Err(self.error(PgError::new(state::WRONG_OBJECT_TYPE, text), relation.at.0))
+            }
             FoundRelation::System(system) => {
                 let text = format!("permission denied: \"{}\" is a system catalog", system.name);
                 self.fail(state::INSUFFICIENT_PRIVILEGE, text, relation.at.0)

@@ -41,6 +41,7 @@ pub enum FoundRelation {
     Table(Arc<Table>),
     View(Arc<query::catalog::view::View>),
     System(&'static SystemTable),
+    Sequence(Arc<query::catalog::sequence::Sequence>),
 }
 
 impl Binder<'_> {
@@ -437,6 +438,7 @@ impl Binder<'_> {
                 Ok(operands)
             }
             FoundRelation::System(system) => self.system(system, &shown, columns),
+            FoundRelation::Sequence(sequence) => self.sequence_row(&sequence, &shown, columns),
         }
     }
 
@@ -472,6 +474,9 @@ impl Binder<'_> {
         let definitions = if self.open_views.is_empty() { snapshot } else { snapshot.shared() };
         if let Some(view) = definitions.view(&stored, name) {
             return Some(FoundRelation::View(view.clone()));
+        }
+        if let Some(sequence) = definitions.sequence(&stored, name) {
+            return Some(FoundRelation::Sequence(sequence.clone()));
         }
         definitions.table(&stored, name).ok().map(|table| FoundRelation::Table(table.clone()))
     }

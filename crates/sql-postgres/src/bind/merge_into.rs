@@ -44,6 +44,12 @@ impl Binder<'_> {
                 );
                 return Err(error.detail("This operation is not supported for views."));
             }
+            FoundRelation::Sequence(sequence) => {
+                let text = format!("cannot execute MERGE on relation \"{}\"", sequence.name);
+                let detail = "This operation is not supported for sequences.";
+                let error = PgError::new(state::WRONG_OBJECT_TYPE, text).detail(detail);
+                return Err(error);
+            }
             FoundRelation::System(system) => {
                 let text = format!("permission denied: \"{}\" is a system catalog", system.name);
                 return self.fail(state::INSUFFICIENT_PRIVILEGE, text, relation.at.0);

@@ -124,13 +124,19 @@ impl Binder<'_> {
     fn system_column(&mut self, depth: usize, table: Option<&str>, name: &str, at: u32) -> Result<Option<Operand>> {
         let items = &self.scopes[depth].names;
         let is_meant = |item: &&NameItem| table.is_none_or(|table| item.alias == table && item.is_relation_visible);
-        let id = items.iter().filter(is_meant).find_map(|item| item.columns.first()?.origin);
-        let Some((id, _)) = id else { return Ok(None) };
+        let found = items.iter().filter(is_meant).find_map(|item| {
+            let first = item.columns.first()?;
+            match first.origin {
+                Some((id, _)) => Some(crate::bind::relation_oid(id)),
+                None => crate::system::catalog_oid(item.schema.as_deref()?, item.table_name.as_deref()?),
+            }
+        });
+        let Some(oid) = found else { return Ok(None) };
         if name != "tableoid" {
             return Err(self.error(unsupported(format!("the system column \"{name}\"")), at));
         }
-        let oid = query::value::Value::UInt(u64::from(crate::bind::relation_oid(id)));
-        Ok(Some(Operand { expr: super::typing::literal(oid, crate::types::oid::OID), at }))
+        let oid = super::typing::literal(query::value::Value::UInt(oid.into()), crate::types::oid::OID);
+        Ok(Some(Operand { expr: oid, at }))
     }
 
     /// Returns a column as the current block reads it.

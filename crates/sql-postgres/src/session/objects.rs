@@ -77,14 +77,14 @@ fn oid_of(relation: &Relation) -> Oid {
 
 fn find_object(db: &Database, database: &str, path: &[String], kind: ObjectKind, text: &str) -> Result<Option<Oid>> {
     let snapshot = db.catalog().snapshot();
-    let parts = parts(text)?;
+    let parts = match kind {
+        ObjectKind::FunctionSignature => Vec::new(),
+        _ => parts(text)?,
+    };
     match kind {
         ObjectKind::Relation => {
             let [qualifier @ .., name] = &parts[..] else { return Ok(None) };
-            let system_oid = |schema: &str| {
-                let found = system::TABLES.iter().find(|(_, table)| table.schema == schema && table.name == *name);
-                found.map(|(oid, _)| *oid)
-            };
+            let system_oid = |schema: &str| system::relations::by_name(schema, name).map(|relation| relation.oid);
             let schemas: Vec<&str> = match qualifier.last() {
                 Some(schema) => vec![schema],
                 None => std::iter::once("pg_catalog").chain(path.iter().map(String::as_str)).collect(),
@@ -120,6 +120,25 @@ fn find_object(db: &Database, database: &str, path: &[String], kind: ObjectKind,
             let is_known = name == crate::instance::database::POSTGRES || db.engine().accounts().get(name).is_some();
             Ok(is_known.then(|| oids::of_role(name)))
         }
+        ObjectKind::FunctionSignature => Ok(system::functions::signature::find(text)),
+        ObjectKind::Function => {
+            let named = crate::functions::functions_named(parts.last().map_or("", String::as_str));
+            match named {
+                [] => Ok(None),
+                [one] => Ok(Some(one.oid)),
+                _ => {
+                    let message = format!("more than one function named \"{text}\"");
+                    Err(PgError::new(state::AMBIGUOUS_FUNCTION, message))
+                }
+            }
+        }
+        ObjectKind::Collation => Ok(match parts.last().map_or("", String::as_str) {
+            "default" => Some(oids::COLLATION_DEFAULT),
+            "C" => Some(oids::COLLATION_C),
+            "POSIX" => Some(951),
+            "ucs_basic" => Some(962),
+            _ => None,
+        }),
         _ => Ok(None),
     }
 }
@@ -128,7 +147,8 @@ fn name_object(db: &Database, database: &str, path: &[String], kind: ObjectKind,
     let snapshot = db.catalog().snapshot();
     match kind {
         ObjectKind::Relation => {
-            if let Some((_, table)) = system::TABLES.iter().find(|(known, _)| *known == oid) {
+            if let Some(relation) = system::relations::by_oid(oid) {
+                let table = &relation.table;
                 let is_visible = table.schema == "pg_catalog";
                 let name = table.name.to_owned();
                 return Some(if is_visible { name } else { format!("{}.{name}", table.schema) });
@@ -162,6 +182,24 @@ fn name_object(db: &Database, database: &str, path: &[String], kind: ObjectKind,
                 _ => None,
             },
         },
+        ObjectKind::FunctionSignature => system::functions::signature::shown(oid),
+        ObjectKind::Operator => {
+            crate::functions::operator(oid).map(|row| match crate::functions::operators_named(row.name) {
+                [_] => row.name.to_owned(),
+                _ => format!("pg_catalog.{}", row.name),
+            })
+        }
+        ObjectKind::Collation => match oid {
+            oids::COLLATION_DEFAULT => Some("\"default\"".to_owned()),
+            oids::COLLATION_C => Some("\"C\"".to_owned()),
+            951 => Some("\"POSIX\"".to_owned()),
+            962 => Some("ucs_basic".to_owned()),
+            _ => None,
+        },
+        ObjectKind::Function => system::function_name(oid).map(|(name, is_shared)| {
+            // A name that several functions have is qualified.
+            if is_shared { format!("pg_catalog.{}", quoted(name)) } else { quoted(name) }
+        }),
         ObjectKind::Role => {
             let accounts = db.engine().accounts().list();
             let mut names = accounts.iter().map(|account| account.name.as_str()).chain(["postgres"]);

@@ -185,9 +185,7 @@ fn flat(name: &str, values: &[SettingValue]) -> Result<String> {
     Ok(text)
 }
 
-/// Returns a name in quotes unless it can stand without them.
+/// Returns a name in quotes unless it can stand without them: `quote_identifier`.
 pub fn quoted(name: &str) -> String {
-    let is_plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '$');
-    if is_plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+    crate::functions::text::quote::identifier(name)
 }

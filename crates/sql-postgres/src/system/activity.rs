@@ -6,67 +6,31 @@ use std::time::{Instant, SystemTime};
 use datum::Result;
 use query::catalog::schema_name::SchemaName;
 use query::nodes::context::EvalContext;
-use query::nodes::system_table::{SystemRows, SystemTable};
+use query::nodes::table_function::Give;
 use query::session::registry::SessionHandle;
 
 use crate::batch::Row;
 use crate::instance::handle::{ActivityState, Handle, shown_text};
 use crate::session::facts::{CursorFacts, FactsOf as _, micros_since_2000};
-use crate::system::catalog::{number, oid, table, text, truth};
-use crate::system::column::{BOOL, INT4, INT8, NAME, OID, TEXT, TIMESTAMPTZ};
+use crate::system::cells::{number, oid, text, truth};
 use crate::system::oids;
 use crate::system::view::Shown;
+use crate::system::wanted::Wanted;
 use crate::value::Value;
 
-table!(
-    PG_STAT_ACTIVITY,
-    "pg_catalog",
-    pg_stat_activity,
-    [
-        ("datid", OID),
-        ("datname", NAME),
-        ("pid", INT4),
-        ("leader_pid", INT4),
-        ("usesysid", OID),
-        ("usename", NAME),
-        ("application_name", TEXT),
-        ("client_addr", TEXT),
-        ("client_hostname", TEXT),
-        ("client_port", INT4),
-        ("backend_start", TIMESTAMPTZ),
-        ("xact_start", TIMESTAMPTZ),
-        ("query_start", TIMESTAMPTZ),
-        ("state_change", TIMESTAMPTZ),
-        ("wait_event_type", TEXT),
-        ("wait_event", TEXT),
-        ("state", TEXT),
-        ("query_id", INT8),
-        ("query", TEXT),
-        ("backend_type", TEXT),
-    ]
-);
-fn pg_stat_activity(ctx: &mut EvalContext) -> Result<Vec<Row>> {
-    let Some(shown) = Shown::of(ctx) else { return Ok(Vec::new()) };
-    let Some(db) = ctx.facts().db.clone() else { return Ok(Vec::new()) };
-    let mut rows: Vec<Row> = db.sessions().iter().map(|handle| activity(handle, &shown)).collect();
-    rows.extend(db.other_sessions().iter().map(|session| foreign_activity(session, &shown)));
-    Ok(rows)
+pub fn pg_stat_activity(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
+    let Some(shown) = Shown::of(ctx) else { return Ok(()) };
+    let Some(db) = ctx.facts().db.clone() else { return Ok(()) };
+    for handle in db.sessions() {
+        give(activity(&handle, &shown), ctx)?;
+    }
+    for session in db.other_sessions() {
+        give(foreign_activity(&session, &shown), ctx)?;
+    }
+    Ok(())
 }
 
-table!(
-    PG_CURSORS,
-    "pg_catalog",
-    pg_cursors,
-    [
-        ("name", TEXT),
-        ("statement", TEXT),
-        ("is_holdable", BOOL),
-        ("is_binary", BOOL),
-        ("is_scrollable", BOOL),
-        ("creation_time", TIMESTAMPTZ),
-    ]
-);
-fn pg_cursors(ctx: &mut EvalContext) -> Result<Vec<Row>> {
+pub fn pg_cursors(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
     let row = |(name, cursor): (&String, &CursorFacts)| {
         vec![
             text(name),
@@ -77,7 +41,8 @@ fn pg_cursors(ctx: &mut EvalContext) -> Result<Vec<Row>> {
             number(cursor.created),
         ]
     };
-    Ok(ctx.facts().cursors.iter().map(row).collect())
+    let rows: Vec<Row> = ctx.facts().cursors.iter().map(row).collect();
+    rows.into_iter().try_for_each(|row| give(row, ctx))
 }
 
 /// Returns the date of a moment.
@@ -110,6 +75,8 @@ fn activity(handle: &Handle, shown: &Shown) -> Row {
         wait_type.map_or(Value::Null, text),
         status.awaits.map_or(Value::Null, text),
         text(status.state.name()),
+        Value::Null,
+        Value::Null,
         Value::Null,
         text(seen.last_statement()),
         text("client backend"),
@@ -146,6 +113,8 @@ fn foreign_activity(session: &Arc<dyn SessionHandle>, shown: &Shown) -> Row {
         Value::Null,
         Value::Null,
         text(state.name()),
+        Value::Null,
+        Value::Null,
         Value::Null,
         text(shown_text(seen.last_statement())),
         text("client backend"),

@@ -11,6 +11,20 @@ pub const PUBLIC: Oid = 2200;
 pub const INFORMATION_SCHEMA: Oid = 13183;
 /// The role `postgres`.
 pub const POSTGRES: Oid = 10;
+/// The catalogs themselves, as `classid` names them.
+pub const PG_CLASS: Oid = 1259;
+pub const PG_ATTRDEF: Oid = 2604;
+pub const PG_CONSTRAINT: Oid = 2606;
+pub const PG_NAMESPACE: Oid = 2615;
+pub const PG_REWRITE: Oid = 2618;
+/// The role that stands for the owner of the current database.
+pub const PG_DATABASE_OWNER: Oid = 6171;
+/// The tablespaces.
+pub const PG_DEFAULT: Oid = 1663;
+pub const PG_GLOBAL: Oid = 1664;
+/// The collations `default` and `C`.
+pub const COLLATION_DEFAULT: Oid = 100;
+pub const COLLATION_C: Oid = 950;
 /// The access methods.
 pub const HEAP: Oid = 2;
 pub const BTREE: Oid = 403;
@@ -24,6 +38,31 @@ pub fn of_object(id: u64) -> Oid {
 pub fn object_of(oid: Oid) -> Option<u64> {
     oid.checked_sub(FIRST).map(u64::from)
 }
+
+/// The OIDs of defaults begin here: a column's default has the number of its column in the upper bits.
+const DEFAULT_BITS: u32 = 20;
+
+/// Returns the OID of the default of a table's column: the table's, with the number of the column in the upper bits.
+pub fn of_default(relation: Oid, column: i64) -> Oid {
+    relation.wrapping_add((column as u32) << DEFAULT_BITS)
+}
+
+/// Returns the OID of the table of a column's default.
+pub fn table_of_default(default: Oid) -> Oid {
+    default & ((1 << DEFAULT_BITS) - 1)
+}
+
+/// Returns the OID of the rule of a view.
+pub fn of_rule(view: Oid) -> Oid {
+    view | RULE
+}
+
+/// Returns the OID of the view of a rule.
+pub fn view_of_rule(rule: Oid) -> Oid {
+    rule & !RULE
+}
+
+const RULE: Oid = 0x8000_0000;
 
 /// Returns the OID of a role: above those of objects, by its name.
 pub fn of_role(name: &str) -> Oid {

@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
+use datum::Result;
+use query::catalog::objects::Object;
 use query::catalog::schema_name::SchemaName;
-use query::catalog::table::{Default, Index, Part, Table, TableColumn};
+use query::catalog::table::{Check, Default, Index, Part, Table, TableColumn};
+use query::catalog::view::View;
 use query::catalog::{Schema, Snapshot};
 use query::nodes::context::EvalContext;
 
-use crate::define::names::{primary_name, schema_of};
+use crate::define::names::{Relation, primary_name, schema_of};
+use crate::deparse::{self, Place, Style};
 use crate::session::facts::FactsOf as _;
 use crate::session::quoted;
 use crate::system::oids;
@@ -37,6 +41,22 @@ impl Shown {
         })
     }
 
+    /// Returns the object of an OID, if it is one of this database.
+    pub fn object(&self, oid: Oid) -> Option<Object> {
+        let object = self.snapshot.object(oids::object_of(oid)?)?.clone();
+        let schema = match &object {
+            Object::Schema(schema) => &schema.name,
+            Object::View(view) => &view.schema,
+            Object::Sequence(sequence) => &sequence.schema,
+            Object::Table(table)
+            | Object::PrimaryKey(table)
+            | Object::Index(table, _)
+            | Object::Check(table, _)
+            | Object::ForeignKey(table, _) => &table.schema,
+        };
+        (SchemaName::of_stored(schema)?.database == self.database).then_some(object)
+    }
+
     pub fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
         self.schemas().flat_map(|(_, schema)| schema.tables.values())
     }
@@ -48,6 +68,11 @@ impl Shown {
             None => 0,
         }
     }
+}
+
+/// Returns PostgreSQL's name of a stored schema.
+pub fn schema_name(stored: &str) -> &str {
+    schema_of(stored)
 }
 
 pub fn schema_oid(schema: &Schema) -> Oid {
@@ -70,33 +95,161 @@ pub fn type_name(column: &TableColumn) -> String {
     registry::format_type(oid, Some(typmod))
 }
 
-/// Returns a column's default as SQL; `None` without one.
-pub fn default_text(column: &TableColumn, ctx: &mut EvalContext) -> Option<String> {
+/// Returns whether a column has a default, or is generated.
+pub fn has_default(column: &TableColumn) -> bool {
+    column.generated.is_some()
+        || !matches!(column.default, Default::None | Default::Dropped | Default::Value(Value::Null))
+}
+
+/// Returns a column's default as its definition has it; `None` without one.
+fn default_source(column: &TableColumn, ctx: &mut EvalContext) -> Option<String> {
     if let Some(generated) = &column.generated {
         return Some(generated.text.clone());
     }
     match &column.default {
-        Default::None | Default::Dropped => None,
+        Default::None | Default::Dropped | Default::Value(Value::Null) => None,
         Default::Expression(text) => Some(text.clone()),
         Default::Now(_) => Some("CURRENT_TIMESTAMP".to_owned()),
-        Default::Value(Value::Null) => None,
-        Default::Value(value) => {
-            let (oid, _) = type_of(column);
-            let text = (crate::types::assignment::ASSIGNMENT.text)(value, &column.ty, ctx);
-            let is_number = matches!(oid, oid::INT4 | oid::NUMERIC) && !text.starts_with('-') && !text.contains('N');
-            Some(match oid {
-                _ if is_number => text,
-                oid::INT2 | oid::INT8 if !text.starts_with('-') => text,
-                oid::BOOL => if text == "t" { "true" } else { "false" }.to_owned(),
-                _ => format!("'{}'::{}", text.replace('\'', "''"), registry::format_type(oid, None)),
-            })
-        }
+        Default::Value(value) => Some(constant_text(value, column, ctx)),
     }
+}
+
+/// Returns a constant default as SQL: as it was written, as far as the value tells.
+pub fn constant_text(value: &Value, column: &TableColumn, ctx: &mut EvalContext) -> String {
+    let (oid, _) = type_of(column);
+    let text = (crate::types::assignment::ASSIGNMENT.text)(value, &column.ty, ctx);
+    let is_number = !text.starts_with('-') && text.starts_with(|c: char| c.is_ascii_digit());
+    match oid {
+        oid::NUMERIC if is_number && text.contains('.') => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        oid::NUMERIC | oid::INT2 | oid::INT4 | oid::INT8 if is_number => text,
+        oid::INT2 | oid::INT4 | oid::INT8 if text.starts_with('-') => format!("'{text}'::integer"),
+        oid::BOOL => if text == "t" { "true" } else { "false" }.to_owned(),
+        _ => format!("{}::{}", crate::deparse::literal(&text), registry::format_type(oid, Some(-1))),
+    }
+}
+
+/// Returns a column's default as SQL of the reader's `search_path`; `None` without one.
+pub fn default_text(table: &Table, column: &TableColumn, ctx: &mut EvalContext) -> Option<String> {
+    let source = default_source(column, ctx)?;
+    if table.maker != crate::MAKER || matches!(column.default, Default::Value(_)) {
+        return Some(source);
+    }
+    let (ty, typmod) = type_of(column);
+    let place = Place::Column { ty, typmod };
+    Some(deparse::expression(table, &source, place, Style::PLAIN, ctx).unwrap_or(source))
+}
+
+/// Returns an expression of a table's definition as a catalog keeps it: its type, modifier and text.
+pub fn node_tree((ty, typmod): (Oid, i32), text: &str) -> String {
+    format!("{{{ty} {typmod}}}{text}")
+}
+
+/// Returns a column's default as `pg_attrdef` keeps it.
+pub fn default_tree(column: &TableColumn, ctx: &mut EvalContext) -> Option<String> {
+    Some(node_tree(type_of(column), &default_source(column, ctx)?))
+}
+
+/// Returns the text of a kept expression over a table.
+pub fn tree_text(table: &Table, tree: &str, style: Style, ctx: &mut EvalContext) -> Result<String> {
+    let parts = tree.strip_prefix('{').and_then(|rest| rest.split_once('}'));
+    let Some((head, text)) = parts else { return Ok(tree.to_owned()) };
+    let ty = head.split_once(' ').and_then(|(ty, typmod)| Some((ty.parse().ok()?, typmod.parse().ok()?)));
+    let place = match ty {
+        Some((oid::BOOL, -1)) => Place::Check,
+        Some((ty, typmod)) => Place::Column { ty, typmod },
+        None => Place::Plain,
+    };
+    if table.maker != crate::MAKER {
+        return Ok(text.to_owned());
+    }
+    Ok(deparse::expression(table, text, place, style, ctx).unwrap_or_else(|_| text.to_owned()))
 }
 
 /// Returns the columns that users see with their numbers, from 1.
 pub fn columns(table: &Table) -> impl Iterator<Item = (i64, &TableColumn)> {
     table.columns.iter().filter(|column| !column.is_hidden()).enumerate().map(|(nth, column)| (nth as i64 + 1, column))
+}
+
+/// Returns the number of a column, from 1; that of a hidden one is 0.
+pub fn number_of(table: &Table, at: usize) -> i64 {
+    if table.columns[at].is_hidden() {
+        return 0;
+    }
+    table.columns[..=at].iter().filter(|column| !column.is_hidden()).count() as i64
+}
+
+/// Returns the text of a view's query as `pg_views` shows it. A query that cannot be shown otherwise is shown as it was written.
+pub fn view_text(view: &View, style: Style, ctx: &mut EvalContext) -> Result<String> {
+    if view.maker == crate::MAKER
+        && let Ok(text) = deparse::view(view, style, ctx)
+    {
+        return Ok(text + ";");
+    }
+    Ok(format!(" {};", view.text))
+}
+
+/// Returns the condition of a check as SQL.
+pub fn check_text(table: &Table, check: &Check, style: Style, ctx: &mut EvalContext) -> Result<String> {
+    tree_text(table, &check_tree(check), style, ctx)
+}
+
+/// Returns the condition of a check as `pg_constraint` keeps it.
+pub fn check_tree(check: &Check) -> String {
+    node_tree((oid::BOOL, -1), &check.text)
+}
+
+/// Returns the numbers of the columns that a check reads, in order.
+pub fn columns_of_check(table: &Table, check: &Check, ctx: &mut EvalContext) -> Vec<i64> {
+    columns_read(table, &check.text, ctx)
+}
+
+/// Returns the numbers of the columns that an expression of a table's definition reads.
+pub fn columns_read(table: &Table, text: &str, ctx: &mut EvalContext) -> Vec<i64> {
+    if table.maker != crate::MAKER {
+        return Vec::new();
+    }
+    let columns = deparse::columns_of(table, text, ctx).unwrap_or_default();
+    columns.into_iter().map(|at| number_of(table, at)).collect()
+}
+
+/// Returns the OIDs of the sequences whose values a column's default takes.
+pub fn sequences_in(shown: &Shown, column: &TableColumn) -> Vec<Oid> {
+    let Default::Expression(text) = &column.default else { return Vec::new() };
+    let names = text.split("nextval('").skip(1).filter_map(|rest| rest.split_once('\''));
+    let found = names.filter_map(|(name, _)| {
+        let (schema, name) = name.rsplit_once('.').unwrap_or(("public", name));
+        let stored = SchemaName::new(&shown.database, schema.trim_matches('"'))?.stored().into_owned();
+        let sequence = shown.snapshot.schemas.get(&stored)?.sequences.get(name.trim_matches('"'))?;
+        Some(oids::of_object(sequence.id))
+    });
+    found.collect()
+}
+
+/// Returns the relations that a view reads, and the columns of each; column 0 is the relation as a whole.
+pub fn relations_of_view(shown: &Shown, view: &View, ctx: &mut EvalContext) -> Vec<(Oid, i64)> {
+    if view.maker != crate::MAKER {
+        return Vec::new();
+    }
+    let mut all = Vec::new();
+    for (schema, name, columns) in deparse::relations_of(view, ctx).unwrap_or_default() {
+        let stored = SchemaName::new(&shown.database, &schema).map(|name| name.stored().into_owned());
+        let found = stored.and_then(|stored| shown.snapshot.schemas.get(&stored));
+        let oid = found.and_then(|schema| match crate::define::names::find(schema, &name)? {
+            Relation::Table(table) => Some(oids::of_object(table.id)),
+            Relation::View(view) => Some(oids::of_object(view.id)),
+            _ => None,
+        });
+        if let Some(oid) = oid {
+            all.push((oid, 0));
+            all.extend(columns.into_iter().map(|column| (oid, column as i64 + 1)));
+        }
+    }
+    all
+}
+
+/// Returns the type of a column of a view or of a system's relation.
+pub fn type_of_view_column(ty: &query::types::Type) -> (Oid, i32) {
+    type_of(&TableColumn::new(String::new(), ty.clone(), 0))
 }
 
 /// Returns the indexes of a table: (OID, name, parts, unique, of the primary key, of a constraint).
@@ -130,6 +283,11 @@ pub struct ShownIndex<'t> {
 }
 
 impl ShownIndex<'_> {
+    /// Returns the OID of the constraint that the index is of: an OID of another catalog.
+    pub fn constraint_oid(&self) -> Oid {
+        self.oid
+    }
+
     /// Returns the parts as SQL.
     pub fn parts_text(&self, table: &Table) -> String {
         let part = |part: &Part| {
@@ -147,9 +305,13 @@ impl ShownIndex<'_> {
 
     /// Returns the statement that makes the index.
     pub fn definition(&self, table: &Table) -> String {
+        let name = format!("{}.{}", quoted(schema_of(&table.schema)), quoted(&table.name));
+        self.definition_on(table, &name)
+    }
+
+    /// Returns the statement that makes the index on a table of that name.
+    pub fn definition_on(&self, table: &Table, name: &str) -> String {
         let unique = if self.is_unique { "UNIQUE " } else { "" };
-        let schema = quoted(schema_of(&table.schema));
-        let (name, table_name) = (quoted(&self.name), quoted(&table.name));
-        format!("CREATE {unique}INDEX {name} ON {schema}.{table_name} USING btree ({})", self.parts_text(table))
+        format!("CREATE {unique}INDEX {} ON {name} USING btree ({})", quoted(&self.name), self.parts_text(table))
     }
 }

@@ -134,6 +134,7 @@ pub fn input(ty: &Type, text: &str, io: &IoContext) -> Result<Value> {
         oid::UUID => uuid::input(text),
         oid::VOID => Ok(Value::text("")),
         oid::OID => reg::oid_input(text),
+        oid::XID => reg::xid_input(text),
         oid::INT2 => integer_in(text, Width::Int2).map(Value::Int),
         oid::INT4 => integer_in(text, Width::Int4).map(Value::Int),
         oid::INT8 => integer_in(text, Width::Int8).map(Value::Int),
@@ -161,7 +162,7 @@ pub fn output(value: &Value, ty: &Type, io: &IoContext, out: &mut Vec<u8>) -> Re
         (oid::BYTEA, Value::Bytes(bytes)) => bytea::output(bytes, io.bytea_output, out),
         (oid::CHAR, Value::UInt(byte)) => text::char_output(*byte as u8, out),
         (oid::UUID, Value::Bytes(bytes)) => uuid::output(bytes, out),
-        (oid::OID, Value::UInt(number)) => out.extend_from_slice(number.to_string().as_bytes()),
+        (oid::OID | oid::XID, Value::UInt(number)) => out.extend_from_slice(number.to_string().as_bytes()),
         (oid::INT2 | oid::INT4 | oid::INT8, Value::Int(number)) => integer_out(*number, out),
         (oid::FLOAT4, Value::Float(number)) => float_out(*number, io.extra_float_digits, out),
         (oid::FLOAT8, Value::Double(number)) => float_out(*number, io.extra_float_digits, out),
@@ -189,7 +190,7 @@ pub fn receive(ty: &Type, bytes: &[u8], _io: &IoContext) -> Result<Value> {
         oid::BYTEA => Ok(Value::bytes(bytes)),
         oid::CHAR => Ok(Value::UInt(fixed::<1>(bytes)?[0].into())),
         oid::UUID => Ok(Value::bytes(fixed::<16>(bytes)?)),
-        oid::OID => Ok(Value::UInt(u32::from_be_bytes(fixed(bytes)?).into())),
+        oid::OID | oid::XID => Ok(Value::UInt(u32::from_be_bytes(fixed(bytes)?).into())),
         oid::VARCHAR => text::varchar_input(utf8(bytes)?, typmod),
         oid::BPCHAR => text::bpchar_input(utf8(bytes)?, typmod),
         oid::JSON => json::input(utf8(bytes)?),
@@ -234,7 +235,7 @@ pub fn send(value: &Value, ty: &Type, out: &mut Vec<u8>) -> Result<()> {
         (oid::INTERVAL, Value::Interval(span)) => temporal::interval_send(*span, out),
         (oid::JSONB, Value::Json(document)) => json::jsonb_send(document, out),
         (oid::JSONPATH, Value::Text(path)) => jsonpath::send(path, out),
-        (_, Value::UInt(number)) if oid == oid::OID || reg::kind(oid).is_some() => {
+        (_, Value::UInt(number)) if matches!(oid, oid::OID | oid::XID) || reg::kind(oid).is_some() => {
             out.extend_from_slice(&(*number as u32).to_be_bytes());
         }
         (_, Value::Text(text)) if is_text(oid) => out.extend_from_slice(text.as_bytes()),

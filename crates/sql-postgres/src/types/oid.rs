@@ -12,6 +12,7 @@ pub const INT4: Oid = 23;
 pub const REGPROC: Oid = 24;
 pub const TEXT: Oid = 25;
 pub const OID: Oid = 26;
+pub const XID: Oid = 28;
 pub const JSON: Oid = 114;
 pub const PG_NODE_TREE: Oid = 194;
 pub const FLOAT4: Oid = 700;

@@ -29,6 +29,10 @@ pub fn oid_input(text: &str) -> Result<Value> {
     parse_oid(text, "oid").map(|oid| Value::UInt(oid.into()))
 }
 
+pub fn xid_input(text: &str) -> Result<Value> {
+    parse_oid(text, "xid").map(|oid| Value::UInt(oid.into()))
+}
+
 /// Reads a number as C's `strtoul` does: a negative one is taken modulo 2^32.
 fn parse_oid(text: &str, name: &str) -> Result<Oid> {
     let word = text.trim_matches(is_space);

@@ -72,6 +72,7 @@ pub static TYPES: &[PgType] = &[
     row(oid::REGPROC, "regproc", (4, T, 'i', 'p'), (Base, 'N', F), 1008, (OID4, F), ""),
     row(oid::TEXT, "text", (-1, F, 'i', 'x'), (Base, 'S', T), 1009, (Storage::Text, T), ""),
     row(oid::OID, "oid", (4, T, 'i', 'p'), (Base, 'N', T), 1028, (OID4, F), ""),
+    row(oid::XID, "xid", (4, T, 'i', 'p'), (Base, 'U', F), 1011, (OID4, F), ""),
     row(oid::JSON, "json", (-1, F, 'i', 'x'), (Base, 'U', F), 199, (Storage::Text, F), ""),
     row(oid::PG_NODE_TREE, "pg_node_tree", (-1, F, 'i', 'x'), (Base, 'Z', F), 0, (Storage::Text, T), ""),
     row(oid::FLOAT4, "float4", (4, T, 'i', 'p'), (Base, 'N', F), 1021, (Storage::Float4, F), "real"),

@@ -3,6 +3,7 @@
 mod catalog;
 mod changes;
 mod cursors;
+mod definitions;
 mod notifications;
 mod prepared;
 mod session;

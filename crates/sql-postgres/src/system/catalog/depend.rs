@@ -1,0 +1,136 @@
+//! `pg_depend`, `pg_rewrite`: which objects need which.
+
+use datum::Result;
+use query::catalog::objects::Object;
+use query::catalog::table::{Identity, Table};
+use query::nodes::context::EvalContext;
+use query::nodes::table_function::Give;
+
+use crate::batch::Row;
+use crate::system::catalog::constraint::index_of_key;
+use crate::system::cells::{letter, null, number, oid, text, truth};
+use crate::system::oids::{self, PG_ATTRDEF, PG_CLASS, PG_CONSTRAINT, PG_NAMESPACE, PG_REWRITE};
+use crate::system::view::{Shown, columns, columns_of_check, columns_read, has_default, indexes, number_of};
+use crate::system::wanted::Wanted;
+use crate::types::oid::Oid;
+
+/// An object or a part of one: catalog, OID, number of the column.
+type End = (Oid, Oid, i64);
+
+/// `deptype`
+const NORMAL: char = 'n';
+const AUTO: char = 'a';
+const INTERNAL: char = 'i';
+
+fn row((class, object, part): End, (of_class, of_object, of_part): End, kind: char) -> Row {
+    vec![oid(class), oid(object), number(part), oid(of_class), oid(of_object), number(of_part), letter(kind)]
+}
+
+pub fn pg_depend(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
+    let Some(shown) = Shown::of(ctx) else { return Ok(()) };
+    for (_, schema) in shown.schemas() {
+        let namespace = (PG_NAMESPACE, crate::system::view::schema_oid(schema), 0);
+        for table in schema.tables.values() {
+            give(row((PG_CLASS, oids::of_object(table.id), 0), namespace, NORMAL), ctx)?;
+            of_table(&shown, table, ctx, give)?;
+        }
+        for view in schema.views.values() {
+            let number = oids::of_object(view.id);
+            give(row((PG_CLASS, number, 0), namespace, NORMAL), ctx)?;
+            give(row((PG_REWRITE, oids::of_rule(number), 0), (PG_CLASS, number, 0), INTERNAL), ctx)?;
+            give(row((PG_REWRITE, oids::of_rule(number), 0), (PG_CLASS, number, 0), NORMAL), ctx)?;
+            for (relation, column) in crate::system::view::relations_of_view(&shown, view, ctx) {
+                give(row((PG_REWRITE, oids::of_rule(number), 0), (PG_CLASS, relation, column), NORMAL), ctx)?;
+            }
+        }
+        for sequence in schema.sequences.values() {
+            let end = (PG_CLASS, oids::of_object(sequence.id), 0);
+            give(row(end, namespace, NORMAL), ctx)?;
+            if let Some((table, at)) = shown.snapshot.owner(sequence) {
+                let is_identity = table.columns[at].identity != Identity::None;
+                let kind = if is_identity { INTERNAL } else { AUTO };
+                give(row(end, (PG_CLASS, oids::of_object(table.id), number_of(table, at)), kind), ctx)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn of_table(shown: &Shown, table: &Table, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
+    let relation = oids::of_object(table.id);
+    let of_column = |at: usize| (PG_CLASS, relation, number_of(table, at));
+    for (nth, column) in columns(table) {
+        if !has_default(column) {
+            continue;
+        }
+        let end = (PG_ATTRDEF, oids::of_default(relation, nth), 0);
+        give(row(end, (PG_CLASS, relation, nth), AUTO), ctx)?;
+        for sequence in crate::system::view::sequences_in(shown, column) {
+            give(row(end, (PG_CLASS, sequence, 0), NORMAL), ctx)?;
+        }
+        let read = column.generated.as_ref().map(|generated| columns_read(table, &generated.text, ctx));
+        for nth in read.into_iter().flatten() {
+            give(row(end, (PG_CLASS, relation, nth), AUTO), ctx)?;
+        }
+    }
+    for index in indexes(table) {
+        let end = (PG_CLASS, index.oid, 0);
+        if index.is_constraint {
+            let constraint = (PG_CONSTRAINT, index.constraint_oid(), 0);
+            give(row(end, constraint, INTERNAL), ctx)?;
+            for part in index.parts {
+                give(row(constraint, of_column(part.column), AUTO), ctx)?;
+            }
+        } else {
+            for part in index.parts {
+                give(row(end, of_column(part.column), AUTO), ctx)?;
+            }
+        }
+    }
+    for check in &table.checks {
+        let end = (PG_CONSTRAINT, oids::of_object(check.id), 0);
+        for nth in columns_of_check(table, check, ctx) {
+            give(row(end, (PG_CLASS, relation, nth), AUTO), ctx)?;
+        }
+    }
+    for key in &table.foreign_keys {
+        let end = (PG_CONSTRAINT, oids::of_object(key.id), 0);
+        for at in &key.columns {
+            give(row(end, of_column(*at), AUTO), ctx)?;
+        }
+        let Ok(parent) = shown.snapshot.table(&key.parent_schema, &key.parent) else { continue };
+        for name in &key.parent_columns {
+            let Some(at) = parent.columns.iter().position(|known| known.name == *name) else { continue };
+            give(row(end, (PG_CLASS, oids::of_object(parent.id), number_of(parent, at)), NORMAL), ctx)?;
+        }
+        give(row(end, (PG_CLASS, index_of_key(parent, key), 0), NORMAL), ctx)?;
+    }
+    Ok(())
+}
+
+/// Each view has the rule that reads it.
+pub fn pg_rewrite(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
+    let Some(shown) = Shown::of(ctx) else { return Ok(()) };
+    let view = wanted.oid("ev_class").or_else(|| wanted.oid("oid").map(oids::view_of_rule));
+    let views: Vec<Oid> = match view {
+        Some(view) => matches!(shown.object(view), Some(Object::View(_))).then_some(view).into_iter().collect(),
+        None => {
+            let views = shown.schemas().flat_map(|(_, schema)| schema.views.values());
+            views.map(|view| oids::of_object(view.id)).collect()
+        }
+    };
+    for view in views {
+        let row = vec![
+            oid(oids::of_rule(view)),
+            text("_RETURN"),
+            oid(view),
+            letter('1'),
+            letter('O'),
+            truth(true),
+            text("<>"),
+            null(),
+        ];
+        give(row, ctx)?;
+    }
+    Ok(())
+}

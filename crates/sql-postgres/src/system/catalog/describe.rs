@@ -1,0 +1,35 @@
+//! `pg_description` of the objects of the database.
+
+use datum::Result;
+use query::catalog::table::Table;
+use query::nodes::context::EvalContext;
+use query::nodes::table_function::Give;
+
+use crate::system::cells::{number, oid, text};
+use crate::system::oids;
+use crate::system::view::{Shown, columns};
+use crate::system::wanted::Wanted;
+
+pub fn pg_description(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
+    let Some(shown) = Shown::of(ctx) else { return Ok(()) };
+    for table in super::tables(&shown, wanted.oid("objoid")) {
+        of_table(&table, ctx, give)?;
+    }
+    Ok(())
+}
+
+fn of_table(table: &Table, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
+    let row =
+        |object: u32, part: i64, comment: &str| vec![oid(object), oid(oids::PG_CLASS), number(part), text(comment)];
+    let relation = oids::of_object(table.id);
+    if !table.comment.is_empty() {
+        give(row(relation, 0, &table.comment), ctx)?;
+    }
+    for (nth, column) in columns(table).filter(|(_, column)| !column.comment.is_empty()) {
+        give(row(relation, nth, &column.comment), ctx)?;
+    }
+    for index in table.indexes.iter().filter(|index| !index.comment.is_empty()) {
+        give(row(oids::of_object(index.id), 0, &index.comment), ctx)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! `pg_namespace`, `pg_database`.
+
+use datum::Result;
+use query::catalog::schema_name::SchemaName;
+use query::nodes::context::EvalContext;
+use query::nodes::table_function::Give;
+
+use crate::system::cells::{letter, null, number, oid, text, truth};
+use crate::system::oids;
+use crate::system::rights;
+use crate::system::view::{Shown, schema_oid};
+use crate::system::wanted::Wanted;
+
+pub fn pg_namespace(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
+    let Some(shown) = Shown::of(ctx) else { return Ok(()) };
+    for (number, name) in [(oids::PG_CATALOG, "pg_catalog"), (oids::INFORMATION_SCHEMA, "information_schema")] {
+        let rights = rights::of_system_schema();
+        give(vec![oid(number), text(name), oid(oids::POSTGRES), rights], ctx)?;
+    }
+    for (name, schema) in shown.schemas() {
+        let number = schema_oid(schema);
+        let row = match number {
+            oids::PUBLIC => vec![oid(number), text(name), oid(oids::PG_DATABASE_OWNER), rights::of_public()],
+            _ => vec![oid(number), text(name), oid(oids::POSTGRES), null()],
+        };
+        give(row, ctx)?;
+    }
+    Ok(())
+}
+
+/// Returns the databases with their OIDs: a database is there if its schema `public` is.
+pub fn databases(shown: &Shown) -> Vec<(u32, String)> {
+    let schemas = shown.snapshot.schemas.values();
+    let databases = schemas.filter_map(|schema| {
+        let name = SchemaName::of_stored(&schema.name)?;
+        (name.schema == "public").then(|| (oids::of_object(schema.id), name.database.to_owned()))
+    });
+    databases.collect()
+}
+
+pub fn pg_database(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
+    let Some(shown) = Shown::of(ctx) else { return Ok(()) };
+    for (number_of, name) in databases(&shown) {
+        let row = vec![
+            oid(number_of),
+            text(name),
+            oid(oids::POSTGRES),
+            number(6),
+            letter('c'),
+            truth(false),
+            truth(true),
+            number(-1),
+            oid(0),
+            oid(0),
+            oid(oids::PG_DEFAULT),
+            text("C"),
+            text("C"),
+            null(),
+            null(),
+            null(),
+            null(),
+        ];
+        give(row, ctx)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,173 @@
+//! Definitions of objects as SQL: `pg_get_viewdef` and its like.
+
+use std::sync::Arc;
+
+use datum::Result;
+use query::catalog::foreign_key::{Action, ForeignKey};
+use query::catalog::objects::Object;
+use query::catalog::table::Table;
+use query::nodes::context::EvalContext;
+use query::nodes::expr::Call;
+
+use super::{object, optional};
+use crate::define::names::schema_of;
+use crate::deparse::Style;
+use crate::error::{PgError, state};
+use crate::functions::args::{integer, text, truth};
+use crate::functions::state::StateOf as _;
+use crate::session::facts::FactsOf as _;
+use crate::session::quoted;
+use crate::system::view::{Shown, check_text, indexes, tree_text, view_text};
+use crate::system::{oids, view};
+use crate::types::io::ObjectKind;
+use crate::types::reg;
+use crate::value::Value;
+
+/// Returns the style that an argument asks for: whether the text is to be pretty.
+fn style(values: &[Value], at: usize) -> Result<Style> {
+    Ok(Style::of(values.len() > at && truth(values, at)?))
+}
+
+/// Returns the value with the relation's OID in the place of its name.
+fn by_name(values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    match &values[0] {
+        Value::Text(name) => Ok(reg::input(ObjectKind::Relation, name, &ctx.state().io)?),
+        other => Ok(other.clone()),
+    }
+}
+
+fn view_in(values: &[Value], style: Style, ctx: &mut EvalContext) -> Result<Value> {
+    let relation = by_name(values, ctx)?;
+    match object(&[relation], ctx)? {
+        Some(Object::View(view)) => view_text(&view, style, ctx).map(Value::text),
+        // Of another kind of relation it is the empty definition of none.
+        Some(Object::Table(_) | Object::Sequence(_)) => Ok(Value::text("Not a view")),
+        _ => Ok(Value::Null),
+    }
+}
+
+pub fn view(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    view_in(values, style(values, 1)?, ctx)
+}
+
+/// Returns a pretty text whose lines are broken at a column.
+pub fn wrapped_view(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let wrap = usize::try_from(integer(values, 1)?).ok();
+    view_in(values, Style { wrap, ..Style::PRETTY }, ctx)
+}
+
+pub fn rule(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let style = style(values, 1)?;
+    let view = oids::view_of_rule(integer(values, 0)? as u32);
+    let Some(Object::View(view)) = object(&[Value::UInt(view.into())], ctx)? else { return Ok(Value::Null) };
+    let body = view_text(&view, style, ctx)?;
+    let name = qualified(&view.schema, &view.name, style.is_pretty, ctx);
+    Ok(Value::text(format!("CREATE RULE \"_RETURN\" AS\n    ON SELECT TO {name} DO INSTEAD {body}")))
+}
+
+/// Returns a relation's name, with its schema unless it is visible and the text is to be pretty.
+fn qualified(schema: &str, name: &str, is_pretty: bool, ctx: &mut EvalContext) -> String {
+    let schema = schema_of(schema).to_owned();
+    match is_pretty && is_visible(&schema, name, ctx) {
+        true => quoted(name),
+        false => format!("{}.{}", quoted(&schema), quoted(name)),
+    }
+}
+
+/// Returns whether a relation's name alone finds it.
+fn is_visible(schema: &str, name: &str, ctx: &mut EvalContext) -> bool {
+    let path = ctx.facts().search_path.clone();
+    let Some(shown) = Shown::of(ctx) else { return false };
+    let has = |known: &&String| {
+        shown.schemas().any(|(of, found)| of == known.as_str() && crate::define::names::find(found, name).is_some())
+    };
+    path.iter().find(|known| *known == schema || has(known)).is_some_and(|found| found == schema)
+}
+
+pub fn index(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let oid = integer(values, 0)? as u32;
+    let (Some(Object::Index(table, _)) | Some(Object::PrimaryKey(table))) = object(values, ctx)? else {
+        return Ok(Value::Null);
+    };
+    let found = indexes(&table).into_iter().find(|index| index.oid == oid);
+    let column = if values.len() > 1 { integer(values, 1)? } else { 0 };
+    let is_pretty = style(values, 2)?.is_pretty;
+    let name = qualified(&table.schema, &table.name, is_pretty, ctx);
+    optional(found.and_then(|index| match usize::try_from(column) {
+        Ok(0) => Some(index.definition_on(&table, &name)),
+        Ok(nth) => index.parts.get(nth - 1).map(|part| quoted(&table.columns[part.column].name)),
+        Err(_) => None,
+    }))
+}
+
+pub fn constraint(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let oid = integer(values, 0)? as u32;
+    let style = style(values, 1)?;
+    let names = |table: &Table, columns: &mut dyn Iterator<Item = usize>| {
+        columns.map(|at| quoted(&table.columns[at].name)).collect::<Vec<_>>().join(", ")
+    };
+    let defined = match object(values, ctx)? {
+        Some(Object::PrimaryKey(table) | Object::Index(table, _)) => {
+            indexes(&table).into_iter().find(|index| index.oid == oid && index.is_constraint).map(|index| {
+                let word = if index.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
+                format!("{word} ({})", names(&table, &mut index.parts.iter().map(|part| part.column)))
+            })
+        }
+        // The condition has parentheses of its own, unless it is pretty.
+        Some(Object::Check(table, at)) => {
+            Some(format!("CHECK ({})", check_text(&table, &table.checks[at], style, ctx)?))
+        }
+        Some(Object::ForeignKey(table, at)) => Some(foreign_key(&table, &table.foreign_keys[at], style, ctx)),
+        _ => None,
+    };
+    match defined {
+        Some(defined) => Ok(Value::text(defined)),
+        None => Ok(Value::Null),
+    }
+}
+
+fn foreign_key(table: &Arc<Table>, key: &ForeignKey, _: Style, ctx: &mut EvalContext) -> String {
+    let own: Vec<String> = key.columns.iter().map(|at| quoted(&table.columns[*at].name)).collect();
+    let parent: Vec<String> = key.parent_columns.iter().map(|name| quoted(name)).collect();
+    // The parent's name alone suffices where it finds it.
+    let parent_name = qualified(&key.parent_schema, &key.parent, true, ctx);
+    let mut text = format!("FOREIGN KEY ({}) REFERENCES {parent_name}({})", own.join(", "), parent.join(", "));
+    for (event, action) in [("UPDATE", key.on_update), ("DELETE", key.on_delete)] {
+        if action != Action::Nothing {
+            text.push_str(&format!(" ON {event} {}", action.name()));
+        }
+    }
+    text
+}
+
+pub fn expression(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let style = style(values, 2)?;
+    let tree = text(values, 0)?.to_owned();
+    let relation = integer(values, 1)? as u32;
+    match object(&[Value::UInt(relation.into())], ctx)? {
+        Some(Object::Table(table) | Object::Index(table, _) | Object::PrimaryKey(table)) => {
+            tree_text(&table, &tree, style, ctx).map(Value::text)
+        }
+        _ => optional((relation == 0).then_some(tree)),
+    }
+}
+
+pub fn serial_sequence(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let column = text(values, 1)?.to_owned();
+    let relation = by_name(values, ctx)?;
+    let Some(Object::Table(table)) = object(&[relation], ctx)? else {
+        return Ok(Value::Null);
+    };
+    let Some(column) = table.columns.iter().find(|known| !known.is_hidden() && known.name == column) else {
+        let message = format!("column \"{column}\" of relation \"{}\" does not exist", table.name);
+        return Err(PgError::new(state::UNDEFINED_COLUMN, message).into());
+    };
+    let Some(shown) = Shown::of(ctx) else { return Ok(Value::Null) };
+    let sequence = column.sequences.first().and_then(|id| match shown.snapshot.object(*id) {
+        Some(Object::Sequence(sequence)) => {
+            Some(format!("{}.{}", quoted(view::schema_name(&sequence.schema)), quoted(&sequence.name)))
+        }
+        _ => None,
+    });
+    optional(sequence)
+}

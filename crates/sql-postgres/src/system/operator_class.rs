@@ -1,0 +1,45 @@
+//! The default btree operator classes of types, from `pg_opclass` and `pg_amop`.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use crate::types::oid::{self, Oid};
+
+struct Class {
+    oid: Oid,
+    family: Oid,
+}
+
+/// The default classes by the type of their keys.
+static CLASSES: LazyLock<HashMap<Oid, Class>> = LazyLock::new(|| {
+    let lines = include_str!("extract/pg_opclass.tsv").lines().map(|line| line.split('\t').collect::<Vec<_>>());
+    let number = |field: &str| field.parse().unwrap_or(0);
+    let btree = lines.filter(|fields| number(fields[1]) == crate::system::oids::BTREE && fields[7] == "t");
+    btree.map(|fields| (number(fields[6]), Class { oid: number(fields[0]), family: number(fields[5]) })).collect()
+});
+
+/// The equality operators of btree families, by family and operand type.
+static EQUALITIES: LazyLock<HashMap<(Oid, Oid), Oid>> = LazyLock::new(|| {
+    let lines = include_str!("extract/pg_amop.tsv").lines().map(|line| line.split('\t').collect::<Vec<_>>());
+    let number = |field: &str| field.parse::<Oid>().unwrap_or(0);
+    let equal = lines
+        .filter(|fields| fields[4] == "3" && fields[2] == fields[3] && number(fields[7]) == crate::system::oids::BTREE);
+    equal.map(|fields| ((number(fields[1]), number(fields[2])), number(fields[6]))).collect()
+});
+
+/// Returns the type by whose operators values are compared: varchar has those of text.
+fn compared_as(ty: Oid) -> Oid {
+    if ty == oid::VARCHAR { oid::TEXT } else { ty }
+}
+
+/// Returns the default class of a type; 0 if there is none.
+pub fn default_class(ty: Oid) -> Oid {
+    CLASSES.get(&compared_as(ty)).map_or(0, |class| class.oid)
+}
+
+/// Returns the equality operator of a type's default class; 0 if there is none.
+pub fn equality(ty: Oid) -> Oid {
+    let ty = compared_as(ty);
+    let Some(class) = CLASSES.get(&ty) else { return 0 };
+    EQUALITIES.get(&(class.family, ty)).copied().unwrap_or(0)
+}
