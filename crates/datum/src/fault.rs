@@ -95,7 +95,10 @@ pub enum Fault {
     /// The lock wait timeout has passed.
     LockTimeout,
     /// Another transaction holds the lock, and the statement asked not to wait.
-    LockNotAvailable,
+    LockNotAvailable {
+        /// The table whose row is locked, where it is known.
+        table: Option<Box<str>>,
+    },
     /// The wait would have closed a cycle in the wait graph. The transaction has been rolled back.
     Deadlock,
     /// No thread is left for one more blocking wait.
@@ -105,7 +108,10 @@ pub enum Fault {
     /// The transaction's snapshot was given up, because it kept too many row versions.
     SnapshotTooOld,
     /// A row was changed after the transaction's snapshot, and the transaction's isolation forbids to write over it.
-    SerializationFailure,
+    SerializationFailure {
+        /// The row was deleted, and not changed.
+        is_deleted: bool,
+    },
     /// The server is stopping.
     ShuttingDown,
 
@@ -324,11 +330,11 @@ impl fmt::Display for Fault {
             Fault::Interrupted => f.write_str("statement cancelled"),
             Fault::StatementTimeout => f.write_str("statement timeout"),
             Fault::LockTimeout => f.write_str("lock wait timeout"),
-            Fault::LockNotAvailable => f.write_str("lock not available"),
+            Fault::LockNotAvailable { .. } => f.write_str("lock not available"),
             Fault::Deadlock => f.write_str("deadlock"),
             Fault::TooManyWaits => f.write_str("too many blocking waits"),
             Fault::TooManyComputations => f.write_str("too many long computations"),
-            Fault::SerializationFailure => f.write_str("row changed after the snapshot"),
+            Fault::SerializationFailure { .. } => f.write_str("row changed after the snapshot"),
             Fault::SnapshotTooOld => f.write_str("snapshot too old"),
             Fault::ShuttingDown => f.write_str("server is stopping"),
             Fault::MemoryLimit { bytes } => write!(f, "memory limit of the statement reached at {bytes} bytes"),

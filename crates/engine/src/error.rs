@@ -34,7 +34,10 @@ pub enum Error {
     /// The transaction's snapshot was given up, because it kept too many old versions. The transaction can only be rolled back.
     SnapshotTooOld,
     /// The row was changed after the transaction's snapshot, and the transaction may not write over such rows. Nothing was changed.
-    SerializationFailure,
+    SerializationFailure {
+        /// The row has been deleted.
+        is_deleted: bool,
+    },
     /// A page is not cached, or a row is locked, and the transaction is set not to block its thread for it (`Transaction::set_read_mode`,
     /// `Transaction::suspend_for_rows`). Nothing was changed.
     WouldBlock,
@@ -75,7 +78,7 @@ impl fmt::Display for Error {
             Error::Cancelled => write!(f, "the wait for a lock was cancelled"),
             Error::LockNotAvailable => write!(f, "the row is locked by another transaction"),
             Error::Deadlock => write!(f, "deadlock; the transaction has been rolled back, try it again"),
-            Error::SerializationFailure => write!(f, "the row was changed after the transaction's snapshot"),
+            Error::SerializationFailure { .. } => write!(f, "the row was changed after the transaction's snapshot"),
             Error::SnapshotTooOld => {
                 write!(f, "snapshot too old: the disk has no room for the row versions that it needs; begin again")
             }

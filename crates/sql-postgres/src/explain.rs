@@ -17,7 +17,7 @@ const DEPTH_MAX: usize = 100;
 
 /// Returns the plan as lines. With `costs` each node has its estimates; the core's unit of cost is not PostgreSQL's.
 pub(crate) fn lines(plan: &Plan, costs: bool) -> Vec<String> {
-    let mut out = Lines { lines: Vec::new(), costs };
+    let mut out = Lines { lines: Vec::new(), costs, is_change: false };
     out.plan(plan);
     out.lines
 }
@@ -25,6 +25,8 @@ pub(crate) fn lines(plan: &Plan, costs: bool) -> Vec<String> {
 struct Lines {
     lines: Vec<String>,
     costs: bool,
+    /// The rows are those of a change, which locks them itself in PostgreSQL's plans.
+    is_change: bool,
 }
 
 impl Lines {
@@ -69,6 +71,7 @@ impl Lines {
     fn change(&mut self, word: &str, targets: &[query::nodes::change::Target], node: &Arc<Node>) {
         let names: Vec<String> = targets.iter().map(|target| quoted(&target.rules.table.name)).collect();
         self.title(0, &format!("{word} on {}", names.join(", ")), None);
+        self.is_change = true;
         self.node(node, 1);
     }
 
@@ -119,6 +122,15 @@ impl Lines {
             }
             Node::One { .. } => self.estimated(depth, "Result", node),
             Node::Rows { .. } => self.estimated(depth, "Values Scan on \"*VALUES*\"", node),
+            Node::LockRows(lock) if self.is_change => self.node(&lock.input, depth),
+            Node::LockRows(lock) => {
+                self.estimated(depth, "LockRows", node);
+                self.node(&lock.input, depth + 1);
+            }
+            Node::Scan(scan) if scan.lock.is_some() && !self.is_change => {
+                self.estimated(depth, "LockRows", node);
+                self.scan(scan, node, depth + 1);
+            }
             Node::Scan(scan) => self.scan(scan, node, depth),
             Node::Loop { left, right, kind, on, .. } => {
                 self.estimated(depth, &format!("Nested Loop{}", join_word(*kind)), node);
@@ -248,7 +260,8 @@ fn names_of(node: &Arc<Node>) -> Vec<(usize, String)> {
         Node::Scan(scan) => scan.names().collect(),
         Node::Loop { left, right, .. } => names_of(left).into_iter().chain(names_of(right)).collect(),
         Node::Hash(join) => names_of(&join.left).into_iter().chain(names_of(&join.right)).collect(),
-        Node::Filter { input, .. } => names_of(input),
+        Node::Filter { input, .. } | Node::Strip { input, .. } | Node::Sort { input, .. } => names_of(input),
+        Node::LockRows(lock) => names_of(&lock.input),
         Node::Derived { alias, columns, offset, .. } | Node::Lateral { alias, columns, offset, .. } => {
             columns.iter().enumerate().map(|(nth, name)| (offset + nth, format!("{alias}.{name}"))).collect()
         }

@@ -22,7 +22,7 @@ use stdx::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
 use crate::keyspace::key::{KeySet, TreeKey};
-use crate::rows::lock_table::{Acquired, LockTable, Requester, Strength};
+use crate::rows::lock_table::{Acquired, Blocker, LockTable, Requester, Strength};
 use crate::rows::status_table::{StatusTable, WaitLimits, WaitOutcome};
 use crate::store::maps::RowMap;
 
@@ -63,14 +63,15 @@ impl KeyLocks {
     }
 
     /// Takes the lock, or returns an open transaction that holds a conflicting one. The key's stripe must be held.
-    pub fn take(&self, name: &[u8], requester: Requester) -> Result<Acquired, TxnId> {
+    pub fn take(&self, name: &[u8], requester: Requester) -> Result<Acquired, Blocker> {
         self.locks.take(&self.keys, name, requester, |id| self.statuses.is_open(id))
     }
 
     /// Returns an open transaction that holds a lock on the key. The key's stripe must be held.
     pub fn holder(&self, db: u8, suffix: &[u8]) -> Option<TxnId> {
-        self.locks
-            .holder(&self.keys, &name(db, suffix), (0, Strength::Exclusive), false, |id| self.statuses.is_open(id))
+        let is_open = |id| self.statuses.is_open(id);
+        let holder = self.locks.holder(&self.keys, &name(db, suffix), (0, Strength::Exclusive), None, is_open);
+        holder.map(|holder| holder.txn)
     }
 
     /// Returns an open transaction that holds a lock on one of these keys. Their stripes must be held.

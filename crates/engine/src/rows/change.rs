@@ -11,7 +11,7 @@ use pager::TxnId;
 use crate::error::{Error, Result};
 use crate::keyspace::segments::Segments;
 use crate::rows::lock_queue::LockAttempt;
-use crate::rows::lock_table::Strength;
+use crate::rows::lock_table::{Blocker, Strength};
 use crate::rows::request::{Inserted, ROW_INLINE_MAX, ROW_KEY_MAX, ROW_VALUE_MAX};
 use crate::rows::row::{HEAD_BYTES, RowHead, RowValue};
 use crate::rows::run::UndoStep;
@@ -27,8 +27,10 @@ use crate::store::trees::{MAPS, MapId, QUEUE};
 #[derive(Clone, Copy)]
 enum RowChange<'v> {
     Insert(NewValue<'v>),
-    Update(NewValue<'v>),
-    Delete,
+    /// The strength says whether the row keeps its key.
+    Update(NewValue<'v>, Strength),
+    /// The row goes on under another key, if one is given.
+    Delete(Option<&'v [u8]>),
 }
 
 /// The bytes of a value in the record.
@@ -46,7 +48,7 @@ enum ChangeOutcome {
     NoRow,
     /// There is a row, but there must be none. Holds its record.
     Exists(Vec<u8>),
-    Blocked(TxnId),
+    Blocked(Blocker),
     /// The transaction's snapshot does not see the row's newest version, and the transaction may not write over such a row.
     Unseen,
 }
@@ -60,12 +62,22 @@ impl Transaction {
 
     /// Replaces the newest value of a row. Returns false if there is no such row.
     pub fn update(&mut self, map: MapId, key: &[u8], value: &[u8]) -> Result<bool> {
-        self.with_value(key, value, |txn, new| txn.change(map, key, RowChange::Update(new), &mut Vec::new()))
+        self.update_with(map, key, value, Strength::Exclusive)
+    }
+
+    /// Does the same as a change of this strength: `NoKeyExclusive` lets key-shared locks of other transactions pass.
+    pub fn update_with(&mut self, map: MapId, key: &[u8], value: &[u8], strength: Strength) -> Result<bool> {
+        self.with_value(key, value, |txn, new| txn.change(map, key, RowChange::Update(new, strength), &mut Vec::new()))
     }
 
     /// Deletes a row. Returns false if there is no such row.
     pub fn delete(&mut self, map: MapId, key: &[u8]) -> Result<bool> {
-        self.change(map, key, RowChange::Delete, &mut Vec::new())
+        self.change(map, key, RowChange::Delete(None), &mut Vec::new())
+    }
+
+    /// Deletes a row that the caller is about to insert under `new_key`, so that `lock_seen` can follow it (EN-57). Returns false if there is no such row.
+    pub fn move_away(&mut self, map: MapId, key: &[u8], new_key: &[u8]) -> Result<bool> {
+        self.change(map, key, RowChange::Delete(Some(new_key)), &mut Vec::new())
     }
 
     /// Writes a long value before the change. WaitDeadline a record refers to it, it is in the purge queue; a successful change removes it from there (EN-8).
@@ -120,7 +132,14 @@ impl Transaction {
             return Err(Error::Misuse("loading into a map of another transaction"));
         }
         let map = rows.map(map)?;
-        let head = RowHead { creator: writer.id, is_delete_marked: false, is_long: false }.bytes();
+        let head = RowHead {
+            creator: writer.id,
+            is_delete_marked: false,
+            is_long: false,
+            is_new_row: false,
+            keeps_key: false,
+        }
+        .bytes();
         writer.loaded = true;
         let done = map.tree.modify(key, None, |old, change| {
             if old.is_some() {
@@ -140,7 +159,8 @@ impl Transaction {
         let map = self.rows.map(map)?;
         let rows = self.rows.clone();
         let before = self.savepoint();
-        let mut attempt = self.attempt(&rows, map.id, key, Strength::Exclusive);
+        let strength = if let RowChange::Update(_, strength) = change { strength } else { Strength::Exclusive };
+        let mut attempt = self.attempt(&rows, map.id, key, strength);
         loop {
             let releases = rows.statuses.releases();
             let snapshot = self.snapshot;
@@ -152,16 +172,16 @@ impl Transaction {
                     return self.second_half(before, queue).map(|()| true);
                 }
                 ChangeOutcome::NoRow => return Ok(false),
-                ChangeOutcome::Unseen => return Err(Error::SerializationFailure),
+                ChangeOutcome::Unseen => return Err(Error::SerializationFailure { is_deleted: false }),
                 // It may have been replaced since, and its segments may be gone.
                 ChangeOutcome::Exists(record) => match rows.load(RowValue::parse(&record)?.1, old) {
                     Ok(()) => return Ok(false),
                     Err(error) if rows.is_same(&map, key, &record)? => return Err(error),
                     Err(_) => {}
                 },
-                ChangeOutcome::Blocked(holder) => {
+                ChangeOutcome::Blocked(blocker) => {
                     self.wait_mode.suspends = suspends;
-                    let waited = self.wait_for(&mut attempt, holder, self.patience(), releases);
+                    let waited = self.wait_for(&mut attempt, blocker, self.patience(), releases);
                     self.wait_mode.begin_change();
                     waited?;
                 }
@@ -262,7 +282,8 @@ impl Transaction {
         loop {
             let releases = rows.statuses.releases();
             let Some(loser) = rows.losers.in_map(map) else { return Ok(()) };
-            self.wait_for(&mut attempt, loser, self.patience(), releases)?;
+            let blocker = Blocker { txn: loser, strength: Strength::Exclusive };
+            self.wait_for(&mut attempt, blocker, self.patience(), releases)?;
         }
     }
 }
@@ -287,16 +308,22 @@ impl Rows {
             // An insert only needs to know that there is a row: a shared lock of another transaction keeps it there.
             let strength = match wanted {
                 RowChange::Insert(_) if is_row => Strength::Shared,
+                RowChange::Update(_, strength) => strength,
                 _ => Strength::Exclusive,
             };
-            if let Some(holder) = self.conflicting_holder(map, key, (id, strength), head, is_row) {
-                return Ok(ChangeOutcome::Blocked(holder));
+            let meets_row = is_row && matches!(wanted, RowChange::Insert(_));
+            if let Some(blocker) =
+                self.blocker(map, key, (id, strength), head, (is_row, meets_row && writer.locks_keys))
+            {
+                return Ok(ChangeOutcome::Blocked(blocker));
             }
             let (value, is_delete_marked) = match (wanted, is_row) {
-                (RowChange::Insert(value), false) | (RowChange::Update(value), true) => (value, false),
-                (RowChange::Delete, true) => (NewValue { bytes: &[], is_long: false }, true),
+                (RowChange::Insert(value), false) | (RowChange::Update(value, _), true) => (value, false),
+                (RowChange::Delete(new_key), true) => {
+                    (NewValue { bytes: new_key.unwrap_or_default(), is_long: false }, true)
+                }
                 (RowChange::Insert(_), true) => return Ok(ChangeOutcome::Exists(before.expect("a row").to_vec())),
-                (RowChange::Update(_) | RowChange::Delete, false) => return Ok(ChangeOutcome::NoRow),
+                (RowChange::Update(..) | RowChange::Delete(_), false) => return Ok(ChangeOutcome::NoRow),
             };
             let (old_len, now) = (before.map_or(0, <[u8]>::len), HEAD_BYTES + value.bytes.len());
             // The transaction has not changed the row before, so others may see the old version.
@@ -315,7 +342,16 @@ impl Rows {
             let image = before.map(Into::into);
             let step = UndoStep { map: map.id, key: key.into(), before: image, is_version, deletes: is_delete_marked };
             writer.remember(step, old_len, now, &self.budget);
-            change.put(&[&RowHead { creator: id, is_delete_marked, is_long: value.is_long }.bytes(), value.bytes]);
+            let is_new_row = match wanted {
+                RowChange::Insert(_) => head.is_some(),
+                // Of the transaction's own record, which the new one replaces.
+                _ => head.is_some_and(|head| head.creator == id && head.is_new_row),
+            };
+            let keeps_key = matches!(wanted, RowChange::Update(_, Strength::NoKeyExclusive))
+                && head.is_some_and(|head| head.creator != id || head.keeps_key);
+            let is_long = value.is_long;
+            let new_head = RowHead { creator: id, is_delete_marked, is_long, is_new_row, keeps_key };
+            change.put(&[&new_head.bytes(), value.bytes]);
             Ok(ChangeOutcome::Changed(match parsed {
                 Some((_, RowValue::Segments { version, .. })) => Some(version),
                 _ => None,
@@ -332,24 +368,32 @@ impl Rows {
         Ok(map.tree.get(key, &mut now)?.present && now == record)
     }
 
-    /// Returns an open transaction that has changed the row, holds a conflicting lock on it, or locks the range of a new row.
-    fn conflicting_holder(
+    /// Returns an open transaction that has changed the row, holds a conflicting lock on it, or locks the range of a new row. `ignores_locks`: only the record
+    /// counts.
+    fn blocker(
         &self,
         map: &RowMap,
         key: &[u8],
         (id, strength): (TxnId, Strength),
         head: Option<RowHead>,
-        is_row: bool,
-    ) -> Option<TxnId> {
+        (is_row, ignores_locks): (bool, bool),
+    ) -> Option<Blocker> {
         let is_open = |id| self.statuses.is_open(id);
         if let Some(head) = head
             && head.creator != id
             && is_open(head.creator)
         {
-            return Some(head.creator);
+            return Some(Blocker { txn: head.creator, strength: head.strength() });
         }
-        let owns = head.is_some_and(|head| head.creator == id);
-        let holder = self.locks.holder(map, key, (id, strength), owns, is_open);
-        if is_row { holder } else { holder.or_else(|| self.locks.range_holder(map, key, id, is_open)) }
+        if ignores_locks {
+            return None;
+        }
+        let owned = head.filter(|head| head.creator == id).map(RowHead::strength);
+        let holder = self.locks.holder(map, key, (id, strength), owned, is_open);
+        if is_row {
+            return holder;
+        }
+        let of_range = |txn| Blocker { txn, strength: Strength::Exclusive };
+        holder.or_else(|| self.locks.range_holder(map, key, id, is_open).map(of_range))
     }
 }

@@ -6,8 +6,6 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use pager::TxnId;
-
 use crate::error::{Error, Result};
 use crate::keyspace::key::{DATABASES, VALUE_MAX};
 use crate::keyspace::key_locks;
@@ -15,7 +13,7 @@ use crate::keyspace::key_txn::KeyTransaction;
 use crate::keyspace::record::Kind;
 use crate::keyspace::state::Keyspace;
 use crate::rows::key_changes::KeyValue;
-use crate::rows::lock_table::{Acquired, Strength};
+use crate::rows::lock_table::{Acquired, Blocker, Strength};
 use crate::rows::request::Wait;
 use crate::rows::state::Rows;
 use crate::rows::transaction::Transaction;
@@ -69,7 +67,7 @@ impl Transaction {
         keyspace: &Keyspace,
         (db, key): (u8, &[u8]),
         strength: Strength,
-    ) -> Result<Result<Option<KeyValue>, TxnId>> {
+    ) -> Result<Result<Option<KeyValue>, Blocker>> {
         let key_locks = self.rows.key_locks.clone();
         self.locked_anew = None;
         let writer = self.writer()?;

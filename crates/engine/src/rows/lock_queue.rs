@@ -156,7 +156,7 @@ impl<'r> LockAttempt<'r> {
         key: &'r [u8],
         strength: Strength,
     ) -> LockAttempt<'r> {
-        let may_queue = strength == Strength::Exclusive;
+        let may_queue = strength >= Strength::NoKeyExclusive;
         LockAttempt {
             queues,
             statuses,
@@ -167,6 +167,12 @@ impl<'r> LockAttempt<'r> {
             place: None,
             is_resumed: false,
         }
+    }
+
+    /// Waits without a ticket from now on: its holder does not block those behind it in the queue (EN-23).
+    pub fn leave_queue(&mut self) {
+        self.may_queue = false;
+        self.place = None;
     }
 
     pub fn is_resumed(&self) -> bool {

@@ -35,10 +35,30 @@ const RANGES_JOINED: usize = 16;
 const EXACT_BYTES: u64 = 256;
 const HASH_BYTES: u64 = 16;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The strength of a row lock: what other transactions may not do meanwhile. A stronger lock conflicts with everything with which a weaker one does.
+///
+/// ```text
+///                  key-shared  shared  no-key exclusive  exclusive
+///   key-shared                                            conflict      the row keeps its key
+///   shared                             conflict           conflict      the row stays as it is
+///   no-key exclusive          conflict conflict           conflict      for a change that keeps the key
+///   exclusive        conflict conflict conflict           conflict      for any change
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Strength {
+    KeyShared,
     Shared,
+    NoKeyExclusive,
     Exclusive,
+}
+
+const STRENGTHS: [Strength; 4] = [Strength::KeyShared, Strength::Shared, Strength::NoKeyExclusive, Strength::Exclusive];
+
+impl Strength {
+    /// Returns whether the locks of two transactions exclude each other.
+    pub fn conflicts_with(self, other: Strength) -> bool {
+        self as usize + other as usize >= STRENGTHS.len() - 1
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,8 +157,8 @@ impl LockSet {
 struct EscalatedLocks {
     txn: TxnId,
     map: MapId,
-    shared: LockSet,
-    exclusive: LockSet,
+    /// By strength.
+    sets: [LockSet; STRENGTHS.len()],
 }
 
 impl EscalatedLocks {
@@ -147,16 +167,16 @@ impl EscalatedLocks {
             let is_by_key = matches!(set, LockSet::Hashes(_));
             set.has(hash).then_some(Holder { txn: self.txn, strength, is_by_key })
         };
-        of(&self.exclusive, Strength::Exclusive).or_else(|| of(&self.shared, Strength::Shared))
+        STRENGTHS.into_iter().rev().find_map(|strength| of(&self.sets[strength as usize], strength))
     }
 
     /// Returns true if all were released.
     fn is_empty(&self) -> bool {
-        self.shared.is_empty() && self.exclusive.is_empty()
+        self.sets.iter().all(LockSet::is_empty)
     }
 
     fn set(&mut self, strength: Strength) -> &mut LockSet {
-        if strength == Strength::Shared { &mut self.shared } else { &mut self.exclusive }
+        &mut self.sets[strength as usize]
     }
 }
 
@@ -191,6 +211,13 @@ pub(crate) enum Acquired {
     AlreadyHeld,
     Exact,
     Escalated,
+}
+
+/// An open transaction that is in the way, and the strength of its lock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Blocker {
+    pub txn: TxnId,
+    pub strength: Strength,
 }
 
 /// The transaction that asks for a lock.
@@ -255,20 +282,21 @@ impl LockTable {
         key: &[u8],
         requester: Requester,
         is_open: impl Fn(TxnId) -> bool,
-    ) -> Result<Acquired, TxnId> {
+    ) -> Result<Acquired, Blocker> {
         let (hash, shard) = self.place(map.id, key);
         let mut shard = shard.lock();
         let own = || shard.holders(map.id, key, hash).filter(|holder| holder.txn == requester.txn);
-        let is_enough = |own: &Holder| own.strength == Strength::Exclusive || own.strength == requester.strength;
+        let is_enough = |own: &Holder| own.strength >= requester.strength;
         if own().any(|own| own.is_by_key && is_enough(&own)) {
             return Ok(Acquired::AlreadyHeld);
         }
         let conflicting_holder = |holder: &Holder| {
-            holder.txn != requester.txn && conflict(holder.strength, requester.strength) && is_open(holder.txn)
+            holder.txn != requester.txn && holder.strength.conflicts_with(requester.strength) && is_open(holder.txn)
         };
         let escalated = || shard.escalated(map.id, hash).filter(|_| !requester.owns);
-        if let Some(holder) = shard.exact(map.id, key, hash).chain(escalated()).find(conflicting_holder) {
-            return Err(holder.txn);
+        let holders = shard.exact(map.id, key, hash).chain(escalated()).filter(conflicting_holder);
+        if let Some(blocker) = strongest(holders) {
+            return Err(blocker);
         }
         if own().any(|own| is_enough(&own)) {
             return Ok(Acquired::AlreadyHeld);
@@ -277,7 +305,7 @@ impl LockTable {
         let is_full = || self.is_full(self.exact.load(Ordering::Relaxed) * EXACT_BYTES, 1);
         let is_escalated = requester.exact >= EXACT_MAX || (requester.exact >= EXACT_MIN && is_full());
         let taken = if has_weaker {
-            self.strengthen(&mut shard, map, key, hash, requester.txn);
+            self.strengthen(&mut shard, map, key, hash, requester);
             Acquired::AlreadyHeld
         } else if is_escalated {
             self.add_escalated(&mut shard, map, hash, requester);
@@ -294,14 +322,13 @@ impl LockTable {
         Ok(taken)
     }
 
-    /// Turns a shared lock of the transaction into an exclusive one.
-    fn strengthen(&self, shard: &mut LockShard, map: &RowMap, key: &[u8], hash: u64, txn: TxnId) {
-        let is_own = |exact: &&mut RowLockEntry| exact.holder.txn == txn && exact.is_of(map.id, key);
+    /// Turns a lock of the transaction into a stronger one.
+    fn strengthen(&self, shard: &mut LockShard, map: &RowMap, key: &[u8], hash: u64, requester: Requester) {
+        let is_own = |exact: &&mut RowLockEntry| exact.holder.txn == requester.txn && exact.is_of(map.id, key);
         if let Some(own) = shard.rows.get_mut(&hash).and_then(|of_hash| of_hash.iter_mut().find(is_own)) {
-            own.holder.strength = Strength::Exclusive;
+            own.holder.strength = requester.strength;
             return;
         }
-        let requester = Requester { txn, strength: Strength::Exclusive, exact: 0, owns: false };
         self.add_escalated(shard, map, hash, requester);
     }
 
@@ -309,13 +336,9 @@ impl LockTable {
         let is_own =
             |escalated_locks: &EscalatedLocks| (escalated_locks.txn, escalated_locks.map) == (requester.txn, map.id);
         let at = shard.escalated_locks.iter().position(is_own).unwrap_or_else(|| {
-            let none = || LockSet::Hashes(HashSet::with_hasher(self.seed));
-            shard.escalated_locks.push(EscalatedLocks {
-                txn: requester.txn,
-                map: map.id,
-                shared: none(),
-                exclusive: none(),
-            });
+            let none = |_| LockSet::Hashes(HashSet::with_hasher(self.seed));
+            let sets = STRENGTHS.map(none);
+            shard.escalated_locks.push(EscalatedLocks { txn: requester.txn, map: map.id, sets });
             map.row_locks.fetch_add(1, Ordering::SeqCst);
             shard.escalated_locks.len() - 1
         });
@@ -330,32 +353,35 @@ impl LockTable {
         }
     }
 
-    /// Returns an open transaction other than `txn` whose lock on the row conflicts with `strength`. Called under the latch of the row's leaf. `owns`: `txn`
-    /// has created the record.
+    /// Returns an open transaction other than `txn` whose lock on the row conflicts with `strength`. Called under the latch of the row's leaf. `owned`: the
+    /// strength of the change by which `txn` has created the record.
     pub fn holder(
         &self,
         map: &RowMap,
         key: &[u8],
         (txn, strength): (TxnId, Strength),
-        owns: bool,
+        owned: Option<Strength>,
         is_open: impl Fn(TxnId) -> bool,
-    ) -> Option<TxnId> {
+    ) -> Option<Blocker> {
         fence(Ordering::SeqCst);
         if map.row_locks.load(Ordering::SeqCst) == 0 {
             return None;
         }
         let (hash, shard) = self.place(map.id, key);
         let shard = shard.lock();
-        let has = |own: Holder| own.txn == txn && own.strength == Strength::Exclusive && own.is_by_key;
+        let held =
+            shard.holders(map.id, key, hash).filter(|own| own.txn == txn && own.is_by_key).map(|own| own.strength);
+        let own = held.chain(owned).max();
         let conflicting_holder =
-            |other: &Holder| other.txn != txn && conflict(other.strength, strength) && is_open(other.txn);
-        // A lock by key was there before others escalated: they hold the rest (EN-30).
-        let other = if owns || shard.holders(map.id, key, hash).any(has) {
-            shard.exact(map.id, key, hash).find(conflicting_holder)
-        } else {
-            shard.holders(map.id, key, hash).find(conflicting_holder)
+            |other: &Holder| other.txn != txn && other.strength.conflicts_with(strength) && is_open(other.txn);
+        // A lock by key was there before others escalated: they hold the rest (EN-30). But key-shared locks may have come to a row that was changed without its key.
+        let counts = |other: &Holder| match own {
+            Some(own) if own >= strength => false,
+            Some(own) => !own.conflicts_with(other.strength),
+            None => true,
         };
-        other.map(|other| other.txn)
+        let escalated = shard.escalated(map.id, hash).filter(counts);
+        strongest(shard.exact(map.id, key, hash).chain(escalated).filter(conflicting_holder))
     }
 
     /// Releases a lock that was just taken.
@@ -373,7 +399,7 @@ impl LockTable {
                 else {
                     return;
                 };
-                for set in [&mut escalated_locks.shared, &mut escalated_locks.exclusive] {
+                for set in &mut escalated_locks.sets {
                     if let LockSet::Hashes(hashes) = set
                         && hashes.remove(&hash)
                     {
@@ -402,7 +428,7 @@ impl LockTable {
     /// Lists the locks of open transactions, shard by shard.
     pub fn list(&self, is_open: impl Fn(TxnId) -> bool) -> Vec<(TxnId, HeldLock)> {
         let mut all = Vec::new();
-        let mut escalated_locks: HashMap<(TxnId, MapId, bool), Option<u64>> = HashMap::new();
+        let mut escalated_locks: HashMap<(TxnId, MapId, usize), Option<u64>> = HashMap::new();
         for shard in &self.shards {
             let shard = shard.lock();
             for exact in shard.rows.values().flatten().filter(|exact| is_open(exact.holder.txn)) {
@@ -410,8 +436,8 @@ impl LockTable {
                 all.push((exact.holder.txn, HeldLock::Row(RowLock { map, key, strength })));
             }
             for one in shard.escalated_locks.iter().filter(|escalated_locks| is_open(escalated_locks.txn)) {
-                for (set, is_shared) in [(&one.shared, true), (&one.exclusive, false)] {
-                    let sum = escalated_locks.entry((one.txn, one.map, is_shared)).or_insert(Some(0));
+                for (strength, set) in one.sets.iter().enumerate() {
+                    let sum = escalated_locks.entry((one.txn, one.map, strength)).or_insert(Some(0));
                     *sum = match set {
                         LockSet::Hashes(hashes) => sum.map(|sum| sum + hashes.len() as u64),
                         LockSet::All => None,
@@ -419,9 +445,8 @@ impl LockTable {
                 }
             }
         }
-        for ((txn, map, is_shared), count) in escalated_locks.into_iter().filter(|(_, count)| *count != Some(0)) {
-            let strength = if is_shared { Strength::Shared } else { Strength::Exclusive };
-            all.push((txn, HeldLock::Rows { map, strength, count }));
+        for ((txn, map, strength), count) in escalated_locks.into_iter().filter(|(_, count)| *count != Some(0)) {
+            all.push((txn, HeldLock::Rows { map, strength: STRENGTHS[strength], count }));
         }
         for (map, ranges) in &*self.ranges.read() {
             for range in ranges.iter().filter(|range| is_open(range.txn)) {
@@ -459,7 +484,7 @@ impl LockTable {
             };
             let escalated_locks = shard.escalated_locks.swap_remove(at);
             drop(shard);
-            for set in [&escalated_locks.shared, &escalated_locks.exclusive] {
+            for set in &escalated_locks.sets {
                 if let LockSet::Hashes(hashes) = set {
                     self.hashes.fetch_sub(hashes.len() as u64, Ordering::Relaxed);
                 }
@@ -506,6 +531,8 @@ impl LockTable {
     }
 }
 
-fn conflict(a: Strength, b: Strength) -> bool {
-    a == Strength::Exclusive || b == Strength::Exclusive
+/// Returns the holder that blocks most others: a ticket waits for it with good reason (EN-23).
+fn strongest(holders: impl Iterator<Item = Holder>) -> Option<Blocker> {
+    let strongest = holders.max_by_key(|holder| holder.strength)?;
+    Some(Blocker { txn: strongest.txn, strength: strongest.strength })
 }

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use pager::TxnId;
 
 use crate::error::{Error, Result};
-use crate::rows::lock_table::{Acquired, Strength};
-use crate::rows::request::{Locked, Wait};
+use crate::rows::lock_table::{Acquired, Blocker, Strength};
+use crate::rows::request::{Locked, LockedRow, Wait};
+use crate::rows::row::RowHead;
 use crate::rows::state::Rows;
 use crate::rows::transaction::Transaction;
+use crate::rows::visibility::{Snapshot, Visibility};
 use crate::store::maps::RowMap;
 use crate::store::trees::MapId;
 
@@ -31,9 +33,88 @@ impl Transaction {
             match self.try_lock(&rows, &map, key, strength, out)? {
                 Ok(locked) => return Ok(locked),
                 Err(_) if wait == Wait::SkipLocked => return Ok(Locked::Skipped),
-                Err(holder) => self.wait_for(&mut attempt, holder, wait, releases)?,
+                Err(blocker) => self.wait_for(&mut attempt, blocker, wait, releases)?,
             }
         }
+    }
+
+    /// Locks a row that the snapshot sees, and appends its newest committed value, or the transaction's own, to `out`. A row whose key was changed is followed to
+    /// its new key. If the transaction may not write over newer versions (`fail_on_unseen`), a row that has one fails with `Error::SerializationFailure`.
+    pub fn lock_seen(
+        &mut self,
+        map: MapId,
+        key: &[u8],
+        strength: Strength,
+        wait: Wait,
+        out: &mut Vec<u8>,
+    ) -> Result<LockedRow> {
+        let (snapshot, start) = (self.seen(), out.len());
+        let (mut moved, mut mover): (Option<Vec<u8>>, Option<TxnId>) = (None, None);
+        loop {
+            let at = moved.as_deref().unwrap_or(key);
+            let locked = self.lock(map, at, strength, wait, out)?;
+            if locked == Locked::Skipped {
+                return Ok(LockedRow::Skipped);
+            }
+            let me = self.id();
+            let sees = |rows: &Rows, creator| rows.visibility(creator, snapshot, me) != Visibility::No;
+            if moved.is_none() && self.newest_creator.is_none_or(|creator| sees(&self.rows, creator)) {
+                return Ok(if locked == Locked::Present { LockedRow::Same } else { LockedRow::Gone });
+            }
+            let open = self.rows.map(map)?;
+            let is_start = |creator| match mover {
+                None => sees(&self.rows, creator),
+                Some(mover) => creator == mover,
+            };
+            let fate = self.rows.fate(&open, at, (snapshot, mover.is_some()), is_start)?;
+            if self.fails_on_unseen {
+                return Err(Error::SerializationFailure { is_deleted: matches!(fate, RowFate::Deleted) });
+            }
+            match fate {
+                RowFate::Stays => return Ok(LockedRow::Newer(moved)),
+                RowFate::Deleted => {
+                    out.truncate(start);
+                    self.unlock_last();
+                    return Ok(LockedRow::Gone);
+                }
+                RowFate::Moved(to, by) => {
+                    out.truncate(start);
+                    self.unlock_last();
+                    (moved, mover) = (Some(to), Some(by));
+                }
+            }
+        }
+    }
+
+    /// Locks a row if that needs no wait and the snapshot sees its newest version, which is appended to `out` then. Otherwise returns false, and nothing is
+    /// locked.
+    pub fn lock_if_seen(&mut self, map: MapId, key: &[u8], strength: Strength, out: &mut Vec<u8>) -> Result<bool> {
+        let (snapshot, start) = (self.seen(), out.len());
+        let locked = match self.lock(map, key, strength, Wait::NoWait, out) {
+            Err(Error::LockNotAvailable) => return Ok(false),
+            locked => locked?,
+        };
+        let me = self.id();
+        let sees = |creator| self.rows.visibility(creator, snapshot, me) != Visibility::No;
+        if locked == Locked::Present && self.newest_creator.is_some_and(sees) {
+            return Ok(true);
+        }
+        out.truncate(start);
+        self.unlock_last();
+        Ok(false)
+    }
+
+    /// Fails with `Error::SerializationFailure` if the transaction may not write over newer versions (`fail_on_unseen`) and the newest version of the row is one.
+    pub fn check_seen(&mut self, map: MapId, key: &[u8]) -> Result<()> {
+        if !self.fails_on_unseen {
+            return Ok(());
+        }
+        let (snapshot, me, map) = (self.seen(), self.id(), self.rows.map(map)?);
+        let mut record = Vec::new();
+        let is_seen = !map.tree.get(key, &mut record)?.present || {
+            self.rows.visibility(RowHead::parse(&record)?.0.creator, snapshot, me) != Visibility::No
+        };
+        if is_seen { Ok(()) } else { Err(Error::SerializationFailure { is_deleted: false }) }
     }
 
     /// Releases the lock of the last `lock`, unless the transaction held it before. For rows that do not satisfy the statement's conditions, where the
@@ -59,25 +140,25 @@ impl Transaction {
         key: &[u8],
         strength: Strength,
         out: &mut Vec<u8>,
-    ) -> Result<Result<Locked, TxnId>> {
+    ) -> Result<Result<Locked, Blocker>> {
         self.locked_anew = None;
         let writer = self.writer()?;
         let requester = writer.requester(strength);
         let taken = match rows.locks.take(map, key, requester, |id| rows.statuses.is_open(id)) {
             Ok(taken) => taken,
-            Err(holder) => return Ok(Err(holder)),
+            Err(blocker) => return Ok(Err(blocker)),
         };
         writer.note_lock(map, key, taken);
-        match self.newest(map, key, out) {
+        match self.newest(map, key, strength, out) {
             Ok(Ok(present)) => {
                 if taken != Acquired::AlreadyHeld {
                     self.locked_anew = Some((map.clone(), key.into(), taken));
                 }
                 Ok(Ok(if present { Locked::Present } else { Locked::Absent }))
             }
-            Ok(Err(holder)) => {
+            Ok(Err(blocker)) => {
                 self.release(map, key, taken)?;
-                Ok(Err(holder))
+                Ok(Err(blocker))
             }
             Err(Error::WouldBlock) => {
                 let id = self.release(map, key, taken)?;
@@ -109,5 +190,53 @@ impl Transaction {
             writer.range_locks.push(map);
         }
         Ok(())
+    }
+}
+
+/// What became of a row after one of its versions.
+enum RowFate {
+    Stays,
+    Deleted,
+    /// It goes on under this key, where this transaction has inserted it.
+    Moved(Vec<u8>, TxnId),
+}
+
+impl Rows {
+    /// Returns what became of a row, which the caller has locked, after the version whose creator `is_start` accepts (EN-57). `is_moved`: that version is the
+    /// one under which the row goes on after its key was changed, and may itself be a deletion.
+    fn fate(
+        &self,
+        map: &RowMap,
+        key: &[u8],
+        (snapshot, is_moved): (Snapshot, bool),
+        is_start: impl Fn(TxnId) -> bool,
+    ) -> Result<RowFate> {
+        let mut record = Vec::new();
+        if !map.tree.get(key, &mut record)?.present {
+            return Ok(RowFate::Deleted);
+        }
+        // Versions come from the newest on, so the oldest end of the row counts.
+        let mut fate = RowFate::Stays;
+        loop {
+            let (head, value) = RowHead::parse(&record)?;
+            let is_start = is_start(head.creator);
+            if is_start && !is_moved {
+                return Ok(fate);
+            }
+            match head.is_delete_marked {
+                true if value.is_empty() => fate = RowFate::Deleted,
+                true => fate = RowFate::Moved(value.to_vec(), head.creator),
+                false if head.is_new_row && !is_start => fate = RowFate::Deleted,
+                false => {}
+            }
+            if is_start {
+                return Ok(fate);
+            }
+            match self.versions.replaced(map.id, key, head.creator)? {
+                Some(before) => record = before,
+                None if self.snapshots.is_expired(snapshot.lsn) => return Err(Error::SnapshotTooOld),
+                None => return Ok(RowFate::Deleted),
+            }
+        }
     }
 }

@@ -46,7 +46,7 @@ pub use keys::LockedKey;
 pub use lock_table::{HeldLock, RowLock, Strength};
 pub use loser_list::RollingBack;
 pub use read::{Cursor, IndexOf, RowBatch};
-pub use request::{Inserted, Isolation, Locked, ROW_KEY_MAX, ROW_VALUE_MAX, Wait};
+pub use request::{Inserted, Isolation, Locked, LockedRow, ROW_KEY_MAX, ROW_VALUE_MAX, Wait};
 pub use state::Rows;
 pub use status_table::{ROW_LOCK, Wake};
 pub use transaction::{Cancel, Savepoint, Transaction};

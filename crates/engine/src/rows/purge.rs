@@ -120,10 +120,10 @@ impl Rows {
 
     /// Removes the record of a row that `by` has deleted, if it is unchanged.
     pub(crate) fn remove_deleted(&self, map: MapId, key: &[u8], by: TxnId) -> Result<()> {
-        let ghost = RowHead { creator: by, is_delete_marked: true, is_long: false }.bytes();
+        let is_its = |head: RowHead| head.creator == by && head.is_delete_marked;
         let Some(map) = self.store.maps.get(map) else { return Ok(()) };
         map.tree.modify(key, None, |old, change| {
-            if old.is_some_and(|old| old.value == ghost) {
+            if old.is_some_and(|old| RowHead::parse(old.value).is_ok_and(|(head, _)| is_its(head))) {
                 change.delete();
             }
         })?;

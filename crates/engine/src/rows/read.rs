@@ -18,6 +18,7 @@ use stdx::prng::Prng;
 
 use crate::error::{Error, Result};
 use crate::keyspace::record::Body;
+use crate::rows::lock_table::{Blocker, Strength};
 use crate::rows::row::{HEAD_BYTES, RowHead, RowValue};
 use crate::rows::state::Rows;
 use crate::rows::status_table::Status;
@@ -154,10 +155,18 @@ impl Transaction {
         }
     }
 
-    /// Appends the newest committed value, or the transaction's own. The inner `Err` is an open transaction that has changed the row.
-    pub(crate) fn newest(&mut self, map: &RowMap, key: &[u8], out: &mut Vec<u8>) -> Result<Result<bool, TxnId>> {
+    /// Appends the newest committed value, or the transaction's own. The inner `Err` is an open transaction that has changed the row, unless the caller has
+    /// locked no more than the row's key and the change keeps it (EN-58).
+    pub(crate) fn newest(
+        &mut self,
+        map: &RowMap,
+        key: &[u8],
+        strength: Strength,
+        out: &mut Vec<u8>,
+    ) -> Result<Result<bool, Blocker>> {
         let me = self.id();
         let mut record = Vec::new();
+        self.newest_creator = None;
         loop {
             record.clear();
             // Read before the record: undo of transactions below it was complete by then.
@@ -172,19 +181,45 @@ impl Transaction {
             let (head, value) = RowValue::parse(&record)?;
             if Some(head.creator) != me && (head.creator >= low || self.rows.statuses.is_loser(head.creator)) {
                 match self.rows.statuses.status(head.creator) {
-                    Status::Active => return Ok(Err(head.creator)),
+                    Status::Active if strength == Strength::KeyShared && head.keeps_key => {
+                        match self.version_before(map, key, head.creator, out)? {
+                            true => return Ok(Ok(true)),
+                            false => continue,
+                        }
+                    }
+                    Status::Active => return Ok(Err(Blocker { txn: head.creator, strength: head.strength() })),
                     Status::Committed(lsn) => self.durability_lsn = self.durability_lsn.max(lsn),
                     Status::Aborted => continue,
                     Status::Past if !self.rows.is_unchanged(map, key, found.word)? => continue,
                     Status::Past => {}
                 }
             }
+            self.newest_creator = Some(head.creator);
             if !head.is_delete_marked {
                 // It cannot be replaced: the caller has locked the row.
                 self.rows.load(value, out)?;
             }
             return Ok(Ok(!head.is_delete_marked));
         }
+    }
+
+    /// Appends the committed value that an open transaction has replaced. Returns false if that transaction has ended meanwhile.
+    fn version_before(&mut self, map: &RowMap, key: &[u8], creator: TxnId, out: &mut Vec<u8>) -> Result<bool> {
+        let start = out.len();
+        let Some(record) = self.rows.versions.replaced(map.id, key, creator)? else { return Ok(false) };
+        let (head, value) = RowValue::parse(&record)?;
+        let loaded = self.rows.load(value, out);
+        // Once that transaction has ended, the segments of a long value may be gone.
+        if !self.rows.statuses.is_open(creator) {
+            out.truncate(start);
+            return Ok(false);
+        }
+        loaded?;
+        if let Status::Committed(lsn) = self.rows.statuses.status(head.creator) {
+            self.durability_lsn = self.durability_lsn.max(lsn);
+        }
+        self.newest_creator = Some(head.creator);
+        Ok(true)
     }
 
     /// Begins a scan of a range of rows, as the snapshot has them.

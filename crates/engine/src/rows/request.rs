@@ -42,6 +42,19 @@ pub enum Locked {
     Skipped,
 }
 
+/// The outcome of `Transaction::lock_seen`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LockedRow {
+    /// The newest version is the one that the snapshot sees.
+    Same,
+    /// There is a newer one; under this key, if the row's key was changed.
+    Newer(Option<Vec<u8>>),
+    /// The row has been deleted. It is not locked.
+    Gone,
+    /// Another transaction holds the lock, and the caller asked not to wait.
+    Skipped,
+}
+
 /// The outcome of `Transaction::insert`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inserted {

@@ -9,7 +9,7 @@
 //! ```
 //! Between the last restored image and ABORTED the rows are still locked for others, so no transaction sees a half (EN-18).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::keyspace::cross_door_commit::CrossDoorCommit;
 use crate::rows::activity::Activity;
 use crate::rows::key_changes::KeyChanges;
 use crate::rows::lock_queue::{LockAttempt, SuspendedWait};
-use crate::rows::lock_table::{Acquired, Requester, Strength};
+use crate::rows::lock_table::{Acquired, Blocker, Requester, Strength};
 use crate::rows::purge_list::CommittedTxn;
 use crate::rows::request::{Isolation, Wait};
 use crate::rows::run::UndoStep;
@@ -53,6 +53,7 @@ pub type Cancel = Arc<dyn Fn() -> bool + Send + Sync>;
 pub struct Savepoint {
     steps: usize,
     keys: usize,
+    locks: usize,
 }
 
 /// The state of a transaction from its first change or lock on.
@@ -75,6 +76,10 @@ pub(crate) struct Writer {
     pub unseen: HashSet<MapId>,
     /// A change of a row whose newest version the snapshot does not see fails.
     pub fails_on_unseen: bool,
+    /// An insert does not wait for locks on a row that is there.
+    pub locks_keys: bool,
+    /// Locks by key that are being given back (`rollback_to_and_unlock`).
+    unlocking: HashMap<(MapId, Box<[u8]>), Arc<RowMap>>,
     pub made: Vec<MapId>,
     pub dropped: Vec<MapId>,
     pub keys: KeyChanges,
@@ -94,12 +99,16 @@ pub struct Transaction {
     activity: Option<Arc<Activity>>,
     /// The lock that the last `lock` or `lock_key` took, if the transaction did not hold it before.
     pub(crate) locked_anew: Option<(Arc<RowMap>, Box<[u8]>, Acquired)>,
+    /// The creator of the record that `newest` has read.
+    pub(crate) newest_creator: Option<TxnId>,
     /// Buffer for the record that is being read.
     pub(crate) record: Vec<u8>,
     /// Set if the transaction can no longer commit: returns the reason.
     doomed: Option<fn() -> Error>,
     pub(crate) wait_mode: WaitMode,
-    fails_on_unseen: bool,
+    pub(crate) fails_on_unseen: bool,
+    locks_keys: bool,
+    survives_deadlocks: bool,
     /// The wait for which the statement is suspended.
     pub(crate) suspended: Option<SuspendedWait>,
 }
@@ -124,10 +133,13 @@ impl Transaction {
             cancel: None,
             activity: None,
             locked_anew: None,
+            newest_creator: None,
             record: Vec::new(),
             doomed: None,
             wait_mode: WaitMode::default(),
             fails_on_unseen: false,
+            locks_keys: false,
+            survives_deadlocks: false,
             suspended: None,
         }
     }
@@ -158,6 +170,16 @@ impl Transaction {
     pub fn fail_on_unseen(&mut self) {
         self.seen();
         self.fails_on_unseen = true;
+    }
+
+    /// Makes an insert that meets a row of a decided transaction answer at once, whoever has locked the row. Called before the first change.
+    pub fn insert_past_locks(&mut self) {
+        self.locks_keys = true;
+    }
+
+    /// Makes a deadlock end the statement and leave the transaction to its caller.
+    pub fn survive_deadlocks(&mut self) {
+        self.survives_deadlocks = true;
     }
 
     /// Sets a function that ends a wait for a lock with `Error::Cancelled` if it returns true when the wait begins or `Rows::wake_waiters` is called.
@@ -219,6 +241,8 @@ impl Transaction {
                 has_values: false,
                 unseen: HashSet::new(),
                 fails_on_unseen: self.fails_on_unseen,
+                locks_keys: self.locks_keys,
+                unlocking: HashMap::new(),
                 made: Vec::new(),
                 dropped: Vec::new(),
                 keys: KeyChanges::default(),
@@ -226,12 +250,12 @@ impl Transaction {
         }))
     }
 
-    /// Waits until the row of `attempt`, which `holder` has locked, may be tried again. `releases` is `StatusTable::releases` before the last try. A deadlock
-    /// rolls this transaction back.
+    /// Waits until the row of `attempt`, which `blocker` has locked, may be tried again. `releases` is `StatusTable::releases` before the last try. A deadlock
+    /// rolls this transaction back, unless it survives deadlocks.
     pub(crate) fn wait_for(
         &mut self,
         attempt: &mut LockAttempt<'_>,
-        holder: TxnId,
+        blocker: Blocker,
         wait: Wait,
         releases: u64,
     ) -> Result<()> {
@@ -239,7 +263,10 @@ impl Transaction {
             Wait::For(wait) => wait,
             Wait::NoWait | Wait::SkipLocked => return Err(Error::LockNotAvailable),
         };
-        let me = self.writer()?.id;
+        if blocker.strength == Strength::KeyShared {
+            attempt.leave_queue();
+        }
+        let (me, holder) = (self.writer()?.id, blocker.txn);
         let is_cancelled = || self.cancel.as_ref().is_some_and(|cancel| cancel());
         self.activity.iter().for_each(|activity| activity.set_awaited(Some(attempt.awaited())));
         if self.wait_mode.may_suspend(attempt.is_resumed()) {
@@ -261,6 +288,7 @@ impl Transaction {
             WaitOutcome::Over => Ok(()),
             WaitOutcome::Cancelled => Err(Error::Cancelled),
             WaitOutcome::TimedOut | WaitOutcome::Refused => Err(Error::LockTimeout),
+            WaitOutcome::Deadlock if self.survives_deadlocks => Err(Error::Deadlock),
             WaitOutcome::Deadlock => {
                 self.roll_back();
                 self.doomed = Some(|| Error::Deadlock);
@@ -291,14 +319,19 @@ impl Transaction {
         }
     }
 
-    pub(crate) fn patience(&self) -> Wait {
+    /// Returns the wait that `set_lock_wait` has set.
+    pub fn patience(&self) -> Wait {
         Wait::For(self.lock_wait)
     }
 
     /// Returns a point to roll back to, before the next change.
     pub fn savepoint(&self) -> Savepoint {
-        let counts = |writer: &Writer| Savepoint { steps: writer.undo.len(), keys: writer.keys.count() };
-        self.writer.as_ref().map_or(Savepoint { steps: 0, keys: 0 }, counts)
+        let counts = |writer: &Writer| Savepoint {
+            steps: writer.undo.len(),
+            keys: writer.keys.count(),
+            locks: writer.row_locks.len(),
+        };
+        self.writer.as_ref().map_or(Savepoint { steps: 0, keys: 0, locks: 0 }, counts)
     }
 
     /// Undoes every change since `savepoint`. Locks are kept. An error means that the whole transaction has been rolled back.
@@ -306,7 +339,29 @@ impl Transaction {
         self.rollback_to_with_progress(savepoint, &mut |_, _| ())
     }
 
-    /// Does the same and reports progress.
+    /// Does the same, and gives back the locks by key that were taken since, but for those of rows that were changed since: these stay locked until ABORT or
+    /// COMMIT is in the WAL (EN-18). Escalated locks stay, and a lock that was strengthened keeps its strength.
+    pub fn rollback_to_and_unlock(&mut self, savepoint: Savepoint, report: &mut ReportProgress<'_>) -> Result<()> {
+        self.alive()?;
+        self.locked_anew = None;
+        if let Some(writer) = &mut self.writer {
+            let kept = savepoint.locks.min(writer.row_locks.len());
+            let since = writer.row_locks.drain(kept..);
+            writer.unlocking = since.map(|(map, key)| ((map.id, key), map)).collect();
+        }
+        // An error has rolled the transaction back, with all its locks.
+        self.rollback_to_with_progress(savepoint, report)?;
+        if let Some(writer) = &mut self.writer {
+            let pure = std::mem::take(&mut writer.unlocking);
+            if !pure.is_empty() {
+                pure.iter().for_each(|((_, key), map)| self.rows.locks.drop_row(map, key, writer.id));
+                self.rows.statuses.released(writer.id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Does the same as `rollback_to` and reports progress.
     pub fn rollback_to_with_progress(&mut self, savepoint: Savepoint, report: &mut ReportProgress<'_>) -> Result<()> {
         self.alive()?;
         if self.writer.as_ref().is_some_and(|writer| writer.loaded) {
@@ -347,6 +402,9 @@ impl Transaction {
         let map = rows.store.maps.get(id);
         if let Some(map) = &map {
             rows.hold(writer, map, &key);
+            if let Some((at, map)) = writer.unlocking.remove_entry(&(id, key.clone())) {
+                writer.row_locks.push((map, at.1));
+            }
         }
         let (mut then, mut now) = (0, 0);
         let done = tree.modify(&key, None, |old, change| {
@@ -532,10 +590,14 @@ impl Rows {
     /// removes it when it finds the creator. This spins for that moment.
     pub(crate) fn hold(&self, writer: &mut Writer, map: &Arc<RowMap>, key: &[u8]) {
         let is_open = |id| self.statuses.is_open(id);
-        let requester = writer.requester(Strength::Exclusive);
+        let mut requester = Requester { owns: true, ..writer.requester(Strength::Exclusive) };
         let taken = loop {
-            match self.locks.take(map, key, Requester { owns: true, ..requester }, is_open) {
+            match self.locks.take(map, key, requester, is_open) {
                 Ok(taken) => break taken,
+                // They may have passed the change that is restored, and write nothing (EN-58).
+                Err(blocker) if blocker.strength == Strength::KeyShared => {
+                    requester.strength = Strength::NoKeyExclusive
+                }
                 Err(_) => thread::yield_now(),
             }
         };
@@ -543,6 +605,7 @@ impl Rows {
     }
 
     fn remove_locks(&self, writer: &Writer) {
+        writer.unlocking.iter().for_each(|((_, key), map)| self.locks.drop_row(map, key, writer.id));
         writer.row_locks.iter().for_each(|(map, key)| self.locks.drop_row(map, key, writer.id));
         writer.escalated_locks.iter().for_each(|map| self.locks.drop_escalated(map, writer.id));
         writer.range_locks.iter().for_each(|map| self.locks.drop_ranges(map, writer.id));

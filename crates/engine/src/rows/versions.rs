@@ -187,7 +187,7 @@ impl VersionStore {
     }
 
     /// Returns the version that `by` has replaced.
-    fn replaced(&self, map: MapId, key: &[u8], by: TxnId) -> Result<Option<Vec<u8>>> {
+    pub fn replaced(&self, map: MapId, key: &[u8], by: TxnId) -> Result<Option<Vec<u8>>> {
         if let Some(record) = self.in_memory(map, key, by, |old| old.record.to_vec()) {
             return Ok(Some(record));
         }
@@ -235,7 +235,11 @@ mod tests {
     use super::*;
 
     fn record(writer: TxnId, is_delete_marked: bool, value: &[u8]) -> Vec<u8> {
-        [&RowHead { creator: writer, is_delete_marked, is_long: false }.bytes(), value].concat()
+        [
+            &RowHead { creator: writer, is_delete_marked, is_long: false, is_new_row: false, keeps_key: false }.bytes(),
+            value,
+        ]
+        .concat()
     }
 
     #[test]

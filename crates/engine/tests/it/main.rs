@@ -7,6 +7,7 @@ mod large;
 mod lock_queues;
 mod rename;
 mod rows;
+mod seen_rows;
 mod stress;
 mod strings;
 mod undo;

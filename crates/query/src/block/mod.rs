@@ -15,6 +15,7 @@ use crate::value::Value;
 
 pub mod decorrelated_aggregate;
 pub mod hashed_subquery;
+pub mod locked_rows;
 pub mod semi_join;
 pub mod shape;
 pub mod unique_semi_join;

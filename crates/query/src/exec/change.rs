@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use datum::fault::ColumnName;
 use datum::{Fault, Result};
+use engine::rows::Strength;
 
 use crate::batch::Row;
 use crate::catalog::foreign_graph::ForeignKeyGraph;
@@ -383,6 +384,7 @@ impl<'i> Inserting<'i> {
             match self.plan.on_conflict {
                 OnConflict::Fail => return Err(duplicate(table, conflict.index, &row, ctx)),
                 OnConflict::Ignore if arbiter.is_some() => {
+                    check_seen(table, &conflict.row_key, ctx)?;
                     self.give_back(number);
                     return Ok(());
                 }
@@ -394,7 +396,7 @@ impl<'i> Inserting<'i> {
                     return Ok(());
                 }
                 OnConflict::Replace => {
-                    if let Some(old) = current(table, &conflict.row_key, ctx)? {
+                    if let Some(old) = current(table, &conflict.row_key, Strength::Exclusive, ctx)? {
                         let in_place =
                             conflict.index == last_unique(table) && !is_parent(foreign_graph) && !table.is_keyspace();
                         if in_place && old == row {
@@ -411,7 +413,11 @@ impl<'i> Inserting<'i> {
                 }
                 OnConflict::Update => {
                     self.check_untouched(conflict.index, &row)?;
-                    if let Some(old) = current(table, &conflict.row_key, ctx)? {
+                    let strength = host(ctx).change_strength();
+                    if let Some(old) = current(table, &conflict.row_key, strength, ctx)? {
+                        if arbiter.is_some() {
+                            check_seen(table, &conflict.row_key, ctx)?;
+                        }
                         self.tally.duplicates += 1;
                         self.give_back(number);
                         return or_ignored(ctx, |ctx| self.update(&conflict.row_key, old, row, ctx)).map(drop);
@@ -482,6 +488,14 @@ impl<'i> Inserting<'i> {
 
     fn answer(&mut self, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
         answer(self.plan.returning.as_ref(), row, &mut self.tally.changed.returned, ctx)
+    }
+}
+
+/// Fails if the transaction may act on rows of its snapshot alone, and this one is newer.
+fn check_seen(table: &Table, row_key: &[u8], ctx: &mut EvalContext) -> Result<()> {
+    match table.is_keyspace() {
+        true => Ok(()),
+        false => host(ctx).txn()?.check_seen(table.map, row_key).map_err(engine_fault),
     }
 }
 
@@ -572,6 +586,7 @@ pub fn update(plan: &Update, ctx: &mut EvalContext) -> Result<Changed> {
 pub fn is_of_one_table(node: &Node) -> bool {
     match node {
         Node::Scan(_) | Node::System { .. } => true,
+        Node::LockRows(lock) => is_of_one_table(&lock.input),
         Node::Filter { input, .. } | Node::Sort { input, .. } | Node::Limit { input, .. } => is_of_one_table(input),
         _ => false,
     }

@@ -121,12 +121,11 @@ fn lock_first(table: &Table, key: KeyAt, columns: usize, sought: &Sought, ctx: &
     let prefix = &sought.start[..];
     let map = map_of(table, key);
     let is_unique = key.is_none_or(|at| table.indexes[at].unique);
+    let strength = host(ctx).key_strength();
     let txn = host(ctx).txn()?;
     let mut bytes = Vec::new();
     if is_unique && table.key_parts(key).len() == columns {
-        return Ok(
-            txn.lock_patiently(map, prefix, Strength::Shared, &mut bytes).map_err(engine_fault)? == Locked::Present
-        );
+        return Ok(txn.lock_patiently(map, prefix, strength, &mut bytes).map_err(engine_fault)? == Locked::Present);
     }
     let end = after(prefix);
     let mut cursor =
@@ -135,10 +134,10 @@ fn lock_first(table: &Table, key: KeyAt, columns: usize, sought: &Sought, ctx: &
     while cursor.next(txn, &mut batch).map_err(engine_fault)? {
         for (entry, _) in batch.iter() {
             bytes.clear();
-            if txn.lock_patiently(map, entry, Strength::Shared, &mut bytes).map_err(engine_fault)? != Locked::Present {
+            if txn.lock_patiently(map, entry, strength, &mut bytes).map_err(engine_fault)? != Locked::Present {
                 continue;
             }
-            if sought.whole.is_none() || is_of_row(txn, table, key, (entry, &bytes), (columns, sought))? {
+            if sought.whole.is_none() || is_of_row(txn, table, key, (entry, &bytes), (columns, sought), strength)? {
                 return Ok(true);
             }
         }
@@ -153,12 +152,13 @@ fn is_of_row(
     key: KeyAt,
     (entry, value): (&[u8], &[u8]),
     (columns, sought): (usize, &Sought),
+    strength: Strength,
 ) -> Result<bool> {
     if key.is_none() {
         return sought.is_in(table, key, columns, value);
     }
     let mut bytes = Vec::new();
-    let locked = txn.lock_patiently(table.map, row_key(entry, value), Strength::Shared, &mut bytes);
+    let locked = txn.lock_patiently(table.map, row_key(entry, value), strength, &mut bytes);
     if locked.map_err(engine_fault)? == Locked::Present && sought.is_in(table, key, columns, &bytes)? {
         return Ok(true);
     }
@@ -268,7 +268,7 @@ impl Way<'_> {
             match key.on_delete {
                 Action::Nothing | Action::Restrict => self.refuse(at, child, &sought, row, ctx)?,
                 Action::Cascade => {
-                    let mut found = self.children(child, &sought, ctx)?;
+                    let mut found = self.children(child, &sought, Strength::Exclusive, ctx)?;
                     for at in 0..found.block_count() {
                         for row in found.take_block(at)? {
                             if take_out(&member.table, key_behind(&row), &row, ctx)? {
@@ -352,7 +352,7 @@ impl Way<'_> {
     ) -> Result<()> {
         let table = self.foreign_graph.members[child.member].table.clone();
         let key = &table.foreign_keys[child.foreign];
-        let mut found = self.children(child, sought, ctx)?;
+        let mut found = self.children(child, sought, host(ctx).change_strength(), ctx)?;
         for at in 0..found.block_count() {
             for mut row in found.take_block(at)? {
                 let row_key = key_behind(&row).to_vec();
@@ -387,7 +387,7 @@ impl Way<'_> {
 
     /// Finds and locks the current rows that refer to a key, before the first is changed. Each row's key follows its
     /// values.
-    fn children(&self, child: &Child, sought: &Sought, ctx: &mut EvalContext) -> Result<Rows> {
+    fn children(&self, child: &Child, sought: &Sought, strength: Strength, ctx: &mut EvalContext) -> Result<Rows> {
         let prefix = &sought.start[..];
         let table = &self.foreign_graph.members[child.member].table;
         let columns = &table.foreign_keys[child.foreign].columns;
@@ -423,7 +423,7 @@ impl Way<'_> {
         for at in 0..keys.block_count() {
             for key in keys.take_block(at)? {
                 host(ctx).look_up()?;
-                let Some(mut row) = current(table, key_behind(&key), ctx)? else { continue };
+                let Some(mut row) = current(table, key_behind(&key), strength, ctx)? else { continue };
                 // The entry may be of an older version.
                 let values: Vec<&Value> = columns.iter().map(|column| &row[*column]).collect();
                 if self::sought(table, child.key, &values).as_ref() == Some(sought) {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use datum::{Fault, Result};
 use engine::Lsn;
-use engine::rows::{Isolation, Transaction};
+use engine::rows::{Isolation, Strength, Transaction};
 use stdx::memory;
 
 use crate::catalog::table::Table;
@@ -31,6 +31,8 @@ pub struct Host {
     /// The statement consists of a SLEEP, which returns a result when KILL or the deadline ends it.
     pub answers_anyway: bool,
     pub foreign_key_checks: bool,
+    /// Row locks tell keys from rows: a foreign key locks its parent's key alone, and a change that keeps the unique keys of a row lets such locks pass (QU-42).
+    pub locks_keys: bool,
     /// The most rounds of a recursive common table expression.
     pub recursion_max: u64,
     /// The rules by which values of the session's statements are assigned to columns.
@@ -98,6 +100,7 @@ impl Host {
             deadline: None,
             answers_anyway: false,
             foreign_key_checks: true,
+            locks_keys: false,
             recursion_max: 1000,
             assignment,
             found_rows: None,
@@ -119,6 +122,16 @@ impl Host {
         self.effects = None;
         self.numbers = Numbers::default();
         self.found_rows = None;
+    }
+
+    /// Returns the strength with which a foreign key locks a parent, or finds a child.
+    pub fn key_strength(&self) -> Strength {
+        if self.locks_keys { Strength::KeyShared } else { Strength::Shared }
+    }
+
+    /// Returns the strength of a lock for a change of a row that may keep its key.
+    pub fn change_strength(&self) -> Strength {
+        if self.locks_keys { Strength::NoKeyExclusive } else { Strength::Exclusive }
     }
 
     fn sum(&self) -> Sum {

@@ -63,7 +63,8 @@ impl Merging<'_> {
     fn look_again(&self, key: &[u8], row: &mut Row, ctx: &mut EvalContext) -> Result<bool> {
         let plan = self.plan;
         let places = plan.offset..plan.offset + plan.table.columns.len();
-        let Some(newest) = current(&plan.table, key, ctx)? else { return Ok(false) };
+        let strength = host(ctx).change_strength();
+        let Some(newest) = current(&plan.table, key, strength, ctx)? else { return Ok(false) };
         if newest == row[places.clone()] {
             return Ok(true);
         }

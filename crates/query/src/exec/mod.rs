@@ -21,6 +21,7 @@ pub mod instrumentation;
 pub(crate) mod join;
 pub(crate) mod keys;
 pub(crate) mod keyspace_scan;
+mod lock_rows;
 pub mod memory;
 pub mod merge;
 pub mod monitor;
@@ -87,6 +88,7 @@ enum State {
     Input(Box<Exec>),
     /// One input, and its rows that would have made the batch too long.
     Project(Box<Exec>, Vec<Row>),
+    LockRows(Box<lock_rows::LockRowsState>),
     Loop(Box<join::LoopState>),
     Hash(Box<hash::HashState>),
     Window(Box<window::WindowState>),
@@ -159,6 +161,10 @@ impl Exec {
             }
             Node::Filter { input, .. } | Node::Strip { input, .. } => {
                 State::Input(Box::new(Exec::open_for(input, base, wanted, ctx)?))
+            }
+            Node::LockRows(lock) => {
+                let input = Exec::open(&lock.input, base, ctx)?;
+                State::LockRows(Box::new(lock_rows::LockRowsState::new(input, wanted)))
             }
             Node::Derived { input, .. } => State::Input(Box::new(Exec::open_for(input, None, wanted, ctx)?)),
             Node::Group(group) => State::Group(Box::new(group::GroupState::new(Exec::open(&group.input, base, ctx)?))),
@@ -275,6 +281,7 @@ impl Exec {
                 *at += 1;
             }
             (Node::Scan(scan), State::Scan(state)) => state.next(scan, ctx, out)?,
+            (Node::LockRows(lock), State::LockRows(state)) => state.next(lock, ctx, out)?,
             (Node::Loop { right, kind, on, fills, .. }, State::Loop(state)) => {
                 state.next(right, *kind, on, fills, ctx, out)?
             }
@@ -435,6 +442,7 @@ impl std::fmt::Debug for Exec {
 fn locks(node: &Node) -> bool {
     match node {
         Node::Scan(scan) => scan.lock.is_some(),
+        Node::LockRows(_) => true,
         Node::Filter { input, .. }
         | Node::Project { input, .. }
         | Node::Strip { input, .. }

@@ -161,12 +161,13 @@ pub(super) fn replace_at(
     }
     encode_row(table, new, &mut bytes)?;
     prefetch::for_change(table, (row_key, old), (&new_key, new), ctx)?;
+    let strength = if keeps_keys(table, old, new) { host(ctx).change_strength() } else { Strength::Exclusive };
     let txn = host(ctx).txn()?;
     if new_key == row_key {
         table.live.note_change();
-        txn.update(table.map, row_key, &bytes).map_err(engine_fault)?;
+        txn.update_with(table.map, row_key, &bytes, strength).map_err(engine_fault)?;
     } else {
-        txn.delete(table.map, row_key).map_err(engine_fault)?;
+        txn.move_away(table.map, row_key, &new_key).map_err(engine_fault)?;
         if txn.insert(table.map, &new_key, &bytes, &mut Vec::new()).map_err(engine_fault)? == Inserted::Exists {
             return Err(duplicate(table, None, new, ctx));
         }
@@ -175,6 +176,13 @@ pub(super) fn replace_at(
         move_entry(table, at, (row_key, old), (&new_key, new), ctx)?;
     }
     Ok(())
+}
+
+/// Returns whether all unique keys, to which foreign keys may refer, have the values that they had.
+fn keeps_keys(table: &Table, old: &[Value], new: &[Value]) -> bool {
+    let unique = table.indexes.iter().filter(|index| index.unique).flat_map(|index| &index.parts);
+    let mut parts = table.primary.iter().flatten().chain(unique);
+    parts.all(|part| old[part.column] == new[part.column])
 }
 
 fn move_entry(
@@ -226,13 +234,12 @@ fn next_row_id(table: &Table, ctx: &mut EvalContext) -> Result<u64> {
 }
 
 /// Locks a row and returns its newest version.
-pub(super) fn current(table: &Table, row_key: &[u8], ctx: &mut EvalContext) -> Result<Option<Row>> {
+pub(super) fn current(table: &Table, row_key: &[u8], strength: Strength, ctx: &mut EvalContext) -> Result<Option<Row>> {
     if table.is_keyspace() {
         return keys::current(row_key, ctx);
     }
     let mut bytes = Vec::new();
-    let locked =
-        host(ctx).txn()?.lock_patiently(table.map, row_key, Strength::Exclusive, &mut bytes).map_err(engine_fault)?;
+    let locked = host(ctx).txn()?.lock_patiently(table.map, row_key, strength, &mut bytes).map_err(engine_fault)?;
     if locked != engine::rows::Locked::Present {
         return Ok(None);
     }

@@ -1,7 +1,8 @@
 //! Rows of one table: a cursor over the rows or an index, range by range (`ranges`), and conditions.
 //!
-//! Two ways of reading. Plain reads see the transaction's snapshot. Locking reads walk over what is there now, lock each row, and look at the newest version: so
-//! every condition is looked at again on the row that is locked, and a row that is met twice, under its old and its new index entry, counts once.
+//! Three ways of reading. Plain reads see the transaction's snapshot. Locking reads of current rows walk over what is there now, lock each row, and look at the newest version: so
+//! every condition is looked at again on the row that is locked, and a row that is met twice, under its old and its new index entry, counts once. Locking reads of seen rows walk over the snapshot, lock each
+//! row that satisfies the conditions, and recheck these on a newer version (QU-41).
 //!
 //! Below a LIMIT a locking read knows how many rows are still wanted (`Pace`): it locks the rows that it returns and those that it had to pass, and of its range no more than it has walked, but for an eighth.
 
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 use datum::Result;
 use datum::row::RowBytes;
-use engine::rows::{Cursor, IndexOf, Isolation, Locked, MapId, RowBatch, Transaction, Wait};
+use engine::rows::{Cursor, IndexOf, Isolation, Locked, LockedRow, MapId, RowBatch, Strength, Transaction, Wait};
 
 use crate::batch::{Batch, Row};
 use crate::catalog::decode::put;
@@ -20,6 +21,7 @@ use crate::catalog::table::Index;
 use crate::engine_fault::engine_fault;
 use crate::exec::generated;
 use crate::exec::host::host;
+use crate::exec::lock_rows::lock_seen;
 use crate::exec::monitor::RowAccess;
 use crate::exec::ranges::{Range, point, ranges_of};
 use crate::exec::row_ops;
@@ -29,7 +31,7 @@ use crate::exec::tied::{TiedRows, whole_columns};
 use crate::key::{columns_length, is_shortened, row_key};
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
-use crate::nodes::node::{Lock, LockWait, Scan, Stages};
+use crate::nodes::node::{Candidates, Lock, LockWait, Scan, Stages};
 use crate::plan::constant_folding::folded;
 use crate::value::Value;
 
@@ -149,6 +151,16 @@ fn counted_as(scan: &Scan) -> RowAccess {
         None if scan.access.is_full() => RowAccess::ReadSequential,
         _ => RowAccess::ReadNext,
     }
+}
+
+/// Returns the lock of a scan over the rows that are there now.
+fn current_lock(scan: &Scan) -> Option<Lock> {
+    scan.lock.filter(|lock| lock.candidates == Candidates::Current)
+}
+
+/// Returns the lock of a scan over the rows that the snapshot sees.
+fn seen_lock(scan: &Scan) -> Option<Lock> {
+    scan.lock.filter(|lock| lock.candidates == Candidates::Seen)
 }
 
 fn map_of(scan: &Scan, index: Option<usize>) -> MapId {
@@ -363,8 +375,9 @@ impl ScanState {
         let map = map_of(scan, self.index(scan));
         let locks_gaps = host(ctx).isolation >= Isolation::RepeatableRead;
         let txn = host(ctx).txn()?;
-        let locks_range =
-            scan.lock.is_some_and(|lock| matches!(lock.wait, LockWait::Patient | LockWait::Choosy)) && locks_gaps;
+        let locks_range = current_lock(scan)
+            .is_some_and(|lock| matches!(lock.wait, LockWait::Patient | LockWait::Choosy))
+            && locks_gaps;
         if let Some(pace) = &mut self.pace {
             pace.locks_range = locks_range;
         } else if locks_range {
@@ -380,7 +393,7 @@ impl ScanState {
         }
         let (from, to) = (from.as_ref().map(Vec::as_slice), to.as_ref().map(Vec::as_slice));
         let backward = scan.access.backward;
-        let cursor = if scan.lock.is_some() {
+        let cursor = if current_lock(scan).is_some() {
             txn.scan_current(map, from, to, backward).map_err(engine_fault)?
         } else if self.index(scan).is_some() {
             txn.scan_index(map, from, to, backward, IndexOf { rows: scan.table.map, row_key }).map_err(engine_fault)?
@@ -398,7 +411,7 @@ impl ScanState {
         let index = &scan.table.indexes[index];
         let map = index.map;
         let txn = host(ctx).txn()?;
-        if scan.lock.is_none() && txn.has_overwritten_unseen(scan.table.map) {
+        if current_lock(scan).is_none() && txn.has_overwritten_unseen(scan.table.map) {
             // The key may lead to two rows, of which the transaction has written one.
             let of = IndexOf { rows: scan.table.map, row_key };
             self.cursor =
@@ -406,11 +419,11 @@ impl ScanState {
             return Ok(());
         }
         let mut entry = std::mem::take(&mut self.memory.bytes);
-        let present = match scan.lock {
+        let present = match current_lock(scan) {
             None => txn.get(map, key, &mut entry).map_err(engine_fault)?,
             Some(lock) => take_lock(txn, map, key, lock, &mut entry)? == Locked::Present,
         };
-        if !present && scan.lock.is_some() && locks_what_it_takes(ctx) {
+        if !present && current_lock(scan).is_some() && locks_what_it_takes(ctx) {
             host(ctx).txn()?.unlock_last();
         }
         self.is_shortened = present && is_shortened(&scan.table, index, key, &entry);
@@ -428,7 +441,7 @@ impl ScanState {
 
     fn take_batch(&mut self, scan: &Scan, ctx: &mut EvalContext, sink: &mut Sink<'_>) -> Result<()> {
         let mut batch = std::mem::take(&mut self.memory.batch);
-        let long = if scan.lock.is_none() { batch.take_long().map(Arc::new) } else { None };
+        let long = if current_lock(scan).is_none() { batch.take_long().map(Arc::new) } else { None };
         let (is_told, index) = (self.is_told_by_entries(scan), self.index(scan));
         let mut result = Ok(());
         let enough = self.pace.as_ref().map_or(u64::MAX, |pace| pace.wanted.max(self.given + 1));
@@ -437,7 +450,7 @@ impl ScanState {
         {
             let (key, mut value) = batch.get(nth);
             let decided;
-            if let (Some(at), Some(lock), []) = (index, scan.lock, value) {
+            if let (Some(at), Some(lock), []) = (index, current_lock(scan), value) {
                 match self.decided(scan, (scan.table.indexes[at].map, key), lock, ctx) {
                     Ok(Some(entry)) => decided = entry,
                     Ok(None) => continue,
@@ -550,15 +563,25 @@ impl ScanState {
         ctx: &mut EvalContext,
         sink: &mut Sink<'_>,
     ) -> Result<()> {
-        if !scan.access.union.is_empty() && scan.lock.is_none() && !self.seen.insert(key, ctx)? {
+        if !scan.access.union.is_empty() && current_lock(scan).is_none() && !self.seen.insert(key, ctx)? {
             return Ok(());
         }
-        let known = known.filter(|_| scan.lock.is_none());
+        let known = known.filter(|_| current_lock(scan).is_none());
         let mut bytes = std::mem::take(&mut self.memory.bytes);
         bytes.clear();
-        if known.is_none() && !self.fetch(scan, key, ctx, &mut bytes)? {
-            self.memory.bytes = bytes;
-            return Ok(());
+        let mut lock = seen_lock(scan);
+        if known.is_none() {
+            if self.locks_at_once(scan)
+                && host(ctx)
+                    .txn()?
+                    .lock_if_seen(scan.table.map, key, lock_strength(scan), &mut bytes)
+                    .map_err(engine_fault)?
+            {
+                lock = None;
+            } else if !self.fetch(scan, key, ctx, &mut bytes)? {
+                self.memory.bytes = bytes;
+                return Ok(());
+            }
         }
         // A long row is not copied: its values are slices of it.
         let long = (bytes.len() > LONG_ROW).then(|| Arc::new(std::mem::take(&mut bytes)));
@@ -572,6 +595,7 @@ impl ScanState {
         if let (Sink::Batch(out), Some(places), true) = (&mut *sink, &scan.output, is_free)
             && self.is_plain
             && !self.is_tied()
+            && lock.is_none()
         {
             let result = append(scan, places, source, out);
             self.given += 1;
@@ -586,7 +610,7 @@ impl ScanState {
         let columns = (is_wanted && self.is_tied()).then(|| whole_columns(scan, source)).transpose()?;
         self.memory.bytes = bytes;
         if !is_wanted {
-            if scan.lock.is_some() && locks_what_it_takes(ctx) {
+            if current_lock(scan).is_some() && locks_what_it_takes(ctx) {
                 host(ctx).txn()?.unlock_last();
             }
             if is_long {
@@ -595,9 +619,37 @@ impl ScanState {
             }
             return Ok(());
         }
+        if let Some(lock) = lock
+            && !self.take_seen(scan, key, lock, ctx)?
+        {
+            return Ok(());
+        }
         match (columns, &mut self.tied) {
             (Some(columns), Some(tied)) => tied.push(&columns, &self.wide, ctx),
             _ => self.give(scan, ctx, sink),
+        }
+    }
+
+    /// Returns whether a row is wanted for sure, so that it may be locked before it is read as the snapshot has it.
+    fn locks_at_once(&self, scan: &Scan) -> bool {
+        let is_sure = scan.access.is_point && scan.access.index.is_none() && scan.access.union.is_empty();
+        is_sure && scan.implied == scan.conditions.len() && seen_lock(scan).is_some()
+    }
+
+    /// Locks a row that the snapshot sees and that satisfies the conditions. Returns false if it is gone or skipped, or a newer version does not satisfy them.
+    fn take_seen(&mut self, scan: &Scan, key: &[u8], lock: Lock, ctx: &mut EvalContext) -> Result<bool> {
+        let mut bytes = Vec::new();
+        match lock_seen(&scan.table, key, lock, &mut bytes, ctx)? {
+            LockedRow::Same => Ok(true),
+            LockedRow::Newer(moved) => {
+                if let Some(at) = scan.key_at {
+                    self.wide[at] = Value::bytes(moved.as_deref().unwrap_or(key));
+                }
+                self.fill_in(scan, RowBytes::from(&bytes), &scan.needed, ctx)?;
+                let conditions = self.folded.as_deref().unwrap_or(&scan.conditions);
+                all_hold(conditions, &self.wide, ctx)
+            }
+            LockedRow::Gone | LockedRow::Skipped => Ok(false),
         }
     }
 
@@ -627,7 +679,7 @@ impl ScanState {
     /// The row's bytes as the statement has to see them; false: there is none for it.
     fn fetch(&mut self, scan: &Scan, key: &[u8], ctx: &mut EvalContext, bytes: &mut Vec<u8>) -> Result<bool> {
         let txn = host(ctx).txn()?;
-        let Some(lock) = scan.lock else { return txn.get(scan.table.map, key, bytes).map_err(engine_fault) };
+        let Some(lock) = current_lock(scan) else { return txn.get(scan.table.map, key, bytes).map_err(engine_fault) };
         let meets_once = scan.access.index.is_none() && scan.access.union.is_empty();
         let is_new = meets_once || self.seen.insert(key, ctx)?;
         if !is_new {
@@ -699,6 +751,10 @@ impl ScanState {
         }
         Ok(())
     }
+}
+
+fn lock_strength(scan: &Scan) -> Strength {
+    scan.lock.map_or(Strength::Shared, |lock| lock.strength)
 }
 
 /// At this isolation level only rows that are taken stay locked.

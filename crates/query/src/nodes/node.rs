@@ -42,6 +42,7 @@ pub enum Node {
         input: Arc<Node>,
         conditions: Vec<Expr>,
     },
+    LockRows(Box<LockRows>),
     Group(Group),
     Window(window::Window),
     Project {
@@ -282,6 +283,46 @@ impl Stages {
 pub struct Lock {
     pub strength: Strength,
     pub wait: LockWait,
+    pub candidates: Candidates,
+}
+
+/// The rows that a locking read considers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Candidates {
+    /// The rows that are there now, each as its newest version.
+    Current,
+    /// The rows that the snapshot sees. A newer version of one replaces it, and the conditions of the block are rechecked.
+    Seen,
+}
+
+/// Locks the rows from which wide rows were joined, and rechecks the wide rows of which one has a newer version (QU-41).
+#[derive(Debug)]
+pub struct LockRows {
+    pub input: Arc<Node>,
+    pub tables: Vec<LockedTable>,
+    /// The outer joins of the block, those within others first.
+    pub outer: Vec<OuterJoin>,
+    /// The other conditions of the block.
+    pub conditions: Vec<Expr>,
+}
+
+#[derive(Debug)]
+pub struct LockedTable {
+    pub table: Arc<Table>,
+    /// The offset of its columns in the wide row.
+    pub offset: usize,
+    /// The slot of the row's key.
+    pub key_at: usize,
+    pub lock: Lock,
+    /// The columns that are used.
+    pub needed: Vec<usize>,
+}
+
+/// An outer join in a recheck: where its conditions do not hold, the slots of its right side become NULL.
+#[derive(Debug)]
+pub struct OuterJoin {
+    pub on: Vec<Expr>,
+    pub fills: Vec<(usize, usize)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

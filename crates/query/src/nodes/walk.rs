@@ -88,6 +88,7 @@ pub fn exprs(node: &Node) -> Vec<&Expr> {
         Node::Loop { on, .. } => on.iter().collect(),
         Node::Hash(join) => join.left_keys.iter().chain(&join.right_keys).chain(&join.on).collect(),
         Node::Filter { conditions, .. } => conditions.iter().collect(),
+        Node::LockRows(lock) => lock.conditions.iter().chain(lock.outer.iter().flat_map(|join| &join.on)).collect(),
         Node::Group(group) => group.keys.iter().chain(group.calls.iter().flat_map(|call| &call.arguments)).collect(),
         Node::Window(window) => {
             let order = window.order.iter().map(|(expr, _)| expr);
@@ -127,6 +128,7 @@ pub fn inputs(node: &Node) -> Vec<&Arc<Node>> {
         | Node::Ties { input, .. }
         | Node::Derived { input, .. }
         | Node::Lateral { input, .. } => vec![input],
+        Node::LockRows(lock) => vec![&lock.input],
         Node::Group(group) => vec![&group.input],
         Node::Window(window) => vec![&window.input],
         Node::ProjectSet(set) => vec![&set.input],
@@ -140,6 +142,15 @@ pub fn inputs(node: &Node) -> Vec<&Arc<Node>> {
         | Node::System { .. }
         | Node::Rows { .. }
         | Node::TableFunction(_) => Vec::new(),
+    }
+}
+
+/// Returns whether the plan reads stored tables, those of common table expressions aside.
+pub fn reads_tables(node: &Node) -> bool {
+    match node {
+        Node::Scan(_) => true,
+        Node::Common { .. } => false,
+        node => inputs(node).into_iter().any(|input| reads_tables(input)),
     }
 }
 

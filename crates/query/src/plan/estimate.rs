@@ -36,6 +36,7 @@ pub fn joined_rows(node: &Arc<Node>) -> f64 {
         | Node::Lateral { input, .. }
         | Node::Limit { input, .. }
         | Node::Ties { input, .. } => joined_rows(input),
+        Node::LockRows(lock) => joined_rows(&lock.input),
         Node::Group(group) => joined_rows(&group.input),
         Node::Window(window) => joined_rows(&window.input),
         Node::ProjectSet(set) => joined_rows(&set.input),
@@ -89,6 +90,7 @@ pub fn estimate(node: &Arc<Node>) -> Estimate {
             let input = estimate(input);
             of(input.rows, input.cost + asking(exprs, input.rows))
         }
+        Node::LockRows(lock) => estimate(&lock.input),
         Node::Strip { input, .. } | Node::Derived { input, .. } | Node::Lateral { input, .. } => estimate(input),
         Node::Ties { input, limit, .. } => {
             let input = estimate(input);

@@ -298,9 +298,10 @@ impl Planner<'_> {
 
     fn fills(&self, tables: &[usize]) -> Vec<(usize, usize)> {
         let of = |table: &ScopeTable| {
-            (table.offset, table.offset + table.columns.len() + usize::from(table.key_at.is_some()))
+            let columns = (table.offset, table.offset + table.columns.len());
+            std::iter::once(columns).chain(table.key_at.map(|at| (at, at + 1)))
         };
-        tables.iter().map(|table| of(&self.tables[*table])).collect()
+        tables.iter().flat_map(|table| of(&self.tables[*table])).collect()
     }
 
     /// Returns whether the right side can be read independently into a hash table. An equality must tie it to other

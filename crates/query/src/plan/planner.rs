@@ -44,7 +44,7 @@ impl Planner<'_> {
     }
 }
 
-pub(super) fn tables_of(source: &Source, out: &mut Vec<usize>) {
+pub fn tables_of(source: &Source, out: &mut Vec<usize>) {
     match source {
         Source::Table(table) => out.push(*table),
         Source::Semi(inner, ..) => tables_of(inner, out),

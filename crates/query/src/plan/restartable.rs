@@ -13,6 +13,7 @@ pub fn is_restartable(node: &Node) -> bool {
         Node::Scan(scan) => scan.access.exprs().chain(&scan.conditions).all(is_steady),
         Node::Filter { input, conditions } => is_restartable(input) && conditions.iter().all(is_steady),
         Node::Project { input, exprs } => is_restartable(input) && exprs.iter().all(is_steady),
+        Node::LockRows(lock) => is_restartable(&lock.input) && lock.conditions.iter().all(is_steady),
         Node::Strip { input, .. } | Node::Distinct { input, .. } => is_restartable(input),
         Node::Sort { input, limit, .. } => {
             let limits = limit.iter().flat_map(|(limit, offset)| std::iter::once(limit).chain(offset));

@@ -122,6 +122,9 @@ impl SessionCore {
         txn.set_lock_wait(lock_wait);
         txn.set_cancel(self.cancel.clone());
         txn.set_activity(self.open.activity.clone());
+        if host.locks_keys {
+            txn.insert_past_locks();
+        }
         self.transaction.is_read_only = is_read_only;
         self.open.begin(at, isolation, is_read_only, changes);
         if !self.transaction.autocommit {
@@ -184,6 +187,18 @@ impl SessionCore {
         let point = self.transaction.savepoints[position].1;
         self.transaction.savepoints.truncate(position + 1);
         undo_to(host, point, progress)
+    }
+
+    /// Does the same, and gives back the row locks that were taken since, but for those of rows that were changed since.
+    pub fn roll_back_to_and_unlock(
+        &mut self,
+        host: &mut Host,
+        position: usize,
+        progress: UndoProgress<'_>,
+    ) -> Result<()> {
+        let point = self.transaction.savepoints[position].1;
+        self.transaction.savepoints.truncate(position + 1);
+        host.txn()?.rollback_to_and_unlock(point, progress).map_err(engine_fault)
     }
 
     /// Forgets a savepoint and those after it.

@@ -31,7 +31,7 @@ use query::catalog::table::{Default, Identity, Table, TableColumn};
 use query::nodes::change::{Delete, Insert, OnConflict, Rules, Target, Update, Values};
 use query::nodes::expr::Expr;
 use query::nodes::keyspace_table;
-use query::nodes::node::{Lock, LockWait, Node, SortKey};
+use query::nodes::node::{Candidates, Lock, LockWait, Node, SortKey};
 use query::nodes::relation::Columns;
 use query::nodes::relation::{Allowed, Origin, ScopeTable, Source};
 use query::nodes::walk::conjuncts;
@@ -568,7 +568,8 @@ impl Bind<'_> {
         let scope = self.scope();
         for (at, table) in scope.tables.iter_mut().enumerate() {
             let is_target = targets.contains(&at);
-            table.lock = Some(Lock { strength: if is_target { Strength::Exclusive } else { Strength::Shared }, wait });
+            let strength = if is_target { Strength::Exclusive } else { Strength::Shared };
+            table.lock = Some(Lock { strength, wait, candidates: Candidates::Current });
             if is_target {
                 scope.used[table.offset..table.offset + table.columns.len()].fill(true);
             }

@@ -25,7 +25,7 @@ use query::block::shape::{Limits, counted, group_count, group_node, limited, pro
 use query::block::{PlanningInputs, QueryBlock};
 use query::nodes::expr::Expr;
 use query::nodes::keyspace_table;
-use query::nodes::node::{Lock, LockWait, Node, SortKey};
+use query::nodes::node::{Candidates, Lock, LockWait, Node, SortKey};
 use query::nodes::relation::{Origin, ScopeTable};
 use query::nodes::walk::{conjuncts, same};
 use query::plan::column_pruning::pack;
@@ -294,7 +294,7 @@ impl Bind<'_> {
                         return Err(rights.no_table("SELECT with locking clause", &base.name));
                     }
                     exclusive += usize::from(strength == Strength::Exclusive);
-                    table.lock = Some(Lock { strength, wait });
+                    table.lock = Some(Lock { strength, wait, candidates: Candidates::Current });
                 }
             }
         }

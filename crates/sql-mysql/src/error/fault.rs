@@ -65,12 +65,14 @@ impl From<Fault> for SqlError {
             Fault::Interrupted => error::QUERY_INTERRUPTED.bare(),
             Fault::StatementTimeout => error::QUERY_TIMEOUT.bare(),
             Fault::LockTimeout => error::LOCK_WAIT_TIMEOUT.bare(),
-            Fault::LockNotAvailable => error::LOCK_NOWAIT.bare(),
+            Fault::LockNotAvailable { .. } => error::LOCK_NOWAIT.bare(),
             Fault::Deadlock => error::LOCK_DEADLOCK.bare(),
             Fault::TooManyWaits => error::CANT_CREATE_THREAD.bare(),
             Fault::TooManyComputations => error::TOO_MANY_COMPUTATIONS.bare(),
             Fault::SnapshotTooOld => error::UNKNOWN_ERROR.with(&[&engine::Error::SnapshotTooOld]),
-            Fault::SerializationFailure => error::UNKNOWN_ERROR.with(&[&engine::Error::SerializationFailure]),
+            Fault::SerializationFailure { is_deleted } => {
+                error::UNKNOWN_ERROR.with(&[&engine::Error::SerializationFailure { is_deleted }])
+            }
             Fault::ShuttingDown => error::SERVER_SHUTDOWN.bare(),
             Fault::MemoryLimit { bytes } => error::OUT_OF_MEMORY.with(&[&bytes]),
             Fault::DiskFull { folder } => error::DISK_FULL.with(&[&folder.as_deref().unwrap_or("beluga")]),

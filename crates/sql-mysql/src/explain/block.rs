@@ -128,6 +128,7 @@ impl Walk {
                 self.walk(at, input, outer, beside);
                 self.attach(at, node, outer, beside);
             }
+            Node::LockRows(lock) => self.walk(at, &lock.input, outer, beside),
             Node::Group(group) => {
                 self.blocks[at].groups |= !group.is_whole;
                 self.walk(at, &group.input, outer, beside);

@@ -81,6 +81,7 @@ pub fn names(node: &Arc<Node>, outer: &[Names]) -> Names {
         }
         Node::Loop { left, right, .. } => joined(left, right, outer),
         Node::Hash(join) => joined(&join.left, &join.right, outer),
+        Node::LockRows(lock) => names(&lock.input, outer),
         Node::Filter { input, .. }
         | Node::Sort { input, .. }
         | Node::Distinct { input, .. }

@@ -154,6 +154,7 @@ fn node_words(node: &Arc<Node>, outer: &[Names], beside: &Names) -> String {
             }
             text
         }
+        Node::LockRows(_) => "Lock rows".into(),
         Node::Project { .. } | Node::Strip { .. } => String::new(),
         Node::Distinct { .. } => "Remove duplicates by hash".into(),
         Node::Sort { keys, limit, unique, .. } => {

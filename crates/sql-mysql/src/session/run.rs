@@ -37,7 +37,7 @@ use query::catalog::table::Table;
 use query::exec::{Exec, change as changes};
 use query::nodes::change::{OnConflict, Values};
 use query::nodes::expr::Expr;
-use query::nodes::node::{Lock, LockWait};
+use query::nodes::node::{Candidates, Lock, LockWait};
 use query::plan::estimate::joined_rows;
 use query::plan::statistics::Statistics;
 use query::session::statement::Bindings;
@@ -285,8 +285,11 @@ impl Session {
     ) -> Result<BoundStatement> {
         self.refresh();
         let transaction = &self.core.transaction;
-        let reads_lock = (self.serializes() && (transaction.is_explicit || !transaction.autocommit))
-            .then_some(Lock { strength: Strength::Shared, wait: LockWait::Patient });
+        let reads_lock = (self.serializes() && (transaction.is_explicit || !transaction.autocommit)).then_some(Lock {
+            strength: Strength::Shared,
+            wait: LockWait::Patient,
+            candidates: Candidates::Current,
+        });
         let environment = BindEnvironment { parameters, values, reads_lock, ..self.bind_environment() };
         let mut bind = Bind::new(&environment);
         let plan = match statement {

@@ -276,8 +276,9 @@ impl Lock {
         match &self.held {
             HeldLock::Range { .. } => "X,GAP",
             HeldLock::Row(RowLock { strength, .. }) | HeldLock::Rows { strength, .. } => match strength {
-                Strength::Shared => "S,REC_NOT_GAP",
-                Strength::Exclusive => "X,REC_NOT_GAP",
+                // The weaker strengths are those of another dialect's transactions.
+                Strength::KeyShared | Strength::Shared => "S,REC_NOT_GAP",
+                Strength::NoKeyExclusive | Strength::Exclusive => "X,REC_NOT_GAP",
             },
         }
     }
@@ -293,8 +294,12 @@ impl Lock {
     fn id(&self) -> String {
         let (kind, key) = match &self.held {
             HeldLock::Row(row) => ("row", &row.key[..]),
-            HeldLock::Rows { strength: Strength::Shared, .. } => ("shared", &[][..]),
-            HeldLock::Rows { .. } => ("rows", &[][..]),
+            HeldLock::Rows { strength, .. } => match strength {
+                Strength::KeyShared => ("key-shared", &[][..]),
+                Strength::Shared => ("shared", &[][..]),
+                Strength::NoKeyExclusive => ("no-key", &[][..]),
+                Strength::Exclusive => ("rows", &[][..]),
+            },
             HeldLock::Range { from, .. } => ("range", &from[..]),
         };
         // The column's width is limited.

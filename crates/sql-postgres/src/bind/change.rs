@@ -8,7 +8,7 @@ use query::catalog::foreign_graph::RowChangeKind;
 use query::catalog::table::{Identity, Table};
 use query::nodes::change::{Delete, Insert, OnConflict, Returning, Target, Update, Values};
 use query::nodes::expr::Expr;
-use query::nodes::node::{Lock, LockWait, Node};
+use query::nodes::node::{Candidates, Lock, LockWait, Node};
 use query::nodes::relation::{Origin, Source};
 use query::nodes::subquery::{Question, Subquery};
 use query::nodes::walk::{conjuncts, has_subquery};
@@ -361,12 +361,13 @@ impl Binder<'_> {
         }
     }
 
-    /// Plans the wide rows to change, with their keys. The first table is the one that changes; `locks` its rows.
-    pub fn changed_rows(&mut self, source: Source, conditions: Vec<Expr>, locks: bool) -> Arc<Node> {
+    /// Plans the wide rows to change, with their keys. The first table is the one that changes; `strength` locks its rows.
+    pub fn changed_rows(&mut self, source: Source, conditions: Vec<Expr>, strength: Option<Strength>) -> Arc<Node> {
         let depth = self.scopes.len() - 1;
         let scope = self.scope();
         let table = &mut scope.tables[0];
-        table.lock = locks.then_some(Lock { strength: Strength::Exclusive, wait: LockWait::Choosy });
+        let locked = |strength| Lock { strength, wait: LockWait::Patient, candidates: Candidates::Seen };
+        table.lock = strength.map(locked);
         scope.used[table.offset..table.offset + table.columns.len()].fill(true);
         if let Some(key_at) = table.key_at {
             // A hash table keeps the places that are read.
@@ -384,9 +385,10 @@ impl Binder<'_> {
         let (statistics, values): (&dyn Statistics, _) = (self.environment.session, self.environment.values);
         let inputs = PlanningInputs { depth, order: &[], limited: false, statistics, values };
         block.list(inputs);
+        let locks = block.take_locks();
         let mut part = block.plan(inputs);
         block.with_lists(&mut part, inputs);
-        part.node
+        block.with_locks(part.node, locks, (Vec::new(), Vec::new()))
     }
 
     pub fn changed(&mut self, table: &Arc<Table>, sets: Vec<(usize, Expr)>, doing: RowChangeKind) -> Result<Target> {
@@ -426,7 +428,8 @@ impl Binder<'_> {
         let (returning, fields) = self.returning(returning, true)?;
         let sets = self.sets(set, &table, "updated")?;
         let mut sets = sets;
-        let node = self.changed_rows(source, conditions, true);
+        // A change of a key strengthens the lock when it is made.
+        let node = self.changed_rows(source, conditions, Some(Strength::NoKeyExclusive));
         let node = self.values_first(node, &mut sets);
         let doing = RowChangeKind::Update(sets.iter().map(|(column, _)| *column).collect());
         let target = self.changed(&table, sets, doing)?;
@@ -571,7 +574,7 @@ impl Binder<'_> {
         let source = self.open_change(&table, alias.as_ref(), using)?;
         let conditions = self.selection(selection.as_ref(), &table)?;
         let (returning, fields) = self.returning(returning, true)?;
-        let node = self.changed_rows(source, conditions, true);
+        let node = self.changed_rows(source, conditions, Some(Strength::Exclusive));
         let target = self.changed(&table, Vec::new(), RowChangeKind::Delete)?;
         self.close_scope();
         Ok((Delete { node, targets: vec![target], ignore: false, returning }, fields))

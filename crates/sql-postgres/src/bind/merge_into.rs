@@ -85,7 +85,7 @@ impl Binder<'_> {
             self.scope().names.clone_from(&both);
             bound.push(when?);
         }
-        let node = self.changed_rows(Source::Left(Box::new(source), Box::new(target), on), Vec::new(), false);
+        let node = self.changed_rows(Source::Left(Box::new(source), Box::new(target), on), Vec::new(), None);
         let node = self.subqueries_first(node, &mut bound);
         let place = &self.scope().tables[0];
         let (offset, key_at) = (place.offset, place.key_at.unwrap_or(place.offset));

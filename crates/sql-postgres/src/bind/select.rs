@@ -9,8 +9,8 @@ use query::block::semi_join::{self, pull};
 use query::block::shape::{Limits, group_count, group_node, limited, projected};
 use query::block::{PlanningInputs, QueryBlock, shape};
 use query::nodes::expr::Expr;
-use query::nodes::node::{Lock, LockWait, Node, SortKey};
-use query::nodes::relation::{Origin, Source};
+use query::nodes::node::{Candidates, Lock, LockWait, Node, SortKey};
+use query::nodes::relation::{Origin, ScopeTable, Source};
 use query::nodes::walk::{conjuncts, same};
 use query::plan::column_pruning::pack;
 use query::plan::join::filter;
@@ -22,7 +22,7 @@ use syntax::postgres::tree::{self, Const, Distinct, ExprKind, LockStrength, Lock
 use crate::bind::Binder;
 use crate::bind::output_name::name_of_item;
 use crate::bind::scope::{BlockScope, BoundQuery, Clause, Grouped, NameColumn, OutputColumn};
-use crate::bind::typing::{Operand, oid_of, settled, unsupported};
+use crate::bind::typing::{Operand, oid_of, settled, unknown_type, unsupported};
 use crate::bind::walk::has_aggregate;
 use crate::error::{PgError, Result, state};
 
@@ -411,7 +411,11 @@ impl Binder<'_> {
         let wants = wanted_order(&sorts, is_grouped || is_windowed || distinct || with_ties || distinct_on.is_some());
         // A limit over an index order ends early: then the subqueries are evaluated per row.
         let ends_early = limits.0.is_some() && !(is_above || distinct || distinct_on.is_some());
-        let source = if ends_early { source } else { pull(&mut scope.block_tables(), depth, source, &mut conditions) };
+        // So it is where rows are locked: a newer version is looked at by the same conditions.
+        let is_locked = scope.tables.iter().any(|table| table.lock.is_some());
+        let keeps_subqueries = ends_early || is_locked;
+        let source =
+            if keeps_subqueries { source } else { pull(&mut scope.block_tables(), depth, source, &mut conditions) };
         let mut block = QueryBlock {
             tables: std::mem::take(&mut scope.tables),
             width: scope.width,
@@ -429,7 +433,8 @@ impl Binder<'_> {
         having.iter_mut().for_each(|condition| list(condition, true, inputs));
         exprs.iter_mut().for_each(|expr| list(expr, false, inputs));
         block.list(inputs);
-        let part = block.planned(inputs, !ends_early);
+        let locks = block.take_locks();
+        let part = block.planned(inputs, !keeps_subqueries);
         if !is_above {
             exprs = std::mem::take(&mut block.exprs);
             let planned = std::mem::take(&mut block.sorts);
@@ -437,8 +442,19 @@ impl Binder<'_> {
         }
         let plain = self.plain(&block, &scope, &exprs, depth, is_windowed || !having.is_empty() || limits.0.is_some());
         let plain = plain.filter(|_| bounds.limits.1.is_none() && distinct_on.is_none() && !sets.is_used());
-        let is_sorted = sorts.is_empty() || (part.ordered && wants.len() == sorts.len());
+        let plain = plain.filter(|_| locks.is_empty());
+        let mut is_sorted = sorts.is_empty() || (part.ordered && wants.len() == sorts.len());
         let mut node = part.node;
+        if !locks.is_empty() && with_ties {
+            return Err(unsupported("FOR UPDATE with FETCH WITH TIES"));
+        }
+        if !locks.is_empty() {
+            let sorts = if is_sorted { Vec::new() } else { std::mem::take(&mut sorts) };
+            let mut wide: Vec<Expr> = (0..block.width).map(|at| Expr::Column(at, unknown_type())).collect();
+            let keys = sort_keys(&mut wide, sorts);
+            node = block.with_locks(node, locks, (wide.split_off(block.width), keys));
+            is_sorted = true;
+        }
         let estimates = StatisticsView { tables: &block.tables, statistics, values };
         let groups = scope.grouped.as_ref().map_or(0.0, |grouped| group_count(part.rows, grouping(grouped), estimates));
         let mut distinct_on_keys = distinct_on.unwrap_or_default();
@@ -550,6 +566,7 @@ impl Binder<'_> {
             () if is_grouped => Some("with aggregate functions"),
             () if self.scope().windowed.is_used() => Some("with window functions"),
             () if self.scope().sets.is_used() => Some("with set-returning functions in the target list"),
+            () if self.scope().sets.is_used() => Some("with set-returning functions in the target list"),
             () => None,
         };
         if let Some(refused) = refused {
@@ -557,7 +574,8 @@ impl Binder<'_> {
             return Err(PgError::new(state::FEATURE_NOT_SUPPORTED, text));
         }
         for LockingClause { strength, of, wait } in locks {
-            let lock = Lock { strength: engine_strength(*strength), wait: engine_wait(*wait) };
+            let lock =
+                Lock { strength: engine_strength(*strength), wait: engine_wait(*wait), candidates: Candidates::Seen };
             for name in of {
                 let is_it = |item: &super::scope::NameItem| item.is_relation_visible && item.alias == name.name;
                 if !self.scope().names.iter().any(is_it) {
@@ -565,17 +583,63 @@ impl Binder<'_> {
                     return self.fail(state::UNDEFINED_TABLE, text, name.at.0);
                 }
             }
-            for table in &mut self.scope().tables {
-                let is_meant = of.is_empty() || of.iter().any(|name| name.name == table.alias);
-                if !is_meant || !matches!(table.origin, Origin::Base(_)) {
+            let word = strength_word(*strength);
+            let scope = self.scope();
+            let BlockScope { tables, width, used, .. } = scope;
+            for table in tables {
+                let is_named = of.iter().any(|name| name.name == table.alias);
+                if !of.is_empty() && !is_named {
                     continue;
                 }
-                // The stronger of two clauses holds.
-                let is_weaker = table.lock.is_some_and(|known| known.strength == Strength::Exclusive);
-                table.lock = Some(if is_weaker { Lock { strength: Strength::Exclusive, ..lock } } else { lock });
+                check_lockable(table, word, is_named)?;
+                if !matches!(table.origin, Origin::Base(_)) {
+                    continue;
+                }
+                if table.key_at.is_none() {
+                    table.key_at = Some(*width);
+                    *width += 1;
+                    used.resize(*width, true);
+                }
+                table.lock = Some(table.lock.map_or(lock, |known| both(known, lock)));
             }
         }
         Ok(())
+    }
+}
+
+/// Returns the lock of a table that two clauses name: the stronger one, with the shorter wait.
+fn both(one: Lock, other: Lock) -> Lock {
+    let strength = one.strength.max(other.strength);
+    let waits = [LockWait::NoWait, LockWait::SkipLocked];
+    let wait = waits.into_iter().find(|wait| one.wait == *wait || other.wait == *wait).unwrap_or(one.wait);
+    Lock { strength, wait, ..one }
+}
+
+/// Fails where the rows of an item of FROM cannot be locked, or are locked by a name that stands for others.
+fn check_lockable(table: &ScopeTable, word: &str, is_named: bool) -> Result<()> {
+    if table.nullable {
+        let text = format!("{word} cannot be applied to the nullable side of an outer join");
+        return Err(PgError::new(state::FEATURE_NOT_SUPPORTED, text));
+    }
+    let node = match &table.origin {
+        Origin::Base(_) => return Ok(()),
+        Origin::Derived { node } | Origin::Lateral { node, .. } => node,
+        Origin::System(_) | Origin::View(_) => return Err(unsupported(&format!("{word} of a system table"))),
+    };
+    let kind = match &**node {
+        Node::Common { .. } | Node::LastRound { .. } => "a WITH query",
+        Node::TableFunction(_) => "a function",
+        _ if query::nodes::walk::reads_tables(node) => {
+            return Err(unsupported(&format!("{word} of the rows of a subquery")));
+        }
+        _ => return Ok(()),
+    };
+    match is_named {
+        true => {
+            let text = format!("{word} cannot be applied to {kind}");
+            Err(PgError::new(state::FEATURE_NOT_SUPPORTED, text))
+        }
+        false => Ok(()),
     }
 }
 
@@ -713,8 +777,10 @@ fn name_of(item: &Item<'_>) -> String {
 
 fn engine_strength(strength: LockStrength) -> Strength {
     match strength {
-        LockStrength::KeyShare | LockStrength::Share => Strength::Shared,
-        LockStrength::NoKeyUpdate | LockStrength::Update => Strength::Exclusive,
+        LockStrength::KeyShare => Strength::KeyShared,
+        LockStrength::Share => Strength::Shared,
+        LockStrength::NoKeyUpdate => Strength::NoKeyExclusive,
+        LockStrength::Update => Strength::Exclusive,
     }
 }
 

@@ -142,13 +142,15 @@ pub fn render(fault: Fault, written: &[Arc<Table>]) -> PgError {
         Fault::Interrupted => PgError::new(state::QUERY_CANCELED, "canceling statement due to user request"),
         Fault::StatementTimeout => PgError::new(state::QUERY_CANCELED, "canceling statement due to statement timeout"),
         Fault::LockTimeout => PgError::new(state::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout"),
-        Fault::LockNotAvailable => PgError::new(
-            state::LOCK_NOT_AVAILABLE,
-            format!("could not obtain lock on row in relation \"{}\"", relation()),
-        ),
+        Fault::LockNotAvailable { table } => {
+            let table = table.map_or_else(|| relation().to_owned(), String::from);
+            let text = format!("could not obtain lock on row in relation \"{table}\"");
+            PgError::new(state::LOCK_NOT_AVAILABLE, text)
+        }
         Fault::Deadlock => PgError::new(state::DEADLOCK_DETECTED, "deadlock detected"),
-        Fault::SerializationFailure => {
-            PgError::new(state::SERIALIZATION_FAILURE, "could not serialize access due to concurrent update")
+        Fault::SerializationFailure { is_deleted } => {
+            let what = if is_deleted { "delete" } else { "update" };
+            PgError::new(state::SERIALIZATION_FAILURE, format!("could not serialize access due to concurrent {what}"))
         }
         Fault::TooManyWaits => PgError::new(state::INSUFFICIENT_RESOURCES, "too many statements wait at once"),
         Fault::TooManyComputations => {

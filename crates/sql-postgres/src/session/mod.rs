@@ -127,6 +127,7 @@ impl Session {
         let handle = Arc::new(Handle::new(&who));
         let mut ctx = EvalContext::new();
         let mut executor = Host::new(db.instance().clone(), handle.clone(), &crate::types::assignment::ASSIGNMENT);
+        executor.locks_keys = true;
         executor.recursion_max = u64::MAX;
         ctx.host = Some(Box::new(executor));
         ctx.counts_found = true;

@@ -175,8 +175,10 @@ impl Session {
         if self.is_in_block() {
             self.core.open.lasts();
         }
+        let txn = self.host().txn()?;
+        txn.survive_deadlocks();
         if isolation == Isolation::RepeatableRead {
-            self.host().txn()?.fail_on_unseen();
+            txn.fail_on_unseen();
         }
         Ok(())
     }
@@ -411,13 +413,13 @@ impl Session {
         if !self.is_in_block() {
             self.roll_back_transaction();
         } else if !self.transaction.is_aborted {
-            self.abort_block(&error);
+            self.abort_block();
         }
         self.follow_settings();
         error
     }
 
-    fn abort_block(&mut self, error: &PgError) {
+    fn abort_block(&mut self) {
         let portals = self.transaction.savepoints.last().map_or(0, |last| last.portals);
         self.drop_portals(portals);
         match self.transaction.savepoints.last().map(|last| last.channels) {
@@ -425,12 +427,11 @@ impl Session {
             None => self.ctx.facts().channels.forget(),
         }
         let host = host(&mut self.ctx);
-        // A deadlock has rolled the engine's transaction back.
-        let is_gone = error.state == state::DEADLOCK_DETECTED || host.txn.is_none();
+        let is_gone = host.txn.is_none();
         let last = self.transaction.savepoints.last();
         let point = last.and_then(|last| self.core.find_savepoint(&last.unique, is_same));
         let undone = match point {
-            Some(point) if !is_gone => self.core.roll_back_to(host, point, &mut |_, _| {}).is_ok(),
+            Some(point) if !is_gone => self.core.roll_back_to_and_unlock(host, point, &mut |_, _| {}).is_ok(),
             _ => false,
         };
         if undone {
@@ -438,10 +439,6 @@ impl Session {
             mark.into_iter().for_each(|mark| self.ctx.facts().settings.undo_to(mark));
             self.core.note_reads(query::exec::host::host(&mut self.ctx));
         } else {
-            // A savepoint before the first statement holds nothing that could be lost.
-            if is_gone && error.state == state::DEADLOCK_DETECTED {
-                self.transaction.savepoints.clear();
-            }
             self.core.roll_back(host, &mut |_, _| {});
             if self.transaction.savepoints.is_empty() {
                 self.ctx.facts().settings.roll_back();
@@ -491,7 +488,7 @@ impl Session {
         if self.is_open {
             self.put_aside()?;
         }
-        self.core.roll_back_to(host(&mut self.ctx), point, &mut |_, _| {})?;
+        self.core.roll_back_to_and_unlock(host(&mut self.ctx), point, &mut |_, _| {})?;
         let mark = self.transaction.savepoints[at].settings;
         self.transaction.savepoints.truncate(at + 1);
         self.ctx.facts().settings.undo_to(mark);

@@ -151,7 +151,7 @@ fn every_fault_has_its_error() {
         ),
         (Fault::LockTimeout, "ERROR 1205 (HY000): Lock wait timeout exceeded; try restarting transaction"),
         (
-            Fault::LockNotAvailable,
+            Fault::LockNotAvailable { table: None },
             "ERROR 3572 (HY000): Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.",
         ),
         (Fault::Deadlock, "ERROR 1213 (40001): Deadlock found when trying to get lock; try restarting transaction"),
@@ -210,7 +210,7 @@ fn an_error_of_the_engine_keeps_its_kind() {
         (Error::WouldBlock, Fault::Suspended),
         (Error::LockTimeout, Fault::LockTimeout),
         (Error::Cancelled, Fault::Interrupted),
-        (Error::LockNotAvailable, Fault::LockNotAvailable),
+        (Error::LockNotAvailable, Fault::LockNotAvailable { table: None }),
         (Error::Deadlock, Fault::Deadlock),
         (Error::DiskFull, Fault::DiskFull { folder: None }),
         (Error::ShuttingDown, Fault::ShuttingDown),

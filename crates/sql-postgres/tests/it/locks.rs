@@ -1,0 +1,146 @@
+//! Row locks and snapshots of two sessions, as far as nobody has to wait. tests/clients/sql/postgres_anomalies.txt has the waits.
+
+use crate::world::{Client, World, check};
+
+fn two(setup: &str) -> (World, Client, Client) {
+    let mut world = World::new();
+    let (mut one, other) = (world.session(), world.session());
+    one.lines(setup);
+    (world, one, other)
+}
+
+#[test]
+fn repeatable_read_fails_at_rows_that_were_changed_and_does_not_meet_new_ones() {
+    let (_world, mut one, mut other) =
+        two("create table t (a int primary key, b int)\ninsert into t values (1, 1), (2, 2), (3, 3)");
+    check(one.lines("begin isolation level repeatable read\nselect count(*) from t"), "BEGIN\n3");
+    other.lines("insert into t values (4, 4)\ndelete from t where a = 2\nupdate t set a = 5 where a = 3");
+    check(
+        one.lines(
+            "update t set b = 0 where a = 4
+             delete from t where b = 4
+             select * from t where a >= 4 for update
+             update t set b = 9 where a = 1
+             savepoint s
+             delete from t where a = 2
+             rollback to s
+             select * from t where a = 2 for update
+             rollback to s
+             update t set b = 0 where a = 3
+             rollback to s
+             insert into t values (4, 0) on conflict do nothing
+             rollback to s
+             insert into t values (4, 0) on conflict (a) do update set b = 0
+             rollback",
+        ),
+        "UPDATE 0
+         DELETE 0
+         UPDATE 1
+         SAVEPOINT
+         ERROR:  40001: could not serialize access due to concurrent delete
+         ROLLBACK
+         ERROR:  40001: could not serialize access due to concurrent update
+         ROLLBACK
+         ERROR:  40001: could not serialize access due to concurrent update
+         ROLLBACK
+         ERROR:  40001: could not serialize access due to concurrent update
+         ROLLBACK
+         ERROR:  40001: could not serialize access due to concurrent update
+         ROLLBACK",
+    );
+}
+
+#[test]
+fn row_locks_have_four_strengths() {
+    let names = ["key share", "share", "no key update", "update"];
+    let (_world, mut one, mut other) = two("create table t (a int primary key)\ninsert into t values (1)");
+    for (nth, held) in names.into_iter().enumerate() {
+        check(one.lines(&format!("begin\nselect * from t for {held}")), "BEGIN\n1");
+        for (wanted, name) in names.into_iter().enumerate() {
+            let found = other.run(&format!("select * from t for {name} nowait"));
+            let refused = "ERROR:  55P03: could not obtain lock on row in relation \"t\"";
+            check(found, if nth + wanted < 3 { "1" } else { refused });
+            let skipped = other.run(&format!("select * from t for {name} skip locked"));
+            check(skipped, if nth + wanted < 3 { "1" } else { "" });
+        }
+        check(one.run("rollback"), "ROLLBACK");
+    }
+}
+
+#[test]
+fn a_foreign_key_lets_other_columns_of_its_parent_change() {
+    let (_world, mut one, mut other) = two("create table p (a int primary key, b int unique, v int)
+         create table c (a int primary key, p int references p, q int references p (b))
+         insert into p values (1, 1, 1), (2, 2, 2)");
+    check(one.lines("begin\ninsert into c values (1, 1, 2)"), "BEGIN\nINSERT 0 1");
+    check(other.lines("set lock_timeout = 1\nupdate p set v = v + 1"), "SET\nUPDATE 2");
+    let refused = "ERROR:  55P03: canceling statement due to lock timeout";
+    check(other.run("delete from p where a = 1"), refused);
+    check(other.run("update p set b = 3 where a = 2"), refused);
+    check(one.run("commit"), "COMMIT");
+    // The other way round: a child comes while its parent is being changed.
+    check(other.lines("begin\nupdate p set v = v + 1"), "BEGIN\nUPDATE 2");
+    check(one.run("insert into c values (2, 2, 1)"), "INSERT 0 1");
+    check(other.run("commit"), "COMMIT");
+}
+
+#[test]
+fn a_rollback_to_a_savepoint_gives_back_locks() {
+    let (_world, mut one, mut other) =
+        two("create table t (a int primary key, b int)\ninsert into t values (1, 1), (2, 2), (3, 3)");
+    one.lines("begin\nselect a from t where a = 1 for update\nsavepoint s\nselect a from t where a = 2 for update");
+    let free = "select a from t order by a for update skip locked";
+    check(other.run(free), "3");
+    one.run("rollback to s");
+    check(other.run(free), "2\n3");
+    one.lines("select a from t where a = 3 for update\nselect 1 / 0");
+    check(other.run(free), "2\n3");
+    check(one.lines("rollback to s\ncommit"), "ROLLBACK\nCOMMIT");
+    check(other.run(free), "1\n2\n3");
+}
+
+#[test]
+fn a_limit_locks_the_rows_that_it_returns() {
+    let (_world, mut one, mut other) = two("create table t (a int primary key, b int)
+         insert into t select i, 100 - i from generate_series(1, 50) i");
+    check(one.lines("begin\nselect a from t order by b limit 2 for update"), "BEGIN\n50\n49");
+    check(other.lines("begin\nselect a from t order by b limit 1 for update skip locked"), "BEGIN\n48");
+    check(one.run("select a from t order by b offset 1 limit 1 for update skip locked"), "49");
+    check(other.run("select count(*) from (select a from t order by a limit 40) x"), "40");
+    check(one.run("select a from t order by a limit 1 for share skip locked"), "1");
+    check(other.run("select a from t order by a limit 1 for update skip locked"), "2");
+    let parent = "select t.a from t, (values (1), (2)) v (x) where x = a order by b for update of t skip locked";
+    check(other.run(parent), "2");
+}
+
+#[test]
+fn an_insert_does_not_wait_for_a_lock_on_a_row_that_is_there() {
+    let (_world, mut one, mut other) = two("create table t (a int primary key)\ninsert into t values (1)");
+    check(one.lines("begin\nselect * from t for update"), "BEGIN\n1");
+    check(
+        other.run("insert into t values (1)"),
+        "ERROR:  23505: duplicate key value violates unique constraint \"t_pkey\"",
+    );
+    check(other.run("insert into t values (1) on conflict do nothing"), "INSERT 0 0");
+}
+
+#[test]
+fn locks_are_refused_where_rows_cannot_be_named() {
+    let (_world, mut one, _) = two("create table t (a int primary key)\ncreate view v as select * from t");
+    for (query, expected) in [
+        (
+            "select * from t left join t u using (a) for update",
+            "FOR UPDATE cannot be applied to the nullable side of an outer join",
+        ),
+        ("with w as (select 1) select * from w for share of w", "FOR SHARE cannot be applied to a WITH query"),
+        ("select * from generate_series(1, 2) s for key share of s", "FOR KEY SHARE cannot be applied to a function"),
+        ("select distinct a from t for update", "FOR UPDATE is not allowed with DISTINCT clause"),
+    ] {
+        check(one.run(query), &format!("ERROR:  0A000: {expected}"));
+    }
+    check(one.run("select * from t left join t u using (a) for update of t"), "");
+    for query in ["select * from (select * from t) s for update", "select * from v for update"] {
+        assert!(one.run(query)[0].starts_with("ERROR:  0A000"), "{query}");
+    }
+    check(one.run("select * from t, (values (1)) v (b) for update"), "");
+}
