@@ -44,6 +44,8 @@ impl Binder<'_> {
             scope.used.truncate(before.1);
             return Ok(None);
         }
+        // A lock of the rows of this name is one of theirs.
+        scope.tables[before.0..].iter_mut().for_each(|table| table.within = Some(alias.to_owned()));
         let mut item = NameItem {
             alias: alias.to_owned(),
             schema: None,

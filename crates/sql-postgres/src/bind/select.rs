@@ -587,7 +587,8 @@ impl Binder<'_> {
             let scope = self.scope();
             let BlockScope { tables, width, used, .. } = scope;
             for table in tables {
-                let is_named = of.iter().any(|name| name.name == table.alias);
+                let shown = table.within.as_ref().unwrap_or(&table.alias);
+                let is_named = of.iter().any(|name| name.name == *shown);
                 if !of.is_empty() && !is_named {
                     continue;
                 }
@@ -624,13 +625,13 @@ fn check_lockable(table: &ScopeTable, word: &str, is_named: bool) -> Result<()> 
     let node = match &table.origin {
         Origin::Base(_) => return Ok(()),
         Origin::Derived { node } | Origin::Lateral { node, .. } => node,
-        Origin::System(_) | Origin::View(_) => return Err(unsupported(&format!("{word} of a system table"))),
+        Origin::System(_) | Origin::View(_) => return Err(unsupported(format!("{word} of a system table"))),
     };
     let kind = match &**node {
         Node::Common { .. } | Node::LastRound { .. } => "a WITH query",
         Node::TableFunction(_) => "a function",
         _ if query::nodes::walk::reads_tables(node) => {
-            return Err(unsupported(&format!("{word} of the rows of a subquery")));
+            return Err(unsupported(format!("{word} of the rows of a subquery")));
         }
         _ => return Ok(()),
     };

@@ -119,14 +119,15 @@ fn an_insert_does_not_wait_for_a_lock_on_a_row_that_is_there() {
     check(one.lines("begin\nselect * from t for update"), "BEGIN\n1");
     check(
         other.run("insert into t values (1)"),
-        "ERROR:  23505: duplicate key value violates unique constraint \"t_pkey\"",
+        "ERROR:  23505: duplicate key value violates unique constraint \"t_pkey\"
+         DETAIL:  Key (a)=(1) already exists.",
     );
     check(other.run("insert into t values (1) on conflict do nothing"), "INSERT 0 0");
 }
 
 #[test]
 fn locks_are_refused_where_rows_cannot_be_named() {
-    let (_world, mut one, _) = two("create table t (a int primary key)\ncreate view v as select * from t");
+    let (_world, mut one, _) = two("create table t (a int primary key)\ncreate table u (a int primary key)");
     for (query, expected) in [
         (
             "select * from t left join t u using (a) for update",
@@ -139,8 +140,24 @@ fn locks_are_refused_where_rows_cannot_be_named() {
         check(one.run(query), &format!("ERROR:  0A000: {expected}"));
     }
     check(one.run("select * from t left join t u using (a) for update of t"), "");
-    for query in ["select * from (select * from t) s for update", "select * from v for update"] {
+    for query in
+        ["select * from (select * from t limit 1) s for update", "select * from pg_class for update of pg_class"]
+    {
         assert!(one.run(query)[0].starts_with("ERROR:  0A000"), "{query}");
     }
     check(one.run("select * from t, (values (1)) v (b) for update"), "");
+}
+
+#[test]
+fn a_lock_of_a_subquery_that_chooses_rows_is_one_of_its_tables() {
+    let (_world, mut one, mut other) = two("create table t (a int primary key, b int)
+         insert into t values (1, 1), (2, 2), (3, 3)");
+    check(
+        one.lines("begin\nselect a from (select a from t where b > 1) v order by a desc limit 1 for update"),
+        "BEGIN\n3",
+    );
+    check(other.run("select a from t order by a for update skip locked"), "1\n2");
+    let named = "select s.a from (select x.a from t x where b < 3) s, t where t.a = s.a order by 1 for update of s";
+    check(one.run(named), "1\n2");
+    check(other.run("select a from t for update skip locked"), "");
 }
