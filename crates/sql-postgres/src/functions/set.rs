@@ -39,7 +39,7 @@ pub static SERIES_TIMESTAMPTZ: SetFunction = strict("generate_series", |_, value
 pub static LISTENING_CHANNELS: SetFunction = strict("pg_listening_channels", |_, _, ctx| {
     let channels: Vec<Row> =
         ctx.facts().channels.listening.iter().map(|channel| vec![Value::text(&**channel)]).collect();
-    Ok(Box::new(Known(channels.into_iter())))
+    Ok(Box::new(KnownRows(channels.into_iter())))
 });
 pub static STRING_TO_TABLE: SetFunction =
     SetFunction { strict: false, ..strict("string_to_table", |_, values, _| split(values)) };
@@ -50,9 +50,9 @@ fn zero_step() -> Fault {
 }
 
 /// Rows that are known from the beginning.
-struct Known(std::vec::IntoIter<Row>);
+struct KnownRows(std::vec::IntoIter<Row>);
 
-impl RowStream for Known {
+impl RowStream for KnownRows {
     fn next(&mut self, _: &mut EvalContext) -> Result<Option<Row>> {
         Ok(self.0.next())
     }
@@ -152,7 +152,7 @@ impl RowStream for Instants {
 }
 
 /// The parts of a text.
-struct Parts {
+struct TextParts {
     text: String,
     /// The byte behind the last part; `None` after the end.
     at: Option<usize>,
@@ -169,10 +169,10 @@ fn split(values: &[Value]) -> Stream {
     };
     let text = owned(0)?.unwrap_or_default();
     let at = (!text.is_empty()).then_some(0);
-    Ok(Box::new(Parts { text, at, separator: owned(1)?, null: owned(2)? }))
+    Ok(Box::new(TextParts { text, at, separator: owned(1)?, null: owned(2)? }))
 }
 
-impl RowStream for Parts {
+impl RowStream for TextParts {
     fn next(&mut self, _: &mut EvalContext) -> Result<Option<Row>> {
         let Some(at) = self.at else { return Ok(None) };
         let rest = &self.text[at..];
