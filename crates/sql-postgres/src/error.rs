@@ -142,6 +142,8 @@ pub mod state {
     pub const TOO_MANY_COLUMNS: SqlState = "54011";
     pub const TOO_MANY_ARGUMENTS: SqlState = "54023";
     pub const PROGRAM_LIMIT_EXCEEDED: SqlState = "54000";
+    pub const TOO_MANY_COLUMNS: SqlState = "54011";
+    pub const TOO_MANY_ARGUMENTS: SqlState = "54023";
     pub const CARDINALITY_VIOLATION: SqlState = "21000";
     pub const SEQUENCE_GENERATOR_LIMIT_EXCEEDED: SqlState = "2200H";
     pub const INVALID_PRECEDING_OR_FOLLOWING_SIZE: SqlState = "22013";

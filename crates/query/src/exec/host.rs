@@ -1,7 +1,7 @@
 //! The state of a running statement. It is kept in `EvalContext::host`, so that subqueries within expressions reach it.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use datum::{Fault, Result};
 use engine::Lsn;
@@ -50,7 +50,34 @@ pub struct Host {
     /// The limit of the memory of sorts, groups and joins of the statement, and its use.
     pub memory_max: usize,
     memory: Sum,
-    checks: u32,
+    clock: ClockChecks,
+}
+
+/// Reads the clock for every sixteenth check of a statement that checks often, and for each check of one that takes long between two.
+#[derive(Debug, Default)]
+struct ClockChecks {
+    /// The checks until the clock is read again, and how many there are between two readings.
+    left: u32,
+    stride: u32,
+    last: Option<Instant>,
+}
+
+impl ClockChecks {
+    const STRIDE_MAX: u32 = 15;
+    /// Checks that are further apart are slow.
+    const APART: Duration = Duration::from_millis(1);
+
+    fn check(&mut self, deadline: Instant) -> Result<()> {
+        if self.left > 0 {
+            self.left -= 1;
+            return Ok(());
+        }
+        let now = Instant::now();
+        let is_slow = self.last.replace(now).is_none_or(|last| now - last > Self::APART);
+        self.stride = if is_slow { 0 } else { (2 * self.stride + 1).min(Self::STRIDE_MAX) };
+        self.left = self.stride;
+        if now > deadline { Err(Fault::StatementTimeout) } else { Ok(()) }
+    }
 }
 
 /// The AUTO_INCREMENT numbers that a restartable statement has taken. After a restart it receives the same ones, so the
@@ -110,7 +137,7 @@ impl Host {
             written: Vec::new(),
             memory_max,
             memory: Sum::default(),
-            checks: 0,
+            clock: ClockChecks::default(),
         }
     }
 
@@ -153,11 +180,10 @@ impl Host {
         if !stdx::wait::check_for_interrupts() {
             return Err(Fault::TooManyComputations);
         }
-        self.checks += 1;
-        if self.checks.is_multiple_of(16) && self.deadline.is_some_and(|deadline| Instant::now() > deadline) {
-            return Err(Fault::StatementTimeout);
+        match self.deadline {
+            Some(deadline) => self.clock.check(deadline),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Counts bytes of an operator that spills before they become too many.

@@ -115,6 +115,69 @@ enum State {
     Shared(Arc<Rows>, usize),
 }
 
+/// Returns the state of a node. It is made in a frame of its own: a plan may be 1,600 nodes high, and the frames of nested calls are those of `begin`.
+#[inline(never)]
+fn boxed<T>(make: impl FnOnce() -> Result<T>) -> Result<Box<T>> {
+    make().map(Box::new)
+}
+
+/// Returns the rows of a node without an input.
+#[inline(never)]
+fn source(node: &Node, base: Option<&Arc<Row>>, ctx: &mut EvalContext) -> Result<State> {
+    Ok(match node {
+        Node::One { width } => State::Rows(vec![template(base, *width)].into_iter(), Held::default()),
+        Node::Lateral { input, depth, .. } => {
+            State::Lateral(subquery::around(*depth, base.map_or(&[], |row| row), ctx, |ctx| gather(input, ctx))?, 0)
+        }
+        Node::TableFunction(function) => State::Shared(Arc::new(rows_of(function, ctx)?), 0),
+        Node::Common { id, source, recursion } => State::Shared(common(*id, source, recursion.as_ref(), ctx)?, 0),
+        Node::LastRound { id } => State::Shared(caches(ctx).commons.get(id).cloned().unwrap_or_default(), 0),
+        _ => return Err(Fault::corrupt("a node with an input")),
+    })
+}
+
+/// Returns the rows of a system table.
+#[inline(never)]
+fn system_rows(node: &Node, base: Option<&Arc<Row>>, ctx: &mut EvalContext) -> Result<State> {
+    let Node::System { table, offset, width, wanted, lock, key_at, .. } = node else {
+        return Err(Fault::corrupt("no system table"));
+    };
+    if let Some(lock) = lock {
+        let (lock, offset, width) = (*lock, *offset, *width);
+        let locking = keys::Locking { conditions: wanted, lock, offset, width, key_at: *key_at, base };
+        let (rows, held) = locking.rows(ctx)?.into_parts();
+        return Ok(State::Rows(rows, held));
+    }
+    let found = match table.rows {
+        SystemRows::Keyspace => keyspace_scan::rows(wanted, *offset, base.map(|row| &**row), ctx)?,
+        SystemRows::Computed(rows) => {
+            let mut found = HeldRows::default();
+            rows(ctx)?.into_iter().try_for_each(|row| found.push(row, ctx))?;
+            found
+        }
+        SystemRows::Searched { rows, .. } => {
+            let mut found = HeldRows::default();
+            let search = system_search::searched(table, wanted, *offset, base, ctx);
+            rows(&search, ctx, &mut |row, ctx| {
+                host(ctx).look_up()?;
+                found.push(row, ctx)
+            })?;
+            found
+        }
+    };
+    let (found, held) = found.into_parts();
+    let rows: Vec<Row> = found.map(|values| placed(values, base, *offset, *width)).collect();
+    Ok(State::Rows(rows.into_iter(), held))
+}
+
+/// Returns the rows of a VALUES list.
+#[inline(never)]
+fn computed_rows(rows: &[Vec<Expr>], ctx: &mut EvalContext) -> Result<State> {
+    let row = |row: &Vec<Expr>| row.iter().map(|expr| expr.eval(&[], ctx)).collect::<Result<Row, _>>();
+    let rows = rows.iter().map(row).collect::<Result<Vec<Row>, _>>()?;
+    Ok(State::Rows(rows.into_iter(), Held::default()))
+}
+
 impl Exec {
     pub fn open(node: &Arc<Node>, base: Option<&Arc<Row>>, ctx: &mut EvalContext) -> Result<Exec> {
         Exec::open_for(node, base, None, ctx)
@@ -148,13 +211,14 @@ impl Exec {
         // A join makes several rows of one, or none, so its sides are read one row at a time.
         let (single, most) = (wanted.map(|_| 1), if wanted.is_some() { 1 } else { BATCH });
         let state = match &**node {
-            Node::One { width } => State::Rows(vec![template(base, *width)].into_iter(), Held::default()),
-            Node::Scan(scan) => State::Scan(Box::new(scan::ScanState::open(scan, base, wanted, ctx)?)),
+            Node::Scan(scan) => State::Scan(boxed(|| scan::ScanState::open(scan, base, wanted, ctx))?),
             Node::Loop { left, .. } => {
-                State::Loop(Box::new(join::LoopState::new(Exec::open_for(left, base, single, ctx)?, most)))
+                let left = Exec::open_for(left, base, single, ctx)?;
+                State::Loop(boxed(|| Ok(join::LoopState::new(left, most)))?)
             }
             Node::Hash(join) => {
-                State::Hash(Box::new(hash::HashState::new(Exec::open_for(&join.left, base, single, ctx)?, most)))
+                let left = Exec::open_for(&join.left, base, single, ctx)?;
+                State::Hash(boxed(|| Ok(hash::HashState::new(left, most)))?)
             }
             Node::Project { input, .. } => {
                 State::Project(Box::new(Exec::open_for(input, base, wanted, ctx)?), Vec::new())
@@ -167,17 +231,25 @@ impl Exec {
                 State::LockRows(Box::new(lock_rows::LockRowsState::new(input, wanted)))
             }
             Node::Derived { input, .. } => State::Input(Box::new(Exec::open_for(input, None, wanted, ctx)?)),
-            Node::Group(group) => State::Group(Box::new(group::GroupState::new(Exec::open(&group.input, base, ctx)?))),
+            Node::Group(group) => {
+                let input = Exec::open(&group.input, base, ctx)?;
+                State::Group(boxed(|| Ok(group::GroupState::new(input)))?)
+            }
             Node::Window(window) => {
                 let input = Exec::open(&window.input, base, ctx)?;
-                State::Window(Box::new(window::WindowState::open(window, input, ctx)?))
+                State::Window(boxed(|| window::WindowState::open(window, input, ctx))?)
+            }
+            Node::Sort { input, .. } => {
+                let input = Exec::open(input, base, ctx)?;
+                State::Sort(boxed(|| Ok(sort::SortState::new(input)))?)
             }
             Node::ProjectSet(set) => {
-                State::ProjectSet(Box::new(project_set::ProjectSetState::new(Exec::open(&set.input, base, ctx)?)))
+                let input = Exec::open(&set.input, base, ctx)?;
+                State::ProjectSet(boxed(|| Ok(project_set::ProjectSetState::new(input)))?)
             }
-            Node::Sort { input, .. } => State::Sort(Box::new(sort::SortState::new(Exec::open(input, base, ctx)?))),
             Node::Distinct { input, .. } => {
-                State::Distinct(Box::new(distinct::DistinctState::new(Exec::open_for(input, base, wanted, ctx)?)))
+                let input = Exec::open_for(input, base, wanted, ctx)?;
+                State::Distinct(boxed(|| Ok(distinct::DistinctState::new(input)))?)
             }
             Node::Limit { input, limit, offset, counts: true } => {
                 let (left, skip) = limits(limit.as_ref(), offset.as_ref(), ctx)?;
@@ -191,49 +263,21 @@ impl Exec {
             }
             Node::Ties { input, limit, offset, .. } => {
                 let (left, skip) = limits(Some(limit), offset.as_ref(), ctx)?;
-                State::Ties(Box::new(ties::TiesState::new(Exec::open(input, base, ctx)?, left, skip)))
+                let input = Exec::open(input, base, ctx)?;
+                State::Ties(boxed(|| Ok(ties::TiesState::new(input, left, skip)))?)
             }
             Node::Union { .. } => State::Union(None, 0),
-            Node::SetOperation { left, right, .. } => State::Set(Box::new(set::SetState::open(left, right, ctx)?)),
-            Node::Lateral { input, depth, .. } => {
-                State::Lateral(subquery::around(*depth, base.map_or(&[], |row| row), ctx, |ctx| gather(input, ctx))?, 0)
+            Node::SetOperation { left, right, .. } => {
+                let (left, right) = (Exec::open(left, None, ctx)?, Exec::open(right, None, ctx)?);
+                State::Set(boxed(|| Ok(set::SetState::new(left, right)))?)
             }
-            Node::TableFunction(function) => State::Shared(Arc::new(rows_of(function, ctx)?), 0),
-            Node::Common { id, source, recursion } => State::Shared(common(*id, source, recursion.as_ref(), ctx)?, 0),
-            Node::LastRound { id } => State::Shared(caches(ctx).commons.get(id).cloned().unwrap_or_default(), 0),
-            Node::System { offset, width, wanted, lock: Some(lock), key_at, .. } => {
-                let (lock, offset, width) = (*lock, *offset, *width);
-                let locking = keys::Locking { conditions: wanted, lock, offset, width, key_at: *key_at, base };
-                let (rows, held) = locking.rows(ctx)?.into_parts();
-                State::Rows(rows, held)
-            }
-            Node::System { table, offset, width, wanted, .. } => {
-                let found = match table.rows {
-                    SystemRows::Keyspace => keyspace_scan::rows(wanted, *offset, base.map(|row| &**row), ctx)?,
-                    SystemRows::Computed(rows) => {
-                        let mut found = HeldRows::default();
-                        rows(ctx)?.into_iter().try_for_each(|row| found.push(row, ctx))?;
-                        found
-                    }
-                    SystemRows::Searched { rows, .. } => {
-                        let mut found = HeldRows::default();
-                        let search = system_search::searched(table, wanted, *offset, base, ctx);
-                        rows(&search, ctx, &mut |row, ctx| {
-                            host(ctx).look_up()?;
-                            found.push(row, ctx)
-                        })?;
-                        found
-                    }
-                };
-                let (found, held) = found.into_parts();
-                let rows: Vec<Row> = found.map(|values| placed(values, base, *offset, *width)).collect();
-                State::Rows(rows.into_iter(), held)
-            }
-            Node::Rows { rows } => {
-                let rows =
-                    rows.iter().map(|row| row.iter().map(|expr| expr.eval(&[], ctx)).collect::<Result<Row, _>>());
-                State::Rows(rows.collect::<Result<Vec<Row>, _>>()?.into_iter(), Held::default())
-            }
+            Node::One { .. }
+            | Node::Lateral { .. }
+            | Node::TableFunction(_)
+            | Node::Common { .. }
+            | Node::LastRound { .. } => source(node, base, ctx)?,
+            Node::System { .. } => system_rows(node, base, ctx)?,
+            Node::Rows { rows } => computed_rows(rows, ctx)?,
         };
         Ok(Exec { node: node.clone(), state, base: base.cloned(), idle: None, wanted })
     }

@@ -4,8 +4,6 @@
 //! partitioned into files by the hash of their keys, and processed partition by partition; one that is still too large
 //! is partitioned again. Only keys of the right side are kept.
 
-use std::sync::Arc;
-
 use datum::{Fault, Result};
 use stdx::hash::Map;
 
@@ -16,7 +14,6 @@ use crate::exec::memory::Held;
 use crate::exec::row_ops::{BATCH, key_of};
 use crate::exec::spill::partition::{LEVELS, Part, Partitions, Rows};
 use crate::nodes::context::EvalContext;
-use crate::nodes::node::Node;
 use crate::types::Type;
 use crate::value::Value;
 
@@ -51,10 +48,9 @@ enum Built {
 }
 
 impl SetState {
-    pub fn open(left: &Arc<Node>, right: &Arc<Node>, ctx: &mut EvalContext) -> Result<SetState> {
-        let (left, right) = (Exec::open(left, None, ctx)?, Exec::open(right, None, ctx)?);
+    pub fn new(left: Exec, right: Exec) -> SetState {
         let (counts, held) = (Counts::default(), Held::default());
-        Ok(SetState { left: Some(left), right: Some(right), counts, held, reading: None, parts: Vec::new() })
+        SetState { left: Some(left), right: Some(right), counts, held, reading: None, parts: Vec::new() }
     }
 
     pub fn next(&mut self, how: How<'_>, ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<()> {

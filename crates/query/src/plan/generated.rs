@@ -29,6 +29,9 @@ pub fn is_like(expr: &Expr, formula: &Expr, loosely: bool) -> bool {
         (Expr::Parameter(..), Expr::Literal(..)) => loosely,
         (expr, formula) => expr.has_same_head(formula),
     };
+    if !same_head {
+        return false;
+    }
     let (ours, theirs) = (expr.children(), formula.children());
-    same_head && ours.len() == theirs.len() && ours.into_iter().zip(theirs).all(|(a, b)| is_like(a, b, loosely))
+    ours.len() == theirs.len() && ours.into_iter().zip(theirs).all(|(a, b)| is_like(a, b, loosely))
 }

@@ -15,6 +15,9 @@ use crate::functions::{Body, CastContext, PgFunction};
 use crate::types::oid::{self, Oid};
 use crate::types::registry;
 
+/// The most arguments of a call.
+const ARGUMENTS_MAX: usize = 100;
+
 impl Binder<'_> {
     /// Binds a call as it is written: of a function, an aggregate or a window function.
     pub fn function(&mut self, node: &FuncCall, at: u32) -> Result<Operand> {
@@ -25,6 +28,10 @@ impl Binder<'_> {
         }
         if let Some(named) = arguments.iter().find_map(|argument| argument.name.as_ref()) {
             return Err(self.error(unsupported("an argument by name"), named.at.0));
+        }
+        if arguments.len() > ARGUMENTS_MAX {
+            let text = format!("cannot pass more than {ARGUMENTS_MAX} arguments to a function");
+            return self.fail(state::TOO_MANY_ARGUMENTS, text, at);
         }
         if *within_group {
             return Err(self.error(unsupported("WITHIN GROUP"), at));

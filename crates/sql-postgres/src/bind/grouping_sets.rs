@@ -3,11 +3,11 @@
 //! Each item of GROUP BY is a list of sets, and their product is the list of the block. The core groups once for each set; the number of a row's set is the result of a call, of which GROUPING makes bits.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr};
 use query::nodes::function::{Function, Run};
-use query::nodes::walk::same;
 use syntax::postgres::tree::{self, Distinct, ExprKind, GroupItem, Select, SortBy};
 
 use crate::bind::Binder;
@@ -15,7 +15,7 @@ use crate::bind::aggregate::any_value;
 use crate::bind::coerce::call_of;
 use crate::bind::project_set::SetOf;
 use crate::bind::scope::{AGGREGATES, Clause, Grouped};
-use crate::bind::select::Item;
+use crate::bind::select::{Item, check_targets};
 use crate::bind::typing::{Operand, literal, oid_of};
 use crate::bind::walk::{has_aggregate, has_subquery, of_window};
 use crate::error::{PgError, Result, state};
@@ -43,6 +43,8 @@ fn bits_of_set(_: &Call, values: &[Value], _: &mut EvalContext) -> datum::Result
 #[derive(Default)]
 struct Keys {
     exprs: Vec<Expr>,
+    /// The number of each key, by its bound form.
+    numbers: HashMap<String, usize>,
     /// Keys with subqueries, as they are written.
     texts: Vec<(tree::Expr, usize)>,
 }
@@ -80,7 +82,7 @@ impl Binder<'_> {
                 is_new
             });
         }
-        let Keys { exprs: keys, texts } = keys;
+        let Keys { exprs: keys, numbers: _, texts } = keys;
         if sets.len() == 1 {
             sets.clear();
         }
@@ -165,11 +167,14 @@ impl Binder<'_> {
         }
         let (key, text) = self.group_key(expr, items)?;
         self.check_comparable(oid_of(&key), expr.span.start)?;
-        let known = keys.exprs.iter().position(|known| same(known, &key));
-        let number = known.unwrap_or_else(|| {
-            keys.exprs.push(key);
-            keys.exprs.len() - 1
-        });
+        let number = match keys.numbers.entry(format!("{key:?}")) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                check_targets(keys.exprs.len() + 1)?;
+                keys.exprs.push(key);
+                *new.insert(keys.exprs.len() - 1)
+            }
+        };
         if has_subquery(text) {
             keys.texts.push((text.clone(), number));
         }

@@ -14,7 +14,7 @@ use crate::bind::Binder;
 use crate::bind::coerce::common_type;
 use crate::bind::expression::common_typmod;
 use crate::bind::scope::{BoundQuery, Clause, OutputColumn};
-use crate::bind::select::{bare_name, strength_word};
+use crate::bind::select::{bare_name, check_targets, strength_word};
 use crate::bind::typing::{Operand, settled, shown};
 use crate::error::{PgError, Result, state};
 use crate::functions::CastContext;
@@ -256,6 +256,7 @@ impl Binder<'_> {
         }
         self.close_scope();
         let width = rows[0].len();
+        check_targets(width)?;
         if let Some(other) = rows.iter().find(|row| row.len() != width) {
             let at = other.first().map_or(0, |operand| operand.at);
             return self.fail(state::SYNTAX_ERROR, "VALUES lists must all be the same length", at);

@@ -257,6 +257,12 @@ impl Binder<'_> {
     /// Binds the items of a list whose columns have names.
     pub fn targets(&mut self, items: &[Item<'_>], clause: Clause, keeps_unknown: bool) -> Result<Vec<Target>> {
         self.set_clause(clause);
+        if clause != Clause::Returning {
+            check_targets(items.len())?;
+        } else if items.len() > TARGETS_MAX {
+            let text = format!("number of columns ({}) exceeds limit ({TARGETS_MAX})", items.len());
+            return Err(PgError::new(state::TOO_MANY_COLUMNS, text));
+        }
         let depth = self.scopes.len() - 1;
         let mut targets = Vec::with_capacity(items.len());
         for item in items {
@@ -292,12 +298,20 @@ impl Binder<'_> {
     /// Binds ORDER BY: names and numbers of items, or expressions.
     pub fn sorts(&mut self, order: &[SortBy], targets: &[Target]) -> Result<Vec<Sort>> {
         self.set_clause(Clause::OrderBy);
-        let mut sorts = Vec::new();
+        let mut sorts: Vec<Sort> = Vec::new();
+        let mut added = 0;
         for item in order {
             let at = item.expr.span.start;
             let expr = self.by_item(&item.expr, targets, "ORDER BY")?;
             self.check_sortable(oid_of(&expr), at)?;
-            sorts.push(Sort { expr, order: self.order_of(item)?, at });
+            let order = self.order_of(item)?;
+            // A second key of the same values changes no order.
+            if sorts.iter().any(|known| alike(&known.expr, &expr)) {
+                continue;
+            }
+            added += usize::from(!targets.iter().any(|target| alike(&target.expr, &expr)));
+            check_targets(targets.len() + added)?;
+            sorts.push(Sort { expr, order, at });
         }
         Ok(sorts)
     }
@@ -642,6 +656,16 @@ fn check_lockable(table: &ScopeTable, word: &str, is_named: bool) -> Result<()> 
         }
         false => Ok(()),
     }
+}
+
+/// The most items of a select list, with the expressions that ORDER BY and GROUP BY add to it.
+const TARGETS_MAX: usize = 1664;
+
+pub fn check_targets(count: usize) -> Result<()> {
+    if count <= TARGETS_MAX {
+        return Ok(());
+    }
+    Err(PgError::new(state::TOO_MANY_COLUMNS, format!("target lists can have at most {TARGETS_MAX} entries")))
 }
 
 /// Returns the nodes above the joins, groups and windows: projection, order, duplicates, limits.

@@ -3,6 +3,8 @@
 //! Windows are evaluated above the grouping and below DISTINCT and ORDER BY. Their results follow the columns of that stage, whose number is known when all clauses are
 //! bound; until then a result has a place beyond `scope::WINDOWS`.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use datum::key::KeyOrder;
@@ -18,6 +20,7 @@ use syntax::postgres::tree::{
 use crate::bind::Binder;
 use crate::bind::coerce::{call_of, can_coerce, same};
 use crate::bind::scope::{Clause, WINDOWS};
+use crate::bind::select::check_targets;
 use crate::bind::typing::{Operand, literal, oid_of, settled, shown, unsupported};
 use crate::bind::walk::is_aggregate;
 use crate::error::{PgError, Result, state};
@@ -38,7 +41,11 @@ struct Ordering {
 #[derive(Debug, Default)]
 pub struct Windowed {
     named: Vec<(String, WindowDef)>,
+    /// The place of each name in `named`.
+    names: HashMap<String, usize>,
     orderings: Vec<Ordering>,
+    /// The place of each partition and order in `orderings`, by their bound forms.
+    numbers: HashMap<String, usize>,
     count: usize,
     /// The place of the first result.
     first: usize,
@@ -132,7 +139,8 @@ impl Binder<'_> {
     /// Keeps the named windows of a block.
     pub fn name_windows(&mut self, definitions: &[NamedWindow]) -> Result<()> {
         for NamedWindow { name, window } in definitions {
-            if self.scope().windowed.named.iter().any(|(known, _)| *known == name.value) {
+            let windowed = &mut self.scope().windowed;
+            if windowed.names.insert(name.value.clone(), windowed.named.len()).is_some() {
                 let text = format!("window \"{}\" is already defined", name.value);
                 return self.fail(state::WINDOWING_ERROR, text, window.at.0);
             }
@@ -174,9 +182,13 @@ impl Binder<'_> {
         windowed.count += 1;
         let call = WindowCall { at: number, what, frame, varies: true };
         let text = format!("{partition:?}{order:?}");
-        match windowed.orderings.iter_mut().find(|known| format!("{:?}{:?}", known.partition, known.order) == text) {
-            Some(known) => known.calls.push(call),
-            None => windowed.orderings.push(Ordering { partition, order, calls: vec![call] }),
+        match windowed.numbers.entry(text) {
+            Entry::Occupied(known) => windowed.orderings[*known.get()].calls.push(call),
+            Entry::Vacant(new) => {
+                check_targets(windowed.orderings.len() + 1)?;
+                new.insert(windowed.orderings.len());
+                windowed.orderings.push(Ordering { partition, order, calls: vec![call] });
+            }
         }
         let place = Expr::Column(WINDOWS + number, column_type(ty, -1, true));
         // The core counts in unsigned numbers.
@@ -251,9 +263,9 @@ impl Binder<'_> {
     }
 
     fn window_named(&mut self, name: &str, at: u32) -> Result<WindowDef> {
-        let found = self.scope().windowed.named.iter().find(|(known, _)| known == name).cloned();
-        match found {
-            Some((_, window)) => Ok(window),
+        let windowed = &self.scope().windowed;
+        match windowed.names.get(name).map(|nth| windowed.named[*nth].1.clone()) {
+            Some(window) => Ok(window),
             None => self.fail(state::UNDEFINED_OBJECT, format!("window \"{name}\" does not exist"), at),
         }
     }
@@ -267,8 +279,7 @@ impl Binder<'_> {
         self.check_stack()?;
         let parent = self.window_named(&base.value, own.0)?;
         // A window can extend those before it only.
-        let index =
-            |binder: &mut Self, name: &str| binder.scope().windowed.named.iter().position(|(known, _)| known == name);
+        let index = |binder: &mut Self, name: &str| binder.scope().windowed.names.get(name).copied();
         let (named, of_parent) = (self.name_of_window(window), index(self, &base.value));
         if let (Some(named), Some(of_parent)) = (named, of_parent)
             && of_parent >= named

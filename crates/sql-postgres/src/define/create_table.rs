@@ -369,11 +369,14 @@ pub(super) fn check_column_name(table: &Table, name: &str) -> Result<()> {
     if table.columns.iter().any(|column| !column.is_hidden() && column.name.eq_ignore_ascii_case(name)) {
         return Err(PgError::unsupported("a table whose columns differ in case alone"));
     }
-    if table.columns.len() >= COLUMNS_MAX {
-        let message = format!("tables can have at most {COLUMNS_MAX} columns");
-        return Err(PgError::new("54011", message));
+    check_column_count(table.columns.len() + 1)
+}
+
+pub(super) fn check_column_count(count: usize) -> Result<()> {
+    if count <= COLUMNS_MAX {
+        return Ok(());
     }
-    Ok(())
+    Err(PgError::new(state::TOO_MANY_COLUMNS, format!("tables can have at most {COLUMNS_MAX} columns")))
 }
 
 pub(super) fn check_tablespace(name: Option<&Ident>) -> Result<()> {

@@ -137,7 +137,7 @@ impl Session {
 fn parts_of(elements: &[IndexElem], table: &Arc<Table>) -> Result<Vec<Part>> {
     if elements.len() > COLUMNS_MAX {
         let message = format!("cannot use more than {COLUMNS_MAX} columns in an index");
-        return Err(PgError::new("54011", message));
+        return Err(PgError::new(state::TOO_MANY_COLUMNS, message));
     }
     let mut parts = Vec::new();
     for element in elements {

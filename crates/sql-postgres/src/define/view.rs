@@ -11,6 +11,7 @@ use syntax::postgres::tree::{
 };
 
 use crate::bind::ResultColumn;
+use crate::define::create_table::check_column_count;
 use crate::define::names::{Relation, not_a};
 use crate::error::{PgError, Result, state};
 use crate::session::{Session, quoted};
@@ -43,6 +44,7 @@ impl Session {
             return Err(PgError::unsupported("a view over a temporary table"));
         }
         let mut fields = bound.fields;
+        check_column_count(fields.len())?;
         if columns.len() > fields.len() {
             let message = "CREATE VIEW specifies more column names than columns";
             return Err(PgError::new(state::SYNTAX_ERROR, message));

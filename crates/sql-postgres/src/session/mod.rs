@@ -386,8 +386,7 @@ impl Session {
         let start = facts::micros_since_2000(now);
         self.ctx.facts().statement_start = start;
         self.ctx.slot_mut::<PgState>().session.statement_start = start;
-        let limit = self.quick.statement_timeout;
-        let deadline = (!limit.is_zero()).then(|| self.began + limit);
+        let deadline = self.deadline();
         self.host().deadline = deadline;
         (self.ctx.deadline, self.ctx.has_woken) = (deadline, false);
     }
@@ -397,6 +396,10 @@ impl Session {
         let is_late = self.ctx.deadline.is_some_and(|deadline| Instant::now() >= deadline);
         match fault {
             datum::Fault::LockTimeout if is_late => render(datum::Fault::StatementTimeout, written),
+            // A wait that no setting ends was refused: as many threads wait as may.
+            datum::Fault::LockTimeout if self.quick.lock_timeout.is_zero() => {
+                render(datum::Fault::TooManyWaits, written)
+            }
             datum::Fault::Interrupted if self.handle.killed() == Kill::Connection => {
                 PgError::new(state::ADMIN_SHUTDOWN, "terminating connection due to administrator command")
             }

@@ -4,6 +4,7 @@
 
 use std::ops;
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use datum::Fault;
 use engine::rows::MapId;
@@ -12,6 +13,7 @@ use query::nodes::context::EvalContext;
 use query::nodes::system_table::SystemTable;
 use query::plan::statistics::Statistics;
 use stdx::sync::Mutex;
+use syntax::postgres::Problem;
 use syntax::postgres::tree::{RawStatement, Statement};
 
 use crate::bind::{self, Bound, BoundStatement, Environment};
@@ -62,10 +64,16 @@ pub(super) fn is_select_into(query: &syntax::postgres::tree::SelectStmt) -> bool
     }
 }
 
+fn is_past(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|deadline| Instant::now() >= deadline)
+}
+
 /// The session as the binder sees it.
 pub(super) struct Planner {
     pub db: Arc<Database>,
     pub handle: Arc<Handle>,
+    /// When the statement has taken as long as `statement_timeout` allows.
+    pub deadline: Option<Instant>,
 }
 
 impl Statistics for Planner {
@@ -80,7 +88,10 @@ impl Statistics for Planner {
 
 impl bind::BindSession for Planner {
     fn check_interrupts(&self) -> Result<()> {
-        if self.handle.killed() == Kill::No { Ok(()) } else { Err(Fault::Interrupted.into()) }
+        if self.handle.killed() != Kill::No {
+            return Err(Fault::Interrupted.into());
+        }
+        if is_past(self.deadline) { Err(Fault::StatementTimeout.into()) } else { Ok(()) }
     }
 
     fn system_table(&self, schema: &str, name: &str) -> Option<&'static SystemTable> {
@@ -91,8 +102,22 @@ impl bind::BindSession for Planner {
 impl Session {
     /// Parses a text. An error in any of its statements refuses it whole.
     pub(crate) fn parse_text(&self, text: &str) -> Result<Vec<RawStatement>> {
-        let cancel = self.core.cancel.clone();
-        syntax::postgres::parse_script(text, &move || cancel()).map_err(|error| syntax_error(text, &error))
+        let (cancel, deadline) = (self.core.cancel.clone(), self.deadline());
+        let parsed = syntax::postgres::parse_script(text, &move || cancel() || is_past(deadline));
+        parsed.map_err(|error| match error.problem {
+            Problem::Cancelled if is_past(deadline) => Fault::StatementTimeout.into(),
+            _ => syntax_error(text, &error),
+        })
+    }
+
+    /// Returns when the statement has taken as long as `statement_timeout` allows.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let limit = self.quick.statement_timeout;
+        if limit.is_zero() { None } else { self.began.checked_add(limit) }
+    }
+
+    pub(super) fn planner(&self) -> Planner {
+        Planner { db: self.db.clone(), handle: self.handle.clone(), deadline: self.deadline() }
     }
 
     /// Calls `bind` with the facts that binding reads.
@@ -103,7 +128,7 @@ impl Session {
     ) -> Result<T> {
         self.refresh();
         let search_path = self.ctx.facts().search_path.clone();
-        let planner = Planner { db: self.db.clone(), handle: self.handle.clone() };
+        let planner = self.planner();
         let environment = Environment {
             snapshot: self.catalog.clone(),
             database: &self.who.database,
@@ -250,7 +275,6 @@ impl Prepared {
 
 /// Returns the error of a text that does not follow the grammar.
 pub fn syntax_error(text: &str, error: &syntax::postgres::Error) -> PgError {
-    use syntax::postgres::Problem;
     let mut reported = PgError::new(error.state(), error.message(text));
     if let Problem::Invalid { detail, hint, .. } = &error.problem {
         reported.detail = detail.as_deref().map(Into::into);

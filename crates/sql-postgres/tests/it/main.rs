@@ -4,6 +4,7 @@ mod catalog;
 mod changes;
 mod cursors;
 mod definitions;
+mod limits;
 mod locks;
 mod notifications;
 mod prepared;

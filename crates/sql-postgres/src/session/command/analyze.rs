@@ -122,7 +122,7 @@ impl Session {
         if table.live.version.load(Ordering::Acquire) != table.version {
             return Ok(());
         }
-        let statistics = gather(&Planner { db: self.db.clone(), handle: self.handle.clone() }, table, THOROUGH)?;
+        let statistics = gather(&self.planner(), table, THOROUGH)?;
         let lsn = self.db.catalog().keep_statistics(table, &statistics)?;
         self.core.transaction.raise_durability_lsn(lsn);
         table.live.learn(Arc::new(statistics));
