@@ -31,9 +31,13 @@ impl Binder<'_> {
         }
         // The join is a block of its own at the same depth. It cannot read the tables beside it.
         let around = std::mem::take(self.scope());
+        let weight = self.weight;
         let bound = self.full_join_block(first, before, last);
         *self.scope() = around;
         let (node, columns, mut names) = bound?;
+        // Both sides are planned twice, and what they are made of as often again.
+        self.weight += self.weight - weight;
+        self.rise(0)?;
         let derived = self.derived("", columns, &[], node)?;
         let Source::Table(at) = derived.source else { return Ok(derived) };
         let offset = self.scope().tables[at].offset;
