@@ -139,8 +139,6 @@ pub mod state {
     pub const UNDEFINED_OBJECT: SqlState = "42704";
     pub const DATATYPE_MISMATCH: SqlState = "42804";
     pub const STATEMENT_TOO_COMPLEX: SqlState = "54001";
-    pub const TOO_MANY_COLUMNS: SqlState = "54011";
-    pub const TOO_MANY_ARGUMENTS: SqlState = "54023";
     pub const PROGRAM_LIMIT_EXCEEDED: SqlState = "54000";
     pub const TOO_MANY_COLUMNS: SqlState = "54011";
     pub const TOO_MANY_ARGUMENTS: SqlState = "54023";
