@@ -167,6 +167,7 @@ fn put_report(out: &mut Vec<u8>, kind: u8, severity: &str, error: &PgError) {
         (b'D', error.detail.as_deref()),
         (b'H', error.hint.as_deref()),
         (b'P', position.as_deref()),
+        (b'W', error.context.as_deref()),
         (b's', object.and_then(|object| object.schema.as_deref())),
         (b't', object.and_then(|object| object.table.as_deref())),
         (b'c', object.and_then(|object| object.column.as_deref())),

@@ -1,8 +1,11 @@
-//! EXPLAIN: a plan as lines of text, in PostgreSQL's layout. The nodes are this server's own.
+//! EXPLAIN: a plan as a tree of items, with PostgreSQL's names. The nodes are this server's own. `explain/format` writes the tree.
 
-use std::fmt::Write as _;
+mod format;
+
 use std::sync::Arc;
 
+use query::exec::instrumentation::{Measure, Measures};
+use query::nodes::change::{OnConflict, Values};
 use query::nodes::comparison::Comparison;
 use query::nodes::expr::Expr;
 use query::nodes::node::{Access, JoinKind, Node, Scan, SortKey};
@@ -12,229 +15,361 @@ use crate::bind::Plan;
 use crate::session::quoted;
 use crate::value::Value;
 
+pub(crate) use format::{Form, Report, written};
+
 /// Plans are cut below this depth, which no statement of a person reaches.
 const DEPTH_MAX: usize = 100;
 
-/// Returns the plan as lines. With `costs` each node has its estimates; the core's unit of cost is not PostgreSQL's.
-pub(crate) fn lines(plan: &Plan, costs: bool) -> Vec<String> {
-    let mut out = Lines { lines: Vec::new(), costs, is_change: false };
-    out.plan(plan);
-    out.lines
+/// A property of an item.
+#[derive(Clone, Debug)]
+pub(crate) enum Fact {
+    Text(String),
+    List(Vec<String>),
 }
 
-struct Lines {
-    lines: Vec<String>,
-    costs: bool,
-    /// The rows are those of a change, which locks them itself in PostgreSQL's plans.
+/// A node of the plan, as it is shown.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Item {
+    /// "Node Type".
+    kind: &'static str,
+    /// The line of the text format.
+    title: String,
+    /// How it belongs to the item above.
+    relationship: &'static str,
+    /// The CTE that it computes.
+    subplan: Option<String>,
+    /// Properties that the text format has in its title.
+    facts: Vec<(&'static str, Fact)>,
+    /// The estimated cost and rows.
+    cost: Option<f64>,
+    rows: Option<f64>,
+    measure: Option<Measure>,
+    /// Properties with lines of their own.
+    details: Vec<(&'static str, Fact)>,
+    inputs: Vec<Item>,
+}
+
+/// The figures of a run: of nodes by their addresses, and of changes.
+pub(crate) struct Ran {
+    pub measures: Measures,
+    /// The rows that the statement has changed.
+    pub changed: Option<Measure>,
+}
+
+/// Returns the tree of a plan. `verbose` adds schemas and output columns.
+pub(crate) fn tree(plan: &Plan, ran: Option<&Ran>, verbose: bool) -> Item {
+    let parts = match plan {
+        Plan::Several(several) => several.parts.iter().map(|part| part.id).collect(),
+        _ => Vec::new(),
+    };
+    Drawing { ran, verbose, parts, is_change: plan.changes_rows() }.plan(plan)
+}
+
+struct Drawing<'r> {
+    /// The numbers of the parts of WITH that change rows.
+    parts: Vec<usize>,
+    ran: Option<&'r Ran>,
+    verbose: bool,
+    /// The rows are those of a change.
     is_change: bool,
 }
 
-impl Lines {
-    fn plan(&mut self, plan: &Plan) {
-        let out = self;
-        match plan {
-            Plan::Query { node, .. } => out.node(node, 0),
-            Plan::Insert(insert) => {
-                out.title(0, &format!("Insert on {}", quoted(&insert.rules.table.name)), None);
-                match &insert.values {
-                    query::nodes::change::Values::Query(node) => out.node(node, 1),
-                    query::nodes::change::Values::Rows(rows) if rows.len() == 1 => out.title(1, "Result", Some(1.0)),
-                    query::nodes::change::Values::Rows(rows) => {
-                        out.title(1, "Values Scan on \"*VALUES*\"", Some(rows.len() as f64));
-                    }
-                }
-            }
-            Plan::Update(update) => out.change("Update", &update.targets, &update.node),
-            Plan::Delete(delete) => out.change("Delete", &delete.targets, &delete.node),
-            Plan::Evaluate(_) => out.title(0, "Result", Some(1.0)),
-            Plan::Load(load) => match load.source {},
-            Plan::Merge(merge) => {
-                out.title(0, &format!("Merge on {}", quoted(&merge.table.name)), None);
-                out.node(&merge.node, 1);
-            }
-            Plan::Several(several) => {
-                out.plan(&several.main);
-                for part in &several.parts {
-                    let before = out.lines.len();
-                    out.plan(&part.plan);
-                    let own = out.lines.split_off(before);
-                    out.lines.push(format!("  CTE {}", quoted(&part.name)));
-                    out.lines.extend(own.into_iter().enumerate().map(|(nth, line)| match nth {
-                        0 => format!("    ->  {line}"),
-                        _ => format!("          {line}"),
-                    }));
-                }
-            }
-        }
+impl Item {
+    fn new(kind: &'static str, title: impl Into<String>) -> Item {
+        Item { kind, title: title.into(), relationship: "Outer", ..Item::default() }
     }
 
-    fn change(&mut self, word: &str, targets: &[query::nodes::change::Target], node: &Arc<Node>) {
-        let names: Vec<String> = targets.iter().map(|target| quoted(&target.rules.table.name)).collect();
-        self.title(0, &format!("{word} on {}", names.join(", ")), None);
-        self.is_change = true;
-        self.node(node, 1);
+    fn fact(mut self, name: &'static str, text: impl Into<String>) -> Item {
+        self.facts.push((name, Fact::Text(text.into())));
+        self
     }
 
-    /// The indentation of a node's own lines.
-    fn indent(depth: usize) -> String {
-        if depth == 0 { "  ".to_owned() } else { " ".repeat(depth * 6 + 2) }
-    }
-
-    fn title(&mut self, depth: usize, text: &str, rows: Option<f64>) {
-        let mut line = if depth == 0 { String::new() } else { " ".repeat(depth * 6 - 4) + "->  " };
-        line.push_str(text);
-        if let (true, Some(rows)) = (self.costs, rows) {
-            let _ = write!(line, "  (rows={})", rows.round().max(1.0));
-        }
-        self.lines.push(line);
-    }
-
-    fn estimated(&mut self, depth: usize, text: &str, node: &Arc<Node>) {
-        let estimated = estimate(node);
-        let mut line = if depth == 0 { String::new() } else { " ".repeat(depth * 6 - 4) + "->  " };
-        line.push_str(text);
-        if self.costs {
-            let _ = write!(line, "  (cost={:.2} rows={})", estimated.cost, estimated.rows.round().max(1.0));
-        }
-        self.lines.push(line);
-    }
-
-    fn detail(&mut self, depth: usize, label: &str, text: &str) {
+    fn detail(mut self, name: &'static str, text: impl Into<String>) -> Item {
+        let text = text.into();
         if !text.is_empty() {
-            self.lines.push(format!("{}{label}: {text}", Self::indent(depth)));
+            self.details.push((name, Fact::Text(text)));
+        }
+        self
+    }
+
+    fn list(mut self, name: &'static str, texts: Vec<String>) -> Item {
+        if !texts.is_empty() {
+            self.details.push((name, Fact::List(texts)));
+        }
+        self
+    }
+
+    fn input(mut self, input: Item) -> Item {
+        self.inputs.push(input);
+        self
+    }
+
+    fn inner(mut self, mut input: Item) -> Item {
+        input.relationship = "Inner";
+        self.inputs.push(input);
+        self
+    }
+}
+
+impl Drawing<'_> {
+    fn plan(&self, plan: &Plan) -> Item {
+        match plan {
+            Plan::Query { node, .. } => self.node(node, 0),
+            Plan::Insert(insert) => {
+                let mut item = self.change("Insert", [&*insert.rules.table].into_iter());
+                if insert.arbiter.is_some() {
+                    let update = insert.on_conflict == OnConflict::Update;
+                    item = item.detail("Conflict Resolution", if update { "UPDATE" } else { "NOTHING" });
+                }
+                item.input(match &insert.values {
+                    Values::Query(node) => self.node(node, 1),
+                    Values::Rows(rows) if rows.len() == 1 => Item { rows: Some(1.0), ..Item::new("Result", "Result") },
+                    Values::Rows(rows) => Item { rows: Some(rows.len() as f64), ..values_scan() },
+                })
+            }
+            Plan::Update(update) => {
+                let tables = update.targets.iter().map(|target| &*target.rules.table);
+                self.change("Update", tables).input(self.node(&update.node, 1))
+            }
+            Plan::Delete(delete) => {
+                let tables = delete.targets.iter().map(|target| &*target.rules.table);
+                self.change("Delete", tables).input(self.node(&delete.node, 1))
+            }
+            Plan::Merge(merge) => self.change("Merge", [&*merge.table].into_iter()).input(self.node(&merge.node, 1)),
+            Plan::Several(several) => {
+                let mut item = self.plan(&several.main);
+                let parts = several.parts.iter().map(|part| Item {
+                    relationship: "InitPlan",
+                    subplan: Some(format!("CTE {}", quoted(&part.name))),
+                    measure: None,
+                    ..self.plan(&part.plan)
+                });
+                item.inputs.splice(0..0, parts);
+                item
+            }
+            Plan::Evaluate(_) => Item::new("Result", "Result"),
+            Plan::Load(load) => match load.source {},
         }
     }
 
-    fn node(&mut self, node: &Arc<Node>, depth: usize) {
-        if depth > DEPTH_MAX {
-            return self.title(depth, "...", None);
+    fn change<'t>(&self, word: &'static str, tables: impl Iterator<Item = &'t query::catalog::table::Table>) -> Item {
+        let tables: Vec<_> = tables.collect();
+        let names: Vec<String> = tables.iter().map(|table| self.relation(table)).collect();
+        let mut item = Item::new("ModifyTable", format!("{word} on {}", names.join(", "))).fact("Operation", word);
+        if let Some(table) = tables.first() {
+            item = item.fact("Relation Name", &*table.name);
+            if self.verbose {
+                item = item.fact("Schema", schema(table));
+            }
+            item = item.fact("Alias", &*table.name);
         }
+        item.measure = self.ran.and_then(|ran| ran.changed);
+        item
+    }
+
+    fn relation(&self, table: &query::catalog::table::Table) -> String {
+        match self.verbose {
+            true => format!("{}.{}", quoted(&schema(table)), quoted(&table.name)),
+            false => quoted(&table.name),
+        }
+    }
+
+    /// Returns an item with the node's estimates and figures.
+    fn item(&self, node: &Arc<Node>, kind: &'static str, title: impl Into<String>) -> Item {
+        let estimated = estimate(node);
+        Item {
+            cost: Some(estimated.cost),
+            rows: Some(estimated.rows),
+            measure: self.ran.map(|ran| ran.measures.of(node).copied().unwrap_or_default()),
+            ..Item::new(kind, title)
+        }
+    }
+
+    fn node(&self, node: &Arc<Node>, depth: usize) -> Item {
+        if depth > DEPTH_MAX {
+            return Item::new("Result", "...");
+        }
+        let below = |input: &Arc<Node>| self.node(input, depth + 1);
         match &**node {
             // These have no counterpart in PostgreSQL's plans: a target list, a narrower row.
-            Node::Project { input, .. } | Node::Strip { input, .. } => self.node(input, depth),
-            Node::Derived { input, alias, .. } => {
-                self.estimated(depth, &format!("Subquery Scan on {}", quoted(alias)), node);
-                self.node(input, depth + 1);
+            Node::Project { input, exprs } => {
+                let item = self.node(input, depth);
+                if !self.verbose || item.details.iter().any(|(name, _)| *name == "Output") {
+                    return item;
+                }
+                let names = names_of(input);
+                let output = exprs.iter().map(|expr| shown(expr, &names)).collect();
+                let mut item = item;
+                item.details.insert(0, ("Output", Fact::List(output)));
+                item
             }
-            Node::Lateral { input, alias, .. } => {
-                self.estimated(depth, &format!("Subquery Scan on {}", quoted(alias)), node);
-                self.node(input, depth + 1);
+            Node::Strip { input, .. } => self.node(input, depth),
+            Node::Derived { input, alias, .. } if matches!(**input, Node::LastRound { .. }) => {
+                let Node::LastRound { id } = &**input else { return below(input) };
+                // The rows that a change has returned, or those of the last round of a recursive query.
+                let kind = if self.parts.contains(id) { "CTE Scan" } else { "WorkTable Scan" };
+                self.item(node, kind, format!("{kind} on {}", quoted(alias))).fact("Alias", alias)
             }
-            Node::One { .. } => self.estimated(depth, "Result", node),
-            Node::Rows { .. } => self.estimated(depth, "Values Scan on \"*VALUES*\"", node),
+            Node::Derived { input, alias, .. } | Node::Lateral { input, alias, .. } => {
+                let title = format!("Subquery Scan on {}", quoted(alias));
+                let item = self.item(node, "Subquery Scan", title).fact("Alias", alias);
+                let input = Item { relationship: "Subquery", ..below(input) };
+                item.input(input)
+            }
+            Node::One { .. } => self.item(node, "Result", "Result"),
+            Node::Rows { .. } => {
+                let values = values_scan();
+                Item { facts: values.facts, ..self.item(node, values.kind, values.title) }
+            }
+            // A change locks its rows itself in PostgreSQL's plans.
             Node::LockRows(lock) if self.is_change => self.node(&lock.input, depth),
-            Node::LockRows(lock) => {
-                self.estimated(depth, "LockRows", node);
-                self.node(&lock.input, depth + 1);
-            }
+            Node::LockRows(lock) => self.item(node, "LockRows", "LockRows").input(below(&lock.input)),
             Node::Scan(scan) if scan.lock.is_some() && !self.is_change => {
-                self.estimated(depth, "LockRows", node);
-                self.scan(scan, node, depth + 1);
+                self.item(node, "LockRows", "LockRows").input(self.scan(scan, node))
             }
-            Node::Scan(scan) => self.scan(scan, node, depth),
+            Node::Scan(scan) => self.scan(scan, node),
             Node::Loop { left, right, kind, on, .. } => {
-                self.estimated(depth, &format!("Nested Loop{}", join_word(*kind)), node);
-                self.detail(depth, "Join Filter", &conditions(on, &names_of(node)));
-                self.node(left, depth + 1);
-                self.node(right, depth + 1);
+                let item = self.item(node, "Nested Loop", format!("Nested Loop{}", join_word(*kind)));
+                item.fact("Join Type", join_type(*kind))
+                    .detail("Join Filter", conditions(on, &names_of(node)))
+                    .input(below(left))
+                    .inner(below(right))
             }
             Node::Hash(join) => {
                 let word = if join.kind == JoinKind::Inner { " Join" } else { join_word(join.kind) };
-                self.estimated(depth, &format!("Hash{word}"), node);
                 let names = names_of(node);
                 let pairs = join.left_keys.iter().zip(&join.right_keys);
                 let keys: Vec<String> = pairs
                     .map(|(left, right)| format!("({} = {})", shown(left, &names), shown(right, &names)))
                     .collect();
-                self.detail(depth, "Hash Cond", &joined(keys));
-                self.detail(depth, "Join Filter", &conditions(&join.on, &names));
-                self.node(&join.left, depth + 1);
-                self.title(depth + 1, "Hash", None);
-                self.node(&join.right, depth + 2);
+                let item = self.item(node, "Hash Join", format!("Hash{word}"));
+                let hash = Item::new("Hash", "Hash").input(self.node(&join.right, depth + 2));
+                item.fact("Join Type", join_type(join.kind))
+                    .detail("Hash Cond", joined(keys))
+                    .detail("Join Filter", conditions(&join.on, &names))
+                    .input(below(&join.left))
+                    .inner(hash)
             }
             Node::Filter { input, conditions: list } => {
                 // PostgreSQL has the condition at the node itself.
-                let before = self.lines.len();
-                self.node(input, depth);
+                let mut item = self.node(input, depth);
                 let text = conditions(list, &names_of(input));
                 if !text.is_empty() {
-                    self.lines.insert(before + 1, format!("{}Filter: {text}", Self::indent(depth)));
+                    item.details.insert(0, ("Filter", Fact::Text(text)));
                 }
+                if let Some(measure) = self.ran.and_then(|ran| ran.measures.of(node)) {
+                    item.measure = Some(*measure);
+                }
+                item
             }
             Node::Group(group) => {
-                let word = if group.is_whole { "Aggregate" } else { "HashAggregate" };
-                self.estimated(depth, word, node);
+                let (title, strategy) = match group.is_whole {
+                    true => ("Aggregate", "Plain"),
+                    false => ("HashAggregate", "Hashed"),
+                };
                 let names = names_of(&group.input);
                 let keys: Vec<String> = group.keys.iter().map(|key| shown(key, &names)).collect();
-                self.detail(depth, "Group Key", &keys.join(", "));
-                self.node(&group.input, depth + 1);
+                let item = self.item(node, "Aggregate", title).fact("Strategy", strategy);
+                item.list("Group Key", keys).input(below(&group.input))
             }
-            Node::Window(window) => {
-                self.estimated(depth, "WindowAgg", node);
-                self.node(&window.input, depth + 1);
+            Node::Window(window) => self.item(node, "WindowAgg", "WindowAgg").input(below(&window.input)),
+            Node::Distinct { input, .. } => self.item(node, "Unique", "Unique").input(below(input)),
+            Node::Sort { input, keys, unique, .. } => {
+                let word = if *unique { "Unique" } else { "Sort" };
+                self.item(node, word, word).list("Sort Key", sort_keys(keys, input)).input(below(input))
             }
             Node::ProjectSet(set) if matches!(&*set.input, Node::One { width: 0 }) => {
-                self.estimated(depth, "Function Scan", node);
+                self.item(node, "Function Scan", "Function Scan")
             }
-            Node::ProjectSet(set) => {
-                self.estimated(depth, "ProjectSet", node);
-                self.node(&set.input, depth + 1);
-            }
-            Node::Distinct { input, .. } => {
-                self.estimated(depth, "Unique", node);
-                self.node(input, depth + 1);
-            }
-            Node::Sort { input, keys, unique, .. } => {
-                self.estimated(depth, if *unique { "Unique" } else { "Sort" }, node);
-                self.detail(depth, "Sort Key", &sort_keys(keys, input));
-                self.node(input, depth + 1);
-            }
+            Node::ProjectSet(set) => self.item(node, "ProjectSet", "ProjectSet").input(below(&set.input)),
             Node::Limit { input, .. } | Node::Ties { input, .. } => {
-                self.estimated(depth, "Limit", node);
-                self.node(input, depth + 1);
+                self.item(node, "Limit", "Limit").input(below(input))
             }
             Node::Union { inputs } => {
-                self.estimated(depth, "Append", node);
-                inputs.iter().for_each(|input| self.node(input, depth + 1));
+                let item = self.item(node, "Append", "Append");
+                let inputs = inputs.iter().map(|input| Item { relationship: "Member", ..below(input) }).collect();
+                Item { inputs, ..item }
             }
             Node::SetOperation { left, right, keeps_common, all, .. } => {
                 let word = if *keeps_common { "Intersect" } else { "Except" };
                 let all = if *all { " All" } else { "" };
-                self.estimated(depth, &format!("HashSetOp {word}{all}"), node);
-                self.node(left, depth + 1);
-                self.node(right, depth + 1);
+                let item = self.item(node, "SetOp", format!("HashSetOp {word}{all}"));
+                let item = item.fact("Strategy", "Hashed").fact("Command", format!("{word}{all}"));
+                item.input(below(left)).inner(below(right))
             }
-            Node::TableFunction(_) => self.estimated(depth, "Function Scan", node),
+            Node::TableFunction(_) => self.item(node, "Function Scan", "Function Scan"),
             Node::Common { source, recursion, .. } => {
-                self.estimated(depth, if recursion.is_some() { "Recursive Union" } else { "CTE Scan" }, node);
-                self.node(source, depth + 1);
-                if let Some(recursion) = recursion {
-                    self.node(&recursion.part, depth + 1);
+                let kind = if recursion.is_some() { "Recursive Union" } else { "CTE Scan" };
+                let item = self.item(node, kind, kind).input(below(source));
+                match recursion {
+                    Some(recursion) => item.inner(below(&recursion.part)),
+                    None => item,
                 }
             }
-            // The rows of a recursive part, or those that a change has returned.
-            Node::LastRound { .. } => self.estimated(depth, "WorkTable Scan", node),
-            Node::System { table, .. } => self.estimated(depth, &format!("Function Scan on {}", table.name), node),
+            Node::LastRound { .. } => self.item(node, "WorkTable Scan", "WorkTable Scan"),
+            Node::System { table, .. } => {
+                let item = self.item(node, "Function Scan", format!("Function Scan on {}", table.name));
+                item.fact("Function Name", table.name)
+            }
         }
     }
 
-    fn scan(&mut self, scan: &Scan, node: &Arc<Node>, depth: usize) {
-        let name = quoted(&scan.table.name);
+    fn scan(&self, scan: &Scan, node: &Arc<Node>) -> Item {
+        let name = self.relation(&scan.table);
         let alias = if scan.alias == scan.table.name { String::new() } else { format!(" {}", quoted(&scan.alias)) };
         let access = &scan.access;
-        let way = if access.is_full() && access.index.is_none() {
-            "Seq Scan".to_owned()
-        } else {
-            let word = if access.covering { "Index Only Scan" } else { "Index Scan" };
-            let backward = if access.backward { " Backward" } else { "" };
-            format!("{word}{backward} using {}", quoted(&key_name(scan, access)))
+        let is_whole = access.is_full() && access.index.is_none();
+        let kind = match (is_whole, access.covering) {
+            (true, _) => "Seq Scan",
+            (false, true) => "Index Only Scan",
+            (false, false) => "Index Scan",
         };
-        self.estimated(depth, &format!("{way} on {name}{alias}"), node);
+        let title = match is_whole {
+            true => format!("{kind} on {name}{alias}"),
+            false => {
+                let backward = if access.backward { " Backward" } else { "" };
+                format!("{kind}{backward} using {} on {name}{alias}", quoted(&key_name(scan, access)))
+            }
+        };
+        let mut item = self.item(node, kind, title);
+        if !is_whole {
+            let direction = if access.backward { "Backward" } else { "Forward" };
+            item = item.fact("Scan Direction", direction).fact("Index Name", key_name(scan, access));
+        }
+        item = item.fact("Relation Name", &*scan.table.name);
+        if self.verbose {
+            item = item.fact("Schema", schema(&scan.table));
+        }
         let names: Vec<(usize, String)> =
             scan.names().map(|(at, name)| (at, name.rsplit('.').next().unwrap_or_default().to_owned())).collect();
         let leads = scan.implied.min(scan.conditions.len());
-        self.detail(depth, "Index Cond", &conditions(&scan.conditions[..leads], &names));
-        self.detail(depth, "Filter", &conditions(&scan.conditions[leads..], &names));
+        let item = item.fact("Alias", &*scan.alias);
+        let item = match (&scan.output, self.verbose) {
+            (Some(places), true) => {
+                let name = |at: &usize| names.iter().find(|(place, _)| place == at).map(|(_, name)| name.clone());
+                item.list("Output", places.iter().filter_map(name).collect())
+            }
+            _ => item,
+        };
+        item.detail("Index Cond", conditions(&scan.conditions[..leads], &names))
+            .detail("Filter", conditions(&scan.conditions[leads..], &names))
+    }
+}
+
+fn values_scan() -> Item {
+    Item::new("Values Scan", "Values Scan on \"*VALUES*\"").fact("Alias", "*VALUES*")
+}
+
+fn schema(table: &query::catalog::table::Table) -> String {
+    crate::bind::schema_shown(&table.schema).unwrap_or_else(|| table.schema.clone())
+}
+
+fn join_type(kind: JoinKind) -> &'static str {
+    match kind {
+        JoinKind::Inner => "Inner",
+        JoinKind::Left => "Left",
+        JoinKind::Semi => "Semi",
+        JoinKind::Anti => "Anti",
     }
 }
 
@@ -269,11 +404,21 @@ fn names_of(node: &Arc<Node>) -> Vec<(usize, String)> {
     }
 }
 
-fn sort_keys(keys: &[SortKey], input: &Arc<Node>) -> String {
-    let Node::Project { exprs, input } = &**input else { return String::new() };
-    let names = names_of(input);
+fn sort_keys(keys: &[SortKey], input: &Arc<Node>) -> Vec<String> {
+    let columns: Vec<String> = match &**input {
+        Node::Project { exprs, input } => {
+            let names = names_of(input);
+            exprs.iter().map(|expr| shown(expr, &names)).collect()
+        }
+        Node::Scan(scan) => {
+            let names: Vec<(usize, String)> = scan.names().collect();
+            let name = |at: &usize| names.iter().find(|(place, _)| place == at).map(|(_, name)| name.clone());
+            scan.output.iter().flatten().map(|at| name(at).unwrap_or_default()).collect()
+        }
+        _ => return Vec::new(),
+    };
     let key = |key: &SortKey| {
-        let text = exprs.get(key.at).map_or_else(String::new, |expr| shown(expr, &names));
+        let text = columns.get(key.at).cloned().unwrap_or_default();
         let direction = if key.order.descending { " DESC" } else { "" };
         let nulls = match (key.order.descending, key.order.nulls_first) {
             (false, true) => " NULLS FIRST",
@@ -282,7 +427,7 @@ fn sort_keys(keys: &[SortKey], input: &Arc<Node>) -> String {
         };
         text + direction + nulls
     };
-    keys.iter().map(key).collect::<Vec<_>>().join(", ")
+    keys.iter().map(key).collect()
 }
 
 fn joined(list: Vec<String>) -> String {
@@ -317,6 +462,9 @@ fn shown(expr: &Expr, names: &[(usize, String)]) -> String {
     match expr {
         Expr::Literal(Value::Null, _) => "NULL".to_owned(),
         Expr::Literal(Value::Text(text), _) => format!("'{}'", text.as_str().replace('\'', "''")),
+        Expr::Literal(Value::Int(truth), ty) if crate::types::registry::oid_of(ty) == crate::types::oid::BOOL => {
+            if *truth == 0 { "false" } else { "true" }.to_owned()
+        }
         Expr::Literal(value, _) => value.to_string(),
         Expr::Column(at, _) => {
             names.iter().find(|(place, _)| place == at).map_or_else(|| format!("?{at}"), |(_, name)| name.clone())

@@ -108,7 +108,30 @@ fn next_number(table: &Table, ctx: &mut EvalContext) -> Result<u64> {
     Ok(number)
 }
 
+/// Checks the constraints of a complete row.
 fn check(rules: &Rules, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
+    let checked = check_nulls(&rules.table, row, ctx).and_then(|()| check_conditions(rules, row, ctx));
+    if checked.is_err() && host(ctx).assignment.checks_rows {
+        host(ctx).failing_row = Some((rules.table.clone(), row.to_vec()));
+    }
+    checked
+}
+
+fn check_nulls(table: &Table, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
+    if !host(ctx).assignment.checks_rows {
+        return Ok(());
+    }
+    let auto = table.auto_column();
+    for (at, column) in table.columns.iter().enumerate() {
+        // The number of an AUTO_INCREMENT column comes later.
+        if !column.ty.nullable && row[at].is_null() && Some(at) != auto {
+            return Err(Fault::NotNull { column: column.name.as_str().into() });
+        }
+    }
+    Ok(())
+}
+
+fn check_conditions(rules: &Rules, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
     for (name, expr) in &rules.checks {
         let verdict = expr.eval(row, ctx)?;
         if !verdict.is_null() && !expr.holds(row, ctx)? {
@@ -155,6 +178,9 @@ fn stored(rules: &Rules, column: usize, value: Value, row: u64, ctx: &mut EvalCo
     if value.is_null() && !definition.ty.nullable && ctx.ignore {
         ctx.warn(Fault::NotNull { column: definition.name.as_str().into() });
         return Ok((assignment.implicit_default)(&definition.ty));
+    }
+    if value.is_null() && assignment.checks_rows {
+        return Ok(value);
     }
     let value = (assignment.store)(value, &definition.ty, Place { column: &definition.name, row }, ctx)?;
     if rules.table.is_keyspace() {
@@ -284,6 +310,7 @@ impl<'i> Inserting<'i> {
                 let value = expr.eval(row, ctx)?;
                 stored(rules, column, value, self.tally.records, ctx)
             }
+            None if host(ctx).assignment.checks_rows => Ok(Value::Null),
             None => {
                 let column = &rules.table.columns[column];
                 ctx.complain(Fault::NoDefault { column: column.name.as_str().into() })?;

@@ -8,6 +8,7 @@ use engine::Lsn;
 use engine::rows::{Isolation, Strength, Transaction};
 use stdx::memory;
 
+use crate::batch::Row;
 use crate::catalog::table::Table;
 use crate::exec::effects::Effects;
 use crate::exec::instance::Instance;
@@ -45,6 +46,8 @@ pub struct Host {
     pub measures: Option<Measures>,
     /// The changes of a statement of several parts.
     pub effects: Option<Box<Effects>>,
+    /// The row that has violated a constraint of its table.
+    pub failing_row: Option<(Arc<Table>, Row)>,
     /// The tables that such a statement writes.
     pub written: Vec<Arc<Table>>,
     /// The limit of the memory of sorts, groups and joins of the statement, and its use.
@@ -134,6 +137,7 @@ impl Host {
             numbers: Numbers::default(),
             measures: None,
             effects: None,
+            failing_row: None,
             written: Vec::new(),
             memory_max,
             memory: Sum::default(),
@@ -147,6 +151,7 @@ impl Host {
         self.memory = self.sum();
         self.measures = None;
         self.effects = None;
+        self.failing_row = None;
         self.numbers = Numbers::default();
         self.found_rows = None;
     }

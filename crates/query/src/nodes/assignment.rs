@@ -20,6 +20,8 @@ pub struct Assignment {
     /// Returns the stored form of the value in a column of the type. An error for a value that does not fit, and for NULL where the type has none, unless the
     /// context's statement is lenient.
     pub store: fn(Value, &Type, Place<'_>, &mut EvalContext) -> Result<Value>,
+    /// NULL in a column that has none is an error of the complete row, like a violated check, and not of the value.
+    pub checks_rows: bool,
     /// Returns the value of a column that has no default and is not NULL, for a statement that is lenient.
     pub implicit_default: fn(&Type) -> Value,
     /// Returns a stored value as messages show it.

@@ -21,7 +21,7 @@ use query::nodes::assignment::{Assignment, Place};
 use query::nodes::context::{EvalContext, Level};
 
 /// MySQL's rules of assignment.
-pub static ASSIGNMENT: Assignment = Assignment { store, implicit_default, text };
+pub static ASSIGNMENT: Assignment = Assignment { store, checks_rows: false, implicit_default, text };
 
 /// The most letters of a value that a message shows.
 const SHOWN_MAX: u32 = 255;

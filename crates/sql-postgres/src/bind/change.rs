@@ -25,6 +25,7 @@ use crate::bind::rules::{Omitted, target_type};
 use crate::bind::scope::{BoundQuery, Clause, OutputColumn};
 use crate::bind::select::output_columns;
 use crate::bind::typing::{Operand, unknown_type, unsupported};
+use crate::bind::updatable::{ChangedView, Verb};
 use crate::error::{PgError, Result, state};
 use crate::types::oid;
 
@@ -32,6 +33,36 @@ use crate::types::oid;
 type Returned = (Option<Returning>, Vec<OutputColumn>);
 
 impl Binder<'_> {
+    /// Finds the table whose rows change, behind a view perhaps.
+    fn changed_relation(&mut self, relation: &RangeVar, verb: Verb) -> Result<Arc<Table>> {
+        self.through = None;
+        let word = match verb {
+            Verb::Insert => "INSERT into",
+            Verb::Update => "UPDATE of",
+            Verb::Delete => "DELETE from",
+        };
+        if let FoundRelation::View(view) = self.find_relation(relation)? {
+            let (table, through) = self.changed_view(&view, verb)?;
+            self.through = Some(through);
+            return Ok(table);
+        }
+        self.target_table(relation, word)
+    }
+
+    /// Returns the name that reaches the changed relation's columns.
+    fn shown_name(&self, table: &Table, alias: Option<&Ident>) -> String {
+        let own = self.through.as_ref().map_or(&table.name, |view| &view.name);
+        alias.map_or(own.as_str(), |alias| alias.value.as_str()).to_owned()
+    }
+
+    /// Lets names reach the columns of the view instead of those of the table.
+    fn name_through(&mut self, shown: &str) {
+        if let Some(view) = &self.through {
+            let item = view.names(shown);
+            self.scope().names = vec![item];
+        }
+    }
+
     /// Finds the table whose rows change.
     fn target_table(&mut self, relation: &RangeVar, verb: &str) -> Result<Arc<Table>> {
         match self.find_relation(relation)? {
@@ -51,8 +82,17 @@ impl Binder<'_> {
         }
     }
 
-    fn target_column(&self, table: &Table, column: &InsertColumn) -> Result<usize> {
-        let at = self.named_column(table, &column.name)?;
+    fn target_column(&self, table: &Table, column: &InsertColumn, verb: &str) -> Result<usize> {
+        let at = match &self.through {
+            None => self.named_column(table, &column.name)?,
+            Some(view) => match view.base_column(&column.name.value, verb)? {
+                Some(at) => at,
+                None => {
+                    let text = format!("column \"{}\" of relation \"{}\" does not exist", column.name.value, view.name);
+                    return self.fail(state::UNDEFINED_COLUMN, text, column.name.at.0);
+                }
+            },
+        };
         match column.indirection.is_empty() {
             true => Ok(at),
             false => Err(self.error(unsupported("assignment to a part of a column"), column.name.at.0)),
@@ -75,15 +115,20 @@ impl Binder<'_> {
         let commons = self.commons.len();
         self.with(insert.with.as_ref())?;
         let bound = self.inserted(insert);
+        self.through = None;
         self.commons.truncate(commons);
         bound
     }
 
     fn inserted(&mut self, insert: &InsertStmt) -> Result<(Insert, Vec<OutputColumn>)> {
         let InsertStmt { with: _, relation, alias, columns, overriding, source, on_conflict, returning } = insert;
-        let table = self.target_table(relation, "INSERT into")?;
+        let table = self.changed_relation(relation, Verb::Insert)?;
         self.use_table(&table, &relation.name)?;
-        let shown = alias.as_ref().map_or(table.name.as_str(), |alias| alias.value.as_str()).to_owned();
+        let shown = self.shown_name(&table, alias.as_ref());
+        if self.through.is_some() && on_conflict.is_some() {
+            return Err(self.error(unsupported("ON CONFLICT in an INSERT into a view"), relation.at.0));
+        }
+        let through = self.through.clone();
         let targets = self.insert_targets(&table, columns)?;
         let overrides = *overriding;
         let (values, targets) = match source {
@@ -102,9 +147,12 @@ impl Binder<'_> {
             Values::Query(_) => true,
         };
         let given: Vec<usize> = (0..targets.len()).filter(|nth| is_given(*nth)).map(|nth| targets[nth]).collect();
-        let rules = self.rules(&table, &doing, Omitted::AllBut(&given))?;
+        self.through.clone_from(&through);
+        let mut rules = self.rules(&table, &doing, Omitted::AllBut(&given))?;
+        rules.options = through.as_ref().map(|view| view.options.clone()).unwrap_or_default();
         self.open_scope();
         self.add_target(&table, &shown);
+        self.name_through(&shown);
         let (returning, fields) = self.returning(returning, false)?;
         self.close_scope();
         let (disregarded, ignore) = (Vec::new(), false);
@@ -116,7 +164,7 @@ impl Binder<'_> {
     pub fn insert_targets(&mut self, table: &Arc<Table>, columns: &[InsertColumn]) -> Result<Vec<usize>> {
         let mut targets = Vec::new();
         for column in columns {
-            let at = self.target_column(table, column)?;
+            let at = self.target_column(table, column, "insert into")?;
             if targets.contains(&at) {
                 let text = format!("column \"{}\" specified more than once", column.name.value);
                 return self.fail(state::DUPLICATE_COLUMN, text, column.name.at.0);
@@ -124,7 +172,14 @@ impl Binder<'_> {
             targets.push(at);
         }
         if columns.is_empty() {
-            targets = table.named().map(|(at, _)| at).collect();
+            targets = match &self.through {
+                None => table.named().map(|(at, _)| at).collect(),
+                Some(view) => {
+                    let names = view.columns.iter().map(|column| &column.name);
+                    let columns = names.map(|name| view.base_column(name, "insert into"));
+                    columns.filter_map(Result::transpose).collect::<Result<_>>()?
+                }
+            };
         }
         Ok(targets)
     }
@@ -328,12 +383,15 @@ impl Binder<'_> {
     pub fn open_change(&mut self, table: &Arc<Table>, alias: Option<&Ident>, others: &[FromItem]) -> Result<Source> {
         self.open_scope();
         self.keyed = true;
-        let shown = alias.map_or(table.name.as_str(), |alias| alias.value.as_str()).to_owned();
+        let shown = self.shown_name(table, alias);
         let alias = alias.map(|name| tree::Alias { name: name.clone(), columns: Vec::new() });
         let own = self.stored(table, &shown, alias.as_ref());
         self.keyed = false;
         let own = own?;
-        let names = own.names;
+        let names = match &self.through {
+            Some(view) => vec![view.names(&shown)],
+            None => own.names,
+        };
         self.scope().names = names.clone();
         if others.is_empty() {
             return Ok(own.source);
@@ -395,7 +453,8 @@ impl Binder<'_> {
         let place = &self.scope().tables[0];
         let (offset, key_at) = (place.offset, place.key_at.unwrap_or(place.offset));
         debug_assert!(matches!(place.origin, Origin::Base(_)));
-        let rules = self.rules(table, &[doing], Omitted::Nothing)?;
+        let mut rules = self.rules(table, &[doing], Omitted::Nothing)?;
+        rules.options = self.through.as_ref().map(|view| view.options.clone()).unwrap_or_default();
         Ok(Target { rules, offset, key_at, sets })
     }
 
@@ -416,15 +475,17 @@ impl Binder<'_> {
         let commons = self.commons.len();
         self.with(update.with.as_ref())?;
         let bound = self.updated(update);
+        self.through = None;
         self.commons.truncate(commons);
         bound
     }
 
     fn updated(&mut self, update: &UpdateStmt) -> Result<(Update, Vec<OutputColumn>)> {
         let UpdateStmt { with: _, relation, alias, set, from, selection, returning } = update;
-        let table = self.target_table(relation, "UPDATE of")?;
+        let table = self.changed_relation(relation, Verb::Update)?;
         let source = self.open_change(&table, alias.as_ref(), from)?;
-        let conditions = self.selection(selection.as_ref(), &table)?;
+        let mut conditions = self.selection(selection.as_ref(), &table)?;
+        conditions.extend(self.through.iter().flat_map(ChangedView::rows));
         let (returning, fields) = self.returning(returning, true)?;
         let sets = self.sets(set, &table, "updated")?;
         let mut sets = sets;
@@ -468,7 +529,7 @@ impl Binder<'_> {
     }
 
     fn set_target(&self, target: &InsertColumn, table: &Table, sets: &[(usize, Expr)]) -> Result<usize> {
-        let at = self.target_column(table, target)?;
+        let at = self.target_column(table, target, "update")?;
         if sets.iter().any(|(known, _)| *known == at) {
             let text = format!("multiple assignments to same column \"{}\"", target.name.value);
             return Err(PgError::new(state::SYNTAX_ERROR, text));
@@ -564,15 +625,17 @@ impl Binder<'_> {
         let commons = self.commons.len();
         self.with(delete.with.as_ref())?;
         let bound = self.deleted(delete);
+        self.through = None;
         self.commons.truncate(commons);
         bound
     }
 
     fn deleted(&mut self, delete: &DeleteStmt) -> Result<(Delete, Vec<OutputColumn>)> {
         let DeleteStmt { with: _, relation, alias, using, selection, returning } = delete;
-        let table = self.target_table(relation, "DELETE from")?;
+        let table = self.changed_relation(relation, Verb::Delete)?;
         let source = self.open_change(&table, alias.as_ref(), using)?;
-        let conditions = self.selection(selection.as_ref(), &table)?;
+        let mut conditions = self.selection(selection.as_ref(), &table)?;
+        conditions.extend(self.through.iter().flat_map(ChangedView::rows));
         let (returning, fields) = self.returning(returning, true)?;
         let node = self.changed_rows(source, conditions, Some(Strength::Exclusive));
         let target = self.changed(&table, Vec::new(), RowChangeKind::Delete)?;

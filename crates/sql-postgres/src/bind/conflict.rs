@@ -27,7 +27,7 @@ impl Binder<'_> {
             return Ok((OnConflict::Fail, Vec::new(), None));
         };
         let keys = match target {
-            Some(target) => self.arbiters(target, table, at.0)?,
+            Some(target) => self.arbiters(target, table)?,
             None => unique_keys(table).map(|(key, _)| key).collect(),
         };
         match action {
@@ -55,7 +55,7 @@ impl Binder<'_> {
         }
     }
 
-    fn arbiters(&mut self, target: &ConflictTarget, table: &Arc<Table>, at: u32) -> Result<Vec<Option<usize>>> {
+    fn arbiters(&mut self, target: &ConflictTarget, table: &Arc<Table>) -> Result<Vec<Option<usize>>> {
         match target {
             ConflictTarget::Constraint(name) => {
                 let primary = if table.primary_name.is_empty() { "PRIMARY" } else { &table.primary_name };
@@ -67,7 +67,7 @@ impl Binder<'_> {
                     Some((key, _)) => Ok(vec![key]),
                     None => {
                         let text = format!("constraint \"{}\" for table \"{}\" does not exist", name.value, table.name);
-                        self.fail(state::UNDEFINED_OBJECT, text, at)
+                        Err(PgError::new(state::UNDEFINED_OBJECT, text))
                     }
                 }
             }

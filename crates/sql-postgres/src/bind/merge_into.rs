@@ -55,6 +55,7 @@ impl Binder<'_> {
                 return self.fail(state::INSUFFICIENT_PRIVILEGE, text, relation.at.0);
             }
         };
+        self.through = None;
         let target = self.open_change(&table, alias.as_ref(), &[])?;
         let of_target = self.scope().names.clone();
         let source = self.from(std::slice::from_ref(source))?;

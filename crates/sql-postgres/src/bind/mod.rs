@@ -37,6 +37,7 @@ mod special;
 mod subquery;
 mod table_function;
 pub(crate) mod typing;
+mod updatable;
 mod view;
 mod walk;
 mod window;
@@ -58,13 +59,16 @@ use syntax::postgres::tree;
 use crate::bind::cursor::CursorBlock;
 use crate::bind::scope::{BlockScope, BoundQuery, Common, NameItem, OutputColumn};
 use crate::bind::typing::{Operand, unsupported};
+use crate::bind::updatable::ChangedView;
 use crate::error::{PgError, Result, state};
 use crate::types::oid::{self, Oid};
 use crate::types::registry::{oid_of, typmod_of};
 use crate::value::Value;
 
 pub use cursor::{CursorTables, bind_cursor};
+pub use from::schema_shown;
 pub use select::strength_word;
+pub use updatable::check_updatable;
 
 pub type Plan = statement::Plan<Infallible>;
 pub type BoundStatement = statement::BoundStatement<Infallible>;
@@ -243,6 +247,8 @@ pub struct Binder<'s> {
     reads: Vec<u64>,
     /// The address of the WITH whose parts may change rows.
     changing_with: usize,
+    /// The view through which the change under way is made.
+    through: Option<ChangedView>,
     /// The statement is the query of a cursor.
     cursor: Option<CursorBlock>,
 }
@@ -276,6 +282,7 @@ impl<'s> Binder<'s> {
             parts: Vec::new(),
             reads: Vec::new(),
             changing_with: 0,
+            through: None,
             cursor: None,
         }
     }

@@ -5,9 +5,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use query::catalog::view::View;
+use query::catalog::view::{CheckOption, View};
 use syntax::postgres::tree::{
-    ExprKind, OnCommit, RangeVar, RawStatement, SelectBody, SelectStmt, Span, Statement, ViewStmt,
+    self, ExprKind, OnCommit, RangeVar, RawStatement, SelectBody, SelectStmt, Span, Statement, ViewStmt,
 };
 
 use crate::bind::ResultColumn;
@@ -27,9 +27,6 @@ impl Session {
         if *recursive {
             return Err(PgError::unsupported("CREATE RECURSIVE VIEW"));
         }
-        if check_option.is_some() {
-            return Err(PgError::unsupported("WITH CHECK OPTION"));
-        }
         if let Some(option) = options.first() {
             return Err(PgError::unsupported(format!("the view option {}", option.name)));
         }
@@ -42,6 +39,16 @@ impl Session {
         }
         if bound.statement.bindings.tables.iter().any(|table| table.temporary) {
             return Err(PgError::unsupported("a view over a temporary table"));
+        }
+        if check_option.is_some()
+            && let Err(error) = self.check_updatable(&raw, text)
+        {
+            let message = "WITH CHECK OPTION is supported only on automatically updatable views";
+            let refused = PgError::new(state::FEATURE_NOT_SUPPORTED, message);
+            return Err(match error.detail {
+                Some(detail) => refused.hint(detail),
+                None => error,
+            });
         }
         let mut fields = bound.fields;
         check_column_count(fields.len())?;
@@ -85,12 +92,24 @@ impl Session {
             text: source,
             definer: self.who.role.clone(),
             modes: search_path.join(","),
+            check: match check_option {
+                None => CheckOption::None,
+                Some(tree::CheckOption::Local) => CheckOption::Local,
+                Some(tree::CheckOption::Cascaded) => CheckOption::Cascaded,
+            },
             gone: AtomicBool::new(false),
             ..View::default()
         })?;
         self.finish(writing)?;
         old.into_iter().for_each(|old| old.gone.store(true, Ordering::Release));
         Ok(())
+    }
+
+    /// Fails if a view of this query cannot be changed through.
+    fn check_updatable(&mut self, raw: &RawStatement, text: &str) -> Result<()> {
+        self.with_environment(&[], |environment, ctx| {
+            crate::bind::check_updatable(environment, ctx, text, &raw.statement)
+        })
     }
 
     /// Returns the view that is replaced. Its columns must be the first of the new one.

@@ -5,9 +5,13 @@ use std::sync::Arc;
 use datum::Fault;
 use datum::fault::{DuplicateKey, ForeignKeyParts, Raised, SequenceLimit, SequencePosition};
 use query::catalog::table::{Part, Table};
+use query::exec::host::host;
+use query::nodes::context::EvalContext;
 
 use crate::define::names::schema_of;
 use crate::error::{ErrorObject, PgError, state};
+use crate::types::assignment::ASSIGNMENT;
+use crate::value::Value;
 
 impl From<Fault> for PgError {
     #[cold]
@@ -190,6 +194,36 @@ pub fn render(fault: Fault, written: &[Arc<Table>]) -> PgError {
             }
         }
     }
+}
+
+/// The most bytes of a value in the description of a row.
+const SHOWN_BYTES_MAX: usize = 64;
+
+/// Returns the error of a statement under way, with the row that has violated a constraint.
+#[cold]
+pub fn render_in(fault: Fault, written: &[Arc<Table>], ctx: &mut EvalContext) -> PgError {
+    let failing = host(ctx).failing_row.take();
+    match (&fault, failing) {
+        (Fault::NotNull { .. } | Fault::CheckViolated { .. } | Fault::ViewCheckFailed { .. }, Some((table, row))) => {
+            let detail = format!("Failing row contains ({}).", shown_row(&table, &row, ctx));
+            render(fault, &[table]).detail(detail)
+        }
+        _ => render(fault, written),
+    }
+}
+
+fn shown_row(table: &Table, row: &[Value], ctx: &mut EvalContext) -> String {
+    let mut shown = Vec::with_capacity(row.len());
+    for (column, value) in table.columns.iter().zip(row).filter(|(column, _)| !column.is_hidden()) {
+        let mut text = (ASSIGNMENT.text)(value, &column.ty, ctx);
+        if text.len() > SHOWN_BYTES_MAX {
+            let end = (0..=SHOWN_BYTES_MAX).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+            text.truncate(end);
+            text.push_str("...");
+        }
+        shown.push(text);
+    }
+    shown.join(", ")
 }
 
 fn column_names(table: &Table, parts: &[Part]) -> String {

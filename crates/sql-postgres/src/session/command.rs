@@ -53,7 +53,9 @@ impl Session {
     pub(super) fn fields_of_command(&mut self, statement: &Statement) -> Result<Vec<ResultColumn>> {
         Ok(match statement {
             Statement::Show(show) => self.fields_of_show(show)?,
-            Statement::Explain(_) => vec![text_field("QUERY PLAN")],
+            Statement::Explain(explain) => {
+                vec![ResultColumn { type_oid: Self::explain_type(explain), ..text_field("QUERY PLAN") }]
+            }
             Statement::Fetch(fetch) => self.fields_of_fetch(fetch),
             Statement::Execute(execute) => match self.statements.get(&execute.name.value) {
                 Some(prepared) => prepared.fields.to_vec(),
@@ -107,9 +109,10 @@ impl Session {
             }
             Statement::Explain(explain) => {
                 self.need_block();
-                let lines = self.explain(explain, raw, text)?;
+                let lines = self.explain(explain, raw, text, parameters)?;
                 let rows = lines.into_iter().map(|line| vec![crate::value::Value::text(line)]).collect();
-                return self.rows(vec![text_field("QUERY PLAN")], rows, TagKind::Word("EXPLAIN"), delivery);
+                let field = ResultColumn { type_oid: Self::explain_type(explain), ..text_field("QUERY PLAN") };
+                return self.rows(vec![field], rows, TagKind::Word("EXPLAIN"), delivery);
             }
             Statement::Copy(copy) => {
                 self.need_block();

@@ -237,14 +237,8 @@ impl Session {
         for at in (0..row.len()).filter(|at| !given[*at]) {
             row[at] = inserting.default(at, &row, ctx).map_err(render)?;
         }
-        for at in 0..row.len() {
-            if !given[at] || !row[at].is_null() {
-                continue;
-            }
-            row[at] = inserting.take(at, Value::Null, ctx).map_err(render)?;
-        }
         query::exec::host::host(ctx).look_up().map_err(render)?;
-        inserting.finish(row, ctx).map_err(render)
+        inserting.finish(row, ctx).map_err(|fault| crate::error::fault::render_in(fault, written, ctx))
     }
 
     /// Returns the query of the columns of a table.

@@ -38,7 +38,7 @@ use query::nodes::context::{EvalContext, Level};
 use query::session::suspension::Suspension;
 use query::session::transaction::SessionCore;
 
-use crate::error::fault::render;
+use crate::error::fault::{render, render_in};
 use crate::error::{PgError, Result, SqlState, state};
 use crate::functions::state::{PgState, SessionFacts};
 use crate::instance::database::{Database, POSTGRES};
@@ -392,7 +392,7 @@ impl Session {
     }
 
     /// Turns a fault of the running statement into its error.
-    fn error_of(&self, fault: datum::Fault, written: &[Arc<query::catalog::table::Table>]) -> PgError {
+    fn error_of(&mut self, fault: datum::Fault, written: &[Arc<query::catalog::table::Table>]) -> PgError {
         let is_late = self.ctx.deadline.is_some_and(|deadline| Instant::now() >= deadline);
         match fault {
             datum::Fault::LockTimeout if is_late => render(datum::Fault::StatementTimeout, written),
@@ -403,7 +403,7 @@ impl Session {
             datum::Fault::Interrupted if self.handle.killed() == Kill::Connection => {
                 PgError::new(state::ADMIN_SHUTDOWN, "terminating connection due to administrator command")
             }
-            fault => render(fault, written),
+            fault => render_in(fault, written, &mut self.ctx),
         }
     }
 

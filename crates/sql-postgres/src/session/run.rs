@@ -267,7 +267,7 @@ enum Ran {
     Rows(Box<ResultSet>),
 }
 
-fn command_word(tag: TagKind) -> &'static str {
+pub(super) fn command_word(tag: TagKind) -> &'static str {
     match tag {
         TagKind::Insert => "INSERT",
         TagKind::Update => "UPDATE",

@@ -51,6 +51,13 @@ pub fn has_plan(statement: &Statement) -> bool {
     }
 }
 
+/// Returns the query that EXPLAIN explains, whose parameters are those of EXPLAIN.
+fn explained_query(raw: &RawStatement) -> Option<RawStatement> {
+    let Statement::Explain(explain) = &raw.statement else { return None };
+    let statement = Statement::clone(&explain.statement);
+    has_plan(&statement).then(|| RawStatement { statement, ..raw.clone() })
+}
+
 pub(super) fn is_select_into(query: &syntax::postgres::tree::SelectStmt) -> bool {
     use syntax::postgres::tree::SelectBody;
     let mut body = &query.body;
@@ -171,6 +178,9 @@ impl Session {
             prepared.keep(self.context_id(), &bound.statement);
         } else if let Statement::DeclareCursor(declare) = &raw.statement {
             prepared.parameter_types = self.bind_cursor(declare, text, types)?.0.parameter_types;
+        } else if let Some(explained) = explained_query(&raw) {
+            prepared.parameter_types = self.bind_raw(&explained, text, types, &[])?.parameter_types;
+            prepared.fields = self.fields_of_command(&raw.statement)?.into();
         } else {
             prepared.fields = self.fields_of_command(&raw.statement)?.into();
         }

@@ -16,7 +16,7 @@ use crate::types::{foreign, io, oid, registry, text};
 use crate::value::Value;
 
 /// The dialect's rules of assignment.
-pub static ASSIGNMENT: Assignment = Assignment { store, implicit_default, text: shown };
+pub static ASSIGNMENT: Assignment = Assignment { store, checks_rows: true, implicit_default, text: shown };
 
 fn store(value: Value, ty: &Type, place: Place<'_>, _: &mut EvalContext) -> datum::Result<Value> {
     if value.is_null() {

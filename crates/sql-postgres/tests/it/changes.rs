@@ -155,3 +155,146 @@ fn merge_takes_the_first_clause_that_applies() {
          3|new",
     );
 }
+
+#[test]
+fn an_error_of_a_row_shows_the_row() {
+    let mut world = World::new();
+    let mut client = world.session();
+    let found = client.lines(
+        "create table r (id int primary key, v text not null, n int default 7 check (n > 0), g int generated always as (n * 2) stored)
+         insert into r (id) values (1)
+         insert into r values (null, 'x')
+         insert into r values (1, repeat('long', 40), -1)
+         insert into r values (1, 'x', 3)
+         update r set v = null
+         insert into r values (1, 'y') on conflict on constraint r_pkey do update set n = -5
+         insert into r values (1, 'y') on conflict on constraint nope do nothing
+         with x as (insert into r values (2, 'x', -2) returning *) select * from x",
+    );
+    check(
+        found,
+        "CREATE TABLE
+         ERROR:  23502: null value in column \"v\" of relation \"r\" violates not-null constraint
+         DETAIL:  Failing row contains (1, null, 7, 14).
+         ERROR:  23502: null value in column \"id\" of relation \"r\" violates not-null constraint
+         DETAIL:  Failing row contains (null, x, 7, 14).
+         ERROR:  23514: new row for relation \"r\" violates check constraint \"r_n_check\"
+         DETAIL:  Failing row contains (1, longlonglonglonglonglonglonglonglonglonglonglonglonglonglonglong..., -1, -2).
+         INSERT 0 1
+         ERROR:  23502: null value in column \"v\" of relation \"r\" violates not-null constraint
+         DETAIL:  Failing row contains (1, null, 3, 6).
+         ERROR:  23514: new row for relation \"r\" violates check constraint \"r_n_check\"
+         DETAIL:  Failing row contains (1, x, -5, -10).
+         ERROR:  42704: constraint \"nope\" for table \"r\" does not exist
+         ERROR:  23514: new row for relation \"r\" violates check constraint \"r_n_check\"
+         DETAIL:  Failing row contains (2, x, -2, -4).",
+    );
+}
+
+#[test]
+fn a_simple_view_stands_for_its_table() {
+    let mut world = World::new();
+    let mut client = prepared(&mut world);
+    let found = client.lines(
+        "create view low as select id, v, n from t where n < 100
+         insert into low values (10, 'ten', 10), (11, 'eleven', 500)
+         update low set n = n + 1 where id >= 10 returning *
+         create view keyed as select id as key, upper(v) as u, n, v as name from low where n > 5 with local check option
+         insert into keyed (key, name, n) values (20, 'x', 3)
+         insert into keyed (key, name, n) values (20, 'x', 200)
+         update keyed set u = 'x'
+         create view narrow as select key, n, name from keyed where key > 0 with cascaded check option
+         insert into narrow values (30, 200, 'c')
+         insert into narrow values (-30, 20, 'c')
+         insert into narrow values (30, 20, 'c') returning *
+         delete from narrow using u where u.id = narrow.key
+         delete from narrow where key = 30 returning name
+         select id, n from t where id >= 10 order by 1
+         create view grouped as select n, count(*) from t group by n
+         delete from grouped
+         create view checked as select n from t limit 1 with check option",
+    );
+    check(
+        found,
+        "CREATE VIEW
+         INSERT 0 2
+         10|ten|11
+         UPDATE 1
+         CREATE VIEW
+         ERROR:  44000: new row violates check option for view \"keyed\"
+         DETAIL:  Failing row contains (20, x, 3).
+         INSERT 0 1
+         ERROR:  0A000: cannot update column \"u\" of view \"keyed\"
+         DETAIL:  View columns that are not columns of their base relation are not updatable.
+         CREATE VIEW
+         ERROR:  44000: new row violates check option for view \"low\"
+         DETAIL:  Failing row contains (30, c, 200).
+         ERROR:  44000: new row violates check option for view \"narrow\"
+         DETAIL:  Failing row contains (-30, c, 20).
+         30|20|c
+         INSERT 0 1
+         DELETE 0
+         c
+         DELETE 1
+         10|11
+         11|500
+         20|200
+         CREATE VIEW
+         ERROR:  55000: cannot delete from view \"grouped\"
+         DETAIL:  Views containing GROUP BY are not automatically updatable.
+         HINT:  To enable deleting from the view, provide an INSTEAD OF DELETE trigger or an unconditional ON DELETE DO INSTEAD rule.
+         ERROR:  0A000: WITH CHECK OPTION is supported only on automatically updatable views
+         HINT:  Views containing LIMIT or OFFSET are not automatically updatable.",
+    );
+}
+
+#[test]
+fn explain_analyze_runs_the_statement_and_counts_its_rows() {
+    let mut world = World::new();
+    let mut client = prepared(&mut world);
+    let found = client.lines(
+        "explain (analyze, costs off, timing off, summary off) delete from t where n > 4
+         select count(*) from t
+         explain (analyze, costs off, timing off, summary off) select v from t order by v
+         explain (costs off, format json) select * from t where id = 3
+         explain (analyze, generic_plan) select 1
+         explain (timing) select 1
+         explain (format nope) select 1
+         explain (generic_plan, costs off) select * from t where id = $1
+         explain select * from t where id = $1",
+    );
+    check(
+        found,
+        "Delete on t (actual rows=0 loops=1)
+         ->  Seq Scan on t (actual rows=2 loops=1)
+         Filter: (n > 4)
+         EXPLAIN
+         4
+         Sort (actual rows=4 loops=1)
+         Sort Key: v
+         ->  Seq Scan on t (actual rows=4 loops=1)
+         EXPLAIN
+         [
+         {
+         \"Plan\": {
+         \"Node Type\": \"Index Scan\",
+         \"Parallel Aware\": false,
+         \"Async Capable\": false,
+         \"Scan Direction\": \"Forward\",
+         \"Index Name\": \"t_pkey\",
+         \"Relation Name\": \"t\",
+         \"Alias\": \"t\",
+         \"Index Cond\": \"(id = 3)\"
+         }
+         }
+         ]
+         EXPLAIN
+         ERROR:  22023: EXPLAIN options ANALYZE and GENERIC_PLAN cannot be used together
+         ERROR:  22023: EXPLAIN option TIMING requires ANALYZE
+         ERROR:  22023: unrecognized value for EXPLAIN option \"format\": \"nope\"
+         Index Scan using t_pkey on t
+         Index Cond: (id = $1)
+         EXPLAIN
+         ERROR:  42P02: there is no parameter $1",
+    );
+}

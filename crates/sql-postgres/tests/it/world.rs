@@ -196,6 +196,7 @@ fn rows(bytes: &[u8]) -> Vec<String> {
 /// Compares lines, but for spaces around them.
 pub fn check(found: Vec<String>, expected: &str) {
     let expected: Vec<&str> = expected.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let found: Vec<&str> = found.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
+    let found: Vec<&str> =
+        found.iter().flat_map(|text| text.lines()).map(str::trim).filter(|line| !line.is_empty()).collect();
     assert_eq!(found, expected, "\n{}", found.join("\n"));
 }

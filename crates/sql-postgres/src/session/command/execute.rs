@@ -6,7 +6,7 @@ use syntax::postgres::tree::{ExecuteStmt, Expr, PrepareStmt, RawStatement, State
 
 use crate::error::{PgError, Result, state};
 use crate::session::run::{Delivery, tag_of};
-use crate::session::statement::has_plan;
+use crate::session::statement::{Prepared, has_plan};
 use crate::session::{Outcome, Session};
 use crate::value::Value;
 
@@ -63,19 +63,8 @@ impl Session {
         text: &Arc<str>,
         delivery: Delivery,
     ) -> Result<Outcome> {
-        let ExecuteStmt { name, arguments } = execute;
         self.need_block();
-        let prepared = self.statements.get(&name.value).cloned().ok_or_else(|| {
-            let message = format!("prepared statement \"{}\" does not exist", name.value);
-            PgError::new(state::INVALID_SQL_STATEMENT_NAME, message)
-        })?;
-        let (expected, given) = (prepared.parameter_types.len(), arguments.len());
-        if expected != given {
-            let message = format!("wrong number of parameters for prepared statement \"{}\"", name.value);
-            let detail = format!("Expected {expected} parameters but got {given}.");
-            return Err(PgError::new(state::SYNTAX_ERROR, message).detail(detail));
-        }
-        let values = self.arguments(arguments, &prepared.parameter_types, text)?;
+        let (prepared, values) = self.prepared_with_values(execute, text)?;
         let Some(raw) = &prepared.raw else { return Ok(Outcome::Empty) };
         if !has_plan(&raw.statement) {
             let types = prepared.parameter_types.clone();
@@ -88,6 +77,27 @@ impl Session {
         };
         let plan = self.plan_of(&prepared, &values)?;
         self.run(&plan, values, delivery, &mut |session| session.plan_of(&prepared, &[]))
+    }
+
+    /// Returns the statement that EXECUTE names, and the values of its parameters.
+    pub(in crate::session) fn prepared_with_values(
+        &mut self,
+        execute: &ExecuteStmt,
+        text: &Arc<str>,
+    ) -> Result<(Arc<Prepared>, Vec<Value>)> {
+        let ExecuteStmt { name, arguments } = execute;
+        let prepared = self.statements.get(&name.value).cloned().ok_or_else(|| {
+            let message = format!("prepared statement \"{}\" does not exist", name.value);
+            PgError::new(state::INVALID_SQL_STATEMENT_NAME, message)
+        })?;
+        let (expected, given) = (prepared.parameter_types.len(), arguments.len());
+        if expected != given {
+            let message = format!("wrong number of parameters for prepared statement \"{}\"", name.value);
+            let detail = format!("Expected {expected} parameters but got {given}.");
+            return Err(PgError::new(state::SYNTAX_ERROR, message).detail(detail));
+        }
+        let values = self.arguments(arguments, &prepared.parameter_types, text)?;
+        Ok((prepared, values))
     }
 
     /// Evaluates the arguments of EXECUTE as values of the parameters' types.
