@@ -412,7 +412,8 @@ fn sort_keys(keys: &[SortKey], input: &Arc<Node>) -> Vec<String> {
         }
         Node::Scan(scan) => {
             let names: Vec<(usize, String)> = scan.names().collect();
-            let name = |at: &usize| names.iter().find(|(place, _)| place == at).map(|(_, name)| name.clone());
+            let own = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
+            let name = |at: &usize| names.iter().find(|(place, _)| place == at).map(|(_, name)| own(name));
             scan.output.iter().flatten().map(|at| name(at).unwrap_or_default()).collect()
         }
         _ => return Vec::new(),

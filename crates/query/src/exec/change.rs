@@ -110,7 +110,23 @@ fn next_number(table: &Table, ctx: &mut EvalContext) -> Result<u64> {
 
 /// Checks the constraints of a complete row.
 fn check(rules: &Rules, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
+    let is_late = host(ctx).assignment.checks_rows;
     let checked = check_nulls(&rules.table, row, ctx).and_then(|()| check_conditions(rules, row, ctx));
+    let checked = if is_late { checked } else { checked.and_then(|()| check_options(rules, row, ctx)) };
+    with_row(checked, rules, row, ctx)
+}
+
+/// Checks the conditions of views after the row has been put, where the dialect checks rows so.
+fn check_late(rules: &Rules, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
+    if rules.options.is_empty() || !host(ctx).assignment.checks_rows {
+        return Ok(());
+    }
+    let checked = check_options(rules, row, ctx);
+    with_row(checked, rules, row, ctx)
+}
+
+/// Leaves the row that has failed to the dialect.
+fn with_row(checked: Result<()>, rules: &Rules, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
     if checked.is_err() && host(ctx).assignment.checks_rows {
         host(ctx).failing_row = Some((rules.table.clone(), row.to_vec()));
     }
@@ -138,6 +154,10 @@ fn check_conditions(rules: &Rules, row: &[Value], ctx: &mut EvalContext) -> Resu
             return Err(Fault::CheckViolated { constraint: name.as_str().into() });
         }
     }
+    Ok(())
+}
+
+fn check_options(rules: &Rules, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
     for (name, expr) in &rules.options {
         // Unlike a CHECK constraint, the option rejects NULL.
         if !expr.holds(row, ctx)? {
@@ -396,6 +416,7 @@ impl<'i> Inserting<'i> {
                     }
                     done => {
                         done?;
+                        check_late(rules, &row, ctx)?;
                         self.tally.changed.affected += 1;
                         self.tally.changed.note(number);
                         self.touch(&row, ctx)?;
@@ -478,6 +499,7 @@ impl<'i> Inserting<'i> {
         generated::compute(&rules.table, &mut wide, Some(&old), self.tally.records, ctx)?;
         check(rules, &wide, ctx)?;
         foreign::replace_row(rules.foreign_graph.as_deref(), &rules.table, row_key, (&old, &wide), ctx)?;
+        check_late(rules, &wide, ctx)?;
         if let Some(column) = self.auto {
             // The client receives the number of an existing row; LAST_INSERT_ID() does not return it.
             match &wide[column] {
@@ -645,6 +667,7 @@ pub(super) fn update_row(
     check(&target.rules, &new, ctx)?;
     let table: &Arc<Table> = &target.rules.table;
     foreign::replace_row(target.rules.foreign_graph.as_deref(), table, row_key, (&old, &new), ctx)?;
+    check_late(&target.rules, &new, ctx)?;
     if let Some(auto) = table.auto_column()
         && let Value::Int(given @ 1..) = new[auto]
         && new[auto] != old[auto]

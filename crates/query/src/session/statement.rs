@@ -40,6 +40,8 @@ pub enum Plan<L> {
 pub struct Several<L> {
     pub parts: Vec<StatementPart<L>>,
     pub main: Plan<L>,
+    /// The order in which they run: the places of parts, and `None` for the main statement.
+    pub order: Vec<Option<usize>>,
     /// The main statement reads tables that the parts change.
     pub reads_changes: bool,
 }
@@ -50,7 +52,7 @@ pub struct StatementPart<L> {
     pub id: usize,
     pub name: String,
     pub plan: Plan<L>,
-    /// The part reads tables that the parts before it change.
+    /// The part reads tables that other parts, or the main statement, change.
     pub reads_changes: bool,
 }
 

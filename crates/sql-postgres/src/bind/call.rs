@@ -254,6 +254,7 @@ impl Clause {
             Clause::WindowFrame => "window ROWS",
             Clause::Filter => "FILTER",
             Clause::Check => "check constraints",
+            Clause::CopyWhere => "COPY FROM WHERE conditions",
             Clause::Default => "DEFAULT expressions",
             Clause::Generated => "column generation expressions",
             Clause::AggregateArgument | Clause::WindowArgument => "arguments",

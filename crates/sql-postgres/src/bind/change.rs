@@ -366,6 +366,21 @@ impl Binder<'_> {
         })
     }
 
+    /// Binds the WHERE of COPY FROM.
+    pub fn copy_condition(&mut self, table: &Arc<Table>, condition: &tree::Expr) -> Result<Expr> {
+        if super::walk::has_subquery(condition) {
+            let text = "cannot use subquery in COPY FROM WHERE condition";
+            return self.fail(state::FEATURE_NOT_SUPPORTED, text, condition.span.start);
+        }
+        self.has_no_parameters = true;
+        self.open_scope();
+        self.add_target(table, &table.name);
+        self.set_clause(Clause::CopyWhere);
+        let bound = self.condition(condition, "WHERE");
+        self.close_scope();
+        bound
+    }
+
     /// Binds RETURNING over the rows of the current scope.
     fn returning(&mut self, list: &[ResTarget], is_wide: bool) -> Result<Returned> {
         if list.is_empty() {

@@ -2,6 +2,7 @@
 //!
 //! A recursive expression is `non-recursive term UNION [ALL] recursive term`. The first term alone determines the columns and their types.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use query::nodes::expr::Expr;
@@ -28,6 +29,43 @@ pub fn address_of_with(statement: &Statement) -> usize {
         _ => None,
     };
     with.map_or(0, |with| std::ptr::from_ref(with).addr())
+}
+
+/// What a part of a statement reads: tables by their ids, and other parts by their numbers.
+#[derive(Clone, Debug, Default)]
+pub struct PartReads {
+    pub tables: Vec<u64>,
+    pub parts: Vec<usize>,
+}
+
+/// Returns the order in which PostgreSQL runs the parts: those that are read come before their reader, the others after the main statement, the last one first.
+fn order_of_parts(
+    parts: &[StatementPart<Infallible>],
+    parts_read: &[PartReads],
+    main_reads: &PartReads,
+) -> Vec<Option<usize>> {
+    let mut is_due = vec![false; parts.len()];
+    let mut visit = |reads: &PartReads, order: &mut Vec<Option<usize>>| {
+        // A part reads only those before it, so one pass from the last to the first finds all that lead to the reader.
+        let mut wanted: Vec<usize> = Vec::new();
+        for (nth, part) in parts.iter().enumerate().rev() {
+            let is_read = |reads: &PartReads| reads.parts.contains(&part.id);
+            if !is_due[nth] && (is_read(reads) || wanted.iter().any(|reader| is_read(&parts_read[*reader]))) {
+                wanted.push(nth);
+            }
+        }
+        for nth in wanted.into_iter().rev() {
+            is_due[nth] = true;
+            order.push(Some(nth));
+        }
+    };
+    let mut order = Vec::with_capacity(parts.len() + 1);
+    visit(main_reads, &mut order);
+    order.push(None);
+    for part in parts.iter().rev() {
+        visit(&PartReads { tables: Vec::new(), parts: vec![part.id] }, &mut order);
+    }
+    order
 }
 
 impl Binder<'_> {
@@ -92,7 +130,8 @@ impl Binder<'_> {
         }
         let id = self.new_id();
         let around = (std::mem::take(&mut self.height), std::mem::take(&mut self.weight));
-        self.reads.clear();
+        // The queries of WITH before it may be evaluated for it, or for the main statement.
+        let read_before = self.reads.clone();
         let (plan, mut columns) = match statement {
             Statement::Insert(insert) => {
                 self.insert(insert).map(|(insert, columns)| (Plan::Insert(insert), columns))?
@@ -105,8 +144,7 @@ impl Binder<'_> {
             }
             _ => return Err(self.error(unsupported("this statement in WITH"), name.at.0)),
         };
-        let reads_changes = self.reads_changes();
-        self.reads.clear();
+        self.parts_read.push(std::mem::replace(&mut self.reads, read_before));
         (self.height, self.weight) = (around.0, around.1 + self.weight);
         self.name_columns(name, &mut columns, names)?;
         for column in &mut columns {
@@ -114,16 +152,10 @@ impl Binder<'_> {
         }
         let state = if plan.returning().is_some() { CommonState::Ready } else { CommonState::ReturnsNothing };
         let name = name.value.clone();
-        self.parts.push(StatementPart { id, name: name.clone(), plan, reads_changes });
+        self.parts.push(StatementPart { id, name: name.clone(), plan, reads_changes: false });
         let node = Arc::new(Node::LastRound { id });
         self.commons.push(Common { name, columns, node, size: (1, 1), references: 0, state });
         Ok(())
-    }
-
-    /// Returns whether a table that was read since the last part is one that the parts change.
-    fn reads_changes(&self) -> bool {
-        let mut written = self.parts.iter().flat_map(|part| part.plan.written());
-        written.any(|table| self.reads.contains(&table.id))
     }
 
     /// Returns the statement with the parts of WITH that change rows.
@@ -131,9 +163,20 @@ impl Binder<'_> {
         if self.parts.is_empty() {
             return main;
         }
-        let reads_changes = self.reads_changes();
-        let parts = std::mem::take(&mut self.parts);
-        Plan::Several(Box::new(Several { parts, main, reads_changes }))
+        let mut parts = std::mem::take(&mut self.parts);
+        let (parts_read, main_reads) = (std::mem::take(&mut self.parts_read), std::mem::take(&mut self.reads));
+        let ids = |plan: &Plan| -> Vec<u64> { plan.written().iter().map(|table| table.id).collect() };
+        let written: Vec<Vec<u64>> = parts.iter().map(|part| ids(&part.plan)).chain([ids(&main)]).collect();
+        let reads = |own: usize, reads: &PartReads| {
+            let others = written.iter().enumerate().filter(|(other, _)| *other != own);
+            others.flat_map(|(_, tables)| tables).any(|table| reads.tables.contains(table))
+        };
+        for (nth, part) in parts.iter_mut().enumerate() {
+            part.reads_changes = reads(nth, &parts_read[nth]);
+        }
+        let reads_changes = reads(parts.len(), &main_reads);
+        let order = order_of_parts(&parts, &parts_read, &main_reads);
+        Plan::Several(Box::new(Several { parts, main, order, reads_changes }))
     }
 
     fn name_columns(&self, name: &Ident, columns: &mut [OutputColumn], names: &[Ident]) -> Result<()> {
@@ -157,6 +200,9 @@ impl Binder<'_> {
         };
         common.references += 1;
         let common = common.clone();
+        if let Node::LastRound { id } = &*common.node {
+            self.reads.parts.push(*id);
+        }
         match &common.state {
             CommonState::Ready => Ok(Some(common)),
             CommonState::ReturnsNothing => {

@@ -79,6 +79,7 @@ impl Binder<'_> {
     /// Adds the keys of the block's tables to the select list, if it is the outermost of a cursor and its rows are rows of tables.
     pub fn add_cursor_keys(&mut self, select: &Select, targets: &mut Vec<Target>) {
         let is_plain = select.distinct.is_none() && select.having.is_none() && select.group_by.is_empty();
+        let is_plain = is_plain && self.scope().sets.calls.is_empty();
         let Some(mut block) = self.cursor.take() else { return };
         if block.select == address(select) && is_plain {
             let is_locking = block.tables.is_locking;

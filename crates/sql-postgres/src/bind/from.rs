@@ -526,7 +526,7 @@ impl Binder<'_> {
     pub fn stored(&mut self, table: &Arc<Table>, shown: &str, alias: Option<&Alias>) -> Result<Operands> {
         self.use_table(table, shown)?;
         self.know(table);
-        self.reads.push(table.id);
+        self.reads.tables.push(table.id);
         let keyed = self.keyed;
         let lock = self.environment.reads_lock;
         let at = self.add(ScopeTable {

@@ -56,6 +56,7 @@ use query::plan::statistics::Statistics;
 use query::session::statement::{self, Bindings, StatementPart};
 use syntax::postgres::tree;
 
+use crate::bind::common_table::PartReads;
 use crate::bind::cursor::CursorBlock;
 use crate::bind::scope::{BlockScope, BoundQuery, Common, NameItem, OutputColumn};
 use crate::bind::typing::{Operand, unsupported};
@@ -160,6 +161,17 @@ pub fn bind_copy_from(
     binder.finish(Plan::Insert(insert), Vec::new())
 }
 
+/// Binds the WHERE of COPY FROM over the rows of the table.
+pub fn bind_copy_condition(
+    environment: &Environment<'_>,
+    ctx: &mut EvalContext,
+    text: &str,
+    table: &Arc<Table>,
+    condition: &tree::Expr,
+) -> Result<Expr> {
+    Binder::new(environment, ctx, text).copy_condition(table, condition)
+}
+
 /// The kind of an expression in a table's definition. It decides what the expression may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableExpression {
@@ -243,8 +255,10 @@ pub struct Binder<'s> {
     unreachable: Vec<NameItem>,
     /// The parts of WITH that change rows.
     parts: Vec<StatementPart<Infallible>>,
-    /// The tables that are read by the part that is bound.
-    reads: Vec<u64>,
+    /// The tables and the parts that each part reads.
+    parts_read: Vec<PartReads>,
+    /// The same of the part that is bound, or of the main statement.
+    reads: PartReads,
     /// The address of the WITH whose parts may change rows.
     changing_with: usize,
     /// The view through which the change under way is made.
@@ -280,7 +294,8 @@ impl<'s> Binder<'s> {
             keyed: false,
             unreachable: Vec::new(),
             parts: Vec::new(),
-            reads: Vec::new(),
+            parts_read: Vec::new(),
+            reads: PartReads::default(),
             changing_with: 0,
             through: None,
             cursor: None,

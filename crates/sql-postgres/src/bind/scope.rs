@@ -101,6 +101,7 @@ pub enum Clause {
     Filter,
     FunctionInFrom,
     Check,
+    CopyWhere,
     Default,
     Generated,
     AggregateArgument,

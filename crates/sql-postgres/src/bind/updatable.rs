@@ -143,7 +143,7 @@ impl Binder<'_> {
         }
         let items = self.items(&select.targets)?;
         let targets = self.targets(&items, Clause::SelectList, false)?;
-        if !self.scope().set_returning.is_empty() {
+        if !self.scope().sets.calls.is_empty() {
             let detail = "Views that return set-returning functions are not automatically updatable.";
             return Err(refused(view, verb, detail));
         }
@@ -201,6 +201,7 @@ impl ChangedView {
             table_name: Some(self.name.clone()),
             columns: self.columns.clone().into(),
             is_relation_visible: true,
+            is_scalar: false,
             are_columns_visible: true,
         }
     }

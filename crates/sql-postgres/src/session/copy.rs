@@ -7,8 +7,9 @@ use std::sync::Arc;
 use query::exec::Exec;
 use query::exec::change::{self as changes, Inserting, Tally};
 use query::nodes::change::Insert;
+use query::nodes::expr::Expr;
 use query::types::Type;
-use syntax::postgres::tree::{CopyEndpoint, CopySource, CopyStmt, Ident, RangeVar, RawStatement, Statement};
+use syntax::postgres::tree::{self, CopyEndpoint, CopySource, CopyStmt, Ident, RangeVar, RawStatement, Statement};
 
 use crate::batch::{Batch, Row};
 use crate::bind::{self, BoundStatement, Plan};
@@ -32,6 +33,8 @@ pub(super) struct Copying {
     relation: String,
     reader: RecordReader,
     format: CopyFormat,
+    /// WHERE: other rows are passed over.
+    condition: Option<Expr>,
     tally: Tally,
 }
 
@@ -60,11 +63,10 @@ impl Session {
             CopyEndpoint::File(_) => return Err(PgError::unsupported("COPY to or from a file of the server")),
             CopyEndpoint::Program(_) => return Err(PgError::unsupported("COPY to or from a program")),
         }
-        if selection.is_some() {
-            return Err(PgError::unsupported("COPY FROM with WHERE"));
-        }
         match source {
-            CopySource::Table { relation, columns } if *from => self.copy_from(relation, columns, options, text),
+            CopySource::Table { relation, columns } if *from => {
+                self.copy_from((relation, columns), selection.as_ref(), options, text)
+            }
             CopySource::Table { relation, columns } => {
                 let query = self.query_of_table(relation, columns)?;
                 let mut statements = self.parse_text(&query)?;
@@ -80,8 +82,8 @@ impl Session {
 
     fn copy_from(
         &mut self,
-        relation: &RangeVar,
-        columns: &[Ident],
+        (relation, columns): (&RangeVar, &[Ident]),
+        selection: Option<&tree::Expr>,
         options: CopyOptions,
         text: &Arc<str>,
     ) -> Result<Outcome> {
@@ -109,14 +111,26 @@ impl Session {
         let statement = self.start(&statement, Vec::new(), &mut bind)?;
         let insert = insert_of(&statement)?;
         let table = &insert.rules.table;
+        let condition = match selection {
+            None => None,
+            Some(selection) => Some(self.with_environment(&[], |environment, ctx| {
+                bind::bind_copy_condition(environment, ctx, text, table, selection)
+            })?),
+        };
         let names: Vec<String> = insert.targets.iter().map(|at| table.columns[*at].name.clone()).collect();
         options.check_columns(&names)?;
         let (format, binary) = (options.format, options.format == CopyFormat::Binary);
         let formats = vec![i16::from(binary); names.len()];
         let reader = RecordReader::new(options, names);
         let relation = table.name.clone();
-        self.copying =
-            Some(Box::new(Copying { statement: statement.clone(), relation, reader, format, tally: Tally::default() }));
+        self.copying = Some(Box::new(Copying {
+            statement: statement.clone(),
+            relation,
+            reader,
+            format,
+            condition,
+            tally: Tally::default(),
+        }));
         self.is_open = true;
         Ok(Outcome::CopyIn { formats, binary })
     }
@@ -163,7 +177,7 @@ impl Session {
 
     /// Inserts the records that are complete.
     fn copy_records(&mut self, copying: &mut Copying) -> Result<()> {
-        let Copying { statement, relation, reader, format, tally } = copying;
+        let Copying { statement, relation, reader, format, condition, tally } = copying;
         let statement = statement.clone();
         let insert = insert_of(&statement)?;
         self.ctx.changes_rows = true;
@@ -174,7 +188,7 @@ impl Session {
                 Ok(Next::More | Next::End) => break Ok(()),
                 Ok(Next::Header) => {}
                 Ok(Next::Record) => {
-                    let put = self.copy_record(reader, *format, &types, insert, &mut inserting);
+                    let put = self.copy_record(reader, (*format, condition.as_ref()), &types, insert, &mut inserting);
                     if let Err(error) = put {
                         break Err(error.within(|| of_record(relation, reader, *format)));
                     }
@@ -189,7 +203,7 @@ impl Session {
     fn copy_record(
         &mut self,
         reader: &RecordReader,
-        format: CopyFormat,
+        (format, condition): (CopyFormat, Option<&Expr>),
         types: &[Type],
         insert: &Insert,
         inserting: &mut Inserting<'_>,
@@ -238,6 +252,11 @@ impl Session {
             row[at] = inserting.default(at, &row, ctx).map_err(render)?;
         }
         query::exec::host::host(ctx).look_up().map_err(render)?;
+        if let Some(condition) = condition
+            && !condition.holds(&row, ctx).map_err(render)?
+        {
+            return Ok(());
+        }
         inserting.finish(row, ctx).map_err(|fault| crate::error::fault::render_in(fault, written, ctx))
     }
 

@@ -231,18 +231,23 @@ impl Session {
         }
     }
 
-    /// Runs the parts of WITH that change rows, and then the statement itself. Returns its rows; and their number, if it changes some.
+    /// Runs the parts of WITH that change rows, and the statement itself. Returns its rows; and their number, if it changes some.
     fn several(&mut self, several: &Several<Infallible>) -> datum::Result<(Rows, Option<u64>)> {
-        for part in &several.parts {
+        let mut result = (Rows::default(), None);
+        for place in &several.order {
+            let Some(part) = place.map(|at| &several.parts[at]) else {
+                effects::begin_part(several.reads_changes, &mut self.ctx);
+                result = match &several.main {
+                    Plan::Query { node, .. } => (effects::gather_before(node, &mut self.ctx)?, None),
+                    plan => self.change(plan).map(|changed| (changed.returned, Some(changed.affected)))?,
+                };
+                continue;
+            };
             effects::begin_part(part.reads_changes, &mut self.ctx);
             let changed = self.change(&part.plan)?;
             effects::give(part.id, changed.returned, &mut self.ctx);
         }
-        effects::begin_part(several.reads_changes, &mut self.ctx);
-        match &several.main {
-            Plan::Query { node, .. } => Ok((effects::gather_before(node, &mut self.ctx)?, None)),
-            plan => self.change(plan).map(|changed| (changed.returned, Some(changed.affected))),
-        }
+        Ok(result)
     }
 
     /// Produces the first rows.

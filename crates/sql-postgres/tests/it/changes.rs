@@ -298,3 +298,47 @@ fn explain_analyze_runs_the_statement_and_counts_its_rows() {
          ERROR:  42P02: there is no parameter $1",
     );
 }
+
+#[test]
+fn parts_that_nothing_reads_run_after_the_main_statement_the_last_one_first() {
+    let mut world = World::new();
+    let mut client = world.session();
+    let found = client.lines(
+        "create table l (n serial, w text)
+         with x as (insert into l (w) values ('x') returning n), y as (insert into l (w) values ('y')), z as (insert into l (w) values ('z')) insert into l (w) select 'main' from x
+         select w from l order by n
+         truncate l
+         with x as (insert into l (w) values ('x') returning n), y as (insert into l (w) select 'y' from x returning n), z as (insert into l (w) select 'z' from y) select 1
+         select w from l order by n
+         truncate l
+         with s as (select count(*) c from l), x as (insert into l (w) values ('x') returning n) select s.c, count(*) from s, x group by 1",
+    );
+    check(
+        found,
+        "CREATE TABLE
+         INSERT 0 1
+         x
+         main
+         z
+         y
+         TRUNCATE TABLE
+         1
+         x
+         y
+         z
+         TRUNCATE TABLE
+         0|1",
+    );
+}
+
+#[test]
+fn copy_passes_over_rows_that_its_condition_rejects() {
+    let mut world = World::new();
+    let mut client = prepared(&mut world);
+    check(client.copy("copy t (id, v) from stdin where id > 20 and n = 7", "10\ta\n30\tb\n"), "COPY 1");
+    check(client.run("select id, v, n from t where id >= 10"), "30|b|7");
+    check(
+        client.run("copy t from stdin where exists (select 1)"),
+        "ERROR:  0A000: cannot use subquery in COPY FROM WHERE condition",
+    );
+}

@@ -222,6 +222,7 @@ fn names_are_chosen_as_postgresql_chooses_them() {
          ERROR:  23503: insert or update on table \"c\" violates foreign key constraint \"c_p_fkey\"
          DETAIL:  Key (p)=(9) is not present in table \"p\".
          ERROR:  23514: new row for relation \"c\" violates check constraint \"c_a_check\"
+         DETAIL:  Failing row contains (3, 1, 0, 2).
          ERROR:  23503: update or delete on table \"p\" violates foreign key constraint \"c_p_fkey\" on table \"c\"
          DETAIL:  Key (id)=(1) is still referenced from table \"c\".
          c_a_d_idx
@@ -329,6 +330,7 @@ fn copy_brings_rows_in_and_out() {
     check(
         client.copy("copy ct (a, b) from stdin", "1\t2\n200\t\\N\n"),
         "ERROR:  23514: new row for relation \"ct\" violates check constraint \"ct_a_check\"
+         DETAIL:  Failing row contains (200, null, 7.00, 3).
          CONTEXT:  COPY ct, line 2: \"200\t\\N\"",
     );
     check(
