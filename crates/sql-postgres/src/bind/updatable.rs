@@ -122,7 +122,7 @@ impl Binder<'_> {
                 let (table, below) = self.changed_view(&below, verb)?;
                 (table, Some(below))
             }
-            FoundRelation::System(_) => return Err(refused(view, verb, single)),
+            FoundRelation::System(_) | FoundRelation::Sequence(_) => return Err(refused(view, verb, single)),
         };
         let shown = relation.alias.as_ref().map_or(relation.name.name.as_str(), |alias| alias.name.value.as_str());
         self.open_scope();
