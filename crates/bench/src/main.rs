@@ -37,6 +37,7 @@ const INDEX: &str = "\
 - [A load like TPC-C's beside MariaDB](tpcc.md): New-Orders a minute, CPU and waits of each transaction, consistency conditions (`bench -- tpcc`).
 - [TPC-H's queries beside MariaDB](tpch.md): 22 answers compared, times side by side (`bench -- tpch`).
 - [sysbench through the PostgreSQL door, beside PostgreSQL](sysbench-postgres.md) (`bench -- sysbench --sides beluga-pg,postgresql --page sysbench-postgres`).
+- [The same with data twice as large as memory](sysbench-postgres-bounded.md): each server in a cgroup (`--bounded`).
 - [pgbench, bulk statements and idle connections beside PostgreSQL](postgres.md) (`bench -- postgres`).
 - [TPC-H's queries beside PostgreSQL](tpch-postgres.md) (`bench -- tpch --sides beluga-pg,postgresql --page tpch-postgres`).
 - [XRPC beside gRPC, a plain echo, MySQL's protocol and MariaDB](xrpc.md): up to 4,096 requests at once (`bench -- xrpc`).
