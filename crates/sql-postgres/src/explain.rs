@@ -29,7 +29,7 @@ pub(crate) enum Fact {
 
 /// A node of the plan, as it is shown.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Item {
+pub(crate) struct PlanItem {
     /// "Node Type".
     kind: &'static str,
     /// The line of the text format.
@@ -46,18 +46,18 @@ pub(crate) struct Item {
     measure: Option<Measure>,
     /// Properties with lines of their own.
     details: Vec<(&'static str, Fact)>,
-    inputs: Vec<Item>,
+    inputs: Vec<PlanItem>,
 }
 
 /// The figures of a run: of nodes by their addresses, and of changes.
-pub(crate) struct Ran {
+pub(crate) struct RanPlan {
     pub measures: Measures,
     /// The rows that the statement has changed.
     pub changed: Option<Measure>,
 }
 
 /// Returns the tree of a plan. `verbose` adds schemas and output columns.
-pub(crate) fn tree(plan: &Plan, ran: Option<&Ran>, verbose: bool) -> Item {
+pub(crate) fn tree(plan: &Plan, ran: Option<&RanPlan>, verbose: bool) -> PlanItem {
     let parts = match plan {
         Plan::Several(several) => several.parts.iter().map(|part| part.id).collect(),
         _ => Vec::new(),
@@ -68,23 +68,23 @@ pub(crate) fn tree(plan: &Plan, ran: Option<&Ran>, verbose: bool) -> Item {
 struct Drawing<'r> {
     /// The numbers of the parts of WITH that change rows.
     parts: Vec<usize>,
-    ran: Option<&'r Ran>,
+    ran: Option<&'r RanPlan>,
     verbose: bool,
     /// The rows are those of a change.
     is_change: bool,
 }
 
-impl Item {
-    fn new(kind: &'static str, title: impl Into<String>) -> Item {
-        Item { kind, title: title.into(), relationship: "Outer", ..Item::default() }
+impl PlanItem {
+    fn new(kind: &'static str, title: impl Into<String>) -> PlanItem {
+        PlanItem { kind, title: title.into(), relationship: "Outer", ..PlanItem::default() }
     }
 
-    fn fact(mut self, name: &'static str, text: impl Into<String>) -> Item {
+    fn fact(mut self, name: &'static str, text: impl Into<String>) -> PlanItem {
         self.facts.push((name, Fact::Text(text.into())));
         self
     }
 
-    fn detail(mut self, name: &'static str, text: impl Into<String>) -> Item {
+    fn detail(mut self, name: &'static str, text: impl Into<String>) -> PlanItem {
         let text = text.into();
         if !text.is_empty() {
             self.details.push((name, Fact::Text(text)));
@@ -92,19 +92,19 @@ impl Item {
         self
     }
 
-    fn list(mut self, name: &'static str, texts: Vec<String>) -> Item {
+    fn list(mut self, name: &'static str, texts: Vec<String>) -> PlanItem {
         if !texts.is_empty() {
             self.details.push((name, Fact::List(texts)));
         }
         self
     }
 
-    fn input(mut self, input: Item) -> Item {
+    fn input(mut self, input: PlanItem) -> PlanItem {
         self.inputs.push(input);
         self
     }
 
-    fn inner(mut self, mut input: Item) -> Item {
+    fn inner(mut self, mut input: PlanItem) -> PlanItem {
         input.relationship = "Inner";
         self.inputs.push(input);
         self
@@ -112,7 +112,7 @@ impl Item {
 }
 
 impl Drawing<'_> {
-    fn plan(&self, plan: &Plan) -> Item {
+    fn plan(&self, plan: &Plan) -> PlanItem {
         match plan {
             Plan::Query { node, .. } => self.node(node, 0),
             Plan::Insert(insert) => {
@@ -123,8 +123,10 @@ impl Drawing<'_> {
                 }
                 item.input(match &insert.values {
                     Values::Query(node) => self.node(node, 1),
-                    Values::Rows(rows) if rows.len() == 1 => Item { rows: Some(1.0), ..Item::new("Result", "Result") },
-                    Values::Rows(rows) => Item { rows: Some(rows.len() as f64), ..values_scan() },
+                    Values::Rows(rows) if rows.len() == 1 => {
+                        PlanItem { rows: Some(1.0), ..PlanItem::new("Result", "Result") }
+                    }
+                    Values::Rows(rows) => PlanItem { rows: Some(rows.len() as f64), ..values_scan() },
                 })
             }
             Plan::Update(update) => {
@@ -138,7 +140,7 @@ impl Drawing<'_> {
             Plan::Merge(merge) => self.change("Merge", [&*merge.table].into_iter()).input(self.node(&merge.node, 1)),
             Plan::Several(several) => {
                 let mut item = self.plan(&several.main);
-                let parts = several.parts.iter().map(|part| Item {
+                let parts = several.parts.iter().map(|part| PlanItem {
                     relationship: "InitPlan",
                     subplan: Some(format!("CTE {}", quoted(&part.name))),
                     measure: None,
@@ -147,15 +149,19 @@ impl Drawing<'_> {
                 item.inputs.splice(0..0, parts);
                 item
             }
-            Plan::Evaluate(_) => Item::new("Result", "Result"),
+            Plan::Evaluate(_) => PlanItem::new("Result", "Result"),
             Plan::Load(load) => match load.source {},
         }
     }
 
-    fn change<'t>(&self, word: &'static str, tables: impl Iterator<Item = &'t query::catalog::table::Table>) -> Item {
+    fn change<'t>(
+        &self,
+        word: &'static str,
+        tables: impl Iterator<Item = &'t query::catalog::table::Table>,
+    ) -> PlanItem {
         let tables: Vec<_> = tables.collect();
         let names: Vec<String> = tables.iter().map(|table| self.relation(table)).collect();
-        let mut item = Item::new("ModifyTable", format!("{word} on {}", names.join(", "))).fact("Operation", word);
+        let mut item = PlanItem::new("ModifyTable", format!("{word} on {}", names.join(", "))).fact("Operation", word);
         if let Some(table) = tables.first() {
             item = item.fact("Relation Name", &*table.name);
             if self.verbose {
@@ -175,19 +181,19 @@ impl Drawing<'_> {
     }
 
     /// Returns an item with the node's estimates and figures.
-    fn item(&self, node: &Arc<Node>, kind: &'static str, title: impl Into<String>) -> Item {
+    fn item(&self, node: &Arc<Node>, kind: &'static str, title: impl Into<String>) -> PlanItem {
         let estimated = estimate(node);
-        Item {
+        PlanItem {
             cost: Some(estimated.cost),
             rows: Some(estimated.rows),
             measure: self.ran.map(|ran| ran.measures.of(node).copied().unwrap_or_default()),
-            ..Item::new(kind, title)
+            ..PlanItem::new(kind, title)
         }
     }
 
-    fn node(&self, node: &Arc<Node>, depth: usize) -> Item {
+    fn node(&self, node: &Arc<Node>, depth: usize) -> PlanItem {
         if depth > DEPTH_MAX {
-            return Item::new("Result", "...");
+            return PlanItem::new("Result", "...");
         }
         let below = |input: &Arc<Node>| self.node(input, depth + 1);
         match &**node {
@@ -213,13 +219,13 @@ impl Drawing<'_> {
             Node::Derived { input, alias, .. } | Node::Lateral { input, alias, .. } => {
                 let title = format!("Subquery Scan on {}", quoted(alias));
                 let item = self.item(node, "Subquery Scan", title).fact("Alias", alias);
-                let input = Item { relationship: "Subquery", ..below(input) };
+                let input = PlanItem { relationship: "Subquery", ..below(input) };
                 item.input(input)
             }
             Node::One { .. } => self.item(node, "Result", "Result"),
             Node::Rows { .. } => {
                 let values = values_scan();
-                Item { facts: values.facts, ..self.item(node, values.kind, values.title) }
+                PlanItem { facts: values.facts, ..self.item(node, values.kind, values.title) }
             }
             // A change locks its rows itself in PostgreSQL's plans.
             Node::LockRows(lock) if self.is_change => self.node(&lock.input, depth),
@@ -243,7 +249,7 @@ impl Drawing<'_> {
                     .map(|(left, right)| format!("({} = {})", shown(left, &names), shown(right, &names)))
                     .collect();
                 let item = self.item(node, "Hash Join", format!("Hash{word}"));
-                let hash = Item::new("Hash", "Hash").input(self.node(&join.right, depth + 2));
+                let hash = PlanItem::new("Hash", "Hash").input(self.node(&join.right, depth + 2));
                 item.fact("Join Type", join_type(join.kind))
                     .detail("Hash Cond", joined(keys))
                     .detail("Join Filter", conditions(&join.on, &names))
@@ -287,8 +293,8 @@ impl Drawing<'_> {
             }
             Node::Union { inputs } => {
                 let item = self.item(node, "Append", "Append");
-                let inputs = inputs.iter().map(|input| Item { relationship: "Member", ..below(input) }).collect();
-                Item { inputs, ..item }
+                let inputs = inputs.iter().map(|input| PlanItem { relationship: "Member", ..below(input) }).collect();
+                PlanItem { inputs, ..item }
             }
             Node::SetOperation { left, right, keeps_common, all, .. } => {
                 let word = if *keeps_common { "Intersect" } else { "Except" };
@@ -314,7 +320,7 @@ impl Drawing<'_> {
         }
     }
 
-    fn scan(&self, scan: &Scan, node: &Arc<Node>) -> Item {
+    fn scan(&self, scan: &Scan, node: &Arc<Node>) -> PlanItem {
         let name = self.relation(&scan.table);
         let alias = if scan.alias == scan.table.name { String::new() } else { format!(" {}", quoted(&scan.alias)) };
         let access = &scan.access;
@@ -356,8 +362,8 @@ impl Drawing<'_> {
     }
 }
 
-fn values_scan() -> Item {
-    Item::new("Values Scan", "Values Scan on \"*VALUES*\"").fact("Alias", "*VALUES*")
+fn values_scan() -> PlanItem {
+    PlanItem::new("Values Scan", "Values Scan on \"*VALUES*\"").fact("Alias", "*VALUES*")
 }
 
 fn schema(table: &query::catalog::table::Table) -> String {

@@ -72,10 +72,10 @@ impl Edges {
             (Edge::Preceding(distance), Unit::Range) => self.reach(partition, at, distance, true, true, ctx)?,
             (Edge::Following(distance), Unit::Range) => self.reach(partition, at, distance, false, true, ctx)?,
             (Edge::Preceding(_), Unit::Groups) => {
-                self.start.to_group(partition, group.saturating_sub(amounts.start.unwrap_or(0)))?
+                self.start.advance_to_group(partition, group.saturating_sub(amounts.start.unwrap_or(0)))?
             }
             (Edge::Following(_), Unit::Groups) => {
-                self.start.to_group(partition, group.saturating_add(amounts.start.unwrap_or(0)))?
+                self.start.advance_to_group(partition, group.saturating_add(amounts.start.unwrap_or(0)))?
             }
         };
         let end = match (&frame.end, frame.unit) {
@@ -87,11 +87,11 @@ impl Edges {
             (Edge::Preceding(distance), Unit::Range) => self.reach(partition, at, distance, true, false, ctx)?,
             (Edge::Following(distance), Unit::Range) => self.reach(partition, at, distance, false, false, ctx)?,
             (Edge::Preceding(_), Unit::Groups) => {
-                self.end.to_group(partition, (group + 1).saturating_sub(amounts.end.unwrap_or(0)))?
+                self.end.advance_to_group(partition, (group + 1).saturating_sub(amounts.end.unwrap_or(0)))?
             }
             (Edge::Following(_), Unit::Groups) => {
                 let next = group.saturating_add(amounts.end.unwrap_or(0)).saturating_add(1);
-                self.end.to_group(partition, next)?
+                self.end.advance_to_group(partition, next)?
             }
         };
         Ok((start, end))
@@ -134,7 +134,7 @@ impl Edges {
 
 impl Bound {
     /// Moves forward to the first row of a group of peers, or to the end.
-    fn to_group(&mut self, partition: &mut Partition, group: u64) -> Result<usize> {
+    fn advance_to_group(&mut self, partition: &mut Partition, group: u64) -> Result<usize> {
         while self.group < group && self.place < partition.len() {
             let key = partition.key(self.place)?;
             self.place += 1;

@@ -192,7 +192,7 @@ impl Session {
                     let value = (assignment.store)(value, &ty, place, self.context())?;
                     let (ty, typmod) = crate::system::view::type_of(column);
                     let shown = crate::system::view::constant_text(&value, column, self.context());
-                    let place = crate::deparse::Place::Column { ty, typmod };
+                    let place = crate::deparse::ExpressionPlace::Column { ty, typmod };
                     let style = crate::deparse::Style::PLAIN;
                     let written = crate::deparse::expression(&over, source, place, style, self.context());
                     // A constant whose value does not tell how it was written keeps its text.

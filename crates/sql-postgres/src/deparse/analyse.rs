@@ -7,8 +7,8 @@ use query::catalog::table::Table as Stored;
 use crate::bind::Binder;
 use crate::bind::resolve::{self, Resolution};
 use crate::bind::typing::unsupported;
-use crate::deparse::node::{Form, Node, Source, Sublink, SublinkKind, Table, With, array_of};
-use crate::deparse::scope::{Named, Scope, column, outwards};
+use crate::deparse::node::{FromSource, SqlForm, SqlNode, Sublink, SublinkKind, Table, With, array_of};
+use crate::deparse::scope::{DeparseScope, NamedSource, column, outwards};
 use crate::error::Result;
 use crate::functions::CastContext;
 use crate::system::view::{columns, type_of};
@@ -21,7 +21,7 @@ const DEPTH_MAX: usize = 500;
 pub struct Analyser<'b, 's> {
     pub binder: &'b mut Binder<'s>,
     /// Those of the queries around, the innermost last.
-    pub scopes: Vec<Scope>,
+    pub scopes: Vec<DeparseScope>,
     /// Common table expressions in sight, the innermost last.
     pub commons: Vec<With>,
     /// The next query that is opened sees nothing of the tables beside it.
@@ -40,9 +40,9 @@ impl<'b, 's> Analyser<'b, 's> {
             columns(table).map(|(_, column)| (column.name.clone(), type_of(column))).collect();
         let visible: Vec<usize> = (0..table.columns.len()).filter(|at| !table.columns[*at].is_hidden()).collect();
         let named = shown.iter().zip(&visible).map(|((name, ty), at)| (name.clone(), column(0, *at, *ty))).collect();
-        let mut scope = Scope::default();
+        let mut scope = DeparseScope::default();
         scope.add(Table {
-            source: Source::Join,
+            source: FromSource::Join,
             alias: table.name.clone(),
             has_alias: false,
             columns: shown,
@@ -50,19 +50,24 @@ impl<'b, 's> Analyser<'b, 's> {
             is_lateral: false,
             is_join: false,
         });
-        scope.names.push(Named { alias: table.name.clone(), schema: None, columns: named, are_columns_visible: true });
+        scope.names.push(NamedSource {
+            alias: table.name.clone(),
+            schema: None,
+            columns: named,
+            are_columns_visible: true,
+        });
         self.scopes.push(scope);
     }
 
-    pub fn scope(&mut self) -> &mut Scope {
+    pub fn scope(&mut self) -> &mut DeparseScope {
         if self.scopes.is_empty() {
-            self.scopes.push(Scope::default());
+            self.scopes.push(DeparseScope::default());
         }
         let last = self.scopes.len() - 1;
         &mut self.scopes[last]
     }
 
-    pub fn expr(&mut self, tree: &tree::Expr) -> Result<Node> {
+    pub fn expr(&mut self, tree: &tree::Expr) -> Result<SqlNode> {
         if self.depth >= DEPTH_MAX {
             return Err(unsupported("a definition that is nested deeper"));
         }
@@ -72,17 +77,17 @@ impl<'b, 's> Analyser<'b, 's> {
         node
     }
 
-    pub fn exprs(&mut self, trees: &[tree::Expr]) -> Result<Vec<Node>> {
+    pub fn exprs(&mut self, trees: &[tree::Expr]) -> Result<Vec<SqlNode>> {
         trees.iter().map(|tree| self.expr(tree)).collect()
     }
 
-    fn kind(&mut self, kind: &ExprKind) -> Result<Node> {
+    fn kind(&mut self, kind: &ExprKind) -> Result<SqlNode> {
         Ok(match kind {
             ExprKind::Const(constant) => of_const(constant)?,
             ExprKind::Column(name) => self.column(&name.fields, name.star)?,
-            ExprKind::And(items) => Node::And(self.conditions(items)?),
-            ExprKind::Or(items) => Node::Or(self.conditions(items)?),
-            ExprKind::Not(item) => Node::Not(Box::new(self.condition(item)?)),
+            ExprKind::And(items) => SqlNode::And(self.conditions(items)?),
+            ExprKind::Or(items) => SqlNode::Or(self.conditions(items)?),
+            ExprKind::Not(item) => SqlNode::Not(Box::new(self.condition(item)?)),
             ExprKind::Prefix { op, operand } => {
                 let operand = self.expr(operand)?;
                 self.prefix(op, operand)?
@@ -100,21 +105,21 @@ impl<'b, 's> Analyser<'b, 's> {
             ExprKind::InQuery { operand, query, negated, at: _ } => {
                 let left = self.expr(operand)?;
                 let link = self.tested(left, "=", SublinkKind::Any, query)?;
-                if *negated { Node::Not(Box::new(link)) } else { link }
+                if *negated { SqlNode::Not(Box::new(link)) } else { link }
             }
             ExprKind::Distinct { left, right, negated, at: _ } => {
                 let (left, right) = (self.expr(left)?, self.expr(right)?);
                 let (_, left, right) = self.operands("=", left, right)?;
-                let distinct = Node::Distinct(Box::new(left), Box::new(right));
-                if *negated { Node::Not(Box::new(distinct)) } else { distinct }
+                let distinct = SqlNode::Distinct(Box::new(left), Box::new(right));
+                if *negated { SqlNode::Not(Box::new(distinct)) } else { distinct }
             }
             ExprKind::NullTest { operand, negated, at: _ } => {
                 let operand = self.expr(operand)?;
-                Node::NullTest { operand: Box::new(operand), negated: *negated }
+                SqlNode::NullTest { operand: Box::new(operand), negated: *negated }
             }
             ExprKind::BooleanTest { operand, test, negated, at: _ } => {
                 let operand = Box::new(self.condition(operand)?);
-                Node::BooleanTest { operand, test: test_text(*test, *negated) }
+                SqlNode::BooleanTest { operand, test: test_text(*test, *negated) }
             }
             ExprKind::Between(between) => self.between(between)?,
             ExprKind::InList { operand, list, negated, at: _ } => self.in_list(operand, list, *negated)?,
@@ -122,38 +127,38 @@ impl<'b, 's> Analyser<'b, 's> {
             ExprKind::Cast { operand, to, at: _ } => {
                 let ty = self.binder.type_named(to)?;
                 let operand = self.expr(operand)?;
-                self.cast(operand, ty, Form::Explicit, CastContext::Explicit)?
+                self.cast(operand, ty, SqlForm::Explicit, CastContext::Explicit)?
             }
             ExprKind::Collate { operand, collation, at: _ } => {
                 let operand = self.expr(operand)?;
                 let operand = Box::new(self.settled(operand)?);
-                Node::Collate { operand, collation: collation.last().to_owned() }
+                SqlNode::Collate { operand, collation: collation.last().to_owned() }
             }
             ExprKind::Case(case) => self.case(case)?,
-            ExprKind::Row { items, explicit: _ } => Node::Row(self.exprs(items)?),
+            ExprKind::Row { items, explicit: _ } => SqlNode::Row(self.exprs(items)?),
             ExprKind::Array(items) => {
                 let items = self.exprs(items)?;
                 let ty = self.common(&items)?;
-                Node::Array { items: self.coerce_all(items, ty)?, ty: array_of(ty) }
+                SqlNode::Array { items: self.coerce_all(items, ty)?, ty: array_of(ty) }
             }
             ExprKind::ArrayQuery(query) => self.sublink(SublinkKind::Array, None, query)?,
             ExprKind::Function(call) => self.function(call)?,
             ExprKind::Coalesce(items) => {
                 let (items, ty) = self.in_common(items)?;
-                Node::Coalesce(items, ty)
+                SqlNode::Coalesce(items, ty)
             }
             ExprKind::NullIf { left, right } => {
                 let (left, right) = (self.expr(left)?, self.expr(right)?);
                 let (_, left, right) = self.operands("=", left, right)?;
-                Node::NullIf(Box::new(left), Box::new(right))
+                SqlNode::NullIf(Box::new(left), Box::new(right))
             }
             ExprKind::Greatest(items) => {
                 let (items, ty) = self.in_common(items)?;
-                Node::Extreme { word: "GREATEST", items, ty }
+                SqlNode::Extreme { word: "GREATEST", items, ty }
             }
             ExprKind::Least(items) => {
                 let (items, ty) = self.in_common(items)?;
-                Node::Extreme { word: "LEAST", items, ty }
+                SqlNode::Extreme { word: "LEAST", items, ty }
             }
             ExprKind::SqlValue(value) => of_sql_value(*value),
             ExprKind::Exists(query) => self.sublink(SublinkKind::Exists, None, query)?,
@@ -162,7 +167,7 @@ impl<'b, 's> Analyser<'b, 's> {
         })
     }
 
-    fn in_common(&mut self, items: &[tree::Expr]) -> Result<(Vec<Node>, crate::deparse::node::Ty)> {
+    fn in_common(&mut self, items: &[tree::Expr]) -> Result<(Vec<SqlNode>, crate::deparse::node::Ty)> {
         let items = self.exprs(items)?;
         let ty = self.common(&items)?;
         let typmod = items.first().map_or(-1, |first| first.ty().1);
@@ -170,16 +175,16 @@ impl<'b, 's> Analyser<'b, 's> {
         Ok((self.coerce_all(items, ty)?, (ty, if is_same { typmod } else { -1 })))
     }
 
-    pub fn condition(&mut self, tree: &tree::Expr) -> Result<Node> {
+    pub fn condition(&mut self, tree: &tree::Expr) -> Result<SqlNode> {
         let node = self.expr(tree)?;
-        self.coerce_in(node, oid::BOOL, Form::Implicit, CastContext::Assignment)
+        self.coerce_in(node, oid::BOOL, SqlForm::Implicit, CastContext::Assignment)
     }
 
-    fn conditions(&mut self, trees: &[tree::Expr]) -> Result<Vec<Node>> {
+    fn conditions(&mut self, trees: &[tree::Expr]) -> Result<Vec<SqlNode>> {
         trees.iter().map(|tree| self.condition(tree)).collect()
     }
 
-    fn column(&mut self, fields: &[String], star: bool) -> Result<Node> {
+    fn column(&mut self, fields: &[String], star: bool) -> Result<SqlNode> {
         let refused = || unsupported("a whole-row reference in a definition");
         if star {
             return Err(refused());
@@ -196,7 +201,7 @@ impl<'b, 's> Analyser<'b, 's> {
             if is_hidden {
                 continue;
             }
-            let is_meant = |named: &&Named| match table {
+            let is_meant = |named: &&NamedSource| match table {
                 None => named.are_columns_visible,
                 Some(table) => {
                     named.alias == *table && schema.is_none_or(|schema| named.schema.as_ref() == Some(schema))
@@ -222,30 +227,30 @@ impl<'b, 's> Analyser<'b, 's> {
     pub fn operands(
         &mut self,
         name: &str,
-        left: Node,
-        right: Node,
-    ) -> Result<(&'static crate::functions::PgOperator, Node, Node)> {
+        left: SqlNode,
+        right: SqlNode,
+    ) -> Result<(&'static crate::functions::PgOperator, SqlNode, SqlNode)> {
         let row = self.operator(name, left.ty().0, right.ty().0)?;
-        let left = self.coerce(left, row.left, Form::Implicit)?;
-        let right = self.coerce(right, row.right, Form::Implicit)?;
+        let left = self.coerce(left, row.left, SqlForm::Implicit)?;
+        let right = self.coerce(right, row.right, SqlForm::Implicit)?;
         Ok((row, left, right))
     }
 
-    pub fn apply(&mut self, name: &str, left: Node, right: Node) -> Result<Node> {
+    pub fn apply(&mut self, name: &str, left: SqlNode, right: SqlNode) -> Result<SqlNode> {
         let (row, left, right) = self.operands(name, left, right)?;
-        Ok(Node::Operator { name: row.name.to_owned(), operands: vec![left, right], ty: row.result })
+        Ok(SqlNode::Operator { name: row.name.to_owned(), operands: vec![left, right], ty: row.result })
     }
 
-    fn prefix(&mut self, op: &Operator, operand: Node) -> Result<Node> {
+    fn prefix(&mut self, op: &Operator, operand: SqlNode) -> Result<SqlNode> {
         let row = self.operator(&op.name, 0, operand.ty().0)?;
-        let operand = self.coerce(operand, row.right, Form::Implicit)?;
-        Ok(Node::Operator { name: row.name.to_owned(), operands: vec![operand], ty: row.result })
+        let operand = self.coerce(operand, row.right, SqlForm::Implicit)?;
+        Ok(SqlNode::Operator { name: row.name.to_owned(), operands: vec![operand], ty: row.result })
     }
 
-    fn chain(&mut self, first: &tree::Expr, links: &[Link]) -> Result<Node> {
+    fn chain(&mut self, first: &tree::Expr, links: &[Link]) -> Result<SqlNode> {
         let mut node = self.expr(first)?;
         for Link { op, operand } in links {
-            if matches!(node, Node::Row(_)) {
+            if matches!(node, SqlNode::Row(_)) {
                 return Err(unsupported("a comparison of rows in a definition"));
             }
             let right = self.expr(operand)?;
@@ -255,48 +260,48 @@ impl<'b, 's> Analyser<'b, 's> {
     }
 
     /// Returns `operand op ANY (array)`.
-    fn quantified(&mut self, name: &str, left: Node, array: Node, is_any: bool) -> Result<Node> {
+    fn quantified(&mut self, name: &str, left: SqlNode, array: SqlNode, is_any: bool) -> Result<SqlNode> {
         let array_type = array.ty().0;
         let element = element_of(array_type).map_or(array_type, |element| element.oid);
         let row = self.operator(name, left.ty().0, element)?;
-        let left = self.coerce(left, row.left, Form::Implicit)?;
+        let left = self.coerce(left, row.left, SqlForm::Implicit)?;
         let wanted = array_of(row.right);
         let array = match array_type == wanted || row.right == element {
             true => array,
-            false => Node::Cast { operand: Box::new(array), ty: (wanted, -1), form: Form::Implicit },
+            false => SqlNode::Cast { operand: Box::new(array), ty: (wanted, -1), form: SqlForm::Implicit },
         };
-        Ok(Node::Quantified { name: row.name.to_owned(), operand: Box::new(left), array: Box::new(array), is_any })
+        Ok(SqlNode::Quantified { name: row.name.to_owned(), operand: Box::new(left), array: Box::new(array), is_any })
     }
 
-    fn between(&mut self, between: &tree::Between) -> Result<Node> {
+    fn between(&mut self, between: &tree::Between) -> Result<SqlNode> {
         let operand = self.expr(&between.operand)?;
         let (low, high) = (self.expr(&between.low)?, self.expr(&between.high)?);
-        let mut range = |low: Node, high: Node| -> Result<Vec<Node>> {
+        let mut range = |low: SqlNode, high: SqlNode| -> Result<Vec<SqlNode>> {
             let (first, second) = if between.negated { ("<", ">") } else { (">=", "<=") };
             Ok(vec![self.apply(first, operand.clone(), low)?, self.apply(second, operand.clone(), high)?])
         };
-        let joined = |items: Vec<Node>| if between.negated { Node::Or(items) } else { Node::And(items) };
+        let joined = |items: Vec<SqlNode>| if between.negated { SqlNode::Or(items) } else { SqlNode::And(items) };
         if !between.symmetric {
             return range(low, high).map(joined);
         }
         let both = vec![joined(range(low.clone(), high.clone())?), joined(range(high, low)?)];
-        Ok(if between.negated { Node::And(both) } else { Node::Or(both) })
+        Ok(if between.negated { SqlNode::And(both) } else { SqlNode::Or(both) })
     }
 
-    fn in_list(&mut self, operand: &tree::Expr, list: &[tree::Expr], negated: bool) -> Result<Node> {
+    fn in_list(&mut self, operand: &tree::Expr, list: &[tree::Expr], negated: bool) -> Result<SqlNode> {
         let left = self.expr(operand)?;
         let items = self.exprs(list)?;
-        let (others, constants): (Vec<Node>, Vec<Node>) = items.iter().cloned().partition(Node::reads_column);
+        let (others, constants): (Vec<SqlNode>, Vec<SqlNode>) = items.iter().cloned().partition(SqlNode::reads_column);
         let name = if negated { "<>" } else { "=" };
         let mut all = Vec::new();
         let mut rest = items;
         if constants.len() > 1 {
-            let with_left: Vec<Node> = std::iter::once(left.clone()).chain(constants.clone()).collect();
+            let with_left: Vec<SqlNode> = std::iter::once(left.clone()).chain(constants.clone()).collect();
             if let Ok(ty) = self.common(&with_left)
                 && array_of(ty) != 0
             {
                 let items = self.coerce_all(constants, ty)?;
-                let array = Node::Array { items, ty: array_of(ty) };
+                let array = SqlNode::Array { items, ty: array_of(ty) };
                 all.push(self.quantified(name, left.clone(), array, !negated)?);
                 rest = others;
             }
@@ -306,27 +311,27 @@ impl<'b, 's> Analyser<'b, 's> {
         }
         Ok(match all.len() {
             1 => all.remove(0),
-            _ if negated => Node::And(all),
-            _ => Node::Or(all),
+            _ if negated => SqlNode::And(all),
+            _ => SqlNode::Or(all),
         })
     }
 
-    fn like(&mut self, like: &tree::Like) -> Result<Node> {
+    fn like(&mut self, like: &tree::Like) -> Result<SqlNode> {
         let (operand, mut pattern) = (self.expr(&like.operand)?, self.expr(&like.pattern)?);
         if matches!(like.kind, LikeKind::Similar) {
             let mut arguments = vec![pattern];
             if let Some(escape) = &like.escape {
                 arguments.push(self.expr(escape)?);
             }
-            pattern = self.call("similar_to_escape", arguments, Form::Call)?;
+            pattern = self.call("similar_to_escape", arguments, SqlForm::Call)?;
         } else if let Some(escape) = &like.escape {
             let escape = self.expr(escape)?;
-            pattern = self.call("like_escape", vec![pattern, escape], Form::Call)?;
+            pattern = self.call("like_escape", vec![pattern, escape], SqlForm::Call)?;
         }
         self.apply(like.kind.operator(like.negated), operand, pattern)
     }
 
-    fn case(&mut self, case: &tree::Case) -> Result<Node> {
+    fn case(&mut self, case: &tree::Case) -> Result<SqlNode> {
         let operand = match &case.operand {
             Some(operand) => {
                 let operand = self.expr(operand)?;
@@ -339,7 +344,7 @@ impl<'b, 's> Analyser<'b, 's> {
             conditions.push(match &operand {
                 Some(operand) => {
                     let condition = self.expr(&arm.condition)?;
-                    let test = Node::SqlValue { text: String::new(), ty: operand.ty() };
+                    let test = SqlNode::SqlValue { text: String::new(), ty: operand.ty() };
                     let (_, left, right) = self.operands("=", test, condition)?;
                     // An operand that is cast explicitly to be compared is not the operand itself.
                     let _ = left;
@@ -350,7 +355,7 @@ impl<'b, 's> Analyser<'b, 's> {
         }
         let otherwise = match &case.otherwise {
             Some(otherwise) => self.expr(otherwise)?,
-            None => Node::Const { text: None, ty: (oid::UNKNOWN, -1) },
+            None => SqlNode::Const { text: None, ty: (oid::UNKNOWN, -1) },
         };
         let mut results = vec![otherwise];
         for arm in &case.arms {
@@ -360,8 +365,8 @@ impl<'b, 's> Analyser<'b, 's> {
         let typmod = results[0].ty().1;
         let is_same = results.iter().all(|result| result.ty() == (ty, typmod));
         let mut results = self.coerce_all(results, ty)?.into_iter();
-        let otherwise = results.next().unwrap_or(Node::Const { text: None, ty: (ty, -1) });
-        Ok(Node::Case {
+        let otherwise = results.next().unwrap_or(SqlNode::Const { text: None, ty: (ty, -1) });
+        Ok(SqlNode::Case {
             operand: operand.map(Box::new),
             arms: conditions.into_iter().zip(results).collect(),
             otherwise: Box::new(otherwise),
@@ -370,32 +375,32 @@ impl<'b, 's> Analyser<'b, 's> {
     }
 
     /// Returns `left op ANY (query)`.
-    fn tested(&mut self, left: Node, name: &str, kind: SublinkKind, query: &tree::SelectStmt) -> Result<Node> {
+    fn tested(&mut self, left: SqlNode, name: &str, kind: SublinkKind, query: &tree::SelectStmt) -> Result<SqlNode> {
         let query = self.query(query)?;
         let lefts = match left {
-            Node::Row(items) => items,
+            SqlNode::Row(items) => items,
             one => vec![one],
         };
         let mut operands = Vec::new();
         for (left, (_, ty)) in lefts.into_iter().zip(&query.columns) {
             let row = self.operator(name, left.ty().0, ty.0)?;
-            operands.push(self.coerce(left, row.left, Form::Implicit)?);
+            operands.push(self.coerce(left, row.left, SqlForm::Implicit)?);
         }
-        Ok(Node::Sublink(Box::new(Sublink { kind, test: Some((operands, name.to_owned())), query })))
+        Ok(SqlNode::Sublink(Box::new(Sublink { kind, test: Some((operands, name.to_owned())), query })))
     }
 
     fn sublink(
         &mut self,
         kind: SublinkKind,
-        test: Option<(Vec<Node>, String)>,
+        test: Option<(Vec<SqlNode>, String)>,
         query: &tree::SelectStmt,
-    ) -> Result<Node> {
+    ) -> Result<SqlNode> {
         let query = self.query(query)?;
-        Ok(Node::Sublink(Box::new(Sublink { kind, test, query })))
+        Ok(SqlNode::Sublink(Box::new(Sublink { kind, test, query })))
     }
 }
 
-fn of_const(constant: &Const) -> Result<Node> {
+fn of_const(constant: &Const) -> Result<SqlNode> {
     let (text, ty) = match constant {
         Const::Null => (None, oid::UNKNOWN),
         Const::Bool(truth) => (Some(if *truth { "t" } else { "f" }.to_owned()), oid::BOOL),
@@ -407,7 +412,7 @@ fn of_const(constant: &Const) -> Result<Node> {
         Const::String(text) => (Some(text.clone()), oid::UNKNOWN),
         Const::Bits(_) | Const::HexBits(_) => return Err(unsupported("a bit string in a definition")),
     };
-    Ok(Node::Const { text, ty: (ty, -1) })
+    Ok(SqlNode::Const { text, ty: (ty, -1) })
 }
 
 /// Returns a number as numeric shows it.
@@ -429,7 +434,7 @@ fn test_text(test: BooleanTest, negated: bool) -> &'static str {
     }
 }
 
-fn of_sql_value(value: SqlValueFunction) -> Node {
+fn of_sql_value(value: SqlValueFunction) -> SqlNode {
     let with = |word: &str, typmod: Option<i32>| match typmod {
         Some(typmod) => format!("{word}({typmod})"),
         None => word.to_owned(),
@@ -448,5 +453,5 @@ fn of_sql_value(value: SqlValueFunction) -> Node {
         SqlValueFunction::CurrentCatalog => ("CURRENT_CATALOG".to_owned(), oid::NAME, None),
         SqlValueFunction::CurrentSchema => ("CURRENT_SCHEMA".to_owned(), oid::NAME, None),
     };
-    Node::SqlValue { text, ty: (ty, typmod.unwrap_or(-1)) }
+    SqlNode::SqlValue { text, ty: (ty, typmod.unwrap_or(-1)) }
 }

@@ -3,7 +3,7 @@
 use crate::bind::coerce::{Pathway, can_coerce, common_type, is_polymorphic, pathway};
 use crate::bind::typing::{Operand, literal, unsupported};
 use crate::deparse::analyse::Analyser;
-use crate::deparse::node::{Form, Node, Ty};
+use crate::deparse::node::{SqlForm, SqlNode, Ty};
 use crate::error::Result;
 use crate::functions::CastContext;
 use crate::functions::state::StateOf as _;
@@ -15,12 +15,12 @@ use crate::value::Value;
 
 impl Analyser<'_, '_> {
     /// Coerces to a type without a modifier.
-    pub fn coerce(&mut self, node: Node, target: Oid, form: Form) -> Result<Node> {
-        let context = if form == Form::Explicit { CastContext::Explicit } else { CastContext::Implicit };
+    pub fn coerce(&mut self, node: SqlNode, target: Oid, form: SqlForm) -> Result<SqlNode> {
+        let context = if form == SqlForm::Explicit { CastContext::Explicit } else { CastContext::Implicit };
         self.coerce_in(node, target, form, context)
     }
 
-    pub fn coerce_in(&mut self, node: Node, target: Oid, form: Form, context: CastContext) -> Result<Node> {
+    pub fn coerce_in(&mut self, node: SqlNode, target: Oid, form: SqlForm, context: CastContext) -> Result<SqlNode> {
         let source = node.ty().0;
         if source == target || is_polymorphic(target) {
             return Ok(node);
@@ -32,29 +32,35 @@ impl Analyser<'_, '_> {
         match pathway(source, target, context) {
             Some(Pathway::Function(function)) => {
                 let name = crate::system::function_name(function).map_or("", |(name, _)| name).to_owned();
-                Ok(Node::Call { name, arguments: vec![node], ty, form })
+                Ok(SqlNode::Call { name, arguments: vec![node], ty, form })
             }
-            Some(Pathway::Relabel | Pathway::InOut) => Ok(Node::Cast { operand: Box::new(node), ty, form }),
+            Some(Pathway::Relabel | Pathway::InOut) => Ok(SqlNode::Cast { operand: Box::new(node), ty, form }),
             None => Err(unsupported("the cast of a definition")),
         }
     }
 
     /// Gives a constant of unknown type its type.
-    fn typed(&mut self, node: Node, target: Oid, typmod: i32) -> Result<Node> {
-        let Node::Const { text, ty: _ } = node else {
-            return Ok(Node::Cast { operand: Box::new(node), ty: (target, -1), form: Form::Implicit });
+    fn typed(&mut self, node: SqlNode, target: Oid, typmod: i32) -> Result<SqlNode> {
+        let SqlNode::Const { text, ty: _ } = node else {
+            return Ok(SqlNode::Cast { operand: Box::new(node), ty: (target, -1), form: SqlForm::Implicit });
         };
-        let Some(text) = text else { return Ok(Node::Const { text: None, ty: (target, -1) }) };
+        let Some(text) = text else { return Ok(SqlNode::Const { text: None, ty: (target, -1) }) };
         let ty = column_type(target, typmod, false);
         let io = self.binder.context().state().io.clone();
         let value = io::input(&ty, &text, &io)?;
         let mut out = Vec::new();
         io::output(&value, &ty, &io, &mut out)?;
-        Ok(Node::Const { text: Some(String::from_utf8_lossy(&out).into_owned()), ty: (target, typmod) })
+        Ok(SqlNode::Const { text: Some(String::from_utf8_lossy(&out).into_owned()), ty: (target, typmod) })
     }
 
     /// Coerces to a type with its modifier.
-    pub fn cast(&mut self, node: Node, (target, typmod): Ty, form: Form, context: CastContext) -> Result<Node> {
+    pub fn cast(
+        &mut self,
+        node: SqlNode,
+        (target, typmod): Ty,
+        form: SqlForm,
+        context: CastContext,
+    ) -> Result<SqlNode> {
         if node.is_unknown_const() && target == oid::INTERVAL {
             return self.typed(node, target, typmod);
         }
@@ -67,31 +73,31 @@ impl Analyser<'_, '_> {
         let ty = (target, typmod);
         let inner = if source.0 != target && !is_const { implicit(cast) } else { cast };
         if !has_length_coercion(target) {
-            return Ok(Node::Cast { operand: Box::new(inner), ty, form });
+            return Ok(SqlNode::Cast { operand: Box::new(inner), ty, form });
         }
         let name = crate::types::registry::by_oid(target).map_or("", |row| row.name).to_owned();
-        Ok(Node::Call { name, arguments: vec![inner], ty, form })
+        Ok(SqlNode::Call { name, arguments: vec![inner], ty, form })
     }
 
     /// Coerces to the type of a column, as an assignment does.
-    pub fn assigned(&mut self, node: Node, ty: Ty) -> Result<Node> {
-        self.cast(node, ty, Form::Implicit, CastContext::Assignment)
+    pub fn assigned(&mut self, node: SqlNode, ty: Ty) -> Result<SqlNode> {
+        self.cast(node, ty, SqlForm::Implicit, CastContext::Assignment)
     }
 
     /// Returns the type that expressions have in common.
-    pub fn common(&self, nodes: &[Node]) -> Result<Oid> {
+    pub fn common(&self, nodes: &[SqlNode]) -> Result<Oid> {
         let operands: Vec<Operand> =
             nodes.iter().map(|node| Operand { expr: literal(Value::Null, node.ty().0), at: 0 }).collect();
         common_type(&operands.iter().collect::<Vec<_>>()).map_err(|_| unsupported("types that differ"))
     }
 
-    pub fn coerce_all(&mut self, nodes: Vec<Node>, target: Oid) -> Result<Vec<Node>> {
-        nodes.into_iter().map(|node| self.coerce(node, target, Form::Implicit)).collect()
+    pub fn coerce_all(&mut self, nodes: Vec<SqlNode>, target: Oid) -> Result<Vec<SqlNode>> {
+        nodes.into_iter().map(|node| self.coerce(node, target, SqlForm::Implicit)).collect()
     }
 
     /// Gives an expression of unknown type the type text.
-    pub fn settled(&mut self, node: Node) -> Result<Node> {
-        if node.ty().0 == oid::UNKNOWN { self.coerce(node, oid::TEXT, Form::Implicit) } else { Ok(node) }
+    pub fn settled(&mut self, node: SqlNode) -> Result<SqlNode> {
+        if node.ty().0 == oid::UNKNOWN { self.coerce(node, oid::TEXT, SqlForm::Implicit) } else { Ok(node) }
     }
 
     pub fn can_coerce(&self, source: Oid, target: Oid) -> bool {
@@ -100,12 +106,12 @@ impl Analyser<'_, '_> {
 }
 
 /// Hides a cast within another.
-fn implicit(node: Node) -> Node {
+fn implicit(node: SqlNode) -> SqlNode {
     match node {
-        Node::Call { name, arguments, ty, form: Form::Explicit } => {
-            Node::Call { name, arguments, ty, form: Form::Implicit }
+        SqlNode::Call { name, arguments, ty, form: SqlForm::Explicit } => {
+            SqlNode::Call { name, arguments, ty, form: SqlForm::Implicit }
         }
-        Node::Cast { operand, ty, form: _ } => Node::Cast { operand, ty, form: Form::Implicit },
+        SqlNode::Cast { operand, ty, form: _ } => SqlNode::Cast { operand, ty, form: SqlForm::Implicit },
         other => other,
     }
 }

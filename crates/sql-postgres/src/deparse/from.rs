@@ -6,20 +6,20 @@ use crate::bind::from::FoundRelation;
 use crate::bind::typing::unsupported;
 use crate::define::names::schema_of;
 use crate::deparse::analyse::Analyser;
-use crate::deparse::node::{Body, Item, Node, Source, Table, Ty};
-use crate::deparse::scope::{Named, column};
+use crate::deparse::node::{FromSource, QueryBody, SqlItem, SqlNode, Table, Ty};
+use crate::deparse::scope::{NamedSource, column};
 use crate::error::Result;
 use crate::system::view::{columns, type_of};
 
 /// The names of an operand of a join.
 struct Side {
-    item: Item,
-    names: Vec<Named>,
+    item: SqlItem,
+    names: Vec<NamedSource>,
 }
 
 impl Analyser<'_, '_> {
     /// Adds the items of FROM to the open scope.
-    pub fn from(&mut self, items: &[FromItem]) -> Result<Vec<Item>> {
+    pub fn from(&mut self, items: &[FromItem]) -> Result<Vec<SqlItem>> {
         let mut all = Vec::new();
         for item in items {
             let side = self.from_item(item)?;
@@ -57,8 +57,8 @@ impl Analyser<'_, '_> {
                     && query.limit.is_none()
                     && query.offset.is_none();
                 let source = match query.body {
-                    Body::Values(rows) if is_plain => Source::Values(rows),
-                    _ => Source::Subquery(query),
+                    QueryBody::Values(rows) if is_plain => FromSource::Values(rows),
+                    _ => FromSource::Subquery(query),
                 };
                 self.entry(source, String::new(), None, columns, subselect.alias.as_ref(), subselect.lateral)
             }
@@ -78,12 +78,12 @@ impl Analyser<'_, '_> {
     fn relation(
         &mut self,
         name: &syntax::postgres::tree::RangeVar,
-    ) -> Result<(Source, String, Vec<(String, Ty)>, Option<String>)> {
+    ) -> Result<(FromSource, String, Vec<(String, Ty)>, Option<String>)> {
         if name.schema.is_none()
             && let Some(common) = self.commons.iter().rev().find(|common| common.name == name.name)
         {
             let columns = common.query.columns.clone();
-            return Ok((Source::Common(name.name.clone()), name.name.clone(), columns, None));
+            return Ok((FromSource::Common(name.name.clone()), name.name.clone(), columns, None));
         }
         let (schema, columns) = match self.binder.find_relation(name)? {
             FoundRelation::Table(table) => {
@@ -103,14 +103,14 @@ impl Analyser<'_, '_> {
             }
             FoundRelation::Sequence(_) => return Err(unsupported("a sequence in FROM of a definition")),
         };
-        let source = Source::Relation { schema: schema.clone(), name: name.name.clone(), only: name.only };
+        let source = FromSource::Relation { schema: schema.clone(), name: name.name.clone(), only: name.only };
         Ok((source, name.name.clone(), columns, Some(schema)))
     }
 
     /// Adds an entry to the range table.
     fn entry(
         &mut self,
-        source: Source,
+        source: FromSource,
         own: String,
         schema: Option<String>,
         mut columns: Vec<(String, Ty)>,
@@ -134,8 +134,8 @@ impl Analyser<'_, '_> {
         };
         let at = self.scope().add(table);
         let columns = columns.into_iter().enumerate().map(|(nth, (name, ty))| (name, column(at, nth, ty))).collect();
-        let names = vec![Named { alias: shown, schema, columns, are_columns_visible: true }];
-        Ok(Side { item: Item::Table(at), names })
+        let names = vec![NamedSource { alias: shown, schema, columns, are_columns_visible: true }];
+        Ok(Side { item: SqlItem::Table(at), names })
     }
 
     fn join(&mut self, left: Side, join: &Join) -> Result<Side> {
@@ -157,7 +157,7 @@ impl Analyser<'_, '_> {
         names.extend(right.names);
         // Joins are entries of the range table too.
         self.scope().add(Table {
-            source: Source::Join,
+            source: FromSource::Join,
             alias: String::new(),
             has_alias: false,
             columns: Vec::new(),
@@ -179,14 +179,14 @@ impl Analyser<'_, '_> {
             self.merge(&mut names, split, &using, join.kind)?;
         }
         let (left, right) = (Box::new(left.item), Box::new(right.item));
-        Ok(Side { item: Item::Join { kind, left, right, on, using, alias: None }, names })
+        Ok(Side { item: SqlItem::Join { kind, left, right, on, using, alias: None }, names })
     }
 
     /// Makes one column of those of USING.
-    fn merge(&mut self, names: &mut Vec<Named>, split: usize, using: &[String], kind: JoinKind) -> Result<()> {
+    fn merge(&mut self, names: &mut Vec<NamedSource>, split: usize, using: &[String], kind: JoinKind) -> Result<()> {
         let mut merged = Vec::new();
         for name in using {
-            let find = |names: &[Named]| {
+            let find = |names: &[NamedSource]| {
                 let visible = names.iter().filter(|named| named.are_columns_visible);
                 visible.flat_map(|named| &named.columns).find(|(known, _)| known == name).map(|(_, node)| node.clone())
             };
@@ -199,20 +199,20 @@ impl Analyser<'_, '_> {
                 JoinKind::Inner if left.ty().0 != ty => right,
                 JoinKind::Inner | JoinKind::Left => left,
                 JoinKind::Right => right,
-                JoinKind::Full => Node::Coalesce(self.coerce_all(both, ty)?, (ty, -1)),
+                JoinKind::Full => SqlNode::Coalesce(self.coerce_all(both, ty)?, (ty, -1)),
             };
             merged.push((name.clone(), node));
         }
         let rest = names.iter().filter(|named| named.are_columns_visible).flat_map(|named| named.columns.clone());
         merged.extend(rest.filter(|(name, _)| !using.contains(name)).collect::<Vec<_>>());
         names.iter_mut().for_each(|named| named.are_columns_visible = false);
-        names.push(Named { alias: String::new(), schema: None, columns: merged, are_columns_visible: true });
+        names.push(NamedSource { alias: String::new(), schema: None, columns: merged, are_columns_visible: true });
         Ok(())
     }
 }
 
-fn common_names(left: &[Named], right: &[Named]) -> Vec<String> {
-    let of = |names: &[Named]| -> Vec<String> {
+fn common_names(left: &[NamedSource], right: &[NamedSource]) -> Vec<String> {
+    let of = |names: &[NamedSource]| -> Vec<String> {
         let visible = names.iter().filter(|named| named.are_columns_visible);
         visible.flat_map(|named| named.columns.iter().map(|(name, _)| name.clone())).collect()
     };

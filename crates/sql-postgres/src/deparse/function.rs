@@ -8,14 +8,14 @@ use crate::bind::coerce::is_polymorphic;
 use crate::bind::resolve::{self, Resolution};
 use crate::bind::typing::unsupported;
 use crate::deparse::analyse::Analyser;
-use crate::deparse::node::{Aggregate, Bound, Form, Frame, Node, Over, Sort, Window, WindowCall};
+use crate::deparse::node::{Aggregate, Frame, Over, SortItem, SqlForm, SqlNode, Window, WindowBound, WindowCall};
 use crate::error::Result;
 use crate::functions::{Body, CastContext, PgFunction};
 use crate::types::oid::{self, Oid};
 use crate::types::registry;
 
 impl Analyser<'_, '_> {
-    pub fn function(&mut self, call: &FuncCall) -> Result<Node> {
+    pub fn function(&mut self, call: &FuncCall) -> Result<SqlNode> {
         if call.variadic || call.within_group || call.arguments.iter().any(|argument| argument.name.is_some()) {
             return Err(unsupported("this call of a definition"));
         }
@@ -28,11 +28,11 @@ impl Analyser<'_, '_> {
         if call.over.is_some() || is_aggregate || call.star {
             return self.aggregate(call, arguments);
         }
-        self.call(name, arguments, if call.sql_syntax { Form::Sql } else { Form::Call })
+        self.call(name, arguments, if call.sql_syntax { SqlForm::Sql } else { SqlForm::Call })
     }
 
     /// Returns a call of the system's function of that name.
-    pub fn call(&mut self, name: &str, arguments: Vec<Node>, form: Form) -> Result<Node> {
+    pub fn call(&mut self, name: &str, arguments: Vec<SqlNode>, form: SqlForm) -> Result<SqlNode> {
         let types: Vec<Oid> = arguments.iter().map(|argument| argument.ty().0).collect();
         let (row, parameters) = match resolve::function(name, &types) {
             Resolution::One(found) => found,
@@ -42,25 +42,25 @@ impl Analyser<'_, '_> {
             && parameters != types
             && (argument.ty().0 == oid::UNKNOWN || !self.can_coerce(types[0], parameters[0]))
         {
-            return self.cast(argument.clone(), (ty.oid, -1), Form::Explicit, CastContext::Explicit);
+            return self.cast(argument.clone(), (ty.oid, -1), SqlForm::Explicit, CastContext::Explicit);
         }
         let arguments = self.arguments(&parameters, arguments)?;
         let ty = (result(row, &parameters, &arguments), -1);
-        Ok(Node::Call { name: row.name.to_owned(), arguments, ty, form })
+        Ok(SqlNode::Call { name: row.name.to_owned(), arguments, ty, form })
     }
 
     /// Reads a call of a type's name as a cast.
-    fn cast_by_name(&mut self, name: &str, mut arguments: Vec<Node>) -> Result<Node> {
+    fn cast_by_name(&mut self, name: &str, mut arguments: Vec<SqlNode>) -> Result<SqlNode> {
         match (registry::by_name(name), arguments.len()) {
             (Some(ty), 1) => {
                 let argument = arguments.remove(0);
-                self.cast(argument, (ty.oid, -1), Form::Explicit, CastContext::Explicit)
+                self.cast(argument, (ty.oid, -1), SqlForm::Explicit, CastContext::Explicit)
             }
             _ => Err(unsupported(format!("the function {name} of a definition"))),
         }
     }
 
-    fn arguments(&mut self, parameters: &[Oid], arguments: Vec<Node>) -> Result<Vec<Node>> {
+    fn arguments(&mut self, parameters: &[Oid], arguments: Vec<SqlNode>) -> Result<Vec<SqlNode>> {
         let common = parameters.contains(&oid::ANYCOMPATIBLE).then(|| self.common(&arguments)).transpose()?;
         let polymorphic = arguments
             .iter()
@@ -74,12 +74,12 @@ impl Analyser<'_, '_> {
                 oid::ANYELEMENT | oid::ANYNONARRAY => element.unwrap_or(oid::TEXT),
                 other => other,
             };
-            coerced.push(self.coerce(argument, target, Form::Implicit)?);
+            coerced.push(self.coerce(argument, target, SqlForm::Implicit)?);
         }
         Ok(coerced)
     }
 
-    fn aggregate(&mut self, call: &FuncCall, arguments: Vec<Node>) -> Result<Node> {
+    fn aggregate(&mut self, call: &FuncCall, arguments: Vec<SqlNode>) -> Result<SqlNode> {
         let types: Vec<Oid> = arguments.iter().map(|argument| argument.ty().0).collect();
         let name = call.name.last();
         let Resolution::One((row, parameters)) = resolve::function(name, &types) else {
@@ -99,13 +99,13 @@ impl Analyser<'_, '_> {
             ty,
         };
         Ok(match &call.over {
-            None => Node::Aggregate(Box::new(aggregate)),
+            None => SqlNode::Aggregate(Box::new(aggregate)),
             Some(over) => {
                 let over = match over {
                     tree::Over::Named(name) => Over::Named(name.value.clone()),
                     tree::Over::Window(window) => Over::Window(self.window(window)?),
                 };
-                Node::Window(Box::new(WindowCall { call: aggregate, over }))
+                SqlNode::Window(Box::new(WindowCall { call: aggregate, over }))
             }
         })
     }
@@ -121,7 +121,7 @@ impl Analyser<'_, '_> {
         Ok(Window { base: window.base.as_ref().map(|base| base.value.clone()), partition_by, order_by, frame })
     }
 
-    fn frame(&mut self, frame: &tree::Frame, order_by: &[Sort]) -> Result<Frame> {
+    fn frame(&mut self, frame: &tree::Frame, order_by: &[SortItem]) -> Result<Frame> {
         let key = order_by.first().map(|sort| sort.key.ty().0);
         let ty = match (frame.unit, key) {
             (FrameUnit::Range, Some(oid::DATE | oid::TIME | oid::TIMESTAMP | oid::TIMESTAMPTZ | oid::TIMETZ)) => {
@@ -130,22 +130,22 @@ impl Analyser<'_, '_> {
             (FrameUnit::Range, Some(key)) => key,
             _ => oid::INT8,
         };
-        let mut bound = |bound: &FrameBound| -> Result<Bound> {
-            let mut offset = |offset: &tree::Expr, word| -> Result<Bound> {
+        let mut bound = |bound: &FrameBound| -> Result<WindowBound> {
+            let mut offset = |offset: &tree::Expr, word| -> Result<WindowBound> {
                 let node = self.expr(offset)?;
                 let node = match node.ty().0 {
-                    oid::UNKNOWN => self.coerce(node, ty, Form::Implicit)?,
+                    oid::UNKNOWN => self.coerce(node, ty, SqlForm::Implicit)?,
                     _ if frame.unit == FrameUnit::Range => node,
-                    _ => self.coerce(node, ty, Form::Implicit)?,
+                    _ => self.coerce(node, ty, SqlForm::Implicit)?,
                 };
-                Ok(Bound::Offset(node, word))
+                Ok(WindowBound::Offset(node, word))
             };
             match bound {
-                FrameBound::UnboundedPreceding => Ok(Bound::Word("UNBOUNDED PRECEDING")),
+                FrameBound::UnboundedPreceding => Ok(WindowBound::Word("UNBOUNDED PRECEDING")),
                 FrameBound::Preceding(node) => offset(node, "PRECEDING"),
-                FrameBound::CurrentRow => Ok(Bound::Word("CURRENT ROW")),
+                FrameBound::CurrentRow => Ok(WindowBound::Word("CURRENT ROW")),
                 FrameBound::Following(node) => offset(node, "FOLLOWING"),
-                FrameBound::UnboundedFollowing => Ok(Bound::Word("UNBOUNDED FOLLOWING")),
+                FrameBound::UnboundedFollowing => Ok(WindowBound::Word("UNBOUNDED FOLLOWING")),
             }
         };
         let start = bound(&frame.start)?;
@@ -168,8 +168,8 @@ impl Analyser<'_, '_> {
     }
 
     /// Analyses ORDER BY. With targets, a number or the name of one stands for it.
-    pub fn sorts(&mut self, sorts: &[SortBy], targets: Option<&[(String, Node)]>) -> Result<Vec<Sort>> {
-        let mut all: Vec<Sort> = Vec::new();
+    pub fn sorts(&mut self, sorts: &[SortBy], targets: Option<&[(String, SqlNode)]>) -> Result<Vec<SortItem>> {
+        let mut all: Vec<SortItem> = Vec::new();
         for sort in sorts {
             let descending = match &sort.direction {
                 SortDirection::Default | SortDirection::Ascending => false,
@@ -191,10 +191,10 @@ impl Analyser<'_, '_> {
             };
             // A key that stands there already orders nothing more.
             // The columns of a set operation have no expressions to compare.
-            let is_named = matches!(&key, Node::SqlValue { text, .. } if text.is_empty());
-            let is_known = |known: &Sort| if is_named { known.target == target } else { known.key == key };
+            let is_named = matches!(&key, SqlNode::SqlValue { text, .. } if text.is_empty());
+            let is_known = |known: &SortItem| if is_named { known.target == target } else { known.key == key };
             if !all.iter().any(is_known) {
-                all.push(Sort { key, target, descending, nulls_first });
+                all.push(SortItem { key, target, descending, nulls_first });
             }
         }
         Ok(all)
@@ -202,7 +202,7 @@ impl Analyser<'_, '_> {
 }
 
 /// Returns the number of the target that an item of ORDER BY names.
-pub fn target_named(expr: &tree::Expr, targets: &[(String, Node)]) -> Option<usize> {
+pub fn target_named(expr: &tree::Expr, targets: &[(String, SqlNode)]) -> Option<usize> {
     match &expr.kind {
         tree::ExprKind::Const(tree::Const::Integer(number)) => {
             usize::try_from(*number).ok().filter(|number| (1..=targets.len()).contains(number))
@@ -215,7 +215,7 @@ pub fn target_named(expr: &tree::Expr, targets: &[(String, Node)]) -> Option<usi
 }
 
 /// Returns the type of a call's result.
-fn result(row: &PgFunction, parameters: &[Oid], arguments: &[Node]) -> Oid {
+fn result(row: &PgFunction, parameters: &[Oid], arguments: &[SqlNode]) -> Oid {
     if !is_polymorphic(row.result) {
         return row.result;
     }

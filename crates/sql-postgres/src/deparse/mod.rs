@@ -1,7 +1,7 @@
 //! The deparser: definitions as SQL, letter by letter as PostgreSQL 16 writes them (`ruleutils.c`).
 //!
 //! ```text
-//!   text of a definition ─► syntax tree ─► analyse: Node, Query ─► print
+//!   text of a definition ─► syntax tree ─► analyse: SqlNode, Query ─► print
 //!                                          names and types known    by the search_path of the reader
 //! ```
 //!
@@ -120,7 +120,7 @@ pub fn relations_of(view: &View, ctx: &mut EvalContext) -> Result<Vec<(String, S
 
 /// The place of an expression in a definition.
 #[derive(Clone, Copy, Debug)]
-pub enum Place {
+pub enum ExpressionPlace {
     /// A default, or a generated column: of the type of the column.
     Column {
         ty: Oid,
@@ -132,30 +132,36 @@ pub enum Place {
 }
 
 /// Returns an expression over a table's columns.
-pub fn expression(table: &Table, text: &str, place: Place, style: Style, ctx: &mut EvalContext) -> Result<String> {
+pub fn expression(
+    table: &Table,
+    text: &str,
+    place: ExpressionPlace,
+    style: Style,
+    ctx: &mut EvalContext,
+) -> Result<String> {
     let node = expression_node(table, text, place, ctx)?;
     print::expression(&node, table, style, ctx)
 }
 
 /// Returns the positions of the columns that an expression reads.
 pub fn columns_of(table: &Table, text: &str, ctx: &mut EvalContext) -> Result<Vec<usize>> {
-    let node = expression_node(table, text, Place::Plain, ctx)?;
+    let node = expression_node(table, text, ExpressionPlace::Plain, ctx)?;
     let mut columns = scope::columns(&node);
     columns.sort_unstable();
     columns.dedup();
     Ok(columns)
 }
 
-fn expression_node(table: &Table, text: &str, place: Place, ctx: &mut EvalContext) -> Result<node::Node> {
+fn expression_node(table: &Table, text: &str, place: ExpressionPlace, ctx: &mut EvalContext) -> Result<node::SqlNode> {
     let tree = parsed_expression(text)?;
     let path = [crate::define::names::schema_of(&table.schema).to_owned(), "public".to_owned()];
     analysed(&path, ctx, |analyser| {
         analyser.open_table(table);
         let node = analyser.expr(&tree)?;
         match place {
-            Place::Column { ty, typmod } => analyser.assigned(node, (ty, typmod)),
-            Place::Check => analyser.assigned(node, (crate::types::oid::BOOL, -1)),
-            Place::Plain => Ok(node),
+            ExpressionPlace::Column { ty, typmod } => analyser.assigned(node, (ty, typmod)),
+            ExpressionPlace::Check => analyser.assigned(node, (crate::types::oid::BOOL, -1)),
+            ExpressionPlace::Plain => Ok(node),
         }
     })
 }

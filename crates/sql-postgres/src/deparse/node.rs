@@ -7,7 +7,7 @@ pub type Ty = (Oid, i32);
 
 /// The way a cast or a call was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum SqlForm {
     Call,
     Explicit,
     Implicit,
@@ -16,7 +16,7 @@ pub enum Form {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Node {
+pub enum SqlNode {
     /// A column of a table of a query, counted outwards.
     Column {
         level: usize,
@@ -31,56 +31,56 @@ pub enum Node {
     },
     Call {
         name: String,
-        arguments: Vec<Node>,
+        arguments: Vec<SqlNode>,
         ty: Ty,
-        form: Form,
+        form: SqlForm,
     },
     /// A cast without a function, or through text.
     Cast {
-        operand: Box<Node>,
+        operand: Box<SqlNode>,
         ty: Ty,
-        form: Form,
+        form: SqlForm,
     },
     Operator {
         name: String,
-        operands: Vec<Node>,
+        operands: Vec<SqlNode>,
         ty: Oid,
     },
-    Distinct(Box<Node>, Box<Node>),
-    NullIf(Box<Node>, Box<Node>),
-    And(Vec<Node>),
-    Or(Vec<Node>),
-    Not(Box<Node>),
+    Distinct(Box<SqlNode>, Box<SqlNode>),
+    NullIf(Box<SqlNode>, Box<SqlNode>),
+    And(Vec<SqlNode>),
+    Or(Vec<SqlNode>),
+    Not(Box<SqlNode>),
     NullTest {
-        operand: Box<Node>,
+        operand: Box<SqlNode>,
         negated: bool,
     },
     BooleanTest {
-        operand: Box<Node>,
+        operand: Box<SqlNode>,
         test: &'static str,
     },
     Case {
-        operand: Option<Box<Node>>,
-        arms: Vec<(Node, Node)>,
-        otherwise: Box<Node>,
+        operand: Option<Box<SqlNode>>,
+        arms: Vec<(SqlNode, SqlNode)>,
+        otherwise: Box<SqlNode>,
         ty: Ty,
     },
-    Coalesce(Vec<Node>, Ty),
+    Coalesce(Vec<SqlNode>, Ty),
     /// GREATEST or LEAST.
     Extreme {
         word: &'static str,
-        items: Vec<Node>,
+        items: Vec<SqlNode>,
         ty: Ty,
     },
     Array {
-        items: Vec<Node>,
+        items: Vec<SqlNode>,
         ty: Oid,
     },
     /// `operand op ANY (array)`, or ALL.
     Quantified {
         name: String,
-        operand: Box<Node>,
-        array: Box<Node>,
+        operand: Box<SqlNode>,
+        array: Box<SqlNode>,
         is_any: bool,
     },
     SqlValue {
@@ -88,10 +88,10 @@ pub enum Node {
         ty: Ty,
     },
     Collate {
-        operand: Box<Node>,
+        operand: Box<SqlNode>,
         collation: String,
     },
-    Row(Vec<Node>),
+    Row(Vec<SqlNode>),
     Aggregate(Box<Aggregate>),
     Window(Box<WindowCall>),
     Sublink(Box<Sublink>),
@@ -100,11 +100,11 @@ pub enum Node {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aggregate {
     pub name: String,
-    pub arguments: Vec<Node>,
+    pub arguments: Vec<SqlNode>,
     pub star: bool,
     pub distinct: bool,
-    pub order_by: Vec<Sort>,
-    pub filter: Option<Node>,
+    pub order_by: Vec<SortItem>,
+    pub filter: Option<SqlNode>,
     pub ty: Ty,
 }
 
@@ -123,8 +123,8 @@ pub enum Over {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Window {
     pub base: Option<String>,
-    pub partition_by: Vec<Node>,
-    pub order_by: Vec<Sort>,
+    pub partition_by: Vec<SqlNode>,
+    pub order_by: Vec<SortItem>,
     /// The frame as SQL writes it, its offsets apart.
     pub frame: Option<Frame>,
 }
@@ -132,20 +132,20 @@ pub struct Window {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame {
     pub unit: &'static str,
-    pub start: Bound,
-    pub end: Option<Bound>,
+    pub start: WindowBound,
+    pub end: Option<WindowBound>,
     pub exclusion: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Bound {
+pub enum WindowBound {
     Word(&'static str),
-    Offset(Node, &'static str),
+    Offset(SqlNode, &'static str),
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sort {
-    pub key: Node,
+pub struct SortItem {
+    pub key: SqlNode,
     /// The number of the target that it is, from 1.
     pub target: Option<usize>,
     pub descending: bool,
@@ -165,7 +165,7 @@ pub enum SublinkKind {
 pub struct Sublink {
     pub kind: SublinkKind,
     /// The left operands and the operator.
-    pub test: Option<(Vec<Node>, String)>,
+    pub test: Option<(Vec<SqlNode>, String)>,
     pub query: Query,
 }
 
@@ -174,13 +174,13 @@ pub struct Query {
     pub with: Vec<With>,
     pub is_recursive: bool,
     pub tables: Vec<Table>,
-    pub body: Body,
+    pub body: QueryBody,
     /// The output columns' names and types.
     pub columns: Vec<(String, Ty)>,
-    pub order_by: Vec<Sort>,
-    pub limit: Option<Node>,
+    pub order_by: Vec<SortItem>,
+    pub limit: Option<SqlNode>,
     pub with_ties: bool,
-    pub offset: Option<Node>,
+    pub offset: Option<SqlNode>,
     /// FOR UPDATE and the like: the words.
     pub locking: Vec<(&'static str, Vec<usize>, &'static str)>,
 }
@@ -194,16 +194,16 @@ pub struct With {
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Body {
+pub enum QueryBody {
     #[default]
     Empty,
     Select(Box<Select>),
-    Values(Vec<Vec<Node>>),
+    Values(Vec<Vec<SqlNode>>),
     Set {
         op: &'static str,
         all: bool,
-        left: Box<Body>,
-        right: Box<Body>,
+        left: Box<QueryBody>,
+        right: Box<QueryBody>,
     },
     /// An operand of a set operation.
     Leaf(Box<Query>),
@@ -211,32 +211,32 @@ pub enum Body {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Select {
-    pub distinct: Option<Vec<Node>>,
-    pub targets: Vec<Node>,
-    pub from: Vec<Item>,
-    pub selection: Option<Node>,
+    pub distinct: Option<Vec<SqlNode>>,
+    pub targets: Vec<SqlNode>,
+    pub from: Vec<SqlItem>,
+    pub selection: Option<SqlNode>,
     pub group_by: Vec<Group>,
     pub group_distinct: bool,
-    pub having: Option<Node>,
+    pub having: Option<SqlNode>,
     pub windows: Vec<(String, Window)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Group {
-    Key(Node),
+    Key(SqlNode),
     Empty,
     List(&'static str, Vec<Group>),
 }
 
 /// An item of FROM.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Item {
+pub enum SqlItem {
     Table(usize),
     Join {
         kind: &'static str,
-        left: Box<Item>,
-        right: Box<Item>,
-        on: Option<Node>,
+        left: Box<SqlItem>,
+        right: Box<SqlItem>,
+        on: Option<SqlNode>,
         using: Vec<String>,
         alias: Option<String>,
     },
@@ -245,7 +245,7 @@ pub enum Item {
 /// An entry of a range table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    pub source: Source,
+    pub source: FromSource,
     /// The alias that was written, or the relation's own name.
     pub alias: String,
     pub has_alias: bool,
@@ -258,7 +258,7 @@ pub struct Table {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Source {
+pub enum FromSource {
     /// A relation by its schema and name.
     Relation {
         schema: String,
@@ -266,70 +266,72 @@ pub enum Source {
         only: bool,
     },
     Subquery(Query),
-    Values(Vec<Vec<Node>>),
+    Values(Vec<Vec<SqlNode>>),
     Common(String),
     Join,
 }
 
-impl Node {
+impl SqlNode {
     pub fn ty(&self) -> Ty {
         match self {
-            Node::Column { ty, .. }
-            | Node::Const { ty, .. }
-            | Node::Call { ty, .. }
-            | Node::Cast { ty, .. }
-            | Node::Case { ty, .. }
-            | Node::Coalesce(_, ty)
-            | Node::Extreme { ty, .. }
-            | Node::SqlValue { ty, .. } => *ty,
-            Node::Operator { ty, .. } => (*ty, -1),
-            Node::Array { ty, .. } => (*ty, -1),
-            Node::NullIf(left, _) => left.ty(),
-            Node::Collate { operand, .. } => operand.ty(),
-            Node::Row(_) => (oid::RECORD, -1),
-            Node::Aggregate(call) => call.ty,
-            Node::Window(window) => window.call.ty,
-            Node::Sublink(link) => match link.kind {
+            SqlNode::Column { ty, .. }
+            | SqlNode::Const { ty, .. }
+            | SqlNode::Call { ty, .. }
+            | SqlNode::Cast { ty, .. }
+            | SqlNode::Case { ty, .. }
+            | SqlNode::Coalesce(_, ty)
+            | SqlNode::Extreme { ty, .. }
+            | SqlNode::SqlValue { ty, .. } => *ty,
+            SqlNode::Operator { ty, .. } => (*ty, -1),
+            SqlNode::Array { ty, .. } => (*ty, -1),
+            SqlNode::NullIf(left, _) => left.ty(),
+            SqlNode::Collate { operand, .. } => operand.ty(),
+            SqlNode::Row(_) => (oid::RECORD, -1),
+            SqlNode::Aggregate(call) => call.ty,
+            SqlNode::Window(window) => window.call.ty,
+            SqlNode::Sublink(link) => match link.kind {
                 SublinkKind::Scalar => link.query.columns.first().map_or((oid::UNKNOWN, -1), |(_, ty)| *ty),
                 SublinkKind::Array => (link.query.columns.first().map_or(0, |(_, ty)| array_of(ty.0)), -1),
                 _ => (oid::BOOL, -1),
             },
-            Node::Distinct(..)
-            | Node::And(_)
-            | Node::Or(_)
-            | Node::Not(_)
-            | Node::NullTest { .. }
-            | Node::BooleanTest { .. }
-            | Node::Quantified { .. } => (oid::BOOL, -1),
+            SqlNode::Distinct(..)
+            | SqlNode::And(_)
+            | SqlNode::Or(_)
+            | SqlNode::Not(_)
+            | SqlNode::NullTest { .. }
+            | SqlNode::BooleanTest { .. }
+            | SqlNode::Quantified { .. } => (oid::BOOL, -1),
         }
     }
 
     pub fn is_unknown_const(&self) -> bool {
-        matches!(self, Node::Const { ty: (oid::UNKNOWN, _), .. })
+        matches!(self, SqlNode::Const { ty: (oid::UNKNOWN, _), .. })
     }
 
     /// Returns whether the expression reads a column.
     pub fn reads_column(&self) -> bool {
-        let any = |nodes: &[Node]| nodes.iter().any(Node::reads_column);
+        let any = |nodes: &[SqlNode]| nodes.iter().any(SqlNode::reads_column);
         match self {
-            Node::Column { .. } | Node::Sublink(_) | Node::Aggregate(_) | Node::Window(_) => true,
-            Node::Const { .. } | Node::SqlValue { .. } => false,
-            Node::Call { arguments: nodes, .. }
-            | Node::Operator { operands: nodes, .. }
-            | Node::And(nodes)
-            | Node::Or(nodes)
-            | Node::Coalesce(nodes, _)
-            | Node::Extreme { items: nodes, .. }
-            | Node::Array { items: nodes, .. }
-            | Node::Row(nodes) => any(nodes),
-            Node::Cast { operand, .. }
-            | Node::Not(operand)
-            | Node::NullTest { operand, .. }
-            | Node::BooleanTest { operand, .. }
-            | Node::Collate { operand, .. } => operand.reads_column(),
-            Node::Distinct(left, right) | Node::NullIf(left, right) => left.reads_column() || right.reads_column(),
-            Node::Quantified { operand, array, .. } => operand.reads_column() || array.reads_column(),
-            Node::Case { operand, arms, otherwise, .. } => {
+            SqlNode::Column { .. } | SqlNode::Sublink(_) | SqlNode::Aggregate(_) | SqlNode::Window(_) => true,
+            SqlNode::Const { .. } | SqlNode::SqlValue { .. } => false,
+            SqlNode::Call { arguments: nodes, .. }
+            | SqlNode::Operator { operands: nodes, .. }
+            | SqlNode::And(nodes)
+            | SqlNode::Or(nodes)
+            | SqlNode::Coalesce(nodes, _)
+            | SqlNode::Extreme { items: nodes, .. }
+            | SqlNode::Array { items: nodes, .. }
+            | SqlNode::Row(nodes) => any(nodes),
+            SqlNode::Cast { operand, .. }
+            | SqlNode::Not(operand)
+            | SqlNode::NullTest { operand, .. }
+            | SqlNode::BooleanTest { operand, .. }
+            | SqlNode::Collate { operand, .. } => operand.reads_column(),
+            SqlNode::Distinct(left, right) | SqlNode::NullIf(left, right) => {
+                left.reads_column() || right.reads_column()
+            }
+            SqlNode::Quantified { operand, array, .. } => operand.reads_column() || array.reads_column(),
+            SqlNode::Case { operand, arms, otherwise, .. } => {
                 operand.as_ref().is_some_and(|operand| operand.reads_column())
                     || arms.iter().any(|(when, then)| when.reads_column() || then.reads_column())
                     || otherwise.reads_column()

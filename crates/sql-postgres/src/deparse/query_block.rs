@@ -9,8 +9,8 @@ use crate::bind::output_name::name_of_expr;
 use crate::bind::typing::unsupported;
 use crate::deparse::analyse::Analyser;
 use crate::deparse::function::target_named;
-use crate::deparse::node::{Body, Form, Group, Node, Query, Select, Sort, Source, Table, Ty, With};
-use crate::deparse::scope::Scope;
+use crate::deparse::node::{FromSource, Group, Query, QueryBody, Select, SortItem, SqlForm, SqlNode, Table, Ty, With};
+use crate::deparse::scope::DeparseScope;
 use crate::error::Result;
 use crate::types::oid;
 
@@ -24,7 +24,7 @@ impl Analyser<'_, '_> {
 
     pub fn query(&mut self, tree: &SelectStmt) -> Result<Query> {
         let hides_outer = std::mem::take(&mut self.hides_next);
-        self.scopes.push(Scope { hides_outer, ..Scope::default() });
+        self.scopes.push(DeparseScope { hides_outer, ..DeparseScope::default() });
         let before = self.commons.len();
         let query = self.open_query(tree);
         self.commons.truncate(before);
@@ -43,13 +43,13 @@ impl Analyser<'_, '_> {
             }
         }
         let (mut body, mut targets) = self.body(&tree.body)?;
-        if let Body::Select(select) = &mut body {
+        if let QueryBody::Select(select) = &mut body {
             for (target, (_, named)) in select.targets.iter_mut().zip(&mut targets) {
                 *named = self.settled(named.clone())?;
                 *target = named.clone();
             }
         }
-        let is_set = matches!(body, Body::Set { .. });
+        let is_set = matches!(body, QueryBody::Set { .. });
         query.order_by = match is_set {
             true => self.set_sorts(&tree.order_by, &targets)?,
             false => self.sorts(&tree.order_by, Some(&targets))?,
@@ -74,7 +74,7 @@ impl Analyser<'_, '_> {
                 LockWait::SkipLocked => " SKIP LOCKED",
             };
             let is_locked = |table: &Table| {
-                matches!(table.source, Source::Relation { .. })
+                matches!(table.source, FromSource::Relation { .. })
                     && (clause.of.is_empty() || clause.of.iter().any(|name| name.name == table.alias))
             };
             let tables = self.scope().tables.iter().enumerate().filter(|(_, table)| is_locked(table));
@@ -84,9 +84,9 @@ impl Analyser<'_, '_> {
         Ok(query)
     }
 
-    fn count(&mut self, tree: &tree::Expr) -> Result<Node> {
+    fn count(&mut self, tree: &tree::Expr) -> Result<SqlNode> {
         let node = self.expr(tree)?;
-        self.coerce(node, oid::INT8, Form::Implicit)
+        self.coerce(node, oid::INT8, SqlForm::Implicit)
     }
 
     fn common_table(&mut self, common: &CommonTableExpr, is_recursive: bool) -> Result<With> {
@@ -124,14 +124,14 @@ impl Analyser<'_, '_> {
     }
 
     /// Returns a body and its targets by name.
-    fn body(&mut self, body: &SelectBody) -> Result<(Body, Vec<(String, Node)>)> {
+    fn body(&mut self, body: &SelectBody) -> Result<(QueryBody, Vec<(String, SqlNode)>)> {
         match body {
             SelectBody::Select(select) => self.select(select),
             SelectBody::Values(rows) => self.values(rows),
             SelectBody::Nested(query) => {
                 let query = self.query(query)?;
                 let targets = targets_of(&query);
-                Ok((Body::Leaf(Box::new(query)), targets))
+                Ok((QueryBody::Leaf(Box::new(query)), targets))
             }
             SelectBody::SetOperations { first, links } => {
                 let (mut left, mut targets) = self.operand(first)?;
@@ -148,13 +148,13 @@ impl Analyser<'_, '_> {
                     self.settle_leaf(&mut right, &types)?;
                     let names = targets.into_iter().map(|(name, _)| name);
                     targets =
-                        names.zip(types.iter().map(|ty| Node::SqlValue { text: String::new(), ty: *ty })).collect();
+                        names.zip(types.iter().map(|ty| SqlNode::SqlValue { text: String::new(), ty: *ty })).collect();
                     let op = match link.op {
                         SetOp::Union => "UNION",
                         SetOp::Except => "EXCEPT",
                         SetOp::Intersect => "INTERSECT",
                     };
-                    left = Body::Set { op, all: link.all, left: Box::new(left), right: Box::new(right) };
+                    left = QueryBody::Set { op, all: link.all, left: Box::new(left), right: Box::new(right) };
                 }
                 Ok((left, targets))
             }
@@ -162,7 +162,7 @@ impl Analyser<'_, '_> {
     }
 
     /// Returns an operand of a set operation: a query of its own.
-    fn operand(&mut self, body: &SelectBody) -> Result<(Body, Vec<(String, Node)>)> {
+    fn operand(&mut self, body: &SelectBody) -> Result<(QueryBody, Vec<(String, SqlNode)>)> {
         if matches!(body, SelectBody::SetOperations { .. }) {
             return self.body(body);
         }
@@ -174,7 +174,7 @@ impl Analyser<'_, '_> {
         {
             return self.operand(&query.body);
         }
-        self.scopes.push(Scope::default());
+        self.scopes.push(DeparseScope::default());
         let found = match body {
             SelectBody::Select(select) => self.select(select),
             SelectBody::Values(rows) => self.values(rows),
@@ -182,24 +182,24 @@ impl Analyser<'_, '_> {
                 self.scopes.pop();
                 let query = self.query(query)?;
                 let targets = targets_of(&query);
-                return Ok((Body::Leaf(Box::new(query)), targets));
+                return Ok((QueryBody::Leaf(Box::new(query)), targets));
             }
             SelectBody::SetOperations { .. } => self.body(body),
         };
         let tables = self.scopes.pop().map(|scope| scope.tables).unwrap_or_default();
         let (body, targets) = found?;
         let columns = targets.iter().map(|(name, node)| (name.clone(), node.ty())).collect();
-        Ok((Body::Leaf(Box::new(Query { tables, body, columns, ..Query::default() })), targets))
+        Ok((QueryBody::Leaf(Box::new(Query { tables, body, columns, ..Query::default() })), targets))
     }
 
     /// Gives constants of unknown type in a leaf the types of the set operation.
-    fn settle_leaf(&mut self, body: &mut Body, types: &[Ty]) -> Result<()> {
+    fn settle_leaf(&mut self, body: &mut QueryBody, types: &[Ty]) -> Result<()> {
         match body {
-            Body::Leaf(query) => {
-                if let Body::Select(select) = &mut query.body {
+            QueryBody::Leaf(query) => {
+                if let QueryBody::Select(select) = &mut query.body {
                     for (target, ty) in select.targets.iter_mut().zip(types) {
                         if target.is_unknown_const() {
-                            *target = self.coerce(target.clone(), ty.0, Form::Implicit)?;
+                            *target = self.coerce(target.clone(), ty.0, SqlForm::Implicit)?;
                         }
                     }
                 }
@@ -214,38 +214,38 @@ impl Analyser<'_, '_> {
         }
     }
 
-    fn set_sorts(&mut self, sorts: &[tree::SortBy], targets: &[(String, Node)]) -> Result<Vec<Sort>> {
+    fn set_sorts(&mut self, sorts: &[tree::SortBy], targets: &[(String, SqlNode)]) -> Result<Vec<SortItem>> {
         if sorts.iter().any(|sort| target_named(&sort.expr, targets).is_none()) {
             return Err(unsupported("ORDER BY of a set operation in a definition"));
         }
         self.sorts(sorts, Some(targets))
     }
 
-    fn values(&mut self, rows: &[Vec<tree::Expr>]) -> Result<(Body, Vec<(String, Node)>)> {
-        let mut all: Vec<Vec<Node>> = Vec::new();
+    fn values(&mut self, rows: &[Vec<tree::Expr>]) -> Result<(QueryBody, Vec<(String, SqlNode)>)> {
+        let mut all: Vec<Vec<SqlNode>> = Vec::new();
         for row in rows {
             all.push(self.exprs(row)?);
         }
         let width = all.first().map_or(0, Vec::len);
         let mut targets = Vec::new();
         for at in 0..width {
-            let column: Vec<Node> = all.iter().map(|row| row[at].clone()).collect();
+            let column: Vec<SqlNode> = all.iter().map(|row| row[at].clone()).collect();
             let ty = self.common(&column)?;
             let typmod = column[0].ty().1;
             let is_same = column.iter().all(|node| node.ty() == (ty, typmod));
             for row in &mut all {
                 let node = row[at].clone();
-                row[at] = self.coerce(node, ty, Form::Implicit)?;
+                row[at] = self.coerce(node, ty, SqlForm::Implicit)?;
             }
             let ty = (ty, if is_same { typmod } else { -1 });
-            targets.push((format!("column{}", at + 1), Node::SqlValue { text: String::new(), ty }));
+            targets.push((format!("column{}", at + 1), SqlNode::SqlValue { text: String::new(), ty }));
         }
-        Ok((Body::Values(all), targets))
+        Ok((QueryBody::Values(all), targets))
     }
 
-    fn select(&mut self, tree: &tree::Select) -> Result<(Body, Vec<(String, Node)>)> {
+    fn select(&mut self, tree: &tree::Select) -> Result<(QueryBody, Vec<(String, SqlNode)>)> {
         let from = self.from(&tree.from)?;
-        let mut targets: Vec<(String, Node)> = Vec::new();
+        let mut targets: Vec<(String, SqlNode)> = Vec::new();
         for target in &tree.targets {
             if let ExprKind::Column(name) = &target.expr.kind
                 && name.star
@@ -291,11 +291,11 @@ impl Analyser<'_, '_> {
             having,
             windows,
         };
-        Ok((Body::Select(Box::new(select)), targets))
+        Ok((QueryBody::Select(Box::new(select)), targets))
     }
 
     /// Returns the columns that a star means.
-    fn star(&mut self, fields: &[String]) -> Result<Vec<(String, Node)>> {
+    fn star(&mut self, fields: &[String]) -> Result<Vec<(String, SqlNode)>> {
         let table = fields.last();
         let names = &self.scope().names;
         let meant = names.iter().filter(|named| match table {
@@ -306,14 +306,14 @@ impl Analyser<'_, '_> {
     }
 
     /// Returns a key of DISTINCT ON: a target by number or name, or an expression.
-    fn key(&mut self, tree: &tree::Expr, targets: &[(String, Node)]) -> Result<Node> {
+    fn key(&mut self, tree: &tree::Expr, targets: &[(String, SqlNode)]) -> Result<SqlNode> {
         match target_named(tree, targets) {
             Some(target) => Ok(targets[target - 1].1.clone()),
             None => self.expr(tree),
         }
     }
 
-    fn group(&mut self, item: &GroupItem, targets: &[(String, Node)]) -> Result<Group> {
+    fn group(&mut self, item: &GroupItem, targets: &[(String, SqlNode)]) -> Result<Group> {
         let mut list = |word, keys: &[tree::Expr]| -> Result<Group> {
             let mut all = Vec::new();
             for key in keys {
@@ -337,7 +337,7 @@ impl Analyser<'_, '_> {
     }
 
     /// A name is first one of FROM's columns, then a target's.
-    fn group_key(&mut self, tree: &tree::Expr, targets: &[(String, Node)]) -> Result<Node> {
+    fn group_key(&mut self, tree: &tree::Expr, targets: &[(String, SqlNode)]) -> Result<SqlNode> {
         if matches!(tree.kind, ExprKind::Const(_))
             && let Some(target) = target_named(tree, targets)
         {
@@ -354,8 +354,8 @@ impl Analyser<'_, '_> {
 }
 
 /// Returns the output columns of a query as targets of one around it.
-fn targets_of(query: &Query) -> Vec<(String, Node)> {
+fn targets_of(query: &Query) -> Vec<(String, SqlNode)> {
     let targets =
-        query.columns.iter().map(|(name, ty)| (name.clone(), Node::SqlValue { text: String::new(), ty: *ty }));
+        query.columns.iter().map(|(name, ty)| (name.clone(), SqlNode::SqlValue { text: String::new(), ty: *ty }));
     targets.collect()
 }

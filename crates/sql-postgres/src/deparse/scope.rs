@@ -1,48 +1,52 @@
 //! Names that a query sees, and what an analysed query reads.
 
-use crate::deparse::node::{Body, Group, Item, Node, Over, Query, Select, Sort, Source, Table, Ty, Window};
+use crate::deparse::node::{
+    FromSource, Group, Over, Query, QueryBody, Select, SortItem, SqlItem, SqlNode, Table, Ty, Window,
+};
 
 /// A table of FROM as names find it.
 #[derive(Clone, Debug)]
-pub struct Named {
+pub struct NamedSource {
     pub alias: String,
     pub schema: Option<String>,
-    pub columns: Vec<(String, Node)>,
+    pub columns: Vec<(String, SqlNode)>,
     /// Its columns are found without the table's name.
     pub are_columns_visible: bool,
 }
 
 /// The names of one query.
 #[derive(Debug, Default)]
-pub struct Scope {
+pub struct DeparseScope {
     pub tables: Vec<Table>,
-    pub names: Vec<Named>,
+    pub names: Vec<NamedSource>,
     /// A query of FROM without LATERAL sees nothing of the tables beside it.
     pub hides_outer: bool,
 }
 
-impl Scope {
+impl DeparseScope {
     pub fn add(&mut self, table: Table) -> usize {
         self.tables.push(table);
         self.tables.len() - 1
     }
 }
 
-pub fn column(table: usize, column: usize, ty: Ty) -> Node {
-    Node::Column { level: 0, table, column, ty }
+pub fn column(table: usize, column: usize, ty: Ty) -> SqlNode {
+    SqlNode::Column { level: 0, table, column, ty }
 }
 
 /// Returns the column as a query so many levels within sees it.
-pub fn outwards(node: &Node, levels: usize) -> Node {
+pub fn outwards(node: &SqlNode, levels: usize) -> SqlNode {
     match node {
-        Node::Column { level, table, column, ty } => {
-            Node::Column { level: level + levels, table: *table, column: *column, ty: *ty }
+        SqlNode::Column { level, table, column, ty } => {
+            SqlNode::Column { level: level + levels, table: *table, column: *column, ty: *ty }
         }
-        Node::Coalesce(items, ty) => Node::Coalesce(items.iter().map(|item| outwards(item, levels)).collect(), *ty),
-        Node::Cast { operand, ty, form } => {
-            Node::Cast { operand: Box::new(outwards(operand, levels)), ty: *ty, form: *form }
+        SqlNode::Coalesce(items, ty) => {
+            SqlNode::Coalesce(items.iter().map(|item| outwards(item, levels)).collect(), *ty)
         }
-        Node::Call { name, arguments, ty, form } => Node::Call {
+        SqlNode::Cast { operand, ty, form } => {
+            SqlNode::Cast { operand: Box::new(outwards(operand, levels)), ty: *ty, form: *form }
+        }
+        SqlNode::Call { name, arguments, ty, form } => SqlNode::Call {
             name: name.clone(),
             arguments: arguments.iter().map(|argument| outwards(argument, levels)).collect(),
             ty: *ty,
@@ -56,7 +60,7 @@ pub fn outwards(node: &Node, levels: usize) -> Node {
 type Met = Vec<(usize, usize, usize)>;
 
 /// Returns the columns of the one table that an expression reads.
-pub fn columns(node: &Node) -> Vec<usize> {
+pub fn columns(node: &SqlNode) -> Vec<usize> {
     let mut walk = Walk::default();
     walk.node(node, 0);
     walk.met.into_iter().map(|(_, _, column)| column).collect()
@@ -82,10 +86,10 @@ impl Walk {
         self.open.push(query.tables.clone());
         for table in &query.tables {
             match &table.source {
-                Source::Relation { schema, name, only: _ } => self.note(schema, name, None),
-                Source::Subquery(query) => self.query(query),
-                Source::Values(rows) => rows.iter().flatten().for_each(|node| self.node(node, 0)),
-                Source::Common(_) | Source::Join => {}
+                FromSource::Relation { schema, name, only: _ } => self.note(schema, name, None),
+                FromSource::Subquery(query) => self.query(query),
+                FromSource::Values(rows) => rows.iter().flatten().for_each(|node| self.node(node, 0)),
+                FromSource::Common(_) | FromSource::Join => {}
             }
         }
         query.with.iter().for_each(|with| self.query(&with.query));
@@ -107,16 +111,16 @@ impl Walk {
         columns.extend(column.filter(|column| !columns.contains(column)));
     }
 
-    fn body(&mut self, body: &Body) {
+    fn body(&mut self, body: &QueryBody) {
         match body {
-            Body::Empty => {}
-            Body::Select(select) => self.select(select),
-            Body::Values(rows) => rows.iter().flatten().for_each(|node| self.node(node, 0)),
-            Body::Set { left, right, .. } => {
+            QueryBody::Empty => {}
+            QueryBody::Select(select) => self.select(select),
+            QueryBody::Values(rows) => rows.iter().flatten().for_each(|node| self.node(node, 0)),
+            QueryBody::Set { left, right, .. } => {
                 self.body(left);
                 self.body(right);
             }
-            Body::Leaf(query) => self.query(query),
+            QueryBody::Leaf(query) => self.query(query),
         }
     }
 
@@ -136,15 +140,15 @@ impl Walk {
         }
     }
 
-    fn item(&mut self, item: &Item) {
-        if let Item::Join { left, right, on, .. } = item {
+    fn item(&mut self, item: &SqlItem) {
+        if let SqlItem::Join { left, right, on, .. } = item {
             self.item(left);
             self.item(right);
             on.iter().for_each(|node| self.node(node, 0));
         }
     }
 
-    fn sorts(&mut self, sorts: &[Sort]) {
+    fn sorts(&mut self, sorts: &[SortItem]) {
         sorts.iter().for_each(|sort| self.node(&sort.key, 0));
     }
 
@@ -153,40 +157,40 @@ impl Walk {
         self.sorts(&window.order_by);
     }
 
-    fn node(&mut self, node: &Node, level: usize) {
+    fn node(&mut self, node: &SqlNode, level: usize) {
         match node {
-            Node::Column { level: out, table, column, ty: _ } => {
+            SqlNode::Column { level: out, table, column, ty: _ } => {
                 self.met.push((level + out, *table, *column));
                 let query = self.open.len().checked_sub(1 + out).and_then(|at| self.open.get(at));
-                if let Some(Source::Relation { schema, name, .. }) =
+                if let Some(FromSource::Relation { schema, name, .. }) =
                     query.and_then(|tables| tables.get(*table)).map(|table| table.source.clone())
                 {
                     self.note(&schema, &name, Some(*column));
                 }
             }
-            Node::Const { .. } | Node::SqlValue { .. } => {}
-            Node::Call { arguments: nodes, .. }
-            | Node::Operator { operands: nodes, .. }
-            | Node::And(nodes)
-            | Node::Or(nodes)
-            | Node::Coalesce(nodes, _)
-            | Node::Extreme { items: nodes, .. }
-            | Node::Array { items: nodes, .. }
-            | Node::Row(nodes) => nodes.iter().for_each(|node| self.node(node, level)),
-            Node::Cast { operand, .. }
-            | Node::Not(operand)
-            | Node::NullTest { operand, .. }
-            | Node::BooleanTest { operand, .. }
-            | Node::Collate { operand, .. } => self.node(operand, level),
-            Node::Distinct(left, right) | Node::NullIf(left, right) => {
+            SqlNode::Const { .. } | SqlNode::SqlValue { .. } => {}
+            SqlNode::Call { arguments: nodes, .. }
+            | SqlNode::Operator { operands: nodes, .. }
+            | SqlNode::And(nodes)
+            | SqlNode::Or(nodes)
+            | SqlNode::Coalesce(nodes, _)
+            | SqlNode::Extreme { items: nodes, .. }
+            | SqlNode::Array { items: nodes, .. }
+            | SqlNode::Row(nodes) => nodes.iter().for_each(|node| self.node(node, level)),
+            SqlNode::Cast { operand, .. }
+            | SqlNode::Not(operand)
+            | SqlNode::NullTest { operand, .. }
+            | SqlNode::BooleanTest { operand, .. }
+            | SqlNode::Collate { operand, .. } => self.node(operand, level),
+            SqlNode::Distinct(left, right) | SqlNode::NullIf(left, right) => {
                 self.node(left, level);
                 self.node(right, level);
             }
-            Node::Quantified { operand, array, .. } => {
+            SqlNode::Quantified { operand, array, .. } => {
                 self.node(operand, level);
                 self.node(array, level);
             }
-            Node::Case { operand, arms, otherwise, .. } => {
+            SqlNode::Case { operand, arms, otherwise, .. } => {
                 operand.iter().for_each(|node| self.node(node, level));
                 for (when, then) in arms {
                     self.node(when, level);
@@ -194,17 +198,17 @@ impl Walk {
                 }
                 self.node(otherwise, level);
             }
-            Node::Aggregate(call) => {
+            SqlNode::Aggregate(call) => {
                 call.arguments.iter().chain(&call.filter).for_each(|node| self.node(node, level));
                 self.sorts(&call.order_by);
             }
-            Node::Window(window) => {
+            SqlNode::Window(window) => {
                 window.call.arguments.iter().chain(&window.call.filter).for_each(|node| self.node(node, level));
                 if let Over::Window(window) = &window.over {
                     self.window(window);
                 }
             }
-            Node::Sublink(link) => {
+            SqlNode::Sublink(link) => {
                 link.test.iter().flat_map(|(left, _)| left).for_each(|node| self.node(node, level));
                 self.query(&link.query);
             }

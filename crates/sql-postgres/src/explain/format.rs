@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use query::exec::instrumentation::Measure;
 
-use crate::explain::{Fact, Item};
+use crate::explain::{Fact, PlanItem};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Form {
@@ -21,7 +21,7 @@ pub(crate) struct Report {
     pub form: Form,
     pub costs: bool,
     pub timing: bool,
-    pub plan: Item,
+    pub plan: PlanItem,
     /// Settings that differ from their defaults and that the planner reads; `None` unless they are asked for.
     pub settings: Option<Vec<(String, String)>>,
     pub planning: Option<Duration>,
@@ -108,7 +108,7 @@ impl Report {
     }
 
     /// Appends the lines of an item; `indent` is that of its title.
-    fn item(&self, item: &Item, indent: usize, lines: &mut Vec<String>) {
+    fn item(&self, item: &PlanItem, indent: usize, lines: &mut Vec<String>) {
         let mut line = match indent {
             0 => String::new(),
             indent => " ".repeat(indent - 4) + "->  ",
@@ -159,7 +159,7 @@ impl Report {
         format!(" (actual {times}rows={} loops={})", rows_each(measure), measure.loops)
     }
 
-    fn tree(&self, item: &Item, is_top: bool) -> Tree {
+    fn tree(&self, item: &PlanItem, is_top: bool) -> Tree {
         let mut group = vec![("Node Type", Tree::Text(item.kind.to_owned()))];
         if !is_top {
             group.push(("Parent Relationship", Tree::Text(item.relationship.to_owned())));
@@ -305,7 +305,7 @@ fn xml(name: &str, tree: &Tree, depth: usize, out: &mut String) {
         Tree::List(list) => {
             let _ = writeln!(out, "{indent}<{tag}>");
             for text in list {
-                let _ = writeln!(out, "{indent}  <Item>{}</Item>", escaped(text));
+                let _ = writeln!(out, "{indent}  <PlanItem>{}</PlanItem>", escaped(text));
             }
             let _ = writeln!(out, "{indent}</{tag}>");
         }

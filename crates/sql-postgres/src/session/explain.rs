@@ -10,7 +10,7 @@ use syntax::postgres::tree::{DefArg, DefElem, ExplainStmt, RawStatement, Stateme
 use crate::batch::Batch;
 use crate::bind::{self, BoundStatement, Plan};
 use crate::error::{PgError, Result, state};
-use crate::explain::{Form, Ran, Report, tree, written};
+use crate::explain::{Form, RanPlan, Report, tree, written};
 use crate::session::facts::FactsOf as _;
 use crate::session::statement::has_plan;
 use crate::session::{Session, is_on};
@@ -19,7 +19,7 @@ use crate::value::Value;
 
 /// The options of EXPLAIN.
 #[derive(Debug, Default)]
-struct Options {
+struct ExplainOptions {
     form: Form,
     analyze: bool,
     verbose: bool,
@@ -33,9 +33,9 @@ struct Options {
 /// Settings that change plans: those of PostgreSQL's planner that are obeyed here.
 const PLANNER_SETTINGS: [&str; 2] = ["search_path", "work_mem"];
 
-impl Options {
-    fn read(options: &[DefElem], text: &str) -> Result<Options> {
-        let mut read = Options::default();
+impl ExplainOptions {
+    fn read(options: &[DefElem], text: &str) -> Result<ExplainOptions> {
+        let mut read = ExplainOptions::default();
         for option in options {
             let is_on = is_on(option);
             match &*option.name {
@@ -114,7 +114,7 @@ impl Session {
         (types, values): (&[Oid], Vec<Value>),
     ) -> Result<Vec<String>> {
         let ExplainStmt { options, statement } = explain;
-        let options = Options::read(options, text)?;
+        let options = ExplainOptions::read(options, text)?;
         let begun = Instant::now();
         let explained = self.explained(statement, raw, text, (types, values), options.generic_plan)?;
         let planning = begun.elapsed();
@@ -172,7 +172,7 @@ impl Session {
     }
 
     /// Runs the statement for its figures. Its rows are dropped.
-    fn run_explained(&mut self, explained: &Explained) -> Result<Ran> {
+    fn run_explained(&mut self, explained: &Explained) -> Result<RanPlan> {
         let Explained { raw, text, statement, types, values } = explained;
         if statement.plan.changes_rows() && statement.written.iter().any(|table| !table.temporary) {
             self.check_writable(super::run::command_word(super::run::tag_of(&raw.statement)))?;
@@ -199,7 +199,7 @@ impl Session {
         // A change returns its rows when all are there.
         let rows = if statement.plan.returning().is_some() { affected } else { 0 };
         let changed = is_change.then_some(Measure { loops: 1, rows, first: time, time });
-        Ok(Ran { measures, changed })
+        Ok(RanPlan { measures, changed })
     }
 
     /// Runs a plan and reads all its rows. Returns the number of rows that it has changed.

@@ -21,7 +21,7 @@ use crate::wire::Wake;
 pub struct SessionChannels {
     /// The channels that the session listens to.
     pub listening: BTreeSet<Arc<str>>,
-    changes: Vec<Change>,
+    changes: Vec<ListenChange>,
     sent: Vec<(Arc<str>, Arc<str>)>,
     /// The same as `sent`: a transaction sends equal ones once.
     known: HashSet<(Arc<str>, Arc<str>)>,
@@ -29,7 +29,7 @@ pub struct SessionChannels {
 }
 
 #[derive(Clone, Debug)]
-enum Change {
+enum ListenChange {
     Listen(Arc<str>),
     Unlisten(Arc<str>),
     UnlistenAll,
@@ -125,7 +125,7 @@ impl Session {
     }
 
     pub(super) fn listen(&mut self, channel: &str) -> &'static str {
-        self.ctx.facts().channels.changes.push(Change::Listen(channel.into()));
+        self.ctx.facts().channels.changes.push(ListenChange::Listen(channel.into()));
         "LISTEN"
     }
 
@@ -135,7 +135,9 @@ impl Session {
         if channels.listening.is_empty() && channels.changes.is_empty() {
             return "UNLISTEN";
         }
-        channels.changes.push(channel.map_or(Change::UnlistenAll, |channel| Change::Unlisten(channel.into())));
+        channels
+            .changes
+            .push(channel.map_or(ListenChange::UnlistenAll, |channel| ListenChange::Unlisten(channel.into())));
         "UNLISTEN"
     }
 
@@ -160,20 +162,20 @@ impl Session {
         Ok(())
     }
 
-    fn change_channels(&mut self, change: Change) {
+    fn change_channels(&mut self, change: ListenChange) {
         let listening = &mut self.ctx.facts().channels.listening;
         match change {
-            Change::Listen(channel) => {
+            ListenChange::Listen(channel) => {
                 if listening.insert(channel.clone()) {
                     self.db.channels.listen(&self.who.database, &channel, &self.listener);
                 }
             }
-            Change::Unlisten(channel) => {
+            ListenChange::Unlisten(channel) => {
                 if listening.remove(&channel) {
                     self.db.channels.unlisten(&self.who.database, &channel, &self.listener);
                 }
             }
-            Change::UnlistenAll => self.unlisten_now(),
+            ListenChange::UnlistenAll => self.unlisten_now(),
         }
     }
 

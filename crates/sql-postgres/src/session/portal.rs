@@ -3,7 +3,7 @@
 //! A portal keeps the rest of its rows between two statements. Before another statement runs, the rest is gathered (in a file where memory is short), because the executor keeps the caches of one statement only (PS-2). FETCH, MOVE, CLOSE and
 //! the end of a transaction do not count as other statements, so a cursor that is read in one go streams.
 //!
-//! A scrollable cursor also keeps the rows that it has passed. `Place` follows PostgreSQL's `portalPos`, `atStart` and `atEnd` word for word: they decide what FETCH gives at the ends.
+//! A scrollable cursor also keeps the rows that it has passed. `CursorPlace` follows PostgreSQL's `portalPos`, `atStart` and `atEnd` word for word: they decide what FETCH gives at the ends.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(super) struct Portal {
     /// It has outlived its transaction.
     pub is_held: bool,
     pub tables: CursorTables,
-    pub place: Place,
+    pub place: CursorPlace,
     passed: Passed,
 }
 
@@ -58,7 +58,7 @@ pub(super) enum PortalState {
 
 /// Where a portal is among its rows.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct CursorPlace {
     pub at_start: bool,
     pub at_end: bool,
     pub position: u64,
@@ -73,15 +73,15 @@ struct Passed {
     current: Option<Row>,
 }
 
-impl Place {
-    const START: Place = Place { at_start: true, at_end: false, position: 0 };
+impl CursorPlace {
+    const START: CursorPlace = CursorPlace { at_start: true, at_end: false, position: 0 };
 
     /// Returns the number of the current row, from 1; 0 before the first.
     fn row(self) -> u64 {
         match self {
-            Place { at_start: true, at_end: false, .. } => 0,
-            Place { at_end: true, position, .. } => position + 1,
-            Place { position, .. } => position,
+            CursorPlace { at_start: true, at_end: false, .. } => 0,
+            CursorPlace { at_end: true, position, .. } => position + 1,
+            CursorPlace { position, .. } => position,
         }
     }
 
@@ -123,7 +123,7 @@ impl Portal {
             number: 0,
             is_held: false,
             tables: CursorTables::default(),
-            place: Place::START,
+            place: CursorPlace::START,
             passed: Passed::default(),
         }
     }
@@ -238,7 +238,7 @@ impl Portal {
             return Ok(());
         }
         self.check_scrollable()?;
-        self.place = Place::START;
+        self.place = CursorPlace::START;
         self.passed.current = None;
         Ok(())
     }

@@ -10,7 +10,7 @@ use query::nodes::table_function::Give;
 
 use crate::batch::Row;
 use crate::functions;
-use crate::system::relations::Relation;
+use crate::system::relations::SystemRelation;
 use crate::system::wanted::Wanted;
 use crate::types::io::{self, IoContext};
 use crate::types::oid::Oid;
@@ -29,7 +29,7 @@ impl Extract {
         Extract { text, is_served, rows: OnceLock::new() }
     }
 
-    pub fn rows(&'static self, relation: &'static Relation) -> &'static [Row] {
+    pub fn rows(&'static self, relation: &'static SystemRelation) -> &'static [Row] {
         self.rows.get_or_init(|| {
             let lines = self.text.lines().map(|line| line.split('\t').collect::<Vec<_>>());
             lines.filter(|fields| (self.is_served)(fields)).map(|fields| row(relation, &fields)).collect()
@@ -57,7 +57,7 @@ impl Extract {
 }
 
 /// Returns the row of a line. The text of a column whose type is not served is not read.
-fn row(relation: &Relation, fields: &[&str]) -> Row {
+fn row(relation: &SystemRelation, fields: &[&str]) -> Row {
     let io = IoContext::default();
     let columns = relation.columns.iter().zip(fields);
     let value = |(column, field): (&crate::system::relations::RelationColumn, &&str)| {

@@ -41,7 +41,7 @@ pub struct Served {
     pub source: Source,
 }
 
-pub struct Relation {
+pub struct SystemRelation {
     pub oid: Oid,
     pub kind: char,
     pub is_shared: bool,
@@ -59,7 +59,7 @@ pub struct RelationColumn {
     pub is_not_null: bool,
 }
 
-impl Relation {
+impl SystemRelation {
     /// Returns the place of a column among all of PostgreSQL's.
     pub fn place(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
@@ -71,32 +71,32 @@ impl Relation {
     }
 }
 
-static RELATIONS: LazyLock<Vec<Relation>> = LazyLock::new(read_all);
-static BY_NAME: LazyLock<HashMap<(&'static str, &'static str), &'static Relation>> = LazyLock::new(|| {
+static RELATIONS: LazyLock<Vec<SystemRelation>> = LazyLock::new(read_all);
+static BY_NAME: LazyLock<HashMap<(&'static str, &'static str), &'static SystemRelation>> = LazyLock::new(|| {
     RELATIONS.iter().map(|relation| ((relation.table.schema, relation.table.name), relation)).collect()
 });
-static BY_OID: LazyLock<HashMap<Oid, &'static Relation>> =
+static BY_OID: LazyLock<HashMap<Oid, &'static SystemRelation>> =
     LazyLock::new(|| RELATIONS.iter().map(|relation| (relation.oid, relation)).collect());
 
-pub fn all() -> &'static [Relation] {
+pub fn all() -> &'static [SystemRelation] {
     &RELATIONS
 }
 
-pub fn by_name(schema: &str, name: &str) -> Option<&'static Relation> {
+pub fn by_name(schema: &str, name: &str) -> Option<&'static SystemRelation> {
     BY_NAME.get(&(schema, name)).copied()
 }
 
-pub fn by_oid(oid: Oid) -> Option<&'static Relation> {
+pub fn by_oid(oid: Oid) -> Option<&'static SystemRelation> {
     BY_OID.get(&oid).copied()
 }
 
-fn read_all() -> Vec<Relation> {
+fn read_all() -> Vec<SystemRelation> {
     let served: HashMap<(&str, &str), &Served> = SERVED.iter().map(|row| ((row.schema, row.name), row)).collect();
     let lines = include_str!("extract/relations.tsv").lines();
     lines.filter_map(|line| read(line, &served)).collect()
 }
 
-fn read(line: &'static str, served: &HashMap<(&str, &str), &'static Served>) -> Option<Relation> {
+fn read(line: &'static str, served: &HashMap<(&str, &str), &'static Served>) -> Option<SystemRelation> {
     let mut fields = line.split('\t');
     let (oid, schema, name, kind) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
     let served = served.get(&(schema, name))?;
@@ -119,7 +119,7 @@ fn read(line: &'static str, served: &HashMap<(&str, &str), &'static Served>) -> 
         rows: SystemRows::Searched { keys: keys.leak(), rows: give },
     };
     let kind = kind.chars().next()?;
-    Some(Relation { oid: oid.parse().ok()?, kind, is_shared, columns, kept, source: served.source, table })
+    Some(SystemRelation { oid: oid.parse().ok()?, kind, is_shared, columns, kept, source: served.source, table })
 }
 
 /// Returns the type of a column: an address is a text until its own type is served.

@@ -11,7 +11,7 @@ use query::catalog::{Schema, Snapshot};
 use query::nodes::context::EvalContext;
 
 use crate::define::names::{Relation, primary_name, schema_of};
-use crate::deparse::{self, Place, Style};
+use crate::deparse::{self, ExpressionPlace, Style};
 use crate::session::facts::FactsOf as _;
 use crate::session::quoted;
 use crate::system::oids;
@@ -135,7 +135,7 @@ pub fn default_text(table: &Table, column: &TableColumn, ctx: &mut EvalContext) 
         return Some(source);
     }
     let (ty, typmod) = type_of(column);
-    let place = Place::Column { ty, typmod };
+    let place = ExpressionPlace::Column { ty, typmod };
     Some(deparse::expression(table, &source, place, Style::PLAIN, ctx).unwrap_or(source))
 }
 
@@ -155,9 +155,9 @@ pub fn tree_text(table: &Table, tree: &str, style: Style, ctx: &mut EvalContext)
     let Some((head, text)) = parts else { return Ok(tree.to_owned()) };
     let ty = head.split_once(' ').and_then(|(ty, typmod)| Some((ty.parse().ok()?, typmod.parse().ok()?)));
     let place = match ty {
-        Some((oid::BOOL, -1)) => Place::Check,
-        Some((ty, typmod)) => Place::Column { ty, typmod },
-        None => Place::Plain,
+        Some((oid::BOOL, -1)) => ExpressionPlace::Check,
+        Some((ty, typmod)) => ExpressionPlace::Column { ty, typmod },
+        None => ExpressionPlace::Plain,
     };
     if table.maker != crate::MAKER {
         return Ok(text.to_owned());

@@ -2,12 +2,12 @@
 
 use query::nodes::system_table::Search;
 
-use crate::system::relations::Relation;
+use crate::system::relations::SystemRelation;
 use crate::types::oid::Oid;
 use crate::value::Value;
 
 pub struct Wanted<'s> {
-    pub relation: &'static Relation,
+    pub relation: &'static SystemRelation,
     pub search: &'s Search,
 }
 

@@ -1,6 +1,8 @@
 //! Expressions: `get_rule_expr`.
 
-use crate::deparse::node::{Aggregate, Bound, Form, Frame, Node, Over, Sort, Sublink, SublinkKind, Ty, Window};
+use crate::deparse::node::{
+    Aggregate, Frame, Over, SortItem, SqlForm, SqlNode, Sublink, SublinkKind, Ty, Window, WindowBound,
+};
 use crate::deparse::print::simple::is_simple;
 use crate::deparse::print::{Printer, VAR};
 use crate::deparse::text::{self, Label};
@@ -8,7 +10,7 @@ use crate::types::registry::format_type;
 
 impl Printer {
     /// Writes an operand, in parentheses where the pretty text needs them.
-    fn operand(&mut self, node: &Node, shows_implicit: bool, parent: &Node) {
+    fn operand(&mut self, node: &SqlNode, shows_implicit: bool, parent: &SqlNode) {
         let needs = self.style.is_pretty && !is_simple(node, parent);
         if needs {
             self.out.push('(');
@@ -19,7 +21,7 @@ impl Printer {
         }
     }
 
-    fn list(&mut self, nodes: &[Node], shows_implicit: bool) {
+    fn list(&mut self, nodes: &[SqlNode], shows_implicit: bool) {
         for (nth, node) in nodes.iter().enumerate() {
             if nth > 0 {
                 self.out.push_str(", ");
@@ -28,7 +30,7 @@ impl Printer {
         }
     }
 
-    fn joined(&mut self, nodes: &[Node], word: &str, parent: &Node) {
+    fn joined(&mut self, nodes: &[SqlNode], word: &str, parent: &SqlNode) {
         self.open_parenthesis();
         for (nth, node) in nodes.iter().enumerate() {
             if nth > 0 {
@@ -40,21 +42,21 @@ impl Printer {
     }
 
     /// Writes an expression. An implicit cast at its top is written if `shows_implicit`.
-    pub fn node(&mut self, node: &Node, shows_implicit: bool) {
+    pub fn node(&mut self, node: &SqlNode, shows_implicit: bool) {
         match node {
-            Node::Column { level, table, column, ty: _ } => {
+            SqlNode::Column { level, table, column, ty: _ } => {
                 let (text, _) = self.column_text(*level, *table, *column);
                 self.out.push_str(&text);
             }
-            Node::Const { text, ty } => self.out.push_str(&text::constant(text.as_deref(), *ty, Label::Needed)),
-            Node::Call { name, arguments, ty, form } => {
+            SqlNode::Const { text, ty } => self.out.push_str(&text::constant(text.as_deref(), *ty, Label::Needed)),
+            SqlNode::Call { name, arguments, ty, form } => {
                 self.call(node, (name, arguments), (*ty, *form), shows_implicit)
             }
-            Node::Cast { operand, ty, form } => match form {
-                Form::Implicit if !shows_implicit => self.operand(operand, false, node),
+            SqlNode::Cast { operand, ty, form } => match form {
+                SqlForm::Implicit if !shows_implicit => self.operand(operand, false, node),
                 _ => self.cast(operand, *ty, node),
             },
-            Node::Operator { name, operands, ty: _ } => {
+            SqlNode::Operator { name, operands, ty: _ } => {
                 self.open_parenthesis();
                 match &operands[..] {
                     [left, right] => {
@@ -69,52 +71,52 @@ impl Printer {
                 }
                 self.close_parenthesis();
             }
-            Node::Distinct(left, right) => {
+            SqlNode::Distinct(left, right) => {
                 self.open_parenthesis();
                 self.operand(left, true, node);
                 self.out.push_str(" IS DISTINCT FROM ");
                 self.operand(right, true, node);
                 self.close_parenthesis();
             }
-            Node::NullIf(left, right) => {
+            SqlNode::NullIf(left, right) => {
                 self.out.push_str("NULLIF(");
                 self.node(left, true);
                 self.out.push_str(", ");
                 self.node(right, true);
                 self.out.push(')');
             }
-            Node::And(items) => self.joined(items, " AND ", node),
-            Node::Or(items) => self.joined(items, " OR ", node),
-            Node::Not(operand) => {
+            SqlNode::And(items) => self.joined(items, " AND ", node),
+            SqlNode::Or(items) => self.joined(items, " OR ", node),
+            SqlNode::Not(operand) => {
                 self.open_parenthesis();
                 self.out.push_str("NOT ");
                 self.operand(operand, false, node);
                 self.close_parenthesis();
             }
-            Node::NullTest { operand, negated } => {
+            SqlNode::NullTest { operand, negated } => {
                 self.open_parenthesis();
                 self.operand(operand, true, node);
                 self.out.push_str(if *negated { " IS NOT NULL" } else { " IS NULL" });
                 self.close_parenthesis();
             }
-            Node::BooleanTest { operand, test } => {
+            SqlNode::BooleanTest { operand, test } => {
                 self.open_parenthesis();
                 self.operand(operand, false, node);
                 self.out.push_str(&format!(" {test}"));
                 self.close_parenthesis();
             }
-            Node::Case { operand, arms, otherwise, ty: _ } => self.case(operand.as_deref(), arms, otherwise),
-            Node::Coalesce(items, _) => {
+            SqlNode::Case { operand, arms, otherwise, ty: _ } => self.case(operand.as_deref(), arms, otherwise),
+            SqlNode::Coalesce(items, _) => {
                 self.out.push_str("COALESCE(");
                 self.list(items, true);
                 self.out.push(')');
             }
-            Node::Extreme { word, items, ty: _ } => {
+            SqlNode::Extreme { word, items, ty: _ } => {
                 self.out.push_str(&format!("{word}("));
                 self.list(items, true);
                 self.out.push(')');
             }
-            Node::Array { items, ty } => {
+            SqlNode::Array { items, ty } => {
                 self.out.push_str("ARRAY[");
                 self.list(items, true);
                 self.out.push(']');
@@ -122,7 +124,7 @@ impl Printer {
                     self.out.push_str(&format!("::{}", format_type(*ty, Some(-1))));
                 }
             }
-            Node::Quantified { name, operand, array, is_any } => {
+            SqlNode::Quantified { name, operand, array, is_any } => {
                 self.open_parenthesis();
                 self.operand(operand, true, node);
                 self.out.push_str(&format!(" {name} {} (", if *is_any { "ANY" } else { "ALL" }));
@@ -130,20 +132,20 @@ impl Printer {
                 self.out.push(')');
                 self.close_parenthesis();
             }
-            Node::SqlValue { text, ty: _ } => self.out.push_str(text),
-            Node::Collate { operand, collation } => {
+            SqlNode::SqlValue { text, ty: _ } => self.out.push_str(text),
+            SqlNode::Collate { operand, collation } => {
                 self.open_parenthesis();
                 self.operand(operand, shows_implicit, node);
                 self.out.push_str(&format!(" COLLATE {}", text::name(collation)));
                 self.close_parenthesis();
             }
-            Node::Row(items) => {
+            SqlNode::Row(items) => {
                 self.out.push_str("ROW(");
                 self.list(items, true);
                 self.out.push(')');
             }
-            Node::Aggregate(call) => self.aggregate(call),
-            Node::Window(window) => {
+            SqlNode::Aggregate(call) => self.aggregate(call),
+            SqlNode::Window(window) => {
                 self.aggregate(&window.call);
                 self.out.push_str(" OVER ");
                 match &window.over {
@@ -151,14 +153,14 @@ impl Printer {
                     Over::Window(window) => self.window(window),
                 }
             }
-            Node::Sublink(link) => self.sublink(link),
+            SqlNode::Sublink(link) => self.sublink(link),
         }
     }
 
     /// Writes a cast: `get_coercion_expr`.
-    fn cast(&mut self, operand: &Node, (ty, typmod): Ty, node: &Node) {
+    fn cast(&mut self, operand: &SqlNode, (ty, typmod): Ty, node: &SqlNode) {
         match operand {
-            Node::Const { text, ty: (of, -1) } if *of == ty => {
+            SqlNode::Const { text, ty: (of, -1) } if *of == ty => {
                 self.out.push_str(&text::constant(text.as_deref(), (*of, -1), Label::Never));
             }
             operand => {
@@ -170,11 +172,17 @@ impl Printer {
         self.out.push_str(&format!("::{}", format_type(ty, Some(typmod))));
     }
 
-    fn call(&mut self, node: &Node, (name, arguments): (&str, &[Node]), (ty, form): (Ty, Form), shows_implicit: bool) {
+    fn call(
+        &mut self,
+        node: &SqlNode,
+        (name, arguments): (&str, &[SqlNode]),
+        (ty, form): (Ty, SqlForm),
+        shows_implicit: bool,
+    ) {
         match (form, arguments) {
-            (Form::Implicit, [operand, ..]) if !shows_implicit => self.operand(operand, false, node),
-            (Form::Explicit | Form::Implicit, [operand, ..]) => self.cast(operand, ty, node),
-            (Form::Sql, _) if self.sql_syntax(node, name, arguments) => {}
+            (SqlForm::Implicit, [operand, ..]) if !shows_implicit => self.operand(operand, false, node),
+            (SqlForm::Explicit | SqlForm::Implicit, [operand, ..]) => self.cast(operand, ty, node),
+            (SqlForm::Sql, _) if self.sql_syntax(node, name, arguments) => {}
             _ => {
                 self.out.push_str(&format!("{}(", text::name(name)));
                 self.list(arguments, true);
@@ -184,7 +192,7 @@ impl Printer {
     }
 
     /// Writes a call in SQL's own notation: `get_func_sql_syntax`. Returns false for a function that has none.
-    fn sql_syntax(&mut self, node: &Node, name: &str, arguments: &[Node]) -> bool {
+    fn sql_syntax(&mut self, node: &SqlNode, name: &str, arguments: &[SqlNode]) -> bool {
         match (name, arguments) {
             ("timezone", [zone, time]) => {
                 self.out.push('(');
@@ -204,7 +212,7 @@ impl Printer {
                 self.node(d, false);
                 self.out.push_str("))");
             }
-            ("extract", [Node::Const { text: Some(field), .. }, source]) => {
+            ("extract", [SqlNode::Const { text: Some(field), .. }, source]) => {
                 self.out.push_str(&format!("EXTRACT({field} FROM "));
                 self.node(source, false);
                 self.out.push(')');
@@ -269,7 +277,7 @@ impl Printer {
         true
     }
 
-    fn case(&mut self, operand: Option<&Node>, arms: &[(Node, Node)], otherwise: &Node) {
+    fn case(&mut self, operand: Option<&SqlNode>, arms: &[(SqlNode, SqlNode)], otherwise: &SqlNode) {
         self.keyword("CASE", 0, VAR, 0);
         if let Some(operand) = operand {
             self.out.push(' ');
@@ -308,7 +316,7 @@ impl Printer {
     }
 
     /// Writes keys of ORDER BY; by the number of the column where a set operation is ordered.
-    pub fn sorts(&mut self, sorts: &[Sort], by_number: bool) {
+    pub fn sorts(&mut self, sorts: &[SortItem], by_number: bool) {
         for (nth, sort) in sorts.iter().enumerate() {
             if nth > 0 {
                 self.out.push_str(", ");
@@ -327,16 +335,16 @@ impl Printer {
     }
 
     /// Writes a key of ORDER BY, GROUP BY or DISTINCT ON: `get_rule_sortgroupclause`.
-    pub fn key(&mut self, node: &Node) {
+    pub fn key(&mut self, node: &SqlNode) {
         match node {
-            Node::Const { text, ty } => self.out.push_str(&text::constant(text.as_deref(), *ty, Label::Always)),
-            Node::Column { .. } => {
+            SqlNode::Const { text, ty } => self.out.push_str(&text::constant(text.as_deref(), *ty, Label::Always)),
+            SqlNode::Column { .. } => {
                 let before = std::mem::replace(&mut self.in_order_by, true);
                 self.node(node, false);
                 self.in_order_by = before;
             }
             node => {
-                let is_call = matches!(node, Node::Call { .. } | Node::Aggregate(_) | Node::Window(_));
+                let is_call = matches!(node, SqlNode::Call { .. } | SqlNode::Aggregate(_) | SqlNode::Window(_));
                 let needs = self.style.is_pretty || is_call;
                 if needs {
                     self.out.push('(');
@@ -400,10 +408,10 @@ impl Printer {
         self.out.push_str(frame.exclusion);
     }
 
-    fn bound(&mut self, bound: &Bound) {
+    fn bound(&mut self, bound: &WindowBound) {
         match bound {
-            Bound::Word(word) => self.out.push_str(word),
-            Bound::Offset(node, word) => {
+            WindowBound::Word(word) => self.out.push_str(word),
+            WindowBound::Offset(node, word) => {
                 self.node(node, false);
                 self.out.push_str(&format!(" {word}"));
             }

@@ -14,7 +14,7 @@ use query::catalog::schema_name::SchemaName;
 use query::catalog::table::Table as Stored;
 use query::nodes::context::EvalContext;
 
-use crate::deparse::node::{Node, Query, Table};
+use crate::deparse::node::{Query, SqlNode, Table};
 use crate::deparse::text;
 use crate::error::Result;
 use crate::session::facts::FactsOf as _;
@@ -50,7 +50,7 @@ struct Namespace {
     /// Columns are written with the name of their table.
     qualifies: bool,
     /// Names of the output columns, for ORDER BY; with the expression of each.
-    outputs: Vec<(String, Node)>,
+    outputs: Vec<(String, SqlNode)>,
     commons: Vec<String>,
 }
 
@@ -76,12 +76,12 @@ pub fn query(query: &Query, style: Style, ctx: &mut EvalContext) -> Result<Strin
 }
 
 /// Returns the text of an expression over the columns of one table.
-pub fn expression(node: &Node, table: &Stored, style: Style, ctx: &mut EvalContext) -> Result<String> {
+pub fn expression(node: &SqlNode, table: &Stored, style: Style, ctx: &mut EvalContext) -> Result<String> {
     let mut printer = Printer::new(style, ctx);
     let columns = table.columns.iter().map(|column| (column.name.clone(), (0, -1))).collect();
     printer.open.push(Namespace {
         tables: vec![Table {
-            source: crate::deparse::node::Source::Join,
+            source: crate::deparse::node::FromSource::Join,
             alias: table.name.clone(),
             has_alias: false,
             columns,

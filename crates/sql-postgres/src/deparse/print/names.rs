@@ -1,6 +1,6 @@
 //! The names that tables and columns get in a text: each table of a query and of those around it has one of its own.
 
-use crate::deparse::node::{Body, Node, Query};
+use crate::deparse::node::{Query, QueryBody, SqlNode};
 use crate::deparse::print::{Namespace, Printer};
 
 impl Printer {
@@ -20,7 +20,7 @@ impl Printer {
             names.push(name);
         }
         let targets = match &query.body {
-            Body::Select(select) => select.targets.clone(),
+            QueryBody::Select(select) => select.targets.clone(),
             _ => Vec::new(),
         };
         let outputs = query.columns.iter().map(|(name, _)| name.clone()).zip(targets).collect();
@@ -45,7 +45,7 @@ impl Printer {
         let shown = crate::deparse::text::name(name);
         let innermost = &self.open[self.open.len() - 1];
         // In ORDER BY a name alone would be that of another output column.
-        let is_own = |node: &Node| matches!(node, Node::Column { level: 0, table: of, column: nth, .. } if level == 0 && (*of, *nth) == (table, column));
+        let is_own = |node: &SqlNode| matches!(node, SqlNode::Column { level: 0, table: of, column: nth, .. } if level == 0 && (*of, *nth) == (table, column));
         let is_hidden =
             self.in_order_by && innermost.outputs.iter().any(|(known, node)| known == name && !is_own(node));
         let qualifier = &open.names[table];

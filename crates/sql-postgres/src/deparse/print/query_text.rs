@@ -1,6 +1,6 @@
 //! Queries: `get_query_def`.
 
-use crate::deparse::node::{Body, Group, Item, Node, Query, Select, Source};
+use crate::deparse::node::{FromSource, Group, Query, QueryBody, Select, SqlItem, SqlNode};
 use crate::deparse::print::{JOIN, Printer, STEP, VAR};
 use crate::deparse::text;
 
@@ -16,7 +16,7 @@ impl Printer {
         let has_outer = !self.open.is_empty();
         self.push(query, has_outer);
         self.with(query);
-        let is_set = matches!(query.body, Body::Set { .. });
+        let is_set = matches!(query.body, QueryBody::Set { .. });
         match is_set {
             true => self.body(&query.body, view, are_names_seen),
             false => self.body(&query.body, &names(query), are_names_seen),
@@ -39,7 +39,7 @@ impl Printer {
                 false => {
                     self.keyword(" LIMIT ", -STEP, STEP, 0);
                     match limit {
-                        Node::Const { text: None, .. } => self.out.push_str("ALL"),
+                        SqlNode::Const { text: None, .. } => self.out.push_str("ALL"),
                         limit => self.node(limit, false),
                     }
                 }
@@ -88,22 +88,22 @@ impl Printer {
         self.keyword("", 0, 0, 0);
     }
 
-    fn body(&mut self, body: &Body, names: &[String], are_names_seen: bool) {
+    fn body(&mut self, body: &QueryBody, names: &[String], are_names_seen: bool) {
         match body {
-            Body::Empty => {}
-            Body::Select(select) => self.select(select, names, are_names_seen),
-            Body::Values(rows) => {
+            QueryBody::Empty => {}
+            QueryBody::Select(select) => self.select(select, names, are_names_seen),
+            QueryBody::Values(rows) => {
                 self.indent += STEP;
                 self.out.push(' ');
                 self.values(rows);
             }
-            Body::Leaf(query) => {
+            QueryBody::Leaf(query) => {
                 let needs = !query.with.is_empty()
                     || !query.order_by.is_empty()
                     || query.limit.is_some()
                     || query.offset.is_some()
                     || !query.locking.is_empty()
-                    || matches!(query.body, Body::Set { .. });
+                    || matches!(query.body, QueryBody::Set { .. });
                 let mut query = (**query).clone();
                 query.columns.iter_mut().zip(names).for_each(|((name, _), shown)| name.clone_from(shown));
                 if needs {
@@ -114,12 +114,18 @@ impl Printer {
                     self.out.push(')');
                 }
             }
-            Body::Set { op, all, left, right } => self.set((op, *all), (left, right), names, are_names_seen),
+            QueryBody::Set { op, all, left, right } => self.set((op, *all), (left, right), names, are_names_seen),
         }
     }
 
-    fn set(&mut self, (op, all): (&str, bool), (left, right): (&Body, &Body), names: &[String], are_names_seen: bool) {
-        let needs = matches!(left, Body::Set { op: of, all: is_all, .. } if (*of, *is_all) != (op, all));
+    fn set(
+        &mut self,
+        (op, all): (&str, bool),
+        (left, right): (&QueryBody, &QueryBody),
+        names: &[String],
+        are_names_seen: bool,
+    ) {
+        let needs = matches!(left, QueryBody::Set { op: of, all: is_all, .. } if (*of, *is_all) != (op, all));
         let mut step = 0;
         if needs {
             self.out.push('(');
@@ -136,7 +142,7 @@ impl Printer {
         if all {
             self.out.push_str("ALL ");
         }
-        let needs = matches!(right, Body::Set { .. });
+        let needs = matches!(right, QueryBody::Set { .. });
         let step = if needs { STEP } else { 0 };
         if needs {
             self.out.push('(');
@@ -149,7 +155,7 @@ impl Printer {
         }
     }
 
-    pub fn values(&mut self, rows: &[Vec<Node>]) {
+    pub fn values(&mut self, rows: &[Vec<SqlNode>]) {
         self.out.push_str("VALUES ");
         for (nth, row) in rows.iter().enumerate() {
             self.out.push_str(if nth > 0 { ", (" } else { "(" });
@@ -207,7 +213,7 @@ impl Printer {
         }
     }
 
-    fn keys(&mut self, keys: &[Node]) {
+    fn keys(&mut self, keys: &[SqlNode]) {
         for (nth, key) in keys.iter().enumerate() {
             if nth > 0 {
                 self.out.push_str(", ");
@@ -263,13 +269,13 @@ impl Printer {
         self.out.push_str(item);
     }
 
-    fn targets(&mut self, targets: &[Node], names: &[String], are_names_seen: bool) {
+    fn targets(&mut self, targets: &[SqlNode], names: &[String], are_names_seen: bool) {
         let mut was_long = false;
         for (nth, target) in targets.iter().enumerate() {
             self.out.push_str(if nth > 0 { ", " } else { " " });
             let mut own = None;
             let mut item = self.apart(|printer| match target {
-                Node::Column { level, table, column, ty: _ } => {
+                SqlNode::Column { level, table, column, ty: _ } => {
                     let (text, name) = printer.column_text(*level, *table, *column);
                     printer.out.push_str(&text);
                     own = Some(name);
@@ -289,7 +295,7 @@ impl Printer {
         }
     }
 
-    fn from(&mut self, items: &[Item]) {
+    fn from(&mut self, items: &[SqlItem]) {
         for (nth, item) in items.iter().enumerate() {
             if nth == 0 {
                 self.keyword(" FROM ", -STEP, STEP, 2);
@@ -302,10 +308,10 @@ impl Printer {
         }
     }
 
-    fn item(&mut self, item: &Item) {
+    fn item(&mut self, item: &SqlItem) {
         let (kind, left, right, on, using, alias) = match item {
-            Item::Table(at) => return self.table(*at),
-            Item::Join { kind, left, right, on, using, alias } => (*kind, left, right, on, using, alias),
+            SqlItem::Table(at) => return self.table(*at),
+            SqlItem::Join { kind, left, right, on, using, alias } => (*kind, left, right, on, using, alias),
         };
         let is_pretty = self.style.is_pretty;
         if !is_pretty || alias.is_some() {
@@ -315,7 +321,7 @@ impl Printer {
         let has_condition = on.is_some() || !using.is_empty();
         let word = if kind == "JOIN" && !has_condition { "CROSS JOIN" } else { kind };
         self.keyword(&format!(" {word} "), -STEP, STEP, JOIN);
-        let needs = is_pretty && matches!(**right, Item::Join { alias: None, .. });
+        let needs = is_pretty && matches!(**right, SqlItem::Join { alias: None, .. });
         if needs {
             self.out.push('(');
         }
@@ -348,28 +354,28 @@ impl Printer {
             self.out.push_str("LATERAL ");
         }
         let (has_alias, has_columns) = match &table.source {
-            Source::Relation { schema, name: own, only } => {
+            FromSource::Relation { schema, name: own, only } => {
                 let shown = self.relation_name(schema, own);
                 self.out.push_str(&format!("{}{shown}", if *only { "ONLY " } else { "" }));
                 (table.has_alias || name != *own, table.has_column_aliases)
             }
-            Source::Subquery(query) => {
+            FromSource::Subquery(query) => {
                 self.out.push('(');
                 self.query(query, true);
                 self.out.push(')');
                 (true, table.has_column_aliases)
             }
-            Source::Values(rows) => {
+            FromSource::Values(rows) => {
                 self.out.push('(');
                 self.values(rows);
                 self.out.push(')');
                 (true, table.has_column_aliases)
             }
-            Source::Common(own) => {
+            FromSource::Common(own) => {
                 self.out.push_str(&text::name(own));
                 (table.has_alias || name != *own, table.has_column_aliases)
             }
-            Source::Join => (false, false),
+            FromSource::Join => (false, false),
         };
         if has_alias && !name.is_empty() {
             self.out.push_str(&format!(" {}", text::name(&name)));

@@ -62,11 +62,11 @@ fn start(rules: Rules) -> Box<dyn Accumulator> {
 struct Row {
     order: Vec<u8>,
     name: Option<Box<str>>,
-    part: Part,
+    part: RowPart,
 }
 
 #[derive(Clone, Debug)]
-enum Part {
+enum RowPart {
     Text(Box<str>),
     Tree(Node),
 }
@@ -109,9 +109,9 @@ impl Gathered {
 
     fn tree(&mut self) -> Node {
         let rows = std::mem::take(&mut self.rows);
-        let node = |part: Part| match part {
-            Part::Tree(node) => node,
-            Part::Text(_) => Node::Null,
+        let node = |part: RowPart| match part {
+            RowPart::Tree(node) => node,
+            RowPart::Text(_) => Node::Null,
         };
         match self.rules.is_object {
             true => Node::Object(Members::new(
@@ -130,7 +130,7 @@ impl Gathered {
                 write_string(name, &mut out);
                 out.push_str(" : ");
             }
-            if let Part::Text(text) = &row.part {
+            if let RowPart::Text(text) = &row.part {
                 out.push_str(text);
             }
         }
@@ -153,13 +153,13 @@ impl Accumulator for Gathered {
             true => {
                 let node = encode::node(value, ty, io)?;
                 let size = node.held_bytes();
-                (Part::Tree(node), size)
+                (RowPart::Tree(node), size)
             }
             false => {
                 let mut text = String::new();
                 encode::append(value, ty, io, &mut text)?;
                 let size = text.len();
-                (Part::Text(text.into()), size)
+                (RowPart::Text(text.into()), size)
             }
         };
         let mut order = Vec::new();

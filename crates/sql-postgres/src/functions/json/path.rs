@@ -66,7 +66,7 @@ impl From<bool> for Truth {
 }
 
 /// An item: a node of the document, or one that was computed.
-type Item<'d> = Cow<'d, Node>;
+type PathItem<'d> = Cow<'d, Node>;
 
 /// Paths that a thread keeps; when there are more, it begins anew.
 const KEPT_MAX: usize = 64;
@@ -115,7 +115,7 @@ struct Evaluation<'d, 'c> {
 }
 
 /// Where items go.
-type Sink<'d> = Vec<Item<'d>>;
+type Sink<'d> = Vec<PathItem<'d>>;
 
 impl<'d> Evaluation<'d, '_> {
     fn tick(&mut self) -> Run<()> {
@@ -127,7 +127,7 @@ impl<'d> Evaluation<'d, '_> {
     }
 
     /// Appends the items of an expression over the current item.
-    fn expr(&mut self, expr: &Expr, current: &Item<'d>, out: &mut Sink<'d>) -> Run<()> {
+    fn expr(&mut self, expr: &Expr, current: &PathItem<'d>, out: &mut Sink<'d>) -> Run<()> {
         self.tick()?;
         match expr {
             Expr::Access(base, accessors) => self.base(base, current, accessors, out),
@@ -135,7 +135,7 @@ impl<'d> Evaluation<'d, '_> {
         }
     }
 
-    fn base(&mut self, base: &Expr, current: &Item<'d>, accessors: &[Accessor], out: &mut Sink<'d>) -> Run<()> {
+    fn base(&mut self, base: &Expr, current: &PathItem<'d>, accessors: &[Accessor], out: &mut Sink<'d>) -> Run<()> {
         let item = match base {
             Expr::Null => Cow::Owned(Node::Null),
             Expr::Bool(truth) => Cow::Owned(Node::Bool(*truth)),
@@ -164,7 +164,7 @@ impl<'d> Evaluation<'d, '_> {
         self.access(item, accessors, self.is_lax, out)
     }
 
-    fn variable(&self, name: &str) -> Run<Item<'d>> {
+    fn variable(&self, name: &str) -> Run<PathItem<'d>> {
         let Node::Object(variables) = self.variables else {
             return Err(Fail::Statement(Fault::corrupt("variables that are no object")));
         };
@@ -178,7 +178,7 @@ impl<'d> Evaluation<'d, '_> {
     }
 
     /// Passes an item through accessors. `unwraps`: an array stands for its elements where the first accessor is for what they are.
-    fn access(&mut self, item: Item<'d>, accessors: &[Accessor], unwraps: bool, out: &mut Sink<'d>) -> Run<()> {
+    fn access(&mut self, item: PathItem<'d>, accessors: &[Accessor], unwraps: bool, out: &mut Sink<'d>) -> Run<()> {
         self.tick()?;
         let Some((accessor, rest)) = accessors.split_first() else {
             out.push(item);
@@ -221,13 +221,13 @@ impl<'d> Evaluation<'d, '_> {
         }
     }
 
-    fn each(&mut self, parts: Vec<Item<'d>>, accessors: &[Accessor], unwraps: bool, out: &mut Sink<'d>) -> Run<()> {
+    fn each(&mut self, parts: Vec<PathItem<'d>>, accessors: &[Accessor], unwraps: bool, out: &mut Sink<'d>) -> Run<()> {
         parts.into_iter().try_for_each(|part| self.access(part, accessors, unwraps, out))
     }
 
     fn key(
         &mut self,
-        item: Item<'d>,
+        item: PathItem<'d>,
         name: &str,
         (accessors, rest): (&[Accessor], &[Accessor]),
         unwraps: bool,
@@ -253,7 +253,7 @@ impl<'d> Evaluation<'d, '_> {
 
     fn subscripts(
         &mut self,
-        item: &Item<'d>,
+        item: &PathItem<'d>,
         list: &[(Expr, Option<Expr>)],
         rest: &[Accessor],
         out: &mut Sink<'d>,
@@ -288,7 +288,7 @@ impl<'d> Evaluation<'d, '_> {
         Ok(())
     }
 
-    fn subscript(&mut self, expr: &Expr, item: &Item<'d>) -> Run<i64> {
+    fn subscript(&mut self, expr: &Expr, item: &PathItem<'d>) -> Run<i64> {
         let mut found = Vec::new();
         self.expr(expr, item, &mut found)?;
         let number = match &found[..] {
@@ -308,7 +308,7 @@ impl<'d> Evaluation<'d, '_> {
     /// Visits parts of parts, from this level to the last one.
     fn levels(
         &mut self,
-        item: &Item<'d>,
+        item: &PathItem<'d>,
         level: u32,
         (first, last): (u32, u32),
         rest: &[Accessor],
@@ -342,7 +342,7 @@ impl<'d> Evaluation<'d, '_> {
     fn method(
         &mut self,
         method: Method,
-        item: Item<'d>,
+        item: PathItem<'d>,
         (accessors, rest): (&[Accessor], &[Accessor]),
         unwraps: bool,
         out: &mut Sink<'d>,
@@ -381,7 +381,7 @@ impl<'d> Evaluation<'d, '_> {
     }
 
     /// Returns the items of an operand; in lax mode the elements of those that are arrays.
-    fn operand(&mut self, expr: &Expr, current: &Item<'d>) -> Run<Vec<Item<'d>>> {
+    fn operand(&mut self, expr: &Expr, current: &PathItem<'d>) -> Run<Vec<PathItem<'d>>> {
         let mut found = Vec::new();
         self.expr(expr, current, &mut found)?;
         if !self.is_lax || !found.iter().any(|item| is_array(item)) {
@@ -390,7 +390,7 @@ impl<'d> Evaluation<'d, '_> {
         Ok(found.into_iter().flat_map(|item| if is_array(&item) { elements(&item) } else { vec![item] }).collect())
     }
 
-    fn arithmetic(&mut self, op: Arithmetic, left: &Expr, right: &Expr, current: &Item<'d>) -> Run<Item<'d>> {
+    fn arithmetic(&mut self, op: Arithmetic, left: &Expr, right: &Expr, current: &PathItem<'d>) -> Run<PathItem<'d>> {
         let mut numbers = Vec::with_capacity(2);
         // Both operands are evaluated before either is looked at.
         let operands = [self.operand(left, current)?, self.operand(right, current)?];
@@ -423,7 +423,7 @@ impl<'d> Evaluation<'d, '_> {
         &mut self,
         is_minus: bool,
         operand: &Expr,
-        current: &Item<'d>,
+        current: &PathItem<'d>,
         accessors: &[Accessor],
         out: &mut Sink<'d>,
     ) -> Run<()> {
@@ -444,7 +444,7 @@ fn is_array(node: &Node) -> bool {
     matches!(node, Node::Array(_))
 }
 
-fn elements<'d>(item: &Item<'d>) -> Vec<Item<'d>> {
+fn elements<'d>(item: &PathItem<'d>) -> Vec<PathItem<'d>> {
     match item {
         Cow::Borrowed(Node::Array(elements)) => elements.iter().map(Cow::Borrowed).collect(),
         Cow::Owned(Node::Array(elements)) => elements.iter().cloned().map(Cow::Owned).collect(),
@@ -453,7 +453,7 @@ fn elements<'d>(item: &Item<'d>) -> Vec<Item<'d>> {
 }
 
 /// Returns the values of an object's members; `None` for what is no object.
-fn members<'d>(item: &Item<'d>) -> Option<Vec<Item<'d>>> {
+fn members<'d>(item: &PathItem<'d>) -> Option<Vec<PathItem<'d>>> {
     match item {
         Cow::Borrowed(Node::Object(members)) => Some(members.iter().map(|(_, node)| Cow::Borrowed(node)).collect()),
         Cow::Owned(Node::Object(members)) => Some(members.iter().map(|(_, node)| Cow::Owned(node.clone())).collect()),
@@ -461,7 +461,7 @@ fn members<'d>(item: &Item<'d>) -> Option<Vec<Item<'d>>> {
     }
 }
 
-fn member<'d>(item: &Item<'d>, name: &str) -> Option<Item<'d>> {
+fn member<'d>(item: &PathItem<'d>, name: &str) -> Option<PathItem<'d>> {
     match item {
         Cow::Borrowed(Node::Object(members)) => members.get(name).map(Cow::Borrowed),
         Cow::Owned(Node::Object(members)) => members.get(name).cloned().map(Cow::Owned),
@@ -509,7 +509,7 @@ fn double(node: &Node) -> Run<Decimal> {
 }
 
 /// Evaluates the path of a call: (document, path, variables, silent). Returns what was found; with an error that is suppressed, whether there was one.
-fn found<'d>(values: &'d [Value], silent: bool, ctx: &mut EvalContext) -> Result<(Vec<Item<'d>>, bool)> {
+fn found<'d>(values: &'d [Value], silent: bool, ctx: &mut EvalContext) -> Result<(Vec<PathItem<'d>>, bool)> {
     static NO_VARIABLES: LazyLock<Node> = LazyLock::new(|| Node::Object(Members::default()));
     let (root, path) = (document(values, 0)?, kept(text(values, 1)?)?);
     let variables = match values.get(2) {

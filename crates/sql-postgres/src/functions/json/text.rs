@@ -12,13 +12,13 @@ use crate::types::json::{unquoted, write_string};
 use crate::value::Value;
 
 /// A value within a document: its text, and its first event.
-pub struct Part<'t> {
+pub struct TextPart<'t> {
     pub text: &'t str,
     pub first: Event<'t>,
 }
 
 /// Reads the value that begins with this event, to its end.
-fn rest<'t>(document: &'t str, parser: &mut Parser<'t>, first: Event<'t>) -> PgResult<Part<'t>> {
+fn rest<'t>(document: &'t str, parser: &mut Parser<'t>, first: Event<'t>) -> PgResult<TextPart<'t>> {
     let from = match first {
         Event::ObjectStart | Event::ArrayStart => parser.at() - 1,
         Event::String(text) | Event::Number(text) => parser.at() - text.len(),
@@ -31,13 +31,13 @@ fn rest<'t>(document: &'t str, parser: &mut Parser<'t>, first: Event<'t>) -> PgR
             parser.event()?;
         }
     }
-    Ok(Part { text: &document[from..parser.at()], first })
+    Ok(TextPart { text: &document[from..parser.at()], first })
 }
 
 /// Calls a function with the name and the value of each member, or with no name and each element. Returns the event that begins the document.
 pub fn each<'t>(
     document: &'t str,
-    mut of: impl FnMut(Option<&'t str>, Part<'t>) -> PgResult<()>,
+    mut of: impl FnMut(Option<&'t str>, TextPart<'t>) -> PgResult<()>,
 ) -> PgResult<Event<'t>> {
     let mut parser = Parser::new(document);
     let first = parser.event()?;
@@ -61,7 +61,7 @@ pub fn each<'t>(
 }
 
 /// Returns the member of a name. Of several the last one counts.
-pub fn member<'t>(document: &'t str, wanted: &str) -> PgResult<Option<Part<'t>>> {
+pub fn member<'t>(document: &'t str, wanted: &str) -> PgResult<Option<TextPart<'t>>> {
     let mut found = None;
     each(document, |name, part| {
         if let Some(name) = name
@@ -74,7 +74,7 @@ pub fn member<'t>(document: &'t str, wanted: &str) -> PgResult<Option<Part<'t>>>
     Ok(found)
 }
 
-pub fn element(document: &str, subscript: i64) -> PgResult<Option<Part<'_>>> {
+pub fn element(document: &str, subscript: i64) -> PgResult<Option<TextPart<'_>>> {
     let mut parts = Vec::new();
     let first = each(document, |_, part| {
         parts.push(part);
@@ -86,16 +86,16 @@ pub fn element(document: &str, subscript: i64) -> PgResult<Option<Part<'_>>> {
     Ok(place(parts.len(), subscript).map(|place| parts.swap_remove(place)))
 }
 
-pub fn as_json(part: Option<Part<'_>>) -> Value {
+pub fn as_json(part: Option<TextPart<'_>>) -> Value {
     part.map_or(Value::Null, |part| Value::text(part.text))
 }
 
 /// Returns a part as `->>` gives it: strings without quotes, nulls as NULL.
-pub fn as_text(part: Option<Part<'_>>) -> PgResult<Value> {
+pub fn as_text(part: Option<TextPart<'_>>) -> PgResult<Value> {
     Ok(match part {
         None => Value::Null,
-        Some(Part { first: Event::Null, .. }) => Value::Null,
-        Some(Part { first: Event::String(text), .. }) => Value::Text(unquoted(text)?.into()),
+        Some(TextPart { first: Event::Null, .. }) => Value::Null,
+        Some(TextPart { first: Event::String(text), .. }) => Value::Text(unquoted(text)?.into()),
         Some(part) => Value::text(part.text),
     })
 }

@@ -55,15 +55,19 @@ pub static STDDEV_SAMP: AggregateFunction = aggregate("stddev_samp", |_| exact(E
 pub static STDDEV: AggregateFunction = aggregate("stddev", |_| exact(Exact::Spread(Spread::STDDEV_SAMP)));
 pub static SUM_FLOAT4: AggregateFunction = aggregate("sum", |_| Box::new(Float4Sum(None)));
 pub static SUM_FLOAT8: AggregateFunction = aggregate("sum", |_| Box::new(Float8Sum(None)));
-pub static AVG_FLOAT: AggregateFunction = aggregate("avg", |_| moments(Wanted::Average));
-pub static VAR_POP_FLOAT: AggregateFunction = aggregate("var_pop", |_| moments(Wanted::Spread(Spread::VAR_POP)));
-pub static VAR_SAMP_FLOAT: AggregateFunction = aggregate("var_samp", |_| moments(Wanted::Spread(Spread::VAR_SAMP)));
-pub static VARIANCE_FLOAT: AggregateFunction = aggregate("variance", |_| moments(Wanted::Spread(Spread::VAR_SAMP)));
+pub static AVG_FLOAT: AggregateFunction = aggregate("avg", |_| moments(WantedStatistic::Average));
+pub static VAR_POP_FLOAT: AggregateFunction =
+    aggregate("var_pop", |_| moments(WantedStatistic::Spread(Spread::VAR_POP)));
+pub static VAR_SAMP_FLOAT: AggregateFunction =
+    aggregate("var_samp", |_| moments(WantedStatistic::Spread(Spread::VAR_SAMP)));
+pub static VARIANCE_FLOAT: AggregateFunction =
+    aggregate("variance", |_| moments(WantedStatistic::Spread(Spread::VAR_SAMP)));
 pub static STDDEV_POP_FLOAT: AggregateFunction =
-    aggregate("stddev_pop", |_| moments(Wanted::Spread(Spread::STDDEV_POP)));
+    aggregate("stddev_pop", |_| moments(WantedStatistic::Spread(Spread::STDDEV_POP)));
 pub static STDDEV_SAMP_FLOAT: AggregateFunction =
-    aggregate("stddev_samp", |_| moments(Wanted::Spread(Spread::STDDEV_SAMP)));
-pub static STDDEV_FLOAT: AggregateFunction = aggregate("stddev", |_| moments(Wanted::Spread(Spread::STDDEV_SAMP)));
+    aggregate("stddev_samp", |_| moments(WantedStatistic::Spread(Spread::STDDEV_SAMP)));
+pub static STDDEV_FLOAT: AggregateFunction =
+    aggregate("stddev", |_| moments(WantedStatistic::Spread(Spread::STDDEV_SAMP)));
 pub static MIN: AggregateFunction =
     extreme("min", |_| Box::new(Extreme { kept: None, wanted: Ordering::Less }), Ordering::Less);
 pub static MAX: AggregateFunction =
@@ -354,7 +358,7 @@ fn float(value: &Value) -> Result<Option<f64>> {
 
 /// The result of sums of floats.
 #[derive(Clone, Copy, Debug)]
-enum Wanted {
+enum WantedStatistic {
     Average,
     Spread(Spread),
 }
@@ -362,14 +366,14 @@ enum Wanted {
 /// Sums of float4 and float8: `float8_accum`.
 #[derive(Clone, Debug)]
 struct Moments {
-    wanted: Wanted,
+    wanted: WantedStatistic,
     count: f64,
     sum: f64,
     /// The sum of the squares of the distances from the average.
     squares: f64,
 }
 
-fn moments(wanted: Wanted) -> Box<dyn Accumulator> {
+fn moments(wanted: WantedStatistic) -> Box<dyn Accumulator> {
     Box::new(Moments { wanted, count: 0.0, sum: 0.0, squares: 0.0 })
 }
 
@@ -397,9 +401,9 @@ impl Accumulator for Moments {
     fn finish(&mut self, _: &Aggregate, _: &mut EvalContext) -> Result<Value> {
         let number = match self.wanted {
             _ if self.count == 0.0 => return Ok(Value::Null),
-            Wanted::Average => self.sum / self.count,
-            Wanted::Spread(Spread { is_sample: true, .. }) if self.count <= 1.0 => return Ok(Value::Null),
-            Wanted::Spread(Spread { is_root, is_sample }) => {
+            WantedStatistic::Average => self.sum / self.count,
+            WantedStatistic::Spread(Spread { is_sample: true, .. }) if self.count <= 1.0 => return Ok(Value::Null),
+            WantedStatistic::Spread(Spread { is_root, is_sample }) => {
                 let variance = self.squares / if is_sample { self.count - 1.0 } else { self.count };
                 if is_root { variance.sqrt() } else { variance }
             }

@@ -149,7 +149,7 @@ fn one(shown: &Shown, oid: Oid, ctx: &mut EvalContext, give: &mut Give<'_>) -> R
     }
 }
 
-fn system(relation: &relations::Relation) -> Row {
+fn system(relation: &relations::SystemRelation) -> Row {
     let namespace = if relation.table.schema == "pg_catalog" { oids::PG_CATALOG } else { oids::INFORMATION_SCHEMA };
     let row = ClassRow {
         oid: relation.oid,

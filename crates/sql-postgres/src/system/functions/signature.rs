@@ -27,12 +27,12 @@ struct Proc {
     volatility: char,
     parallel: char,
     result: Oid,
-    arguments: Vec<Argument>,
+    arguments: Vec<SignatureArgument>,
     source: String,
     body: Option<String>,
 }
 
-struct Argument {
+struct SignatureArgument {
     mode: char,
     name: String,
     ty: Oid,
@@ -79,10 +79,10 @@ impl Proc {
         };
         let modes = (fields[21] != "\\N").then(|| items(fields[21]));
         let names = (fields[22] != "\\N").then(|| items(fields[22]));
-        let mut arguments: Vec<Argument> = types
+        let mut arguments: Vec<SignatureArgument> = types
             .iter()
             .enumerate()
-            .map(|(at, ty)| Argument {
+            .map(|(at, ty)| SignatureArgument {
                 mode: modes.as_ref().and_then(|modes| modes.get(at)?.chars().next()).unwrap_or('i'),
                 name: names.as_ref().and_then(|names| names.get(at).copied()).unwrap_or_default().to_owned(),
                 ty: ty.parse().unwrap_or(0),
@@ -90,7 +90,7 @@ impl Proc {
             })
             .collect();
         let defaults = unescaped(fields[23]).map(|text| expressions(&text)).unwrap_or_default();
-        let mut inputs: Vec<&mut Argument> =
+        let mut inputs: Vec<&mut SignatureArgument> =
             arguments.iter_mut().filter(|argument| matches!(argument.mode, 'i' | 'b' | 'v')).collect();
         let first = inputs.len().saturating_sub(defaults.len());
         inputs[first..].iter_mut().zip(defaults).for_each(|(argument, default)| argument.default = Some(default));
@@ -116,7 +116,7 @@ impl Proc {
     fn arguments_text(&self, with_defaults: bool) -> String {
         let shown =
             self.arguments.iter().filter(|argument| argument.mode != 't' && (with_defaults || argument.mode != 'o'));
-        let text = |argument: &Argument| {
+        let text = |argument: &SignatureArgument| {
             let mode = match argument.mode {
                 'o' => "OUT ",
                 'b' => "INOUT ",

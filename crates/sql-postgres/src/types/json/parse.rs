@@ -36,7 +36,7 @@ enum JsonToken {
 
 /// The part that must come next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
+enum Expected {
     Value,
     /// The first value of an array, or its end.
     FirstValue,
@@ -49,7 +49,7 @@ pub struct Parser<'t> {
     text: &'t str,
     at: usize,
     open: Vec<u8>,
-    next: Next,
+    next: Expected,
 }
 
 #[cold]
@@ -59,7 +59,7 @@ pub fn invalid(detail: String) -> PgError {
 
 impl<'t> Parser<'t> {
     pub fn new(text: &'t str) -> Parser<'t> {
-        Parser { text, at: 0, open: Vec::new(), next: Next::Value }
+        Parser { text, at: 0, open: Vec::new(), next: Expected::Value }
     }
 
     /// The brackets that are open.
@@ -76,17 +76,17 @@ impl<'t> Parser<'t> {
     pub fn event(&mut self) -> Result<Event<'t>> {
         loop {
             match self.next {
-                Next::Value => return self.value(),
-                Next::FirstValue => {
+                Expected::Value => return self.value(),
+                Expected::FirstValue => {
                     let before = self.at;
                     if self.token()?.0 == JsonToken::Sign(b']') {
                         return Ok(self.end());
                     }
                     self.at = before;
-                    self.next = Next::Value;
+                    self.next = Expected::Value;
                 }
-                Next::FirstName | Next::Name => return self.name(),
-                Next::AfterValue => {
+                Expected::FirstName | Expected::Name => return self.name(),
+                Expected::AfterValue => {
                     if let Some(event) = self.after_value()? {
                         return Ok(event);
                     }
@@ -97,7 +97,7 @@ impl<'t> Parser<'t> {
 
     fn value(&mut self) -> Result<Event<'t>> {
         let (token, from) = self.token()?;
-        self.next = Next::AfterValue;
+        self.next = Expected::AfterValue;
         let text = &self.text[from..self.at];
         Ok(match token {
             JsonToken::Sign(bracket @ (b'{' | b'[')) => {
@@ -105,7 +105,7 @@ impl<'t> Parser<'t> {
                     return Err(PgError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded"));
                 }
                 self.open.push(bracket);
-                self.next = if bracket == b'{' { Next::FirstName } else { Next::FirstValue };
+                self.next = if bracket == b'{' { Expected::FirstName } else { Expected::FirstValue };
                 if bracket == b'{' { Event::ObjectStart } else { Event::ArrayStart }
             }
             JsonToken::String => Event::String(text),
@@ -121,7 +121,7 @@ impl<'t> Parser<'t> {
 
     fn end(&mut self) -> Event<'t> {
         self.open.pop();
-        self.next = Next::AfterValue;
+        self.next = Expected::AfterValue;
         Event::End
     }
 
@@ -132,11 +132,11 @@ impl<'t> Parser<'t> {
             (None, JsonToken::End) => Ok(Some(Event::Finished)),
             (None, _) => Err(self.expected("end of input", token, from)),
             (Some(b'['), JsonToken::Sign(b',')) => {
-                self.next = Next::Value;
+                self.next = Expected::Value;
                 Ok(None)
             }
             (Some(b'{'), JsonToken::Sign(b',')) => {
-                self.next = Next::Name;
+                self.next = Expected::Name;
                 Ok(None)
             }
             (Some(b'['), JsonToken::Sign(b']')) | (Some(b'{'), JsonToken::Sign(b'}')) => Ok(Some(self.end())),
@@ -147,7 +147,7 @@ impl<'t> Parser<'t> {
 
     /// Reads a name and its colon. Only before the first name may the object end.
     fn name(&mut self) -> Result<Event<'t>> {
-        let is_first = self.next == Next::FirstName;
+        let is_first = self.next == Expected::FirstName;
         let (token, from) = self.token()?;
         let name = &self.text[from..self.at];
         match token {
@@ -158,7 +158,7 @@ impl<'t> Parser<'t> {
         let (token, from) = self.token()?;
         match token {
             JsonToken::Sign(b':') => {
-                self.next = Next::Value;
+                self.next = Expected::Value;
                 Ok(Event::Name(name))
             }
             _ => Err(self.expected("\":\"", token, from)),

@@ -4,7 +4,7 @@ use crate::error::{PgError, Result, state};
 use crate::types::json::parse::invalid as invalid_json;
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Token {
+pub enum PathToken {
     /// A quoted string.
     String(String),
     /// A name without quotes; it may be a keyword.
@@ -65,30 +65,30 @@ impl<'t> Lexer<'t> {
         PgError::new(state::SYNTAX_ERROR, text)
     }
 
-    pub fn next(&mut self) -> Result<Token> {
+    pub fn next(&mut self) -> Result<PathToken> {
         self.skip_blanks()?;
         self.from = self.at;
         let rest = self.rest();
-        let Some(first) = rest.chars().next() else { return Ok(Token::End) };
+        let Some(first) = rest.chars().next() else { return Ok(PathToken::End) };
         let second = rest[first.len_utf8()..].chars().next();
         match first {
-            '"' => self.quoted().map(Token::String),
+            '"' => self.quoted().map(PathToken::String),
             '$' if second == Some('"') => {
                 self.at += 1;
-                self.quoted().map(Token::Variable)
+                self.quoted().map(PathToken::Variable)
             }
             '$' if second.is_some_and(|letter| !is_special(letter)) => {
                 self.at += 1;
-                self.name().map(Token::Variable)
+                self.name().map(PathToken::Variable)
             }
             '0'..='9' => self.number(),
             '.' if second.is_some_and(|letter| letter.is_ascii_digit()) => self.number(),
             first if is_special(first) && first != '\\' => {
                 let sign = SIGNS.iter().find(|sign| rest.starts_with(**sign)).copied();
                 self.at += sign.map_or(first.len_utf8(), str::len);
-                sign.map(Token::Sign).ok_or_else(|| self.error("syntax error"))
+                sign.map(PathToken::Sign).ok_or_else(|| self.error("syntax error"))
             }
-            _ => self.name().map(Token::Name),
+            _ => self.name().map(PathToken::Name),
         }
     }
 
@@ -239,18 +239,18 @@ impl<'t> Lexer<'t> {
     }
 
     /// Reads a number. Digits with more than one letter behind them are a name.
-    fn number(&mut self) -> Result<Token> {
+    fn number(&mut self) -> Result<PathToken> {
         self.numeral().or_else(|error| {
             let name = self.text[self.from..].find(is_special).unwrap_or(self.text.len() - self.from);
             if name <= self.at - self.from {
                 return Err(error);
             }
             self.at = self.from;
-            self.name().map(Token::Name)
+            self.name().map(PathToken::Name)
         })
     }
 
-    fn numeral(&mut self) -> Result<Token> {
+    fn numeral(&mut self) -> Result<PathToken> {
         for (prefixes, radix, is_digit) in [
             (["0x", "0X"], 16, u8::is_ascii_hexdigit as fn(&u8) -> bool),
             (["0o", "0O"], 8, |byte| matches!(byte, b'0'..=b'7')),
@@ -263,7 +263,7 @@ impl<'t> Lexer<'t> {
                 self.check_end()?;
                 let number = num_bigint::BigUint::parse_bytes(digits.as_bytes(), radix);
                 let junk = "trailing junk after numeric literal";
-                return number.map(|number| Token::Integer(number.to_string())).ok_or_else(|| self.error(junk));
+                return number.map(|number| PathToken::Integer(number.to_string())).ok_or_else(|| self.error(junk));
             }
         }
         let mut out = String::new();
@@ -295,7 +295,7 @@ impl<'t> Lexer<'t> {
             return Err(self.error("trailing junk after numeric literal"));
         }
         self.check_end()?;
-        Ok(if is_integer { Token::Integer(out) } else { Token::Number(out) })
+        Ok(if is_integer { PathToken::Integer(out) } else { PathToken::Number(out) })
     }
 
     fn check_end(&mut self) -> Result<()> {

@@ -1,16 +1,16 @@
 //! The grammar of jsonpath (`jsonpath_gram.y`), by recursive descent.
 
 use crate::error::{PgError, Result, state};
-use crate::types::jsonpath::lexer::{Lexer, Token};
+use crate::types::jsonpath::lexer::{Lexer, PathToken};
 use crate::types::jsonpath::{Accessor, Arithmetic, Compare, Expr, Flags, JsonPath, LAST_LEVEL, Method};
 use crate::types::numeric::numeric_in;
 
 /// The most levels of a path's tree. Printing and evaluating recurse as deep.
 const HEIGHT_MAX: usize = 100;
 
-struct Parser<'t> {
+struct PathParser<'t> {
     lexer: Lexer<'t>,
-    token: Token,
+    token: PathToken,
     height: usize,
     /// The filters and the subscripts around the place that is read.
     filters: usize,
@@ -23,7 +23,8 @@ pub fn parse(text: &str) -> Result<JsonPath> {
         let message = "invalid input syntax for type jsonpath: \"\"";
         return Err(PgError::new(state::INVALID_TEXT_REPRESENTATION, message));
     }
-    let mut parser = Parser { lexer: Lexer::new(text), token: Token::End, height: 0, filters: 0, subscripts: 0 };
+    let mut parser =
+        PathParser { lexer: Lexer::new(text), token: PathToken::End, height: 0, filters: 0, subscripts: 0 };
     parser.advance()?;
     let is_lax = !parser.eat_word("strict")?;
     if is_lax {
@@ -31,7 +32,7 @@ pub fn parse(text: &str) -> Result<JsonPath> {
     }
     let root = parser.expr(0)?;
     match parser.token {
-        Token::End => Ok(JsonPath { is_lax, root }),
+        PathToken::End => Ok(JsonPath { is_lax, root }),
         _ => Err(parser.lexer.error("syntax error")),
     }
 }
@@ -46,7 +47,7 @@ const SIGN: u8 = 6;
 /// Reads an operator and its right side, and puts both around the left side.
 type Apply<P> = fn(&mut P, Expr) -> Result<Expr>;
 
-impl Parser<'_> {
+impl PathParser<'_> {
     fn advance(&mut self) -> Result<()> {
         self.token = self.lexer.next()?;
         Ok(())
@@ -58,7 +59,7 @@ impl Parser<'_> {
     }
 
     fn is_sign(&self, sign: &str) -> bool {
-        matches!(self.token, Token::Sign(other) if other == sign)
+        matches!(self.token, PathToken::Sign(other) if other == sign)
     }
 
     fn eat(&mut self, sign: &str) -> Result<bool> {
@@ -74,7 +75,7 @@ impl Parser<'_> {
     }
 
     fn is_word(&self, word: &str) -> bool {
-        let Token::Name(name) = &self.token else { return false };
+        let PathToken::Name(name) = &self.token else { return false };
         // These three are keywords in lower case alone.
         match word {
             "true" | "false" | "null" => name == word,
@@ -138,13 +139,13 @@ impl Parser<'_> {
 
     fn operator(&self) -> Option<(u8, Apply<Self>)> {
         Some(match self.token {
-            Token::Sign("||") => (AND, Self::or),
-            Token::Sign("&&") => (AND + 1, Self::and),
-            Token::Sign("==" | "!=" | "<>" | "<" | "<=" | ">" | ">=") => (COMPARE, Self::compare),
-            Token::Sign("+" | "-") => (SUM, Self::arithmetic),
-            Token::Sign("*" | "/" | "%") => (PRODUCT, Self::arithmetic),
-            Token::Name(_) if self.is_word("starts") => (COMPARE, Self::starts_with),
-            Token::Name(_) if self.is_word("like_regex") => (COMPARE, Self::like_regex),
+            PathToken::Sign("||") => (AND, Self::or),
+            PathToken::Sign("&&") => (AND + 1, Self::and),
+            PathToken::Sign("==" | "!=" | "<>" | "<" | "<=" | ">" | ">=") => (COMPARE, Self::compare),
+            PathToken::Sign("+" | "-") => (SUM, Self::arithmetic),
+            PathToken::Sign("*" | "/" | "%") => (PRODUCT, Self::arithmetic),
+            PathToken::Name(_) if self.is_word("starts") => (COMPARE, Self::starts_with),
+            PathToken::Name(_) if self.is_word("like_regex") => (COMPARE, Self::like_regex),
             _ => return None,
         })
     }
@@ -165,11 +166,11 @@ impl Parser<'_> {
 
     fn compare(&mut self, left: Expr) -> Result<Expr> {
         let op = match self.token {
-            Token::Sign("==") => Compare::Equal,
-            Token::Sign("!=" | "<>") => Compare::NotEqual,
-            Token::Sign("<") => Compare::Less,
-            Token::Sign("<=") => Compare::LessEqual,
-            Token::Sign(">") => Compare::Greater,
+            PathToken::Sign("==") => Compare::Equal,
+            PathToken::Sign("!=" | "<>") => Compare::NotEqual,
+            PathToken::Sign("<") => Compare::Less,
+            PathToken::Sign("<=") => Compare::LessEqual,
+            PathToken::Sign(">") => Compare::Greater,
             _ => Compare::GreaterEqual,
         };
         let left = self.operand(left)?;
@@ -180,10 +181,10 @@ impl Parser<'_> {
 
     fn arithmetic(&mut self, left: Expr) -> Result<Expr> {
         let (op, strength) = match self.token {
-            Token::Sign("+") => (Arithmetic::Add, SUM),
-            Token::Sign("-") => (Arithmetic::Subtract, SUM),
-            Token::Sign("*") => (Arithmetic::Multiply, PRODUCT),
-            Token::Sign("/") => (Arithmetic::Divide, PRODUCT),
+            PathToken::Sign("+") => (Arithmetic::Add, SUM),
+            PathToken::Sign("-") => (Arithmetic::Subtract, SUM),
+            PathToken::Sign("*") => (Arithmetic::Multiply, PRODUCT),
+            PathToken::Sign("/") => (Arithmetic::Divide, PRODUCT),
             _ => (Arithmetic::Modulo, PRODUCT),
         };
         let left = self.operand(left)?;
@@ -196,9 +197,9 @@ impl Parser<'_> {
         let left = self.operand(left)?;
         self.advance()?;
         self.expect_word("with")?;
-        let initial = match std::mem::replace(&mut self.token, Token::End) {
-            Token::String(text) => Expr::String(text.into()),
-            Token::Variable(name) => Expr::Variable(name.into()),
+        let initial = match std::mem::replace(&mut self.token, PathToken::End) {
+            PathToken::String(text) => Expr::String(text.into()),
+            PathToken::Variable(name) => Expr::Variable(name.into()),
             other => {
                 self.token = other;
                 return self.fail();
@@ -209,8 +210,8 @@ impl Parser<'_> {
     }
 
     fn string(&mut self) -> Result<String> {
-        match std::mem::replace(&mut self.token, Token::End) {
-            Token::String(text) => {
+        match std::mem::replace(&mut self.token, PathToken::End) {
+            PathToken::String(text) => {
                 self.advance()?;
                 Ok(text)
             }
@@ -236,7 +237,7 @@ impl Parser<'_> {
 
     fn unary(&mut self) -> Result<Expr> {
         match self.token {
-            Token::Sign("+" | "-") => {
+            PathToken::Sign("+" | "-") => {
                 let is_minus = self.is_sign("-");
                 self.advance()?;
                 let operand = self.expr(SIGN)?;
@@ -246,10 +247,10 @@ impl Parser<'_> {
                     (is_minus, operand) => Expr::Signed(is_minus, Box::new(operand)),
                 })
             }
-            Token::Sign("!") => {
+            PathToken::Sign("!") => {
                 self.advance()?;
                 let operand = match self.token {
-                    Token::Sign("(") => {
+                    PathToken::Sign("(") => {
                         self.advance()?;
                         let inner = self.expr(0)?;
                         self.expect(")")?;
@@ -274,7 +275,7 @@ impl Parser<'_> {
 
     fn accessors(&mut self) -> Result<Expr> {
         let base = match self.token {
-            Token::Sign("(") => {
+            PathToken::Sign("(") => {
                 self.advance()?;
                 let inner = self.expr(0)?;
                 self.expect(")")?;
@@ -303,20 +304,20 @@ impl Parser<'_> {
 
     fn primary(&mut self) -> Result<Expr> {
         let expr = match &self.token {
-            Token::String(text) => Expr::String(text.as_str().into()),
-            Token::Variable(name) => Expr::Variable(name.as_str().into()),
-            Token::Integer(text) | Token::Number(text) => Expr::Number(numeric_in(text, -1)?),
-            Token::Sign("$") => Expr::Root,
-            Token::Sign("@") => {
+            PathToken::String(text) => Expr::String(text.as_str().into()),
+            PathToken::Variable(name) => Expr::Variable(name.as_str().into()),
+            PathToken::Integer(text) | PathToken::Number(text) => Expr::Number(numeric_in(text, -1)?),
+            PathToken::Sign("$") => Expr::Root,
+            PathToken::Sign("@") => {
                 if self.filters == 0 {
                     return Err(PgError::new(state::SYNTAX_ERROR, "@ is not allowed in root expressions"));
                 }
                 Expr::Current
             }
-            Token::Name(_) if self.is_word("null") => Expr::Null,
-            Token::Name(_) if self.is_word("true") => Expr::Bool(true),
-            Token::Name(_) if self.is_word("false") => Expr::Bool(false),
-            Token::Name(_) if self.is_word("last") => {
+            PathToken::Name(_) if self.is_word("null") => Expr::Null,
+            PathToken::Name(_) if self.is_word("true") => Expr::Bool(true),
+            PathToken::Name(_) if self.is_word("false") => Expr::Bool(false),
+            PathToken::Name(_) if self.is_word("last") => {
                 if self.subscripts == 0 {
                     return Err(PgError::new(state::SYNTAX_ERROR, "LAST is allowed only in array subscripts"));
                 }
@@ -330,15 +331,15 @@ impl Parser<'_> {
 
     fn accessor(&mut self) -> Result<Option<Accessor>> {
         Ok(Some(match self.token {
-            Token::Sign(".") => {
+            PathToken::Sign(".") => {
                 self.advance()?;
                 self.after_dot()?
             }
-            Token::Sign("[") => {
+            PathToken::Sign("[") => {
                 self.advance()?;
                 self.elements()?
             }
-            Token::Sign("?") => {
+            PathToken::Sign("?") => {
                 self.advance()?;
                 self.expect("(")?;
                 self.filters += 1;
@@ -391,9 +392,9 @@ impl Parser<'_> {
         if self.eat("*")? {
             return Ok(Accessor::AnyKey);
         }
-        let (name, is_quoted) = match std::mem::replace(&mut self.token, Token::End) {
-            Token::String(name) => (name, true),
-            Token::Name(name) => (name, false),
+        let (name, is_quoted) = match std::mem::replace(&mut self.token, PathToken::End) {
+            PathToken::String(name) => (name, true),
+            PathToken::Name(name) => (name, false),
             other => {
                 self.token = other;
                 return self.fail();
@@ -438,7 +439,7 @@ impl Parser<'_> {
         if self.eat_word("last")? {
             return Ok(LAST_LEVEL);
         }
-        let Token::Integer(digits) = &self.token else { return self.fail() };
+        let PathToken::Integer(digits) = &self.token else { return self.fail() };
         let level = digits.parse::<i32>().unwrap_or(i32::MAX) as u32;
         self.advance()?;
         Ok(level)

@@ -5,13 +5,13 @@ use std::cmp::Ordering;
 
 use datum::json::Node;
 
-use crate::functions::json::path::{Evaluation, Fail, Item, Run, Truth, compile, number};
+use crate::functions::json::path::{Evaluation, Fail, PathItem, Run, Truth, compile, number};
 use crate::functions::text::regex::gave_up;
 use crate::types::jsonpath::{Compare, Expr};
 
 impl<'d> Evaluation<'d, '_> {
     /// Evaluates a condition over the current item.
-    pub(super) fn condition(&mut self, condition: &Expr, current: &Item<'d>) -> Run<Truth> {
+    pub(super) fn condition(&mut self, condition: &Expr, current: &PathItem<'d>) -> Run<Truth> {
         self.tick()?;
         Ok(match condition {
             Expr::And(left, right) => match self.condition(left, current)? {
@@ -78,7 +78,7 @@ impl<'d> Evaluation<'d, '_> {
         }
     }
 
-    fn exists(&mut self, operand: &Expr, current: &Item<'d>) -> Run<Truth> {
+    fn exists(&mut self, operand: &Expr, current: &PathItem<'d>) -> Run<Truth> {
         let mut items = Vec::new();
         let is_done = self.quiet(|run| run.expr(operand, current, &mut items))?.is_some();
         Ok(match (is_done, self.is_lax) {
@@ -92,8 +92,8 @@ impl<'d> Evaluation<'d, '_> {
     /// Returns whether a condition holds for a pair: in lax mode for the first that is not false, in strict mode unless one is unknown.
     fn any_pair(
         &mut self,
-        left: &[Item<'d>],
-        right: &[Item<'d>],
+        left: &[PathItem<'d>],
+        right: &[PathItem<'d>],
         mut holds: impl FnMut(&Node, &Node) -> Run<Truth>,
     ) -> Run<Truth> {
         let (mut has_failed, mut is_found) = (false, false);
