@@ -23,6 +23,7 @@
 //! | Interval | 16 bytes: its length in microseconds, the sign bit inverted |
 //! | Json | rank of the node, then its content |
 //! | Jsonb | 0 for an array without elements, or 1 and the node: rank, of arrays and objects how many parts they have, content |
+//! | Array | of each element 01 and its key as a text, or 02 for NULL; 00; the number of dimensions, of each its length and its lower bound in 4 bytes |
 
 use crate::batch::Cell;
 use crate::collation::Collation;
@@ -30,7 +31,7 @@ use crate::decimal::{Decimal, Special};
 use crate::json::{Json, JsonbScalar, Node};
 use crate::storage::{Shape, Storage};
 use crate::temporal::{Date, DateTime, Span, Time, Timestamp};
-use crate::value::Value;
+use crate::value::{Array, Value};
 
 const NULL: u8 = 0;
 const SOME: u8 = 1;
@@ -138,11 +139,52 @@ fn encode_some(value: &Value, shape: Shape, out: &mut Vec<u8>) {
         }
         Storage::Json => json(Json::from_value(value).node(), out),
         Storage::Jsonb => jsonb(Json::from_value(value).node(), out),
+        Storage::Array => {
+            if let Value::Array(value) = value {
+                array(value, out);
+            }
+        }
         Storage::Text | Storage::Bytes => match value.as_string_bytes() {
             Some(text) => shape.collation.sort_key(text, out),
             None => shape.collation.sort_key(value.to_string().as_bytes(), out),
         },
     }
+}
+
+/// Appends elements as they compare: a NULL among them is greater than every value, and of two arrays that begin alike the shorter is less.
+fn array(array: &Array, out: &mut Vec<u8>) {
+    let mut key = Vec::new();
+    for value in array.values() {
+        if value.is_null() {
+            out.push(NULL_ABOVE);
+            continue;
+        }
+        key.clear();
+        encode_some(value, array.element(), &mut key);
+        out.push(SOME);
+        Collation::Binary.sort_key(&key, out);
+    }
+    out.extend_from_slice(&[NULL, array.dimensions().len() as u8]);
+    for dimension in array.dimensions() {
+        out.extend_from_slice(&dimension.length.to_be_bytes());
+    }
+    for dimension in array.dimensions() {
+        out.extend_from_slice(&(dimension.lower as u32 ^ 1 << 31).to_be_bytes());
+    }
+}
+
+/// Returns how many bytes an array's key takes, where `byte` gives those behind the first.
+fn array_length(byte: impl Fn(usize) -> Option<u8>) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += match byte(at)? {
+            NULL_ABOVE => 1,
+            SOME => 1 + Collation::Binary.sort_key_length(|nth| byte(at + 1 + nth))?,
+            _ => break,
+        };
+    }
+    let dimensions = byte(at + 1)?;
+    Some(at + 2 + 8 * usize::from(dimensions))
 }
 
 fn number(value: &Value) -> f64 {
@@ -402,6 +444,9 @@ pub fn length(key: &[u8], shape: Shape, order: KeyOrder) -> Option<usize> {
             (digits..key.len()).find(|at| byte(*at) == Some(end)).map(|at| at + 1)
         }
         Storage::Json | Storage::Jsonb => None,
+        Storage::Array => {
+            array_length(|at| byte(at + 1)).map(|length| length + 1).filter(|length| *length <= key.len())
+        }
         Storage::Text | Storage::Bytes => shape.collation.sort_key_length(|at| byte(at + 1)).map(|length| length + 1),
         _ => Some(9),
     }

@@ -1,6 +1,7 @@
 //! Values: how they are represented, ordered and stored. Start with README.md beside this crate.
 #![forbid(unsafe_code)]
 
+pub mod array;
 pub mod base64;
 pub mod batch;
 pub mod collation;
@@ -22,4 +23,4 @@ pub use fault::{Fault, Raised, Result};
 pub use json::Json;
 pub use storage::{Shape, Storage};
 pub use temporal::{Date, DateTime, Span, Time, Timestamp, Zone};
-pub use value::{Bytes, Text, Value};
+pub use value::{Array, Bytes, Text, Value};

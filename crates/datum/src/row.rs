@@ -16,7 +16,7 @@ use crate::fault::{Fault, Result};
 use crate::json::Json;
 use crate::storage::Storage;
 use crate::temporal::{Date, DateTime, Span, Time, Timestamp};
-use crate::value::{Bytes, Text, Value};
+use crate::value::{Array, Bytes, Text, Value};
 
 /// Versions of the row format: ends of variable columns take two bytes, or four.
 const NARROW: u8 = 1;
@@ -304,7 +304,7 @@ fn misfit(value: &Value) -> Fault {
 
 /// Writes a value into the bytes of its slot.
 #[inline]
-fn put_fixed(value: &Value, out: &mut [u8]) -> Result<()> {
+pub(crate) fn put_fixed(value: &Value, out: &mut [u8]) -> Result<()> {
     let width = out.len();
     match value {
         Value::Interval(span) if width == Span::BYTES => out.copy_from_slice(&span.to_bytes()),
@@ -379,13 +379,14 @@ pub(crate) fn put_decimal(decimal: &Decimal, out: &mut Vec<u8>) {
     }
 }
 
-fn append(value: &Value, out: &mut Vec<u8>) -> Result<()> {
+pub(crate) fn append(value: &Value, out: &mut Vec<u8>) -> Result<()> {
     match value {
         Value::Null => {}
         Value::Text(text) => out.extend_from_slice(text.as_bytes()),
         Value::Bytes(bytes) => out.extend_from_slice(bytes),
         Value::Decimal(decimal) => put_decimal(decimal, out),
         Value::Json(json) => json.encode(out),
+        Value::Array(array) => array.encode(out)?,
         value => return Err(misfit(value)),
     }
     Ok(())
@@ -431,6 +432,7 @@ fn variable_value(bytes: &[u8], storage: Storage) -> Result<Value> {
         Storage::Decimal => Value::Decimal(decimal_of_bytes(bytes)?),
         Storage::Json | Storage::Jsonb => Value::Json(Json::decode(bytes).ok_or_else(damaged)?),
         Storage::Bytes => Value::Bytes(Bytes::new(bytes)),
+        Storage::Array => Value::Array(Array::decode(bytes)?),
         _ => Value::Text(Text::new(std::str::from_utf8(bytes).map_err(|_| damaged())?)),
     })
 }
@@ -459,6 +461,11 @@ pub fn decode_value(bytes: &[u8], storage: Storage) -> Result<Value> {
     if *present == 0 {
         return Ok(Value::Null);
     }
+    element(rest, storage)
+}
+
+/// Returns the value of a storage type that bytes alone hold.
+pub(crate) fn element(rest: &[u8], storage: Storage) -> Result<Value> {
     match storage.fixed_width() {
         Some(width) if rest.len() == width && width > 8 => wide_value(rest, storage),
         Some(width) if rest.len() == width => {

@@ -39,6 +39,8 @@ pub enum Storage {
     Interval,
     /// `Value::Json` in the order of jsonb: by kind, then by size, then by parts.
     Jsonb,
+    /// `Value::Array`, which knows the shape of its elements. The collation of the shape is that of the elements.
+    Array,
 }
 
 /// A storage type with the collation of its texts: all that the codecs have to know of a type.
@@ -65,12 +67,12 @@ impl Storage {
             | Storage::Timestamp
             | Storage::TimestampTz => 8,
             Storage::Interval => Span::BYTES,
-            Storage::Decimal | Storage::Text | Storage::Bytes | Storage::Json | Storage::Jsonb => return None,
+            Storage::Decimal | Storage::Text | Storage::Bytes | Storage::Json | Storage::Jsonb | Storage::Array => return None,
         })
     }
 
     /// Every storage type, at the place of its number in files: new ones go to the end.
-    const ALL: [Storage; 23] = [
+    const ALL: [Storage; 24] = [
         Storage::Int { bytes: 1, signed: true },
         Storage::Int { bytes: 1, signed: false },
         Storage::Int { bytes: 2, signed: true },
@@ -94,6 +96,7 @@ impl Storage {
         Storage::Bit,
         Storage::Interval,
         Storage::Jsonb,
+        Storage::Array,
     ];
 
     /// Returns the number that stands for the storage type in files. It never changes.

@@ -13,6 +13,7 @@ use smol_str::SmolStr;
 use crate::float;
 use crate::temporal::Zone;
 
+pub use crate::array::Array;
 pub use crate::decimal::Decimal;
 pub use crate::json::Json;
 pub use crate::temporal::{Date, DateTime, Span, Time, Timestamp};
@@ -37,6 +38,7 @@ pub enum Value {
     /// Months, days and microseconds.
     Interval(Span),
     Json(Json),
+    Array(Array),
 }
 
 const _: () = assert!(size_of::<Value>() == 32);
@@ -76,6 +78,7 @@ impl Value {
         match self {
             Value::Json(json) => json.node().held_bytes(),
             Value::Decimal(decimal) => decimal.heap_bytes(),
+            Value::Array(array) => array.heap_bytes(),
             other => other.as_string_bytes().map_or(0, |bytes| if bytes.len() > 22 { bytes.len() } else { 0 }),
         }
     }
@@ -99,6 +102,13 @@ impl fmt::Display for Value {
             Value::Timestamp(at) => write!(f, "{:.6}", Zone::utc().local(*at)),
             Value::Interval(span) => write!(f, "{span}"),
             Value::Json(json) => write!(f, "{json}"),
+            Value::Array(array) => {
+                f.write_str("{")?;
+                for (at, value) in array.values().iter().enumerate() {
+                    write!(f, "{}{value}", if at > 0 { "," } else { "" })?;
+                }
+                f.write_str("}")
+            }
         }
     }
 }
@@ -127,6 +137,7 @@ impl PartialEq for Value {
             (Value::Timestamp(a), Value::Timestamp(b)) => a == b,
             (Value::Interval(a), Value::Interval(b)) => a == b,
             (Value::Json(a), Value::Json(b)) => a == b,
+            (Value::Array(a), Value::Array(b)) => a == b,
             _ => false,
         }
     }

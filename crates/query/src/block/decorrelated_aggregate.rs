@@ -193,7 +193,7 @@ fn is_strict(expr: &Expr, is_null: &dyn Fn(usize) -> bool) -> bool {
     match expr {
         Expr::Column(at, _) => is_null(*at),
         Expr::Call(call) if call.function.strict => call.arguments.iter().any(|argument| is_strict(argument, is_null)),
-        Expr::Exact(inner) | Expr::Shown(inner) => is_strict(inner, is_null),
+        Expr::Exact(inner) | Expr::Shown(inner) | Expr::Elements(inner) => is_strict(inner, is_null),
         _ => false,
     }
 }

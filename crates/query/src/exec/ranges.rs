@@ -39,6 +39,9 @@ pub fn point(scan: &Scan, row: &[Value], ctx: &mut EvalContext) -> Result<Option
     for (part, exprs) in parts.iter().zip(&access.equal) {
         let ty = &scan.table.columns[part.column].ty;
         let [expr] = &exprs[..] else { return Ok(None) };
+        if matches!(expr, Expr::Elements(_)) {
+            return Ok(None);
+        }
         let Coerced::Exact(value) = access.coerce(&expr.eval(row, ctx)?, ty, ctx) else { return Ok(None) };
         encode_part(part, &value, ty, &mut key);
     }
@@ -71,6 +74,14 @@ pub fn ranges_of(
         for expr in exprs {
             if expr.is_null_literal() {
                 values.push(Value::Null);
+                continue;
+            }
+            if let Expr::Elements(array) = expr {
+                if !elements(access, array, (row, ty), &mut values, ctx)? {
+                    is_whole = false;
+                    *is_exact = false;
+                    break;
+                }
                 continue;
             }
             match access.coerce(&expr.eval(row, ctx)?, ty, ctx) {
@@ -137,6 +148,32 @@ pub fn ranges_of(
         }
     }
     Ok(ranges)
+}
+
+/// The most elements of an array that are looked up one by one.
+const ELEMENTS_MAX: usize = 64 << 10;
+
+/// Appends the elements of an array that some value of the column may equal. False: the array is no list of keys.
+fn elements(
+    access: &Access,
+    array: &Expr,
+    (row, ty): (&[Value], &Type),
+    values: &mut Vec<Value>,
+    ctx: &mut EvalContext,
+) -> Result<bool> {
+    let array = match array.eval(row, ctx)? {
+        Value::Array(array) if array.len() <= ELEMENTS_MAX => array,
+        Value::Null => return Ok(true),
+        _ => return Ok(false),
+    };
+    for value in array.values() {
+        match access.coerce(value, ty, ctx) {
+            Coerced::Exact(value) => values.push(value),
+            Coerced::Below | Coerced::Above | Coerced::Null => {}
+            Coerced::Unusable => return Ok(false),
+        }
+    }
+    Ok(true)
 }
 
 /// From where to where in a map.

@@ -36,6 +36,7 @@ impl Expr {
             Expr::Case(case) => Ok(shown(case.eval(row, ctx)?, &case.ty)),
             Expr::Exact(inner) => inner.eval_exact(row, ctx),
             Expr::Shown(inner) => Ok(shown(inner.eval(row, ctx)?, &inner.ty())),
+            Expr::Elements(array) => array.eval(row, ctx),
             condition => Ok(truth_value(condition.decide(row, ctx)?)),
         }
     }
@@ -170,13 +171,21 @@ impl In {
     fn decide(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Option<bool>> {
         self.needle.with_value(row, ctx, |needle, ctx| {
             if needle.is_null() {
-                return Ok(None);
+                return Ok(self.is_empty(row, ctx)?.then_some(self.negated));
             }
             if let Some(by) = self.sorted {
                 return Ok(Some(self.search(by, needle, ctx)? != self.negated));
             }
             let mut known = true;
             for (candidate, by) in &self.list {
+                if let Expr::Elements(array) = candidate {
+                    let found = array.with_value(row, ctx, |array, ctx| among(*by, needle, array, ctx))?;
+                    if found == Some(true) {
+                        return Ok(Some(!self.negated));
+                    }
+                    known &= found.is_some();
+                    continue;
+                }
                 let order =
                     candidate.with_value(row, ctx, |candidate, ctx| by.order_unless_null(needle, candidate, ctx))?;
                 match order {
@@ -187,6 +196,18 @@ impl In {
             }
             Ok(known.then_some(self.negated))
         })
+    }
+
+    /// Returns whether there is no candidate at all: then not even a NULL leaves the answer open.
+    fn is_empty(&self, row: &[Value], ctx: &mut EvalContext) -> Result<bool> {
+        for (candidate, _) in &self.list {
+            let Expr::Elements(array) = candidate else { return Ok(false) };
+            let is_empty = |array: &Value| matches!(array, Value::Array(array) if array.is_empty());
+            if !array.with_value(row, ctx, |array, _| Ok(is_empty(array)))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// In a list of literals in order.
@@ -206,6 +227,26 @@ impl In {
         Ok(false)
     }
 }
+
+/// Returns whether a value equals one of the elements of an array. `None`: it equals none, and there is a NULL among them.
+fn among(by: Comparator, needle: &Value, array: &Value, ctx: &mut EvalContext) -> Result<Option<bool>> {
+    let Value::Array(array) = array else { return Ok(None) };
+    let mut known = true;
+    for (at, value) in array.values().iter().enumerate() {
+        match by.order_unless_null(needle, value, ctx)? {
+            Some(Ordering::Equal) => return Ok(Some(true)),
+            Some(_) => {}
+            None => known = false,
+        }
+        if at % ELEMENTS_CHECKED == ELEMENTS_CHECKED - 1 {
+            ctx.check_killed()?;
+        }
+    }
+    Ok(known.then_some(false))
+}
+
+/// Elements between two looks for interrupts.
+const ELEMENTS_CHECKED: usize = 16 << 10;
 
 /// Sorts a list of literals that share a comparator, for binary search. Returns the comparator.
 pub fn sort_literals(list: &mut [(Expr, Comparator)]) -> Option<Comparator> {
@@ -279,7 +320,7 @@ impl Call {
 
     /// Returns whether the type of the result has room for a long value.
     fn may_be_long(&self) -> bool {
-        matches!(self.ty.storage, Storage::Json | Storage::Jsonb)
+        matches!(self.ty.storage, Storage::Json | Storage::Jsonb | Storage::Array)
             || self.ty.storage.is_string() && self.ty.length as usize >= LONG
     }
 }

@@ -44,6 +44,8 @@ pub enum Expr {
     Exact(Box<Expr>),
     /// Of a place that holds all digits those that its type shows; to who asks for all of them, all.
     Shown(Box<Expr>),
+    /// An array that stands for each of its elements: among the candidates of an `In`, and among the values of an access path.
+    Elements(Box<Expr>),
 }
 
 #[derive(Clone, Debug)]
@@ -98,6 +100,8 @@ pub struct Extra {
     pub word: [u8; 2],
     /// The call as it was written, for messages. It does not tell calls apart.
     pub text: Box<str>,
+    /// An expression over a row of its own, which the call evaluates for each element of an array.
+    pub each: Option<Arc<Expr>>,
 }
 
 impl Call {
@@ -138,7 +142,7 @@ impl Expr {
             | Expr::Subquery(_, ty) => Some(ty),
             Expr::Case(case) => Some(&case.ty),
             Expr::Call(call) => Some(&call.ty),
-            Expr::Exact(inner) | Expr::Shown(inner) => inner.carried(),
+            Expr::Exact(inner) | Expr::Shown(inner) | Expr::Elements(inner) => inner.carried(),
             _ => None,
         }
     }
@@ -162,7 +166,7 @@ impl Expr {
             Expr::And(list) | Expr::Or(list) => list.iter().collect(),
             Expr::Xor(sides) => sides.iter().collect(),
             Expr::Not(inner) | Expr::IsNull(inner) | Expr::IsTruth(inner, _) => vec![inner],
-            Expr::Exact(inner) | Expr::Shown(inner) => vec![inner],
+            Expr::Exact(inner) | Expr::Shown(inner) | Expr::Elements(inner) => vec![inner],
             Expr::Compare(node) => vec![&node.left, &node.right],
             Expr::Between(node) => vec![&node.needle, &node.low, &node.high],
             Expr::In(node) => std::iter::once(&node.needle).chain(node.list.iter().map(|(expr, _)| expr)).collect(),
@@ -181,7 +185,7 @@ impl Expr {
             Expr::And(list) | Expr::Or(list) => list.iter_mut().collect(),
             Expr::Xor(sides) => sides.iter_mut().collect(),
             Expr::Not(inner) | Expr::IsNull(inner) | Expr::IsTruth(inner, _) => vec![inner],
-            Expr::Exact(inner) | Expr::Shown(inner) => vec![inner],
+            Expr::Exact(inner) | Expr::Shown(inner) | Expr::Elements(inner) => vec![inner],
             Expr::Compare(node) => vec![&mut node.left, &mut node.right],
             Expr::Between(node) => vec![&mut node.needle, &mut node.low, &mut node.high],
             Expr::In(node) => {
@@ -292,7 +296,9 @@ impl Expr {
             (Expr::In(a), Expr::In(b)) => a.negated == b.negated,
             (Expr::Case(a), Expr::Case(b)) => a.arms.len() == b.arms.len(),
             (Expr::Call(a), Expr::Call(b)) => {
-                let is_same = std::ptr::eq(a.function, b.function) && a.extra.word == b.extra.word;
+                let is_same = std::ptr::eq(a.function, b.function)
+                    && a.extra.word == b.extra.word
+                    && a.extra.each == b.extra.each;
                 let is_steady = !a.function.volatile && a.function.session != SessionUse::Written;
                 is_same && is_steady && (!a.function.typed || a.has_same_type(b))
             }

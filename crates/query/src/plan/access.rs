@@ -9,7 +9,7 @@
 use crate::catalog::table::Part;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{Access, Limit, SortKey};
-use crate::plan::column_ranges::{Bounds, ColumnRanges, parts, says_no_more};
+use crate::plan::column_ranges::{Bounds, ColumnRanges, is_list, parts, says_no_more};
 use crate::plan::cost::{HASH, KEPT, KEPT_BETWEEN, LOOKUP, RANGE, ROW, UNION, WHOLE};
 use crate::plan::target::Target;
 
@@ -103,7 +103,7 @@ impl Target<'_> {
         let mut whole = None;
         for part in parts {
             let Some((equal, by)) = ranges.of(part.column).and_then(|bounds| bounds.equal.as_ref()) else { break };
-            if equal.len() > 1 && std::mem::replace(&mut has_list, true) {
+            if is_list(equal) && std::mem::replace(&mut has_list, true) {
                 break;
             }
             // A prefix finds more than what is equal; what follows it in the key is of no use then.
@@ -162,7 +162,7 @@ impl Target<'_> {
 
     /// About how many rows the access finds: measured in the tree where its bounds are known, else by what is known of its key and columns.
     fn found(&self, access: &Access, conditions: &[Expr], served: &[usize]) -> f64 {
-        let lists = access.equal.iter().map(Vec::len).product::<usize>() as f64;
+        let lists = self.estimates.values(access);
         if access.is_point {
             return lists;
         }

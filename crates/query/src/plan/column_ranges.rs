@@ -38,6 +38,10 @@ impl Bounds {
     /// Returns the ranges that the bounds allow, or None if they allow every value.
     fn spans(&self) -> Option<Vec<Span>> {
         if let Some((values, _)) = &self.equal {
+            // Ranges are counted, and the elements of an array are known to the executor alone.
+            if values.iter().any(|value| matches!(value, Expr::Elements(_))) {
+                return None;
+            }
             return Some(values.iter().cloned().map(Span::Equal).collect());
         }
         let limit = |limit: &Option<(Limit, usize)>| limit.as_ref().map(|(limit, _)| limit.clone());
@@ -126,7 +130,7 @@ impl Target<'_> {
                 let columns = list.list.iter().map(|(item, by)| self.usable(&list.needle, item, *by));
                 let Some(Some(at)) = columns.reduce(|a, b| a.and(b)) else { return };
                 let bounds = ranges.at(at);
-                if bounds.equal.as_ref().is_none_or(|(known, _)| known.len() > 1) {
+                if bounds.equal.as_ref().is_none_or(|(known, _)| is_list(known)) {
                     // No value equals a NULL of the list, but as a key it would find the NULLs of the column.
                     let items = list.list.iter().map(|(item, _)| item).filter(|item| !item.is_null_literal());
                     bounds.equal = Some((items.cloned().collect(), by));
@@ -179,6 +183,11 @@ impl Target<'_> {
         let ty = &self.table.columns[at].ty;
         by.may_use_index(ty).then_some(at).filter(|_| self.is_known(other))
     }
+}
+
+/// Returns whether there may be several values.
+pub fn is_list(values: &[Expr]) -> bool {
+    values.len() > 1 || matches!(values, [Expr::Elements(_)])
 }
 
 /// Returns the conjuncts of an arm.

@@ -9,8 +9,10 @@ use datum::Result;
 
 use crate::nodes::context::EvalContext;
 use crate::nodes::eval::sort_literals;
-use crate::nodes::expr::Expr;
+use crate::nodes::expr::{Expr, In};
 use crate::nodes::function::Folding;
+use crate::types::Type;
+use crate::value::Value;
 
 /// The number of rows from which replacing parameters by their values pays off.
 const ROWS: f64 = 64.0;
@@ -39,6 +41,7 @@ pub fn folded(conditions: &[Expr], ctx: &mut EvalContext) -> Result<Vec<Expr>> {
             }
         }
         Expr::In(list) if list.sorted.is_none() => {
+            expand(list);
             list.list.iter_mut().for_each(|(candidate, _)| drop(computed(candidate, ctx)));
             list.sorted = sort_literals(&mut list.list);
         }
@@ -56,6 +59,31 @@ pub fn folded(conditions: &[Expr], ctx: &mut EvalContext) -> Result<Vec<Expr>> {
     };
     conditions.iter_mut().for_each(|condition| condition.rewrite(&mut fold));
     done.map(|()| conditions)
+}
+
+/// Puts the elements of known arrays in their place.
+fn expand(list: &mut In) {
+    let is_known = |expr: &Expr| matches!(expr, Expr::Elements(array) if matches!(**array, Expr::Literal(..)));
+    if !list.list.iter().any(|(candidate, _)| is_known(candidate)) {
+        return;
+    }
+    for (candidate, by) in std::mem::take(&mut list.list) {
+        let Expr::Elements(array) = &candidate else {
+            list.list.push((candidate, by));
+            continue;
+        };
+        match &**array {
+            Expr::Literal(Value::Array(array), _) => {
+                let shape = array.element();
+                let ty =
+                    Type { collation: shape.collation, ..Type::undeclared(shape.storage, (0, Type::ANY_SCALE), true) };
+                let literals = array.values().iter().map(|value| (Expr::Literal(value.clone(), ty.clone()), by));
+                list.list.extend(literals);
+            }
+            Expr::Literal(..) => list.list.push((Expr::null(), by)),
+            _ => list.list.push((candidate, by)),
+        }
+    }
 }
 
 /// Returns whether the expression is a call without side effects over literals and parameters.

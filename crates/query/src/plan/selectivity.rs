@@ -19,6 +19,9 @@ use crate::types::Type;
 use crate::value::Value;
 use datum::Storage;
 
+/// The number of elements of an array of which nothing is known.
+const ELEMENTS: f64 = 10.0;
+
 /// The planner's view of tables and values.
 #[derive(Clone, Copy)]
 pub struct StatisticsView<'p> {
@@ -220,8 +223,20 @@ impl StatisticsView<'_> {
             });
             known.unwrap_or(KEPT_EQUAL)
         };
-        let selectivity =
-            list.list.iter().map(|(item, by)| one(item, *by)).sum::<f64>().min(if list.negated { 0.95 } else { 1.0 });
+        let unknown = || self.column(&list.needle, |known, ty, _| known.equal(None, ty)).unwrap_or(KEPT_EQUAL);
+        let of_item = |item: &Expr, by: Comparator| match item {
+            Expr::Elements(array) => match self.constant(array) {
+                Some(Value::Array(array)) => array.len() as f64 * unknown(),
+                Some(_) => 0.0,
+                None => ELEMENTS * unknown(),
+            },
+            item => one(item, by),
+        };
+        let selectivity = list.list.iter().map(|(item, by)| of_item(item, *by)).sum::<f64>().min(if list.negated {
+            0.95
+        } else {
+            1.0
+        });
         let is_guessed = self.distinct(&list.needle).is_none();
         let selectivity = if is_guessed { selectivity.min(0.5) } else { selectivity };
         if list.negated { 1.0 - selectivity } else { selectivity }
@@ -239,10 +254,24 @@ impl StatisticsView<'_> {
         selectivity.flatten()
     }
 
+    /// Returns about how many combinations of values the access names.
+    pub fn values(&self, access: &Access) -> f64 {
+        let count = |expr: &Expr| match expr {
+            Expr::Elements(array) => match self.constant(array) {
+                Some(Value::Array(array)) => array.len() as f64,
+                Some(_) => 0.0,
+                None => ELEMENTS,
+            },
+            _ => 1.0,
+        };
+        access.equal.iter().map(|values| values.iter().map(count).sum::<f64>()).product()
+    }
+
     /// About how many rows the access finds, measured in the tree: if all its bounds are known and it is not of too many ranges.
     pub fn measured(&self, table: &Table, access: &Access) -> Option<f64> {
-        let lists = access.equal.iter().map(Vec::len).product::<usize>();
-        if lists * access.within.len().max(1) > DIVES || access.exprs().any(|expr| self.constant(expr).is_none()) {
+        if self.values(access) * access.within.len().max(1) as f64 > DIVES as f64
+            || access.exprs().any(|expr| self.constant(expr).is_none())
+        {
             return None;
         }
         let map = access.index.map_or(table.map, |at| table.indexes[at].map);

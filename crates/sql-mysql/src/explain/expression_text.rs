@@ -63,7 +63,7 @@ pub fn words(expr: &Expr, names: &Names, outer: &[Names]) -> String {
             let arms = node.arms.iter().map(|(when, then)| format!(" when {} then {}", within(when), within(then)));
             format!("(case{} else {} end)", arms.collect::<String>(), within(&node.otherwise))
         }
-        Expr::Exact(inner) | Expr::Shown(inner) => within(inner),
+        Expr::Exact(inner) | Expr::Shown(inner) | Expr::Elements(inner) => within(inner),
         Expr::Call(call) => call_words(call, within),
     }
 }

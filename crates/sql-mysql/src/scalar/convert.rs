@@ -73,8 +73,9 @@ fn text_to_f64(text: &str, ctx: &mut EvalContext) -> Result<f64> {
 
 /// Returns the error of a value of another dialect's table that has no form as a number here.
 #[cold]
-fn interval_used() -> datum::Fault {
-    error::SqlError::unsupported("a value of type interval as a number").into()
+fn other_dialects(value: &Value) -> datum::Fault {
+    let what = if matches!(value, Value::Array(_)) { "an array" } else { "a value of type interval" };
+    error::SqlError::unsupported(format!("{what} as a number")).into()
 }
 
 pub fn to_f64(value: &Value, ctx: &mut EvalContext) -> Result<f64> {
@@ -90,7 +91,7 @@ pub fn to_f64(value: &Value, ctx: &mut EvalContext) -> Result<f64> {
         Value::Date(_) | Value::Time(_) | Value::DateTime(_) | Value::Timestamp(_) => {
             temporal_number(value, ctx).to_f64()
         }
-        Value::Interval(_) => return Err(interval_used()),
+        Value::Interval(_) | Value::Array(_) => return Err(other_dialects(value)),
         Value::Json(json) => match &*json.0 {
             Node::Int(number) => *number as f64,
             Node::UInt(number) => *number as f64,
@@ -124,7 +125,7 @@ pub fn to_decimal(value: &Value, ctx: &mut EvalContext) -> Result<Decimal> {
         Value::Text(text) => text_to_decimal(text, ctx)?,
         Value::Bytes(_) => text_to_decimal(&lossy(value), ctx)?,
         Value::Date(_) | Value::Time(_) | Value::DateTime(_) | Value::Timestamp(_) => temporal_number(value, ctx),
-        Value::Interval(_) => return Err(interval_used()),
+        Value::Interval(_) | Value::Array(_) => return Err(other_dialects(value)),
         Value::Json(json) => match &*json.0 {
             Node::Decimal(decimal) => decimal.clone(),
             Node::Int(number) => Decimal::from(*number),
@@ -395,6 +396,7 @@ pub fn write_text(value: &Value, ty: &Type, out: &mut String) {
         Value::Timestamp(at) => write!(out, "{:.scale$}", temporal::Zone::utc().local(*at)),
         Value::Interval(span) => write!(out, "{span}"),
         Value::Json(json) => write!(out, "{json}"),
+        Value::Array(_) => write!(out, "{value}"),
     };
     debug_assert!(written.is_ok());
     if ty.has_zerofill() && !value.is_null() {

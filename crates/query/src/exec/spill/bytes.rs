@@ -3,7 +3,7 @@
 use datum::{Fault, Result};
 
 use crate::batch::{Batch, Cell, Row};
-use crate::value::{Bytes, Date, DateTime, Decimal, Span, Text, Time, Timestamp, Value};
+use crate::value::{Array, Bytes, Date, DateTime, Decimal, Span, Text, Time, Timestamp, Value};
 use datum::json::Json;
 use datum::row;
 
@@ -69,6 +69,15 @@ fn encode(value: &Value, out: &mut Vec<u8>) {
             let mut bytes = Vec::new();
             json.encode(&mut bytes);
             long(13, &bytes, out);
+        }
+        Value::Array(array) => {
+            let from = out.len();
+            long(15, &[], out);
+            // The elements have the shape of the array, so each has a stored form.
+            let is_stored = array.encode(out).is_ok();
+            debug_assert!(is_stored);
+            let length = (out.len() - from - 5) as u32;
+            out[from + 1..from + 5].copy_from_slice(&length.to_le_bytes());
         }
     }
 }
@@ -153,12 +162,13 @@ fn decode(bytes: &mut &[u8]) -> Option<Value> {
         11 => Value::DateTime(DateTime::new(date(bytes)?, i64::from_le_bytes(take(bytes)?))),
         12 => Value::Timestamp(Timestamp(i64::from_le_bytes(take(bytes)?))),
         14 => Value::Interval(Span::from_bytes(take(bytes)?)),
-        6 | TEXT | BYTES | 13 => {
+        6 | TEXT | BYTES | 13 | 15 => {
             let head = stretch(bytes)?;
             match tag {
                 6 => Value::Decimal(row::decimal_of_bytes(head).ok()?),
                 TEXT => Value::Text(Text::new(std::str::from_utf8(head).ok()?)),
                 BYTES => Value::Bytes(Bytes::new(head)),
+                15 => Value::Array(Array::decode(head).ok()?),
                 _ => Value::Json(Json::decode(head)?),
             }
         }
