@@ -1,7 +1,6 @@
 //! Values: how they are represented, ordered and stored. Start with README.md beside this crate.
 #![forbid(unsafe_code)]
 
-pub mod array;
 pub mod base64;
 pub mod batch;
 pub mod collation;

@@ -11,12 +11,13 @@ use std::sync::Arc;
 use num_bigint::BigInt;
 
 use crate::batch::Batch;
+use crate::collation::Collation;
 use crate::decimal::{Decimal, Special};
 use crate::fault::{Fault, Result};
 use crate::json::Json;
-use crate::storage::Storage;
+use crate::storage::{Shape, Storage};
 use crate::temporal::{Date, DateTime, Span, Time, Timestamp};
-use crate::value::{Array, Bytes, Text, Value};
+use crate::value::{Array, Bytes, DIMENSIONS_MAX, Dimension, Text, Value};
 
 /// Versions of the row format: ends of variable columns take two bytes, or four.
 const NARROW: u8 = 1;
@@ -304,7 +305,7 @@ fn misfit(value: &Value) -> Fault {
 
 /// Writes a value into the bytes of its slot.
 #[inline]
-pub(crate) fn put_fixed(value: &Value, out: &mut [u8]) -> Result<()> {
+fn put_fixed(value: &Value, out: &mut [u8]) -> Result<()> {
     let width = out.len();
     match value {
         Value::Interval(span) if width == Span::BYTES => out.copy_from_slice(&span.to_bytes()),
@@ -379,14 +380,14 @@ pub(crate) fn put_decimal(decimal: &Decimal, out: &mut Vec<u8>) {
     }
 }
 
-pub(crate) fn append(value: &Value, out: &mut Vec<u8>) -> Result<()> {
+fn append(value: &Value, out: &mut Vec<u8>) -> Result<()> {
     match value {
         Value::Null => {}
         Value::Text(text) => out.extend_from_slice(text.as_bytes()),
         Value::Bytes(bytes) => out.extend_from_slice(bytes),
         Value::Decimal(decimal) => put_decimal(decimal, out),
         Value::Json(json) => json.encode(out),
-        Value::Array(array) => array.encode(out)?,
+        Value::Array(array) => put_array(array, out)?,
         value => return Err(misfit(value)),
     }
     Ok(())
@@ -432,7 +433,7 @@ fn variable_value(bytes: &[u8], storage: Storage) -> Result<Value> {
         Storage::Decimal => Value::Decimal(decimal_of_bytes(bytes)?),
         Storage::Json | Storage::Jsonb => Value::Json(Json::decode(bytes).ok_or_else(damaged)?),
         Storage::Bytes => Value::Bytes(Bytes::new(bytes)),
-        Storage::Array => Value::Array(Array::decode(bytes)?),
+        Storage::Array => Value::Array(array_of_bytes(bytes)?),
         _ => Value::Text(Text::new(std::str::from_utf8(bytes).map_err(|_| damaged())?)),
     })
 }
@@ -465,7 +466,7 @@ pub fn decode_value(bytes: &[u8], storage: Storage) -> Result<Value> {
 }
 
 /// Returns the value of a storage type that bytes alone hold.
-pub(crate) fn element(rest: &[u8], storage: Storage) -> Result<Value> {
+fn element(rest: &[u8], storage: Storage) -> Result<Value> {
     match storage.fixed_width() {
         Some(width) if rest.len() == width && width > 8 => wide_value(rest, storage),
         Some(width) if rest.len() == width => {
@@ -476,6 +477,88 @@ pub(crate) fn element(rest: &[u8], storage: Storage) -> Result<Value> {
         Some(_) => Err(Fault::corrupt("a default's length")),
         None => variable_value(rest, storage),
     }
+}
+
+/// Appends the stored form of an array: storage type (1), collation (2) and dimensions (1), of each its length (4) and lower bound (4), a bit for each element that is NULL, then the others: fixed ones by width, others behind their length (4).
+pub fn put_array(array: &Array, out: &mut Vec<u8>) -> Result<()> {
+    out.push(array.element().storage.code());
+    out.extend_from_slice(&array.element().collation.code().to_le_bytes());
+    out.push(array.dimensions().len() as u8);
+    for Dimension { length, lower } in array.dimensions() {
+        out.extend_from_slice(&length.to_le_bytes());
+        out.extend_from_slice(&lower.to_le_bytes());
+    }
+    let nulls = out.len();
+    out.resize(nulls + array.len().div_ceil(8), 0);
+    for (at, value) in array.values().iter().enumerate() {
+        if value.is_null() {
+            out[nulls + at / 8] |= 1 << (at % 8);
+            continue;
+        }
+        match array.element().storage.fixed_width() {
+            Some(width) => {
+                let from = out.len();
+                out.resize(from + width, 0);
+                put_fixed(value, &mut out[from..])?;
+            }
+            None => {
+                let from = out.len();
+                out.extend_from_slice(&[0; 4]);
+                append(value, out)?;
+                let length = (out.len() - from - 4) as u32;
+                out[from..from + 4].copy_from_slice(&length.to_le_bytes());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the array whose stored form the bytes are. `Fault::Corrupt` for others.
+pub fn array_of_bytes(bytes: &[u8]) -> Result<Array> {
+    read_array(bytes).ok_or_else(|| Fault::corrupt("the bytes of an array"))
+}
+
+fn read_array(mut bytes: &[u8]) -> Option<Array> {
+    let rest = &mut bytes;
+    let [storage, low, high, count] = take(rest)?;
+    let storage = Storage::of_code(storage)?;
+    let shape = Shape { storage, collation: Collation::of_code(u16::from_le_bytes([low, high]))? };
+    if usize::from(count) > DIMENSIONS_MAX || storage == Storage::Array {
+        return None;
+    }
+    let mut dimensions = Vec::with_capacity(count.into());
+    let mut total = usize::from(count > 0);
+    for _ in 0..count {
+        let (length, lower) = (u32::from_le_bytes(take(rest)?), i32::from_le_bytes(take(rest)?));
+        total = total.checked_mul(length as usize)?;
+        dimensions.push(Dimension { length, lower });
+    }
+    let nulls = stretch(rest, total.div_ceil(8))?;
+    let mut values = Vec::with_capacity(total);
+    for at in 0..total {
+        if nulls[at / 8] & 1 << (at % 8) != 0 {
+            values.push(Value::Null);
+            continue;
+        }
+        let width = match storage.fixed_width() {
+            Some(width) => width,
+            None => u32::from_le_bytes(take(rest)?) as usize,
+        };
+        values.push(element(stretch(rest, width)?, storage).ok()?);
+    }
+    (rest.is_empty() && values.is_empty() == dimensions.is_empty()).then(|| Array::new(shape, &dimensions, values))
+}
+
+fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (head, rest) = bytes.split_first_chunk::<N>()?;
+    *bytes = rest;
+    Some(*head)
+}
+
+fn stretch<'b>(bytes: &mut &'b [u8], length: usize) -> Option<&'b [u8]> {
+    let (head, rest) = bytes.split_at_checked(length)?;
+    *bytes = rest;
+    Some(head)
 }
 
 #[cfg(test)]
@@ -549,5 +632,45 @@ mod tests {
         let more_than_a_day = [&[1][..], &[0xFF; 8]].concat();
         assert!(decode_value(&more_than_a_day, Storage::Timestamp).is_err());
         assert!(crate::key::decode(&more_than_a_day, Storage::Timestamp, crate::key::KeyOrder::ASCENDING).is_none());
+    }
+
+    const INTEGERS: Shape = Shape { storage: Storage::Int { bytes: 4, signed: true }, collation: Collation::Binary };
+
+    fn arrays() -> Vec<Array> {
+        let text = Shape::from(Storage::Text);
+        let lines = [Dimension { length: 2, lower: -1 }, Dimension::of(3)];
+        vec![
+            Array::empty(INTEGERS),
+            Array::list(INTEGERS, vec![Value::Int(1), Value::Null, Value::Int(-7)]),
+            Array::new(INTEGERS, &lines, (0..6).map(Value::Int).collect()),
+            Array::list(text, vec![Value::text(""), Value::text("a".repeat(70_000)), Value::Null]),
+        ]
+    }
+
+    #[test]
+    fn an_array_comes_back_from_its_stored_form() {
+        for array in arrays() {
+            let value = Value::Array(array);
+            let mut bytes = Vec::new();
+            encode_value(&value, Storage::Array, &mut bytes).expect("it fits");
+            assert_eq!(decode_value(&bytes, Storage::Array).expect("it parses"), value);
+        }
+    }
+
+    /// DA-5.
+    #[test]
+    fn damaged_bytes_of_an_array_are_refused() {
+        for array in arrays() {
+            let mut bytes = Vec::new();
+            put_array(&array, &mut bytes).expect("it fits");
+            for end in 0..bytes.len().min(64) {
+                assert!(array_of_bytes(&bytes[..end]).is_err());
+            }
+            for at in 0..bytes.len().min(64) {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= 0xFF;
+                let _ = array_of_bytes(&damaged);
+            }
+        }
     }
 }

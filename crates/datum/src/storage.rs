@@ -67,7 +67,9 @@ impl Storage {
             | Storage::Timestamp
             | Storage::TimestampTz => 8,
             Storage::Interval => Span::BYTES,
-            Storage::Decimal | Storage::Text | Storage::Bytes | Storage::Json | Storage::Jsonb | Storage::Array => return None,
+            Storage::Decimal | Storage::Text | Storage::Bytes | Storage::Json | Storage::Jsonb | Storage::Array => {
+                return None;
+            }
         })
     }
 

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use smol_str::SmolStr;
 
 use crate::float;
+use crate::storage::Shape;
 use crate::temporal::Zone;
 
-pub use crate::array::Array;
 pub use crate::decimal::Decimal;
 pub use crate::json::Json;
 pub use crate::temporal::{Date, DateTime, Span, Time, Timestamp};
@@ -280,5 +280,101 @@ impl fmt::Debug for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "0x")?;
         self.iter().try_for_each(|byte| write!(f, "{byte:02X}"))
+    }
+}
+
+/// The most dimensions of an array.
+pub const DIMENSIONS_MAX: usize = 6;
+
+/// One dimension: the number of its elements and the subscript of the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Dimension {
+    pub length: u32,
+    pub lower: i32,
+}
+
+impl Dimension {
+    /// Returns a dimension that begins at 1.
+    pub fn of(length: usize) -> Dimension {
+        Dimension { length: length as u32, lower: 1 }
+    }
+
+    /// Returns the subscript of the last element.
+    pub fn upper(self) -> i32 {
+        self.lower.wrapping_add(self.length as i32).wrapping_sub(1)
+    }
+}
+
+/// Elements of one shape in up to six dimensions, in row-major order. An array knows the shape of its elements, so rows, spill files and keys need no other description of it. A clone shares the elements.
+#[derive(Clone, Debug)]
+pub struct Array(Arc<ArrayNode>);
+
+#[derive(Debug)]
+struct ArrayNode {
+    element: Shape,
+    /// None of an empty array.
+    dimensions: Box<[Dimension]>,
+    values: Box<[Value]>,
+    /// Bytes on the heap.
+    bytes: usize,
+}
+
+impl Array {
+    /// Returns an array of these dimensions. Panics where they hold another number of elements.
+    pub fn new(element: Shape, dimensions: &[Dimension], values: Vec<Value>) -> Array {
+        let count = dimensions.iter().map(|dimension| dimension.length as usize).product::<usize>();
+        let dimensions = if values.is_empty() { &[] } else { dimensions };
+        assert!(dimensions.len() <= DIMENSIONS_MAX);
+        assert!(count == values.len() || values.is_empty());
+        assert!(values.is_empty() || !dimensions.is_empty());
+        let behind: usize = values.iter().map(Value::heap_bytes).sum();
+        let bytes = size_of::<ArrayNode>() + size_of_val(dimensions) + size_of_val(&values[..]) + behind;
+        Array(Arc::new(ArrayNode { element, dimensions: dimensions.into(), values: values.into(), bytes }))
+    }
+
+    pub fn empty(element: Shape) -> Array {
+        Array::new(element, &[], Vec::new())
+    }
+
+    /// Returns an array of one dimension that begins at 1.
+    pub fn list(element: Shape, values: Vec<Value>) -> Array {
+        let length = Dimension::of(values.len());
+        Array::new(element, &[length], values)
+    }
+
+    /// Returns the storage type and the collation of the elements.
+    pub fn element(&self) -> Shape {
+        self.0.element
+    }
+
+    pub fn dimensions(&self) -> &[Dimension] {
+        &self.0.dimensions
+    }
+
+    /// Returns the elements, those of the last dimension beside each other.
+    pub fn values(&self) -> &[Value] {
+        &self.0.values
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.values.is_empty()
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.values.len()
+    }
+
+    pub fn heap_bytes(&self) -> usize {
+        self.0.bytes
+    }
+}
+
+/// Identity: dimensions and elements, as `Value`'s.
+impl PartialEq for Array {
+    fn eq(&self, other: &Array) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+            || (self.element() == other.element()
+                && self.dimensions() == other.dimensions()
+                && self.values() == other.values())
     }
 }

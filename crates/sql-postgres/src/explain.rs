@@ -504,5 +504,6 @@ fn shown(expr: &Expr, names: &[(usize, String)]) -> String {
             format!("{}({})", call.function.name(), arguments.join(", "))
         }
         Expr::Exact(inner) | Expr::Shown(inner) => shown(inner, names),
+        Expr::Elements(array) => format!("ANY ({})", shown(array, names)),
     }
 }

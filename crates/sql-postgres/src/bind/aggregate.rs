@@ -188,7 +188,7 @@ impl Binder<'_> {
             return self.fail(state::WRONG_OBJECT_TYPE, text, at);
         };
         let places: Vec<u32> = operands.iter().map(|operand| operand.at).collect();
-        let (mut arguments, result) = self.arguments_of(signature, operands, at)?;
+        let (mut arguments, result) = self.arguments_of(signature, operands)?;
         if *distinct {
             for (argument, at) in arguments.iter().zip(places) {
                 self.check_comparable(oid_of(argument), at)?;

@@ -4,73 +4,94 @@ use query::catalog::schema_name::SchemaName;
 use query::nodes::expr::Expr;
 use syntax::postgres::tree::{AnyName, Argument, FuncCall};
 
-use crate::bind::Binder;
-use crate::bind::coerce::{call, can_coerce, common_type, is_polymorphic};
-use crate::bind::resolve::{Resolution, Signature, cast_between, function, functions_named};
+use crate::bind::coerce::{call, call_of, can_coerce};
+use crate::bind::resolve::{
+    Notation, Resolution, Signature, cast_between, function, function_as, functions_named, places,
+};
 use crate::bind::scope::Clause;
 use crate::bind::typing::{Operand, category, shown, shown_list, unsupported};
 use crate::bind::walk::is_aggregate;
+use crate::bind::{Binder, polymorphic};
 use crate::error::{PgError, Result, state};
-use crate::functions::{Body, CastContext, PgFunction};
+use crate::functions::array::quantified::SPREAD;
+use crate::functions::{self, Body, CastContext, PgFunction};
 use crate::types::oid::{self, Oid};
 use crate::types::registry;
 
 /// The most arguments of a call.
 const ARGUMENTS_MAX: usize = 100;
 
+#[cold]
+fn too_many_arguments() -> String {
+    format!("cannot pass more than {ARGUMENTS_MAX} arguments to a function")
+}
+
 impl Binder<'_> {
     /// Binds a call as it is written: of a function, an aggregate or a window function.
     pub fn function(&mut self, node: &FuncCall, at: u32) -> Result<Operand> {
-        let FuncCall { name, arguments, variadic, star, distinct, order_by, within_group, filter, over, sql_syntax: _ } =
-            node;
-        if *variadic {
-            return Err(self.error(unsupported("VARIADIC with an array"), at));
+        if node.arguments.len() > ARGUMENTS_MAX {
+            return self.fail(state::TOO_MANY_ARGUMENTS, too_many_arguments(), at);
         }
-        if let Some(named) = arguments.iter().find_map(|argument| argument.name.as_ref()) {
-            return Err(self.error(unsupported("an argument by name"), named.at.0));
-        }
-        if arguments.len() > ARGUMENTS_MAX {
-            let text = format!("cannot pass more than {ARGUMENTS_MAX} arguments to a function");
-            return self.fail(state::TOO_MANY_ARGUMENTS, text, at);
-        }
-        if *within_group {
-            return Err(self.error(unsupported("WITHIN GROUP"), at));
-        }
-        if over.is_some() {
+        if node.over.is_some() && !node.within_group {
             return self.window_function(node, at);
         }
-        if self.is_system(name) && is_aggregate(node) {
+        if self.is_system(&node.name) && is_aggregate(node) && !node.within_group {
             return self.aggregate(node, at);
+        }
+        self.check_plain(node, at)?;
+        let mut operands = Vec::with_capacity(node.arguments.len());
+        for Argument { name: _, value } in &node.arguments {
+            operands.push(self.expr(value)?);
+        }
+        self.call_of_operands(node, operands, at)
+    }
+
+    /// Refuses clauses that only aggregates have.
+    #[inline(never)]
+    fn check_plain(&self, node: &FuncCall, at: u32) -> Result<()> {
+        let FuncCall {
+            name,
+            arguments: _,
+            variadic: _,
+            star,
+            distinct,
+            order_by,
+            within_group,
+            filter,
+            over: _,
+            sql_syntax: _,
+        } = node;
+        if *within_group {
+            return Err(self.error(unsupported("WITHIN GROUP"), at));
         }
         let bare = name.last();
         if *star && functions_named(bare).iter().all(|row| !row.arguments.is_empty()) {
             return Err(self.no_function(name, &[], at));
         }
-        let misused = |binder: &Binder<'_>, what: &str| {
-            let text = format!("{what}, but {bare} is not an aggregate function");
-            Err(binder.error(PgError::new(state::WRONG_OBJECT_TYPE, text), at))
+        let what = match () {
+            () if *star => format!("{bare}(*) specified"),
+            () if *distinct => "DISTINCT specified".to_owned(),
+            () if !order_by.is_empty() => "ORDER BY specified".to_owned(),
+            () if filter.is_some() => "FILTER specified".to_owned(),
+            () => return Ok(()),
         };
-        if *star {
-            return misused(self, &format!("{bare}(*) specified"));
+        let text = format!("{what}, but {bare} is not an aggregate function");
+        Err(self.error(PgError::new(state::WRONG_OBJECT_TYPE, text), at))
+    }
+
+    /// Returns the call over arguments that are bound. Their own calls nest here no deeper.
+    #[inline(never)]
+    fn call_of_operands(&mut self, node: &FuncCall, operands: Vec<Operand>, at: u32) -> Result<Operand> {
+        let names = self.argument_names(&node.arguments)?;
+        if !names.is_empty() || node.variadic {
+            let notation = Notation { names: &names, is_variadic: node.variadic };
+            return self.call_in_notation(node, operands, notation, at);
         }
-        if *distinct {
-            return misused(self, "DISTINCT specified");
+        if !self.is_system(&node.name) {
+            self.check_schema(&node.name, at)?;
+            return Err(self.no_function(&node.name, &operands, at));
         }
-        if !order_by.is_empty() {
-            return misused(self, "ORDER BY specified");
-        }
-        if filter.is_some() {
-            return misused(self, "FILTER specified");
-        }
-        let mut operands = Vec::with_capacity(arguments.len());
-        for Argument { name: _, value } in arguments {
-            operands.push(self.expr(value)?);
-        }
-        if !self.is_system(name) {
-            self.check_schema(name, at)?;
-            return Err(self.no_function(name, &operands, at));
-        }
-        self.call_of_name(name, operands, at)
+        self.call_of_name(&node.name, operands, at)
     }
 
     /// Refuses a name in a schema that does not exist.
@@ -121,11 +142,136 @@ impl Binder<'_> {
             let text = format!("window function {} requires an OVER clause", row.name);
             return self.fail(state::WRONG_OBJECT_TYPE, text, at);
         }
-        let (arguments, result) = self.arguments_of((row, parameters), operands, at)?;
+        let places: Vec<usize> = (0..operands.len()).collect();
+        let (parameters, operands) = self.with_defaults((row, parameters), operands, &places)?;
+        let (arguments, result) = self.arguments_of((row, parameters), operands)?;
         if let Body::Set(body) = row.body {
             return self.set_returning(row, (body, result), arguments, at);
         }
         Ok(Operand { expr: call(row, arguments, result, -1)?, at })
+    }
+
+    /// Returns the names of the last arguments of a call.
+    #[inline(never)]
+    fn argument_names<'c>(&self, arguments: &'c [Argument]) -> Result<Vec<&'c str>> {
+        let mut names: Vec<&str> = Vec::new();
+        for Argument { name, value } in arguments {
+            match name {
+                Some(name) if names.contains(&&*name.value) => {
+                    let text = format!("argument name \"{}\" used more than once", name.value);
+                    return self.fail(state::SYNTAX_ERROR, text, name.at.0);
+                }
+                Some(name) => names.push(&name.value),
+                None if !names.is_empty() => {
+                    let text = "positional argument cannot follow named argument";
+                    return self.fail(state::SYNTAX_ERROR, text, value.span.start);
+                }
+                None => {}
+            }
+        }
+        Ok(names)
+    }
+
+    /// Binds a call with named arguments, or with an array in the place of variadic ones.
+    #[inline(never)]
+    fn call_in_notation(
+        &mut self,
+        node: &FuncCall,
+        mut operands: Vec<Operand>,
+        notation: Notation<'_>,
+        at: u32,
+    ) -> Result<Operand> {
+        let types: Vec<Oid> = operands.iter().map(Operand::oid).collect();
+        let found = match self.is_system(&node.name) {
+            true => function_as(node.name.last(), &types, notation),
+            false => Resolution::None,
+        };
+        let plain = types.len() - notation.names.len();
+        let shown = |nth: usize, ty: &Oid| match nth.checked_sub(plain).and_then(|nth| notation.names.get(nth)) {
+            Some(name) => format!("{name} => {}", shown(*ty)),
+            None => shown(*ty),
+        };
+        let list: Vec<String> = types.iter().enumerate().map(|(nth, ty)| shown(nth, ty)).collect();
+        let called = format!("function {}({})", node.name.dotted(), list.join(", "));
+        let (row, parameters) = match found {
+            Resolution::One(signature) => signature,
+            Resolution::None => {
+                let hint =
+                    "No function matches the given name and argument types. You might need to add explicit type casts.";
+                let error = PgError::new(state::UNDEFINED_FUNCTION, format!("{called} does not exist"));
+                return Err(self.error(error.hint(hint), at));
+            }
+            Resolution::Many => {
+                let hint = "Could not choose a best candidate function. You might need to add explicit type casts.";
+                let error = PgError::new(state::AMBIGUOUS_FUNCTION, format!("{called} is not unique"));
+                return Err(self.error(error.hint(hint), at));
+            }
+        };
+        if !matches!(row.body, Body::Scalar(_)) {
+            return Err(self.error(unsupported("this notation for a function that is no plain one"), at));
+        }
+        if notation.is_variadic {
+            let last = operands.len() - 1;
+            if row.variadic == oid::ANY && !registry::is_array(types[last]) {
+                let place = operands[last].at;
+                return self.fail(state::DATATYPE_MISMATCH, "VARIADIC argument must be an array", place);
+            }
+            let (arguments, result) = self.arguments_of((row, parameters), operands)?;
+            return Ok(Operand { expr: self.spread(row, arguments, result)?, at });
+        }
+        let places = places(row, operands.len(), notation.names).unwrap_or_default();
+        let (parameters, ordered) = self.with_defaults((row, parameters), std::mem::take(&mut operands), &places)?;
+        let (arguments, result) = self.arguments_of((row, parameters), ordered)?;
+        Ok(Operand { expr: call(row, arguments, result, -1)?, at })
+    }
+
+    /// Returns a call of a variadic function with the elements of an array.
+    #[inline(never)]
+    fn spread(&mut self, row: &'static PgFunction, arguments: Vec<Expr>, result: Oid) -> Result<Expr> {
+        let fixed = arguments.len() - 1;
+        let places = arguments[..fixed].iter().enumerate().map(|(nth, expr)| Expr::Column(nth, expr.ty())).collect();
+        let each = call(row, places, result, -1)?;
+        let mut spread = call_of(&SPREAD, arguments, result, -1);
+        if let Expr::Call(call) = &mut spread {
+            call.extra.each = Some(std::sync::Arc::new(each));
+        }
+        Ok(spread)
+    }
+
+    /// Puts arguments at the places of their parameters and defaults in the others.
+    #[inline(never)]
+    fn with_defaults(
+        &mut self,
+        (row, parameters): Signature,
+        operands: Vec<Operand>,
+        places: &[usize],
+    ) -> Result<(Vec<Oid>, Vec<Operand>)> {
+        let count = row.arguments.len();
+        let is_in_order = places.iter().enumerate().all(|(nth, place)| nth == *place);
+        if row.variadic != 0 || (operands.len() == count && is_in_order) {
+            return Ok((parameters, operands));
+        }
+        let mut ordered: Vec<Option<Operand>> = Vec::new();
+        ordered.resize(count, None);
+        for (operand, place) in operands.into_iter().zip(places) {
+            ordered[*place] = Some(operand);
+        }
+        let defaults = functions::parameters::parameters(row.oid).map_or(&[][..], |known| known.defaults);
+        let first = count - defaults.len();
+        let mut whole = Vec::with_capacity(count);
+        for (place, operand) in ordered.into_iter().enumerate() {
+            let default = place.checked_sub(first).and_then(|nth| defaults.get(nth));
+            whole.push(match (operand, default) {
+                (Some(operand), _) => operand,
+                (None, Some(default)) => {
+                    let node = syntax::postgres::parse_expression(default);
+                    let node = node.map_err(|_| unsupported(format!("the default {default}")))?;
+                    self.expr(&node)?
+                }
+                (None, None) => return Err(unsupported(format!("a call of {} without this argument", row.name))),
+            });
+        }
+        Ok((row.arguments.to_vec(), whole))
     }
 
     fn no_function(&self, name: &AnyName, operands: &[Operand], at: u32) -> PgError {
@@ -150,55 +296,19 @@ impl Binder<'_> {
     }
 
     /// Coerces the arguments to the types of the parameters. Returns them and the type of the result.
-    pub fn arguments_of(
-        &mut self,
-        (row, parameters): Signature,
-        operands: Vec<Operand>,
-        at: u32,
-    ) -> Result<(Vec<Expr>, Oid)> {
-        let element = self.element_type(row, &parameters, &operands, at)?;
+    #[inline(never)]
+    pub fn arguments_of(&mut self, (row, parameters): Signature, operands: Vec<Operand>) -> Result<(Vec<Expr>, Oid)> {
+        let inputs: Vec<Oid> = operands.iter().map(Operand::oid).collect();
+        let signature = (row, parameters);
+        let (types, result) = polymorphic::settle(&signature, &inputs)?;
         let mut arguments = Vec::with_capacity(operands.len());
-        for (operand, parameter) in operands.into_iter().zip(&parameters) {
-            let target = match *parameter {
-                oid::ANY => oid::ANY,
-                ty if is_polymorphic(ty) => element.unwrap_or(oid::TEXT),
-                ty => ty,
-            };
+        for (operand, target) in operands.into_iter().zip(types) {
             arguments.push(match target {
                 oid::ANY => self.settle(operand)?,
                 target => self.coerce(operand, target, CastContext::Implicit)?,
             });
         }
-        let result = if is_polymorphic(row.result) { element.unwrap_or(oid::TEXT) } else { row.result };
         Ok((arguments, result))
-    }
-
-    /// Returns the type for which the polymorphic parameters of a call stand.
-    fn element_type(&self, row: &PgFunction, parameters: &[Oid], operands: &[Operand], at: u32) -> Result<Option<Oid>> {
-        let is_open = |ty: &Oid| is_polymorphic(*ty) && *ty != oid::ANY;
-        let given = operands.iter().zip(parameters).filter(|(_, parameter)| is_open(parameter));
-        let given: Vec<&Operand> = given.map(|(operand, _)| operand).collect();
-        if given.is_empty() {
-            return Ok(None);
-        }
-        let is_compatible = parameters.iter().any(|ty| matches!(*ty, oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY));
-        if is_compatible {
-            return common_type(&given).map(Some).map_err(|(left, right, at)| {
-                let text = format!("function {} could not match types {} and {}", row.name, shown(left), shown(right));
-                self.error(PgError::new(state::DATATYPE_MISMATCH, text), at)
-            });
-        }
-        let mut known = given.iter().map(|operand| operand.oid()).filter(|ty| *ty != oid::UNKNOWN);
-        let Some(first) = known.next() else {
-            let text = "could not determine polymorphic type because input has type unknown";
-            return self.fail(state::DATATYPE_MISMATCH, text, at);
-        };
-        if let Some(other) = known.find(|ty| *ty != first) {
-            let text = "arguments declared \"anyelement\" are not all alike".to_owned();
-            let detail = format!("{} versus {}", shown(first), shown(other));
-            return Err(self.error(PgError::new(state::DATATYPE_MISMATCH, text).detail(detail), at));
-        }
-        Ok(Some(first))
     }
 
     /// Refuses an aggregate in a clause that has no groups yet.

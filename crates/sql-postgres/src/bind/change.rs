@@ -533,6 +533,9 @@ impl Binder<'_> {
         let mut sets: Vec<(usize, Expr)> = Vec::new();
         for clause in list {
             match clause {
+                SetClause::Single { target, value } if !target.indirection.is_empty() => {
+                    self.set_part(target, value, table, &mut sets)?;
+                }
                 SetClause::Single { target, value } => {
                     let at = self.set_target(target, table, &sets)?;
                     sets.extend(self.set_value(value, table, at, verb)?);
@@ -598,6 +601,10 @@ impl Binder<'_> {
                     return self.fail(state::SYNTAX_ERROR, text, source.span.start);
                 }
                 for (target, value) in targets.iter().zip(items) {
+                    if !target.indirection.is_empty() {
+                        self.set_part(target, value, table, sets)?;
+                        continue;
+                    }
                     let at = self.set_target(target, table, sets)?;
                     sets.extend(self.set_value(value, table, at, verb)?);
                 }

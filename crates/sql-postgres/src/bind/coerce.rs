@@ -6,17 +6,17 @@ use query::nodes::expr::{Call, Expr, Extra};
 use query::nodes::function::{Folding, Function, Run};
 use query::types::Collation;
 
-use crate::bind::Binder;
 use crate::bind::project_set::reads_sets;
 use crate::bind::resolve::{cast_between, function_by_oid};
 use crate::bind::typing::{Operand, category, is_preferred, literal, oid_of, retyped, settled, shown, typmod_of_expr};
+use crate::bind::{Binder, polymorphic};
 use crate::error::{PgError, Result, state};
 use crate::functions::state::StateOf;
 use crate::functions::{Body, CastContext, CastMethod, PgFunction};
 use crate::types::assignment::{has_length_coercion, with_typmod};
-use crate::types::io;
 use crate::types::oid::{self, Oid};
 use crate::types::registry::{self, by_oid, column_type};
+use crate::types::{array, io};
 use crate::value::Value;
 
 /// The way from one type to another.
@@ -26,6 +26,8 @@ pub enum Pathway {
     Function(Oid),
     Relabel,
     InOut,
+    /// Each element of an array takes its own way.
+    Elements,
 }
 
 /// Returns the way from one type to another in a context; `None` if there is none.
@@ -40,6 +42,13 @@ pub fn pathway(source: Oid, target: Oid, context: CastContext) -> Option<Pathway
             CastMethod::Binary => Pathway::Relabel,
         });
     }
+    // int2vector and oidvector are made of arrays by no cast.
+    if let (Some(from), Some(to)) = (registry::element_of(source), registry::element_of(target))
+        && !array::is_vector(target)
+        && pathway(from.oid, to.oid, context).is_some()
+    {
+        return Some(Pathway::Elements);
+    }
     // What is not in the table goes through text: to strings by assignment, from strings if it is written.
     let is_string = |ty: Oid| category(ty) == 'S';
     let may = (context >= CastContext::Assignment && is_string(target))
@@ -50,17 +59,18 @@ pub fn pathway(source: Oid, target: Oid, context: CastContext) -> Option<Pathway
 
 /// Returns whether the type stands for any other in a signature.
 pub fn is_polymorphic(ty: Oid) -> bool {
-    matches!(ty, oid::ANY | oid::ANYELEMENT | oid::ANYNONARRAY | oid::ANYCOMPATIBLE | oid::ANYCOMPATIBLENONARRAY)
+    ty == oid::ANY || polymorphic::is_polymorphic(ty)
 }
 
 /// Returns whether values of each input type become values of its target without a cast being written that the context does not allow.
 pub fn can_coerce(inputs: &[Oid], targets: &[Oid], context: CastContext) -> bool {
-    inputs.iter().zip(targets).all(|(input, target)| {
-        input == target
-            || is_polymorphic(*target)
-            || *input == oid::UNKNOWN
-            || pathway(*input, *target, context).is_some()
-    })
+    polymorphic::is_consistent(inputs, targets)
+        && inputs.iter().zip(targets).all(|(input, target)| {
+            input == target
+                || is_polymorphic(*target)
+                || *input == oid::UNKNOWN
+                || pathway(*input, *target, context).is_some()
+        })
 }
 
 /// Returns the common type of expressions, by `select_common_type`. `Err` has the two types that differ and the place of the second.
@@ -185,6 +195,7 @@ impl Binder<'_> {
                 let cast = call_of(&IN_OUT, vec![expr], target, -1);
                 self.folded(cast)
             }
+            Pathway::Elements => self.coerce_elements(expr, target, (typmod, context)),
             Pathway::Function(function) => {
                 let row = function_by_oid(function).ok_or_else(|| {
                     PgError::new(state::FEATURE_NOT_SUPPORTED, format!("a cast to {} is not supported", shown(target)))

@@ -11,9 +11,9 @@ use crate::bind::typing::{Operand, literal, oid_of, settled, shown, typmod_of_ex
 use crate::error::{Result, state};
 use crate::functions::CastContext;
 use crate::functions::state::StateOf as _;
-use crate::types::io;
 use crate::types::oid::{self, Oid};
 use crate::types::registry::{self, by_oid, column_type, interval_field};
+use crate::types::{array, io};
 use crate::value::Value;
 
 /// Returns an expression that keeps the digits of a decimal: a core's CASE shows those of its type, and PostgreSQL's type has none.
@@ -47,7 +47,7 @@ impl Binder<'_> {
                 self.make_prefix(op, operand)
             }
             ExprKind::Chain { first, links } => self.chain(first, links),
-            ExprKind::Quantified(_) => Err(self.error(unsupported("ANY and ALL over an array"), at)),
+            ExprKind::Quantified(quantified) => self.quantified_array(quantified, at),
             ExprKind::QuantifiedQuery(quantified) => self.quantified_query(quantified, at),
             ExprKind::Distinct { left, right, negated, at: op } => self.distinct_from(left, right, *negated, op.0),
             ExprKind::NullTest { operand, negated, at: _ } => self.null_test(operand, *negated, at),
@@ -65,8 +65,9 @@ impl Binder<'_> {
             ExprKind::Collate { operand, collation, at: op } => self.collate(operand, collation, op.0),
             ExprKind::Case(case) => self.case(case, at),
             ExprKind::Row { items: _, explicit: _ } => Err(self.error(unsupported("a row as a value"), at)),
-            ExprKind::Array(_) | ExprKind::ArrayQuery(_) => Err(self.error(unsupported("an array"), at)),
-            ExprKind::Indirection { operand: _, links: _ } => Err(self.error(unsupported("a subscript or field"), at)),
+            ExprKind::Array(items) => self.array(items, None, at),
+            ExprKind::ArrayQuery(query) => self.array_query(query, at),
+            ExprKind::Indirection { operand, links } => self.indirection(operand, links, at),
             ExprKind::Function(call) => self.function(call, at),
             ExprKind::Coalesce(list) => self.coalesce(list, at),
             ExprKind::NullIf { left, right } => self.null_if(left, right, at),
@@ -164,6 +165,7 @@ impl Binder<'_> {
     }
 
     /// Returns the type and the modifier that a name of a type means.
+    #[inline(never)]
     pub fn type_named(&mut self, name: &TypeName) -> Result<(Oid, i32)> {
         let TypeName { name: parts, setof, of_column, modifiers, interval, array_bounds, at } = name;
         if *setof {
@@ -182,9 +184,6 @@ impl Binder<'_> {
             let text = format!("type \"{}\" does not exist", parts.dotted());
             return self.fail(state::UNDEFINED_OBJECT, text, at.0);
         };
-        if !array_bounds.is_empty() {
-            return Err(self.error(unsupported(format!("the array type {}[]", shown(row.oid))), at.0));
-        }
         let mut given = Vec::new();
         if let Some(fields) = interval {
             given.push(special::interval_bits(*fields));
@@ -203,18 +202,39 @@ impl Binder<'_> {
                 }
             }
         }
-        if given.is_empty() {
-            return Ok((row.oid, -1));
+        let typmod = match given.is_empty() {
+            true => -1,
+            false => registry::typmod_in(row, &given).map_err(|error| self.error(error, at.0))?.typmod,
+        };
+        // An array of arrays has more dimensions, which no type tells.
+        if array_bounds.is_empty() || registry::element_of(row.oid).is_some_and(|_| !array::is_vector(row.oid)) {
+            return Ok((row.oid, typmod));
         }
-        let typmod = registry::typmod_in(row, &given).map_err(|error| self.error(error, at.0))?;
-        Ok((row.oid, typmod.typmod))
+        match registry::array_of(row.oid) {
+            Some(array) => Ok((array, typmod)),
+            None => {
+                let text = format!("type \"{}[]\" does not exist", parts.dotted());
+                self.fail(state::UNDEFINED_OBJECT, text, at.0)
+            }
+        }
     }
 
     /// Binds a cast that starts at `at`, and that errors find at `cast`.
     fn cast(&mut self, operand: &tree::Expr, to: &TypeName, (at, cast): (u32, u32)) -> Result<Operand> {
         let (target, typmod) = self.type_named(to)?;
-        let operand = self.expr(operand)?;
-        let Operand { expr, at: _ } = self.cast_to(operand, (target, typmod), cast)?;
+        let operand = match &operand.kind {
+            // The elements are cast one by one, and none need tell its type.
+            ExprKind::Array(items) if registry::is_array(target) => {
+                self.array(items, Some((target, typmod)), operand.span.start)
+            }
+            _ => self.expr(operand),
+        };
+        self.cast_from(operand?, (target, typmod), (at, cast))
+    }
+
+    #[inline(never)]
+    fn cast_from(&mut self, operand: Operand, to: (Oid, i32), (at, cast): (u32, u32)) -> Result<Operand> {
+        let Operand { expr, at: _ } = self.cast_to(operand, to, cast)?;
         Ok(Operand { expr, at })
     }
 
@@ -338,7 +358,7 @@ impl Binder<'_> {
         let op = tree::Operator::plain("=", tree::Location(at));
         let (row, left, right) = self.operands(&op, left, right)?;
         // The result is the first argument as the operator takes it.
-        if row.comparison.is_some() && comparator(row.left, row.right).is_some() {
+        if row.row.comparison.is_some() && comparator(row.left, row.right).is_some() {
             let (ty, typmod) = (oid_of(&left), typmod_of_expr(&left));
             return Ok(Operand { expr: call_of(&special::NULL_IF, vec![left, right], ty, typmod), at });
         }

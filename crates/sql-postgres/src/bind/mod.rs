@@ -9,6 +9,7 @@
 //! subqueries in expressions (PS-6).
 
 mod aggregate;
+mod array;
 mod call;
 mod change;
 pub(crate) mod coerce;
@@ -26,6 +27,7 @@ mod merge_into;
 mod name;
 mod operator;
 pub(crate) mod output_name;
+mod polymorphic;
 mod project_set;
 mod query_expression;
 pub(crate) mod resolve;
@@ -66,6 +68,9 @@ use crate::types::oid::{self, Oid};
 use crate::types::registry::{oid_of, typmod_of};
 use crate::value::Value;
 
+/// Leaves a value as the function gave it.
+pub use crate::bind::coerce::same;
+pub use crate::bind::comparison::comparator;
 pub use cursor::{CursorTables, bind_cursor};
 pub use from::schema_shown;
 pub use select::strength_word;

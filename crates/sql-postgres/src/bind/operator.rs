@@ -7,15 +7,31 @@ use query::nodes::eval::sort_literals;
 use query::nodes::expr::{Between, Compare, Expr, In};
 use syntax::postgres::tree::{self, ExprKind, LikeKind, Link, Location, Operator};
 
-use crate::bind::Binder;
 use crate::bind::coerce::{call, call_of, can_coerce, common_type};
 use crate::bind::comparison::comparator;
 use crate::bind::resolve::{Resolution, function_by_oid, operator};
 use crate::bind::typing::{Operand, oid_of, shown, unsupported};
+use crate::bind::{Binder, polymorphic};
 use crate::error::{PgError, Result, state};
 use crate::functions::temporal::compare::comparable;
 use crate::functions::{CastContext, PgOperator};
 use crate::types::oid::{self, Oid};
+use crate::types::registry::element_of;
+
+/// An operator with the types of its operands and its result, polymorphic ones settled.
+#[derive(Clone, Copy, Debug)]
+pub struct FoundOperator {
+    pub row: &'static PgOperator,
+    pub left: Oid,
+    pub right: Oid,
+    pub result: Oid,
+}
+
+/// Returns a call of the operator's function.
+fn operator_call(row: &'static PgOperator, arguments: Vec<Expr>, result: Oid) -> Result<Expr> {
+    let function = function_by_oid(row.function).ok_or_else(|| unsupported(format!("the operator {}", row.name)))?;
+    call(function, arguments, result, -1)
+}
 
 /// Stack that a link of a chain takes besides its frame, which is smaller than other levels' frames.
 const LINK_BYTES: usize = 512;
@@ -90,51 +106,67 @@ impl Binder<'_> {
         }
     }
 
+    /// Returns the operator for operands of these types.
+    #[inline(never)]
+    pub fn found_operator(&self, op: &Operator, left: Oid, right: Oid) -> Result<FoundOperator> {
+        let row = self.resolve_operator(op, left, right)?;
+        let Some(function) = function_by_oid(row.function) else {
+            return Err(self.error(unsupported(format!("the operator {}", row.name)), op.at.0));
+        };
+        let declared = (function, vec![row.left, row.right]);
+        // Where both operands are of unknown type, they are what the operator takes.
+        let (types, result) = polymorphic::settle(&declared, &[left, right])?;
+        let result = if polymorphic::is_polymorphic(row.result) { result } else { row.result };
+        Ok(FoundOperator { row, left: types[0], right: types[1], result })
+    }
+
+    /// Refuses a comparison of arrays whose elements do not compare.
+    fn check_elements(ty: Oid) -> Result<()> {
+        match element_of(ty) {
+            Some(element) if comparator(element.oid, element.oid).is_none() => {
+                let text = format!("could not identify an equality operator for type {}", shown(element.oid));
+                Err(PgError::new(state::UNDEFINED_FUNCTION, text))
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub fn make_prefix(&mut self, op: &Operator, operand: Operand) -> Result<Operand> {
         let row = self.resolve_operator(op, 0, operand.oid())?;
         let operand = self.coerce(operand, row.right, CastContext::Implicit)?;
-        Ok(Operand { expr: self.operator_call(row, vec![operand])?, at: op.at.0 })
-    }
-
-    fn operator_call(&self, row: &'static PgOperator, arguments: Vec<Expr>) -> Result<Expr> {
-        let function =
-            function_by_oid(row.function).ok_or_else(|| unsupported(format!("the operator {}", row.name)))?;
-        call(function, arguments, row.result, -1)
+        Ok(Operand { expr: operator_call(row, vec![operand], row.result)?, at: op.at.0 })
     }
 
     /// Returns `left op right` for operands of whatever types.
     pub fn make_operator(&mut self, op: &Operator, left: Operand, right: Operand) -> Result<Operand> {
         let at = left.at.min(op.at.0);
-        let (row, left, right) = self.operands(op, left, right)?;
-        Ok(Operand { expr: self.applied(row, left, right)?, at })
+        let (found, left, right) = self.operands(op, left, right)?;
+        Ok(Operand { expr: self.applied(found, left, right)?, at })
     }
 
     /// Returns the operator for these operands, and them as it takes them.
-    pub fn operands(
-        &mut self,
-        op: &Operator,
-        left: Operand,
-        right: Operand,
-    ) -> Result<(&'static PgOperator, Expr, Expr)> {
-        let row = self.resolve_operator(op, left.oid(), right.oid())?;
-        let left = self.coerce(left, row.left, CastContext::Implicit)?;
-        let right = self.coerce(right, row.right, CastContext::Implicit)?;
-        Ok((row, left, right))
+    pub fn operands(&mut self, op: &Operator, left: Operand, right: Operand) -> Result<(FoundOperator, Expr, Expr)> {
+        let found = self.found_operator(op, left.oid(), right.oid())?;
+        let left = self.coerce(left, found.left, CastContext::Implicit)?;
+        let right = self.coerce(right, found.right, CastContext::Implicit)?;
+        Ok((found, left, right))
     }
 
     /// Returns the core's comparison where the operator is one, else a call. Of dates and timestamps of two types, the one side is brought among the values of the other, so that
     /// an index on the other can be used.
-    pub fn applied(&self, row: &'static PgOperator, left: Expr, right: Expr) -> Result<Expr> {
-        let Some(op) = row.comparison else { return self.operator_call(row, vec![left, right]) };
+    pub fn applied(&self, found: FoundOperator, left: Expr, right: Expr) -> Result<Expr> {
+        let row = found.row;
+        let Some(op) = row.comparison else { return operator_call(row, vec![left, right], found.result) };
         let brought = |ty: Oid, other: Oid| Some((comparable(ty, other)?, comparator(other, other)?));
-        let (left, right, by) = if let Some(by) = comparator(row.left, row.right) {
+        let (left, right, by) = if let Some(by) = comparator(found.left, found.right) {
             (left, right, by)
         } else if let Some((function, by)) = brought(row.left, row.right) {
             (call_of(function, vec![left], row.right, -1), right, by)
         } else if let Some((function, by)) = brought(row.right, row.left) {
             (left, call_of(function, vec![right], row.left, -1), by)
         } else {
-            return self.operator_call(row, vec![left, right]);
+            Self::check_elements(found.left)?;
+            return operator_call(row, vec![left, right], found.result);
         };
         Ok(Expr::Compare(Box::new(Compare { op, left, right, by })))
     }
@@ -289,7 +321,7 @@ impl Binder<'_> {
         ty: Oid,
         negated: bool,
     ) -> Result<Expr> {
-        let row = self.resolve_operator(op, needle.oid(), ty)?;
+        let row = self.found_operator(op, needle.oid(), ty)?;
         let needle = self.coerce(needle, row.left, CastContext::Implicit)?;
         let mut list = Vec::with_capacity(candidates.len());
         for candidate in candidates {
@@ -297,7 +329,7 @@ impl Binder<'_> {
             let expr = self.coerce(candidate, ty, CastContext::Implicit)?;
             list.push(self.coerce(Operand { expr, at }, row.right, CastContext::Implicit)?);
         }
-        let by: Option<Comparator> = comparator(row.left, row.right).filter(|_| row.comparison.is_some());
+        let by: Option<Comparator> = comparator(row.left, row.right).filter(|_| row.row.comparison.is_some());
         let Some(by) = by else {
             let mut tests = Vec::with_capacity(list.len());
             for candidate in list {

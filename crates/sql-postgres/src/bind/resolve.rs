@@ -8,6 +8,7 @@ use crate::bind::typing::{category, is_preferred};
 use crate::functions::{self, CastContext, PgFunction, PgOperator};
 pub use crate::functions::{cast_between, functions_named, operators_named};
 use crate::types::oid::{self, Oid};
+use crate::types::registry::array_of;
 
 pub fn function_by_oid(oid: Oid) -> Option<&'static PgFunction> {
     functions::function(oid)
@@ -35,19 +36,43 @@ type Step<T> = fn(Vec<Candidate<T>>, &[Oid]) -> Vec<Candidate<T>>;
 /// A function with the types of its parameters, one for each argument of the call.
 pub type Signature = (&'static PgFunction, Vec<Oid>);
 
+/// The arguments of a call beside their types.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Notation<'c> {
+    /// The names of the last arguments: `name => value`.
+    pub names: &'c [&'c str],
+    /// VARIADIC before the last argument: it is an array of the others.
+    pub is_variadic: bool,
+}
+
 /// Returns the function for a call with arguments of these types.
 pub fn function(name: &str, inputs: &[Oid]) -> Resolution<Signature> {
+    function_as(name, inputs, Notation::default())
+}
+
+/// Returns the function for a call. A function may have more parameters than there are arguments, if the others have defaults.
+#[inline(never)]
+pub fn function_as(name: &str, inputs: &[Oid], notation: Notation<'_>) -> Resolution<Signature> {
     let mut candidates: Vec<Candidate<&'static PgFunction>> = Vec::new();
     for row in functions_named(name) {
-        candidates.extend(parameters(row, inputs.len()).map(|types| Candidate { row: *row, types }));
+        let types = match notation {
+            Notation { names: [], is_variadic: false } => parameters(row, inputs.len()),
+            Notation { is_variadic: true, .. } => parameters_of_array(row, inputs),
+            Notation { names, .. } => {
+                let places = places(row, inputs.len(), names);
+                places.map(|places| places.into_iter().map(|place| row.arguments[place]).collect())
+            }
+        };
+        candidates.extend(types.map(|types| Candidate { row: *row, types }));
     }
-    // A function without variadic parameters is preferred to one that takes the same types with them.
+    // A function without variadic parameters, or that leaves none to its default, is preferred to one that takes the same types with them.
+    let is_plain = |row: &PgFunction| row.variadic == 0 && row.arguments.len() == inputs.len();
     let plain: Vec<Vec<Oid>> = candidates
         .iter()
-        .filter(|candidate| candidate.row.variadic == 0)
+        .filter(|candidate| is_plain(candidate.row))
         .map(|candidate| candidate.types.clone())
         .collect();
-    candidates.retain(|candidate| candidate.row.variadic == 0 || !plain.contains(&candidate.types));
+    candidates.retain(|candidate| is_plain(candidate.row) || !plain.contains(&candidate.types));
     let one = |candidate: Candidate<&'static PgFunction>| Resolution::One((candidate.row, candidate.types));
     if let Some(at) = candidates.iter().position(|candidate| candidate.types == inputs) {
         return one(candidates.swap_remove(at));
@@ -59,10 +84,40 @@ pub fn function(name: &str, inputs: &[Oid]) -> Resolution<Signature> {
     }
 }
 
+/// Returns the place among the parameters of each argument of a call that names the last ones. `None`: they are not its parameters, or one without a default is missing.
+pub fn places(row: &PgFunction, count: usize, names: &[&str]) -> Option<Vec<usize>> {
+    let known = functions::parameters::parameters(row.oid)?;
+    let mut places: Vec<usize> = (0..count.checked_sub(names.len())?).collect();
+    for name in names {
+        let place = known.names.iter().position(|known| known == name)?;
+        if places.contains(&place) || place >= row.arguments.len() {
+            return None;
+        }
+        places.push(place);
+    }
+    let required = row.arguments.len().checked_sub(known.defaults.len())?;
+    let is_complete = (0..required).all(|place| places.contains(&place));
+    (is_complete && row.variadic == 0).then_some(places)
+}
+
+/// Returns the types of the parameters of a call whose last argument is the array of its variadic ones.
+fn parameters_of_array(row: &PgFunction, inputs: &[Oid]) -> Option<Vec<Oid>> {
+    let last = *inputs.last()?;
+    if row.variadic == 0 || row.arguments.len() != inputs.len() {
+        return None;
+    }
+    let mut types = row.arguments.to_vec();
+    let place = types.len() - 1;
+    types[place] = if row.variadic == oid::ANY { last } else { array_of(row.variadic)? };
+    Some(types)
+}
+
 /// Returns the types of a function's parameters for so many arguments.
 fn parameters(row: &PgFunction, count: usize) -> Option<Vec<Oid>> {
     if row.variadic == 0 {
-        return (row.arguments.len() == count).then(|| row.arguments.to_vec());
+        let missing = row.arguments.len().checked_sub(count)?;
+        let defaults = functions::parameters::parameters(row.oid).map_or(0, |known| known.defaults.len());
+        return (missing <= defaults).then(|| row.arguments[..count].to_vec());
     }
     let fixed = row.arguments.len().checked_sub(1)?;
     (count > fixed).then(|| {

@@ -30,10 +30,13 @@ impl Binder<'_> {
         let ((calls, mut columns), outside) = self.deeper(|binder| {
             let (mut calls, mut columns) = (Vec::new(), Vec::new());
             for RowsFromItem { call, columns: _ } in functions {
-                let at = columns.len();
-                let (call, named) = binder.function_in_from(call, at)?;
-                calls.push(call);
-                columns.extend(named);
+                let parts = unnested(call);
+                for call in parts.as_deref().unwrap_or(std::slice::from_ref(call)) {
+                    let at = columns.len();
+                    let (call, named) = binder.function_in_from(call, at)?;
+                    calls.push(call);
+                    columns.extend(named);
+                }
             }
             Ok((calls, columns))
         })?;
@@ -93,4 +96,18 @@ impl Binder<'_> {
             }
         })
     }
+}
+
+/// Returns the calls that `unnest` of several arrays stands for: one of each, side by side.
+fn unnested(call: &tree::Expr) -> Option<Vec<tree::Expr>> {
+    let ExprKind::Function(function) = &call.kind else { return None };
+    let is_unnest = matches!(&function.name.parts[..], [name] if name == "unnest");
+    if !is_unnest || function.arguments.len() < 2 {
+        return None;
+    }
+    let of = |argument: &tree::Argument| {
+        let alone = tree::FuncCall::plain(function.name.clone(), vec![argument.value.clone()]);
+        tree::Expr { kind: ExprKind::Function(Box::new(alone)), span: call.span.clone() }
+    };
+    Some(function.arguments.iter().map(of).collect())
 }

@@ -227,7 +227,7 @@ impl Binder<'_> {
             let text = "FILTER is not implemented for non-aggregate window functions";
             return self.fail(state::FEATURE_NOT_SUPPORTED, text, at);
         }
-        let (arguments, result) = self.arguments_of(signature, operands, at)?;
+        let (arguments, result) = self.arguments_of(signature, operands)?;
         Ok((self.named_what(node.name.last(), arguments, at)?, result))
     }
 

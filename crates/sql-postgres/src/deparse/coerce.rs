@@ -34,7 +34,9 @@ impl Analyser<'_, '_> {
                 let name = crate::system::function_name(function).map_or("", |(name, _)| name).to_owned();
                 Ok(SqlNode::Call { name, arguments: vec![node], ty, form })
             }
-            Some(Pathway::Relabel | Pathway::InOut) => Ok(SqlNode::Cast { operand: Box::new(node), ty, form }),
+            Some(Pathway::Relabel | Pathway::InOut | Pathway::Elements) => {
+                Ok(SqlNode::Cast { operand: Box::new(node), ty, form })
+            }
             None => Err(unsupported("the cast of a definition")),
         }
     }

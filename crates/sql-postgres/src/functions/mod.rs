@@ -4,6 +4,7 @@
 
 pub mod aggregate;
 pub mod args;
+pub mod array;
 pub mod bytea;
 pub mod cast;
 pub mod compare;
@@ -12,6 +13,7 @@ pub mod json;
 mod md5;
 pub mod numbers;
 pub mod numeric;
+pub mod parameters;
 pub mod rows;
 pub mod session;
 pub mod set;
@@ -123,6 +125,7 @@ static FUNCTIONS: &[&[PgFunction]] = &[
     rows::compare::FUNCTIONS,
     rows::window::FUNCTIONS,
     rows::set::FUNCTIONS,
+    array::rows::FUNCTIONS,
     numeric::FUNCTIONS,
     temporal::rows::FUNCTIONS,
     temporal::rows::COMPARISONS,
@@ -130,8 +133,13 @@ static FUNCTIONS: &[&[PgFunction]] = &[
     crate::session::functions::FUNCTIONS,
     crate::system::functions::FUNCTIONS,
 ];
-static OPERATORS: &[&[PgOperator]] =
-    &[rows::operators::OPERATORS, numeric::OPERATORS, temporal::rows::OPERATORS, json::rows::OPERATORS];
+static OPERATORS: &[&[PgOperator]] = &[
+    rows::operators::OPERATORS,
+    array::rows::OPERATORS,
+    numeric::OPERATORS,
+    temporal::rows::OPERATORS,
+    json::rows::OPERATORS,
+];
 static CASTS: &[&[PgCast]] = &[rows::casts::CASTS, numeric::CASTS, temporal::rows::CASTS, json::rows::CASTS];
 
 /// The rows by OID and by name.

@@ -108,9 +108,10 @@ fn is_access_method(oid: Oid) -> bool {
     matches!(oid, crate::system::oids::HEAP | crate::system::oids::BTREE)
 }
 
-/// Returns whether a type can be the key of an index: arrays and pseudo-types besides.
+/// Returns whether a type, as operator classes name it, can be the key of an index.
 fn is_key_type(oid: Oid) -> bool {
-    registry::by_oid(oid).is_some_and(|row| row.kind == registry::TypeKind::Base && row.oid != oid::JSON)
+    let is_base = |row: &registry::PgType| row.kind == registry::TypeKind::Base && row.oid != oid::JSON;
+    oid == oid::ANYARRAY || registry::by_oid(oid).is_some_and(|row| is_base(row) && !registry::is_array(oid))
 }
 
 fn is_class(fields: &[&str]) -> bool {

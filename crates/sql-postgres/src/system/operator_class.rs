@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::types::oid::{self, Oid};
+use crate::types::registry::is_array;
 
 struct Class {
     oid: Oid,
@@ -27,9 +28,14 @@ static EQUALITIES: LazyLock<HashMap<(Oid, Oid), Oid>> = LazyLock::new(|| {
     equal.map(|fields| ((number(fields[1]), number(fields[2])), number(fields[6]))).collect()
 });
 
-/// Returns the type by whose operators values are compared: varchar has those of text.
+/// Returns the type by whose operators values are compared: varchar has those of text, and all arrays have the same.
 fn compared_as(ty: Oid) -> Oid {
-    if ty == oid::VARCHAR { oid::TEXT } else { ty }
+    match ty {
+        oid::VARCHAR => oid::TEXT,
+        oid::INT2VECTOR | oid::OIDVECTOR => ty,
+        ty if is_array(ty) => oid::ANYARRAY,
+        ty => ty,
+    }
 }
 
 /// Returns the default class of a type; 0 if there is none.

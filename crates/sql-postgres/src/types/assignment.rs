@@ -2,7 +2,7 @@
 //!
 //! A column that another dialect declared takes the value in its own form, within its own bounds.
 
-use datum::Fault;
+use datum::{Array, Fault};
 use query::nodes::assignment::{Assignment, Place};
 use query::nodes::context::EvalContext;
 use query::types::Type;
@@ -48,6 +48,10 @@ fn shown(value: &Value, ty: &Type, ctx: &mut EvalContext) -> String {
 pub fn with_typmod(value: Value, oid: oid::Oid, typmod: i32, is_explicit: bool) -> Result<Value> {
     match (oid, &value) {
         _ if typmod < 0 => Ok(value),
+        (_, Value::Array(array)) => match registry::element_of(oid) {
+            Some(element) => each_with_typmod(array, element.oid, typmod, is_explicit),
+            None => Ok(value),
+        },
         (oid::VARCHAR, Value::Text(text)) => text::varchar(text, typmod, is_explicit),
         (oid::BPCHAR, Value::Text(text)) => text::bpchar(text, typmod, is_explicit),
         (oid::NUMERIC, Value::Decimal(number)) => Ok(Value::Decimal(fit_typmod(number.clone(), typmod)?)),
@@ -65,8 +69,18 @@ pub fn with_typmod(value: Value, oid: oid::Oid, typmod: i32, is_explicit: bool) 
     }
 }
 
+fn each_with_typmod(array: &Array, element: oid::Oid, typmod: i32, is_explicit: bool) -> Result<Value> {
+    let brought = |value: &Value| match value {
+        Value::Null => Ok(Value::Null),
+        value => with_typmod(value.clone(), element, typmod, is_explicit),
+    };
+    let values = array.values().iter().map(brought).collect::<Result<Vec<_>>>()?;
+    Ok(Value::Array(Array::new(array.element(), array.dimensions(), values)))
+}
+
 /// Returns whether a modifier changes values of the type.
 pub fn has_length_coercion(oid: oid::Oid) -> bool {
     use oid::{BPCHAR, INTERVAL, NUMERIC, TIME, TIMESTAMP, TIMESTAMPTZ, TIMETZ, VARCHAR};
+    let oid = registry::element_of(oid).map_or(oid, |element| element.oid);
     matches!(oid, VARCHAR | BPCHAR | NUMERIC | TIME | TIMETZ | TIMESTAMP | TIMESTAMPTZ | INTERVAL)
 }

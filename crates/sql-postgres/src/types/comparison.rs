@@ -4,7 +4,7 @@
 
 use std::cmp::Ordering;
 
-use datum::Storage;
+use datum::{Array, Fault, Shape, Storage};
 use query::nodes::comparison::{Coerced, Comparator, ComparisonRules, ComparisonType};
 use query::nodes::context::EvalContext;
 use query::types::{Collation, Type};
@@ -28,7 +28,8 @@ pub fn comparator(a: &Type, b: &Type) -> Option<Comparator> {
     let ty = match (a_class, b_class) {
         (Text(one), Text(other)) if one == other => a_class,
         (Text(one), Text(Collation::Binary)) | (Text(Collation::Binary), Text(one)) => Text(one),
-        (Integer, Integer) | (Bytes, Bytes) | (Dynamic, Dynamic) | (Json, Json) => a_class,
+        (Integer, Integer) | (Bytes, Bytes) | (Json, Json) => a_class,
+        (Dynamic, Dynamic) if a.storage == b.storage => a_class,
         (Double, Integer | Decimal | Double) | (Integer | Decimal, Double) => Double,
         (Decimal, Integer | Decimal) | (Integer, Decimal) => Decimal,
         _ => return None,
@@ -41,13 +42,22 @@ pub fn class(ty: &Type) -> Option<ComparisonType> {
     if matches!(registry::oid_of(ty), oid::JSON | oid::JSONPATH) {
         return None;
     }
-    Some(match ty.storage {
+    if ty.storage == Storage::Array {
+        let element = registry::element_of(registry::oid_of(ty))?;
+        class(&registry::column_type(element.oid, -1, true))?;
+        return Some(ComparisonType::Dynamic);
+    }
+    class_of(ty.shape())
+}
+
+fn class_of(shape: Shape) -> Option<ComparisonType> {
+    Some(match shape.storage {
         Storage::Int { .. } => ComparisonType::Integer,
         Storage::Float4 | Storage::Float8 => ComparisonType::Double,
         Storage::Decimal => ComparisonType::Decimal,
-        Storage::Text => ComparisonType::Text(ty.collation),
+        Storage::Text => ComparisonType::Text(shape.collation),
         Storage::Bytes => ComparisonType::Bytes,
-        // The core has no name for it; their values know how they compare.
+        // The core has no name for it; the values know how they compare.
         Storage::Interval => ComparisonType::Dynamic,
         Storage::Jsonb => ComparisonType::Json,
         _ => return None,
@@ -55,7 +65,7 @@ pub fn class(ty: &Type) -> Option<ComparisonType> {
 }
 
 /// Returns the order of two values that are not NULL.
-pub fn order(ty: ComparisonType, a: &Value, b: &Value, _: &mut EvalContext) -> datum::Result<Ordering> {
+pub fn order(ty: ComparisonType, a: &Value, b: &Value, ctx: &mut EvalContext) -> datum::Result<Ordering> {
     Ok(match (a, b) {
         (Value::Int(a), Value::Int(b)) if ty != ComparisonType::Double => a.cmp(b),
         (Value::UInt(a), Value::UInt(b)) if ty != ComparisonType::Double => a.cmp(b),
@@ -63,6 +73,7 @@ pub fn order(ty: ComparisonType, a: &Value, b: &Value, _: &mut EvalContext) -> d
         (Value::Interval(a), Value::Interval(b)) => a.length().cmp(&b.length()),
         (Value::Json(a), Value::Json(b)) => a.node().compare_jsonb(b.node()),
         (Value::Double(a), Value::Double(b)) => float_order(*a, *b),
+        (Value::Array(a), Value::Array(b)) => return array_order(a, b, ctx),
         (Value::Text(a), Value::Text(b)) => match ty {
             ComparisonType::Text(collation) => collation.compare(a.as_bytes(), b.as_bytes()),
             _ => a.as_bytes().cmp(b.as_bytes()),
@@ -76,6 +87,37 @@ pub fn order(ty: ComparisonType, a: &Value, b: &Value, _: &mut EvalContext) -> d
             _ => float_order(to_double(a), to_double(b)),
         },
     })
+}
+
+/// Elements between two looks for interrupts.
+const ELEMENTS_CHECKED: usize = 16 << 10;
+
+/// Returns the order of two elements of a shape, neither of which is NULL.
+pub fn element_order(shape: Shape, a: &Value, b: &Value, ctx: &mut EvalContext) -> datum::Result<Ordering> {
+    match class_of(shape) {
+        Some(ty) => order(ty, a, b, ctx),
+        None => Err(Fault::corrupt("values without an order")),
+    }
+}
+
+/// Compares element by element, a NULL as greater than every value; then the numbers of elements, the dimensions and their lower bounds.
+fn array_order(a: &Array, b: &Array, ctx: &mut EvalContext) -> datum::Result<Ordering> {
+    for (at, (left, right)) in a.values().iter().zip(b.values()).enumerate() {
+        let order = match (left.is_null(), right.is_null()) {
+            (false, false) => element_order(a.element(), left, right, ctx)?,
+            (left, right) => left.cmp(&right),
+        };
+        if order.is_ne() {
+            return Ok(order);
+        }
+        if at % ELEMENTS_CHECKED == ELEMENTS_CHECKED - 1 {
+            ctx.check_killed()?;
+        }
+    }
+    let lengths = |array: &Array| array.dimensions().iter().map(|dimension| dimension.length).collect::<Vec<_>>();
+    let lowers = |array: &Array| array.dimensions().iter().map(|dimension| dimension.lower).collect::<Vec<_>>();
+    let by_count = a.len().cmp(&b.len()).then(a.dimensions().len().cmp(&b.dimensions().len()));
+    Ok(by_count.then_with(|| lengths(a).cmp(&lengths(b))).then_with(|| lowers(a).cmp(&lowers(b))))
 }
 
 /// Returns the order of floats: both zeros are equal; NaN equals NaN and is greater than every number.
@@ -132,8 +174,7 @@ fn hash_type(ty: ComparisonType, a: &Type, b: &Type) -> Option<Type> {
         ComparisonType::Decimal if is_exact(a) && is_exact(b) => key(Storage::Decimal, Collation::Binary),
         ComparisonType::Double if is_float(a) && is_float(b) => key(Storage::Float8, Collation::Binary),
         ComparisonType::Text(collation) if a == Storage::Text && b == Storage::Text => key(Storage::Text, collation),
-        ComparisonType::Dynamic if a == Storage::Interval && b == Storage::Interval => key(a, Collation::Binary),
-        ComparisonType::Json if a == Storage::Jsonb && b == Storage::Jsonb => key(a, Collation::Binary),
+        ComparisonType::Dynamic | ComparisonType::Json if a == b => key(a, Collation::Binary),
         ComparisonType::Bytes if a == Storage::Bytes && b == Storage::Bytes => key(Storage::Bytes, Collation::Binary),
         _ => None,
     }
@@ -149,7 +190,7 @@ fn may_use_index(ty: ComparisonType, column: &Type) -> bool {
         }
         ComparisonType::Text(collation) => column.storage == Storage::Text && column.collation == collation,
         ComparisonType::Bytes => column.storage == Storage::Bytes,
-        ComparisonType::Dynamic => column.storage == Storage::Interval,
+        ComparisonType::Dynamic => matches!(column.storage, Storage::Interval | Storage::Array),
         ComparisonType::Json => column.storage == Storage::Jsonb,
         _ => false,
     }
@@ -182,7 +223,8 @@ fn coerce(value: &Value, column: &Type, _: &EvalContext) -> Coerced {
         (Storage::Text, Value::Text(_))
         | (Storage::Bytes, Value::Bytes(_))
         | (Storage::Interval, Value::Interval(_))
-        | (Storage::Jsonb, Value::Json(_)) => exact(),
+        | (Storage::Jsonb, Value::Json(_))
+        | (Storage::Array, Value::Array(_)) => exact(),
         _ => Coerced::Unusable,
     }
 }

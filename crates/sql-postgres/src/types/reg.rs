@@ -80,13 +80,19 @@ pub fn input(kind: ObjectKind, text: &str, io: &IoContext) -> Result<Value> {
 }
 
 fn built_in(kind: ObjectKind, text: &str) -> Option<Oid> {
-    let name = text.strip_prefix("pg_catalog.").unwrap_or(text);
-    match kind {
-        ObjectKind::Type => {
-            let by_sql_name = || registry::TYPES.iter().find(|row| registry::format_type(row.oid, None) == name);
-            registry::by_name(name).or_else(by_sql_name).map(|row| row.oid)
-        }
-        _ => None,
+    if kind != ObjectKind::Type {
+        return None;
+    }
+    let name = syntax::postgres::parse_type_name(text).ok()?;
+    let bare = match &name.name.parts[..] {
+        [bare] => bare,
+        [schema, bare] if schema == "pg_catalog" => bare,
+        _ => return None,
+    };
+    let row = registry::by_name(bare)?;
+    match name.array_bounds.is_empty() || registry::is_array(row.oid) {
+        true => Some(row.oid),
+        false => registry::array_of(row.oid),
     }
 }
 
@@ -114,7 +120,7 @@ pub fn output(ty: Oid, oid: Oid, io: &IoContext, out: &mut Vec<u8>) {
     }
     let named = io.objects.as_ref().and_then(|objects| (objects.name)(kind, oid));
     let named = named.or_else(|| {
-        let is_known = registry::by_oid(oid).is_some() || registry::element_of(oid).is_some();
+        let is_known = registry::by_oid(oid).is_some();
         (kind == ObjectKind::Type && is_known).then(|| registry::format_type(oid, None))
     });
     out.extend_from_slice(named.unwrap_or_else(|| oid.to_string()).as_bytes());

@@ -1,11 +1,11 @@
 //! The types: rows of `pg_type`, the storage behind them, and type modifiers.
 //!
-//! `TYPES` has a row for each type that is served and for the pseudo-types that signatures of functions name. Array types are no rows: each base row names the OID of its array type.
+//! `TYPES` has a row for each type that is served and for the pseudo-types that signatures of functions name. A row names the OID of its array type, whose own row is derived from it (`types`).
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use datum::Storage;
+use datum::{Shape, Storage};
 use query::types::{Collation, Type, TypeId};
 use stdx::hash::Map;
 
@@ -29,6 +29,8 @@ pub struct PgType {
     pub is_preferred: bool,
     /// The OID of the array type; 0 if there is none.
     pub array: Oid,
+    /// `typelem`: the type of what a subscript gives; 0 if the type has no subscripts.
+    pub element: Oid,
     /// The form of the values in rows and keys. That of a pseudo-type without values is a text.
     pub storage: Storage,
     pub is_collatable: bool,
@@ -55,6 +57,7 @@ const INT2: Storage = Storage::Int { bytes: 2, signed: true };
 const INT4: Storage = Storage::Int { bytes: 4, signed: true };
 const INT8: Storage = Storage::Int { bytes: 8, signed: true };
 const OID4: Storage = Storage::Int { bytes: 4, signed: false };
+const ARRAY: Storage = Storage::Array;
 
 const T: bool = true;
 const F: bool = false;
@@ -68,16 +71,19 @@ pub static TYPES: &[PgType] = &[
     row(oid::NAME, "name", (64, F, 'c', 'p'), (Base, 'S', F), 1003, (Storage::Text, T), ""),
     row(oid::INT8, "int8", (8, T, 'd', 'p'), (Base, 'N', F), 1016, (INT8, F), "bigint"),
     row(oid::INT2, "int2", (2, T, 's', 'p'), (Base, 'N', F), 1005, (INT2, F), "smallint"),
+    vector(oid::INT2VECTOR, "int2vector", oid::INT2, 1006),
     row(oid::INT4, "int4", (4, T, 'i', 'p'), (Base, 'N', F), 1007, (INT4, F), "integer"),
     row(oid::REGPROC, "regproc", (4, T, 'i', 'p'), (Base, 'N', F), 1008, (OID4, F), ""),
     row(oid::TEXT, "text", (-1, F, 'i', 'x'), (Base, 'S', T), 1009, (Storage::Text, T), ""),
     row(oid::OID, "oid", (4, T, 'i', 'p'), (Base, 'N', T), 1028, (OID4, F), ""),
     row(oid::XID, "xid", (4, T, 'i', 'p'), (Base, 'U', F), 1011, (OID4, F), ""),
+    vector(oid::OIDVECTOR, "oidvector", oid::OID, 1013),
     row(oid::JSON, "json", (-1, F, 'i', 'x'), (Base, 'U', F), 199, (Storage::Text, F), ""),
     row(oid::PG_NODE_TREE, "pg_node_tree", (-1, F, 'i', 'x'), (Base, 'Z', F), 0, (Storage::Text, T), ""),
     row(oid::FLOAT4, "float4", (4, T, 'i', 'p'), (Base, 'N', F), 1021, (Storage::Float4, F), "real"),
     row(oid::FLOAT8, "float8", (8, T, 'd', 'p'), (Base, 'N', T), 1022, (Storage::Float8, F), "double precision"),
     row(oid::UNKNOWN, "unknown", (-2, F, 'c', 'p'), (Pseudo, 'X', F), 0, (Storage::Text, F), ""),
+    row(oid::ACLITEM, "aclitem", (16, F, 'd', 'p'), (Base, 'U', F), 1034, (Storage::Text, F), ""),
     row(oid::BPCHAR, "bpchar", (-1, F, 'i', 'x'), (Base, 'S', F), 1014, (Storage::Text, T), "character"),
     row(oid::VARCHAR, "varchar", (-1, F, 'i', 'x'), (Base, 'S', F), 1015, (Storage::Text, T), "character varying"),
     row(oid::DATE, "date", (4, T, 'i', 'p'), (Base, 'D', F), 1182, (INT4, F), ""),
@@ -130,19 +136,44 @@ const fn row(
         category,
         is_preferred,
         array,
+        // A name's letters have subscripts in PostgreSQL's catalog.
+        element: if oid == oid::NAME { oid::CHAR } else { 0 },
         storage,
         is_collatable,
         sql_name,
     }
 }
 
-static BY_OID: LazyLock<Map<Oid, &'static PgType>> = LazyLock::new(|| TYPES.iter().map(|row| (row.oid, row)).collect());
-static BY_NAME: LazyLock<HashMap<&'static str, &'static PgType>> =
-    LazyLock::new(|| TYPES.iter().map(|row| (row.name, row)).collect());
-static BY_ARRAY: LazyLock<HashMap<Oid, &'static PgType>> =
-    LazyLock::new(|| TYPES.iter().filter(|row| row.array != 0).map(|row| (row.array, row)).collect());
+/// Returns the row of a type whose values are arrays in a form of their own: numbers between spaces, the first at subscript 0.
+const fn vector(oid: Oid, name: &'static str, element: Oid, array: Oid) -> PgType {
+    PgType { element, ..row(oid, name, (-1, F, 'i', 'p'), (Base, 'A', F), array, (ARRAY, F), "") }
+}
 
-/// Returns the row of a type; `None` for array types too.
+/// The rows of array types, in the order of their elements'.
+static ARRAYS: LazyLock<Vec<PgType>> = LazyLock::new(|| {
+    let of = |row: &PgType| {
+        let align = if row.align == 'd' { 'd' } else { 'i' };
+        let kind = if row.oid == oid::RECORD { Pseudo } else { Base };
+        let category = if row.oid == oid::RECORD { 'P' } else { 'A' };
+        // The rows live as long as the process.
+        let name = String::leak(format!("_{}", row.name));
+        let array =
+            self::row(row.array, name, (-1, F, align, 'x'), (kind, category, F), 0, (ARRAY, row.is_collatable), "");
+        PgType { element: row.oid, ..array }
+    };
+    TYPES.iter().filter(|row| row.array != 0).map(of).collect()
+});
+
+/// Returns the rows of all types, array types among them.
+pub fn types() -> impl Iterator<Item = &'static PgType> {
+    TYPES.iter().chain(ARRAYS.iter())
+}
+
+static BY_OID: LazyLock<Map<Oid, &'static PgType>> = LazyLock::new(|| types().map(|row| (row.oid, row)).collect());
+static BY_NAME: LazyLock<HashMap<&'static str, &'static PgType>> =
+    LazyLock::new(|| types().map(|row| (row.name, row)).collect());
+
+/// Returns the row of a type.
 pub fn by_oid(oid: Oid) -> Option<&'static PgType> {
     BY_OID.get(&oid).copied()
 }
@@ -154,13 +185,30 @@ pub fn by_name(name: &str) -> Option<&'static PgType> {
 
 /// Returns the type whose values are the elements of an array type.
 pub fn element_of(array: Oid) -> Option<&'static PgType> {
-    BY_ARRAY.get(&array).copied()
+    by_oid(array).filter(|row| row.storage == ARRAY).and_then(|row| by_oid(row.element))
+}
+
+/// Returns the array type of elements of a type; `None` if it has none.
+pub fn array_of(element: Oid) -> Option<Oid> {
+    by_oid(element).map(|row| row.array).filter(|array| *array != 0)
+}
+
+/// Returns whether values of the type are arrays.
+pub fn is_array(oid: Oid) -> bool {
+    by_oid(oid).is_some_and(|row| row.storage == ARRAY)
+}
+
+/// Returns the shape of values of a type.
+pub fn shape_of(oid: Oid) -> Shape {
+    column_type(oid, -1, true).shape()
 }
 
 /// Returns the type of a column or an expression. Panics for an OID without a row.
 pub fn column_type(oid: Oid, typmod: i32, nullable: bool) -> Type {
     let row = by_oid(oid).unwrap_or_else(|| unreachable!("a type without a row: {oid}"));
-    let collation = if oid == oid::BPCHAR { BPCHAR_COLLATION } else { Collation::Binary };
+    // An array's collation is that of its elements.
+    let pads = oid == oid::BPCHAR || (row.storage == ARRAY && row.element == oid::BPCHAR);
+    let collation = if pads { BPCHAR_COLLATION } else { Collation::Binary };
     let scale = if oid == oid::NUMERIC { Type::ANY_SCALE } else { 0 };
     Type::plain(row.storage, TypeId(oid), (typmod as u32, scale), nullable, collation)
 }
@@ -210,7 +258,7 @@ pub fn format_type(oid: Oid, typmod: Option<i32>) -> String {
     if oid == 0 {
         return "-".to_owned();
     }
-    if let Some(element) = element_of(oid) {
+    if let Some(element) = element_of(oid).filter(|_| !matches!(oid, oid::INT2VECTOR | oid::OIDVECTOR)) {
         return format_type(element.oid, typmod) + "[]";
     }
     let Some(row) = by_oid(oid) else { return "???".to_owned() };

@@ -8,5 +8,6 @@ mod limits;
 mod locks;
 mod notifications;
 mod prepared;
+mod recorded;
 mod session;
 mod world;

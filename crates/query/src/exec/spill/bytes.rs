@@ -3,7 +3,7 @@
 use datum::{Fault, Result};
 
 use crate::batch::{Batch, Cell, Row};
-use crate::value::{Array, Bytes, Date, DateTime, Decimal, Span, Text, Time, Timestamp, Value};
+use crate::value::{Bytes, Date, DateTime, Decimal, Span, Text, Time, Timestamp, Value};
 use datum::json::Json;
 use datum::row;
 
@@ -74,7 +74,7 @@ fn encode(value: &Value, out: &mut Vec<u8>) {
             let from = out.len();
             long(15, &[], out);
             // The elements have the shape of the array, so each has a stored form.
-            let is_stored = array.encode(out).is_ok();
+            let is_stored = row::put_array(array, out).is_ok();
             debug_assert!(is_stored);
             let length = (out.len() - from - 5) as u32;
             out[from + 1..from + 5].copy_from_slice(&length.to_le_bytes());
@@ -168,7 +168,7 @@ fn decode(bytes: &mut &[u8]) -> Option<Value> {
                 6 => Value::Decimal(row::decimal_of_bytes(head).ok()?),
                 TEXT => Value::Text(Text::new(std::str::from_utf8(head).ok()?)),
                 BYTES => Value::Bytes(Bytes::new(head)),
-                15 => Value::Array(Array::decode(head).ok()?),
+                15 => Value::Array(row::array_of_bytes(head).ok()?),
                 _ => Value::Json(Json::decode(head)?),
             }
         }

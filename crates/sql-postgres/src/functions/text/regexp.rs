@@ -10,6 +10,8 @@ use crate::error::{PgError, state};
 use crate::functions::args::{self, integer, invalid, text};
 use crate::functions::text::regex::{RegexOptions, compile, fixed_prefix, gave_up};
 use crate::functions::text::strings::byte_of;
+use crate::types::array::list;
+use crate::types::oid;
 use crate::value::Value;
 
 fn is_match(values: &[Value], options: RegexOptions) -> Result<bool> {
@@ -184,6 +186,49 @@ pub fn first_match(regex: &Regex, text: &str) -> Result<Value> {
     let Some(found) = regex.captures(text).map_err(gave_up)? else { return Ok(Value::Null) };
     let group = usize::from(found.len() > 1);
     Ok(found.get(group).map(|part| Value::text(part.as_str())).unwrap_or_default())
+}
+
+/// Returns the groups of a match, or the whole of one without groups.
+fn groups(found: &Captures<'_, str>) -> Value {
+    let first = usize::from(found.len() > 1);
+    let value = |nth: usize| found.get(nth).map(|part| Value::text(part.as_str())).unwrap_or_default();
+    list(oid::TEXT, (first..found.len()).map(value).collect())
+}
+
+/// Returns the groups of the first match, or with the flag `g` of all of them.
+pub fn all_matches(values: &[Value], ctx: &EvalContext) -> Result<Vec<Value>> {
+    let options = if values.len() > 2 { RegexOptions::of_flags(text(values, 2)?)? } else { RegexOptions::PLAIN };
+    let (text, regex) = (text(values, 0)?, compile(text(values, 1)?, options)?);
+    let mut matches = Matches { regex: &regex, text, from: 0 };
+    let mut found = Vec::new();
+    while let Some(next) = matches.next()? {
+        found.push(groups(&next));
+        if !options.is_global {
+            break;
+        }
+        if found.len() % 1024 == 0 {
+            ctx.check_killed()?;
+            drop(args::claim(found.iter().map(Value::heap_bytes).sum())?);
+        }
+    }
+    Ok(found)
+}
+
+pub fn split_to_array(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
+    let pieces = split_pieces(values, "regexp_split_to_array")?;
+    let text = text(values, 0)?;
+    Ok(list(oid::TEXT, pieces.into_iter().map(|piece| Value::text(&text[piece])).collect()))
+}
+
+pub fn regexp_match(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
+    let options = if values.len() > 2 { RegexOptions::of_flags(text(values, 2)?)? } else { RegexOptions::PLAIN };
+    if options.is_global {
+        let message = "regexp_match() does not support the \"global\" option";
+        let hint = "Use the regexp_matches function instead.";
+        return Err(PgError::new(state::INVALID_PARAMETER_VALUE, message).hint(hint).into());
+    }
+    let (text, regex) = (text(values, 0)?, compile(text(values, 1)?, options)?);
+    Ok(regex.captures(text).map_err(gave_up)?.map_or(Value::Null, |found| groups(&found)))
 }
 
 /// `regexp_replace` with flags, or without.

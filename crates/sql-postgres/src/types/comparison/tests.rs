@@ -1,3 +1,6 @@
+use datum::key::{KeyOrder, encode, length};
+use datum::value::Dimension;
+
 use super::*;
 
 fn ordered(ty: ComparisonType, a: &Value, b: &Value) -> Ordering {
@@ -47,4 +50,43 @@ fn a_whole_number_meets_a_double_as_a_double() {
     assert_eq!(ordered(ComparisonType::Double, &a, &b), Ordering::Equal);
     let b = Value::Decimal(Decimal::new(9_007_199_254_740_992, 0));
     assert_eq!(ordered(ComparisonType::Decimal, &a, &b), Ordering::Greater);
+}
+
+/// DA-2, of arrays.
+#[test]
+fn keys_of_arrays_are_in_the_order_of_arrays() {
+    let shape = registry::shape_of(oid::TEXT);
+    let mut seed = 7u64;
+    let mut random = |below: u64| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below
+    };
+    let mut some = || {
+        let count = random(4) as usize;
+        let values: Vec<Value> = (0..count)
+            .map(|_| match random(5) {
+                0 => Value::Null,
+                1 => Value::text(""),
+                2 => Value::text("a\0"),
+                nth => Value::text(["a", "ab"][nth as usize - 3]),
+            })
+            .collect();
+        let lower = random(3) as i32 - 1;
+        let line = Dimension { length: count as u32, lower };
+        let dimensions = if random(3) == 0 { vec![Dimension::of(1), line] } else { vec![line] };
+        Value::Array(Array::new(shape, &dimensions, values))
+    };
+    let ty = registry::column_type(oid::TEXT_ARRAY, -1, true);
+    let key = |value: &Value| {
+        let mut key = Vec::new();
+        encode(value, ty.shape(), KeyOrder::ASCENDING, &mut key);
+        assert_eq!(length(&key, ty.shape(), KeyOrder::ASCENDING), Some(key.len()));
+        key
+    };
+    let by = comparator(&ty, &ty).unwrap();
+    for _ in 0..3000 {
+        let (a, b) = (some(), some());
+        let order = by.order(&a, &b, &mut EvalContext::new()).unwrap();
+        assert_eq!(key(&a).cmp(&key(&b)), order, "{a} {b}");
+    }
 }

@@ -1,0 +1,87 @@
+//! Statements with the answers of the real server, as the files of `tests/recorded` have them.
+//!
+//! A line that begins with `> ` is a statement; what follows is its answer: a line of `#` and the columns (name, type, modifier), then the rows, or the tag, or the error with its detail, hint and position.
+
+use sql_postgres::error::PgError;
+use sql_postgres::session::{More, Outcome, Session};
+
+use crate::world::World;
+
+fn answer(session: &mut Session, text: &str) -> String {
+    let mut out = String::new();
+    let done = script(session, text, &mut out);
+    session.take_notices();
+    if let Err(error) = done {
+        let text = |text: &Option<Box<str>>| text.as_deref().unwrap_or("").to_owned();
+        let PgError { state, message, detail, hint, position, context: _, object: _, routine: _ } = &error;
+        let (detail, hint) = (text(detail), text(hint));
+        out += &format!("ERROR {state} {message} | {detail} | {hint} | {}\n", position.unwrap_or(0));
+    }
+    out
+}
+
+fn script(session: &mut Session, text: &str, out: &mut String) -> Result<(), PgError> {
+    let mut script = session.simple(text)?;
+    while let Some(outcome) = session.next_of(&mut script)? {
+        match outcome {
+            Outcome::Done { tag } => *out += &format!("{tag}\n"),
+            Outcome::Rows(mut result) => {
+                let shown = result.fields().into_iter().map(|of| format!("{}:{}:{}", of.name, of.type_oid, of.typmod));
+                *out += &format!("# {}\n", shown.collect::<Vec<_>>().join(" "));
+                loop {
+                    let mut bytes = Vec::new();
+                    let more = result.write_rows(session, &mut bytes, 1 << 20)?;
+                    rows(&bytes, out);
+                    if let More::End { .. } = more {
+                        break;
+                    }
+                }
+            }
+            _ => *out += "another outcome\n",
+        }
+    }
+    Ok(())
+}
+
+/// Appends the rows of DataRow messages.
+fn rows(mut bytes: &[u8], out: &mut String) {
+    while bytes.len() > 5 {
+        let length = u32::from_be_bytes(bytes[1..5].try_into().unwrap()) as usize;
+        let (body, rest) = (&bytes[5..1 + length], &bytes[1 + length..]);
+        bytes = rest;
+        let (mut at, mut values) = (2, Vec::new());
+        while at < body.len() {
+            let length = i32::from_be_bytes(body[at..at + 4].try_into().unwrap());
+            at += 4;
+            let end = at + usize::try_from(length).unwrap_or(0);
+            let value = String::from_utf8_lossy(&body[at..end]).into_owned();
+            values.push(if length < 0 { "<NULL>".to_owned() } else { value });
+            at = end;
+        }
+        *out += &format!("{}\n", values.join("|"));
+    }
+}
+
+fn check(recorded: &str) {
+    let mut world = World::new();
+    let mut client = world.session();
+    let mut wrong = Vec::new();
+    let mut lines = recorded.lines().peekable();
+    while let Some(line) = lines.next() {
+        let statement = line.strip_prefix("> ").expect("a statement");
+        let mut expected = String::new();
+        while let Some(line) = lines.next_if(|line| !line.starts_with("> ")) {
+            expected += &format!("{line}\n");
+        }
+        let found = answer(&mut client.0, statement);
+        if found != expected {
+            wrong.push(format!("> {statement}\n{found}instead of\n{expected}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn arrays_answer_as_the_real_server_does() {
+    check(include_str!("../recorded/arrays.txt"));
+}
