@@ -26,7 +26,7 @@ fn script(session: &mut Session, text: &str, out: &mut String) -> Result<(), PgE
         match outcome {
             Outcome::Done { tag } => *out += &format!("{tag}\n"),
             Outcome::Rows(mut result) => {
-                let shown = result.fields().into_iter().map(|of| format!("{}:{}:{}", of.name, of.type_oid, of.typmod));
+                let shown = result.columns().fields().map(|of| format!("{}:{}:{}", of.name, of.type_oid, of.typmod));
                 *out += &format!("# {}\n", shown.collect::<Vec<_>>().join(" "));
                 loop {
                     let mut bytes = Vec::new();
