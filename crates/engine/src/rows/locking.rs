@@ -193,7 +193,7 @@ impl Transaction {
     }
 }
 
-/// What became of a row after one of its versions.
+/// The fate of a row after one of its versions.
 enum RowFate {
     Stays,
     Deleted,

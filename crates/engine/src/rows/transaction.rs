@@ -340,7 +340,7 @@ impl Transaction {
     }
 
     /// Does the same, and gives back the locks by key that were taken since, but for those of rows that were changed since: these stay locked until ABORT or
-    /// COMMIT is in the WAL (EN-18). Escalated locks stay, and a lock that was strengthened keeps its strength.
+    /// COMMIT is in the WAL (EN-18, EN-59). Escalated locks stay, and a lock that was strengthened keeps its strength.
     pub fn rollback_to_and_unlock(&mut self, savepoint: Savepoint, report: &mut ReportProgress<'_>) -> Result<()> {
         self.alive()?;
         self.locked_anew = None;
