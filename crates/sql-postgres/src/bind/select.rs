@@ -643,7 +643,7 @@ fn check_lockable(table: &ScopeTable, word: &str, is_named: bool) -> Result<()> 
     };
     let kind = match &**node {
         Node::Common { .. } | Node::LastRound { .. } => "a WITH query",
-        Node::TableFunction(_) => "a function",
+        Node::TableFunction(_) | Node::ProjectSet(_) => "a function",
         _ if query::nodes::walk::reads_tables(node) => {
             return Err(unsupported(format!("{word} of the rows of a subquery")));
         }
