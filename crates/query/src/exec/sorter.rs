@@ -99,11 +99,11 @@ enum Stored<'s> {
 /// Sorted rows.
 pub enum Sorted {
     Here { sorter: Sorter, next: usize },
-    Merged { merge: Merge, records: u64 },
+    Merged { merge: MergedRuns, records: u64 },
 }
 
 /// A merge of runs: the smallest next key and the number of its run.
-pub struct Merge {
+pub struct MergedRuns {
     readers: Vec<Reader>,
     heads: Vec<Vec<u8>>,
     heap: BinaryHeap<Reverse<(Vec<u8>, usize)>>,
@@ -405,7 +405,7 @@ impl Sorter {
             let mut longer = Vec::new();
             for runs in self.runs.chunks(ways) {
                 let mut writer = Writer::new(&host(ctx).spill()?)?;
-                let (mut merge, mut count) = (Merge::new(runs)?, 0u64);
+                let (mut merge, mut count) = (MergedRuns::new(runs)?, 0u64);
                 while merge.advance()? {
                     writer.put(&merge.current)?;
                     count += 1;
@@ -418,15 +418,15 @@ impl Sorter {
             }
             self.runs = longer;
         }
-        Ok(Sorted::Merged { merge: Merge::new(&self.runs)?, records: self.written })
+        Ok(Sorted::Merged { merge: MergedRuns::new(&self.runs)?, records: self.written })
     }
 }
 
-impl Merge {
-    fn new(runs: &[Run]) -> Result<Merge> {
+impl MergedRuns {
+    fn new(runs: &[Run]) -> Result<MergedRuns> {
         let readers: Vec<Reader> = runs.iter().map(Run::read).collect();
         let heads = readers.iter().map(|_| Vec::new()).collect();
-        let mut merge = Merge { readers, heads, heap: BinaryHeap::new(), current: Vec::new() };
+        let mut merge = MergedRuns { readers, heads, heap: BinaryHeap::new(), current: Vec::new() };
         for at in 0..runs.len() {
             merge.read(at)?;
         }

@@ -31,7 +31,7 @@ pub fn address_of_with(statement: &Statement) -> usize {
     with.map_or(0, |with| std::ptr::from_ref(with).addr())
 }
 
-/// What a part of a statement reads: tables by their ids, and other parts by their numbers.
+/// The tables that a part of a statement reads, by their ids, and the other parts that it reads, by their numbers.
 #[derive(Clone, Debug, Default)]
 pub struct PartReads {
     pub tables: Vec<u64>,

@@ -16,7 +16,7 @@ pub(crate) enum Form {
     Xml,
 }
 
-/// What is written of a plan.
+/// A plan, and the facts that are written beside it.
 pub(crate) struct Report {
     pub form: Form,
     pub costs: bool,

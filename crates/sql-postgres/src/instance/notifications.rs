@@ -106,7 +106,7 @@ impl Listener {
 /// The channels of each database with their listeners.
 type Listeners = HashMap<Arc<str>, HashMap<Arc<str>, Vec<Arc<Listener>>>>;
 
-/// Who listens.
+/// The sessions that listen, by database and channel.
 #[derive(Default)]
 pub struct Channels {
     listeners: Mutex<Listeners>,

@@ -110,7 +110,7 @@ pub struct Session {
     parameterised: ParameterisedText,
     /// The statement is one of several of its query message.
     is_script: bool,
-    /// What other sessions know of this one as a listener.
+    /// The session as those that notify know it.
     listener: Arc<Listener>,
     /// The number of the plan-cache context, once computed.
     context_id: Option<u64>,
