@@ -30,6 +30,14 @@ pub struct Effects {
     reads_changes: bool,
 }
 
+/// The effects of the statement under way, if it has several parts.
+#[derive(Default)]
+struct Current(Option<Box<Effects>>);
+
+fn current(ctx: &mut EvalContext) -> &mut Option<Box<Effects>> {
+    &mut ctx.slot_mut::<Current>().0
+}
+
 /// A change of one row.
 #[derive(Clone, Copy)]
 pub(super) enum Change<'r> {
@@ -42,20 +50,20 @@ pub(super) enum Change<'r> {
 pub fn begin(ctx: &mut EvalContext) -> Result<()> {
     let start = host(ctx).txn()?.savepoint();
     let effects = Effects { start, tables: Vec::new(), notes: Rows::default(), reads_changes: false };
-    host(ctx).effects = Some(Box::new(effects));
+    *current(ctx) = Some(Box::new(effects));
     Ok(())
 }
 
 /// Begins a part. `reads_changes` if it reads tables that earlier parts have changed.
 pub fn begin_part(reads_changes: bool, ctx: &mut EvalContext) {
-    if let Some(effects) = &mut host(ctx).effects {
+    if let Some(effects) = current(ctx) {
         effects.reads_changes = reads_changes;
     }
 }
 
-/// Ends the statement.
+/// Ends the statement; forgets the notes of one that has failed.
 pub fn end(ctx: &mut EvalContext) {
-    host(ctx).effects = None;
+    *current(ctx) = None;
 }
 
 /// Leaves the rows that a part has returned to the parts that read them, by its number.
@@ -75,7 +83,7 @@ pub fn gather_before(node: &Arc<Node>, ctx: &mut EvalContext) -> Result<Rows> {
 
 /// Takes the changes back, if the part has to read without them.
 fn take_back(ctx: &mut EvalContext) -> Result<bool> {
-    let start = match &host(ctx).effects {
+    let start = match current(ctx) {
         Some(effects) if effects.reads_changes && !effects.notes.is_empty() => effects.start,
         _ => return Ok(false),
     };
@@ -84,20 +92,20 @@ fn take_back(ctx: &mut EvalContext) -> Result<bool> {
 }
 
 fn make_again(ctx: &mut EvalContext) -> Result<()> {
-    let Some(effects) = host(ctx).effects.take() else { return Ok(()) };
+    let Some(effects) = current(ctx).take() else { return Ok(()) };
     for at in 0..effects.notes.block_count() {
         for note in effects.notes.block(at)?.iter() {
             host(ctx).look_up()?;
             effects.repeat(note, ctx)?;
         }
     }
-    host(ctx).effects = Some(effects);
+    *current(ctx) = Some(effects);
     Ok(())
 }
 
 /// Notes a change, if the statement has several parts.
 pub(super) fn note(table: &Table, row_key: &[u8], change: Change<'_>, ctx: &mut EvalContext) -> Result<()> {
-    let Some(mut effects) = host(ctx).effects.take() else { return Ok(()) };
+    let Some(mut effects) = current(ctx).take() else { return Ok(()) };
     let place = effects.place(table, ctx)?;
     let (kind, rows) = match change {
         Change::Put(row) => (0, [row, &[]]),
@@ -107,7 +115,7 @@ pub(super) fn note(table: &Table, row_key: &[u8], change: Change<'_>, ctx: &mut 
     let head = [Value::Int(kind), Value::Int(place as i64), Value::bytes(row_key)];
     let note: Row = head.into_iter().chain(rows.concat()).collect();
     effects.notes.push(note, ctx)?;
-    host(ctx).effects = Some(effects);
+    *current(ctx) = Some(effects);
     Ok(())
 }
 

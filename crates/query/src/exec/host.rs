@@ -10,7 +10,6 @@ use stdx::memory;
 
 use crate::batch::Row;
 use crate::catalog::table::Table;
-use crate::exec::effects::Effects;
 use crate::exec::instance::Instance;
 use crate::exec::instrumentation::Measures;
 use crate::exec::memory::{Held, Sum};
@@ -44,11 +43,9 @@ pub struct Host {
     pub numbers: Numbers,
     /// EXPLAIN ANALYZE: figures of each node.
     pub measures: Option<Measures>,
-    /// The changes of a statement of several parts.
-    pub effects: Option<Box<Effects>>,
     /// The row that has violated a constraint of its table.
     pub failing_row: Option<(Arc<Table>, Row)>,
-    /// The tables that such a statement writes.
+    /// The tables that a statement of several parts writes.
     pub written: Vec<Arc<Table>>,
     /// The limit of the memory of sorts, groups and joins of the statement, and its use.
     pub memory_max: usize,
@@ -136,7 +133,6 @@ impl Host {
             found_rows: None,
             numbers: Numbers::default(),
             measures: None,
-            effects: None,
             failing_row: None,
             written: Vec::new(),
             memory_max,
@@ -150,7 +146,6 @@ impl Host {
         self.gathers = false;
         self.memory = self.sum();
         self.measures = None;
-        self.effects = None;
         self.failing_row = None;
         self.numbers = Numbers::default();
         self.found_rows = None;

@@ -605,6 +605,7 @@ pub fn drain(exec: &mut Exec, ctx: &mut EvalContext, most: usize) -> Result<Vec<
 /// Resets the state of the previous statement. Called before a statement runs.
 pub fn begin_statement(ctx: &mut EvalContext) {
     host(ctx).begin_statement();
+    effects::end(ctx);
     caches(ctx).clear();
 }
 

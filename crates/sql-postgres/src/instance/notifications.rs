@@ -1,6 +1,6 @@
 //! LISTEN and NOTIFY: who listens where, and the notifications that wait for their listeners.
 //!
-//! A transaction that notifies, or begins to listen, commits under one lock of the database, so notifications arrive everywhere in the order of the commits. Each carries its durability LSN: a listener sees it when the
+//! A transaction that notifies, or begins to listen, commits under one lock of the database, so notifications arrive everywhere in the order of the commits (PS-7). Each carries its durability LSN: a listener sees it when the
 //! sender's commit is on disk.
 //!
 //! A listener's queue is bounded. One that does not read is cut, with a line in the log, and holds up nobody.

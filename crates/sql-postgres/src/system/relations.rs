@@ -1,4 +1,4 @@
-//! The relations of `pg_catalog` and `information_schema`: names, object identifiers and columns are those of PostgreSQL 16, from `extract/relations.tsv`.
+//! The relations of `pg_catalog` and `information_schema`: names, object identifiers and columns are those of PostgreSQL 16, from `extract/relations.tsv` (PS-8).
 //!
 //! A line has the OID, schema, name, kind, whether it is shared by all databases, and the columns: name, type (of a domain its base type), modifier, not null. A relation is here if its rows are served; a column
 //! whose type is not served is absent.

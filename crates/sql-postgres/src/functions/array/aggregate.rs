@@ -16,17 +16,17 @@ use crate::value::Value;
 pub static ARRAY_AGG: AggregateFunction = AggregateFunction {
     memory: Memory::All,
     counts_null: true,
-    ..function("array_agg", |_| Box::new(Gathered::default()))
+    ..function("array_agg", |_| Box::new(GatheredElements::default()))
 };
 
 /// The values of a group, each with its key in an ORDER BY within the call.
 #[derive(Clone, Debug, Default)]
-struct Gathered {
+struct GatheredElements {
     rows: Vec<(Vec<u8>, Value)>,
     bytes: usize,
 }
 
-impl Accumulator for Gathered {
+impl Accumulator for GatheredElements {
     fn add(&mut self, aggregate: &Aggregate, values: &[Value], _: &mut EvalContext) -> Result<()> {
         let mut order = Vec::new();
         let from = values.len() - aggregate.order.len();

@@ -22,7 +22,7 @@ pub const fn rows_of(function: &'static SetFunction) -> SetBody {
 }
 
 pub static UNNEST: SetFunction =
-    strict("unnest", |_, values, _| Ok(Box::new(Elements { of: array(values, 0)?.clone(), at: 0 })));
+    strict("unnest", |_, values, _| Ok(Box::new(ElementRows { of: array(values, 0)?.clone(), at: 0 })));
 pub static GENERATE_SUBSCRIPTS: SetFunction = strict("generate_subscripts", |_, values, _| {
     let (mut next, mut left, mut step) = (0, 0, 1);
     if let Some(dimension) = dimension(values)? {
@@ -34,14 +34,14 @@ pub static GENERATE_SUBSCRIPTS: SetFunction = strict("generate_subscripts", |_, 
     Ok(Box::new(Subscripts { next, left, step }))
 });
 pub static REGEXP_MATCHES: SetFunction =
-    strict("regexp_matches", |_, values, ctx| Ok(Box::new(Values(all_matches(values, ctx)?.into_iter()))));
+    strict("regexp_matches", |_, values, ctx| Ok(Box::new(ValueRows(all_matches(values, ctx)?.into_iter()))));
 
-struct Elements {
+struct ElementRows {
     of: Array,
     at: usize,
 }
 
-impl RowStream for Elements {
+impl RowStream for ElementRows {
     fn next(&mut self, _: &mut EvalContext) -> Result<Option<Row>> {
         let value = self.of.values().get(self.at).cloned();
         self.at += 1;
@@ -64,9 +64,9 @@ impl RowStream for Subscripts {
     }
 }
 
-struct Values(std::vec::IntoIter<Value>);
+struct ValueRows(std::vec::IntoIter<Value>);
 
-impl RowStream for Values {
+impl RowStream for ValueRows {
     fn next(&mut self, _: &mut EvalContext) -> Result<Option<Row>> {
         Ok(self.0.next().map(|value| vec![value]))
     }
