@@ -495,7 +495,6 @@ impl Binder<'_> {
             width = width.max(scope.windowed.width());
             node = scope.windowed.nodes(node);
         }
-        let mut is_sorted = is_sorted;
         if sets.is_used() {
             self.rise(sets.calls.len() + 2)?;
             let sorts_below = !is_sorted && !distinct && !with_ties && distinct_on_keys.is_empty();

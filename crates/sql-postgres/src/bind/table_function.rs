@@ -107,7 +107,7 @@ fn unnested(call: &tree::Expr) -> Option<Vec<tree::Expr>> {
     }
     let of = |argument: &tree::Argument| {
         let alone = tree::FuncCall::plain(function.name.clone(), vec![argument.value.clone()]);
-        tree::Expr { kind: ExprKind::Function(Box::new(alone)), span: call.span.clone() }
+        tree::Expr { kind: ExprKind::Function(Box::new(alone)), span: call.span }
     };
     Some(function.arguments.iter().map(of).collect())
 }

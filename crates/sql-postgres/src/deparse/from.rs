@@ -22,14 +22,14 @@ impl Analyser<'_, '_> {
     pub fn from(&mut self, items: &[FromItem]) -> Result<Vec<SqlItem>> {
         let mut all = Vec::new();
         for item in items {
-            let side = self.from_item(item)?;
+            let side = self.analyse_item(item)?;
             self.scope().names.extend(side.names);
             all.push(side.item);
         }
         Ok(all)
     }
 
-    fn from_item(&mut self, item: &FromItem) -> Result<Side> {
+    fn analyse_item(&mut self, item: &FromItem) -> Result<Side> {
         let mut side = self.table_ref(&item.first)?;
         for join in &item.joins {
             side = self.join(side, join)?;
@@ -63,7 +63,7 @@ impl Analyser<'_, '_> {
                 self.entry(source, String::new(), None, columns, subselect.alias.as_ref(), subselect.lateral)
             }
             TableRef::Joined(joined) => {
-                let side = self.from_item(&joined.item)?;
+                let side = self.analyse_item(&joined.item)?;
                 match (&joined.alias, side.item) {
                     (None, item) => Ok(Side { item, ..side }),
                     _ => Err(unsupported("an alias of a join in a definition")),
@@ -139,7 +139,7 @@ impl Analyser<'_, '_> {
     }
 
     fn join(&mut self, left: Side, join: &Join) -> Result<Side> {
-        let right = self.from_item(&join.right)?;
+        let right = self.analyse_item(&join.right)?;
         let kind = match join.kind {
             JoinKind::Inner => "JOIN",
             JoinKind::Left => "LEFT JOIN",

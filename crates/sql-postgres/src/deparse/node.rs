@@ -114,6 +114,7 @@ pub struct WindowCall {
     pub over: Over,
 }
 
+#[expect(clippy::large_enum_variant, reason = "a definition has few of them")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Over {
     Named(String),
@@ -257,6 +258,7 @@ pub struct Table {
     pub is_join: bool,
 }
 
+#[expect(clippy::large_enum_variant, reason = "a definition has few of them")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum FromSource {
     /// A relation by its schema and name.
