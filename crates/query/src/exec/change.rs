@@ -14,12 +14,11 @@ use crate::batch::Row;
 use crate::catalog::foreign_graph::ForeignKeyGraph;
 use crate::catalog::table::Table;
 use crate::engine_fault::engine_fault;
-use crate::exec::effects::gather_before;
 use crate::exec::host::host;
 use crate::exec::row_change::{current, duplicate, put, take_out};
 use crate::exec::spill::keys::Keys;
 use crate::exec::spill::rows::Rows;
-use crate::exec::{foreign, generated, keys};
+use crate::exec::{effects, foreign, gather, generated, keys};
 use crate::key;
 use crate::nodes::assignment::Place;
 use crate::nodes::change::{Delete, Insert, OnConflict, Returning, Rules, Target, Update, Values};
@@ -590,7 +589,7 @@ fn clocks(rules: &Rules, sets: &[usize], row: &mut [Value], ctx: &mut EvalContex
 /// Finds the rows to change, before any is changed.
 pub(super) fn found(node: &Arc<Node>, ctx: &mut EvalContext) -> Result<Rows> {
     host(ctx).gathers = true;
-    let rows = gather_before(node, ctx);
+    let rows = effects::before(ctx, |ctx| gather(node, ctx));
     host(ctx).gathers = false;
     rows
 }

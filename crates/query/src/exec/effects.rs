@@ -13,12 +13,10 @@ use crate::batch::Row;
 use crate::catalog::table::Table;
 use crate::engine_fault::engine_fault;
 use crate::exec::caches::caches;
-use crate::exec::gather;
 use crate::exec::host::host;
 use crate::exec::row_change::{put_at, replace_at, take_out_at};
 use crate::exec::spill::rows::Rows;
 use crate::nodes::context::EvalContext;
-use crate::nodes::node::Node;
 use crate::value::Value;
 
 /// The changes that a statement has made so far.
@@ -71,14 +69,14 @@ pub fn give(id: usize, returned: Rows, ctx: &mut EvalContext) {
     caches(ctx).commons.insert(id, Arc::new(returned));
 }
 
-/// Gathers the rows of a plan, as they were before the statement.
-pub fn gather_before(node: &Arc<Node>, ctx: &mut EvalContext) -> Result<Rows> {
+/// Returns what `read` reads, as it was before the statement.
+pub fn before<T>(ctx: &mut EvalContext, read: impl FnOnce(&mut EvalContext) -> Result<T>) -> Result<T> {
     let is_undone = take_back(ctx)?;
-    let rows = gather(node, ctx)?;
+    let result = read(ctx)?;
     if is_undone {
         make_again(ctx)?;
     }
-    Ok(rows)
+    Ok(result)
 }
 
 /// Takes the changes back, if the part has to read without them.

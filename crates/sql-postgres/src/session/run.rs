@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use query::exec::change::{self as changes, Changed};
 use query::exec::spill::rows::Rows;
-use query::exec::{Exec, effects};
+use query::exec::{Exec, effects, gather};
 use query::session::statement::Several;
 use query::session::suspension::end_suspension;
 use syntax::postgres::tree::{RawStatement, Statement};
@@ -238,7 +238,7 @@ impl Session {
             let Some(part) = place.map(|at| &several.parts[at]) else {
                 effects::begin_part(several.reads_changes, &mut self.ctx);
                 result = match &several.main {
-                    Plan::Query { node, .. } => (effects::gather_before(node, &mut self.ctx)?, None),
+                    Plan::Query { node, .. } => (effects::before(&mut self.ctx, |ctx| gather(node, ctx))?, None),
                     plan => self.change(plan).map(|changed| (changed.returned, Some(changed.affected)))?,
                 };
                 continue;
