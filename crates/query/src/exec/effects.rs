@@ -7,42 +7,15 @@
 use std::sync::Arc;
 
 use datum::{Fault, Result};
-use engine::rows::Savepoint;
 
-use crate::batch::Row;
-use crate::catalog::table::Table;
 use crate::engine_fault::engine_fault;
 use crate::exec::caches::caches;
+use crate::exec::effect_notes::{Effects, current};
 use crate::exec::host::host;
 use crate::exec::row_change::{put_at, replace_at, take_out_at};
 use crate::exec::spill::rows::Rows;
 use crate::nodes::context::EvalContext;
 use crate::value::Value;
-
-/// The changes that a statement has made so far.
-pub struct Effects {
-    start: Savepoint,
-    tables: Vec<Arc<Table>>,
-    notes: Rows,
-    /// The part under way reads tables that the parts before it have changed.
-    reads_changes: bool,
-}
-
-/// The effects of the statement under way, if it has several parts.
-#[derive(Default)]
-struct Current(Option<Box<Effects>>);
-
-fn current(ctx: &mut EvalContext) -> &mut Option<Box<Effects>> {
-    &mut ctx.slot_mut::<Current>().0
-}
-
-/// A change of one row.
-#[derive(Clone, Copy)]
-pub(super) enum Change<'r> {
-    Put(&'r [Value]),
-    TakeOut(&'r [Value]),
-    Replace(&'r [Value], &'r [Value]),
-}
 
 /// Begins a statement of several parts.
 pub fn begin(ctx: &mut EvalContext) -> Result<()> {
@@ -94,55 +67,28 @@ fn make_again(ctx: &mut EvalContext) -> Result<()> {
     for at in 0..effects.notes.block_count() {
         for note in effects.notes.block(at)?.iter() {
             host(ctx).look_up()?;
-            effects.repeat(note, ctx)?;
+            repeat(&effects, note, ctx)?;
         }
     }
     *current(ctx) = Some(effects);
     Ok(())
 }
 
-/// Notes a change, if the statement has several parts.
-pub(super) fn note(table: &Table, row_key: &[u8], change: Change<'_>, ctx: &mut EvalContext) -> Result<()> {
-    let Some(mut effects) = current(ctx).take() else { return Ok(()) };
-    let place = effects.place(table, ctx)?;
-    let (kind, rows) = match change {
-        Change::Put(row) => (0, [row, &[]]),
-        Change::TakeOut(row) => (1, [row, &[]]),
-        Change::Replace(old, new) => (2, [old, new]),
-    };
-    let head = [Value::Int(kind), Value::Int(place as i64), Value::bytes(row_key)];
-    let note: Row = head.into_iter().chain(rows.concat()).collect();
-    effects.notes.push(note, ctx)?;
-    *current(ctx) = Some(effects);
-    Ok(())
-}
-
-impl Effects {
-    /// Returns the number of a table in the notes.
-    fn place(&mut self, table: &Table, ctx: &mut EvalContext) -> Result<usize> {
-        if let Some(place) = self.tables.iter().position(|known| known.id == table.id) {
-            return Ok(place);
-        }
-        let known = host(ctx).written.iter().find(|known| known.id == table.id).cloned();
-        self.tables.push(known.ok_or_else(|| Fault::corrupt("a change of a table that the statement does not write"))?);
-        Ok(self.tables.len() - 1)
-    }
-
-    fn repeat(&self, note: &[Value], ctx: &mut EvalContext) -> Result<()> {
-        let broken = || Fault::corrupt("a note of a change");
-        let [Value::Int(kind), Value::Int(place), row_key, values @ ..] = note else { return Err(broken()) };
-        let table = self.tables.get(*place as usize).ok_or_else(broken)?;
-        let row_key = row_key.as_string_bytes().ok_or_else(broken)?;
-        match kind {
-            0 => match put_at(table, row_key, values, ctx)? {
-                None => Ok(()),
-                Some(_) => Err(broken()),
-            },
-            1 => take_out_at(table, row_key, values, ctx).map(drop),
-            _ => {
-                let (old, new) = values.split_at(table.columns.len());
-                replace_at(table, row_key, old, new, ctx)
-            }
+/// Makes a noted change again.
+fn repeat(effects: &Effects, note: &[Value], ctx: &mut EvalContext) -> Result<()> {
+    let broken = || Fault::corrupt("a note of a change");
+    let [Value::Int(kind), Value::Int(place), row_key, values @ ..] = note else { return Err(broken()) };
+    let table = effects.tables.get(*place as usize).ok_or_else(broken)?;
+    let row_key = row_key.as_string_bytes().ok_or_else(broken)?;
+    match kind {
+        0 => match put_at(table, row_key, values, ctx)? {
+            None => Ok(()),
+            Some(_) => Err(broken()),
+        },
+        1 => take_out_at(table, row_key, values, ctx).map(drop),
+        _ => {
+            let (old, new) = values.split_at(table.columns.len());
+            replace_at(table, row_key, old, new, ctx)
         }
     }
 }

@@ -7,6 +7,7 @@
 mod caches;
 pub mod change;
 mod distinct;
+mod effect_notes;
 pub mod effects;
 pub mod foreign;
 mod frame;

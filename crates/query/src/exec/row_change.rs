@@ -9,7 +9,7 @@ use engine::rows::{Inserted, Strength};
 use crate::batch::Row;
 use crate::catalog::table::{Index, Table};
 use crate::engine_fault::engine_fault;
-use crate::exec::effects::{self, Change};
+use crate::exec::effect_notes::{Change, note};
 use crate::exec::host::host;
 use crate::exec::monitor::RowAccess;
 use crate::exec::{generated, keys, prefetch};
@@ -70,7 +70,7 @@ pub(super) fn put(table: &Table, row: &[Value], ctx: &mut EvalContext) -> Result
     }
     table.live.add_rows(1);
     host(ctx).monitor.count(RowAccess::Insert, 1);
-    effects::note(table, &row_key, Change::Put(row), ctx)?;
+    note(table, &row_key, Change::Put(row), ctx)?;
     Ok(None)
 }
 
@@ -109,7 +109,7 @@ pub(super) fn take_out(table: &Table, row_key: &[u8], row: &[Value], ctx: &mut E
     }
     table.live.add_rows(-1);
     host(ctx).monitor.count(RowAccess::Delete, 1);
-    effects::note(table, row_key, Change::TakeOut(row), ctx)?;
+    note(table, row_key, Change::TakeOut(row), ctx)?;
     Ok(true)
 }
 
@@ -143,7 +143,7 @@ pub(super) fn replace(
     }
     host(ctx).monitor.count(RowAccess::Update, 1);
     replace_at(table, row_key, old, new, ctx)?;
-    effects::note(table, row_key, Change::Replace(old, new), ctx)
+    note(table, row_key, Change::Replace(old, new), ctx)
 }
 
 /// Replaces the old row and its entries.

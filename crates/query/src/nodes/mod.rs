@@ -16,6 +16,7 @@ pub mod keyspace_table;
 pub mod node;
 pub mod relation;
 pub mod subquery;
+pub mod system_condition;
 pub mod system_table;
 pub mod table_function;
 pub mod walk;

@@ -3,11 +3,8 @@
 use datum::Result;
 
 use crate::batch::Row;
-use crate::nodes::comparison::Comparison;
 use crate::nodes::context::EvalContext;
-use crate::nodes::expr::Expr;
 use crate::nodes::table_function::Give;
-use crate::nodes::walk::{has_subquery, is_volatile};
 use crate::types::{Column, Type};
 use crate::value::Value;
 
@@ -53,29 +50,6 @@ impl SystemTable {
     /// Returns whether its rows are keys of the Redis door.
     pub fn is_keyspace(&self) -> bool {
         matches!(self.rows, SystemRows::Keyspace)
-    }
-
-    /// Returns whether the condition gives a key column, at this offset, a value that is known before the table is read.
-    pub fn is_key_condition(&self, condition: &Expr, offset: usize) -> bool {
-        self.key_condition(condition, offset).is_some()
-    }
-
-    /// Returns the key column of the condition, and the expression that it equals.
-    pub fn key_condition<'e>(&self, condition: &'e Expr, offset: usize) -> Option<(usize, &'e Expr)> {
-        let SystemRows::Searched { keys, .. } = self.rows else { return None };
-        let Expr::Compare(compare) = condition else { return None };
-        let own = offset..offset + self.columns.len();
-        let key_of = |mine: &Expr, other: &Expr| match mine {
-            Expr::Column(place, _) if !other.columns().iter().any(|place| own.contains(place)) => {
-                place.checked_sub(offset).filter(|column| keys.contains(column))
-            }
-            _ => None,
-        };
-        if compare.op != Comparison::Equal || has_subquery(condition) || is_volatile(condition) {
-            return None;
-        }
-        let sides = [(&compare.left, &compare.right), (&compare.right, &compare.left)];
-        sides.into_iter().find_map(|(mine, other)| Some((key_of(mine, other)?, other)))
     }
 
     pub fn columns_as(&self, alias: &str) -> Vec<Column> {

@@ -12,6 +12,7 @@ use crate::nodes::expr::Expr;
 use crate::nodes::keyspace_table;
 use crate::nodes::node::{HashJoin, JoinKind, Node, Scan, Stages};
 use crate::nodes::relation::{Origin, ScopeTable, Source};
+use crate::nodes::system_condition::is_key_condition;
 use crate::nodes::walk::{has_subquery, is_volatile};
 use crate::plan::access::Choice;
 use crate::plan::constant_folding::folds;
@@ -179,7 +180,7 @@ impl Planner<'_> {
                 Part { node: filter(Arc::new(lateral), ripe), tables: vec![at], rows: 10.0, ordered: false }
             }
             Origin::System(system) => {
-                let is_wanted = |condition: &&Expr| system.is_keyspace() || system.is_key_condition(condition, offset);
+                let is_wanted = |condition: &&Expr| system.is_keyspace() || is_key_condition(system, condition, offset);
                 let wanted: Vec<Expr> = ripe.iter().filter(is_wanted).cloned().collect();
                 let rows = if system.is_keyspace() || wanted.is_empty() { ROWS } else { FOUND };
                 let (lock, key_at) = (table.lock.filter(|_| system.is_keyspace()), table.key_at);
