@@ -337,7 +337,8 @@ fn a_long_reply_waits_for_its_reader_without_a_thread() {
     bench.say(&format!("1 big {CHUNKS}\n"));
     bench.reach_output_limit();
     assert!(bench.shared.chunks.load(Ordering::SeqCst) < CHUNKS);
-    assert_eq!(bench.pool.thread_counts(), (1, 0));
+    // A busy machine may have started another thread meanwhile; it ends.
+    eventually("the reply waits without a thread", || bench.pool.thread_counts() == (1, 0));
     let mut bytes = vec![0; CHUNK];
     for _ in 0..CHUNKS {
         bench.lines.read_exact(&mut bytes).unwrap();
