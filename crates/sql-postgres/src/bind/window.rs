@@ -43,6 +43,10 @@ pub struct Windowed {
     named: Vec<(String, WindowDef)>,
     /// The place of each name in `named`.
     names: HashMap<String, usize>,
+    /// The place in `named` of the definition at each byte of the text.
+    places: HashMap<u32, usize>,
+    /// Those of `named` with the parts that they extend, as far as they are known.
+    resolved: HashMap<usize, Resolved>,
     orderings: Vec<Ordering>,
     /// The place of each partition and order in `orderings`, by their bound forms.
     numbers: HashMap<String, usize>,
@@ -117,6 +121,7 @@ fn of_function(what: &mut What) -> Vec<&mut Expr> {
 }
 
 /// A window with the parts of the one that it extends.
+#[derive(Clone, Debug)]
 struct Resolved {
     partition_by: Vec<tree::Expr>,
     order_by: Vec<SortBy>,
@@ -144,7 +149,9 @@ impl Binder<'_> {
                 let text = format!("window \"{}\" is already defined", name.value);
                 return self.fail(state::WINDOWING_ERROR, text, window.at.0);
             }
-            self.scope().windowed.named.push((name.value.clone(), window.clone()));
+            let windowed = &mut self.scope().windowed;
+            windowed.places.insert(window.at.0, windowed.named.len());
+            windowed.named.push((name.value.clone(), window.clone()));
         }
         Ok(())
     }
@@ -152,8 +159,9 @@ impl Binder<'_> {
     /// Binds the named windows for their errors: one may be used by no function.
     pub fn check_windows(&mut self) -> Result<()> {
         let named = self.scope().windowed.named.clone();
-        for (_, window) in &named {
+        for (nth, (_, window)) in named.iter().enumerate() {
             let resolved = self.extended(window)?;
+            self.scope().windowed.resolved.insert(nth, resolved.clone());
             let (_, order) = self.ordering(&resolved)?;
             self.frame(resolved.frame.as_ref(), &order, resolved.at)?;
         }
@@ -300,13 +308,19 @@ impl Binder<'_> {
             let error = if is_bare { error.hint("Omit the parentheses in this OVER clause.") } else { error };
             return Err(self.error(error, own.0));
         }
-        let parent = self.extended(&parent)?;
+        let known = of_parent.and_then(|nth| self.scope().windowed.resolved.get(&nth).cloned());
+        let parent = match known {
+            Some(known) => known,
+            None => self.extended(&parent)?,
+        };
         let order_by = if plain.order_by.is_empty() { parent.order_by } else { plain.order_by };
         Ok(Resolved { partition_by: parent.partition_by, order_by, frame: plain.frame, at: own.0 })
     }
 
     fn name_of_window(&mut self, window: &WindowDef) -> Option<usize> {
-        self.scope().windowed.named.iter().position(|(_, known)| known == window)
+        // No two definitions of a block are at one place of its text.
+        let nth = self.scope().windowed.places.get(&window.at.0).copied()?;
+        (self.scope().windowed.named[nth].1 == *window).then_some(nth)
     }
 
     #[allow(clippy::type_complexity)]
