@@ -31,6 +31,16 @@ pub fn same(value: Value, _: &Type) -> Value {
     value
 }
 
+/// Returns the key of a row in the ORDER BY within the call, whose values follow the arguments.
+pub fn order_key(aggregate: &Aggregate, values: &[Value]) -> Vec<u8> {
+    let mut order = Vec::new();
+    let from = values.len() - aggregate.order.len();
+    for ((value, ty), direction) in values[from..].iter().zip(&aggregate.arguments[from..]).zip(&aggregate.order) {
+        key::encode(value, ty.shape(), *direction, &mut order);
+    }
+    order
+}
+
 /// Returns an aggregate whose state holds no value.
 pub const fn function(name: &'static str, start: fn(&Aggregate) -> Box<dyn Accumulator>) -> AggregateFunction {
     AggregateFunction {
@@ -196,11 +206,7 @@ impl Accumulator for Strings {
         if values[0].is_null() {
             return Ok(());
         }
-        let mut order = Vec::new();
-        let from = values.len() - aggregate.order.len();
-        for ((value, ty), direction) in values[from..].iter().zip(&aggregate.arguments[from..]).zip(&aggregate.order) {
-            key::encode(value, ty.shape(), *direction, &mut order);
-        }
+        let order = order_key(aggregate, values);
         self.bytes +=
             size_of::<(Vec<u8>, Value, Value)>() + order.len() + values[0].heap_bytes() + values[1].heap_bytes();
         self.rows.push((order, values[0].clone(), values[1].clone()));

@@ -34,8 +34,6 @@ pub static FUNCTIONS: &[PgFunction] = &[
     row(1574, "nextval", &[REGCLASS], 0, INT8, V, true, strict!("nextval", nextval, V)),
     row(2171, "pg_cancel_backend", &[INT4], 0, BOOL, V, true, strict!("pg_cancel_backend", cancel_backend, V)),
     row(2626, "pg_sleep", &[FLOAT8], 0, VOID, V, true, Body::Scalar(&PG_SLEEP)),
-    // The short form leaves the timeout to its default. The row with all arguments stands last: it is the one of the OID.
-    row(2096, "pg_terminate_backend", &[INT4], 0, BOOL, V, true, strict!("pg_terminate_backend", terminate_backend, V)),
     row(2096, "pg_terminate_backend", &[INT4, INT8], 0, BOOL, V, true, strict!("pg_terminate_backend", terminate_backend, V)),
     row(2078, "set_config", &[TEXT, TEXT, BOOL], 0, TEXT, V, false, values!("set_config", set_config, V)),
     row(1576, "setval", &[REGCLASS, INT8], 0, INT8, V, true, strict!("setval", setval, V)),
@@ -181,7 +179,7 @@ fn cancel_backend(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<V
 }
 
 fn terminate_backend(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    let timeout = if values.len() > 1 { integer(values, 1)? } else { 0 };
+    let timeout = integer(values, 1)?;
     if timeout < 0 {
         let message = "\"timeout\" must not be negative";
         return Err(PgError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, message).into());

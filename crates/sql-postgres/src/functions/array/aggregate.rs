@@ -1,13 +1,12 @@
 //! array_agg: of values an array of one dimension, of arrays one of another dimension.
 
-use datum::key;
 use datum::value::{DIMENSIONS_MAX, Dimension};
 use datum::{Array, Fault, Result, Shape};
 use query::nodes::aggregate::{Accumulator, Aggregate, AggregateFunction, Memory};
 use query::nodes::context::EvalContext;
 
 use crate::error::state;
-use crate::functions::aggregate::function;
+use crate::functions::aggregate::{function, order_key};
 use crate::functions::array::{claim, failed, subscript_error};
 use crate::types::array::{count, too_many_dimensions};
 use crate::types::registry;
@@ -28,11 +27,7 @@ struct GatheredElements {
 
 impl Accumulator for GatheredElements {
     fn add(&mut self, aggregate: &Aggregate, values: &[Value], _: &mut EvalContext) -> Result<()> {
-        let mut order = Vec::new();
-        let from = values.len() - aggregate.order.len();
-        for ((value, ty), direction) in values[from..].iter().zip(&aggregate.arguments[from..]).zip(&aggregate.order) {
-            key::encode(value, ty.shape(), *direction, &mut order);
-        }
+        let order = order_key(aggregate, values);
         self.bytes += size_of::<(Vec<u8>, Value)>() + order.len() + values[0].heap_bytes();
         self.rows.push((order, values[0].clone()));
         Ok(())

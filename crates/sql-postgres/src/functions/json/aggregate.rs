@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
+use datum::Result;
 use datum::json::{Members, Node};
-use datum::{Result, key};
 use query::nodes::aggregate::{Accumulator, Aggregate, AggregateFunction, Memory};
 use query::nodes::context::EvalContext;
 
 use crate::error::{PgError, state};
-use crate::functions::aggregate::function;
+use crate::functions::aggregate::{function, order_key};
 use crate::functions::json::invalid;
 use crate::functions::json::make::null_name;
 use crate::functions::state::StateOf as _;
@@ -162,11 +162,7 @@ impl Accumulator for Gathered {
                 (RowPart::Text(text.into()), size)
             }
         };
-        let mut order = Vec::new();
-        let from = values.len() - aggregate.order.len();
-        for ((value, ty), direction) in values[from..].iter().zip(&aggregate.arguments[from..]).zip(&aggregate.order) {
-            key::encode(value, ty.shape(), *direction, &mut order);
-        }
+        let order = order_key(aggregate, values);
         self.bytes += size_of::<Row>() + order.len() + name.as_ref().map_or(0, |name| name.len()) + size;
         self.rows.push(Row { order, name, part });
         Ok(())

@@ -24,16 +24,16 @@ pub fn concat(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> 
     };
     let mut all = elements(left);
     all.extend(elements(right));
-    check_depth(&Node::Array(all))
+    check_depth(Node::Array(all))
 }
 
 /// Returns a document, or an error if it nests deeper than documents may.
-fn check_depth(node: &Node) -> Result<Value> {
+fn check_depth(node: Node) -> Result<Value> {
     // A scalar counts as a level here.
     if node.depth() > datum::json::DEPTH_MAX + 1 {
         return Err(crate::types::json::too_deep().into());
     }
-    of_node(node.clone())
+    of_node(node)
 }
 
 pub fn delete(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
