@@ -21,7 +21,7 @@ use crate::rows::visibility::{Snapshot, Visibility};
 use crate::store::map_directory::map_key;
 use crate::store::maps::RowMap;
 use crate::store::purge_queue::{encode_version, queued_map, version_key};
-use crate::store::trees::{MAPS, MapId, QUEUE};
+use crate::store::trees::{MAPS, MapId, QUEUE, ROW_CATALOG};
 
 /// The wanted change of a row.
 #[derive(Clone, Copy)]
@@ -119,8 +119,8 @@ impl Transaction {
     }
 
     /// Inserts a row into a map that this transaction has created: as `insert`, but cheaper. No other transaction knows the map, so there is no lock to check,
-    /// no version to keep and no step to remember; rollback drops the map with all its rows. The transaction can be rolled back only as a whole from then on
-    /// (EN-31). Keys in ascending order fill the pages best.
+    /// no version to keep and no step to remember; rollback drops the map with all its rows. A savepoint from between the map's creation and the load can no
+    /// longer be rolled back to (EN-31). Keys in ascending order fill the pages best.
     pub fn load(&mut self, map: MapId, key: &[u8], value: &[u8]) -> Result<Inserted> {
         if value.len() > ROW_INLINE_MAX || key.len() > ROW_KEY_MAX {
             // The purge queue refers to a long value until a record does, which needs undo steps.
@@ -128,7 +128,7 @@ impl Transaction {
         }
         let rows = self.rows.clone();
         let writer = self.writer()?;
-        if !writer.made.contains(&map) {
+        if !writer.note_load(map) {
             return Err(Error::Misuse("loading into a map of another transaction"));
         }
         let map = rows.map(map)?;
@@ -140,7 +140,6 @@ impl Transaction {
             keeps_key: false,
         }
         .bytes();
-        writer.loaded = true;
         let done = map.tree.modify(key, None, |old, change| {
             if old.is_some() {
                 return Inserted::Exists;
@@ -231,7 +230,7 @@ impl Transaction {
         let writer = self.writer()?;
         rows.store.pager.admit()?;
         writer.reserve.reserve_pages(writer.undo_cost.pages_with_one_more())?;
-        let id = writer.id;
+        let (id, step) = (writer.id, writer.undo.len());
         let map = rows.store.maps.create(&rows.store.pager, |map, root| {
             let (key, value) = (map_key(map), root.to_le_bytes());
             rows.store.maps_tree.modify(&key, Some(id), |old, change| {
@@ -243,7 +242,7 @@ impl Transaction {
             Ok(())
         })?;
         writer.reserve.reserve_wal(writer.undo_cost.log_bytes);
-        writer.made.push(map);
+        writer.note_made(map, step);
         Ok(map)
     }
 
@@ -331,7 +330,8 @@ impl Rows {
             if let (true, Some(head), Some(snapshot)) = (is_version, head, snapshot)
                 && self.visibility(head.creator, snapshot, Some(id)) == Visibility::No
             {
-                if is_row && writer.fails_on_unseen {
+                // Definitions have no snapshot.
+                if is_row && writer.fails_on_unseen && map.id != ROW_CATALOG {
                     return Ok(ChangeOutcome::Unseen);
                 }
                 writer.unseen.insert(map.id);

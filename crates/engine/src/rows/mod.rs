@@ -49,4 +49,4 @@ pub use read::{Cursor, IndexOf, RowBatch};
 pub use request::{Inserted, Isolation, Locked, LockedRow, ROW_KEY_MAX, ROW_VALUE_MAX, Wait};
 pub use state::Rows;
 pub use status_table::{ROW_LOCK, Wake};
-pub use transaction::{Cancel, Savepoint, Transaction};
+pub use transaction::{Cancel, Savepoint, SnapshotAside, Transaction};

@@ -54,7 +54,21 @@ pub struct Savepoint {
     steps: usize,
     keys: usize,
     locks: usize,
+    loads: u64,
 }
+
+/// A map that a transaction has created.
+pub(crate) struct MadeMap {
+    pub id: MapId,
+    /// The number of undo steps before its creation.
+    step: usize,
+    /// The number of the last row that was loaded into it without an undo step; 0 if there is none.
+    last_load: u64,
+}
+
+/// A snapshot of plain reads that `Transaction::read_newest` has put aside.
+#[must_use = "the transaction goes on with the newest snapshot until it is given back"]
+pub struct SnapshotAside(Option<Snapshot>);
 
 /// The state of a transaction from its first change or lock on.
 pub(crate) struct Writer {
@@ -64,14 +78,16 @@ pub(crate) struct Writer {
     pub undo: UndoLog,
     /// The WAL has records of this transaction, so COMMIT or ABORT must follow, even if all of them were undone.
     pub has_records: bool,
-    /// Rows were loaded into maps of its own without steps, so it can only be rolled back as a whole (EN-31).
-    pub loaded: bool,
+    /// Rows that were loaded into maps of its own without undo steps (EN-31).
+    pub loads: u64,
     pub row_locks: Vec<(Arc<RowMap>, Box<[u8]>)>,
     /// Maps in which it has escalated locks.
     pub escalated_locks: Vec<Arc<RowMap>>,
     pub range_locks: Vec<Arc<RowMap>>,
     /// It has put long values into the purge queue, or removed some from it.
     pub has_values: bool,
+    /// A rollback to a savepoint has made maps garbage that it had created (EN-57).
+    pub has_garbage: bool,
     /// Maps in which it has written a row over a version that its snapshot did not see (EN-26).
     pub unseen: HashSet<MapId>,
     /// A change of a row whose newest version the snapshot does not see fails.
@@ -80,7 +96,7 @@ pub(crate) struct Writer {
     pub locks_keys: bool,
     /// Locks by key that are being given back (`rollback_to_and_unlock`).
     unlocking: HashMap<(MapId, Box<[u8]>), Arc<RowMap>>,
-    pub made: Vec<MapId>,
+    pub made: Vec<MadeMap>,
     pub dropped: Vec<MapId>,
     pub keys: KeyChanges,
 }
@@ -161,6 +177,31 @@ impl Transaction {
         self.seen();
     }
 
+    /// Lets plain reads see what is committed now, until the snapshot is given back. For statements that write all rows of a table anew, at any isolation
+    /// level. The caller makes sure that no other transaction has undecided changes in what it reads.
+    pub fn read_newest(&mut self) -> SnapshotAside {
+        let aside = SnapshotAside(self.snapshot);
+        match aside.0 {
+            // The registration stands for the older snapshot, so it keeps what the newer one needs too (EN-16).
+            Some(_) => {
+                let low = self.rows.statuses.low();
+                self.snapshot = Some(Snapshot { lsn: self.rows.head(), low });
+            }
+            None => {
+                self.seen();
+            }
+        }
+        aside
+    }
+
+    /// Goes on with the snapshot from before `read_newest`.
+    pub fn read_as_before(&mut self, aside: SnapshotAside) {
+        self.snapshot = aside.0;
+        if self.snapshot.is_none() {
+            self.registration.iter().for_each(|registration| self.rows.snapshots.release(registration));
+        }
+    }
+
     pub fn set_lock_wait(&mut self, wait: Duration) {
         self.lock_wait = wait;
     }
@@ -234,11 +275,12 @@ impl Transaction {
                 undo_cost: UndoCost::default(),
                 undo: UndoLog::default(),
                 has_records: false,
-                loaded: false,
+                loads: 0,
                 row_locks: Vec::new(),
                 escalated_locks: Vec::new(),
                 range_locks: Vec::new(),
                 has_values: false,
+                has_garbage: false,
                 unseen: HashSet::new(),
                 fails_on_unseen: self.fails_on_unseen,
                 locks_keys: self.locks_keys,
@@ -330,8 +372,9 @@ impl Transaction {
             steps: writer.undo.len(),
             keys: writer.keys.count(),
             locks: writer.row_locks.len(),
+            loads: writer.loads,
         };
-        self.writer.as_ref().map_or(Savepoint { steps: 0, keys: 0, locks: 0 }, counts)
+        self.writer.as_ref().map_or(Savepoint { steps: 0, keys: 0, locks: 0, loads: 0 }, counts)
     }
 
     /// Undoes every change since `savepoint`. Locks are kept. An error means that the whole transaction has been rolled back.
@@ -364,10 +407,10 @@ impl Transaction {
     /// Does the same as `rollback_to` and reports progress.
     pub fn rollback_to_with_progress(&mut self, savepoint: Savepoint, report: &mut ReportProgress<'_>) -> Result<()> {
         self.alive()?;
-        if self.writer.as_ref().is_some_and(|writer| writer.loaded) {
+        if self.writer.as_ref().is_some_and(|writer| writer.keeps_loads_since(savepoint)) {
             self.roll_back();
             self.doomed = Some(|| Error::Misuse("the transaction has been rolled back"));
-            return Err(Error::Misuse("loaded rows cannot be rolled back alone"));
+            return Err(Error::Misuse("loaded rows cannot be rolled back without their map"));
         }
         if let Some(writer) = &mut self.writer {
             writer.keys.undo_to(savepoint.keys);
@@ -396,7 +439,16 @@ impl Transaction {
             return Ok(());
         };
         if id == MAPS {
-            return Err(Error::Misuse("creating or dropping a map cannot be rolled back alone"));
+            let map = MapId::from_be_bytes(key[..].try_into().expect("a key of the directory of maps"));
+            match before {
+                Some(_) => writer.dropped.retain(|dropped| *dropped != map),
+                None => {
+                    // From here on the map is garbage, however the transaction ends (EN-57).
+                    rows.store.discard_map(&key, writer.id)?;
+                    writer.made.retain(|made| made.id != map);
+                    writer.has_garbage = true;
+                }
+            }
         }
         let tree = rows.store.tree(id).ok_or(Error::Misuse("a map that does not exist"))?;
         let map = rows.store.maps.get(id);
@@ -417,6 +469,9 @@ impl Transaction {
         });
         done?;
         writer.forget(id, &key, (before.as_deref(), is_first), then, now);
+        if id == MAPS && before.is_none() {
+            rows.store.maps.forget(MapId::from_be_bytes(key[..].try_into().expect("checked above")));
+        }
         if is_version {
             rows.versions.remove(id, &key, writer.id);
         }
@@ -472,6 +527,9 @@ impl Transaction {
         }
         writer.dropped.iter().for_each(|map| rows.store.maps.forget(*map));
         rows.remove_locks(&writer);
+        if writer.has_garbage {
+            (rows.wake)();
+        }
         self.leave();
         let (tail, runs) = writer.undo.end(&rows.budget);
         if lsn > 0 {
@@ -520,9 +578,9 @@ impl Transaction {
         rows.statuses.aborted(writer.id);
         rows.store.delist(writer.id);
         keys.into_iter().for_each(CrossDoorCommit::rolled_back);
-        writer.made.iter().for_each(|map| rows.store.maps.forget(*map));
+        writer.made.iter().for_each(|map| rows.store.maps.forget(map.id));
         rows.remove_locks(&writer);
-        if writer.has_values || !writer.made.is_empty() {
+        if writer.has_values || writer.has_garbage || !writer.made.is_empty() {
             // They are garbage now.
             (rows.wake)();
         }
@@ -613,6 +671,24 @@ impl Rows {
 }
 
 impl Writer {
+    /// Remembers a map that the transaction is about to create. The directory's record is the next step.
+    pub fn note_made(&mut self, id: MapId, step: usize) {
+        self.made.push(MadeMap { id, step, last_load: 0 });
+    }
+
+    /// Counts a row that is loaded into a map. Returns false if the map is not the transaction's own.
+    pub fn note_load(&mut self, map: MapId) -> bool {
+        let Some(made) = self.made.iter_mut().rev().find(|made| made.id == map) else { return false };
+        self.loads += 1;
+        made.last_load = self.loads;
+        true
+    }
+
+    /// Returns true if a map that would stay has rows that were loaded after the savepoint (EN-31).
+    fn keeps_loads_since(&self, savepoint: Savepoint) -> bool {
+        self.made.iter().any(|made| made.step < savepoint.steps && made.last_load > savepoint.loads)
+    }
+
     pub fn requester(&self, strength: Strength) -> Requester {
         Requester { txn: self.id, strength, exact: self.row_locks.len(), owns: false }
     }

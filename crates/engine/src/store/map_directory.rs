@@ -5,8 +5,8 @@
 //!   purge queue      3 | map u32 BE  ->  transaction u64 | root page u64       a map that no directory record names any more
 //! ```
 //! A map's root page is allocated by the mini-transaction that writes its directory record. If a transaction that created a map is rolled back, an entry in the
-//! purge queue is written before the directory record is deleted, and purge handles the entry only when ABORT is in the WAL. A transaction that drops a map
-//! writes the entry as one of its changes (EN-8).
+//! purge queue is written before the directory record is deleted, and purge handles the entry only when ABORT is in the WAL. A rollback to a savepoint does the
+//! same, and purge waits for the end of the transaction (EN-57). A transaction that drops a map writes the entry as one of its changes (EN-8).
 
 use std::ops::Bound;
 
@@ -61,7 +61,8 @@ impl Store {
         Ok(found)
     }
 
-    /// Makes the map of directory record `key` garbage, as part of the rollback of `txn`, which created it. Idempotent until ABORT is in the WAL.
+    /// Makes the map of directory record `key` garbage, as part of the rollback of `txn`, which created it, or of a part of it. Idempotent until the transaction
+    /// is decided.
     pub(crate) fn discard_map(&self, key: &[u8], txn: TxnId) -> Result<()> {
         let mut value = Vec::new();
         if !self.maps_tree.get(key, &mut value)?.present {

@@ -514,6 +514,77 @@ fn maps_come_and_go_with_their_transactions() {
 }
 
 #[test]
+fn maps_are_undone_to_a_savepoint() {
+    let world = World::new(8);
+    let before = world.engine.check().unwrap().tree_pages;
+    let kept = filled(&world, &[("k", "v")]);
+    for commits in [true, false] {
+        let mut txn = rows(&world).begin(RR);
+        let early = txn.create_map().unwrap();
+        put(&mut txn, early, b"a", b"1");
+        let savepoint = txn.savepoint();
+        put(&mut txn, early, b"b", b"2");
+        txn.drop_map(kept).unwrap();
+        let late = txn.create_map().unwrap();
+        for at in 0..3000u32 {
+            txn.load(late, &at.to_be_bytes(), &[7; 100]).unwrap();
+        }
+        txn.drop_map(early).unwrap();
+        txn.rollback_to(savepoint).unwrap();
+        assert!(matches!(txn.get(late, b"k", &mut Vec::new()), Err(Error::Misuse(_))));
+        assert_eq!(all(&mut txn, early, false), pairs(&[("a", "1")]));
+        assert_eq!(all(&mut txn, kept, false), pairs(&[("k", "v")]));
+        if commits {
+            txn.drop_map(early).unwrap();
+            txn.commit().unwrap();
+        } else {
+            txn.rollback();
+        }
+        world.check();
+    }
+    let mut txn = rows(&world).begin(RR);
+    txn.drop_map(kept).unwrap();
+    txn.commit().unwrap();
+    world.flush();
+    world.settle();
+    let report = world.engine.check().unwrap();
+    assert_eq!((report.problems, report.tree_pages, report.queued), (vec![], before, 0));
+}
+
+/// Loading keeps no undo steps, so a savepoint between a map's creation and the load is lost.
+#[test]
+fn loaded_rows_are_undone_only_with_their_map() {
+    let world = World::new(10);
+    let mut txn = rows(&world).begin(RR);
+    let first = txn.create_map().unwrap();
+    txn.load(first, b"a", b"1").unwrap();
+    let behind = txn.savepoint();
+    put(&mut txn, first, b"b", b"2");
+    txn.rollback_to(behind).unwrap();
+    assert_eq!(all(&mut txn, first, false), pairs(&[("a", "1")]));
+    txn.load(first, b"c", b"3").unwrap();
+    assert!(matches!(txn.rollback_to(behind), Err(Error::Misuse(_))));
+    assert!(matches!(txn.commit(), Err(Error::Misuse(_))), "the whole transaction has been rolled back");
+    world.check();
+}
+
+#[test]
+fn a_transaction_reads_the_newest_rows_and_then_its_snapshot_again() {
+    let world = World::new(11);
+    let map = filled(&world, &[("k", "old")]);
+    let mut txn = rows(&world).begin(RR);
+    assert_eq!(all(&mut txn, map, false), pairs(&[("k", "old")]));
+    let mut other = rows(&world).begin(RR);
+    other.update(map, b"k", b"new").unwrap();
+    other.commit().unwrap();
+    let aside = txn.read_newest();
+    assert_eq!(all(&mut txn, map, false), pairs(&[("k", "new")]));
+    txn.read_as_before(aside);
+    world.settle();
+    assert_eq!(all(&mut txn, map, false), pairs(&[("k", "old")]));
+}
+
+#[test]
 fn keys_and_values_that_are_too_long_are_refused() {
     let world = World::new(9);
     let mut txn = rows(&world).begin(RR);
@@ -632,7 +703,10 @@ impl History {
         };
         let value = vec![1 + self.draw(255) as u8; len as usize];
         let model = state.get_mut(&map).expect("one of them");
-        let kind = self.draw(12);
+        let kind = self.draw(13);
+        if kind == 12 {
+            return self.regret_maps(at, state);
+        }
         let txn = &mut self.open[at];
         let done = match kind {
             0 if maps.len() < 4 => {
@@ -669,6 +743,52 @@ impl History {
             Err(Error::LockTimeout) => Ok(()),
             other => other,
         }
+    }
+}
+
+impl History {
+    /// Creates, loads, changes and drops maps behind a savepoint, and rolls back to it.
+    fn regret_maps(&mut self, at: usize, state: &State) -> Result<(), Error> {
+        let savepoint = self.open[at].savepoint();
+        let mut own = Vec::new();
+        for _ in 0..1 + self.draw(4) {
+            let (kind, nth) = (self.draw(6), self.draw(4) as usize);
+            let long = if self.draw(4) == 0 { 20_000 } else { 60 };
+            let within = self.draw(3) == 0;
+            let txn = &mut self.open[at];
+            let inner = txn.savepoint();
+            match (kind, own.get(nth).copied()) {
+                (0 | 1, _) => {
+                    let made = txn.create_map()?;
+                    for key in 0..10u64 {
+                        txn.load(made, &key.to_be_bytes(), &vec![7; long])?;
+                    }
+                    own.push(made);
+                }
+                (2 | 3, Some(made)) => {
+                    txn.update(made, &3u64.to_be_bytes(), &vec![8; long])?;
+                    txn.delete(made, &4u64.to_be_bytes())?;
+                }
+                (4, Some(made)) => {
+                    txn.drop_map(made)?;
+                    own.retain(|known| *known != made);
+                }
+                (5, _) if own.len() < 4 => {
+                    if let Some(map) = state.keys().find(|map| **map != CATALOG) {
+                        txn.drop_map(*map)?;
+                        txn.rollback_to(inner)?;
+                    }
+                }
+                _ => {}
+            }
+            if within && matches!(kind, 0 | 1) {
+                let txn = &mut self.open[at];
+                txn.rollback_to(inner)?;
+                let made = own.pop().expect("just made");
+                assert!(matches!(txn.get(made, b"k", &mut Vec::new()), Err(Error::Misuse(_))), "EN-57");
+            }
+        }
+        self.open[at].rollback_to(savepoint)
     }
 }
 
