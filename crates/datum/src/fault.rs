@@ -112,6 +112,10 @@ pub enum Fault {
         /// The row was deleted, and not changed.
         is_deleted: bool,
     },
+    /// Another transaction has made an object of that name, or a schema, while this one waited.
+    NameTaken(Box<TableName>),
+    /// Another transaction has changed or dropped a definition while this one waited.
+    ConcurrentChange,
     /// The server is stopping.
     ShuttingDown,
 
@@ -336,6 +340,8 @@ impl fmt::Display for Fault {
             Fault::TooManyComputations => f.write_str("too many long computations"),
             Fault::SerializationFailure { .. } => f.write_str("row changed after the snapshot"),
             Fault::SnapshotTooOld => f.write_str("snapshot too old"),
+            Fault::NameTaken(name) => write!(f, "name {}.{} is taken", name.schema, name.table),
+            Fault::ConcurrentChange => f.write_str("definition was changed concurrently"),
             Fault::ShuttingDown => f.write_str("server is stopping"),
             Fault::MemoryLimit { bytes } => write!(f, "memory limit of the statement reached at {bytes} bytes"),
             Fault::DiskFull { folder: Some(folder) } => write!(f, "disk full: {folder}"),

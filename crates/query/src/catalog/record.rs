@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn definitions_of_earlier_versions_are_read() {
         let of_form = |primary_form| {
-            let mut table = Table { primary_form, ..keyspace_table::table().copy() };
+            let mut table = Table { version: 2, primary_form, ..keyspace_table::table().copy() };
             table.number_parts(None, || 9);
             encode_table(&table.with_derived_fields()).unwrap()
         };

@@ -3,9 +3,11 @@
 //! All versions of a sequence share one counter, which has the parameters in force, so a reader of an older definition
 //! counts by the newest. Values are reserved `AHEAD` of use in a transaction of its own: a crash skips some, and gives
 //! none twice (QU-37). A value may be shown once the WAL is durable up to the LSN that comes with it (QU-38). DDL holds
-//! the counter from its change of the records until it has committed or undone it (QU-39).
+//! the counter from its change of the records until it has committed or undone it (QU-39). Until then the transaction of
+//! the change counts by a state of its own, which goes with it when it is undone.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use datum::fault::{SequenceLimit, SequencePosition};
@@ -61,6 +63,9 @@ pub struct Parameters {
 struct SequenceState {
     counter: Mutex<Counter>,
     released: Condvar,
+    /// The state of a definition that only the transaction sees which has made it. Its positions are recorded at the
+    /// commit.
+    is_pending: AtomicBool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -156,8 +161,7 @@ fn position_bytes(last: i64, is_called: bool) -> Vec<u8> {
 impl Sequence {
     /// Returns a new sequence, which gives `start` first.
     pub fn new(id: ObjectId, schema: String, name: String, parameters: Parameters, maker: Maker) -> Sequence {
-        let counter = Mutex::new(Counter::new(parameters, parameters.start, false));
-        let live = Arc::new(SequenceState { counter, released: Condvar::new() });
+        let live = SequenceState::new(Counter::new(parameters, parameters.start, false), true);
         Sequence { id, maker, schema, name, owned_by: None, temporary: false, parameters, live }
     }
 
@@ -224,7 +228,7 @@ impl Sequence {
     }
 
     fn record_position(&self, engine: &Engine, last: i64, is_called: bool) -> Result<Lsn> {
-        if self.temporary {
+        if self.temporary || self.is_pending() {
             return Ok(0);
         }
         let mut txn = engine.rows().begin(Isolation::ReadCommitted);
@@ -288,46 +292,80 @@ pub(super) fn decode_sequence(bytes: &[u8], position: &[u8]) -> Result<Sequence>
     }
     let sequence = Sequence { owned_by, ..Sequence::new(id, schema, name, parameters, maker) };
     *sequence.live.counter.lock() = Counter::new(parameters, last, is_called);
+    sequence.live.is_pending.store(false, Ordering::Relaxed);
     Ok(sequence)
 }
 
+impl SequenceState {
+    fn new(counter: Counter, is_pending: bool) -> Arc<SequenceState> {
+        let (counter, is_pending) = (Mutex::new(counter), AtomicBool::new(is_pending));
+        Arc::new(SequenceState { counter, released: Condvar::new(), is_pending })
+    }
+}
+
+impl Sequence {
+    /// Returns whether only the transaction that has made or altered the definition sees it.
+    pub(super) fn is_pending(&self) -> bool {
+        self.live.is_pending.load(Ordering::Relaxed)
+    }
+
+    /// Gives the altered definition a counter of its own (QU-43), which goes on from its position or from `restart`. Fails with
+    /// `Fault::SequencePosition` if that is outside its bounds.
+    pub(super) fn recount(&mut self, restart: Option<i64>) -> Result<()> {
+        let Counter { last, is_called, .. } = *self.live.counter.lock();
+        let (last, is_called) = restart.map_or((last, is_called), |value| (value, false));
+        self.check_position(&self.parameters, last)?;
+        self.live = SequenceState::new(Counter::new(self.parameters, last, is_called), true);
+        Ok(())
+    }
+
+    /// Returns the definition as it is published: it counts by the held counter of its earlier versions, if it has one.
+    pub(super) fn settled(sequence: &Sequence, held: Option<&HeldCounter>, lsn: Lsn) -> Sequence {
+        let mut settled = sequence.clone();
+        let reached = Counter { reserved: None, durability_lsn: lsn, ..*sequence.live.counter.lock() };
+        match held {
+            Some(held) => {
+                *held.live.counter.lock() = Counter { is_held: true, ..reached };
+                settled.live = held.live.clone();
+            }
+            None => {
+                *settled.live.counter.lock() = reached;
+                settled.live.is_pending.store(false, Ordering::Relaxed);
+            }
+        }
+        settled
+    }
+}
+
 /// A counter that DDL holds. Dropping it releases the counter.
+#[derive(Debug)]
 pub(super) struct HeldCounter {
+    id: ObjectId,
     live: Arc<SequenceState>,
-    /// The counter after the change.
-    then: Counter,
 }
 
 impl HeldCounter {
-    /// Holds the counter until the change is committed or undone. Nobody else holds it: one change of shared definitions
-    /// is made at a time, and one session has a temporary sequence.
+    /// Holds the counter until the change is committed or undone. The sequence is locked (`Writing::claim_sequence`), so
+    /// another transaction can only be about to release the counter.
     pub(super) fn hold(sequence: &Sequence) -> HeldCounter {
         let mut counter = sequence.live.counter.lock();
-        assert!(!counter.is_held);
+        while counter.is_held {
+            counter = sequence.live.released.wait(counter);
+        }
         counter.is_held = true;
-        HeldCounter { live: sequence.live.clone(), then: *counter }
+        HeldCounter { id: sequence.id, live: sequence.live.clone() }
+    }
+
+    pub(super) fn id(&self) -> ObjectId {
+        self.id
     }
 
     pub(super) fn is_of(&self, sequence: &Sequence) -> bool {
-        Arc::ptr_eq(&self.live, &sequence.live)
+        self.id == sequence.id
     }
 
-    /// Plans the change to this definition. Returns the record of the position.
-    pub(super) fn alter(&mut self, altered: &Sequence, restart: Option<i64>) -> Result<Vec<u8>> {
-        let Counter { last, is_called, .. } = self.then;
-        let (last, is_called) = restart.map_or((last, is_called), |value| (value, false));
-        altered.check_position(&altered.parameters, last)?;
-        self.then = Counter::new(altered.parameters, last, is_called);
-        Ok(self.then.position())
-    }
-
-    pub(super) fn drop_sequence(&mut self) {
-        self.then.is_gone = true;
-    }
-
-    /// Puts the change in force.
-    pub(super) fn apply(&mut self, durability_lsn: Lsn) {
-        *self.live.counter.lock() = Counter { durability_lsn, is_held: true, ..self.then };
+    pub(super) fn drop_sequence(&self) {
+        self.live.counter.lock().is_gone = true;
     }
 }
 

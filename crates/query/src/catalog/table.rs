@@ -324,7 +324,7 @@ impl Table {
             maker: self.maker,
             schema: self.schema.clone(),
             name: self.name.clone(),
-            version: self.version + 1,
+            version: self.live.next_version(),
             map: self.map,
             columns: self.columns.clone(),
             slots: self.slots.clone(),

@@ -20,6 +20,9 @@ pub struct TableState {
     pub read_lock: TableReadLock,
     /// The current version.
     pub version: AtomicU64,
+    /// The newest version that was given to a definition, be it published or not. So no two definitions have one
+    /// version, even if the first was undone.
+    given: AtomicU64,
     pub auto: Mutex<Auto>,
     /// The next hidden row id; 0 if it is not loaded.
     pub row_id: Mutex<u64>,
@@ -55,7 +58,13 @@ const LEARNT_FOR: Duration = Duration::from_secs(1);
 
 impl TableState {
     pub fn new(version: u64) -> TableState {
-        TableState { version: AtomicU64::new(version), rows: AtomicI64::new(-1), ..TableState::default() }
+        let (version, given) = (AtomicU64::new(version), AtomicU64::new(version));
+        TableState { version, given, rows: AtomicI64::new(-1), ..TableState::default() }
+    }
+
+    /// Returns the version of a new definition.
+    pub fn next_version(&self) -> u64 {
+        self.given.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Counts a changed row.

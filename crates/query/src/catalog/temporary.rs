@@ -15,16 +15,10 @@ use crate::catalog::record::temporary_key;
 use crate::catalog::sequence::Sequence;
 use crate::catalog::table::Table;
 use crate::catalog::temporary_maps::{drop_left, drop_maps, maps_as_bytes, maps_of};
-use crate::catalog::{Catalog, Snapshot, Writing};
+use crate::catalog::{Catalog, Snapshot};
 use crate::engine_fault::engine_fault;
 
 impl Catalog {
-    /// Begins a change of temporary tables, over the definitions that their session sees.
-    pub fn write_temporary(&self, seen: &Snapshot) -> Writing<'_> {
-        let txn = self.engine.rows().begin(Isolation::ReadCommitted);
-        Writing { catalog: self, next_id: None, snapshot: seen.clone(), txn, counters: Vec::new(), temporary: true }
-    }
-
     /// Drops the maps of temporary tables from before a crash, unless a transaction in them is still being rolled back.
     pub fn drop_left(&self) -> Result<()> {
         let mut left = self.left.lock();

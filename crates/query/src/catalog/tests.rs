@@ -6,12 +6,14 @@ use os::{Folder, SimClock, SimFolder};
 use super::*;
 use crate::catalog::foreign_key::{Action, ForeignKey};
 use crate::catalog::object_id::ObjectId;
+use crate::catalog::object_id::{Maker, UNNUMBERED};
 use crate::catalog::objects::Object;
+use crate::catalog::record::schema_key;
 use crate::catalog::record::{encode_table, table_key};
 use crate::catalog::sequence::{Parameters, Sequence};
 use crate::catalog::table::{Check, Identity, Index, Part, TableColumn};
 use crate::key_form::KeyForm;
-use crate::types::Type;
+use crate::types::{Collation, Type};
 use datum::Storage;
 use datum::key::KeyOrder;
 

@@ -8,6 +8,7 @@ use engine::Engine;
 use crate::catalog::Catalog;
 use crate::catalog::table_read_lock::TableReadLock;
 use crate::exec::spill::Spill;
+use crate::session::deadlock::LockHolders;
 use crate::session::registry::Registry;
 use datum::Result;
 
@@ -18,6 +19,7 @@ pub struct Instance {
     definitions: TableReadLock,
     /// The sessions of all dialects.
     sessions: Registry,
+    lock_holders: LockHolders,
     /// Unset: nothing is spilled, and a statement that would need more memory fails.
     spill: OnceLock<Arc<Spill>>,
 }
@@ -27,7 +29,8 @@ impl Instance {
     pub fn open(engine: Arc<Engine>, system: &'static [&'static str]) -> Result<Instance> {
         let catalog = Catalog::open(engine.clone(), system)?;
         let (definitions, sessions) = (TableReadLock::default(), Registry::default());
-        Ok(Instance { engine, catalog, definitions, sessions, spill: OnceLock::new() })
+        let lock_holders = LockHolders::default();
+        Ok(Instance { engine, catalog, definitions, sessions, lock_holders, spill: OnceLock::new() })
     }
 
     pub fn engine(&self) -> &Arc<Engine> {
@@ -44,6 +47,11 @@ impl Instance {
 
     pub fn sessions(&self) -> &Registry {
         &self.sessions
+    }
+
+    /// Returns the sessions in the search for deadlocks of metadata locks.
+    pub fn lock_holders(&self) -> &LockHolders {
+        &self.lock_holders
     }
 
     pub fn spill(&self) -> Option<&Arc<Spill>> {

@@ -18,6 +18,7 @@ use crate::catalog::table::Table;
 use crate::catalog::table_state::TableState;
 use crate::catalog::{Snapshot, Writing};
 use crate::engine_fault::engine_fault;
+use crate::exec::host::Host;
 use crate::exec::instance::Instance;
 use crate::key_form::KeyForm;
 use crate::session::metadata_locks::{ExclusiveLock, Patience};
@@ -95,6 +96,63 @@ impl SessionCore {
         let now = needs(&writing.snapshot)?;
         let is_locked = now.all().all(|table| related.all().any(|known| known.id == table.id));
         Ok(is_locked.then_some((locks, writing)))
+    }
+
+    /// Takes, to the end of the transaction, the exclusive metadata locks of the tables that `needs` finds in these
+    /// definitions. Definitions may have changed during a wait: the caller asks again with those from then, and is done
+    /// when `needs` finds no other tables.
+    pub fn lock_definitions(&mut self, related: &RelatedTables, waits: Waits<'_>) -> Result<()> {
+        self.wait_for_losers(&related.changed, waits.rows)?;
+        let tables: Vec<Arc<Table>> = related.all().cloned().collect();
+        self.locks.exclude(&tables, waits.metadata)
+    }
+
+    /// Returns the definitions that the session sees, without its temporary tables: those published, and over them the
+    /// ones that its transaction has changed (QU-41).
+    pub fn definitions(&self) -> Arc<Snapshot> {
+        let published = self.instance.catalog().snapshot();
+        match self.pending.changes.is_empty() {
+            true => published,
+            false => Arc::new(self.pending.changes.applied_to(&published)),
+        }
+    }
+
+    /// Returns whether the open transaction has changed definitions, so plans bound to them are the session's own.
+    pub fn has_changed_definitions(&self) -> bool {
+        !self.pending.changes.is_empty()
+    }
+
+    /// Begins a statement that changes definitions within the open transaction, which it takes out of the host. `seen`
+    /// are the definitions that the session sees; with its temporary tables if only those are changed.
+    pub fn begin_change<'i>(
+        &mut self,
+        host: &mut Host,
+        instance: &'i Instance,
+        seen: &Snapshot,
+        temporary: bool,
+    ) -> Result<Writing<'i>> {
+        let txn = host.txn.take().ok_or_else(|| Fault::corrupt("a change of definitions without a transaction"))?;
+        if temporary {
+            self.temporary.begin_change();
+        }
+        Ok(instance.catalog().write_within(txn, (seen, &self.pending), temporary, &self.lent))
+    }
+
+    /// Ends such a statement.
+    pub fn end_change(&mut self, host: &mut Host, writing: Writing<'_>) {
+        let temporary = writing.temporary;
+        let (txn, now) = writing.leave(&mut self.pending);
+        host.txn = Some(txn);
+        if temporary {
+            self.temporary.adopt(&now);
+        }
+    }
+
+    /// Puts the transaction back of a statement that ended without `end_change`. Its changes are still to be undone.
+    pub fn take_back(&mut self, host: &mut Host) {
+        if let Some(txn) = self.lent.lock().take() {
+            host.txn = Some(txn);
+        }
     }
 
     /// Waits for the rollback of recovered transactions that changed these tables. No metadata lock or catalog lock is

@@ -1,17 +1,25 @@
 //! The metadata locks of one session: those of its transaction, and those of its explicit table locks.
 //!
 //! A transaction holds the shared metadata lock of each table that it uses to its end (QU-10), and is registered as a writer of those that it changes (QU-11). An explicit lock outlives transactions: a read
-//! lock is a shared metadata lock with a table read lock, a write lock an exclusive metadata lock. Statements that need several exclusive locks hold none while they wait for another for long, so two of
-//! them never deadlock.
+//! lock is a shared metadata lock with a table read lock, a write lock an exclusive metadata lock.
+//!
+//! DDL that is a transaction of its own holds no exclusive lock while it waits for another for long (`exclusive`), so two of
+//! them never deadlock. DDL in a session's transaction holds its exclusive locks to the end (`exclude`); its session stands
+//! in the search for deadlocks (`session/deadlock`).
 
+use std::cell::Cell;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use datum::{Fault, Result};
+use engine::rows::Activity;
 
 use crate::catalog::table::Table;
 use crate::catalog::table_state::TableState;
+use crate::exec::instance::Instance;
+use crate::session::deadlock::{Awaited, LockHolder};
 
 pub use crate::catalog::table_read_lock::Patience;
 
@@ -24,8 +32,51 @@ pub struct MetadataLocks {
     shared: Vec<Arc<Table>>,
     /// Tables that the transaction writes.
     written: Vec<Arc<Table>>,
+    /// Tables whose exclusive metadata locks the transaction holds to its end, since it has changed their definitions.
+    exclusive: Vec<Arc<Table>>,
     /// Explicitly locked tables, and whether exclusively.
     explicit: Vec<(Arc<Table>, bool)>,
+    /// The session in the search for deadlocks, and the engine whose waits are a part of it.
+    search: Option<Search>,
+}
+
+struct Search {
+    me: Arc<LockHolder>,
+    instance: Arc<Instance>,
+}
+
+impl fmt::Debug for Search {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.me.fmt(f)
+    }
+}
+
+impl Search {
+    /// Waits for a metadata lock. The wait ends with `Fault::Deadlock` if its session is found to wait for itself.
+    fn wait(
+        &self,
+        awaited: Awaited,
+        patience: Patience<'_>,
+        acquire: impl FnOnce(Patience<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.me.set_awaited(Some(awaited));
+        let (is_found, is_victim) = (Cell::new(false), Cell::new(false));
+        let rows = self.instance.engine().rows();
+        let is_interrupted = || {
+            if (patience.is_interrupted)() {
+                return true;
+            }
+            let found = self.instance.lock_holders().search(&self.me, is_found.get(), rows);
+            is_victim.set(found && is_found.replace(found));
+            is_victim.get()
+        };
+        let done = acquire(Patience { is_interrupted: &is_interrupted, ..patience });
+        self.me.set_awaited(None);
+        match done {
+            Err(Fault::Interrupted) if is_victim.get() => Err(Fault::Deadlock),
+            done => done,
+        }
+    }
 }
 
 /// An exclusive metadata lock, released on drop. Empty if an explicit lock of the session covers the table.
@@ -56,22 +107,84 @@ impl MetadataLocks {
         self.explicit.retain(|(table, _)| !gone.iter().any(|gone| gone.id == table.id));
     }
 
+    /// Lets the session take part in the search for deadlocks.
+    pub fn join_search(&mut self, instance: &Arc<Instance>, activity: &Arc<Activity>) {
+        let me = instance.lock_holders().join(activity.clone());
+        self.search = Some(Search { me, instance: instance.clone() });
+    }
+
+    fn holds_exclusive(&self, table: &Table) -> bool {
+        self.exclusive.iter().any(|held| held.id == table.id)
+    }
+
+    /// Takes the exclusive metadata locks of these tables for the transaction, to its end. It keeps what it holds of them
+    /// shared.
+    pub fn exclude(&mut self, tables: &[Arc<Table>], patience: Patience<'_>) -> Result<()> {
+        let until = Instant::now() + patience.wait;
+        let mut order: Vec<&Arc<Table>> = tables.iter().collect();
+        order.sort_by_key(|table| table.id);
+        order.dedup_by_key(|table| table.id);
+        for table in order {
+            if self.holds_exclusive(table) || self.explicit_lock(table) == Some(true) {
+                continue;
+            }
+            let own = self.shared.iter().filter(|held| held.id == table.id).count() as u64;
+            let (live, me) = (&table.live, self.search.as_ref().map_or(0, |search| search.me.id));
+            let acquire = |patience: Patience<'_>| {
+                live.metadata_lock.acquire_exclusive_beside(own, me, patience.wait, patience.is_interrupted)
+            };
+            let patience = Patience { wait: until.saturating_duration_since(Instant::now()), ..patience };
+            match &self.search {
+                Some(search) => search.wait(Awaited { table: live.clone(), exclusive: true }, patience, acquire)?,
+                None => acquire(patience)?,
+            }
+            self.exclusive.push(table.clone());
+        }
+        Ok(())
+    }
+
+    /// Returns a point to which exclusive locks of the transaction are released when its changes are undone.
+    pub fn exclusive_count(&self) -> usize {
+        self.exclusive.len()
+    }
+
+    /// Releases the exclusive locks that were taken behind the first `keep`.
+    pub fn release_exclusive_from(&mut self, keep: usize) {
+        for table in self.exclusive.drain(keep.min(self.exclusive.len())..) {
+            table.live.metadata_lock.release_exclusive();
+        }
+    }
+
+    fn acquire_shared(&self, live: &Arc<TableState>, patience: Patience<'_>) -> Result<()> {
+        if live.metadata_lock.try_acquire_shared() {
+            return Ok(());
+        }
+        let acquire =
+            |patience: Patience<'_>| live.metadata_lock.acquire_shared(patience.wait, patience.is_interrupted);
+        match &self.search {
+            Some(search) => search.wait(Awaited { table: live.clone(), exclusive: false }, patience, acquire),
+            None => acquire(patience),
+        }
+    }
+
     /// Takes the shared metadata locks of these tables for the transaction. Returns false if a definition is stale; then no additional lock is held.
     pub fn share(&mut self, tables: &[Arc<Table>], patience: Patience<'_>) -> Result<bool> {
         let before = self.shared.len();
         for table in tables {
             let is_current = || table.live.version.load(Ordering::Acquire) == table.version;
-            if self.shared.iter().any(|held| held.id == table.id) || self.explicit_lock(table).is_some() {
+            let is_held = self.shared.iter().chain(&self.exclusive).any(|held| held.id == table.id);
+            if is_held || self.explicit_lock(table).is_some() {
                 if is_current() {
                     continue;
                 }
                 self.release_from(before);
                 return Ok(false);
             }
-            if let Err(fault) = table.live.metadata_lock.acquire_shared(patience.wait, patience.is_interrupted) {
+            if let Err(fault) = self.acquire_shared(&table.live, patience) {
                 self.release_from(before);
                 return Err(fault);
             }
+            self.search.iter().for_each(|search| search.me.share(&table.live));
             self.shared.push(table.clone());
             // The version cannot change any more.
             if !is_current() {
@@ -83,6 +196,9 @@ impl MetadataLocks {
     }
 
     fn release_from(&mut self, keep: usize) {
+        if self.shared.len() > keep {
+            self.search.iter().for_each(|search| search.me.release_from(keep));
+        }
         for table in self.shared.drain(keep..) {
             table.live.metadata_lock.release_shared();
         }
@@ -106,6 +222,7 @@ impl MetadataLocks {
         for table in self.written.drain(..) {
             table.live.read_lock.release_writer();
         }
+        self.release_exclusive_from(0);
         self.release_from(0);
     }
 

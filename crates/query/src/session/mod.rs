@@ -10,6 +10,7 @@
 //!   other threads ──► interrupts: cancel, end of waits, wake ◄──────────────────────────────────── suspension
 //! ```
 
+pub mod deadlock;
 pub mod definitions;
 pub mod interrupts;
 pub mod metadata_locks;

@@ -3,20 +3,40 @@
 //! The session's catalog snapshot overlays them on the shared definitions (`Snapshot::with_temporary`), so a binder treats them alike. QU-31: a table that is dropped while a transaction may have changed
 //! its rows loses its name at once, and its maps when the transaction has ended.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use datum::Result;
 
 use crate::catalog::sequence::Sequence;
-use crate::catalog::table::Table;
+use crate::catalog::table::{Table, TableId};
 use crate::catalog::{Catalog, Snapshot};
+
+/// The fate of a temporary table at the commit of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AtCommit {
+    Empty,
+    Drop,
+}
+
+/// The temporary tables of a session at a point of its transaction.
+#[derive(Clone, Debug, Default)]
+pub struct TemporaryPoint {
+    tables: Vec<Arc<Table>>,
+    sequences: Vec<Arc<Sequence>>,
+    at_commit: BTreeMap<TableId, AtCommit>,
+}
 
 /// The temporary tables and sequences of one session.
 #[derive(Debug, Default)]
 pub struct TemporaryTables {
     tables: Vec<Arc<Table>>,
     sequences: Vec<Arc<Sequence>>,
+    /// Tables that do not simply stay at a commit.
+    at_commit: BTreeMap<TableId, AtCommit>,
+    /// The tables before the first change of the open transaction, if that undoes changes of them.
+    before: Option<TemporaryPoint>,
     /// Dropped tables whose maps wait for the end of the transaction (QU-31).
     dropped: Vec<Arc<Table>>,
 }
@@ -39,6 +59,65 @@ impl TemporaryTables {
     pub fn adopt(&mut self, changed: &Snapshot) {
         self.tables = changed.temporary_tables().cloned().collect();
         self.sequences = changed.temporary_sequences().cloned().collect();
+        let tables = &self.tables;
+        self.at_commit.retain(|id, _| tables.iter().any(|table| table.id == *id));
+    }
+
+    /// Notes the tables as they are before a change in the session's transaction.
+    pub fn begin_change(&mut self) {
+        if self.before.is_none() {
+            self.before = Some(self.point());
+        }
+    }
+
+    /// Returns whether the open transaction has changed temporary tables, and undoes that when it is undone.
+    pub fn is_transactional(&self) -> bool {
+        self.before.is_some()
+    }
+
+    /// Goes back to the tables from before the transaction's first change of them.
+    pub fn undo_all(&mut self) {
+        if let Some(before) = self.before.take() {
+            self.undo_to(&before);
+        }
+    }
+
+    pub fn point(&self) -> TemporaryPoint {
+        let TemporaryTables { tables, sequences, at_commit, .. } = self;
+        TemporaryPoint { tables: tables.clone(), sequences: sequences.clone(), at_commit: at_commit.clone() }
+    }
+
+    /// Goes back to the tables from a point of the transaction, whose records and rows have been undone (QU-42).
+    pub fn undo_to(&mut self, point: &TemporaryPoint) {
+        for table in &self.tables {
+            table.live.version.store(u64::MAX, Ordering::Release);
+        }
+        for table in &point.tables {
+            table.live.version.store(table.version, Ordering::Release);
+            *table.live.row_id.lock() = 0;
+        }
+        let TemporaryPoint { tables, sequences, at_commit } = point.clone();
+        (self.tables, self.sequences, self.at_commit) = (tables, sequences, at_commit);
+    }
+
+    /// Ends the transaction. Returns whether changes of the tables were undone.
+    pub fn end_changes(&mut self, is_committed: bool) -> bool {
+        let Some(before) = self.before.take() else { return false };
+        if !is_committed {
+            self.undo_to(&before);
+        }
+        !is_committed
+    }
+
+    /// Sets what becomes of a table at each commit.
+    pub fn set_at_commit(&mut self, table: TableId, what: AtCommit) {
+        self.at_commit.insert(table, what);
+    }
+
+    /// Returns the tables that a commit empties or drops.
+    pub fn due_at_commit(&self, what: AtCommit) -> Vec<Arc<Table>> {
+        let is_due = |table: &&Arc<Table>| self.at_commit.get(&table.id) == Some(&what);
+        self.tables.iter().filter(is_due).cloned().collect()
     }
 
     /// Drops these tables' names and invalidates the plans that use them. `free_dropped` frees the maps.

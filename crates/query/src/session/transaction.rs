@@ -10,12 +10,14 @@ use datum::{Fault, Result};
 use engine::Lsn;
 use engine::rows::{Cancel, Isolation, Savepoint};
 
+use crate::catalog::pending::{Pending, PendingPoint};
+use crate::catalog::writing::Lent;
 use crate::engine_fault::engine_fault;
 use crate::exec::host::Host;
 use crate::exec::instance::Instance;
 use crate::session::metadata_locks::MetadataLocks;
 use crate::session::open_transaction::OpenTransaction;
-use crate::session::temporary::TemporaryTables;
+use crate::session::temporary::{TemporaryPoint, TemporaryTables};
 
 /// Called with the number of changes that are undone, and of all.
 pub type UndoProgress<'p> = &'p mut dyn FnMut(u64, u64);
@@ -34,7 +36,7 @@ pub struct SessionTransaction {
     /// Characteristics set for the next or current transaction, and for those chained to it.
     pub next_isolation: Option<Isolation>,
     pub next_read_only: Option<bool>,
-    savepoints: Vec<(String, Savepoint)>,
+    savepoints: Vec<(String, SessionPoint)>,
     /// The savepoint to which a failed statement is rolled back.
     pub statement_start: Option<Savepoint>,
     /// The durability LSN of the reply: the WAL must be durable up to it before the reply is sent.
@@ -69,6 +71,16 @@ impl Default for SessionTransaction {
     }
 }
 
+/// A point of a transaction: of its rows, and of the definitions that it has changed.
+#[derive(Clone, Debug)]
+struct SessionPoint {
+    rows: Savepoint,
+    definitions: PendingPoint,
+    exclusive_locks: usize,
+    /// `None`: temporary tables are not part of the session's transactions so far.
+    temporary: Option<TemporaryPoint>,
+}
+
 /// The state of one session below its dialect.
 pub struct SessionCore {
     pub instance: Arc<Instance>,
@@ -77,6 +89,10 @@ pub struct SessionCore {
     pub transaction: SessionTransaction,
     pub locks: MetadataLocks,
     pub temporary: TemporaryTables,
+    /// Definitions that the open transaction has changed.
+    pub(super) pending: Pending,
+    /// The transaction, while a statement that has failed still had it.
+    pub(super) lent: Lent,
     /// Tells the engine whether a wait must end.
     pub cancel: Cancel,
 }
@@ -100,6 +116,8 @@ impl SessionCore {
             transaction: SessionTransaction::default(),
             locks: MetadataLocks::default(),
             temporary: TemporaryTables::default(),
+            pending: Pending::default(),
+            lent: Lent::default(),
             cancel,
         }
     }
@@ -143,7 +161,9 @@ impl SessionCore {
     /// Commits the open transaction, if there is one, and releases all that it held. An error means that nothing was committed.
     pub fn commit(&mut self, host: &mut Host) -> Result<()> {
         self.leave_transaction(host);
-        let committed = host.txn.take().map_or(Ok(0), |txn| txn.commit().map_err(engine_fault));
+        let catalog = self.instance.catalog();
+        let committed = host.txn.take().map_or(Ok(0), |txn| self.pending.commit(txn, catalog));
+        self.temporary.end_changes(committed.is_ok());
         self.open.end();
         self.locks.release();
         self.transaction.raise_durability_lsn(committed?);
@@ -156,6 +176,8 @@ impl SessionCore {
         if let Some(txn) = host.txn.take() {
             txn.rollback_with_progress(progress);
         }
+        self.pending.undo_all(self.instance.catalog());
+        self.temporary.end_changes(false);
         self.open.end();
         self.locks.release();
         // The next start frees those that are left.
@@ -171,7 +193,12 @@ impl SessionCore {
 
     /// Sets a savepoint, which replaces one of the same name. `is_same` compares names as the dialect does.
     pub fn set_savepoint(&mut self, host: &mut Host, name: &str, is_same: fn(&str, &str) -> bool) -> Result<()> {
-        let point = host.txn()?.savepoint();
+        let point = SessionPoint {
+            rows: host.txn()?.savepoint(),
+            definitions: self.pending.point(),
+            exclusive_locks: self.locks.exclusive_count(),
+            temporary: self.temporary.is_transactional().then(|| self.temporary.point()),
+        };
         self.transaction.savepoints.retain(|(known, _)| !is_same(known, name));
         self.transaction.savepoints.push((name.to_owned(), point));
         Ok(())
@@ -184,9 +211,17 @@ impl SessionCore {
 
     /// Rolls back to a savepoint, which stays. After an error the transaction can only be rolled back.
     pub fn roll_back_to(&mut self, host: &mut Host, position: usize, progress: UndoProgress<'_>) -> Result<()> {
-        let point = self.transaction.savepoints[position].1;
+        let point = self.transaction.savepoints[position].1.clone();
         self.transaction.savepoints.truncate(position + 1);
-        undo_to(host, point, progress)
+        undo_to(host, point.rows, progress)?;
+        self.pending.undo_to(&point.definitions, self.instance.catalog());
+        match &point.temporary {
+            Some(point) => self.temporary.undo_to(point),
+            None => self.temporary.undo_all(),
+        }
+        // Behind the undo of what they have kept to the session.
+        self.locks.release_exclusive_from(point.exclusive_locks);
+        Ok(())
     }
 
     /// Does the same, and gives back the row locks that were taken since, but for those of rows that were changed since.

@@ -1,0 +1,109 @@
+//! Definitions that a transaction has changed and not yet published, by name.
+//!
+//! The session of the transaction sees them laid over the published ones; nobody else does (QU-41). At the commit they
+//! are laid over whatever is published by then, so transactions that change different objects do not wait for each other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::catalog::object_id::ObjectId;
+use crate::catalog::objects::Objects;
+use crate::catalog::schema::Schema;
+use crate::catalog::sequence::Sequence;
+use crate::catalog::snapshot::Snapshot;
+use crate::catalog::table::Table;
+use crate::catalog::view::View;
+
+/// The names of a schema and of an object in it.
+type Name = Arc<(String, String)>;
+
+pub(super) fn name_of(schema: &str, name: &str) -> Name {
+    Arc::new((schema.to_owned(), name.to_owned()))
+}
+
+/// The new definition of each changed object; `None` for a name that no longer has one.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    pub(super) schemas: BTreeMap<String, Option<Arc<Schema>>>,
+    pub(super) tables: BTreeMap<Name, Option<Arc<Table>>>,
+    pub(super) views: BTreeMap<Name, Option<Arc<View>>>,
+    pub(super) sequences: BTreeMap<Name, Option<Arc<Sequence>>>,
+    /// Dropped sequences.
+    pub(super) gone: BTreeSet<ObjectId>,
+}
+
+impl Changes {
+    pub fn is_empty(&self) -> bool {
+        self.schemas.is_empty() && self.tables.is_empty() && self.views.is_empty() && self.sequences.is_empty()
+    }
+
+    /// Returns whether the transaction has changed what the name means.
+    pub(super) fn concern(&self, schema: &str, name: &str) -> bool {
+        let name = (schema.to_owned(), name.to_owned());
+        self.tables.contains_key(&name) || self.views.contains_key(&name) || self.sequences.contains_key(&name)
+    }
+
+    /// Returns these definitions with the changes laid over them.
+    pub fn applied_to(&self, published: &Snapshot) -> Snapshot {
+        let mut over = Snapshot { objects: Objects::default(), ..published.clone() };
+        for (name, schema) in &self.schemas {
+            let Some(header) = schema else {
+                over.schemas.remove(name);
+                continue;
+            };
+            let known = over.schemas.entry(name.clone()).or_insert_with(|| Arc::new(Schema::new(name)));
+            let Schema { id, maker, collation, .. } = **header;
+            let known = Arc::make_mut(known);
+            (known.id, known.maker, known.collation) = (id, maker, collation);
+        }
+        lay(&mut over, &self.tables, |schema| &mut schema.tables);
+        lay(&mut over, &self.views, |schema| &mut schema.views);
+        lay(&mut over, &self.sequences, |schema| &mut schema.sequences);
+        over.children = Arc::new(over.children_by_parent());
+        over
+    }
+
+    /// Makes the versions of changed tables the current ones: plans of other versions are stale from here on.
+    pub(super) fn put_in_force(&self) {
+        for table in self.tables.values().flatten() {
+            table.live.version.store(table.version, Ordering::Release);
+        }
+    }
+
+    /// Goes back to `earlier` changes of the same transaction: makes the versions current that were so then (QU-42).
+    pub fn undo_to(&self, earlier: &Changes, published: &Snapshot) {
+        for table in self.tables.values().flatten() {
+            table.live.version.store(u64::MAX, Ordering::Release);
+            *table.live.row_id.lock() = 0;
+        }
+        for name in self.tables.keys() {
+            let then = match earlier.tables.get(name) {
+                Some(then) => then.as_ref(),
+                None => published.table(&name.0, &name.1).ok(),
+            };
+            if let Some(table) = then {
+                table.live.version.store(table.version, Ordering::Release);
+                // Its rows, too, are those from then.
+                *table.live.row_id.lock() = 0;
+            }
+        }
+    }
+}
+
+fn lay<T>(
+    over: &mut Snapshot,
+    changed: &BTreeMap<Name, Option<Arc<T>>>,
+    objects: fn(&mut Schema) -> &mut BTreeMap<String, Arc<T>>,
+) {
+    for (place, object) in changed {
+        let (schema, name) = &**place;
+        // A dropped schema has none.
+        let Some(schema) = over.schemas.get_mut(schema) else { continue };
+        let objects = objects(Arc::make_mut(schema));
+        match object {
+            Some(object) => drop(objects.insert(name.clone(), object.clone())),
+            None => drop(objects.remove(name)),
+        }
+    }
+}

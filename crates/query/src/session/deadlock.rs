@@ -1,0 +1,133 @@
+//! The search for deadlocks among sessions that wait for metadata locks, and through them for rows.
+//!
+//! A session that takes part (`MetadataLocks::join_search`) shows the metadata locks that it holds and the one that it
+//! waits for. A waiter looks for itself behind the one that it waits for, at each recheck of its wait. Waits for rows are
+//! edges of the engine's wait graph, from transaction to transaction; those are joined to the sessions by their ids. A
+//! cycle of rows alone is the engine's to find, so each cycle searched for here has a waiter for a metadata lock.
+//!
+//! Hard part: the edges are read one after another, so a cycle may never have existed as a whole. It counts when two
+//! searches in a row find it, since a deadlock lasts. The search ends its own wait before it lets the next one begin, so a
+//! cycle has one victim (QU-44).
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use engine::rows::{Activity, Rows};
+use stdx::sync::Mutex;
+
+use crate::catalog::table_state::TableState;
+
+/// A session as the search sees it.
+#[derive(Debug)]
+pub struct LockHolder {
+    /// Not 0.
+    pub id: u64,
+    /// The tables whose shared metadata locks it holds.
+    shared: Mutex<Vec<Arc<TableState>>>,
+    awaits: Mutex<Option<Awaited>>,
+    activity: Arc<Activity>,
+}
+
+/// A metadata lock that a session waits for.
+#[derive(Clone, Debug)]
+pub struct Awaited {
+    pub table: Arc<TableState>,
+    pub exclusive: bool,
+}
+
+impl LockHolder {
+    pub fn share(&self, table: &Arc<TableState>) {
+        self.shared.lock().push(table.clone());
+    }
+
+    /// Forgets the shared locks that were taken behind the first `keep`.
+    pub fn release_from(&self, keep: usize) {
+        self.shared.lock().truncate(keep);
+    }
+
+    pub fn set_awaited(&self, awaited: Option<Awaited>) {
+        *self.awaits.lock() = awaited;
+    }
+}
+
+/// The sessions that take part in the search.
+#[derive(Debug, Default)]
+pub struct LockHolders {
+    all: Mutex<Vec<Weak<LockHolder>>>,
+    last: AtomicU64,
+}
+
+impl LockHolders {
+    pub fn join(&self, activity: Arc<Activity>) -> Arc<LockHolder> {
+        let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        let (shared, awaits) = (Mutex::default(), Mutex::default());
+        let holder = Arc::new(LockHolder { id, shared, awaits, activity });
+        let mut all = self.all.lock();
+        all.retain(|known| known.strong_count() > 0);
+        all.push(Arc::downgrade(&holder));
+        holder
+    }
+
+    /// Returns whether `me` waits for itself, and whether it is the victim: that is if `is_second`, and then the wait is
+    /// over.
+    pub fn search(&self, me: &LockHolder, is_second: bool, rows: &Rows) -> bool {
+        let guard = self.all.lock();
+        let all: Vec<Arc<LockHolder>> = guard.iter().filter_map(Weak::upgrade).collect();
+        let found = Graph::new(&all, rows).leads_back_to(me);
+        if found && is_second {
+            me.set_awaited(None);
+        }
+        found
+    }
+}
+
+/// The edges of one search.
+struct Graph<'h> {
+    all: &'h [Arc<LockHolder>],
+    row_waits: HashMap<u64, u64>,
+    of_transaction: HashMap<u64, usize>,
+}
+
+impl Graph<'_> {
+    fn new<'h>(all: &'h [Arc<LockHolder>], rows: &Rows) -> Graph<'h> {
+        let row_waits = rows.lock_waits().into_iter().collect();
+        let ids = all.iter().enumerate().filter_map(|(at, holder)| Some((holder.activity.id()?, at)));
+        Graph { all, row_waits, of_transaction: ids.collect() }
+    }
+
+    fn leads_back_to(&self, me: &LockHolder) -> bool {
+        let Some(start) = self.all.iter().position(|holder| holder.id == me.id) else { return false };
+        let (mut met, mut rest) = (vec![false; self.all.len()], vec![start]);
+        while let Some(at) = rest.pop() {
+            for next in self.awaited_by(at) {
+                if next == start {
+                    return true;
+                }
+                if !std::mem::replace(&mut met[next], true) {
+                    rest.push(next);
+                }
+            }
+        }
+        false
+    }
+
+    /// Returns the sessions whose end this one waits for.
+    fn awaited_by(&self, at: usize) -> Vec<usize> {
+        let holder = &self.all[at];
+        let row = holder.activity.id().and_then(|id| self.row_waits.get(&id));
+        let mut found: Vec<usize> =
+            row.and_then(|holder| self.of_transaction.get(holder)).copied().into_iter().collect();
+        let Some(Awaited { table, exclusive }) = holder.awaits.lock().clone() else { return found };
+        let claimant = table.metadata_lock.claimant();
+        if claimant != holder.id {
+            found.extend(self.all.iter().position(|other| other.id == claimant));
+        } else if exclusive {
+            // The lock is claimed, and its shared holders are waited for.
+            let shares = |other: &Arc<LockHolder>| other.shared.lock().iter().any(|held| Arc::ptr_eq(held, &table));
+            let others = self.all.iter().enumerate().filter(|(_, other)| other.id != holder.id && shares(other));
+            found.extend(others.map(|(at, _)| at));
+        }
+        found
+    }
+}
