@@ -214,6 +214,12 @@ impl SessionCore {
         let point = self.transaction.savepoints[position].1.clone();
         self.transaction.savepoints.truncate(position + 1);
         undo_to(host, point.rows, progress)?;
+        self.undo_definitions_to(&point);
+        Ok(())
+    }
+
+    /// Goes back to the definitions of the point, whose records have been undone (QU-42).
+    fn undo_definitions_to(&mut self, point: &SessionPoint) {
         self.pending.undo_to(&point.definitions, self.instance.catalog());
         match &point.temporary {
             Some(point) => self.temporary.undo_to(point),
@@ -221,7 +227,6 @@ impl SessionCore {
         }
         // Behind the undo of what they have kept to the session.
         self.locks.release_exclusive_from(point.exclusive_locks);
-        Ok(())
     }
 
     /// Does the same, and gives back the row locks that were taken since, but for those of rows that were changed since.
@@ -231,9 +236,11 @@ impl SessionCore {
         position: usize,
         progress: UndoProgress<'_>,
     ) -> Result<()> {
-        let point = self.transaction.savepoints[position].1;
+        let point = self.transaction.savepoints[position].1.clone();
         self.transaction.savepoints.truncate(position + 1);
-        host.txn()?.rollback_to_and_unlock(point, progress).map_err(engine_fault)
+        host.txn()?.rollback_to_and_unlock(point.rows, progress).map_err(engine_fault)?;
+        self.undo_definitions_to(&point);
+        Ok(())
     }
 
     /// Forgets a savepoint and those after it.

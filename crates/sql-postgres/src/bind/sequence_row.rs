@@ -32,8 +32,8 @@ static IS_CALLED: Function = Function { volatile: true, ..Function::new(&["is_ca
 /// Returns the position of a sequence. The reply waits until it is on disk (QU-38).
 fn position(values: &[Value], ctx: &mut EvalContext) -> CoreResult<Position> {
     let oid = oid_in(values, 0)?;
-    let snapshot = ctx.facts().db.as_ref().map(|db| db.catalog().snapshot());
-    let object = snapshot.as_ref().and_then(|snapshot| snapshot.object(oids::object_of(oid)?));
+    let definitions = ctx.facts().definitions.clone();
+    let object = oids::object_of(oid).and_then(|id| definitions.object(id));
     let Some(Object::Sequence(sequence)) = object else {
         return Err(PgError::new(state::UNDEFINED_TABLE, format!("could not open relation with OID {oid}")).into());
     };

@@ -201,9 +201,9 @@ impl Session {
             let changed = vec![snapshot.table(&table.schema, &table.name)?.clone()];
             Ok(RelatedTables::of(changed, snapshot).and(parents))
         };
-        let (_closed, mut writing) = match table.temporary {
-            true => (Vec::new(), db.instance().catalog().write_temporary(&self.catalog)),
-            false => self.close_and_write(&db, needs)?,
+        let mut writing = match table.temporary {
+            true => self.write_temporary(&db)?,
+            false => self.lock_and_write(&db, needs)?,
         };
         let ends = if table.temporary { RelatedTables::default() } else { needs(&writing.snapshot)? };
         let old = writing.snapshot.table(&table.schema, &table.name)?.clone();

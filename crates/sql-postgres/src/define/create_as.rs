@@ -67,7 +67,7 @@ impl Session {
         if columns.len() > bound.fields.len() {
             return Err(PgError::new(state::SYNTAX_ERROR, "too many column names were specified"));
         }
-        let mut table = new_table(schema, relation.name.clone(), temporary);
+        let mut table = new_table(schema.clone(), relation.name.clone(), temporary);
         table.options = options;
         for (nth, field) in bound.fields.iter().enumerate() {
             let name = columns.get(nth).map_or(&field.name, |name| &name.value);
@@ -96,6 +96,7 @@ impl Session {
             }
             Ok(())
         })?;
+        self.note_on_commit(&schema, &relation.name, *on_commit);
         Ok(if with_data { format!("SELECT {rows}") } else { "CREATE TABLE AS".to_owned() })
     }
 }

@@ -10,6 +10,7 @@ use query::catalog::table_state::TableState;
 use query::catalog::{Snapshot, Writing};
 use query::key_form::KeyForm;
 use query::session::definitions::RelatedTables;
+use query::session::temporary::AtCommit;
 use syntax::postgres::tree::{
     ColumnDef, Constraint, ConstraintKind, CreateStmt, DefArg, DefElem, Ident, IndexConstraint, LikeOptionKind,
     OnCommit, Persistence, TableElement, TableLikeClause,
@@ -72,7 +73,7 @@ impl Session {
         if self.refuse_taken(&schema, &relation.name, *if_not_exists)? {
             return Ok(());
         }
-        let mut table = new_table(schema, relation.name.clone(), temporary);
+        let mut table = new_table(schema.clone(), relation.name.clone(), temporary);
         table.options = options;
         let mut extras = Extras::default();
         for element in elements {
@@ -82,15 +83,28 @@ impl Session {
                 TableElement::Like(like) => self.copy_columns(&mut table, like)?,
             }
         }
-        self.make_table(table, extras, text, |_, _, _| Ok(()))
+        self.make_table(table, extras, text, |_, _, _| Ok(()))?;
+        self.note_on_commit(&schema, &relation.name, *on_commit);
+        Ok(())
+    }
+
+    /// Notes what becomes of a new temporary table at each commit.
+    pub(super) fn note_on_commit(&mut self, schema: &str, name: &str, on_commit: OnCommit) {
+        let what = match on_commit {
+            OnCommit::Default | OnCommit::PreserveRows => return,
+            OnCommit::DeleteRows => AtCommit::Empty,
+            OnCommit::Drop => AtCommit::Drop,
+        };
+        if let Ok(table) = self.catalog.table(schema, name).cloned() {
+            self.set_at_commit(&table, what);
+        }
     }
 
     /// Returns whether the table is temporary.
     pub(super) fn check_persistence(&mut self, persistence: Persistence, on_commit: OnCommit) -> Result<bool> {
         match (persistence, on_commit) {
             (Persistence::Unlogged, _) => Err(PgError::unsupported("an unlogged table")),
-            (Persistence::Temporary, OnCommit::Default | OnCommit::PreserveRows) => Ok(true),
-            (Persistence::Temporary, _) => Err(PgError::unsupported("ON COMMIT of a temporary table")),
+            (Persistence::Temporary, _) => Ok(true),
             (Persistence::Permanent, OnCommit::Default) => Ok(false),
             (Persistence::Permanent, _) => {
                 let message = "ON COMMIT can only be used on temporary tables";
@@ -184,9 +198,9 @@ impl Session {
             let waiting = snapshot.children_now(&table.schema, &table.name);
             Ok(RelatedTables::default().and(parents.chain(waiting)))
         };
-        let (_closed, mut writing) = match table.temporary {
-            true => (Vec::new(), db.instance().catalog().write_temporary(&self.catalog)),
-            false => self.close_and_write(&db, needs)?,
+        let mut writing = match table.temporary {
+            true => self.write_temporary(&db)?,
+            false => self.lock_and_write(&db, needs)?,
         };
         let ends = if table.temporary { RelatedTables::default() } else { needs(&writing.snapshot)? };
         let schema = writing.snapshot.schema(&table.schema)?.clone();

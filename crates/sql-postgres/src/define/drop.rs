@@ -34,6 +34,7 @@ impl Session {
     pub(super) fn drop_objects(&mut self, drop: &DropStmt) -> Result<String> {
         let DropStmt { objects, missing_ok, cascade, concurrently } = drop;
         if *concurrently {
+            self.forbid_block("DROP INDEX CONCURRENTLY")?;
             return Err(PgError::unsupported("DROP INDEX CONCURRENTLY"));
         }
         let kind = match objects.first() {
@@ -176,10 +177,21 @@ impl Session {
         }
         let (temporary, shared): (Vec<_>, Vec<_>) = gone.tables.iter().cloned().partition(|table| table.temporary);
         if !temporary.is_empty() {
-            self.forget_temporary(&temporary)?;
+            self.drop_temporary(&temporary)?;
         }
         gone.tables = shared;
         self.drop_shared(&gone, schemas)
+    }
+
+    pub(crate) fn drop_temporary(&mut self, tables: &[Arc<Table>]) -> Result<()> {
+        let db = self.database().clone();
+        let mut writing = self.write_temporary(&db)?;
+        for table in tables {
+            writing.drop_table(table)?;
+        }
+        self.finish(writing)?;
+        tables.iter().for_each(|table| table.live.version.store(u64::MAX, Ordering::Release));
+        Ok(())
     }
 
     fn drop_shared(&mut self, gone: &Gone, schemas: &[String]) -> Result<()> {
@@ -189,7 +201,7 @@ impl Session {
             let tables = named.collect::<datum::Result<Vec<_>>>()?;
             Ok(RelatedTables::of(tables, snapshot))
         };
-        let (closed, mut writing) = self.close_and_write(&db, now)?;
+        let mut writing = self.lock_and_write(&db, now)?;
         let ends = now(&writing.snapshot)?;
         for view in &gone.views {
             writing.drop_view(view)?;
@@ -224,12 +236,9 @@ impl Session {
         }
         self.finish(writing)?;
         for table in &ends.changed {
-            // A session that waits for the metadata lock then sees that the table is gone.
+            // A session that waits for the metadata lock sees that the table is gone, unless this is undone.
             table.live.version.store(u64::MAX, Ordering::Release);
         }
-        gone.views.iter().for_each(|view| view.gone.store(true, Ordering::Release));
-        self.forget_locks(&ends.changed);
-        drop(closed);
         Ok(())
     }
 

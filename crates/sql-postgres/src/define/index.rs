@@ -64,6 +64,7 @@ impl Session {
             selection,
         } = create;
         if *concurrently {
+            self.forbid_block("CREATE INDEX CONCURRENTLY")?;
             return Err(PgError::unsupported("CREATE INDEX CONCURRENTLY"));
         }
         if let Some(method) = access_method {

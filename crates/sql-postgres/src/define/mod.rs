@@ -1,6 +1,6 @@
 //! Definitions: CREATE, ALTER and DROP of databases, schemas, tables, indexes, sequences and views.
 //!
-//! PS-3: each of these statements is an atomic transaction of its own (`query::catalog::Writing`). So none runs where it would have to be undone together with others: inside an explicit transaction block, or after changes of an implicit one, it is refused.
+//! PS-3: a change of definitions is a part of the session's transaction, as a change of rows is. Each statement takes its locks, begins a `query::catalog::Writing` in the transaction, and leaves its changes there; until the commit only the session sees them.
 
 mod alter;
 mod column;
@@ -27,7 +27,6 @@ use engine::rows::Isolation;
 use query::catalog::{Snapshot, Writing};
 use query::exec::host::host;
 use query::session::definitions::RelatedTables;
-use query::session::metadata_locks::ExclusiveLock;
 use syntax::postgres::tree::{RawStatement, Statement};
 
 use crate::error::{PgError, Result, SqlState, state};
@@ -45,6 +44,12 @@ const SUCCESSFUL: SqlState = "00000";
 impl Session {
     /// Runs a statement that changes definitions, and returns its tag.
     pub(crate) fn define(&mut self, statement: &Statement, raw: &RawStatement, text: &Arc<str>) -> Result<String> {
+        let done = self.define_in_transaction(statement, raw, text);
+        self.take_back();
+        done
+    }
+
+    fn define_in_transaction(&mut self, statement: &Statement, raw: &RawStatement, text: &Arc<str>) -> Result<String> {
         let tag = match statement {
             Statement::CreateTable(create) => {
                 self.begin_definition("CREATE TABLE")?;
@@ -107,41 +112,46 @@ impl Session {
         Ok(tag.to_owned())
     }
 
-    /// Makes sure that a change of definitions is a transaction of its own (PS-3), and ends the reads before it.
+    /// Begins a statement that changes definitions, in the session's transaction (PS-3).
     fn begin_definition(&mut self, what: &str) -> Result<()> {
         self.check_writable(what)?;
-        if self.has_changed_before() {
-            let error = PgError::unsupported(format!("{what} within a transaction block"));
-            return Err(error.hint("Run it before or after the transaction."));
-        }
-        // Metadata locks of earlier reads would bar its own way.
-        self.commit_reads()
+        self.begin_change_of_definitions()
     }
 
-    /// Takes the exclusive metadata locks for a change and begins it. `needs` is evaluated again once no other session can change definitions. Waits for the rollback of recovered transactions in changed tables.
-    fn close_and_write<'c>(
+    /// Takes the exclusive metadata locks for a change, which the transaction holds to its end, and begins it. `needs` is evaluated again once they are held. Waits for the rollback of recovered transactions in changed tables.
+    fn lock_and_write<'c>(
         &mut self,
         db: &'c Database,
         needs: impl Fn(&Snapshot) -> Result<RelatedTables>,
-    ) -> Result<(Vec<ExclusiveLock>, Writing<'c>)> {
+    ) -> Result<Writing<'c>> {
         for _ in 0..100 {
             self.refresh();
-            if let Some(begun) = self.try_change(db.instance(), &needs)? {
-                return Ok(begun);
+            let related = needs(&self.shared_definitions())?;
+            self.lock_definitions(&related)?;
+            self.refresh();
+            let now = needs(&self.shared_definitions())?;
+            if now.all().all(|table| related.all().any(|known| known.id == table.id)) {
+                return self.write(db);
             }
         }
         Err(PgError::new(state::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout"))
     }
 
-    /// Commits and publishes a change.
+    /// Begins a change that needs no metadata lock.
+    fn write<'c>(&mut self, db: &'c Database) -> Result<Writing<'c>> {
+        let seen = self.shared_definitions();
+        self.begin_change(db, &seen, false)
+    }
+
+    /// Begins a change of the session's temporary tables.
+    fn write_temporary<'c>(&mut self, db: &'c Database) -> Result<Writing<'c>> {
+        let seen = self.catalog.clone();
+        self.begin_change(db, &seen, true)
+    }
+
+    /// Leaves a change to the transaction.
     fn finish(&mut self, writing: Writing<'_>) -> Result<()> {
-        let made = writing.temporary.then(|| writing.snapshot.clone());
-        let lsn = writing.commit()?;
-        self.note_lsn(lsn);
-        if let Some(made) = made {
-            self.adopt_temporary(&made);
-        }
-        self.refresh();
+        self.end_change(writing);
         Ok(())
     }
 
@@ -152,11 +162,10 @@ impl Session {
         work: impl FnOnce(&mut Session, &mut Writing<'_>) -> Result<T>,
     ) -> Result<T> {
         let spare = self.database().engine().rows().begin(Isolation::ReadCommitted);
+        writing.restore_snapshot();
         let mut own = std::mem::replace(&mut writing.txn, spare);
         own.begin_statement();
-        let executor = host(self.context());
-        executor.isolation = Isolation::ReadCommitted;
-        executor.txn = Some(own);
+        host(self.context()).txn = Some(own);
         self.context().changes_rows = true;
         let done = work(self, writing);
         if let Some(own) = host(self.context()).txn.take() {

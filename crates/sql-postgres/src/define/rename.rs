@@ -109,7 +109,7 @@ impl Session {
             }),
             Relation::View(view) => {
                 let db = self.database().clone();
-                let mut writing = db.instance().catalog().write()?;
+                let mut writing = self.write(&db)?;
                 let renamed = View {
                     id: view.id,
                     maker: view.maker,
@@ -130,16 +130,14 @@ impl Session {
                 };
                 writing.drop_view(view)?;
                 writing.put_view(renamed)?;
-                self.finish(writing)?;
-                view.gone.store(true, std::sync::atomic::Ordering::Release);
-                Ok(())
+                self.finish(writing)
             }
             Relation::Sequence(sequence) => {
                 if sequence.owned_by.is_some() {
                     return Err(PgError::unsupported("RENAME of a sequence that a column owns"));
                 }
                 let db = self.database().clone();
-                let mut writing = db.instance().catalog().write()?;
+                let mut writing = self.write(&db)?;
                 writing.forget_sequence_name(sequence)?;
                 let mut renamed = Sequence::clone(sequence);
                 renamed.name = to.to_owned();

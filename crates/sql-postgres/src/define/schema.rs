@@ -40,7 +40,7 @@ impl Session {
         }
         let stored = self.stored_schema(&name)?;
         let db = self.database().clone();
-        let mut writing = db.instance().catalog().write()?;
+        let mut writing = self.write(&db)?;
         if writing.snapshot.schemas.contains_key(&stored) || crate::system::is_system(&name) {
             let message = format!("schema \"{name}\" already exists");
             if !if_not_exists {
@@ -133,7 +133,7 @@ impl Session {
             }
         }
         let db = self.database().clone();
-        let mut writing = db.instance().catalog().write()?;
+        let mut writing = self.write(&db)?;
         let is_system = writing.snapshot.is_system(&name.value) || matches!(&*name.value, "template0" | "template1");
         if SchemaName::new(&name.value, "public").is_none() {
             return Err(PgError::unsupported("a database whose name has a dot"));

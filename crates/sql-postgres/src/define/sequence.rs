@@ -1,7 +1,9 @@
 //! CREATE and ALTER SEQUENCE, and the options of identities.
 
+use query::catalog::Snapshot;
 use query::catalog::sequence::{Parameters, Sequence};
 use query::catalog::table::TableColumn;
+use query::session::definitions::RelatedTables;
 use syntax::postgres::tree::{AlterSeqStmt, CreateSeqStmt, DefArg, DefElem, OnCommit};
 
 use crate::define::names::{Relation, not_a};
@@ -192,7 +194,11 @@ impl Session {
         }
         let owner = self.owner(&owner)?;
         let db = self.database().clone();
-        let mut writing = db.instance().catalog().write()?;
+        let needs = |snapshot: &Snapshot| {
+            let named = owner.as_ref().map(|(table, _)| snapshot.table(&table.schema, &table.name).cloned());
+            Ok(RelatedTables { changed: named.transpose()?.into_iter().collect(), tied: Vec::new() })
+        };
+        let mut writing = self.lock_and_write(&db, needs)?;
         let id = writing.new_id();
         let mut sequence = Sequence::new(id, schema, name.name.clone(), parameters, crate::MAKER);
         if let Some((table, column)) = owner {
@@ -245,7 +251,7 @@ impl Session {
             self.check_move(&sequence, wanted.as_ref().map(|(table, _)| &**table))?;
         }
         let db = self.database().clone();
-        let mut writing = db.instance().catalog().write()?;
+        let mut writing = self.write(&db)?;
         let mut altered = Sequence::clone(&sequence);
         altered.parameters = parameters;
         if !is_moved {

@@ -1,21 +1,21 @@
-//! TRUNCATE: new maps for a table's rows, or within a transaction block a DELETE of all of them, which can be undone.
+//! TRUNCATE: new maps for a table's rows.
 
 use std::sync::Arc;
 
-use query::catalog::Snapshot;
+use query::catalog::sequence::Sequence;
 use query::catalog::table::Table;
-use query::key_form::KeyForm;
-use query::session::definitions::RelatedTables;
+use query::catalog::{Snapshot, Writing};
+use query::exec::rebuild;
+use query::session::definitions::{RelatedTables, after_truncate};
 use syntax::postgres::tree::TruncateStmt;
 
-use crate::define::alter::CASCADE_HINT;
 use crate::error::{PgError, Result, state};
-use crate::session::{Session, quoted};
+use crate::session::Session;
 
 impl Session {
     pub(super) fn truncate(&mut self, truncate: &TruncateStmt) -> Result<()> {
         let TruncateStmt { relations, restart_identity, cascade } = truncate;
-        self.check_writable("TRUNCATE TABLE")?;
+        self.begin_definition("TRUNCATE TABLE")?;
         let mut tables: Vec<Arc<Table>> = Vec::new();
         for name in relations {
             let table = self.table_named(name)?;
@@ -44,57 +44,50 @@ impl Session {
             }
             at += 1;
         }
-        let _ = CASCADE_HINT;
-        if self.has_changed_before() || tables.iter().any(|table| table.temporary) {
-            if *restart_identity {
-                return Err(PgError::unsupported("TRUNCATE ... RESTART IDENTITY within a transaction block"));
-            }
-            // Children first.
-            return tables.iter().rev().try_for_each(|table| self.delete_all(table));
+        let (temporary, shared): (Vec<_>, Vec<_>) = tables.into_iter().partition(|table| table.temporary);
+        if !shared.is_empty() {
+            self.empty(&shared, *restart_identity)?;
         }
-        self.commit_reads()?;
-        self.truncate_now(&tables, *restart_identity)
+        match temporary.is_empty() {
+            true => Ok(()),
+            false => self.empty_temporary(&temporary, *restart_identity),
+        }
     }
 
-    fn delete_all(&mut self, table: &Arc<Table>) -> Result<()> {
-        let schema = super::names::schema_of(&table.schema);
-        let text: Arc<str> = format!("delete from {}.{}", quoted(schema), quoted(&table.name)).into();
-        self.run_text(&text)
-    }
-
-    fn truncate_now(&mut self, tables: &[Arc<Table>], restart_identity: bool) -> Result<()> {
+    fn empty(&mut self, tables: &[Arc<Table>], restart_identity: bool) -> Result<()> {
         let db = self.database().clone();
         let needs = |snapshot: &Snapshot| {
             let named = tables.iter().map(|table| snapshot.table(&table.schema, &table.name).cloned());
             // No constraint is added or dropped.
             Ok(RelatedTables { changed: named.collect::<datum::Result<_>>()?, tied: Vec::new() })
         };
-        let (_closed, mut writing) = self.close_and_write(&db, needs)?;
+        let writing = self.lock_and_write(&db, needs)?;
         let changed = needs(&writing.snapshot)?.changed;
-        for old in &changed {
-            let mut new = old.copy();
-            writing.txn.drop_map(old.map)?;
-            (new.map, new.primary_form) = (writing.txn.create_map()?, KeyForm::Hashed);
-            for index in &mut new.indexes {
-                writing.txn.drop_map(index.map)?;
-                (index.map, index.form) = (writing.txn.create_map()?, KeyForm::Hashed);
-            }
-            writing.put_table(new)?;
+        self.give_new_maps(writing, &changed, restart_identity)
+    }
+
+    /// Removes all rows of temporary tables.
+    pub(crate) fn empty_temporary(&mut self, tables: &[Arc<Table>], restart_identity: bool) -> Result<()> {
+        let db = self.database().clone();
+        let writing = self.write_temporary(&db)?;
+        self.give_new_maps(writing, tables, restart_identity)
+    }
+
+    fn give_new_maps(&mut self, mut writing: Writing<'_>, tables: &[Arc<Table>], restart_identity: bool) -> Result<()> {
+        for old in tables {
+            rebuild::truncate(&mut writing, old)?;
             if restart_identity {
                 for id in old.columns.iter().flat_map(|column| &column.sequences) {
                     let mut all = writing.snapshot.schemas.values().flat_map(|schema| schema.sequences.values());
                     if let Some(sequence) = all.find(|sequence| sequence.id == *id).cloned() {
                         let start = sequence.parameters.start;
-                        writing.alter_sequence(query::catalog::sequence::Sequence::clone(&sequence), Some(start))?;
+                        writing.alter_sequence(Sequence::clone(&sequence), Some(start))?;
                     }
                 }
             }
         }
         self.finish(writing)?;
-        for old in &changed {
-            old.live.forget();
-            *old.live.row_id.lock() = 0;
-        }
+        tables.iter().for_each(|old| after_truncate(old));
         Ok(())
     }
 }

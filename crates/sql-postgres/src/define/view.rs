@@ -3,7 +3,7 @@
 //! A view keeps the text of its query and the `search_path` in which it was made. A `*` is replaced by the columns that it means at that time.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use query::catalog::view::{CheckOption, View};
 use syntax::postgres::tree::{
@@ -77,7 +77,7 @@ impl Session {
             fields.iter().map(|field| registry::column_type(field.type_oid, field.type_modifier, true)).collect();
         let search_path = self.search_path();
         let db = self.database().clone();
-        let mut writing = db.instance().catalog().write()?;
+        let mut writing = self.write(&db)?;
         let id = match &old {
             Some(old) => old.id,
             None => writing.new_id(),
@@ -100,9 +100,7 @@ impl Session {
             gone: AtomicBool::new(false),
             ..View::default()
         })?;
-        self.finish(writing)?;
-        old.into_iter().for_each(|old| old.gone.store(true, Ordering::Release));
-        Ok(())
+        self.finish(writing)
     }
 
     /// Fails if a view of this query cannot be changed through.

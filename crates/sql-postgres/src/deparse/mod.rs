@@ -60,10 +60,10 @@ fn analysed<T>(
     act: impl FnOnce(&mut analyse::Analyser<'_, '_>) -> Result<T>,
 ) -> Result<T> {
     let facts = ctx.facts();
-    let Some(db) = facts.db.clone() else { return Err(damaged()) };
+    let snapshot = facts.shared_definitions();
     let (database, role) = (facts.database.clone(), facts.role.clone());
     let environment = Environment {
-        snapshot: db.catalog().snapshot(),
+        snapshot,
         database: &database,
         role: &role,
         search_path: path,

@@ -152,6 +152,14 @@ pub fn render(fault: Fault, written: &[Arc<Table>]) -> PgError {
             PgError::new(state::LOCK_NOT_AVAILABLE, text)
         }
         Fault::Deadlock => PgError::new(state::DEADLOCK_DETECTED, "deadlock detected"),
+        Fault::NameTaken(name) if name.table.is_empty() => {
+            let schema = crate::define::names::schema_of(&name.schema);
+            PgError::new(state::DUPLICATE_SCHEMA, format!("schema \"{schema}\" already exists"))
+        }
+        Fault::NameTaken(name) => {
+            PgError::new(state::DUPLICATE_TABLE, format!("relation \"{}\" already exists", name.table))
+        }
+        Fault::ConcurrentChange => PgError::new(state::INTERNAL_ERROR, "tuple concurrently updated"),
         Fault::SerializationFailure { is_deleted } => {
             let what = if is_deleted { "delete" } else { "update" };
             PgError::new(state::SERIALIZATION_FAILURE, format!("could not serialize access due to concurrent {what}"))

@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use query::catalog::Snapshot;
 use query::catalog::table::Table;
+use query::catalog::{Snapshot, Writing};
 use query::exec::host::host;
 use query::nodes::context::EvalContext;
+use query::session::definitions::{RelatedTables, Waits};
+use query::session::metadata_locks::Patience;
+use query::session::temporary::AtCommit;
 
-use crate::bind::Plan;
-use crate::error::{PgError, Result, state};
+use crate::error::{PgError, Result};
 use crate::instance::database::Database;
 use crate::session::Session;
 use crate::session::facts::FactsOf as _;
-use crate::session::transact::Block;
 
 impl Session {
     pub(crate) fn database(&self) -> &Arc<Database> {
@@ -23,59 +24,57 @@ impl Session {
         &mut self.ctx
     }
 
-    /// Returns whether the open transaction would have to undo a change of definitions, or an earlier change of it.
-    pub(crate) fn has_changed_before(&self) -> bool {
-        self.transaction.block == Block::Explicit || self.transaction.has_changed
-    }
-
-    /// Ends the reads of an implicit block, which goes on.
-    pub(crate) fn commit_reads(&mut self) -> Result<()> {
+    /// Begins a statement that changes definitions: makes sure of the transaction, in which it reads what is committed now.
+    pub(crate) fn begin_change_of_definitions(&mut self) -> Result<()> {
         self.put_aside()?;
-        Ok(self.core.commit(host(&mut self.ctx))?)
+        self.need_transaction()?;
+        (self.transaction.has_queried, self.transaction.has_changed) = (true, true);
+        self.host().txn()?.begin_statement();
+        Ok(())
     }
 
-    pub(crate) fn note_lsn(&mut self, lsn: engine::Lsn) {
-        self.core.transaction.raise_durability_lsn(lsn);
+    /// Returns the definitions that the session sees, without its temporary tables.
+    pub(crate) fn shared_definitions(&self) -> Arc<Snapshot> {
+        self.catalog.below.clone().unwrap_or_else(|| self.catalog.clone())
+    }
+
+    /// Takes exclusive metadata locks to the end of the transaction (`SessionCore::lock_definitions`).
+    pub(crate) fn lock_definitions(&mut self, related: &RelatedTables) -> Result<()> {
+        let (wait, handle) = (self.lock_wait(), self.handle.clone());
+        let waits = Waits { metadata: Patience { wait, is_interrupted: &|| handle.is_interrupted() }, rows: wait };
+        Ok(self.core.lock_definitions(related, waits)?)
+    }
+
+    pub(crate) fn begin_change<'c>(
+        &mut self,
+        db: &'c Database,
+        seen: &Snapshot,
+        temporary: bool,
+    ) -> Result<Writing<'c>> {
+        Ok(self.core.begin_change(host(&mut self.ctx), db.instance(), seen, temporary)?)
+    }
+
+    pub(crate) fn end_change(&mut self, writing: Writing<'_>) {
+        self.core.end_change(host(&mut self.ctx), writing);
+        self.look_anew();
+    }
+
+    /// Takes back the transaction from a change that has failed.
+    pub(crate) fn take_back(&mut self) {
+        self.core.take_back(host(&mut self.ctx));
+    }
+
+    /// Sets what becomes of a new temporary table at each commit.
+    pub(crate) fn set_at_commit(&mut self, table: &Table, what: AtCommit) {
+        self.core.temporary.set_at_commit(table.id, what);
     }
 
     pub(crate) fn tell(&mut self, severity: &'static str, error: PgError) {
         self.ctx.facts().notice(severity, error);
     }
 
-    pub(crate) fn adopt_temporary(&mut self, made: &Snapshot) {
-        self.core.temporary.adopt(made);
-        self.context_id = None;
-        self.look_anew();
-    }
-
-    pub(crate) fn forget_temporary(&mut self, tables: &[Arc<Table>]) -> Result<()> {
-        self.core.temporary.drop_tables(tables);
-        self.core.temporary.free_dropped(self.db.catalog())?;
-        self.context_id = None;
-        self.look_anew();
-        Ok(())
-    }
-
-    pub(crate) fn forget_locks(&mut self, tables: &[Arc<Table>]) {
-        self.core.locks.forget_explicit(tables);
-    }
-
     /// Sets the effective `search_path` and returns the one before.
     pub(crate) fn replace_search_path(&mut self, path: Vec<String>) -> Vec<String> {
         std::mem::replace(&mut self.ctx.facts().search_path, path)
-    }
-
-    /// Runs a statement of the session's own that gives no rows, within the current block.
-    pub(crate) fn run_text(&mut self, text: &Arc<str>) -> Result<()> {
-        let mut statements = self.parse_text(text)?;
-        let raw = statements.pop().ok_or_else(|| PgError::new(state::INTERNAL_ERROR, "no statement"))?;
-        let mut bind = |session: &mut Session| session.bind_raw(&raw, text, &[], &[]).map(|bound| bound.statement);
-        let statement = bind(self)?;
-        let statement = self.start(&statement, Vec::new(), &mut bind)?;
-        let changed = match &statement.plan {
-            Plan::Delete(delete) => query::exec::change::delete(delete, &mut self.ctx),
-            _ => return Err(PgError::new(state::INTERNAL_ERROR, "a statement of another kind")),
-        };
-        changed.map(drop).map_err(|fault| self.error_of(fault, &statement.written))
     }
 }

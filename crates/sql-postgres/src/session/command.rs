@@ -234,12 +234,11 @@ impl Session {
 
     fn drop_temporary_tables(&mut self) -> Result<()> {
         if !self.core.temporary.is_empty() {
-            self.forbid_block("DISCARD TEMP")?;
+            self.begin_change_of_definitions()?;
             let tables = self.core.temporary.tables().to_vec();
-            self.core.temporary.drop_tables(&tables);
-            self.core.temporary.free_dropped(self.db.catalog())?;
-            self.look_anew();
-            self.context_id = None;
+            let dropped = self.drop_temporary(&tables);
+            self.take_back();
+            dropped?;
         }
         Ok(())
     }

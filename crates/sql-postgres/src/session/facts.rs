@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use datum::temporal::Timestamp;
+use query::catalog::Snapshot;
 use query::nodes::context::EvalContext;
 
 use crate::batch::Row;
@@ -22,6 +23,8 @@ const EPOCH_SECONDS: i64 = 946_684_800;
 pub struct SessionState {
     pub settings: Values,
     pub db: Option<Arc<Database>>,
+    /// The definitions that the session sees.
+    pub definitions: Arc<Snapshot>,
     pub pid: u32,
     pub role: String,
     pub database: String,
@@ -60,6 +63,11 @@ pub struct CursorFacts {
 }
 
 impl SessionState {
+    /// Returns the definitions that the session sees, without its temporary tables.
+    pub fn shared_definitions(&self) -> Arc<Snapshot> {
+        self.definitions.below.clone().unwrap_or_else(|| self.definitions.clone())
+    }
+
     pub fn notice(&mut self, severity: &'static str, error: PgError) {
         self.notices.push(Notice { severity, error });
     }

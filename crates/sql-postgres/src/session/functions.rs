@@ -49,9 +49,8 @@ const COUNTER_WAIT: Duration = Duration::from_secs(3600);
 /// Returns the sequence of an OID.
 fn sequence(values: &[Value], ctx: &mut EvalContext) -> Result<std::sync::Arc<Sequence>> {
     let oid = integer(values, 0)? as u32;
-    let facts = ctx.facts();
-    let snapshot = facts.db.as_ref().map(|db| db.catalog().snapshot());
-    let object = snapshot.as_ref().and_then(|snapshot| snapshot.object(oids::object_of(oid)?));
+    let definitions = ctx.facts().definitions.clone();
+    let object = oids::object_of(oid).and_then(|id| definitions.object(id));
     match object {
         Some(Object::Sequence(sequence)) => Ok(sequence.clone()),
         Some(Object::Table(table)) => Err(not_a_sequence(&table.name)),

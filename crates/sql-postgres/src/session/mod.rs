@@ -156,9 +156,11 @@ impl Session {
             ..SessionFacts::default()
         };
         let listener = Session::new_listener(who.pid);
+        let mut core = SessionCore::new(db.instance().clone(), handle.open.clone(), cancel);
+        core.locks.join_search(db.instance(), &handle.open.activity);
         let mut session = Session {
             db: db.clone(),
-            core: SessionCore::new(db.instance().clone(), handle.open.clone(), cancel),
+            core,
             handle,
             transaction: TransactionBlock::default(),
             who,
@@ -288,7 +290,11 @@ impl Session {
     }
 
     pub(crate) fn look_anew(&mut self) {
-        self.catalog = self.core.temporary.overlay(&self.db.catalog().snapshot());
+        self.catalog = self.core.temporary.overlay(&self.core.definitions());
+        // Plans bound to definitions that only this session sees are its own, and other definitions make other plans.
+        if self.core.has_changed_definitions() || !self.core.temporary.is_empty() {
+            self.context_id = None;
+        }
         self.follow_search_path();
     }
 
@@ -331,7 +337,8 @@ impl Session {
                 path.push(name);
             }
         }
-        let names = objects::object_names(&self.db, &self.who.database, &path);
+        let names = objects::object_names(&self.db, &self.catalog, &self.who.database, &path);
+        self.ctx.facts().definitions = self.catalog.clone();
         self.ctx.slot_mut::<PgState>().io.objects = Some(names);
         if self.ctx.facts().search_path != path {
             self.ctx.slot_mut::<PgState>().session.search_path.clone_from(&path);

@@ -1,7 +1,8 @@
-//! Names of objects as values of regclass and its like: the catalog's answers along the session's `search_path`.
+//! Names of objects as values of regclass and its like: the catalog's answers along the session's `search_path`, in the definitions that the session sees.
 
 use std::sync::Arc;
 
+use query::catalog::Snapshot;
 use query::catalog::objects::Object;
 use query::catalog::schema_name::SchemaName;
 
@@ -14,17 +15,22 @@ use crate::types::io::{ObjectKind, ObjectNames};
 use crate::types::oid::Oid;
 
 /// Returns the answers for a database and a `search_path`.
-pub(super) fn object_names(db: &Arc<Database>, database: &str, path: &[String]) -> ObjectNames {
-    let of_find = (db.clone(), database.to_owned(), path.to_vec());
+pub(super) fn object_names(
+    db: &Arc<Database>,
+    definitions: &Arc<Snapshot>,
+    database: &str,
+    path: &[String],
+) -> ObjectNames {
+    let of_find = (db.clone(), definitions.clone(), database.to_owned(), path.to_vec());
     let of_name = of_find.clone();
     ObjectNames {
         find: Arc::new(move |kind, text| {
-            let (db, database, path) = &of_find;
-            find_object(db, database, path, kind, text)
+            let (db, definitions, database, path) = &of_find;
+            find_object((db, definitions), database, path, kind, text)
         }),
         name: Arc::new(move |kind, oid| {
-            let (db, database, path) = &of_name;
-            name_object(db, database, path, kind, oid)
+            let (db, definitions, database, path) = &of_name;
+            name_object((db, definitions), database, path, kind, oid)
         }),
     }
 }
@@ -75,8 +81,13 @@ fn oid_of(relation: &Relation) -> Oid {
     })
 }
 
-fn find_object(db: &Database, database: &str, path: &[String], kind: ObjectKind, text: &str) -> Result<Option<Oid>> {
-    let snapshot = db.catalog().snapshot();
+fn find_object(
+    (db, snapshot): (&Database, &Snapshot),
+    database: &str,
+    path: &[String],
+    kind: ObjectKind,
+    text: &str,
+) -> Result<Option<Oid>> {
     let parts = match kind {
         ObjectKind::FunctionSignature => Vec::new(),
         _ => parts(text)?,
@@ -143,8 +154,13 @@ fn find_object(db: &Database, database: &str, path: &[String], kind: ObjectKind,
     }
 }
 
-fn name_object(db: &Database, database: &str, path: &[String], kind: ObjectKind, oid: Oid) -> Option<String> {
-    let snapshot = db.catalog().snapshot();
+fn name_object(
+    (db, snapshot): (&Database, &Snapshot),
+    database: &str,
+    path: &[String],
+    kind: ObjectKind,
+    oid: Oid,
+) -> Option<String> {
     match kind {
         ObjectKind::Relation => {
             if let Some(relation) = system::relations::by_oid(oid) {

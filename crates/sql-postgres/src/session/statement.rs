@@ -218,7 +218,8 @@ impl Session {
         if let Some(number) = self.context_id {
             return number;
         }
-        let number = match self.core.temporary.is_empty() {
+        let is_shared = self.core.temporary.is_empty() && !self.core.has_changed_definitions();
+        let number = match is_shared {
             true => {
                 let facts = self.plan_context();
                 self.db.plans.context(facts)

@@ -16,12 +16,10 @@ use std::time::{Duration, Instant};
 
 use engine::rows::Isolation;
 use query::catalog::table::Table;
-use query::catalog::{Snapshot, Writing};
 use query::exec::host::{Host, host};
-use query::exec::instance::Instance;
-use query::session::definitions::{RelatedTables, Waits};
-use query::session::metadata_locks::{ExclusiveLock, Patience};
+use query::session::metadata_locks::Patience;
 use query::session::registry::SessionHandle as _;
+use query::session::temporary::AtCommit;
 use query::session::transaction::Beginning;
 use syntax::postgres::tree::{IsolationLevel, TransactionMode};
 
@@ -351,11 +349,13 @@ impl Session {
 
     /// Commits the transaction and ends its block. An error means that nothing was committed.
     pub(super) fn commit_transaction(&mut self) -> Result<()> {
-        if let Err(error) = self.hold_cursors() {
+        if let Err(error) = self.hold_cursors().and_then(|()| self.settle_temporary()) {
             self.roll_back_transaction();
             return Err(error);
         }
+        let is_private = self.has_private_definitions();
         let committed = self.commit_in_order(|session| session.core.commit(host(&mut session.ctx)));
+        self.follow_definitions(is_private);
         let settings = &mut self.ctx.facts().settings;
         match committed {
             Ok(()) => settings.commit(),
@@ -365,9 +365,42 @@ impl Session {
         Ok(committed?)
     }
 
+    /// Does what a commit does to temporary tables: empties or drops those that were declared so.
+    fn settle_temporary(&mut self) -> Result<()> {
+        for what in [AtCommit::Drop, AtCommit::Empty] {
+            let due = self.core.temporary.due_at_commit(what);
+            if due.is_empty() || (what == AtCommit::Empty && self.host().txn.is_none()) {
+                continue;
+            }
+            self.begin_change_of_definitions()?;
+            let done = match what {
+                AtCommit::Drop => self.drop_temporary(&due),
+                AtCommit::Empty => self.empty_temporary(&due, false),
+            };
+            self.take_back();
+            done?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether the session sees definitions that only its transaction has.
+    fn has_private_definitions(&self) -> bool {
+        self.core.has_changed_definitions() || self.core.temporary.is_transactional()
+    }
+
+    /// Follows the definitions after the end of the transaction, or the undo of a part of it.
+    fn follow_definitions(&mut self, was_private: bool) {
+        if was_private {
+            self.context_id = None;
+            self.look_anew();
+        }
+    }
+
     /// Undoes the transaction and ends its block.
     pub(super) fn roll_back_transaction(&mut self) {
+        let is_private = self.has_private_definitions();
         self.core.roll_back(host(&mut self.ctx), &mut |_, _| {});
+        self.follow_definitions(is_private);
         self.ctx.facts().settings.roll_back();
         self.end_block();
     }
@@ -426,6 +459,7 @@ impl Session {
             Some(mark) => self.ctx.facts().channels.undo_to(mark),
             None => self.ctx.facts().channels.forget(),
         }
+        let is_private = self.has_private_definitions();
         let host = host(&mut self.ctx);
         let is_gone = host.txn.is_none();
         let last = self.transaction.savepoints.last();
@@ -444,6 +478,7 @@ impl Session {
                 self.ctx.facts().settings.roll_back();
             }
         }
+        self.follow_definitions(is_private);
         self.transaction.is_aborted = true;
         self.transaction.block = Block::Explicit;
     }
@@ -488,7 +523,9 @@ impl Session {
         if self.is_open {
             self.put_aside()?;
         }
+        let is_private = self.has_private_definitions();
         self.core.roll_back_to_and_unlock(host(&mut self.ctx), point, &mut |_, _| {})?;
+        self.follow_definitions(is_private);
         let mark = self.transaction.savepoints[at].settings;
         self.transaction.savepoints.truncate(at + 1);
         self.ctx.facts().settings.undo_to(mark);
@@ -508,17 +545,6 @@ impl Session {
     pub(super) fn write_tables(&mut self, tables: &[Arc<Table>]) -> Result<()> {
         let (wait, handle) = (self.lock_wait(), &self.handle);
         Ok(self.core.locks.write(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
-    }
-
-    /// Takes the locks of a change of definitions, and begins it (`SessionCore::try_change`).
-    pub(crate) fn try_change<'i>(
-        &self,
-        instance: &'i Instance,
-        needs: impl Fn(&Snapshot) -> Result<RelatedTables>,
-    ) -> Result<Option<(Vec<ExclusiveLock>, Writing<'i>)>> {
-        let (wait, handle) = (self.lock_wait(), &self.handle);
-        let waits = Waits { metadata: Patience { wait, is_interrupted: &|| handle.is_interrupted() }, rows: wait };
-        self.core.try_change(instance, &self.catalog, waits, needs, |related| Ok(related.all().cloned().collect()))
     }
 
     pub(super) fn host(&mut self) -> &mut Host {

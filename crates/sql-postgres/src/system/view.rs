@@ -29,7 +29,7 @@ pub struct Shown {
 impl Shown {
     pub fn of(ctx: &mut EvalContext) -> Option<Shown> {
         let facts = ctx.facts();
-        let snapshot = facts.db.as_ref()?.catalog().snapshot();
+        let snapshot = facts.shared_definitions();
         Some(Shown { snapshot, database: facts.database.clone(), role: facts.role.clone() })
     }
 

@@ -10,4 +10,5 @@ mod notifications;
 mod prepared;
 mod recorded;
 mod session;
+mod transactional_definitions;
 mod world;

@@ -101,7 +101,7 @@ pub fn expression(node: &SqlNode, table: &Stored, style: Style, ctx: &mut EvalCo
 impl Printer {
     fn new(style: Style, ctx: &mut EvalContext) -> Printer {
         let facts = ctx.facts();
-        let snapshot = facts.db.as_ref().map(|db| db.catalog().snapshot()).unwrap_or_default();
+        let snapshot = facts.shared_definitions();
         Printer {
             out: String::new(),
             indent: 0,

@@ -115,11 +115,9 @@ impl Session {
             self.ctx.check_killed()?;
             std::thread::sleep(Duration::from_millis(1));
         }
-        let mut gatherer = Gatherer { table, is_inside: false };
-        let handle = self.handle.clone();
-        table.live.metadata_lock.acquire_shared(self.lock_wait(), &|| handle.is_interrupted())?;
-        gatherer.is_inside = true;
-        if table.live.version.load(Ordering::Acquire) != table.version {
+        // Gives up the right to sample; the transaction holds the lock.
+        let _gatherer = Gatherer { table, is_inside: false };
+        if !self.share_tables(std::slice::from_ref(table))? {
             return Ok(());
         }
         let statistics = gather(&self.planner(), table, THOROUGH)?;

@@ -83,8 +83,8 @@ pub static FUNCTIONS: &[PgFunction] = &[
 /// Returns the object of an OID.
 fn object(values: &[Value], ctx: &mut EvalContext) -> Result<Option<Object>> {
     let oid = integer(values, 0)? as u32;
-    let snapshot = ctx.facts().db.as_ref().map(|db| db.catalog().snapshot());
-    Ok(snapshot.and_then(|snapshot| snapshot.object(oids::object_of(oid)?).cloned()))
+    let definitions = ctx.facts().definitions.clone();
+    Ok(oids::object_of(oid).and_then(|id| definitions.object(id).cloned()))
 }
 
 fn optional(text: Option<String>) -> Result<Value> {
@@ -208,8 +208,7 @@ fn is_visible(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value
         _ => return Ok(if oid < oids::FIRST { Value::FALSE } else { Value::Null }),
     };
     let facts = ctx.facts();
-    let snapshot = facts.db.as_ref().map(|db| db.catalog().snapshot());
-    let Some(snapshot) = snapshot else { return Ok(Value::FALSE) };
+    let snapshot = facts.shared_definitions();
     for path in &facts.search_path {
         let Some(stored) = query::catalog::schema_name::SchemaName::new(&facts.database, path) else { continue };
         let stored = stored.stored();
