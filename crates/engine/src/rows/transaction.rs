@@ -86,7 +86,7 @@ pub(crate) struct Writer {
     pub range_locks: Vec<Arc<RowMap>>,
     /// It has put long values into the purge queue, or removed some from it.
     pub has_values: bool,
-    /// A rollback to a savepoint has made maps garbage that it had created (EN-57).
+    /// A rollback to a savepoint has made maps garbage that it had created (EN-60).
     pub has_garbage: bool,
     /// Maps in which it has written a row over a version that its snapshot did not see (EN-26).
     pub unseen: HashSet<MapId>,
@@ -443,7 +443,7 @@ impl Transaction {
             match before {
                 Some(_) => writer.dropped.retain(|dropped| *dropped != map),
                 None => {
-                    // From here on the map is garbage, however the transaction ends (EN-57).
+                    // From here on the map is garbage, however the transaction ends (EN-60).
                     rows.store.discard_map(&key, writer.id)?;
                     writer.made.retain(|made| made.id != map);
                     writer.has_garbage = true;

@@ -6,7 +6,7 @@
 //! ```
 //! A map's root page is allocated by the mini-transaction that writes its directory record. If a transaction that created a map is rolled back, an entry in the
 //! purge queue is written before the directory record is deleted, and purge handles the entry only when ABORT is in the WAL. A rollback to a savepoint does the
-//! same, and purge waits for the end of the transaction (EN-57). A transaction that drops a map writes the entry as one of its changes (EN-8).
+//! same, and purge waits for the end of the transaction (EN-60). A transaction that drops a map writes the entry as one of its changes (EN-8).
 
 use std::ops::Bound;
 

@@ -785,7 +785,7 @@ impl History {
                 let txn = &mut self.open[at];
                 txn.rollback_to(inner)?;
                 let made = own.pop().expect("just made");
-                assert!(matches!(txn.get(made, b"k", &mut Vec::new()), Err(Error::Misuse(_))), "EN-57");
+                assert!(matches!(txn.get(made, b"k", &mut Vec::new()), Err(Error::Misuse(_))), "EN-60");
             }
         }
         self.open[at].rollback_to(savepoint)

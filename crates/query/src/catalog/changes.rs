@@ -1,6 +1,6 @@
 //! Definitions that a transaction has changed and not yet published, by name.
 //!
-//! The session of the transaction sees them laid over the published ones; nobody else does (QU-41). At the commit they
+//! The session of the transaction sees them laid over the published ones; nobody else does (QU-45). At the commit they
 //! are laid over whatever is published by then, so transactions that change different objects do not wait for each other.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,7 +71,7 @@ impl Changes {
         }
     }
 
-    /// Goes back to `earlier` changes of the same transaction: makes the versions current that were so then (QU-42).
+    /// Goes back to `earlier` changes of the same transaction: makes the versions current that were so then (QU-46).
     pub fn undo_to(&self, earlier: &Changes, published: &Snapshot) {
         for table in self.tables.values().flatten() {
             table.live.version.store(u64::MAX, Ordering::Release);

@@ -40,7 +40,7 @@ impl Pending {
         }
     }
 
-    /// Forgets the changes since the point, whose records have been undone (QU-42).
+    /// Forgets the changes since the point, whose records have been undone (QU-46).
     pub fn undo_to(&mut self, point: &PendingPoint, catalog: &Catalog) {
         if !Arc::ptr_eq(&self.changes, &point.changes) {
             self.changes.undo_to(&point.changes, &catalog.snapshot());

@@ -231,7 +231,7 @@ impl Writing<'_> {
 
     /// Commits and publishes the change. Returns its durability LSN.
     pub fn commit(mut self) -> Result<engine::Lsn> {
-        assert!(self.lent.is_none(), "QU-41: a session's transaction commits its changes");
+        assert!(self.lent.is_none(), "QU-45: a session's transaction commits its changes");
         let txn = self.take_txn();
         let mut pending = std::mem::take(&mut self.pending);
         let lsn = pending.commit(txn, self.catalog)?;

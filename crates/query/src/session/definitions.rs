@@ -108,7 +108,7 @@ impl SessionCore {
     }
 
     /// Returns the definitions that the session sees, without its temporary tables: those published, and over them the
-    /// ones that its transaction has changed (QU-41).
+    /// ones that its transaction has changed (QU-45).
     pub fn definitions(&self) -> Arc<Snapshot> {
         let published = self.instance.catalog().snapshot();
         match self.pending.changes.is_empty() {

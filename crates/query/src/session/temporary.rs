@@ -87,7 +87,7 @@ impl TemporaryTables {
         TemporaryPoint { tables: tables.clone(), sequences: sequences.clone(), at_commit: at_commit.clone() }
     }
 
-    /// Goes back to the tables from a point of the transaction, whose records and rows have been undone (QU-42).
+    /// Goes back to the tables from a point of the transaction, whose records and rows have been undone (QU-46).
     pub fn undo_to(&mut self, point: &TemporaryPoint) {
         for table in &self.tables {
             table.live.version.store(u64::MAX, Ordering::Release);

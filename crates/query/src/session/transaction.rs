@@ -218,7 +218,7 @@ impl SessionCore {
         Ok(())
     }
 
-    /// Goes back to the definitions of the point, whose records have been undone (QU-42).
+    /// Goes back to the definitions of the point, whose records have been undone (QU-46).
     fn undo_definitions_to(&mut self, point: &SessionPoint) {
         self.pending.undo_to(&point.definitions, self.instance.catalog());
         match &point.temporary {
