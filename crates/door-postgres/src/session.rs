@@ -97,7 +97,9 @@ impl Session {
 
     pub(crate) fn serve(&mut self, io: &mut Io<'_>) -> Flow {
         if !self.client.begin() {
-            return Flow::Close;
+            // A close now could overtake the last error, which its thread may not have pushed yet. That thread also closes the connection.
+            io.consume(io.input().len());
+            return Flow::Continue;
         }
         let flow = self.run(io);
         if flow == Flow::Continue && matches!(&self.phase, Phase::Ready(state) if state.pending.is_some()) {

@@ -113,6 +113,26 @@ fn a_stopping_server_says_so_to_idle_clients() {
     served.stop();
 }
 
+/// Busy clients learn why they are cut off, too: their requests cross the server's last error.
+#[test]
+fn a_client_that_is_ended_amid_its_requests_reads_the_reason() {
+    let served = serve(0, Options::default());
+    for _ in 0..400 {
+        let mut client = served.enter();
+        let door = served.door.clone();
+        let ender = std::thread::spawn(move || door.say_goodbye());
+        let last = loop {
+            let answer = client.ask(&query("select 1"));
+            if !answer.ends_with("Z(I)") {
+                break answer;
+            }
+        };
+        ender.join().expect("it ends all clients");
+        assert!(last.contains("E(FATAL 57P01 terminating connection due to administrator command)"), "{last}");
+    }
+    served.stop();
+}
+
 /// Whatever arrives, the door answers or closes, and goes on serving others.
 #[test]
 fn random_first_bytes_end_the_connection_and_nothing_else() {
