@@ -52,6 +52,9 @@ impl Session {
     ) -> Result<String> {
         let IntoClause { relation, persistence, columns, access_method, options, on_commit, tablespace } = into;
         self.begin_definition(what)?;
+        // The query's own faults come first, also where the table exists.
+        let own = RawStatement { statement: Statement::Select(Box::new(query.clone())), ..raw.clone() };
+        let bound = self.bind_raw(&own, text, &[], &[])?;
         if access_method.as_ref().is_some_and(|method| method.value != "heap") {
             return Err(PgError::unsupported("an access method"));
         }
@@ -62,8 +65,6 @@ impl Session {
         if self.refuse_taken(&schema, &relation.name, if_not_exists)? {
             return Ok("CREATE TABLE AS".to_owned());
         }
-        let own = RawStatement { statement: Statement::Select(Box::new(query.clone())), ..raw.clone() };
-        let bound = self.bind_raw(&own, text, &[], &[])?;
         if columns.len() > bound.fields.len() {
             return Err(PgError::new(state::SYNTAX_ERROR, "too many column names were specified"));
         }
