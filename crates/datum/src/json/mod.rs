@@ -136,6 +136,11 @@ impl Members {
         self.find(name).ok().map(|place| &self.0[place].1)
     }
 
+    /// Returns the member at a place in the order of members.
+    pub fn at(&self, place: usize) -> Option<(&str, &Node)> {
+        self.0.get(place).map(|(name, node)| (&**name, node))
+    }
+
     pub fn get_mut(&mut self, name: &str) -> Option<&mut Node> {
         let place = self.find(name).ok()?;
         Some(&mut self.0[place].1)

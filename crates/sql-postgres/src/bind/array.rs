@@ -93,6 +93,13 @@ impl Binder<'_> {
         Ok(Operand { expr: self.constant_array(expr)?, at })
     }
 
+    /// Returns an array of expressions that have the element type.
+    #[inline(never)]
+    pub fn array_of_elements(&mut self, elements: Vec<Expr>, element: Oid) -> Result<Expr> {
+        let Some(array) = array_of(element) else { return Err(unsupported(shown(element))) };
+        self.constant_array(call_with(&construct::ARRAY, elements, (array, -1), Extra::default()))
+    }
+
     /// Returns the type of an array of these elements, and of the elements.
     #[inline(never)]
     fn common_element(&self, operands: &[Operand], is_nested: bool, at: u32) -> Result<(Oid, Oid)> {

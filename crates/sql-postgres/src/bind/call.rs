@@ -144,7 +144,11 @@ impl Binder<'_> {
         }
         let places: Vec<usize> = (0..operands.len()).collect();
         let (parameters, operands) = self.with_defaults((row, parameters), operands, &places)?;
-        let (arguments, result) = self.arguments_of((row, parameters), operands)?;
+        let (mut arguments, result) = self.arguments_of((row, parameters), operands)?;
+        if !matches!(row.variadic, 0 | oid::ANY) {
+            let elements = arguments.split_off(row.arguments.len() - 1);
+            arguments.push(self.array_of_elements(elements, row.variadic)?);
+        }
         if let Body::Set(body) = row.body {
             return self.set_returning(row, (body, result), arguments, at);
         }
@@ -217,7 +221,11 @@ impl Binder<'_> {
                 return self.fail(state::DATATYPE_MISMATCH, "VARIADIC argument must be an array", place);
             }
             let (arguments, result) = self.arguments_of((row, parameters), operands)?;
-            return Ok(Operand { expr: self.spread(row, arguments, result)?, at });
+            let expr = match row.variadic {
+                oid::ANY => self.spread(row, arguments, result)?,
+                _ => call(row, arguments, result, -1)?,
+            };
+            return Ok(Operand { expr, at });
         }
         let places = places(row, operands.len(), notation.names).unwrap_or_default();
         let (parameters, ordered) = self.with_defaults((row, parameters), std::mem::take(&mut operands), &places)?;

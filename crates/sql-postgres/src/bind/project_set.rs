@@ -26,6 +26,8 @@ pub struct SetOf {
     /// Its place is known when the nodes are made.
     pub call: SetCall,
     pub names: Vec<String>,
+    /// The names are those of OUT parameters.
+    pub has_parameters: bool,
     /// From 1; a call is of a higher level than those within its arguments.
     level: usize,
     /// It is evaluated over the rows that are grouped.
@@ -226,7 +228,8 @@ impl Binder<'_> {
         let known = sets.calls.iter().position(|known| may_share && format!("{:?}", known.call) == text);
         let number = known.unwrap_or_else(|| {
             let is_below = clause == Clause::GroupBy;
-            sets.calls.push(SetOf { call, names, level, is_below, at });
+            let has_parameters = !body.columns.is_empty();
+            sets.calls.push(SetOf { call, names, has_parameters, level, is_below, at });
             sets.calls.len() - 1
         });
         Ok(Operand { expr: Expr::Column(SETS + number, ty), at })

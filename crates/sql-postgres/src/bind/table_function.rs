@@ -27,22 +27,23 @@ impl Binder<'_> {
         let first = functions.first().map_or_else(String::new, |item| name_of_expr(&item.call));
         let shown = alias.as_ref().map_or(first.as_str(), |alias| alias.name.value.as_str());
         // A function is LATERAL whether it says so or not.
-        let ((calls, mut columns), outside) = self.deeper(|binder| {
-            let (mut calls, mut columns) = (Vec::new(), Vec::new());
+        let ((calls, mut columns, has_parameters), outside) = self.deeper(|binder| {
+            let (mut calls, mut columns, mut has_parameters) = (Vec::new(), Vec::new(), false);
             for RowsFromItem { call, columns: _ } in functions {
                 let parts = unnested(call);
                 for call in parts.as_deref().unwrap_or(std::slice::from_ref(call)) {
                     let at = columns.len();
-                    let (call, named) = binder.function_in_from(call, at)?;
+                    let (call, named, is_of_parameters) = binder.function_in_from(call, at)?;
+                    has_parameters |= is_of_parameters;
                     calls.push(call);
                     columns.extend(named);
                 }
             }
-            Ok((calls, columns))
+            Ok((calls, columns, has_parameters))
         })?;
-        // The only column of a function takes the alias of the table.
+        // The only column of a function takes the alias of the table, unless it is an OUT parameter.
         let is_scalar = columns.len() == 1;
-        if let ([(name, _)], Some(alias)) = (&mut columns[..], alias) {
+        if let ([(name, _)], Some(alias), false) = (&mut columns[..], alias, has_parameters) {
             alias.name.value.clone_into(name);
         }
         let ordinality = ordinality.then_some(columns.len());
@@ -69,9 +70,9 @@ impl Binder<'_> {
         Ok(operands)
     }
 
-    /// Binds a function in FROM whose columns begin at a place. Returns it with the names and types of its columns.
+    /// Binds a function in FROM whose columns begin at a place. Returns it with the names and types of its columns, and whether these are OUT parameters.
     #[allow(clippy::type_complexity)]
-    fn function_in_from(&mut self, call: &tree::Expr, place: usize) -> Result<(SetCall, Vec<(String, Type)>)> {
+    fn function_in_from(&mut self, call: &tree::Expr, place: usize) -> Result<(SetCall, Vec<(String, Type)>, bool)> {
         self.open_scope();
         self.scope().clause = Clause::FunctionInFrom;
         let bound = self.expr(call).and_then(|operand| self.settle(operand));
@@ -87,12 +88,12 @@ impl Binder<'_> {
                 let mut call = set.call;
                 call.at = place;
                 let types = call.types.clone();
-                (call, set.names.into_iter().zip(types).collect())
+                (call, set.names.into_iter().zip(types).collect(), set.has_parameters)
             }
             None => {
                 let ty = settled(&expr.ty());
                 let types = vec![ty.clone().with_nullable(true)];
-                (SetCall { function: None, arguments: vec![expr], types, at: place }, vec![(name(), ty)])
+                (SetCall { function: None, arguments: vec![expr], types, at: place }, vec![(name(), ty)], false)
             }
         })
     }

@@ -85,3 +85,8 @@ fn check(recorded: &str) {
 fn arrays_answer_as_the_real_server_does() {
     check(include_str!("../recorded/arrays.txt"));
 }
+
+#[test]
+fn parts_and_changes_of_documents_answer_as_the_real_server_does() {
+    check(include_str!("../recorded/json_paths.txt"));
+}

@@ -323,15 +323,22 @@ impl Parser<'_> {
             | Kw::XMLTABLE
             | Kw::JSON_ARRAY
             | Kw::JSON_ARRAYAGG
-            | Kw::JSON_OBJECT
             | Kw::JSON_OBJECTAGG => return Err(self.unsupported(kw.text())),
-            Kw::EXTRACT | Kw::OVERLAY | Kw::POSITION | Kw::SUBSTRING | Kw::TRIM | Kw::TREAT | Kw::NORMALIZE => {}
+            Kw::EXTRACT
+            | Kw::JSON_OBJECT
+            | Kw::OVERLAY
+            | Kw::POSITION
+            | Kw::SUBSTRING
+            | Kw::TRIM
+            | Kw::TREAT
+            | Kw::NORMALIZE => {}
             _ => return Ok(None),
         }
         self.take();
         self.expect(Kind::Open)?;
         let call = match kw {
             Kw::EXTRACT => self.extract(at)?,
+            Kw::JSON_OBJECT => self.json_object(at)?,
             Kw::OVERLAY => self.overlay(at)?,
             Kw::POSITION => {
                 let needle = self.b_expr()?;
@@ -405,6 +412,18 @@ impl Parser<'_> {
         let argument = self.argument()?;
         self.substring_depth = outer;
         Ok(Some(argument))
+    }
+
+    /// The function of arrays. The constructor of that name has another notation.
+    fn json_object(&mut self, at: Location) -> Result<FuncCall> {
+        if self.kind() == Kind::Close || self.kw() == Kw::RETURNING {
+            return Err(self.unsupported("JSON_OBJECT"));
+        }
+        let first = self.argument()?;
+        if !matches!(self.kind(), Kind::Comma | Kind::Close) {
+            return Err(self.unsupported("JSON_OBJECT"));
+        }
+        self.general("json_object", Some(first), at)
     }
 
     fn overlay(&mut self, at: Location) -> Result<FuncCall> {

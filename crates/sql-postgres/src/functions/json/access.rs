@@ -6,7 +6,7 @@ use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
 
 use crate::functions::args::{integer, text};
-use crate::functions::json::{document, invalid, of_node, place};
+use crate::functions::json::{document, invalid, of_node, place, texts};
 use crate::types::json::write;
 use crate::value::Value;
 
@@ -95,4 +95,14 @@ pub fn has_text(node: &Node, text: &str) -> bool {
 
 pub fn exists(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
     Ok(has_text(document(values, 0)?, text(values, 1)?).into())
+}
+
+pub fn exists_any(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
+    let node = document(values, 0)?;
+    Ok(texts(values, 1)?.flatten().any(|text| has_text(node, text)).into())
+}
+
+pub fn exists_all(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
+    let node = document(values, 0)?;
+    Ok(texts(values, 1)?.flatten().all(|text| has_text(node, text)).into())
 }

@@ -28,7 +28,7 @@ pub fn concat(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> 
 }
 
 /// Returns a document, or an error if it nests deeper than documents may.
-fn check_depth(node: Node) -> Result<Value> {
+pub fn check_depth(node: Node) -> Result<Value> {
     // A scalar counts as a level here.
     if node.depth() > datum::json::DEPTH_MAX + 1 {
         return Err(crate::types::json::too_deep().into());

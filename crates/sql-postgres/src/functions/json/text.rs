@@ -18,7 +18,7 @@ pub struct TextPart<'t> {
 }
 
 /// Reads the value that begins with this event, to its end.
-fn rest<'t>(document: &'t str, parser: &mut Parser<'t>, first: Event<'t>) -> PgResult<TextPart<'t>> {
+pub fn rest<'t>(document: &'t str, parser: &mut Parser<'t>, first: Event<'t>) -> PgResult<TextPart<'t>> {
     let from = match first {
         Event::ObjectStart | Event::ArrayStart => parser.at() - 1,
         Event::String(text) | Event::Number(text) => parser.at() - text.len(),

@@ -1,5 +1,6 @@
 //! Values of any type as parts of documents: `datum_to_json` and `datum_to_jsonb`.
 
+use datum::Array;
 use datum::json::Node;
 use query::types::Type;
 
@@ -21,6 +22,8 @@ pub enum Category {
     TimestampTz,
     Json,
     Jsonb,
+    /// Shown as an array, each dimension within the one before.
+    Array,
     /// Shown as a string of its text form.
     Other,
 }
@@ -35,6 +38,7 @@ pub fn category(oid: Oid) -> Category {
         oid::TIMESTAMPTZ => Category::TimestampTz,
         oid::JSON => Category::Json,
         oid::JSONB => Category::Jsonb,
+        oid if registry::is_array(oid) => Category::Array,
         _ => Category::Other,
     }
 }
@@ -65,6 +69,7 @@ pub fn append(value: &Value, ty: &Type, io: &IoContext, out: &mut String) -> Res
         (Category::Bool, value) => out.push_str(if crate::types::boolean::of(value) { "true" } else { "false" }),
         (Category::Json, Value::Text(text)) => out.push_str(text),
         (Category::Jsonb, Value::Json(document)) => write(document.node(), out),
+        (Category::Array, Value::Array(array)) => append_array(array, &element_type(ty)?, io, ",", out)?,
         _ => {
             let text = shown(value, ty, category, io)?;
             if category == Category::Number && is_number(&text) {
@@ -85,6 +90,7 @@ pub fn node(value: &Value, ty: &Type, io: &IoContext) -> Result<Node> {
         (Category::Bool, value) => Node::Bool(crate::types::boolean::of(value)),
         (Category::Json, Value::Text(text)) => build(text)?,
         (Category::Jsonb, Value::Json(document)) => document.node().clone(),
+        (Category::Array, Value::Array(array)) => array_node(array, &element_type(ty)?, io)?,
         _ => {
             let text = shown(value, ty, category, io)?;
             if category == Category::Number && is_number(&text) {
@@ -96,10 +102,71 @@ pub fn node(value: &Value, ty: &Type, io: &IoContext) -> Result<Node> {
     })
 }
 
+fn element_type(ty: &Type) -> Result<Type> {
+    let array = registry::oid_of(ty);
+    match registry::element_of(array) {
+        Some(row) => Ok(registry::column_type(row.oid, -1, true)),
+        None => Err(PgError::unsupported(registry::format_type(array, None))),
+    }
+}
+
+/// Appends an array, with this text between the elements of its first dimension.
+pub fn append_array(array: &Array, element: &Type, io: &IoContext, between: &str, out: &mut String) -> Result<()> {
+    out.push('[');
+    let spans = spans(array);
+    for (at, value) in array.values().iter().enumerate() {
+        let opened = spans.iter().filter(|span| at.is_multiple_of(**span)).count();
+        if at > 0 {
+            out.extend(std::iter::repeat_n(']', opened));
+            let is_of_first = opened == spans.len();
+            out.push_str(if is_of_first { between } else { "," });
+        }
+        out.extend(std::iter::repeat_n('[', opened));
+        append(value, element, io, out)?;
+    }
+    if !array.is_empty() {
+        out.extend(std::iter::repeat_n(']', spans.len()));
+    }
+    out.push(']');
+    Ok(())
+}
+
+/// Returns how many elements each item of the first dimension has, and of each further one but the last.
+fn spans(array: &Array) -> Vec<usize> {
+    let lengths = array.dimensions().iter().rev().map(|dimension| dimension.length as usize);
+    let mut spans: Vec<usize> = lengths
+        .scan(1, |span, length| {
+            *span *= length;
+            Some(*span)
+        })
+        .collect();
+    // The last one is the whole array.
+    spans.pop();
+    spans
+}
+
+fn array_node(array: &Array, element: &Type, io: &IoContext) -> Result<Node> {
+    let mut nodes = Vec::with_capacity(array.len());
+    for value in array.values() {
+        nodes.push(node(value, element, io)?);
+    }
+    // From the last dimension to the second, the nodes of each item become one.
+    for dimension in array.dimensions().iter().skip(1).rev() {
+        let length = dimension.length as usize;
+        let mut items = nodes.into_iter();
+        let mut outer = Vec::new();
+        while items.len() > 0 {
+            outer.push(Node::Array(items.by_ref().take(length).collect()));
+        }
+        nodes = outer;
+    }
+    Ok(Node::Array(nodes))
+}
+
 /// Returns the name of a member that a value stands for. An error for a document.
 pub fn name(value: &Value, ty: &Type, io: &IoContext) -> Result<String> {
     match category(registry::oid_of(ty)) {
-        Category::Json | Category::Jsonb => {
+        Category::Json | Category::Jsonb | Category::Array => {
             let text = "key value must be scalar, not array, composite, or json";
             Err(PgError::new(state::INVALID_PARAMETER_VALUE, text))
         }

@@ -45,8 +45,16 @@ enum Expected {
     AfterValue,
 }
 
+#[derive(Clone)]
 pub struct Parser<'t> {
     text: &'t str,
+    at: usize,
+    open: Vec<u8>,
+    next: Expected,
+}
+
+/// The state of a parser between two events, without the text.
+pub struct Suspended {
     at: usize,
     open: Vec<u8>,
     next: Expected,
@@ -60,6 +68,17 @@ pub fn invalid(detail: String) -> PgError {
 impl<'t> Parser<'t> {
     pub fn new(text: &'t str) -> Parser<'t> {
         Parser { text, at: 0, open: Vec::new(), next: Expected::Value }
+    }
+
+    pub fn suspend(self) -> Suspended {
+        let Parser { text: _, at, open, next } = self;
+        Suspended { at, open, next }
+    }
+
+    /// Goes on with the text that the suspended parser had.
+    pub fn resume(text: &'t str, suspended: Suspended) -> Parser<'t> {
+        let Suspended { at, open, next } = suspended;
+        Parser { text, at, open, next }
     }
 
     /// The brackets that are open.
