@@ -108,9 +108,16 @@ pub fn check_write(table: &Table) -> Result<()> {
         return Err(refused("check constraint", &check.name));
     }
     match table.columns.iter().find(|column| column.generated.is_some()) {
+        Some(column) if column.is_hidden() => Err(refused("index", of_hidden(table, &column.name))),
         Some(column) => Err(refused("generated column", &column.name)),
         None => Ok(()),
     }
+}
+
+/// Returns the name of the first index that has a hidden column.
+fn of_hidden<'t>(table: &'t Table, name: &'t str) -> &'t str {
+    let has_one = |index: &&query::catalog::table::Index| index.columns().any(|at| table.columns[at].is_hidden());
+    table.indexes.iter().find(has_one).map_or(name, |index| &index.name)
 }
 
 /// Refuses to change the definition of another dialect's table.

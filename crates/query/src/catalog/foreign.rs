@@ -95,9 +95,11 @@ impl Table {
         }
         let fits = |unique: bool| {
             let is_whole = |parts: &[Part]| !unique || parts.len() == columns.len();
-            self.indexes
-                .iter()
-                .position(|index| (index.unique || !unique) && leads(&index.parts, columns) && is_whole(&index.parts))
+            self.indexes.iter().position(|index| {
+                // A partial index lacks rows.
+                let fits = index.predicate.is_none() && (index.unique || !unique);
+                fits && leads(&index.parts, columns) && is_whole(&index.parts)
+            })
         };
         fits(true).or_else(|| fits(false)).map(Some)
     }

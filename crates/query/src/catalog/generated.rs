@@ -32,8 +32,9 @@ impl Table {
     }
 
     pub fn is_in_key(&self, column: usize) -> bool {
-        let keys = self.primary.iter().chain(self.indexes.iter().map(|index| &index.parts));
-        keys.flatten().any(|part| part.column == column)
+        let mut parts = self.primary.iter().flatten();
+        let mut indexes = self.indexes.iter();
+        parts.any(|part| part.column == column) || indexes.any(|index| index.columns().any(|at| at == column))
     }
 
     pub fn is_generated(&self) -> bool {

@@ -27,8 +27,8 @@ use crate::engine_fault::engine_fault;
 use crate::key_form::KeyForm;
 
 /// The version of a definition. Version 1 ends before the foreign keys, version 2 before the generated columns, version 3 before the options; up to version 4 types have the kinds of `codec::FORMER`, and keys no form: `KeyForm::Whole`.
-/// Version 5 ends before the maker and the object ids, which `Catalog::open` gives to its parts.
-const VERSION: u8 = 6;
+/// Version 5 ends before the maker and the object ids, which `Catalog::open` gives to its parts. Version 6 ends before what partial indexes and included columns need.
+const VERSION: u8 = 7;
 /// The size of a piece in bytes.
 pub const PIECE: usize = 1000;
 
@@ -119,7 +119,8 @@ pub fn encode_table(table: &Table) -> Result<Vec<u8>> {
                 | u8::from(index.invisible) << 1
                 | u8::from(index.generated) << 2
                 | u8::from(index.using) << 3
-                | u8::from(index.is_constraint) << 4,
+                | u8::from(index.is_constraint) << 4
+                | u8::from(index.nulls_equal) << 5,
         );
         out.parts(&index.parts);
         out.byte(index.form.code());
@@ -150,7 +151,27 @@ pub fn encode_table(table: &Table) -> Result<Vec<u8>> {
         out.text(value);
     }
     encode_objects(table, &mut out);
+    encode_indexes(table, &mut out);
     Ok(out.0)
+}
+
+/// Appends the part that version 7 has added.
+fn encode_indexes(table: &Table, out: &mut Out) {
+    for index in &table.indexes {
+        out.count(index.included.len());
+        index.included.iter().for_each(|column| out.number(*column as u64));
+        out.number(index.predicate.map_or(u64::MAX, |column| column as u64));
+    }
+}
+
+fn decode_indexes(table: &mut Table, from: &mut In<'_>) -> Result<()> {
+    let count = table.columns.len();
+    let column = |number: u64| usize::try_from(number).ok().filter(|at| *at < count).ok_or_else(damaged);
+    for index in &mut table.indexes {
+        index.included = from.list(|from| column(from.number()?))?;
+        index.predicate = Some(from.number()?).filter(|number| *number != u64::MAX).map(column).transpose()?;
+    }
+    Ok(())
 }
 
 /// Appends the part that version 6 has added.
@@ -224,6 +245,9 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
             generated: flags & 4 != 0,
             using: flags & 8 != 0,
             is_constraint: flags & 16 != 0,
+            nulls_equal: flags & 32 != 0,
+            included: Vec::new(),
+            predicate: None,
             parts,
             form,
             comment,
@@ -269,6 +293,9 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
     };
     if format >= 6 {
         decode_objects(&mut table, &mut from)?;
+    }
+    if format >= 7 {
+        decode_indexes(&mut table, &mut from)?;
     }
     Ok(table.with_derived_fields())
 }

@@ -183,6 +183,35 @@ pub struct Index {
     pub generated: bool,
     /// Declared as a constraint rather than as an index.
     pub is_constraint: bool,
+    /// Columns whose values the entries carry beside the key.
+    pub included: Vec<usize>,
+    /// Of a partial index: the hidden column that is true in the rows of the index (QU-47).
+    pub predicate: Option<usize>,
+    /// Of a unique index: NULL equals NULL.
+    pub nulls_equal: bool,
+}
+
+impl Index {
+    /// Returns whether all rows of the table differ in the index's columns, if none of them is NULL.
+    pub fn is_key(&self) -> bool {
+        self.unique && self.predicate.is_none()
+    }
+
+    /// Returns the columns on which its entries depend, besides those of the row's key.
+    pub fn columns(&self) -> impl Iterator<Item = usize> {
+        self.parts.iter().map(|part| part.column).chain(self.included.iter().copied()).chain(self.predicate)
+    }
+
+    /// Returns the same, to be numbered anew.
+    pub fn columns_mut(&mut self) -> impl Iterator<Item = &mut usize> {
+        let parts = self.parts.iter_mut().map(|part| &mut part.column);
+        parts.chain(&mut self.included).chain(&mut self.predicate)
+    }
+
+    /// Returns whether the index has an entry for the row (QU-47).
+    pub fn has_entry(&self, row: &[Value]) -> bool {
+        self.predicate.is_none_or(|at| row[at] == Value::TRUE)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -100,6 +100,9 @@ fn table(writing: &mut Writing<'_>) -> Table {
         using: false,
         generated: false,
         is_constraint: true,
+        included: Vec::new(),
+        predicate: None,
+        nulls_equal: false,
     });
     table.checks.push(Check { id: UNNUMBERED, name: "c".into(), text: "a > b".into(), enforced: true });
     table.foreign_keys.push(ForeignKey {

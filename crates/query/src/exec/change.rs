@@ -518,7 +518,8 @@ impl<'i> Inserting<'i> {
         if self.plan.on_conflict != OnConflict::Update {
             return Ok(());
         }
-        for index in &arbiter.keys {
+        let indexes = &self.plan.rules.table.indexes;
+        for index in arbiter.keys.iter().filter(|key| key.is_none_or(|at| indexes[at].has_entry(row))) {
             let key = arbiter_key(&self.plan.rules.table, *index, row);
             self.touched.insert(&key, ctx)?;
         }

@@ -39,7 +39,7 @@ pub fn fill(txn: &mut Transaction, table: &Table, fresh: &[usize], ctx: &mut Eva
         progress.add(batch.len(), host(ctx));
         for (row_key, bytes) in batch.iter() {
             decode(table, bytes, &all, &mut row)?;
-            for (at, sorter) in fresh.iter().zip(&mut sorters) {
+            for (at, sorter) in fresh.iter().zip(&mut sorters).filter(|(at, _)| table.indexes[**at].has_entry(&row)) {
                 key::entry(table, &table.indexes[*at], &row, row_key, &mut key, &mut value)?;
                 sorter.push(|out| out.extend_from_slice(&key), std::iter::once(Cell::Bytes(&value)), ctx)?;
             }

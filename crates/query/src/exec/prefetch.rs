@@ -20,7 +20,7 @@ pub fn for_row(table: &Table, row: Keyed<'_>, ctx: &mut EvalContext) -> Result<(
         return Ok(());
     }
     let mut keys = vec![(table.map, row.0.to_vec())];
-    for index in &table.indexes {
+    for index in table.indexes.iter().filter(|index| index.has_entry(row.1)) {
         keys.push(entry(table, index, row)?);
     }
     prefetch(&keys, ctx)
@@ -37,9 +37,10 @@ pub fn for_change(table: &Table, old: Keyed<'_>, new: Keyed<'_>, ctx: &mut EvalC
         keys.push((table.map, new.0.to_vec()));
     }
     for index in &table.indexes {
-        if moves || index.parts.iter().any(|part| old.1[part.column] != new.1[part.column]) {
-            keys.push(entry(table, index, old)?);
-            keys.push(entry(table, index, new)?);
+        if moves || index.columns().any(|column| old.1[column] != new.1[column]) {
+            for row in [old, new].into_iter().filter(|row| index.has_entry(row.1)) {
+                keys.push(entry(table, index, row)?);
+            }
         }
     }
     prefetch(&keys, ctx)

@@ -85,7 +85,7 @@ pub(super) fn put_at(table: &Table, row_key: &[u8], row: &[Value], ctx: &mut Eva
         return Ok(Some(Conflict { index: None, row_key: row_key.to_vec() }));
     }
     let mut entry_key = Vec::new();
-    for (at, index) in table.indexes.iter().enumerate() {
+    for (at, index) in table.indexes.iter().enumerate().filter(|(_, index)| index.has_entry(row)) {
         key::entry(table, index, row, row_key, &mut entry_key, &mut bytes)?;
         old.clear();
         let txn = host(ctx).txn()?;
@@ -121,7 +121,7 @@ pub(super) fn take_out_at(table: &Table, row_key: &[u8], row: &[Value], ctx: &mu
         return Ok(false);
     }
     let (mut entry_key, mut value) = (Vec::new(), Vec::new());
-    for index in &table.indexes {
+    for index in table.indexes.iter().filter(|index| index.has_entry(row)) {
         key::entry(table, index, row, row_key, &mut entry_key, &mut value)?;
         txn.delete(index.map, &entry_key).map_err(engine_fault)?;
     }
@@ -180,7 +180,7 @@ pub(super) fn replace_at(
 
 /// Returns whether all unique keys, to which foreign keys may refer, have the values that they had.
 fn keeps_keys(table: &Table, old: &[Value], new: &[Value]) -> bool {
-    let unique = table.indexes.iter().filter(|index| index.unique).flat_map(|index| &index.parts);
+    let unique = table.indexes.iter().filter(|index| index.is_key()).flat_map(|index| &index.parts);
     let mut parts = table.primary.iter().flatten().chain(unique);
     parts.all(|part| old[part.column] == new[part.column])
 }
@@ -193,22 +193,30 @@ fn move_entry(
     ctx: &mut EvalContext,
 ) -> Result<()> {
     let index: &Index = &table.indexes[at];
-    let same_columns = index.parts.iter().all(|part| old.1[part.column] == new.1[part.column]);
-    if same_columns && old.0 == new.0 {
+    let (was_in, is_in) = (index.has_entry(old.1), index.has_entry(new.1));
+    let is_same = index.columns().all(|column| old.1[column] == new.1[column]);
+    if (is_same && old.0 == new.0) || !(was_in || is_in) {
         return Ok(());
     }
     let (mut old_key, mut old_value, mut new_key, mut new_value) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    key::entry(table, index, old.1, old.0, &mut old_key, &mut old_value)?;
-    key::entry(table, index, new.1, new.0, &mut new_key, &mut new_value)?;
+    if was_in {
+        key::entry(table, index, old.1, old.0, &mut old_key, &mut old_value)?;
+    }
+    if is_in {
+        key::entry(table, index, new.1, new.0, &mut new_key, &mut new_value)?;
+    }
     let txn = host(ctx).txn()?;
-    if old_key == new_key {
+    if was_in && is_in && old_key == new_key {
         if old_value != new_value {
             txn.update(index.map, &new_key, &new_value).map_err(engine_fault)?;
         }
         return Ok(());
     }
-    txn.delete(index.map, &old_key).map_err(engine_fault)?;
-    if txn.insert(index.map, &new_key, &new_value, &mut Vec::new()).map_err(engine_fault)? == Inserted::Exists {
+    if was_in {
+        txn.delete(index.map, &old_key).map_err(engine_fault)?;
+    }
+    if is_in && txn.insert(index.map, &new_key, &new_value, &mut Vec::new()).map_err(engine_fault)? == Inserted::Exists
+    {
         return Err(duplicate(table, Some(at), new.1, ctx));
     }
     Ok(())

@@ -34,6 +34,9 @@ fn table(by_text: bool, unique: bool, parts: Vec<Part>) -> Table {
         using: false,
         generated: false,
         is_constraint: false,
+        included: Vec::new(),
+        predicate: None,
+        nulls_equal: false,
     };
     table.indexes.push(index);
     table

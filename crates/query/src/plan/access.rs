@@ -54,10 +54,12 @@ impl Target<'_> {
     fn ways(&self, ranges: (&[Expr], &ColumnRanges), order: &[SortKey]) -> Vec<(Choice, bool)> {
         let may_primary = self.allowed.is_none_or(|allowed| allowed.primary);
         let primary = self.table.primary.iter().filter(|_| may_primary);
-        let mut ways: Vec<(Choice, bool)> = primary.map(|parts| self.way(None, parts, true, ranges, order)).collect();
+        let mut ways: Vec<(Choice, bool)> =
+            primary.map(|parts| self.way((None, &[]), parts, true, ranges, order)).collect();
         for (at, index) in self.table.indexes.iter().enumerate() {
-            if !index.invisible && self.allowed.is_none_or(|allowed| allowed.indexes.contains(&at)) {
-                ways.push(self.way(Some(at), &index.parts, index.unique, ranges, order));
+            let may_use = !index.invisible && self.allowed.is_none_or(|allowed| allowed.indexes.contains(&at));
+            if let Some(by) = may_use.then(|| self.holding_all(index, ranges.0)).flatten() {
+                ways.push(self.way((Some(at), &by), &index.parts, index.unique, ranges, order));
             }
         }
         ways
@@ -90,7 +92,7 @@ impl Target<'_> {
 
     fn way(
         &self,
-        index: Option<usize>,
+        (index, predicate_by): (Option<usize>, &[usize]),
         parts: &[Part],
         unique: bool,
         (conditions, ranges): (&[Expr], &ColumnRanges),
@@ -133,7 +135,10 @@ impl Target<'_> {
                 whole = bound(&mut access, bounds, has_list, &mut served);
             }
         }
-        let rows = self.found(&access, conditions, &served);
+        // The rows of a partial index.
+        let share: f64 = predicate_by.iter().map(|at| self.estimates.selectivity(&conditions[*at])).product();
+        let rows = self.found(&access, share, conditions, &served);
+        served.extend(predicate_by);
         let ordered = !has_list
             && serves_order(parts, access.equal.len(), order, self.offset, &mut access.backward, access.is_point);
         // Through an index each row is looked up on its own, unless the entry is enough, or says already that it is not wanted.
@@ -161,13 +166,13 @@ impl Target<'_> {
     }
 
     /// About how many rows the access finds: measured in the tree where its bounds are known, else by what is known of its key and columns.
-    fn found(&self, access: &Access, conditions: &[Expr], served: &[usize]) -> f64 {
+    fn found(&self, access: &Access, share: f64, conditions: &[Expr], served: &[usize]) -> f64 {
         let lists = self.estimates.values(access);
         if access.is_point {
             return lists;
         }
         if access.is_full() {
-            return self.rows;
+            return (self.rows * share).max(0.01);
         }
         if let Some(rows) = self.estimates.measured(self.table, access) {
             return rows.max(0.01);
@@ -177,9 +182,9 @@ impl Target<'_> {
         let equal = access.equal.len();
         let distinct = known.as_ref().and_then(|known| known.distinct(map, equal));
         let rows = match distinct {
-            Some(distinct) => self.rows / distinct * lists,
-            None if equal > 0 => (self.rows / 10f64.powi(equal as i32)).max(1.0) * lists,
-            None => self.rows,
+            Some(distinct) => self.rows * share / distinct * lists,
+            None if equal > 0 => (self.rows * share / 10f64.powi(equal as i32)).max(1.0) * lists,
+            None => self.rows * share,
         };
         let mut selectivity = 1.0;
         if access.is_bounded() {

@@ -130,7 +130,9 @@ impl Planner<'_> {
                 let index = access.index.filter(|_| !base.computes).map(|at| &base.indexes[at]);
                 let shown = index.map(|index| key::shown(base, index)).unwrap_or_default();
                 let shows = |column: usize| shown.iter().any(|shown| shown.column == column);
-                let is_pushed = |condition: &Expr| table.lock.is_none() && is_shown(condition, offset, &shows);
+                // A scan that gives its row's key reads the row, and may be locking.
+                let reads_row = table.lock.is_some() || table.key_at.is_some();
+                let is_pushed = |condition: &Expr| !reads_row && is_shown(condition, offset, &shows);
                 let (conditions, implied, pushed) = in_order(ripe, &choice.implied, is_pushed);
                 let mut scan = Scan {
                     table: base.clone(),

@@ -9,6 +9,7 @@ pub mod cost;
 pub mod equivalence;
 pub mod estimate;
 pub mod generated;
+pub mod implication;
 pub mod join;
 pub mod order;
 pub mod planner;

@@ -8,7 +8,7 @@ use crate::catalog::table::Table;
 use crate::nodes::comparison::{Coerced, Comparator, Comparison};
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::{Between, Call, Compare, Expr, In};
-use crate::nodes::function::{Prefix, PrefixOf};
+use crate::nodes::function::{Folding, Prefix, PrefixOf};
 use crate::nodes::node::{Access, Node};
 use crate::nodes::relation::{Origin, ScopeTable};
 use crate::nodes::walk::is_volatile;
@@ -80,6 +80,19 @@ impl StatisticsView<'_> {
             }
         });
         filled.eval(&[], &mut self.context()).ok()
+    }
+
+    /// Returns the value of a constant on which the plan is to depend. If it is a parameter's, the plan is for this run only.
+    pub fn decisive(&self, expr: &Expr) -> Option<Value> {
+        let (mut has_parameters, mut is_fixed) = (false, true);
+        expr.walk(&mut |part| match part {
+            Expr::Literal(..) => {}
+            Expr::Parameter(..) => has_parameters = true,
+            Expr::Call(call) => is_fixed &= call.function.folding != Folding::None && !call.function.volatile,
+            _ => is_fixed = false,
+        });
+        let is_known = is_fixed && (!has_parameters || self.statistics.may_depend_on_values());
+        if is_known { self.constant(expr) } else { None }
     }
 
     fn table_at(&self, place: usize) -> Option<&ScopeTable> {

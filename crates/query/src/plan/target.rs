@@ -1,9 +1,10 @@
 //! A table for which an access path is chosen.
 
-use crate::catalog::table::Table;
+use crate::catalog::table::{Index, Table};
 use crate::nodes::expr::Expr;
 use crate::nodes::relation::Allowed;
-use crate::plan::generated::is_like;
+use crate::plan::generated::{is_like_given, predicate};
+use crate::plan::implication::implying;
 use crate::plan::selectivity::StatisticsView;
 
 /// The planner's view of the table.
@@ -32,15 +33,27 @@ impl Target<'_> {
             }
             Expr::Column(..) => None,
             // An expression equal to that of a generated column can use its index.
-            expr => self.formulas.iter().find(|(_, formula)| is_like(expr, formula, false)).map(|(column, _)| *column),
+            expr => self.formulas.iter().find(|(_, formula)| self.is_formula(expr, formula)).map(|(column, _)| *column),
         }
     }
 
     /// Returns whether the condition is on a column itself, and not on the expression of a generated one.
     pub(super) fn is_direct(&self, condition: &Expr) -> bool {
         let mut found = false;
-        condition.walk(&mut |expr| found |= self.formulas.iter().any(|(_, formula)| is_like(expr, formula, false)));
+        condition.walk(&mut |expr| found |= self.formulas.iter().any(|(_, formula)| self.is_formula(expr, formula)));
         !found
+    }
+
+    fn is_formula(&self, expr: &Expr, formula: &Expr) -> bool {
+        is_like_given(expr, formula, &|expr| self.estimates.decisive(expr))
+    }
+
+    /// Returns the conditions, by their places, from which it follows that the index has all rows that they keep; `None` if
+    /// it does not (QU-48).
+    pub(super) fn holding_all(&self, index: &Index, conditions: &[Expr]) -> Option<Vec<usize>> {
+        let Some(column) = index.predicate else { return Some(Vec::new()) };
+        let predicate = predicate(self.table, column, self.offset)?;
+        implying(conditions, &predicate, &|expr| self.estimates.decisive(expr))
     }
 
     pub(super) fn is_known(&self, expr: &Expr) -> bool {

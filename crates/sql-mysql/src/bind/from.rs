@@ -410,10 +410,10 @@ pub fn columns_of(table: &Table, alias: &str) -> Vec<Column> {
         table
             .indexes
             .iter()
-            .any(|index| index.unique == unique && index.parts[0].column == at && (!unique || index.parts.len() == 1))
+            .any(|index| index.is_key() == unique && index.parts[0].column == at && (!unique || index.parts.len() == 1))
     };
     let leads_several = |at: usize| {
-        let mut unique = table.indexes.iter().filter(|index| index.unique && index.parts.len() > 1);
+        let mut unique = table.indexes.iter().filter(|index| index.is_key() && index.parts.len() > 1);
         unique.any(|index| index.parts[0].column == at)
     };
     let in_primary = |at: usize| table.primary.as_ref().is_some_and(|parts| parts.iter().any(|part| part.column == at));

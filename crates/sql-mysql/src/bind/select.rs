@@ -463,7 +463,7 @@ impl Bind<'_> {
                 .primary
                 .iter()
                 .map(Vec::as_slice)
-                .chain(base.indexes.iter().filter(|index| index.unique).map(|index| &index.parts[..]));
+                .chain(base.indexes.iter().filter(|index| index.is_key()).map(|index| &index.parts[..]));
             let decides = ways.any(|parts| {
                 parts
                     .iter()

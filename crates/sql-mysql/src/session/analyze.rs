@@ -227,7 +227,7 @@ impl Session {
 
 /// Returns whether the column alone is a unique key.
 fn is_unique(table: &Table, column: usize) -> bool {
-    let indexes = table.indexes.iter().filter(|index| index.unique && !index.invisible).map(|index| &index.parts[..]);
+    let indexes = table.indexes.iter().filter(|index| index.is_key() && !index.invisible).map(|index| &index.parts[..]);
     let mut keys = table.primary.iter().map(Vec::as_slice).chain(indexes);
     keys.any(|parts| matches!(parts, [part] if part.column == column))
 }

@@ -564,6 +564,9 @@ pub(super) fn add_index(table: &mut Table, index: NewIndex, writing: &mut Writin
         using,
         generated,
         is_constraint,
+        included: Vec::new(),
+        predicate: None,
+        nulls_equal: false,
     });
     Ok(())
 }

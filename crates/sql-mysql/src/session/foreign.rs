@@ -172,6 +172,9 @@ impl Session {
                     using,
                     generated,
                     is_constraint: false,
+                    included: Vec::new(),
+                    predicate: None,
+                    nulls_equal: false,
                 });
             }
             self.check_ends(&key, table, &writing.snapshot)?;

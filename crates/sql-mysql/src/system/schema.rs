@@ -364,7 +364,7 @@ fn row_format(table: &Table) -> String {
 pub fn column_key(table: &Table, at: usize) -> &'static str {
     // Without a primary key, the first unique key over NOT NULL columns is shown as PRI.
     let is_whole = |part: &Part| !table.columns[part.column].ty.nullable && part.prefix.is_none();
-    let mut stand_in = table.indexes.iter().filter(|index| index.unique && index.parts.iter().all(is_whole));
+    let mut stand_in = table.indexes.iter().filter(|index| index.is_key() && index.parts.iter().all(is_whole));
     let primary = table.primary.as_ref().or_else(|| stand_in.next().map(|index| &index.parts));
     if primary.is_some_and(|parts| parts.iter().any(|part| part.column == at)) {
         return "PRI";
@@ -373,7 +373,7 @@ pub fn column_key(table: &Table, at: usize) -> &'static str {
         table
             .indexes
             .iter()
-            .any(|index| index.unique == unique && index.parts[0].column == at && (!unique || index.parts.len() == 1))
+            .any(|index| index.is_key() == unique && index.parts[0].column == at && (!unique || index.parts.len() == 1))
     };
     if leads(true) {
         "UNI"

@@ -375,6 +375,8 @@ impl Clause {
             Clause::CopyWhere => "COPY FROM WHERE conditions",
             Clause::Default => "DEFAULT expressions",
             Clause::Generated => "column generation expressions",
+            Clause::IndexExpression => "index expressions",
+            Clause::IndexPredicate => "index predicates",
             Clause::AggregateArgument | Clause::WindowArgument => "arguments",
         }
     }

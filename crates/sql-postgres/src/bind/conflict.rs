@@ -6,11 +6,14 @@ use datum::Fault;
 use query::catalog::table::{Part, Table};
 use query::nodes::change::{Arbiter, OnConflict};
 use query::nodes::expr::Expr;
-use syntax::postgres::tree::{ConflictAction, ConflictTarget, IndexElem, IndexKey, OnConflictClause};
+use query::plan::generated::is_like_given;
+use query::plan::implication::implying;
+use query::plan::selectivity::StatisticsView;
+use query::plan::statistics::Statistics;
+use syntax::postgres::tree::{self, ConflictAction, ConflictTarget, IndexElem, IndexKey, OnConflictClause};
 
 use crate::bind::Binder;
 use crate::bind::scope::Clause;
-use crate::bind::typing::unsupported;
 use crate::error::{PgError, Result, state};
 
 /// The action on a conflict, the assignments of its update, and the keys.
@@ -61,7 +64,7 @@ impl Binder<'_> {
                 let primary = if table.primary_name.is_empty() { "PRIMARY" } else { &table.primary_name };
                 let mut keys = unique_keys(table).filter(|(key, _)| match key {
                     None => primary == name.value,
-                    Some(at) => table.indexes[*at].name == name.value,
+                    Some(at) => table.indexes[*at].is_constraint && table.indexes[*at].name == name.value,
                 });
                 match keys.next() {
                     Some((key, _)) => Ok(vec![key]),
@@ -71,37 +74,78 @@ impl Binder<'_> {
                     }
                 }
             }
-            ConflictTarget::Columns { elements, selection, at } => {
-                if selection.is_some() {
-                    return Err(self.error(unsupported("ON CONFLICT with the predicate of an index"), at.0));
-                }
-                self.inferred(elements, table)
+            ConflictTarget::Columns { elements, selection, at: _ } => {
+                self.inferred(elements, selection.as_ref(), table)
             }
         }
     }
 
-    /// Returns the unique keys over exactly these columns.
-    fn inferred(&self, elements: &[IndexElem], table: &Table) -> Result<Vec<Option<usize>>> {
-        let mut columns = Vec::new();
-        for element in elements {
-            match &element.key {
-                IndexKey::Column(name) => columns.push(self.conflict_column(table, name)?),
-                IndexKey::Expr(expr) => {
-                    return Err(self.error(unsupported("ON CONFLICT of an expression"), expr.span.start));
-                }
-            }
-        }
-        let is_it = |parts: &[Part]| {
-            parts.iter().all(|part| part.prefix.is_none() && columns.contains(&part.column))
-                && columns.iter().all(|column| parts.iter().any(|part| part.column == *column))
+    /// Returns the unique keys over exactly these columns and expressions, which have all rows that satisfy the predicate.
+    fn inferred(
+        &mut self,
+        elements: &[IndexElem],
+        selection: Option<&tree::Expr>,
+        table: &Arc<Table>,
+    ) -> Result<Vec<Option<usize>>> {
+        self.open_scope();
+        self.add_target(table, &table.name);
+        let bound = self.inference(elements, selection, table);
+        self.close_scope();
+        let (columns, exprs, predicate) = bound?;
+        let (statistics, values): (&dyn Statistics, _) = (self.environment.session, self.environment.values);
+        let estimates = StatisticsView { tables: &[], statistics, values };
+        let constant = |expr: &Expr| estimates.decisive(expr);
+        let formula = |column: usize| {
+            let formulas = table.bound_formulas().into_iter().flatten();
+            formulas.filter(|_| table.columns[column].is_hidden()).find(|formula| formula.column == column)
         };
-        let keys: Vec<Option<usize>> =
-            unique_keys(table).filter(|(_, parts)| is_it(parts)).map(|(key, _)| key).collect();
+        let is_it = |parts: &[Part]| {
+            let is_wanted = |part: &Part| match formula(part.column) {
+                Some(formula) => exprs.iter().any(|expr| is_like_given(expr, &formula.expr, &constant)),
+                None => columns.contains(&part.column),
+            };
+            let has_expr = |expr: &Expr| {
+                let mut formulas = parts.iter().filter_map(|part| formula(part.column));
+                formulas.any(|formula| is_like_given(expr, &formula.expr, &constant))
+            };
+            parts.iter().all(|part| part.prefix.is_none() && is_wanted(part))
+                && columns.iter().all(|column| parts.iter().any(|part| part.column == *column))
+                && exprs.iter().all(has_expr)
+        };
+        let has_all = |key: &Option<usize>| {
+            let Some(column) = key.and_then(|at| table.indexes[at].predicate) else { return true };
+            formula(column).is_some_and(|formula| implying(&predicate, &formula.expr, &constant).is_some())
+        };
+        let fitting = unique_keys(table).filter(|(_, parts)| is_it(parts)).map(|(key, _)| key);
+        let keys: Vec<Option<usize>> = fitting.filter(has_all).collect();
         if keys.is_empty() {
             let text = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
             return Err(PgError::new(state::INVALID_COLUMN_REFERENCE, text));
         }
         Ok(keys)
+    }
+
+    /// Binds the specification of an index: its columns, its expressions and its predicate.
+    fn inference(
+        &mut self,
+        elements: &[IndexElem],
+        selection: Option<&tree::Expr>,
+        table: &Arc<Table>,
+    ) -> Result<(Vec<usize>, Vec<Expr>, Vec<Expr>)> {
+        let (mut columns, mut exprs) = (Vec::new(), Vec::new());
+        self.set_clause(Clause::IndexExpression);
+        for element in elements {
+            match &element.key {
+                IndexKey::Column(name) => columns.push(self.conflict_column(table, name)?),
+                IndexKey::Expr(expr) => match self.expr(expr)?.expr {
+                    Expr::Column(at, _) if at < table.columns.len() => columns.push(at),
+                    bound => exprs.push(bound),
+                },
+            }
+        }
+        self.set_clause(Clause::IndexPredicate);
+        let predicate = selection.map(|selection| self.condition(selection, "WHERE")).transpose()?;
+        Ok((columns, exprs, predicate.into_iter().collect()))
     }
 
     fn conflict_column(&self, table: &Table, name: &syntax::postgres::tree::Ident) -> Result<usize> {

@@ -86,6 +86,11 @@ pub trait BindSession: Statistics {
 
     /// Returns the computed table of that name: of `pg_catalog` and `information_schema`.
     fn system_table(&self, schema: &str, name: &str) -> Option<&'static SystemTable>;
+
+    /// Returns whether a plan made meanwhile depends on the values of parameters (`Statistics::may_depend_on_values`).
+    fn depends_on_values(&self) -> bool {
+        false
+    }
 }
 
 /// The facts that binding reads. All but `session`, `values` and `snapshot` belong to the plan-cache context.
@@ -184,9 +189,12 @@ pub enum TableExpression {
     Default,
     Check,
     Generated,
+    /// A part of an index; of any type.
+    IndexPart,
+    IndexPredicate,
 }
 
-/// Binds an expression of a table's definition over the table's columns, and coerces it to the type: that of the column, or bool for a CHECK.
+/// Binds an expression of a table's definition over the table's columns, and coerces it to the type: that of the column, or bool for a condition.
 pub fn bind_table_expression(
     environment: &Environment<'_>,
     ctx: &mut EvalContext,
@@ -354,6 +362,7 @@ impl<'s> Binder<'s> {
         let mut locked = self.tables.clone();
         locked.extend(self.linked.drain(..).filter(|table| !self.tables.iter().any(|known| known.id == table.id)));
         let plan = self.with_parts(plan);
+        self.volatile |= self.environment.session.depends_on_values();
         let (tables, named, views) = (self.tables, self.named, self.views);
         let bindings = Bindings { tables, named, locked, views, planned_with: self.known };
         let statement = Arc::new(BoundStatement::new(plan, bindings, self.volatile, 0));

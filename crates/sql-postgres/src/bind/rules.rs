@@ -19,6 +19,7 @@ use crate::bind::typing::{Operand, literal, shown, unsupported};
 use crate::bind::{Binder, TableExpression, relation_oid};
 use crate::error::{PgError, Result, state};
 use crate::functions::CastContext;
+use crate::functions::volatility::is_immutable;
 use crate::types::assignment::{ASSIGNMENT, with_typmod};
 use crate::types::foreign;
 use crate::types::oid::{self, Oid};
@@ -168,7 +169,7 @@ impl Binder<'_> {
             }
             reads.sort_unstable();
             reads.dedup();
-            let lossless = typmod_of(&definition.ty) < 0;
+            let lossless = definition.is_hidden() || typmod_of(&definition.ty) < 0;
             formulas.push(Formula { column, expr, assignment: &ASSIGNMENT, lossless, reads });
         }
         // Another session may have kept the same ones first.
@@ -211,6 +212,8 @@ impl Binder<'_> {
             TableExpression::Default => (Clause::Default, "DEFAULT expression"),
             TableExpression::Check => (Clause::Check, "check constraint"),
             TableExpression::Generated => (Clause::Generated, "column generation expression"),
+            TableExpression::IndexPart => (Clause::IndexExpression, "index expression"),
+            TableExpression::IndexPredicate => (Clause::IndexPredicate, "index predicate"),
         };
         self.open_scope();
         if kind != TableExpression::Default {
@@ -228,6 +231,12 @@ impl Binder<'_> {
         })?;
         self.check_definition(&bound.expr, clause, what, at)?;
         match column {
+            None if kind == TableExpression::IndexPart => Ok(bound.expr),
+            None if kind == TableExpression::IndexPredicate => {
+                let bound = self.coerce_to_boolean(bound, "WHERE")?;
+                self.check_definition(&bound, clause, what, at)?;
+                Ok(bound)
+            }
             None => self.coerce_to_boolean(bound, "CHECK"),
             Some(column) => {
                 let definition = &table.columns[column];
@@ -251,6 +260,10 @@ impl Binder<'_> {
                 _ => format!("cannot use subquery in {what}"),
             };
             return self.fail(state::FEATURE_NOT_SUPPORTED, text, at);
+        }
+        if matches!(clause, Clause::IndexExpression | Clause::IndexPredicate) && !is_immutable(expr) {
+            let text = format!("functions in {what} must be marked IMMUTABLE");
+            return Err(PgError::new(state::INVALID_OBJECT_DEFINITION, text));
         }
         if is_volatile && clause == Clause::Generated {
             return self.fail(state::INVALID_OBJECT_DEFINITION, "generation expression is not immutable", 0);

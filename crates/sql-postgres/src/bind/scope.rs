@@ -104,6 +104,8 @@ pub enum Clause {
     CopyWhere,
     Default,
     Generated,
+    IndexExpression,
+    IndexPredicate,
     AggregateArgument,
     WindowArgument,
 }

@@ -56,6 +56,11 @@ impl Draft {
         found.ok_or_else(|| missing_column(name, &self.new.name))
     }
 
+    /// Returns whether there are generated columns that the user sees.
+    pub fn has_named_generated(&self) -> bool {
+        self.new.named().any(|(_, column)| column.generated.is_some())
+    }
+
     /// Returns the renamed columns as (old, new).
     fn renames(&self) -> Vec<(String, String)> {
         let pairs = self.new.columns.iter().zip(&self.from).filter_map(|(column, from)| match from {
@@ -209,6 +214,7 @@ impl Session {
         let old = writing.snapshot.table(&table.schema, &table.name)?.clone();
         let mut draft = Draft::new(&old);
         change(self, &mut draft, &writing.snapshot)?;
+        draft.drop_unused_columns();
         let sequences = std::mem::take(&mut draft.sequences);
         self.make_sequences(&mut draft.new, sequences, &mut writing)?;
         self.settle_rows(&mut draft, &mut writing)?;
@@ -440,7 +446,7 @@ impl Session {
         {
             return Err(PgError::unsupported("ALTER TYPE of a column of a foreign key or a generated column"));
         }
-        if !draft.new.checks.is_empty() || draft.new.is_generated() {
+        if !draft.new.checks.is_empty() || draft.has_named_generated() {
             return Err(PgError::unsupported("ALTER TYPE in a table with checks or generated columns"));
         }
         let From::Old(source) = draft.from[at] else {
@@ -488,7 +494,7 @@ impl Session {
         draft.new.columns[at].initial = crate::value::Value::Null;
         draft.from[at] = From::Converted(bound);
         draft.rebuild = true;
-        Ok(())
+        self.retype_hidden_columns(&mut draft.new)
     }
 
     fn drop_column(
@@ -507,7 +513,7 @@ impl Session {
             }
             Err(error) => return Err(error),
         };
-        if draft.new.is_generated() && draft.new.columns[at].generated.is_none() {
+        if draft.has_named_generated() && draft.new.columns[at].generated.is_none() {
             return Err(PgError::unsupported("DROP COLUMN in a table with generated columns"));
         }
         self.refuse_dependent_views(&draft.old, Some(name), cascade)?;
@@ -537,15 +543,11 @@ impl Session {
             draft.new.primary = None;
             draft.new.primary_name.clear();
         }
-        draft.new.indexes.retain(|index| !index.parts.iter().any(|part| part.column == at));
-        draft.new.columns.remove(at);
-        draft.from.remove(at);
-        let number = |column: usize| if column > at { column - 1 } else { column };
-        let keys = draft.new.primary.iter_mut().chain(draft.new.indexes.iter_mut().map(|index| &mut index.parts));
-        keys.flatten().for_each(|part| part.column = number(part.column));
-        draft.new.foreign_keys.iter_mut().flat_map(|key| &mut key.columns).for_each(|column| *column = number(*column));
-        draft.not_null.retain(|column| *column != at);
-        draft.not_null.iter_mut().for_each(|column| *column = number(*column));
+        let readers = self.hidden_readers(&draft.new, at)?;
+        let reads = |column: usize| column == at || readers.contains(&column);
+        draft.new.indexes.retain(|index| !index.columns().any(reads));
+        draft.remove_column(at);
+        draft.drop_unused_columns();
         Ok(())
     }
 

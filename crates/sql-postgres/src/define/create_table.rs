@@ -271,6 +271,9 @@ impl Session {
                         PgError::new(state::INVALID_TABLE_DEFINITION, message).at(text, constraint.at.0 as usize)
                     );
                 }
+                if !index.include.is_empty() {
+                    return Err(PgError::unsupported("INCLUDE of a primary key"));
+                }
                 let parts = key_parts(table, index, column)?;
                 let name = self.key_name(table, constraint.name.as_ref(), &parts, "pkey", snapshot)?;
                 for part in &parts {
@@ -282,9 +285,16 @@ impl Session {
             }
             ConstraintKind::Unique(index) => {
                 let parts = key_parts(table, index, column)?;
-                let name = self.key_name(table, constraint.name.as_ref(), &parts, "key", snapshot)?;
+                let mut included = Vec::new();
+                for name in &index.include {
+                    included.push(key_column(table, name)?);
+                }
+                let named: Vec<Part> = parts.iter().cloned().chain(included.iter().copied().map(ascending)).collect();
+                let name = self.key_name(table, constraint.name.as_ref(), &named, "key", snapshot)?;
+                let nulls_equal = index.nulls_not_distinct;
                 let made = unmade(name, parts, true, false);
-                table.indexes.push(query::catalog::table::Index { is_constraint: true, ..made });
+                let made = query::catalog::table::Index { is_constraint: true, included, nulls_equal, ..made };
+                table.indexes.push(made);
             }
             ConstraintKind::Check(expr) => {
                 if constraint.not_valid {
@@ -434,13 +444,7 @@ pub(super) fn storage_options(options: &[DefElem]) -> Result<Vec<(String, String
 
 /// Returns the parts of a key constraint.
 fn key_parts(table: &Table, index: &IndexConstraint, column: Option<usize>) -> Result<Vec<Part>> {
-    let IndexConstraint { columns, nulls_not_distinct, include, options, tablespace, using_index } = index;
-    if *nulls_not_distinct {
-        return Err(PgError::unsupported("NULLS NOT DISTINCT"));
-    }
-    if !include.is_empty() {
-        return Err(PgError::unsupported("INCLUDE of an index"));
-    }
+    let IndexConstraint { columns, nulls_not_distinct: _, include: _, options, tablespace, using_index } = index;
     if using_index.is_some() {
         return Err(PgError::unsupported("USING INDEX"));
     }
@@ -448,10 +452,7 @@ fn key_parts(table: &Table, index: &IndexConstraint, column: Option<usize>) -> R
     check_tablespace(tablespace.as_ref())?;
     let mut parts: Vec<Part> = column.filter(|_| columns.is_empty()).map(ascending).into_iter().collect();
     for name in columns {
-        let at = table.columns.iter().position(|column| !column.is_hidden() && column.name == name.value);
-        let at = at.ok_or_else(|| {
-            PgError::new(state::UNDEFINED_COLUMN, format!("column \"{}\" named in key does not exist", name.value))
-        })?;
+        let at = key_column(table, name)?;
         if parts.iter().any(|part| part.column == at) {
             let message = format!("column \"{}\" appears twice in primary key constraint", name.value);
             return Err(PgError::new(state::DUPLICATE_COLUMN, message));
@@ -459,6 +460,12 @@ fn key_parts(table: &Table, index: &IndexConstraint, column: Option<usize>) -> R
         parts.push(ascending(at));
     }
     Ok(parts)
+}
+
+fn key_column(table: &Table, name: &Ident) -> Result<usize> {
+    let found = table.columns.iter().position(|column| !column.is_hidden() && column.name == name.value);
+    let message = || format!("column \"{}\" named in key does not exist", name.value);
+    found.ok_or_else(|| PgError::new(state::UNDEFINED_COLUMN, message()))
 }
 
 /// Makes the maps of indexes that have none.

@@ -184,7 +184,7 @@ fn require_unique(key: &ForeignKey, parent: &Table) -> Result<()> {
         columns.sort_unstable();
         columns == places
     };
-    let unique = parent.indexes.iter().filter(|index| index.unique).map(|index| &*index.parts);
+    let unique = parent.indexes.iter().filter(|index| index.is_key()).map(|index| &*index.parts);
     match parent.primary.as_deref().into_iter().chain(unique).any(is_whole) {
         true => Ok(()),
         false => {

@@ -9,7 +9,8 @@ mod create_as;
 mod create_table;
 mod drop;
 mod foreign;
-mod index;
+pub(crate) mod hidden_column;
+pub(crate) mod index;
 pub mod names;
 mod object_name;
 mod rebuild;
@@ -59,8 +60,12 @@ impl Session {
             Statement::CreateTableAs(create) => return self.create_table_as(create, raw, text),
             Statement::Select(query) => return self.select_into(query, raw, text),
             Statement::CreateIndex(create) => {
+                // The index is made under the table's lock in any case.
+                if create.concurrently {
+                    self.forbid_block("CREATE INDEX CONCURRENTLY")?;
+                }
                 self.begin_definition("CREATE INDEX")?;
-                self.create_index(create)?;
+                self.create_index(create, text)?;
                 "CREATE INDEX"
             }
             Statement::CreateSequence(create) => {

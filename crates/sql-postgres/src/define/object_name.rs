@@ -52,6 +52,12 @@ fn choose(first: &str, second: &str, label: &str, is_taken: impl Fn(&str) -> boo
     }
 }
 
+/// Returns the name with a number behind it, which takes the place of its end where it would be too long.
+pub fn numbered(name: &str, number: usize) -> String {
+    let number = number.to_string();
+    format!("{}{number}", cut(name, NAME_MAX - number.len()))
+}
+
 /// Returns the names of columns as a part of an object's name.
 pub fn joined_columns(columns: &[&str]) -> String {
     let mut joined = String::new();

@@ -233,8 +233,8 @@ fn could_not_create(table: &Table, index: Option<&str>, values: &[Box<str>]) -> 
         Some(index) => (index.name.clone(), &index.parts[..]),
         None => (super::names::primary_name(table), table.primary.as_deref().unwrap_or(&[])),
     };
-    let columns: Vec<&str> = parts.iter().map(|part| &*table.columns[part.column].name).collect();
-    let detail = format!("Key ({})=({}) is duplicated.", columns.join(", "), values.join(", "));
+    let columns = crate::error::fault::column_names(table, parts);
+    let detail = format!("Key ({columns})=({}) is duplicated.", values.join(", "));
     PgError::new(state::UNIQUE_VIOLATION, format!("could not create unique index \"{name}\"")).detail(detail)
 }
 

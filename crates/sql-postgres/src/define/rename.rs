@@ -42,9 +42,9 @@ impl Session {
                         return Err(PgError::new(state::DUPLICATE_COLUMN, message));
                     }
                     check_column_name(&draft.new, &to.value)?;
-                    session.refuse_read_column(draft, at)?;
+                    let old = draft.new.copy();
                     draft.new.columns[at].name.clone_from(&to.value);
-                    Ok(())
+                    session.rename_in_texts(&old, &mut draft.new)
                 })?;
             }
             (RenamePart::Constraint(constraint), Relation::Table(table)) => {
@@ -144,14 +144,6 @@ impl Session {
                 writing.alter_sequence(renamed, None)?;
                 self.finish(writing)
             }
-        }
-    }
-
-    /// Fails for a column that checks, defaults or generated columns name in their texts.
-    fn refuse_read_column(&mut self, draft: &super::alter::Draft, _at: usize) -> Result<()> {
-        match draft.new.checks.is_empty() && !draft.new.is_generated() {
-            true => Ok(()),
-            false => Err(PgError::unsupported("RENAME COLUMN in a table with checks or generated columns")),
         }
     }
 }

@@ -143,6 +143,30 @@ pub fn expression(
     print::expression(&node, table, style, ctx)
 }
 
+/// Returns an expression of a statement over a table's columns.
+pub fn expression_of(
+    table: &Table,
+    tree: &tree::Expr,
+    place: ExpressionPlace,
+    style: Style,
+    ctx: &mut EvalContext,
+) -> Result<String> {
+    let node = node_of(table, tree, place, ctx)?;
+    print::expression(&node, table, style, ctx)
+}
+
+/// Returns the text of an expression over the columns of `old` with their names in `new`.
+pub fn renamed(
+    (old, new): (&Table, &Table),
+    text: &str,
+    place: ExpressionPlace,
+    style: Style,
+    ctx: &mut EvalContext,
+) -> Result<String> {
+    let node = expression_node(old, text, place, ctx)?;
+    print::expression(&node, new, style, ctx)
+}
+
 /// Returns the positions of the columns that an expression reads.
 pub fn columns_of(table: &Table, text: &str, ctx: &mut EvalContext) -> Result<Vec<usize>> {
     let node = expression_node(table, text, ExpressionPlace::Plain, ctx)?;
@@ -153,11 +177,14 @@ pub fn columns_of(table: &Table, text: &str, ctx: &mut EvalContext) -> Result<Ve
 }
 
 fn expression_node(table: &Table, text: &str, place: ExpressionPlace, ctx: &mut EvalContext) -> Result<node::SqlNode> {
-    let tree = parsed_expression(text)?;
+    node_of(table, &parsed_expression(text)?, place, ctx)
+}
+
+fn node_of(table: &Table, tree: &tree::Expr, place: ExpressionPlace, ctx: &mut EvalContext) -> Result<node::SqlNode> {
     let path = [crate::define::names::schema_of(&table.schema).to_owned(), "public".to_owned()];
     analysed(&path, ctx, |analyser| {
         analyser.open_table(table);
-        let node = analyser.expr(&tree)?;
+        let node = analyser.expr(tree)?;
         match place {
             ExpressionPlace::Column { ty, typmod } => analyser.assigned(node, (ty, typmod)),
             ExpressionPlace::Check => analyser.assigned(node, (crate::types::oid::BOOL, -1)),

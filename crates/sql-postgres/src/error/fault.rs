@@ -8,6 +8,7 @@ use query::catalog::table::{Part, Table};
 use query::exec::host::host;
 use query::nodes::context::EvalContext;
 
+use crate::define::hidden_column::is_call;
 use crate::define::names::schema_of;
 use crate::error::{ErrorObject, PgError, state};
 use crate::types::assignment::ASSIGNMENT;
@@ -234,8 +235,13 @@ fn shown_row(table: &Table, row: &[Value], ctx: &mut EvalContext) -> String {
     shown.join(", ")
 }
 
-fn column_names(table: &Table, parts: &[Part]) -> String {
-    let names = parts.iter().map(|part| table.columns[part.column].name.as_str());
+/// Returns the columns of a key as messages list them.
+pub fn column_names(table: &Table, parts: &[Part]) -> String {
+    let names = parts.iter().map(|part| match table.expression_of(part.column) {
+        Some(text) if is_call(text) => text.to_owned(),
+        Some(text) => format!("({text})"),
+        None => table.columns[part.column].name.clone(),
+    });
     names.collect::<Vec<_>>().join(", ")
 }
 

@@ -20,6 +20,7 @@ pub mod set;
 pub mod state;
 pub mod temporal;
 pub mod text;
+pub mod volatility;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -2,6 +2,7 @@
 //!
 //! A `Prepared` is what Parse makes of a text: its tree, the types of its parameters, its columns and a plan. The plan is bound again when a definition, the statistics or the session's plan-cache context has changed.
 
+use std::cell::Cell;
 use std::ops;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -81,6 +82,8 @@ pub(super) struct Planner {
     pub handle: Arc<Handle>,
     /// When the statement has taken as long as `statement_timeout` allows.
     pub deadline: Option<Instant>,
+    /// The plan depends on the values of parameters.
+    pub takes_values: Cell<bool>,
 }
 
 impl Statistics for Planner {
@@ -90,6 +93,11 @@ impl Statistics for Planner {
 
     fn extent(&self, map: MapId, from: ops::Bound<&[u8]>, to: ops::Bound<&[u8]>) -> Option<f64> {
         self.db.engine().rows().extent(map, from, to).ok().map(|extent| extent.records)
+    }
+
+    fn may_depend_on_values(&self) -> bool {
+        self.takes_values.set(true);
+        true
     }
 }
 
@@ -103,6 +111,10 @@ impl bind::BindSession for Planner {
 
     fn system_table(&self, schema: &str, name: &str) -> Option<&'static SystemTable> {
         crate::system::find(schema, name)
+    }
+
+    fn depends_on_values(&self) -> bool {
+        self.takes_values.get()
     }
 }
 
@@ -124,7 +136,8 @@ impl Session {
     }
 
     pub(super) fn planner(&self) -> Planner {
-        Planner { db: self.db.clone(), handle: self.handle.clone(), deadline: self.deadline() }
+        let takes_values = Cell::new(false);
+        Planner { db: self.db.clone(), handle: self.handle.clone(), deadline: self.deadline(), takes_values }
     }
 
     /// Calls `bind` with the facts that binding reads.

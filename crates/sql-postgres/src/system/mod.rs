@@ -8,7 +8,7 @@ mod extract;
 pub mod functions;
 mod information;
 pub mod oids;
-mod operator_class;
+pub mod operator_class;
 pub mod relations;
 mod rights;
 mod served;

@@ -10,6 +10,7 @@ use query::catalog::view::View;
 use query::catalog::{Schema, Snapshot};
 use query::nodes::context::EvalContext;
 
+use crate::define::hidden_column::is_call;
 use crate::define::names::{Relation, primary_name, schema_of};
 use crate::deparse::{self, ExpressionPlace, Style};
 use crate::session::facts::FactsOf as _;
@@ -151,6 +152,9 @@ pub fn default_tree(column: &TableColumn, ctx: &mut EvalContext) -> Option<Strin
 
 /// Returns the text of a kept expression over a table.
 pub fn tree_text(table: &Table, tree: &str, style: Style, ctx: &mut EvalContext) -> Result<String> {
+    if let Some(texts) = list_text(table, tree, style, ctx) {
+        return Ok(texts);
+    }
     let parts = tree.strip_prefix('{').and_then(|rest| rest.split_once('}'));
     let Some((head, text)) = parts else { return Ok(tree.to_owned()) };
     let ty = head.split_once(' ').and_then(|(ty, typmod)| Some((ty.parse().ok()?, typmod.parse().ok()?)));
@@ -261,6 +265,9 @@ pub fn indexes(table: &Table) -> Vec<ShownIndex<'_>> {
         is_unique: true,
         is_primary: true,
         is_constraint: true,
+        included: &[],
+        predicate: None,
+        nulls_equal: false,
     });
     let others = table.indexes.iter().filter(|index| crate::define::is_shown(index)).map(|index: &Index| ShownIndex {
         oid: oids::of_object(index.id),
@@ -269,6 +276,9 @@ pub fn indexes(table: &Table) -> Vec<ShownIndex<'_>> {
         is_unique: index.unique,
         is_primary: false,
         is_constraint: index.is_constraint,
+        included: &index.included,
+        predicate: index.predicate,
+        nulls_equal: index.nulls_equal,
     });
     primary.into_iter().chain(others).collect()
 }
@@ -280,6 +290,16 @@ pub struct ShownIndex<'t> {
     pub is_unique: bool,
     pub is_primary: bool,
     pub is_constraint: bool,
+    pub included: &'t [usize],
+    pub predicate: Option<usize>,
+    pub nulls_equal: bool,
+}
+
+/// Returns the expression of an index's column as SQL, with the parentheses that it needs there.
+fn expression_text(table: &Table, text: &str, style: Style, ctx: &mut EvalContext) -> String {
+    let place = ExpressionPlace::Plain;
+    let shown = deparse::expression(table, text, place, style, ctx).unwrap_or_else(|_| text.to_owned());
+    if is_call(text) { shown } else { format!("({shown})") }
 }
 
 impl ShownIndex<'_> {
@@ -288,10 +308,23 @@ impl ShownIndex<'_> {
         self.oid
     }
 
+    /// Returns the columns of the key and the included ones.
+    pub fn columns(&self) -> impl Iterator<Item = usize> {
+        self.parts.iter().map(|part| part.column).chain(self.included.iter().copied())
+    }
+
+    /// Returns a column as SQL, without its order.
+    pub fn column_text(&self, table: &Table, at: usize, style: Style, ctx: &mut EvalContext) -> String {
+        match table.expression_of(at) {
+            Some(text) => expression_text(table, text, style, ctx),
+            None => quoted(&table.columns[at].name),
+        }
+    }
+
     /// Returns the parts as SQL.
-    pub fn parts_text(&self, table: &Table) -> String {
+    fn parts_text(&self, table: &Table, style: Style, ctx: &mut EvalContext) -> String {
         let part = |part: &Part| {
-            let mut text = quoted(&table.columns[part.column].name);
+            let mut text = self.column_text(table, part.column, style, ctx);
             match (part.order.descending, part.order.nulls_first) {
                 (false, true) => text.push_str(" NULLS FIRST"),
                 (true, true) => text.push_str(" DESC"),
@@ -303,15 +336,59 @@ impl ShownIndex<'_> {
         self.parts.iter().map(part).collect::<Vec<_>>().join(", ")
     }
 
+    /// Returns ` INCLUDE (...)`, if there are such columns.
+    pub fn included_text(&self, table: &Table) -> String {
+        if self.included.is_empty() {
+            return String::new();
+        }
+        let names: Vec<String> = self.included.iter().map(|at| quoted(&table.columns[*at].name)).collect();
+        format!(" INCLUDE ({})", names.join(", "))
+    }
+
+    /// Returns the expressions among the columns, as `pg_index` keeps them.
+    pub fn expression_trees(&self, table: &Table) -> Option<String> {
+        let texts: Vec<&str> = self.columns().filter_map(|at| table.expression_of(at)).collect();
+        let items = texts.iter().map(|text| format!("{{{}}}{text}", text.len()));
+        (!texts.is_empty()).then(|| format!("({})", items.collect::<String>()))
+    }
+
+    /// Returns the predicate, as `pg_index` keeps it.
+    pub fn predicate_tree(&self, table: &Table) -> Option<String> {
+        self.predicate.and_then(|at| table.expression_of(at)).map(|text| node_tree((oid::BOOL, -1), text))
+    }
+
     /// Returns the statement that makes the index.
-    pub fn definition(&self, table: &Table) -> String {
+    pub fn definition(&self, table: &Table, ctx: &mut EvalContext) -> Result<String> {
         let name = format!("{}.{}", quoted(schema_of(&table.schema)), quoted(&table.name));
-        self.definition_on(table, &name)
+        self.definition_on(table, &name, Style::PLAIN, ctx)
     }
 
     /// Returns the statement that makes the index on a table of that name.
-    pub fn definition_on(&self, table: &Table, name: &str) -> String {
+    pub fn definition_on(&self, table: &Table, name: &str, style: Style, ctx: &mut EvalContext) -> Result<String> {
         let unique = if self.is_unique { "UNIQUE " } else { "" };
-        format!("CREATE {unique}INDEX {} ON {name} USING btree ({})", quoted(&self.name), self.parts_text(table))
+        let parts = self.parts_text(table, style, ctx);
+        let mut text = format!("CREATE {unique}INDEX {} ON {name} USING btree ({parts})", quoted(&self.name));
+        text.push_str(&self.included_text(table));
+        if self.nulls_equal {
+            text.push_str(" NULLS NOT DISTINCT");
+        }
+        if let Some(tree) = self.predicate_tree(table) {
+            text.push_str(" WHERE ");
+            text.push_str(&tree_text(table, &tree, style, ctx)?);
+        }
+        Ok(text)
     }
+}
+
+/// Returns the texts of a list of kept expressions over a table.
+fn list_text(table: &Table, list: &str, style: Style, ctx: &mut EvalContext) -> Option<String> {
+    let (mut rest, mut texts) = (list.strip_prefix('(')?.strip_suffix(')')?, Vec::new());
+    while !rest.is_empty() {
+        let (length, behind) = rest.strip_prefix('{')?.split_once('}')?;
+        let (text, next) = behind.split_at_checked(length.parse().ok()?)?;
+        let shown = deparse::expression(table, text, ExpressionPlace::Plain, style, ctx);
+        texts.push(shown.unwrap_or_else(|_| text.to_owned()));
+        rest = next;
+    }
+    Some(texts.join(", "))
 }

@@ -4,6 +4,7 @@ mod catalog;
 mod changes;
 mod cursors;
 mod definitions;
+mod indexes;
 mod limits;
 mod locks;
 mod notifications;

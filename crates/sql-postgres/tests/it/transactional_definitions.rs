@@ -6,7 +6,7 @@ use sql_postgres::wire::Formats;
 use crate::world::{Client, World};
 
 /// Plays a recorded session: lines `> statement`, each followed by PostgreSQL 16's answer (without "Failing row contains").
-fn play(client: &mut Client, recorded: &str) {
+pub fn play(client: &mut Client, recorded: &str) {
     let mut wrong = Vec::new();
     for part in recorded.strip_prefix("> ").expect("a statement").split("\n> ") {
         let (statement, answer) = part.split_once('\n').unwrap_or((part, ""));

@@ -308,6 +308,9 @@ impl World {
                 using: false,
                 generated: false,
                 is_constraint: true,
+                included: Vec::new(),
+                predicate: None,
+                nulls_equal: false,
             });
         }
         let check = |(name, text)| Check { id: UNNUMBERED, name, text, enforced: true };

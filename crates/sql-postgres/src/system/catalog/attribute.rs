@@ -7,6 +7,7 @@ use query::nodes::context::EvalContext;
 use query::nodes::table_function::Give;
 
 use crate::batch::Row;
+use crate::define::index::column_names;
 use crate::system::cells::{letter, null, number, oid, text, truth};
 use crate::system::view::{Shown, columns, default_tree, has_default, indexes, type_of};
 use crate::system::wanted::Wanted;
@@ -137,9 +138,9 @@ fn of_table(table: &Table, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result
 
 fn of_indexes(table: &Table, only: Option<Oid>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
     for index in indexes(table).iter().filter(|index| only.is_none_or(|oid| oid == index.oid)) {
-        for (nth, part) in index.parts.iter().enumerate() {
-            let column = &table.columns[part.column];
-            give(Attribute::plain(index.oid, &column.name, nth as i64 + 1, type_of(column)).row(), ctx)?;
+        for (nth, (at, name)) in index.columns().zip(column_names(table, index)).enumerate() {
+            let column = &table.columns[at];
+            give(Attribute::plain(index.oid, &name, nth as i64 + 1, type_of(column)).row(), ctx)?;
         }
     }
     Ok(())

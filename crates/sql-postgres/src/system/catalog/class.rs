@@ -197,7 +197,7 @@ fn of_index(schema: &Schema, index: &ShownIndex<'_>) -> Row {
         kind: 'i',
         am: oids::BTREE,
         tuples: 0.0,
-        attributes: index.parts.len(),
+        attributes: index.columns().count(),
         ..ClassRow::PLAIN
     };
     row.row()

@@ -151,7 +151,7 @@ pub fn index_of_key(parent: &Table, key: &ForeignKey) -> Oid {
     let found = indexes.iter().find(|index| {
         let mut names: Vec<&str> = index.parts.iter().map(|part| parent.columns[part.column].name.as_str()).collect();
         names.sort_unstable();
-        index.is_unique && names == wanted
+        index.is_unique && index.predicate.is_none() && names == wanted
     });
     found.map_or(0, |index| index.oid)
 }

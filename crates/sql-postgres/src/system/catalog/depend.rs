@@ -78,12 +78,19 @@ fn of_table(shown: &Shown, table: &Table, ctx: &mut EvalContext, give: &mut Give
         if index.is_constraint {
             let constraint = (PG_CONSTRAINT, index.constraint_oid(), 0);
             give(row(end, constraint, INTERNAL), ctx)?;
-            for part in index.parts {
-                give(row(constraint, of_column(part.column), AUTO), ctx)?;
+            for at in index.columns() {
+                give(row(constraint, of_column(at), AUTO), ctx)?;
             }
         } else {
-            for part in index.parts {
-                give(row(end, of_column(part.column), AUTO), ctx)?;
+            for at in index.columns().filter(|at| !table.columns[*at].is_hidden()) {
+                give(row(end, of_column(at), AUTO), ctx)?;
+            }
+            let texts = index.columns().chain(index.predicate).filter_map(|at| table.expression_of(at));
+            let mut read: Vec<i64> = texts.flat_map(|text| columns_read(table, text, ctx)).collect();
+            read.sort_unstable();
+            read.dedup();
+            for nth in read {
+                give(row(end, (PG_CLASS, relation, nth), AUTO), ctx)?;
             }
         }
     }

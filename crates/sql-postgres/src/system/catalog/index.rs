@@ -7,7 +7,7 @@ use query::nodes::table_function::Give;
 use crate::batch::Row;
 use crate::system::arrays;
 use crate::system::catalog::attribute::collation_of;
-use crate::system::cells::{null, number, oid, truth};
+use crate::system::cells::{null, number, oid, text, truth};
 use crate::system::oids;
 use crate::system::operator_class::default_class;
 use crate::system::view::{Shown, ShownIndex, indexes, number_of, type_of};
@@ -26,8 +26,7 @@ pub fn pg_index(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>)
 }
 
 fn row(table: &Table, index: &ShownIndex<'_>) -> Row {
-    let count = index.parts.len() as i64;
-    let keys: Vec<i64> = index.parts.iter().map(|part| number_of(table, part.column)).collect();
+    let keys: Vec<i64> = index.columns().map(|at| number_of(table, at)).collect();
     let types: Vec<u32> = index.parts.iter().map(|part| type_of(&table.columns[part.column]).0).collect();
     let collations: Vec<u32> = types.iter().map(|ty| collation_of(*ty)).collect();
     let classes: Vec<u32> = types.iter().map(|ty| default_class(*ty)).collect();
@@ -38,10 +37,10 @@ fn row(table: &Table, index: &ShownIndex<'_>) -> Row {
     vec![
         oid(index.oid),
         oid(oids::of_object(table.id)),
-        number(count),
-        number(count),
+        number(keys.len() as i64),
+        number(index.parts.len() as i64),
         truth(index.is_unique),
-        truth(false),
+        truth(index.nulls_equal),
         truth(index.is_primary),
         truth(false),
         truth(true),
@@ -55,7 +54,7 @@ fn row(table: &Table, index: &ShownIndex<'_>) -> Row {
         arrays::oid_vector(&collations),
         arrays::oid_vector(&classes),
         arrays::number_vector(&options.collect::<Vec<_>>()),
-        null(),
-        null(),
+        index.expression_trees(table).map_or(null(), text),
+        index.predicate_tree(table).map_or(null(), text),
     ]
 }

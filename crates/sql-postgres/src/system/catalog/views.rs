@@ -50,7 +50,7 @@ pub fn pg_indexes(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_
                 continue;
             }
             for index in indexes(table) {
-                let definition = index.definition(table);
+                let definition = index.definition(table, ctx)?;
                 let row = vec![text(name), text(&table.name), text(&index.name), null(), text(definition)];
                 give(row, ctx)?;
             }

@@ -91,13 +91,14 @@ pub fn index(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value>
     };
     let found = indexes(&table).into_iter().find(|index| index.oid == oid);
     let column = if values.len() > 1 { integer(values, 1)? } else { 0 };
-    let is_pretty = style(values, 2)?.is_pretty;
-    let name = qualified(&table.schema, &table.name, is_pretty, ctx);
-    optional(found.and_then(|index| match usize::try_from(column) {
-        Ok(0) => Some(index.definition_on(&table, &name)),
-        Ok(nth) => index.parts.get(nth - 1).map(|part| quoted(&table.columns[part.column].name)),
+    let style = style(values, 2)?;
+    let name = qualified(&table.schema, &table.name, style.is_pretty, ctx);
+    let Some(index) = found else { return Ok(Value::Null) };
+    optional(match usize::try_from(column) {
+        Ok(0) => Some(index.definition_on(&table, &name, style, ctx)?),
+        Ok(nth) => index.columns().nth(nth - 1).map(|at| index.column_text(&table, at, style, ctx)),
         Err(_) => None,
-    }))
+    })
 }
 
 pub fn constraint(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
@@ -110,7 +111,9 @@ pub fn constraint(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<V
         Some(Object::PrimaryKey(table) | Object::Index(table, _)) => {
             indexes(&table).into_iter().find(|index| index.oid == oid && index.is_constraint).map(|index| {
                 let word = if index.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
-                format!("{word} ({})", names(&table, &mut index.parts.iter().map(|part| part.column)))
+                let nulls = if index.nulls_equal { " NULLS NOT DISTINCT" } else { "" };
+                let columns = names(&table, &mut index.parts.iter().map(|part| part.column));
+                format!("{word}{nulls} ({columns}){}", index.included_text(&table))
             })
         }
         // The condition has parentheses of its own, unless it is pretty.
