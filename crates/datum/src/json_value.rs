@@ -33,7 +33,7 @@ impl Node {
             Value::Timestamp(at) => Node::DateTime(Zone::utc().local(*at)),
             Value::Interval(span) => Node::String(span.to_string().as_str().into()),
             Value::Json(json) => (*json.0).clone(),
-            Value::Array(_) => Node::String(value.to_string().as_str().into()),
+            Value::Array(_) | Value::Record(_) => Node::String(value.to_string().as_str().into()),
         }
     }
 

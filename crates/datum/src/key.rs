@@ -23,6 +23,7 @@
 //! | Interval | 16 bytes: its length in microseconds, the sign bit inverted |
 //! | Json | rank of the node, then its content |
 //! | Jsonb | 0 for an array without elements, or 1 and the node: rank, of arrays and objects how many parts they have, content |
+//! | Record | of each field 01 and its key as a text, or 02 for NULL; 00 |
 //! | Array | of each element 01 and its key as a text, or 02 for NULL; 00; the number of dimensions, of each its length and its lower bound in 4 bytes |
 
 use crate::batch::Cell;
@@ -31,7 +32,7 @@ use crate::decimal::{Decimal, Special};
 use crate::json::{Json, JsonbScalar, Node};
 use crate::storage::{Shape, Storage};
 use crate::temporal::{Date, DateTime, Span, Time, Timestamp};
-use crate::value::{Array, Value};
+use crate::value::{Array, Record, Value};
 
 const NULL: u8 = 0;
 const SOME: u8 = 1;
@@ -144,6 +145,11 @@ fn encode_some(value: &Value, shape: Shape, out: &mut Vec<u8>) {
                 array(value, out);
             }
         }
+        Storage::Record => {
+            if let Value::Record(value) = value {
+                record(value, out);
+            }
+        }
         Storage::Text | Storage::Bytes => match value.as_string_bytes() {
             Some(text) => shape.collation.sort_key(text, out),
             None => shape.collation.sort_key(value.to_string().as_bytes(), out),
@@ -173,18 +179,39 @@ fn array(array: &Array, out: &mut Vec<u8>) {
     }
 }
 
-/// Returns how many bytes an array's key takes, where `byte` gives those behind the first.
-fn array_length(byte: impl Fn(usize) -> Option<u8>) -> Option<usize> {
+/// Appends fields as they compare, a NULL as greater than every value.
+fn record(record: &Record, out: &mut Vec<u8>) {
+    let mut key = Vec::new();
+    for (field, value) in record.fields() {
+        if value.is_null() {
+            out.push(NULL_ABOVE);
+            continue;
+        }
+        key.clear();
+        encode_some(value, field.shape, &mut key);
+        out.push(SOME);
+        Collation::Binary.sort_key(&key, out);
+    }
+    out.push(NULL);
+}
+
+/// Returns how many bytes a list of keys takes, each marked or NULL, with the byte that ends it.
+fn list_length(byte: impl Fn(usize) -> Option<u8>) -> Option<usize> {
     let mut at = 0;
     loop {
         at += match byte(at)? {
             NULL_ABOVE => 1,
             SOME => 1 + Collation::Binary.sort_key_length(|nth| byte(at + 1 + nth))?,
-            _ => break,
+            _ => return Some(at + 1),
         };
     }
-    let dimensions = byte(at + 1)?;
-    Some(at + 2 + 8 * usize::from(dimensions))
+}
+
+/// Returns how many bytes an array's key takes, where `byte` gives those behind the first.
+fn array_length(byte: impl Fn(usize) -> Option<u8>) -> Option<usize> {
+    let at = list_length(&byte)?;
+    let dimensions = byte(at)?;
+    Some(at + 1 + 8 * usize::from(dimensions))
 }
 
 fn number(value: &Value) -> f64 {
@@ -446,6 +473,9 @@ pub fn length(key: &[u8], shape: Shape, order: KeyOrder) -> Option<usize> {
         Storage::Json | Storage::Jsonb => None,
         Storage::Array => {
             array_length(|at| byte(at + 1)).map(|length| length + 1).filter(|length| *length <= key.len())
+        }
+        Storage::Record => {
+            list_length(|at| byte(at + 1)).map(|length| length + 1).filter(|length| *length <= key.len())
         }
         Storage::Text | Storage::Bytes => shape.collation.sort_key_length(|at| byte(at + 1)).map(|length| length + 1),
         _ => Some(9),

@@ -22,4 +22,4 @@ pub use fault::{Fault, Raised, Result};
 pub use json::Json;
 pub use storage::{Shape, Storage};
 pub use temporal::{Date, DateTime, Span, Time, Timestamp, Zone};
-pub use value::{Array, Bytes, Text, Value};
+pub use value::{Array, Bytes, Record, Text, Value};

@@ -17,7 +17,7 @@ use crate::fault::{Fault, Result};
 use crate::json::Json;
 use crate::storage::{Shape, Storage};
 use crate::temporal::{Date, DateTime, Span, Time, Timestamp};
-use crate::value::{Array, Bytes, DIMENSIONS_MAX, Dimension, Text, Value};
+use crate::value::{Array, Bytes, DIMENSIONS_MAX, Dimension, Record, RecordField, RecordType, Text, Value};
 
 /// Versions of the row format: ends of variable columns take two bytes, or four.
 const NARROW: u8 = 1;
@@ -388,6 +388,7 @@ fn append(value: &Value, out: &mut Vec<u8>) -> Result<()> {
         Value::Decimal(decimal) => put_decimal(decimal, out),
         Value::Json(json) => json.encode(out),
         Value::Array(array) => put_array(array, out)?,
+        Value::Record(record) => put_record(record, out)?,
         value => return Err(misfit(value)),
     }
     Ok(())
@@ -434,6 +435,7 @@ fn variable_value(bytes: &[u8], storage: Storage) -> Result<Value> {
         Storage::Json | Storage::Jsonb => Value::Json(Json::decode(bytes).ok_or_else(damaged)?),
         Storage::Bytes => Value::Bytes(Bytes::new(bytes)),
         Storage::Array => Value::Array(array_of_bytes(bytes)?),
+        Storage::Record => Value::Record(record_of_bytes(bytes)?),
         _ => Value::Text(Text::new(std::str::from_utf8(bytes).map_err(|_| damaged())?)),
     })
 }
@@ -549,6 +551,57 @@ fn read_array(mut bytes: &[u8]) -> Option<Array> {
     (rest.is_empty() && values.is_empty() == dimensions.is_empty()).then(|| Array::new(shape, &dimensions, values))
 }
 
+/// Appends the stored form of a record: the number of its type (4) and of its fields (2), of each its name behind its length (2), number (4), modifier (4), storage type (1) and collation (2); then each value as `encode_value` writes it, behind its length (4).
+pub fn put_record(record: &Record, out: &mut Vec<u8>) -> Result<()> {
+    let ty = record.ty();
+    out.extend_from_slice(&ty.number.to_le_bytes());
+    out.extend_from_slice(&(ty.fields.len() as u16).to_le_bytes());
+    for RecordField { name, number, length, shape, record: _ } in &ty.fields {
+        out.extend_from_slice(&(name.len() as u16).to_le_bytes());
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(&number.to_le_bytes());
+        out.extend_from_slice(&length.to_le_bytes());
+        out.push(shape.storage.code());
+        out.extend_from_slice(&shape.collation.code().to_le_bytes());
+    }
+    for (field, value) in record.fields() {
+        let from = out.len();
+        out.extend_from_slice(&[0; 4]);
+        encode_value(value, field.shape.storage, out)?;
+        let length = (out.len() - from - 4) as u32;
+        out[from..from + 4].copy_from_slice(&length.to_le_bytes());
+    }
+    Ok(())
+}
+
+/// Returns the record whose stored form the bytes are. `Fault::Corrupt` for others.
+pub fn record_of_bytes(bytes: &[u8]) -> Result<Record> {
+    read_record(bytes).ok_or_else(|| Fault::corrupt("the bytes of a record"))
+}
+
+fn read_record(mut bytes: &[u8]) -> Option<Record> {
+    let rest = &mut bytes;
+    let number = u32::from_le_bytes(take(rest)?);
+    let count = u16::from_le_bytes(take(rest)?);
+    let mut fields = Vec::new();
+    for _ in 0..count {
+        let length = u16::from_le_bytes(take(rest)?).into();
+        let name = std::str::from_utf8(stretch(rest, length)?).ok()?.into();
+        let (number, length) = (u32::from_le_bytes(take(rest)?), u32::from_le_bytes(take(rest)?));
+        let [storage, low, high] = take(rest)?;
+        let collation = Collation::of_code(u16::from_le_bytes([low, high]))?;
+        let shape = Shape { storage: Storage::of_code(storage)?, collation };
+        fields.push(RecordField { name, number, length, shape, record: None });
+    }
+    let mut values = Vec::with_capacity(fields.len());
+    for field in &fields {
+        let length = u32::from_le_bytes(take(rest)?) as usize;
+        values.push(decode_value(stretch(rest, length)?, field.shape.storage).ok()?);
+    }
+    let ty = Arc::new(RecordType { number, fields: fields.into() });
+    if rest.is_empty() { Record::new(ty, values) } else { None }
+}
+
 fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     let (head, rest) = bytes.split_first_chunk::<N>()?;
     *bytes = rest;
@@ -645,6 +698,51 @@ mod tests {
             Array::new(INTEGERS, &lines, (0..6).map(Value::Int).collect()),
             Array::list(text, vec![Value::text(""), Value::text("a".repeat(70_000)), Value::Null]),
         ]
+    }
+
+    #[test]
+    fn a_record_comes_back_from_its_stored_form_and_damaged_bytes_are_refused() {
+        let field = |name: &str, number: u32, storage: Storage| RecordField {
+            name: name.into(),
+            number,
+            length: u32::MAX,
+            shape: storage.into(),
+            record: None,
+        };
+        let fields = [field("a", 23, Storage::Int { bytes: 4, signed: true }), field("", 25, Storage::Text)];
+        let inner = Arc::new(RecordType { number: 2249, fields: fields.into() });
+        let inner = Record::new(inner, vec![Value::Int(-5), Value::Null]).expect("it is flat");
+        let fields = [field("r", 2249, Storage::Record), field("l", 1007, Storage::Array)];
+        let outer = Arc::new(RecordType { number: 7, fields: fields.into() });
+        let list = Array::list(INTEGERS, vec![Value::Int(1), Value::Null]);
+        let outer = Record::new(outer, vec![Value::Record(inner), Value::Array(list)]).expect("it has two levels");
+        let value = Value::Record(outer);
+        let mut bytes = Vec::new();
+        encode_value(&value, Storage::Record, &mut bytes).expect("it fits");
+        assert_eq!(decode_value(&bytes, Storage::Record).expect("it parses"), value);
+        for end in 1..bytes.len() {
+            assert!(decode_value(&bytes[..end], Storage::Record).is_err());
+        }
+    }
+
+    #[test]
+    fn records_nest_up_to_their_bound() {
+        let ty = Arc::new(RecordType {
+            number: 2249,
+            fields: [RecordField {
+                name: "f1".into(),
+                number: 2249,
+                length: 0,
+                shape: Storage::Record.into(),
+                record: None,
+            }]
+            .into(),
+        });
+        let mut value = Value::Null;
+        for _ in 0..crate::value::RECORD_DEPTH_MAX {
+            value = Value::Record(Record::new(ty.clone(), vec![value]).expect("it is within the bound"));
+        }
+        assert!(Record::new(ty, vec![value]).is_none());
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub enum Storage {
     Jsonb,
     /// `Value::Array`, which knows the shape of its elements. The collation of the shape is that of the elements.
     Array,
+    /// `Value::Record`, which knows its fields.
+    Record,
 }
 
 /// A storage type with the collation of its texts: all that the codecs have to know of a type.
@@ -67,14 +69,18 @@ impl Storage {
             | Storage::Timestamp
             | Storage::TimestampTz => 8,
             Storage::Interval => Span::BYTES,
-            Storage::Decimal | Storage::Text | Storage::Bytes | Storage::Json | Storage::Jsonb | Storage::Array => {
-                return None;
-            }
+            Storage::Decimal
+            | Storage::Text
+            | Storage::Bytes
+            | Storage::Json
+            | Storage::Jsonb
+            | Storage::Array
+            | Storage::Record => return None,
         })
     }
 
     /// Every storage type, at the place of its number in files: new ones go to the end.
-    const ALL: [Storage; 24] = [
+    const ALL: [Storage; 25] = [
         Storage::Int { bytes: 1, signed: true },
         Storage::Int { bytes: 1, signed: false },
         Storage::Int { bytes: 2, signed: true },
@@ -99,6 +105,7 @@ impl Storage {
         Storage::Interval,
         Storage::Jsonb,
         Storage::Array,
+        Storage::Record,
     ];
 
     /// Returns the number that stands for the storage type in files. It never changes.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use smol_str::SmolStr;
 
 use crate::float;
-use crate::storage::Shape;
+use crate::storage::{Shape, Storage};
 use crate::temporal::Zone;
 
 pub use crate::decimal::Decimal;
@@ -39,6 +39,7 @@ pub enum Value {
     Interval(Span),
     Json(Json),
     Array(Array),
+    Record(Record),
 }
 
 const _: () = assert!(size_of::<Value>() == 32);
@@ -79,6 +80,7 @@ impl Value {
             Value::Json(json) => json.node().held_bytes(),
             Value::Decimal(decimal) => decimal.heap_bytes(),
             Value::Array(array) => array.heap_bytes(),
+            Value::Record(record) => record.heap_bytes(),
             other => other.as_string_bytes().map_or(0, |bytes| if bytes.len() > 22 { bytes.len() } else { 0 }),
         }
     }
@@ -109,6 +111,13 @@ impl fmt::Display for Value {
                 }
                 f.write_str("}")
             }
+            Value::Record(record) => {
+                f.write_str("(")?;
+                for (at, value) in record.values().iter().enumerate() {
+                    write!(f, "{}{value}", if at > 0 { "," } else { "" })?;
+                }
+                f.write_str(")")
+            }
         }
     }
 }
@@ -138,6 +147,7 @@ impl PartialEq for Value {
             (Value::Interval(a), Value::Interval(b)) => a == b,
             (Value::Json(a), Value::Json(b)) => a == b,
             (Value::Array(a), Value::Array(b)) => a == b,
+            (Value::Record(a), Value::Record(b)) => a == b,
             _ => false,
         }
     }
@@ -376,5 +386,93 @@ impl PartialEq for Array {
             || (self.element() == other.element()
                 && self.dimensions() == other.dimensions()
                 && self.values() == other.values())
+    }
+}
+
+/// The fields of a record: their names and types, and the number of the type that they make up.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RecordType {
+    /// The dialect's number of the type.
+    pub number: u32,
+    pub fields: Box<[RecordField]>,
+}
+
+/// One field, with the number and the modifier of its type as its dialect has them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RecordField {
+    pub name: Box<str>,
+    pub number: u32,
+    pub length: u32,
+    pub shape: Shape,
+    /// The fields of a record that is the field's value, or an element of it, where a statement knows them.
+    pub record: Option<Arc<RecordType>>,
+}
+
+/// Records within each other; deeper ones are not made.
+pub const RECORD_DEPTH_MAX: u16 = 100;
+
+/// A row as one value. It knows its fields, so rows, spill files and keys need no other description of it. A clone shares them.
+#[derive(Clone, Debug)]
+pub struct Record(Arc<RecordNode>);
+
+#[derive(Debug)]
+struct RecordNode {
+    ty: Arc<RecordType>,
+    values: Box<[Value]>,
+    /// The levels of records, this one included.
+    depth: u16,
+    /// Bytes on the heap.
+    bytes: usize,
+}
+
+impl Record {
+    /// Returns a record of these fields; `None` if records within it nest too deep. Panics where there is not one value for each field.
+    pub fn new(ty: Arc<RecordType>, values: Vec<Value>) -> Option<Record> {
+        assert_eq!(ty.fields.len(), values.len());
+        let depth = 1 + values.iter().map(Value::record_depth).max().unwrap_or(0);
+        if depth > RECORD_DEPTH_MAX {
+            return None;
+        }
+        let behind: usize = values.iter().map(Value::heap_bytes).sum();
+        let bytes = size_of::<RecordNode>() + size_of_val(&values[..]) + behind;
+        Some(Record(Arc::new(RecordNode { ty, values: values.into(), depth, bytes })))
+    }
+
+    pub fn ty(&self) -> &Arc<RecordType> {
+        &self.0.ty
+    }
+
+    pub fn values(&self) -> &[Value] {
+        &self.0.values
+    }
+
+    /// Returns the fields with their values.
+    pub fn fields(&self) -> impl ExactSizeIterator<Item = (&RecordField, &Value)> {
+        self.0.ty.fields.iter().zip(&self.0.values)
+    }
+
+    pub fn heap_bytes(&self) -> usize {
+        self.0.bytes
+    }
+}
+
+/// Identity: fields and values, as `Value`'s.
+impl PartialEq for Record {
+    fn eq(&self, other: &Record) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || (self.ty() == other.ty() && self.values() == other.values())
+    }
+}
+
+impl Value {
+    /// The levels of records in the value.
+    fn record_depth(&self) -> u16 {
+        match self {
+            Value::Record(record) => record.0.depth,
+            // An array's elements are of one shape.
+            Value::Array(array) if array.element().storage == Storage::Record => {
+                array.values().iter().map(Value::record_depth).max().unwrap_or(0)
+            }
+            _ => 0,
+        }
     }
 }

@@ -168,7 +168,9 @@ pub trait MysqlType: Sized {
             Value::Time(time) => Type::temporal(Kind::Time, scale_of(time.micros())),
             Value::DateTime(at) => Type::temporal(Kind::DateTime, scale_of(at.micros_of_day())),
             Value::Timestamp(Timestamp(at)) => Type::temporal(Kind::Timestamp, scale_of(*at)),
-            Value::Interval(_) | Value::Array(_) => Type::text(value.to_string().len() as u32, Collation::DEFAULT),
+            Value::Interval(_) | Value::Array(_) | Value::Record(_) => {
+                Type::text(value.to_string().len() as u32, Collation::DEFAULT)
+            }
             Value::Json(_) => Type::of_kind(Kind::Json),
         }
     }
@@ -363,7 +365,7 @@ fn kind_of_storage(ty: &Type) -> Kind {
         Storage::Set => Kind::Set,
         Storage::Bit => Kind::Bit,
         // Shown as a text; MySQL has no such values.
-        Storage::Interval | Storage::Array => Kind::VarChar,
+        Storage::Interval | Storage::Array | Storage::Record => Kind::VarChar,
     }
 }
 

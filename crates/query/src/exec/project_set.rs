@@ -3,14 +3,14 @@
 //! The functions of a row run side by side, and those that have ended give NULLs until the longest has. Rows are
 //! computed as they are wanted, so a stream without an end costs no more than what is read of it.
 
-use datum::Result;
+use datum::{Fault, Record, Result};
 
 use crate::batch::Row;
 use crate::exec::Exec;
 use crate::exec::memory::row_bytes;
 use crate::exec::row_ops::{BATCH, BATCH_BYTES};
 use crate::nodes::context::EvalContext;
-use crate::nodes::table_function::{ProjectSet, RowStream, SetCall};
+use crate::nodes::table_function::{ProjectSet, RowForm, RowStream, SetCall};
 use crate::value::Value;
 
 pub struct ProjectSetState {
@@ -93,6 +93,7 @@ impl Expanded {
                 *stream = Stream::Ended;
             }
             is_row = true;
+            let values = formed(call, values)?;
             values.into_iter().take(call.types.len()).enumerate().for_each(|(nth, value)| row[call.at + nth] = value);
         }
         self.count += 1;
@@ -100,6 +101,22 @@ impl Expanded {
             row[at] = Value::Int(self.count);
         }
         Ok(is_row.then_some(row))
+    }
+}
+
+/// Brings a row of the function to the form of the call.
+fn formed(call: &SetCall, values: Row) -> Result<Row> {
+    match (call.form, &call.record) {
+        (RowForm::Columns, _) => Ok(values),
+        (RowForm::Packed, Some(ty)) => {
+            let record = (ty.fields.len() == values.len()).then(|| Record::new(ty.clone(), values)).flatten();
+            record.map(|record| vec![Value::Record(record)]).ok_or_else(|| Fault::corrupt("a row of another form"))
+        }
+        (RowForm::Packed, None) => Err(Fault::corrupt("a row without a type")),
+        (RowForm::Unpacked, _) => Ok(match values.first() {
+            Some(Value::Record(record)) => record.values().to_vec(),
+            _ => vec![Value::Null; call.types.len()],
+        }),
     }
 }
 

@@ -320,7 +320,7 @@ impl Call {
 
     /// Returns whether the type of the result has room for a long value.
     fn may_be_long(&self) -> bool {
-        matches!(self.ty.storage, Storage::Json | Storage::Jsonb | Storage::Array)
+        matches!(self.ty.storage, Storage::Json | Storage::Jsonb | Storage::Array | Storage::Record)
             || self.ty.storage.is_string() && self.ty.length as usize >= LONG
     }
 }

@@ -10,7 +10,7 @@ use crate::nodes::comparison::{Comparator, Comparison};
 use crate::nodes::function::{Function, SessionUse};
 use crate::nodes::subquery::Subquery;
 use crate::types::{Collation, Type};
-use crate::value::Value;
+use crate::value::{RecordType, Value};
 
 #[derive(Clone, Debug)]
 pub enum Expr {
@@ -102,6 +102,8 @@ pub struct Extra {
     pub text: Box<str>,
     /// An expression over a row of its own, which the call evaluates for each element of an array.
     pub each: Option<Arc<Expr>>,
+    /// The type of a record that the call makes.
+    pub record: Option<Arc<RecordType>>,
 }
 
 impl Call {
@@ -298,7 +300,8 @@ impl Expr {
             (Expr::Call(a), Expr::Call(b)) => {
                 let is_same = std::ptr::eq(a.function, b.function)
                     && a.extra.word == b.extra.word
-                    && a.extra.each == b.extra.each;
+                    && a.extra.each == b.extra.each
+                    && a.extra.record == b.extra.record;
                 let is_steady = !a.function.volatile && a.function.session != SessionUse::Written;
                 is_same && is_steady && (!a.function.typed || a.has_same_type(b))
             }

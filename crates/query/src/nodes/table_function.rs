@@ -13,6 +13,7 @@ use crate::nodes::node::Node;
 use crate::types::Type;
 use crate::value::Value;
 use datum::Result;
+use datum::value::RecordType;
 
 #[derive(Debug)]
 pub struct TableFunction {
@@ -59,6 +60,21 @@ pub struct SetCall {
     pub types: Vec<Type>,
     /// The place of the first column in the output row.
     pub at: usize,
+    /// The fields of its rows, where they are not known from the function alone.
+    pub record: Option<Arc<RecordType>>,
+    pub form: RowForm,
+}
+
+/// The form in which the rows of a function arrive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RowForm {
+    /// A value for each column.
+    #[default]
+    Columns,
+    /// The columns become one record, of the type `SetCall::record`.
+    Packed,
+    /// The one value of a row is a record, whose fields become the columns; NULL gives NULLs.
+    Unpacked,
 }
 
 /// Returns each input row once for each row of its functions, with their values behind it.

@@ -112,7 +112,7 @@ pub fn type_of(value: &Value, collation: crate::types::Collation) -> Type {
         Value::Time(_) => Type::temporal(Kind::Time, 6),
         Value::DateTime(_) => Type::temporal(Kind::DateTime, 6),
         Value::Timestamp(_) => Type::temporal(Kind::Timestamp, 6),
-        Value::Interval(_) | Value::Array(_) => Type::text(255, collation),
+        Value::Interval(_) | Value::Array(_) | Value::Record(_) => Type::text(255, collation),
         Value::Json(_) => Type::of_kind(Kind::Json),
     };
     ty.with_nullable(false)

@@ -74,7 +74,11 @@ fn text_to_f64(text: &str, ctx: &mut EvalContext) -> Result<f64> {
 /// Returns the error of a value of another dialect's table that has no form as a number here.
 #[cold]
 fn other_dialects(value: &Value) -> datum::Fault {
-    let what = if matches!(value, Value::Array(_)) { "an array" } else { "a value of type interval" };
+    let what = match value {
+        Value::Array(_) => "an array",
+        Value::Record(_) => "a row",
+        _ => "a value of type interval",
+    };
     error::SqlError::unsupported(format!("{what} as a number")).into()
 }
 
@@ -91,7 +95,7 @@ pub fn to_f64(value: &Value, ctx: &mut EvalContext) -> Result<f64> {
         Value::Date(_) | Value::Time(_) | Value::DateTime(_) | Value::Timestamp(_) => {
             temporal_number(value, ctx).to_f64()
         }
-        Value::Interval(_) | Value::Array(_) => return Err(other_dialects(value)),
+        Value::Interval(_) | Value::Array(_) | Value::Record(_) => return Err(other_dialects(value)),
         Value::Json(json) => match &*json.0 {
             Node::Int(number) => *number as f64,
             Node::UInt(number) => *number as f64,
@@ -125,7 +129,7 @@ pub fn to_decimal(value: &Value, ctx: &mut EvalContext) -> Result<Decimal> {
         Value::Text(text) => text_to_decimal(text, ctx)?,
         Value::Bytes(_) => text_to_decimal(&lossy(value), ctx)?,
         Value::Date(_) | Value::Time(_) | Value::DateTime(_) | Value::Timestamp(_) => temporal_number(value, ctx),
-        Value::Interval(_) | Value::Array(_) => return Err(other_dialects(value)),
+        Value::Interval(_) | Value::Array(_) | Value::Record(_) => return Err(other_dialects(value)),
         Value::Json(json) => match &*json.0 {
             Node::Decimal(decimal) => decimal.clone(),
             Node::Int(number) => Decimal::from(*number),
@@ -396,7 +400,7 @@ pub fn write_text(value: &Value, ty: &Type, out: &mut String) {
         Value::Timestamp(at) => write!(out, "{:.scale$}", temporal::Zone::utc().local(*at)),
         Value::Interval(span) => write!(out, "{span}"),
         Value::Json(json) => write!(out, "{json}"),
-        Value::Array(_) => write!(out, "{value}"),
+        Value::Array(_) | Value::Record(_) => write!(out, "{value}"),
     };
     debug_assert!(written.is_ok());
     if ty.has_zerofill() && !value.is_null() {

@@ -43,7 +43,7 @@ impl Word {
             Word::Trim(side) => (3, side as u8),
             Word::Operator(op, increment) => (OPERATORS + op as u8, increment),
         };
-        Extra { word: [tag, value], text, each: None }
+        Extra { word: [tag, value], text, ..Extra::default() }
     }
 
     pub fn of(call: &Call) -> Word {

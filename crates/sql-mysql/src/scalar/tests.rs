@@ -87,7 +87,7 @@ fn fits(value: &Value, ty: &Type) -> bool {
         Value::Time(_) => ty.kind() == Kind::Time,
         Value::DateTime(_) => ty.kind() == Kind::DateTime,
         Value::Timestamp(_) => ty.kind() == Kind::Timestamp,
-        Value::Interval(_) | Value::Array(_) => false,
+        Value::Interval(_) | Value::Array(_) | Value::Record(_) => false,
         Value::Json(_) => ty.kind() == Kind::Json,
     }
 }

@@ -189,6 +189,7 @@ impl Binder<'_> {
         };
         let places: Vec<u32> = operands.iter().map(|operand| operand.at).collect();
         let (mut arguments, result) = self.arguments_of(signature, operands)?;
+        let typmod = self.row_modifier(&arguments, result);
         if *distinct {
             for (argument, at) in arguments.iter().zip(places) {
                 self.check_comparable(oid_of(argument), at)?;
@@ -219,7 +220,7 @@ impl Binder<'_> {
             arguments: types,
             order,
             separator: "".into(),
-            ty: column_type(result, -1, true),
+            ty: column_type(result, typmod, true),
             filtered: filter.is_some(),
             by,
             setting: 0,

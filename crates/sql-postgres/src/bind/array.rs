@@ -16,6 +16,8 @@ use syntax::postgres::tree::{self, ExprKind, Indirection, SelectStmt};
 
 use crate::bind::Binder;
 use crate::bind::comparison::comparator;
+use crate::bind::expression::common_typmod;
+use crate::bind::record::is_record;
 use crate::bind::special;
 use crate::bind::typing::{Operand, literal, oid_of, settled, shown, typmod_of_expr, unsupported};
 use crate::error::{PgError, Result, state};
@@ -24,7 +26,9 @@ use crate::functions::array::aggregate::ARRAY_AGG;
 use crate::functions::array::{construct, quantified, subscript};
 use crate::types::array::too_many_dimensions;
 use crate::types::oid::{self, Oid};
-use crate::types::registry::{array_of, column_type, element_of, is_array, oid_of as type_of, shape_of};
+use crate::types::registry::{
+    array_of, column_type, element_of, is_array, oid_of as type_of, shape_of, typmod_of as type_modifier,
+};
 use crate::value::Value;
 
 /// The most elements of a literal that become candidates of their own.
@@ -72,7 +76,9 @@ impl Binder<'_> {
             }
             None => {
                 let (array, element) = self.common_element(&operands, is_nested, at)?;
-                (array, element, -1)
+                let all: Vec<&Operand> = operands.iter().collect();
+                let is_of_rows = element == oid::RECORD && !is_nested;
+                (array, element, if is_of_rows { common_typmod(&all, element) } else { -1 })
             }
         };
         let wanted = if is_nested { array } else { element };
@@ -140,27 +146,55 @@ impl Binder<'_> {
                 let text = format!("could not find array type for data type {}", shown(element));
                 return binder.fail(state::UNDEFINED_OBJECT, text, at);
             };
-            array = Some((result, element_of(result).map_or(element, |row| row.oid)));
+            let typmod = if is_record(element) { type_modifier(&ty) } else { -1 };
+            array = Some((result, element_of(result).map_or(element, |row| row.oid), typmod));
             bound.node = gathered(bound.node.clone(), ty, result);
             bound.plain = None;
             Ok(Question::Value)
         })?;
-        let Some((result, element)) = array else { return Err(unsupported("this query")) };
-        let expr = Expr::Subquery(Arc::new(subquery), column_type(result, -1, true));
+        let Some((result, element, typmod)) = array else { return Err(unsupported("this query")) };
+        let expr = Expr::Subquery(Arc::new(subquery), column_type(result, typmod, true));
         // No row is an empty array.
         let empty = Value::Array(datum::Array::empty(shape_of(element)));
         let arguments = vec![expr, literal(empty, result)];
-        let expr = call_with(&special::COALESCE, arguments, (result, -1), Extra::default());
+        let expr = call_with(&special::COALESCE, arguments, (result, typmod), Extra::default());
         Ok(Operand { expr, at })
     }
 
     /// Binds subscripts behind a value.
     #[inline(never)]
     pub fn indirection(&mut self, operand: &tree::Expr, links: &[Indirection], at: u32) -> Result<Operand> {
-        let operand = self.expr(operand)?;
-        if links.iter().any(|link| matches!(link, Indirection::Field(_) | Indirection::Star)) {
-            return Err(self.error(unsupported("a field of a value"), at));
+        let (operand, count) = self.fields(operand, links)?;
+        let links = &links[count..];
+        if links.is_empty() {
+            return Ok(Operand { at, ..operand });
         }
+        if links.contains(&Indirection::Star) {
+            return self.fail(state::SYNTAX_ERROR, "row expansion via \"*\" is not supported here", at);
+        }
+        let ends = |link: &Indirection| matches!(link, Indirection::Field(_));
+        if let Some(end) = links.iter().position(ends) {
+            // A field of an element.
+            let element = self.subscripted(operand, &links[..end], at)?;
+            return self.fields_of(element, &links[end..], at);
+        }
+        self.subscripted(operand, links, at)
+    }
+
+    /// Binds fields and further subscripts of a value.
+    fn fields_of(&mut self, operand: Operand, links: &[Indirection], at: u32) -> Result<Operand> {
+        let [link, rest @ ..] = links else { return Ok(Operand { at, ..operand }) };
+        if let Indirection::Field(name) = link {
+            let field = self.field_of(operand, name)?;
+            return self.fields_of(field, rest, at);
+        }
+        let end = links.iter().position(|link| matches!(link, Indirection::Field(_))).unwrap_or(links.len());
+        let element = self.subscripted(operand, &links[..end], at)?;
+        self.fields_of(element, &links[end..], at)
+    }
+
+    /// Binds subscripts behind a value.
+    fn subscripted(&mut self, operand: Operand, links: &[Indirection], at: u32) -> Result<Operand> {
         let ty = operand.oid();
         let Some(element) = element_of(ty) else {
             let text = format!("cannot subscript type {} because it does not support subscripting", shown(ty));

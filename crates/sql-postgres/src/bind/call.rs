@@ -152,7 +152,17 @@ impl Binder<'_> {
         if let Body::Set(body) = row.body {
             return self.set_returning(row, (body, result), arguments, at);
         }
-        Ok(Operand { expr: call(row, arguments, result, -1)?, at })
+        let typmod = match self.row_modifier(&arguments, result) {
+            -1 if result == oid::RECORD && self.scope().clause == Clause::FunctionInFrom => {
+                self.scope().defined_columns.take().map_or(-1, |row| self.known_row_type(row))
+            }
+            typmod => typmod,
+        };
+        let mut expr = call(row, arguments, result, typmod)?;
+        if let Expr::Call(call) = &mut expr {
+            call.extra.record = self.row_type_of(&call.ty);
+        }
+        Ok(Operand { expr, at })
     }
 
     /// Returns the names of the last arguments of a call.

@@ -7,6 +7,7 @@ use query::nodes::function::{Folding, Function, Run};
 use query::types::Collation;
 
 use crate::bind::project_set::reads_sets;
+use crate::bind::record::is_record;
 use crate::bind::resolve::{cast_between, function_by_oid};
 use crate::bind::typing::{Operand, category, is_preferred, literal, oid_of, retyped, settled, shown, typmod_of_expr};
 use crate::bind::{Binder, polymorphic};
@@ -53,7 +54,7 @@ pub fn pathway(source: Oid, target: Oid, context: CastContext) -> Option<Pathway
     let is_string = |ty: Oid| category(ty) == 'S';
     let may = (context >= CastContext::Assignment && is_string(target))
         || (context >= CastContext::Explicit && is_string(source));
-    let has_values = |ty: Oid| by_oid(ty).is_some_and(|row| row.kind == registry::TypeKind::Base);
+    let has_values = |ty: Oid| is_record(ty) || by_oid(ty).is_some_and(|row| row.kind == registry::TypeKind::Base);
     (may && has_values(source) && has_values(target)).then_some(Pathway::InOut)
 }
 

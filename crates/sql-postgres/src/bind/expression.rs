@@ -12,6 +12,7 @@ use crate::error::{Result, state};
 use crate::functions::CastContext;
 use crate::functions::state::StateOf as _;
 use crate::types::oid::{self, Oid};
+use crate::types::record::anonymous_input;
 use crate::types::registry::{self, by_oid, column_type, interval_field};
 use crate::types::{array, io};
 use crate::value::Value;
@@ -64,7 +65,7 @@ impl Binder<'_> {
             ExprKind::Cast { operand, to, at: cast } => self.cast(operand, to, (at, cast.0)),
             ExprKind::Collate { operand, collation, at: op } => self.collate(operand, collation, op.0),
             ExprKind::Case(case) => self.case(case, at),
-            ExprKind::Row { items: _, explicit: _ } => Err(self.error(unsupported("a row as a value"), at)),
+            ExprKind::Row { items, explicit: _ } => self.row(items, at),
             ExprKind::Array(items) => self.array(items, None, at),
             ExprKind::ArrayQuery(query) => self.array_query(query, at),
             ExprKind::Indirection { operand, links } => self.indirection(operand, links, at),
@@ -139,11 +140,17 @@ impl Binder<'_> {
             Expr::and(list.into_iter().map(test).collect())
         };
         if let ExprKind::Row { items, explicit: _ } = &operand.kind {
-            let list = self.all(items)?.into_iter().map(|item| item.expr).collect();
-            return Ok(Operand { expr: tests(list), at });
+            let list: Vec<Expr> = self.row_items(items)?.into_iter().map(|item| item.expr).collect();
+            // A row without fields is NULL and is not.
+            let expr = if list.is_empty() { Expr::truth(true) } else { tests(list) };
+            return Ok(Operand { expr, at });
         }
         let operand = self.expr(operand)?;
-        Ok(Operand { expr: tests(vec![operand.expr]), at })
+        let expr = match self.record_test(&operand.expr, negated) {
+            Some(test) => test,
+            None => tests(vec![operand.expr]),
+        };
+        Ok(Operand { expr, at })
     }
 
     fn boolean_test(&mut self, operand: Operand, test: BooleanTest, negated: bool, at: u32) -> Result<Operand> {
@@ -180,6 +187,12 @@ impl Binder<'_> {
             _ => (None, &parts.parts[parts.parts.len() - 1]),
         };
         let row = registry::by_name(bare).filter(|_| schema.is_none_or(|schema| schema == "pg_catalog"));
+        if row.is_none()
+            && let Some(row) = self.row_type_named(parts)?
+        {
+            let ty = if array_bounds.is_empty() { oid::RECORD } else { oid::RECORD_ARRAY };
+            return Ok((ty, self.known_row_type(row)));
+        }
         let Some(row) = row else {
             let text = format!("type \"{}\" does not exist", parts.dotted());
             return self.fail(state::UNDEFINED_OBJECT, text, at.0);
@@ -241,6 +254,22 @@ impl Binder<'_> {
     /// Casts as CAST does.
     pub fn cast_to(&mut self, operand: Operand, (target, typmod): (Oid, i32), at: u32) -> Result<Operand> {
         let source = operand.oid();
+        if target == oid::RECORD && typmod >= 0 {
+            return self.cast_to_row(operand, typmod, at);
+        }
+        if target == oid::RECORD_ARRAY && typmod >= 0 {
+            return self.cast_to_rows(operand, typmod, at);
+        }
+        if target == oid::RECORD {
+            match (&operand.expr, source) {
+                (Expr::Literal(Value::Null, _), oid::UNKNOWN) => {
+                    return Ok(Operand { expr: literal(Value::Null, target), at });
+                }
+                (Expr::Literal(..), oid::UNKNOWN) => return Err(self.error(anonymous_input(), operand.at)),
+                (_, oid::RECORD) => return Ok(Operand { at, ..operand }),
+                _ => {}
+            }
+        }
         // Only what has values can be cast to.
         if by_oid(target).is_some_and(|row| row.kind == registry::TypeKind::Pseudo) {
             let text = format!("cannot cast type {} to {}", shown(source), shown(target));

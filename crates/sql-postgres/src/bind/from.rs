@@ -20,7 +20,7 @@ use crate::bind::Binder;
 use crate::bind::coerce::call_of;
 use crate::bind::expression::exact;
 use crate::bind::merge;
-use crate::bind::scope::{BoundQuery, Clause, NameColumn, NameItem, OutputColumn};
+use crate::bind::scope::{BoundQuery, Clause, NameColumn, NameItem, OutputColumn, Presence};
 use crate::bind::typing::{Operand, settled, typmod_of_expr};
 use crate::error::{PgError, Result, state};
 use crate::types::foreign;
@@ -231,6 +231,7 @@ impl Binder<'_> {
             is_relation_visible: false,
             are_columns_visible: true,
             is_scalar: false,
+            presence: Presence::Always,
         });
         if let Some(alias) = alias {
             names.push(NameItem {
@@ -241,6 +242,7 @@ impl Binder<'_> {
                 is_relation_visible: true,
                 are_columns_visible: false,
                 is_scalar: false,
+                presence: Presence::Always,
             });
         }
         names
@@ -281,6 +283,7 @@ impl Binder<'_> {
             is_relation_visible: true,
             are_columns_visible: true,
             is_scalar: false,
+            presence: Presence::Always,
         };
         self.rename(&mut item, &alias.columns)?;
         Ok(item)
@@ -404,6 +407,7 @@ impl Binder<'_> {
             is_relation_visible: !alias.is_empty(),
             are_columns_visible: true,
             is_scalar: false,
+            presence: Presence::Always,
         };
         self.rename(&mut item, names)?;
         Ok(Operands { source: Source::Table(at), names: vec![item] })
@@ -517,6 +521,7 @@ impl Binder<'_> {
             is_relation_visible: true,
             are_columns_visible: true,
             is_scalar: false,
+            presence: Presence::Always,
         };
         self.rename(&mut item, names)?;
         Ok(Operands { source: Source::Table(at), names: vec![item] })
@@ -595,6 +600,7 @@ pub fn names_of(table: &Table, shown: &str, offset: usize) -> NameItem {
         is_relation_visible: true,
         are_columns_visible: true,
         is_scalar: false,
+        presence: Presence::Always,
     }
 }
 
@@ -672,6 +678,10 @@ fn common_names(left: &[NameItem], right: &[NameItem]) -> Vec<Ident> {
 fn make_nullable(left: &mut [NameItem], right: &mut [NameItem], kind: JoinKind) {
     let mark = |items: &mut [NameItem]| {
         for item in items {
+            if item.presence == Presence::Always {
+                let is_never_null = |column: &NameColumn| matches!(&column.expr, Expr::Column(_, ty) if !ty.nullable);
+                item.presence = item.columns.iter().position(is_never_null).map_or(Presence::OfAny, Presence::OfColumn);
+            }
             let mut columns: Vec<NameColumn> = item.columns.to_vec();
             for column in &mut columns {
                 if let Expr::Column(_, ty) = &mut column.expr {

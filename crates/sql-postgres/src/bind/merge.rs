@@ -7,7 +7,7 @@ use syntax::postgres::tree::{ExprKind, Ident, Select, SelectBody, SelectStmt};
 
 use crate::bind::Binder;
 use crate::bind::from::Operands;
-use crate::bind::scope::{Clause, NameColumn, NameItem};
+use crate::bind::scope::{Clause, NameColumn, NameItem, Presence};
 use crate::bind::walk::has_subquery;
 use crate::error::Result;
 
@@ -54,6 +54,7 @@ impl Binder<'_> {
             is_relation_visible: !alias.is_empty(),
             are_columns_visible: true,
             is_scalar: false,
+            presence: Presence::Always,
         };
         self.rename(&mut item, names)?;
         Ok(Some(Operands { source: Source::Inner(vec![source], conditions), names: vec![item] }))

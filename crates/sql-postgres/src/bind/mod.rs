@@ -30,6 +30,7 @@ pub(crate) mod output_name;
 mod polymorphic;
 mod project_set;
 mod query_expression;
+pub(crate) mod record;
 pub(crate) mod resolve;
 mod rules;
 mod scope;
@@ -47,6 +48,7 @@ mod window;
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use datum::value::RecordType;
 use query::catalog::Snapshot;
 use query::catalog::table::Table;
 use query::catalog::view::View;
@@ -60,6 +62,7 @@ use syntax::postgres::tree;
 
 use crate::bind::common_table::PartReads;
 use crate::bind::cursor::CursorBlock;
+use crate::bind::record::is_record;
 use crate::bind::scope::{BlockScope, BoundQuery, Common, NameItem, OutputColumn};
 use crate::bind::typing::{Operand, unsupported};
 use crate::bind::updatable::ChangedView;
@@ -278,6 +281,8 @@ pub struct Binder<'s> {
     through: Option<ChangedView>,
     /// The statement is the query of a cursor.
     cursor: Option<CursorBlock>,
+    /// The types of rows: the modifier of a `record` is a place here (PS-41).
+    row_types: Vec<Arc<RecordType>>,
 }
 
 impl<'s> Binder<'s> {
@@ -312,6 +317,7 @@ impl<'s> Binder<'s> {
             changing_with: 0,
             through: None,
             cursor: None,
+            row_types: Vec::new(),
         }
     }
 
@@ -490,7 +496,7 @@ fn field(column: &OutputColumn) -> ResultColumn {
     ResultColumn {
         name: column.name.clone(),
         type_oid: oid_of(&column.ty),
-        type_modifier: typmod_of(&column.ty),
+        type_modifier: if is_record(oid_of(&column.ty)) { -1 } else { typmod_of(&column.ty) },
         table: origin.map(|(id, _)| id),
         column: origin.map_or(0, |(_, number)| number),
     }

@@ -20,7 +20,13 @@ impl Binder<'_> {
     pub fn column(&mut self, name: &ColumnRef, at: u32) -> Result<Operand> {
         let ColumnRef { fields, star } = name;
         if *star {
-            return Err(self.error(unsupported("a whole-row reference"), at));
+            let Some((table, schema)) = fields.split_last() else {
+                return self.fail(state::SYNTAX_ERROR, "row expansion via \"*\" is not supported here", at);
+            };
+            return match self.find_item(schema.last().map(String::as_str), table, at)? {
+                Some((depth, item)) => self.whole_row(depth, &item, at),
+                None => Err(self.missing_table(schema.last().map(String::as_str), table, at)),
+            };
         }
         match &fields[..] {
             [column] => self.unqualified(column, at),
@@ -56,14 +62,8 @@ impl Binder<'_> {
                 return Ok(operand);
             }
         }
-        if let Some((depth, item)) = self.find_item(None, name, at)?
-            && item.is_scalar
-        {
-            return self.read(depth, &item.columns[0], at);
-        }
-        if self.scopes.iter().any(|scope| scope.names.iter().any(|item| item.is_relation_visible && item.alias == name))
-        {
-            return Err(self.error(unsupported(format!("the whole row \"{name}\" as a value")), at));
+        if let Some((depth, item)) = self.find_item(None, name, at)? {
+            return self.whole_row(depth, &item, at);
         }
         Err(self.undefined_column(None, name, at))
     }
@@ -175,7 +175,7 @@ impl Binder<'_> {
         expr
     }
 
-    fn undefined_column(&self, table: Option<&str>, name: &str, at: u32) -> PgError {
+    pub fn undefined_column(&self, table: Option<&str>, name: &str, at: u32) -> PgError {
         let shown = table.map_or_else(|| format!("\"{name}\""), |table| format!("{table}.{name}"));
         let error = PgError::new(state::UNDEFINED_COLUMN, format!("column {shown} does not exist"));
         let is_it = |column: &NameColumn| column.name == name && !column.is_hidden;
@@ -286,6 +286,11 @@ impl Binder<'_> {
 }
 
 impl NameItem {
+    /// Returns whether the item is a stored table.
+    pub fn is_stored(&self) -> bool {
+        self.table_name.is_some() && self.columns.iter().all(|column| column.origin.is_some())
+    }
+
     /// Returns whether the item has another alias than the name of its table.
     fn is_of_table(&self, table: &str) -> bool {
         let of = |column: &NameColumn| column.origin.is_some();

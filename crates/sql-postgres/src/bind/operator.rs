@@ -63,7 +63,7 @@ impl Binder<'_> {
     fn row_operator(&mut self, left: &tree::Expr, op: &Operator, right: &tree::Expr) -> Result<Option<Operand>> {
         match (&left.kind, &right.kind) {
             (ExprKind::Row { items: a, explicit: _ }, ExprKind::Row { items: b, explicit: _ }) => {
-                let (a, b) = (self.all(a)?, self.all(b)?);
+                let (a, b) = (self.row_items(a)?, self.row_items(b)?);
                 self.compare_rows(op, a, b, left.span.start).map(Some)
             }
             (ExprKind::Row { items, explicit: _ }, ExprKind::Subquery(query)) => {
@@ -206,10 +206,10 @@ impl Binder<'_> {
         let at = left.span.start;
         let parts = match (&left.kind, &right.kind) {
             (ExprKind::Row { items: a, explicit: _ }, ExprKind::Row { items: b, explicit: _ }) => {
+                let (a, b) = (self.row_items(a)?, self.row_items(b)?);
                 if a.len() != b.len() {
                     return self.fail(state::SYNTAX_ERROR, "unequal number of entries in row expressions", op);
                 }
-                let (a, b) = (self.all(a)?, self.all(b)?);
                 a.into_iter().zip(b).collect()
             }
             _ => vec![(self.expr(left)?, self.expr(right)?)],
@@ -278,13 +278,14 @@ impl Binder<'_> {
         let at = operand.span.start;
         let equal = Operator::plain(if negated { "<>" } else { "=" }, Location(op));
         let joined = |tests: Vec<Expr>| if negated { Expr::and(tests) } else { Expr::or(tests) };
-        if let ExprKind::Row { items, explicit: _ } = &operand.kind {
-            let (needle, mut tests) = (self.all(items)?, Vec::new());
+        let is_row = |expr: &tree::Expr| matches!(&expr.kind, ExprKind::Row { items: _, explicit: _ });
+        if let ExprKind::Row { items, explicit: _ } = &operand.kind
+            && list.iter().all(is_row)
+        {
+            let (needle, mut tests) = (self.row_items(items)?, Vec::new());
             for candidate in list {
-                let ExprKind::Row { items, explicit: _ } = &candidate.kind else {
-                    return Err(self.error(unsupported("IN of a row and a value"), candidate.span.start));
-                };
-                let items = self.all(items)?;
+                let ExprKind::Row { items, explicit: _ } = &candidate.kind else { continue };
+                let items = self.row_items(items)?;
                 let needle = needle.iter().map(|part| self.copy_operand(part)).collect::<Result<Vec<_>>>()?;
                 tests.push(self.compare_rows(&equal, needle, items, at)?.expr);
             }

@@ -6,10 +6,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use datum::value::RecordType;
 use query::nodes::expr::Expr;
 use query::nodes::node::{Node, SortKey};
-use query::nodes::table_function::{ProjectSet, SetCall};
+use query::nodes::table_function::{ProjectSet, RowForm, SetCall};
 use query::nodes::walk::is_volatile;
+use query::types::Type;
 
 use crate::bind::Binder;
 use crate::bind::scope::{Clause, SETS};
@@ -18,6 +20,7 @@ use crate::bind::typing::{Operand, unsupported};
 use crate::error::{PgError, Result, state};
 use crate::functions::{PgFunction, SetBody};
 use crate::types::oid::{self, Oid};
+use crate::types::record;
 use crate::types::registry::column_type;
 
 /// A bound call.
@@ -33,6 +36,20 @@ pub struct SetOf {
     /// It is evaluated over the rows that are grouped.
     pub is_below: bool,
     at: u32,
+}
+
+/// `json_to_recordset` and its like: their columns are those of the call.
+const GIVEN_COLUMNS: &[Oid] = &[3205, 3491];
+
+/// `json_populate_recordset` and its like: their columns are the fields of the first argument.
+const FIELDS_OF_ARGUMENT: &[Oid] = &[3961, 3475];
+
+/// The columns of a set-returning function.
+struct RowsOf {
+    names: Vec<String>,
+    types: Vec<Type>,
+    record: Option<Arc<RecordType>>,
+    form: RowForm,
 }
 
 /// The set-returning functions of a block.
@@ -179,6 +196,53 @@ impl Binder<'_> {
         }
     }
 
+    /// Returns the columns of a set-returning function: in FROM those of its rows, elsewhere one.
+    #[inline(never)]
+    fn rows_of(
+        &mut self,
+        row: &'static PgFunction,
+        (body, result): (SetBody, Oid),
+        arguments: &[Expr],
+        at: u32,
+    ) -> Result<RowsOf> {
+        let is_in_from = self.scope().clause == Clause::FunctionInFrom;
+        let is_given = GIVEN_COLUMNS.contains(&row.oid);
+        let gives_fields = is_given || FIELDS_OF_ARGUMENT.contains(&row.oid);
+        let record = match body.columns {
+            [_, _, ..] => {
+                let field = |(name, ty): &(&str, Oid)| record::field(name, &column_type(*ty, -1, true));
+                Some(Arc::new(RecordType { number: oid::RECORD, fields: body.columns.iter().map(field).collect() }))
+            }
+            _ if result != oid::RECORD => None,
+            _ if is_given => self.scope().defined_columns.take(),
+            _ => {
+                let of_argument = self.row_modifier(arguments, result);
+                let defined = self.scope().defined_columns.take();
+                self.row_type_of(&column_type(oid::RECORD, of_argument, true)).or(defined)
+            }
+        };
+        let Some(record) = record else {
+            if result == oid::RECORD && is_in_from {
+                let text = "a column definition list is required for functions returning \"record\"";
+                return self.fail(state::SYNTAX_ERROR, text, at);
+            }
+            let name = body.columns.first().map_or(row.name, |(name, _)| name);
+            let types = vec![column_type(result, -1, true)];
+            return Ok(RowsOf { names: vec![name.to_owned()], types, record: None, form: RowForm::Columns });
+        };
+        let is_columns = gives_fields || !body.columns.is_empty();
+        if !is_in_from {
+            let typmod = self.known_row_type(record.clone());
+            let form = if is_columns { RowForm::Packed } else { RowForm::Columns };
+            let types = vec![column_type(oid::RECORD, typmod, true)];
+            return Ok(RowsOf { names: vec![row.name.to_owned()], types, record: Some(record), form });
+        }
+        let names = record.fields.iter().map(|field| field.name.to_string()).collect();
+        let types = record.fields.iter().map(|field| self.type_of_field(field)).collect();
+        let form = if is_columns { RowForm::Columns } else { RowForm::Unpacked };
+        Ok(RowsOf { names, types, record: Some(record), form })
+    }
+
     /// Binds the call of a set-returning function and returns the place of its first column.
     #[inline(never)]
     pub fn set_returning(
@@ -207,28 +271,23 @@ impl Binder<'_> {
                 return self.fail(state::FEATURE_NOT_SUPPORTED, text, at);
             }
         }
-        if body.columns.len() > 1 && clause != Clause::FunctionInFrom {
-            return Err(self.error(unsupported("a row as a value"), at));
-        }
-        let (names, types): (Vec<String>, Vec<_>) = match body.columns {
-            [] => (vec![row.name.to_owned()], vec![column_type(result, -1, true)]),
-            columns => columns.iter().map(|(name, ty)| ((*name).to_owned(), column_type(*ty, -1, true))).unzip(),
-        };
-        let ty = types[0].clone();
+        let is_in_from = clause == Clause::FunctionInFrom;
+        let RowsOf { names, types, record, form } = self.rows_of(row, (body, result), &arguments, at)?;
+        let ty = types.first().cloned().unwrap_or_else(|| column_type(oid::RECORD, -1, true));
         let sets = &mut self.scope().sets;
         let inner = arguments.iter().flat_map(Expr::columns).filter_map(|place| place.checked_sub(SETS));
         let level = 1 + inner.map(|number| sets.calls[number].level).max().unwrap_or(0);
         sets.bound += 1;
         sets.last_at = at;
-        let call = SetCall { function: Some(body.function), arguments, types, at: 0 };
+        let call = SetCall { function: Some(body.function), arguments, types, at: 0, record, form };
         // Equal calls run side by side with equal values.
         let is_steady = !body.function.volatile && !call.arguments.iter().any(is_volatile);
-        let may_share = is_steady && clause != Clause::FunctionInFrom;
+        let may_share = is_steady && !is_in_from;
         let text = format!("{call:?}");
         let known = sets.calls.iter().position(|known| may_share && format!("{:?}", known.call) == text);
         let number = known.unwrap_or_else(|| {
             let is_below = clause == Clause::GroupBy;
-            let has_parameters = !body.columns.is_empty();
+            let has_parameters = !body.columns.is_empty() || result == oid::RECORD;
             sets.calls.push(SetOf { call, names, has_parameters, level, is_below, at });
             sets.calls.len() - 1
         });

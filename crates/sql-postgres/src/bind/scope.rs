@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use datum::value::RecordType;
 use query::block::semi_join::BlockTables;
 use query::nodes::expr::Expr;
 use query::nodes::node::{AggregateCall, Node};
@@ -38,6 +39,18 @@ pub struct NameItem {
     pub are_columns_visible: bool,
     /// Its whole row is the value of its one column: a function of a scalar type.
     pub is_scalar: bool,
+    pub presence: Presence,
+}
+
+/// How a whole row is told from none: an outer join fills its columns with NULLs where it is missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Presence {
+    #[default]
+    Always,
+    /// This column is never NULL in a row.
+    OfColumn(usize),
+    /// All columns are NULL in a missing row.
+    OfAny,
 }
 
 #[derive(Clone, Debug)]
@@ -130,6 +143,8 @@ pub struct BlockScope {
     /// An aggregate is open around the expression.
     pub in_aggregate: bool,
     pub sets: Sets,
+    /// The columns that a function in FROM is given, until it takes them.
+    pub defined_columns: Option<Arc<RecordType>>,
 }
 
 impl BlockScope {

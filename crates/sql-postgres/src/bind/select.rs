@@ -176,6 +176,10 @@ impl Binder<'_> {
             Item::Column(..) => expr,
         };
         if let Some(at) = self.item_numbered(expr, items.len(), "GROUP BY")? {
+            let is_expanded = |item: &Item<'_>| matches!(item, Item::Expr(item) if is_row_star(&item.expr));
+            if items[..=at].iter().any(is_expanded) {
+                return Err(self.error(unsupported("GROUP BY of a number behind (row).*"), expr.span.start));
+            }
             return Ok((self.item_as_key(&items[at])?, text_of(&items[at])));
         }
         if let Some(name) = bare_name(expr) {
@@ -271,6 +275,10 @@ impl Binder<'_> {
                     let Operand { expr, at } = self.read(depth, column, *at)?;
                     Target { expr, name: column.name.clone(), origin: column.origin, at }
                 }
+                Item::Expr(item) if is_row_star(&item.expr) => {
+                    self.row_targets(&item.expr, &mut targets)?;
+                    continue;
+                }
                 Item::Expr(item) => {
                     let bound = self.expr(&item.expr)?;
                     let at = bound.at;
@@ -283,6 +291,24 @@ impl Binder<'_> {
             targets.push(target);
         }
         Ok(targets)
+    }
+
+    /// Adds the fields that `(row).*` stands for.
+    #[inline(never)]
+    fn row_targets(&mut self, node: &tree::Expr, targets: &mut Vec<Target>) -> Result<()> {
+        let ExprKind::Indirection { operand, links } = &node.kind else { return Ok(()) };
+        let whole = match &links[..links.len() - 1] {
+            [] => match &operand.kind {
+                ExprKind::Column(name) => self.column(name, node.span.start)?,
+                _ => self.expr(operand)?,
+            },
+            links => self.indirection(operand, links, node.span.start)?,
+        };
+        for (name, Operand { expr, at }) in self.all_fields(whole)? {
+            let expr = self.settle(Operand { expr, at })?;
+            targets.push(Target { expr, name, origin: None, at });
+        }
+        check_targets(targets.len())
     }
 
     /// Returns the stored column that an item is.
@@ -790,6 +816,11 @@ pub fn bare_name(expr: &tree::Expr) -> Option<&str> {
         ExprKind::Column(column) if !column.star && column.fields.len() == 1 => Some(&column.fields[0]),
         _ => None,
     }
+}
+
+/// Returns whether the item is `(row).*`.
+fn is_row_star(expr: &tree::Expr) -> bool {
+    matches!(&expr.kind, ExprKind::Indirection { operand: _, links } if links.last() == Some(&tree::Indirection::Star))
 }
 
 fn name_of(item: &Item<'_>) -> String {

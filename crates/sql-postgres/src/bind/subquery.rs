@@ -119,7 +119,7 @@ impl Binder<'_> {
 
     fn needles(&mut self, operand: &tree::Expr) -> Result<Vec<Operand>> {
         match &operand.kind {
-            ExprKind::Row { items, explicit: _ } => self.all(items),
+            ExprKind::Row { items, explicit: _ } => self.row_items(items),
             _ => Ok(vec![self.expr(operand)?]),
         }
     }

@@ -14,7 +14,7 @@ use syntax::postgres::tree::{Select, SelectBody, SelectStmt, Statement, TableRef
 
 use crate::bind::from::FoundRelation;
 use crate::bind::rules::MAKER;
-use crate::bind::scope::{Clause, NameColumn, NameItem};
+use crate::bind::scope::{Clause, NameColumn, NameItem, Presence};
 use crate::bind::typing::unsupported;
 use crate::bind::walk::has_aggregate;
 use crate::bind::{Binder, Environment};
@@ -202,6 +202,7 @@ impl ChangedView {
             columns: self.columns.clone().into(),
             is_relation_visible: true,
             is_scalar: false,
+            presence: Presence::Always,
             are_columns_visible: true,
         }
     }

@@ -13,6 +13,7 @@ use query::nodes::expr::{Call, Expr};
 use query::nodes::function::{Function, Run};
 use query::nodes::node::Node;
 use query::nodes::window::{Distance, Edge, Exclusion, Frame, Reach, Unit, What, Window, WindowCall};
+use query::types::Type;
 use syntax::postgres::tree::{
     self, Argument, FrameBound, FrameExclusion, FrameUnit, FuncCall, NamedWindow, Over, SortBy, WindowDef,
 };
@@ -26,7 +27,7 @@ use crate::bind::walk::is_aggregate;
 use crate::error::{PgError, Result, state};
 use crate::functions::{Body, CastContext, in_range};
 use crate::types::oid::{self, Oid};
-use crate::types::registry::column_type;
+use crate::types::registry::{column_type, oid_of as type_oid};
 use crate::value::Value;
 
 /// A partition and an order, with the functions that share them.
@@ -181,7 +182,8 @@ impl Binder<'_> {
     }
 
     fn windowed(&mut self, node: &FuncCall, over: &Over, at: u32) -> Result<Operand> {
-        let (what, ty) = self.what(node, at)?;
+        let (what, result) = self.what(node, at)?;
+        let ty = type_oid(&result);
         let resolved = self.resolve_window(over)?;
         let (partition, order) = self.ordering(&resolved)?;
         let frame = self.frame(resolved.frame.as_ref(), &order, resolved.at)?;
@@ -198,14 +200,14 @@ impl Binder<'_> {
                 windowed.orderings.push(Ordering { partition, order, calls: vec![call] });
             }
         }
-        let place = Expr::Column(WINDOWS + number, column_type(ty, -1, true));
+        let place = Expr::Column(WINDOWS + number, result);
         // The core counts in unsigned numbers.
         let is_count = matches!(ty, oid::INT8 | oid::INT4) && !is_aggregate(node);
         Ok(Operand { expr: if is_count { call_of(&SIGNED, vec![place], ty, -1) } else { place }, at })
     }
 
     /// Binds the function and its arguments. Returns the type of the result too.
-    fn what(&mut self, node: &FuncCall, at: u32) -> Result<(What, Oid)> {
+    fn what(&mut self, node: &FuncCall, at: u32) -> Result<(What, Type)> {
         if node.distinct {
             let text = "DISTINCT is not implemented for window functions";
             return self.fail(state::FEATURE_NOT_SUPPORTED, text, at);
@@ -216,7 +218,7 @@ impl Binder<'_> {
         }
         if is_aggregate(node) {
             let call = self.aggregate_call(node, at)?;
-            let ty = oid_of(&Expr::Column(0, call.aggregate.ty.clone()));
+            let ty = call.aggregate.ty.clone();
             return Ok((What::Aggregate(call), ty));
         }
         let sets = self.sets_bound();
@@ -236,7 +238,8 @@ impl Binder<'_> {
             return self.fail(state::FEATURE_NOT_SUPPORTED, text, at);
         }
         let (arguments, result) = self.arguments_of(signature, operands)?;
-        Ok((self.named_what(node.name.last(), arguments, at)?, result))
+        let ty = column_type(result, self.row_modifier(&arguments, result), true);
+        Ok((self.named_what(node.name.last(), arguments, at)?, ty))
     }
 
     fn named_what(&self, name: &str, arguments: Vec<Expr>, at: u32) -> Result<What> {

@@ -14,6 +14,7 @@ mod md5;
 pub mod numbers;
 pub mod numeric;
 pub mod parameters;
+pub mod record;
 pub mod rows;
 pub mod session;
 pub mod set;
@@ -131,6 +132,7 @@ static FUNCTIONS: &[&[PgFunction]] = &[
     temporal::rows::FUNCTIONS,
     temporal::rows::COMPARISONS,
     json::rows::FUNCTIONS,
+    record::rows::FUNCTIONS,
     crate::session::functions::FUNCTIONS,
     crate::system::functions::FUNCTIONS,
 ];
@@ -140,6 +142,7 @@ static OPERATORS: &[&[PgOperator]] = &[
     numeric::OPERATORS,
     temporal::rows::OPERATORS,
     json::rows::OPERATORS,
+    record::rows::OPERATORS,
 ];
 static CASTS: &[&[PgCast]] = &[rows::casts::CASTS, numeric::CASTS, temporal::rows::CASTS, json::rows::CASTS];
 

@@ -4,13 +4,14 @@
 
 use std::cmp::Ordering;
 
-use datum::{Array, Fault, Shape, Storage};
+use datum::value::RecordField;
+use datum::{Array, Fault, Record, Shape, Storage};
 use query::nodes::comparison::{Coerced, Comparator, ComparisonRules, ComparisonType};
 use query::nodes::context::EvalContext;
 use query::types::{Collation, Type};
 
-use crate::types::oid;
-use crate::types::registry;
+use crate::error::{PgError, state};
+use crate::types::{oid, record, registry};
 use crate::value::{Decimal, Value};
 
 /// The dialect's rules of comparison.
@@ -58,7 +59,7 @@ fn class_of(shape: Shape) -> Option<ComparisonType> {
         Storage::Text => ComparisonType::Text(shape.collation),
         Storage::Bytes => ComparisonType::Bytes,
         // The core has no name for it; the values know how they compare.
-        Storage::Interval => ComparisonType::Dynamic,
+        Storage::Interval | Storage::Record => ComparisonType::Dynamic,
         Storage::Jsonb => ComparisonType::Json,
         _ => return None,
     })
@@ -74,6 +75,7 @@ pub fn order(ty: ComparisonType, a: &Value, b: &Value, ctx: &mut EvalContext) ->
         (Value::Json(a), Value::Json(b)) => a.node().compare_jsonb(b.node()),
         (Value::Double(a), Value::Double(b)) => float_order(*a, *b),
         (Value::Array(a), Value::Array(b)) => return array_order(a, b, ctx),
+        (Value::Record(a), Value::Record(b)) => return record_order(a, b, ctx),
         (Value::Text(a), Value::Text(b)) => match ty {
             ComparisonType::Text(collation) => collation.compare(a.as_bytes(), b.as_bytes()),
             _ => a.as_bytes().cmp(b.as_bytes()),
@@ -118,6 +120,41 @@ fn array_order(a: &Array, b: &Array, ctx: &mut EvalContext) -> datum::Result<Ord
     let lowers = |array: &Array| array.dimensions().iter().map(|dimension| dimension.lower).collect::<Vec<_>>();
     let by_count = a.len().cmp(&b.len()).then(a.dimensions().len().cmp(&b.dimensions().len()));
     Ok(by_count.then_with(|| lengths(a).cmp(&lengths(b))).then_with(|| lowers(a).cmp(&lowers(b))))
+}
+
+/// Compares field by field, a NULL as greater than every value. Fields of two types do not compare, nor do records that are equal but for their length.
+fn record_order(a: &Record, b: &Record, ctx: &mut EvalContext) -> datum::Result<Ordering> {
+    for (at, ((field, left), (other, right))) in a.fields().zip(b.fields()).enumerate() {
+        if field.number != other.number {
+            let shown = |field: &RecordField| registry::format_type(field.number, None);
+            let text = format!(
+                "cannot compare dissimilar column types {} and {} at record column {}",
+                shown(field),
+                shown(other),
+                at + 1
+            );
+            return Err(PgError::new(state::DATATYPE_MISMATCH, text).into());
+        }
+        let Some(ty) = class(&record::type_of(field)).filter(|_| field.number != oid::UNKNOWN) else {
+            let name = registry::format_type(field.number, None);
+            let text = format!("could not identify an equality operator for type {name}");
+            return Err(PgError::new(state::UNDEFINED_FUNCTION, text).into());
+        };
+        let order = match (left.is_null(), right.is_null()) {
+            (false, false) => order(ty, left, right, ctx)?,
+            (left, right) => left.cmp(&right),
+        };
+        if order.is_ne() {
+            return Ok(order);
+        }
+    }
+    match a.values().len() == b.values().len() {
+        true => Ok(Ordering::Equal),
+        false => {
+            let text = "cannot compare record types with different numbers of columns";
+            Err(PgError::new(state::DATATYPE_MISMATCH, text).into())
+        }
+    }
 }
 
 /// Returns the order of floats: both zeros are equal; NaN equals NaN and is greater than every number.
@@ -190,7 +227,7 @@ fn may_use_index(ty: ComparisonType, column: &Type) -> bool {
         }
         ComparisonType::Text(collation) => column.storage == Storage::Text && column.collation == collation,
         ComparisonType::Bytes => column.storage == Storage::Bytes,
-        ComparisonType::Dynamic => matches!(column.storage, Storage::Interval | Storage::Array),
+        ComparisonType::Dynamic => matches!(column.storage, Storage::Interval | Storage::Array | Storage::Record),
         ComparisonType::Json => column.storage == Storage::Jsonb,
         _ => false,
     }
@@ -224,7 +261,8 @@ fn coerce(value: &Value, column: &Type, _: &EvalContext) -> Coerced {
         | (Storage::Bytes, Value::Bytes(_))
         | (Storage::Interval, Value::Interval(_))
         | (Storage::Jsonb, Value::Json(_))
-        | (Storage::Array, Value::Array(_)) => exact(),
+        | (Storage::Array, Value::Array(_))
+        | (Storage::Record, Value::Record(_)) => exact(),
         _ => Coerced::Unusable,
     }
 }

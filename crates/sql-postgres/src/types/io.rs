@@ -14,7 +14,7 @@ use crate::types::numeric::{numeric_in, numeric_out, numeric_receive, numeric_se
 use crate::types::oid::{self, Oid};
 use crate::types::temporal::PgZone;
 use crate::types::temporal::io::{self as temporal, TimeTz};
-use crate::types::{array, boolean, bytea, json, jsonpath, reg, registry, text, uuid};
+use crate::types::{array, boolean, bytea, json, jsonpath, record, reg, registry, text, uuid};
 use crate::value::Value;
 
 /// The settings and facts that forms of values depend on.
@@ -147,6 +147,7 @@ pub fn input(ty: &Type, text: &str, io: &IoContext) -> Result<Value> {
         oid::TIMESTAMP => temporal::timestamp_in(text, typmod, io).map(Value::Int),
         oid::TIMESTAMPTZ => temporal::timestamptz_in(text, typmod, io).map(Value::Int),
         oid::INTERVAL => temporal::interval_in(text, typmod, io).map(Value::Interval),
+        oid::RECORD => Err(record::anonymous_input()),
         other if registry::is_array(other) => array::input(other, typmod, text, io),
         other => match reg::kind(other) {
             Some(kind) => reg::input(kind, text, io),
@@ -175,6 +176,7 @@ pub fn output(value: &Value, ty: &Type, io: &IoContext, out: &mut Vec<u8>) -> Re
         (oid::TIMESTAMPTZ, Value::Int(micros)) => temporal::timestamptz_out(*micros, io, out),
         (oid::INTERVAL, Value::Interval(span)) => temporal::interval_out(*span, io, out),
         (oid::JSONB, Value::Json(document)) => json::jsonb_output(document, out),
+        (oid::RECORD, Value::Record(value)) => record::output(value, io, out)?,
         (_, Value::Array(value)) if registry::is_array(oid) => array::output(value, oid, io, out)?,
         (_, Value::UInt(number)) if reg::kind(oid).is_some() => reg::output(oid, *number as Oid, io, out),
         (_, Value::Text(text)) if is_text(oid) => out.extend_from_slice(text.as_bytes()),
@@ -211,6 +213,7 @@ pub fn receive(ty: &Type, bytes: &[u8], io: &IoContext) -> Result<Value> {
         oid::TIMETZ => temporal::timetz_recv(bytes, typmod).map(TimeTz::to_value),
         oid::TIMESTAMP | oid::TIMESTAMPTZ => temporal::timestamp_recv(bytes, typmod).map(Value::Int),
         oid::INTERVAL => temporal::interval_recv(bytes, typmod).map(Value::Interval),
+        oid::RECORD => Err(record::anonymous_input()),
         _ if is_text(oid) => text::input(utf8(bytes)?),
         _ if registry::is_array(oid) => array::receive(oid, typmod, bytes, io),
         _ if reg::kind(oid).is_some() => Ok(Value::UInt(u32::from_be_bytes(fixed(bytes)?).into())),
@@ -241,6 +244,7 @@ pub fn send(value: &Value, ty: &Type, out: &mut Vec<u8>) -> Result<()> {
         (_, Value::UInt(number)) if matches!(oid, oid::OID | oid::XID) || reg::kind(oid).is_some() => {
             out.extend_from_slice(&(*number as u32).to_be_bytes());
         }
+        (oid::RECORD, Value::Record(value)) => record::send(value, out)?,
         (_, Value::Array(value)) if registry::is_array(oid) => array::send(value, oid, out)?,
         (_, Value::Text(text)) if is_text(oid) => out.extend_from_slice(text.as_bytes()),
         _ => return Err(refused(oid, "send")),

@@ -21,6 +21,7 @@
 //! | timetz | `Bytes` | `Bytes`: 8 bytes of UTC time of day (time + zone) in microseconds with the sign flipped, 4 of the zone in seconds west of UTC with the sign flipped, both big-endian, so that bytes order as times do |
 //! | interval | `Interval` | `Interval`: months, days, microseconds |
 //! | jsonb | `Jsonb` | `Json`: a tree whose numbers are `Decimal`s |
+//! | record | `Record` | `Record`, which knows the names and types of its fields |
 //! | arrays, int2vector, oidvector | `Array` | `Array`, whose elements have the form of their type |
 //!
 //! The forms of dates and times are PostgreSQL's own, so comparing, hashing, sorting and indexing them is that of integers.
@@ -36,6 +37,7 @@ pub mod json;
 pub mod jsonpath;
 pub mod numeric;
 pub mod oid;
+pub mod record;
 pub mod reg;
 pub mod registry;
 pub mod temporal;

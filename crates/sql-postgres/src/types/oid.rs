@@ -40,6 +40,7 @@ pub const REGOPERATOR: Oid = 2204;
 pub const REGCLASS: Oid = 2205;
 pub const REGTYPE: Oid = 2206;
 pub const RECORD: Oid = 2249;
+pub const RECORD_ARRAY: Oid = 2287;
 pub const CSTRING: Oid = 2275;
 pub const ANY: Oid = 2276;
 pub const ANYARRAY: Oid = 2277;

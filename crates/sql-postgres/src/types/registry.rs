@@ -98,7 +98,7 @@ pub static TYPES: &[PgType] = &[
     row(oid::REGOPERATOR, "regoperator", (4, T, 'i', 'p'), (Base, 'N', F), 2209, (OID4, F), ""),
     row(oid::REGCLASS, "regclass", (4, T, 'i', 'p'), (Base, 'N', F), 2210, (OID4, F), ""),
     row(oid::REGTYPE, "regtype", (4, T, 'i', 'p'), (Base, 'N', F), 2211, (OID4, F), ""),
-    row(oid::RECORD, "record", (-1, F, 'd', 'x'), (Pseudo, 'P', F), 2287, (Storage::Text, F), ""),
+    row(oid::RECORD, "record", (-1, F, 'd', 'x'), (Pseudo, 'P', F), 2287, (Storage::Record, F), ""),
     row(oid::CSTRING, "cstring", (-2, F, 'c', 'p'), (Pseudo, 'P', F), 1263, (Storage::Text, F), ""),
     row(oid::ANY, "any", (4, T, 'i', 'p'), (Pseudo, 'P', F), 0, (Storage::Text, F), ""),
     row(oid::ANYARRAY, "anyarray", (-1, F, 'd', 'x'), (Pseudo, 'P', F), 0, (Storage::Text, F), ""),
@@ -249,6 +249,7 @@ pub(crate) fn undeclared(storage: Storage) -> Option<Oid> {
         Storage::Text => oid::TEXT,
         Storage::Bytes => oid::BYTEA,
         Storage::Json | Storage::Jsonb => oid::JSONB,
+        Storage::Record => oid::RECORD,
         _ => return None,
     })
 }

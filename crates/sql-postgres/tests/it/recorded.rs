@@ -90,3 +90,9 @@ fn arrays_answer_as_the_real_server_does() {
 fn parts_and_changes_of_documents_answer_as_the_real_server_does() {
     check(include_str!("../recorded/json_paths.txt"));
 }
+
+/// The type of a named row is `record` here (docs/protocols/postgres.md).
+#[test]
+fn rows_as_values_answer_as_the_real_server_does() {
+    check(include_str!("../recorded/rows.txt"));
+}

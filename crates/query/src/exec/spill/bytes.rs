@@ -79,6 +79,15 @@ fn encode(value: &Value, out: &mut Vec<u8>) {
             let length = (out.len() - from - 5) as u32;
             out[from + 1..from + 5].copy_from_slice(&length.to_le_bytes());
         }
+        Value::Record(record) => {
+            let from = out.len();
+            long(16, &[], out);
+            // Each value has the shape of its field.
+            let is_stored = row::put_record(record, out).is_ok();
+            debug_assert!(is_stored);
+            let length = (out.len() - from - 5) as u32;
+            out[from + 1..from + 5].copy_from_slice(&length.to_le_bytes());
+        }
     }
 }
 
@@ -162,13 +171,14 @@ fn decode(bytes: &mut &[u8]) -> Option<Value> {
         11 => Value::DateTime(DateTime::new(date(bytes)?, i64::from_le_bytes(take(bytes)?))),
         12 => Value::Timestamp(Timestamp(i64::from_le_bytes(take(bytes)?))),
         14 => Value::Interval(Span::from_bytes(take(bytes)?)),
-        6 | TEXT | BYTES | 13 | 15 => {
+        6 | TEXT | BYTES | 13 | 15 | 16 => {
             let head = stretch(bytes)?;
             match tag {
                 6 => Value::Decimal(row::decimal_of_bytes(head).ok()?),
                 TEXT => Value::Text(Text::new(std::str::from_utf8(head).ok()?)),
                 BYTES => Value::Bytes(Bytes::new(head)),
                 15 => Value::Array(row::array_of_bytes(head).ok()?),
+                16 => Value::Record(row::record_of_bytes(head).ok()?),
                 _ => Value::Json(Json::decode(head)?),
             }
         }

@@ -12,7 +12,9 @@ use crate::functions::aggregate::{function, order_key};
 use crate::functions::json::invalid;
 use crate::functions::json::make::null_name;
 use crate::functions::state::StateOf as _;
-use crate::types::json::{encode, write_string};
+use crate::types::json::encode::{self, Category, category};
+use crate::types::json::write_string;
+use crate::types::registry::oid_of;
 use crate::value::Value;
 
 /// The document that an aggregate makes, and its rules.
@@ -63,6 +65,8 @@ struct Row {
     order: Vec<u8>,
     name: Option<Box<str>>,
     part: RowPart,
+    /// It is an array or a row, and begins a line.
+    begins_line: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -126,6 +130,9 @@ impl Gathered {
         let mut out = open.to_owned();
         for (at, row) in self.rows.iter().enumerate() {
             out.push_str(if at == 0 { "" } else { ", " });
+            if at > 0 && row.begins_line {
+                out.push_str("\n ");
+            }
             if let Some(name) = &row.name {
                 write_string(name, &mut out);
                 out.push_str(" : ");
@@ -164,7 +171,9 @@ impl Accumulator for Gathered {
         };
         let order = order_key(aggregate, values);
         self.bytes += size_of::<Row>() + order.len() + name.as_ref().map_or(0, |name| name.len()) + size;
-        self.rows.push(Row { order, name, part });
+        let is_structured = matches!(category(oid_of(ty)), Category::Array | Category::Composite);
+        let begins_line = is_structured && !self.rules.is_object && !value.is_null();
+        self.rows.push(Row { order, name, part, begins_line });
         Ok(())
     }
 

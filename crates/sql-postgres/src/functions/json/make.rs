@@ -34,6 +34,15 @@ pub fn array_to_json(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Re
     Ok(Value::Text(out.into()))
 }
 
+/// `row_to_json`: with line feeds between the members, if its second argument says so.
+pub fn row_to_json(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let Value::Record(record) = &values[0] else { return Err(Fault::corrupt("a record in the form of another type")) };
+    let is_pretty = values.len() > 1 && truth(values, 1)?;
+    let mut out = String::new();
+    encode::append_record(record, &ctx.state().io, if is_pretty { ",\n " } else { "," }, &mut out)?;
+    Ok(Value::Text(out.into()))
+}
+
 /// Names and values of `json_object` and `jsonb_object`: of one array by turns or in two columns, or of two arrays.
 fn pairs(values: &[Value]) -> Result<Vec<(&str, Option<&str>)>> {
     let dimensions = array(values, 0)?.dimensions();

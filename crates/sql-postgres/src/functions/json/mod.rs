@@ -11,6 +11,7 @@ mod edit;
 mod extract;
 mod make;
 pub mod path;
+mod populate;
 pub mod rows;
 mod sets;
 mod text;

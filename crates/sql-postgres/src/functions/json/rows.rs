@@ -5,7 +5,7 @@ use query::nodes::comparison::Comparison::{Equal, Greater, GreaterEqual, Less, L
 use crate::functions::CastContext::{Assignment, Explicit};
 use crate::functions::CastMethod::{Function, InOut};
 use crate::functions::json::{
-    access, aggregate, cast as casts, change, contain, edit, extract, make, path, sets, text,
+    access, aggregate, cast as casts, change, contain, edit, extract, make, path, populate, sets, text,
 };
 use crate::functions::rows::{I, S, cast, folded, operator, row, set::rows_of, strict, values};
 use crate::functions::{PgCast, PgFunction, PgOperator, compare};
@@ -49,7 +49,11 @@ pub static FUNCTIONS: &[PgFunction] = &[
     row(3947, "json_object_field", &[JSON, TEXT], 0, JSON, I, true, strict!("json_object_field", text::object_field, I)),
     row(3948, "json_object_field_text", &[JSON, TEXT], 0, TEXT, I, true, strict!("json_object_field_text", text::object_field_text, I)),
     row(3957, "json_object_keys", &[JSON], 0, TEXT, I, true, rows_of(&sets::JSON_OBJECT_KEYS, &[])),
+    row(3960, "json_populate_record", &[ANYELEMENT, JSON, BOOL], 0, ANYELEMENT, S, false, values!("json_populate_record", populate::json_populate, S)),
+    row(3961, "json_populate_recordset", &[ANYELEMENT, JSON, BOOL], 0, ANYELEMENT, S, false, rows_of(&populate::JSON_POPULATE_SET, &[])),
     row(3261, "json_strip_nulls", &[JSON], 0, JSON, I, true, strict!("json_strip_nulls", text::strip_nulls, I)),
+    row(3204, "json_to_record", &[JSON], 0, RECORD, S, true, strict!("json_to_record", populate::json_to_record, S)),
+    row(3205, "json_to_recordset", &[JSON], 0, RECORD, S, false, rows_of(&populate::JSON_TO_SET, &[])),
     row(3968, "json_typeof", &[JSON], 0, TEXT, I, true, strict!("json_typeof", text::json_typeof, I)),
     row(3267, "jsonb_agg", &[ANYELEMENT], 0, JSONB, S, false, folded(&aggregate::JSONB_AGG)),
     row(6284, "jsonb_agg_strict", &[ANYELEMENT], 0, JSONB, S, false, folded(&aggregate::JSONB_AGG_STRICT)),
@@ -100,12 +104,18 @@ pub static FUNCTIONS: &[PgFunction] = &[
     row(4006, "jsonb_path_query", &[JSONB, JSONPATH, JSONB, BOOL], 0, JSONB, I, true, rows_of(&sets::JSONB_PATH_QUERY, &[])),
     row(4007, "jsonb_path_query_array", &[JSONB, JSONPATH, JSONB, BOOL], 0, JSONB, I, true, strict!("jsonb_path_query_array", path::query_array, I)),
     row(4008, "jsonb_path_query_first", &[JSONB, JSONPATH, JSONB, BOOL], 0, JSONB, I, true, strict!("jsonb_path_query_first", path::query_first, I)),
+    row(3209, "jsonb_populate_record", &[ANYELEMENT, JSONB], 0, ANYELEMENT, S, false, values!("jsonb_populate_record", populate::jsonb_populate, S)),
+    row(3475, "jsonb_populate_recordset", &[ANYELEMENT, JSONB], 0, ANYELEMENT, S, false, rows_of(&populate::JSONB_POPULATE_SET, &[])),
     row(3306, "jsonb_pretty", &[JSONB], 0, TEXT, I, true, strict!("jsonb_pretty", change::pretty, I)),
     row(3305, "jsonb_set", &[JSONB, TEXT_ARRAY, JSONB, BOOL], 0, JSONB, I, true, strict!("jsonb_set", edit::set, I)),
     row(5054, "jsonb_set_lax", &[JSONB, TEXT_ARRAY, JSONB, BOOL, TEXT], 0, JSONB, I, false, values!("jsonb_set_lax", edit::set_lax, I)),
     row(3262, "jsonb_strip_nulls", &[JSONB], 0, JSONB, I, true, strict!("jsonb_strip_nulls", change::strip_nulls, I)),
+    row(3490, "jsonb_to_record", &[JSONB], 0, RECORD, S, true, strict!("jsonb_to_record", populate::jsonb_to_record, S)),
+    row(3491, "jsonb_to_recordset", &[JSONB], 0, RECORD, S, false, rows_of(&populate::JSONB_TO_SET, &[])),
     row(3210, "jsonb_typeof", &[JSONB], 0, TEXT, I, true, strict!("jsonb_typeof", access::jsonb_typeof, I)),
     row(3449, "numeric", &[JSONB], 0, NUMERIC, I, true, strict!("numeric", casts::to_numeric, I)),
+    row(3155, "row_to_json", &[RECORD], 0, JSON, S, true, strict!("row_to_json", make::row_to_json, S)),
+    row(3156, "row_to_json", &[RECORD, BOOL], 0, JSON, S, true, strict!("row_to_json", make::row_to_json, S)),
     row(3176, "to_json", &[ANYELEMENT], 0, JSON, S, true, strict!("to_json", make::to_json, S)),
     row(3787, "to_jsonb", &[ANYELEMENT], 0, JSONB, S, true, strict!("to_jsonb", make::to_jsonb, S)),
 ];

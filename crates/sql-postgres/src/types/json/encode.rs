@@ -1,15 +1,15 @@
 //! Values of any type as parts of documents: `datum_to_json` and `datum_to_jsonb`.
 
-use datum::Array;
-use datum::json::Node;
+use datum::json::{Members, Node};
+use datum::{Array, Record};
 use query::types::Type;
 
 use crate::error::{PgError, Result, state};
 use crate::types::io::{self, IoContext};
 use crate::types::json::{build, write, write_string};
 use crate::types::oid::{self, Oid};
-use crate::types::registry;
 use crate::types::temporal::io::{date_in_document, timestamp_in_document};
+use crate::types::{record, registry};
 use crate::value::Value;
 
 /// The kinds of types that documents tell apart: `JsonTypeCategory`.
@@ -22,6 +22,8 @@ pub enum Category {
     TimestampTz,
     Json,
     Jsonb,
+    /// Shown as an object with a member for each field.
+    Composite,
     /// Shown as an array, each dimension within the one before.
     Array,
     /// Shown as a string of its text form.
@@ -38,6 +40,7 @@ pub fn category(oid: Oid) -> Category {
         oid::TIMESTAMPTZ => Category::TimestampTz,
         oid::JSON => Category::Json,
         oid::JSONB => Category::Jsonb,
+        oid::RECORD => Category::Composite,
         oid if registry::is_array(oid) => Category::Array,
         _ => Category::Other,
     }
@@ -69,6 +72,7 @@ pub fn append(value: &Value, ty: &Type, io: &IoContext, out: &mut String) -> Res
         (Category::Bool, value) => out.push_str(if crate::types::boolean::of(value) { "true" } else { "false" }),
         (Category::Json, Value::Text(text)) => out.push_str(text),
         (Category::Jsonb, Value::Json(document)) => write(document.node(), out),
+        (Category::Composite, Value::Record(record)) => append_record(record, io, ",", out)?,
         (Category::Array, Value::Array(array)) => append_array(array, &element_type(ty)?, io, ",", out)?,
         _ => {
             let text = shown(value, ty, category, io)?;
@@ -90,6 +94,7 @@ pub fn node(value: &Value, ty: &Type, io: &IoContext) -> Result<Node> {
         (Category::Bool, value) => Node::Bool(crate::types::boolean::of(value)),
         (Category::Json, Value::Text(text)) => build(text)?,
         (Category::Jsonb, Value::Json(document)) => document.node().clone(),
+        (Category::Composite, Value::Record(record)) => record_node(record, io)?,
         (Category::Array, Value::Array(array)) => array_node(array, &element_type(ty)?, io)?,
         _ => {
             let text = shown(value, ty, category, io)?;
@@ -108,6 +113,27 @@ fn element_type(ty: &Type) -> Result<Type> {
         Some(row) => Ok(registry::column_type(row.oid, -1, true)),
         None => Err(PgError::unsupported(registry::format_type(array, None))),
     }
+}
+
+/// Appends a record, with this text between its members.
+pub fn append_record(record: &Record, io: &IoContext, between: &str, out: &mut String) -> Result<()> {
+    out.push('{');
+    for (at, (field, value)) in record.fields().enumerate() {
+        out.push_str(if at > 0 { between } else { "" });
+        write_string(&field.name, out);
+        out.push(':');
+        append(value, &record::type_of(field), io, out)?;
+    }
+    out.push('}');
+    Ok(())
+}
+
+fn record_node(record: &Record, io: &IoContext) -> Result<Node> {
+    let mut members = Vec::with_capacity(record.values().len());
+    for (field, value) in record.fields() {
+        members.push((field.name.clone(), node(value, &record::type_of(field), io)?));
+    }
+    Ok(Node::Object(Members::new(members)))
 }
 
 /// Appends an array, with this text between the elements of its first dimension.
@@ -166,7 +192,7 @@ fn array_node(array: &Array, element: &Type, io: &IoContext) -> Result<Node> {
 /// Returns the name of a member that a value stands for. An error for a document.
 pub fn name(value: &Value, ty: &Type, io: &IoContext) -> Result<String> {
     match category(registry::oid_of(ty)) {
-        Category::Json | Category::Jsonb | Category::Array => {
+        Category::Json | Category::Jsonb | Category::Array | Category::Composite => {
             let text = "key value must be scalar, not array, composite, or json";
             Err(PgError::new(state::INVALID_PARAMETER_VALUE, text))
         }

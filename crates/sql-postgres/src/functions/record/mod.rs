@@ -1,0 +1,71 @@
+//! Functions of records: construction, fields, tests, and the rows of operators.
+
+pub mod rows;
+
+use datum::Result;
+use query::nodes::context::EvalContext;
+use query::nodes::expr::Call;
+use query::nodes::function::{Folding, Function, Run};
+
+use crate::bind::same;
+use crate::functions::args::text;
+use crate::functions::state::StateOf as _;
+use crate::types::record::{input, record};
+use crate::value::Value;
+
+/// ROW(...): its type is that of the call's extra parts.
+pub static ROW: Function = Function { typed: true, finish: Some(same), ..Function::new(&["row"], Run::Values(make)) };
+
+/// A field of a record, whose place is the words of the call.
+pub static FIELD: Function =
+    Function { typed: true, finish: Some(same), ..Function::new(&["field"], Run::Strict(field)) };
+
+/// Whether all fields are NULL, or the record is.
+pub static ALL_NULL: Function = Function { typed: true, ..Function::new(&["all null"], Run::Values(all_null)) };
+
+/// Whether no field is NULL.
+pub static NONE_NULL: Function = Function { typed: true, ..Function::new(&["none null"], Run::Values(none_null)) };
+
+/// A text read as a record of the type of the call's extra parts.
+pub static RECORD_IN: Function = Function {
+    folding: Folding::CheckedCoercion,
+    typed: true,
+    finish: Some(same),
+    ..Function::new(&["record_in"], Run::Strict(read))
+};
+
+fn make(call: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
+    match &call.extra.record {
+        Some(ty) => record(ty, values.to_vec()),
+        None => Err(datum::Fault::corrupt("a row without a type")),
+    }
+}
+
+fn field(call: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
+    let at = usize::from(u16::from_le_bytes(call.extra.word));
+    match &values[0] {
+        Value::Record(record) => Ok(record.values().get(at).cloned().unwrap_or_default()),
+        _ => Err(datum::Fault::corrupt("a record in the form of another type")),
+    }
+}
+
+fn all_null(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
+    Ok(match &values[0] {
+        Value::Record(record) => record.values().iter().all(Value::is_null).into(),
+        value => value.is_null().into(),
+    })
+}
+
+fn none_null(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
+    Ok(match &values[0] {
+        Value::Record(record) => (!record.values().iter().any(Value::is_null)).into(),
+        value => (!value.is_null()).into(),
+    })
+}
+
+fn read(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    match &call.extra.record {
+        Some(ty) => Ok(input(ty, text(values, 0)?, &ctx.state().io)?),
+        None => Err(datum::Fault::corrupt("a row without a type")),
+    }
+}
