@@ -101,6 +101,8 @@ pub enum Fault {
     },
     /// The wait would have closed a cycle in the wait graph. The transaction has been rolled back.
     Deadlock,
+    /// All sessions together hold as many locks of a kind as they may.
+    TooManyLocks { max: u64 },
     /// No thread is left for one more blocking wait.
     TooManyWaits,
     /// No thread is left for one more long computation.
@@ -336,6 +338,7 @@ impl fmt::Display for Fault {
             Fault::LockTimeout => f.write_str("lock wait timeout"),
             Fault::LockNotAvailable { .. } => f.write_str("lock not available"),
             Fault::Deadlock => f.write_str("deadlock"),
+            Fault::TooManyLocks { max } => write!(f, "more than {max} locks"),
             Fault::TooManyWaits => f.write_str("too many blocking waits"),
             Fault::TooManyComputations => f.write_str("too many long computations"),
             Fault::SerializationFailure { .. } => f.write_str("row changed after the snapshot"),

@@ -239,6 +239,7 @@ codes! {
     CANT_CREATE_THREAD 1135 "HY000" "Too many statements block a thread each while they wait; try again later";
     TOO_MANY_COMPUTATIONS 1135 "HY000" "Too many statements compute for long at once, so that no thread is left for others; try again later";
     LOCK_WAIT_TIMEOUT 1205 "HY000" "Lock wait timeout exceeded; try restarting transaction";
+    LOCK_TABLE_FULL 1206 "HY000" "The total number of locks exceeds the lock table size";
     WRONG_ARGUMENTS 1210 "HY000" "Incorrect arguments to {}";
     LOCK_DEADLOCK 1213 "40001" "Deadlock found when trying to get lock; try restarting transaction";
     CANNOT_ADD_FOREIGN 1215 "HY000" "Cannot add foreign key constraint";

@@ -1,4 +1,4 @@
-"""Plays tests/clients/sql/postgres_anomalies.txt: what transactions of the PostgreSQL door see of each other, and who waits for whom. The expectations are a real PostgreSQL 16's answers.
+"""Plays tests/clients/sql/postgres_anomalies.txt and postgres_locks.txt: what transactions of the PostgreSQL door see of each other, and who waits for whom. The expectations are a real PostgreSQL 16's answers.
 
     postgres_anomalies.py                            at a server of its own
     postgres_anomalies.py --port PORT                at a server that runs
@@ -15,7 +15,7 @@ import time
 
 import psycopg
 
-SCRIPT = pathlib.Path(__file__).parent.parent / "sql" / "postgres_anomalies.txt"
+SCRIPTS = [pathlib.Path(__file__).parent.parent / "sql" / name for name in ("postgres_anomalies.txt", "postgres_locks.txt")]
 DATABASE = "anomalies"
 # Longer than any statement that does not wait takes on a busy machine.
 PATIENCE = 0.5
@@ -35,10 +35,10 @@ class Scenario:
         self.steps = []
 
 
-def scenarios():
+def scenarios(script):
     """Returns the comment at the head, and the scenarios."""
     head, found = [], []
-    for line in SCRIPT.read_text().splitlines():
+    for line in script.read_text().splitlines():
         line = line.strip()
         if not found and not line.startswith("=="):
             head.append(line)
@@ -143,7 +143,7 @@ def play(scenario, arguments):
     return None
 
 
-def record(head, found):
+def record(script, head, found):
     lines = list(head)
     for scenario in found:
         lines.append(f"== {scenario.name}")
@@ -155,17 +155,18 @@ def record(head, found):
             if answer is not None and (who != "S" or answer.startswith("error")):
                 lines.append(f"-> {answer}")
         lines.append("")
-    SCRIPT.write_text("\n".join(lines).rstrip() + "\n")
+    script.write_text("\n".join(lines).rstrip() + "\n")
 
 
 def main(arguments, tally):
-    head, found = scenarios()
-    for scenario in found:
-        if arguments.only in scenario.name:
+    for script in SCRIPTS:
+        head, found = scenarios(script)
+        chosen = [scenario for scenario in found if arguments.only in scenario.name]
+        for scenario in chosen:
             wrong = play(scenario, arguments)
             tally.check(scenario.name, wrong is None, wrong)
-    if arguments.record:
-        record(head, found)
+        if arguments.record and chosen:
+            record(script, head, found)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ use crate::exec::monitor::Monitor;
 use crate::exec::spill::Spill;
 use crate::nodes::assignment::Assignment;
 use crate::nodes::context::EvalContext;
+use crate::session::advisory_held::AdvisoryHeld;
 
 pub struct Host {
     pub instance: Arc<Instance>,
@@ -47,6 +48,8 @@ pub struct Host {
     pub failing_row: Option<(Arc<Table>, Row)>,
     /// The tables that a statement of several parts writes.
     pub written: Vec<Arc<Table>>,
+    /// The session's advisory locks, which its functions take and release.
+    pub advisory: AdvisoryHeld,
     /// The limit of the memory of sorts, groups and joins of the statement, and its use.
     pub memory_max: usize,
     memory: Sum,
@@ -118,6 +121,7 @@ impl Host {
     pub fn new(instance: Arc<Instance>, monitor: Arc<dyn Monitor>, assignment: &'static Assignment) -> Host {
         let memory_max = instance.spill().map_or(256 << 20, |spill| spill.memory_max);
         Host {
+            advisory: AdvisoryHeld::new(instance.clone()),
             instance,
             monitor,
             txn: None,

@@ -8,6 +8,7 @@ use engine::Engine;
 use crate::catalog::Catalog;
 use crate::catalog::table_read_lock::TableReadLock;
 use crate::exec::spill::Spill;
+use crate::session::advisory_locks::AdvisoryLocks;
 use crate::session::deadlock::LockHolders;
 use crate::session::registry::Registry;
 use datum::Result;
@@ -20,6 +21,7 @@ pub struct Instance {
     /// The sessions of all dialects.
     sessions: Registry,
     lock_holders: LockHolders,
+    advisory_locks: AdvisoryLocks,
     /// Unset: nothing is spilled, and a statement that would need more memory fails.
     spill: OnceLock<Arc<Spill>>,
 }
@@ -29,8 +31,8 @@ impl Instance {
     pub fn open(engine: Arc<Engine>, system: &'static [&'static str]) -> Result<Instance> {
         let catalog = Catalog::open(engine.clone(), system)?;
         let (definitions, sessions) = (TableReadLock::default(), Registry::default());
-        let lock_holders = LockHolders::default();
-        Ok(Instance { engine, catalog, definitions, sessions, lock_holders, spill: OnceLock::new() })
+        let (lock_holders, advisory_locks) = (LockHolders::default(), AdvisoryLocks::default());
+        Ok(Instance { engine, catalog, definitions, sessions, lock_holders, advisory_locks, spill: OnceLock::new() })
     }
 
     pub fn engine(&self) -> &Arc<Engine> {
@@ -52,6 +54,10 @@ impl Instance {
     /// Returns the sessions in the search for deadlocks of metadata locks.
     pub fn lock_holders(&self) -> &LockHolders {
         &self.lock_holders
+    }
+
+    pub fn advisory_locks(&self) -> &AdvisoryLocks {
+        &self.advisory_locks
     }
 
     pub fn spill(&self) -> Option<&Arc<Spill>> {

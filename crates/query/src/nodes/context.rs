@@ -86,6 +86,11 @@ impl Sleeps {
         *self.until.get_or_insert(end)
     }
 
+    /// Sets the time at which the statement is resumed, for a wait that is attempted again and again.
+    pub fn resume_at(&mut self, at: Option<Instant>) {
+        self.until = Some(at);
+    }
+
     pub fn finish(&mut self, result: i64) {
         self.until = None;
         self.over.push(result);

@@ -1,9 +1,10 @@
-//! The search for deadlocks among sessions that wait for metadata locks, and through them for rows.
+//! The search for deadlocks among sessions that wait for metadata locks, advisory locks, and through them for rows.
 //!
 //! A session that takes part (`MetadataLocks::join_search`) shows the metadata locks that it holds and the one that it
-//! waits for. A waiter looks for itself behind the one that it waits for, at each recheck of its wait. Waits for rows are
-//! edges of the engine's wait graph, from transaction to transaction; those are joined to the sessions by their ids. A
-//! cycle of rows alone is the engine's to find, so each cycle searched for here has a waiter for a metadata lock.
+//! waits for. A waiter looks for itself behind the one that it waits for, at rechecks of its wait. Waits for advisory locks
+//! are edges that their table knows. Waits for rows are edges of the engine's wait graph, from transaction to transaction;
+//! those are joined to the sessions by their ids. A cycle of rows alone is the engine's to find, so each cycle searched for
+//! here has a waiter for a metadata or an advisory lock.
 //!
 //! Hard part: the edges are read one after another, so a cycle may never have existed as a whole. It counts when two
 //! searches in a row find it, since a deadlock lasts. The search ends its own wait before it lets the next one begin, so a
@@ -17,12 +18,15 @@ use engine::rows::{Activity, Rows};
 use stdx::sync::Mutex;
 
 use crate::catalog::table_state::TableState;
+use crate::session::advisory_locks::AdvisoryLocks;
 
 /// A session as the search sees it.
 #[derive(Debug)]
 pub struct LockHolder {
     /// Not 0.
     pub id: u64,
+    /// The owner of the session's advisory locks.
+    connection: u64,
     /// The tables whose shared metadata locks it holds.
     shared: Mutex<Vec<Arc<TableState>>>,
     awaits: Mutex<Option<Awaited>>,
@@ -59,41 +63,47 @@ pub struct LockHolders {
 }
 
 impl LockHolders {
-    pub fn join(&self, activity: Arc<Activity>) -> Arc<LockHolder> {
+    pub fn join(&self, connection: u64, activity: Arc<Activity>) -> Arc<LockHolder> {
         let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         let (shared, awaits) = (Mutex::default(), Mutex::default());
-        let holder = Arc::new(LockHolder { id, shared, awaits, activity });
+        let holder = Arc::new(LockHolder { id, connection, shared, awaits, activity });
         let mut all = self.all.lock();
         all.retain(|known| known.strong_count() > 0);
         all.push(Arc::downgrade(&holder));
         holder
     }
 
-    /// Returns whether `me` waits for itself, and whether it is the victim: that is if `is_second`, and then the wait is
-    /// over.
-    pub fn search(&self, me: &LockHolder, is_second: bool, rows: &Rows) -> bool {
+    /// Returns whether `me` waits for itself. If so, and if this `is_second` search finds it again, the session is the victim,
+    /// and `end_wait` takes its wait out of the graph.
+    pub fn search(&self, me: &LockHolder, is_second: bool, waits: OtherWaits<'_>, end_wait: impl FnOnce()) -> bool {
         let guard = self.all.lock();
         let all: Vec<Arc<LockHolder>> = guard.iter().filter_map(Weak::upgrade).collect();
-        let found = Graph::new(&all, rows).leads_back_to(me);
+        let found = Graph::new(&all, waits).leads_back_to(me);
         if found && is_second {
-            me.set_awaited(None);
+            end_wait();
         }
         found
     }
 }
 
+/// The waits that others know: those for rows and for advisory locks.
+type OtherWaits<'w> = (&'w Rows, &'w AdvisoryLocks);
+
 /// The edges of one search.
 struct Graph<'h> {
     all: &'h [Arc<LockHolder>],
+    advisory: &'h AdvisoryLocks,
     row_waits: HashMap<u64, u64>,
     of_transaction: HashMap<u64, usize>,
+    of_connection: HashMap<u64, usize>,
 }
 
 impl Graph<'_> {
-    fn new<'h>(all: &'h [Arc<LockHolder>], rows: &Rows) -> Graph<'h> {
+    fn new<'h>(all: &'h [Arc<LockHolder>], (rows, advisory): OtherWaits<'h>) -> Graph<'h> {
         let row_waits = rows.lock_waits().into_iter().collect();
         let ids = all.iter().enumerate().filter_map(|(at, holder)| Some((holder.activity.id()?, at)));
-        Graph { all, row_waits, of_transaction: ids.collect() }
+        let connections = all.iter().enumerate().map(|(at, holder)| (holder.connection, at));
+        Graph { all, advisory, row_waits, of_transaction: ids.collect(), of_connection: connections.collect() }
     }
 
     fn leads_back_to(&self, me: &LockHolder) -> bool {
@@ -118,6 +128,8 @@ impl Graph<'_> {
         let row = holder.activity.id().and_then(|id| self.row_waits.get(&id));
         let mut found: Vec<usize> =
             row.and_then(|holder| self.of_transaction.get(holder)).copied().into_iter().collect();
+        let advisory = self.advisory.blockers(holder.connection);
+        found.extend(advisory.iter().filter_map(|connection| self.of_connection.get(connection)));
         let Some(Awaited { table, exclusive }) = holder.awaits.lock().clone() else { return found };
         let claimant = table.metadata_lock.claimant();
         if claimant != holder.id {

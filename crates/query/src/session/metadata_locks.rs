@@ -61,12 +61,13 @@ impl Search {
     ) -> Result<()> {
         self.me.set_awaited(Some(awaited));
         let (is_found, is_victim) = (Cell::new(false), Cell::new(false));
-        let rows = self.instance.engine().rows();
+        let waits = (&**self.instance.engine().rows(), self.instance.advisory_locks());
+        let end_wait = || self.me.set_awaited(None);
         let is_interrupted = || {
             if (patience.is_interrupted)() {
                 return true;
             }
-            let found = self.instance.lock_holders().search(&self.me, is_found.get(), rows);
+            let found = self.instance.lock_holders().search(&self.me, is_found.get(), waits, end_wait);
             is_victim.set(found && is_found.replace(found));
             is_victim.get()
         };
@@ -107,10 +108,16 @@ impl MetadataLocks {
         self.explicit.retain(|(table, _)| !gone.iter().any(|gone| gone.id == table.id));
     }
 
-    /// Lets the session take part in the search for deadlocks.
-    pub fn join_search(&mut self, instance: &Arc<Instance>, activity: &Arc<Activity>) {
-        let me = instance.lock_holders().join(activity.clone());
-        self.search = Some(Search { me, instance: instance.clone() });
+    /// Lets the session of a connection take part in the search for deadlocks.
+    pub fn join_search(
+        &mut self,
+        instance: &Arc<Instance>,
+        connection: u64,
+        activity: &Arc<Activity>,
+    ) -> Arc<LockHolder> {
+        let me = instance.lock_holders().join(connection, activity.clone());
+        self.search = Some(Search { me: me.clone(), instance: instance.clone() });
+        me
     }
 
     fn holds_exclusive(&self, table: &Table) -> bool {

@@ -10,6 +10,8 @@
 //!   other threads ──► interrupts: cancel, end of waits, wake ◄──────────────────────────────────── suspension
 //! ```
 
+pub mod advisory_held;
+pub mod advisory_locks;
 pub mod deadlock;
 pub mod definitions;
 pub mod interrupts;

@@ -45,7 +45,7 @@ struct Suspended<L> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaits {
     Pages,
-    /// The end of a sleep. `None`: it has no end, and only an interrupt ends it.
+    /// The end of a sleep, or the next attempt to take an advisory lock. `None`: it has no end, and only an interrupt ends it.
     Time(Option<Instant>),
     /// A row lock, until its timeout.
     Row(Instant),
@@ -140,7 +140,8 @@ impl<L> Suspension<L> {
                 return Ready::Soon;
             }
             Some(Awaits::Time(until)) => {
-                interrupts.suspend(wake);
+                interrupts.suspend(wake.clone());
+                host.advisory.wake_when_granted(wake);
                 until
             }
             Some(Awaits::Row(until)) => {
@@ -162,7 +163,7 @@ impl<L> Suspension<L> {
             || deadline.is_some_and(|deadline| now >= deadline)
             || match self.awaits() {
                 None | Some(Awaits::Pages) => true,
-                Some(Awaits::Time(until)) => until.is_some_and(|until| now >= until),
+                Some(Awaits::Time(until)) => until.is_some_and(|until| now >= until) || host.advisory.is_granted(),
                 Some(Awaits::Row(until)) => now >= until || host.txn.as_ref().is_none_or(|txn| txn.is_ready()),
             }
     }
@@ -173,11 +174,13 @@ impl<L> Suspension<L> {
     }
 }
 
-/// Drops all that a suspended statement has kept: its waker, its sleeps, its place in a lock queue.
+/// Drops all that a suspended statement has kept: its waker, its sleeps, its places in lock queues.
 pub fn end_suspension(interrupts: &Interrupts, ctx: &mut EvalContext) {
     interrupts.resumed();
     ctx.sleeps.clear();
-    if let Some(txn) = &mut crate::exec::host::host(ctx).txn {
+    let host = crate::exec::host::host(ctx);
+    host.advisory.withdraw();
+    if let Some(txn) = &mut host.txn {
         txn.end_suspension();
     }
 }

@@ -77,6 +77,7 @@ struct SessionPoint {
     rows: Savepoint,
     definitions: PendingPoint,
     exclusive_locks: usize,
+    advisory_locks: usize,
     /// `None`: temporary tables are not part of the session's transactions so far.
     temporary: Option<TemporaryPoint>,
 }
@@ -166,6 +167,7 @@ impl SessionCore {
         self.temporary.end_changes(committed.is_ok());
         self.open.end();
         self.locks.release();
+        host.advisory.release_from(0);
         self.transaction.raise_durability_lsn(committed?);
         self.temporary.free_dropped(self.instance.catalog())
     }
@@ -180,6 +182,7 @@ impl SessionCore {
         self.temporary.end_changes(false);
         self.open.end();
         self.locks.release();
+        host.advisory.release_from(0);
         // The next start frees those that are left.
         let _ = self.temporary.free_dropped(self.instance.catalog());
     }
@@ -197,6 +200,7 @@ impl SessionCore {
             rows: host.txn()?.savepoint(),
             definitions: self.pending.point(),
             exclusive_locks: self.locks.exclusive_count(),
+            advisory_locks: host.advisory.point(),
             temporary: self.temporary.is_transactional().then(|| self.temporary.point()),
         };
         self.transaction.savepoints.retain(|(known, _)| !is_same(known, name));
@@ -215,6 +219,7 @@ impl SessionCore {
         self.transaction.savepoints.truncate(position + 1);
         undo_to(host, point.rows, progress)?;
         self.undo_definitions_to(&point);
+        host.advisory.release_from(point.advisory_locks);
         Ok(())
     }
 
@@ -240,6 +245,7 @@ impl SessionCore {
         self.transaction.savepoints.truncate(position + 1);
         host.txn()?.rollback_to_and_unlock(point.rows, progress).map_err(engine_fault)?;
         self.undo_definitions_to(&point);
+        host.advisory.release_from(point.advisory_locks);
         Ok(())
     }
 

@@ -67,6 +67,7 @@ impl From<Fault> for SqlError {
             Fault::LockTimeout => error::LOCK_WAIT_TIMEOUT.bare(),
             Fault::LockNotAvailable { .. } => error::LOCK_NOWAIT.bare(),
             Fault::Deadlock => error::LOCK_DEADLOCK.bare(),
+            Fault::TooManyLocks { .. } => error::LOCK_TABLE_FULL.bare(),
             Fault::TooManyWaits => error::CANT_CREATE_THREAD.bare(),
             Fault::TooManyComputations => error::TOO_MANY_COMPUTATIONS.bare(),
             Fault::SnapshotTooOld => error::UNKNOWN_ERROR.with(&[&engine::Error::SnapshotTooOld]),

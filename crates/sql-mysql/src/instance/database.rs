@@ -14,7 +14,6 @@ use crate::instance::handle::{Handle, Kill};
 use crate::instance::hooks::ServerHooks;
 use crate::instance::plans::Plans;
 use crate::instance::variables::{Is, find};
-use crate::scalar::user_locks::UserLocks;
 use crate::system::schemas::SCHEMAS;
 use crate::value::Value;
 use query::catalog::Catalog;
@@ -35,8 +34,6 @@ pub struct Database {
     pub(crate) globals: Mutex<HashMap<&'static str, Value>>,
     /// `read_only` and `super_read_only`, for statements that are about to write.
     read_only: AtomicU8,
-    /// The locks of GET_LOCK.
-    pub(crate) locks: Arc<UserLocks>,
     timestamps: Timestamps,
     pub(crate) plans: Arc<Plans>,
     /// The server's hooks.
@@ -68,7 +65,6 @@ impl Database {
             opened: Instant::now(),
             globals: Mutex::default(),
             read_only: AtomicU8::new(0),
-            locks: Arc::default(),
             timestamps: Timestamps::default(),
             plans,
             hooks: OnceLock::new(),

@@ -27,7 +27,6 @@ pub mod operators;
 pub mod settings;
 pub mod state;
 pub mod store;
-pub mod user_locks;
 pub mod variable;
 
 #[cfg(test)]

@@ -11,7 +11,6 @@ use stdx::memory;
 use crate::scalar::block_encryption;
 use crate::scalar::modes::SqlMode;
 use crate::scalar::temporal::{Locale, Timestamp};
-use crate::scalar::user_locks::UserLocks;
 use crate::types::Type;
 use crate::value::{Text, Value};
 use datum::Result;
@@ -38,8 +37,6 @@ pub struct SessionState {
     pub random: Random,
     /// Sequences of RAND(seed): by the call's address, valid for the statement that began them.
     pub seeded: Vec<(usize, Timestamp, Random)>,
-    /// The user-level locks of all sessions.
-    pub locks: Arc<UserLocks>,
     /// Takes a timestamp for NEXTVAL, with its durability LSN. None: there are none.
     pub take_timestamp: Option<Arc<TakeTimestamp>>,
 }
@@ -57,7 +54,6 @@ impl Default for SessionState {
             block_encryption: block_encryption::Mode::default(),
             random: Random::from_seed(0x9E37_79B9),
             seeded: Vec::new(),
-            locks: Arc::default(),
             take_timestamp: None,
         }
     }

@@ -244,9 +244,10 @@ fn no_function_fails_at_the_ends_of_ranges() {
     ];
     let mut next = 0usize;
     let mut wrong = Vec::new();
-    for function in
-        functions::all().filter(|function| !["sleep", "benchmark", "random_bytes"].contains(&function.name()))
-    {
+    // Locks are a session's, which there is none of here.
+    let left_out = ["sleep", "benchmark", "random_bytes"];
+    let is_tried = |name: &str| !left_out.contains(&name) && !name.ends_with("_lock") && !name.ends_with("_locks");
+    for function in functions::all().filter(|function| is_tried(function.name())) {
         let name = function.name();
         let counts = function.arity.min..=function.arity.max.min(function.arity.min + 2);
         for (count, round) in counts.flat_map(|count| (0..60).map(move |round| (count, round))) {

@@ -240,8 +240,9 @@ impl Session {
         let handle = Arc::new(Handle::new(who.connection_id, who.user.clone(), who.host.clone()));
         let mut ctx = EvalContext::new();
         let values = Values::default();
-        ctx.host = Some(Box::new(Host::new(db.instance().clone(), handle.clone(), &ASSIGNMENT)));
-        ctx.state_mut().locks = db.locks.clone();
+        let mut host = Host::new(db.instance().clone(), handle.clone(), &ASSIGNMENT);
+        host.advisory.own(who.connection_id, None);
+        ctx.host = Some(Box::new(host));
         ctx.put_slot(Viewer {
             db: db.clone(),
             handle: handle.clone(),
@@ -453,7 +454,7 @@ impl Session {
         self.loading = None;
         self.roll_back();
         self.unlock_tables();
-        self.db.locks.release_all(self.who.connection_id);
+        self.host().advisory.release_session();
         self.drop_all_temporary();
         self.values.set_all(std::iter::empty());
         self.named.clear();

@@ -165,6 +165,8 @@ pub fn render(fault: Fault, written: &[Arc<Table>]) -> PgError {
             let what = if is_deleted { "delete" } else { "update" };
             PgError::new(state::SERIALIZATION_FAILURE, format!("could not serialize access due to concurrent {what}"))
         }
+        Fault::TooManyLocks { max } => PgError::new(state::OUT_OF_MEMORY, "out of shared memory")
+            .hint(format!("All sessions together hold at most {max} advisory locks.")),
         Fault::TooManyWaits => PgError::new(state::INSUFFICIENT_RESOURCES, "too many statements wait at once"),
         Fault::TooManyComputations => {
             PgError::new(state::INSUFFICIENT_RESOURCES, "too many statements compute for long at once")

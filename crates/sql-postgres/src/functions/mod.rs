@@ -133,6 +133,7 @@ static FUNCTIONS: &[&[PgFunction]] = &[
     temporal::rows::COMPARISONS,
     json::rows::FUNCTIONS,
     record::rows::FUNCTIONS,
+    crate::session::advisory::FUNCTIONS,
     crate::session::functions::FUNCTIONS,
     crate::system::functions::FUNCTIONS,
 ];

@@ -209,6 +209,7 @@ impl Session {
                 self.statements.clear();
                 self.retain_portals(|_, _| false);
                 self.unlisten_now();
+                self.host().advisory.release_session();
                 self.ctx.facts().settings.reset_all(false);
                 self.forget_sequences();
                 self.drop_temporary_tables()?;

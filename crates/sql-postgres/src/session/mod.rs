@@ -6,6 +6,7 @@
 //! Files: `script` (simple queries), `extended` (statements and portals), `statement` (from text to plan), `run` (from plan to outcome), `result_set`, `transact`, `suspension`, `command` (statements without a plan).
 
 mod access;
+pub mod advisory;
 mod command;
 mod copy;
 mod cursor;
@@ -129,7 +130,6 @@ impl Session {
         let mut executor = Host::new(db.instance().clone(), handle.clone(), &crate::types::assignment::ASSIGNMENT);
         executor.locks_keys = true;
         executor.recursion_max = u64::MAX;
-        ctx.host = Some(Box::new(executor));
         ctx.counts_found = true;
         ctx.zero_takes_number = false;
         let watched = handle.clone();
@@ -157,7 +157,9 @@ impl Session {
         };
         let listener = Session::new_listener(who.pid);
         let mut core = SessionCore::new(db.instance().clone(), handle.open.clone(), cancel);
-        core.locks.join_search(db.instance(), &handle.open.activity);
+        let search = core.locks.join_search(db.instance(), who.connection_id, &handle.open.activity);
+        executor.advisory.own(who.connection_id, Some(search));
+        ctx.host = Some(Box::new(executor));
         let mut session = Session {
             db: db.clone(),
             core,
@@ -423,6 +425,7 @@ impl Session {
         self.portals.clear();
         self.unlisten_now();
         self.roll_back_transaction();
+        self.host().advisory.release_session();
         let gone: Vec<_> = self.core.temporary.tables().to_vec();
         self.core.temporary.drop_tables(&gone);
         let _ = self.core.temporary.free_dropped(self.db.catalog());

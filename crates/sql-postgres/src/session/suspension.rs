@@ -20,6 +20,7 @@ impl Session {
     /// Registers `wake`, which is called in any thread when the suspended statement can be resumed. The caller also resumes it at the time returned.
     pub fn when_ready(&mut self, wake: Wake) -> Ready {
         let awaits = match self.suspension.awaits() {
+            Some(Awaits::Time(_)) if self.host().advisory.attempt_at().is_some() => Some("advisory"),
             Some(Awaits::Time(_)) => Some("PgSleep"),
             Some(Awaits::Row(_)) => Some("transactionid"),
             Some(Awaits::Pages) => Some("DataFileRead"),

@@ -56,7 +56,11 @@ fn activity(handle: &Handle, shown: &Shown) -> Row {
     let at = |time: SystemTime| number(micros_since_2000(time));
     let database = seen.database.as_deref().unwrap_or_default();
     let datid = shown.snapshot.schemas.get(database).map_or(0, |schema| oids::of_object(schema.id));
-    let wait_type = status.awaits.map(|event| if event == "transactionid" { "Lock" } else { "IO" });
+    let wait_type = status.awaits.map(|event| match event {
+        "transactionid" | "advisory" => "Lock",
+        "PgSleep" => "Timeout",
+        _ => "IO",
+    });
     vec![
         oid(datid),
         text(database),

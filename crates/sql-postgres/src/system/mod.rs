@@ -7,6 +7,7 @@ mod cells;
 mod extract;
 pub mod functions;
 mod information;
+mod locks;
 pub mod oids;
 pub mod operator_class;
 pub mod relations;

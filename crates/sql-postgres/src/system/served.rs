@@ -5,7 +5,7 @@ use crate::system::catalog::{
 };
 use crate::system::relations::Source::{Both, Empty, Extract, Rows};
 use crate::system::relations::{Served, Source};
-use crate::system::{activity, extract, information};
+use crate::system::{activity, extract, information, locks};
 
 const fn of(name: &'static str, keys: &'static [&'static str], source: Source) -> Served {
     Served { schema: "pg_catalog", name, keys, source }
@@ -49,6 +49,7 @@ pub static SERVED: &[Served] = &[
     of("pg_language", &["oid"], Extract(&extract::PG_LANGUAGE)),
     of("pg_largeobject", &[], Empty),
     of("pg_largeobject_metadata", &[], Empty),
+    of("pg_locks", &[], Rows(locks::pg_locks)),
     of("pg_matviews", &[], Empty),
     of("pg_namespace", &[], Rows(schema::pg_namespace)),
     of("pg_opclass", &["oid"], Extract(&extract::PG_OPCLASS)),

@@ -161,3 +161,28 @@ fn a_lock_of_a_subquery_that_chooses_rows_is_one_of_its_tables() {
     check(one.run(named), "1\n2");
     check(other.run("select a from t for update skip locked"), "");
 }
+
+#[test]
+fn advisory_locks_are_of_a_database_and_end_with_their_session() {
+    let (_world, mut one, mut other) = two("create table t (a int primary key)");
+    check(
+        one.lines("select 1, pg_advisory_lock(4294967296), pg_advisory_xact_lock(5), pg_try_advisory_lock(1, 0)"),
+        "1|||t",
+    );
+    check(
+        other.lines(
+            "select pg_try_advisory_lock(4294967296), pg_try_advisory_lock(1, 0), pg_try_advisory_xact_lock(5)
+             select classid, objid, objsubid, mode, granted from pg_locks where locktype = 'advisory' order by objsubid
+             select pg_advisory_unlock(1, 0)",
+        ),
+        "f|f|t
+         1|0|1|ExclusiveLock|t
+         1|0|2|ExclusiveLock|t
+         f
+         WARNING:  01000: you don't own a lock of type ExclusiveLock",
+    );
+    drop(one);
+    check(other.lines("select pg_try_advisory_lock_shared(4294967296), pg_try_advisory_lock(1, 0)"), "t|t");
+    other.run("discard all");
+    check(other.lines("select count(*) from pg_locks where locktype = 'advisory'"), "0");
+}

@@ -155,6 +155,7 @@ fn every_fault_has_its_error() {
             "ERROR 3572 (HY000): Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.",
         ),
         (Fault::Deadlock, "ERROR 1213 (40001): Deadlock found when trying to get lock; try restarting transaction"),
+        (Fault::TooManyLocks { max: 9 }, "ERROR 1206 (HY000): The total number of locks exceeds the lock table size"),
         (
             Fault::TooManyWaits,
             "ERROR 1135 (HY000): Too many statements block a thread each while they wait; try again later",

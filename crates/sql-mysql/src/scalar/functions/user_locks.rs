@@ -1,17 +1,19 @@
-//! GET_LOCK and its related functions over the locks of `scalar/user_locks`.
+//! GET_LOCK and its related functions: exclusive advisory locks of the session (`query::session::advisory_held`). A session may
+//! hold several, each several times. They are independent of transactions and are released when the session ends.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::entry::{Args, FunctionEntry, Returns, row, volatile};
+use crate::error;
 use crate::scalar::convert;
-use crate::scalar::state::StateOf as _;
-use crate::scalar::user_locks::{UserLocks, name_of};
 use crate::value::Value;
-use datum::Result;
+use datum::{Fault, Result};
+use query::exec::host::host;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
 use query::nodes::function::Run;
+use query::session::advisory_held::{AdvisoryPatience, LockLevel, WantedLock};
+use query::session::advisory_locks::{AdvisoryMode, LockName};
 
 pub const FUNCTIONS: &[FunctionEntry] = &[
     volatile(row(&["get_lock"], 2, 2, Returns::Int, Run::Values(get_lock))),
@@ -21,38 +23,85 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
     volatile(row(&["is_used_lock"], 1, 1, Returns::UInt, Run::Values(is_used_lock))),
 ];
 
-/// The locks, who asks, and the name.
-fn asked(call: &Call, values: &[Value], ctx: &EvalContext) -> Result<(Arc<UserLocks>, u64, String)> {
+/// The most characters of a name.
+const NAME_MAX: usize = 64;
+
+/// Begins the names of these locks, apart from those of other dialects.
+const KIND: &str = "user-level lock ";
+
+/// Returns the name of the lock that the first argument names, without regard to case.
+fn name_of(text: Option<&str>) -> Result<LockName> {
+    match text {
+        Some(text) if !text.is_empty() && text.chars().count() <= NAME_MAX => {
+            Ok(format!("{KIND}{}", text.to_lowercase()).into_bytes().into())
+        }
+        other => Err(error::USER_LOCK_WRONG_NAME.raise(&[&other.unwrap_or("NULL")])),
+    }
+}
+
+fn named(call: &Call, values: &[Value], ctx: &EvalContext) -> Result<LockName> {
     let args = Args::new(call, values);
     let text = (!args.is_null(0)).then(|| args.text(0, ctx));
-    Ok((ctx.state().locks.clone(), ctx.state().session.connection_id, name_of(text.as_deref())?))
+    name_of(text.as_deref())
 }
 
 fn get_lock(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    let (locks, session, name) = asked(call, values, ctx)?;
+    let name = named(call, values, ctx)?;
     let seconds = if values[1].is_null() { 0 } else { convert::to_i64(&values[1], ctx)? };
-    // A negative timeout waits without limit.
-    let patience = u64::try_from(seconds).ok().map(Duration::from_secs);
     drop(stdx::memory::claim(name.len() + 256)?);
-    let got = locks.get(session, &name, patience, &|| ctx.check_wait())?;
-    Ok(Value::from(got))
+    let wanted = WantedLock { name, mode: AdvisoryMode::Exclusive, level: LockLevel::Session };
+    // A negative timeout waits without limit.
+    let wait = u64::try_from(seconds).ok().map(Duration::from_secs);
+    if wait.is_some_and(|wait| wait.is_zero()) {
+        return host(ctx).advisory.try_acquire(&wanted).map(Value::from);
+    }
+    let (interrupted, killed) = (ctx.interrupted.clone(), ctx.killed.clone());
+    let check = || match [&interrupted, &killed].into_iter().flatten().any(|is_ended| is_ended()) {
+        true => Err(Fault::Interrupted),
+        false => Ok(()),
+    };
+    let until = wait.and_then(|wait| Instant::now().checked_add(wait));
+    match host(ctx).advisory.acquire(&wanted, &AdvisoryPatience { until, check: &check }) {
+        Ok(()) => Ok(Value::from(true)),
+        Err(Fault::LockTimeout) => Ok(Value::from(false)),
+        Err(Fault::Deadlock) => Err(error::USER_LOCK_DEADLOCK.raise(&[])),
+        Err(fault) => Err(fault),
+    }
 }
 
 fn release_lock(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    let (locks, session, name) = asked(call, values, ctx)?;
-    Ok(locks.release(session, &name).map_or(Value::Null, Value::from))
+    let name = named(call, values, ctx)?;
+    let host = host(ctx);
+    Ok(match host.advisory.release(&name, AdvisoryMode::Exclusive) {
+        true => Value::from(true),
+        false => host.instance.advisory_locks().holder(&name).map_or(Value::Null, |_| Value::from(false)),
+    })
 }
 
 fn release_all_locks(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    Ok(Value::UInt(ctx.state().locks.release_all(ctx.state().session.connection_id)))
+    Ok(Value::UInt(host(ctx).advisory.release_session()))
 }
 
 fn is_free_lock(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    let (locks, _, name) = asked(call, values, ctx)?;
-    Ok(Value::from(locks.owner(&name).is_none()))
+    let name = named(call, values, ctx)?;
+    Ok(Value::from(host(ctx).instance.advisory_locks().holder(&name).is_none()))
 }
 
 fn is_used_lock(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    let (locks, _, name) = asked(call, values, ctx)?;
-    Ok(locks.owner(&name).map_or(Value::Null, Value::UInt))
+    let name = named(call, values, ctx)?;
+    Ok(host(ctx).instance.advisory_locks().holder(&name).map_or(Value::Null, Value::UInt))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_one_to_64_letters_and_no_case() {
+        assert_eq!(name_of(Some("Ä b")).unwrap(), name_of(Some("ä B")).unwrap());
+        assert!(name_of(Some(&"ä".repeat(64))).is_ok());
+        for wrong in [None, Some(""), Some(&*"a".repeat(65))] {
+            assert_eq!(error::rendered(&name_of(wrong).unwrap_err()).code, 3057);
+        }
+    }
 }
