@@ -42,11 +42,19 @@ pub fn is_of_others(ty: &Type) -> bool {
     ty.id.0 & MYSQL == 0 && ty.id.0 >= FIRST
 }
 
+/// The least number of a type that users define at the PostgreSQL door.
+const USER_TYPES_BEGIN: u32 = 1 << 28;
+
 /// Returns the name of a type whose values MySQL cannot read.
 pub fn opaque_name(ty: &Type) -> Option<Cow<'static, str>> {
     if !is_of_others(ty) || PLAIN.contains(&ty.id.0) {
         return None;
     }
     let known = OPAQUE.iter().find(|(id, _)| *id == ty.id.0);
-    Some(known.map_or_else(|| Cow::Owned(format!("type {}", ty.id.0)), |(_, name)| Cow::Borrowed(*name)))
+    Some(match known {
+        Some((_, name)) => Cow::Borrowed(*name),
+        // PostgreSQL gives these numbers to types that users define.
+        None if ty.id.0 >= USER_TYPES_BEGIN => Cow::Borrowed("enum of another dialect"),
+        None => Cow::Owned(format!("type {}", ty.id.0)),
+    })
 }

@@ -166,6 +166,7 @@ mod tests {
             (of(1184, int(8), -1), "timestamp with time zone"),
             (of(2950, Storage::Bytes, -1), "uuid"),
             (of(4711, Storage::Bytes, -1), "type 4711"),
+            (of((1 << 28) + 16384, Storage::Bytes, -1), "enum of another dialect"),
         ] {
             let seen = type_view(&ty);
             assert_eq!((&*seen.name(), seen.storage, seen.nullable), (name, ty.storage, true));

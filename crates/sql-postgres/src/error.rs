@@ -137,6 +137,7 @@ pub mod state {
     pub const UNDEFINED_COLUMN: SqlState = "42703";
     pub const UNDEFINED_TABLE: SqlState = "42P01";
     pub const UNDEFINED_OBJECT: SqlState = "42704";
+    pub const UNSAFE_NEW_ENUM_VALUE_USAGE: SqlState = "55P04";
     pub const DATATYPE_MISMATCH: SqlState = "42804";
     pub const STATEMENT_TOO_COMPLEX: SqlState = "54001";
     pub const PROGRAM_LIMIT_EXCEEDED: SqlState = "54000";

@@ -13,6 +13,7 @@ use crate::catalog::schema::Schema;
 use crate::catalog::sequence::Sequence;
 use crate::catalog::snapshot::Snapshot;
 use crate::catalog::table::Table;
+use crate::catalog::user_type::UserType;
 use crate::catalog::view::View;
 
 /// The names of a schema and of an object in it.
@@ -29,19 +30,24 @@ pub struct Changes {
     pub(super) tables: BTreeMap<Name, Option<Arc<Table>>>,
     pub(super) views: BTreeMap<Name, Option<Arc<View>>>,
     pub(super) sequences: BTreeMap<Name, Option<Arc<Sequence>>>,
+    pub(super) types: BTreeMap<Name, Option<Arc<UserType>>>,
     /// Dropped sequences.
     pub(super) gone: BTreeSet<ObjectId>,
 }
 
 impl Changes {
     pub fn is_empty(&self) -> bool {
-        self.schemas.is_empty() && self.tables.is_empty() && self.views.is_empty() && self.sequences.is_empty()
+        let has_relations = !self.tables.is_empty() || !self.views.is_empty() || !self.sequences.is_empty();
+        self.schemas.is_empty() && self.types.is_empty() && !has_relations
     }
 
     /// Returns whether the transaction has changed what the name means.
     pub(super) fn concern(&self, schema: &str, name: &str) -> bool {
         let name = (schema.to_owned(), name.to_owned());
-        self.tables.contains_key(&name) || self.views.contains_key(&name) || self.sequences.contains_key(&name)
+        self.tables.contains_key(&name)
+            || self.views.contains_key(&name)
+            || self.sequences.contains_key(&name)
+            || self.types.contains_key(&name)
     }
 
     /// Returns these definitions with the changes laid over them.
@@ -60,6 +66,8 @@ impl Changes {
         lay(&mut over, &self.tables, |schema| &mut schema.tables);
         lay(&mut over, &self.views, |schema| &mut schema.views);
         lay(&mut over, &self.sequences, |schema| &mut schema.sequences);
+        lay(&mut over, &self.types, |schema| &mut schema.types);
+        over.types_version += u64::from(!self.types.is_empty());
         over.children = Arc::new(over.children_by_parent());
         over
     }

@@ -7,6 +7,7 @@
 //!   'L' schema 0 name     exclusive: a transaction gives the name to an object, or takes it from one
 //!   'L' schema 0          shared: something is made in the schema; exclusive: the schema is made or dropped
 //!   'v' id, 'q' id        exclusive: a view or sequence is changed or dropped
+//!   'y' id                exclusive: a type is changed or dropped; shared: a table with columns of it is made or changed
 //! ```
 
 use std::sync::Arc;
@@ -28,12 +29,15 @@ fn name_key(schema: &str, name: &str) -> Vec<u8> {
 
 impl Schema {
     fn has(&self, name: &str) -> bool {
-        self.tables.contains_key(name) || self.views.contains_key(name) || self.sequences.contains_key(name)
+        self.tables.contains_key(name)
+            || self.views.contains_key(name)
+            || self.sequences.contains_key(name)
+            || self.types.contains_key(name)
     }
 }
 
 impl Writing<'_> {
-    fn lock(&mut self, key: &[u8], strength: Strength) -> Result<()> {
+    pub(super) fn lock(&mut self, key: &[u8], strength: Strength) -> Result<()> {
         self.txn.lock_patiently(CATALOG, key, strength, &mut Vec::new()).map(drop).map_err(engine_fault)
     }
 
@@ -74,6 +78,7 @@ impl Writing<'_> {
             (None, Some(_)) => Err(Fault::UnknownDatabase(name.into())),
             (Some(now), Some(_)) if is_dropped => {
                 let names = now.tables.keys().chain(now.views.keys()).chain(now.sequences.keys());
+                let names = names.chain(now.types.keys());
                 let is_new = names.into_iter().any(|object| !self.pending.changes.concern(name, object));
                 if is_new { Err(Fault::ConcurrentChange) } else { Ok(()) }
             }

@@ -17,6 +17,7 @@ use crate::catalog::snapshot::Snapshot;
 use crate::catalog::statistics_record::decode_statistics;
 use crate::catalog::table::{Index, Table};
 use crate::catalog::temporary_maps::Left;
+use crate::catalog::user_type::decode_type;
 use crate::catalog::view::decode_view;
 use crate::engine_fault::engine_fault;
 
@@ -27,6 +28,7 @@ struct Records {
     tables: BTreeMap<ObjectId, Vec<u8>>,
     views: BTreeMap<ObjectId, Vec<u8>>,
     sequences: BTreeMap<ObjectId, Vec<u8>>,
+    types: BTreeMap<ObjectId, Vec<u8>>,
     positions: BTreeMap<ObjectId, Vec<u8>>,
     statistics: BTreeMap<ObjectId, Vec<u8>>,
     unchecked: BTreeSet<ObjectId>,
@@ -68,6 +70,11 @@ pub(super) fn load(engine: &Arc<Engine>, system: &'static [&'static str]) -> Res
         let sequence = decode_sequence(bytes, position)?;
         schema_of(&mut snapshot, &sequence.schema)?.sequences.insert(sequence.name.clone(), Arc::new(sequence));
     }
+    for bytes in records.types.values() {
+        let ty = decode_type(bytes)?;
+        highest = ty.ids().into_iter().fold(highest, ObjectId::max);
+        schema_of(&mut snapshot, &ty.schema)?.types.insert(ty.name.clone(), Arc::new(ty));
+    }
     let mut next_id = highest + 1;
     number_earlier(engine, &mut snapshot, &mut next_id)?;
     snapshot.children = Arc::new(snapshot.children_by_parent());
@@ -105,6 +112,7 @@ impl Records {
             b't' if is_piece => self.tables.entry(id()?).or_default().extend_from_slice(value),
             b'v' if is_piece => self.views.entry(id()?).or_default().extend_from_slice(value),
             b'i' if is_piece => self.statistics.entry(id()?).or_default().extend_from_slice(value),
+            b'y' if is_piece => self.types.entry(id()?).or_default().extend_from_slice(value),
             b'q' => drop(self.sequences.insert(id()?, value.to_vec())),
             b'n' => drop(self.positions.insert(id()?, value.to_vec())),
             b'u' => drop(self.unchecked.insert(id()?)),

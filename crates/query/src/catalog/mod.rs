@@ -1,4 +1,4 @@
-//! The catalog: definitions of schemas, tables, views and sequences, as records in the engine's catalog map and as a copy in
+//! The catalog: definitions of schemas, tables, views, sequences and types, as records in the engine's catalog map and as a copy in
 //! memory that statements read.
 //!
 //! A statement reads one `Snapshot`. A change of definitions (`writing`) gathers `Changes`, which are laid over the
@@ -35,6 +35,8 @@ mod temporary_maps;
 #[cfg(test)]
 mod tests;
 pub mod timestamps;
+pub mod user_type;
+mod user_type_change;
 pub mod view;
 pub mod writing;
 

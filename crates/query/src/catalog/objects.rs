@@ -7,6 +7,7 @@ use crate::catalog::object_id::{ObjectId, UNNUMBERED};
 use crate::catalog::schema::Schema;
 use crate::catalog::sequence::Sequence;
 use crate::catalog::table::Table;
+use crate::catalog::user_type::UserType;
 use crate::catalog::view::View;
 
 /// An object, or a table and the position of its part.
@@ -20,6 +21,7 @@ pub enum Object {
     ForeignKey(Arc<Table>, usize),
     View(Arc<View>),
     Sequence(Arc<Sequence>),
+    Type(Arc<UserType>),
 }
 
 /// The objects of one snapshot, found at the first use. A copy of a snapshot may be changed, so a clone is empty.
@@ -50,6 +52,7 @@ fn numbered<'s>(schemas: impl Iterator<Item = &'s Arc<Schema>>, is_overlay: bool
         if !is_overlay {
             all.insert(schema.id, Object::Schema(schema.clone()));
             all.extend(schema.views.values().map(|view| (view.id, Object::View(view.clone()))));
+            all.extend(schema.types.values().map(|ty| (ty.id, Object::Type(ty.clone()))));
         }
         for table in schema.tables.values().filter(|table| table.temporary == is_overlay) {
             all.extend(parts(table));

@@ -10,6 +10,7 @@ use stdx::sync::MutexGuard;
 
 use crate::catalog::record::{position_key, put};
 use crate::catalog::sequence::{HeldCounter, Sequence};
+use crate::catalog::user_type::UserType;
 use crate::catalog::{Catalog, Changes, Snapshot};
 use crate::engine_fault::engine_fault;
 
@@ -91,6 +92,9 @@ impl Pending {
         for sequence in changes.sequences.values_mut().flatten() {
             let held = self.counters.iter().find(|held| held.is_of(sequence));
             *sequence = Arc::new(Sequence::settled(sequence, held, lsn));
+        }
+        for ty in changes.types.values_mut().flatten() {
+            *ty = UserType::settled(ty);
         }
         for held in self.counters.iter().filter(|held| changes.gone.contains(&held.id())) {
             held.drop_sequence();

@@ -10,6 +10,7 @@
 //!   'p' id (8)                   maps of a temporary table (4 each): garbage after a restart
 //!   'i' id (8) piece (2)         a table's statistics, likewise (`statistics`)
 //!   'c'                          timestamps for clients: numbers below are reserved (`timestamps`)
+//!   'y' id (8) piece (2)         a type that users define, likewise (`user_type`)
 //!   'u' id (8)                   rows of the table, or of its parents, changed while foreign keys were not checked
 //! ```
 

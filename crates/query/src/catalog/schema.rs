@@ -1,4 +1,4 @@
-//! A schema: the names of its tables, views and sequences.
+//! A schema: the names of its tables, views, sequences and types.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use crate::catalog::codec::{In, Out};
 use crate::catalog::object_id::{Maker, ObjectId, UNNUMBERED};
 use crate::catalog::sequence::Sequence;
 use crate::catalog::table::Table;
+use crate::catalog::user_type::UserType;
 use crate::catalog::view::View;
 use crate::types::Collation;
 
@@ -22,13 +23,21 @@ pub struct Schema {
     pub tables: BTreeMap<String, Arc<Table>>,
     pub views: BTreeMap<String, Arc<View>>,
     pub sequences: BTreeMap<String, Arc<Sequence>>,
+    pub types: BTreeMap<String, Arc<UserType>>,
 }
 
 impl Schema {
     pub(super) fn new(name: &str) -> Schema {
-        let (tables, views, sequences) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let (id, maker, collation) = (UNNUMBERED, Maker::default(), Collation::Binary);
-        Schema { id, maker, name: name.to_owned(), collation, tables, views, sequences }
+        Schema {
+            id: UNNUMBERED,
+            maker: Maker::default(),
+            name: name.to_owned(),
+            collation: Collation::Binary,
+            tables: BTreeMap::new(),
+            views: BTreeMap::new(),
+            sequences: BTreeMap::new(),
+            types: BTreeMap::new(),
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use crate::catalog::schema::Schema;
 use crate::catalog::sequence::Sequence;
 use crate::catalog::table::Table;
 use crate::catalog::temporary_maps;
+use crate::catalog::user_type::UserType;
 use crate::catalog::view::View;
 
 /// All definitions as of one moment.
@@ -21,6 +22,8 @@ pub struct Snapshot {
     pub schemas: BTreeMap<String, Arc<Schema>>,
     /// Names of schemas whose tables are computed.
     pub system: &'static [&'static str],
+    /// Another number whenever types have changed, since bound expressions hold what they read of types.
+    pub types_version: u64,
     /// The child tables of each parent, as of publication.
     pub children: Arc<Children>,
     /// The shared definitions below a session's temporary tables. None if there are none.
@@ -45,6 +48,14 @@ impl Snapshot {
 
     pub fn sequence(&self, schema: &str, name: &str) -> Option<&Arc<Sequence>> {
         self.schemas.get(schema)?.sequences.get(name)
+    }
+
+    pub fn user_type(&self, schema: &str, name: &str) -> Option<&Arc<UserType>> {
+        self.schemas.get(schema)?.types.get(name)
+    }
+
+    pub fn user_types(&self) -> impl Iterator<Item = &Arc<UserType>> {
+        self.schemas.values().flat_map(|schema| schema.types.values())
     }
 
     pub fn table(&self, schema: &str, name: &str) -> Result<&Arc<Table>> {

@@ -144,6 +144,7 @@ fn named(world: &World) -> Vec<(ObjectId, String)> {
         Object::ForeignKey(table, at) => format!("foreign key {}", table.foreign_keys[*at].name),
         Object::View(view) => format!("view {}", view.name),
         Object::Sequence(sequence) => format!("sequence {}", sequence.name),
+        Object::Type(ty) => format!("type {}", ty.name),
     };
     (1..100).filter_map(|id| Some((id, name(snapshot.object(id)?)))).collect()
 }

@@ -149,6 +149,7 @@ impl Writing<'_> {
         if old.is_none() {
             self.claim_name(&table.schema, &table.name)?;
         }
+        self.hold_types(&table)?;
         put_table_record(&mut self.txn, &table)?;
         self.changes().tables.insert(name_of(&table.schema, &table.name), Some(table.clone()));
         self.schema_mut(&table.schema)?.tables.insert(table.name.clone(), table.clone());

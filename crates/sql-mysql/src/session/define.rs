@@ -137,6 +137,10 @@ impl Session {
         for sequence in &sequences {
             writing.drop_sequence(sequence)?;
         }
+        let types: Vec<_> = writing.snapshot.schema(name)?.types.values().cloned().collect();
+        for ty in &types {
+            writing.drop_type(ty)?;
+        }
         self.core.touch(&mut writing, &ends.tied)?;
         writing.drop_schema(name)?;
         self.finish(writing)?;

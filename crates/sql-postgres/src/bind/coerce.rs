@@ -17,7 +17,7 @@ use crate::functions::{Body, CastContext, CastMethod, PgFunction};
 use crate::types::assignment::{has_length_coercion, with_typmod};
 use crate::types::oid::{self, Oid};
 use crate::types::registry::{self, by_oid, column_type};
-use crate::types::{array, io};
+use crate::types::{array, io, user};
 use crate::value::Value;
 
 /// The way from one type to another.
@@ -54,7 +54,7 @@ pub fn pathway(source: Oid, target: Oid, context: CastContext) -> Option<Pathway
     let is_string = |ty: Oid| category(ty) == 'S';
     let may = (context >= CastContext::Assignment && is_string(target))
         || (context >= CastContext::Explicit && is_string(source));
-    let has_values = |ty: Oid| is_record(ty) || by_oid(ty).is_some_and(|row| row.kind == registry::TypeKind::Base);
+    let has_values = |ty: Oid| is_record(ty) || by_oid(ty).is_some_and(|row| row.kind.has_values());
     (may && has_values(source) && has_values(target)).then_some(Pathway::InOut)
 }
 
@@ -220,6 +220,7 @@ impl Binder<'_> {
                 }
                 self.note_moving_literal(&text, target);
                 let ty = column_type(target, typmod, false);
+                self.user_types.extend(user::object_of(target));
                 let value = io::input(&ty, &text, &self.ctx.state().io).map_err(|error| self.error(error, at))?;
                 Ok(Expr::Literal(value, ty))
             }

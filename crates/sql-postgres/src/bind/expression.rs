@@ -1,20 +1,22 @@
 //! Expressions: from syntax to operands with types. Calls, operators and subqueries have modules of their own.
 
+use query::catalog::schema_name::SchemaName;
 use query::nodes::expr::{Case, Expr};
 use syntax::postgres::tree::{self, BooleanTest, Const, ExprKind, SqlValueFunction, TypeName};
 
-use crate::bind::Binder;
 use crate::bind::coerce::call_of;
 use crate::bind::comparison::comparator;
 use crate::bind::special;
 use crate::bind::typing::{Operand, literal, oid_of, settled, shown, typmod_of_expr, unknown_type, unsupported};
+use crate::bind::{Binder, Environment};
+use crate::define::names::find_type;
 use crate::error::{Result, state};
 use crate::functions::CastContext;
 use crate::functions::state::StateOf as _;
 use crate::types::oid::{self, Oid};
 use crate::types::record::anonymous_input;
-use crate::types::registry::{self, by_oid, column_type, interval_field};
-use crate::types::{array, io};
+use crate::types::registry::{self, PgType, by_oid, column_type, interval_field};
+use crate::types::{array, io, user};
 use crate::value::Value;
 
 /// Returns an expression that keeps the digits of a decimal: a core's CASE shows those of its type, and PostgreSQL's type has none.
@@ -193,7 +195,7 @@ impl Binder<'_> {
             let ty = if array_bounds.is_empty() { oid::RECORD } else { oid::RECORD_ARRAY };
             return Ok((ty, self.known_row_type(row)));
         }
-        let Some(row) = row else {
+        let Some(row) = row.or(self.user_type_named(schema.map(String::as_str), bare, at.0)?) else {
             let text = format!("type \"{}\" does not exist", parts.dotted());
             return self.fail(state::UNDEFINED_OBJECT, text, at.0);
         };
@@ -217,7 +219,7 @@ impl Binder<'_> {
         }
         let typmod = match given.is_empty() {
             true => -1,
-            false => registry::typmod_in(row, &given).map_err(|error| self.error(error, at.0))?.typmod,
+            false => registry::typmod_in(&row, &given).map_err(|error| self.error(error, at.0))?.typmod,
         };
         // An array of arrays has more dimensions, which no type tells.
         if array_bounds.is_empty() || registry::element_of(row.oid).is_some_and(|_| !array::is_vector(row.oid)) {
@@ -230,6 +232,27 @@ impl Binder<'_> {
                 self.fail(state::UNDEFINED_OBJECT, text, at.0)
             }
         }
+    }
+
+    /// Returns the type that users have defined by that name.
+    #[inline(never)]
+    fn user_type_named(&mut self, schema: Option<&str>, name: &str, at: u32) -> Result<Option<PgType>> {
+        let Environment { snapshot, database, .. } = self.environment;
+        let path = match schema {
+            None => &self.search_path,
+            Some(schema) => {
+                let stored = SchemaName::new(database, schema);
+                let exists = stored.is_some_and(|stored| snapshot.schemas.contains_key(&*stored.stored()));
+                if !exists && !crate::system::is_system(schema) {
+                    return self.fail(state::INVALID_SCHEMA_NAME, format!("schema \"{schema}\" does not exist"), at);
+                }
+                &vec![schema.to_owned()]
+            }
+        };
+        let Some((ty, is_array)) = find_type(snapshot, database, path, name) else { return Ok(None) };
+        let oid = user::oid_of(&ty);
+        self.user_types.insert(ty.id);
+        Ok(by_oid(if is_array { user::array_oid_of(&ty) } else { oid }))
     }
 
     /// Binds a cast that starts at `at`, and that errors find at `cast`.
@@ -419,7 +442,7 @@ impl Binder<'_> {
         let Some((target, digits)) = target else { return Ok(value) };
         let typmod = match (digits, by_oid(target)) {
             (Some(digits), Some(row)) => {
-                registry::typmod_in(row, &[digits]).map_err(|error| self.error(error, at))?.typmod
+                registry::typmod_in(&row, &[digits]).map_err(|error| self.error(error, at))?.typmod
             }
             _ => -1,
         };

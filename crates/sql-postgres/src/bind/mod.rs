@@ -45,11 +45,13 @@ mod view;
 mod walk;
 mod window;
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 
 use datum::value::RecordType;
 use query::catalog::Snapshot;
+use query::catalog::object_id::ObjectId;
 use query::catalog::table::Table;
 use query::catalog::view::View;
 use query::nodes::context::EvalContext;
@@ -76,6 +78,7 @@ pub use crate::bind::coerce::same;
 pub use crate::bind::comparison::comparator;
 pub use cursor::{CursorTables, bind_cursor};
 pub use from::schema_shown;
+pub use operator::FoundOperator;
 pub use select::strength_word;
 pub use updatable::check_updatable;
 
@@ -118,6 +121,8 @@ pub struct Bound {
     pub parameter_types: Vec<Oid>,
     /// The columns of the result; empty for a statement without RETURNING.
     pub fields: Vec<ResultColumn>,
+    /// Types that users have defined and the statement names, or has values of.
+    pub user_types: BTreeSet<ObjectId>,
 }
 
 /// A column of a result, as RowDescription has it.
@@ -209,6 +214,19 @@ pub fn bind_table_expression(
     Binder::new(environment, ctx, text).table_expression(table, expression, kind, column)
 }
 
+/// Binds an expression of a table's definition from its text. Returns it with the types that users have defined and it names or has values of.
+pub fn bind_definition(
+    environment: &Environment<'_>,
+    ctx: &mut EvalContext,
+    (table, text): (&Arc<Table>, &str),
+    kind: TableExpression,
+    column: Option<usize>,
+) -> Result<(Expr, BTreeSet<ObjectId>)> {
+    let mut binder = Binder::new(environment, ctx, text);
+    let expr = binder.definition(table, text, kind, column)?;
+    Ok((expr, binder.user_types))
+}
+
 /// Returns the OID and the modifier of a type.
 pub fn bind_type_name(
     environment: &Environment<'_>,
@@ -256,6 +274,8 @@ pub struct Binder<'s> {
     /// Tables that are read, with the ages of their statistics.
     known: Vec<(Arc<Table>, u64)>,
     views: Vec<Arc<View>>,
+    /// Types that users have defined and the statement names, or has values of.
+    user_types: BTreeSet<ObjectId>,
     /// Views whose texts are being bound.
     open_views: Vec<u64>,
     /// The plan holds for this run only.
@@ -304,6 +324,7 @@ impl<'s> Binder<'s> {
             linked: Vec::new(),
             known: Vec::new(),
             views: Vec::new(),
+            user_types: BTreeSet::new(),
             open_views: Vec::new(),
             volatile: false,
             next_id: 0,
@@ -372,7 +393,7 @@ impl<'s> Binder<'s> {
         let (tables, named, views) = (self.tables, self.named, self.views);
         let bindings = Bindings { tables, named, locked, views, planned_with: self.known };
         let statement = Arc::new(BoundStatement::new(plan, bindings, self.volatile, 0));
-        Ok(Bound { statement, parameter_types: self.parameters, fields })
+        Ok(Bound { statement, parameter_types: self.parameters, fields, user_types: self.user_types })
     }
 
     /// Gives an error its position.

@@ -1,6 +1,6 @@
 //! Polymorphic parameters: the types for which `anyelement`, `anyarray` and `anycompatible` of a signature stand.
 //!
-//! Parameters of the first family (`anyelement`, `anynonarray`, `anyarray`) take one element type as it is. Those of the second (`anycompatible` and its like) are
+//! Parameters of the first family (`anyelement`, `anynonarray`, `anyenum`, `anyarray`) take one element type as it is. Those of the second (`anycompatible` and its like) are
 //! brought to the common type of their arguments. `is_consistent` is PostgreSQL's `check_generic_type_consistency`, `settle` its `enforce_generic_type_consistency`.
 
 use crate::bind::coerce::can_coerce;
@@ -9,9 +9,11 @@ use crate::bind::typing::{category, is_preferred, shown};
 use crate::error::{PgError, Result, state};
 use crate::functions::CastContext;
 use crate::types::oid::{
-    ANYARRAY, ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLENONARRAY, ANYELEMENT, ANYNONARRAY, Oid, TEXT, UNKNOWN,
+    ANYARRAY, ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLENONARRAY, ANYELEMENT, ANYENUM, ANYNONARRAY, Oid, TEXT,
+    UNKNOWN,
 };
 use crate::types::registry::{array_of, element_of, is_array};
+use crate::types::user;
 
 /// The types that the parameters of a call stand for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,7 +29,7 @@ pub fn is_polymorphic(ty: Oid) -> bool {
 }
 
 fn is_of_first(ty: Oid) -> bool {
-    matches!(ty, ANYELEMENT | ANYNONARRAY | ANYARRAY)
+    matches!(ty, ANYELEMENT | ANYNONARRAY | ANYARRAY | ANYENUM)
 }
 
 fn is_of_second(ty: Oid) -> bool {
@@ -48,7 +50,7 @@ fn find(inputs: &[Oid], declared: &[Oid]) -> Result<Found> {
     let versus = |left: Oid, right: Oid| format!("{} versus {}", shown(left), shown(right));
     for (input, declared) in inputs.iter().zip(declared).filter(|(input, _)| **input != UNKNOWN) {
         let known = match *declared {
-            ANYELEMENT | ANYNONARRAY => &mut found.element,
+            ANYELEMENT | ANYNONARRAY | ANYENUM => &mut found.element,
             ANYARRAY => &mut found.array,
             ANYCOMPATIBLEARRAY => {
                 let Some(element) = element_of(*input) else {
@@ -83,6 +85,10 @@ fn find(inputs: &[Oid], declared: &[Oid]) -> Result<Found> {
         found.element = Some(element);
     }
     check_non_array(found.element, declared.contains(&ANYNONARRAY), "anynonarray")?;
+    if declared.contains(&ANYENUM) && !found.element.is_some_and(user::is_enum) {
+        let ty = found.element.map_or_else(|| "unknown".to_owned(), shown);
+        return Err(mismatch(format!("type matched to anyenum is not an enum type: {ty}")));
+    }
     if declared.iter().any(|ty| is_of_second(*ty)) {
         found.common = Some(common_type(&commons)?);
     }
@@ -159,7 +165,7 @@ impl Found {
             })
         };
         match ty {
-            ANYELEMENT | ANYNONARRAY => Ok(self.element.unwrap_or(TEXT)),
+            ANYELEMENT | ANYNONARRAY | ANYENUM => Ok(self.element.unwrap_or(TEXT)),
             ANYARRAY => self.array.map_or_else(|| array(self.element), Ok),
             ANYCOMPATIBLE | ANYCOMPATIBLENONARRAY => Ok(self.common.unwrap_or(TEXT)),
             ANYCOMPATIBLEARRAY => array(self.common),

@@ -17,6 +17,7 @@ use crate::bind::from::{columns_of, names_of};
 use crate::bind::scope::{BlockScope, Clause, NameItem};
 use crate::bind::typing::{Operand, literal, shown, unsupported};
 use crate::bind::{Binder, TableExpression, relation_oid};
+use crate::define::names::schema_of;
 use crate::error::{PgError, Result, state};
 use crate::functions::CastContext;
 use crate::functions::volatility::is_immutable;
@@ -178,7 +179,7 @@ impl Binder<'_> {
     }
 
     /// Binds an expression of a table's definition from its text.
-    fn definition(
+    pub(super) fn definition(
         &mut self,
         table: &Arc<Table>,
         text: &str,
@@ -190,11 +191,17 @@ impl Binder<'_> {
             PgError::new(state::DATA_CORRUPTED, text)
         })?;
         let mut binder = Binder::new(self.environment, self.ctx, text);
-        // Errors are not of the statement's text.
+        // Errors are not of the statement's text, and its names were found when the table was made.
         binder.open_views.push(0);
+        for schema in [schema_of(&table.schema), "public"] {
+            if !binder.search_path.iter().any(|known| known == schema) {
+                binder.search_path.push(schema.to_owned());
+            }
+        }
         let bound = binder.table_expression(table, &node, kind, column)?;
-        let volatile = binder.volatile;
+        let (volatile, user_types) = (binder.volatile, std::mem::take(&mut binder.user_types));
         self.volatile |= volatile;
+        self.user_types.extend(user_types);
         Ok(bound)
     }
 

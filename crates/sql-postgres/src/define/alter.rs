@@ -136,6 +136,12 @@ impl Session {
                 }
                 "ALTER DATABASE"
             }
+            ObjectName::Qualified(kind @ (ObjectType::Type | ObjectType::Domain), name) => {
+                let tag = if *kind == ObjectType::Type { "ALTER TYPE" } else { "ALTER DOMAIN" };
+                self.begin_definition(tag)?;
+                self.owned_type(*kind, name)?;
+                tag
+            }
             _ => return Err(PgError::unsupported("ALTER ... OWNER TO")),
         };
         self.check_owner(owner)?;
@@ -497,7 +503,7 @@ impl Session {
         self.retype_hidden_columns(&mut draft.new)
     }
 
-    fn drop_column(
+    pub(super) fn drop_column(
         &mut self,
         draft: &mut Draft,
         name: &str,

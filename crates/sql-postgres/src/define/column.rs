@@ -57,7 +57,7 @@ impl Session {
         let (oid, typmod) =
             self.with_environment(&[], |environment, ctx| bind::bind_type_name(environment, ctx, text, ty))?;
         match registry::by_oid(oid) {
-            Some(row) if row.kind == registry::TypeKind::Base => Ok((registry::column_type(oid, typmod, true), None)),
+            Some(row) if row.kind.has_values() => Ok((registry::column_type(oid, typmod, true), None)),
             Some(row) => {
                 let message = format!("column has pseudo-type {}", row.name);
                 Err(PgError::new(state::INVALID_TABLE_DEFINITION, message))

@@ -1,4 +1,4 @@
-//! COMMENT ON tables and columns.
+//! COMMENT ON tables, columns, indexes and types.
 
 use syntax::postgres::tree::{CommentStmt, ObjectName, ObjectType, RangeVar};
 
@@ -44,6 +44,7 @@ impl Session {
                     Ok(())
                 })
             }
+            ObjectName::Type(kind, name) => self.comment_on_type(*kind, name, comment),
             _ => Err(PgError::unsupported("COMMENT ON this object")),
         }
     }

@@ -74,7 +74,7 @@ impl Session {
             let name = columns.get(nth).map_or(&field.name, |name| &name.value);
             check_column_name(&table, name)?;
             let ty = if field.type_oid == oid::UNKNOWN { oid::TEXT } else { field.type_oid };
-            if registry::by_oid(ty).is_none_or(|row| row.kind != registry::TypeKind::Base) {
+            if registry::by_oid(ty).is_none_or(|row| !row.kind.has_values()) {
                 let message = format!("column \"{name}\" has pseudo-type {}", registry::format_type(ty, None));
                 return Err(PgError::new(state::INVALID_TABLE_DEFINITION, message));
             }

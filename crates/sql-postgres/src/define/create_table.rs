@@ -117,6 +117,7 @@ impl Session {
     pub(super) fn refuse_taken(&mut self, schema: &str, name: &str, if_not_exists: bool) -> Result<bool> {
         let found = self.catalog.schemas.get(schema).and_then(|schema| super::names::find(schema, name));
         if found.is_none() {
+            self.refuse_type_name(&self.catalog, schema, name)?;
             return Ok(false);
         }
         let message = format!("relation \"{name}\" already exists");

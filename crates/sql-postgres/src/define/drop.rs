@@ -1,13 +1,17 @@
 //! DROP, with what depends on the dropped objects.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use query::catalog::Snapshot;
+use query::catalog::object_id::ObjectId;
 use query::catalog::sequence::Sequence;
 use query::catalog::table::Table;
+use query::catalog::user_type::UserType;
 use query::catalog::view::View;
 use query::session::definitions::RelatedTables;
+use query::session::statement::Bindings;
 use syntax::postgres::tree::{DropStmt, ObjectName, ObjectType};
 
 use crate::bind::Plan;
@@ -22,12 +26,26 @@ pub(super) struct Gone {
     pub tables: Vec<Arc<Table>>,
     pub views: Vec<Arc<View>>,
     pub sequences: Vec<Arc<Sequence>>,
+    pub types: Vec<Arc<UserType>>,
+}
+
+impl Gone {
+    pub fn is_empty(&self) -> bool {
+        let has_relations = !self.tables.is_empty() || !self.views.is_empty() || !self.sequences.is_empty();
+        !has_relations && self.types.is_empty()
+    }
 }
 
 /// An object that depends on another one, as messages show both.
-struct Dependence {
-    object: String,
-    on: String,
+pub(super) struct Dependence {
+    pub object: String,
+    pub on: String,
+}
+
+impl Dependence {
+    pub fn line(&self) -> String {
+        format!("{} depends on {}", self.object, self.on)
+    }
 }
 
 impl Session {
@@ -38,7 +56,7 @@ impl Session {
             return Err(PgError::unsupported("DROP INDEX CONCURRENTLY"));
         }
         let kind = match objects.first() {
-            Some(ObjectName::Relation(kind, _) | ObjectName::Plain(kind, _)) => *kind,
+            Some(ObjectName::Relation(kind, _) | ObjectName::Plain(kind, _) | ObjectName::Type(kind, _)) => *kind,
             _ => return Err(PgError::unsupported("this form of DROP")),
         };
         let (tag, word) = match kind {
@@ -47,12 +65,15 @@ impl Session {
             ObjectType::Sequence => ("DROP SEQUENCE", "sequence"),
             ObjectType::Index => ("DROP INDEX", "index"),
             ObjectType::Schema => ("DROP SCHEMA", "schema"),
+            ObjectType::Type => ("DROP TYPE", "type"),
+            ObjectType::Domain => ("DROP DOMAIN", "type"),
             _ => return Err(PgError::unsupported("this form of DROP")),
         };
         self.begin_definition(tag)?;
         let mut gone = Gone::default();
         let mut indexes: Vec<(Arc<Table>, String)> = Vec::new();
         let mut schemas = Vec::new();
+        let mut types: Vec<Arc<UserType>> = Vec::new();
         for object in objects {
             match object {
                 ObjectName::Relation(_, name) => match self.droppable(name, word, *missing_ok)? {
@@ -62,6 +83,10 @@ impl Session {
                     Some(Relation::Index(table, _)) => indexes.push((table, name.name.clone())),
                     None => {}
                 },
+                ObjectName::Type(_, name) => {
+                    let found = self.droppable_type(kind, name, *missing_ok)?;
+                    types.extend(found.filter(|ty| !types.iter().any(|known| known.id == ty.id)));
+                }
                 ObjectName::Plain(_, name) => schemas.extend(self.droppable_schema(&name.value, *missing_ok)?),
                 _ => return Err(PgError::unsupported("this form of DROP")),
             }
@@ -69,7 +94,9 @@ impl Session {
         for (table, name) in indexes {
             self.drop_index(&table, &name)?;
         }
-        if !schemas.is_empty() {
+        if !types.is_empty() {
+            self.drop_types(&types, *cascade)?;
+        } else if !schemas.is_empty() {
             self.drop_schemas(&schemas, *cascade)?;
         } else {
             let what = objects.first().map(|object| match object {
@@ -155,7 +182,7 @@ impl Session {
 
     /// Drops objects and, with `cascade`, what depends on them. `what` names the first for messages.
     pub(super) fn drop_all(&mut self, mut gone: Gone, cascade: bool, what: &str, schemas: &[String]) -> Result<()> {
-        if gone.tables.is_empty() && gone.views.is_empty() && gone.sequences.is_empty() && schemas.is_empty() {
+        if gone.is_empty() && schemas.is_empty() {
             return Ok(());
         }
         let dependences = self.extend_with_dependents(&mut gone)?;
@@ -165,10 +192,7 @@ impl Session {
         if !dependences.is_empty() {
             if !cascade {
                 let message = format!("cannot drop {what} because other objects depend on it");
-                let lines: Vec<String> = dependences
-                    .iter()
-                    .map(|dependence| format!("{} depends on {}", dependence.object, dependence.on))
-                    .collect();
+                let lines: Vec<String> = dependences.iter().map(Dependence::line).collect();
                 let error = PgError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message);
                 return Err(error.detail(lines.join("\n")).hint(CASCADE_HINT));
             }
@@ -230,6 +254,9 @@ impl Session {
             }
             copy.indexes.retain(|index| !(index.generated && dropped.contains(&index.name)));
             writing.put_table(copy)?;
+        }
+        for ty in &gone.types {
+            writing.drop_type(ty)?;
         }
         for schema in schemas {
             writing.drop_schema(schema)?;
@@ -324,6 +351,9 @@ impl Session {
             if !bindings.tables.iter().any(|known| known.id == table.id) {
                 continue;
             }
+            if column.is_some_and(|column| !self.reads_column(&view, table, column)) {
+                continue;
+            }
             if cascade {
                 return Err(PgError::unsupported("CASCADE of a column that a view may read"));
             }
@@ -338,7 +368,7 @@ impl Session {
         Ok(())
     }
 
-    fn views_of_database(&mut self) -> Vec<Arc<View>> {
+    pub(super) fn views_of_database(&mut self) -> Vec<Arc<View>> {
         let database = self.who.database.clone();
         let of_database = |schema: &str| {
             query::catalog::schema_name::SchemaName::of_stored(schema).is_some_and(|name| name.database == database)
@@ -348,7 +378,12 @@ impl Session {
     }
 
     /// Returns what a view reads; `None` if it can no longer be bound.
-    fn bindings_of_view(&mut self, view: &Arc<View>) -> Option<query::session::statement::Bindings> {
+    fn bindings_of_view(&mut self, view: &Arc<View>) -> Option<Bindings> {
+        self.bound_view(view).map(|(bindings, _)| bindings)
+    }
+
+    /// Returns what a view reads, and the types that users have defined and it names or has values of; `None` if it can no longer be bound.
+    pub(super) fn bound_view(&mut self, view: &Arc<View>) -> Option<(Bindings, BTreeSet<ObjectId>)> {
         let path: Vec<String> = view.modes.split(',').filter(|schema| !schema.is_empty()).map(str::to_owned).collect();
         let mut statements = self.parse_text(&view.text).ok()?;
         let raw = statements.pop()?;
@@ -357,7 +392,7 @@ impl Session {
         self.replace_search_path(kept);
         let bound = bound.ok()?;
         match &bound.statement.plan {
-            Plan::Query { .. } => Some(bound.statement.bindings.clone()),
+            Plan::Query { .. } => Some((bound.statement.bindings.clone(), bound.user_types)),
             _ => None,
         }
     }

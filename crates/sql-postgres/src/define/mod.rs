@@ -19,6 +19,8 @@ mod schema;
 mod sequence;
 mod source;
 mod truncate;
+mod type_dependents;
+mod user_type;
 mod view;
 
 use std::sync::Arc;
@@ -28,7 +30,7 @@ use engine::rows::Isolation;
 use query::catalog::{Snapshot, Writing};
 use query::exec::host::host;
 use query::session::definitions::RelatedTables;
-use syntax::postgres::tree::{RawStatement, Statement};
+use syntax::postgres::tree::{ObjectName, ObjectType, RawStatement, Statement};
 
 use crate::error::{PgError, Result, SqlState, state};
 use crate::instance::database::Database;
@@ -99,6 +101,26 @@ impl Session {
                 self.begin_definition("DROP DATABASE")?;
                 self.drop_database(drop)?;
                 "DROP DATABASE"
+            }
+            Statement::CreateEnum(create) => {
+                self.begin_definition("CREATE TYPE")?;
+                self.create_enum(create)?;
+                "CREATE TYPE"
+            }
+            Statement::AlterEnum(alter) => {
+                self.begin_definition("ALTER TYPE")?;
+                self.alter_enum(alter)?;
+                "ALTER TYPE"
+            }
+            Statement::AlterObjectSchema(alter) => {
+                let tag = match &alter.object {
+                    ObjectName::Qualified(ObjectType::Domain, _) => "ALTER DOMAIN",
+                    ObjectName::Qualified(ObjectType::Type, _) => "ALTER TYPE",
+                    _ => return Err(crate::session::refused(statement)),
+                };
+                self.begin_definition(tag)?;
+                self.set_schema_of_type(alter)?;
+                tag
             }
             Statement::AlterTable(alter) => return self.alter_table(alter, text),
             Statement::AlterOwner(alter) => self.alter_owner(alter)?,

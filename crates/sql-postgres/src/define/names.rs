@@ -5,6 +5,7 @@ use std::sync::Arc;
 use query::catalog::schema_name::SchemaName;
 use query::catalog::sequence::Sequence;
 use query::catalog::table::Table;
+use query::catalog::user_type::UserType;
 use query::catalog::view::View;
 use query::catalog::{Schema, Snapshot};
 use syntax::postgres::tree::RangeVar;
@@ -51,6 +52,18 @@ pub fn find(schema: &Schema, name: &str) -> Option<Relation> {
         }
         let at = table.indexes.iter().position(|index| !index.generated && index.name == name)?;
         Some(Relation::Index(table.clone(), Some(at)))
+    })
+}
+
+/// Returns the type that users have defined by that name, in one schema or along a `search_path`, and whether the name is that of its array type.
+pub fn find_type(snapshot: &Snapshot, database: &str, schemas: &[String], name: &str) -> Option<(Arc<UserType>, bool)> {
+    let stored = |schema: &String| SchemaName::new(database, schema).map(|name| name.stored().into_owned());
+    schemas.iter().filter_map(stored).find_map(|schema| {
+        let of_element = || name.strip_prefix('_').and_then(|element| snapshot.user_type(&schema, element));
+        match snapshot.user_type(&schema, name) {
+            Some(ty) => Some((ty.clone(), false)),
+            None => of_element().map(|ty| (ty.clone(), true)),
+        }
     })
 }
 

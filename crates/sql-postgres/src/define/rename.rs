@@ -13,6 +13,14 @@ use crate::session::Session;
 impl Session {
     pub(super) fn rename(&mut self, rename: &RenameStmt) -> Result<String> {
         let RenameStmt { object, missing_ok, part, to } = rename;
+        if let ObjectName::Qualified(kind @ (ObjectType::Type | ObjectType::Domain), name) = object
+            && *part == RenamePart::Whole
+        {
+            let tag = if *kind == ObjectType::Type { "ALTER TYPE" } else { "ALTER DOMAIN" };
+            self.begin_definition(tag)?;
+            self.rename_type(*kind, name, &to.value)?;
+            return Ok(tag.to_owned());
+        }
         let ObjectName::Relation(kind, name) = object else {
             return Err(PgError::unsupported("this form of ALTER ... RENAME"));
         };
@@ -85,6 +93,9 @@ impl Session {
         };
         if self.is_relation(&schema, to).is_some() {
             return Err(PgError::new(state::DUPLICATE_TABLE, format!("relation \"{to}\" already exists")));
+        }
+        if matches!(found, Relation::Table(_) | Relation::View(_)) && self.catalog.user_type(&schema, to).is_some() {
+            return Err(PgError::new(state::DUPLICATE_OBJECT, format!("type \"{to}\" already exists")));
         }
         match found {
             Relation::Table(table) => {

@@ -3,7 +3,7 @@
 use query::catalog::schema_name::SchemaName;
 use syntax::postgres::tree::{CreateSchemaStmt, CreatedbStmt, DefArg, DropdbStmt, RoleSpecKind};
 
-use crate::define::drop::Gone;
+use crate::define::drop::{Dependence, Gone};
 use crate::define::names::schema_of;
 use crate::error::{PgError, Result, state};
 use crate::instance::handle::Kill;
@@ -67,8 +67,12 @@ impl Session {
             gone.tables.extend(schema.tables.values().filter(|table| !table.temporary).cloned());
             gone.views.extend(schema.views.values().cloned());
             gone.sequences.extend(schema.sequences.values().cloned());
+            gone.types.extend(schema.types.values().cloned());
         }
-        let is_empty = gone.tables.is_empty() && gone.views.is_empty() && gone.sequences.is_empty();
+        gone.types.sort_by_key(|ty| ty.id);
+        // What depends on types of these schemas and is in others.
+        let outside = self.dependents(&gone.types, schemas)?;
+        let is_empty = gone.is_empty();
         if !cascade && !is_empty {
             let name = schema_of(&schemas[0]);
             let mut lines = Vec::new();
@@ -77,6 +81,11 @@ impl Session {
             let owned = |sequence: &&std::sync::Arc<query::catalog::sequence::Sequence>| sequence.owned_by.is_none();
             let sequences =
                 gone.sequences.iter().filter(owned).map(|sequence| ("sequence", &sequence.schema, &sequence.name));
+            for ty in &gone.types {
+                let schema = schema_of(&ty.schema);
+                lines.push(format!("type {schema}.{} depends on schema {schema}", ty.name));
+            }
+            lines.extend(outside.lines.iter().map(Dependence::line));
             for (kind, schema, object) in tables.chain(sequences).chain(views) {
                 let schema = schema_of(schema);
                 lines.push(format!("{kind} {schema}.{object} depends on schema {schema}"));
@@ -89,12 +98,13 @@ impl Session {
         let views = gone.views.iter().map(|view| ("view", &view.schema, &view.name));
         let free = gone.sequences.iter().filter(|sequence| sequence.owned_by.is_none());
         let sequences = free.map(|sequence| ("sequence", &sequence.schema, &sequence.name));
-        let objects: Vec<String> = tables
-            .chain(sequences)
-            .chain(views)
-            .map(|(kind, schema, name)| format!("{kind} {}.{name}", schema_of(schema)))
-            .collect();
+        let types = gone.types.iter().map(|ty| ("type", &ty.schema, &ty.name));
+        let shown = |(kind, schema, name): (&str, &String, &String)| format!("{kind} {}.{name}", schema_of(schema));
+        let mut objects: Vec<String> = types.map(shown).collect();
+        objects.extend(outside.lines.iter().map(|line| line.object.clone()));
+        objects.extend(tables.chain(sequences).chain(views).map(shown));
         self.tell_cascade(&objects);
+        self.drop_dependents(outside)?;
         let what = format!("schema {}", schema_of(&schemas[0]));
         self.drop_all(gone, cascade, &what, schemas)?;
         self.look_anew();
@@ -192,6 +202,7 @@ impl Session {
             gone.tables.extend(schema.tables.values().filter(|table| !table.temporary).cloned());
             gone.views.extend(schema.views.values().cloned());
             gone.sequences.extend(schema.sequences.values().cloned());
+            gone.types.extend(schema.types.values().cloned());
         }
         self.drop_all(gone, true, &format!("database {name}"), &schemas)
     }

@@ -62,7 +62,7 @@ impl Session {
                 let message = format!("column \"{}\" specified more than once", field.name);
                 return Err(PgError::new(state::DUPLICATE_COLUMN, message));
             }
-            if registry::by_oid(field.type_oid).is_none_or(|row| row.kind != registry::TypeKind::Base) {
+            if registry::by_oid(field.type_oid).is_none_or(|row| !row.kind.has_values()) {
                 let message = format!(
                     "column \"{}\" has pseudo-type {}",
                     field.name,
@@ -119,7 +119,10 @@ impl Session {
         fields: &[ResultColumn],
     ) -> Result<Option<Arc<View>>> {
         let old = match self.is_relation(schema, &name.name) {
-            None => return Ok(None),
+            None => {
+                self.refuse_type_name(&self.catalog, schema, &name.name)?;
+                return Ok(None);
+            }
             Some(_) if !replace => {
                 let message = format!("relation \"{}\" already exists", name.name);
                 return Err(PgError::new(state::DUPLICATE_TABLE, message));

@@ -4,9 +4,9 @@ use syntax::postgres::tree::{self, BooleanTest, Const, ExprKind, LikeKind, Link,
 
 use query::catalog::table::Table as Stored;
 
-use crate::bind::Binder;
 use crate::bind::resolve::{self, Resolution};
 use crate::bind::typing::unsupported;
+use crate::bind::{Binder, FoundOperator};
 use crate::deparse::node::{FromSource, SqlForm, SqlNode, Sublink, SublinkKind, Table, With, array_of};
 use crate::deparse::scope::{DeparseScope, NamedSource, column, outwards};
 use crate::error::Result;
@@ -126,6 +126,9 @@ impl<'b, 's> Analyser<'b, 's> {
             ExprKind::Like(like) => self.like(like)?,
             ExprKind::Cast { operand, to, at: _ } => {
                 let ty = self.binder.type_named(to)?;
+                if let (ExprKind::Array(items), Some(element), -1) = (&operand.kind, element_of(ty.0), ty.1) {
+                    return self.cast_array(items, ty.0, element.oid);
+                }
                 let operand = self.expr(operand)?;
                 self.cast(operand, ty, SqlForm::Explicit, CastContext::Explicit)?
             }
@@ -230,10 +233,16 @@ impl<'b, 's> Analyser<'b, 's> {
         left: SqlNode,
         right: SqlNode,
     ) -> Result<(&'static crate::functions::PgOperator, SqlNode, SqlNode)> {
-        let row = self.operator(name, left.ty().0, right.ty().0)?;
-        let left = self.coerce(left, row.left, SqlForm::Implicit)?;
-        let right = self.coerce(right, row.right, SqlForm::Implicit)?;
-        Ok((row, left, right))
+        let found = self.found_operator(name, left.ty().0, right.ty().0)?;
+        let left = self.coerce(left, found.left, SqlForm::Implicit)?;
+        let right = self.coerce(right, found.right, SqlForm::Implicit)?;
+        Ok((found.row, left, right))
+    }
+
+    /// Returns the operator with the types that its polymorphic operands stand for.
+    fn found_operator(&self, name: &str, left: Oid, right: Oid) -> Result<FoundOperator> {
+        let operator = Operator { qualifier: Vec::new(), name: name.to_owned().into(), at: tree::Location(0) };
+        self.binder.found_operator(&operator, left, right)
     }
 
     pub fn apply(&mut self, name: &str, left: SqlNode, right: SqlNode) -> Result<SqlNode> {
@@ -259,14 +268,30 @@ impl<'b, 's> Analyser<'b, 's> {
         Ok(node)
     }
 
+    /// Returns an array whose elements are cast one by one.
+    fn cast_array(&mut self, items: &[tree::Expr], array: Oid, element: Oid) -> Result<SqlNode> {
+        let mut cast = Vec::with_capacity(items.len());
+        for item in items {
+            cast.push(match &item.kind {
+                ExprKind::Array(items) => self.cast_array(items, array, element)?,
+                _ => {
+                    let item = self.expr(item)?;
+                    self.cast(item, (element, -1), SqlForm::Explicit, CastContext::Explicit)?
+                }
+            });
+        }
+        Ok(SqlNode::Array { items: cast, ty: array })
+    }
+
     /// Returns `operand op ANY (array)`.
     fn quantified(&mut self, name: &str, left: SqlNode, array: SqlNode, is_any: bool) -> Result<SqlNode> {
         let array_type = array.ty().0;
         let element = element_of(array_type).map_or(array_type, |element| element.oid);
-        let row = self.operator(name, left.ty().0, element)?;
-        let left = self.coerce(left, row.left, SqlForm::Implicit)?;
-        let wanted = array_of(row.right);
-        let array = match array_type == wanted || row.right == element {
+        let found = self.found_operator(name, left.ty().0, element)?;
+        let row = found.row;
+        let left = self.coerce(left, found.left, SqlForm::Implicit)?;
+        let wanted = array_of(found.right);
+        let array = match array_type == wanted || found.right == element {
             true => array,
             false => SqlNode::Cast { operand: Box::new(array), ty: (wanted, -1), form: SqlForm::Implicit },
         };
@@ -383,8 +408,8 @@ impl<'b, 's> Analyser<'b, 's> {
         };
         let mut operands = Vec::new();
         for (left, (_, ty)) in lefts.into_iter().zip(&query.columns) {
-            let row = self.operator(name, left.ty().0, ty.0)?;
-            operands.push(self.coerce(left, row.left, SqlForm::Implicit)?);
+            let found = self.found_operator(name, left.ty().0, ty.0)?;
+            operands.push(self.coerce(left, found.left, SqlForm::Implicit)?);
         }
         Ok(SqlNode::Sublink(Box::new(Sublink { kind, test: Some((operands, name.to_owned())), query })))
     }

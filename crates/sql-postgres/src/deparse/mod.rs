@@ -26,8 +26,10 @@ use syntax::postgres::tree::{self, Statement};
 
 use crate::bind::{BindSession, Binder, Environment};
 use crate::error::{PgError, Result, state};
+use crate::functions::state::StateOf as _;
 use crate::session::facts::FactsOf as _;
 use crate::types::oid::Oid;
+use crate::types::user;
 
 pub use print::Style;
 pub use text::literal;
@@ -101,7 +103,8 @@ fn parsed_expression(text: &str) -> Result<tree::Expr> {
 /// Returns the query of a view, without the semicolon.
 pub fn view(view: &View, style: Style, ctx: &mut EvalContext) -> Result<String> {
     let query = view_query(view, ctx)?;
-    print::query(&query, style, ctx)
+    let text = print::query(&query, style, ctx)?;
+    Ok(with_type_names(text, ctx))
 }
 
 fn view_query(view: &View, ctx: &mut EvalContext) -> Result<node::Query> {
@@ -140,7 +143,13 @@ pub fn expression(
     ctx: &mut EvalContext,
 ) -> Result<String> {
     let node = expression_node(table, text, place, ctx)?;
-    print::expression(&node, table, style, ctx)
+    let text = print::expression(&node, table, style, ctx)?;
+    Ok(with_type_names(text, ctx))
+}
+
+/// Puts the names of types that users define where the printer has left their OIDs.
+fn with_type_names(text: String, ctx: &EvalContext) -> String {
+    user::named(&text, &ctx.state().io).unwrap_or(text)
 }
 
 /// Returns an expression of a statement over a table's columns.

@@ -8,6 +8,7 @@ pub mod array;
 pub mod bytea;
 pub mod cast;
 pub mod compare;
+pub mod enums;
 pub mod in_range;
 pub mod json;
 mod md5;
@@ -128,6 +129,7 @@ static FUNCTIONS: &[&[PgFunction]] = &[
     rows::window::FUNCTIONS,
     rows::set::FUNCTIONS,
     array::rows::FUNCTIONS,
+    enums::FUNCTIONS,
     numeric::FUNCTIONS,
     temporal::rows::FUNCTIONS,
     temporal::rows::COMPARISONS,
@@ -140,6 +142,7 @@ static FUNCTIONS: &[&[PgFunction]] = &[
 static OPERATORS: &[&[PgOperator]] = &[
     rows::operators::OPERATORS,
     array::rows::OPERATORS,
+    enums::OPERATORS,
     numeric::OPERATORS,
     temporal::rows::OPERATORS,
     json::rows::OPERATORS,

@@ -180,12 +180,12 @@ pub fn pg_typeof(call: &Call, _: &[Value], _: &mut EvalContext) -> Result<Value>
     Ok(Value::UInt(registry::oid_of(&call.arguments[0].ty()).into()))
 }
 
-pub fn format_type(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
+pub fn format_type(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     if values[0].is_null() {
         return Ok(Value::Null);
     }
     let typmod = if values[1].is_null() { None } else { Some(integer(values, 1)? as i32) };
-    Ok(Value::Text(registry::format_type(args::oid(values, 0)?, typmod).into()))
+    Ok(Value::Text(ctx.state().io.format_type(args::oid(values, 0)?, typmod).into()))
 }
 
 pub fn num_nulls(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {

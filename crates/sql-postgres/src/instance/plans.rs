@@ -14,6 +14,8 @@ pub struct PlanContext {
     pub database: String,
     pub role: String,
     pub search_path: Vec<String>,
+    /// PS-51: `Snapshot::types_version`.
+    pub types_version: u64,
     /// Settings by which literals are read and values shown: they are part of constants that the binder folds.
     pub settings: Vec<Box<str>>,
 }

@@ -70,6 +70,7 @@ impl Session {
     }
 
     pub(crate) fn tell(&mut self, severity: &'static str, error: PgError) {
+        let error = self.with_type_names(error);
         self.ctx.facts().notice(severity, error);
     }
 

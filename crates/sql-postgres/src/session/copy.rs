@@ -365,7 +365,7 @@ impl CopyOut {
 
     fn write_messages(&mut self, session: &mut Session, out: &mut Vec<u8>, bytes_max: usize) -> Result<More> {
         let end = out.len() + bytes_max;
-        if !std::mem::replace(&mut self.is_begun, true) {
+        if !self.is_binary() && !std::mem::replace(&mut self.is_begun, true) {
             self.write_header(out);
         }
         loop {
@@ -375,6 +375,7 @@ impl CopyOut {
                 }
                 let io = session.ctx.slot_mut::<PgState>().io.clone();
                 let start = begin_message(out);
+                self.write_signature(out);
                 self.write_record(&io, out)?;
                 end_message(start, out)?;
                 self.at += 1;
@@ -394,6 +395,7 @@ impl CopyOut {
         }
         if self.is_binary() {
             let start = begin_message(out);
+            self.write_signature(out);
             out.extend_from_slice(&(-1_i16).to_be_bytes());
             end_message(start, out)?;
         }
@@ -404,13 +406,16 @@ impl CopyOut {
         Ok(More::End { tag: format!("COPY {}", self.rows) })
     }
 
-    fn write_header(&self, out: &mut Vec<u8>) {
-        if self.is_binary() {
-            let start = begin_message(out);
+    /// Begins the first message of the binary format. Clients rely on PostgreSQL's leaving the signature no message of its own.
+    fn write_signature(&mut self, out: &mut Vec<u8>) {
+        if self.is_binary() && !std::mem::replace(&mut self.is_begun, true) {
             out.extend_from_slice(SIGNATURE);
             out.extend_from_slice(&[0; 8]);
-            let _ = end_message(start, out);
-        } else if self.options.header != Header::No {
+        }
+    }
+
+    fn write_header(&self, out: &mut Vec<u8>) {
+        if self.options.header != Header::No {
             let start = begin_message(out);
             for (nth, column) in self.columns.formats().iter().enumerate() {
                 if nth > 0 {
@@ -434,7 +439,7 @@ impl CopyOut {
                 }
                 let start = out.len();
                 out.extend_from_slice(&[0; 4]);
-                write_binary(cell, &column.ty, out)?;
+                write_binary(cell, &column.ty, io, out)?;
                 let length = (out.len() - start - 4) as u32;
                 out[start..start + 4].copy_from_slice(&length.to_be_bytes());
             }

@@ -264,7 +264,7 @@ impl Session {
     }
 
     fn notice(&mut self, severity: &'static str, state: SqlState, message: impl Into<String>) {
-        self.ctx.facts().notice(severity, PgError::new(state, message));
+        self.tell(severity, PgError::new(state, message));
     }
 
     fn warn(&mut self, state: SqlState, message: impl Into<String>) {
@@ -280,7 +280,7 @@ impl Session {
         self.ctx.warnings.clear();
         for (level, fault) in raised {
             let severity = if level == Level::Note { "NOTICE" } else { "WARNING" };
-            self.ctx.facts().notice(severity, render(fault, &[]));
+            self.tell(severity, render(fault, &[]));
         }
     }
 
@@ -292,9 +292,11 @@ impl Session {
     }
 
     pub(crate) fn look_anew(&mut self) {
+        let types_version = self.catalog.types_version;
         self.catalog = self.core.temporary.overlay(&self.core.definitions());
         // Plans bound to definitions that only this session sees are its own, and other definitions make other plans.
-        if self.core.has_changed_definitions() || !self.core.temporary.is_empty() {
+        let are_own = self.core.has_changed_definitions() || !self.core.temporary.is_empty();
+        if are_own || self.catalog.types_version != types_version {
             self.context_id = None;
         }
         self.follow_search_path();

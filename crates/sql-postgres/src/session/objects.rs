@@ -6,13 +6,14 @@ use query::catalog::Snapshot;
 use query::catalog::objects::Object;
 use query::catalog::schema_name::SchemaName;
 
-use crate::define::names::{Relation, find, primary_name, schema_of};
+use crate::define::names::{Relation, find, find_type, primary_name, schema_of};
 use crate::error::{PgError, Result, state};
 use crate::instance::database::Database;
 use crate::session::quoted;
 use crate::system::{self, oids};
 use crate::types::io::{ObjectKind, ObjectNames};
 use crate::types::oid::Oid;
+use crate::types::{registry, user};
 
 /// Returns the answers for a database and a `search_path`.
 pub(super) fn object_names(
@@ -22,8 +23,12 @@ pub(super) fn object_names(
     path: &[String],
 ) -> ObjectNames {
     let of_find = (db.clone(), definitions.clone(), database.to_owned(), path.to_vec());
-    let of_name = of_find.clone();
+    let (of_name, of_type) = (of_find.clone(), definitions.clone());
     ObjectNames {
+        user_type: Arc::new(move |id| match of_type.object(id) {
+            Some(Object::Type(ty)) => Some(ty.clone()),
+            _ => None,
+        }),
         find: Arc::new(move |kind, text| {
             let (db, definitions, database, path) = &of_find;
             find_object((db, definitions), database, path, kind, text)
@@ -150,8 +155,35 @@ fn find_object(
             "ucs_basic" => Some(962),
             _ => None,
         }),
+        ObjectKind::Type => Ok(find_type_oid(snapshot, database, path, text)),
         _ => Ok(None),
     }
+}
+
+/// Returns the OID of a type that users have defined, by its name in SQL; one of PostgreSQL's own that hides it is left to the caller.
+fn find_type_oid(snapshot: &Snapshot, database: &str, path: &[String], text: &str) -> Option<Oid> {
+    let name = syntax::postgres::parse_type_name(text).ok()?;
+    let (schemas, bare) = match &name.name.parts[..] {
+        [bare] if registry::by_name(bare).is_some() => return None,
+        [bare] => (path, bare),
+        [schema, bare] => (std::slice::from_ref(schema), bare),
+        _ => return None,
+    };
+    let (ty, is_array) = find_type(snapshot, database, schemas, bare)?;
+    let is_array = is_array || !name.array_bounds.is_empty();
+    Some(if is_array { user::array_oid_of(&ty) } else { user::oid_of(&ty) })
+}
+
+/// Returns the name of a type that users have defined, with its schema where the path leads to another one.
+fn name_type(snapshot: &Snapshot, database: &str, path: &[String], oid: Oid) -> Option<String> {
+    let Object::Type(ty) = snapshot.object(user::object_of(oid)?)? else { return None };
+    let is_first = registry::by_name(&ty.name).is_none()
+        && find_type(snapshot, database, path, &ty.name).is_some_and(|(found, _)| found.id == ty.id);
+    let name = match is_first {
+        true => quoted(&ty.name),
+        false => format!("{}.{}", quoted(schema_of(&ty.schema)), quoted(&ty.name)),
+    };
+    Some(if oid == user::array_oid_of(ty) { name + "[]" } else { name })
 }
 
 fn name_object(
@@ -189,6 +221,7 @@ fn name_object(
                 false => format!("{}.{}", quoted(own), quoted(&name)),
             })
         }
+        ObjectKind::Type => name_type(snapshot, database, path, oid),
         ObjectKind::Schema => match oid {
             oids::PG_CATALOG => Some("pg_catalog".to_owned()),
             oids::PUBLIC => Some("public".to_owned()),

@@ -233,7 +233,7 @@ fn write_value(cell: Cell<'_>, column: &Format, io: &IoContext, out: &mut Vec<u8
     out.extend_from_slice(&[0; 4]);
     match column.field.format {
         0 => write_text(cell, &column.ty, io, out)?,
-        _ => write_binary(cell, &column.ty, out)?,
+        _ => write_binary(cell, &column.ty, io, out)?,
     }
     let length = message_length(out.len() - start - 4)?;
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
@@ -254,9 +254,9 @@ pub(super) fn write_text(cell: Cell<'_>, ty: &Type, io: &IoContext, out: &mut Ve
 }
 
 /// Appends the binary form of a value that is not NULL.
-pub(super) fn write_binary(cell: Cell<'_>, ty: &Type, out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn write_binary(cell: Cell<'_>, ty: &Type, io: &IoContext, out: &mut Vec<u8>) -> Result<()> {
     match cell {
-        Cell::Value(value) => io::send(value, ty, out),
+        Cell::Value(value) => io::send(value, ty, io, out),
         Cell::Text(text) if is_plain_text(registry::oid_of(ty)) => {
             out.extend_from_slice(text.as_bytes());
             Ok(())
@@ -265,8 +265,8 @@ pub(super) fn write_binary(cell: Cell<'_>, ty: &Type, out: &mut Vec<u8>) -> Resu
             out.extend_from_slice(bytes);
             Ok(())
         }
-        Cell::Text(text) => io::send(&Value::text(text), ty, out),
-        Cell::Bytes(bytes) => io::send(&Value::bytes(bytes), ty, out),
+        Cell::Text(text) => io::send(&Value::text(text), ty, io, out),
+        Cell::Bytes(bytes) => io::send(&Value::bytes(bytes), ty, io, out),
     }
 }
 

@@ -246,11 +246,13 @@ impl Session {
     fn plan_context(&mut self) -> PlanContext {
         const READ_BY_BINDING: [&str; 5] =
             ["DateStyle", "IntervalStyle", "TimeZone", "extra_float_digits", "bytea_output"];
+        let types_version = self.catalog.types_version;
         let facts = self.ctx.facts();
         PlanContext {
             database: self.who.database.clone(),
             role: self.who.role.clone(),
             search_path: facts.search_path.clone(),
+            types_version,
             settings: READ_BY_BINDING.iter().map(|name| facts.settings.get(name).into()).collect(),
         }
     }

@@ -24,12 +24,13 @@ use query::session::transaction::Beginning;
 use syntax::postgres::tree::{IsolationLevel, TransactionMode};
 
 use crate::error::{PgError, Result, state};
-use crate::functions::state::PgState;
+use crate::functions::state::{PgState, StateOf as _};
 use crate::session::Session;
 use crate::session::facts::FactsOf as _;
 use crate::session::notify::ChannelsMark;
 use crate::settings::place;
 use crate::settings::values::{Mark, Scope};
+use crate::types::user;
 
 /// The wait for a lock without `lock_timeout`: until the statement is cancelled.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
@@ -434,6 +435,8 @@ impl Session {
 
     /// Ends a statement that has failed (PS-1).
     pub(super) fn fail_with(&mut self, error: PgError) -> PgError {
+        // The names are those that the failed statement knew.
+        let error = self.with_type_names(error);
         if std::mem::take(&mut self.is_open) && !self.transaction.savepoints.is_empty() {
             // A cursor from before the savepoint outlives the error. Its own failure is met by its reader.
             let _ = self.put_aside();
@@ -449,6 +452,20 @@ impl Session {
             self.abort_block();
         }
         self.follow_settings();
+        error
+    }
+
+    /// Puts the names of types that users define into the texts of an error.
+    pub(super) fn with_type_names(&mut self, mut error: PgError) -> PgError {
+        let io = &self.ctx.state().io;
+        if let Some(message) = user::named(&error.message, io) {
+            error.message = message;
+        }
+        for text in [&mut error.detail, &mut error.hint, &mut error.context].into_iter().flatten() {
+            if let Some(named) = user::named(text, io) {
+                *text = named.into();
+            }
+        }
         error
     }
 

@@ -111,7 +111,8 @@ fn is_access_method(oid: Oid) -> bool {
 /// Returns whether a type, as operator classes name it, can be the key of an index.
 fn is_key_type(oid: Oid) -> bool {
     let is_base = |row: &registry::PgType| row.kind == registry::TypeKind::Base && row.oid != oid::JSON;
-    oid == oid::ANYARRAY || registry::by_oid(oid).is_some_and(|row| is_base(row) && !registry::is_array(oid))
+    matches!(oid, oid::ANYARRAY | oid::ANYENUM)
+        || registry::by_oid(oid).is_some_and(|row| is_base(&row) && !registry::is_array(oid))
 }
 
 fn is_class(fields: &[&str]) -> bool {

@@ -12,6 +12,7 @@ pub const INFORMATION_SCHEMA: Oid = 13183;
 /// The role `postgres`.
 pub const POSTGRES: Oid = 10;
 /// The catalogs themselves, as `classid` names them.
+pub const PG_TYPE: Oid = 1247;
 pub const PG_CLASS: Oid = 1259;
 pub const PG_ATTRDEF: Oid = 2604;
 pub const PG_CONSTRAINT: Oid = 2606;

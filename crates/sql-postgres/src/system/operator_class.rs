@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use crate::types::oid::{self, Oid};
 use crate::types::registry::is_array;
+use crate::types::user;
 
 struct Class {
     oid: Oid,
@@ -34,6 +35,7 @@ fn compared_as(ty: Oid) -> Oid {
         oid::VARCHAR => oid::TEXT,
         oid::INT2VECTOR | oid::OIDVECTOR => ty,
         ty if is_array(ty) => oid::ANYARRAY,
+        ty if user::is_enum(ty) => oid::ANYENUM,
         ty => ty,
     }
 }

@@ -1,7 +1,7 @@
 //! The relations that are served, and where their rows come from. Objects that cannot be made have empty relations; a relation that would have to tell something else than is the case is absent.
 
 use crate::system::catalog::{
-    attribute, class, constraint, depend, describe, index, role, schema, sequence, setting, views,
+    attribute, class, constraint, depend, describe, index, role, schema, sequence, setting, user_type, views,
 };
 use crate::system::relations::Source::{Both, Empty, Extract, Rows};
 use crate::system::relations::{Served, Source};
@@ -36,7 +36,7 @@ pub static SERVED: &[Served] = &[
     of("pg_default_acl", &[], Empty),
     of("pg_depend", &[], Rows(depend::pg_depend)),
     of("pg_description", &["objoid"], Both(&extract::PG_DESCRIPTION, describe::pg_description)),
-    of("pg_enum", &[], Empty),
+    of("pg_enum", &["enumtypid"], Rows(user_type::pg_enum)),
     of("pg_event_trigger", &[], Empty),
     of("pg_extension", &[], Empty),
     of("pg_foreign_data_wrapper", &[], Empty),
@@ -92,7 +92,7 @@ pub static SERVED: &[Served] = &[
     of("pg_ts_dict", &[], Empty),
     of("pg_ts_parser", &[], Empty),
     of("pg_ts_template", &[], Empty),
-    of("pg_type", &["oid", "typname"], Extract(&extract::PG_TYPE)),
+    of("pg_type", &["oid", "typname"], Both(&extract::PG_TYPE, user_type::pg_type)),
     of("pg_user", &[], Rows(role::pg_user)),
     of("pg_user_mapping", &[], Empty),
     of("pg_user_mappings", &[], Empty),

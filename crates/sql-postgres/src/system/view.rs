@@ -13,6 +13,7 @@ use query::nodes::context::EvalContext;
 use crate::define::hidden_column::is_call;
 use crate::define::names::{Relation, primary_name, schema_of};
 use crate::deparse::{self, ExpressionPlace, Style};
+use crate::functions::state::StateOf as _;
 use crate::session::facts::FactsOf as _;
 use crate::session::quoted;
 use crate::system::oids;
@@ -49,6 +50,7 @@ impl Shown {
             Object::Schema(schema) => &schema.name,
             Object::View(view) => &view.schema,
             Object::Sequence(sequence) => &sequence.schema,
+            Object::Type(ty) => &ty.schema,
             Object::Table(table)
             | Object::PrimaryKey(table)
             | Object::Index(table, _)
@@ -125,7 +127,7 @@ pub fn constant_text(value: &Value, column: &TableColumn, ctx: &mut EvalContext)
         oid::NUMERIC | oid::INT2 | oid::INT4 | oid::INT8 if is_number => text,
         oid::INT2 | oid::INT4 | oid::INT8 if text.starts_with('-') => format!("'{text}'::integer"),
         oid::BOOL => if text == "t" { "true" } else { "false" }.to_owned(),
-        _ => format!("{}::{}", crate::deparse::literal(&text), registry::format_type(oid, Some(-1))),
+        _ => format!("{}::{}", crate::deparse::literal(&text), ctx.state().io.format_type(oid, Some(-1))),
     }
 }
 

@@ -576,7 +576,7 @@ fn word(bytes: &mut &[u8]) -> Result<i32> {
 }
 
 /// Appends the binary form.
-pub fn send(array: &Array, ty: Oid, out: &mut Vec<u8>) -> Result<()> {
+pub fn send(array: &Array, ty: Oid, io: &IoContext, out: &mut Vec<u8>) -> Result<()> {
     let Some(element) = registry::element_of(ty) else {
         return Err(PgError::unsupported(registry::format_type(ty, None)));
     };
@@ -596,7 +596,7 @@ pub fn send(array: &Array, ty: Oid, out: &mut Vec<u8>) -> Result<()> {
         }
         let from = out.len();
         out.extend_from_slice(&[0; 4]);
-        io::send(value, &ty, out)?;
+        io::send(value, &ty, io, out)?;
         let length = (out.len() - from - 4) as i32;
         out[from..from + 4].copy_from_slice(&length.to_be_bytes());
     }

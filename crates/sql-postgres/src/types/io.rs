@@ -5,6 +5,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use query::catalog::object_id::ObjectId;
+use query::catalog::user_type::UserType;
 use query::types::Type;
 
 use crate::error::{PgError, Result, state};
@@ -14,7 +16,7 @@ use crate::types::numeric::{numeric_in, numeric_out, numeric_receive, numeric_se
 use crate::types::oid::{self, Oid};
 use crate::types::temporal::PgZone;
 use crate::types::temporal::io::{self as temporal, TimeTz};
-use crate::types::{array, boolean, bytea, json, jsonpath, record, reg, registry, text, uuid};
+use crate::types::{array, boolean, bytea, json, jsonpath, record, reg, registry, text, user, uuid};
 use crate::value::Value;
 
 /// The settings and facts that forms of values depend on.
@@ -31,6 +33,13 @@ pub struct IoContext {
     pub now: i64,
     /// Names of objects for regclass and its like. `None`: built-in types and functions alone are known.
     pub objects: Option<ObjectNames>,
+}
+
+impl IoContext {
+    /// Returns the name of a type as SQL must write it in the session's `search_path`, with its modifier where one is given: `format_type`.
+    pub fn format_type(&self, oid: Oid, typmod: Option<i32>) -> String {
+        registry::format_type_with(oid, typmod, &|oid| user::name(oid, self))
+    }
 }
 
 impl Default for IoContext {
@@ -90,9 +99,12 @@ pub struct ObjectNames {
     pub find: Arc<FindObject>,
     /// Returns the name of an object as SQL must write it in the session's `search_path`; `None` for an unknown OID.
     pub name: Arc<NameObject>,
+    /// Returns the definition of a type that users define.
+    pub user_type: Arc<FindUserType>,
 }
 
 pub type FindObject = dyn Fn(ObjectKind, &str) -> Result<Option<Oid>> + Send + Sync;
+pub type FindUserType = dyn Fn(ObjectId) -> Option<Arc<UserType>> + Send + Sync;
 pub type NameObject = dyn Fn(ObjectKind, Oid) -> Option<String> + Send + Sync;
 
 /// The kinds of objects with a type whose values are their OIDs.
@@ -148,6 +160,7 @@ pub fn input(ty: &Type, text: &str, io: &IoContext) -> Result<Value> {
         oid::TIMESTAMPTZ => temporal::timestamptz_in(text, typmod, io).map(Value::Int),
         oid::INTERVAL => temporal::interval_in(text, typmod, io).map(Value::Interval),
         oid::RECORD => Err(record::anonymous_input()),
+        other if user::is_enum(other) => user::enum_input(other, text, io),
         other if registry::is_array(other) => array::input(other, typmod, text, io),
         other => match reg::kind(other) {
             Some(kind) => reg::input(kind, text, io),
@@ -180,6 +193,7 @@ pub fn output(value: &Value, ty: &Type, io: &IoContext, out: &mut Vec<u8>) -> Re
         (_, Value::Array(value)) if registry::is_array(oid) => array::output(value, oid, io, out)?,
         (_, Value::UInt(number)) if reg::kind(oid).is_some() => reg::output(oid, *number as Oid, io, out),
         (_, Value::Text(text)) if is_text(oid) => out.extend_from_slice(text.as_bytes()),
+        (_, Value::Bytes(key)) if user::is_enum(oid) => user::enum_output(oid, key, io, out)?,
         _ => return Err(refused(oid, "output")),
     }
     Ok(())
@@ -215,6 +229,7 @@ pub fn receive(ty: &Type, bytes: &[u8], io: &IoContext) -> Result<Value> {
         oid::INTERVAL => temporal::interval_recv(bytes, typmod).map(Value::Interval),
         oid::RECORD => Err(record::anonymous_input()),
         _ if is_text(oid) => text::input(utf8(bytes)?),
+        _ if user::is_enum(oid) => user::enum_input(oid, utf8(bytes)?, io),
         _ if registry::is_array(oid) => array::receive(oid, typmod, bytes, io),
         _ if reg::kind(oid).is_some() => Ok(Value::UInt(u32::from_be_bytes(fixed(bytes)?).into())),
         _ => Err(refused(oid, "receive")),
@@ -222,7 +237,7 @@ pub fn receive(ty: &Type, bytes: &[u8], io: &IoContext) -> Result<Value> {
 }
 
 /// Appends the binary form of a value that is not NULL.
-pub fn send(value: &Value, ty: &Type, out: &mut Vec<u8>) -> Result<()> {
+pub fn send(value: &Value, ty: &Type, io: &IoContext, out: &mut Vec<u8>) -> Result<()> {
     let oid = registry::oid_of(ty);
     match (oid, value) {
         (oid::BOOL, _) => out.push(boolean::of(value).into()),
@@ -244,9 +259,10 @@ pub fn send(value: &Value, ty: &Type, out: &mut Vec<u8>) -> Result<()> {
         (_, Value::UInt(number)) if matches!(oid, oid::OID | oid::XID) || reg::kind(oid).is_some() => {
             out.extend_from_slice(&(*number as u32).to_be_bytes());
         }
-        (oid::RECORD, Value::Record(value)) => record::send(value, out)?,
-        (_, Value::Array(value)) if registry::is_array(oid) => array::send(value, oid, out)?,
+        (oid::RECORD, Value::Record(value)) => record::send(value, io, out)?,
+        (_, Value::Array(value)) if registry::is_array(oid) => array::send(value, oid, io, out)?,
         (_, Value::Text(text)) if is_text(oid) => out.extend_from_slice(text.as_bytes()),
+        (_, Value::Bytes(key)) if user::is_enum(oid) => user::enum_output(oid, key, io, out)?,
         _ => return Err(refused(oid, "send")),
     }
     Ok(())

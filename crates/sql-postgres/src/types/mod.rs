@@ -22,6 +22,7 @@
 //! | interval | `Interval` | `Interval`: months, days, microseconds |
 //! | jsonb | `Jsonb` | `Json`: a tree whose numbers are `Decimal`s |
 //! | record | `Record` | `Record`, which knows the names and types of its fields |
+//! | enums | `Bytes` | `Bytes`: the key of the label, whose bytes order as the labels do |
 //! | arrays, int2vector, oidvector | `Array` | `Array`, whose elements have the form of their type |
 //!
 //! The forms of dates and times are PostgreSQL's own, so comparing, hashing, sorting and indexing them is that of integers.
@@ -42,4 +43,5 @@ pub mod reg;
 pub mod registry;
 pub mod temporal;
 pub mod text;
+pub mod user;
 pub mod uuid;

@@ -48,6 +48,7 @@ pub const VOID: Oid = 2278;
 pub const ANYELEMENT: Oid = 2283;
 pub const ANYNONARRAY: Oid = 2776;
 pub const UUID: Oid = 2950;
+pub const ANYENUM: Oid = 3500;
 pub const JSONB: Oid = 3802;
 pub const JSONPATH: Oid = 4072;
 pub const REGNAMESPACE: Oid = 4089;

@@ -96,7 +96,7 @@ fn quoted(text: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Appends the binary form: the number of fields, and of each the OID of its type, its length and its bytes.
-pub fn send(record: &Record, out: &mut Vec<u8>) -> Result<()> {
+pub fn send(record: &Record, io: &IoContext, out: &mut Vec<u8>) -> Result<()> {
     out.extend_from_slice(&(record.values().len() as i32).to_be_bytes());
     for (field, value) in record.fields() {
         out.extend_from_slice(&field.number.to_be_bytes());
@@ -106,7 +106,7 @@ pub fn send(record: &Record, out: &mut Vec<u8>) -> Result<()> {
         }
         let from = out.len();
         out.extend_from_slice(&[0; 4]);
-        io::send(value, &type_of(field), out)?;
+        io::send(value, &type_of(field), io, out)?;
         let length = (out.len() - from - 4) as i32;
         out[from..from + 4].copy_from_slice(&length.to_be_bytes());
     }

@@ -7,6 +7,7 @@ use crate::types::boolean::is_space;
 use crate::types::io::{self, IoContext, ObjectKind};
 use crate::types::oid::{self, Oid};
 use crate::types::registry;
+use crate::types::user;
 use crate::value::Value;
 
 /// Returns the kind of object that values of a type name.
@@ -120,7 +121,7 @@ pub fn output(ty: Oid, oid: Oid, io: &IoContext, out: &mut Vec<u8>) {
     }
     let named = io.objects.as_ref().and_then(|objects| (objects.name)(kind, oid));
     let named = named.or_else(|| {
-        let is_known = registry::by_oid(oid).is_some();
+        let is_known = registry::by_oid(oid).is_some() && !user::is_user_type(oid);
         (kind == ObjectKind::Type && is_known).then(|| registry::format_type(oid, None))
     });
     out.extend_from_slice(named.unwrap_or_else(|| oid.to_string()).as_bytes());

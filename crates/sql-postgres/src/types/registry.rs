@@ -11,9 +11,10 @@ use stdx::hash::Map;
 
 use crate::error::{PgError, Result, state};
 use crate::types::oid::{self, Oid};
+use crate::types::user;
 
 /// A row of `pg_type`.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct PgType {
     pub oid: Oid,
     pub name: &'static str,
@@ -42,6 +43,7 @@ pub struct PgType {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TypeKind {
     Base,
+    Enum,
     /// A column cannot have it.
     Pseudo,
 }
@@ -104,6 +106,7 @@ pub static TYPES: &[PgType] = &[
     row(oid::ANYARRAY, "anyarray", (-1, F, 'd', 'x'), (Pseudo, 'P', F), 0, (Storage::Text, F), ""),
     row(oid::VOID, "void", (4, T, 'i', 'p'), (Pseudo, 'P', F), 0, (Storage::Text, F), ""),
     row(oid::ANYELEMENT, "anyelement", (4, T, 'i', 'p'), (Pseudo, 'P', F), 0, (Storage::Text, F), ""),
+    row(oid::ANYENUM, "anyenum", (4, T, 'i', 'p'), (Pseudo, 'P', F), 0, (Storage::Text, F), ""),
     row(oid::ANYNONARRAY, "anynonarray", (4, T, 'i', 'p'), (Pseudo, 'P', F), 0, (Storage::Text, F), ""),
     row(oid::UUID, "uuid", (16, F, 'c', 'p'), (Base, 'U', F), 2951, (Storage::Bytes, F), ""),
     row(oid::REGNAMESPACE, "regnamespace", (4, T, 'i', 'p'), (Base, 'N', F), 4090, (OID4, F), ""),
@@ -173,18 +176,36 @@ static BY_OID: LazyLock<Map<Oid, &'static PgType>> = LazyLock::new(|| types().ma
 static BY_NAME: LazyLock<HashMap<&'static str, &'static PgType>> =
     LazyLock::new(|| types().map(|row| (row.name, row)).collect());
 
+impl TypeKind {
+    /// Returns whether the type has values that a column can hold.
+    pub fn has_values(self) -> bool {
+        self != Pseudo
+    }
+}
+
+impl PgType {
+    /// Returns the row of a type that users define. Its name is in the catalog alone.
+    pub(super) const fn user(oid: Oid, array: Oid, kind: TypeKind, storage: Storage) -> PgType {
+        row(oid, "", (4, T, 'i', 'p'), (kind, 'E', F), array, (storage, F), "")
+    }
+
+    pub(super) const fn user_array(oid: Oid, element: Oid) -> PgType {
+        PgType { element, ..row(oid, "", (-1, F, 'i', 'x'), (Base, 'A', F), 0, (ARRAY, F), "") }
+    }
+}
+
 /// Returns the row of a type.
-pub fn by_oid(oid: Oid) -> Option<&'static PgType> {
-    BY_OID.get(&oid).copied()
+pub fn by_oid(oid: Oid) -> Option<PgType> {
+    BY_OID.get(&oid).map(|row| **row).or_else(|| user::row(oid))
 }
 
 /// Returns the type by its name in `pg_catalog`: `int4`, not `integer`, which is the grammar's.
-pub fn by_name(name: &str) -> Option<&'static PgType> {
-    BY_NAME.get(name).copied()
+pub fn by_name(name: &str) -> Option<PgType> {
+    BY_NAME.get(name).map(|row| **row)
 }
 
 /// Returns the type whose values are the elements of an array type.
-pub fn element_of(array: Oid) -> Option<&'static PgType> {
+pub fn element_of(array: Oid) -> Option<PgType> {
     by_oid(array).filter(|row| row.storage == ARRAY).and_then(|row| by_oid(row.element))
 }
 
@@ -254,13 +275,22 @@ pub(crate) fn undeclared(storage: Storage) -> Option<Oid> {
     })
 }
 
-/// Returns the name of a type as SQL writes it, with its modifier where one is given: `format_type`. A modifier of -1 is that of a column declared without one.
+/// Returns the name of a type as errors have it, with its modifier where one is given: that of a type that users define is put in its place when the error leaves the session (`user::named`). Elsewhere names
+/// are those of `IoContext::format_type`.
 pub fn format_type(oid: Oid, typmod: Option<i32>) -> String {
+    format_type_with(oid, typmod, &user::unnamed)
+}
+
+/// Returns the name of a type as SQL writes it, with its modifier where one is given. A modifier of -1 is that of a column declared without one.
+pub(super) fn format_type_with(oid: Oid, typmod: Option<i32>, user_name: &dyn Fn(Oid) -> String) -> String {
     if oid == 0 {
         return "-".to_owned();
     }
     if let Some(element) = element_of(oid).filter(|_| !matches!(oid, oid::INT2VECTOR | oid::OIDVECTOR)) {
-        return format_type(element.oid, typmod) + "[]";
+        return format_type_with(element.oid, typmod, user_name) + "[]";
+    }
+    if user::is_user_type(oid) {
+        return user_name(oid);
     }
     let Some(row) = by_oid(oid) else { return "???".to_owned() };
     match (oid, typmod) {
@@ -380,7 +410,8 @@ pub fn typmod_in(row: &PgType, modifiers: &[i32]) -> Result<Typmod> {
         oid::TIMESTAMPTZ => fraction("TIMESTAMP", " WITH TIME ZONE", modifiers),
         oid::INTERVAL => interval(modifiers),
         _ => {
-            let text = format!("type modifier is not allowed for type \"{}\"", row.name);
+            let name = if user::is_user_type(row.oid) { user::unnamed(row.oid) } else { row.name.to_owned() };
+            let text = format!("type modifier is not allowed for type \"{name}\"");
             Err(PgError::new(state::SYNTAX_ERROR, text))
         }
     }

@@ -1,6 +1,6 @@
 //! Indexes over expressions, of some rows, and with included columns.
 
-use crate::transactional_definitions::play;
+use crate::world::play;
 use crate::world::{Client, World};
 
 #[test]

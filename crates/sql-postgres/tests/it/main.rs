@@ -12,4 +12,5 @@ mod prepared;
 mod recorded;
 mod session;
 mod transactional_definitions;
+mod user_types;
 mod world;

@@ -200,3 +200,18 @@ pub fn check(found: Vec<String>, expected: &str) {
         found.iter().flat_map(|text| text.lines()).map(str::trim).filter(|line| !line.is_empty()).collect();
     assert_eq!(found, expected, "\n{}", found.join("\n"));
 }
+
+/// Plays a recorded session: lines `> statement`, each followed by PostgreSQL 16's answer (without "Failing row contains").
+pub fn play(client: &mut Client, recorded: &str) {
+    let mut wrong = Vec::new();
+    for part in recorded.strip_prefix("> ").expect("a statement").split("\n> ") {
+        let (statement, answer) = part.split_once('\n').unwrap_or((part, ""));
+        let answer: Vec<&str> = answer.lines().filter(|line| !line.is_empty()).collect();
+        let found = client.run(statement);
+        let found: Vec<&str> = found.iter().flat_map(|line| line.lines()).filter(|line| !line.is_empty()).collect();
+        if found != answer {
+            wrong.push(format!("> {statement}\n  found    {found:?}\n  expected {answer:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} answers differ:\n{}", wrong.len(), wrong.join("\n"));
+}

@@ -30,6 +30,14 @@ impl Parser<'_> {
                 self.take();
                 self.alter_database()
             }
+            Kw::TYPE => {
+                self.take();
+                self.alter_type()
+            }
+            Kw::DOMAIN => {
+                self.take();
+                self.alter_domain()
+            }
             Kw::SCHEMA => {
                 self.take();
                 let name = self.column_name()?;
@@ -52,7 +60,7 @@ impl Parser<'_> {
         }
     }
 
-    fn rename_whole(&mut self, object: ObjectName) -> Result<Statement> {
+    pub(super) fn rename_whole(&mut self, object: ObjectName) -> Result<Statement> {
         self.expect_words(&[Kw::RENAME, Kw::TO])?;
         let is_role = matches!(object, ObjectName::Plain(ObjectType::Role, _));
         let to = if is_role { self.role_name()? } else { self.column_name()? };
@@ -60,7 +68,7 @@ impl Parser<'_> {
         Ok(Statement::Rename(Box::new(rename)))
     }
 
-    fn owner(&mut self, object: ObjectName) -> Result<Statement> {
+    pub(super) fn owner(&mut self, object: ObjectName) -> Result<Statement> {
         self.expect_words(&[Kw::OWNER, Kw::TO])?;
         let owner = self.role()?;
         Ok(Statement::AlterOwner(Box::new(AlterOwnerStmt { object, owner })))

@@ -16,7 +16,6 @@ const UNSERVED: &[(Kw, Kw, &str, &str)] = &[
     (Kw::CONSTRAINT, Kw::TRIGGER, "CONSTRAINT TRIGGER", "CREATE"),
     (Kw::CONVERSION, Kw::OTHER, "CONVERSION", "CREATE ALTER DROP COMMENT ON"),
     (Kw::DEFAULT, Kw::CONVERSION, "CONVERSION", "CREATE"),
-    (Kw::DOMAIN, Kw::OTHER, "DOMAIN", "CREATE ALTER"),
     (Kw::EVENT, Kw::TRIGGER, "EVENT TRIGGER", "CREATE ALTER DROP COMMENT ON"),
     (Kw::EXTENSION, Kw::OTHER, "EXTENSION", "ALTER"),
     (Kw::FOREIGN, Kw::DATA, "FOREIGN DATA WRAPPER", "CREATE ALTER DROP COMMENT ON"),
@@ -42,7 +41,6 @@ const UNSERVED: &[(Kw, Kw, &str, &str)] = &[
     (Kw::TRANSFORM, Kw::OTHER, "TRANSFORM", "CREATE DROP COMMENT ON"),
     (Kw::TRIGGER, Kw::OTHER, "TRIGGER", "CREATE ALTER"),
     (Kw::TRUSTED, Kw::OTHER, "LANGUAGE", "CREATE"),
-    (Kw::TYPE, Kw::OTHER, "TYPE", "CREATE ALTER"),
     (Kw::USER, Kw::MAPPING, "USER MAPPING", "CREATE ALTER DROP"),
 ];
 
@@ -91,6 +89,14 @@ impl Parser<'_> {
             Kw::EXTENSION if is_bare => {
                 self.take();
                 self.create_extension()
+            }
+            Kw::TYPE if is_bare => {
+                self.take();
+                self.create_type()
+            }
+            Kw::DOMAIN if is_bare => {
+                self.take();
+                self.create_domain()
             }
             _ if persistence == Persistence::Permanent => Err(self.refuse_kind("CREATE")),
             _ => Err(self.error()),

@@ -21,6 +21,7 @@ mod statement;
 mod table;
 pub mod tree;
 mod types;
+mod user_type;
 mod utility;
 
 pub use error::{Error, Problem, Result};

@@ -297,7 +297,7 @@ impl Parser<'_> {
     }
 
     /// ColQualList
-    fn column_constraints(&mut self, mut column: ColumnDef) -> Result<ColumnDef> {
+    pub(super) fn column_constraints(&mut self, mut column: ColumnDef) -> Result<ColumnDef> {
         let mut attributes = Attributes::default();
         loop {
             let at = self.here();

@@ -9,10 +9,11 @@ use query::nodes::table_function::Give;
 use crate::batch::Row;
 use crate::system::catalog::constraint::index_of_key;
 use crate::system::cells::{letter, null, number, oid, text, truth};
-use crate::system::oids::{self, PG_ATTRDEF, PG_CLASS, PG_CONSTRAINT, PG_NAMESPACE, PG_REWRITE};
+use crate::system::oids::{self, PG_ATTRDEF, PG_CLASS, PG_CONSTRAINT, PG_NAMESPACE, PG_REWRITE, PG_TYPE};
 use crate::system::view::{Shown, columns, columns_of_check, columns_read, has_default, indexes, number_of};
 use crate::system::wanted::Wanted;
 use crate::types::oid::Oid;
+use crate::types::user;
 
 /// An object or a part of one: catalog, OID, number of the column.
 type End = (Oid, Oid, i64);
@@ -33,6 +34,13 @@ pub fn pg_depend(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> 
         for table in schema.tables.values() {
             give(row((PG_CLASS, oids::of_object(table.id), 0), namespace, NORMAL), ctx)?;
             of_table(&shown, table, ctx, give)?;
+        }
+        for ty in schema.types.values() {
+            let ends = ty.numbers.iter().map(|number| (PG_TYPE, number.0, 0));
+            let of = std::iter::once((namespace, NORMAL)).chain([((PG_TYPE, user::oid_of(ty), 0), INTERNAL)]);
+            for (end, (of, kind)) in ends.zip(of) {
+                give(row(end, of, kind), ctx)?;
+            }
         }
         for view in schema.views.values() {
             let number = oids::of_object(view.id);
@@ -59,6 +67,9 @@ pub fn pg_depend(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> 
 fn of_table(shown: &Shown, table: &Table, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
     let relation = oids::of_object(table.id);
     let of_column = |at: usize| (PG_CLASS, relation, number_of(table, at));
+    for (nth, column) in columns(table).filter(|(_, column)| user::is_user_type(column.ty.id.0)) {
+        give(row((PG_CLASS, relation, nth), (PG_TYPE, column.ty.id.0, 0), NORMAL), ctx)?;
+    }
     for (nth, column) in columns(table) {
         if !has_default(column) {
             continue;

@@ -9,11 +9,15 @@ use crate::system::cells::{number, oid, text};
 use crate::system::oids;
 use crate::system::view::{Shown, columns};
 use crate::system::wanted::Wanted;
+use crate::types::user;
 
 pub fn pg_description(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
     let Some(shown) = Shown::of(ctx) else { return Ok(()) };
     for table in super::tables(&shown, wanted.oid("objoid")) {
         of_table(&table, ctx, give)?;
+    }
+    for ty in super::user_type::types(&shown, wanted.oid("objoid")).iter().filter(|ty| !ty.comment.is_empty()) {
+        give(vec![oid(user::oid_of(ty)), oid(oids::PG_TYPE), number(0), text(&ty.comment)], ctx)?;
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ pub mod role;
 pub mod schema;
 pub mod sequence;
 pub mod setting;
+pub mod user_type;
 pub mod views;
 
 use std::sync::Arc;

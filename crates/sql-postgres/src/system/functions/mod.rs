@@ -16,6 +16,7 @@ use crate::session::facts::FactsOf as _;
 use crate::system::oids;
 use crate::system::view::{Shown, columns};
 use crate::types::oid::{BOOL, INT4, INT8, NAME, OID, PG_NODE_TREE, REGCLASS, TEXT};
+use crate::types::user;
 use crate::value::Value;
 
 /// Rows of `pg_proc`, by name.
@@ -99,6 +100,7 @@ fn obj_description(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<
     match known {
         Some(_) => optional(known),
         None if class == oids::PG_CLASS => any_description_of(values, ctx),
+        None if class == oids::PG_TYPE => optional(type_description(values, ctx)?),
         None => Ok(Value::Null),
     }
 }
@@ -108,6 +110,12 @@ fn any_description(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<
         None => any_description_of(values, ctx),
         known => optional(known),
     }
+}
+
+fn type_description(values: &[Value], ctx: &mut EvalContext) -> Result<Option<String>> {
+    let oid = integer(values, 0)? as u32;
+    let ty = Shown::of(ctx).and_then(|shown| shown.user_type(oid)).filter(|ty| user::oid_of(ty) == oid);
+    Ok(ty.map(|ty| ty.comment.clone()).filter(|comment| !comment.is_empty()))
 }
 
 fn any_description_of(values: &[Value], ctx: &mut EvalContext) -> Result<Value> {

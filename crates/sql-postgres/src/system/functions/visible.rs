@@ -4,10 +4,13 @@ use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
 
+use crate::define::names::schema_of;
 use crate::functions::args::integer;
+use crate::functions::state::StateOf as _;
+use crate::session::quoted;
 use crate::system::extract;
 use crate::types::oid::Oid;
-use crate::types::registry;
+use crate::types::{registry, user};
 use crate::value::Value;
 
 /// Objects of `pg_catalog` are always visible.
@@ -16,7 +19,15 @@ fn of_system(values: &[Value], is_known: impl Fn(Oid) -> bool) -> Result<Value> 
     Ok(if is_known(oid) { Value::TRUE } else { Value::Null })
 }
 
-pub fn of_type(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
+pub fn of_type(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let oid = integer(values, 0)? as u32;
+    if let Some(id) = user::object_of(oid) {
+        let io = &ctx.state().io;
+        let ty = io.objects.as_ref().and_then(|objects| (objects.user_type)(id));
+        // The name of a visible one goes without its schema.
+        let schema = ty.as_ref().map(|ty| quoted(schema_of(&ty.schema)) + ".");
+        return Ok(schema.map_or(Value::Null, |schema| (!user::name(oid, io).starts_with(&schema)).into()));
+    }
     of_system(values, |oid| registry::by_oid(oid).is_some() || registry::element_of(oid).is_some())
 }
 

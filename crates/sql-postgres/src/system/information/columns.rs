@@ -9,7 +9,7 @@ use query::nodes::table_function::Give;
 use crate::batch::Row;
 use crate::system::cells::{null, number, text, yes};
 use crate::system::relations;
-use crate::system::view::{Shown, columns as columns_of, default_text, type_of};
+use crate::system::view::{Shown, columns as columns_of, default_text, schema_name, type_of};
 use crate::system::wanted::Wanted;
 use crate::types::oid::{self, Oid};
 use crate::types::registry;
@@ -61,17 +61,26 @@ fn fraction((ty, typmod): (Oid, i32)) -> Value {
 }
 
 impl Column<'_> {
-    fn row(self, database: &str) -> Row {
+    fn row(self, shown: &Shown) -> Row {
+        let database = &*shown.database;
         let (ty, typmod) = self.ty;
         let length = matches!(ty, oid::VARCHAR | oid::BPCHAR).then(|| registry::length_max(typmod)).flatten();
         let octets = matches!(ty, oid::TEXT | oid::VARCHAR | oid::BPCHAR)
             .then(|| length.map_or(1 << 30, |length| length as i64 * 4));
         let (precision, radix, scale) = precision(self.ty);
         let is_array = registry::element_of(ty).is_some();
-        let data_type = if is_array { "ARRAY".to_owned() } else { registry::format_type(ty, None) };
-        let type_name = match registry::element_of(ty) {
-            Some(element) => format!("_{}", element.name),
-            None => registry::by_oid(ty).map_or_else(String::new, |row| row.name.to_owned()),
+        let user_type = shown.user_type(ty);
+        let data_type = match &user_type {
+            _ if is_array => "ARRAY".to_owned(),
+            Some(_) => "USER-DEFINED".to_owned(),
+            None => registry::format_type(ty, None),
+        };
+        let type_schema = user_type.as_ref().map_or("pg_catalog", |ty| schema_name(&ty.schema));
+        let type_name = match (&user_type, registry::element_of(ty)) {
+            (Some(ty), Some(_)) => format!("_{}", ty.name),
+            (Some(ty), None) => ty.name.clone(),
+            (None, Some(element)) => format!("_{}", element.name),
+            (None, None) => registry::by_oid(ty).map_or_else(String::new, |row| row.name.to_owned()),
         };
         let is_name = ty == oid::NAME;
         let collation = |part: &str| if is_name { text(part) } else { null() };
@@ -106,7 +115,7 @@ impl Column<'_> {
             null(),
             null(),
             text(database),
-            text("pg_catalog"),
+            text(type_schema),
             text(type_name),
             null(),
             null(),
@@ -171,7 +180,7 @@ pub fn columns(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) 
             let ty = (ty.oid, column.typmod);
             let row = plain(relation.table.schema, relation.table.name, column.name, nth, ty);
             let (is_not_null, is_updatable) = (column.is_not_null, relation.kind == 'r');
-            give(Column { is_not_null, is_updatable, ..row }.row(&shown.database), ctx)?;
+            give(Column { is_not_null, is_updatable, ..row }.row(&shown), ctx)?;
         }
     }
     for (schema, definitions) in shown.schemas() {
@@ -187,13 +196,13 @@ pub fn columns(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) 
                     is_updatable: true,
                     ..plain(schema, &table.name, &column.name, nth, type_of(column))
                 };
-                give(row.row(&shown.database), ctx)?;
+                give(row.row(&shown), ctx)?;
             }
         }
         for view in definitions.views.values().filter(|view| is_wanted(&view.name)) {
             for (nth, (name, ty)) in view.columns.iter().zip(&view.types).enumerate() {
                 let column = TableColumn::new(name.clone(), ty.clone(), nth);
-                give(plain(schema, &view.name, name, nth as i64 + 1, type_of(&column)).row(&shown.database), ctx)?;
+                give(plain(schema, &view.name, name, nth as i64 + 1, type_of(&column)).row(&shown), ctx)?;
             }
         }
     }

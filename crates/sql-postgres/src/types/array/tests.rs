@@ -35,7 +35,7 @@ fn a_binary_form_gives_the_value_back() {
         let value = read(ty, text).unwrap();
         let column = registry::column_type(ty, -1, true);
         let mut bytes = Vec::new();
-        io::send(&value, &column, &mut bytes).unwrap();
+        io::send(&value, &column, &IoContext::default(), &mut bytes).unwrap();
         assert_eq!(io::receive(&column, &bytes, &IoContext::default()).unwrap(), value);
         for end in 0..bytes.len() {
             assert!(io::receive(&column, &bytes[..end], &IoContext::default()).is_err());

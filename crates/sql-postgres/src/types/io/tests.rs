@@ -33,7 +33,7 @@ fn type_of(text: &str) -> Type {
     if row.oid == oid::INTERVAL && !modifiers.is_empty() {
         modifiers.insert(0, registry::interval_field::ALL);
     }
-    let typmod = if modifiers.is_empty() { -1 } else { typmod_in(row, &modifiers).unwrap().typmod };
+    let typmod = if modifiers.is_empty() { -1 } else { typmod_in(&row, &modifiers).unwrap().typmod };
     column_type(row.oid, typmod, true)
 }
 
@@ -42,7 +42,7 @@ fn forms(ty: &Type, text: &str) -> Result<Vec<String>> {
     let value = input(ty, text, &io)?;
     let (mut shown, mut sent, mut hex) = (Vec::new(), Vec::new(), Vec::new());
     output(&value, ty, &io, &mut shown)?;
-    send(&value, ty, &mut sent)?;
+    send(&value, ty, &io, &mut sent)?;
     bytea::encode_hex(&sent, &mut hex);
     assert_eq!(receive(ty, &sent, &io)?, value, "{text}");
     Ok([shown, hex].map(|form| String::from_utf8(form).unwrap()).to_vec())

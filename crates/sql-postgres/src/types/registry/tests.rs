@@ -3,8 +3,8 @@ use super::*;
 #[test]
 fn each_type_is_found_by_oid_and_by_name() {
     for row in TYPES {
-        assert!(std::ptr::eq(by_oid(row.oid).unwrap(), row));
-        assert!(std::ptr::eq(by_name(row.name).unwrap(), row));
+        assert_eq!(by_oid(row.oid).unwrap().name, row.name);
+        assert_eq!(by_name(row.name).unwrap().oid, row.oid);
     }
     assert_eq!((BY_OID.len(), BY_NAME.len()), (types().count(), types().count()));
 }
@@ -49,7 +49,7 @@ fn modifiers_of_an_interval_name_its_fields() {
 
 #[test]
 fn a_modifier_beyond_its_range_is_refused_or_reduced() {
-    let of = |name: &str, modifiers: &[i32]| typmod_in(by_name(name).unwrap(), modifiers);
+    let of = |name: &str, modifiers: &[i32]| typmod_in(&by_name(name).unwrap(), modifiers);
     let message = |name: &str, modifiers: &[i32]| of(name, modifiers).unwrap_err().message;
     assert_eq!(message("int4", &[3]), "type modifier is not allowed for type \"int4\"");
     assert_eq!(message("varchar", &[0]), "length for type varchar must be at least 1");

@@ -11,6 +11,7 @@ pub mod query;
 pub mod statement;
 pub mod table;
 pub mod types;
+pub mod user_type;
 pub mod utility;
 
 pub use crate::tree::{HEIGHT_MAX, Span, TOKENS_MAX};
@@ -22,6 +23,7 @@ pub use query::*;
 pub use statement::*;
 pub use table::*;
 pub use types::*;
+pub use user_type::*;
 pub use utility::*;
 
 /// A byte of the text to which errors point. Locations never distinguish trees: any two are equal.

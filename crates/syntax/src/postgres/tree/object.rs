@@ -32,7 +32,7 @@ pub enum ObjectType {
 pub enum ObjectName {
     /// TABLE, INDEX, SEQUENCE, VIEW, MATERIALIZED VIEW.
     Relation(ObjectType, RangeVar),
-    /// COLLATION; COLUMN in COMMENT, whose last part is the column.
+    /// COLLATION; TYPE and DOMAIN in ALTER; COLUMN in COMMENT, whose last part is the column.
     Qualified(ObjectType, AnyName),
     /// DATABASE, EXTENSION, ROLE, SCHEMA, TABLESPACE.
     Plain(ObjectType, Ident),

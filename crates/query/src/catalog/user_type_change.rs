@@ -1,0 +1,96 @@
+//! DDL of types that users define, as a part of a change of definitions.
+
+use std::sync::Arc;
+
+use datum::{Fault, Result};
+use engine::rows::{CATALOG, Strength};
+
+use crate::catalog::Writing;
+use crate::catalog::changes::name_of;
+use crate::catalog::object_id::ObjectId;
+use crate::catalog::record::{PIECE, put};
+use crate::catalog::table::Table;
+use crate::catalog::user_type::{UserType, encode_type, type_key};
+use crate::engine_fault::engine_fault;
+
+impl Writing<'_> {
+    /// Stores a type, new or changed. A renamed one loses its old name by `forget_type_name` first.
+    pub fn put_type(&mut self, ty: UserType) -> Result<Arc<UserType>> {
+        match self.snapshot.user_type(&ty.schema, &ty.name).cloned() {
+            Some(old) => self.claim_type(&old)?,
+            None => self.claim_name(&ty.schema, &ty.name)?,
+        }
+        self.forget_type_pieces(ty.id)?;
+        for (piece, bytes) in encode_type(&ty).chunks(PIECE).enumerate() {
+            put(&mut self.txn, &type_key(ty.id, piece as u16), bytes)?;
+        }
+        let ty = Arc::new(ty);
+        self.changes().types.insert(name_of(&ty.schema, &ty.name), Some(ty.clone()));
+        self.schema_mut(&ty.schema)?.types.insert(ty.name.clone(), ty.clone());
+        Ok(ty)
+    }
+
+    /// Drops a type that no table uses. Fails if another transaction has meanwhile made a table that does.
+    pub fn drop_type(&mut self, ty: &UserType) -> Result<()> {
+        self.forget_type_name(ty)?;
+        let published = self.catalog.published();
+        for table in published.schemas.values().flat_map(|schema| schema.tables.values()) {
+            let seen = self.snapshot.schemas.get(&table.schema).and_then(|schema| schema.tables.get(&table.name));
+            let is_replaced = self.pending.changes.concern(&table.schema, &table.name)
+                || seen.is_some_and(|seen| Arc::ptr_eq(seen, table));
+            if ty.is_used_by(table) && !is_replaced {
+                return Err(Fault::ConcurrentChange);
+            }
+        }
+        self.forget_type_pieces(ty.id)
+    }
+
+    fn forget_type_pieces(&mut self, id: ObjectId) -> Result<()> {
+        let mut piece = 0;
+        while self.txn.delete(CATALOG, &type_key(id, piece)).map_err(engine_fault)? {
+            piece += 1;
+        }
+        Ok(())
+    }
+
+    /// Removes a type's name before a drop or a rename.
+    pub fn forget_type_name(&mut self, ty: &UserType) -> Result<()> {
+        self.claim_type(ty)?;
+        self.give_up_name(&ty.schema, &ty.name)?;
+        self.changes().types.insert(name_of(&ty.schema, &ty.name), None);
+        self.schema_mut(&ty.schema)?.types.remove(&ty.name);
+        Ok(())
+    }
+
+    /// Locks a type that is changed or dropped. Fails if another transaction has meanwhile done so.
+    fn claim_type(&mut self, ty: &UserType) -> Result<()> {
+        self.lock(&type_key(ty.id, 0), Strength::Exclusive)?;
+        self.check_type(ty)
+    }
+
+    /// Locks the types of a table's columns, so that none is dropped before the transaction ends.
+    pub(super) fn hold_types(&mut self, table: &Table) -> Result<()> {
+        let used: Vec<Arc<UserType>> = self.snapshot.user_types().filter(|ty| ty.is_used_by(table)).cloned().collect();
+        for ty in used {
+            self.lock(&type_key(ty.id, 0), Strength::Shared)?;
+            // A change of the type leaves the table's rows as they are.
+            let now = self.catalog.published();
+            let is_gone = !now.user_types().any(|known| known.id == ty.id);
+            if is_gone && !self.pending.changes.types.contains_key(&*name_of(&ty.schema, &ty.name)) {
+                return Err(Fault::ConcurrentChange);
+            }
+        }
+        Ok(())
+    }
+
+    fn check_type(&self, ty: &UserType) -> Result<()> {
+        if self.pending.changes.types.contains_key(&*name_of(&ty.schema, &ty.name)) {
+            return Ok(());
+        }
+        let now = self.catalog.published();
+        match (now.user_type(&ty.schema, &ty.name), self.snapshot.user_type(&ty.schema, &ty.name)) {
+            (Some(now), Some(seen)) if Arc::ptr_eq(now, seen) => Ok(()),
+            _ => Err(Fault::ConcurrentChange),
+        }
+    }
+}

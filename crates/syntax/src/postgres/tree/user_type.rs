@@ -1,0 +1,67 @@
+//! Types and domains that users make.
+
+use super::{AnyName, Constraint, Expr, Ident, TypeName};
+
+/// CREATE TYPE ... AS ENUM.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateEnumStmt {
+    pub name: AnyName,
+    pub labels: Vec<String>,
+}
+
+/// ALTER TYPE of an enum's labels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlterEnumStmt {
+    pub name: AnyName,
+    pub action: AlterEnumAction,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum AlterEnumAction {
+    Add {
+        label: String,
+        if_not_exists: bool,
+        /// None: behind all others.
+        place: Option<EnumPlace>,
+    },
+    Rename {
+        from: String,
+        to: String,
+    },
+}
+
+/// The place of a new label, by its neighbour.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EnumPlace {
+    Before(String),
+    After(String),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateDomainStmt {
+    pub name: AnyName,
+    pub ty: TypeName,
+    pub collation: Option<AnyName>,
+    /// DEFAULT is among them.
+    pub constraints: Vec<Constraint>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlterDomainStmt {
+    pub name: AnyName,
+    pub action: AlterDomainAction,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum AlterDomainAction {
+    /// None: DROP DEFAULT.
+    SetDefault(Option<Expr>),
+    SetNotNull(bool),
+    AddConstraint(Constraint),
+    DropConstraint {
+        constraint: Ident,
+        missing_ok: bool,
+        cascade: bool,
+    },
+    ValidateConstraint(Ident),
+}
