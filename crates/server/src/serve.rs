@@ -397,6 +397,14 @@ fn redis_door(
     Ok(door)
 }
 
+/// Memory of one statement.
+fn statement_share(settings: &Settings) -> u64 {
+    match settings.number(Name::StatementMemory) {
+        0 => memory::statement_bytes(settings.number(Name::Memory)),
+        bytes => bytes.max(64 << 10),
+    }
+}
+
 /// Opens the database (tables and catalog) if a door for SQL will be opened.
 fn database(
     settings: &Arc<Settings>,
@@ -409,10 +417,7 @@ fn database(
     }
     let database = Database::open(engine.clone());
     let database = database.map_err(|e| Failure::new(Exit::Data, format!("data: the catalog of tables: {e}")))?;
-    let share = match settings.number(Name::StatementMemory) {
-        0 => memory::statement_bytes(settings.number(Name::Memory)),
-        bytes => bytes.max(64 << 10),
-    };
+    let share = statement_share(settings);
     let spill = PathBuf::from(settings.text(Name::Data)).join("spill");
     let opened = database.spill_to(&spill, usize::try_from(share).unwrap_or(usize::MAX));
     opened.map_err(|e| Failure::new(Exit::Data, format!("data: the folder {}: {e}", spill.display())))?;
@@ -493,6 +498,7 @@ fn postgres_door(
     database.set_logger(Box::new(|what, client| log::warn(what, &[("client", &client)])));
     database.describe_server([
         ("max_connections", settings.number(Name::MaxConnections).to_string()),
+        ("work_mem", (statement_share(settings) >> 10).min(i32::MAX as u64).to_string()),
         ("port", port.to_string()),
         ("listen_addresses", settings.text(Name::PostgresBind)),
         ("data_directory", settings.text(Name::Data)),

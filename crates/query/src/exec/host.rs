@@ -117,9 +117,13 @@ impl Numbers {
 /// The fraction of the limit above which a statement spills when all statements together exceed it.
 const MUCH: usize = 8;
 
+fn statement_memory(instance: &Instance) -> usize {
+    instance.spill().map_or(256 << 20, |spill| spill.memory_max)
+}
+
 impl Host {
     pub fn new(instance: Arc<Instance>, monitor: Arc<dyn Monitor>, assignment: &'static Assignment) -> Host {
-        let memory_max = instance.spill().map_or(256 << 20, |spill| spill.memory_max);
+        let memory_max = statement_memory(&instance);
         Host {
             advisory: AdvisoryHeld::new(instance.clone()),
             instance,
@@ -143,6 +147,11 @@ impl Host {
             memory: Sum::default(),
             clock: ClockChecks::default(),
         }
+    }
+
+    /// Sets the memory of a statement, at most that which the server's settings give it.
+    pub fn limit_memory(&mut self, bytes: usize) {
+        self.memory_max = bytes.min(statement_memory(&self.instance));
     }
 
     /// Called by `exec::begin_statement`.

@@ -321,7 +321,7 @@ impl Session {
         let application = self.ctx.facts().settings.get("application_name").to_owned();
         self.handle.change_status(|status| status.application = application);
         self.quick = quick;
-        self.host().memory_max = work_mem;
+        self.host().limit_memory(work_mem);
         let now = self.ctx.facts().transaction_start;
         self.ctx.slot_mut::<PgState>().io = IoContext { now, ..io };
         self.context_id = None;
