@@ -37,21 +37,21 @@ pub struct MetadataLocks {
     /// Explicitly locked tables, and whether exclusively.
     explicit: Vec<(Arc<Table>, bool)>,
     /// The session in the search for deadlocks, and the engine whose waits are a part of it.
-    search: Option<Search>,
+    search: Option<DeadlockSearch>,
 }
 
-struct Search {
+struct DeadlockSearch {
     me: Arc<LockHolder>,
     instance: Arc<Instance>,
 }
 
-impl fmt::Debug for Search {
+impl fmt::Debug for DeadlockSearch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.me.fmt(f)
     }
 }
 
-impl Search {
+impl DeadlockSearch {
     /// Waits for a metadata lock. The wait ends with `Fault::Deadlock` if its session is found to wait for itself.
     fn wait(
         &self,
@@ -116,7 +116,7 @@ impl MetadataLocks {
         activity: &Arc<Activity>,
     ) -> Arc<LockHolder> {
         let me = instance.lock_holders().join(connection, activity.clone());
-        self.search = Some(Search { me: me.clone(), instance: instance.clone() });
+        self.search = Some(DeadlockSearch { me: me.clone(), instance: instance.clone() });
         me
     }
 
