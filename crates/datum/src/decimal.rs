@@ -82,6 +82,7 @@ impl Decimal {
     pub const NEGATIVE_INFINITY: Decimal = Decimal(DecimalRepr::Special(Special::NegativeInfinity));
 
     /// `coefficient` / 10^`scale`.
+    #[inline]
     pub fn new(coefficient: i128, scale: u16) -> Decimal {
         let bits = coefficient as u128;
         Decimal(DecimalRepr::Small { low: bits as u64, high: (bits >> 64) as u64, scale })
@@ -95,6 +96,7 @@ impl Decimal {
     }
 
     /// The number of digits behind the point; 0 for a special value.
+    #[inline]
     pub fn scale(&self) -> u16 {
         match self.0 {
             DecimalRepr::Small { scale, .. } | DecimalRepr::Big { scale, .. } => scale,
@@ -116,6 +118,7 @@ impl Decimal {
         }
     }
 
+    #[inline]
     pub fn is_finite(&self) -> bool {
         self.special().is_none()
     }
@@ -130,6 +133,7 @@ impl Decimal {
     }
 
     /// Returns the coefficient where it fits an `i128`; `None` for a special value.
+    #[inline]
     pub fn small(&self) -> Option<i128> {
         match self.0 {
             DecimalRepr::Small { low, high, .. } => Some(((u128::from(high) << 64) | u128::from(low)) as i128),
@@ -154,10 +158,12 @@ impl Decimal {
         }
     }
 
+    #[inline]
     pub fn is_zero(&self) -> bool {
         self.small() == Some(0)
     }
 
+    #[inline]
     pub fn is_negative(&self) -> bool {
         match &self.0 {
             DecimalRepr::Small { high, .. } => (*high as i64) < 0,
@@ -242,6 +248,24 @@ impl Decimal {
 
     /// Returns the sum: NaN if a summand is, and for infinities of opposite signs.
     pub fn plus(&self, other: &Decimal) -> Decimal {
+        self.small_sum(other, i128::checked_add).unwrap_or_else(|| self.long_sum(other))
+    }
+
+    /// Returns a sum or difference where the coefficients and the result fit an `i128`.
+    #[inline]
+    fn small_sum(&self, other: &Decimal, join: fn(i128, i128) -> Option<i128>) -> Option<Decimal> {
+        let (mut a, mut b) = (self.small()?, other.small()?);
+        let (own, others) = (self.scale(), other.scale());
+        if own < others {
+            a = a.checked_mul(*POWERS.get(usize::from(others - own))?)?;
+        } else if others < own {
+            b = b.checked_mul(*POWERS.get(usize::from(own - others))?)?;
+        }
+        Some(Decimal::new(join(a, b)?, own.max(others)))
+    }
+
+    #[cold]
+    fn long_sum(&self, other: &Decimal) -> Decimal {
         if let Some(special) = self.special_sum(other) {
             return special;
         }
@@ -263,7 +287,7 @@ impl Decimal {
     }
 
     pub fn minus(&self, other: &Decimal) -> Decimal {
-        self.plus(&other.negated())
+        self.small_sum(other, i128::checked_sub).unwrap_or_else(|| self.long_sum(&other.negated()))
     }
 
     /// Returns the product, cut at 30 digits behind the point.
@@ -274,6 +298,9 @@ impl Decimal {
 
     /// Returns the product with all its digits: NaN if a factor is, and for zero times an infinity.
     pub fn times_exactly(&self, other: &Decimal) -> Decimal {
+        if let (Some((a, own)), Some((b, others))) = (self.short(), other.short()) {
+            return Decimal::new(i128::from(a) * i128::from(b), own.saturating_add(others));
+        }
         if !self.is_finite() || !other.is_finite() {
             return self.special_product(other);
         }
