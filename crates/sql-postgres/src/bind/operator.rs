@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 use query::nodes::comparison::{Comparator, Comparison};
 use query::nodes::eval::sort_literals;
 use query::nodes::expr::{Between, Compare, Expr, In};
+use query::nodes::function::Function;
 use syntax::postgres::tree::{self, ExprKind, LikeKind, Link, Location, Operator};
 
 use crate::bind::coerce::{call, call_of, can_coerce, common_type};
@@ -13,7 +14,7 @@ use crate::bind::resolve::{Resolution, function_by_oid, operator};
 use crate::bind::typing::{Operand, oid_of, shown, unsupported};
 use crate::bind::{Binder, polymorphic};
 use crate::error::{PgError, Result, state};
-use crate::functions::temporal::compare::comparable;
+use crate::functions::temporal::compare::{comparable, day_for};
 use crate::functions::{CastContext, PgOperator};
 use crate::types::oid::{self, Oid};
 use crate::types::registry::element_of;
@@ -31,6 +32,19 @@ pub struct FoundOperator {
 fn operator_call(row: &'static PgOperator, arguments: Vec<Expr>, result: Oid) -> Result<Expr> {
     let function = function_by_oid(row.function).ok_or_else(|| unsupported(format!("the operator {}", row.name)))?;
     call(function, arguments, result, -1)
+}
+
+/// Returns the function that turns `other` into a date for the comparison with a column of dates, if no column of the same row is in it.
+fn day_beside(
+    column: &Expr,
+    op: Comparison,
+    other: &Expr,
+    types: (Oid, Oid),
+) -> Option<(&'static Function, Comparator)> {
+    let (oid::DATE, Expr::Column(..)) = (types.0, column) else { return None };
+    let mut is_fixed = true;
+    other.walk(&mut |expr| is_fixed &= !matches!(expr, Expr::Column(..) | Expr::Subquery(..)));
+    if is_fixed { Some((day_for(op, types.1)?, comparator(oid::DATE, oid::DATE)?)) } else { None }
 }
 
 /// Stack that a link of a chain takes besides its frame, which is smaller than other levels' frames.
@@ -153,13 +167,17 @@ impl Binder<'_> {
     }
 
     /// Returns the core's comparison where the operator is one, else a call. Of dates and timestamps of two types, the one side is brought among the values of the other, so that
-    /// an index on the other can be used.
+    /// an index on the other can be used. A column of dates keeps its values where a date can stand for the other side.
     pub fn applied(&self, found: FoundOperator, left: Expr, right: Expr) -> Result<Expr> {
         let row = found.row;
         let Some(op) = row.comparison else { return operator_call(row, vec![left, right], found.result) };
         let brought = |ty: Oid, other: Oid| Some((comparable(ty, other)?, comparator(other, other)?));
         let (left, right, by) = if let Some(by) = comparator(found.left, found.right) {
             (left, right, by)
+        } else if let Some((function, by)) = day_beside(&left, op, &right, (row.left, row.right)) {
+            (left, call_of(function, vec![right], oid::DATE, -1), by)
+        } else if let Some((function, by)) = day_beside(&right, op.flipped(), &left, (row.right, row.left)) {
+            (call_of(function, vec![left], oid::DATE, -1), right, by)
         } else if let Some((function, by)) = brought(row.left, row.right) {
             (call_of(function, vec![left], row.right, -1), right, by)
         } else if let Some((function, by)) = brought(row.right, row.left) {

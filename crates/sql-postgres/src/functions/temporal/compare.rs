@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 
 use datum::Result;
+use query::nodes::comparison::Comparison;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
 use query::nodes::function::{Function, Run};
@@ -18,7 +19,9 @@ use crate::functions::state::StateOf;
 use crate::types::oid::{self, Oid};
 use crate::types::temporal::calendar::Reading;
 use crate::types::temporal::io::timestamp_of;
-use crate::types::temporal::{PgZone, TIMESTAMP_EARLY, TIMESTAMP_LATE, is_finite_timestamp};
+use crate::types::temporal::{
+    DATE_EARLY, DATE_FIRST, DATE_LATE, MICROS_PER_DAY, PgZone, TIMESTAMP_EARLY, TIMESTAMP_LATE, is_finite_timestamp,
+};
 use crate::value::Value;
 
 /// Returns the order of a date, or a reading in a zone, and a timestamp. Finite ones out of the range of timestamps lie between it and the infinities.
@@ -48,6 +51,70 @@ static DATE_AMONG_INSTANTS: Function =
     function(&["timestamptz"], Run::Strict(date_among_instants), Volatility::Stable, None);
 static TIMESTAMP_AMONG_INSTANTS: Function =
     function(&["timestamptz"], Run::Strict(timestamp_among_instants), Volatility::Stable, None);
+
+/// Returns the function that turns the other side of `date op other` into the date that stands for it in the same comparison: `d < t` holds exactly if `d` is less than
+/// the first day that does not begin before `t`. So a date can be looked up in an index. `None`: no date stands for it.
+pub fn day_for(op: Comparison, other: Oid) -> Option<&'static Function> {
+    use Comparison::{Greater, GreaterEqual, Less, LessEqual};
+    match (op, other) {
+        (Less | GreaterEqual, oid::TIMESTAMP) => Some(&FIRST_DAY_FROM_TIMESTAMP),
+        (LessEqual | Greater, oid::TIMESTAMP) => Some(&LAST_DAY_UNTIL_TIMESTAMP),
+        (Less | GreaterEqual, oid::TIMESTAMPTZ) => Some(&FIRST_DAY_FROM_INSTANT),
+        (LessEqual | Greater, oid::TIMESTAMPTZ) => Some(&LAST_DAY_UNTIL_INSTANT),
+        _ => None,
+    }
+}
+
+static FIRST_DAY_FROM_TIMESTAMP: Function =
+    function(&["date"], Run::Strict(first_day_from_timestamp), Volatility::Immutable, None);
+static LAST_DAY_UNTIL_TIMESTAMP: Function =
+    function(&["date"], Run::Strict(last_day_until_timestamp), Volatility::Immutable, None);
+static FIRST_DAY_FROM_INSTANT: Function =
+    function(&["date"], Run::Strict(first_day_from_instant), Volatility::Stable, None);
+static LAST_DAY_UNTIL_INSTANT: Function =
+    function(&["date"], Run::Strict(last_day_until_instant), Volatility::Stable, None);
+
+/// The days that may begin closest to a timestamp, in order: no zone is more than a day from UTC.
+fn days_near(at: i64) -> impl DoubleEndedIterator<Item = i32> {
+    let day = i32::try_from(at.div_euclid(MICROS_PER_DAY)).unwrap_or_default();
+    (day - 2..=day + 3).filter(|day| *day >= DATE_FIRST)
+}
+
+/// Returns the first date that does not begin before a timestamp.
+fn first_day_from(at: i64, dated: impl Fn(i32) -> Dated) -> i32 {
+    match at {
+        TIMESTAMP_EARLY => DATE_EARLY,
+        TIMESTAMP_LATE => DATE_LATE,
+        at => days_near(at).find(|day| order_dated(dated(*day), at).is_ge()).unwrap_or(DATE_LATE),
+    }
+}
+
+/// Returns the last date that does not begin after a timestamp.
+fn last_day_until(at: i64, dated: impl Fn(i32) -> Dated) -> i32 {
+    match at {
+        TIMESTAMP_EARLY => DATE_EARLY,
+        TIMESTAMP_LATE => DATE_LATE,
+        at => days_near(at).rfind(|day| order_dated(dated(*day), at).is_le()).unwrap_or(DATE_EARLY),
+    }
+}
+
+fn first_day_from_timestamp(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
+    Ok(Value::Int(first_day_from(micros(values, 0)?, dated_timestamp).into()))
+}
+
+fn last_day_until_timestamp(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
+    Ok(Value::Int(last_day_until(micros(values, 0)?, dated_timestamp).into()))
+}
+
+fn first_day_from_instant(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let zone = &ctx.state().io.zone;
+    Ok(Value::Int(first_day_from(micros(values, 0)?, |day| dated_timestamptz(day, zone)).into()))
+}
+
+fn last_day_until_instant(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let zone = &ctx.state().io.zone;
+    Ok(Value::Int(last_day_until(micros(values, 0)?, |day| dated_timestamptz(day, zone)).into()))
+}
 
 fn placed(dated: Dated) -> Value {
     Value::Int(match dated {

@@ -17,14 +17,16 @@ use query::types::Collation;
 
 use crate::error::{PgError, Result};
 use crate::functions::state::StateOf;
-use crate::functions::temporal::compare::comparable;
+use crate::functions::temporal::compare::{comparable, day_for};
 use crate::functions::temporal::{aggregate, clock, rows};
 use crate::functions::{Body, function};
 use crate::types::io::{self, DateFormat, DateOrder, IntervalStyle, IoContext};
 use crate::types::oid::{self, Oid};
 use crate::types::registry;
 use crate::types::temporal::io::TimeTz;
-use crate::types::temporal::{MICROS_PER_DAY, PgZone, Span, TIMESTAMP_END, TIMESTAMP_MIN};
+use crate::types::temporal::{
+    MICROS_PER_DAY, MICROS_PER_HOUR, PgZone, Span, TIMESTAMP_END, TIMESTAMP_MIN, is_valid_timestamp,
+};
 use crate::value::Value;
 
 /// Undoes the escapes of COPY.
@@ -324,6 +326,42 @@ proptest! {
             let placed = eval(comparable(ty, other).expect("function"), vec![literal(value, ty)]);
             let (Value::Int(order), Value::Int(placed), Value::Int(beside)) = (order, placed, beside) else { panic!() };
             prop_assert_eq!(order, placed.cmp(beside) as i64);
+        }
+    }
+
+    #[test]
+    fn a_date_stands_for_a_timestamp_in_each_comparison(
+        days in any_value(oid::DATE),
+        (local, at) in (any_value(oid::TIMESTAMP), any_value(oid::TIMESTAMPTZ)),
+        near in -3i64..=3,
+        zone in prop::sample::select(vec!["UTC", "America/New_York", "Pacific/Apia", "Asia/Kathmandu", "<+14>-14"]),
+    ) {
+        let mut ctx = EvalContext::new();
+        ctx.state_mut().io.zone = PgZone::named(zone).expect("zone");
+        let Value::Int(day) = days else { panic!("a date") };
+        // Timestamps around the date's own midnight say more than any two values.
+        let beside = Value::Int(day.saturating_mul(MICROS_PER_DAY).saturating_add(near * MICROS_PER_HOUR * 5));
+        let is_timestamp = matches!(beside, Value::Int(at) if is_valid_timestamp(at));
+        let other = if is_timestamp { [&beside, &beside] } else { [&local, &at] };
+        for (number, ty, value) in [(2344, oid::TIMESTAMP, &local), (2344, oid::TIMESTAMP, other[0]), (2357, oid::TIMESTAMPTZ, &at), (2357, oid::TIMESTAMPTZ, other[1])] {
+            let Some(Body::Scalar(order)) = function(number).map(|row| &row.body) else { panic!("{number}") };
+            let mut eval = |function: &'static Function, arguments: &[(&Value, u32)]| {
+                let literal = |(value, ty): &(&Value, u32)| Expr::Literal((*value).clone(), registry::column_type(*ty, -1, true));
+                let arguments = arguments.iter().map(literal).collect();
+                let (ty, extra) = (registry::column_type(oid::INT4, -1, true), Extra::default());
+                let call = Call { function, arguments, ty, collation: Collation::Binary, extra };
+                match Expr::Call(Box::new(call)).eval(&[], &mut ctx) {
+                    Ok(Value::Int(number)) => number,
+                    other => panic!("{other:?}"),
+                }
+            };
+            let order = eval(order, &[(&days, oid::DATE), (value, ty)]).cmp(&0);
+            use query::nodes::comparison::Comparison::{Equal, Greater, GreaterEqual, Less, LessEqual};
+            for op in [Less, LessEqual, Greater, GreaterEqual] {
+                let stands = eval(day_for(op, ty).expect("function"), &[(value, ty)]);
+                prop_assert_eq!(op.accepts(order), op.accepts(day.cmp(&stands)), "{:?} {:?}", op, value);
+            }
+            prop_assert!(day_for(Equal, ty).is_none());
         }
     }
 

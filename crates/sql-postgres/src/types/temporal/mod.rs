@@ -36,6 +36,8 @@ pub const EPOCH_SECONDS: i64 = (EPOCH_JULIAN - UNIX_JULIAN) * 86_400;
 /// The infinities of dates, in days.
 pub const DATE_EARLY: i32 = i32::MIN;
 pub const DATE_LATE: i32 = i32::MAX;
+/// The first date that is no infinity.
+pub const DATE_FIRST: i32 = -(EPOCH_JULIAN as i32);
 /// The infinities of timestamps, in microseconds.
 pub const TIMESTAMP_EARLY: i64 = i64::MIN;
 pub const TIMESTAMP_LATE: i64 = i64::MAX;
