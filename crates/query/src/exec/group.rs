@@ -7,6 +7,8 @@
 //! Groups that collect values (GROUP_CONCAT, JSON_ARRAYAGG, JSON_OBJECTAGG) may grow until the end. There the rows are
 //! sorted by their keys first, and one group is in memory at a time.
 
+use std::sync::Arc;
+
 use datum::Result;
 use datum::key::{KeyOrder, encode};
 use stdx::hash::Map;
@@ -23,7 +25,8 @@ use crate::exec::spill::partition::{LEVELS, Part, Partitions};
 use crate::nodes::aggregate::Accumulator;
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
-use crate::nodes::node::Group;
+use crate::nodes::node::{AggregateCall, Group};
+use crate::nodes::walk::is_volatile;
 use crate::plan::estimate::estimate;
 use crate::value::Value;
 
@@ -31,10 +34,59 @@ struct Gathering {
     keys: Row,
     /// The number of keys that count, or the number of the grouping set.
     level: usize,
+    /// A state for each of `GroupStates::firsts`.
     sums: Vec<Box<dyn Accumulator>>,
 }
 
+/// The states of a group: one for each call, but for calls that add the same values to states of one kind.
+#[derive(Clone, Debug, Default)]
+struct GroupStates {
+    /// The calls with a state of their own.
+    firsts: Vec<usize>,
+    /// Of each call, the place of its state.
+    places: Vec<usize>,
+}
+
+fn share_state(a: &AggregateCall, b: &AggregateCall) -> bool {
+    a.aggregate.shares_state(&b.aggregate) && a.arguments == b.arguments && !a.arguments.iter().any(is_volatile)
+}
+
+impl GroupStates {
+    fn of(group: &Group) -> GroupStates {
+        let mut states = GroupStates::default();
+        for call in &group.calls {
+            let known = states.firsts.iter().position(|first| share_state(&group.calls[*first], call));
+            states.places.push(known.unwrap_or(states.firsts.len()));
+            if known.is_none() {
+                states.firsts.push(states.places.len() - 1);
+            }
+        }
+        states
+    }
+
+    fn begin(&self, group: &Group, keys: Row, level: usize) -> Gathering {
+        let sums = self.firsts.iter().map(|first| group.calls[*first].aggregate.start()).collect();
+        Gathering { keys, level, sums }
+    }
+
+    fn finished(&self, group: &Group, mut gathering: Gathering, ctx: &mut EvalContext) -> Result<Row> {
+        let mut row = gathering.keys;
+        row.reserve_exact(group.calls.len());
+        for (at, (call, place)) in group.calls.iter().zip(&self.places).enumerate() {
+            row.push(match group.level == Some(at) {
+                true => Value::Int(gathering.level as i64),
+                false => gathering.sums[*place].finish(&call.aggregate, ctx)?,
+            });
+        }
+        if group.rollup {
+            row.push(Value::Int(gathering.level as i64));
+        }
+        Ok(row)
+    }
+}
+
 pub struct GroupState {
+    states: Arc<GroupStates>,
     input: Option<Exec>,
     /// Finished groups.
     ready: std::vec::IntoIter<Gathering>,
@@ -62,8 +114,9 @@ struct Table<'g> {
 }
 
 impl GroupState {
-    pub fn new(input: Exec) -> GroupState {
+    pub fn new(group: &Group, input: Exec) -> GroupState {
         GroupState {
+            states: Arc::new(GroupStates::of(group)),
             input: Some(input),
             ready: Vec::new().into_iter(),
             parts: Vec::new(),
@@ -104,7 +157,7 @@ impl GroupState {
                 }
                 Ok(())
             })?;
-            let (rows, adding) = (sorter.finish(&[], ctx)?, Adding::default());
+            let (rows, adding) = (sorter.finish(&[], ctx)?, Adding::new(&self.states));
             reading.end(host(ctx));
             self.gathered = Some(Gathered { rows, gathering: None, key: Vec::new(), adding, count: 0 });
         }
@@ -118,7 +171,8 @@ impl GroupState {
             // Sets without keys have a group of no rows, once.
             gathered.count = 1;
             for level in group.levels().filter(|level| group.is_total(*level)) {
-                out.push(finished(group, Gathering::begin(group, vec![Value::Null; group.keys.len()], level), ctx)?);
+                let nothing = self.states.begin(group, vec![Value::Null; group.keys.len()], level);
+                out.push(self.states.finished(group, nothing, ctx)?);
             }
         }
         Ok(())
@@ -127,7 +181,7 @@ impl GroupState {
     fn next_groups(&mut self, group: &Group, ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<()> {
         while out.len() < BATCH {
             if let Some(gathering) = self.ready.next() {
-                out.push(finished(group, gathering, ctx)?);
+                out.push(self.states.finished(group, gathering, ctx)?);
                 continue;
             }
             self.held.clear();
@@ -135,12 +189,12 @@ impl GroupState {
             let mut table = match (self.input.take(), self.parts.pop()) {
                 (Some(mut input), part) => {
                     self.parts.extend(part);
-                    let mut table = Table::new(group, 0);
+                    let mut table = Table::new(group, &self.states, 0);
                     input.each(ctx, &mut |row, ctx| table.row(row, ctx))?;
                     table
                 }
                 (None, Some(part)) => {
-                    let mut table = Table::new(group, part.level);
+                    let mut table = Table::new(group, &self.states, part.level);
                     let (mut rows, mut count) = (part.rows(), 0u64);
                     while let Some((key, row)) = rows.next()? {
                         table.add(key, &row, ctx)?;
@@ -195,20 +249,6 @@ impl GroupState {
     }
 }
 
-fn finished(group: &Group, mut gathering: Gathering, ctx: &mut EvalContext) -> Result<Row> {
-    let mut row = gathering.keys;
-    for (at, (call, sum)) in group.calls.iter().zip(&mut gathering.sums).enumerate() {
-        row.push(match group.level == Some(at) {
-            true => Value::Int(gathering.level as i64),
-            false => sum.finish(&call.aggregate, ctx)?,
-        });
-    }
-    if group.rollup {
-        row.push(Value::Int(gathering.level as i64));
-    }
-    Ok(row)
-}
-
 /// Rows sorted by group.
 struct Gathered {
     rows: Sorted,
@@ -236,11 +276,11 @@ impl Gathered {
                 self.key.extend_from_slice(key);
                 let level = Group::level_of(key);
                 let keys = group.values(level, &row, ctx)?;
-                let done = self.gathering.replace(Gathering::begin(group, keys, level));
+                let done = self.gathering.replace(self.adding.states.begin(group, keys, level));
                 if let Some(done) = done {
-                    out.push(finished(group, done, ctx)?);
+                    out.push(self.adding.states.finished(group, done, ctx)?);
                 }
-                self.adding = Adding::default();
+                self.adding = Adding::new(&self.adding.states);
             }
             if let Some(gathering) = &mut self.gathering {
                 self.adding.add(group, (0, gathering), &row, ctx)?;
@@ -250,7 +290,7 @@ impl Gathered {
             }
         }
         let Some(done) = self.gathering.take() else { return Ok(false) };
-        out.push(finished(group, done, ctx)?);
+        out.push(self.adding.states.finished(group, done, ctx)?);
         Ok(false)
     }
 }
@@ -305,16 +345,9 @@ impl Group {
     }
 }
 
-impl Gathering {
-    fn begin(group: &Group, keys: Row, level: usize) -> Gathering {
-        let sums = group.calls.iter().map(|call| call.aggregate.start()).collect();
-        Gathering { keys, level, sums }
-    }
-}
-
 /// The state that is needed to add a row to a group.
-#[derive(Default)]
 struct Adding {
+    states: Arc<GroupStates>,
     /// The memory by which groups have grown since they were started.
     grown: Held,
     /// The keys that DISTINCT has seen: the group, the call, and the key of the values.
@@ -325,7 +358,7 @@ struct Adding {
 }
 
 impl<'g> Table<'g> {
-    fn new(group: &'g Group, level: u32) -> Table<'g> {
+    fn new(group: &'g Group, states: &Arc<GroupStates>, level: u32) -> Table<'g> {
         let mut table = Table {
             group,
             groups: Vec::new(),
@@ -333,7 +366,7 @@ impl<'g> Table<'g> {
             held: Held::default(),
             level,
             others: None,
-            adding: Adding::default(),
+            adding: Adding::new(states),
             key: Vec::new(),
         };
         if group.is_whole {
@@ -348,7 +381,7 @@ impl<'g> Table<'g> {
     }
 
     fn begin(&mut self, keys: Row, level: usize) {
-        self.groups.push(Gathering::begin(self.group, keys, level));
+        self.groups.push(self.adding.states.begin(self.group, keys, level));
     }
 
     /// Adds an input row: to a group of each grouping set, or of each shorter key of ROLLUP.
@@ -401,6 +434,16 @@ impl<'g> Table<'g> {
 }
 
 impl Adding {
+    fn new(states: &Arc<GroupStates>) -> Adding {
+        Adding {
+            states: states.clone(),
+            grown: Held::default(),
+            seen: Keys::default(),
+            key: Vec::new(),
+            values: Vec::new(),
+        }
+    }
+
     /// Adds the row to the group with number `at`.
     fn add(
         &mut self,
@@ -410,7 +453,8 @@ impl Adding {
         ctx: &mut EvalContext,
     ) -> Result<()> {
         let mut grown = 0;
-        for (nth, (call, sum)) in group.calls.iter().zip(&mut gathering.sums).enumerate() {
+        for (nth, sum) in self.states.firsts.iter().zip(&mut gathering.sums) {
+            let call = &group.calls[*nth];
             let Some(arguments) = call.admitted(row, ctx)? else { continue };
             let values = match arguments {
                 [Expr::Column(place, _)] => std::slice::from_ref(&row[*place]),
@@ -430,7 +474,7 @@ impl Adding {
             if call.aggregate.distinct {
                 self.key.clear();
                 self.key.extend_from_slice(&(at as u32).to_be_bytes());
-                self.key.extend_from_slice(&(nth as u16).to_be_bytes());
+                self.key.extend_from_slice(&(*nth as u16).to_be_bytes());
                 if !call.aggregate.distinct_key(values, &mut self.key) || !self.seen.insert(&self.key, ctx)? {
                     continue;
                 }

@@ -234,7 +234,7 @@ impl Exec {
             Node::Derived { input, .. } => State::Input(Box::new(Exec::open_for(input, None, wanted, ctx)?)),
             Node::Group(group) => {
                 let input = Exec::open(&group.input, base, ctx)?;
-                State::Group(boxed(|| Ok(group::GroupState::new(input)))?)
+                State::Group(boxed(|| Ok(group::GroupState::new(group, input)))?)
             }
             Node::Window(window) => {
                 let input = Exec::open(&window.input, base, ctx)?;

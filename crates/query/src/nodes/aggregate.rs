@@ -19,6 +19,9 @@ pub struct AggregateFunction {
     pub name: &'static str,
     /// Returns the state of a group without rows.
     pub start: fn(&Aggregate) -> Box<dyn Accumulator>,
+    /// Functions with the same `start` share the state of a group when they are given the same values. Their `finish` leaves the state as it is, and takes the
+    /// result from the function.
+    pub shares_state: bool,
     /// Rows in which an argument is NULL are added too.
     pub counts_null: bool,
     /// Without DISTINCT it takes quotients with all the digits that were computed, not with those that are shown.
@@ -71,7 +74,7 @@ pub trait Accumulator: Debug + Send {
     /// Removes one row that was added. Only for a state that `can_remove`.
     fn remove(&mut self, values: &[Value], ctx: &mut EvalContext) -> Result<()>;
 
-    /// Returns the aggregate of the rows: a decimal with all its digits (`Expr::Shown`). The state is of no more use.
+    /// Returns the aggregate of the rows: a decimal with all its digits (`Expr::Shown`). The state is of no more use, unless its function shares it.
     fn finish(&mut self, aggregate: &Aggregate, ctx: &mut EvalContext) -> Result<Value>;
 
     fn copy(&self) -> Box<dyn Accumulator>;
@@ -83,6 +86,16 @@ pub trait Accumulator: Debug + Send {
 impl Aggregate {
     pub fn start(&self) -> Box<dyn Accumulator> {
         (self.function.start)(self)
+    }
+
+    /// Returns whether one state serves both, given that their values are the same.
+    pub fn shares_state(&self, other: &Aggregate) -> bool {
+        self.function.shares_state
+            && other.function.shares_state
+            && std::ptr::fn_addr_eq(self.function.start, other.function.start)
+            && self.sums_exactly() == other.sums_exactly()
+            && (self.distinct, self.filtered, self.setting) == (other.distinct, other.filtered, other.setting)
+            && self.arguments == other.arguments
     }
 
     /// Returns whether arguments keep the digits of quotients. Values that are made distinct first are rounded first.

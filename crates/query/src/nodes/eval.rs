@@ -8,7 +8,7 @@ use stdx::memory::{self, Claim};
 use crate::nodes::comparison::{Comparator, Comparison, ComparisonType};
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::{Between, Call, Case, Compare, Expr, In};
-use crate::nodes::function::Run;
+use crate::nodes::function::{Body, Finish, PairBody, Run};
 use crate::types::Type;
 use crate::value::Value;
 use datum::{Fault, Result};
@@ -26,13 +26,11 @@ impl Expr {
             }
             Expr::Subquery(query, _) => (query.evaluate)(query, row, ctx),
             Expr::Compare(node) => Ok(truth_value(node.decide(row, ctx)?)),
-            Expr::Call(call) => {
-                let value = call.eval(row, ctx)?;
-                Ok(match call.function.finish {
-                    Some(finish) => finish(value, &call.ty),
-                    None => shown(value, &call.ty),
-                })
-            }
+            Expr::Call(call) => match call.function.finish {
+                Finish::Unchanged => call.eval(row, ctx),
+                Finish::Rounded => Ok(shown(call.eval(row, ctx)?, &call.ty)),
+                Finish::By(finish) => Ok(finish(call.eval(row, ctx)?, &call.ty)),
+            },
             Expr::Case(case) => Ok(shown(case.eval(row, ctx)?, &case.ty)),
             Expr::Exact(inner) => inner.eval_exact(row, ctx),
             Expr::Shown(inner) => Ok(shown(inner.eval(row, ctx)?, &inner.ty())),
@@ -280,42 +278,104 @@ impl Case {
 
 impl Call {
     fn eval(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-        let strict = match self.function.run {
+        let (run, is_strict) = match self.function.run {
             Run::Lazy(run) => return run(self, row, ctx),
-            Run::Strict(_) => true,
-            Run::Values(_) => false,
+            Run::Pair(run) => return self.eval_pair(run, row, ctx),
+            Run::Strict(run) => (run, true),
+            Run::Values(run) => (run, false),
         };
-        let mut few: [Value; 4] = Default::default();
-        let mut many = Vec::new();
-        let values: &mut [Value] = match self.arguments.len() {
-            count @ 0..=4 => &mut few[..count],
-            count => {
-                many.resize(count, Value::Null);
-                &mut many
+        // Most calls have few arguments, which need no allocation.
+        match &self.arguments[..] {
+            [] => self.apply(run, &[], ctx),
+            [only] => {
+                let value = self.argument(only, row, ctx)?;
+                if is_strict && value.is_null() {
+                    return Ok(Value::Null);
+                }
+                self.apply(run, &[value], ctx)
             }
+            [first, second] => {
+                let first = self.argument(first, row, ctx)?;
+                if is_strict && first.is_null() {
+                    return Ok(Value::Null);
+                }
+                let second = self.argument(second, row, ctx)?;
+                if is_strict && second.is_null() {
+                    return Ok(Value::Null);
+                }
+                self.apply(run, &[first, second], ctx)
+            }
+            arguments => {
+                let mut values = Vec::with_capacity(arguments.len());
+                for argument in arguments {
+                    let value = self.argument(argument, row, ctx)?;
+                    if is_strict && value.is_null() {
+                        return Ok(Value::Null);
+                    }
+                    values.push(value);
+                }
+                self.apply(run, &values, ctx)
+            }
+        }
+    }
+
+    fn eval_pair(&self, run: PairBody, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+        let [first, second] = &self.arguments[..] else {
+            return Err(Fault::corrupt("an operator without two operands"));
         };
-        for (value, argument) in values.iter_mut().zip(&self.arguments) {
-            *value = if self.function.exact { argument.eval_exact(row, ctx)? } else { argument.eval(row, ctx)? };
-            if strict && value.is_null() {
+        debug_assert!(!self.may_be_long());
+        self.with_argument(first, row, ctx, |first, ctx| {
+            if first.is_null() {
                 return Ok(Value::Null);
             }
+            self.with_argument(second, row, ctx, |second, ctx| match second {
+                Value::Null => Ok(Value::Null),
+                second => run(self, first, second, ctx),
+            })
+        })
+    }
+
+    /// Gives the value of an argument without a copy.
+    #[inline]
+    fn with_argument(
+        &self,
+        argument: &Expr,
+        row: &[Value],
+        ctx: &mut EvalContext,
+        then: impl FnOnce(&Value, &mut EvalContext) -> Result<Value>,
+    ) -> Result<Value> {
+        match argument {
+            Expr::Column(place, _) => then(&row[*place], ctx),
+            Expr::Literal(value, _) => then(value, ctx),
+            argument => match &self.argument(argument, row, ctx) {
+                Ok(value) => then(value, ctx),
+                Err(fault) => Err(fault.clone()),
+            },
         }
+    }
+
+    #[inline]
+    fn argument(&self, argument: &Expr, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+        match argument {
+            Expr::Column(place, _) => Ok(row[*place].clone()),
+            Expr::Literal(value, _) => Ok(value.clone()),
+            argument if self.function.exact => argument.eval_exact(row, ctx),
+            argument => argument.eval(row, ctx),
+        }
+    }
+
+    #[inline]
+    fn apply(&self, run: Body, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
         if !self.may_be_long() {
-            return self.run(values, ctx);
+            return run(self, values, ctx);
         }
         let _claim = claim(values)?;
-        let result = self.run(values, ctx)?;
+        let result = run(self, values, ctx)?;
         // A row of long values may take as long as thousands of others, between which a statement looks for interrupts.
         if result.heap_bytes() >= LONG {
             ctx.check_killed()?;
         }
         Ok(result)
-    }
-
-    fn run(&self, values: &mut [Value], ctx: &mut EvalContext) -> Result<Value> {
-        match self.function.run {
-            Run::Strict(run) | Run::Values(run) | Run::Lazy(run) => run(self, values, ctx),
-        }
     }
 
     /// Returns whether the type of the result has room for a long value.

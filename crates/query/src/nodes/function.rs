@@ -26,8 +26,7 @@ pub struct Function {
     /// Two calls with the same arguments differ if their types or collations do, as in CAST.
     pub typed: bool,
     pub folding: Folding,
-    /// Brings a result to the digits and the kind of the call's type. Without it a decimal is rounded to the type's scale.
-    pub finish: Option<fn(Value, &Type) -> Value>,
+    pub finish: Finish,
     /// Of a pattern match: what its matches begin with, if the pattern's value is known.
     pub prefix: Option<PrefixOf>,
 }
@@ -39,6 +38,16 @@ pub enum SessionUse {
     Read,
     /// Each evaluation changes it: no two calls are the same, and none is moved or left out.
     Written,
+}
+
+/// The effect of a call's type on the result of its function.
+#[derive(Clone, Copy, Debug)]
+pub enum Finish {
+    /// A decimal is rounded to the type's scale.
+    Rounded,
+    Unchanged,
+    /// Brings the result to the digits and the kind of the type.
+    By(fn(Value, &Type) -> Value),
 }
 
 /// The effect of constant folding on a call whose arguments are constants.
@@ -75,10 +84,10 @@ impl Function {
             sleeps: false,
             session: SessionUse::Unused,
             exact: false,
-            strict: matches!(run, Run::Strict(_)),
+            strict: matches!(run, Run::Strict(_) | Run::Pair(_)),
             typed: false,
             folding: Folding::None,
-            finish: None,
+            finish: Finish::Rounded,
             prefix: None,
         }
     }
@@ -96,10 +105,15 @@ impl Function {
 /// Gets the values of the arguments, or the row if it evaluates them itself.
 pub type Body = fn(&Call, &[Value], &mut EvalContext) -> Result<Value>;
 
+/// Gets the values of both arguments where they lie: for operators whose result is short, and which cost little more than a copy of a value.
+pub type PairBody = fn(&Call, &Value, &Value, &mut EvalContext) -> Result<Value>;
+
 #[derive(Clone, Copy, Debug)]
 pub enum Run {
     /// NULL if an argument is NULL, else of their values.
     Strict(Body),
+    /// The same of two arguments.
+    Pair(PairBody),
     /// Of the values, NULL or not.
     Values(Body),
     /// Evaluates its arguments itself, or not at all; it is given the row.

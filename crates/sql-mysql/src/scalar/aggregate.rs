@@ -96,6 +96,7 @@ const fn function(name: &'static str, start: fn(&Aggregate) -> Box<dyn Accumulat
     AggregateFunction {
         name,
         start,
+        shares_state: false,
         counts_null: false,
         exact: false,
         memory: Memory::Nothing,

@@ -18,7 +18,7 @@ use crate::value::Value;
 use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
-use query::nodes::function::{Folding, Function, Run};
+use query::nodes::function::{Finish, Folding, Function, Run};
 
 macro_rules! operators {
     ($($op:ident $name:literal;)*) => {
@@ -28,7 +28,7 @@ macro_rules! operators {
             Function {
                 strict: true,
                 folding: Folding::Operator,
-                finish: Some(fit),
+                finish: Finish::By(fit),
                 ..Function::new(&[$name], Run::Lazy(run))
             },
         )),*];

@@ -28,6 +28,7 @@ fn kept(value: Value, _: &Type) -> Value {
 pub static ANY_VALUE: AggregateFunction = AggregateFunction {
     name: "any row's value",
     start: |_| Box::new(AnyValue(None)),
+    shares_state: false,
     counts_null: true,
     exact: true,
     memory: Memory::One,

@@ -3,7 +3,7 @@
 use datum::Storage;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr, Extra};
-use query::nodes::function::{Folding, Function, Run};
+use query::nodes::function::{Finish, Folding, Function, Run};
 use query::types::Collation;
 
 use crate::bind::project_set::reads_sets;
@@ -98,7 +98,7 @@ pub fn common_type(operands: &[&Operand]) -> std::result::Result<Oid, (Oid, Oid,
 static REFORM: Function = Function {
     folding: Folding::Coercion,
     typed: true,
-    finish: Some(same),
+    finish: Finish::Unchanged,
     ..Function::new(&["reform"], Run::Strict(reform))
 };
 
@@ -114,7 +114,7 @@ fn reform(call: &Call, values: &[Value], _: &mut EvalContext) -> datum::Result<V
 static IN_OUT: Function = Function {
     folding: Folding::CheckedCoercion,
     typed: true,
-    finish: Some(same),
+    finish: Finish::Unchanged,
     ..Function::new(&["through text"], Run::Strict(in_out))
 };
 
@@ -129,7 +129,7 @@ fn in_out(call: &Call, values: &[Value], ctx: &mut EvalContext) -> datum::Result
 static LENGTH: Function = Function {
     folding: Folding::CheckedCoercion,
     typed: true,
-    finish: Some(same),
+    finish: Finish::Unchanged,
     ..Function::new(&["length coercion"], Run::Strict(length))
 };
 

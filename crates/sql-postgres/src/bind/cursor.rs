@@ -9,12 +9,11 @@ use query::catalog::table::Table;
 use query::nodes::comparison::Comparison;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Compare, Expr, Extra};
-use query::nodes::function::{Function, Run, SessionUse};
+use query::nodes::function::{Finish, Function, Run, SessionUse};
 use query::nodes::relation::Origin;
 use query::types::Collation;
 use syntax::postgres::tree::{DeclareCursorStmt, Ident, Select, SelectBody, Statement};
 
-use crate::bind::coerce::same;
 use crate::bind::comparison::comparator;
 use crate::bind::scope::BoundQuery;
 use crate::bind::select::Target;
@@ -134,7 +133,7 @@ impl Binder<'_> {
 
 /// A part of the key of a cursor's current row: the names of cursor and table, and the number of the part.
 static CURRENT_OF: Function = Function {
-    finish: Some(same),
+    finish: Finish::Unchanged,
     session: SessionUse::Read,
     ..Function::new(&["current_of"], Run::Values(key_of_current_row))
 };

@@ -4,21 +4,23 @@ use std::cmp::Ordering;
 
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
-use query::nodes::function::{Function, Run};
+use query::nodes::function::{Finish, Function, Run};
 use syntax::postgres::tree::IntervalFields;
 
-use crate::bind::coerce::same;
 use crate::bind::comparison::comparator;
 use crate::bind::typing::settled;
 use crate::error::PgError;
 use crate::types::registry::{interval_field, oid_of};
 use crate::value::Value;
 
-pub static COALESCE: Function = Function { finish: Some(same), ..Function::new(&["coalesce"], Run::Lazy(coalesce)) };
-pub static GREATEST: Function = Function { finish: Some(same), ..Function::new(&["greatest"], Run::Values(greatest)) };
-pub static LEAST: Function = Function { finish: Some(same), ..Function::new(&["least"], Run::Values(least)) };
+pub static COALESCE: Function =
+    Function { finish: Finish::Unchanged, ..Function::new(&["coalesce"], Run::Lazy(coalesce)) };
+pub static GREATEST: Function =
+    Function { finish: Finish::Unchanged, ..Function::new(&["greatest"], Run::Values(greatest)) };
+pub static LEAST: Function = Function { finish: Finish::Unchanged, ..Function::new(&["least"], Run::Values(least)) };
 /// NULLIF of types that the core compares.
-pub static NULL_IF: Function = Function { finish: Some(same), ..Function::new(&["nullif"], Run::Values(null_if)) };
+pub static NULL_IF: Function =
+    Function { finish: Finish::Unchanged, ..Function::new(&["nullif"], Run::Values(null_if)) };
 /// The count of LIMIT: NULL is no limit.
 pub static LIMIT: Function = Function::new(&["limit"], Run::Values(limit));
 /// The count of FETCH ... WITH TIES, which may not be NULL.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use datum::key::KeyOrder;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr};
-use query::nodes::function::{Function, Run};
+use query::nodes::function::{Finish, Function, Run};
 use query::nodes::node::Node;
 use query::nodes::window::{Distance, Edge, Exclusion, Frame, Reach, Unit, What, Window, WindowCall};
 use query::types::Type;
@@ -19,7 +19,7 @@ use syntax::postgres::tree::{
 };
 
 use crate::bind::Binder;
-use crate::bind::coerce::{call_of, can_coerce, same};
+use crate::bind::coerce::{call_of, can_coerce};
 use crate::bind::scope::{Clause, WINDOWS};
 use crate::bind::select::check_targets;
 use crate::bind::typing::{Operand, literal, oid_of, settled, shown, unsupported};
@@ -132,7 +132,7 @@ struct Resolved {
 }
 
 /// A number as PostgreSQL's types have it.
-static SIGNED: Function = Function { finish: Some(same), ..Function::new(&["signed"], Run::Strict(signed)) };
+static SIGNED: Function = Function { finish: Finish::Unchanged, ..Function::new(&["signed"], Run::Strict(signed)) };
 
 fn signed(_: &Call, values: &[Value], _: &mut EvalContext) -> datum::Result<Value> {
     Ok(match &values[0] {

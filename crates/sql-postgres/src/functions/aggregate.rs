@@ -22,6 +22,7 @@ pub static BOOL_OR: AggregateFunction = function("bool_or", |_| Box::new(Truths 
 pub static STRING_AGG: AggregateFunction = AggregateFunction {
     memory: Memory::All,
     // A row without a delimiter counts; one without a value does not.
+    shares_state: false,
     counts_null: true,
     ..function("string_agg", |_| Box::new(Strings::default()))
 };
@@ -46,6 +47,7 @@ pub const fn function(name: &'static str, start: fn(&Aggregate) -> Box<dyn Accum
     AggregateFunction {
         name,
         start,
+        shares_state: false,
         counts_null: false,
         exact: false,
         memory: Memory::Nothing,

@@ -8,7 +8,11 @@ use crate::value::Value;
 
 /// Returns a text, or an error where the value is of another form.
 pub fn text(values: &[Value], at: usize) -> Result<&str> {
-    match &values[at] {
+    text_of(&values[at])
+}
+
+pub fn text_of(value: &Value) -> Result<&str> {
+    match value {
         Value::Text(text) => Ok(text),
         _ => Err(form()),
     }

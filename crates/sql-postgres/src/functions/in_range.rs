@@ -3,10 +3,9 @@
 use datum::{Fault, Result};
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
-use query::nodes::function::{Function, Run};
+use query::nodes::function::{Finish, Function, Run};
 
 use crate::error::{PgError, state};
-use crate::functions::aggregate::same;
 use crate::functions::args::{integer, truth};
 use crate::functions::numeric::arithmetic::{add, subtract};
 use crate::functions::state::StateOf;
@@ -47,7 +46,7 @@ pub fn outside(column: Oid) -> Option<&'static Function> {
 }
 
 const fn in_range(run: query::nodes::function::Body) -> Function {
-    Function { finish: Some(same), ..Function::new(&["in_range"], Run::Values(run)) }
+    Function { finish: Finish::Unchanged, ..Function::new(&["in_range"], Run::Values(run)) }
 }
 
 static INTEGERS: Function = in_range(integers);
@@ -61,10 +60,11 @@ static INSTANTS: Function = in_range(instants);
 static INTERVALS: Function = in_range(intervals);
 
 /// Of (offset, is start): the offset of ROWS and GROUPS.
-pub static COUNT: Function = Function { finish: Some(same), ..Function::new(&["frame offset"], Run::Values(count)) };
+pub static COUNT: Function =
+    Function { finish: Finish::Unchanged, ..Function::new(&["frame offset"], Run::Values(count)) };
 /// The same of RANGE, whose offset is part of the test.
 pub static DISTANCE: Function =
-    Function { finish: Some(same), ..Function::new(&["frame offset"], Run::Values(distance)) };
+    Function { finish: Finish::Unchanged, ..Function::new(&["frame offset"], Run::Values(distance)) };
 
 fn edge(values: &[Value]) -> Result<&'static str> {
     Ok(if truth(values, 1)? { "starting" } else { "ending" })

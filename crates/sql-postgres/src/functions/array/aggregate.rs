@@ -14,6 +14,7 @@ use crate::value::Value;
 
 pub static ARRAY_AGG: AggregateFunction = AggregateFunction {
     memory: Memory::All,
+    shares_state: false,
     counts_null: true,
     ..function("array_agg", |_| Box::new(GatheredElements::default()))
 };

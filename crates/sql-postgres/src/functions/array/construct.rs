@@ -4,9 +4,8 @@ use datum::value::{DIMENSIONS_MAX, Dimension};
 use datum::{Array, Fault, Result, Shape};
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
-use query::nodes::function::{Folding, Function, Run};
+use query::nodes::function::{Finish, Folding, Function, Run};
 
-use crate::bind::same;
 use crate::error::state;
 use crate::functions::array::{array, claim, failed, subscript_error};
 use crate::types::array::{count, too_many_dimensions};
@@ -15,13 +14,13 @@ use crate::value::Value;
 
 /// ARRAY[...]. The word of the call is 1 where the arguments are arrays, which become one of another dimension.
 pub static ARRAY: Function =
-    Function { typed: true, finish: Some(same), ..Function::new(&["array"], Run::Values(construct)) };
+    Function { typed: true, finish: Finish::Unchanged, ..Function::new(&["array"], Run::Values(construct)) };
 
 /// A cast of each element: `Extra::each` over a row of one element.
 pub static EACH: Function = Function {
     folding: Folding::CheckedCoercion,
     typed: true,
-    finish: Some(same),
+    finish: Finish::Unchanged,
     ..Function::new(&["each element"], Run::Strict(each))
 };
 

@@ -3,20 +3,19 @@
 use datum::{Fault, Result};
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Expr};
-use query::nodes::function::{Function, Run};
+use query::nodes::function::{Finish, Function, Run};
 
-use crate::bind::same;
 use crate::functions::array::{array, element_type};
 use crate::types::registry;
 use crate::value::Value;
 
 /// Over the value and the array; `Extra::each` is the operator over a row of the value and one element.
-pub static ANY: Function = Function { finish: Some(same), ..Function::new(&["any"], Run::Values(any)) };
-pub static ALL: Function = Function { finish: Some(same), ..Function::new(&["all"], Run::Values(all)) };
+pub static ANY: Function = Function { finish: Finish::Unchanged, ..Function::new(&["any"], Run::Values(any)) };
+pub static ALL: Function = Function { finish: Finish::Unchanged, ..Function::new(&["all"], Run::Values(all)) };
 
 /// A call of a variadic function (`Extra::each`, over a row of the arguments before) with the elements of the array that is the last argument.
 pub static SPREAD: Function =
-    Function { typed: true, finish: Some(same), ..Function::new(&["variadic"], Run::Values(spread)) };
+    Function { typed: true, finish: Finish::Unchanged, ..Function::new(&["variadic"], Run::Values(spread)) };
 
 fn spread(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let last = values.len() - 1;

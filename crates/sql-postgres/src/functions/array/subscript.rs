@@ -4,9 +4,8 @@ use datum::value::{DIMENSIONS_MAX, Dimension};
 use datum::{Array, Result};
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
-use query::nodes::function::{Function, Run};
+use query::nodes::function::{Finish, Function, Run};
 
-use crate::bind::same;
 use crate::error::{PgError, state};
 use crate::functions::args::integer;
 use crate::functions::array::{array, claim, empty, failed, subscript_error};
@@ -15,16 +14,16 @@ use crate::value::Value;
 
 /// `array[i][j]`: the array, then a subscript for each dimension.
 pub static ELEMENT: Function =
-    Function { typed: true, finish: Some(same), ..Function::new(&["subscript"], Run::Strict(element)) };
+    Function { typed: true, finish: Finish::Unchanged, ..Function::new(&["subscript"], Run::Strict(element)) };
 /// `array[low:high]...`: the array, then two bounds for each dimension. The bits of the call's words tell which bounds are written: of word 0 the lower ones, of word 1 the upper ones.
 pub static SLICE: Function =
-    Function { typed: true, finish: Some(same), ..Function::new(&["slice"], Run::Values(slice)) };
+    Function { typed: true, finish: Finish::Unchanged, ..Function::new(&["slice"], Run::Values(slice)) };
 /// The array with the element at the subscripts replaced by the last argument.
 pub static SET_ELEMENT: Function =
-    Function { typed: true, finish: Some(same), ..Function::new(&["set subscript"], Run::Values(set_element)) };
+    Function { typed: true, finish: Finish::Unchanged, ..Function::new(&["set subscript"], Run::Values(set_element)) };
 /// The array with a slice replaced by the last argument; bounds as in `SLICE`.
 pub static SET_SLICE: Function =
-    Function { typed: true, finish: Some(same), ..Function::new(&["set slice"], Run::Values(set_slice)) };
+    Function { typed: true, finish: Finish::Unchanged, ..Function::new(&["set slice"], Run::Values(set_slice)) };
 
 fn subscripts(values: &[Value]) -> Result<Vec<i32>> {
     (0..values.len()).map(|at| integer(values, at).map(|number| number as i32)).collect()

@@ -32,6 +32,7 @@ macro_rules! aggregates {
     ($($static:ident $name:literal $binary:literal $object:literal $strict:literal $unique:literal)*) => {
         $(pub static $static: AggregateFunction = AggregateFunction {
             memory: Memory::All,
+            shares_state: false,
             counts_null: true,
             ..function($name, |_| start(Rules {
                 is_binary: $binary, is_object: $object, is_strict: $strict, is_unique: $unique,

@@ -25,6 +25,7 @@ const fn aggregate(name: &'static str, start: fn(&Aggregate) -> Box<dyn Accumula
     AggregateFunction {
         name,
         start,
+        shares_state: false,
         counts_null: false,
         exact: false,
         memory: Memory::Nothing,
@@ -43,16 +44,16 @@ const fn extreme(
 
 pub static COUNT: AggregateFunction = aggregate("count", |_| Box::new(Count(0)));
 /// Of int2 and int4: an int8.
-pub static SUM_SHORT: AggregateFunction = aggregate("sum", |_| exact(Exact::ShortSum));
+pub static SUM_SHORT: AggregateFunction = exact("sum", exact_sums);
 /// Of int8 and numeric: a numeric.
-pub static SUM: AggregateFunction = aggregate("sum", |_| exact(Exact::Sum));
-pub static AVG: AggregateFunction = aggregate("avg", |_| exact(Exact::Average));
-pub static VAR_POP: AggregateFunction = aggregate("var_pop", |_| exact(Exact::Spread(Spread::VAR_POP)));
-pub static VAR_SAMP: AggregateFunction = aggregate("var_samp", |_| exact(Exact::Spread(Spread::VAR_SAMP)));
-pub static VARIANCE: AggregateFunction = aggregate("variance", |_| exact(Exact::Spread(Spread::VAR_SAMP)));
-pub static STDDEV_POP: AggregateFunction = aggregate("stddev_pop", |_| exact(Exact::Spread(Spread::STDDEV_POP)));
-pub static STDDEV_SAMP: AggregateFunction = aggregate("stddev_samp", |_| exact(Exact::Spread(Spread::STDDEV_SAMP)));
-pub static STDDEV: AggregateFunction = aggregate("stddev", |_| exact(Exact::Spread(Spread::STDDEV_SAMP)));
+pub static SUM: AggregateFunction = exact("sum", exact_sums);
+pub static AVG: AggregateFunction = exact("avg", exact_sums);
+pub static VAR_POP: AggregateFunction = exact("var_pop", exact_squares);
+pub static VAR_SAMP: AggregateFunction = exact("var_samp", exact_squares);
+pub static VARIANCE: AggregateFunction = exact("variance", exact_squares);
+pub static STDDEV_POP: AggregateFunction = exact("stddev_pop", exact_squares);
+pub static STDDEV_SAMP: AggregateFunction = exact("stddev_samp", exact_squares);
+pub static STDDEV: AggregateFunction = exact("stddev", exact_squares);
 pub static SUM_FLOAT4: AggregateFunction = aggregate("sum", |_| Box::new(Float4Sum(None)));
 pub static SUM_FLOAT8: AggregateFunction = aggregate("sum", |_| Box::new(Float8Sum(None)));
 pub static AVG_FLOAT: AggregateFunction = aggregate("avg", |_| moments(WantedStatistic::Average));
@@ -145,6 +146,29 @@ enum Exact {
     Spread(Spread),
 }
 
+impl Exact {
+    /// Returns the result of an aggregate function whose state is `ExactSums`.
+    fn of(function: &'static AggregateFunction) -> Exact {
+        const SPREADS: [(&AggregateFunction, Spread); 6] = [
+            (&VAR_POP, Spread::VAR_POP),
+            (&VAR_SAMP, Spread::VAR_SAMP),
+            (&VARIANCE, Spread::VAR_SAMP),
+            (&STDDEV_POP, Spread::STDDEV_POP),
+            (&STDDEV_SAMP, Spread::STDDEV_SAMP),
+            (&STDDEV, Spread::STDDEV_SAMP),
+        ];
+        match function {
+            _ if std::ptr::eq(function, &SUM) => Exact::Sum,
+            _ if std::ptr::eq(function, &SUM_SHORT) => Exact::ShortSum,
+            _ if std::ptr::eq(function, &AVG) => Exact::Average,
+            _ => {
+                let spread = SPREADS.iter().find(|(known, _)| std::ptr::eq(*known, function));
+                spread.map_or(Exact::Sum, |(_, spread)| Exact::Spread(*spread))
+            }
+        }
+    }
+}
+
 /// A variance or its root, of all values or of a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Spread {
@@ -162,7 +186,7 @@ impl Spread {
 /// Sums of integers and numerics.
 #[derive(Clone, Debug)]
 struct ExactSums {
-    wanted: Exact,
+    has_squares: bool,
     /// Finite values.
     count: i64,
     sum: Decimal,
@@ -173,12 +197,37 @@ struct ExactSums {
     specials: [i64; 3],
 }
 
-fn exact(wanted: Exact) -> Box<dyn Accumulator> {
-    let (sum, squares) = (Decimal::ZERO, Decimal::ZERO);
-    Box::new(ExactSums { wanted, count: 0, sum, squares, scales: Vec::new(), specials: [0; 3] })
+/// Returns an aggregate function that shares its state with those of the same `start`.
+const fn exact(name: &'static str, start: fn(&Aggregate) -> Box<dyn Accumulator>) -> AggregateFunction {
+    AggregateFunction { shares_state: true, ..aggregate(name, start) }
+}
+
+fn exact_sums(_: &Aggregate) -> Box<dyn Accumulator> {
+    Box::new(ExactSums::new(false))
+}
+
+fn exact_squares(_: &Aggregate) -> Box<dyn Accumulator> {
+    Box::new(ExactSums::new(true))
 }
 
 impl ExactSums {
+    fn new(has_squares: bool) -> ExactSums {
+        let (sum, squares) = (Decimal::ZERO, Decimal::ZERO);
+        ExactSums { has_squares, count: 0, sum, squares, scales: Vec::new(), specials: [0; 3] }
+    }
+
+    /// Adds a value of the only scale so far. False: nothing was changed.
+    #[inline]
+    fn add_alike(&mut self, value: &Value) -> bool {
+        let (Value::Decimal(decimal), [(scale, count)]) = (value, &mut self.scales[..]) else { return false };
+        let is_added = !self.has_squares && decimal.scale() == *scale && self.sum.add_small(decimal);
+        if is_added {
+            *count += 1;
+            self.count += 1;
+        }
+        is_added
+    }
+
     /// Adds or removes a value.
     fn count(&mut self, value: &Value, by: i64) -> Result<()> {
         let decimal = match value {
@@ -201,7 +250,7 @@ impl ExactSums {
         if !self.sum.add_small(change) {
             self.sum = self.sum.plus(change);
         }
-        if matches!(self.wanted, Exact::Spread(_)) {
+        if self.has_squares {
             let square = decimal.times_exactly(decimal);
             let change = if by < 0 { square.negated() } else { square };
             if !self.squares.add_small(&change) {
@@ -265,7 +314,7 @@ impl ExactSums {
 
 impl Accumulator for ExactSums {
     fn add(&mut self, _: &Aggregate, values: &[Value], _: &mut EvalContext) -> Result<()> {
-        self.count(&values[0], 1)
+        if self.add_alike(&values[0]) { Ok(()) } else { self.count(&values[0], 1) }
     }
 
     fn can_remove(&self, aggregate: &Aggregate) -> bool {
@@ -276,8 +325,9 @@ impl Accumulator for ExactSums {
         self.count(&values[0], -1)
     }
 
-    fn finish(&mut self, _: &Aggregate, _: &mut EvalContext) -> Result<Value> {
-        if let Exact::Spread(spread) = self.wanted {
+    fn finish(&mut self, aggregate: &Aggregate, _: &mut EvalContext) -> Result<Value> {
+        let wanted = Exact::of(aggregate.function);
+        if let Exact::Spread(spread) = wanted {
             return self.spread(spread);
         }
         if let Some(special) = self.special() {
@@ -287,7 +337,7 @@ impl Accumulator for ExactSums {
             return Ok(Value::Null);
         }
         let sum = self.sum.rounded(self.scale());
-        Ok(match self.wanted {
+        Ok(match wanted {
             // PostgreSQL adds without a check for overflow.
             Exact::ShortSum => Value::Int(sum.to_whole() as i64),
             Exact::Average => Value::Decimal(divide(&sum, &Decimal::from(self.count))?),

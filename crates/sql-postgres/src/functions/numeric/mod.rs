@@ -64,6 +64,7 @@ trait FunctionResult {
 macro_rules! outcomes {
     ($($ty:ty: $of:expr;)*) => {
         $(impl FunctionResult for $ty {
+            #[inline]
             fn value(self) -> Result<Value> {
                 Ok($of(self))
             }
@@ -85,8 +86,12 @@ outcomes! {
 }
 
 impl<T: FunctionResult> FunctionResult for std::result::Result<T, PgError> {
+    #[inline]
     fn value(self) -> Result<Value> {
-        self?.value()
+        match self {
+            Ok(value) => value.value(),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 
@@ -106,10 +111,12 @@ fn one<'v, A: Argument<'v>, R: FunctionResult>(values: &'v [Value], function: im
 
 /// Calls a function of two arguments.
 fn two<'v, A: Argument<'v>, B: Argument<'v>, R: FunctionResult>(
-    values: &'v [Value],
+    a: &'v Value,
+    b: &'v Value,
     function: impl Fn(A, B) -> R,
 ) -> Result<Value> {
-    function(argument(values, 0)?, argument(values, 1)?).value()
+    let (Some(a), Some(b)) = (A::of(a), B::of(b)) else { return Err(wrong_form()) };
+    function(a, b).value()
 }
 
 /// Calls `width_bucket`: three numbers of one type, and the number of buckets.

@@ -14,6 +14,7 @@ const fn aggregate(name: &'static str, start: fn(&Aggregate) -> Box<dyn Accumula
     AggregateFunction {
         name,
         start,
+        shares_state: false,
         counts_null: false,
         exact: false,
         memory: Memory::Nothing,

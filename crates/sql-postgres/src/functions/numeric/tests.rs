@@ -6,7 +6,7 @@ use datum::Storage;
 use query::nodes::aggregate::{Aggregate, AggregateFunction};
 use query::nodes::context::EvalContext;
 use query::nodes::expr::{Call, Extra};
-use query::nodes::function::{Function, Run};
+use query::nodes::function::{Finish, Function, Run};
 use query::types::{Collation, Type};
 
 use super::*;
@@ -95,11 +95,13 @@ fn row(oid: &str) -> &'static PgFunction {
 
 fn call(function: &'static Function, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let ty = Type::undeclared(Storage::Decimal, (0, 0), true);
-    let call =
-        Call { function, arguments: Vec::new(), ty: ty.clone(), collation: Collation::Binary, extra: Extra::default() };
-    let Run::Strict(run) = function.run else { panic!("a strict function") };
-    let value = run(&call, values, ctx)?;
-    Ok(function.finish.map_or_else(|| panic!("a function that rounds"), |finish| finish(value, &ty)))
+    let call = Call { function, arguments: Vec::new(), ty, collation: Collation::Binary, extra: Extra::default() };
+    assert!(matches!(function.finish, Finish::Unchanged), "a function that rounds");
+    match function.run {
+        Run::Strict(run) => run(&call, values, ctx),
+        Run::Pair(run) => run(&call, &values[0], &values[1], ctx),
+        _ => panic!("a strict function"),
+    }
 }
 
 /// Adds the rows; where rows can be removed, others before them too, which are removed again.

@@ -5,20 +5,20 @@ pub mod rows;
 use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
-use query::nodes::function::{Folding, Function, Run};
+use query::nodes::function::{Finish, Folding, Function, Run};
 
-use crate::bind::same;
 use crate::functions::args::text;
 use crate::functions::state::StateOf as _;
 use crate::types::record::{input, record};
 use crate::value::Value;
 
 /// ROW(...): its type is that of the call's extra parts.
-pub static ROW: Function = Function { typed: true, finish: Some(same), ..Function::new(&["row"], Run::Values(make)) };
+pub static ROW: Function =
+    Function { typed: true, finish: Finish::Unchanged, ..Function::new(&["row"], Run::Values(make)) };
 
 /// A field of a record, whose place is the words of the call.
 pub static FIELD: Function =
-    Function { typed: true, finish: Some(same), ..Function::new(&["field"], Run::Strict(field)) };
+    Function { typed: true, finish: Finish::Unchanged, ..Function::new(&["field"], Run::Strict(field)) };
 
 /// Whether all fields are NULL, or the record is.
 pub static ALL_NULL: Function = Function { typed: true, ..Function::new(&["all null"], Run::Values(all_null)) };
@@ -30,7 +30,7 @@ pub static NONE_NULL: Function = Function { typed: true, ..Function::new(&["none
 pub static RECORD_IN: Function = Function {
     folding: Folding::CheckedCoercion,
     typed: true,
-    finish: Some(same),
+    finish: Finish::Unchanged,
     ..Function::new(&["record_in"], Run::Strict(read))
 };
 

@@ -4,9 +4,9 @@
 
 use query::nodes::aggregate::AggregateFunction;
 use query::nodes::comparison::Comparison;
-use query::nodes::function::{Folding, Function, PrefixOf, Run};
+use query::nodes::function::{Finish, Folding, Function, PrefixOf, Run};
 
-use crate::functions::{Body, CastContext, CastMethod, PgCast, PgFunction, PgOperator, Volatility, aggregate};
+use crate::functions::{Body, CastContext, CastMethod, PgCast, PgFunction, PgOperator, Volatility};
 use crate::types::oid::Oid;
 
 pub mod bytea;
@@ -73,6 +73,13 @@ macro_rules! values {
     };
 }
 
+/// The same of `Run::Pair`.
+macro_rules! pair {
+    ($name:literal, $body:expr, $volatility:ident $(, $prefix:expr)?) => {
+        $crate::functions::rows::scalar!(Pair, $name, $body, $volatility $(, $prefix)?)
+    };
+}
+
 macro_rules! scalar {
     ($run:ident, $name:literal, $body:expr, $volatility:ident) => {
         $crate::functions::Body::Scalar(
@@ -100,7 +107,7 @@ macro_rules! scalar {
     };
 }
 
-pub(crate) use {scalar, strict, values};
+pub(crate) use {pair, scalar, strict, values};
 
 /// A function of the core. Immutable ones are folded; a result is left as the body gives it.
 pub const fn function(
@@ -112,7 +119,7 @@ pub const fn function(
     Function {
         volatile: matches!(volatility, Volatility::Volatile),
         folding: if matches!(volatility, Volatility::Immutable) { Folding::Operator } else { Folding::None },
-        finish: Some(aggregate::same),
+        finish: Finish::Unchanged,
         prefix,
         ..Function::new(names, run)
     }

@@ -1,6 +1,6 @@
 //! Functions of texts: lengths, parts, searches, patterns, quoting.
 
-use crate::functions::rows::{I, S, row, strict, values};
+use crate::functions::rows::{I, S, pair, row, strict, values};
 use crate::functions::{PgFunction, bytea, text};
 use crate::types::oid::{ANY, ANYELEMENT, ANYNONARRAY, BOOL, BPCHAR, BYTEA, INT4, INT8, NAME, TEXT};
 
@@ -15,8 +15,8 @@ pub static FUNCTIONS: &[PgFunction] = &[
     row(1661, "bpcharicnlike", &[BPCHAR, TEXT], 0, BOOL, I, true, strict!("bpcharicnlike", text::like::not_ilike, I)),
     row(1656, "bpcharicregexeq", &[BPCHAR, TEXT], 0, BOOL, I, true, strict!("bpcharicregexeq", text::regexp::imatches, I)),
     row(1657, "bpcharicregexne", &[BPCHAR, TEXT], 0, BOOL, I, true, strict!("bpcharicregexne", text::regexp::imatches_not, I)),
-    row(1631, "bpcharlike", &[BPCHAR, TEXT], 0, BOOL, I, true, strict!("bpcharlike", text::like::like, I)),
-    row(1632, "bpcharnlike", &[BPCHAR, TEXT], 0, BOOL, I, true, strict!("bpcharnlike", text::like::not_like, I)),
+    row(1631, "bpcharlike", &[BPCHAR, TEXT], 0, BOOL, I, true, pair!("bpcharlike", text::like::like, I)),
+    row(1632, "bpcharnlike", &[BPCHAR, TEXT], 0, BOOL, I, true, pair!("bpcharnlike", text::like::not_like, I)),
     row(1658, "bpcharregexeq", &[BPCHAR, TEXT], 0, BOOL, I, true, strict!("bpcharregexeq", text::regexp::matches, I)),
     row(1659, "bpcharregexne", &[BPCHAR, TEXT], 0, BOOL, I, true, strict!("bpcharregexne", text::regexp::matches_not, I)),
     row(884, "btrim", &[TEXT, TEXT], 0, TEXT, I, true, strict!("btrim", text::strings::btrim, I)),
@@ -34,8 +34,8 @@ pub static FUNCTIONS: &[PgFunction] = &[
     row(3060, "left", &[TEXT, INT4], 0, TEXT, I, true, strict!("left", text::strings::left, I)),
     row(1317, "length", &[TEXT], 0, INT4, I, true, strict!("length", text::strings::length, I)),
     row(1318, "length", &[BPCHAR], 0, INT4, I, true, strict!("length", text::strings::bpchar_length, I)),
-    row(1569, "like", &[TEXT, TEXT], 0, BOOL, I, true, strict!("like", text::like::like, I, text::like::prefix)),
-    row(1571, "like", &[NAME, TEXT], 0, BOOL, I, true, strict!("like", text::like::like, I, text::like::prefix)),
+    row(1569, "like", &[TEXT, TEXT], 0, BOOL, I, true, pair!("like", text::like::like, I, text::like::prefix)),
+    row(1571, "like", &[NAME, TEXT], 0, BOOL, I, true, pair!("like", text::like::like, I, text::like::prefix)),
     row(1637, "like_escape", &[TEXT, TEXT], 0, TEXT, I, true, strict!("like_escape", text::like::like_escape, I)),
     row(870, "lower", &[TEXT], 0, TEXT, I, true, strict!("lower", text::strings::lower, I)),
     row(873, "lpad", &[TEXT, INT4, TEXT], 0, TEXT, I, true, strict!("lpad", text::strings::lpad, I)),
@@ -47,12 +47,12 @@ pub static FUNCTIONS: &[PgFunction] = &[
     row(1636, "nameicnlike", &[NAME, TEXT], 0, BOOL, I, true, strict!("nameicnlike", text::like::not_ilike, I)),
     row(1240, "nameicregexeq", &[NAME, TEXT], 0, BOOL, I, true, strict!("nameicregexeq", text::regexp::imatches, I)),
     row(1241, "nameicregexne", &[NAME, TEXT], 0, BOOL, I, true, strict!("nameicregexne", text::regexp::imatches_not, I)),
-    row(858, "namelike", &[NAME, TEXT], 0, BOOL, I, true, strict!("namelike", text::like::like, I, text::like::prefix)),
-    row(859, "namenlike", &[NAME, TEXT], 0, BOOL, I, true, strict!("namenlike", text::like::not_like, I)),
+    row(858, "namelike", &[NAME, TEXT], 0, BOOL, I, true, pair!("namelike", text::like::like, I, text::like::prefix)),
+    row(859, "namenlike", &[NAME, TEXT], 0, BOOL, I, true, pair!("namenlike", text::like::not_like, I)),
     row(79, "nameregexeq", &[NAME, TEXT], 0, BOOL, I, true, strict!("nameregexeq", text::regexp::matches, I, text::regexp::prefix)),
     row(1252, "nameregexne", &[NAME, TEXT], 0, BOOL, I, true, strict!("nameregexne", text::regexp::matches_not, I)),
-    row(1570, "notlike", &[TEXT, TEXT], 0, BOOL, I, true, strict!("notlike", text::like::not_like, I)),
-    row(1572, "notlike", &[NAME, TEXT], 0, BOOL, I, true, strict!("notlike", text::like::not_like, I)),
+    row(1570, "notlike", &[TEXT, TEXT], 0, BOOL, I, true, pair!("notlike", text::like::not_like, I)),
+    row(1572, "notlike", &[NAME, TEXT], 0, BOOL, I, true, pair!("notlike", text::like::not_like, I)),
     row(1374, "octet_length", &[TEXT], 0, INT4, I, true, strict!("octet_length", text::strings::octet_length, I)),
     row(1375, "octet_length", &[BPCHAR], 0, INT4, I, true, strict!("octet_length", text::strings::octet_length, I)),
     row(1404, "overlay", &[TEXT, TEXT, INT4, INT4], 0, TEXT, I, true, strict!("overlay", text::strings::overlay, I)),
@@ -112,8 +112,8 @@ pub static FUNCTIONS: &[PgFunction] = &[
     row(1238, "texticregexeq", &[TEXT, TEXT], 0, BOOL, I, true, strict!("texticregexeq", text::regexp::imatches, I)),
     row(1239, "texticregexne", &[TEXT, TEXT], 0, BOOL, I, true, strict!("texticregexne", text::regexp::imatches_not, I)),
     row(1257, "textlen", &[TEXT], 0, INT4, I, true, strict!("textlen", text::strings::length, I)),
-    row(850, "textlike", &[TEXT, TEXT], 0, BOOL, I, true, strict!("textlike", text::like::like, I, text::like::prefix)),
-    row(851, "textnlike", &[TEXT, TEXT], 0, BOOL, I, true, strict!("textnlike", text::like::not_like, I)),
+    row(850, "textlike", &[TEXT, TEXT], 0, BOOL, I, true, pair!("textlike", text::like::like, I, text::like::prefix)),
+    row(851, "textnlike", &[TEXT, TEXT], 0, BOOL, I, true, pair!("textnlike", text::like::not_like, I)),
     row(1254, "textregexeq", &[TEXT, TEXT], 0, BOOL, I, true, strict!("textregexeq", text::regexp::matches, I, text::regexp::prefix)),
     row(1256, "textregexne", &[TEXT, TEXT], 0, BOOL, I, true, strict!("textregexne", text::regexp::matches_not, I)),
     row(2089, "to_hex", &[INT4], 0, TEXT, I, true, strict!("to_hex", text::strings::to_hex_4, I)),

@@ -6,16 +6,16 @@ use query::nodes::expr::{Call, Expr};
 use query::nodes::function::Prefix;
 
 use crate::error::{PgError, state};
-use crate::functions::args::{bytes, text};
+use crate::functions::args::{bytes, text, text_of};
 use crate::functions::text::strings::lower_text;
 use crate::value::Value;
 
-pub fn like(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
-    Ok(matches(text(values, 0)?.as_bytes(), text(values, 1)?.as_bytes(), true)?.into())
+pub fn like(_: &Call, value: &Value, pattern: &Value, _: &mut EvalContext) -> Result<Value> {
+    Ok(matches(text_of(value)?.as_bytes(), text_of(pattern)?.as_bytes(), true)?.into())
 }
 
-pub fn not_like(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
-    Ok((!matches(text(values, 0)?.as_bytes(), text(values, 1)?.as_bytes(), true)?).into())
+pub fn not_like(_: &Call, value: &Value, pattern: &Value, _: &mut EvalContext) -> Result<Value> {
+    Ok((!matches(text_of(value)?.as_bytes(), text_of(pattern)?.as_bytes(), true)?).into())
 }
 
 pub fn ilike(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
@@ -59,6 +59,7 @@ fn matches(text: &[u8], pattern: &[u8], is_characters: bool) -> Result<bool> {
                 if place == pattern.len() {
                     return Ok(true);
                 }
+                at = next_candidate(text, pattern, place, at);
                 retry = Some((place, at));
                 continue;
             }
@@ -73,11 +74,19 @@ fn matches(text: &[u8], pattern: &[u8], is_characters: bool) -> Result<bool> {
         match (advanced, &mut retry) {
             (Some((used, width)), _) => (place, at) = (place + used, at + width),
             (None, Some((after, from))) if *from < text.len() => {
-                *from += width(*from);
+                *from = next_candidate(text, pattern, *after, *from + width(*from));
                 (place, at) = (*after, *from);
             }
             _ => return Ok(false),
         }
+    }
+}
+
+/// Returns the first position from `at` on where the text may match the pattern behind a `%`; the end if there is none.
+fn next_candidate(text: &[u8], pattern: &[u8], place: usize, at: usize) -> usize {
+    match pattern[place] {
+        b'%' | b'_' | b'\\' => at,
+        wanted => memchr::memchr(wanted, &text[at..]).map_or(text.len(), |found| at + found),
     }
 }
 
