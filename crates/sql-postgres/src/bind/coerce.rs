@@ -292,7 +292,7 @@ impl Binder<'_> {
         let mut exprs = Vec::with_capacity(operands.len());
         for operand in operands {
             let (source, at) = (operand.oid(), operand.at);
-            if !can_coerce(&[source], &[target], CastContext::Implicit) {
+            if source != target && !can_coerce(&[source], &[target], CastContext::Implicit) {
                 let text = format!("{what} could not convert type {} to {}", shown(source), shown(target));
                 return Err(self.error(PgError::new(state::CANNOT_COERCE, text), at));
             }

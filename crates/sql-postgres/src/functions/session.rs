@@ -5,10 +5,10 @@ use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
 
 use crate::error::{PgError, state};
-use crate::functions::args::{self, integer, text};
+use crate::functions::args::{self, integer, text, truth};
 use crate::functions::state::StateOf as _;
 use crate::types::io::{self, ObjectKind};
-use crate::types::{oid, reg, registry};
+use crate::types::{array, oid, reg, registry};
 use crate::value::Value;
 
 /// Returns the text form of an argument of any type, which is not NULL.
@@ -55,6 +55,15 @@ pub fn session_user(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Valu
 /// The schema in which an unqualified name is created; NULL if no schema of the path exists.
 pub fn current_schema(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     Ok(ctx.state().session.search_path.first().map(Value::text).unwrap_or_default())
+}
+
+/// The schemas of the path that exist; with those that are searched before it, if asked so.
+pub fn current_schemas(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let has_implicit = truth(values, 0)?;
+    let path = &ctx.state().session.search_path;
+    let implicit = (has_implicit && !path.iter().any(|schema| schema == "pg_catalog")).then_some("pg_catalog");
+    let names = implicit.into_iter().chain(path.iter().map(String::as_str));
+    Ok(array::list(oid::NAME, names.map(Value::text).collect()))
 }
 
 pub fn pg_backend_pid(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {

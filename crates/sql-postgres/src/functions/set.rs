@@ -41,6 +41,18 @@ pub static LISTENING_CHANNELS: SetFunction = strict("pg_listening_channels", |_,
         ctx.facts().channels.listening.iter().map(|channel| vec![Value::text(&**channel)]).collect();
     Ok(Box::new(KnownRows(channels.into_iter())))
 });
+pub static OPTIONS: SetFunction = strict("pg_options_to_table", |_, values, _| {
+    let Value::Array(options) = &values[0] else { return Ok(Box::new(KnownRows(Vec::new().into_iter()))) };
+    let option = |value: &Value| {
+        let Value::Text(text) = value else { return vec![Value::Null, Value::Null] };
+        match text.split_once('=') {
+            Some((name, value)) => vec![Value::text(name), Value::text(value)],
+            None => vec![Value::text(&**text), Value::Null],
+        }
+    };
+    let rows: Vec<Row> = options.values().iter().map(option).collect();
+    Ok(Box::new(KnownRows(rows.into_iter())))
+});
 pub static STRING_TO_TABLE: SetFunction =
     SetFunction { strict: false, ..strict("string_to_table", |_, values, _| split(values)) };
 pub static REGEXP_SPLIT: SetFunction = strict("regexp_split_to_table", |_, values, _| split_by_pattern(values));

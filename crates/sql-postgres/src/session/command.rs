@@ -5,7 +5,7 @@ mod execute;
 
 use std::sync::Arc;
 
-use syntax::postgres::tree::{Discard, LockStmt, ObjectName, RawStatement, Statement, TransactionStmt};
+use syntax::postgres::tree::{Discard, ObjectName, RawStatement, Statement, TransactionStmt};
 
 use crate::batch::{Batch, Row};
 use crate::bind::ResultColumn;
@@ -242,12 +242,6 @@ impl Session {
             dropped?;
         }
         Ok(())
-    }
-
-    fn lock_tables(&mut self, lock: &LockStmt) -> Result<()> {
-        let LockStmt { relations: _, mode: _, nowait: _ } = lock;
-        self.require_block("LOCK TABLE")?;
-        Err(PgError::unsupported("LOCK TABLE"))
     }
 }
 

@@ -14,6 +14,7 @@ mod explain;
 mod extended;
 pub mod facts;
 pub mod functions;
+mod lock_table;
 mod named;
 pub(crate) mod notify;
 mod objects;

@@ -186,3 +186,59 @@ fn advisory_locks_are_of_a_database_and_end_with_their_session() {
     other.run("discard all");
     check(other.lines("select count(*) from pg_locks where locktype = 'advisory'"), "0");
 }
+
+#[test]
+fn a_locked_table_is_refused_without_waiting_and_given_back_to_a_savepoint() {
+    let (_world, mut one, mut other) = two("create table t (a int primary key)\ncreate view v as select * from t");
+    check(
+        one.lines("lock table t\nbegin\nsavepoint s\nlock table only t"),
+        "ERROR:  25P01: LOCK TABLE can only be used in transaction blocks\nBEGIN\nSAVEPOINT\nLOCK TABLE",
+    );
+    check(
+        other.lines("begin\nlock t in access share mode nowait"),
+        "BEGIN\nERROR:  55P03: could not obtain lock on relation \"t\"",
+    );
+    other.run("rollback");
+    check(one.lines("rollback to s\nlock table t in row exclusive mode"), "ROLLBACK\nLOCK TABLE");
+    check(
+        other.lines(
+            "begin
+             lock t in row share mode nowait
+             savepoint s
+             lock t nowait
+             rollback to s
+             lock table t in share mode
+             rollback to s
+             lock table v
+             rollback",
+        ),
+        "BEGIN
+         LOCK TABLE
+         SAVEPOINT
+         ERROR:  55P03: could not obtain lock on relation \"t\"
+         ROLLBACK
+         ERROR:  0A000: LOCK TABLE ... IN SHARE MODE is not supported
+         ROLLBACK
+         ERROR:  0A000: LOCK TABLE of a view is not supported
+         ROLLBACK",
+    );
+    one.run("rollback");
+    check(other.lines("begin\nlock t nowait\nselect * from t\ncommit"), "BEGIN\nLOCK TABLE\nCOMMIT");
+}
+
+#[test]
+fn the_schemas_of_the_path_are_an_array_and_options_a_table() {
+    let (_world, mut one, _) = two("create schema app");
+    check(
+        one.lines(
+            "set search_path = app, nowhere, public
+             select current_schemas(false), current_schemas(true)
+             select * from pg_options_to_table('{a=1,b,c=d=e}') where option_name <> ''",
+        ),
+        "SET
+         {app,public}|{pg_catalog,app,public}
+         a|1
+         b|
+         c|d=e",
+    );
+}

@@ -4,9 +4,13 @@ use crate::functions::rows::{I, S, V, folded, row, strict, values};
 use crate::functions::{PgFunction, aggregate, cast, numbers, session};
 use crate::session::notify;
 use crate::types::oid::{
-    ANY, ANYELEMENT, BOOL, BPCHAR, BYTEA, CHAR, FLOAT4, FLOAT8, INT4, INT8, NAME, NUMERIC, OID, REGCLASS, REGCOLLATION,
-    REGNAMESPACE, REGOPER, REGOPERATOR, REGPROC, REGPROCEDURE, REGROLE, REGTYPE, TEXT, UUID, VARCHAR, VOID,
+    ANY, ANYELEMENT, BOOL, BPCHAR, BYTEA, CHAR, FLOAT4, FLOAT8, INT4, INT8, NAME, NUMERIC, OID, Oid, REGCLASS,
+    REGCOLLATION, REGNAMESPACE, REGOPER, REGOPERATOR, REGPROC, REGPROCEDURE, REGROLE, REGTYPE, TEXT, UUID, VARCHAR,
+    VOID,
 };
+
+/// The type `name[]`.
+const NAMES: Oid = 1003;
 
 /// Rows of `pg_proc`, by name.
 #[rustfmt::skip]
@@ -22,6 +26,7 @@ pub static FUNCTIONS: &[PgFunction] = &[
     row(944, "char", &[TEXT], 0, CHAR, I, true, strict!("char", cast::char_of_text, I)),
     row(861, "current_database", &[], 0, NAME, S, true, strict!("current_database", session::current_database, S)),
     row(1402, "current_schema", &[], 0, NAME, S, true, strict!("current_schema", session::current_schema, S)),
+    row(1403, "current_schemas", &[BOOL], 0, NAMES, S, true, strict!("current_schemas", session::current_schemas, S)),
     row(745, "current_user", &[], 0, NAME, S, true, strict!("current_user", session::current_user, S)),
     row(2519, "every", &[BOOL], 0, BOOL, I, true, folded(&aggregate::BOOL_AND)),
     row(1081, "format_type", &[OID, INT4], 0, TEXT, S, false, values!("format_type", session::format_type, S)),

@@ -1,0 +1,99 @@
+//! LOCK TABLE: metadata locks that a transaction takes before it needs them.
+//!
+//! ACCESS SHARE and ROW SHARE are the shared metadata lock, ROW EXCLUSIVE is that with the registration as a writer, and
+//! ACCESS EXCLUSIVE is the exclusive one. No lock has the conflicts of the modes between, which are refused. So these four
+//! conflict as PostgreSQL's do: nobody holds EXCLUSIVE, the only other mode from which ROW SHARE differs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use datum::Fault;
+use query::catalog::table::Table;
+use query::session::metadata_locks::Patience;
+use syntax::postgres::tree::{LockMode, LockStmt, RangeVar};
+
+use crate::define::names::Relation;
+use crate::error::{PgError, Result, state};
+use crate::session::Session;
+
+fn cannot_lock(name: &str, kinds: &str) -> PgError {
+    let error = PgError::new(state::WRONG_OBJECT_TYPE, format!("cannot lock relation \"{name}\""));
+    error.detail(format!("This operation is not supported for {kinds}."))
+}
+
+impl Session {
+    pub(super) fn lock_tables(&mut self, lock: &LockStmt) -> Result<()> {
+        let LockStmt { relations, mode, nowait } = lock;
+        self.require_block("LOCK TABLE")?;
+        let refused = match mode {
+            LockMode::AccessShare | LockMode::RowShare | LockMode::RowExclusive | LockMode::AccessExclusive => None,
+            LockMode::ShareUpdateExclusive => Some("SHARE UPDATE EXCLUSIVE"),
+            LockMode::Share => Some("SHARE"),
+            LockMode::ShareRowExclusive => Some("SHARE ROW EXCLUSIVE"),
+            LockMode::Exclusive => Some("EXCLUSIVE"),
+        };
+        if let Some(mode) = refused {
+            return Err(PgError::unsupported(format!("LOCK TABLE ... IN {mode} MODE")));
+        }
+        relations.iter().try_for_each(|name| self.lock_relation(name, *mode, *nowait))
+    }
+
+    /// Locks the table that the name means once its lock is held.
+    fn lock_relation(&mut self, name: &RangeVar, mode: LockMode, nowait: bool) -> Result<()> {
+        loop {
+            let table = self.table_to_lock(name)?;
+            if table.temporary {
+                return Ok(());
+            }
+            let wait = if nowait { Duration::ZERO } else { self.lock_wait() };
+            match self.lock_table(&table, mode, wait) {
+                Err(Fault::LockTimeout) if nowait => {
+                    let message = format!("could not obtain lock on relation \"{}\"", table.name);
+                    return Err(PgError::new(state::LOCK_NOT_AVAILABLE, message));
+                }
+                Err(fault) => return Err(self.error_of(fault, &[])),
+                // The lock is held; its table may be another one than that which the name means now.
+                Ok(true) if self.table_to_lock(name)?.id == table.id => return Ok(()),
+                Ok(_) => {}
+            }
+        }
+    }
+
+    fn table_to_lock(&mut self, name: &RangeVar) -> Result<Arc<Table>> {
+        match self.relation(name)? {
+            Some(Relation::Table(table)) => Ok(table),
+            Some(Relation::View(_)) => Err(PgError::unsupported("LOCK TABLE of a view")),
+            Some(Relation::Sequence(_)) => Err(cannot_lock(&name.name, "sequences")),
+            Some(Relation::Index(..)) => Err(cannot_lock(&name.name, "indexes")),
+            None if self.is_system_relation(name) => {
+                Err(PgError::unsupported(format!("LOCK TABLE of \"{}\"", name.name)))
+            }
+            None => Err(self.missing_relation(name, None)),
+        }
+    }
+
+    fn is_system_relation(&mut self, name: &RangeVar) -> bool {
+        let in_schema = |schema: &str| crate::system::relations::by_name(schema, &name.name).is_some();
+        match &name.schema {
+            Some(schema) => in_schema(schema),
+            None => in_schema("pg_catalog"),
+        }
+    }
+
+    /// Takes the lock. Returns false if the definition is stale.
+    fn lock_table(&mut self, table: &Arc<Table>, mode: LockMode, wait: Duration) -> datum::Result<bool> {
+        let handle = &self.handle;
+        let patience = Patience { wait, is_interrupted: &|| handle.is_interrupted() };
+        let tables = std::slice::from_ref(table);
+        match mode {
+            LockMode::AccessExclusive => self.core.locks.exclude(tables, patience).map(|()| true),
+            LockMode::RowExclusive => {
+                if !self.core.locks.share(tables, patience)? {
+                    return Ok(false);
+                }
+                self.core.locks.write(tables, patience).map(|()| true)
+            }
+            _ => self.core.locks.share(tables, patience),
+        }
+    }
+}
