@@ -126,7 +126,10 @@ impl Binder<'_> {
         }
         self.check_aggregate_place(clause, at)?;
         self.scope().in_aggregate = true;
-        let bound = self.aggregate_call(node, at);
+        let bound = match node.within_group {
+            true => self.ordered_set_call(node, at),
+            false => self.aggregate_call(node, at),
+        };
         let scope = self.scope();
         scope.in_aggregate = false;
         scope.clause = clause;

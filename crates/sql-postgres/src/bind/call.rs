@@ -32,6 +32,9 @@ impl Binder<'_> {
         if node.arguments.len() > ARGUMENTS_MAX {
             return self.fail(state::TOO_MANY_ARGUMENTS, too_many_arguments(), at);
         }
+        if node.within_group {
+            return self.aggregate(node, at);
+        }
         if node.over.is_some() && !node.within_group {
             return self.window_function(node, at);
         }
@@ -56,14 +59,11 @@ impl Binder<'_> {
             star,
             distinct,
             order_by,
-            within_group,
+            within_group: _,
             filter,
             over: _,
             sql_syntax: _,
         } = node;
-        if *within_group {
-            return Err(self.error(unsupported("WITHIN GROUP"), at));
-        }
         let bare = name.last();
         if *star && functions_named(bare).iter().all(|row| !row.arguments.is_empty()) {
             return Err(self.no_function(name, &[], at));
@@ -138,6 +138,10 @@ impl Binder<'_> {
                 return Err(self.error(PgError::new(state::AMBIGUOUS_FUNCTION, text).hint(hint), at));
             }
         };
+        if matches!(row.body, Body::OrderedSet(_)) {
+            let text = format!("WITHIN GROUP is required for ordered-set aggregate {}", row.name);
+            return self.fail(state::WRONG_OBJECT_TYPE, text, at);
+        }
         if matches!(row.body, Body::Window) {
             let text = format!("window function {} requires an OVER clause", row.name);
             return self.fail(state::WRONG_OBJECT_TYPE, text, at);
@@ -292,7 +296,7 @@ impl Binder<'_> {
         Ok((row.arguments.to_vec(), whole))
     }
 
-    fn no_function(&self, name: &AnyName, operands: &[Operand], at: u32) -> PgError {
+    pub fn no_function(&self, name: &AnyName, operands: &[Operand], at: u32) -> PgError {
         let types: Vec<Oid> = operands.iter().map(Operand::oid).collect();
         let text = format!("function {}({}) does not exist", name.dotted(), shown_list(&types));
         let hint = "No function matches the given name and argument types. You might need to add explicit type casts.";

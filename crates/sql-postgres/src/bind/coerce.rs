@@ -154,7 +154,7 @@ pub fn call_of(function: &'static Function, arguments: Vec<Expr>, ty: Oid, typmo
 pub fn call(row: &'static PgFunction, arguments: Vec<Expr>, ty: Oid, typmod: i32) -> Result<Expr> {
     match row.body {
         Body::Scalar(function) => Ok(call_of(function, arguments, ty, typmod)),
-        Body::Aggregate(_) | Body::Window | Body::Set(_) => {
+        Body::Aggregate(_) | Body::OrderedSet(_) | Body::Window | Body::Set(_) => {
             Err(PgError::new(state::WRONG_OBJECT_TYPE, format!("{} is no plain function", row.name)))
         }
     }

@@ -125,6 +125,20 @@ impl Binder<'_> {
         }
     }
 
+    /// Refuses an expression that is not constant in a group.
+    pub fn check_grouped(&mut self, expr: &Expr, at: u32) -> Result<()> {
+        let depth = self.scopes.len() - 1;
+        let scope = &mut self.scopes[depth];
+        let Some(grouped) = &mut scope.grouped else { return Ok(()) };
+        let known = grouped.calls.len();
+        let brought = grouped.bring(&mut expr.clone(), &scope.subquery_reads);
+        grouped.calls.truncate(known);
+        match brought {
+            Ok(()) => Ok(()),
+            Err(Ungrouped(place)) => Err(self.ungrouped(depth, place, at, false)),
+        }
+    }
+
     /// Brings a column of a grouped block, which a subquery reads, to the rows of its groups.
     pub fn grouped_outer(&mut self, depth: usize, mut expr: Expr, at: u32) -> Result<Expr> {
         let Some(grouped) = &mut self.scopes[depth].grouped else { return Ok(expr) };

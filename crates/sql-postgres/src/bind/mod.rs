@@ -26,6 +26,7 @@ mod merge;
 mod merge_into;
 mod name;
 mod operator;
+mod ordered_set;
 pub(crate) mod output_name;
 mod polymorphic;
 mod project_set;

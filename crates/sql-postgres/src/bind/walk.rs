@@ -13,7 +13,7 @@ pub fn any(expr: &tree::Expr, is_it: &dyn Fn(&tree::Expr) -> bool) -> bool {
 /// Returns whether the expression contains an aggregate of its block, as far as its text tells.
 pub fn has_aggregate(expr: &tree::Expr) -> bool {
     any(expr, &|expr| match &expr.kind {
-        ExprKind::Function(call) => call.over.is_none() && is_aggregate(call),
+        ExprKind::Function(call) => call.over.is_none() && (call.within_group || is_aggregate(call)),
         ExprKind::Grouping(_) => true,
         _ => false,
     })

@@ -14,6 +14,7 @@ pub mod json;
 mod md5;
 pub mod numbers;
 pub mod numeric;
+pub mod ordered_set;
 pub mod parameters;
 pub mod record;
 pub mod rows;
@@ -61,9 +62,18 @@ pub enum Volatility {
 pub enum Body {
     Scalar(&'static Function),
     Aggregate(&'static AggregateFunction),
+    OrderedSet(OrderedSetBody),
     /// A window function that the core computes, by its name.
     Window,
     Set(SetBody),
+}
+
+/// An aggregate with WITHIN GROUP: its arguments are the direct ones and the expressions of ORDER BY.
+#[derive(Clone, Copy, Debug)]
+pub struct OrderedSetBody {
+    pub function: &'static AggregateFunction,
+    /// The direct arguments are a row that the group does not have.
+    pub is_hypothetical: bool,
 }
 
 /// A set-returning function.
@@ -127,6 +137,7 @@ static FUNCTIONS: &[&[PgFunction]] = &[
     rows::misc::FUNCTIONS,
     rows::compare::FUNCTIONS,
     rows::window::FUNCTIONS,
+    rows::ordered_set::FUNCTIONS,
     rows::set::FUNCTIONS,
     array::rows::FUNCTIONS,
     enums::FUNCTIONS,

@@ -24,7 +24,7 @@ fn flag(truth: bool) -> &'static str {
 fn proc_line(row: &PgFunction, real: &str) -> String {
     let kind = match row.body {
         Body::Scalar(_) | Body::Set(_) => "f",
-        Body::Aggregate(_) => "a",
+        Body::Aggregate(_) | Body::OrderedSet(_) => "a",
         Body::Window => "w",
     };
     let volatility = match row.volatility {

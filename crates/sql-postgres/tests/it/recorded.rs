@@ -96,3 +96,8 @@ fn parts_and_changes_of_documents_answer_as_the_real_server_does() {
 fn rows_as_values_answer_as_the_real_server_does() {
     check(include_str!("../recorded/rows.txt"));
 }
+
+#[test]
+fn aggregates_of_ordered_sets_answer_as_the_real_server_does() {
+    check(include_str!("../recorded/ordered_sets.txt"));
+}

@@ -14,6 +14,7 @@ pub mod casts;
 pub mod compare;
 pub mod misc;
 pub mod operators;
+pub mod ordered_set;
 pub mod set;
 pub mod text;
 pub mod window;
