@@ -131,7 +131,17 @@ fn source(node: &Node, base: Option<&Arc<Row>>, ctx: &mut EvalContext) -> Result
             State::Lateral(subquery::around(*depth, base.map_or(&[], |row| row), ctx, |ctx| gather(input, ctx))?, 0)
         }
         Node::TableFunction(function) => State::Shared(Arc::new(rows_of(function, ctx)?), 0),
-        Node::Common { id, source, recursion } => State::Shared(common(*id, source, recursion.as_ref(), ctx)?, 0),
+        Node::Common { id, source, recursion, is_kept } => {
+            let kept = is_kept.then(|| caches(ctx).commons.get(id).cloned()).flatten();
+            let rows = match kept {
+                Some(rows) => rows,
+                None => Arc::new(common(*id, source, recursion.as_ref(), ctx)?),
+            };
+            if *is_kept {
+                caches(ctx).commons.insert(*id, rows.clone());
+            }
+            State::Shared(rows, 0)
+        }
         Node::LastRound { id } => State::Shared(caches(ctx).commons.get(id).cloned().unwrap_or_default(), 0),
         _ => return Err(Fault::corrupt("a node with an input")),
     })
@@ -622,17 +632,12 @@ fn rows_of(function: &TableFunction, ctx: &mut EvalContext) -> Result<Rows> {
 }
 
 /// Returns the rows of a common table expression, computed at first use.
-fn common(id: usize, source: &Arc<Node>, recursion: Option<&Recursion>, ctx: &mut EvalContext) -> Result<Arc<Rows>> {
-    if let Some(rows) = caches(ctx).commons.get(&id) {
-        return Ok(rows.clone());
-    }
+fn common(id: usize, source: &Arc<Node>, recursion: Option<&Recursion>, ctx: &mut EvalContext) -> Result<Rows> {
     let mut rows = Rows::default();
     match recursion {
         None => fill(source, ctx, &mut |row, ctx| rows.push(row, ctx))?,
         Some(recursion) => recurse(id, source, recursion, &mut rows, ctx)?,
     }
-    let rows = Arc::new(rows);
-    caches(ctx).commons.insert(id, rows.clone());
     Ok(rows)
 }
 

@@ -114,11 +114,13 @@ pub enum Node {
     TableFunction(Box<TableFunction>),
     /// Set-returning functions, evaluated for each input row.
     ProjectSet(ProjectSet),
-    /// The rows of a common table expression, computed once per statement.
+    /// The rows of a common table expression.
     Common {
         id: usize,
         source: Arc<Node>,
         recursion: Option<Recursion>,
+        /// Computed once per statement. One that reads outer rows is computed each time that it is opened.
+        is_kept: bool,
     },
     /// The rows of the previous round, within the recursive part of a common table expression.
     LastRound {

@@ -57,7 +57,7 @@ impl Bind<'_> {
             None => {
                 let mut bound = self.query(query)?;
                 rename(&mut bound.columns, &table.columns)?;
-                let node = Arc::new(Node::Common { id, source: bound.node, recursion: None });
+                let node = Arc::new(Node::Common { id, source: bound.node, recursion: None, is_kept: true });
                 Bound { node, columns: bound.columns, plain: None }
             }
         };
@@ -103,7 +103,7 @@ impl Bind<'_> {
         let exprs = exprs.map(|(at, (column, ty))| cast(Expr::Column(at, column.ty.clone()), ty)).collect();
         let part = Arc::new(Node::Project { input: bound.node, exprs });
         let recursion = Some(Recursion { part, distinct, types });
-        let node = Arc::new(Node::Common { id, source: source.node, recursion });
+        let node = Arc::new(Node::Common { id, source: source.node, recursion, is_kept: true });
         let node = limited(node, self.limits(limit.as_ref())?);
         Ok(Bound { node, columns: source.columns, plain: None })
     }

@@ -95,27 +95,40 @@ impl Binder<'_> {
         };
         let id = self.new_id();
         let around = (std::mem::take(&mut self.height), std::mem::take(&mut self.weight));
-        let reads = self.correlations.last().map_or(0, Vec::len);
+        let read_before = self.correlations.last_mut().map(std::mem::take);
         let bound = if recursive { self.recursive(name, columns, query, id)? } else { None };
         let bound = match bound {
             Some(bound) => bound,
             None => {
                 let mut bound = self.query(query)?;
                 self.name_columns(name, &mut bound.columns, columns)?;
-                let node = Arc::new(Node::Common { id, source: bound.node, recursion: None });
+                let node = Arc::new(Node::Common { id, source: bound.node, recursion: None, is_kept: true });
                 BoundQuery { node, columns: bound.columns, plain: None }
             }
         };
-        if self.correlations.last().map_or(0, Vec::len) != reads {
-            return Err(self.error(unsupported("a WITH query that reads the query around it"), name.at.0));
+        let outer = self.correlations.last_mut().map(std::mem::take).unwrap_or_default();
+        if let Some((reads, before)) = self.correlations.last_mut().zip(read_before) {
+            *reads = before;
         }
+        self.note_outer(self.correlations.len() - 1, &outer);
         self.rise(1)?;
         let size = (self.height, self.weight);
         (self.height, self.weight) = (around.0, around.1 + 1);
-        let BoundQuery { node, columns, plain: _ } = bound;
-        let (name, state) = (name.value.clone(), CommonState::Ready);
-        self.commons.push(Common { name, columns, node, size, references: 0, state });
+        let BoundQuery { mut node, columns, plain: _ } = bound;
+        if let Some(Node::Common { is_kept, .. }) = Arc::get_mut(&mut node) {
+            *is_kept = outer.is_empty();
+        }
+        let (name, state, depth) = (name.value.clone(), CommonState::Ready, self.correlations.len() - 1);
+        self.commons.push(Common { name, columns, node, size, references: 0, state, outer, depth });
         Ok(())
+    }
+
+    /// Notes outer references of the blocks from this depth on.
+    fn note_outer(&mut self, depth: usize, outer: &[(usize, usize)]) {
+        for reads in &mut self.correlations[depth..] {
+            let fresh = outer.iter().filter(|read| !reads.contains(read)).copied().collect::<Vec<_>>();
+            reads.extend(fresh);
+        }
     }
 
     /// Binds a statement of WITH that changes rows. It runs once, whether it is read or not.
@@ -154,7 +167,16 @@ impl Binder<'_> {
         let name = name.value.clone();
         self.parts.push(StatementPart { id, name: name.clone(), plan, reads_changes: false });
         let node = Arc::new(Node::LastRound { id });
-        self.commons.push(Common { name, columns, node, size: (1, 1), references: 0, state });
+        self.commons.push(Common {
+            name,
+            columns,
+            node,
+            size: (1, 1),
+            references: 0,
+            state,
+            outer: Vec::new(),
+            depth: 0,
+        });
         Ok(())
     }
 
@@ -200,6 +222,7 @@ impl Binder<'_> {
         };
         common.references += 1;
         let common = common.clone();
+        self.note_outer(common.depth.min(depth - 1), &common.outer);
         if let Node::LastRound { id } = &*common.node {
             self.reads.parts.push(*id);
         }
@@ -259,6 +282,8 @@ impl Binder<'_> {
             node: Arc::new(Node::LastRound { id }),
             size: (1, 1),
             references: 0,
+            outer: Vec::new(),
+            depth: 0,
             state: CommonState::Recursive(self.correlations.len()),
         });
         let part = self.set_operand(&last.operand)?;
@@ -294,6 +319,8 @@ impl Binder<'_> {
             node: Arc::new(Node::One { width: 0 }),
             size: (0, 0),
             references: 0,
+            outer: Vec::new(),
+            depth: 0,
             state: CommonState::Refused(text.into()),
         });
         // Bound for its references alone; it is bound again without the name.
@@ -313,6 +340,8 @@ impl Binder<'_> {
             node: Arc::new(Node::One { width: 0 }),
             size: (0, 0),
             references: 0,
+            outer: Vec::new(),
+            depth: 0,
             state: CommonState::Refused(text.into()),
         });
     }
@@ -358,7 +387,7 @@ impl Binder<'_> {
         }
         let types = source.columns.iter().map(|column| settled(&column.column.ty)).collect();
         let recursion = Some(Recursion { part: part.node, distinct, types });
-        let node = Arc::new(Node::Common { id, source: source.node, recursion });
+        let node = Arc::new(Node::Common { id, source: source.node, recursion, is_kept: true });
         Ok(BoundQuery { node, columns: source.columns, plain: None })
     }
 }

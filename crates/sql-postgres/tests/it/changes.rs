@@ -342,3 +342,10 @@ fn copy_passes_over_rows_that_its_condition_rejects() {
         "ERROR:  0A000: cannot use subquery in COPY FROM WHERE condition",
     );
 }
+
+#[test]
+fn queries_of_with_may_read_the_query_around_them() {
+    let mut world = World::new();
+    let mut client = world.session();
+    crate::world::play(&mut client, include_str!("../definitions/correlated_with.txt"));
+}
