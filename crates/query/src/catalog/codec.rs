@@ -6,7 +6,7 @@ use datum::key::KeyOrder;
 use datum::row::{decode_value, encode_value};
 use datum::{Collation, Fault, Result, Storage};
 
-use crate::catalog::foreign_key::{Action, ForeignKey};
+use crate::catalog::foreign_key::{Action, Deferral, ForeignKey};
 use crate::catalog::object_id::{Maker, ObjectId, UNNUMBERED};
 use crate::catalog::table::{Default, Generated, Identity, Part, TableColumn};
 use crate::types::{Type, TypeId};
@@ -343,7 +343,17 @@ impl<'b> In<'b> {
             return Err(damaged());
         }
         let (columns, parent_columns) = pairs.into_iter().unzip();
-        Ok(ForeignKey { id: UNNUMBERED, name, columns, parent_schema, parent, parent_columns, on_delete, on_update })
+        Ok(ForeignKey {
+            id: UNNUMBERED,
+            name,
+            columns,
+            parent_schema,
+            parent,
+            parent_columns,
+            on_delete,
+            on_update,
+            deferral: Deferral::Never,
+        })
     }
 
     pub fn generated(&mut self) -> Result<(usize, Generated)> {

@@ -39,6 +39,16 @@ pub struct ForeignKey {
     pub parent_columns: Vec<String>,
     pub on_delete: Action,
     pub on_update: Action,
+    pub deferral: Deferral,
+}
+
+/// Whether checks may wait for the end of the transaction, and whether they do unless the transaction says otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Deferral {
+    #[default]
+    Never,
+    Immediate,
+    Deferred,
 }
 
 /// A key that finds rows: an index, or the primary key.

@@ -21,6 +21,7 @@ use datum::{Fault, Result};
 use engine::rows::{CATALOG, Inserted, Transaction};
 
 use crate::catalog::codec::{In, Out, damaged};
+use crate::catalog::foreign_key::Deferral;
 use crate::catalog::object_id::{Maker, UNNUMBERED};
 use crate::catalog::table::{Check, Index, Table, TableId};
 use crate::catalog::table_state::TableState;
@@ -28,8 +29,10 @@ use crate::engine_fault::engine_fault;
 use crate::key_form::KeyForm;
 
 /// The version of a definition. Version 1 ends before the foreign keys, version 2 before the generated columns, version 3 before the options; up to version 4 types have the kinds of `codec::FORMER`, and keys no form: `KeyForm::Whole`.
-/// Version 5 ends before the maker and the object ids, which `Catalog::open` gives to its parts. Version 6 ends before what partial indexes and included columns need.
-const VERSION: u8 = 7;
+/// Version 5 ends before the maker and the object ids, which `Catalog::open` gives to its parts. Version 6 ends before what partial indexes and included columns need, version 7 before the deferral of foreign keys.
+const VERSION: u8 = 8;
+/// The deferrals by number.
+const DEFERRALS: [Deferral; 3] = [Deferral::Never, Deferral::Immediate, Deferral::Deferred];
 /// The size of a piece in bytes.
 pub const PIECE: usize = 1000;
 
@@ -153,6 +156,7 @@ pub fn encode_table(table: &Table) -> Result<Vec<u8>> {
     }
     encode_objects(table, &mut out);
     encode_indexes(table, &mut out);
+    table.foreign_keys.iter().for_each(|key| out.byte(key.deferral as u8));
     Ok(out.0)
 }
 
@@ -297,6 +301,11 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
     }
     if format >= 7 {
         decode_indexes(&mut table, &mut from)?;
+    }
+    if format >= 8 {
+        for key in &mut table.foreign_keys {
+            key.deferral = *DEFERRALS.get(usize::from(from.byte()?)).ok_or_else(damaged)?;
+        }
     }
     Ok(table.with_derived_fields())
 }

@@ -4,7 +4,7 @@ use engine::{Lsn, Options};
 use os::{Folder, SimClock, SimFolder};
 
 use super::*;
-use crate::catalog::foreign_key::{Action, ForeignKey};
+use crate::catalog::foreign_key::{Action, Deferral, ForeignKey};
 use crate::catalog::object_id::ObjectId;
 use crate::catalog::object_id::{Maker, UNNUMBERED};
 use crate::catalog::objects::Object;
@@ -114,6 +114,7 @@ fn table(writing: &mut Writing<'_>) -> Table {
         parent_columns: vec!["a".into()],
         on_delete: Action::Nothing,
         on_update: Action::Nothing,
+        deferral: Deferral::Never,
     });
     table
 }

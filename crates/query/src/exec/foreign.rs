@@ -16,6 +16,7 @@ use crate::catalog::foreign_graph::{Child, ForeignKeyGraph, Member};
 use crate::catalog::foreign_key::{Action, ForeignKey, KeyAt};
 use crate::catalog::table::{Part, Table};
 use crate::engine_fault::engine_fault;
+use crate::exec::deferred::{self, Cause, Ends};
 use crate::exec::generated;
 use crate::exec::host::host;
 use crate::exec::row_change::{current, replace, take_out};
@@ -178,6 +179,46 @@ fn has_parent(member: &Member, at: usize, row: &[Value], ctx: &mut EvalContext) 
     lock_first(parent, *by, values.len(), &sought, ctx)
 }
 
+/// Leaves the values of a row that is written for a later check.
+fn leave_child(member: &Member, at: usize, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
+    let table = &member.table;
+    let key = &table.foreign_keys[at];
+    let values = key.columns.iter().map(|column| row[*column].clone()).collect();
+    // Every child has an index over its columns (QU-6).
+    let by = table.key_over(&key.columns).unwrap_or_default();
+    let parent = member.parents[at].found.clone();
+    deferred::leave(Ends { child: table.clone(), foreign: at, by, parent }, values, Cause::Child, ctx)
+}
+
+/// Checks values that a change has left: a row of the parent has them, or no row of the child does (QU-49).
+fn check_values(ends: &Ends, values: &[Value], cause: Cause, ctx: &mut EvalContext) -> Result<()> {
+    let (child, key) = (&ends.child, ends.key());
+    let refs: Vec<&Value> = values.iter().collect();
+    if let Some((parent, by)) = &ends.parent
+        && let Some(sought) = sought(parent, *by, &refs)
+        && lock_first(parent, *by, refs.len(), &sought, ctx)?
+    {
+        return Ok(());
+    }
+    let Some(sought) = sought(child, ends.by, &refs) else { return Ok(()) };
+    if !lock_first(child, ends.by, refs.len(), &sought, ctx)? {
+        return Ok(());
+    }
+    let text = host(ctx).assignment.text;
+    let shown = key.columns.iter().zip(values);
+    let values = shown.map(|(column, value)| text(value, &child.columns[*column].ty, ctx).into()).collect();
+    let parts = Box::new(ForeignKeyParts { values, ..key.parts(child) });
+    Err(match cause {
+        Cause::Child => Fault::ParentMissing(parts),
+        Cause::Parent => Fault::ParentReferenced(parts),
+    })
+}
+
+/// Checks what is waiting of the foreign keys that are deferred no more; with `is_end` of all.
+pub fn check_waiting(is_end: bool, ctx: &mut EvalContext) -> Result<()> {
+    deferred::each_due(is_end, ctx, check_values)
+}
+
 /// Foreign keys whose parent is missing, to be checked again after the row itself is inserted.
 #[derive(Default)]
 pub struct Missing(Vec<usize>);
@@ -193,7 +234,12 @@ fn lock_parents(
     let mut missing = Missing::default();
     for (at, key) in member.table.foreign_keys.iter().enumerate() {
         let stays = old.is_some_and(|old| key.columns.iter().all(|column| old[*column] == new[*column]));
-        if !stays && Some(at) != but && !has_parent(member, at, new, ctx)? {
+        if stays || Some(at) == but {
+            continue;
+        }
+        if host(ctx).deferring.defers(key) {
+            leave_child(member, at, new, ctx)?;
+        } else if !has_parent(member, at, new, ctx)? {
             missing.0.push(at);
         }
     }
@@ -266,7 +312,9 @@ impl Way<'_> {
             let member = &foreign_graph.members[child.member];
             let key = &member.table.foreign_keys[child.foreign];
             match key.on_delete {
-                Action::Nothing | Action::Restrict => self.refuse(at, child, &sought, row, ctx)?,
+                Action::Nothing | Action::Restrict => {
+                    self.refuse(at, child, &sought, (row, key.on_delete), ctx)?;
+                }
                 Action::Cascade => {
                     let mut found = self.children(child, &sought, Strength::Exclusive, ctx)?;
                     for at in 0..found.block_count() {
@@ -320,7 +368,7 @@ impl Way<'_> {
             if acts {
                 self.rewrite(child, &sought, Some(new).filter(|_| key.on_update == Action::Cascade), ctx)?;
             } else if self.key_of(child, new).as_ref() != Some(&sought) {
-                self.refuse(at, child, &sought, old, ctx)?;
+                self.refuse(at, child, &sought, (old, key.on_update), ctx)?;
             }
         }
         Ok(())
@@ -331,10 +379,24 @@ impl Way<'_> {
         sought(&self.foreign_graph.members[child.member].table, child.key, &values)
     }
 
-    /// Returns an error if a row of the member has children.
-    fn refuse(&self, at: usize, child: &Child, sought: &Sought, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
+    /// Returns an error if a row of the member has children, or leaves the row's key for a later check.
+    fn refuse(
+        &self,
+        at: usize,
+        child: &Child,
+        sought: &Sought,
+        (row, action): (&[Value], Action),
+        ctx: &mut EvalContext,
+    ) -> Result<()> {
         let table = &self.foreign_graph.members[child.member].table;
         let key = &table.foreign_keys[child.foreign];
+        if action == Action::Nothing && host(ctx).deferring.defers(key) {
+            let parent = &self.foreign_graph.members[at].table;
+            let parent = key.fit(table, parent).ok().map(|by| (parent.clone(), by));
+            let values = child.columns.iter().map(|column| row[*column].clone()).collect();
+            let ends = Ends { child: table.clone(), foreign: child.foreign, by: child.key, parent };
+            return deferred::leave(ends, values, Cause::Parent, ctx);
+        }
         if lock_first(table, child.key, key.columns.len(), sought, ctx)? {
             let values = shown(&self.foreign_graph.members[at].table, &child.columns, row, ctx);
             return Err(Fault::ParentReferenced(Box::new(ForeignKeyParts { values, ..key.parts(table) })));

@@ -10,6 +10,7 @@ use stdx::memory;
 
 use crate::batch::Row;
 use crate::catalog::table::Table;
+use crate::exec::constraint_modes::Deferring;
 use crate::exec::instance::Instance;
 use crate::exec::instrumentation::Measures;
 use crate::exec::memory::{Held, Sum};
@@ -32,6 +33,7 @@ pub struct Host {
     /// The statement consists of a SLEEP, which returns a result when KILL or the deadline ends it.
     pub answers_anyway: bool,
     pub foreign_key_checks: bool,
+    pub deferring: Deferring,
     /// Row locks tell keys from rows: a foreign key locks its parent's key alone, and a change that keeps the unique keys of a row lets such locks pass (QU-42).
     pub locks_keys: bool,
     /// The most rounds of a recursive common table expression.
@@ -135,6 +137,7 @@ impl Host {
             deadline: None,
             answers_anyway: false,
             foreign_key_checks: true,
+            deferring: Deferring::default(),
             locks_keys: false,
             recursion_max: 1000,
             assignment,

@@ -6,6 +6,8 @@
 
 mod caches;
 pub mod change;
+pub mod constraint_modes;
+pub mod deferred;
 mod distinct;
 mod effect_notes;
 pub mod effects;

@@ -187,7 +187,8 @@ impl SessionCore {
         let _ = self.temporary.free_dropped(self.instance.catalog());
     }
 
-    fn leave_transaction(&mut self, host: &Host) {
+    fn leave_transaction(&mut self, host: &mut Host) {
+        host.deferring.clear();
         self.note_reads(host);
         self.transaction.is_explicit = false;
         self.transaction.savepoints.clear();

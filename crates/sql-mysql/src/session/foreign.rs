@@ -15,7 +15,7 @@ use crate::instance::database::Database;
 use crate::session::Session;
 use crate::session::definition_parser::{check_name, index_name, single};
 use crate::session::generated::check_parent;
-use query::catalog::foreign_key::{Action, ForeignKey};
+use query::catalog::foreign_key::{Action, Deferral, ForeignKey};
 use query::catalog::object_id::UNNUMBERED;
 use query::catalog::table::{Index, Table, TableColumn};
 use query::catalog::{Snapshot, Writing};
@@ -58,6 +58,7 @@ pub(super) fn wanted(node: &tree::ForeignKey, columns: &[TableColumn]) -> Result
         parent_columns: referred.iter().map(|name| name.value.clone()).collect(),
         on_delete: action(*on_delete)?,
         on_update: action(*on_update)?,
+        deferral: Deferral::Never,
     };
     Ok(Wanted { key, index_name: if symbol.is_empty() { text(index) } else { symbol } })
 }

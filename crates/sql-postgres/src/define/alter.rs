@@ -203,6 +203,7 @@ impl Session {
         parents: Vec<(String, String)>,
         change: impl FnOnce(&mut Session, &mut Draft, &Snapshot) -> Result<()>,
     ) -> Result<()> {
+        self.refuse_waiting(table, "ALTER TABLE")?;
         if table.maker != crate::MAKER {
             return Err(PgError::unsupported(format!("ALTER of table \"{}\" of another dialect", table.name)));
         }
@@ -350,6 +351,19 @@ impl Session {
             }
             AlterTableCmd::DropConstraint { name, missing_ok, cascade } => {
                 self.drop_constraint(draft, &name.value, *missing_ok, *cascade, snapshot)
+            }
+            AlterTableCmd::AlterConstraint { name, deferrable, initially_deferred } => {
+                let (new, name) = (&mut draft.new, &name.value);
+                let Some(key) = new.foreign_keys.iter_mut().find(|key| key.name == *name) else {
+                    let (state, what) = match has_constraint(new, name) {
+                        true => (state::WRONG_OBJECT_TYPE, "is not a foreign key constraint"),
+                        false => (state::UNDEFINED_OBJECT, "does not exist"),
+                    };
+                    let message = format!("constraint \"{name}\" of relation \"{}\" {what}", new.name);
+                    return Err(PgError::new(state, message));
+                };
+                key.deferral = super::foreign::deferral(*deferrable, *initially_deferred);
+                Ok(())
             }
             AlterTableCmd::AddIdentity { column, always, options } => {
                 let at = draft.column(&column.value)?;

@@ -134,7 +134,7 @@ impl Session {
                 }
                 ConstraintKind::Exclusion(_) => return Err(PgError::unsupported("an exclusion constraint")),
             }
-            if constraint.deferrable {
+            if constraint.deferrable && !matches!(constraint.kind, ConstraintKind::Foreign(_)) {
                 return Err(PgError::unsupported("DEFERRABLE"));
             }
         }

@@ -261,7 +261,7 @@ impl Session {
         text: &str,
         snapshot: &Snapshot,
     ) -> Result<()> {
-        if constraint.deferrable {
+        if constraint.deferrable && !matches!(constraint.kind, ConstraintKind::Foreign(_)) {
             return Err(PgError::unsupported("DEFERRABLE"));
         }
         match &constraint.kind {

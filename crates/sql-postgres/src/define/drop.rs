@@ -186,6 +186,9 @@ impl Session {
             return Ok(());
         }
         let dependences = self.extend_with_dependents(&mut gone)?;
+        for table in &gone.tables {
+            self.refuse_waiting(table, "DROP TABLE")?;
+        }
         if let Some(owned) = gone.sequences.iter().find(|sequence| self.owner_remains(sequence, &gone)) {
             return self.refuse_owned(owned);
         }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use query::catalog::foreign_key::{Action, ForeignKey};
+use query::catalog::foreign_key::{Action, Deferral, ForeignKey};
 use query::catalog::object_id::UNNUMBERED;
 use query::catalog::table::Table;
 use query::catalog::{Snapshot, Writing};
@@ -24,6 +24,14 @@ fn action(node: ForeignKeyAction) -> Result<Action> {
         ForeignKeyAction::SetNull => Action::SetNull,
         ForeignKeyAction::SetDefault => return Err(PgError::unsupported("SET DEFAULT of a foreign key")),
     })
+}
+
+pub(super) fn deferral(deferrable: bool, initially_deferred: bool) -> Deferral {
+    match (deferrable, initially_deferred) {
+        (_, true) => Deferral::Deferred,
+        (true, false) => Deferral::Immediate,
+        (false, false) => Deferral::Never,
+    }
 }
 
 impl Session {
@@ -72,9 +80,6 @@ impl Session {
         if !on_delete_columns.is_empty() {
             return Err(PgError::unsupported("a list of columns for ON DELETE SET NULL"));
         }
-        if constraint.deferrable {
-            return Err(PgError::unsupported("DEFERRABLE"));
-        }
         if constraint.not_valid {
             return Err(PgError::unsupported("NOT VALID"));
         }
@@ -119,6 +124,7 @@ impl Session {
             parent_columns,
             on_delete: action(*on_delete)?,
             on_update: action(*on_update)?,
+            deferral: deferral(constraint.deferrable, constraint.initially_deferred),
         };
         let parent = found.as_deref().unwrap_or(draft);
         require_unique(&key, parent)?;

@@ -99,6 +99,7 @@ impl Session {
             }
             None => return Err(self.missing_relation(relation, None)),
         };
+        self.refuse_waiting(&table, "CREATE INDEX")?;
         let wanted = self.wanted(create, &table, text)?;
         if let Some(name) = name {
             let schema = self.catalog.schema(&table.schema)?;

@@ -12,7 +12,7 @@ mod foreign;
 pub(crate) mod hidden_column;
 pub(crate) mod index;
 pub mod names;
-mod object_name;
+pub mod object_name;
 mod rebuild;
 mod rename;
 mod schema;

@@ -44,6 +44,9 @@ impl Session {
             }
             at += 1;
         }
+        for table in &tables {
+            self.refuse_waiting(table, "TRUNCATE")?;
+        }
         let (temporary, shared): (Vec<_>, Vec<_>) = tables.into_iter().partition(|table| table.temporary);
         if !shared.is_empty() {
             self.empty(&shared, *restart_identity)?;

@@ -53,6 +53,11 @@ pub static OPTIONS: SetFunction = strict("pg_options_to_table", |_, values, _| {
     let rows: Vec<Row> = options.values().iter().map(option).collect();
     Ok(Box::new(KnownRows(rows.into_iter())))
 });
+/// There are no partitions.
+pub static PARTITION_ANCESTORS: SetFunction = SetFunction {
+    volatile: true,
+    ..strict("pg_partition_ancestors", |_, _, _| Ok(Box::new(KnownRows(Vec::new().into_iter()))))
+};
 pub static STRING_TO_TABLE: SetFunction =
     SetFunction { strict: false, ..strict("string_to_table", |_, values, _| split(values)) };
 pub static REGEXP_SPLIT: SetFunction = strict("regexp_split_to_table", |_, values, _| split_by_pattern(values));

@@ -138,15 +138,7 @@ impl Session {
             Statement::Unlisten(channel) => Ok(self.unlisten(channel.as_ref().map(|channel| &*channel.value))),
             Statement::Notify(notify) => self.notify(notify),
             Statement::Lock(lock) => self.lock_tables(lock).map(|()| "LOCK TABLE"),
-            Statement::SetConstraints(_) => {
-                if !self.is_in_block() {
-                    self.warn(
-                        state::NO_ACTIVE_SQL_TRANSACTION,
-                        "SET CONSTRAINTS can only be used in transaction blocks",
-                    );
-                }
-                Ok("SET CONSTRAINTS")
-            }
+            Statement::SetConstraints(set) => self.set_constraints(set).map(|()| "SET CONSTRAINTS"),
             statement => return self.define(statement, raw, text),
         };
         done.map(str::to_owned)

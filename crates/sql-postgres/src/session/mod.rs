@@ -8,6 +8,7 @@
 mod access;
 pub mod advisory;
 mod command;
+mod constraints;
 mod copy;
 mod cursor;
 mod explain;
@@ -130,6 +131,7 @@ impl Session {
         let mut ctx = EvalContext::new();
         let mut executor = Host::new(db.instance().clone(), handle.clone(), &crate::types::assignment::ASSIGNMENT);
         executor.locks_keys = true;
+        executor.deferring.is_served = true;
         executor.recursion_max = u64::MAX;
         ctx.counts_found = true;
         ctx.zero_takes_number = false;

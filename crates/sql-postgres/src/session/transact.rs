@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use engine::rows::Isolation;
 use query::catalog::table::Table;
+use query::exec::constraint_modes::ConstraintModes;
 use query::exec::host::{Host, host};
 use query::session::metadata_locks::Patience;
 use query::session::registry::SessionHandle as _;
@@ -80,6 +81,7 @@ struct NamedSavepoint {
     /// The portals that were made before it.
     portals: u64,
     channels: ChannelsMark,
+    constraints: ConstraintModes,
 }
 
 impl Default for TransactionBlock {
@@ -350,7 +352,8 @@ impl Session {
 
     /// Commits the transaction and ends its block. An error means that nothing was committed.
     pub(super) fn commit_transaction(&mut self) -> Result<()> {
-        if let Err(error) = self.hold_cursors().and_then(|()| self.settle_temporary()) {
+        let ready = self.check_constraints(true).and_then(|()| self.hold_cursors());
+        if let Err(error) = ready.and_then(|()| self.settle_temporary()) {
             self.roll_back_transaction();
             return Err(error);
         }
@@ -508,7 +511,8 @@ impl Session {
         self.core.set_savepoint(host(&mut self.ctx), &unique, is_same)?;
         let settings = self.ctx.facts().settings.mark();
         let (portals, channels) = (self.portal_count, self.ctx.facts().channels.mark());
-        let savepoint = NamedSavepoint { name: name.to_owned(), unique, settings, portals, channels };
+        let constraints = self.host().deferring.modes.clone();
+        let savepoint = NamedSavepoint { name: name.to_owned(), unique, settings, portals, channels, constraints };
         self.transaction.savepoints.push(savepoint);
         Ok(())
     }
@@ -548,6 +552,8 @@ impl Session {
         self.ctx.facts().settings.undo_to(mark);
         let mark = self.transaction.savepoints[at].channels;
         self.ctx.facts().channels.undo_to(mark);
+        let constraints = self.transaction.savepoints[at].constraints.clone();
+        self.host().deferring.modes = constraints;
         self.transaction.is_aborted = false;
         Ok(())
     }

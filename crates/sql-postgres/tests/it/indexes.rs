@@ -1,7 +1,6 @@
 //! Indexes over expressions, of some rows, and with included columns.
 
-use crate::world::play;
-use crate::world::{Client, World};
+use crate::world::{Client, World, play};
 
 #[test]
 fn indexes_are_made_shown_and_kept_as_in_postgresql() {

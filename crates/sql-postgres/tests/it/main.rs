@@ -3,6 +3,7 @@
 mod catalog;
 mod changes;
 mod cursors;
+mod deferred;
 mod definitions;
 mod indexes;
 mod limits;

@@ -2,9 +2,9 @@
 
 use query::nodes::table_function::SetFunction;
 
-use crate::functions::rows::{I, S, row};
+use crate::functions::rows::{I, S, V, row};
 use crate::functions::{Body, PgFunction, SetBody, set};
-use crate::types::oid::{INT4, INT8, INTERVAL, NUMERIC, Oid, RECORD, TEXT, TIMESTAMP, TIMESTAMPTZ};
+use crate::types::oid::{INT4, INT8, INTERVAL, NUMERIC, Oid, RECORD, REGCLASS, TEXT, TIMESTAMP, TIMESTAMPTZ};
 
 /// The body of a function with these OUT columns; none for one column of its result type.
 pub const fn rows_of(function: &'static SetFunction, columns: &'static [(&'static str, Oid)]) -> Body {
@@ -28,6 +28,7 @@ pub static FUNCTIONS: &[PgFunction] = &[
     row(6274, "generate_series", &[TIMESTAMPTZ, TIMESTAMPTZ, INTERVAL, TEXT], 0, TIMESTAMPTZ, I, true, rows_of(&set::SERIES_TIMESTAMPTZ, &[])),
     row(3035, "pg_listening_channels", &[], 0, TEXT, S, true, rows_of(&set::LISTENING_CHANNELS, &[])),
     row(2289, "pg_options_to_table", &[TEXTS], 0, RECORD, S, true, rows_of(&set::OPTIONS, &[("option_name", TEXT), ("option_value", TEXT)])),
+    row(3425, "pg_partition_ancestors", &[REGCLASS], 0, REGCLASS, V, true, rows_of(&set::PARTITION_ANCESTORS, &[])),
     row(2765, "regexp_split_to_table", &[TEXT, TEXT], 0, TEXT, I, true, rows_of(&set::REGEXP_SPLIT, &[])),
     row(2766, "regexp_split_to_table", &[TEXT, TEXT, TEXT], 0, TEXT, I, true, rows_of(&set::REGEXP_SPLIT, &[])),
     row(6160, "string_to_table", &[TEXT, TEXT], 0, TEXT, I, false, rows_of(&set::STRING_TO_TABLE, &[])),

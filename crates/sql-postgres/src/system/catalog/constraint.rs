@@ -1,7 +1,7 @@
 //! `pg_constraint`.
 
 use datum::Result;
-use query::catalog::foreign_key::{Action, ForeignKey};
+use query::catalog::foreign_key::{Action, Deferral, ForeignKey};
 use query::catalog::table::Table;
 use query::nodes::context::EvalContext;
 use query::nodes::table_function::Give;
@@ -32,6 +32,7 @@ struct Constraint<'r> {
     parent_columns: Option<Vec<i64>>,
     operators: Option<Vec<Oid>>,
     expression: Value,
+    deferral: Deferral,
 }
 
 impl Constraint<'_> {
@@ -42,8 +43,8 @@ impl Constraint<'_> {
             text(self.name),
             oid(self.namespace),
             letter(self.kind),
-            truth(false),
-            truth(false),
+            truth(self.deferral != Deferral::Never),
+            truth(self.deferral == Deferral::Deferred),
             truth(true),
             oid(self.relation),
             oid(0),
@@ -95,6 +96,7 @@ fn of_table(shown: &Shown, table: &Table, ctx: &mut EvalContext, give: &mut Give
         parent_columns: None,
         operators: None,
         expression: Value::Null,
+        deferral: Deferral::Never,
     };
     for index in indexes(table).iter().filter(|index| index.is_constraint) {
         let columns = index.parts.iter().map(|part| number_of(table, part.column)).collect();
@@ -137,6 +139,7 @@ fn foreign<'r>(shown: &Shown, table: &Table, key: &'r ForeignKey, plain: Constra
         kinds: (action(key.on_update), action(key.on_delete), 's'),
         columns: key.columns.iter().map(|at| number_of(table, *at)).collect(),
         parent_columns,
+        deferral: key.deferral,
         operators: Some(key.columns.iter().map(|at| equality(type_of(&table.columns[*at]).0)).collect()),
         ..plain
     };

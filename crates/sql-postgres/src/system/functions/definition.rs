@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datum::Result;
-use query::catalog::foreign_key::{Action, ForeignKey};
+use query::catalog::foreign_key::{Action, Deferral, ForeignKey};
 use query::catalog::objects::Object;
 use query::catalog::table::Table;
 use query::nodes::context::EvalContext;
@@ -140,6 +140,11 @@ fn foreign_key(table: &Arc<Table>, key: &ForeignKey, _: Style, ctx: &mut EvalCon
             text.push_str(&format!(" ON {event} {}", action.name()));
         }
     }
+    text.push_str(match key.deferral {
+        Deferral::Never => "",
+        Deferral::Immediate => " DEFERRABLE",
+        Deferral::Deferred => " DEFERRABLE INITIALLY DEFERRED",
+    });
     text
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datum::Result;
 use query::catalog::Schema;
-use query::catalog::foreign_key::ForeignKey;
+use query::catalog::foreign_key::{Deferral, ForeignKey};
 use query::catalog::table::Table;
 use query::nodes::context::EvalContext;
 use query::nodes::table_function::Give;
@@ -34,22 +34,27 @@ fn not_null_name(schema: &Schema, table: &Table, nth: i64) -> String {
 pub fn table_constraints(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
     let Some(shown) = Shown::of(ctx) else { return Ok(()) };
     for (name, schema, table) in tables(&shown, wanted) {
-        let row = |constraint: &str, kind: &str| {
-            let (database, nulls) = (&shown.database, if kind == "UNIQUE" { yes(true) } else { null() });
+        let row = |constraint: &str, kind: &str, deferral: Deferral, nulls: Option<bool>| {
+            let (database, nulls) = (&shown.database, nulls.map_or(null(), yes));
+            let (may_wait, waits) = (deferral != Deferral::Never, deferral == Deferral::Deferred);
             let names = [text(database), text(&name), text(constraint), text(database), text(&name), text(&table.name)];
-            names.into_iter().chain([text(kind), yes(false), yes(false), yes(true), nulls]).collect::<Vec<_>>()
+            names.into_iter().chain([text(kind), yes(may_wait), yes(waits), yes(true), nulls]).collect::<Vec<_>>()
         };
         for index in indexes(&table).iter().filter(|index| index.is_constraint) {
-            give(row(&index.name, if index.is_primary { "PRIMARY KEY" } else { "UNIQUE" }), ctx)?;
+            let (kind, nulls) = match index.is_primary {
+                true => ("PRIMARY KEY", None),
+                false => ("UNIQUE", Some(!index.nulls_equal)),
+            };
+            give(row(&index.name, kind, Deferral::Never, nulls), ctx)?;
         }
         for key in &table.foreign_keys {
-            give(row(&key.name, "FOREIGN KEY"), ctx)?;
+            give(row(&key.name, "FOREIGN KEY", key.deferral, None), ctx)?;
         }
         for check in &table.checks {
-            give(row(&check.name, "CHECK"), ctx)?;
+            give(row(&check.name, "CHECK", Deferral::Never, None), ctx)?;
         }
         for (nth, _) in columns(&table).filter(|(_, column)| !column.ty.nullable) {
-            give(row(&not_null_name(&schema, &table, nth), "CHECK"), ctx)?;
+            give(row(&not_null_name(&schema, &table, nth), "CHECK", Deferral::Never, None), ctx)?;
         }
     }
     Ok(())

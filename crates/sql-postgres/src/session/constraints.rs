@@ -1,0 +1,88 @@
+//! SET CONSTRAINTS, and the checks of deferred constraints.
+
+use query::catalog::object_id::ObjectId;
+use query::catalog::table::Table;
+use query::exec::deferred::concerns;
+use query::exec::foreign::check_waiting;
+use syntax::postgres::tree::{ConstraintsSetStmt, RangeVar};
+
+use crate::define::names::missing_schema;
+use crate::define::object_name::has_constraint;
+use crate::error::fault::render_in;
+use crate::error::{PgError, Result, state};
+use crate::session::Session;
+
+impl Session {
+    pub(super) fn set_constraints(&mut self, set: &ConstraintsSetStmt) -> Result<()> {
+        if !self.is_in_block() {
+            let message = "SET CONSTRAINTS can only be used in transaction blocks";
+            self.warn(state::NO_ACTIVE_SQL_TRANSACTION, message);
+            return Ok(());
+        }
+        let ConstraintsSetStmt { constraints, deferred } = set;
+        let mut keys = Vec::new();
+        for name in constraints {
+            keys.extend(self.deferrable(name)?);
+        }
+        let modes = &mut self.host().deferring.modes;
+        if constraints.is_empty() {
+            modes.set_all(*deferred);
+        }
+        keys.into_iter().for_each(|key| modes.set(key, *deferred));
+        if *deferred { Ok(()) } else { self.check_constraints(false) }
+    }
+
+    /// Returns the deferrable constraints of a name, in the first schema that has any.
+    fn deferrable(&mut self, name: &RangeVar) -> Result<Vec<ObjectId>> {
+        self.refresh();
+        let path = match &name.schema {
+            Some(schema) => vec![schema.clone()],
+            None => self.search_path(),
+        };
+        for schema in &path {
+            let stored = self.stored_schema(schema)?;
+            let Some(found) = self.catalog.schemas.get(&stored) else {
+                if name.schema.is_some() {
+                    return Err(missing_schema(schema));
+                }
+                continue;
+            };
+            let of_table = |table: &Table| {
+                let keys = table.foreign_keys.iter().filter(|key| key.name == name.name);
+                keys.map(|key| (key.id, key.deferral)).collect::<Vec<_>>()
+            };
+            let keys: Vec<_> = found.tables.values().flat_map(|table| of_table(table)).collect();
+            let is_other = found.tables.values().any(|table| has_constraint(table, &name.name));
+            if keys.is_empty() && !is_other {
+                continue;
+            }
+            let is_deferrable = |deferral| deferral != query::catalog::foreign_key::Deferral::Never;
+            if keys.is_empty() || keys.iter().any(|(_, deferral)| !is_deferrable(*deferral)) {
+                let message = format!("constraint \"{}\" is not deferrable", name.name);
+                return Err(PgError::new(state::WRONG_OBJECT_TYPE, message));
+            }
+            return Ok(keys.into_iter().map(|(id, _)| id).collect());
+        }
+        let shown = name.dotted();
+        Err(PgError::new(state::UNDEFINED_OBJECT, format!("constraint \"{shown}\" does not exist")))
+    }
+
+    /// Checks what deferred constraints have left; at the end of the transaction all of it.
+    pub(super) fn check_constraints(&mut self, is_end: bool) -> Result<()> {
+        if self.transaction.is_aborted || self.host().txn.is_none() {
+            return Ok(());
+        }
+        check_waiting(is_end, &mut self.ctx).map_err(|fault| render_in(fault, &[], &mut self.ctx))
+    }
+
+    /// Fails for a table whose rows deferred constraints have yet to check. `what` begins the message.
+    pub(crate) fn refuse_waiting(&mut self, table: &Table, what: &str) -> Result<()> {
+        match concerns(table.id, &mut self.ctx) {
+            false => Ok(()),
+            true => {
+                let message = format!("cannot {what} \"{}\" because it has pending trigger events", table.name);
+                Err(PgError::new(state::OBJECT_IN_USE, message))
+            }
+        }
+    }
+}
