@@ -12,7 +12,6 @@ use std::cmp::Ordering;
 use crate::nodes::comparison::{Comparator, Comparison};
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::{Compare, Expr};
-use crate::nodes::function::Run;
 use crate::plan::generated::is_like_given;
 use crate::value::Value;
 
@@ -178,7 +177,7 @@ fn gives_null(expr: &Expr, subject: &Expr, constant: Constant<'_>) -> bool {
             let may_hold = list.list.is_empty() || (list.negated && may_be_empty);
             !may_hold && given(&list.needle)
         }
-        Expr::Call(call) => matches!(call.function.run, Run::Strict(_)) && call.arguments.iter().any(given),
+        Expr::Call(call) => call.function.strict && call.arguments.iter().any(given),
         _ => false,
     }
 }
