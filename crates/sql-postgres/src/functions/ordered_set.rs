@@ -28,7 +28,7 @@ enum Choice {
 
 /// The result of a hypothetical row among those of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Hypothesis {
     Rank,
     Dense,
     Percent,
@@ -43,12 +43,12 @@ pub static PERCENTILE_DISC: AggregateFunction = sorted("percentile_disc", |_| So
 pub static PERCENTILE_CONT: AggregateFunction = sorted("percentile_cont", |_| Sorted::begin(Choice::Continuous));
 pub static MODE: AggregateFunction = sorted("mode", |_| Sorted::begin(Choice::Mode));
 pub static RANK: AggregateFunction =
-    AggregateFunction { counts_null: true, ..function("rank", |_| Hypothetical::begin(Place::Rank)) };
+    AggregateFunction { counts_null: true, ..function("rank", |_| Hypothetical::begin(Hypothesis::Rank)) };
 pub static PERCENT_RANK: AggregateFunction =
-    AggregateFunction { counts_null: true, ..function("percent_rank", |_| Hypothetical::begin(Place::Percent)) };
+    AggregateFunction { counts_null: true, ..function("percent_rank", |_| Hypothetical::begin(Hypothesis::Percent)) };
 pub static CUME_DIST: AggregateFunction =
-    AggregateFunction { counts_null: true, ..function("cume_dist", |_| Hypothetical::begin(Place::Distribution)) };
-pub static DENSE_RANK: AggregateFunction = sorted("dense_rank", |_| Hypothetical::begin(Place::Dense));
+    AggregateFunction { counts_null: true, ..function("cume_dist", |_| Hypothetical::begin(Hypothesis::Distribution)) };
+pub static DENSE_RANK: AggregateFunction = sorted("dense_rank", |_| Hypothetical::begin(Hypothesis::Dense));
 
 /// Returns the key by which values are sorted, whose types and directions are the last of the call.
 fn key_of(aggregate: &Aggregate, values: &[Value]) -> Vec<u8> {
@@ -198,7 +198,7 @@ impl Accumulator for Sorted {
 
 #[derive(Clone, Debug)]
 struct Hypothetical {
-    place: Place,
+    place: Hypothesis,
     count: u64,
     /// The rows before the hypothetical one, and those equal to it.
     before: u64,
@@ -209,7 +209,7 @@ struct Hypothetical {
 }
 
 impl Hypothetical {
-    fn begin(place: Place) -> Box<dyn Accumulator> {
+    fn begin(place: Hypothesis) -> Box<dyn Accumulator> {
         Box::new(Hypothetical { place, count: 0, before: 0, equal: 0, keys: BTreeSet::new(), bytes: 0 })
     }
 }
@@ -223,7 +223,7 @@ impl Accumulator for Hypothetical {
         if own < hypothetical {
             self.before += 1;
             let bytes = size_of::<Vec<u8>>() + own.len();
-            if self.place == Place::Dense && self.keys.insert(own) {
+            if self.place == Hypothesis::Dense && self.keys.insert(own) {
                 self.bytes += bytes;
             }
         }
@@ -240,11 +240,11 @@ impl Accumulator for Hypothetical {
 
     fn finish(&mut self, _: &Aggregate, _: &mut EvalContext) -> Result<Value> {
         Ok(match self.place {
-            Place::Rank => Value::Int(self.before as i64 + 1),
-            Place::Dense => Value::Int(self.keys.len() as i64 + 1),
-            Place::Percent if self.count == 0 => Value::Double(0.0),
-            Place::Percent => Value::Double(self.before as f64 / self.count as f64),
-            Place::Distribution => Value::Double((self.before + self.equal + 1) as f64 / (self.count + 1) as f64),
+            Hypothesis::Rank => Value::Int(self.before as i64 + 1),
+            Hypothesis::Dense => Value::Int(self.keys.len() as i64 + 1),
+            Hypothesis::Percent if self.count == 0 => Value::Double(0.0),
+            Hypothesis::Percent => Value::Double(self.before as f64 / self.count as f64),
+            Hypothesis::Distribution => Value::Double((self.before + self.equal + 1) as f64 / (self.count + 1) as f64),
         })
     }
 

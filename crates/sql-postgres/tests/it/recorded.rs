@@ -101,3 +101,9 @@ fn rows_as_values_answer_as_the_real_server_does() {
 fn aggregates_of_ordered_sets_answer_as_the_real_server_does() {
     check(include_str!("../recorded/ordered_sets.txt"));
 }
+
+/// Statements as servers of APIs and object mappers write them.
+#[test]
+fn documents_made_of_rows_and_rows_of_documents_answer_as_the_real_server_does() {
+    check(include_str!("../recorded/documents_of_rows.txt"));
+}

@@ -30,13 +30,13 @@ use crate::value::{Text, Value};
 
 /// A value within a json or a jsonb.
 #[derive(Clone, Copy)]
-enum Source<'d> {
+enum JsonSource<'d> {
     Text(&'d str, Event<'d>),
     Tree(&'d Node),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum SourceKind {
     Null,
     String,
     Object,
@@ -44,34 +44,34 @@ enum Kind {
     Scalar,
 }
 
-impl<'d> From<TextPart<'d>> for Source<'d> {
-    fn from(part: TextPart<'d>) -> Source<'d> {
-        Source::Text(part.text, part.first)
+impl<'d> From<TextPart<'d>> for JsonSource<'d> {
+    fn from(part: TextPart<'d>) -> JsonSource<'d> {
+        JsonSource::Text(part.text, part.first)
     }
 }
 
-impl<'d> Source<'d> {
-    fn of_text(document: &'d str) -> PgResult<Source<'d>> {
+impl<'d> JsonSource<'d> {
+    fn of_text(document: &'d str) -> PgResult<JsonSource<'d>> {
         let mut parser = Parser::new(document);
         let first = parser.event()?;
-        rest(document, &mut parser, first).map(Source::from)
+        rest(document, &mut parser, first).map(JsonSource::from)
     }
 
-    fn kind(self) -> Kind {
+    fn kind(self) -> SourceKind {
         match self {
-            Source::Text(_, Event::Null) | Source::Tree(Node::Null) => Kind::Null,
-            Source::Text(_, Event::String(_)) | Source::Tree(Node::String(_)) => Kind::String,
-            Source::Text(_, Event::ObjectStart) | Source::Tree(Node::Object(_)) => Kind::Object,
-            Source::Text(_, Event::ArrayStart) | Source::Tree(Node::Array(_)) => Kind::Array,
-            _ => Kind::Scalar,
+            JsonSource::Text(_, Event::Null) | JsonSource::Tree(Node::Null) => SourceKind::Null,
+            JsonSource::Text(_, Event::String(_)) | JsonSource::Tree(Node::String(_)) => SourceKind::String,
+            JsonSource::Text(_, Event::ObjectStart) | JsonSource::Tree(Node::Object(_)) => SourceKind::Object,
+            JsonSource::Text(_, Event::ArrayStart) | JsonSource::Tree(Node::Array(_)) => SourceKind::Array,
+            _ => SourceKind::Scalar,
         }
     }
 
     /// Returns the text from which a value of another type is read: that of a string without its quotes.
     fn plain(self) -> PgResult<Cow<'d, str>> {
         match self {
-            Source::Text(_, Event::String(text)) => unquoted(text).map(Cow::Owned),
-            Source::Tree(Node::String(text)) => Ok(Cow::Borrowed(text)),
+            JsonSource::Text(_, Event::String(text)) => unquoted(text).map(Cow::Owned),
+            JsonSource::Tree(Node::String(text)) => Ok(Cow::Borrowed(text)),
             source => Ok(source.written()),
         }
     }
@@ -79,8 +79,8 @@ impl<'d> Source<'d> {
     /// Returns the text of the document.
     fn written(self) -> Cow<'d, str> {
         match self {
-            Source::Text(text, _) => Cow::Borrowed(text),
-            Source::Tree(node) => {
+            JsonSource::Text(text, _) => Cow::Borrowed(text),
+            JsonSource::Tree(node) => {
                 let mut out = String::new();
                 write(node, &mut out);
                 Cow::Owned(out)
@@ -90,56 +90,56 @@ impl<'d> Source<'d> {
 
     fn node(self) -> PgResult<Node> {
         match self {
-            Source::Text(text, _) => build(text),
-            Source::Tree(node) => Ok(node.clone()),
+            JsonSource::Text(text, _) => build(text),
+            JsonSource::Tree(node) => Ok(node.clone()),
         }
     }
 
-    fn elements(self) -> PgResult<Vec<Source<'d>>> {
+    fn elements(self) -> PgResult<Vec<JsonSource<'d>>> {
         let mut elements = Vec::new();
         match self {
-            Source::Text(text, _) => {
+            JsonSource::Text(text, _) => {
                 each(text, |_, part| {
                     elements.push(part.into());
                     Ok(())
                 })?;
             }
-            Source::Tree(Node::Array(nodes)) => elements.extend(nodes.iter().map(Source::Tree)),
-            Source::Tree(_) => {}
+            JsonSource::Tree(Node::Array(nodes)) => elements.extend(nodes.iter().map(JsonSource::Tree)),
+            JsonSource::Tree(_) => {}
         }
         Ok(elements)
     }
 
     /// Returns the members of these names; of several of one name the last.
-    fn members(self, ty: &RecordType) -> PgResult<Vec<Option<Source<'d>>>> {
+    fn members(self, ty: &RecordType) -> PgResult<Vec<Option<JsonSource<'d>>>> {
         let mut found = vec![None; ty.fields.len()];
         match self {
-            Source::Text(text, _) => {
+            JsonSource::Text(text, _) => {
                 let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
                 ty.fields.iter().enumerate().for_each(|(at, field)| places.entry(&field.name).or_default().push(at));
                 each(text, |name, part| {
                     let name = unquoted(name.unwrap_or("\"\""))?;
-                    let source = Source::from(part);
+                    let source = JsonSource::from(part);
                     places.get(&*name).into_iter().flatten().for_each(|at| found[*at] = Some(source));
                     Ok(())
                 })?;
             }
-            Source::Tree(Node::Object(members)) => {
+            JsonSource::Tree(Node::Object(members)) => {
                 for (slot, field) in found.iter_mut().zip(&ty.fields) {
-                    *slot = members.get(&field.name).map(Source::Tree);
+                    *slot = members.get(&field.name).map(JsonSource::Tree);
                 }
             }
-            Source::Tree(_) => {}
+            JsonSource::Tree(_) => {}
         }
         Ok(found)
     }
 }
 
 /// Returns the row of an object, or an error for another document. Fields without a member have the values of `base`.
-fn row(source: Source<'_>, ty: &Arc<RecordType>, base: &[Value], io: &IoContext) -> PgResult<Row> {
+fn row(source: JsonSource<'_>, ty: &Arc<RecordType>, base: &[Value], io: &IoContext) -> PgResult<Row> {
     match source.kind() {
-        Kind::Object => {}
-        Kind::Array => return Err(refused("cannot call populate_composite on an array")),
+        SourceKind::Object => {}
+        SourceKind::Array => return Err(refused("cannot call populate_composite on an array")),
         _ => return Err(refused("cannot call populate_composite on a scalar")),
     }
     let mut values = Vec::with_capacity(ty.fields.len());
@@ -164,13 +164,13 @@ struct Path<'p> {
 }
 
 /// Returns the value of a field's type: `populate_record_field`.
-fn value(source: Source<'_>, field: &RecordField, path: &Path<'_>, io: &IoContext) -> PgResult<Value> {
+fn value(source: JsonSource<'_>, field: &RecordField, path: &Path<'_>, io: &IoContext) -> PgResult<Value> {
     let ty = type_of(field);
     match (source.kind(), field.number) {
-        (Kind::Null, _) => Ok(Value::Null),
+        (SourceKind::Null, _) => Ok(Value::Null),
         (_, oid::JSON) => Ok(Value::text(source.written())),
         (_, oid::JSONB) => source.node().map(|node| Value::Json(node.into())),
-        (Kind::String, oid::RECORD) => match &field.record {
+        (SourceKind::String, oid::RECORD) => match &field.record {
             Some(ty) => records::input(ty, &source.plain()?, io),
             None => Err(records::anonymous_input()),
         },
@@ -178,7 +178,7 @@ fn value(source: Source<'_>, field: &RecordField, path: &Path<'_>, io: &IoContex
             Some(ty) => Ok(record(ty, row(source, ty, &[], io)?)?),
             None => Err(records::anonymous_input()),
         },
-        (kind, array) if registry::is_array(array) && kind != Kind::String => list(source, field, path, io),
+        (kind, array) if registry::is_array(array) && kind != SourceKind::String => list(source, field, path, io),
         _ => io::input(&ty, &source.plain()?, io),
     }
 }
@@ -194,7 +194,7 @@ struct Gathering<'g> {
     values: Vec<Value>,
 }
 
-fn list(source: Source<'_>, field: &RecordField, path: &Path<'_>, io: &IoContext) -> PgResult<Value> {
+fn list(source: JsonSource<'_>, field: &RecordField, path: &Path<'_>, io: &IoContext) -> PgResult<Value> {
     let Some(element) = registry::element_of(field.number) else {
         return Err(PgError::unsupported(registry::format_type(field.number, None)));
     };
@@ -202,7 +202,7 @@ fn list(source: Source<'_>, field: &RecordField, path: &Path<'_>, io: &IoContext
     let element = RecordField { number: element.oid, shape, ..field.clone() };
     let mut gathering =
         Gathering { element, path, io, depth: None, lengths: vec![None; DIMENSIONS_MAX + 1], values: Vec::new() };
-    if source.kind() != Kind::Array {
+    if source.kind() != SourceKind::Array {
         return Err(gathering.expected(&[]));
     }
     gathering.gather(source, &mut Vec::new())?;
@@ -216,7 +216,7 @@ fn list(source: Source<'_>, field: &RecordField, path: &Path<'_>, io: &IoContext
 }
 
 impl Gathering<'_> {
-    fn gather(&mut self, source: Source<'_>, places: &mut Vec<usize>) -> PgResult<()> {
+    fn gather(&mut self, source: JsonSource<'_>, places: &mut Vec<usize>) -> PgResult<()> {
         let level = places.len();
         if level >= DIMENSIONS_MAX {
             return Err(too_many_dimensions(level as i64 + 1));
@@ -225,7 +225,7 @@ impl Gathering<'_> {
         let length = elements.len();
         for (at, element) in elements.into_iter().enumerate() {
             places.push(at);
-            let is_array = element.kind() == Kind::Array;
+            let is_array = element.kind() == SourceKind::Array;
             if self.depth.is_none() && !is_array {
                 self.depth = Some(level + 1);
             }
@@ -296,7 +296,8 @@ fn populated(call: &Call, values: &[Value], ctx: &EvalContext, name: &str, is_bi
     if values[1].is_null() {
         return Ok(values[0].clone());
     }
-    let source = if is_binary { Source::Tree(document(values, 1)?) } else { Source::of_text(text(values, 1)?)? };
+    let source =
+        if is_binary { JsonSource::Tree(document(values, 1)?) } else { JsonSource::of_text(text(values, 1)?)? };
     record(&ty, row(source, &ty, &base, &ctx.state().io)?)
 }
 
@@ -308,17 +309,17 @@ pub fn jsonb_populate(call: &Call, values: &[Value], ctx: &mut EvalContext) -> R
     populated(call, values, ctx, "jsonb_populate_record", true)
 }
 
-fn to_record(call: &Call, source: Source<'_>, ctx: &EvalContext, name: &str) -> Result<Value> {
+fn to_record(call: &Call, source: JsonSource<'_>, ctx: &EvalContext, name: &str) -> Result<Value> {
     let Some(ty) = &call.extra.record else { return Err(unknown_row_type(name)) };
     record(ty, row(source, ty, &[], &ctx.state().io)?)
 }
 
 pub fn json_to_record(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    to_record(call, Source::of_text(text(values, 0)?)?, ctx, "json_to_record")
+    to_record(call, JsonSource::of_text(text(values, 0)?)?, ctx, "json_to_record")
 }
 
 pub fn jsonb_to_record(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    to_record(call, Source::Tree(document(values, 0)?), ctx, "jsonb_to_record")
+    to_record(call, JsonSource::Tree(document(values, 0)?), ctx, "jsonb_to_record")
 }
 
 const fn lenient(name: &'static str, start: SetStart) -> SetFunction {
@@ -348,32 +349,30 @@ fn is_row(call: &SetCall) -> bool {
     call.arguments.first().is_some_and(|argument| registry::oid_of(&argument.ty()) == oid::RECORD)
 }
 
-type Stream = Result<Box<dyn RowStream>>;
-
-struct TextRows {
+struct TextRecords {
     document: Text,
     /// `None` after the end.
     parser: Option<Suspended>,
-    target: Target,
+    target: WantedRows,
 }
 
-struct TreeRows {
+struct TreeRecords {
     document: Json,
     at: usize,
-    target: Target,
+    target: WantedRows,
 }
 
-/// The rows that are wanted.
-struct Target {
+/// The type of the rows that are wanted, and the function that gives them.
+struct WantedRows {
     ty: Arc<RecordType>,
     base: Vec<Value>,
     name: &'static str,
 }
 
-impl Target {
-    fn row(&self, source: Source<'_>, ctx: &EvalContext) -> Result<Row> {
+impl WantedRows {
+    fn row(&self, source: JsonSource<'_>, ctx: &EvalContext) -> Result<Row> {
         match source.kind() {
-            Kind::Object => Ok(row(source, &self.ty, &self.base, &ctx.state().io)?),
+            SourceKind::Object => Ok(row(source, &self.ty, &self.base, &ctx.state().io)?),
             _ => invalid(format!("argument of {} must be an array of objects", self.name)),
         }
     }
@@ -388,7 +387,12 @@ impl RowStream for Nothing {
     }
 }
 
-fn rows_of_text(document: &Value, ty: Arc<RecordType>, base: Vec<Value>, name: &'static str) -> Stream {
+fn rows_of_text(
+    document: &Value,
+    ty: Arc<RecordType>,
+    base: Vec<Value>,
+    name: &'static str,
+) -> Result<Box<dyn RowStream>> {
     let Value::Text(document) = document else { return Ok(Box::new(Nothing)) };
     let mut parser = Parser::new(document);
     match parser.event()? {
@@ -397,18 +401,23 @@ fn rows_of_text(document: &Value, ty: Arc<RecordType>, base: Vec<Value>, name: &
         _ => return invalid(format!("cannot call {name} on a scalar")),
     }
     let parser = Some(parser.suspend());
-    Ok(Box::new(TextRows { document: document.clone(), parser, target: Target { ty, base, name } }))
+    Ok(Box::new(TextRecords { document: document.clone(), parser, target: WantedRows { ty, base, name } }))
 }
 
-fn rows_of_tree(document: &Value, ty: Arc<RecordType>, base: Vec<Value>, name: &'static str) -> Stream {
+fn rows_of_tree(
+    document: &Value,
+    ty: Arc<RecordType>,
+    base: Vec<Value>,
+    name: &'static str,
+) -> Result<Box<dyn RowStream>> {
     let Value::Json(document) = document else { return Ok(Box::new(Nothing)) };
     if !matches!(document.node(), Node::Array(_)) {
         return invalid(format!("cannot call {name} on a non-array"));
     }
-    Ok(Box::new(TreeRows { document: document.clone(), at: 0, target: Target { ty, base, name } }))
+    Ok(Box::new(TreeRecords { document: document.clone(), at: 0, target: WantedRows { ty, base, name } }))
 }
 
-impl RowStream for TextRows {
+impl RowStream for TextRecords {
     fn next(&mut self, ctx: &mut EvalContext) -> Result<Option<Row>> {
         let Some(suspended) = self.parser.take() else { return Ok(None) };
         let mut parser = Parser::resume(&self.document, suspended);
@@ -422,11 +431,11 @@ impl RowStream for TextRows {
     }
 }
 
-impl RowStream for TreeRows {
+impl RowStream for TreeRecords {
     fn next(&mut self, ctx: &mut EvalContext) -> Result<Option<Row>> {
         let Node::Array(elements) = self.document.node() else { return Ok(None) };
         let Some(element) = elements.get(self.at) else { return Ok(None) };
         self.at += 1;
-        self.target.row(Source::Tree(element), ctx).map(Some)
+        self.target.row(JsonSource::Tree(element), ctx).map(Some)
     }
 }

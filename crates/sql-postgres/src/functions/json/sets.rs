@@ -13,15 +13,13 @@ use crate::types::json::parse::{Event, Parser, Suspended};
 use crate::types::json::unquoted;
 use crate::value::{Text, Value};
 
-type Stream = Result<Box<dyn RowStream>>;
-
 const fn strict(name: &'static str, start: SetStart) -> SetFunction {
     SetFunction { name, strict: true, volatile: false, start }
 }
 
 /// The columns of a function's rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Columns {
+enum PartColumns {
     /// Name and value of each member.
     Members,
     MembersAsText,
@@ -30,7 +28,7 @@ enum Columns {
     ElementsAsText,
 }
 
-use Columns::{Elements, ElementsAsText, Members, MembersAsText, Names};
+use PartColumns::{Elements, ElementsAsText, Members, MembersAsText, Names};
 
 pub static JSON_EACH: SetFunction = strict("json_each", |_, values, _| text_rows(values, Members, "json_each"));
 pub static JSON_EACH_TEXT: SetFunction =
@@ -65,14 +63,14 @@ impl RowStream for Items {
 }
 
 /// A json that is being read.
-struct TextRows {
+struct JsonTextRows {
     document: Text,
     /// `None` after the end.
     parser: Option<Suspended>,
-    columns: Columns,
+    columns: PartColumns,
 }
 
-fn text_rows(values: &[Value], columns: Columns, name: &str) -> Stream {
+fn text_rows(values: &[Value], columns: PartColumns, name: &str) -> Result<Box<dyn RowStream>> {
     let document = text(values, 0)?;
     let mut parser = Parser::new(document);
     match (columns, parser.event()?) {
@@ -86,10 +84,10 @@ fn text_rows(values: &[Value], columns: Columns, name: &str) -> Stream {
         _ => return invalid(format!("cannot call {name} on a scalar")),
     }
     let parser = Some(parser.suspend());
-    Ok(Box::new(TextRows { document: document.into(), parser, columns }))
+    Ok(Box::new(JsonTextRows { document: document.into(), parser, columns }))
 }
 
-impl RowStream for TextRows {
+impl RowStream for JsonTextRows {
     fn next(&mut self, _: &mut EvalContext) -> Result<Option<Row>> {
         let Some(suspended) = self.parser.take() else { return Ok(None) };
         let document = &*self.document;
@@ -114,13 +112,13 @@ impl RowStream for TextRows {
 }
 
 /// A jsonb, and the place of the next member or element.
-struct TreeRows {
+struct JsonTreeRows {
     document: Json,
     at: usize,
-    columns: Columns,
+    columns: PartColumns,
 }
 
-fn tree_rows(values: &[Value], columns: Columns, name: &str) -> Stream {
+fn tree_rows(values: &[Value], columns: PartColumns, name: &str) -> Result<Box<dyn RowStream>> {
     match (columns, document(values, 0)?) {
         (Members | MembersAsText | Names, Node::Object(_)) | (Elements | ElementsAsText, Node::Array(_)) => {}
         (Members | MembersAsText, _) => return invalid(format!("cannot call {name} on a non-object")),
@@ -130,10 +128,10 @@ fn tree_rows(values: &[Value], columns: Columns, name: &str) -> Stream {
         _ => return invalid("cannot extract elements from a scalar"),
     }
     let Value::Json(document) = &values[0] else { return invalid("a document in another form") };
-    Ok(Box::new(TreeRows { document: document.clone(), at: 0, columns }))
+    Ok(Box::new(JsonTreeRows { document: document.clone(), at: 0, columns }))
 }
 
-impl RowStream for TreeRows {
+impl RowStream for JsonTreeRows {
     fn next(&mut self, _: &mut EvalContext) -> Result<Option<Row>> {
         let (name, node) = match self.document.node() {
             Node::Array(elements) => ("", elements.get(self.at)),
