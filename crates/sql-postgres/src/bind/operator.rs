@@ -270,6 +270,9 @@ impl Binder<'_> {
         let tree::Between { operand, low, high, symmetric, negated, at: op } = between;
         let operand = self.expr(operand)?;
         let (low, high) = (self.expr(low)?, self.expr(high)?);
+        // Each comparison takes a constant of unknown type for itself, but a parameter has one type: a plan for the one is none for the other.
+        let is_untyped = |operand: &Operand| matches!(operand.expr, Expr::Parameter(..)) && operand.is_unknown();
+        self.volatile |= is_untyped(&operand) || (*symmetric && (is_untyped(&low) || is_untyped(&high)));
         let mut arms = vec![(low.clone(), high.clone())];
         if *symmetric {
             arms.push((high, low));

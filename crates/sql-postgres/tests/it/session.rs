@@ -401,3 +401,18 @@ fn an_error_in_a_pipeline_undoes_it_up_to_its_beginning() {
     session.sync().expect("nothing is open");
     check(client.run("select count(*) from t"), "0");
 }
+
+/// A constant of unknown type is of each bound's type, so '5' is below 10 as a number and not as a text.
+#[test]
+fn between_takes_a_constant_anew_for_each_bound() {
+    let mut world = World::new();
+    let mut client = world.session();
+    client.run("create table t (a int); insert into t values (3), (7)");
+    for _ in 0..2 {
+        assert_eq!(client.run("select a from t where '5' between a and '10'"), Vec::<String>::new());
+        assert_eq!(client.run("select a from t where '5' between a and '9'"), ["3"]);
+        assert_eq!(client.run("select a from t where '5' between symmetric '10' and a"), ["7"]);
+    }
+    client.run("prepare p as select a from t where $1 between a and $2");
+    assert_eq!(client.run("execute p('5', '10')"), ["3"]);
+}
