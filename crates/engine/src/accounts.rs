@@ -1,6 +1,6 @@
 //! Accounts of all doors: names, password digests, and rights that a door interprets.
 //!
-//! Accounts are stored in the catalog; a copy in memory answers. Changes are rare: they go through one mutex and one transaction, and then replace the copy. An
+//! An account has a number, by which records elsewhere refer to it: it is the same under a new name, and no later account gets it. Accounts are stored in the catalog; a copy in memory answers. Changes are rare: they go through one mutex and one transaction, and then replace the copy. An
 //! account's rights are kept twice, for the Redis door as `rules` and for SQL as `grants`; the engine interprets neither. A password is kept as its SHA-256
 //! digest, as Redis keeps it, or as a `Verifier`, as MySQL does; a door that receives a password accepts either. A password that arrives in plain text at any door
 //! is kept as a `ScramVerifier` too, for clients that never show it. Digests are compared in constant time.
@@ -13,6 +13,7 @@ use stdx::sync::atomic::{AtomicU64, Ordering};
 use stdx::sync::{Mutex, RwLock};
 
 use crate::accounts::attempts::Attempts;
+use crate::accounts::role::RoleAttributes;
 use crate::accounts::scram::ScramVerifier;
 use crate::accounts::verifier::{PASSWORD_MAX, Verifier};
 use crate::catalog;
@@ -22,6 +23,7 @@ use crate::store::Store;
 use crate::txn::record_txn::RecordTxn;
 
 pub mod attempts;
+pub mod role;
 pub mod scram;
 pub mod verifier;
 
@@ -40,8 +42,15 @@ const SCRAM_PASSWORD_MAX: usize = 65_535;
 const RULES_MAX: usize = 64 << 10;
 const PART_BYTES: usize = 1200;
 const GRANTS_MAX: usize = 1 << 20;
-/// Format 1 has no verifier, format 2 no grants, and format 3 no SCRAM verifier.
-const FORMAT: u8 = 4;
+/// Format 1 has no verifier, format 2 no grants, format 3 no SCRAM verifier, and format 4 neither number nor attributes of a role.
+const FORMAT: u8 = 5;
+
+/// The record of the number that the next account gets.
+const NEXT_ID: &[u8] = b"accounts\0next";
+/// The number of the first account. Numbers below it are left to roles that are no accounts.
+pub const FIRST_ACCOUNT_ID: u32 = 16384;
+/// The number of an account that `Accounts` has yet to number.
+const UNNUMBERED: u32 = 0;
 
 const ENABLED: u8 = 1;
 const NOPASS: u8 = 2;
@@ -54,6 +63,8 @@ const SCRAM_OF_DIGEST: u8 = 32;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     pub name: String,
+    /// The number of the account: the same for its life, also under a new name, and never that of a later one. 0 before it is stored.
+    pub id: u32,
     pub enabled: bool,
     /// Any password is accepted.
     pub nopass: bool,
@@ -71,6 +82,8 @@ pub struct Account {
     pub needs_tls: bool,
     /// The password must be changed before anything else. Only a door that can ask for that accepts the account.
     pub expired: bool,
+    /// The attributes of the account as a role in SQL. The engine interprets none.
+    pub role: RoleAttributes,
 }
 
 /// A SCRAM verifier, and the digest in `passwords` that is of the same password; `None` if it is of none of them.
@@ -85,6 +98,7 @@ impl Account {
     pub fn new(name: &str) -> Account {
         Account {
             name: name.into(),
+            id: UNNUMBERED,
             enabled: false,
             nopass: false,
             passwords: Vec::new(),
@@ -94,6 +108,7 @@ impl Account {
             grants: None,
             needs_tls: false,
             expired: false,
+            role: RoleAttributes::default(),
         }
     }
 
@@ -112,6 +127,8 @@ impl Account {
         ];
         let flags = bits.into_iter().filter(|(is_set, _)| *is_set).fold(0, |flags, (_, bit)| flags | bit);
         let mut bytes = vec![FORMAT, flags];
+        bytes.extend_from_slice(&self.id.to_le_bytes());
+        bytes.extend_from_slice(&self.role.encode());
         bytes.extend_from_slice(&(self.passwords.len() as u32).to_le_bytes());
         bytes.extend(self.passwords.iter().flatten());
         let verifier = self.verifier.as_ref().map_or(Vec::new(), Verifier::encode);
@@ -130,17 +147,23 @@ impl Account {
 
     fn decode(name: &str, bytes: &[u8]) -> Option<Account> {
         let ([format, flags], rest) = bytes.split_first_chunk::<2>()?;
+        let (id, role, rest) = match format {
+            1..FORMAT => (UNNUMBERED, RoleAttributes::default(), rest),
+            _ => {
+                let (id, rest) = rest.split_first_chunk::<4>()?;
+                let (role, rest) = rest.split_first_chunk()?;
+                (u32::from_le_bytes(*id), RoleAttributes::decode(role)?, rest)
+            }
+        };
         let (count, rest) = rest.split_first_chunk::<4>()?;
         let (passwords, rest) = rest.split_at_checked((u32::from_le_bytes(*count) as usize).checked_mul(32)?)?;
         let passwords = passwords.chunks_exact(32).map(|digest| digest.try_into().expect("32 bytes")).collect();
         let (verifier, rest) = match format {
             1 => (&[][..], rest),
-            2 | 3 | &FORMAT => {
-                rest.split_first().and_then(|(length, rest)| rest.split_at_checked(usize::from(*length)))?
-            }
+            2..=FORMAT => rest.split_first().and_then(|(length, rest)| rest.split_at_checked(usize::from(*length)))?,
             _ => return None,
         };
-        let (scram, rest) = if *format < FORMAT { (None, rest) } else { Scram::decode(*flags, rest)? };
+        let (scram, rest) = if *format < 4 { (None, rest) } else { Scram::decode(*flags, rest)? };
         let (grants, rules) = match format {
             1 | 2 => (&[][..], rest),
             _ => rest
@@ -150,6 +173,8 @@ impl Account {
         let verifier = if verifier.is_empty() { None } else { Some(Verifier::decode(verifier)?) };
         Some(Account {
             name: name.into(),
+            id,
+            role,
             enabled: flags & ENABLED != 0,
             nopass: flags & NOPASS != 0,
             passwords,
@@ -304,9 +329,32 @@ pub enum AccountChange {
     Remove(String),
 }
 
+/// The accounts by name and by number.
+#[derive(Clone, Default)]
+struct List {
+    by_name: BTreeMap<String, Arc<Account>>,
+    names: BTreeMap<u32, String>,
+}
+
+impl List {
+    fn insert(&mut self, account: Account) {
+        self.remove(&account.name);
+        self.names.insert(account.id, account.name.clone());
+        self.by_name.insert(account.name.clone(), Arc::new(account));
+    }
+
+    fn remove(&mut self, name: &str) {
+        let Some(old) = self.by_name.remove(name) else { return };
+        // Under a new name the account has its number still.
+        if self.names.get(&old.id).is_some_and(|known| known == name) {
+            self.names.remove(&old.id);
+        }
+    }
+}
+
 pub struct Accounts {
     store: Arc<Store>,
-    by_name: RwLock<BTreeMap<String, Arc<Account>>>,
+    list: RwLock<List>,
     /// Serializes changes. Held until the change is decided.
     changing: Mutex<()>,
     generation: AtomicU64,
@@ -322,14 +370,37 @@ impl Accounts {
             let name = name.ok_or_else(|| Error::corrupt("an account has no name"))?;
             bytes.entry(name.into()).or_default().extend_from_slice(&part);
         }
-        let mut by_name = BTreeMap::from([(DEFAULT_ACCOUNT.to_string(), Arc::new(Account::default_account()))]);
+        let mut accounts = vec![Account::default_account()];
         for (name, bytes) in bytes {
             let account = Account::decode(&name, &bytes);
-            let account = account.ok_or_else(|| Error::corrupt(format!("account '{name}' has an unknown form")))?;
-            by_name.insert(name, Arc::new(account));
+            accounts.push(account.ok_or_else(|| Error::corrupt(format!("account '{name}' has an unknown form")))?);
         }
-        let (by_name, generation) = (RwLock::new(by_name), AtomicU64::new(1));
-        Ok(Accounts { store, by_name, changing: Mutex::new(()), generation, attempts: Arc::default() })
+        let mut list = List::default();
+        accounts.into_iter().for_each(|account| list.insert(account));
+        let accounts = Accounts {
+            store,
+            list: RwLock::new(list),
+            changing: Mutex::new(()),
+            generation: AtomicU64::new(1),
+            attempts: Arc::default(),
+        };
+        accounts.number_earlier()?;
+        Ok(accounts)
+    }
+
+    /// Numbers accounts from before numbers, and `default` of a new store.
+    fn number_earlier(&self) -> Result<()> {
+        let earlier = |all: &BTreeMap<String, Arc<Account>>| -> Vec<AccountChange> {
+            let earlier = all.values().filter(|account| account.id == UNNUMBERED);
+            earlier.map(|account| AccountChange::Put(Account::clone(account))).collect()
+        };
+        if earlier(&self.list.read().by_name).is_empty() {
+            return Ok(());
+        }
+        match self.change_many(|all| Ok::<_, std::convert::Infallible>(earlier(all)))? {
+            Ok(_) => Ok(()),
+            Err(never) => match never {},
+        }
     }
 
     /// Returns the account if it accepts this password, at a door that sees neither hosts nor TLS and cannot ask for a new password. A failure takes as long
@@ -349,12 +420,18 @@ impl Accounts {
     }
 
     pub fn get(&self, name: &str) -> Option<Arc<Account>> {
-        self.by_name.read().get(name).cloned()
+        self.list.read().by_name.get(name).cloned()
+    }
+
+    /// Returns the account of that number.
+    pub fn by_id(&self, id: u32) -> Option<Arc<Account>> {
+        let list = self.list.read();
+        list.names.get(&id).and_then(|name| list.by_name.get(name)).cloned()
     }
 
     /// Returns all accounts in the order of their names.
     pub fn list(&self) -> Vec<Arc<Account>> {
-        self.by_name.read().values().cloned().collect()
+        self.list.read().by_name.values().cloned().collect()
     }
 
     /// Returns a number that changes with every change of an account. A holder of an `Arc<Account>` fetches it anew when the number has changed.
@@ -388,8 +465,8 @@ impl Accounts {
     ) -> Result<std::result::Result<Lsn, E>> {
         self.store.pager.admit()?;
         let _changing = self.changing.lock();
-        let mut next = self.by_name.read().clone();
-        let changes = match f(&next) {
+        let mut next = self.list.read().clone();
+        let mut changes = match f(&next.by_name) {
             Ok(changes) => changes,
             Err(error) => return Ok(Err(error)),
         };
@@ -403,6 +480,7 @@ impl Accounts {
             }
         }
         let mut txn = RecordTxn::begin(&self.store);
+        self.number(&mut txn, &next, &mut changes)?;
         for change in &changes {
             match change {
                 AccountChange::Put(account) => self.replace(&mut txn, &account.name, Some(&account.encode()))?,
@@ -412,13 +490,41 @@ impl Accounts {
         let lsn = txn.commit()?.0;
         for change in changes {
             match change {
-                AccountChange::Put(account) => next.insert(account.name.clone(), Arc::new(account)),
+                AccountChange::Put(account) => next.insert(account),
                 AccountChange::Remove(name) => next.remove(&name),
-            };
+            }
         }
-        *self.by_name.write() = next;
+        *self.list.write() = next;
         self.generation.fetch_add(1, Ordering::Release);
         Ok(Ok(lsn))
+    }
+
+    /// Gives numbers to new accounts. One that takes the place of another of its name in the same step keeps the number.
+    fn number(&self, txn: &mut RecordTxn<'_>, list: &List, changes: &mut [AccountChange]) -> Result<()> {
+        let mut known = Vec::new();
+        let present = self.store.catalog.get(NEXT_ID, &mut known)?.present;
+        let recorded = match present {
+            true => u32::from_le_bytes(known[..].try_into().map_err(|_| Error::corrupt("the number of an account"))?),
+            false => FIRST_ACCOUNT_ID,
+        };
+        let mut next = recorded;
+        for change in changes {
+            let AccountChange::Put(account) = change else { continue };
+            if account.id != UNNUMBERED {
+                continue;
+            }
+            account.id = list.by_name.get(&account.name).map_or(UNNUMBERED, |known| known.id);
+            if account.id == UNNUMBERED {
+                account.id = next;
+                next = next
+                    .checked_add(1)
+                    .ok_or(Error::TooLarge { what: "numbers of users", limit: u64::from(u32::MAX) })?;
+            }
+        }
+        if next != recorded {
+            txn.change(&self.store.catalog, NEXT_ID, |_, pages| pages.change.put(&[&next.to_le_bytes()]))?;
+        }
+        Ok(())
     }
 
     /// Removes the accounts that exist, except `default`. Returns their number.

@@ -16,9 +16,10 @@ mod store;
 mod txn;
 
 pub use accounts::attempts::{Attempt, Attempts, Turn};
+pub use accounts::role::RoleAttributes;
 pub use accounts::scram::ScramVerifier;
 pub use accounts::verifier::{PASSWORD_MAX, Verifier};
-pub use accounts::{Account, AccountChange, Accounts, DEFAULT_ACCOUNT, Scram};
+pub use accounts::{Account, AccountChange, Accounts, DEFAULT_ACCOUNT, FIRST_ACCOUNT_ID, Scram};
 pub use catalog::Settings;
 pub use check::Report;
 pub use database::{Engine, Opened, Options, Recovering};

@@ -67,7 +67,7 @@ impl ScramVerifier {
         hmac(&self.server_key, auth_message)
     }
 
-    pub(super) fn is_valid(&self) -> bool {
+    pub fn is_valid(&self) -> bool {
         (1..=ITERATIONS_MAX).contains(&self.iterations) && !self.salt.is_empty() && self.salt.len() <= SALT_MAX
     }
 

@@ -8,6 +8,7 @@ fn opens(account: &Account, password: &[u8]) -> bool {
 fn accounts_come_back_as_they_were_put_in() {
     let account = Account {
         name: "ann".into(),
+        id: 77,
         enabled: true,
         nopass: false,
         passwords: vec![sha256(b"one"), sha256(b"two")],
@@ -17,6 +18,7 @@ fn accounts_come_back_as_they_were_put_in() {
         grants: Some(vec![7; 3000]),
         needs_tls: true,
         expired: true,
+        role: RoleAttributes { is_super: true, valid_until: Some(-5), connections_max: 3, ..Default::default() },
     };
     assert_eq!(Account::decode("ann", &account.encode()), Some(account.clone()));
     let bytes = account.encode();
@@ -36,7 +38,7 @@ fn an_account_of_the_first_format_is_read() {
     let bytes = [&[1, ENABLED, 1, 0, 0, 0][..], &digest, b"~a:* +get"].concat();
     let account = Account { enabled: true, passwords: vec![digest], rules: "~a:* +get".into(), ..Account::new("ann") };
     assert_eq!(Account::decode("ann", &bytes), Some(account));
-    assert_eq!(Account::decode("ann", &[&[5], &bytes[1..]].concat()), None);
+    assert_eq!(Account::decode("ann", &[&[6], &bytes[1..]].concat()), None);
 }
 
 #[test]
