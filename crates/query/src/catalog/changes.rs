@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::catalog::access::AccessChanges;
 use crate::catalog::object_id::ObjectId;
 use crate::catalog::objects::Objects;
 use crate::catalog::schema::Schema;
@@ -31,6 +32,7 @@ pub struct Changes {
     pub(super) views: BTreeMap<Name, Option<Arc<View>>>,
     pub(super) sequences: BTreeMap<Name, Option<Arc<Sequence>>>,
     pub(super) types: BTreeMap<Name, Option<Arc<UserType>>>,
+    pub(super) access: AccessChanges,
     /// Dropped sequences.
     pub(super) gone: BTreeSet<ObjectId>,
 }
@@ -38,7 +40,7 @@ pub struct Changes {
 impl Changes {
     pub fn is_empty(&self) -> bool {
         let has_relations = !self.tables.is_empty() || !self.views.is_empty() || !self.sequences.is_empty();
-        self.schemas.is_empty() && self.types.is_empty() && !has_relations
+        self.schemas.is_empty() && self.types.is_empty() && self.access.is_empty() && !has_relations
     }
 
     /// Returns whether the transaction has changed what the name means.
@@ -68,6 +70,7 @@ impl Changes {
         lay(&mut over, &self.sequences, |schema| &mut schema.sequences);
         lay(&mut over, &self.types, |schema| &mut schema.types);
         over.types_version += u64::from(!self.types.is_empty());
+        self.access.lay_over(&mut over.access);
         over.children = Arc::new(over.children_by_parent());
         over
     }

@@ -9,6 +9,7 @@ use datum::{Fault, Result};
 use engine::Engine;
 use engine::rows::{CATALOG, Isolation, RowBatch};
 
+use crate::catalog::access::{self, ACCESS, AccessKey, AccessKind};
 use crate::catalog::object_id::{ObjectId, UNNUMBERED};
 use crate::catalog::record::{PERSISTED, decode_table, put, put_table_record, schema_key};
 use crate::catalog::schema::{Schema, decode_schema, encode_schema};
@@ -32,6 +33,7 @@ struct Records {
     positions: BTreeMap<ObjectId, Vec<u8>>,
     statistics: BTreeMap<ObjectId, Vec<u8>>,
     unchecked: BTreeSet<ObjectId>,
+    access: BTreeMap<AccessKey, Vec<u8>>,
     left: Left,
 }
 
@@ -75,7 +77,10 @@ pub(super) fn load(engine: &Arc<Engine>, system: &'static [&'static str]) -> Res
         highest = ty.ids().into_iter().fold(highest, ObjectId::max);
         schema_of(&mut snapshot, &ty.schema)?.types.insert(ty.name.clone(), Arc::new(ty));
     }
-    let mut next_id = highest + 1;
+    snapshot.access = access::load(&records.access)?;
+    // QU-60: numbers that access records know are given to no new object.
+    let known = records.access.keys().filter(|key| matches!(key.kind, AccessKind::Object | AccessKind::Database));
+    let mut next_id = known.map(|key| key.of).fold(highest, u64::max) + 1;
     number_earlier(engine, &mut snapshot, &mut next_id)?;
     snapshot.children = Arc::new(snapshot.children_by_parent());
     Ok(Loaded { snapshot, next_id, left: records.left })
@@ -117,6 +122,7 @@ impl Records {
             b'n' => drop(self.positions.insert(id()?, value.to_vec())),
             b'u' => drop(self.unchecked.insert(id()?)),
             b'p' => self.left.push((key.to_vec(), value.to_vec())),
+            kind if *kind == ACCESS && access::gather(&mut self.access, key, value) => {}
             b'a' | b'c' => {}
             kind if *kind == PERSISTED => {}
             _ => return Err(unknown()),

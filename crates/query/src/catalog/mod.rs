@@ -4,6 +4,8 @@
 //! A statement reads one `Snapshot`. A change of definitions (`writing`) gathers `Changes`, which are laid over the
 //! published snapshot when their transaction has committed (`pending`). Until then only its own session sees them.
 
+pub mod access;
+mod access_change;
 pub mod changes;
 mod claim;
 pub mod codec;

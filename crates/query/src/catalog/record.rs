@@ -11,6 +11,7 @@
 //!   'i' id (8) piece (2)         a table's statistics, likewise (`statistics`)
 //!   'c'                          timestamps for clients: numbers below are reserved (`timestamps`)
 //!   'y' id (8) piece (2)         a type that users define, likewise (`user_type`)
+//!   'r' kind of (8) piece (2)    an owner and privileges, likewise (`access`)
 //!   'u' id (8)                   rows of the table, or of its parents, changed while foreign keys were not checked
 //! ```
 

@@ -37,6 +37,7 @@ impl Writing<'_> {
     pub fn drop_sequence(&mut self, sequence: &Sequence) -> Result<()> {
         self.hold_counter(sequence)?;
         self.forget_sequence_name(sequence)?;
+        self.drop_access(sequence.id)?;
         for key in [sequence_key(sequence.id), position_key(sequence.id)] {
             self.txn.delete(CATALOG, &key).map_err(engine_fault)?;
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use datum::{Fault, Result};
 
+use crate::catalog::access::AccessRecords;
 use crate::catalog::foreign_key::Children;
 use crate::catalog::object_id::ObjectId;
 use crate::catalog::objects::{Object, Objects};
@@ -26,6 +27,8 @@ pub struct Snapshot {
     pub types_version: u64,
     /// The child tables of each parent, as of publication.
     pub children: Arc<Children>,
+    /// Owners and privileges.
+    pub access: AccessRecords,
     /// The shared definitions below a session's temporary tables. None if there are none.
     pub below: Option<Arc<Snapshot>>,
     /// By number.

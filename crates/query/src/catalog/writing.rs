@@ -122,6 +122,8 @@ impl Writing<'_> {
     /// Drops a schema whose tables, views and sequences have been dropped.
     pub fn drop_schema(&mut self, name: &str) -> Result<()> {
         self.claim_schema(name, true)?;
+        let id = self.snapshot.schemas.get(name).map_or(UNNUMBERED, |schema| schema.id);
+        self.drop_access(id)?;
         self.txn.delete(CATALOG, &schema_key(name)).map_err(engine_fault)?;
         self.changes().schemas.insert(name.to_owned(), None);
         self.snapshot.schemas.remove(name);
@@ -168,6 +170,7 @@ impl Writing<'_> {
 
     pub fn drop_table(&mut self, table: &Table) -> Result<()> {
         self.forget_name(table)?;
+        self.drop_access(table.id)?;
         if table.temporary {
             self.txn.delete(CATALOG, &temporary_key(table.id)).map_err(engine_fault)?;
         }
@@ -191,7 +194,7 @@ impl Writing<'_> {
     /// Stores a view, new or in place of the one of that name.
     pub fn put_view(&mut self, view: View) -> Result<()> {
         if let Some(old) = self.snapshot.view(&view.schema, &view.name).cloned() {
-            self.drop_view(&old)?;
+            self.take_view_out(&old)?;
         }
         self.claim_name(&view.schema, &view.name)?;
         for (piece, bytes) in encode_view(&view).chunks(PIECE).enumerate() {
@@ -204,6 +207,12 @@ impl Writing<'_> {
     }
 
     pub fn drop_view(&mut self, view: &View) -> Result<()> {
+        self.drop_access(view.id)?;
+        self.take_view_out(view)
+    }
+
+    /// Removes a view before it is stored under another name. Its owner and privileges stay.
+    pub fn take_view_out(&mut self, view: &View) -> Result<()> {
         self.claim_view(view)?;
         self.give_up_name(&view.schema, &view.name)?;
         let mut piece = 0;

@@ -1,0 +1,66 @@
+//! Changes of owners and privileges, as a part of a change of definitions.
+
+use std::sync::Arc;
+
+use datum::Result;
+use engine::rows::{CATALOG, Strength, Transaction};
+
+use crate::catalog::Writing;
+use crate::catalog::access::{AccessKey, AccessRecord};
+use crate::catalog::object_id::ObjectId;
+use crate::catalog::record::{PIECE, put};
+use crate::engine_fault::engine_fault;
+
+fn forget(txn: &mut Transaction, key: AccessKey, from: u16) -> Result<()> {
+    let mut piece = from;
+    while txn.delete(CATALOG, &[&key.bytes()[..], &piece.to_be_bytes()].concat()).map_err(engine_fault)? {
+        piece += 1;
+    }
+    Ok(())
+}
+
+impl Writing<'_> {
+    /// Locks a record to the end of the transaction, and returns it as the last one who had the lock has left it.
+    pub fn access(&mut self, key: AccessKey) -> Result<Option<Arc<AccessRecord>>> {
+        let lock = [&b"L"[..], &[0], &key.bytes()].concat();
+        self.txn.lock_patiently(CATALOG, &lock, Strength::Exclusive, &mut Vec::new()).map_err(engine_fault)?;
+        match self.pending.changes.access.records.get(&key) {
+            Some(own) => Ok(own.clone()),
+            None => Ok(self.catalog.published().access.get(key).cloned()),
+        }
+    }
+
+    /// Stores a record, or removes it. `is_new`: the object is one of this transaction.
+    pub fn put_access(&mut self, key: AccessKey, access: Option<AccessRecord>, is_new: bool) -> Result<()> {
+        let access = access.filter(|access| *access != AccessRecord::default()).map(Arc::new);
+        let mut pieces = 0_u16;
+        if let Some(access) = &access {
+            for bytes in access.encode().chunks(PIECE) {
+                put(&mut self.txn, &[&key.bytes()[..], &pieces.to_be_bytes()].concat(), bytes)?;
+                pieces += 1;
+            }
+        }
+        forget(&mut self.txn, key, pieces)?;
+        self.note_access(key, access, !is_new);
+        Ok(())
+    }
+
+    /// Removes the records of an object that is dropped.
+    pub(super) fn drop_access(&mut self, id: ObjectId) -> Result<()> {
+        for key in [AccessKey::object(id), AccessKey::database(id)] {
+            if self.snapshot.access.get(key).is_some() {
+                forget(&mut self.txn, key, 0)?;
+                self.note_access(key, None, false);
+            }
+        }
+        Ok(())
+    }
+
+    fn note_access(&mut self, key: AccessKey, access: Option<Arc<AccessRecord>>, is_felt: bool) {
+        let changes = &mut self.changes().access;
+        changes.records.insert(key, access.clone());
+        changes.is_felt |= is_felt;
+        self.snapshot.access.put(key, access);
+        self.snapshot.access.version += u64::from(is_felt);
+    }
+}
