@@ -10,6 +10,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use engine::{Account, Accounts, DEFAULT_ACCOUNT, PASSWORD_MAX, ScramVerifier};
 use sql_postgres::error::{PgError, Result};
@@ -35,6 +36,13 @@ pub fn find(accounts: &Accounts, role: &str) -> Option<Arc<Account>> {
 /// Returns whether the account's clients are not asked for a password.
 pub fn is_open(account: &Account) -> bool {
     account.nopass || account.has_empty_password()
+}
+
+/// Returns whether a moment, in microseconds since 2000, has passed.
+fn is_past(until: Option<i64>) -> bool {
+    let start_of_2000 = UNIX_EPOCH + Duration::from_secs(946_684_800);
+    let now = SystemTime::now().duration_since(start_of_2000).map_or(0, |since| since.as_micros() as i64);
+    until.is_some_and(|until| until < now)
 }
 
 /// Picks what an unknown role appears to be. The seeds are new with each start of the server.
@@ -180,6 +188,10 @@ impl LoginExchange {
             None => LoginStep::Deny(errors::wrong_password(&self.role)),
             Some(account) if !account.enabled => LoginStep::Deny(errors::no_login(&self.role)),
             Some(account) if account.expired => LoginStep::Deny(errors::password_expired(&self.role)),
+            // As PostgreSQL, which does not tell whether the password was right.
+            Some(account) if !is_open(account) && is_past(account.role.valid_until) => {
+                LoginStep::Deny(errors::wrong_password(&self.role))
+            }
             Some(account) if account.needs_tls && !context.is_encrypted => {
                 LoginStep::Deny(errors::needs_tls(&self.role))
             }

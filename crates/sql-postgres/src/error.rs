@@ -161,6 +161,7 @@ pub mod state {
     pub const IN_FAILED_SQL_TRANSACTION: SqlState = "25P02";
     pub const IDLE_IN_TRANSACTION_SESSION_TIMEOUT: SqlState = "25P03";
     pub const INVALID_SQL_STATEMENT_NAME: SqlState = "26000";
+    pub const INVALID_GRANT_OPERATION: SqlState = "0LP01";
     pub const INVALID_AUTHORIZATION_SPECIFICATION: SqlState = "28000";
     pub const DEPENDENT_OBJECTS_STILL_EXIST: SqlState = "2BP01";
     pub const INVALID_TRANSACTION_TERMINATION: SqlState = "2D000";
@@ -199,6 +200,7 @@ pub mod state {
     pub const INDETERMINATE_DATATYPE: SqlState = "42P18";
     pub const WITH_CHECK_OPTION_VIOLATION: SqlState = "44000";
     pub const INSUFFICIENT_RESOURCES: SqlState = "53000";
+    pub const TOO_MANY_CONNECTIONS: SqlState = "53300";
     pub const DISK_FULL: SqlState = "53100";
     pub const OUT_OF_MEMORY: SqlState = "53200";
     pub const DUPLICATE_JSON_OBJECT_KEY_VALUE: SqlState = "22030";

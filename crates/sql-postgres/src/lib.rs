@@ -14,6 +14,7 @@ pub mod error;
 mod explain;
 pub mod functions;
 pub mod instance;
+pub(crate) mod rights;
 pub mod session;
 pub mod settings;
 pub mod system;

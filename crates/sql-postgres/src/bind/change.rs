@@ -21,6 +21,7 @@ use syntax::postgres::tree::{
 use crate::bind::Binder;
 use crate::bind::from::{FoundRelation, names_of};
 use crate::bind::query_expression::project_column;
+use crate::bind::rights::ChangedNeed;
 use crate::bind::rules::{Omitted, target_type};
 use crate::bind::scope::{BoundQuery, Clause, OutputColumn};
 use crate::bind::select::output_columns;
@@ -47,6 +48,14 @@ impl Binder<'_> {
             return Ok(table);
         }
         self.target_table(relation, word)
+    }
+
+    /// Returns the need of the table whose rows change: behind a view that of the view's owner.
+    fn need_of_changed(&mut self, table: &Table) -> ChangedNeed {
+        match &self.through {
+            Some(view) => view.need,
+            None => self.need_of_table(table),
+        }
     }
 
     /// Returns the name that reaches the changed relation's columns.
@@ -123,6 +132,7 @@ impl Binder<'_> {
     fn inserted(&mut self, insert: &InsertStmt) -> Result<(Insert, Vec<OutputColumn>)> {
         let InsertStmt { with: _, relation, alias, columns, overriding, source, on_conflict, returning } = insert;
         let table = self.changed_relation(relation, Verb::Insert)?;
+        let need = self.need_of_changed(&table);
         self.use_table(&table, &relation.name)?;
         let shown = self.shown_name(&table, alias.as_ref());
         if self.through.is_some() && on_conflict.is_some() {
@@ -135,6 +145,7 @@ impl Binder<'_> {
             None => (Values::Rows(vec![Vec::new()]), Vec::new()),
             Some(query) => self.insert_source(query, &table, targets, columns, overrides)?,
         };
+        self.need_insert(need, &table, &targets);
         let conflict = self.on_conflict(on_conflict.as_ref(), &table, &shown)?;
         let (on_conflict, updates, arbiter) = conflict;
         let mut doing = vec![RowChangeKind::Insert];
@@ -332,6 +343,7 @@ impl Binder<'_> {
     /// Binds the INSERT of COPY FROM.
     pub fn copy_from(&mut self, relation: &RangeVar, columns: &[Ident]) -> Result<Insert> {
         let table = self.target_table(relation, "COPY into")?;
+        let need = self.need_of_table(&table);
         self.use_table(&table, &relation.name)?;
         let mut targets = Vec::new();
         for name in columns {
@@ -352,6 +364,7 @@ impl Binder<'_> {
             let given = table.named().filter(|(_, column)| column.generated.is_none());
             targets = given.map(|(at, _)| at).collect();
         }
+        self.need_insert(need, &table, &targets);
         let rules = self.rules(&table, &[RowChangeKind::Insert], Omitted::AllBut(&targets))?;
         Ok(Insert {
             rules,
@@ -373,12 +386,14 @@ impl Binder<'_> {
             return self.fail(state::FEATURE_NOT_SUPPORTED, text, condition.span.start);
         }
         self.has_no_parameters = true;
+        self.need_of_table(table);
         self.open_scope();
         self.add_target(table, &table.name);
         self.set_clause(Clause::CopyWhere);
-        let bound = self.condition(condition, "WHERE");
+        let bound = self.condition(condition, "WHERE")?;
         self.close_scope();
-        bound
+        self.check_needs()?;
+        Ok(bound)
     }
 
     /// Binds RETURNING over the rows of the current scope.
@@ -498,12 +513,15 @@ impl Binder<'_> {
     fn updated(&mut self, update: &UpdateStmt) -> Result<(Update, Vec<OutputColumn>)> {
         let UpdateStmt { with: _, relation, alias, set, from, selection, returning } = update;
         let table = self.changed_relation(relation, Verb::Update)?;
+        let need = self.need_of_changed(&table);
         let source = self.open_change(&table, alias.as_ref(), from)?;
         let mut conditions = self.selection(selection.as_ref(), &table)?;
         conditions.extend(self.through.iter().flat_map(ChangedView::rows));
         let (returning, fields) = self.returning(returning, true)?;
         let sets = self.sets(set, &table, "updated")?;
         let mut sets = sets;
+        let columns: Vec<usize> = sets.iter().map(|(column, _)| *column).collect();
+        self.need_update(need, &table, &columns);
         // A change of a key strengthens the lock when it is made.
         let node = self.changed_rows(source, conditions, Some(Strength::NoKeyExclusive));
         let node = self.values_first(node, &mut sets);
@@ -655,6 +673,8 @@ impl Binder<'_> {
     fn deleted(&mut self, delete: &DeleteStmt) -> Result<(Delete, Vec<OutputColumn>)> {
         let DeleteStmt { with: _, relation, alias, using, selection, returning } = delete;
         let table = self.changed_relation(relation, Verb::Delete)?;
+        let need = self.need_of_changed(&table);
+        self.need_whole(need, Verb::Delete.privilege());
         let source = self.open_change(&table, alias.as_ref(), using)?;
         let mut conditions = self.selection(selection.as_ref(), &table)?;
         conditions.extend(self.through.iter().flat_map(ChangedView::rows));

@@ -94,6 +94,7 @@ impl Binder<'_> {
             return Err(self.error(unsupported("a statement that changes rows in WITH"), name.at.0));
         };
         let id = self.new_id();
+        let around_needs = self.begin_needs_of_common();
         let around = (std::mem::take(&mut self.height), std::mem::take(&mut self.weight));
         let read_before = self.correlations.last_mut().map(std::mem::take);
         let bound = if recursive { self.recursive(name, columns, query, id)? } else { None };
@@ -111,6 +112,7 @@ impl Binder<'_> {
             *reads = before;
         }
         self.note_outer(self.correlations.len() - 1, &outer);
+        self.end_needs_of_common(id, around_needs);
         self.rise(1)?;
         let size = (self.height, self.weight);
         (self.height, self.weight) = (around.0, around.1 + 1);
@@ -223,8 +225,10 @@ impl Binder<'_> {
         common.references += 1;
         let common = common.clone();
         self.note_outer(common.depth.min(depth - 1), &common.outer);
-        if let Node::LastRound { id } = &*common.node {
-            self.reads.parts.push(*id);
+        match &*common.node {
+            Node::LastRound { id } => self.reads.parts.push(*id),
+            Node::Common { id, .. } => self.need_common(*id),
+            _ => {}
         }
         match &common.state {
             CommonState::Ready => Ok(Some(common)),

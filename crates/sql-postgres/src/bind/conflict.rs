@@ -13,7 +13,7 @@ use query::plan::statistics::Statistics;
 use syntax::postgres::tree::{self, ConflictAction, ConflictTarget, IndexElem, IndexKey, OnConflictClause};
 
 use crate::bind::Binder;
-use crate::bind::scope::Clause;
+use crate::bind::scope::{Clause, NameColumn};
 use crate::error::{PgError, Result, state};
 
 /// The action on a conflict, the assignments of its update, and the keys.
@@ -48,8 +48,13 @@ impl Binder<'_> {
                 self.add_target(table, "excluded");
                 if let Some(excluded) = self.scope().names.last_mut() {
                     excluded.schema = None;
+                    // It shows the new row, and nothing of the table.
+                    excluded.columns = excluded.columns.iter().cloned().map(without_origin).collect();
                 }
                 let updates = self.sets(set, table, "updated")?;
+                let columns: Vec<usize> = updates.iter().map(|(column, _)| *column).collect();
+                let need = self.need_of_table(table);
+                self.need_update(need, table, &columns);
                 self.set_clause(Clause::Where);
                 let condition = selection.as_ref().map(|selection| self.condition(selection, "WHERE")).transpose()?;
                 self.close_scope();
@@ -67,7 +72,12 @@ impl Binder<'_> {
                     Some(at) => table.indexes[*at].is_constraint && table.indexes[*at].name == name.value,
                 });
                 match keys.next() {
-                    Some((key, _)) => Ok(vec![key]),
+                    Some((key, parts)) => {
+                        let columns: Vec<usize> = parts.iter().map(|part| part.column).collect();
+                        let need = self.need_of_table(table);
+                        self.need_select_of(need, table, &columns);
+                        Ok(vec![key])
+                    }
                     None => {
                         let text = format!("constraint \"{}\" for table \"{}\" does not exist", name.value, table.name);
                         Err(PgError::new(state::UNDEFINED_OBJECT, text))
@@ -92,6 +102,8 @@ impl Binder<'_> {
         let bound = self.inference(elements, selection, table);
         self.close_scope();
         let (columns, exprs, predicate) = bound?;
+        let need = self.need_of_table(table);
+        self.need_select_of(need, table, &columns);
         let (statistics, values): (&dyn Statistics, _) = (self.environment.session, self.environment.values);
         let estimates = StatisticsView { tables: &[], statistics, values };
         let constant = |expr: &Expr| estimates.decisive(expr);
@@ -158,6 +170,10 @@ impl Binder<'_> {
             }
         }
     }
+}
+
+fn without_origin(column: NameColumn) -> NameColumn {
+    NameColumn { origin: None, ..column }
 }
 
 fn affects_twice() -> Fault {

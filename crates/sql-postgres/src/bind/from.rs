@@ -175,6 +175,8 @@ impl Binder<'_> {
             }
             let (a, b) = (self.side_column(left, name, "left")?, self.side_column(right, name, "right")?);
             let at = name.at.0;
+            self.note_selected(a.origin);
+            self.note_selected(b.origin);
             self.scope().note_use(&a.expr);
             self.scope().note_use(&b.expr);
             let (left, right) = (Operand { expr: a.expr.clone(), at }, Operand { expr: b.expr.clone(), at });
@@ -433,8 +435,14 @@ impl Binder<'_> {
             return self.derived(&shown, common.columns, columns, common.node);
         }
         match self.find_relation(name)? {
-            FoundRelation::Table(table) => self.stored(&table, &shown, alias),
+            FoundRelation::Table(table) => {
+                let need = self.need_of_table(&table);
+                self.need_select(need);
+                self.stored(&table, &shown, alias)
+            }
             FoundRelation::View(view) => {
+                let need = self.need_of_view(&view);
+                self.need_select(need);
                 let bound = self.view(&view)?;
                 let mut operands = self.derived(&shown, bound.columns, columns, bound.node)?;
                 operands.names[0].table_name = Some(view.name.clone());
@@ -442,7 +450,10 @@ impl Binder<'_> {
                 Ok(operands)
             }
             FoundRelation::System(system) => self.system(system, &shown, columns),
-            FoundRelation::Sequence(sequence) => self.sequence_row(&sequence, &shown, columns),
+            FoundRelation::Sequence(sequence) => {
+                self.need_select_of_sequence(&sequence);
+                self.sequence_row(&sequence, &shown, columns)
+            }
         }
     }
 
@@ -453,7 +464,10 @@ impl Binder<'_> {
             self.check_database(catalog, &[name.dotted()], at.0)?;
         }
         let schemas: Vec<&str> = match schema {
-            Some(schema) => vec![schema],
+            Some(schema) => {
+                self.check_schema_usage(schema).map_err(|error| self.error(error, at.0))?;
+                vec![schema]
+            }
             None => {
                 let path = self.search_path.iter().map(String::as_str);
                 let is_implicit = !self.search_path.iter().any(|schema| schema == "pg_catalog");
@@ -466,6 +480,16 @@ impl Binder<'_> {
             }
         }
         self.fail(state::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", name.dotted()), at.0)
+    }
+
+    /// Fails if the session may not look names up in a schema. The names in a view were looked up when it was made.
+    fn check_schema_usage(&self, schema: &str) -> Result<()> {
+        match SchemaName::new(self.environment.database, schema) {
+            Some(name) if self.open_views.is_empty() => {
+                self.environment.session.check_schema(self.environment, &name.stored())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn find_in(&self, schema: &str, name: &str) -> Option<FoundRelation> {
@@ -488,6 +512,7 @@ impl Binder<'_> {
     fn system(&mut self, system: &'static SystemTable, shown: &str, names: &[Ident]) -> Result<Operands> {
         // Its rows are of this moment.
         self.volatile = true;
+        self.need_system(system);
         let columns = system.columns_as(shown);
         let table = ScopeTable {
             alias: shown.to_owned(),

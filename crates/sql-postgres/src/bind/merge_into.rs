@@ -18,6 +18,7 @@ use crate::bind::rules::Omitted;
 use crate::bind::scope::{Clause, NameItem};
 use crate::bind::typing::unknown_type;
 use crate::error::{PgError, Result, state};
+use crate::rights::privilege::DELETE;
 
 impl Binder<'_> {
     pub fn merge(&mut self, merge: &MergeStmt) -> Result<Merge> {
@@ -56,6 +57,7 @@ impl Binder<'_> {
             }
         };
         self.through = None;
+        self.need_of_table(&table);
         let target = self.open_change(&table, alias.as_ref(), &[])?;
         let of_target = self.scope().names.clone();
         let source = self.from(std::slice::from_ref(source))?;
@@ -113,10 +115,17 @@ impl Binder<'_> {
         let condition = condition.as_ref().map(|condition| self.condition(condition, "WHEN")).transpose()?;
         let action = match action {
             tree::MergeAction::Nothing => MergeAction::Nothing,
-            tree::MergeAction::Delete => MergeAction::Delete(self.changed(table, Vec::new(), RowChangeKind::Delete)?),
+            tree::MergeAction::Delete => {
+                let need = self.need_of_table(table);
+                self.need_whole(need, DELETE);
+                MergeAction::Delete(self.changed(table, Vec::new(), RowChangeKind::Delete)?)
+            }
             tree::MergeAction::Update(sets) => {
                 let sets = self.sets(sets, table, "updated")?;
-                let doing = RowChangeKind::Update(sets.iter().map(|(column, _)| *column).collect());
+                let columns: Vec<usize> = sets.iter().map(|(column, _)| *column).collect();
+                let need = self.need_of_table(table);
+                self.need_update(need, table, &columns);
+                let doing = RowChangeKind::Update(columns);
                 MergeAction::Update(self.changed(table, sets, doing)?)
             }
             tree::MergeAction::Insert { columns, overriding, values } => {
@@ -138,6 +147,8 @@ impl Binder<'_> {
             self.check_count(values.len(), named.len(), columns, |nth| values[nth].span.start)?;
         }
         named.truncate(values.len());
+        let need = self.need_of_table(table);
+        self.need_insert(need, table, &named);
         self.set_clause(Clause::InsertValues);
         let (mut targets, mut exprs) = (Vec::new(), Vec::new());
         for (value, target) in values.iter().zip(named) {

@@ -33,6 +33,7 @@ mod project_set;
 mod query_expression;
 pub(crate) mod record;
 pub(crate) mod resolve;
+pub(crate) mod rights;
 mod rules;
 mod scope;
 mod select;
@@ -46,7 +47,7 @@ mod view;
 mod walk;
 mod window;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -70,6 +71,7 @@ use crate::bind::scope::{BlockScope, BoundQuery, Common, NameItem, OutputColumn}
 use crate::bind::typing::{Operand, unsupported};
 use crate::bind::updatable::ChangedView;
 use crate::error::{PgError, Result, state};
+use crate::rights::needs::{Need, SystemNeed};
 use crate::types::oid::{self, Oid};
 use crate::types::registry::{oid_of, typmod_of};
 use crate::value::Value;
@@ -98,6 +100,16 @@ pub trait BindSession: Statistics {
     fn depends_on_values(&self) -> bool {
         false
     }
+
+    /// Fails unless the session has the privileges that a statement needs.
+    fn check_needs(&self, _: &Environment<'_>, _: &[Need], _: &[SystemNeed]) -> Result<()> {
+        Ok(())
+    }
+
+    /// Fails unless the session may look names up in a schema, by its stored name.
+    fn check_schema(&self, _: &Environment<'_>, _: &str) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// The facts that binding reads. All but `session`, `values` and `snapshot` belong to the plan-cache context.
@@ -124,6 +136,18 @@ pub struct Bound {
     pub fields: Vec<ResultColumn>,
     /// Types that users have defined and the statement names, or has values of.
     pub user_types: BTreeSet<ObjectId>,
+    /// The error of a session that has not the privileges to run it.
+    pub denied: Option<PgError>,
+}
+
+impl Bound {
+    /// Returns the statement if the session may run it.
+    pub fn permitted(self) -> Result<Arc<BoundStatement>> {
+        match self.denied {
+            Some(denied) => Err(denied),
+            None => Ok(self.statement),
+        }
+    }
 }
 
 /// A column of a result, as RowDescription has it.
@@ -298,6 +322,13 @@ pub struct Binder<'s> {
     reads: PartReads,
     /// The address of the WITH whose parts may change rows.
     changing_with: usize,
+    /// The privileges that the statement needs.
+    needs: Vec<Need>,
+    system_needs: Vec<SystemNeed>,
+    /// Those of each common table expression, by its number, until it is referred to.
+    common_needs: HashMap<usize, (Vec<Need>, Vec<SystemNeed>)>,
+    /// The owner of the view that is bound, whose rights count there.
+    viewer: Option<Oid>,
     /// The view through which the change under way is made.
     through: Option<ChangedView>,
     /// The statement is the query of a cursor.
@@ -337,6 +368,10 @@ impl<'s> Binder<'s> {
             parts_read: Vec::new(),
             reads: PartReads::default(),
             changing_with: 0,
+            needs: Vec::new(),
+            system_needs: Vec::new(),
+            common_needs: HashMap::new(),
+            viewer: None,
             through: None,
             cursor: None,
             row_types: Vec::new(),
@@ -387,6 +422,7 @@ impl<'s> Binder<'s> {
             let text = format!("could not determine data type of parameter ${}", number + 1);
             return Err(PgError::new(state::INDETERMINATE_DATATYPE, text));
         }
+        let denied = self.check_needs().err();
         let mut locked = self.tables.clone();
         locked.extend(self.linked.drain(..).filter(|table| !self.tables.iter().any(|known| known.id == table.id)));
         let plan = self.with_parts(plan);
@@ -394,7 +430,8 @@ impl<'s> Binder<'s> {
         let (tables, named, views) = (self.tables, self.named, self.views);
         let bindings = Bindings { tables, named, locked, views, planned_with: self.known };
         let statement = Arc::new(BoundStatement::new(plan, bindings, self.volatile, 0));
-        Ok(Bound { statement, parameter_types: self.parameters, fields, user_types: self.user_types })
+        let (parameter_types, user_types) = (self.parameters, self.user_types);
+        Ok(Bound { statement, parameter_types, fields, user_types, denied })
     }
 
     /// Gives an error its position.

@@ -127,7 +127,7 @@ impl Binder<'_> {
         let found = items.iter().filter(is_meant).find_map(|item| {
             let first = item.columns.first()?;
             match first.origin {
-                Some((id, _)) => Some(crate::bind::relation_oid(id)),
+                Some((id, _)) => self.tables.iter().any(|table| table.id == id).then(|| crate::bind::relation_oid(id)),
                 None => crate::system::catalog_oid(item.schema.as_deref()?, item.table_name.as_deref()?),
             }
         });
@@ -147,6 +147,7 @@ impl Binder<'_> {
             return Err(self.error(unsupported(text), at));
         }
         let is_own = depth + 1 == self.scopes.len();
+        self.note_selected(column.origin);
         let scope = &mut self.scopes[depth];
         scope.note_use(&expr);
         if is_own {

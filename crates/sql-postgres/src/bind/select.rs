@@ -625,6 +625,7 @@ impl Binder<'_> {
             let word = strength_word(*strength);
             let scope = self.scope();
             let BlockScope { tables, width, used, .. } = scope;
+            let mut locked = Vec::new();
             for table in tables {
                 let shown = table.within.as_ref().unwrap_or(&table.alias);
                 let is_named = of.iter().any(|name| name.name == *shown);
@@ -632,15 +633,18 @@ impl Binder<'_> {
                     continue;
                 }
                 check_lockable(table, word, is_named)?;
-                if !matches!(table.origin, Origin::Base(_)) {
-                    continue;
-                }
+                let Origin::Base(base) = &table.origin else { continue };
+                locked.push(base.clone());
                 if table.key_at.is_none() {
                     table.key_at = Some(*width);
                     *width += 1;
                     used.resize(*width, true);
                 }
                 table.lock = Some(table.lock.map_or(lock, |known| both(known, lock)));
+            }
+            for table in locked {
+                let need = self.need_of_table(&table);
+                self.need_update(need, &table, &[]);
             }
         }
         Ok(())

@@ -13,12 +13,14 @@ use query::nodes::walk::{conjuncts, has_subquery};
 use syntax::postgres::tree::{Select, SelectBody, SelectStmt, Statement, TableRef};
 
 use crate::bind::from::FoundRelation;
+use crate::bind::rights::ChangedNeed;
 use crate::bind::rules::MAKER;
 use crate::bind::scope::{Clause, NameColumn, NameItem, Presence};
 use crate::bind::typing::unsupported;
 use crate::bind::walk::has_aggregate;
 use crate::bind::{Binder, Environment};
 use crate::error::{PgError, Result, state};
+use crate::rights::privilege::{self, Privileges};
 
 /// The statement that changes rows through a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,10 +30,23 @@ pub enum Verb {
     Delete,
 }
 
+impl Verb {
+    /// Returns the privilege that the change needs.
+    pub fn privilege(self) -> Privileges {
+        match self {
+            Verb::Insert => privilege::INSERT,
+            Verb::Update => privilege::UPDATE,
+            Verb::Delete => privilege::DELETE,
+        }
+    }
+}
+
 /// A view as the table that is changed through it. All expressions are over the row of the table, at the beginning of the wide row.
 #[derive(Clone, Debug)]
 pub struct ChangedView {
     pub name: String,
+    /// The need of the table, which is its view's owner's.
+    pub need: ChangedNeed,
     pub columns: Vec<NameColumn>,
     /// The conditions of the rows that are seen, each with the name of its view.
     pub conditions: Vec<(String, Expr)>,
@@ -102,8 +117,10 @@ impl Binder<'_> {
         let path = std::mem::replace(&mut self.search_path, path);
         let (commons, keyed) = (std::mem::take(&mut self.commons), std::mem::take(&mut self.keyed));
         let has_no_parameters = std::mem::replace(&mut self.has_no_parameters, true);
+        let need = self.need_of_view(view);
+        self.need_whole(need, verb.privilege());
         let depth = self.scopes.len();
-        let bound = self.view_over_table(view, select, verb);
+        let bound = self.with_rights_of(view, |binder| binder.view_over_table(view, select, verb, Some(need)));
         self.scopes.truncate(depth);
         self.has_no_parameters = has_no_parameters;
         (self.commons, self.keyed) = (commons, keyed);
@@ -112,15 +129,27 @@ impl Binder<'_> {
         bound
     }
 
-    fn view_over_table(&mut self, view: &Arc<View>, select: &Select, verb: Verb) -> Result<(Arc<Table>, ChangedView)> {
+    fn view_over_table(
+        &mut self,
+        view: &Arc<View>,
+        select: &Select,
+        verb: Verb,
+        need: Option<ChangedNeed>,
+    ) -> Result<(Arc<Table>, ChangedView)> {
         let single = "Views that do not select from a single table or view are not automatically updatable.";
         let [item] = &select.from[..] else { return Err(refused(view, verb, single)) };
         let TableRef::Relation(relation) = &item.first else { return Err(refused(view, verb, single)) };
-        let (table, below) = match self.find_relation(&relation.name)? {
-            FoundRelation::Table(table) => (table, None),
-            FoundRelation::View(below) => {
-                let (table, below) = self.changed_view(&below, verb)?;
-                (table, Some(below))
+        let (table, below, (below_need, was_needed, base_need)) = match self.find_relation(&relation.name)? {
+            FoundRelation::Table(table) => {
+                let need = self.need_of_table(&table);
+                (table, None, (need, self.is_selected(need), need))
+            }
+            FoundRelation::View(view) => {
+                let own = self.need_of_view(&view);
+                let was_needed = self.is_selected(own);
+                let (table, below) = self.changed_view(&view, verb)?;
+                let base = below.need;
+                (table, Some(below), (own, was_needed, base))
             }
             FoundRelation::System(_) | FoundRelation::Sequence(_) => return Err(refused(view, verb, single)),
         };
@@ -152,16 +181,20 @@ impl Binder<'_> {
             return Err(refused(view, verb, detail));
         }
         self.close_scope();
+        self.need_through(need, below_need, was_needed);
         if own.iter().chain(targets.iter().map(|target| &target.expr)).any(has_subquery) {
             return Err(unsupported(format!("a change through view \"{}\", which has a subquery,", view.name)));
         }
         let column = |(target, name): (crate::bind::select::Target, &String)| NameColumn {
             name: name.clone(),
             expr: target.expr,
-            origin: target.origin,
+            origin: None,
             is_hidden: false,
         };
-        let columns: Vec<NameColumn> = targets.into_iter().zip(&view.columns).map(column).collect();
+        let mut columns: Vec<NameColumn> = targets.into_iter().zip(&view.columns).map(column).collect();
+        for (nth, column) in columns.iter_mut().enumerate() {
+            column.origin = Some((view.id, nth as u16 + 1));
+        }
         if verb != Verb::Delete && !columns.iter().any(|column| matches!(column.expr, Expr::Column(..))) {
             let detail = "Views that have no updatable columns are not automatically updatable.";
             return Err(refused(view, verb, detail));
@@ -183,7 +216,7 @@ impl Binder<'_> {
                 options.clone_from(&conditions);
             }
         }
-        Ok((table, ChangedView { name: view.name.clone(), columns, conditions, options }))
+        Ok((table, ChangedView { name: view.name.clone(), need: base_need, columns, conditions, options }))
     }
 }
 
@@ -234,5 +267,5 @@ pub fn check_updatable(
         return Err(refused(&view, Verb::Update, detail));
     }
     let SelectBody::Select(select) = &query.body else { return Err(unsupported("a view of this statement")) };
-    Binder::new(environment, ctx, text).view_over_table(&view, select, Verb::Delete).map(drop)
+    Binder::new(environment, ctx, text).view_over_table(&view, select, Verb::Delete, None).map(drop)
 }

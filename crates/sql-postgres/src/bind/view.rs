@@ -39,15 +39,15 @@ impl Binder<'_> {
         let path = std::mem::replace(&mut self.search_path, path);
         let (commons, keyed) = (std::mem::take(&mut self.commons), std::mem::take(&mut self.keyed));
         let has_no_parameters = std::mem::replace(&mut self.has_no_parameters, true);
-        let bound = self.apart(|binder| binder.query(query));
+        let bound = self.with_rights_of(view, |binder| binder.apart(|binder| binder.query(query)));
         self.has_no_parameters = has_no_parameters;
         (self.commons, self.keyed) = (commons, keyed);
         self.search_path = path;
         self.open_views.pop();
         let mut bound = bound?;
-        for (column, name) in bound.columns.iter_mut().zip(&view.columns) {
+        for (nth, (column, name)) in bound.columns.iter_mut().zip(&view.columns).enumerate() {
             column.column.name = name.clone();
-            column.origin = None;
+            column.origin = Some((view.id, nth as u16 + 1));
         }
         Ok(bound)
     }

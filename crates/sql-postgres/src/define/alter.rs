@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use query::catalog::access::{AccessGrant, AccessKey, AccessRecord};
 use query::catalog::table::{Default, Identity, Index, Table};
 use query::catalog::{Snapshot, Writing};
 use query::session::definitions::{RelatedTables, follow_names};
 use syntax::postgres::tree::{
-    AlterOwnerStmt, AlterTableCmd, AlterTableStmt, Constraint, ConstraintKind, Expr, ObjectName, ObjectType, RoleSpec,
-    RoleSpecKind,
+    AlterOwnerStmt, AlterTableCmd, AlterTableStmt, Constraint, ConstraintKind, Expr, ObjectName, ObjectType,
 };
 
+use crate::bind::rights::column_key;
 use crate::bind::{self, TableExpression};
 use crate::define::column::{WantedExpression, WantedSequence};
 use crate::define::create_table::{Extras, check_column_name, make_maps, shown_primary, storage_options};
@@ -17,6 +18,7 @@ use crate::define::names::{Relation, not_a};
 use crate::define::object_name::has_constraint;
 use crate::define::source::{after_word, balanced};
 use crate::error::{PgError, Result, state};
+use crate::rights::object::Object;
 use crate::session::Session;
 
 /// The values of a column of the new definition in old rows.
@@ -62,6 +64,20 @@ impl Draft {
     }
 
     /// Returns the renamed columns as (old, new).
+    /// Returns the numbers of columns in access records, each with the new one. A column that is not among them is gone.
+    fn moved_columns(&self) -> Vec<(u32, u32)> {
+        let pairs = self.new.columns.iter().enumerate().zip(&self.from).filter_map(|((at, _), from)| match from {
+            From::Old(old) => Some((column_key(&self.old, *old), column_key(&self.new, at))),
+            From::Converted(_) => {
+                let name = &self.new.columns[at].name;
+                let old = self.old.columns.iter().position(|column| column.name == *name)?;
+                Some((column_key(&self.old, old), column_key(&self.new, at)))
+            }
+            From::Initial => None,
+        });
+        pairs.collect()
+    }
+
     fn renames(&self) -> Vec<(String, String)> {
         let pairs = self.new.columns.iter().zip(&self.from).filter_map(|(column, from)| match from {
             From::Old(at) => Some((self.old.columns[*at].name.clone(), column.name.clone())),
@@ -74,6 +90,25 @@ impl Draft {
 pub(super) fn missing_column(name: &str, table: &str) -> PgError {
     let message = format!("column \"{name}\" of relation \"{table}\" does not exist");
     PgError::new(state::UNDEFINED_COLUMN, message)
+}
+
+/// Lets privileges on columns follow the columns, and removes those of dropped ones.
+fn move_grants(writing: &mut Writing<'_>, table: u64, moved: &[(u32, u32)]) -> Result<()> {
+    let key = AccessKey::object(table);
+    let has_columns = |access: &AccessRecord| access.grants.iter().flatten().any(|grant| grant.column != 0);
+    if !writing.snapshot.access.get(key).is_some_and(|access| has_columns(access)) {
+        return Ok(());
+    }
+    let Some(access) = writing.access(key)? else { return Ok(()) };
+    let follow = |grant: &AccessGrant| match grant.column {
+        0 => Some(*grant),
+        column => {
+            let to = moved.iter().find(|(from, _)| *from == column);
+            to.map(|(_, to)| AccessGrant { column: *to, ..*grant })
+        }
+    };
+    let grants = access.grants.as_ref().map(|grants| grants.iter().filter_map(follow).collect());
+    Ok(writing.put_access(key, Some(AccessRecord { owner: access.owner, grants }), false)?)
 }
 
 impl Session {
@@ -89,11 +124,11 @@ impl Session {
         let tag = format!("ALTER {}", word.to_uppercase());
         self.begin_definition(&tag)?;
         let table = match self.relation(relation)? {
-            Some(Relation::Table(table)) if word == "table" => table,
-            Some(_) if commands.iter().all(|command| matches!(command, AlterTableCmd::OwnerTo(_))) => {
-                self.check_owners(commands)?;
+            Some(found) if commands.iter().all(|command| matches!(command, AlterTableCmd::OwnerTo(_))) => {
+                self.change_owners(&found, &relation.name, commands)?;
                 return Ok(tag);
             }
+            Some(Relation::Table(table)) if word == "table" => table,
             Some(found) if found.kind() == word => {
                 return Err(PgError::unsupported(format!("this form of ALTER {}", word.to_uppercase())));
             }
@@ -105,7 +140,7 @@ impl Session {
             }
             None => return Err(self.missing_relation(relation, None)),
         };
-        self.check_owners(commands)?;
+        self.check_owns(&Object::table(&table))?;
         let parents = self.parents_of(commands, &table)?;
         self.change_table_with(&table, parents, |session, draft, snapshot| {
             for command in commands {
@@ -113,6 +148,8 @@ impl Session {
             }
             Ok(())
         })?;
+        self.look_anew();
+        self.change_owners(&Relation::Table(table), &relation.name, commands)?;
         Ok(tag)
     }
 
@@ -122,18 +159,16 @@ impl Session {
         let tag = match object {
             ObjectName::Plain(ObjectType::Schema, name) => {
                 self.begin_definition("ALTER SCHEMA")?;
-                let stored = self.stored_schema(&name.value)?;
-                if !self.catalog_of_session().schemas.contains_key(&stored) {
-                    return Err(crate::define::names::missing_schema(&name.value));
-                }
+                let object = Object::schema(&*self.schema_named(&name.value)?);
+                let to = self.role_of(owner)?;
+                self.change_owner_of(&object, &to)?;
                 "ALTER SCHEMA"
             }
             ObjectName::Plain(ObjectType::Database, name) => {
                 self.begin_definition("ALTER DATABASE")?;
-                if !self.catalog_of_session().schemas.contains_key(&name.value) {
-                    let message = format!("database \"{}\" does not exist", name.value);
-                    return Err(PgError::new(state::INVALID_CATALOG_NAME, message));
-                }
+                let object = Object::database(&*self.database_named(&name.value)?);
+                let to = self.role_of(owner)?;
+                self.change_owner_of(&object, &to)?;
                 "ALTER DATABASE"
             }
             ObjectName::Qualified(kind @ (ObjectType::Type | ObjectType::Domain), name) => {
@@ -144,27 +179,15 @@ impl Session {
             }
             _ => return Err(PgError::unsupported("ALTER ... OWNER TO")),
         };
-        self.check_owner(owner)?;
         Ok(tag)
     }
 
-    fn check_owner(&mut self, role: &RoleSpec) -> Result<()> {
-        match &role.kind {
-            RoleSpecKind::CurrentRole | RoleSpecKind::CurrentUser | RoleSpecKind::SessionUser => Ok(()),
-            RoleSpecKind::Name(name) if *name == self.who.role || name == "postgres" => Ok(()),
-            RoleSpecKind::Name(name) => Err(match self.database().engine().accounts().get(name) {
-                Some(_) => PgError::unsupported("OWNER TO another role"),
-                None => PgError::new(state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist")),
-            }),
-            RoleSpecKind::Public => Err(PgError::new(state::UNDEFINED_OBJECT, "role \"public\" does not exist")),
-        }
-    }
-
-    /// The owner of everything is the session's own role.
-    fn check_owners(&mut self, commands: &[AlterTableCmd]) -> Result<()> {
+    /// OWNER TO among the commands of ALTER TABLE and its like.
+    fn change_owners(&mut self, relation: &Relation, name: &str, commands: &[AlterTableCmd]) -> Result<()> {
         for command in commands {
             if let AlterTableCmd::OwnerTo(role) = command {
-                self.check_owner(role)?;
+                let to = self.role_of(role)?;
+                self.change_owner_of_relation(relation, name, &to)?;
             }
         }
         Ok(())
@@ -207,6 +230,7 @@ impl Session {
         if table.maker != crate::MAKER {
             return Err(PgError::unsupported(format!("ALTER of table \"{}\" of another dialect", table.name)));
         }
+        self.check_owns(&Object::table(table))?;
         let db = self.database().clone();
         let needs = |snapshot: &Snapshot| {
             let parents = parents.iter().filter_map(|(schema, name)| snapshot.table(schema, name).ok().cloned());
@@ -226,6 +250,7 @@ impl Session {
         self.make_sequences(&mut draft.new, sequences, &mut writing)?;
         self.settle_rows(&mut draft, &mut writing)?;
         let renames = draft.renames();
+        let moved = draft.moved_columns();
         let Draft { mut new, .. } = draft;
         follow_names(&mut writing, &old, &mut new, &renames, |a, b| a == b)?;
         let is_moved = new.name != old.name || new.schema != old.schema;
@@ -235,6 +260,7 @@ impl Session {
         self.check_children(&new, &writing.snapshot)?;
         let ties_change = is_moved || new.foreign_keys != old.foreign_keys || !renames.is_empty();
         writing.put_table(new)?;
+        move_grants(&mut writing, old.id, &moved)?;
         if ties_change {
             self.touch(&mut writing, &ends.tied)?;
         }

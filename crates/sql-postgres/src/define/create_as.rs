@@ -62,6 +62,7 @@ impl Session {
         let options = storage_options(options)?;
         let temporary = self.check_persistence(*persistence, *on_commit)?;
         let schema = self.creation_schema(relation)?;
+        self.check_creation(&schema, temporary)?;
         if self.refuse_taken(&schema, &relation.name, if_not_exists)? {
             return Ok("CREATE TABLE AS".to_owned());
         }

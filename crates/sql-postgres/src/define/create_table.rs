@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use datum::row::Layout;
+use query::catalog::access::AccessKey;
 use query::catalog::object_id::UNNUMBERED;
 use query::catalog::sequence::Sequence;
 use query::catalog::table::{Check, Default, Part, Table, TableColumn};
@@ -23,6 +24,8 @@ use crate::define::names::{Relation, primary_name, schema_of};
 use crate::define::object_name::{constraint_name, has_constraint, index_name, relation_is_taken, sequence_name};
 use crate::define::source::within_parentheses;
 use crate::error::{PgError, Result, state};
+use crate::rights::object::Object;
+use crate::rights::privilege::SELECT;
 use crate::session::{Session, quoted};
 
 /// The most columns of a table, as in PostgreSQL.
@@ -70,6 +73,7 @@ impl Session {
         let options = storage_options(options)?;
         let temporary = self.check_persistence(*persistence, *on_commit)?;
         let schema = self.creation_schema(relation)?;
+        self.check_creation(&schema, temporary).map_err(|error| error.at(text, relation.at.0 as usize))?;
         if self.refuse_taken(&schema, &relation.name, *if_not_exists)? {
             return Ok(());
         }
@@ -150,6 +154,7 @@ impl Session {
     fn copy_columns(&mut self, table: &mut Table, like: &TableLikeClause) -> Result<()> {
         let TableLikeClause { relation, options } = like;
         let source = self.table_named(relation)?;
+        self.check_privileges(&Object::table(&source), SELECT)?;
         let mut defaults = false;
         for option in options {
             match option.kind {
@@ -218,6 +223,9 @@ impl Session {
         make_maps(&mut table, &mut writing)?;
         table.live.set_rows(0);
         let table = writing.put_table(table)?;
+        if !table.temporary {
+            self.own(&mut writing, AccessKey::object(table.id))?;
+        }
         self.touch(&mut writing, &ends.tied)?;
         fill(self, &table, &mut writing)?;
         self.finish(writing)
@@ -240,6 +248,17 @@ impl Session {
             let id = writing.new_id();
             let mut sequence = Sequence::new(id, table.schema.clone(), name.clone(), parameters, crate::MAKER);
             (sequence.owned_by, sequence.temporary) = (Some(table.id), table.temporary);
+            if !table.temporary {
+                // It belongs to the owner of the table, which may be an older one.
+                match writing.snapshot.table(&table.schema, &table.name).is_ok_and(|known| known.id == table.id) {
+                    true => {
+                        let known = writing.snapshot.access.get(AccessKey::object(table.id));
+                        let owner = crate::rights::owner_of(known);
+                        self.give(writing, AccessKey::object(id), owner)?;
+                    }
+                    false => self.own(writing, AccessKey::object(id))?,
+                }
+            }
             table.columns[column].sequences.push(id);
             if !identity {
                 let qualified = format!("{}.{}", quoted(schema_of(&table.schema)), quoted(&name));

@@ -18,6 +18,7 @@ use crate::bind::Plan;
 use crate::define::alter::CASCADE_HINT;
 use crate::define::names::{Relation, missing_schema, schema_of};
 use crate::error::{PgError, Result, state};
+use crate::rights::object::Object;
 use crate::session::Session;
 
 /// The objects that a statement drops.
@@ -124,7 +125,10 @@ impl Session {
             Err(error) => return Err(error),
         };
         match found {
-            Some(found) if found.kind() == word => Ok(Some(found)),
+            Some(found) if found.kind() == word => {
+                self.check_drops(&found, &name.name)?;
+                Ok(Some(found))
+            }
             Some(found) => {
                 let article = if word == "index" { "an" } else { "a" };
                 let message = format!("\"{}\" is not {article} {word}", name.name);
@@ -146,7 +150,8 @@ impl Session {
 
     fn droppable_schema(&mut self, name: &str, missing_ok: bool) -> Result<Option<String>> {
         let stored = self.stored_schema(name)?;
-        if self.catalog.schemas.contains_key(&stored) {
+        if let Some(schema) = self.catalog.schemas.get(&stored).cloned() {
+            self.check_owns(&Object::schema(&schema))?;
             return Ok(Some(stored));
         }
         match missing_ok {
@@ -391,7 +396,7 @@ impl Session {
         let mut statements = self.parse_text(&view.text).ok()?;
         let raw = statements.pop()?;
         let kept = self.replace_search_path(path);
-        let bound = self.bind_raw(&raw, &view.text, &[], &[]);
+        let bound = self.bind_internally(|session| session.bind_unchecked(&raw, &view.text, &[], &[]));
         self.replace_search_path(kept);
         let bound = bound.ok()?;
         match &bound.statement.plan {

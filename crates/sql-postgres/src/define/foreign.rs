@@ -6,14 +6,17 @@ use std::sync::Arc;
 
 use query::catalog::foreign_key::{Action, Deferral, ForeignKey};
 use query::catalog::object_id::UNNUMBERED;
-use query::catalog::table::Table;
+use query::catalog::table::{Table, TableColumn};
 use query::catalog::{Snapshot, Writing};
 use query::exec::foreign::check_rows;
 use syntax::postgres::tree::{self, Constraint, ForeignKeyAction, MatchType};
 
+use crate::bind::rights::column_key;
 use crate::define::names::Relation;
 use crate::define::object_name::{constraint_name, joined_columns};
 use crate::error::{PgError, Result, state};
+use crate::rights::needs::may_refer;
+use crate::rights::object::Object;
 use crate::session::Session;
 
 fn action(node: ForeignKeyAction) -> Result<Action> {
@@ -128,6 +131,15 @@ impl Session {
         };
         let parent = found.as_deref().unwrap_or(draft);
         require_unique(&key, parent)?;
+        if let Some(parent) = &found {
+            let is_of_key = |column: &TableColumn| key.parent_columns.contains(&column.name);
+            let at = (0..parent.columns.len()).filter(|at| is_of_key(&parent.columns[*at]));
+            let columns: Vec<u32> = at.map(|at| column_key(parent, at)).collect();
+            let (identity, object) = (self.current_identity(), Object::table(parent));
+            if !may_refer(&self.rights(), &identity.set, &object, &columns) {
+                return Err(object.denied());
+            }
+        }
         key.fit(draft, parent)?;
         need_key_index(draft, &key);
         draft.foreign_keys.push(key);

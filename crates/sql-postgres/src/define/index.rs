@@ -16,6 +16,7 @@ use crate::define::hidden_column::{column_itself, require_order};
 use crate::define::names::Relation;
 use crate::define::object_name::index_name;
 use crate::error::{PgError, Result, state};
+use crate::rights::object::Object;
 use crate::session::Session;
 use crate::system::view::ShownIndex;
 
@@ -99,6 +100,8 @@ impl Session {
             }
             None => return Err(self.missing_relation(relation, None)),
         };
+        self.check_owns(&Object::table(&table))?;
+        self.check_creation(&table.schema, table.temporary)?;
         self.refuse_waiting(&table, "CREATE INDEX")?;
         let wanted = self.wanted(create, &table, text)?;
         if let Some(name) = name {

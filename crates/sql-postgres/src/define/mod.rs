@@ -9,12 +9,16 @@ mod create_as;
 mod create_table;
 mod drop;
 mod foreign;
+mod grant;
 pub(crate) mod hidden_column;
 pub(crate) mod index;
+mod membership;
 pub mod names;
 pub mod object_name;
+mod owner;
 mod rebuild;
 mod rename;
+mod role;
 mod schema;
 mod sequence;
 mod source;
@@ -133,6 +137,26 @@ impl Session {
             Statement::Comment(comment) => {
                 self.comment(comment)?;
                 "COMMENT"
+            }
+            Statement::Grant(grant) => {
+                self.grant(grant)?;
+                if grant.is_grant { "GRANT" } else { "REVOKE" }
+            }
+            Statement::GrantRole(grant) => {
+                self.grant_role(grant)?;
+                if grant.is_grant { "GRANT ROLE" } else { "REVOKE ROLE" }
+            }
+            Statement::CreateRole(create) => {
+                self.create_role(create, text)?;
+                "CREATE ROLE"
+            }
+            Statement::AlterRole(alter) => {
+                self.alter_role(alter)?;
+                "ALTER ROLE"
+            }
+            Statement::DropRole(drop) => {
+                self.drop_role(drop)?;
+                "DROP ROLE"
             }
             other => return Err(crate::session::refused(other)),
         };

@@ -11,6 +11,8 @@ use query::catalog::{Schema, Snapshot};
 use syntax::postgres::tree::RangeVar;
 
 use crate::error::{PgError, Result, state};
+use crate::rights::object::Object;
+use crate::rights::privilege::USAGE;
 use crate::session::Session;
 
 /// An object of the one name space that tables, views, sequences and indexes share in a schema.
@@ -112,7 +114,10 @@ impl Session {
         if let Some(schema) = &name.schema {
             let stored = self.stored_schema(schema)?;
             return match snapshot.schemas.get(&stored) {
-                Some(found) => Ok(find(found, &name.name)),
+                Some(found) => {
+                    self.check_privileges(&Object::schema(found), USAGE)?;
+                    Ok(find(found, &name.name))
+                }
                 None if crate::system::is_system(schema) => Ok(None),
                 None => Err(missing_schema(schema)),
             };

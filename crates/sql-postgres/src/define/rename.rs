@@ -21,6 +21,10 @@ impl Session {
             self.rename_type(*kind, name, &to.value)?;
             return Ok(tag.to_owned());
         }
+        if let ObjectName::Plain(ObjectType::Role, name) = object {
+            self.rename_role(name, to)?;
+            return Ok("ALTER ROLE".to_owned());
+        }
         let ObjectName::Relation(kind, name) = object else {
             return Err(PgError::unsupported("this form of ALTER ... RENAME"));
         };
@@ -38,6 +42,7 @@ impl Session {
             }
             return Err(self.missing_relation(name, None));
         };
+        self.check_owns_relation(&found, &name.name)?;
         match (part, found) {
             (RenamePart::Whole, found) => self.rename_relation(name, &found, &to.value)?,
             (RenamePart::Column(column), Relation::Table(table)) => {
@@ -91,6 +96,7 @@ impl Session {
             Relation::View(view) => view.schema.clone(),
             Relation::Sequence(sequence) => sequence.schema.clone(),
         };
+        self.check_creation(&schema, false)?;
         if self.is_relation(&schema, to).is_some() {
             return Err(PgError::new(state::DUPLICATE_TABLE, format!("relation \"{to}\" already exists")));
         }
@@ -139,7 +145,7 @@ impl Session {
                     over: view.over.clone(),
                     gone: std::sync::atomic::AtomicBool::new(false),
                 };
-                writing.drop_view(view)?;
+                writing.take_view_out(view)?;
                 writing.put_view(renamed)?;
                 self.finish(writing)
             }

@@ -1,12 +1,15 @@
 //! CREATE and DROP of schemas and databases.
 
+use query::catalog::access::AccessKey;
 use query::catalog::schema_name::SchemaName;
-use syntax::postgres::tree::{CreateSchemaStmt, CreatedbStmt, DefArg, DropdbStmt, RoleSpecKind};
+use syntax::postgres::tree::{CreateSchemaStmt, CreatedbStmt, DefArg, DropdbStmt};
 
 use crate::define::drop::{Dependence, Gone};
 use crate::define::names::schema_of;
 use crate::error::{PgError, Result, state};
 use crate::instance::handle::Kill;
+use crate::rights::object::Object;
+use crate::rights::privilege::CREATE;
 use crate::session::Session;
 
 /// Beginnings of names that PostgreSQL keeps for itself.
@@ -18,22 +21,20 @@ impl Session {
         if !elements.is_empty() {
             return Err(PgError::unsupported("elements within CREATE SCHEMA"));
         }
-        let owner = match role.as_ref().map(|role| &role.kind) {
-            None | Some(RoleSpecKind::CurrentRole | RoleSpecKind::CurrentUser | RoleSpecKind::SessionUser) => {
-                self.who.role.clone()
-            }
-            Some(RoleSpecKind::Name(name)) if *name == self.who.role => name.clone(),
-            Some(RoleSpecKind::Name(name)) => {
-                return Err(match self.database().engine().accounts().get(name) {
-                    Some(_) => PgError::unsupported("a schema of another role"),
-                    None => PgError::new(state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist")),
-                });
-            }
-            Some(RoleSpecKind::Public) => {
-                return Err(PgError::new(state::UNDEFINED_OBJECT, "role \"public\" does not exist"));
-            }
+        self.refresh();
+        let owner = match role {
+            None => self.current_role()?,
+            Some(role) => self.role_of(role)?,
         };
-        let name = name.as_ref().map_or(owner, |name| name.value.clone());
+        if let Some(database) = self.database_object() {
+            self.check_privileges(&database, CREATE)?;
+        }
+        let identity = self.current_identity();
+        if !self.rights().may_become(identity.current, owner.oid) {
+            let message = format!("must be able to SET ROLE \"{}\"", owner.name);
+            return Err(PgError::new(state::INSUFFICIENT_PRIVILEGE, message));
+        }
+        let name = name.as_ref().map_or_else(|| owner.name.clone(), |name| name.value.clone());
         if name.starts_with(RESERVED) {
             let error = PgError::new(state::RESERVED_NAME, format!("unacceptable schema name \"{name}\""));
             return Err(error.detail("The prefix \"pg_\" is reserved for system schemas."));
@@ -50,6 +51,8 @@ impl Session {
             return Ok(());
         }
         writing.put_schema(&stored, super::DATABASE_COLLATION, crate::MAKER)?;
+        let id = writing.snapshot.schema(&stored)?.id;
+        self.give(&mut writing, AccessKey::object(id), owner.oid)?;
         self.finish(writing)?;
         self.look_anew();
         Ok(())
@@ -113,6 +116,12 @@ impl Session {
 
     pub(super) fn create_database(&mut self, create: &CreatedbStmt) -> Result<()> {
         let CreatedbStmt { name, options } = create;
+        self.refresh();
+        let mut owner = self.current_role()?;
+        if !owner.is_super && !owner.attributes.creates_databases {
+            return Err(PgError::new(state::INSUFFICIENT_PRIVILEGE, "permission denied to create database"));
+        }
+        let current = owner.oid;
         for option in options {
             let text = match &option.value {
                 None => continue,
@@ -126,7 +135,14 @@ impl Session {
             let is_served = match &*option.name {
                 "encoding" => matches!(&*text.to_ascii_lowercase().replace(['-', '_'], ""), "utf8" | "unicode" | "6"),
                 "template" => matches!(&*text, "template0" | "template1"),
-                "owner" => text == self.who.role,
+                "owner" => {
+                    owner = crate::rights::role::existing(self.database(), &text)?;
+                    if !self.rights().may_become(current, owner.oid) {
+                        let message = format!("must be able to SET ROLE \"{}\"", owner.name);
+                        return Err(PgError::new(state::INSUFFICIENT_PRIVILEGE, message));
+                    }
+                    true
+                }
                 "lc_collate" | "lc_ctype" | "locale" => matches!(&*text, "C" | "POSIX" | "C.UTF-8" | "C.utf8"),
                 "locale_provider" => text == "libc",
                 "strategy" => true,
@@ -153,6 +169,8 @@ impl Session {
             return Err(PgError::new(state::DUPLICATE_DATABASE, message));
         }
         writing.put_schema(&name.value, super::DATABASE_COLLATION, crate::MAKER)?;
+        let id = writing.snapshot.schema(&name.value)?.id;
+        self.give(&mut writing, AccessKey::database(id), owner.oid)?;
         self.finish(writing)
     }
 
@@ -174,6 +192,8 @@ impl Session {
             self.skip_notice(super::SUCCESSFUL, message + ", skipping");
             return Ok(());
         }
+        let schema = self.catalog.schema(name)?.clone();
+        self.check_owns(&Object::database(&schema))?;
         let users: Vec<u32> = {
             let sessions = self.database().sessions();
             sessions

@@ -1,6 +1,7 @@
 //! CREATE and ALTER SEQUENCE, and the options of identities.
 
 use query::catalog::Snapshot;
+use query::catalog::access::AccessKey;
 use query::catalog::sequence::{Parameters, Sequence};
 use query::catalog::table::TableColumn;
 use query::session::definitions::RelatedTables;
@@ -8,6 +9,7 @@ use syntax::postgres::tree::{AlterSeqStmt, CreateSeqStmt, DefArg, DefElem, OnCom
 
 use crate::define::names::{Relation, not_a};
 use crate::error::{PgError, Result, state};
+use crate::rights::object::Object;
 use crate::session::Session;
 
 /// The owner that OWNED BY names.
@@ -189,6 +191,7 @@ impl Session {
         }
         let Options { parameters, owner, .. } = read(options, 8, None)?;
         let schema = self.creation_schema(name)?;
+        self.check_creation(&schema, false)?;
         if self.refuse_taken(&schema, &name.name, *if_not_exists)? {
             return Ok(());
         }
@@ -208,6 +211,7 @@ impl Session {
             writing.put_table(copy)?;
         }
         writing.create_sequence(sequence)?;
+        self.own(&mut writing, AccessKey::object(id))?;
         self.finish(writing)
     }
 
@@ -224,6 +228,7 @@ impl Session {
             ..Default::default()
         };
         let table = self.table_named(&name)?;
+        self.check_owns(&Object::table(&table))?;
         let is_named = |known: &TableColumn| known.name == *column;
         let at = table.columns.iter().position(is_named).ok_or_else(|| {
             let message = format!("column \"{column}\" of relation \"{}\" does not exist", table.name);
@@ -244,6 +249,7 @@ impl Session {
             }
             None => return Err(self.missing_relation(name, None)),
         };
+        self.check_owns(&Object::sequence(&sequence))?;
         let Options { parameters, restart, owner, .. } = read(options, 8, Some(sequence.parameters))?;
         let is_moved = !matches!(owner, Owner::Unsaid);
         let wanted = self.owner(&owner)?;
@@ -284,7 +290,15 @@ impl Session {
             let error = PgError::new(state::FEATURE_NOT_SUPPORTED, "cannot change ownership of identity sequence");
             return Err(error.detail(format!("Sequence \"{}\" is linked to table \"{}\".", sequence.name, owner.name)));
         }
+        let facts = self.rights();
+        let is_of_other = |table: &query::catalog::table::Table| {
+            facts.owner(&Object::table(table)) != facts.owner(&Object::sequence(sequence))
+        };
         match table {
+            Some(table) if is_of_other(table) => Err(PgError::new(
+                state::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "sequence must have same owner as table it is linked to",
+            )),
             Some(table) if table.schema != sequence.schema => Err(PgError::new(
                 state::OBJECT_NOT_IN_PREREQUISITE_STATE,
                 "sequence must be in same schema as table it is linked to",

@@ -10,6 +10,8 @@ use query::session::definitions::{RelatedTables, after_truncate};
 use syntax::postgres::tree::TruncateStmt;
 
 use crate::error::{PgError, Result, state};
+use crate::rights::object::Object;
+use crate::rights::privilege::TRUNCATE;
 use crate::session::Session;
 
 impl Session {
@@ -19,6 +21,7 @@ impl Session {
         let mut tables: Vec<Arc<Table>> = Vec::new();
         for name in relations {
             let table = self.table_named(name)?;
+            self.check_privileges(&Object::table(&table), TRUNCATE)?;
             if !tables.iter().any(|known| known.id == table.id) {
                 tables.push(table);
             }
@@ -40,6 +43,7 @@ impl Session {
                 }
                 let message = format!("truncate cascades to table \"{}\"", child.name);
                 self.skip_notice(super::SUCCESSFUL, message);
+                self.check_privileges(&Object::table(&child), TRUNCATE)?;
                 tables.push(child);
             }
             at += 1;

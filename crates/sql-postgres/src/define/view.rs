@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use query::catalog::access::AccessKey;
 use query::catalog::view::{CheckOption, View};
 use syntax::postgres::tree::{
     self, ExprKind, OnCommit, RangeVar, RawStatement, SelectBody, SelectStmt, Span, Statement, ViewStmt,
@@ -14,7 +15,8 @@ use crate::bind::ResultColumn;
 use crate::define::create_table::check_column_count;
 use crate::define::names::{Relation, not_a};
 use crate::error::{PgError, Result, state};
-use crate::session::{Session, quoted};
+use crate::rights::object::Object;
+use crate::session::{Session, is_on, quoted};
 use crate::types::registry;
 
 impl Session {
@@ -27,12 +29,18 @@ impl Session {
         if *recursive {
             return Err(PgError::unsupported("CREATE RECURSIVE VIEW"));
         }
-        if let Some(option) = options.first() {
-            return Err(PgError::unsupported(format!("the view option {}", option.name)));
+        let mut invoker = false;
+        for option in options {
+            match &*option.name {
+                "security_invoker" => invoker = is_on(option),
+                name => return Err(PgError::unsupported(format!("the view option {name}"))),
+            }
         }
         let schema = self.creation_schema(name)?;
+        self.check_creation(&schema, false)?;
         let raw = raw_of(query, *query_span);
-        let bound = self.bind_raw(&raw, text, &[], &[])?;
+        // The privileges of the view's owner count when it is read.
+        let bound = self.bind_unchecked(&raw, text, &[], &[])?;
         if !bound.parameter_types.is_empty() {
             let message = "views must not contain parameters";
             return Err(PgError::new(state::UNDEFINED_PARAMETER, message));
@@ -75,6 +83,10 @@ impl Session {
         let old = self.replaced(&schema, name, *replace, &fields)?;
         let types =
             fields.iter().map(|field| registry::column_type(field.type_oid, field.type_modifier, true)).collect();
+        if let Some(old) = &old {
+            self.check_owns(&Object::view(old))?;
+        }
+        let is_new = old.is_none();
         let search_path = self.search_path();
         let db = self.database().clone();
         let mut writing = self.write(&db)?;
@@ -90,7 +102,8 @@ impl Session {
             columns: fields.into_iter().map(|field| field.name).collect(),
             types,
             text: source,
-            definer: self.who.role.clone(),
+            definer: self.role_name(),
+            invoker,
             modes: search_path.join(","),
             check: match check_option {
                 None => CheckOption::None,
@@ -100,6 +113,9 @@ impl Session {
             gone: AtomicBool::new(false),
             ..View::default()
         })?;
+        if is_new {
+            self.own(&mut writing, AccessKey::object(id))?;
+        }
         self.finish(writing)
     }
 
@@ -166,7 +182,7 @@ impl Session {
                 false => Err(PgError::unsupported("a view with more than one * in its select list")),
             };
         };
-        let bound = self.bind_raw(&raw_of(query, span), text, &[], &[])?;
+        let bound = self.bind_unchecked(&raw_of(query, span), text, &[], &[])?;
         let others = select.targets.len() - 1;
         let columns = &bound.fields[*star..bound.fields.len() - (others - star)];
         let ExprKind::Column(column) = &select.targets[*star].expr.kind else { return Ok(source.to_owned()) };

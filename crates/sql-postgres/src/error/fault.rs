@@ -214,12 +214,19 @@ const SHOWN_BYTES_MAX: usize = 64;
 #[cold]
 pub fn render_in(fault: Fault, written: &[Arc<Table>], ctx: &mut EvalContext) -> PgError {
     let failing = host(ctx).failing_row.take();
+    let shown = hidden::detail_of(&fault, written, ctx);
     match (&fault, failing) {
         (Fault::NotNull { .. } | Fault::CheckViolated { .. } | Fault::ViewCheckFailed { .. }, Some((table, row))) => {
+            if !hidden::may_read(&table, None, ctx) {
+                return render(fault, &[table]);
+            }
             let detail = format!("Failing row contains ({}).", shown_row(&table, &row, ctx));
             render(fault, &[table]).detail(detail)
         }
-        _ => render(fault, written),
+        _ => match shown {
+            None => render(fault, written),
+            Some(detail) => PgError { detail, ..render(fault, written) },
+        },
     }
 }
 
@@ -316,5 +323,6 @@ fn parent_referenced(key: &ForeignKeyParts) -> PgError {
     with_key(PgError::new(state::FOREIGN_KEY_VIOLATION, message), key, &key.parent_columns, &rest)
 }
 
+mod hidden;
 #[cfg(test)]
 mod tests;

@@ -149,6 +149,7 @@ static FUNCTIONS: &[&[PgFunction]] = &[
     crate::session::advisory::FUNCTIONS,
     crate::session::functions::FUNCTIONS,
     crate::system::functions::FUNCTIONS,
+    crate::system::functions::privilege::FUNCTIONS,
 ];
 static OPERATORS: &[&[PgOperator]] = &[
     rows::operators::OPERATORS,

@@ -1,13 +1,14 @@
 //! A PostgreSQL session's handle: its entry in the list of sessions of all dialects (`query::session::registry`), and the facts that only `pg_stat_activity` shows.
 
 use std::ops::Deref;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Instant, SystemTime};
 
 use query::exec::monitor::{Monitor, RowAccess};
 use query::session::registry::{SessionEntry, SessionHandle};
 use stdx::sync::Mutex;
 
+use crate::types::oid::Oid;
 use crate::wire::Login;
 
 pub use query::session::interrupts::{Kill, Wake};
@@ -16,6 +17,8 @@ pub use query::session::interrupts::{Kill, Wake};
 pub struct Handle {
     entry: SessionEntry,
     pub pid: u32,
+    /// The role that logged in.
+    role: AtomicU32,
     status: Mutex<BackendStatus>,
     /// The rows that the session has changed.
     changes: AtomicU64,
@@ -86,8 +89,6 @@ impl Handle {
         let entry = SessionEntry::new(who.connection_id, who.role.clone(), who.address.clone());
         entry.show(|shown| {
             shown.account.clone_from(&who.account);
-            // Only roles with all rights have sessions.
-            shown.is_system = true;
             shown.database = Some(who.database.clone());
         });
         let now = SystemTime::now();
@@ -100,7 +101,16 @@ impl Handle {
             state: ActivityState::Idle,
             awaits: None,
         };
-        Handle { entry, pid: who.pid, status: Mutex::new(status), changes: AtomicU64::new(0) }
+        let (role, changes) = (AtomicU32::new(0), AtomicU64::new(0));
+        Handle { entry, pid: who.pid, role, status: Mutex::new(status), changes }
+    }
+
+    pub(crate) fn role(&self) -> Oid {
+        self.role.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_role(&self, role: Oid) {
+        self.role.store(role, Ordering::Relaxed);
     }
 
     pub fn status(&self) -> BackendStatus {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use query::session::plan_cache::PlanCache;
 
 use crate::session::statement::Prepared;
+use crate::types::oid::Oid;
 
 pub type Plans = PlanCache<PlanContext, OfText, Arc<Prepared>>;
 
@@ -12,7 +13,11 @@ pub type Plans = PlanCache<PlanContext, OfText, Arc<Prepared>>;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PlanContext {
     pub database: String,
-    pub role: String,
+    pub role: Oid,
+    /// Its name, which binding folds into constants.
+    pub role_name: String,
+    /// The versions of accounts and of access records, on which privileges depend.
+    pub rights: (u64, u64),
     pub search_path: Vec<String>,
     /// PS-51: `Snapshot::types_version`.
     pub types_version: u64,

@@ -10,6 +10,7 @@ use syntax::postgres::tree::{Discard, ObjectName, RawStatement, Statement, Trans
 use crate::batch::{Batch, Row};
 use crate::bind::ResultColumn;
 use crate::error::{PgError, Result, state};
+use crate::rights::guarded::is_guarded;
 use crate::session::facts::FactsOf as _;
 use crate::session::result_set::Running;
 use crate::session::run::{Delivery, TagKind};
@@ -128,6 +129,11 @@ impl Session {
 
     /// Runs a command that gives a tag alone.
     fn plain_command(&mut self, raw: &RawStatement, text: &Arc<str>) -> Result<String> {
+        if !self.is_super() && !is_guarded(&raw.statement) {
+            let PgError { message, .. } = refused(&raw.statement);
+            let what = message.strip_suffix(" is not supported").unwrap_or("this statement").to_owned();
+            return Err(PgError::unsupported(format!("{what} by a role that is no superuser")));
+        }
         let done = match &raw.statement {
             Statement::Set(set) => return self.set_command(set),
             Statement::Prepare(prepare) => self.prepare_command(prepare, raw, text).map(|()| "PREPARE"),

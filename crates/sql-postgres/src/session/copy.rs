@@ -105,7 +105,7 @@ impl Session {
             });
             // PostgreSQL points to nothing in a COPY.
             let bound = bound.map_err(|error| PgError { position: None, ..error })?;
-            Ok(bound.statement)
+            bound.permitted()
         };
         let statement = bind(self)?;
         let statement = self.start(&statement, Vec::new(), &mut bind)?;

@@ -82,7 +82,10 @@ impl Session {
         text: &Arc<str>,
         (types, values): (&[Oid], Vec<Value>),
     ) -> Result<()> {
-        let (bound, tables) = self.bind_cursor(declare, text, types)?;
+        let (mut bound, tables) = self.bind_cursor(declare, text, types)?;
+        if let Some(denied) = bound.denied.take() {
+            return Err(denied);
+        }
         let parameters = bound.parameter_types.len();
         if parameters > values.len() {
             return Err(super::run::no_parameter(text, raw));
@@ -97,7 +100,7 @@ impl Session {
             return Err(PgError::new(state::DUPLICATE_CURSOR, message));
         }
         let mut again =
-            |session: &mut Session| session.bind_cursor(declare, text, types).map(|(bound, _)| bound.statement);
+            |session: &mut Session| session.bind_cursor(declare, text, types).and_then(|(bound, _)| bound.permitted());
         self.suspension.is_allowed = false;
         let statement = self.start(&bound.statement, values, &mut again)?;
         let Plan::Query { node, .. } = &statement.plan else {

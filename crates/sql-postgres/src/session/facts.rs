@@ -13,6 +13,7 @@ use crate::bind::CursorTables;
 use crate::error::PgError;
 use crate::instance::database::Database;
 use crate::session::notify::SessionChannels;
+use crate::session::roles::Identity;
 use crate::settings::values::Values;
 use crate::wire::Notice;
 
@@ -29,6 +30,9 @@ pub struct SessionState {
     pub role: String,
     pub database: String,
     pub address: String,
+    /// The role that logged in.
+    pub login: String,
+    pub identity: Arc<Identity>,
     /// The schemas of `search_path` that exist, by their PostgreSQL names.
     pub search_path: Vec<String>,
     /// A transaction records changes of settings.

@@ -16,8 +16,13 @@ use crate::error::{PgError, state};
 use crate::functions::args::{integer, text, truth};
 use crate::functions::rows::{S, V, row, strict, values};
 use crate::functions::{Body, PgFunction};
+use crate::instance::database::Database;
 use crate::instance::handle::Kill;
+use crate::rights::object as rights;
+use crate::rights::privilege::{SELECT, UPDATE, USAGE};
+use crate::rights::role::{self, SIGNAL_BACKEND};
 use crate::session::facts::FactsOf as _;
+use crate::session::set::set_role;
 use crate::settings;
 use crate::settings::values::Scope;
 use crate::system::oids;
@@ -79,6 +84,7 @@ fn check_writable(what: &str, ctx: &mut EvalContext) -> Result<()> {
 fn nextval(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     check_writable("nextval", ctx)?;
     let sequence = sequence(values, ctx)?;
+    ctx.facts().check_any(&rights::Object::sequence(&sequence), USAGE | UPDATE)?;
     let interrupted = ctx.interrupted.clone();
     let is_interrupted = || interrupted.as_ref().is_some_and(|interrupted| interrupted());
     let instance = host(ctx).instance.clone();
@@ -93,6 +99,7 @@ fn nextval(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
 
 fn currval(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let sequence = sequence(values, ctx)?;
+    ctx.facts().check_any(&rights::Object::sequence(&sequence), SELECT | USAGE)?;
     match ctx.facts().sequences.get(&sequence.id) {
         Some(value) => Ok(Value::Int(*value)),
         None => {
@@ -104,9 +111,16 @@ fn currval(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
 
 fn lastval(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let facts = ctx.facts();
-    let last = facts.last_sequence.and_then(|sequence| facts.sequences.get(&sequence));
-    match last {
-        Some(value) => Ok(Value::Int(*value)),
+    let last = facts.last_sequence.and_then(|id| Some((id, *facts.sequences.get(&id)?)));
+    let known = last.and_then(|(id, value)| match facts.definitions.object(id) {
+        Some(Object::Sequence(sequence)) => Some((sequence.clone(), value)),
+        _ => None,
+    });
+    match known {
+        Some((sequence, value)) => {
+            facts.check_any(&rights::Object::sequence(&sequence), SELECT | USAGE)?;
+            Ok(Value::Int(value))
+        }
         None => {
             let message = "lastval is not yet defined in this session";
             Err(PgError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message).into())
@@ -117,6 +131,7 @@ fn lastval(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
 fn setval(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     check_writable("setval", ctx)?;
     let sequence = sequence(values, ctx)?;
+    ctx.facts().check_any(&rights::Object::sequence(&sequence), UPDATE)?;
     let value = integer(values, 1)?;
     let is_called = if values.len() > 2 { truth(values, 2)? } else { true };
     let interrupted = ctx.interrupted.clone();
@@ -148,12 +163,18 @@ fn set_config(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value
     let name = text(values, 0)?.to_owned();
     let is_local = !values[2].is_null() && truth(values, 2)?;
     let scope = if is_local { Scope::Local } else { Scope::Session };
-    if matches!(&*name.to_ascii_lowercase(), "role" | "session_authorization")
-        || name.to_ascii_lowercase().starts_with("transaction_")
-    {
+    let lower = name.to_ascii_lowercase();
+    if matches!(&*lower, "role" | "session_authorization") {
+        let value = if values[1].is_null() { None } else { Some(text(values, 1)?) };
+        let facts = ctx.facts();
+        set_role(&lower, value, scope, facts)?;
+        return Ok(facts.settings.show(&lower).map_or(Value::Null, Value::text));
+    }
+    if lower.starts_with("transaction_") {
         return Err(PgError::unsupported(format!("set_config of {name}")).into());
     }
     let facts = ctx.facts();
+    settings::check_right(&name, facts.identity.set.is_super)?;
     let is_begun = facts.in_transaction;
     match values[1].is_null() {
         true => facts.settings.reset(&name, scope, is_begun)?,
@@ -165,12 +186,45 @@ fn set_config(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value
 fn signal(values: &[Value], how: Kill, ctx: &mut EvalContext) -> Result<Value> {
     let pid = integer(values, 0)? as u32;
     let Some(db) = ctx.facts().db.clone() else { return Ok(Value::FALSE) };
+    check_signal(&db, pid, how, ctx)?;
     let is_known = db.kill(pid, how);
     if !is_known {
         let message = format!("PID {pid} is not a PostgreSQL backend process");
         ctx.facts().notice("WARNING", PgError::new("01000", message));
     }
     Ok(Value::from(is_known))
+}
+
+/// Fails unless the current role may end a session or its statement: it needs the rights of that session's role.
+fn check_signal(db: &Database, pid: u32, how: Kill, ctx: &mut EvalContext) -> Result<()> {
+    let set = &ctx.facts().identity.clone().set;
+    if set.is_super {
+        return Ok(());
+    }
+    let own = db.sessions().into_iter().find(|handle| handle.pid == pid);
+    let target = own.and_then(|handle| role::by_oid(db, handle.role()));
+    let is_known =
+        target.is_some() || db.other_sessions().iter().any(|session| session.connection_id == u64::from(pid));
+    let (verb, object) = match how {
+        Kill::Connection => ("terminate", "process"),
+        _ => ("cancel", "query"),
+    };
+    let refused = |detail: String| {
+        let error = PgError::new(state::INSUFFICIENT_PRIVILEGE, format!("permission denied to {verb} {object}"));
+        Err(error.detail(detail).into())
+    };
+    match target {
+        None if !is_known => Ok(()),
+        // Sessions of other doors are the administrators' to end.
+        Some(target) if !target.is_super && (set.has(target.oid) || set.has(SIGNAL_BACKEND)) => Ok(()),
+        Some(target) if !target.is_super => refused(format!(
+            "Only roles with privileges of the role whose {object} is being {verb}ed or with privileges of the \"pg_signal_backend\" role may {verb} this {object}."
+        )),
+        _ => refused(format!(
+            "Only roles with the SUPERUSER attribute may {verb} {} of roles with the SUPERUSER attribute.",
+            if object == "query" { "queries" } else { "processes" }
+        )),
+    }
 }
 
 fn cancel_backend(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {

@@ -14,7 +14,10 @@ use syntax::postgres::tree::{LockMode, LockStmt, RangeVar};
 
 use crate::define::names::Relation;
 use crate::error::{PgError, Result, state};
+use crate::rights::object::Object;
+use crate::rights::privilege::{DELETE, INSERT, SELECT, TRUNCATE, UPDATE};
 use crate::session::Session;
+use crate::session::facts::FactsOf as _;
 
 fn cannot_lock(name: &str, kinds: &str) -> PgError {
     let error = PgError::new(state::WRONG_OBJECT_TYPE, format!("cannot lock relation \"{name}\""));
@@ -42,6 +45,7 @@ impl Session {
     fn lock_relation(&mut self, name: &RangeVar, mode: LockMode, nowait: bool) -> Result<()> {
         loop {
             let table = self.table_to_lock(name)?;
+            self.check_lock(&table, mode)?;
             if table.temporary {
                 return Ok(());
             }
@@ -78,6 +82,17 @@ impl Session {
             Some(schema) => in_schema(schema),
             None => in_schema("pg_catalog"),
         }
+    }
+
+    /// Fails unless the current role may lock a table in a mode.
+    fn check_lock(&mut self, table: &Table, mode: LockMode) -> Result<()> {
+        let enough = UPDATE | DELETE | TRUNCATE;
+        let wanted = match mode {
+            LockMode::AccessShare => enough | SELECT | INSERT,
+            LockMode::RowShare | LockMode::RowExclusive => enough | INSERT,
+            _ => enough,
+        };
+        self.ctx.facts().check_any(&Object::table(table), wanted)
     }
 
     /// Takes the lock. Returns false if the definition is stale.

@@ -22,6 +22,7 @@ mod objects;
 mod parameterise;
 mod portal;
 mod result_set;
+pub(crate) mod roles;
 mod run;
 mod script;
 mod set;
@@ -34,8 +35,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use engine::Lsn;
-use query::catalog::Snapshot;
 use query::catalog::schema_name::SchemaName;
+use query::catalog::{Schema, Snapshot};
 use query::exec::host::Host;
 use query::nodes::context::{EvalContext, Level};
 use query::session::suspension::Suspension;
@@ -47,6 +48,8 @@ use crate::functions::state::{PgState, SessionFacts};
 use crate::instance::database::{Database, POSTGRES};
 use crate::instance::handle::{ActivityState, Handle, Kill};
 use crate::instance::notifications::Listener;
+use crate::rights::object::Object;
+use crate::rights::{privilege, role};
 use crate::session::copy::Copying;
 use crate::session::facts::{FactsOf as _, SessionState};
 use crate::session::named::Named;
@@ -60,6 +63,7 @@ use crate::wire;
 
 pub(crate) use crate::session::command::{is_on, refused};
 pub use crate::session::copy::CopyOut;
+pub(crate) use crate::session::objects::parts as name_parts;
 pub use crate::session::result_set::{ResultColumns, ResultSet};
 pub use crate::session::script::Script;
 pub(crate) use crate::session::set::quoted;
@@ -115,18 +119,17 @@ pub struct Session {
     is_script: bool,
     /// The session as those that notify know it.
     listener: Arc<Listener>,
+    /// The version of the accounts by which the session's rights were determined.
+    accounts_version: u64,
     /// The number of the plan-cache context, once computed.
     context_id: Option<u64>,
+    /// Names are looked up for the session itself, whatever its role may do.
+    binds_internally: bool,
 }
 
 impl Session {
     /// Begins a session of an authenticated client.
     pub fn new(db: &Arc<Database>, who: Login) -> Result<Session> {
-        if !db.is_superuser(&who.role) {
-            let message = format!("role \"{}\" is not permitted to log in", who.role);
-            let detail = "Roles without all rights are not supported yet at this port.";
-            return Err(PgError::new(state::INVALID_AUTHORIZATION_SPECIFICATION, message).detail(detail));
-        }
         let handle = Arc::new(Handle::new(&who));
         let mut ctx = EvalContext::new();
         let mut executor = Host::new(db.instance().clone(), handle.clone(), &crate::types::assignment::ASSIGNMENT);
@@ -144,6 +147,7 @@ impl Session {
             db: Some(db.clone()),
             pid: who.pid,
             role: who.role.clone(),
+            login: who.role.clone(),
             database: who.database.clone(),
             address: who.address.clone(),
             ..SessionState::default()
@@ -184,7 +188,9 @@ impl Session {
             parameterised: ParameterisedText::default(),
             is_script: false,
             listener,
+            accounts_version: 0,
             context_id: None,
+            binds_internally: false,
         };
         session.introduce()?;
         session.db.enlist(&session.handle);
@@ -198,14 +204,40 @@ impl Session {
         let (role, options) = (self.who.role.clone(), self.who.options.clone());
         let settings = &mut self.ctx.facts().settings;
         facts.iter().for_each(|(name, value)| settings.describe_server(name, value));
-        settings.describe_server("is_superuser", "on");
         settings.describe_server("session_authorization", &role);
-        for (name, value) in options {
-            settings.set(&name, &value, Scope::Session, false)?;
-        }
-        settings.begin_session();
         self.follow_settings();
+        self.check_login()?;
+        for (name, value) in options {
+            self.set(&name, Some(&value), Scope::Session)?;
+        }
+        self.follow_settings();
+        self.ctx.facts().settings.begin_session();
         Ok(())
+    }
+
+    /// Fails if the role may not connect to the database, or has as many sessions as it may have.
+    fn check_login(&mut self) -> Result<()> {
+        let name = self.who.role.clone();
+        let Some(role) = role::named(&self.db, &name).filter(|role| role.can_login) else {
+            let message = format!("role \"{name}\" is not permitted to log in");
+            return Err(PgError::new(state::INVALID_AUTHORIZATION_SPECIFICATION, message));
+        };
+        if role.is_super {
+            return Ok(());
+        }
+        let limit = role.attributes.connections_max;
+        if limit >= 0 {
+            let sessions = self.db.sessions();
+            let own = sessions.iter().filter(|handle| handle.role() == role.oid).count();
+            if own >= limit as usize {
+                let message = format!("too many connections for role \"{name}\"");
+                return Err(PgError::new(state::TOO_MANY_CONNECTIONS, message));
+            }
+        }
+        self.handle.set_role(role.oid);
+        let Some(schema) = self.catalog.schemas.get(&self.who.database).cloned() else { return Ok(()) };
+        let checked = self.check_privileges(&Object::database(&schema), privilege::CONNECT);
+        checked.map_err(|error| error.detail("User does not have CONNECT privilege."))
     }
 
     /// Looks the database up. That of the name `postgres` is made when it is first entered.
@@ -292,6 +324,9 @@ impl Session {
         if self.db.catalog().version() != self.catalog.version {
             self.look_anew();
         }
+        if self.db.engine().accounts().generation() != self.accounts_version {
+            self.follow_roles();
+        }
     }
 
     pub(crate) fn look_anew(&mut self) {
@@ -302,6 +337,7 @@ impl Session {
         if are_own || self.catalog.types_version != types_version {
             self.context_id = None;
         }
+        self.follow_roles();
         self.follow_search_path();
     }
 
@@ -328,18 +364,23 @@ impl Session {
         let now = self.ctx.facts().transaction_start;
         self.ctx.slot_mut::<PgState>().io = IoContext { now, ..io };
         self.context_id = None;
+        self.follow_roles();
         self.follow_search_path();
     }
 
     /// Computes the schemas of `search_path` that exist.
     fn follow_search_path(&mut self) {
+        let identity = self.current_identity();
         let names = crate::settings::check::split_list(self.ctx.facts().settings.get("search_path"));
         let mut path: Vec<String> = Vec::new();
         for name in names.unwrap_or_default() {
-            let name = if name == "$user" { self.who.role.clone() } else { name };
+            let name = if name == "$user" { identity.name.clone() } else { name };
             let stored = SchemaName::new(&self.who.database, &name).map(|name| name.stored().into_owned());
-            let exists = stored.is_some_and(|stored| self.catalog.schemas.contains_key(&stored))
-                || crate::system::is_system(&name);
+            let schema = stored.and_then(|stored| self.catalog.schemas.get(&stored));
+            let may_use = |schema: &Schema| {
+                self.rights().privileges(&identity.set, &Object::schema(schema)) & privilege::USAGE != 0
+            };
+            let exists = schema.is_some_and(|schema| may_use(schema)) || crate::system::is_system(&name);
             if exists && !path.contains(&name) {
                 path.push(name);
             }

@@ -9,6 +9,7 @@ use query::catalog::schema_name::SchemaName;
 use crate::define::names::{Relation, find, find_type, primary_name, schema_of};
 use crate::error::{PgError, Result, state};
 use crate::instance::database::Database;
+use crate::rights::role;
 use crate::session::quoted;
 use crate::system::{self, oids};
 use crate::types::io::{ObjectKind, ObjectNames};
@@ -41,7 +42,7 @@ pub(super) fn object_names(
 }
 
 /// Splits a name at its dots. Parts without quotes are folded to lower case.
-fn parts(text: &str) -> Result<Vec<String>> {
+pub(crate) fn parts(text: &str) -> Result<Vec<String>> {
     let invalid = || PgError::new(state::INVALID_NAME, "invalid name syntax");
     let (mut parts, mut rest) = (Vec::new(), text.trim());
     loop {
@@ -133,8 +134,7 @@ fn find_object(
         }
         ObjectKind::Role => {
             let name = parts.last().map_or("", String::as_str);
-            let is_known = name == crate::instance::database::POSTGRES || db.engine().accounts().get(name).is_some();
-            Ok(is_known.then(|| oids::of_role(name)))
+            Ok(role::named(db, name).map(|role| role.oid))
         }
         ObjectKind::FunctionSignature => Ok(system::functions::signature::find(text)),
         ObjectKind::Function => {
@@ -249,11 +249,7 @@ fn name_object(
             // A name that several functions have is qualified.
             if is_shared { format!("pg_catalog.{}", quoted(name)) } else { quoted(name) }
         }),
-        ObjectKind::Role => {
-            let accounts = db.engine().accounts().list();
-            let mut names = accounts.iter().map(|account| account.name.as_str()).chain(["postgres"]);
-            names.find(|name| oids::of_role(name) == oid).map(quoted)
-        }
+        ObjectKind::Role => role::by_oid(db, oid).map(|role| quoted(&role.name)),
         _ => None,
     }
 }

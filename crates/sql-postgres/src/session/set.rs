@@ -7,7 +7,7 @@ use crate::bind::ResultColumn;
 use crate::error::{PgError, Result, state};
 use crate::session::Session;
 use crate::session::command::text_field;
-use crate::session::facts::FactsOf as _;
+use crate::session::facts::{FactsOf as _, SessionState};
 use crate::session::transact::isolation_name;
 use crate::settings::values::Scope;
 use crate::settings::{self, Kind, SETTINGS, find};
@@ -70,7 +70,7 @@ impl Session {
     pub(super) fn set(&mut self, name: &str, value: Option<&str>, scope: Scope) -> Result<()> {
         let lower = name.to_ascii_lowercase();
         match (&*lower, value) {
-            ("role" | "session_authorization", value) => return self.set_role(value),
+            ("role" | "session_authorization", value) => return self.set_role(&lower, value, scope),
             ("transaction_isolation", Some(value)) => {
                 let at = find(&lower).map(|at| &SETTINGS[at]);
                 let value = at.map_or_else(|| Ok(value.into()), |setting| settings::canonical(setting, value))?;
@@ -89,7 +89,9 @@ impl Session {
             ("seed", Some(_)) => return Err(PgError::unsupported("SET seed")),
             _ => {}
         }
+        let is_super = self.is_super();
         let facts = self.ctx.facts();
+        settings::check_right(name, is_super)?;
         let is_begun = facts.in_transaction;
         match value {
             Some(value) => facts.settings.set(name, value, scope, is_begun),
@@ -97,19 +99,12 @@ impl Session {
         }
     }
 
-    /// SET ROLE and SET SESSION AUTHORIZATION, which may name the session's own role alone.
-    fn set_role(&mut self, value: Option<&str>) -> Result<()> {
-        match value {
-            None | Some("none") => Ok(()),
-            Some(role) if role == self.who.role => Ok(()),
-            Some(role) => {
-                let message = format!("role \"{role}\" does not exist");
-                match self.db.engine().accounts().get(role) {
-                    Some(_) => Err(PgError::unsupported("SET ROLE to another role")),
-                    None => Err(PgError::new(state::INVALID_PARAMETER_VALUE, message)),
-                }
-            }
-        }
+    /// SET ROLE and SET SESSION AUTHORIZATION.
+    fn set_role(&mut self, setting: &str, value: Option<&str>, scope: Scope) -> Result<()> {
+        self.refresh();
+        let changed = set_role(setting, value, scope, self.ctx.facts());
+        self.follow_settings();
+        changed
     }
 
     pub(super) fn fields_of_show(&mut self, show: &VariableShow) -> Result<Vec<ResultColumn>> {
@@ -137,12 +132,6 @@ impl Session {
     }
 
     fn shown(&mut self, name: &str) -> Result<String> {
-        match &*name.to_ascii_lowercase() {
-            "role" => return Ok("none".to_owned()),
-            "session_authorization" => return Ok(self.who.role.clone()),
-            "is_superuser" => return Ok("on".to_owned()),
-            _ => {}
-        }
         self.ctx.facts().settings.show(name).ok_or_else(|| settings::unknown(name))
     }
 }
@@ -188,4 +177,19 @@ fn flat(name: &str, values: &[SettingValue]) -> Result<String> {
 /// Returns a name in quotes unless it can stand without them: `quote_identifier`.
 pub fn quoted(name: &str) -> String {
     crate::functions::text::quote::identifier(name)
+}
+
+/// Sets the current role, or that of the session, if the session may become it. `None` returns to the one at its start.
+pub(super) fn set_role(setting: &str, value: Option<&str>, scope: Scope, facts: &mut SessionState) -> Result<()> {
+    let name = match (setting, value) {
+        ("role", None | Some("none")) => "none".to_owned(),
+        ("role", Some(name)) => facts.checked_role(name)?,
+        (_, None) => facts.login.clone(),
+        (_, Some(name)) => facts.checked_session_role(name)?,
+    };
+    let is_begun = facts.in_transaction;
+    if setting != "role" {
+        facts.settings.set("role", "none", scope, is_begun)?;
+    }
+    facts.settings.set(setting, &name, scope, is_begun)
 }

@@ -22,9 +22,14 @@ use crate::error::{PgError, Result, state};
 use crate::instance::database::Database;
 use crate::instance::handle::{Handle, Kill};
 use crate::instance::plans::PlanContext;
+use crate::rights::needs::{self, Need, SystemNeed};
+use crate::rights::object::Object;
+use crate::rights::privilege;
+use crate::rights::role::Facts;
 use crate::session::Session;
 use crate::session::facts::FactsOf as _;
 use crate::session::result_set::{Format, ResultColumns};
+use crate::session::roles::Identity;
 use crate::types::oid::Oid;
 use crate::value::Value;
 
@@ -84,6 +89,9 @@ pub(super) struct Planner {
     pub deadline: Option<Instant>,
     /// The plan depends on the values of parameters.
     pub takes_values: Cell<bool>,
+    pub identity: Arc<Identity>,
+    /// The statement is bound for the session itself, whatever its role may do.
+    pub is_internal: bool,
 }
 
 impl Statistics for Planner {
@@ -116,6 +124,20 @@ impl bind::BindSession for Planner {
     fn depends_on_values(&self) -> bool {
         self.takes_values.get()
     }
+
+    fn check_needs(&self, environment: &Environment<'_>, needs: &[Need], system: &[SystemNeed]) -> Result<()> {
+        let facts = Facts { db: &self.db, snapshot: &environment.snapshot, database: environment.database };
+        needs::check_system(&facts, &self.identity.set, system)?;
+        needs::check(&facts, &self.identity.set, needs)
+    }
+
+    fn check_schema(&self, environment: &Environment<'_>, stored: &str) -> Result<()> {
+        let Some(schema) = environment.snapshot.schemas.get(stored).filter(|_| !self.is_internal) else {
+            return Ok(());
+        };
+        let facts = Facts { db: &self.db, snapshot: &environment.snapshot, database: environment.database };
+        facts.check(&self.identity.set, &Object::schema(schema), privilege::USAGE)
+    }
 }
 
 impl Session {
@@ -135,9 +157,11 @@ impl Session {
         if limit.is_zero() { None } else { self.began.checked_add(limit) }
     }
 
-    pub(super) fn planner(&self) -> Planner {
-        let takes_values = Cell::new(false);
-        Planner { db: self.db.clone(), handle: self.handle.clone(), deadline: self.deadline(), takes_values }
+    pub(super) fn planner(&mut self) -> Planner {
+        let (deadline, identity) = (self.deadline(), self.current_identity());
+        let (db, handle) = (self.db.clone(), self.handle.clone());
+        let (takes_values, is_internal) = (Cell::new(false), self.binds_internally);
+        Planner { db, handle, deadline, takes_values, identity, is_internal }
     }
 
     /// Calls `bind` with the facts that binding reads.
@@ -152,7 +176,7 @@ impl Session {
         let environment = Environment {
             snapshot: self.catalog.clone(),
             database: &self.who.database,
-            role: &self.who.role,
+            role: &planner.identity.name,
             search_path: &search_path,
             session: &planner,
             values,
@@ -161,8 +185,31 @@ impl Session {
         bind(&environment, &mut self.ctx)
     }
 
-    /// Binds a statement of `text`. `types` are those of parameters that are known, 0 for others.
+    /// Binds a statement that the session may run. Fails if it has not the privileges.
     pub(crate) fn bind_raw(
+        &mut self,
+        raw: &RawStatement,
+        text: &str,
+        types: &[Oid],
+        values: &[Value],
+    ) -> Result<Bound> {
+        let mut bound = self.bind_unchecked(raw, text, types, values)?;
+        match bound.denied.take() {
+            Some(denied) => Err(denied),
+            None => Ok(bound),
+        }
+    }
+
+    /// Binds a statement for what it reads, whatever the session's role may do.
+    pub(crate) fn bind_internally<T>(&mut self, bind: impl FnOnce(&mut Session) -> T) -> T {
+        let before = std::mem::replace(&mut self.binds_internally, true);
+        let bound = bind(self);
+        self.binds_internally = before;
+        bound
+    }
+
+    /// Binds a statement of `text`. `types` are those of parameters that are known, 0 for others.
+    pub(crate) fn bind_unchecked(
         &mut self,
         raw: &RawStatement,
         text: &str,
@@ -185,14 +232,17 @@ impl Session {
         };
         let Some(raw) = raw else { return Ok(prepared) };
         if has_plan(&raw.statement) {
-            let bound = self.bind_raw(&raw, text, types, &[])?;
+            // Privileges are those of the role that executes it.
+            let bound = self.bind_unchecked(&raw, text, types, &[])?;
             prepared.parameter_types = bound.parameter_types;
             prepared.fields = bound.fields.into();
-            prepared.keep(self.context_id(), &bound.statement);
+            if bound.denied.is_none() {
+                prepared.keep(self.context_id(), &bound.statement);
+            }
         } else if let Statement::DeclareCursor(declare) = &raw.statement {
             prepared.parameter_types = self.bind_cursor(declare, text, types)?.0.parameter_types;
         } else if let Some(explained) = explained_query(&raw) {
-            prepared.parameter_types = self.bind_raw(&explained, text, types, &[])?.parameter_types;
+            prepared.parameter_types = self.bind_unchecked(&explained, text, types, &[])?.parameter_types;
             prepared.fields = self.fields_of_command(&raw.statement)?.into();
         } else {
             prepared.fields = self.fields_of_command(&raw.statement)?.into();
@@ -228,6 +278,7 @@ impl Session {
 
     /// Returns the number of the plan-cache context. A plan bound in another context is not valid here.
     pub(super) fn context_id(&mut self) -> u64 {
+        self.refresh();
         if let Some(number) = self.context_id {
             return number;
         }
@@ -247,10 +298,13 @@ impl Session {
         const READ_BY_BINDING: [&str; 5] =
             ["DateStyle", "IntervalStyle", "TimeZone", "extra_float_digits", "bytea_output"];
         let types_version = self.catalog.types_version;
+        let identity = self.current_identity();
         let facts = self.ctx.facts();
         PlanContext {
             database: self.who.database.clone(),
-            role: self.who.role.clone(),
+            role: identity.current,
+            role_name: identity.name.clone(),
+            rights: identity.versions,
             search_path: facts.search_path.clone(),
             types_version,
             settings: READ_BY_BINDING.iter().map(|name| facts.settings.get(name).into()).collect(),

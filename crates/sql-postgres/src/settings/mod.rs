@@ -27,6 +27,13 @@ pub struct Setting {
     pub effect: Effect,
 }
 
+impl Setting {
+    /// Returns whether SHOW ALL, `pg_settings` and RESET ALL leave it out.
+    pub fn is_hidden(&self) -> bool {
+        matches!(self.name, "is_superuser" | "role" | "session_authorization")
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     Bool,
@@ -299,6 +306,18 @@ pub fn refusal(setting: &Setting) -> Option<PgError> {
         Context::Superuser | Context::User => return None,
     };
     Some(PgError::new(state::CANT_CHANGE_RUNTIME_PARAM, format!("parameter \"{}\" {reason}", setting.name)))
+}
+
+/// Fails for a setting that only a superuser may change.
+pub fn check_right(name: &str, is_super: bool) -> Result<()> {
+    let is_guarded = find(name).is_some_and(|at| SETTINGS[at].context == Context::Superuser);
+    match is_guarded && !is_super {
+        false => Ok(()),
+        true => {
+            let message = format!("permission denied to set parameter \"{}\"", name.to_ascii_lowercase());
+            Err(PgError::new(state::INSUFFICIENT_PRIVILEGE, message))
+        }
+    }
 }
 
 #[cfg(test)]

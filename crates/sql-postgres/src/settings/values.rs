@@ -186,7 +186,8 @@ impl Values {
 
     pub fn reset_all(&mut self, is_begun: bool) {
         for (at, setting) in SETTINGS.iter().enumerate() {
-            if setting.effect == Effect::Obeyed && !setting.name.starts_with("transaction_") {
+            let is_apart = setting.name.starts_with("transaction_") || setting.is_hidden();
+            if setting.effect == Effect::Obeyed && !is_apart {
                 self.put(at, self.initial[at].clone(), Scope::Session, is_begun);
             }
         }
@@ -201,6 +202,14 @@ impl Values {
         self.initial = self.known.iter().map(|place| place.now.clone()).collect();
         self.changes.clear();
         self.unreported = (0..SETTINGS.len()).filter(|at| SETTINGS[*at].is_reported).collect();
+    }
+
+    /// Sets what the case is, beyond SET and transactions.
+    pub fn describe(&mut self, name: &str, value: &str) {
+        let Some(at) = find(name).filter(|at| &*self.known[*at].now != value) else { return };
+        self.known[at] = SettingState { now: value.into(), kept: value.into() };
+        self.initial[at] = value.into();
+        self.note(at);
     }
 
     /// Sets what the server is, beyond SET: `max_connections` and the like.
@@ -268,7 +277,8 @@ impl Values {
 
     /// Iterates over the settings as SHOW ALL lists them.
     pub fn all(&self) -> impl Iterator<Item = (&'static Setting, String)> {
-        SETTINGS.iter().enumerate().map(|(at, setting)| (setting, shown(setting, &self.known[at].now)))
+        let all = SETTINGS.iter().enumerate().filter(|(_, setting)| !setting.is_hidden());
+        all.map(|(at, setting)| (setting, shown(setting, &self.known[at].now)))
     }
 }
 

@@ -11,6 +11,7 @@ use query::session::registry::SessionHandle;
 
 use crate::batch::Row;
 use crate::instance::handle::{ActivityState, Handle, shown_text};
+use crate::rights::role::{self, READ_ALL_STATS};
 use crate::session::facts::{CursorFacts, FactsOf as _, micros_since_2000};
 use crate::system::cells::{number, oid, text, truth};
 use crate::system::oids;
@@ -50,9 +51,14 @@ fn moment_of(at: Instant) -> Value {
     SystemTime::now().checked_sub(at.elapsed()).map_or(Value::Null, |at| number(micros_since_2000(at)))
 }
 
+/// The statement of a session whose role's rights the current one has not.
+const HIDDEN: &str = "<insufficient privilege>";
+
 /// Returns the row of a session of this dialect.
 fn activity(handle: &Handle, shown: &Shown) -> Row {
     let (seen, status) = (handle.shown(), handle.status());
+    let set = &shown.identity.set;
+    let is_seen = set.has(handle.role()) || set.has(READ_ALL_STATS);
     let at = |time: SystemTime| number(micros_since_2000(time));
     let database = seen.database.as_deref().unwrap_or_default();
     let datid = shown.snapshot.schemas.get(database).map_or(0, |schema| oids::of_object(schema.id));
@@ -66,7 +72,7 @@ fn activity(handle: &Handle, shown: &Shown) -> Row {
         text(database),
         number(handle.pid.into()),
         Value::Null,
-        oid(oids::of_role(&seen.user)),
+        oid(handle.role()),
         text(&seen.user),
         text(&status.application),
         text(&seen.host),
@@ -82,7 +88,7 @@ fn activity(handle: &Handle, shown: &Shown) -> Row {
         Value::Null,
         Value::Null,
         Value::Null,
-        text(seen.last_statement()),
+        text(if is_seen { seen.last_statement() } else { HIDDEN }),
         text("client backend"),
     ]
 }
@@ -90,6 +96,7 @@ fn activity(handle: &Handle, shown: &Shown) -> Row {
 /// Returns the row of a session of another door. Its process id is that of its connection, and NULL where that is no int4.
 fn foreign_activity(session: &Arc<dyn SessionHandle>, shown: &Shown) -> Row {
     let seen = session.shown();
+    let is_seen = shown.identity.set.has(READ_ALL_STATS);
     let database = seen.database.as_deref().and_then(SchemaName::of_stored).map(|name| name.database);
     let datid = database.and_then(|name| shown.snapshot.schemas.get(name)).map(|schema| oids::of_object(schema.id));
     let application = seen.attributes.iter().find(|(name, _)| name == "program_name").map_or("", |(_, value)| value);
@@ -104,7 +111,7 @@ fn foreign_activity(session: &Arc<dyn SessionHandle>, shown: &Shown) -> Row {
         database.map_or(Value::Null, text),
         i32::try_from(session.connection_id).map_or(Value::Null, |pid| number(pid.into())),
         Value::Null,
-        oid(oids::of_role(&seen.user)),
+        role::named(&shown.db, &seen.user).map_or(Value::Null, |role| oid(role.oid)),
         text(&seen.user),
         text(application),
         text(&seen.host),
@@ -120,7 +127,7 @@ fn foreign_activity(session: &Arc<dyn SessionHandle>, shown: &Shown) -> Row {
         Value::Null,
         Value::Null,
         Value::Null,
-        text(shown_text(seen.last_statement())),
+        text(if is_seen { shown_text(seen.last_statement()) } else { HIDDEN }),
         text("client backend"),
     ]
 }

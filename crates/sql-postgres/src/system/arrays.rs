@@ -1,7 +1,8 @@
 //! Arrays in catalogs' columns, by their text form: NULL where the type of the array is not served.
 
+use crate::types::array;
 use crate::types::io::{self, IoContext};
-use crate::types::oid::Oid;
+use crate::types::oid::{self, Oid};
 use crate::types::registry;
 use crate::value::Value;
 
@@ -28,7 +29,7 @@ pub fn texts(items: Option<Vec<String>>) -> Value {
 
 /// Returns an `aclitem[]`.
 pub fn rights(items: &[String]) -> Value {
-    read("_aclitem", &quoted(items))
+    array::list(oid::ACLITEM, items.iter().map(Value::text).collect())
 }
 
 /// Returns an `oid[]`.

@@ -65,12 +65,8 @@ pub fn view_of_rule(rule: Oid) -> Oid {
 
 const RULE: Oid = 0x8000_0000;
 
-/// Returns the OID of a role: above those of objects, by its name.
-pub fn of_role(name: &str) -> Oid {
-    if name == crate::instance::database::POSTGRES {
-        return POSTGRES;
-    }
-    // FNV-1a; two roles of one OID are told apart by nothing here, which names alone identify.
-    let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    hash | 0xc000_0000
+/// Returns the OID of a membership, which follows from the three roles.
+pub fn of_membership(member: Oid, of: Oid, grantor: Oid) -> Oid {
+    let mixed = [of, grantor].into_iter().fold(member, |mixed, role| mixed.wrapping_mul(0x0100_0193) ^ role);
+    mixed | 0x8000_0000
 }

@@ -14,8 +14,11 @@ use crate::define::hidden_column::is_call;
 use crate::define::names::{Relation, primary_name, schema_of};
 use crate::deparse::{self, ExpressionPlace, Style};
 use crate::functions::state::StateOf as _;
+use crate::instance::database::Database;
+use crate::rights::role::Facts;
 use crate::session::facts::FactsOf as _;
 use crate::session::quoted;
+use crate::session::roles::Identity;
 use crate::system::oids;
 use crate::types::oid::Oid;
 use crate::types::{foreign, oid, registry};
@@ -25,14 +28,21 @@ use crate::value::Value;
 pub struct Shown {
     pub snapshot: Arc<Snapshot>,
     pub database: String,
-    pub role: String,
+    pub db: Arc<Database>,
+    pub identity: Arc<Identity>,
 }
 
 impl Shown {
     pub fn of(ctx: &mut EvalContext) -> Option<Shown> {
         let facts = ctx.facts();
         let snapshot = facts.shared_definitions();
-        Some(Shown { snapshot, database: facts.database.clone(), role: facts.role.clone() })
+        let (db, identity) = (facts.db.clone()?, facts.identity.clone());
+        Some(Shown { snapshot, database: facts.database.clone(), db, identity })
+    }
+
+    /// Returns the facts by which rights are decided.
+    pub fn facts(&self) -> Facts<'_> {
+        Facts { db: &self.db, snapshot: &self.snapshot, database: &self.database }
     }
 
     /// Returns the schemas of the database with their PostgreSQL names.

@@ -192,7 +192,7 @@ pub fn output(value: &Value, ty: &Type, io: &IoContext, out: &mut Vec<u8>) -> Re
         (oid::RECORD, Value::Record(value)) => record::output(value, io, out)?,
         (_, Value::Array(value)) if registry::is_array(oid) => array::output(value, oid, io, out)?,
         (_, Value::UInt(number)) if reg::kind(oid).is_some() => reg::output(oid, *number as Oid, io, out),
-        (_, Value::Text(text)) if is_text(oid) => out.extend_from_slice(text.as_bytes()),
+        (_, Value::Text(text)) if is_text(oid) || oid == oid::ACLITEM => out.extend_from_slice(text.as_bytes()),
         (_, Value::Bytes(key)) if user::is_enum(oid) => user::enum_output(oid, key, io, out)?,
         _ => return Err(refused(oid, "output")),
     }

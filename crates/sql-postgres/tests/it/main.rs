@@ -11,6 +11,7 @@ mod locks;
 mod notifications;
 mod prepared;
 mod recorded;
+mod roles;
 mod session;
 mod transactional_definitions;
 mod user_types;

@@ -14,6 +14,7 @@ use syntax::postgres::tree::{DefArg, DefElem, VacuumStmt};
 
 use crate::error::{PgError, Result, state};
 use crate::instance::handle::Kill;
+use crate::rights::object::Object;
 use crate::session::Session;
 use crate::session::statement::Planner;
 
@@ -101,12 +102,29 @@ impl Session {
         if relations.is_empty() {
             tables.extend(self.tables_of_database());
         }
+        let word = if *is_vacuum { "vacuum" } else { "analyze" };
+        let mut own = Vec::new();
+        for table in tables {
+            if self.may_maintain(&table) {
+                own.push(table);
+            } else if !relations.is_empty() {
+                let message = format!("permission denied to {word} \"{}\", skipping it", table.name);
+                self.warn(state::INSUFFICIENT_PRIVILEGE, message);
+            }
+        }
         if analyzes {
-            for table in tables {
+            for table in own {
                 self.analyze_table(&table)?;
             }
         }
         Ok(if *is_vacuum { "VACUUM" } else { "ANALYZE" })
+    }
+
+    /// Returns whether the current role owns the table, or the database.
+    fn may_maintain(&mut self, table: &Table) -> bool {
+        let identity = self.current_identity();
+        let facts = self.rights();
+        facts.is_owner(&identity.set, &Object::table(table)) || identity.set.has(facts.database_owner())
     }
 
     /// Samples a table thoroughly and keeps its statistics.

@@ -8,12 +8,14 @@ use query::nodes::table_function::Give;
 
 use crate::batch::Row;
 use crate::define::index::column_names;
+use crate::rights::object::Object as Rights;
 use crate::system::cells::{letter, null, number, oid, text, truth};
 use crate::system::view::{Shown, columns, default_tree, has_default, indexes, type_of};
 use crate::system::wanted::Wanted;
 use crate::system::{oids, relations};
 use crate::types::oid::{self as types, Oid};
 use crate::types::registry;
+use crate::value::Value;
 
 struct Attribute<'r> {
     relation: Oid,
@@ -24,6 +26,7 @@ struct Attribute<'r> {
     has_default: bool,
     identity: Identity,
     is_generated: bool,
+    rights: Value,
 }
 
 /// Returns the collation of a column of a type: that of names is `C`.
@@ -38,7 +41,8 @@ pub fn collation_of(ty: Oid) -> Oid {
 impl<'r> Attribute<'r> {
     fn plain(relation: Oid, name: &'r str, nth: i64, ty: (Oid, i32)) -> Attribute<'r> {
         let (identity, is_not_null) = (Identity::None, false);
-        Attribute { relation, name, nth, ty, is_not_null, has_default: false, identity, is_generated: false }
+        let (has_default, is_generated, rights) = (false, false, Value::Null);
+        Attribute { relation, name, nth, ty, is_not_null, has_default, identity, is_generated, rights }
     }
 
     fn row(self) -> Row {
@@ -73,7 +77,7 @@ impl<'r> Attribute<'r> {
             number(0),
             number(-1),
             oid(collation_of(ty)),
-            null(),
+            self.rights,
             null(),
             null(),
             null(),
@@ -95,7 +99,7 @@ pub fn pg_attribute(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<
         Some(relation) => one(&shown, relation, ctx, give),
         None => {
             for table in shown.tables() {
-                of_table(table, ctx, give)?;
+                of_table(&shown, table, ctx, give)?;
                 of_indexes(table, None, ctx, give)?;
             }
             for (_, schema) in shown.schemas() {
@@ -113,7 +117,7 @@ pub fn pg_attribute(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<
 
 fn one(shown: &Shown, relation: Oid, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
     match shown.object(relation) {
-        Some(Object::Table(table)) => of_table(&table, ctx, give),
+        Some(Object::Table(table)) => of_table(shown, &table, ctx, give),
         Some(Object::PrimaryKey(table) | Object::Index(table, _)) => of_indexes(&table, Some(relation), ctx, give),
         Some(Object::View(view)) => of_view(&view, ctx, give),
         Some(Object::Sequence(_)) => of_sequence(relation, ctx, give),
@@ -121,7 +125,8 @@ fn one(shown: &Shown, relation: Oid, ctx: &mut EvalContext, give: &mut Give<'_>)
     }
 }
 
-fn of_table(table: &Table, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
+fn of_table(shown: &Shown, table: &Table, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
+    let object = Rights::table(table);
     for (nth, column) in columns(table) {
         let attribute = Attribute::plain(oids::of_object(table.id), &column.name, nth, type_of(column));
         let row = Attribute {
@@ -129,6 +134,7 @@ fn of_table(table: &Table, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result
             has_default: has_default(column),
             identity: column.identity,
             is_generated: column.generated.is_some(),
+            rights: shown.rights(&object, column.slot as u32 + 1),
             ..attribute
         };
         give(row.row(), ctx)?;

@@ -12,6 +12,7 @@ use query::nodes::context::EvalContext;
 use query::nodes::table_function::Give;
 
 use crate::batch::Row;
+use crate::rights::object::Object as Rights;
 use crate::system::cells::{letter, null, number, oid, text, truth};
 use crate::system::view::{Shown, ShownIndex, columns, indexes, schema_oid};
 use crate::system::wanted::Wanted;
@@ -23,6 +24,7 @@ struct ClassRow<'r> {
     oid: Oid,
     name: &'r str,
     namespace: Oid,
+    owner: Oid,
     kind: char,
     am: Oid,
     tuples: f32,
@@ -41,6 +43,7 @@ impl ClassRow<'_> {
         oid: 0,
         name: "",
         namespace: 0,
+        owner: oids::POSTGRES,
         kind: 'r',
         am: 0,
         tuples: -1.0,
@@ -62,7 +65,7 @@ impl ClassRow<'_> {
             oid(self.namespace),
             oid(0),
             oid(0),
-            oid(oids::POSTGRES),
+            oid(self.owner),
             oid(self.am),
             oid(if has_file { self.oid } else { 0 }),
             oid(if self.is_shared { oids::PG_GLOBAL } else { 0 }),
@@ -114,14 +117,14 @@ pub fn pg_class(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>)
                 give(table(&shown, schema, found), ctx)?;
             }
             for index in indexes(found).iter().filter(|index| is_named(&index.name)) {
-                give(of_index(schema, index), ctx)?;
+                give(of_index(&shown, schema, found, index), ctx)?;
             }
         }
         for found in schema.views.values().filter(|view| is_named(&view.name)) {
-            give(view(schema, found), ctx)?;
+            give(view(&shown, schema, found), ctx)?;
         }
         for found in schema.sequences.values().filter(|sequence| is_named(&sequence.name)) {
-            give(sequence(schema, found), ctx)?;
+            give(sequence(&shown, schema, found), ctx)?;
         }
     }
     Ok(())
@@ -137,13 +140,17 @@ fn one(shown: &Shown, oid: Oid, ctx: &mut EvalContext, give: &mut Give<'_>) -> R
         },
         Some(Object::PrimaryKey(found) | Object::Index(found, _)) => {
             let Some(schema) = schema(&found.schema) else { return Ok(()) };
-            let index =
-                indexes(&found).into_iter().find(|index| index.oid == oid).map(|index| of_index(&schema, &index));
+            let index = indexes(&found)
+                .into_iter()
+                .find(|index| index.oid == oid)
+                .map(|index| of_index(shown, &schema, &found, &index));
             index.map_or(Ok(()), |row| give(row, ctx))
         }
-        Some(Object::View(found)) => schema(&found.schema).map_or(Ok(()), |schema| give(view(&schema, &found), ctx)),
+        Some(Object::View(found)) => {
+            schema(&found.schema).map_or(Ok(()), |schema| give(view(shown, &schema, &found), ctx))
+        }
         Some(Object::Sequence(found)) => {
-            schema(&found.schema).map_or(Ok(()), |schema| give(sequence(&schema, &found), ctx))
+            schema(&found.schema).map_or(Ok(()), |schema| give(sequence(shown, &schema, &found), ctx))
         }
         _ => Ok(()),
     }
@@ -170,6 +177,8 @@ fn table(shown: &Shown, schema: &Schema, table: &Arc<Table>) -> Row {
         oid: oids::of_object(table.id),
         name: &table.name,
         namespace: schema_oid(schema),
+        owner: shown.owner(&Rights::table(table)),
+        rights: shown.rights(&Rights::table(table), 0),
         am: oids::HEAP,
         tuples: table.live.rows().map_or(-1.0, |rows| rows as f32),
         has_index: !indexes(table).is_empty(),
@@ -189,11 +198,12 @@ fn is_parent(shown: &Shown, table: &Table) -> bool {
     shown.snapshot.children.get(&key).is_some_and(|children| !children.is_empty())
 }
 
-fn of_index(schema: &Schema, index: &ShownIndex<'_>) -> Row {
+fn of_index(shown: &Shown, schema: &Schema, table: &Table, index: &ShownIndex<'_>) -> Row {
     let row = ClassRow {
         oid: index.oid,
         name: &index.name,
         namespace: schema_oid(schema),
+        owner: shown.owner(&Rights::table(table)),
         kind: 'i',
         am: oids::BTREE,
         tuples: 0.0,
@@ -203,23 +213,28 @@ fn of_index(schema: &Schema, index: &ShownIndex<'_>) -> Row {
     row.row()
 }
 
-fn view(schema: &Schema, view: &View) -> Row {
+fn view(shown: &Shown, schema: &Schema, view: &View) -> Row {
     let row = ClassRow {
         oid: oids::of_object(view.id),
         name: &view.name,
         namespace: schema_oid(schema),
+        owner: shown.owner(&Rights::view(view)),
+        rights: shown.rights(&Rights::view(view), 0),
         kind: 'v',
+        options: arrays::texts(view.invoker.then(|| vec!["security_invoker=true".to_owned()])),
         attributes: view.columns.len(),
         ..ClassRow::PLAIN
     };
     row.row()
 }
 
-fn sequence(schema: &Schema, sequence: &Sequence) -> Row {
+fn sequence(shown: &Shown, schema: &Schema, sequence: &Sequence) -> Row {
     let row = ClassRow {
         oid: oids::of_object(sequence.id),
         name: &sequence.name,
         namespace: schema_oid(schema),
+        owner: shown.owner(&Rights::sequence(sequence)),
+        rights: shown.rights(&Rights::sequence(sequence), 0),
         kind: 'S',
         tuples: 1.0,
         attributes: 3,

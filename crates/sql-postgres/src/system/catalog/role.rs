@@ -4,37 +4,32 @@ use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::table_function::Give;
 
-use crate::instance::database::POSTGRES;
+use crate::rights::privilege::{INHERIT_OPTION, SET_OPTION};
+use crate::rights::role::{self, Role};
 use crate::session::facts::FactsOf as _;
 use crate::system::cells::{null, number, oid, text, truth};
 use crate::system::oids;
+use crate::system::view::Shown;
 use crate::system::wanted::Wanted;
-use crate::types::oid::Oid;
-
-/// A role as its catalogs show it.
-struct Role {
-    oid: Oid,
-    name: String,
-    is_super: bool,
-    can_login: bool,
-}
+use crate::value::Value;
 
 fn roles(ctx: &mut EvalContext) -> Vec<Role> {
-    let facts = ctx.facts();
-    let Some(db) = facts.db.clone() else { return Vec::new() };
-    let mut names: Vec<String> = db.engine().accounts().list().iter().map(|account| account.name.clone()).collect();
-    for name in [POSTGRES, &facts.role] {
-        if !names.iter().any(|known| known == name) {
-            names.push(name.to_owned());
-        }
+    ctx.facts().db.clone().map(|db| role::all(&db)).unwrap_or_default()
+}
+
+fn moment(at: Option<i64>) -> Value {
+    at.map_or(null(), number)
+}
+
+impl Role {
+    /// A superuser by the rights of another door has these attributes too.
+    fn creates_roles(&self) -> bool {
+        self.attributes.creates_roles || self.is_super && !self.attributes.is_super
     }
-    let role = |name: String| {
-        let is_super = db.is_superuser(&name);
-        Role { oid: oids::of_role(&name), name, is_super, can_login: is_super }
-    };
-    let owner =
-        Role { oid: oids::PG_DATABASE_OWNER, name: "pg_database_owner".into(), is_super: false, can_login: false };
-    names.into_iter().map(role).chain([owner]).collect()
+
+    fn creates_databases(&self) -> bool {
+        self.attributes.creates_databases || self.is_super && !self.attributes.is_super
+    }
 }
 
 pub fn pg_roles(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
@@ -42,15 +37,15 @@ pub fn pg_roles(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> R
         let row = vec![
             text(&role.name),
             truth(role.is_super),
-            truth(true),
-            truth(role.is_super),
-            truth(role.is_super),
+            truth(role.attributes.inherits),
+            truth(role.creates_roles()),
+            truth(role.creates_databases()),
             truth(role.can_login),
             truth(false),
-            number(-1),
+            number(role.attributes.connections_max.into()),
             text("********"),
-            null(),
-            truth(role.is_super),
+            moment(role.attributes.valid_until),
+            truth(role.oid == oids::POSTGRES),
             null(),
             oid(role.oid),
         ];
@@ -65,16 +60,16 @@ pub fn pg_authid(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> 
             oid(role.oid),
             text(&role.name),
             truth(role.is_super),
-            truth(true),
-            truth(role.is_super),
-            truth(role.is_super),
+            truth(role.attributes.inherits),
+            truth(role.creates_roles()),
+            truth(role.creates_databases()),
             truth(role.can_login),
             truth(false),
-            truth(role.is_super),
-            number(-1),
+            truth(role.oid == oids::POSTGRES),
+            number(role.attributes.connections_max.into()),
             // Verifiers are shown at no door.
             null(),
-            null(),
+            moment(role.attributes.valid_until),
         ];
         give(row, ctx)?;
     }
@@ -87,13 +82,43 @@ pub fn pg_user(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Re
         let row = vec![
             text(&role.name),
             oid(role.oid),
-            truth(role.is_super),
+            truth(role.creates_databases()),
             truth(role.is_super),
             truth(false),
-            truth(role.is_super),
+            truth(role.oid == oids::POSTGRES),
             text("********"),
+            moment(role.attributes.valid_until),
             null(),
-            null(),
+        ];
+        give(row, ctx)?;
+    }
+    Ok(())
+}
+
+/// `pg_group`: the roles without login, with their members.
+pub fn pg_group(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
+    let Some(shown) = Shown::of(ctx) else { return Ok(()) };
+    let memberships: Vec<_> = shown.facts().all_memberships().collect();
+    for role in roles(ctx).into_iter().filter(|role| !role.can_login) {
+        let members: Vec<_> =
+            memberships.iter().filter(|(_, grant)| grant.grantee == role.oid).map(|(member, _)| *member).collect();
+        give(vec![text(&role.name), oid(role.oid), crate::system::arrays::oids(&members)], ctx)?;
+    }
+    Ok(())
+}
+
+pub fn pg_auth_members(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
+    let Some(shown) = Shown::of(ctx) else { return Ok(()) };
+    let memberships: Vec<_> = shown.facts().all_memberships().collect();
+    for (member, grant) in memberships {
+        let row = vec![
+            oid(oids::of_membership(member, grant.grantee, grant.grantor)),
+            oid(grant.grantee),
+            oid(member),
+            oid(grant.grantor),
+            truth(grant.grantable != 0),
+            truth(grant.privileges & INHERIT_OPTION != 0),
+            truth(grant.privileges & SET_OPTION != 0),
         ];
         give(row, ctx)?;
     }

@@ -5,6 +5,7 @@ use query::catalog::schema_name::SchemaName;
 use query::nodes::context::EvalContext;
 use query::nodes::table_function::Give;
 
+use crate::rights::object::Object;
 use crate::system::cells::{letter, null, number, oid, text, truth};
 use crate::system::oids;
 use crate::system::rights;
@@ -19,11 +20,8 @@ pub fn pg_namespace(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) 
     }
     for (name, schema) in shown.schemas() {
         let number = schema_oid(schema);
-        let row = match number {
-            oids::PUBLIC => vec![oid(number), text(name), oid(oids::PG_DATABASE_OWNER), rights::of_public()],
-            _ => vec![oid(number), text(name), oid(oids::POSTGRES), null()],
-        };
-        give(row, ctx)?;
+        let object = Object::schema(schema);
+        give(vec![oid(number), text(name), oid(shown.owner(&object)), shown.rights(&object, 0)], ctx)?;
     }
     Ok(())
 }
@@ -41,10 +39,11 @@ pub fn databases(shown: &Shown) -> Vec<(u32, String)> {
 pub fn pg_database(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
     let Some(shown) = Shown::of(ctx) else { return Ok(()) };
     for (number_of, name) in databases(&shown) {
+        let Some(object) = shown.snapshot.schemas.get(&name).map(|schema| Object::database(schema)) else { continue };
         let row = vec![
             oid(number_of),
             text(name),
-            oid(oids::POSTGRES),
+            oid(shown.owner(&object)),
             number(6),
             letter('c'),
             truth(false),
@@ -58,7 +57,7 @@ pub fn pg_database(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -
             null(),
             null(),
             null(),
-            null(),
+            shown.rights(&object, 0),
         ];
         give(row, ctx)?;
     }

@@ -8,6 +8,8 @@ use query::catalog::sequence::Sequence;
 use query::nodes::context::EvalContext;
 use query::nodes::table_function::Give;
 
+use crate::rights::object::Object as Rights;
+use crate::rights::privilege::{SELECT, USAGE};
 use crate::system::cells::{null, number, oid, text, truth};
 use crate::system::oids;
 use crate::system::view::Shown;
@@ -52,6 +54,7 @@ pub fn pg_sequences(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) 
     let Some(shown) = Shown::of(ctx) else { return Ok(()) };
     for (name, schema) in shown.schemas() {
         for sequence in schema.sequences.values() {
+            let object = Rights::sequence(sequence);
             let (position, parameters) = (sequence.position(), sequence.parameters);
             // The reply waits until the position is on disk (QU-38).
             let host = query::exec::host::host(ctx);
@@ -59,7 +62,7 @@ pub fn pg_sequences(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) 
             let row = vec![
                 text(name),
                 text(&sequence.name),
-                text(crate::instance::database::POSTGRES),
+                text(shown.owner_name(&object)),
                 oid(type_of(parameters.bytes)),
                 number(parameters.start),
                 number(parameters.min),
@@ -67,7 +70,11 @@ pub fn pg_sequences(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) 
                 number(parameters.increment),
                 truth(parameters.cycle),
                 number(parameters.cache as i64),
-                if position.is_called { number(position.last_value) } else { null() },
+                if position.is_called && shown.sees(&object, SELECT | USAGE) {
+                    number(position.last_value)
+                } else {
+                    null()
+                },
             ];
             give(row, ctx)?;
         }

@@ -39,6 +39,6 @@ pub fn pg_settings(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -
             truth(false),
         ]
     };
-    let rows: Vec<Row> = SETTINGS.iter().enumerate().map(row).collect();
+    let rows: Vec<Row> = SETTINGS.iter().enumerate().filter(|(_, setting)| !setting.is_hidden()).map(row).collect();
     rows.into_iter().try_for_each(|row| give(row, ctx))
 }

@@ -6,6 +6,7 @@ use query::nodes::table_function::Give;
 
 use crate::deparse::Style;
 use crate::instance::database::POSTGRES;
+use crate::rights::object::Object;
 use crate::system::cells::{null, text, truth};
 use crate::system::relations;
 use crate::system::view::{Shown, indexes, view_text};
@@ -29,7 +30,7 @@ pub fn pg_tables(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>
             let row = vec![
                 text(name),
                 text(&table.name),
-                text(POSTGRES),
+                text(shown.owner_name(&Object::table(table))),
                 null(),
                 truth(!indexes(table).is_empty()),
                 truth(false),
@@ -66,8 +67,8 @@ pub fn pg_views(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>)
             if wanted.name("viewname").is_some_and(|wanted| wanted != view.name) {
                 continue;
             }
-            let definition = view_text(view, Style::PLAIN, ctx)?;
-            give(vec![text(name), text(&view.name), text(POSTGRES), text(definition)], ctx)?;
+            let (definition, owner) = (view_text(view, Style::PLAIN, ctx)?, shown.owner_name(&Object::view(view)));
+            give(vec![text(name), text(&view.name), text(owner), text(definition)], ctx)?;
         }
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! Functions over the catalog: definitions as text, sizes, visibility, rights.
 
 mod definition;
+pub mod privilege;
 pub mod signature;
 mod visible;
 
@@ -23,11 +24,6 @@ use crate::value::Value;
 #[rustfmt::skip]
 pub static FUNCTIONS: &[PgFunction] = &[
     row(1216, "col_description", &[OID, INT4], 0, TEXT, S, true, strict!("col_description", col_description, S)),
-    row(2254, "has_database_privilege", &[TEXT, TEXT], 0, BOOL, S, true, strict!("has_database_privilege", has_privilege, S)),
-    row(2272, "has_schema_privilege", &[TEXT, TEXT], 0, BOOL, S, true, strict!("has_schema_privilege", has_privilege, S)),
-    row(2273, "has_schema_privilege", &[OID, TEXT], 0, BOOL, S, true, strict!("has_schema_privilege", has_privilege, S)),
-    row(1926, "has_table_privilege", &[TEXT, TEXT], 0, BOOL, S, true, strict!("has_table_privilege", has_privilege, S)),
-    row(1927, "has_table_privilege", &[OID, TEXT], 0, BOOL, S, true, strict!("has_table_privilege", has_privilege, S)),
     row(1215, "obj_description", &[OID, NAME], 0, TEXT, S, true, strict!("obj_description", obj_description, S)),
     row(1387, "pg_get_constraintdef", &[OID], 0, TEXT, S, true, strict!("pg_get_constraintdef", definition::constraint, S)),
     row(2508, "pg_get_constraintdef", &[OID, BOOL], 0, TEXT, S, true, strict!("pg_get_constraintdef", definition::constraint, S)),
@@ -187,19 +183,10 @@ fn no_description(_: &Call, _: &[Value], _: &mut EvalContext) -> Result<Value> {
     Ok(Value::Null)
 }
 
-/// Sessions of this door have all rights.
-fn has_privilege(_: &Call, _: &[Value], _: &mut EvalContext) -> Result<Value> {
-    Ok(Value::TRUE)
-}
-
 fn userbyid(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let oid = integer(values, 0)? as u32;
-    if oid == oids::POSTGRES {
-        return Ok(Value::text(crate::instance::database::POSTGRES));
-    }
-    let accounts = ctx.facts().db.as_ref().map(|db| db.engine().accounts().list()).unwrap_or_default();
-    let found = accounts.iter().find(|account| oids::of_role(&account.name) == oid).map(|account| account.name.clone());
-    Ok(Value::text(found.unwrap_or_else(|| format!("unknown (OID={oid})"))))
+    let Some(db) = ctx.facts().db.clone() else { return Ok(Value::Null) };
+    Ok(Value::text(crate::rights::role::name_of(&db, oid)))
 }
 
 fn is_visible(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {

@@ -7,6 +7,8 @@ use query::nodes::context::EvalContext;
 use query::nodes::table_function::Give;
 
 use crate::batch::Row;
+use crate::rights::object::Object as Rights;
+use crate::rights::privilege::ObjectClass;
 use crate::system::cells::{null, number, text, yes};
 use crate::system::relations;
 use crate::system::view::{Shown, columns as columns_of, default_text, schema_name, type_of};
@@ -184,7 +186,8 @@ pub fn columns(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) 
         }
     }
     for (schema, definitions) in shown.schemas() {
-        for table in definitions.tables.values().filter(|table| is_wanted(&table.name)) {
+        let tables = definitions.tables.values().filter(|table| is_wanted(&table.name));
+        for table in tables.filter(|table| shown.sees(&Rights::table(table), ObjectClass::Column.all())) {
             for (nth, column) in columns_of(table) {
                 let text_of = default_text(table, column, ctx).map_or(null(), text);
                 let is_generated = column.generated.is_some();
@@ -199,7 +202,8 @@ pub fn columns(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) 
                 give(row.row(&shown), ctx)?;
             }
         }
-        for view in definitions.views.values().filter(|view| is_wanted(&view.name)) {
+        let views = definitions.views.values().filter(|view| is_wanted(&view.name));
+        for view in views.filter(|view| shown.sees(&Rights::view(view), ObjectClass::Column.all())) {
             for (nth, (name, ty)) in view.columns.iter().zip(&view.types).enumerate() {
                 let column = TableColumn::new(name.clone(), ty.clone(), nth);
                 give(plain(schema, &view.name, name, nth as i64 + 1, type_of(&column)).row(&shown), ctx)?;

@@ -11,6 +11,8 @@ use query::nodes::table_function::Give;
 
 use crate::define::names::schema_of;
 use crate::deparse::Style;
+use crate::rights::object::Object;
+use crate::rights::privilege::{ObjectClass, SELECT};
 use crate::system::cells::{null, number, text, yes};
 use crate::system::view::{Shown, columns, columns_of_check, indexes, schema_oid};
 use crate::system::wanted::Wanted;
@@ -20,7 +22,9 @@ use crate::system::{catalog, oids};
 fn tables(shown: &Shown, wanted: &Wanted<'_>) -> Vec<(String, Arc<Schema>, Arc<Table>)> {
     let is_wanted = |table: &Table| wanted.name("table_name").is_none_or(|wanted| wanted == table.name);
     let tables = shown.schemas().flat_map(|(name, schema)| {
-        let tables = schema.tables.values().filter(|table| is_wanted(table));
+        // A right to read alone shows no constraint.
+        let is_seen = |table: &Table| shown.sees(&Object::table(table), ObjectClass::Relation.all() & !SELECT);
+        let tables = schema.tables.values().filter(|table| is_wanted(table) && is_seen(table));
         tables.map(|table| (name.to_owned(), schema.clone(), table.clone())).collect::<Vec<_>>()
     });
     tables.collect()
@@ -63,7 +67,7 @@ pub fn table_constraints(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut 
 pub fn check_constraints(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
     let Some(shown) = Shown::of(ctx) else { return Ok(()) };
     for (name, schema) in shown.schemas() {
-        for table in schema.tables.values() {
+        for table in schema.tables.values().filter(|table| is_own(&shown, table)) {
             for check in &table.checks {
                 let clause = crate::system::view::check_text(table, check, Style::PLAIN, ctx)?;
                 give(vec![text(&shown.database), text(name), text(&check.name), text(format!("({clause})"))], ctx)?;
@@ -114,10 +118,17 @@ pub fn key_column_usage(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut G
     Ok(())
 }
 
+/// Returns whether the current role owns the table.
+fn is_own(shown: &Shown, table: &Table) -> bool {
+    shown.sees(&Object::table(table), 0)
+}
+
 pub fn referential_constraints(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
     let Some(shown) = Shown::of(ctx) else { return Ok(()) };
     for (name, schema) in shown.schemas() {
-        for key in schema.tables.values().flat_map(|table| &table.foreign_keys) {
+        let tables = schema.tables.values();
+        let seen = tables.filter(|table| shown.sees(&Object::table(table), ObjectClass::Relation.all() & !SELECT));
+        for key in seen.flat_map(|table| &table.foreign_keys) {
             let unique = referred(&shown, key).map_or(null(), |(name, _)| text(name));
             let database = || text(&shown.database);
             let row = vec![
@@ -140,7 +151,7 @@ pub fn referential_constraints(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut
 pub fn constraint_column_usage(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
     let Some(shown) = Shown::of(ctx) else { return Ok(()) };
     for (name, schema) in shown.schemas() {
-        for table in schema.tables.values() {
+        for table in schema.tables.values().filter(|table| is_own(&shown, table)) {
             let row = |(of, used): (&str, &str), column: &str, constraint: &str| {
                 let database = &shown.database;
                 let names = [text(database), text(of), text(used), text(column)];

@@ -2,6 +2,7 @@
 
 mod columns;
 mod constraints;
+mod privileges;
 
 use datum::Result;
 use query::nodes::context::EvalContext;
@@ -9,6 +10,8 @@ use query::nodes::table_function::Give;
 
 use crate::deparse::Style;
 use crate::instance::database::POSTGRES;
+use crate::rights::object::Object;
+use crate::rights::privilege::{CREATE, ObjectClass, USAGE};
 use crate::system::cells::{null, number, text, yes};
 use crate::system::relations;
 use crate::system::view::{Shown, view_text};
@@ -17,6 +20,10 @@ use crate::system::wanted::Wanted;
 pub use columns::columns;
 pub use constraints::{
     check_constraints, constraint_column_usage, key_column_usage, referential_constraints, table_constraints,
+};
+pub use privileges::{
+    administrable_role_authorizations, applicable_roles, column_privileges, enabled_roles, role_column_grants,
+    role_table_grants, table_privileges,
 };
 
 pub fn information_schema_catalog_name(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
@@ -30,8 +37,16 @@ pub fn schemata(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> R
     let Some(shown) = Shown::of(ctx) else { return Ok(()) };
     let schemas = ["pg_catalog", "information_schema"].into_iter().chain(shown.schemas().map(|(name, _)| name));
     for name in schemas {
-        let owner = if name == "public" { "pg_database_owner" } else { POSTGRES };
-        give(vec![text(&shown.database), text(name), text(owner), null(), null(), null(), null()], ctx)?;
+        let (owner, is_seen) = match shown.schemas().find(|(known, _)| *known == name) {
+            None => (POSTGRES.to_owned(), true),
+            Some((_, schema)) => {
+                let object = Object::schema(schema);
+                (shown.owner_name(&object), shown.sees(&object, USAGE | CREATE))
+            }
+        };
+        if is_seen {
+            give(vec![text(&shown.database), text(name), text(owner), null(), null(), null(), null()], ctx)?;
+        }
     }
     Ok(())
 }
@@ -50,11 +65,14 @@ pub fn tables(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -
         give(row(relation.table.schema, relation.table.name, kind, relation.kind == 'r'), ctx)?;
     }
     for (name, schema) in shown.schemas() {
-        for table in schema.tables.values().filter(|table| is_wanted(&table.name)) {
+        let is_seen = |object: &Object| shown.sees(object, ObjectClass::Relation.all());
+        let tables = schema.tables.values().filter(|table| is_wanted(&table.name));
+        for table in tables.filter(|table| is_seen(&Object::table(table))) {
             let kind = if table.temporary { "LOCAL TEMPORARY" } else { "BASE TABLE" };
             give(row(name, &table.name, kind, true), ctx)?;
         }
-        for view in schema.views.values().filter(|view| is_wanted(&view.name)) {
+        let views = schema.views.values().filter(|view| is_wanted(&view.name));
+        for view in views.filter(|view| is_seen(&Object::view(view))) {
             give(row(name, &view.name, "VIEW", false), ctx)?;
         }
     }
@@ -65,14 +83,17 @@ pub fn views(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) ->
     let Some(shown) = Shown::of(ctx) else { return Ok(()) };
     for (name, schema) in shown.schemas() {
         for view in schema.views.values() {
-            if wanted.name("table_name").is_some_and(|wanted| wanted != view.name) {
+            let object = Object::view(view);
+            let is_other = wanted.name("table_name").is_some_and(|wanted| wanted != view.name);
+            if is_other || !shown.sees(&object, ObjectClass::Relation.all()) {
                 continue;
             }
+            let is_own = shown.sees(&object, 0);
             let names = [
                 text(&shown.database),
                 text(name),
                 text(&view.name),
-                text(view_text(view, Style::PLAIN, ctx)?),
+                if is_own { text(view_text(view, Style::PLAIN, ctx)?) } else { null() },
                 text("NONE"),
             ];
             let rest = [yes(false), yes(false), yes(false), yes(false), yes(false)];
@@ -90,7 +111,7 @@ pub fn sequences(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> 
             let owner = shown.snapshot.owner(sequence);
             let is_identity =
                 owner.is_some_and(|(table, at)| table.columns[at].identity != query::catalog::table::Identity::None);
-            if is_identity {
+            if is_identity || !shown.sees(&Object::sequence(sequence), ObjectClass::Sequence.all()) {
                 continue;
             }
             let parameters = sequence.parameters;

@@ -1,0 +1,524 @@
+//! CREATE, ALTER and DROP of roles.
+//!
+//! Accounts are no definitions: they change at once, in a transaction of their own. So these statements are refused in a transaction block, where a ROLLBACK could not take them back.
+
+use std::convert::Infallible;
+
+use engine::{Account, AccountChange, RoleAttributes, ScramVerifier};
+use query::catalog::access::AccessKind;
+use syntax::postgres::tree::{
+    AlterRoleStmt, CreateRoleStmt, DefArg, DefElem, DropRoleStmt, Ident, RoleKind, RoleSpec, RoleSpecKind,
+};
+
+use crate::define::membership::{Membership, MembershipOptions};
+use crate::error::{PgError, Result, state};
+use crate::rights::role::{self, Role};
+use crate::session::Session;
+use crate::system::oids;
+use crate::types::io;
+use crate::types::{oid, registry};
+use crate::value::Value;
+
+/// The attributes that a statement gives to a role; `None` where it says nothing.
+#[derive(Default)]
+struct Said {
+    password: Option<Option<String>>,
+    is_super: Option<bool>,
+    inherits: Option<bool>,
+    creates_roles: Option<bool>,
+    creates_databases: Option<bool>,
+    can_login: Option<bool>,
+    connections_max: Option<i32>,
+    valid_until: Option<Option<i64>>,
+    member_of: Vec<RoleSpec>,
+    members: Vec<RoleSpec>,
+    admins: Vec<RoleSpec>,
+}
+
+/// Returns the error of a role that lacks the right.
+fn denied(doing: &str, detail: String) -> PgError {
+    PgError::new(state::INSUFFICIENT_PRIVILEGE, format!("permission denied to {doing}")).detail(detail)
+}
+
+fn only(attribute: &str, doing: &str, of: &str) -> String {
+    format!("Only roles with the {attribute} attribute may {doing} the {of} attribute.")
+}
+
+impl Session {
+    pub(super) fn create_role(&mut self, create: &CreateRoleStmt, text: &str) -> Result<()> {
+        let CreateRoleStmt { kind, name, options } = create;
+        self.forbid_block("CREATE ROLE")?;
+        self.begin_definition("CREATE ROLE")?;
+        self.refresh();
+        let said = self.said(options)?;
+        let current = self.current_role()?;
+        if !current.is_super {
+            self.check_creator(&current, &said)?;
+        }
+        let (name, at) = (&name.value, name.at.0);
+        check_role_name(name).map_err(|error| match &**name {
+            "none" | "public" => error.at(text, at as usize),
+            _ => error,
+        })?;
+        if role::named(self.database(), name).is_some() {
+            return Err(PgError::new(state::DUPLICATE_OBJECT, format!("role \"{name}\" already exists")));
+        }
+        let mut account = Account { enabled: *kind == RoleKind::User, ..Account::new(name) };
+        self.apply(&mut account, &said)?;
+        let put = |old: Option<&Account>| match old {
+            Some(_) => Err(PgError::new(state::DUPLICATE_OBJECT, format!("role \"{name}\" already exists"))),
+            None => Ok(account),
+        };
+        let lsn = self.database().clone().engine().accounts().change(name, put).map_err(account_error)??;
+        self.raise_durability_lsn(lsn);
+        self.refresh();
+        let made = role::existing(self.database(), name)?;
+        let mut memberships = Vec::new();
+        for of in &said.member_of {
+            let of = self.role_of(of)?;
+            memberships.push((of, made.clone(), MembershipOptions::default()));
+        }
+        for (members, admin) in [(&said.admins, Some(true)), (&said.members, None)] {
+            for member in members {
+                let options = MembershipOptions { admin, ..MembershipOptions::default() };
+                memberships.push((made.clone(), self.role_of(member)?, options));
+            }
+        }
+        if !current.is_super {
+            let options = MembershipOptions { admin: Some(true), inherit: Some(false), set: Some(false) };
+            self.add_memberships(&[Membership { of: made, member: current, grantor: oids::POSTGRES, options }])?;
+        }
+        let mut wanted = Vec::new();
+        for (of, member, options) in memberships {
+            self.check_membership(&of, true)?;
+            wanted.push(Membership { grantor: self.grantor_of_role(&of, None, true)?, of, member, options });
+        }
+        self.add_memberships(&wanted)
+    }
+
+    /// Fails if an ordinary role may not make such a role.
+    fn check_creator(&mut self, current: &Role, said: &Said) -> Result<()> {
+        let doing = "create role";
+        if !current.attributes.creates_roles {
+            let detail = "Only roles with the CREATEROLE attribute may create roles.".to_owned();
+            return Err(denied(doing, detail));
+        }
+        if said.is_super == Some(true) {
+            return Err(denied(doing, only("SUPERUSER", "create roles with", "SUPERUSER")));
+        }
+        if said.creates_databases == Some(true) && !current.attributes.creates_databases {
+            return Err(denied(doing, only("CREATEDB", "create roles with", "CREATEDB")));
+        }
+        Ok(())
+    }
+
+    pub(super) fn alter_role(&mut self, alter: &AlterRoleStmt) -> Result<()> {
+        let AlterRoleStmt { role, options, drops_members } = alter;
+        self.forbid_block("ALTER ROLE")?;
+        self.begin_definition("ALTER ROLE")?;
+        self.refresh();
+        let mut said = self.said(options)?;
+        check_reserved(role)?;
+        let altered = self.role_of(role)?;
+        let current = self.current_role()?;
+        self.check_alterer(&current, &altered, &said)?;
+        let members = std::mem::take(&mut said.members);
+        if altered.account.is_none() && altered.oid != oids::POSTGRES {
+            let message = format!("role name \"{}\" is reserved", altered.name);
+            let detail = "Role names starting with \"pg_\" are reserved.";
+            return Err(PgError::new(state::RESERVED_NAME, message).detail(detail));
+        }
+        if altered.oid == oids::POSTGRES {
+            if said.is_super == Some(false) {
+                let detail = "The bootstrap superuser must have the SUPERUSER attribute.".to_owned();
+                return Err(denied("alter role", detail));
+            }
+            if altered.account.is_none() {
+                return Err(PgError::unsupported("ALTER ROLE postgres without an account of that name"));
+            }
+        }
+        let is_of_other_door = said.is_super == Some(false) && self.database().is_superuser(&altered.name);
+        if is_of_other_door {
+            return Err(PgError::unsupported(format!(
+                "NOSUPERUSER of role \"{}\", whose account administers the server by other doors' rights,",
+                altered.name
+            )));
+        }
+        if altered.account.is_some() {
+            let mut changed = None;
+            let missing = || role::missing(&altered.name);
+            let account = self.database().engine().accounts().get(&altered.name).ok_or_else(missing)?;
+            let mut next = Account::clone(&account);
+            self.apply(&mut next, &said)?;
+            let put = |old: Option<&Account>| match old {
+                Some(old) if *old == *account => Ok(changed.insert(next).clone()),
+                _ => Err(PgError::new(state::INTERNAL_ERROR, "tuple concurrently updated")),
+            };
+            let lsn =
+                self.database().clone().engine().accounts().change(&altered.name, put).map_err(account_error)??;
+            self.raise_durability_lsn(lsn);
+            self.refresh();
+        }
+        for member in &members {
+            let member = self.role_of(member)?;
+            self.check_membership(&altered, !drops_members)?;
+            let grantor = self.grantor_of_role(&altered, None, !drops_members)?;
+            let membership = Membership { of: altered.clone(), member, grantor, options: MembershipOptions::default() };
+            match drops_members {
+                true => self.drop_memberships(&[membership], false)?,
+                false => self.add_memberships(&[membership])?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if the current role may not change the other one so.
+    fn check_alterer(&mut self, current: &Role, altered: &Role, said: &Said) -> Result<()> {
+        let doing = "alter role";
+        if current.is_super {
+            return Ok(());
+        }
+        if altered.is_super {
+            return Err(denied(doing, only("SUPERUSER", "alter roles with", "SUPERUSER")));
+        }
+        if said.is_super.is_some() {
+            return Err(denied(doing, only("SUPERUSER", "change", "SUPERUSER")));
+        }
+        let administers = current.attributes.creates_roles && self.rights().administers(current.oid, altered.oid);
+        let changes_more = said.inherits.is_some()
+            || said.creates_roles.is_some()
+            || said.creates_databases.is_some()
+            || said.can_login.is_some()
+            || said.connections_max.is_some()
+            || said.valid_until.is_some();
+        if !administers && changes_more {
+            return Err(denied(
+                doing,
+                format!(
+                    "Only roles with the CREATEROLE attribute and the ADMIN option on role \"{}\" may alter this role.",
+                    altered.name
+                ),
+            ));
+        }
+        if !administers && said.password.is_some() && altered.oid != current.oid {
+            let detail = "To change another role's password, the current user must have the CREATEROLE attribute and the ADMIN option on the role.";
+            return Err(denied(doing, detail.to_owned()));
+        }
+        if said.creates_databases.is_some() && !current.attributes.creates_databases {
+            return Err(denied(doing, only("CREATEDB", "change", "CREATEDB")));
+        }
+        Ok(())
+    }
+
+    pub(super) fn drop_role(&mut self, drop: &DropRoleStmt) -> Result<()> {
+        let DropRoleStmt { roles, missing_ok } = drop;
+        self.forbid_block("DROP ROLE")?;
+        self.begin_definition("DROP ROLE")?;
+        self.refresh();
+        let current = self.current_role()?;
+        if !current.is_super && !current.attributes.creates_roles {
+            let detail =
+                "Only roles with the CREATEROLE attribute and the ADMIN option on the target roles may drop roles.";
+            return Err(denied("drop role", detail.to_owned()));
+        }
+        let mut dropped: Vec<Role> = Vec::new();
+        for spec in roles {
+            let RoleSpecKind::Name(name) = &spec.kind else {
+                let message = "cannot use special role specifier in DROP ROLE";
+                return Err(PgError::new(state::INVALID_PARAMETER_VALUE, message));
+            };
+            let Some(found) = role::named(self.database(), name) else {
+                if !missing_ok {
+                    return Err(role::missing(name));
+                }
+                self.skip_notice(super::SUCCESSFUL, format!("role \"{name}\" does not exist, skipping"));
+                continue;
+            };
+            self.check_dropper(&current, &found)?;
+            if !dropped.iter().any(|known| known.oid == found.oid) {
+                dropped.push(found);
+            }
+        }
+        for role in &dropped {
+            self.check_free(role)?;
+        }
+        if dropped.is_empty() {
+            return Ok(());
+        }
+        self.forget_members(&dropped)?;
+        let names: Vec<&str> = dropped.iter().map(|role| &*role.name).collect();
+        let remove =
+            |_: &_| Ok::<_, Infallible>(names.iter().map(|name| AccountChange::Remove((*name).to_owned())).collect());
+        let lsn = self.database().clone().engine().accounts().change_many(remove).map_err(account_error)?;
+        match lsn {
+            Ok(lsn) => self.raise_durability_lsn(lsn),
+            Err(never) => match never {},
+        }
+        Ok(())
+    }
+
+    fn check_dropper(&mut self, current: &Role, role: &Role) -> Result<()> {
+        let identity = self.current_identity();
+        let in_use = |message: &str| Err(PgError::new(state::OBJECT_IN_USE, message));
+        if role.oid == identity.current {
+            return in_use("current user cannot be dropped");
+        }
+        if role.oid == identity.session {
+            return in_use("session user cannot be dropped");
+        }
+        if role.is_super && !current.is_super {
+            return Err(denied("drop role", only("SUPERUSER", "drop roles with", "SUPERUSER")));
+        }
+        if !current.is_super && !self.rights().administers(current.oid, role.oid) {
+            return Err(denied(
+                "drop role",
+                format!(
+                    "Only roles with the CREATEROLE attribute and the ADMIN option on role \"{}\" may drop this role.",
+                    role.name
+                ),
+            ));
+        }
+        if role.account.is_none() || role.oid == oids::POSTGRES || role.name == engine::DEFAULT_ACCOUNT {
+            let message = format!("cannot drop role {} because it is required by the database system", role.name);
+            return Err(PgError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message));
+        }
+        Ok(())
+    }
+
+    /// Fails if objects belong to the role, or privileges on some.
+    fn check_free(&mut self, role: &Role) -> Result<()> {
+        let lines = self.dependences_on_role(role);
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let message = format!("role \"{}\" cannot be dropped because some objects depend on it", role.name);
+        Err(PgError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message).detail(lines.join("\n")))
+    }
+
+    /// Describes what depends on a role: in this database by name, in others by number.
+    fn dependences_on_role(&mut self, role: &Role) -> Vec<String> {
+        let path = self.search_path();
+        let facts = self.rights();
+        let mut lines = Vec::new();
+        let mut elsewhere: std::collections::BTreeMap<String, usize> = std::collections::BTreeMap::new();
+        let mut records: Vec<_> = facts.snapshot.access.all().collect();
+        records.sort_by_key(|(key, _)| (key.kind, key.of));
+        for (key, access) in records {
+            let owns = access.owner == role.oid;
+            let has = |grant: &query::catalog::access::AccessGrant| {
+                (grant.grantee == role.oid && key.kind != AccessKind::Member) || grant.grantor == role.oid
+            };
+            let is_granted = access.grants.iter().flatten().any(has);
+            if !owns && !is_granted {
+                continue;
+            }
+            if key.kind == AccessKind::Member {
+                let member = role::name_of(facts.db, key.of as oid::Oid);
+                lines.push(format!("privileges for membership of role {member}"));
+                continue;
+            }
+            match facts.described(*key, &path) {
+                Some((database, shown)) if database == facts.database || key.kind == AccessKind::Database => {
+                    let of_columns: Vec<u32> =
+                        access.grants.iter().flatten().filter(|grant| has(grant)).map(|grant| grant.column).collect();
+                    if of_columns.contains(&0) && !owns {
+                        lines.push(format!("privileges for {shown}"));
+                    }
+                    let names = facts.column_names(*key, &of_columns);
+                    lines.extend(names.iter().map(|name| format!("privileges for column {name} of {shown}")));
+                    if owns {
+                        lines.push(format!("owner of {shown}"));
+                    }
+                }
+                Some((database, _)) => *elsewhere.entry(database).or_default() += 1,
+                None => {}
+            }
+        }
+        lines.extend(elsewhere.into_iter().map(|(database, count)| match count {
+            1 => format!("1 object in database {database}"),
+            count => format!("{count} objects in database {database}"),
+        }));
+        lines
+    }
+
+    /// Reads the options of CREATE and ALTER ROLE.
+    fn said(&mut self, options: &[DefElem]) -> Result<Said> {
+        let mut said = Said::default();
+        for (nth, option) in options.iter().enumerate() {
+            if options[..nth].iter().any(|other| other.name == option.name) {
+                return Err(PgError::new(state::SYNTAX_ERROR, "conflicting or redundant options"));
+            }
+            let truth = || Some(matches!(option.value, Some(DefArg::Bool(true))));
+            match (&*option.name, &option.value) {
+                ("password", Some(DefArg::String(text))) => said.password = Some(Some(text.clone())),
+                ("password", _) => said.password = Some(None),
+                ("superuser", _) => said.is_super = truth(),
+                ("inherit", _) => said.inherits = truth(),
+                ("createrole", _) => said.creates_roles = truth(),
+                ("createdb", _) => said.creates_databases = truth(),
+                ("canlogin", _) => said.can_login = truth(),
+                ("isreplication" | "bypassrls", Some(DefArg::Bool(false))) => {}
+                ("isreplication", _) => return Err(PgError::unsupported("REPLICATION of a role")),
+                ("bypassrls", _) => return Err(PgError::unsupported("BYPASSRLS of a role")),
+                ("connectionlimit", Some(DefArg::Integer(limit))) if *limit < -1 => {
+                    let message = format!("invalid connection limit: {limit}");
+                    return Err(PgError::new(state::INVALID_PARAMETER_VALUE, message));
+                }
+                ("connectionlimit", Some(DefArg::Integer(limit))) => said.connections_max = Some(*limit),
+                ("validUntil", Some(DefArg::String(text))) => said.valid_until = Some(self.moment(text)?),
+                ("addroleto", Some(DefArg::Roles(roles))) => said.member_of.clone_from(roles),
+                ("rolemembers", Some(DefArg::Roles(roles))) => said.members.clone_from(roles),
+                ("adminmembers", Some(DefArg::Roles(roles))) => said.admins.clone_from(roles),
+                ("sysid", _) => self.skip_notice("00000", "SYSID can no longer be specified".to_owned()),
+                (name, _) => {
+                    return Err(PgError::new(state::SYNTAX_ERROR, format!("option \"{name}\" not recognized")));
+                }
+            }
+        }
+        Ok(said)
+    }
+
+    /// Returns a moment of VALID UNTIL; `None` for infinity.
+    fn moment(&mut self, text: &str) -> Result<Option<i64>> {
+        let context = self.context().slot_mut::<crate::functions::state::PgState>().io.clone();
+        match io::input(&registry::column_type(oid::TIMESTAMPTZ, -1, true), text, &context)? {
+            Value::Int(i64::MAX) => Ok(None),
+            Value::Int(at) => Ok(Some(at)),
+            _ => Err(PgError::unsupported(format!("VALID UNTIL '{text}'"))),
+        }
+    }
+
+    fn apply(&mut self, account: &mut Account, said: &Said) -> Result<()> {
+        let RoleAttributes { is_super, creates_databases, creates_roles, inherits, valid_until, connections_max } =
+            &mut account.role;
+        let set = |to: &mut bool, said: Option<bool>| *to = said.unwrap_or(*to);
+        set(is_super, said.is_super);
+        set(creates_databases, said.creates_databases);
+        set(creates_roles, said.creates_roles);
+        set(inherits, said.inherits);
+        set(&mut account.enabled, said.can_login);
+        *valid_until = said.valid_until.unwrap_or(*valid_until);
+        *connections_max = said.connections_max.unwrap_or(*connections_max);
+        match &said.password {
+            None => {}
+            Some(None) => account.clear_passwords(),
+            Some(Some(password)) if password.is_empty() => {
+                self.skip_notice("00000", "empty string is not a valid password, clearing password".to_owned());
+                account.clear_passwords();
+            }
+            Some(Some(password)) => match verifier(password) {
+                Some(verifier) => {
+                    account.clear_passwords();
+                    account.scram = Some(Box::new(engine::Scram { verifier, digest: None }));
+                }
+                None if is_md5(password) => return Err(PgError::unsupported("an MD5 verifier as a password")),
+                None => account.set_password(password.as_bytes()),
+            },
+        }
+        Ok(())
+    }
+}
+
+fn is_md5(password: &str) -> bool {
+    let digits = password.strip_prefix("md5");
+    digits.is_some_and(|digits| digits.len() == 32 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+/// Returns the verifier that a text of `pg_authid.rolpassword` is.
+fn verifier(text: &str) -> Option<ScramVerifier> {
+    let (iterations, rest) = text.strip_prefix("SCRAM-SHA-256$")?.split_once(':')?;
+    let (salt, keys) = rest.split_once('$')?;
+    let (stored, server) = keys.split_once(':')?;
+    let decoded = |text: &str| datum::base64::decode(text.as_bytes());
+    let verifier = ScramVerifier {
+        iterations: iterations.parse().ok()?,
+        salt: decoded(salt)?,
+        stored_key: decoded(stored)?.try_into().ok()?,
+        server_key: decoded(server)?.try_into().ok()?,
+    };
+    verifier.is_valid().then_some(verifier)
+}
+
+/// Fails for a name that no role may have.
+fn check_role_name(name: &str) -> Result<()> {
+    if name == "public" || name == "none" {
+        return Err(PgError::new(state::RESERVED_NAME, format!("role name \"{name}\" is reserved")));
+    }
+    if name.starts_with("pg_") {
+        let error = PgError::new(state::RESERVED_NAME, format!("role name \"{name}\" is reserved"));
+        return Err(error.detail("Role names starting with \"pg_\" are reserved."));
+    }
+    if name.contains('@') {
+        return Err(PgError::unsupported(format!(
+            "the role name \"{name}\", which has the form of an account with a host,"
+        )));
+    }
+    Ok(())
+}
+
+fn check_reserved(spec: &RoleSpec) -> Result<()> {
+    match &spec.kind {
+        RoleSpecKind::Name(name) if name.starts_with("pg_") => {
+            let error = PgError::new(state::RESERVED_NAME, format!("role name \"{name}\" is reserved"));
+            Err(error.detail("Role names starting with \"pg_\" are reserved."))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the error of a change of the account list.
+fn account_error(error: engine::Error) -> PgError {
+    match error {
+        engine::Error::Invalid(what) => PgError::new(state::INVALID_NAME, what),
+        error => query::engine_fault::engine_fault(error).into(),
+    }
+}
+
+impl Session {
+    /// Gives a role another name. It stays the same role.
+    pub(super) fn rename_role(&mut self, name: &Ident, to: &Ident) -> Result<()> {
+        self.forbid_block("ALTER ROLE ... RENAME")?;
+        self.begin_definition("ALTER ROLE")?;
+        self.refresh();
+        let (name, to) = (&name.value, &to.value);
+        let renamed = role::existing(self.database(), name)?;
+        let identity = self.current_identity();
+        for (oid, word) in [(identity.session, "session"), (identity.current, "current")] {
+            if renamed.oid == oid {
+                return Err(PgError::new(state::FEATURE_NOT_SUPPORTED, format!("{word} user cannot be renamed")));
+            }
+        }
+        check_role_name(name)?;
+        check_role_name(to)?;
+        if role::named(self.database(), to).is_some() {
+            return Err(PgError::new(state::DUPLICATE_OBJECT, format!("role \"{to}\" already exists")));
+        }
+        let current = self.current_role()?;
+        if renamed.is_super && !current.is_super {
+            return Err(denied("rename role", only("SUPERUSER", "rename roles with", "SUPERUSER")));
+        }
+        let may =
+            current.is_super || current.attributes.creates_roles && self.rights().administers(current.oid, renamed.oid);
+        if !may {
+            return Err(denied(
+                "rename role",
+                format!(
+                    "Only roles with the CREATEROLE attribute and the ADMIN option on role \"{name}\" may rename this role."
+                ),
+            ));
+        }
+        if renamed.account.is_none() || renamed.oid == oids::POSTGRES || name == engine::DEFAULT_ACCOUNT {
+            return Err(PgError::unsupported(format!("RENAME of role \"{name}\"")));
+        }
+        let change = |all: &std::collections::BTreeMap<String, std::sync::Arc<Account>>| match all.get(name) {
+            Some(account) => {
+                let account = Account { name: to.clone(), ..Account::clone(account) };
+                Ok(vec![AccountChange::Remove(name.clone()), AccountChange::Put(account)])
+            }
+            None => Err(role::missing(name)),
+        };
+        let lsn = self.database().clone().engine().accounts().change_many(change).map_err(account_error)??;
+        self.raise_durability_lsn(lsn);
+        Ok(())
+    }
+}

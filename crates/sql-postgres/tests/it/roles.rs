@@ -1,0 +1,157 @@
+//! Roles and rights: statements of several roles with the answers of the real server, as `tests/roles/privileges.txt` has them.
+//!
+//! A line that begins with `> ` is a role and its statement; what follows is the answer: notices, then the number of columns and the rows, or the tag, or the error with its detail, hint and position.
+
+use std::collections::BTreeMap;
+
+use sql_postgres::error::PgError;
+use sql_postgres::session::{Login, Outcome, Session};
+
+use crate::world::{Client, World};
+
+fn client(world: &mut World, role: &str) -> Client {
+    let mut client = world.session();
+    if role != "postgres" {
+        assert_eq!(client.run(&format!("set session authorization {role}")), ["SET"]);
+    }
+    client
+}
+
+fn shown(error: &PgError) -> String {
+    let text = |text: &Option<Box<str>>| text.as_deref().unwrap_or("").replace('\n', "; ");
+    let (detail, hint) = (text(&error.detail), text(&error.hint));
+    format!("ERROR {} {} | {detail} | {hint} | {}", error.state, error.message, error.position.unwrap_or(0))
+}
+
+fn answer(client: &mut Client, text: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let done = script(client, text, &mut lines);
+    let notices = client.0.take_notices().into_iter();
+    let mut all: Vec<String> =
+        notices.map(|notice| format!("{} {} {}", notice.severity, notice.error.state, notice.error.message)).collect();
+    all.extend(lines);
+    all.extend(done.err().iter().map(shown));
+    all
+}
+
+fn script(client: &mut Client, text: &str, lines: &mut Vec<String>) -> Result<(), PgError> {
+    let mut script = client.0.simple(text)?;
+    while let Some(outcome) = client.0.next_of(&mut script)? {
+        match outcome {
+            Outcome::Done { tag } => lines.push(tag),
+            Outcome::Rows(result) => {
+                let columns = result.columns().fields().count();
+                let mut rows = Vec::new();
+                client.outcome(Outcome::Rows(result), &mut rows)?;
+                // The tag of a change.
+                rows.retain(|row| !row.starts_with("INSERT "));
+                lines.push(format!("# {columns}"));
+                lines.extend(rows);
+            }
+            _ => lines.push("another outcome".to_owned()),
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn statements_of_several_roles_have_the_outcomes_of_the_real_server() {
+    let recorded = include_str!("../roles/privileges.txt");
+    let mut world = World::new();
+    let mut clients: BTreeMap<String, Client> = BTreeMap::new();
+    let mut lines = recorded.lines().peekable();
+    while let Some(line) = lines.next() {
+        let (role, text) = line.strip_prefix("> ").and_then(|line| line.split_once(": ")).expect("a statement");
+        let mut expected = Vec::new();
+        while let Some(line) = lines.next_if(|line| !line.starts_with("> ")) {
+            expected.push(line.replace("<NULL>", ""));
+        }
+        if !clients.contains_key(role) {
+            let made = client(&mut world, role);
+            clients.insert(role.to_owned(), made);
+        }
+        let client = clients.get_mut(role).expect("it is there");
+        assert_eq!(answer(client, text), expected, "{line}");
+    }
+}
+
+fn login(world: &World, role: &str) -> Result<Session, PgError> {
+    let (role, database) = (role.to_owned(), "postgres".to_owned());
+    Session::new(&world.db, Login { role, database, pid: 900, connection_id: 900, ..Login::default() })
+}
+
+#[test]
+fn a_login_needs_the_attribute_the_right_to_connect_and_a_free_place() {
+    let mut world = World::new();
+    let mut postgres = world.session();
+    postgres.lines("create role ann login\ncreate role group_of_all\ncreate role two login connection limit 1");
+    assert!(login(&world, "ann").is_ok());
+    assert_eq!(
+        shown(&login(&world, "group_of_all").err().unwrap()),
+        "ERROR 28000 role \"group_of_all\" is not permitted to log in |  |  | 0"
+    );
+    let first = login(&world, "two").unwrap();
+    assert_eq!(login(&world, "two").err().unwrap().message, "too many connections for role \"two\"");
+    drop(first);
+    assert!(login(&world, "two").is_ok());
+    postgres.run("revoke connect on database postgres from public");
+    let refused = shown(&login(&world, "ann").err().unwrap());
+    assert_eq!(
+        refused,
+        "ERROR 42501 permission denied for database postgres | User does not have CONNECT privilege. |  | 0"
+    );
+    postgres.run("grant connect on database postgres to ann");
+    assert!(login(&world, "ann").is_ok());
+}
+
+#[test]
+fn owners_and_rights_survive_a_crash_and_end_with_their_objects() {
+    let mut world = World::new();
+    let mut postgres = world.session();
+    postgres.lines(
+        "create role ann\ncreate role bob\ngrant ann to bob\ncreate table t (a int)\ngrant select on t to ann\ncreate table u (a int)\nalter table u owner to ann",
+    );
+    postgres.lines("begin\ngrant delete on t to ann");
+    let mut world = world.crash(postgres);
+    let mut postgres = world.session();
+    let rights =
+        "select relname, pg_get_userbyid(relowner), relacl from pg_class where relname in ('t', 'u') order by 1";
+    let expected = ["t|postgres|{postgres=arwdDxt/postgres,ann=r/postgres}", "u|ann|"];
+    assert_eq!(postgres.run(rights), expected);
+    assert_eq!(postgres.run("select pg_has_role('bob', 'ann', 'usage')")[0], "t");
+    postgres.lines("drop table t\ndrop table u\ndrop role ann");
+    // A role of the same name is another one.
+    let mut world = world.crash(postgres);
+    let mut postgres = world.session();
+    postgres.lines("create role ann\ncreate table t (a int)\ncreate table u (a int)");
+    assert_eq!(postgres.run(rights), ["t|postgres|", "u|postgres|"]);
+    assert_eq!(postgres.run("select pg_has_role('bob', 'ann', 'member')")[0], "f");
+}
+
+#[test]
+fn roles_are_not_changed_in_a_transaction_block() {
+    let mut world = World::new();
+    let mut postgres = world.session();
+    postgres.run("begin");
+    let refused = "ERROR:  25001: CREATE ROLE cannot run inside a transaction block";
+    assert_eq!(postgres.run("create role ann"), [refused]);
+    postgres.run("rollback");
+    assert_eq!(postgres.run("select count(*) from pg_roles where rolname = 'ann'")[0], "0");
+}
+
+#[test]
+fn a_revoked_right_ends_prepared_statements_of_both_protocols() {
+    let mut world = World::new();
+    let mut postgres = world.session();
+    postgres.lines("create role ann login\ncreate table t (a int)\ninsert into t values (1)\ngrant select on t to ann");
+    let mut ann = client(&mut world, "ann");
+    ann.run("prepare p as select a from t");
+    assert_eq!(ann.run("execute p"), ["1"]);
+    assert_eq!(ann.run("select a from t where a = 1"), ["1"]);
+    postgres.run("revoke select on t from ann");
+    let denied = "ERROR:  42501: permission denied for table t";
+    assert_eq!(ann.run("execute p"), [denied]);
+    assert_eq!(ann.run("select a from t where a = 1"), [denied]);
+    postgres.run("grant select on t to ann");
+    assert_eq!(ann.run("execute p"), ["1"]);
+}
