@@ -87,6 +87,7 @@ suite() {
     postgres_cursors) "$python" $here/python/postgres_cursors.py ;;
     postgres_beside) "$python" $here/python/postgres_beside.py && ! "$python" $here/python/postgres_beside.py --canary >target/clients/postgres_canary.log 2>&1 && grep -q -e '^FAILED ' -e '1 skipped$' target/clients/postgres_canary.log ;;
     postgres_catalogs) "$python" $here/python/postgres_catalogs.py ;;
+    postgres_dump) "$python" $here/python/postgres_dump.py ;;
     postgres_definitions) "$python" $here/python/postgres_definitions.py --rounds "${ROUNDS:-3}" --seconds "${SECONDS_BESIDE:-30}" ;;
     postgres_indexes) "$python" $here/python/postgres_indexes.py --rounds "${ROUNDS:-2}" ;;
     postgres_roles) "$python" $here/python/postgres_roles.py --seconds "${SECONDS_BESIDE:-30}" ;;
@@ -172,7 +173,7 @@ if [ "${1:-}" = soak ]; then
     suite hostile
     HOSTILE_ARGS=--soak suite postgres_hostile
 else
-    for name in "${@:-cli python node java errors tls introspection postgres_logins postgres_python postgres_cursors postgres_anomalies postgres_sessions postgres_asyncpg postgres_go postgres_node postgres_java mysql_logins mysql_rights mysql_views two_faces two_faces_crash mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_values mysql_schemas mysql_crash postgres_crash postgres_definitions postgres_roles postgres_indexes mysql_undo mysql_crowd mysql_waiters xrpc xrpc_rust xrpc_python hostile postgres_hostile large tpcc tpch sysbench postgres_sysbench disk_full descriptors device memory crash differential}"; do
+    for name in "${@:-cli python node java errors tls introspection postgres_logins postgres_python postgres_cursors postgres_anomalies postgres_sessions postgres_asyncpg postgres_go postgres_node postgres_java mysql_logins mysql_rights mysql_views two_faces two_faces_crash mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_values mysql_schemas mysql_crash postgres_crash postgres_definitions postgres_dump postgres_roles postgres_indexes mysql_undo mysql_crowd mysql_waiters xrpc xrpc_rust xrpc_python hostile postgres_hostile large tpcc tpch sysbench postgres_sysbench disk_full descriptors device memory crash differential}"; do
         for one in $name; do suite "$one"; done
     done
 fi

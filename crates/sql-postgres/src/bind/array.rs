@@ -196,6 +196,9 @@ impl Binder<'_> {
     /// Binds subscripts behind a value.
     fn subscripted(&mut self, operand: Operand, links: &[Indirection], at: u32) -> Result<Operand> {
         let ty = operand.oid();
+        if ty == oid::NAME {
+            return self.byte_of_name(operand, links, at);
+        }
         let Some(element) = element_of(ty) else {
             let text = format!("cannot subscript type {} because it does not support subscripting", shown(ty));
             return self.fail(state::DATATYPE_MISMATCH, text, operand.at);
@@ -209,6 +212,17 @@ impl Binder<'_> {
             None => call_with(&subscript::ELEMENT, arguments, (element.oid, typmod), Extra::default()),
         };
         Ok(Operand { expr, at })
+    }
+
+    #[inline(never)]
+    fn byte_of_name(&mut self, name: Operand, links: &[Indirection], at: u32) -> Result<Operand> {
+        let (bounds, slice) = self.subscripts(links)?;
+        if slice.is_some() {
+            let text = "slices of fixed-length arrays not implemented";
+            return Err(PgError::new(state::FEATURE_NOT_SUPPORTED, text));
+        }
+        let arguments = std::iter::once(name.expr).chain(bounds).collect();
+        Ok(Operand { expr: call_with(&subscript::NAME_BYTE, arguments, (oid::CHAR, -1), Extra::default()), at })
     }
 
     /// Binds subscripts. Of slices there are two bounds each, and the words of a call that tell which are written.

@@ -242,3 +242,20 @@ fn the_schemas_of_the_path_are_an_array_and_options_a_table() {
          c|d=e",
     );
 }
+
+#[test]
+fn a_name_is_an_array_of_its_bytes() {
+    let (_world, mut one, _) = two("create schema app");
+    check(
+        one.lines(
+            "select ('abc'::name)[0], ('abc'::name)[2], ('abc'::name)[5] = '', ('abc'::name)[64], ('abc'::name)[-1]
+             select ('\u{e9}'::name)[0]::int, (null::name)[0], ('abc'::name)[0][1]
+             select ('abc'::name)[0:1]
+             select count(*) from pg_type where typname[0] = '_' and typelem <> 0 and typname = '_int4'",
+        ),
+        "a|c|t||
+         -61||
+         ERROR:  0A000: slices of fixed-length arrays not implemented
+         1",
+    );
+}

@@ -7,14 +7,19 @@ use query::nodes::expr::Call;
 use query::nodes::function::{Finish, Function, Run};
 
 use crate::error::{PgError, state};
-use crate::functions::args::integer;
+use crate::functions::args::{integer, text};
 use crate::functions::array::{array, claim, empty, failed, subscript_error};
 use crate::types::array::{count, too_many};
 use crate::value::Value;
 
+/// The length of a `name`, which zeros fill.
+const NAME_BYTES: usize = 64;
+
 /// `array[i][j]`: the array, then a subscript for each dimension.
 pub static ELEMENT: Function =
     Function { typed: true, finish: Finish::Unchanged, ..Function::new(&["subscript"], Run::Strict(element)) };
+/// `name[i]`: a name is an array of 64 bytes from 0.
+pub static NAME_BYTE: Function = Function::new(&["subscript"], Run::Strict(name_byte));
 /// `array[low:high]...`: the array, then two bounds for each dimension. The bits of the call's words tell which bounds are written: of word 0 the lower ones, of word 1 the upper ones.
 pub static SLICE: Function =
     Function { typed: true, finish: Finish::Unchanged, ..Function::new(&["slice"], Run::Values(slice)) };
@@ -44,6 +49,12 @@ fn element(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
     let array = array(values, 0)?;
     let at = subscripts(&values[1..])?;
     Ok(place(array.dimensions(), &at).map_or(Value::Null, |place| array.values()[place].clone()))
+}
+
+fn name_byte(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
+    let at = usize::try_from(integer(values, 1)?).ok().filter(|at| *at < NAME_BYTES && values.len() == 2);
+    let name = text(values, 0)?.as_bytes();
+    Ok(at.map_or(Value::Null, |at| Value::UInt(name.get(at).copied().unwrap_or(0).into())))
 }
 
 /// The bounds of a slice, as far as they are written.
