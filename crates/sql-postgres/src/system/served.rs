@@ -46,7 +46,7 @@ pub static SERVED: &[Served] = &[
     of("pg_index", &["indexrelid", "indrelid"], Rows(index::pg_index)),
     of("pg_indexes", &["tablename"], Rows(views::pg_indexes)),
     of("pg_inherits", &[], Empty),
-    of("pg_init_privs", &[], Empty),
+    of("pg_init_privs", &[], Rows(schema::pg_init_privs)),
     of("pg_language", &["oid"], Extract(&extract::PG_LANGUAGE)),
     of("pg_largeobject", &[], Empty),
     of("pg_largeobject_metadata", &[], Empty),

@@ -12,6 +12,14 @@ use crate::system::rights;
 use crate::system::view::{Shown, schema_oid};
 use crate::system::wanted::Wanted;
 
+/// The rights that the system's schemas have from the beginning, which pg_dump leaves out.
+pub fn pg_init_privs(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
+    const PG_NAMESPACE: u32 = 2615;
+    [oids::PG_CATALOG, oids::INFORMATION_SCHEMA].into_iter().try_for_each(|schema| {
+        give(vec![oid(schema), oid(PG_NAMESPACE), number(0), letter('i'), rights::of_system_schema()], ctx)
+    })
+}
+
 pub fn pg_namespace(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
     let Some(shown) = Shown::of(ctx) else { return Ok(()) };
     for (number, name) in [(oids::PG_CATALOG, "pg_catalog"), (oids::INFORMATION_SCHEMA, "information_schema")] {
