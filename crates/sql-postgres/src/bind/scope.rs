@@ -191,7 +191,7 @@ pub struct Common {
     /// How often it was referred to.
     pub references: usize,
     pub state: CommonState,
-    /// What it reads of the queries around it: (depth, place).
+    /// The columns that it reads of the queries around it: (depth, place).
     pub outer: Vec<(usize, usize)>,
     /// The depth of its block: those from it on that refer to it read the same.
     pub depth: usize,
