@@ -36,8 +36,6 @@ impl Session {
                 name => return Err(PgError::unsupported(format!("the view option {name}"))),
             }
         }
-        let schema = self.creation_schema(name)?;
-        self.check_creation(&schema, false)?;
         let raw = raw_of(query, *query_span);
         // The privileges of the view's owner count when it is read.
         let bound = self.bind_unchecked(&raw, text, &[], &[])?;
@@ -65,6 +63,8 @@ impl Session {
             return Err(PgError::new(state::SYNTAX_ERROR, message));
         }
         fields.iter_mut().zip(columns).for_each(|(field, name)| field.name.clone_from(&name.value));
+        let schema = self.creation_schema(name)?;
+        self.check_creation(&schema, false)?;
         for (nth, field) in fields.iter().enumerate() {
             if fields[..nth].iter().any(|other| other.name == field.name) {
                 let message = format!("column \"{}\" specified more than once", field.name);
