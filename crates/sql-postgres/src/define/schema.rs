@@ -1,7 +1,10 @@
 //! CREATE and DROP of schemas and databases.
 
+use std::time::{Duration, Instant};
+
 use query::catalog::access::AccessKey;
 use query::catalog::schema_name::SchemaName;
+use stdx::wait;
 use syntax::postgres::tree::{CreateSchemaStmt, CreatedbStmt, DefArg, DropdbStmt};
 
 use crate::define::drop::{Dependence, Gone};
@@ -14,6 +17,12 @@ use crate::session::Session;
 
 /// Beginnings of names that PostgreSQL keeps for itself.
 const RESERVED: &str = "pg_";
+
+/// How long DROP DATABASE waits for sessions to leave: as long as PostgreSQL does.
+const DEPARTURE_PATIENCE: Duration = Duration::from_secs(5);
+const DEPARTURE_SLICE: Duration = Duration::from_millis(20);
+
+static DEPARTURE: wait::Reason = wait::Reason::bounded("drop_database");
 
 impl Session {
     pub(super) fn create_schema(&mut self, create: &CreateSchemaStmt) -> Result<()> {
@@ -174,6 +183,39 @@ impl Session {
         self.finish(writing)
     }
 
+    /// Returns the sessions in a database.
+    fn users_of(&self, name: &str) -> Vec<u32> {
+        let sessions = self.database().sessions();
+        let users = sessions.iter().filter(|handle| handle.shown().database.as_deref() == Some(name));
+        users.map(|handle| handle.pid).collect()
+    }
+
+    /// Waits until no session is in a database: those whose clients have just left are about to end. An error where some stay.
+    fn await_departure(&mut self, name: &str) -> Result<()> {
+        let mut users = self.users_of(name);
+        if users.is_empty() {
+            return Ok(());
+        }
+        let busy = |users: &[u32]| {
+            let error =
+                PgError::new(state::OBJECT_IN_USE, format!("database \"{name}\" is being accessed by other users"));
+            error.detail(match users.len() {
+                1 => "There is 1 other session using the database.".to_owned(),
+                count => format!("There are {count} other sessions using the database."),
+            })
+        };
+        let Some(_waiting) = wait::try_announce(&DEPARTURE) else { return Err(busy(&users)) };
+        let end = Instant::now() + DEPARTURE_PATIENCE;
+        while Instant::now() < end && !users.is_empty() {
+            if let Err(fault) = self.context().check_wait() {
+                return Err(self.error_of(fault, &[]));
+            }
+            std::thread::sleep(DEPARTURE_SLICE);
+            users = self.users_of(name);
+        }
+        if users.is_empty() { Ok(()) } else { Err(busy(&users)) }
+    }
+
     pub(super) fn drop_database(&mut self, drop: &DropdbStmt) -> Result<()> {
         let DropdbStmt { name, missing_ok, force } = drop;
         let name = &name.value;
@@ -194,28 +236,12 @@ impl Session {
         }
         let schema = self.catalog.schema(name)?.clone();
         self.check_owns(&Object::database(&schema))?;
-        let users: Vec<u32> = {
-            let sessions = self.database().sessions();
-            sessions
-                .iter()
-                .filter(|handle| handle.shown().database.as_ref() == Some(name))
-                .map(|handle| handle.pid)
-                .collect()
-        };
-        if !users.is_empty() {
-            if !force {
-                let error =
-                    PgError::new(state::OBJECT_IN_USE, format!("database \"{name}\" is being accessed by other users"));
-                let detail = match users.len() {
-                    1 => "There is 1 other session using the database.".to_owned(),
-                    count => format!("There are {count} other sessions using the database."),
-                };
-                return Err(error.detail(detail));
-            }
-            for pid in users {
+        if *force {
+            for pid in self.users_of(name) {
                 self.database().kill(pid, Kill::Connection);
             }
         }
+        self.await_departure(name)?;
         let mut gone = Gone::default();
         for stored in &schemas {
             let schema = self.catalog.schema(stored)?.clone();

@@ -447,7 +447,7 @@ impl Session {
     }
 
     /// Turns a fault of the running statement into its error.
-    fn error_of(&mut self, fault: datum::Fault, written: &[Arc<query::catalog::table::Table>]) -> PgError {
+    pub(crate) fn error_of(&mut self, fault: datum::Fault, written: &[Arc<query::catalog::table::Table>]) -> PgError {
         let is_late = self.ctx.deadline.is_some_and(|deadline| Instant::now() >= deadline);
         match fault {
             datum::Fault::LockTimeout if is_late => render(datum::Fault::StatementTimeout, written),
