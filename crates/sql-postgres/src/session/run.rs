@@ -106,12 +106,24 @@ impl Session {
         delivery: Delivery,
         again: Again<'_>,
     ) -> Result<Outcome> {
+        let statement = self.begin_run(statement, parameters, delivery.tag, again)?;
+        self.perform(&statement, delivery)
+    }
+
+    /// Does all of `run` that is before the plan. Returns the plan, bound again if it was stale.
+    pub(super) fn begin_run(
+        &mut self,
+        statement: &Arc<BoundStatement>,
+        parameters: Vec<Value>,
+        tag: TagKind,
+        again: Again<'_>,
+    ) -> Result<Arc<BoundStatement>> {
         if statement.plan.changes_rows() && statement.written.iter().any(|table| !table.temporary) {
-            self.check_writable(command_word(delivery.tag))?;
+            self.check_writable(command_word(tag))?;
         }
         let statement = self.start(statement, parameters, again)?;
         self.suspension.prepare(&statement);
-        self.perform(&statement, delivery)
+        Ok(statement)
     }
 
     /// Takes what a plan needs: metadata locks, the transaction, a savepoint for the statement. Returns the plan, bound again if it was stale.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use syntax::postgres::tree::RawStatement;
 
-use crate::error::Result;
+use crate::bind::{Bound, BoundStatement};
+use crate::error::{PgError, Result, state};
 use crate::session::cursor::{leaves_cursor, leaves_cursors};
 use crate::session::run::Delivery;
 use crate::session::statement::{Prepared, has_plan};
@@ -90,8 +91,8 @@ impl Session {
                 return Err(super::run::no_parameter(text, raw));
             }
             let delivery = Delivery::text(&bound.fields, super::run::tag_of(&raw.statement));
-            let mut again = |session: &mut Session| session.bind_raw(raw, text, &[], &[]).map(|bound| bound.statement);
-            return self.run(&bound.statement, Vec::new(), delivery, &mut again);
+            let mut again = |session: &mut Session| session.bind_raw(raw, text, &[], &[]);
+            return self.run_described(&bound.statement, Vec::new(), delivery, &mut again);
         }
         self.command(raw, text)
     }
@@ -104,6 +105,30 @@ impl Session {
         let plan = self.plan_of(prepared, &values)?;
         let tag = prepared.raw.as_ref().map_or(super::run::TagKind::Select, |raw| super::run::tag_of(&raw.statement));
         let delivery = Delivery::new(prepared.columns(0), tag);
-        self.run(&plan, values, delivery, &mut |session| session.plan_of(prepared, &[]))
+        let literals = values.clone();
+        let mut again = |session: &mut Session| match &prepared.raw {
+            Some(raw) => session.bind_raw(raw, &prepared.text, &prepared.parameter_types, &literals),
+            None => Err(PgError::new(state::INTERNAL_ERROR, "a statement without a tree")),
+        };
+        self.run_described(&plan, values, delivery, &mut again)
+    }
+
+    /// Runs a plan whose columns the client has not been told yet: if its tables have changed while it waited for them, the columns are those of the new
+    /// definitions.
+    fn run_described(
+        &mut self,
+        plan: &Arc<BoundStatement>,
+        values: Vec<Value>,
+        mut delivery: Delivery,
+        again: &mut dyn FnMut(&mut Session) -> Result<Bound>,
+    ) -> Result<Outcome> {
+        let tag = delivery.tag;
+        let mut anew = |session: &mut Session| {
+            let bound = again(session)?;
+            delivery = Delivery::text(&bound.fields, tag);
+            Ok(bound.statement)
+        };
+        let statement = self.begin_run(plan, values, tag, &mut anew)?;
+        self.perform(&statement, delivery)
     }
 }

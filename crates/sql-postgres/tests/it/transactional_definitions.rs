@@ -222,3 +222,24 @@ fn a_portal_of_a_truncated_table_keeps_its_rows() {
     let outcome = client.0.execute("c", 0).expect("it goes on");
     assert!(!matches!(outcome, Outcome::Empty));
 }
+
+/// The columns of a simple query are told after its wait.
+#[test]
+fn a_query_that_waits_for_a_definition_gives_the_new_columns() {
+    for condition in ["", " where a < 5"] {
+        let mut world = World::new();
+        let (mut one, mut other, mut watcher) = (world.session(), world.session(), world.session());
+        let query = format!("select * from t{condition}");
+        one.run("create table t (a int); insert into t values (1)");
+        assert_eq!(other.run(&query), ["1"]);
+        one.run("begin; alter table t add column b text default 'new'");
+        let asked = query.clone();
+        let waiter = std::thread::spawn(move || other.run(&asked));
+        let active = format!("select count(*) from pg_stat_activity where state = 'active' and query = '{query}'");
+        while watcher.run(&active) != ["1"] {
+            std::thread::yield_now();
+        }
+        one.run("commit");
+        assert_eq!(waiter.join().expect("no panic"), ["1|new"]);
+    }
+}
