@@ -165,7 +165,7 @@ class Script:
 
 STATE = [
     "select c.relname, c.relkind from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = 'public' and c.relkind in ('r', 'v', 'S') and c.relname !~ 'x'",
-    "select table_name, column_name, ordinal_position, data_type, is_nullable from information_schema.columns where table_schema = 'public' and table_name !~ 'x'",
+    "select table_name, column_name, row_number() over (partition by table_name order by ordinal_position), data_type, is_nullable from information_schema.columns where table_schema = 'public' and table_name !~ 'x'",
     *(f"select * from {name}" for name in NAMES),
     *(f"select * from {name}x" for name in NAMES),
     "select * from v0",
