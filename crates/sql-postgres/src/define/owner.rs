@@ -99,6 +99,7 @@ impl Session {
         if object.is_temporary {
             return Err(PgError::unsupported("OWNER TO of a temporary table"));
         }
+        self.check_owns(&object)?;
         if self.rights().owner(&object) == to.oid {
             return Ok(());
         }
@@ -116,7 +117,6 @@ impl Session {
             return Err(error.detail(detail));
         }
         if !self.is_super() {
-            self.check_owns(&object)?;
             self.check_recipient(to)?;
             let Some(schema) = self.catalog.schemas.get(&schema).cloned() else { return Ok(()) };
             let set = self.rights().role_set(to.oid);
