@@ -363,11 +363,11 @@ impl Session {
             let columns: Vec<&str> = parts.iter().map(|part| &*table.columns[part.column].name).collect();
             return Ok(index_name(schema, table, &columns, label));
         };
-        check_constraint_name(table, &name.value)?;
-        match relation_is_taken(schema, table, &name.value) {
-            true => Err(PgError::new(state::DUPLICATE_TABLE, format!("relation \"{}\" already exists", name.value))),
-            false => Ok(name.value.clone()),
+        if relation_is_taken(schema, table, &name.value) {
+            return Err(PgError::new(state::DUPLICATE_TABLE, format!("relation \"{}\" already exists", name.value)));
         }
+        check_constraint_name(table, &name.value)?;
+        Ok(name.value.clone())
     }
 
     /// Returns the relation of that name for a message, with its kind.
