@@ -88,7 +88,10 @@ suite() {
     postgres_beside) "$python" $here/python/postgres_beside.py && ! "$python" $here/python/postgres_beside.py --canary >target/clients/postgres_canary.log 2>&1 && grep -q -e '^FAILED ' -e '1 skipped$' target/clients/postgres_canary.log ;;
     postgres_catalogs) "$python" $here/python/postgres_catalogs.py ;;
     postgres_dump) "$python" $here/python/postgres_dump.py ;;
-    postgres_definitions) "$python" $here/python/postgres_definitions.py --rounds "${ROUNDS:-3}" --seconds "${SECONDS_BESIDE:-30}" ;;
+    postgres_definitions)
+        # A known history here, as in `differential`.
+        "$python" $here/python/postgres_definitions.py --rounds "${ROUNDS:-3}" ${DEFINITIONS_ARGS---seed 20261126 --transactions 300 --seconds 90}
+        ;;
     postgres_indexes) "$python" $here/python/postgres_indexes.py --rounds "${ROUNDS:-2}" ;;
     postgres_roles) "$python" $here/python/postgres_roles.py --seconds "${SECONDS_BESIDE:-30}" ;;
     postgres_crash) "$python" $here/python/postgres_crash.py --rounds "${ROUNDS:-2}" ;;

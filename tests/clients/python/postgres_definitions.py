@@ -1,6 +1,6 @@
 """Definitions in transactions at the PostgreSQL door: beside a real PostgreSQL 16, in crowds, and with kill -9 in the middle.
 
-    postgres_definitions.py [--seed N] [--seconds N] [--rounds N]
+    postgres_definitions.py [--seed N] [--seconds N] [--transactions N] [--rounds N]
     postgres_definitions.py --ours PORT --theirs PORT    the first part alone, between servers that run
 
 1. Random transactions of CREATE, ALTER, DROP, TRUNCATE, rows and savepoints are played to both servers. Tags, rows and SQLSTATEs agree, and after each transaction so does all that the catalog and the tables hold.
@@ -32,6 +32,7 @@ def options():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--transactions", type=int, default=1 << 30)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--ours", type=int)
     parser.add_argument("--theirs", type=int)
@@ -61,13 +62,22 @@ class Side:
     def ask(self, text, prepared=False):
         result = self.conn.exec_params(text.encode(), []) if prepared else self.conn.exec_(text.encode())
         if result.status == pq.ExecStatus.TUPLES_OK:
-            return "rows", sorted(tuple(result.get_value(row, at) for at in range(result.nfields)) for row in range(result.ntuples))
+            return "rows", sorted((tuple(result.get_value(row, at) for at in range(result.nfields)) for row in range(result.ntuples)), key=repr)
         if result.status == pq.ExecStatus.COMMAND_OK:
             return "done", result.command_status.decode()
         state = result.error_field(pq.DiagnosticField.SQLSTATE)
         if state is None:
             raise RuntimeError(f"connection lost: {self.conn.error_message.decode()}")
         return "error", state.decode(), result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY).decode()
+
+    def clear(self):
+        for name in NAMES:
+            self.ask(f"drop table if exists {name}x")
+            self.ask(f"drop table if exists {name} cascade")
+        for view in ("v0", "v1"):
+            self.ask(f"drop view if exists {view}")
+        for sequence in ("s0", "s1"):
+            self.ask(f"drop sequence if exists {sequence}")
 
 
 class Script:
@@ -171,18 +181,18 @@ STATE = [
     "select * from v0",
     "select * from v1",
 ]
-# Refused here with their names: such an answer says nothing, and the transaction is not compared further.
+# Refused here with their names: such an answer says nothing, and what the other side has made is taken away.
 UNSERVED = "0A000"
 
 
-def beside(ports, seed, seconds):
+def beside(ports, seed, seconds, most):
     database = "definitions_beside"
     for port in ports:
         make_database(port, database)
     script, until, transactions, statements, unserved = Script(seed), time.monotonic() + seconds, 0, 0, 0
     sides = [Side(port, database) for port in ports]
     wrong = None
-    while time.monotonic() < until and wrong is None:
+    while time.monotonic() < until and transactions < most and wrong is None:
         transactions += 1
         history = []
         for text in script.transaction():
@@ -194,6 +204,7 @@ def beside(ports, seed, seconds):
                 unserved += 1
                 for side in sides:
                     side.ask("rollback")
+                    side.clear()
                 break
             if ours[:2] != theirs[:2]:
                 wrong = history
@@ -206,13 +217,7 @@ def beside(ports, seed, seconds):
         if transactions % 15 == 0:
             # A new beginning, lest most statements fail.
             for side in sides:
-                for name in NAMES:
-                    side.ask(f"drop table if exists {name}x")
-                    side.ask(f"drop table if exists {name} cascade")
-                side.ask("drop view if exists v0")
-                side.ask("drop view if exists v1")
-                side.ask("drop sequence if exists s0")
-                side.ask("drop sequence if exists s1")
+                side.clear()
     shown = "\n".join(f"  {text}\n    ours   {ours}\n    theirs {theirs}" for text, ours, theirs in (wrong or [])[-14:])
     tally.check("beside PostgreSQL", wrong is None, shown)
     print(f"{transactions} transactions, {statements} statements, {unserved} not served", flush=True)
@@ -361,7 +366,7 @@ def verify(wire, acknowledged, name):
 def main():
     given = options()
     if given.ours:
-        beside((given.ours, given.theirs), given.seed, given.seconds)
+        beside((given.ours, given.theirs), given.seed, given.seconds, given.transactions)
         tally.close()
     with Server(postgres=True) as server:
         crowd(server.postgres_port, given.seed)
@@ -372,7 +377,7 @@ def main():
                 port = free_port()
                 subprocess.run([SCRIPT, "start", folder, str(port)], check=True, stdout=subprocess.DEVNULL)
                 try:
-                    beside((server.postgres_port, port), given.seed, given.seconds)
+                    beside((server.postgres_port, port), given.seed, given.seconds, given.transactions)
                 finally:
                     subprocess.run([SCRIPT, "stop", folder], check=True)
     crash(given.seed, given.rounds)
