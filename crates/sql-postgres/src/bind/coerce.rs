@@ -138,11 +138,6 @@ fn length(call: &Call, values: &[Value], _: &mut EvalContext) -> datum::Result<V
     Ok(with_typmod(values[0].clone(), ty, typmod, call.extra.word[0] == 1)?)
 }
 
-/// Leaves a value as the function gave it: PostgreSQL's decimals keep their own digits.
-pub fn same(value: Value, _: &query::types::Type) -> Value {
-    value
-}
-
 /// Returns a call of a function of the dialect's own.
 pub fn call_of(function: &'static Function, arguments: Vec<Expr>, ty: Oid, typmod: i32) -> Expr {
     let ty = column_type(ty, typmod, true);

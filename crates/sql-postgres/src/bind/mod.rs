@@ -77,7 +77,6 @@ use crate::types::registry::{oid_of, typmod_of};
 use crate::value::Value;
 
 /// Leaves a value as the function gave it.
-pub use crate::bind::coerce::same;
 pub use crate::bind::comparison::comparator;
 pub use cursor::{CursorTables, bind_cursor};
 pub use from::schema_shown;

@@ -105,9 +105,8 @@ impl Session {
         let plan = self.plan_of(prepared, &values)?;
         let tag = prepared.raw.as_ref().map_or(super::run::TagKind::Select, |raw| super::run::tag_of(&raw.statement));
         let delivery = Delivery::new(prepared.columns(0), tag);
-        let literals = values.clone();
         let mut again = |session: &mut Session| match &prepared.raw {
-            Some(raw) => session.bind_raw(raw, &prepared.text, &prepared.parameter_types, &literals),
+            Some(raw) => session.bind_raw(raw, &prepared.text, &prepared.parameter_types, &[]),
             None => Err(PgError::new(state::INTERNAL_ERROR, "a statement without a tree")),
         };
         self.run_described(&plan, values, delivery, &mut again)
