@@ -333,7 +333,9 @@ def crash(seed, rounds):
                 thread.start()
             for thread in threads:
                 thread.has_come.wait(30)
-            time.sleep(generator.uniform(0.3, 1.5))
+            wanted, patience = sum(acknowledged) + generator.randrange(50, 500), time.monotonic() + 20
+            while sum(acknowledged) < wanted and time.monotonic() < patience:
+                time.sleep(0.001)
             server.kill()
             for thread in threads:
                 thread.join(30)

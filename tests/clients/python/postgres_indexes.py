@@ -209,9 +209,12 @@ def crash(server, number):
         for _ in range(8):
             one.create_index()
 
+        changes, wanted = [0], rng.randrange(30, 300)
+
         def work():
             try:
                 while True:
+                    changes[0] += 1
                     if rng.random() < 0.1:
                         one.create_index()
                         one.drop_index()
@@ -222,7 +225,9 @@ def crash(server, number):
 
         thread = threading.Thread(target=work, daemon=True)
         thread.start()
-        time.sleep(rng.uniform(0.5, 2))
+        patience = time.monotonic() + 20
+        while changes[0] < wanted and time.monotonic() < patience and thread.is_alive():
+            time.sleep(0.001)
         server.kill()
         thread.join(20)
     checked = subprocess.run([server.binary, "check", server.folder], capture_output=True, text=True, timeout=120)
