@@ -6,7 +6,9 @@ use std::sync::{Arc, Weak};
 
 use reactor::{Buffers, Connection, Handle};
 use stdx::sync::Mutex;
-use stdx::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use stdx::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use crate::messages::subscriptions::Subscriptions;
 
 /// The data of a connection that CLIENT LIST shows. The session writes it, other sessions read it.
 pub struct Client {
@@ -34,6 +36,13 @@ pub struct Client {
     /// Of the running request: bytes received and not yet run, and bytes of its arguments.
     pub query_bytes: AtomicU64,
     pub argument_bytes: AtomicU64,
+    pub subscriptions: Mutex<Subscriptions>,
+    /// How many these are.
+    pub subscribed: AtomicUsize,
+    /// The version of the protocol, for messages.
+    pub resp3: AtomicBool,
+    /// Since when more bytes are unsent than the soft limit; 0 if there are fewer.
+    pub over_soft_limit_ms: AtomicU64,
     /// Longest output of one batch.
     pub send_peak: AtomicU64,
 }
@@ -59,8 +68,18 @@ impl Client {
             watchers: Mutex::default(),
             query_bytes: AtomicU64::new(0),
             argument_bytes: AtomicU64::new(0),
+            subscriptions: Mutex::default(),
+            subscribed: AtomicUsize::new(0),
+            resp3: AtomicBool::new(false),
+            over_soft_limit_ms: AtomicU64::new(0),
             send_peak: AtomicU64::new(0),
         }
+    }
+
+    /// Returns whether the client has subscriptions.
+    #[inline]
+    pub fn is_subscriber(&self) -> bool {
+        self.subscribed.load(Ordering::Relaxed) > 0
     }
 
     pub fn is_gone(&self) -> bool {
@@ -159,12 +178,21 @@ impl Client {
         let buffers = self.buffers();
         let query = self.query(&buffers);
         let arguments = self.argument_bytes.load(Ordering::Relaxed);
+        let (channels, patterns, shards) = {
+            let own = self.subscriptions.lock();
+            (own.channels.len(), own.patterns.len(), own.shards.len())
+        };
         let seconds = |since: u64| now_ms.saturating_sub(since) / 1000;
-        let letters = [(state.multi >= 0, 'x'), (state.parked, 'b'), (self.no_evict.load(Ordering::Relaxed), 'e')];
+        let letters = [
+            (self.is_subscriber(), 'P'),
+            (state.multi >= 0, 'x'),
+            (state.parked, 'b'),
+            (self.no_evict.load(Ordering::Relaxed), 'e'),
+        ];
         let flags: String = letters.iter().filter(|(is, _)| *is).map(|(_, letter)| *letter).collect();
         // A reply is written directly to the connection's buffer; there is no separate list of replies.
         format!(
-            "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub=0 psub=0 ssub=0 multi={} qbuf={query} qbuf-free={} argv-mem={arguments} multi-mem={} rbs={} rbp={} obl={} oll=0 omem={} tot-mem={} events={} cmd={} user={} redir=-1 resp={}",
+            "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={} qbuf={query} qbuf-free={} argv-mem={arguments} multi-mem={} rbs={} rbp={} obl={} oll=0 omem={} tot-mem={} events={} cmd={} user={} redir=-1 resp={}",
             self.id,
             self.address,
             self.local,
@@ -174,6 +202,9 @@ impl Client {
             seconds(self.last_ms.load(Ordering::Relaxed)),
             if flags.is_empty() { "N" } else { &flags },
             state.db,
+            channels,
+            patterns,
+            shards,
             state.multi,
             buffers.receive_capacity.saturating_sub(query),
             state.multi_bytes,

@@ -38,6 +38,7 @@ pub mod flag {
     pub const FAST: u32 = 1 << 8;
     pub const NO_AUTH: u32 = 1 << 9;
     pub const ALLOW_BUSY: u32 = 1 << 10;
+    pub const PUBSUB: u32 = 1 << 11;
     /// Runs inside MULTI at once instead of being queued. COMMAND does not show it.
     pub const NOW: u32 = 1 << 30;
 
@@ -46,6 +47,7 @@ pub mod flag {
         (READONLY, "readonly"),
         (DENYOOM, "denyoom"),
         (ADMIN, "admin"),
+        (PUBSUB, "pubsub"),
         (NOSCRIPT, "noscript"),
         (LOADING, "loading"),
         (STALE, "stale"),
@@ -173,7 +175,20 @@ impl Command {
 
     /// Returns the argument indexes of all keys, in the order of the specs.
     pub fn key_positions(&self, count: usize) -> impl Iterator<Item = usize> + use<> {
-        self.keys.iter().flat_map(move |spec| spec.positions(count))
+        self.keys.iter().filter(|spec| spec.names_keys()).flat_map(move |spec| spec.positions(count))
+    }
+
+    /// Returns the argument indexes of the channels that a user must be allowed to use, and whether they are patterns.
+    pub fn channels(&self, count: usize) -> Option<(std::ops::Range<usize>, bool)> {
+        if !self.is(flag::PUBSUB) {
+            return None;
+        }
+        match self.name {
+            "subscribe" | "ssubscribe" => Some((1..count, false)),
+            "psubscribe" => Some((1..count, true)),
+            "publish" | "spublish" => Some((1..2, false)),
+            _ => None,
+        }
     }
 
     /// Returns first key, last key and step, as COMMAND shows them in addition to the specs.

@@ -9,6 +9,8 @@ use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::clients::Clients;
 use crate::host::Host;
+use crate::messages::Hub;
+use crate::messages::limits::OutputLimits;
 use crate::parameters::Parameters;
 use crate::parser::first_key;
 use crate::rates::Rates;
@@ -67,6 +69,8 @@ impl RedisDoor {
                 parameters: Parameters::default(),
                 access_log: AccessLog::default(),
                 users: Users::default(),
+                hub: Hub::default(),
+                output_limits: OutputLimits::default(),
                 pool: OnceLock::new(),
                 strict: AtomicBool::new(options.strict),
                 protected_mode: AtomicBool::new(options.protected_mode),
@@ -145,6 +149,7 @@ impl Door for RedisDoor {
     }
 
     fn close(&self, session: Session) {
+        self.shared.hub.leave(&session.client);
         self.shared.clients.remove(session.client.id);
     }
 

@@ -10,8 +10,8 @@ use engine::KeyTransaction;
 use crate::call::{Call, Result};
 use crate::command::Command;
 use crate::commands::{
-    acl, bitmap, client, config, connection, debug, expire, generic, info, introspect, latency, memory, object, scan,
-    server, slowlog, string, transaction,
+    acl, bitmap, client, config, connection, debug, expire, generic, info, introspect, latency, memory, object, pubsub,
+    scan, server, slowlog, string, transaction,
 };
 use crate::session::Session as State;
 use crate::table::COMMANDS;
@@ -125,6 +125,21 @@ const FUNCTIONS: &[(&str, Run)] = &[
     ("multi", Session(transaction::multi)),
     ("unwatch", Session(transaction::unwatch)),
     ("watch", Session(transaction::watch)),
+    ("psubscribe", Session(pubsub::psubscribe)),
+    ("publish", Session(pubsub::publish)),
+    ("pubsub", Container),
+    ("pubsub|channels", Session(pubsub::channels)),
+    ("pubsub|help", Session(pubsub::help)),
+    ("pubsub|numpat", Session(pubsub::numpat)),
+    ("pubsub|numsub", Session(pubsub::numsub)),
+    ("pubsub|shardchannels", Session(pubsub::shardchannels)),
+    ("pubsub|shardnumsub", Session(pubsub::shardnumsub)),
+    ("punsubscribe", Session(pubsub::punsubscribe)),
+    ("spublish", Session(pubsub::spublish)),
+    ("ssubscribe", Session(pubsub::ssubscribe)),
+    ("subscribe", Session(pubsub::subscribe)),
+    ("sunsubscribe", Session(pubsub::sunsubscribe)),
+    ("unsubscribe", Session(pubsub::unsubscribe)),
     ("acl", Container),
     ("acl|cat", Session(acl::cat)),
     ("acl|deluser", Session(acl::deluser)),

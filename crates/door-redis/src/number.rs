@@ -107,6 +107,22 @@ pub fn database(text: &[u8]) -> Option<u8> {
     parse(text).filter(|db| (0..i64::from(engine::DATABASES)).contains(db)).map(|db| db as u8)
 }
 
+/// Parses `100`, `1k` (1000), `1kb` (1024), and so on.
+pub fn memory_size(text: &str) -> Option<i64> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let factor = match text[digits..].to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" => 1000,
+        "kb" => 1 << 10,
+        "m" => 1_000_000,
+        "mb" => 1 << 20,
+        "g" => 1_000_000_000,
+        "gb" => 1 << 30,
+        _ => return None,
+    };
+    text[..digits].parse::<i64>().ok()?.checked_mul(factor)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

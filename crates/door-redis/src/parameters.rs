@@ -12,6 +12,7 @@ use crate::host::Refused;
 use crate::number;
 
 mod list;
+pub(crate) mod output_limits;
 mod parameter;
 
 use parameter::{Class, Kind, Parameter};
@@ -58,7 +59,7 @@ impl Parameters {
                 Class::Fixed(reason) => {
                     return Err(Refused::Bad((*name).to_owned(), format!("can't be changed here: {reason}")));
                 }
-                Class::Remembered => match parameter.kind.read(text) {
+                Class::Remembered => match parameter.kind.read(text, &self.text(parameter.name)) {
                     Ok(value) => checked.push((parameter.kept_as(), value)),
                     Err(expected) => return Err(Refused::Bad((*name).to_owned(), expected)),
                 },
@@ -73,9 +74,10 @@ impl Parameters {
 }
 
 impl Kind {
-    /// Returns the value as CONFIG GET will show it. The error is Redis'.
-    fn read(self, text: &str) -> Result<String, String> {
+    /// Returns the value as CONFIG GET will show it, after the one before. The error is Redis'.
+    fn read(self, text: &str, before: &str) -> Result<String, String> {
         match self {
+            Kind::OutputLimits => output_limits::changed(before, text),
             Kind::Text => Ok(text.to_owned()),
             Kind::Percentiles => percentiles(text),
             Kind::Switch => match text.to_ascii_lowercase().as_str() {
@@ -91,7 +93,7 @@ impl Kind {
                 Some(_) => Err(format!("argument must be between {low} and {high} inclusive")),
                 None => Err("argument couldn't be parsed into an integer".to_owned()),
             },
-            Kind::Size(low) => match bytes(text) {
+            Kind::Size(low) => match number::memory_size(text) {
                 Some(number) if number >= low => Ok(number.to_string()),
                 Some(_) => Err(format!("argument must be between {low} and {} inclusive", i64::MAX)),
                 None => Err("argument must be a memory value".to_owned()),
@@ -117,22 +119,6 @@ fn percentiles(text: &str) -> Result<String, String> {
 /// Formats as Redis does: at most six decimals, without trailing zeros.
 fn trimmed(number: f64) -> String {
     format!("{number:.6}").trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-/// Parses `100`, `1k` (1000), `1kb` (1024), and so on.
-fn bytes(text: &str) -> Option<i64> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let factor = match text[digits..].to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "k" => 1000,
-        "kb" => 1 << 10,
-        "m" => 1_000_000,
-        "mb" => 1 << 20,
-        "g" => 1_000_000_000,
-        "gb" => 1 << 30,
-        _ => return None,
-    };
-    text[..digits].parse::<i64>().ok()?.checked_mul(factor)
 }
 
 #[cfg(test)]
@@ -182,7 +168,12 @@ mod tests {
     fn every_alias_has_its_parameter_and_every_default_is_allowed() {
         for parameter in list::LIST {
             assert!(list::LIST.iter().any(|other| other.name == parameter.kept_as()), "{}", parameter.name);
-            assert_eq!(parameter.kind.read(parameter.default).as_deref(), Ok(parameter.default), "{}", parameter.name);
+            assert_eq!(
+                parameter.kind.read(parameter.default, parameter.default).as_deref(),
+                Ok(parameter.default),
+                "{}",
+                parameter.name
+            );
         }
     }
 }

@@ -76,6 +76,11 @@ impl Reply<'_> {
         self.header(b'*', count);
     }
 
+    /// Writes the header of a message that is not a reply. In RESP2 it is an array.
+    pub fn push(&mut self, count: usize) {
+        self.header(if self.resp3 { b'>' } else { b'*' }, count);
+    }
+
     /// Writes the header of a map of `count` pairs. In RESP2 it is an array of twice as many elements.
     pub fn map(&mut self, count: usize) {
         if self.resp3 { self.header(b'%', count) } else { self.header(b'*', count * 2) }

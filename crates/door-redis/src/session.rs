@@ -18,6 +18,7 @@ use stdx::sync::atomic::{AtomicBool, Ordering};
 use crate::clients::{Client, UNBLOCK_ERROR};
 use crate::command::{self, Command, flag};
 use crate::errors;
+use crate::messages::subscriptions::Publication;
 use crate::parser::{Limits, Parsed, Parser, Request};
 use crate::reply::{self, Reply};
 use crate::shared::Shared;
@@ -89,6 +90,12 @@ pub struct Session {
     pub(crate) after_sleep: Option<i64>,
     /// EXEC is running.
     pub(crate) running_queue: AtomicBool,
+    /// Messages that EXEC has published. They are sent when it has committed.
+    pub(crate) unsent: Vec<Publication>,
+    /// The running command writes confirmations of subscriptions, which CLIENT REPLY does not suppress.
+    pub(crate) sends_pushes: bool,
+    /// The highest durability LSN of all batches. It is that of the messages which the session publishes.
+    highest_lsn: u64,
     parser: Parser,
     last_ns: u64,
     /// When the first request of the batch began to wait for the disk; 0 if it did not.
@@ -117,6 +124,12 @@ enum Step {
     Abort,
 }
 
+/// Returns whether a command may run while a session of RESP2 has subscriptions.
+fn may_run_in_subscription(command: &Command) -> bool {
+    let is_about_subscriptions = command.is(flag::PUBSUB) && command.name.ends_with("subscribe");
+    is_about_subscriptions || matches!(command.name, "ping" | "quit" | "reset")
+}
+
 impl Session {
     pub(crate) fn new(shared: &Arc<Shared>, connection: &Arc<Connection>) -> Session {
         let client = Arc::new(Client::new(connection, shared.clock.wall_ms(), size_of::<Session>()));
@@ -138,6 +151,9 @@ impl Session {
             killing: None,
             after_sleep: None,
             running_queue: AtomicBool::new(false),
+            unsent: Vec::new(),
+            sends_pushes: false,
+            highest_lsn: 0,
             parser: Parser::new(),
             last_ns: 0,
             waits_since_ns: 0,
@@ -208,8 +224,16 @@ impl Session {
         }
         let now = self.now_ms();
         self.client.last_ms.store(now, Ordering::Relaxed);
-        let flow = self.run_batch(io);
+        if self.client.is_subscriber() {
+            self.take_messages(io.out());
+        }
+        let mut flow = self.run_batch(io);
         self.client.finish_batch(io.out().len() as u64);
+        if self.shared.output_limits.refuse_replies(&self.client, io.out().len() as u64, now) {
+            self.shared.stats.output_limit_disconnections.add(1);
+            flow = Flow::CloseNow;
+        }
+        self.highest_lsn = self.highest_lsn.max(self.durability_lsn);
         if self.shared.strict.load(Ordering::Relaxed) {
             io.hold_until_durable(self.durability_lsn);
         }
@@ -249,7 +273,7 @@ impl Session {
         let unblocked = if self.after_sleep.is_none() { 0 } else { self.client.unblock.swap(0, Ordering::AcqRel) };
         let may_wait = self.killing.is_none() && unblocked == 0;
         if may_wait && self.now_ms() < until && !(paused && self.shared.clients.pause_at(self.now_ms()).is_none()) {
-            io.park();
+            self.park(io);
             return false;
         }
         self.sleep_until_ms = None;
@@ -273,11 +297,19 @@ impl Session {
         true
     }
 
+    /// Parks the session. It ends with its peer, unless it waits for the end of other clients, whose reply is due soon.
+    fn park(&self, io: &mut Io<'_>) {
+        match self.killing {
+            Some(_) => io.park(),
+            None => io.park_for_peer(),
+        }
+    }
+
     fn sleep(&mut self, io: &mut Io<'_>, until_ms: u64) {
         self.sleep_until_ms = Some(until_ms);
         self.client.state.lock().parked = true;
         self.client.waits.store(self.after_sleep.is_some(), Ordering::Release);
-        io.park();
+        self.park(io);
         let delay = std::time::Duration::from_millis(until_ms.saturating_sub(self.now_ms()) + 1);
         let handle = io.connection().handle();
         if let Some(pool) = self.shared.pool() {
@@ -438,10 +470,35 @@ impl Session {
         self.dispatch(args, io)
     }
 
+    /// Sets the version of the protocol.
+    pub(crate) fn speak(&mut self, resp3: bool) {
+        self.resp3 = resp3;
+        self.client.resp3.store(resp3, Ordering::Relaxed);
+    }
+
+    /// Writes the messages that have come.
+    pub(crate) fn take_messages(&mut self, out: &mut Vec<u8>) {
+        if let Some(connection) = self.client.connection.upgrade() {
+            self.durability_lsn = self.durability_lsn.max(connection.take_messages(out));
+        }
+    }
+
+    /// Returns the durability LSN of a message that the session publishes: that of all it has read and changed before.
+    pub(crate) fn publishing_lsn(&self) -> u64 {
+        let lsn = self.highest_lsn.max(self.durability_lsn);
+        if self.shared.strict.load(Ordering::Relaxed) { lsn } else { 0 }
+    }
+
+    /// Returns whether only commands about subscriptions may run.
+    fn is_restricted(&self) -> bool {
+        !self.resp3 && self.client.is_subscriber()
+    }
+
     /// Returns whether the session has no special state, so that commands may take the fast path.
     fn is_plain(&self) -> bool {
         self.multi.is_none()
             && self.replies == Replies::On
+            && !self.is_restricted()
             && self.identity.as_ref().is_some_and(|identity| identity.user.is_unrestricted())
             && self.shared.clients.pause_at(0).is_none()
     }
@@ -455,7 +512,7 @@ impl Session {
             self.replies = Replies::Skip;
         }
         let step = self.slow_path(args, io);
-        if self.replies != Replies::On {
+        if !std::mem::take(&mut self.sends_pushes) && self.replies != Replies::On {
             io.out().truncate(mark);
             self.spool = None;
         }
@@ -541,8 +598,8 @@ impl Session {
 
     fn reject(&mut self, command: Option<&'static Command>, text: &str, io: &mut Io<'_>) -> Step {
         let mut text = std::borrow::Cow::Borrowed(text);
-        if command.is_some_and(|command| command.name == "exec") && self.multi.is_some() {
-            // An EXEC that cannot run ends the transaction.
+        if command.is_some_and(|command| command.name == "exec") {
+            // An EXEC that cannot run ends the transaction, and says so even if there is none.
             self.end_multi();
             let why = text.strip_prefix("ERR ").unwrap_or(&text);
             text = format!("EXECABORT Transaction discarded because of: {why}").into();
@@ -586,6 +643,13 @@ impl Session {
         }
         if let Some(denied) = self.denied(command, args) {
             return self.reject(Some(command), &denied.text(command), io);
+        }
+        if self.is_restricted() && !may_run_in_subscription(command) {
+            let text = format!(
+                "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
+                command.name
+            );
+            return self.reject(Some(command), &text, io);
         }
         if self.multi.is_some() && command::stores_beside_keys(command, args) {
             return self.reject(Some(command), "ERR Command not allowed inside a transaction", io);

@@ -9,6 +9,10 @@ use stdx::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::clients::Clients;
 use crate::host::Host;
+use crate::messages::Hub;
+use crate::messages::delivery::Delivery;
+use crate::messages::limits::OutputLimits;
+use crate::messages::subscriptions::Topic;
 use crate::parameters::Parameters;
 use crate::rates::Rates;
 use crate::stats::Stats;
@@ -28,6 +32,8 @@ pub(crate) struct Shared {
     pub parameters: Parameters,
     pub access_log: AccessLog,
     pub users: Users,
+    pub hub: Hub,
+    pub output_limits: OutputLimits,
     pub pool: OnceLock<Weak<Pool>>,
     pub strict: AtomicBool,
     pub protected_mode: AtomicBool,
@@ -64,6 +70,27 @@ impl Shared {
                 from,
             );
         }
+    }
+
+    /// Begins to send messages whose durability LSN is `lsn`.
+    pub fn delivery(&self, lsn: u64) -> Delivery<'_> {
+        Delivery::new(&self.output_limits, lsn, self.clock.wall_ms())
+    }
+
+    /// Notifies the receivers of messages, and ends and logs the clients that do not read theirs.
+    pub fn finish(&self, delivery: Delivery<'_>) {
+        for client in delivery.finish() {
+            self.stats.output_limit_disconnections.add(1);
+            self.host.warn("A client was disconnected because it left more messages unread than client-output-buffer-limit allows.", &client.address);
+        }
+    }
+
+    /// Sends a message to the subscribers of a channel. Returns how many there are.
+    pub fn publish(&self, topic: Topic, channel: &[u8], payload: &[u8], lsn: u64) -> usize {
+        let mut delivery = self.delivery(lsn);
+        let count = self.hub.publish(topic, channel, payload, &mut delivery);
+        self.finish(delivery);
+        count
     }
 
     pub fn pool(&self) -> Option<Arc<Pool>> {

@@ -52,6 +52,8 @@ pub struct Stats {
     pub commands: Vec<CommandStats>,
     /// Error replies.
     pub errors: Counter,
+    /// Clients that were ended because too many bytes waited for them.
+    pub output_limit_disconnections: Counter,
     /// Error replies by code, the first word; at most [`CODES_MAX`] codes.
     codes: Mutex<BTreeMap<Vec<u8>, u64>>,
     pub monitor: Monitor,
@@ -73,6 +75,7 @@ impl Default for Stats {
         Stats {
             commands: COMMANDS.iter().map(|_| CommandStats::default()).collect(),
             errors: Counter::default(),
+            output_limit_disconnections: Counter::default(),
             codes: Mutex::default(),
             monitor: Monitor::default(),
             slow: Mutex::default(),

@@ -9,12 +9,13 @@ use crate::errors;
 mod bitmap;
 mod connection;
 mod generic;
+mod pubsub;
 mod server;
 mod string;
 mod transactions;
 
-const GROUPS: [&[Command]; 6] =
-    [string::ROWS, bitmap::ROWS, generic::ROWS, connection::ROWS, transactions::ROWS, server::ROWS];
+const GROUPS: [&[Command]; 7] =
+    [string::ROWS, bitmap::ROWS, generic::ROWS, connection::ROWS, transactions::ROWS, pubsub::ROWS, server::ROWS];
 
 /// All rows. Subcommands are directly behind their container.
 pub static COMMANDS: &[Command] = &ALL;

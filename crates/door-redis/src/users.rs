@@ -11,6 +11,7 @@ use stdx::sync::Mutex;
 
 use crate::command::{Command, flag, keys};
 use crate::glob;
+use crate::messages::subscriptions::Subscriptions;
 
 pub mod log;
 pub mod rules;
@@ -23,8 +24,9 @@ pub struct User {
     pub account: Arc<Account>,
     /// The first is the user's own; the others are alternatives in brackets.
     selectors: Vec<Selector>,
-    /// All commands on all keys are allowed, so no check is needed.
+    /// All commands on all keys are allowed, so no check is needed but of channels.
     unrestricted: bool,
+    all_channels: bool,
 }
 
 /// The users that sessions act for, by name.
@@ -53,6 +55,8 @@ pub enum Denied {
     Command,
     /// The index of the argument that is a forbidden key.
     Key(usize),
+    /// The index of the argument that is a forbidden channel.
+    Channel(usize),
 }
 
 impl User {
@@ -60,7 +64,8 @@ impl User {
         // Rules were checked when the account was written. Rules that cannot be parsed any more give no permissions.
         let selectors = rules::read(&account.rules).unwrap_or_else(|_| vec![Selector::nothing()]);
         let unrestricted = selectors.iter().any(|selector| selector.has_all_served() && selector.all_keys);
-        User { account, selectors, unrestricted }
+        let all_channels = selectors.iter().any(Selector::allows_everything);
+        User { account, selectors, unrestricted, all_channels }
     }
 
     pub fn is_unrestricted(&self) -> bool {
@@ -68,7 +73,7 @@ impl User {
     }
 
     pub fn check(&self, command: &'static Command, args: &[&[u8]]) -> Result<(), Denied> {
-        if self.unrestricted {
+        if self.unrestricted && (self.all_channels || !command.is(flag::PUBSUB)) {
             return Ok(());
         }
         let mut denied = Denied::Command;
@@ -83,6 +88,18 @@ impl User {
     }
 }
 
+impl User {
+    /// Returns whether the user may keep such subscriptions.
+    pub fn may_keep(&self, subscriptions: &Subscriptions) -> bool {
+        let may = |name: &[u8], is_pattern: bool| {
+            self.selectors.iter().any(|selector| selector.may_use_channel(name, is_pattern))
+        };
+        self.all_channels
+            || subscriptions.channels.iter().chain(&subscriptions.shards).all(|name| may(name, false))
+                && subscriptions.patterns.iter().all(|name| may(name, true))
+    }
+}
+
 impl Denied {
     /// Returns the error for a client that sends such a command.
     pub fn text(self, command: &Command) -> String {
@@ -92,6 +109,9 @@ impl Denied {
             }
             Denied::Key(_) => {
                 "NOPERM this user has no permissions to access one of the keys used as arguments".to_owned()
+            }
+            Denied::Channel(_) => {
+                "NOPERM this user has no permissions to access one of the channels used as arguments".to_owned()
             }
         }
     }
@@ -105,6 +125,9 @@ impl Denied {
             Denied::Key(_) => {
                 "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This command is no longer allowed for the following reason: no permission to touch the specified keys"
             }
+            Denied::Channel(_) => {
+                "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This command is no longer allowed for the following reason: no permission to access one of the channels used as arguments"
+            }
         }
     }
 }
@@ -114,16 +137,19 @@ impl Selector {
         if !self.may_run(command, args) {
             return Err(Denied::Command);
         }
-        if self.all_keys {
-            return Ok(());
-        }
-        for spec in command.keys {
-            let needs = keys::needs(spec.flags_in(command.name, args));
-            if let Some(at) = spec.positions(args.len()).find(|at| !self.may_access(args[*at], needs)) {
-                return Err(Denied::Key(at));
+        if !self.all_keys {
+            for spec in command.keys.iter().filter(|spec| spec.names_keys()) {
+                let needs = keys::needs(spec.flags_in(command.name, args));
+                if let Some(at) = spec.positions(args.len()).find(|at| !self.may_access(args[*at], needs)) {
+                    return Err(Denied::Key(at));
+                }
             }
         }
-        Ok(())
+        let Some((channels, is_pattern)) = command.channels(args.len()) else { return Ok(()) };
+        match { channels }.find(|at| !self.may_use_channel(args[*at], is_pattern)) {
+            Some(at) => Err(Denied::Channel(at)),
+            None => Ok(()),
+        }
     }
 
     fn may_run(&self, command: &'static Command, args: &[&[u8]]) -> bool {

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod acceptor;
+mod broadcast;
 mod connection;
 mod context;
 mod counters;
@@ -31,6 +32,7 @@ mod worker_pool;
 mod worker_slots;
 
 pub use acceptor::ListenOptions;
+pub use broadcast::{Backlog, Broadcast};
 pub use connection::Buffers;
 pub use counters::Counters;
 pub use door::{Door, Nested, Received};

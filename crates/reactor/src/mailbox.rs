@@ -1,7 +1,10 @@
-//! The mailbox of a connection: replies that other threads than its runner have written, and session queues that are paused until the peer takes more.
+//! The mailbox of a connection: replies and messages that other threads than its runner have written, and session queues that are paused until the peer takes more.
 //!
 //! A reply that waits for its durability LSN lets later replies pass, because they belong to other sessions. The durability LSNs within one session never fall, so the replies of a
 //! session stay in order (RE-6).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// A piece of work for a thread of the pool.
 pub type Task = Box<dyn FnOnce() + Send>;
@@ -11,6 +14,9 @@ pub(crate) struct Mailbox {
     pub bytes: Vec<u8>,
     /// The durability LSN and the length of each reply in `bytes`.
     pub replies: Vec<(u64, usize)>,
+    /// Messages that several connections share, in order, with their durability LSNs.
+    pub messages: VecDeque<(u64, Arc<[u8]>)>,
+    pub message_bytes: usize,
     /// The connection has been notified and will look here.
     is_notified: bool,
     /// Session queues that are scheduled, running or paused.

@@ -7,7 +7,7 @@ pub struct KeySpec {
     /// Relative to `first`. Negative: from the end of the request.
     pub last: i32,
     pub step: usize,
-    /// In the words of COMMAND INFO: `RO`, `RW`, `OW` or `RM`, then `access`, `update`, `insert`, `delete` where they apply.
+    /// `not_key`, or in the words of COMMAND INFO: `RO`, `RW`, `OW` or `RM`, then `access`, `update`, `insert`, `delete` where they apply.
     pub flags: &'static str,
     pub notes: Option<&'static str>,
 }
@@ -25,6 +25,11 @@ impl KeySpec {
     pub const fn noted(mut self, notes: &'static str) -> KeySpec {
         self.notes = Some(notes);
         self
+    }
+
+    /// Returns whether the arguments are keys. The names of shard channels are described like keys, for clients of a cluster.
+    pub fn names_keys(&self) -> bool {
+        self.flags != "not_key"
     }
 
     /// Returns the argument indexes of the keys in a request of `count` arguments.

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use engine::{Account, AccountChange, DEFAULT_ACCOUNT};
+use stdx::sync::atomic::Ordering;
 
 use crate::call::{Call, Result};
 use crate::command::category;
@@ -111,10 +112,29 @@ pub fn setuser(session: &mut Session, call: &mut Call<'_>) -> Result {
         Err(text) => call.reply.error(&text),
         Ok(lsn) => {
             session.durability_lsn = session.durability_lsn.max(lsn);
+            end_subscribers(session, name);
             call.reply.ok();
         }
     }
     Ok(())
+}
+
+/// Ends the clients of a user with subscriptions that its rules no longer allow.
+fn end_subscribers(session: &mut Session, name: &str) {
+    let Some(account) = session.shared.engine.accounts().get(name) else { return };
+    let user = session.shared.users.of(account, session.shared.engine.accounts());
+    for client in session.shared.clients.list() {
+        let is_of_user = client.is_subscriber() && client.state.lock().user == name;
+        if !is_of_user || user.may_keep(&client.subscriptions.lock()) {
+            continue;
+        }
+        if client.id == session.connection_id {
+            session.closing = true;
+        } else if let Some(handle) = client.handle() {
+            client.killed.store(true, Ordering::Release);
+            handle.kill();
+        }
+    }
 }
 
 /// The error for a user who tries to change an account that SQL protects.
@@ -277,6 +297,10 @@ pub fn dryrun(session: &mut Session, call: &mut Call<'_>) -> Result {
         Err(Denied::Key(at)) => {
             let key = args[at].split(|byte| *byte == 0).next().unwrap_or_default();
             call.reply.bulk(&[b"This user has no permissions to access the '", key, b"' key"].concat());
+        }
+        Err(Denied::Channel(at)) => {
+            let channel = args[at].split(|byte| *byte == 0).next().unwrap_or_default();
+            call.reply.bulk(&[b"This user has no permissions to access the '", channel, b"' channel"].concat());
         }
     }
     Ok(())

@@ -111,9 +111,8 @@ fn chosen(session: &Session, args: &[&[u8]]) -> std::result::Result<Vec<Arc<Clie
     match args {
         [_, _] => Ok(all),
         [_, _, word, kind] if word.eq_ignore_ascii_case(b"type") => {
-            if !is_normal(&utf8(kind))? {
-                all.clear();
-            }
+            let class = ClientClass::read(&utf8(kind))?;
+            all.retain(|client| class.has(client));
             Ok(all)
         }
         [_, _, word, ids @ ..] if word.eq_ignore_ascii_case(b"id") && !ids.is_empty() => {
@@ -137,14 +136,13 @@ struct KillFilter {
     address: Option<String>,
     local: Option<String>,
     user: Option<String>,
-    /// A type of which there are no clients.
-    none: bool,
+    class: Option<ClientClass>,
     skip_me: bool,
 }
 
 impl KillFilter {
     fn matches(&self, client: &Client) -> bool {
-        !self.none
+        self.class.is_none_or(|class| class.has(client))
             && self.id.is_none_or(|id| id == client.id)
             && self.address.as_ref().is_none_or(|address| *address == client.address)
             && self.local.as_ref().is_none_or(|local| *local == client.local)
@@ -165,7 +163,7 @@ impl KillFilter {
                 return Err(format!("ERR No such user '{text}'"));
             }
             b"user" => self.user = Some(text),
-            b"type" => self.none = !is_normal(&text)?,
+            b"type" => self.class = Some(ClientClass::read(&text)?),
             b"skipme" => {
                 self.skip_me = match text.to_ascii_lowercase().as_str() {
                     "yes" => true,
@@ -179,12 +177,30 @@ impl KillFilter {
     }
 }
 
-/// Parses a client type. All clients here are normal ones; the other types of Redis are accepted.
-fn is_normal(kind: &str) -> std::result::Result<bool, String> {
-    match kind.to_ascii_lowercase().as_str() {
-        "normal" => Ok(true),
-        "master" | "replica" | "slave" | "pubsub" => Ok(false),
-        _ => Err(format!("ERR Unknown client type '{kind}'")),
+/// A type of clients.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ClientClass {
+    Normal,
+    Subscriber,
+    /// The server has no replicas.
+    Replication,
+}
+
+impl ClientClass {
+    fn read(kind: &str) -> std::result::Result<ClientClass, String> {
+        match kind.to_ascii_lowercase().as_str() {
+            "normal" => Ok(ClientClass::Normal),
+            "pubsub" => Ok(ClientClass::Subscriber),
+            "master" | "replica" | "slave" => Ok(ClientClass::Replication),
+            _ => Err(format!("ERR Unknown client type '{kind}'")),
+        }
+    }
+
+    fn has(self, client: &Client) -> bool {
+        match self {
+            ClientClass::Replication => false,
+            class => (class == ClientClass::Subscriber) == client.is_subscriber(),
+        }
     }
 }
 

@@ -6,7 +6,13 @@ use crate::number::{self, database};
 use crate::session::login::{Credentials, Outcome, TOO_MANY};
 use crate::session::{Replies, Session};
 
-pub fn ping(_: &mut Session, call: &mut Call<'_>) -> Result {
+pub fn ping(session: &mut Session, call: &mut Call<'_>) -> Result {
+    if !session.resp3 && session.client.is_subscriber() && call.args.len() <= 2 {
+        call.reply.push(2);
+        call.reply.bulk(b"pong");
+        call.reply.bulk(call.args.get(1).copied().unwrap_or_default());
+        return Ok(());
+    }
     match call.args {
         [_] => call.reply.simple("PONG"),
         [_, text] => call.reply.bulk(text),
@@ -42,10 +48,12 @@ pub fn select(session: &mut Session, call: &mut Call<'_>) -> Result {
 }
 
 pub fn reset(session: &mut Session, call: &mut Call<'_>) -> Result {
+    session.shared.hub.leave(&session.client);
+    session.take_messages(call.reply.out);
     session.multi = None;
     session.watch.clear();
     session.db = 0;
-    session.resp3 = false;
+    session.speak(false);
     session.replies = Replies::On;
     session.become_default();
     {
@@ -158,7 +166,9 @@ pub fn hello(session: &mut Session, call: &mut Call<'_>) -> Result {
         set_name(session, name);
     }
     if let Some(version) = version {
-        session.resp3 = version == 3;
+        // Messages that have come are in the earlier version.
+        session.take_messages(call.reply.out);
+        session.speak(version == 3);
         session.client.state.lock().resp = version as u8;
     }
     call.reply.resp3 = session.resp3;

@@ -244,7 +244,7 @@ fn keys_of_request<'a>(call: &mut Call<'a>) -> Option<Vec<(&'a [u8], &'static st
         call.reply.error("ERR Invalid command specified");
         return None;
     };
-    if row.keys.is_empty() {
+    if !row.keys.iter().any(KeySpec::names_keys) {
         call.reply.error("ERR The command has no key arguments");
         return None;
     }
@@ -252,7 +252,7 @@ fn keys_of_request<'a>(call: &mut Call<'a>) -> Option<Vec<(&'a [u8], &'static st
         call.reply.error("ERR Invalid number of arguments specified for command");
         return None;
     }
-    let keys = row.keys.iter().flat_map(|spec| {
+    let keys = row.keys.iter().filter(|spec| spec.names_keys()).flat_map(|spec| {
         let flags = spec.flags_in(row.name, args);
         spec.positions(args.len()).map(move |at| (args[at], flags))
     });

@@ -13,6 +13,7 @@ pub mod introspect;
 pub mod latency;
 pub mod memory;
 pub mod object;
+pub mod pubsub;
 pub mod scan;
 pub mod server;
 pub mod slowlog;

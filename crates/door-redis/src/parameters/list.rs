@@ -1,5 +1,6 @@
 //! The parameters of CONFIG in Redis 7.0.15 that are not among the server's settings.
 
+use super::output_limits;
 use super::parameter::{Kind, Parameter, fixed, immutable, remembered};
 
 pub const LIST: &[Parameter] = &[
@@ -14,11 +15,7 @@ pub const LIST: &[Parameter] = &[
     immutable("bgsave_cpulist", ""),
     fixed("bind-source-addr", "", "the server opens no connections"),
     immutable("bio_cpulist", ""),
-    fixed(
-        "client-output-buffer-limit",
-        "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
-        "the setting output_pause limits unsent replies",
-    ),
+    remembered("client-output-buffer-limit", output_limits::DEFAULT, Kind::OutputLimits),
     immutable("cluster-config-file", "nodes.conf"),
     immutable("cluster-enabled", "no"),
     immutable("cluster-port", "0"),

@@ -21,6 +21,7 @@ impl Session {
         match denied {
             Denied::Command => self.log_access("command", command.name.as_bytes(), self.user_name()),
             Denied::Key(at) => self.log_access("key", args[at], self.user_name()),
+            Denied::Channel(at) => self.log_access("channel", args[at], self.user_name()),
         }
         Some(denied)
     }
@@ -122,14 +123,24 @@ impl Session {
         match result {
             Ok((done, lsn)) => {
                 self.durability_lsn = self.durability_lsn.max(lsn);
+                self.send_published();
                 Ok(done)
             }
             Err(error) => {
                 // Nothing of it happened: neither the changes nor a SELECT or HELLO among the commands.
                 out.truncate(mark);
+                self.unsent.clear();
                 (self.db, self.resp3) = (db, resp3);
                 Err(error)
             }
+        }
+    }
+
+    /// Sends the messages that EXEC has published.
+    fn send_published(&mut self) {
+        let lsn = self.publishing_lsn();
+        for message in std::mem::take(&mut self.unsent) {
+            self.shared.publish(message.topic, &message.channel, &message.payload, lsn);
         }
     }
 

@@ -8,6 +8,7 @@ use engine::Account;
 
 use crate::command::unserved::UNSERVED;
 use crate::command::{Command, category};
+use crate::glob;
 use crate::table::{self, COMMANDS};
 
 /// Maximum number of words about commands per selector.
@@ -33,7 +34,6 @@ pub struct Selector {
     words: Vec<String>,
     pub all_keys: bool,
     pub keys: Vec<KeyPattern>,
-    /// There are no channels yet. Rules about them are kept.
     all_channels: bool,
     channels: Vec<Vec<u8>>,
 }
@@ -266,6 +266,21 @@ impl Selector {
             self.channels.push(pattern.to_vec());
         }
         Ok(())
+    }
+
+    /// Returns whether a channel may be used, or a pattern of channels: it must be one of those allowed, literally.
+    pub fn may_use_channel(&self, name: &[u8], is_pattern: bool) -> bool {
+        self.all_channels
+            || self.channels.iter().any(
+                |allowed| {
+                    if is_pattern { allowed == name } else { glob::matches(allowed, name, false) }
+                },
+            )
+    }
+
+    /// Returns whether the selector allows all commands on all keys and channels.
+    pub fn allows_everything(&self) -> bool {
+        self.has_all_served() && self.all_keys && self.all_channels
     }
 
     pub fn commands_text(&self) -> String {

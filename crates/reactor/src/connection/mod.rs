@@ -348,6 +348,7 @@ impl Connection {
         }
         if bits & PUSH != 0 || state.has_held_mail {
             state.has_held_mail = self.collect_replies(&mut state.out, &mut state.is_registered);
+            self.append_messages(state, scratch);
             self.resume_sessions_if_room();
         }
         if bits & READ != 0 {

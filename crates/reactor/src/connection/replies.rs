@@ -1,5 +1,6 @@
 //! The mailbox side of a connection: replies of session queues, and the queues that are paused until the peer takes more.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use stdx::sync::atomic::{Ordering, fence};
@@ -57,6 +58,8 @@ impl Connection {
         let mut mailbox = self.mailbox.lock();
         mailbox.bytes = Vec::new();
         mailbox.replies = Vec::new();
+        mailbox.messages = VecDeque::new();
+        self.forget_messages(std::mem::take(&mut mailbox.message_bytes));
         drop(mailbox);
         self.resume_sessions();
     }

@@ -8,6 +8,13 @@ use crate::state::{Connection, Flow, Hold, Io, StreamState};
 use crate::tls::{Tls, TlsConfig};
 
 impl StreamState {
+    /// Takes a buffer for output. The present one must be empty.
+    pub(crate) fn begin_output(&mut self, scratch: &mut Scratch) {
+        self.out_start += self.sent as u64;
+        self.sent = 0;
+        self.out = scratch.take_output_buffer();
+    }
+
     /// Starts TLS if the session has requested it. Returns false if that is impossible, because plain bytes are unsent or TLS is on already.
     fn start_tls(&mut self, config: Option<&Arc<TlsConfig>>) -> bool {
         let Some(config) = config else { return true };
@@ -82,9 +89,7 @@ impl Connection {
     fn serve(self: &Arc<Self>, input: &[u8], state: &mut StreamState, scratch: &mut Scratch) -> (usize, bool) {
         scratch.tally.batches += 1;
         if state.out.is_empty() {
-            state.out_start += state.sent as u64;
-            state.sent = 0;
-            state.out = scratch.take_output_buffer();
+            state.begin_output(scratch);
         }
         let start = state.out.len();
         let mut session = state.session.take().expect("an open connection has a session");

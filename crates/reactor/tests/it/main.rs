@@ -1,5 +1,6 @@
 //! The pool over real sockets: requests cut anywhere, replies that wait for the WAL, threads that are added and end, limits, endings.
 
+mod messages;
 mod sessions;
 mod tls;
 

@@ -1,0 +1,68 @@
+//! The delivery of messages to clients: each is encoded once per version of the protocol, and a client that does not read is cut.
+
+use std::sync::Arc;
+
+use reactor::Broadcast;
+use stdx::sync::atomic::Ordering;
+
+use crate::clients::Client;
+use crate::messages::limits::OutputLimits;
+use crate::reply::Reply;
+
+/// A message in the versions of the protocol that its receivers speak.
+pub struct Message<F: Fn(&mut Reply<'_>)> {
+    write: F,
+    /// In RESP2 and RESP3, once a receiver needs it.
+    encoded: [Option<Arc<[u8]>>; 2],
+}
+
+impl<F: Fn(&mut Reply<'_>)> Message<F> {
+    pub fn new(write: F) -> Message<F> {
+        Message { write, encoded: [None, None] }
+    }
+
+    fn in_version(&mut self, resp3: bool) -> &Arc<[u8]> {
+        let write = &self.write;
+        self.encoded[usize::from(resp3)].get_or_insert_with(|| {
+            let mut out = Vec::new();
+            write(&mut Reply { out: &mut out, resp3 });
+            out.into()
+        })
+    }
+}
+
+/// Messages of one publisher. Its receivers are notified when it is finished.
+pub struct Delivery<'l> {
+    broadcast: Broadcast,
+    limits: &'l OutputLimits,
+    /// The durability LSN of the messages.
+    lsn: u64,
+    now_ms: u64,
+    /// Clients with more unsent bytes than their limit.
+    cut: Vec<Arc<Client>>,
+}
+
+impl Delivery<'_> {
+    pub fn new(limits: &OutputLimits, lsn: u64, now_ms: u64) -> Delivery<'_> {
+        Delivery { broadcast: Broadcast::default(), limits, lsn, now_ms, cut: Vec::new() }
+    }
+
+    pub fn send<F: Fn(&mut Reply<'_>)>(&mut self, client: &Arc<Client>, message: &mut Message<F>) {
+        if client.killed.load(Ordering::Relaxed) {
+            return;
+        }
+        let Some(connection) = client.connection.upgrade() else { return };
+        let bytes = message.in_version(client.resp3.load(Ordering::Relaxed));
+        let Some(backlog) = self.broadcast.put(&connection, bytes, self.lsn) else { return };
+        if self.limits.are_exceeded(client, backlog, self.now_ms) && !client.killed.swap(true, Ordering::AcqRel) {
+            self.cut.push(client.clone());
+        }
+    }
+
+    /// Notifies the receivers and ends the clients that are cut. Returns those.
+    pub fn finish(self) -> Vec<Arc<Client>> {
+        drop(self.broadcast);
+        self.cut.iter().filter_map(|client| client.handle()).for_each(|handle| handle.kill());
+        self.cut
+    }
+}
