@@ -5,7 +5,7 @@ use syntax::tree as ast;
 use syntax::tree::{ExprKind, walk};
 
 use crate::bind::Bind;
-use crate::bind::scope::Grouped;
+use crate::bind::scope::{Grouped, Scope};
 use crate::bind::window::is_window_only;
 use crate::error::{self, Result, SqlError};
 use crate::scalar::aggregate::{self, AggregateKind};
@@ -230,10 +230,8 @@ impl Bind<'_> {
     /// Binds VALUES(column) of ON DUPLICATE KEY UPDATE: the value that would have been inserted. Subqueries of that
     /// clause may use it.
     pub fn inserted_value(&mut self, name: &ast::ColumnName) -> Result<Expr> {
-        let Some((depth, base)) = self.values_at else {
-            // Elsewhere no inserted row exists.
-            let ty = self.column(name)?.ty().with_nullable(true);
-            return Ok(Expr::Literal(Value::Null, ty));
+        let Some((depth, base)) = self.values_at.filter(|(depth, _)| !self.is_found_within(*depth, name)) else {
+            return self.never_inserted(name);
         };
         let ast::ColumnName { schema: _, table: of, name: column } = name;
         let table = &self.scopes[depth].tables[0];
@@ -243,6 +241,27 @@ impl Bind<'_> {
         let ty = self.scopes[depth].type_at(place).with_nullable(true);
         let expr = Expr::Column(base + place, ty);
         Ok(if depth + 1 == self.scopes.len() { expr } else { self.read_inside(depth, expr) })
+    }
+
+    /// Returns NULL for a column that no statement inserts a value into.
+    fn never_inserted(&self, name: &ast::ColumnName) -> Result<Expr> {
+        let ast::ColumnName { schema, table, name: column } = name;
+        for scope in self.scopes.iter().rev() {
+            if let Some(place) = scope.find(schema.as_deref(), table.as_deref(), column)? {
+                scope.check_readable(&self.rights, place)?;
+                return Ok(Expr::Literal(Value::Null, scope.type_at(place).with_nullable(true)));
+            }
+        }
+        let clause = self.scopes.last().map_or("field list", |scope| scope.clause);
+        Err(error::BAD_FIELD.with(&[&name.dotted(), &clause]))
+    }
+
+    /// Returns whether the name is a column of a block within that of the depth, which hides the outer ones. An
+    /// ambiguous name counts as found and fails then.
+    fn is_found_within(&self, depth: usize, name: &ast::ColumnName) -> bool {
+        let ast::ColumnName { schema, table, name } = name;
+        let find = |scope: &Scope| scope.find(schema.as_deref(), table.as_deref(), name);
+        self.scopes[depth + 1..].iter().any(|scope| !matches!(find(scope), Ok(None)))
     }
 }
 

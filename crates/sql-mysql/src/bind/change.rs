@@ -34,7 +34,6 @@ use query::nodes::keyspace_table;
 use query::nodes::node::{Candidates, Lock, LockWait, Node, SortKey};
 use query::nodes::relation::Columns;
 use query::nodes::relation::{Allowed, Origin, ScopeTable, Source};
-use query::nodes::walk::conjuncts;
 use query::plan::statistics::Statistics;
 
 /// Returns whether the plan reads a changed table by a full scan.
@@ -552,11 +551,7 @@ impl Bind<'_> {
         targets: &[usize],
         wait: LockWait,
     ) -> Result<Arc<Node>> {
-        let mut conditions = Vec::new();
-        if let Some(selection) = selection {
-            self.scope().clause = "where clause";
-            conjuncts(self.condition(selection)?, &mut conditions);
-        }
+        let conditions = self.where_conditions(selection)?;
         let sorts = self.order(order, &[])?;
         let limit = limit.map(|Limit { count, offset: _ }| self.expr(count)).transpose()?;
         self.uses.lock(targets.len());

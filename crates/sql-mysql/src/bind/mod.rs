@@ -38,7 +38,7 @@ use crate::error::Result;
 use crate::other_tables::table_view;
 use crate::parse::statement::Name;
 use crate::rights::Rights;
-use crate::scalar::bind::Binder;
+use crate::scalar::bind::{Binder, is_zero_date};
 use crate::scalar::modes::SqlMode;
 use crate::scalar::operators;
 use crate::types::{MysqlExpr as _, Type};
@@ -49,6 +49,7 @@ use query::catalog::view::View;
 use query::nodes::expr::Expr;
 use query::nodes::node::Lock;
 use query::nodes::system_table::SystemTable;
+use query::nodes::walk::conjuncts;
 
 /// The environment of binding.
 pub struct BindEnvironment<'s> {
@@ -198,6 +199,47 @@ impl<'s> Bind<'s> {
     /// Binds the condition of a clause or a constraint: its values are 1, 0 and NULL.
     pub fn condition(&mut self, node: &ast::Expr) -> Result<Expr> {
         self.expr(node).map(operators::truth)
+    }
+
+    /// Binds the condition of WHERE, if there is one, and returns its conjuncts.
+    ///
+    /// `column IS NULL` as a conjunct also finds the zero dates of a DATE or DATETIME column that is declared NOT NULL,
+    /// as ODBC programs expect. Elsewhere it is false for them.
+    pub fn where_conditions(&mut self, node: Option<&ast::Expr>) -> Result<Vec<Expr>> {
+        let Some(node) = node else { return Ok(Vec::new()) };
+        self.scope().clause = "where clause";
+        let mut conditions = Vec::new();
+        conjuncts(self.condition(node)?, &mut conditions);
+        for condition in &mut conditions {
+            if let Some(either) = self.finds_zero_dates(condition) {
+                *condition = either;
+            }
+        }
+        Ok(conditions)
+    }
+
+    /// Returns the condition that also finds zero dates, if it is IS NULL of such a column.
+    fn finds_zero_dates(&self, condition: &Expr) -> Option<Expr> {
+        let mut null_test = condition;
+        // NOT (column IS NOT NULL)
+        while let Expr::Not(once) = null_test
+            && let Expr::Not(twice) = &**once
+        {
+            null_test = twice;
+        }
+        let Expr::IsNull(column) = null_test else { return None };
+        let (scope, place) = match &**column {
+            Expr::Column(place, _) => (self.scopes.last()?, *place),
+            Expr::Outer { depth, at, ty: _ } => (self.scopes.get(*depth)?, *at),
+            _ => return None,
+        };
+        if scope.column_at(place)?.ty.nullable {
+            return None;
+        }
+        let zero = is_zero_date(column)?;
+        // Behind an outer join the column is NULL too.
+        let is_outer = scope.table_at(place).is_some_and(|table| table.nullable);
+        Some(if is_outer { Expr::Or(vec![null_test.clone(), zero]) } else { zero })
     }
 
     /// Binds an expression over the current scope.

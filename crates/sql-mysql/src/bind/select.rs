@@ -91,11 +91,7 @@ impl Bind<'_> {
         let tables = self.scope().tables.len();
         self.rise(tables)?;
         self.lock(locks)?;
-        let mut conditions = Vec::new();
-        if let Some(selection) = selection {
-            self.scope().clause = "where clause";
-            conjuncts(self.condition(selection)?, &mut conditions);
-        }
+        let mut conditions = self.where_conditions(selection.as_ref())?;
         let items = self.items(items)?;
         let mut staged = self.staged_above(select, &items, order)?;
         if self.scope().summoned {

@@ -31,7 +31,6 @@ use query::nodes::expr::Expr;
 use query::nodes::keyspace_table;
 use query::nodes::relation::Columns;
 use query::nodes::relation::{Merged, Origin, ScopeTable, Source};
-use query::nodes::walk::conjuncts;
 
 /// A range of the text that can be rewritten.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -274,11 +273,7 @@ impl Bind<'_> {
 
     fn body_parts(&mut self, select: &Select) -> Result<Option<Parts>> {
         let source = self.from(&select.from)?;
-        let mut conditions = Vec::new();
-        if let Some(selection) = &select.selection {
-            self.scope().clause = "where clause";
-            conjuncts(self.condition(selection)?, &mut conditions);
-        }
+        let conditions = self.where_conditions(select.selection.as_ref())?;
         self.scope().clause = "field list";
         let used = self.scope().used.clone();
         let aliases = std::mem::take(&mut self.scope().aliases);

@@ -424,23 +424,29 @@ fn chooser(condition: Expr) -> Expr {
     })
 }
 
-/// IS NULL also finds the zero dates of a NOT NULL column, as ODBC programs expect.
+/// Binds IS NULL. A constant that cannot be NULL is not evaluated, so it cannot fail either.
 pub(super) fn is_null(inner: Expr) -> Expr {
-    let zero = match &inner {
-        Expr::Column(_, ty) if !ty.nullable && ty.kind() == Kind::Date => Value::Date(Date::ZERO),
-        Expr::Column(_, ty) if !ty.nullable && ty.kind() == Kind::DateTime => Value::DateTime(DateTime::ZERO),
-        // A constant that cannot be NULL is not evaluated, so it cannot fail either.
-        constant if constant.is_constant() && !constant.ty().nullable => return Expr::truth(false),
-        _ => return Expr::IsNull(Box::new(inner)),
+    match inner.is_constant() && !inner.ty().nullable {
+        true => Expr::truth(false),
+        false => Expr::IsNull(Box::new(inner)),
+    }
+}
+
+/// Returns the condition that a DATE or DATETIME is zero, or None for other types.
+pub fn is_zero_date(column: &Expr) -> Option<Expr> {
+    let ty = column.ty();
+    let zero = match ty.kind() {
+        Kind::Date => Value::Date(Date::ZERO),
+        Kind::DateTime => Value::DateTime(DateTime::ZERO),
+        _ => return None,
     };
-    let ty = inner.ty();
     let compare = Compare {
         op: Comparison::Equal,
-        left: inner,
-        right: Expr::Literal(zero, ty),
+        left: column.clone(),
+        right: Expr::Literal(zero, ty.with_nullable(false)),
         by: compare::by(ComparisonType::DateTime),
     };
-    Expr::Compare(Box::new(compare))
+    Some(Expr::Compare(Box::new(compare)))
 }
 
 /// Rows compare part by part.
