@@ -7,8 +7,8 @@ use btree::Batch;
 use pager::PageId;
 
 use crate::error::Result;
-use crate::keyspace::key::{DATABASES, meta_of};
-use crate::keyspace::record::Meta;
+use crate::keyspace::key::{DATABASES, FIELD, MEMBER, SEGMENT, meta_of, parse_member, version_and_kind};
+use crate::keyspace::record::{Body, Meta};
 use crate::keyspace::state::Keyspace;
 use crate::keyspace::{record, value};
 use crate::rows::row::summarize;
@@ -43,13 +43,36 @@ struct Walk<'s> {
     /// For each page of a value, the record or purge entry that refers to it.
     owners: HashMap<PageId, String>,
     counts: BTreeMap<u8, Counted>,
-    /// Payload length of each version id that a key record of a live keyspace, or a row, refers to.
-    versions: HashMap<u64, u64>,
+    /// Expected elements of each version id that a key record of a live keyspace, or a row, refers to.
+    versions: HashMap<u64, Elements>,
+    /// Version ids that elements refer to, with that of the element.
+    inner_versions: Vec<(u64, u64, Elements)>,
     /// Version ids referred to by remains of flushed databases and dropped maps, and by records, images and purge entries of undecided transactions.
     dead_versions: Vec<u64>,
-    /// Number of elements of each version id.
-    elements: HashMap<u64, u64>,
+    /// The elements of each version id.
+    elements: HashMap<u64, Elements>,
     queued_versions: Vec<u64>,
+}
+
+/// Numbers of elements of a version id.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+struct Elements {
+    segments: u64,
+    members: u64,
+}
+
+impl Elements {
+    fn of_payload(len: u64) -> Elements {
+        Elements { segments: len.div_ceil(record::EXTENT_MAX as u64), members: 0 }
+    }
+
+    /// Returns the elements that a record must have.
+    fn of(meta: &Meta<'_>) -> Elements {
+        match meta.body {
+            Body::Elements { count, .. } => Elements { members: count, ..Self::of_payload(meta.head.key_len.into()) },
+            body => Self::of_payload(body.payload_len()),
+        }
+    }
 }
 
 pub(crate) fn check(store: &Store, keyspace: &Keyspace, rows: &Rows) -> Result<Report> {
@@ -61,6 +84,7 @@ pub(crate) fn check(store: &Store, keyspace: &Keyspace, rows: &Rows) -> Result<R
         owners: HashMap::new(),
         counts: (0..DATABASES).map(|db| (db, Counted::default())).collect(),
         versions: HashMap::new(),
+        inner_versions: Vec::new(),
         dead_versions: Vec::new(),
         elements: HashMap::new(),
         queued_versions: Vec::new(),
@@ -120,8 +144,7 @@ impl Walk<'_> {
             }
             let Some(space) = meta_of(key)? else {
                 walk.report.elements += 1;
-                let version = u64::from_be_bytes(key[4..12].try_into().expect("element keys have 17 bytes"));
-                *walk.elements.entry(version).or_default() += 1;
+                walk.element(key, &meta);
                 return Ok(());
             };
             let Some(db) = walk.keyspace.database_of(space) else {
@@ -131,7 +154,7 @@ impl Walk<'_> {
             walk.report.keys += 1;
             walk.counts.entry(db).or_default().keys += 1;
             if let Some(version) = meta.body.version()
-                && walk.versions.insert(version, meta.body.payload_len()).is_some()
+                && walk.versions.insert(version, Elements::of(&meta)).is_some()
             {
                 walk.problem(format!("EN-54: version {version} belongs to two keys"));
             }
@@ -142,6 +165,37 @@ impl Walk<'_> {
             }
             Ok(())
         })
+    }
+
+    fn element(&mut self, key: &[u8], meta: &Meta<'_>) {
+        let Some((version, kind)) = version_and_kind(key) else {
+            return self.problem(format!("EN-53: the key {} of an element is too short", hex(key)));
+        };
+        let elements = self.elements.entry(version).or_default();
+        if kind == SEGMENT {
+            elements.segments += 1;
+            return;
+        }
+        elements.members += 1;
+        if let Some(inner) = meta.body.version() {
+            self.inner_versions.push((version, inner, Elements::of(meta)));
+        }
+        if !matches!(kind, FIELD | MEMBER) {
+            return self.problem(format!("EN-53: element {} is of unknown kind {kind}", hex(key)));
+        }
+        match parse_member(key) {
+            Err(error) => self.problem(format!("EN-53: {error}")),
+            Ok(parsed) => {
+                if let Some(member) = parsed.short
+                    && self.keyspace.member_hash.of(member) != Some(parsed.hash)
+                {
+                    self.problem(format!("EN-62: element {} has another hash than its member", hex(key)));
+                }
+                if parsed.short.is_some() != (meta.head.key_len == 0) {
+                    self.problem(format!("EN-62: element {} and its record disagree on the member's length", hex(key)));
+                }
+            }
+        }
     }
 
     fn rows(&mut self) -> Result<()> {
@@ -169,7 +223,7 @@ impl Walk<'_> {
                     Ok(row) => {
                         walk.report.rows += 1;
                         if let Some((version, len)) = row.segments
-                            && walk.versions.insert(version, len).is_some()
+                            && walk.versions.insert(version, Elements::of_payload(len)).is_some()
                         {
                             walk.problem(format!("EN-54: version {version} belongs to two values"));
                         }
@@ -264,17 +318,24 @@ impl Walk<'_> {
                 self.problem(format!("EN-10: database {db} has {found:?}, but its counters say {counted:?}"));
             }
         }
+        // Elements of garbage may refer to values that are garbage too, and have no entry yet.
+        for (outer, inner, expected) in std::mem::take(&mut self.inner_versions) {
+            if !self.versions.contains_key(&outer) {
+                self.dead_versions.push(inner);
+            } else if self.versions.insert(inner, expected).is_some() {
+                self.problem(format!("EN-54: version {inner} belongs to two values"));
+            }
+        }
         for version in std::mem::take(&mut self.queued_versions) {
             if self.versions.contains_key(&version) {
                 self.problem(format!("EN-8: version {version} is in use and in the purge queue"));
             }
             self.elements.remove(&version);
         }
-        for (version, len) in std::mem::take(&mut self.versions) {
-            let expected = len.div_ceil(record::EXTENT_MAX as u64);
-            let found = self.elements.remove(&version).unwrap_or(0);
+        for (version, expected) in std::mem::take(&mut self.versions) {
+            let found = self.elements.remove(&version).unwrap_or_default();
             if found != expected {
-                self.problem(format!("EN-54: version {version} has {found} segments instead of {expected}"));
+                self.problem(format!("EN-54: version {version} has {found:?} instead of {expected:?}"));
             }
         }
         for version in std::mem::take(&mut self.dead_versions) {

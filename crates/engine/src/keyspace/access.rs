@@ -217,7 +217,7 @@ impl Keyspace {
             Segments::write(&self.store, value.len() as u64, read).inspect_err(|_| self.background.wake())?;
         let put = |key_txn: &mut KeyTransaction<'_>| {
             let place = key_txn.place(db, key)?;
-            key_txn.put_segments(&place, RecordPut::new(0, expire, 0), segments)
+            key_txn.put_segments(&place, RecordPut::new(0, expire, 0), segments).map(drop)
         };
         Ok(self.write::<(), Error>(KeySet::Keys(&[(db, key)]), false, put)?.1)
     }

@@ -4,6 +4,9 @@
 //!   keyspace u32 BE | kind 0 | user key                                   meta record of a key of at most 512 bytes
 //!   keyspace u32 BE | kind 1 | first 256 bytes | SHA-256 of the key       meta record of a longer key; its value starts with the whole key
 //!   ff ff ff ff     | version id u64 BE | kind >= 16 | sub key            element of a value that has more than one record
+//!
+//!   sub key of a field or member:   hash u48 BE | 0 | member              of at most 512 bytes
+//!                                   hash u48 BE | 1 | SHA-256             of a longer one; its record starts with the whole member
 //! ```
 //! Elements belong to a version id, which is never reused, and not to a keyspace. So RENAME, MOVE and SWAPDB move a value of any size by its meta record alone,
 //! and DEL leaves the elements to the background. docs/formats/keyspace.md has the whole table.
@@ -25,6 +28,19 @@ pub(crate) const META_SHORT: u8 = 0;
 pub(crate) const META_LONG: u8 = 1;
 /// Element kind: 256 KiB of a string.
 pub(crate) const SEGMENT: u8 = 16;
+/// Element kind: field of a hash.
+pub(crate) const FIELD: u8 = 17;
+/// Element kind: member of a set.
+pub(crate) const MEMBER: u8 = 19;
+
+/// Longest member that is part of its tree key.
+pub(crate) const SHORT_MEMBER_MAX: usize = 512;
+const ELEMENT_PREFIX: usize = SPACE_BYTES + 8 + 1;
+/// Bytes of a member's hash.
+const HASH_BYTES: usize = 6;
+/// Number of different hashes.
+pub(crate) const HASHES: u64 = 1 << 48;
+const _: () = assert!(ELEMENT_PREFIX + HASH_BYTES + 1 + SHORT_MEMBER_MAX <= btree::Tree::KEY_MAX);
 
 const _: () = assert!(SPACE_BYTES + 1 + SHORT_KEY_MAX <= btree::Tree::KEY_MAX);
 const _: () =
@@ -141,6 +157,60 @@ pub(crate) fn element(version: u64, kind: u8, sub: u32) -> [u8; 17] {
     key
 }
 
+/// Returns the tree key of a field or member.
+pub(crate) fn member(version: u64, kind: u8, hash: u64, member: &[u8]) -> TreeKey {
+    let from = member_bound(version, kind, hash);
+    if member.len() > SHORT_MEMBER_MAX {
+        return TreeKey::from_bytes(&[&from[..], &[1], &sha256(member)].concat());
+    }
+    let mut key = TreeKey::with_len(from.len() + 1 + member.len());
+    let bytes = key.bytes_mut();
+    bytes[..from.len()].copy_from_slice(&from);
+    bytes[from.len()] = 0;
+    bytes[from.len() + 1..].copy_from_slice(member);
+    key
+}
+
+/// Returns the first key that a field or member with this hash, or a greater one, could have. With `HASHES`, returns the end of all.
+pub(crate) fn member_bound(version: u64, kind: u8, hash: u64) -> [u8; ELEMENT_PREFIX + HASH_BYTES] {
+    let mut key = [0; ELEMENT_PREFIX + HASH_BYTES];
+    key[..SPACE_BYTES].copy_from_slice(&ELEMENTS.to_be_bytes());
+    key[SPACE_BYTES..ELEMENT_PREFIX - 1].copy_from_slice(&version.to_be_bytes());
+    key[ELEMENT_PREFIX - 1] = kind + u8::from(hash >= HASHES);
+    if hash < HASHES {
+        key[ELEMENT_PREFIX..].copy_from_slice(&hash.to_be_bytes()[2..]);
+    }
+    key
+}
+
+/// A parsed key of a field or member.
+pub(crate) struct MemberKey<'a> {
+    pub hash: u64,
+    /// `None` for a long one, which its record starts with.
+    pub short: Option<&'a [u8]>,
+}
+
+pub(crate) fn parse_member(tree_key: &[u8]) -> Result<MemberKey<'_>> {
+    let parse = || {
+        let (hash, rest) = tree_key.get(ELEMENT_PREFIX..)?.split_at_checked(HASH_BYTES)?;
+        let mut word = [0; 8];
+        word[2..].copy_from_slice(hash);
+        let hash = u64::from_be_bytes(word);
+        match rest.split_first()? {
+            (0, short) => Some(MemberKey { hash, short: Some(short) }),
+            (1, digest) if digest.len() == 32 => Some(MemberKey { hash, short: None }),
+            _ => None,
+        }
+    };
+    parse().ok_or_else(|| Error::corrupt(format!("key of a member of unknown form: {tree_key:02x?}")))
+}
+
+/// Returns version id and kind of an element's key.
+pub(crate) fn version_and_kind(tree_key: &[u8]) -> Option<(u64, u8)> {
+    let (version, rest) = tree_key.get(SPACE_BYTES..)?.split_first_chunk::<8>()?;
+    Some((u64::from_be_bytes(*version), *rest.first()?))
+}
+
 /// Returns bounds `(from, to)` of all elements of a version.
 pub(crate) fn elements(version: u64) -> ([u8; 12], [u8; 12]) {
     let mut from = [0xff; 12];
@@ -201,6 +271,26 @@ mod tests {
         }
         assert!(element(42, SEGMENT, 0).as_slice() > to.as_slice());
         assert!(element(40, SEGMENT, u32::MAX).as_slice() < from.as_slice());
+    }
+
+    #[test]
+    fn members_sort_by_hash_within_their_version_and_parse() {
+        let keys = [
+            member(7, FIELD, 0, b""),
+            member(7, FIELD, 0, b"a"),
+            member(7, FIELD, 0, &[b'a'; 513]),
+            member(7, FIELD, 1, b"a"),
+            member(7, FIELD, HASHES - 1, &[0xff; 512]),
+            member(7, MEMBER, 0, b""),
+        ];
+        assert!(keys.windows(2).all(|pair| pair[0].as_slice() < pair[1].as_slice()));
+        assert!(keys[4].as_slice() < &member_bound(7, FIELD, HASHES)[..]);
+        assert!(keys[5].as_slice() > &member_bound(7, FIELD, HASHES)[..]);
+        let parsed = parse_member(keys[4].as_slice()).unwrap();
+        assert_eq!((parsed.hash, parsed.short), (HASHES - 1, Some([0xff; 512].as_slice())));
+        assert_eq!(parse_member(keys[2].as_slice()).unwrap().short, None);
+        assert_eq!(version_and_kind(keys[5].as_slice()), Some((7, MEMBER)));
+        assert!(parse_member(&element(7, SEGMENT, 3)).is_err());
     }
 
     #[test]

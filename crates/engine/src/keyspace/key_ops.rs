@@ -3,10 +3,11 @@
 use std::ops::Range;
 
 use crate::error::{Error, Result};
+use crate::keyspace::build::read_behind;
 use crate::keyspace::key::{TreeKey, VALUE_MAX, check_database};
 use crate::keyspace::key_txn::{Entry, KeyPlace, KeyTransaction};
 use crate::keyspace::record::{Body, EXTENT_MAX, INLINE_MAX, Kind, Meta, NOT_INT, RAW};
-use crate::keyspace::record_change::{Expire, RecordChange, RecordPut, Removal};
+use crate::keyspace::record_change::{Expire, RecordChange, RecordPut, Removal, Replaced};
 use crate::keyspace::segments::Segments;
 use crate::keyspace::value;
 use crate::keyspace::value::NewBody;
@@ -62,6 +63,12 @@ impl<'k> KeyTransaction<'k> {
         if meta.head.kind != Kind::String {
             return Err(Error::Misuse("value() of a key that is not a string"));
         }
+        self.value_part(entry, range, out)
+    }
+
+    /// Does the same for the value of a field.
+    pub(crate) fn value_part(&self, entry: &Entry, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+        let meta = Meta::parse(&entry.record)?;
         let range = range.start..range.end.min(entry.len);
         if range.is_empty() {
             return Ok(());
@@ -80,33 +87,43 @@ impl<'k> KeyTransaction<'k> {
         self.must_write()?;
         check_len(value.len() as u64)?;
         let stored_key: &[u8] = if place.key.is_long() { key } else { &[] };
-        let len = stored_key.len() + value.len();
-        let mut put = RecordPut::new(form.bits(), expire, stored_key.len());
+        let put = RecordPut::new(form.bits(), expire, stored_key.len());
+        self.put_payload(&place, put, stored_key, value).map(drop)
+    }
+
+    /// Stores `stored`, followed by a value, as the payload of a record.
+    pub(crate) fn put_payload(
+        &mut self,
+        place: &KeyPlace,
+        mut put: RecordPut<'_>,
+        stored: &[u8],
+        value: &[u8],
+    ) -> Result<Replaced> {
+        let len = stored.len() + value.len();
         if len > EXTENT_MAX {
             let segment = |range: Range<u64>, out: &mut Vec<u8>| {
-                let range = range.start as usize..range.end as usize;
-                let of_key = range.start.min(stored_key.len())..range.end.min(stored_key.len());
-                out.extend_from_slice(&stored_key[of_key]);
-                let skipped = |at: usize| at.saturating_sub(stored_key.len());
-                out.extend_from_slice(&value[skipped(range.start)..skipped(range.end)]);
-                Ok(())
+                read_behind(stored, range, out, &|range, out| {
+                    out.extend_from_slice(&value[range.start as usize..range.end as usize]);
+                    Ok(())
+                })
             };
             let segments = self.write_segments(len as u64, segment)?;
-            return self.put_segments(&place, put, segments);
+            return self.put_segments(place, put, segments);
         }
         let joined;
-        let payload = if stored_key.is_empty() {
+        let payload = if stored.is_empty() {
             value
         } else {
-            joined = [stored_key, value].concat();
+            joined = [stored, value].concat();
             &joined
         };
         if len <= INLINE_MAX {
-            put.body = Body::Inline(payload);
-            return self.write(&place, &RecordChange::Put(put)).map(drop);
+            let put = RecordPut { body: Body::Inline(payload), ..put };
+            return self.write(place, &RecordChange::Put(put));
         }
         let fresh = NewBody::write(&self.keyspace.store.pager, payload)?;
-        self.put_fresh(&place, put, fresh)
+        put.shares_pages = false;
+        self.put_fresh(place, put, fresh)
     }
 
     /// Writes bytes at an offset of a string, which grows if needed. A gap is filled with zeros, and an absent key counts as an empty string. Returns the new
@@ -279,7 +296,7 @@ impl<'k> KeyTransaction<'k> {
         self.write(place, &RecordChange::Put(put)).map(drop)
     }
 
-    fn put_fresh(&mut self, place: &KeyPlace, put: RecordPut<'_>, fresh: NewBody<'k>) -> Result<()> {
+    fn put_fresh(&mut self, place: &KeyPlace, put: RecordPut<'_>, fresh: NewBody<'k>) -> Result<Replaced> {
         let put = RecordPut { body: fresh.body(), allocated: fresh.reserved.runs(), ..put };
         self.placed = false;
         let result = self.write(place, &RecordChange::Put(put));
@@ -287,7 +304,7 @@ impl<'k> KeyTransaction<'k> {
             // Also if a later step failed: the record refers to the pages, and undoing it frees them.
             fresh.reserved.settle();
         }
-        result.map(drop)
+        result
     }
 
     fn write_segments(
@@ -301,6 +318,9 @@ impl<'k> KeyTransaction<'k> {
 
     /// Writes another copy of a value of any size.
     fn copy_value(&mut self, entry: &Entry, to: (u8, &[u8]), expire: Expire) -> Result<()> {
+        if entry.kind != Kind::String {
+            return self.copy_members(entry, to, expire);
+        }
         let meta = Meta::parse(&entry.record)?;
         let target = self.place(to.0, to.1)?;
         let stored_key: &[u8] = if target.key.is_long() { to.1 } else { &[] };
@@ -317,7 +337,7 @@ impl<'k> KeyTransaction<'k> {
         let mut put = RecordPut::new(meta.head.form, expire, stored_key.len());
         if len > EXTENT_MAX as u64 {
             let segments = self.write_segments(len, read)?;
-            return self.put_segments(&target, put, segments);
+            return self.put_segments(&target, put, segments).map(drop);
         }
         let mut payload = Vec::with_capacity(len as usize);
         read(0..len, &mut payload)?;
@@ -326,7 +346,7 @@ impl<'k> KeyTransaction<'k> {
             return self.write(&target, &RecordChange::Put(put)).map(drop);
         }
         let fresh = NewBody::write(&store.pager, &payload)?;
-        self.put_fresh(&target, put, fresh)
+        self.put_fresh(&target, put, fresh).map(drop)
     }
 
     /// Removes a record by its tree key, for the background thread. The transaction must hold its stripe.

@@ -10,7 +10,7 @@ use pager::Lsn;
 
 use crate::error::{Error, Result};
 use crate::keyspace::databases::DatabaseMap;
-use crate::keyspace::key::{KeySet, TreeKey, VALUE_MAX, check_database};
+use crate::keyspace::key::{ELEMENTS, KeySet, TreeKey, VALUE_MAX, check_database};
 use crate::keyspace::record::{Body, Kind, Meta, NOT_INT, RAW};
 use crate::keyspace::state::Keyspace;
 use crate::keyspace::stripes::{LockStripes, StripeSet, TxnStripes};
@@ -36,6 +36,12 @@ pub struct Entry {
 impl Entry {
     /// Returns the answer of OBJECT ENCODING.
     pub fn encoding(&self) -> &'static str {
+        match (self.kind, Meta::parse(&self.record).is_ok_and(|meta| meta.head.form & RAW != 0)) {
+            (Kind::Hash | Kind::Set, true) => return "hashtable",
+            (Kind::Hash, false) => return "listpack",
+            (Kind::Set, false) => return "intset",
+            _ => {}
+        }
         const INT_MAX: u64 = 20;
         const EMBSTR_MAX: u64 = 44;
         let Ok(meta) = Meta::parse(&self.record) else { return "raw" };
@@ -198,7 +204,7 @@ impl<'k> KeyTransaction<'k> {
             return Ok(suffix[1..].to_vec());
         }
         let mut key = Vec::with_capacity(meta.head.key_len as usize);
-        self.keyspace.store.read_payload(&meta.body, 0..u64::from(meta.head.key_len), &mut key)?;
+        self.keyspace.store.read_payload(&meta.key_body(), 0..u64::from(meta.head.key_len), &mut key)?;
         Ok(key)
     }
 
@@ -227,7 +233,8 @@ impl<'k> KeyTransaction<'k> {
     }
 
     pub(crate) fn touched(&self, place: &KeyPlace, touch: Touch) {
-        if self.keyspace.watched.is_watched() {
+        // An element has no name that could be watched: its meta record is touched.
+        if place.space != ELEMENTS && self.keyspace.watched.is_watched() {
             self.keyspace.watched.touch(place.db, place.key.suffix(), touch);
         }
     }

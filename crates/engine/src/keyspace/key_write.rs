@@ -11,7 +11,7 @@
 use pager::Lsn;
 
 use crate::error::Result;
-use crate::keyspace::key::SEGMENT;
+use crate::keyspace::key::{ELEMENTS, SEGMENT};
 use crate::keyspace::key_txn::{KeyPlace, KeyTransaction};
 use crate::keyspace::record::{Body, EXTENT_MAX};
 use crate::keyspace::record_change::{Expire, RecordChange, RecordPut, Removal, Replaced, apply};
@@ -51,7 +51,9 @@ impl<'k> KeyTransaction<'k> {
 
     fn write_record(&mut self, place: &KeyPlace, target: &RecordChange<'_>) -> Result<Replaced> {
         let (now, key) = (self.now, place.key.as_slice());
-        if let (RecordChange::Remove(_), Some(txn)) = (target, &mut self.record_txn) {
+        if place.space != ELEMENTS
+            && let (RecordChange::Remove(_), Some(txn)) = (target, &mut self.record_txn)
+        {
             txn.removes();
         }
         let records = &self.keyspace.store.records;
@@ -81,7 +83,7 @@ impl<'k> KeyTransaction<'k> {
             self.changed = true;
             self.last = self.last.max(lsn);
         }
-        if keys == 0 {
+        if keys == 0 || place.space == ELEMENTS {
             return;
         }
         match &mut self.record_txn {
@@ -116,16 +118,21 @@ impl<'k> KeyTransaction<'k> {
         place: &KeyPlace,
         mut put: RecordPut<'_>,
         segments: Segments<'_>,
-    ) -> Result<()> {
-        // If anything fails from here on, the segments are still in the purge queue.
+    ) -> Result<Replaced> {
+        put.body = Body::Segments { len: segments.len, version: segments.version };
+        self.put_unnamed(place, put, segments.version)
+    }
+
+    /// Stores a record that refers to a version id of the purge queue, and removes the queue's entry.
+    pub(crate) fn put_unnamed(&mut self, place: &KeyPlace, put: RecordPut<'_>, version: u64) -> Result<Replaced> {
+        // If anything fails from here on, the version is still in the purge queue.
         self.leaves_garbage = true;
         self.begin()?;
-        put.body = Body::Segments { len: segments.len, version: segments.version };
-        self.write(place, &RecordChange::Put(put))?;
+        let facts = self.write(place, &RecordChange::Put(put))?;
         let txn = self.record_txn.as_mut().expect("begun above");
         let queue = &self.keyspace.store.queue;
-        txn.change_too(queue, &version_key(segments.version), |_, pages| pages.change.delete())?;
-        Ok(())
+        txn.change_too(queue, &version_key(version), |_, pages| pages.change.delete())?;
+        Ok(facts)
     }
 
     /// Changes the segments that a patch touches, and the meta record if the payload grows.

@@ -18,6 +18,25 @@ use crate::store::Store;
 use crate::store::purge_queue::{Queued, encode_version, version_key};
 
 impl Store {
+    /// Removes about `budget` elements of a version id. Values in segments of their own go into the queue first. Returns true if none is left.
+    fn purge_version(&self, version: u64, budget: usize) -> Result<bool> {
+        let (from, to) = key::elements(version);
+        let mut scan = self.records.scan(Bound::Included(&from[..]), Bound::Excluded(&to[..]));
+        let (mut batch, mut behind, mut seen) = (Batch::new(), None, 0);
+        while seen < budget && scan.next_batch(&mut batch)? {
+            for record in batch.iter() {
+                if let Some(inner) = Meta::parse(record.value).ok().and_then(|meta| meta.body.version()) {
+                    self.queue.modify(&version_key(inner), None, |_, change| change.put(&[&encode_version(0)]))?;
+                }
+            }
+            seen += batch.len();
+            behind = Some([batch.get(batch.len() - 1).key, &[0]].concat());
+        }
+        let Some(behind) = behind else { return Ok(true) };
+        self.purge_records(&from, &behind, usize::MAX)?;
+        Ok(false)
+    }
+
     /// Removes about `budget` records between two keys, together with the pages that they refer to. Returns true if none is left.
     fn purge_records(&self, from: &[u8], to: &[u8], budget: usize) -> Result<bool> {
         let mut purge = self.records.delete_range(from, Some(to));
@@ -115,8 +134,7 @@ impl Keyspace {
         match entry {
             Queued::Pages { .. } => self.store.free_queued_pages(key)?,
             Queued::Version { version, .. } => {
-                let (first, to) = key::elements(version);
-                if self.store.purge_records(&first, &to, budget)? {
+                if self.store.purge_version(version, budget)? {
                     self.store.queue.modify(key, None, |_, change| change.delete())?;
                 }
             }

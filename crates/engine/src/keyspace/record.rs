@@ -1,16 +1,20 @@
-//! Bytes of a meta record and of a segment: what the tree stores under a key.
+//! Bytes of a meta record and of an element: what the tree stores under a key.
 //!
 //! ```text
 //!   meta      kind | format << 4   flags   [expire u64, ms since 1970]   [key length u32]   body
 //!             flags: 1 EXPIRES  2 LONG_KEY (the payload starts with the whole key)  4 NOT_INT  8 RAW
-//!   segment   format << 4   0      body
+//!   element   as the meta record of a string; of a segment, flags are 0; of a member that is too long for a tree key, the payload starts with the member
 //!   body      0 INLINE    payload
 //!             1 EXTENT    payload length u32 | run count u8 | runs: first page u48, units u8 | crc32c u32 of each unit | tail
 //!             2 SEGMENTS  payload length u64 | version id u64
+//!             3 ELEMENTS  count u64 | version id u64                     a hash or a set; its elements are records of their own
 //! ```
+//! Every record of the tree begins with such a head, elements included. So purge, undo and the checker find the pages and the version id that a record refers
+//! to without knowing what it is (EN-61).
+//!
 //! All numbers are little-endian. A payload of up to 1200 bytes is inline. A payload of up to 256 KiB is stored in units of 4 KiB; if its last bytes are no
 //! more than 512, they stay in the record as the tail. A longer payload is cut into segments of 256 KiB, each a record of its own in one of the first two
-//! formats. Format 3 is reserved for collections (count u64 | version id u64 | fields of the kind); docs/formats/keyspace.md describes them.
+//! formats. A small hash or set is inline (`packed`); a larger one is in format 3, and a long key is then in segments of the same version id.
 
 use pager::{PAGE_BYTES, PageId, Run};
 
@@ -31,13 +35,14 @@ const _: () = assert!(HEADER_MAX + INLINE_MAX <= btree::Tree::VALUE_MAX && EXTEN
 const INLINE: u8 = 0;
 const EXTENT: u8 = 1;
 const SEGMENTS: u8 = 2;
+const ELEMENTS: u8 = 3;
 
 const EXPIRES: u8 = 1;
 const LONG_KEY: u8 = 2;
 pub(crate) const NOT_INT: u8 = 4;
 pub(crate) const RAW: u8 = 8;
 
-/// The type of a key's value. Only strings are served so far; the format has a place for the others.
+/// The type of a key's value. Strings, hashes and sets are served so far; the format has a place for the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     String,
@@ -117,7 +122,15 @@ impl HeadBytes {
 pub(crate) enum Body<'a> {
     Inline(&'a [u8]),
     Extent(Extent<'a>),
-    Segments { len: u64, version: u64 },
+    Segments {
+        len: u64,
+        version: u64,
+    },
+    /// The elements of a hash or a set are records under the version id.
+    Elements {
+        count: u64,
+        version: u64,
+    },
 }
 
 impl<'a> Body<'a> {
@@ -126,6 +139,7 @@ impl<'a> Body<'a> {
             Body::Inline(_) => INLINE,
             Body::Extent(_) => EXTENT,
             Body::Segments { .. } => SEGMENTS,
+            Body::Elements { .. } => ELEMENTS,
         }
     }
 
@@ -138,6 +152,11 @@ impl<'a> Body<'a> {
                 let version = u64::from_le_bytes(version.try_into().ok()?);
                 Some(Body::Segments { len: u64::from_le_bytes(len.try_into().ok()?), version })
             }
+            ELEMENTS => {
+                let (count, version) = bytes.split_at_checked(8)?;
+                let version = u64::from_le_bytes(version.try_into().ok()?);
+                Some(Body::Elements { count: u64::from_le_bytes(count.try_into().ok()?), version })
+            }
             _ => None,
         }
     }
@@ -147,6 +166,7 @@ impl<'a> Body<'a> {
             Body::Inline(bytes) => bytes.len() as u64,
             Body::Extent(extent) => u64::from(extent.len),
             Body::Segments { len, .. } => *len,
+            Body::Elements { .. } => 0,
         }
     }
 
@@ -161,7 +181,7 @@ impl<'a> Body<'a> {
 
     pub fn version(&self) -> Option<u64> {
         match self {
-            Body::Segments { version, .. } => Some(*version),
+            Body::Segments { version, .. } | Body::Elements { version, .. } => Some(*version),
             _ => None,
         }
     }
@@ -171,7 +191,9 @@ impl<'a> Body<'a> {
         match self {
             Body::Inline(bytes) => f(bytes, &[]),
             Body::Extent(extent) => f(extent.bytes, &[]),
-            Body::Segments { len, version } => f(&len.to_le_bytes(), &version.to_le_bytes()),
+            Body::Segments { len: word, version } | Body::Elements { count: word, version } => {
+                f(&word.to_le_bytes(), &version.to_le_bytes())
+            }
         }
     }
 }
@@ -273,12 +295,25 @@ impl<'a> Meta<'a> {
         }
         let head = Head { kind, form: flags & (NOT_INT | RAW), expire, key_len };
         let body = Body::parse(tag >> 4, rest)?;
-        (body.payload_len() >= u64::from(key_len)).then_some(Meta { head, body })
+        let fits = match (kind, body) {
+            (Kind::Hash | Kind::Set, Body::Elements { .. }) => true,
+            (Kind::Hash | Kind::Set, Body::Inline(_)) | (Kind::String, _) => body.payload_len() >= u64::from(key_len),
+            _ => false,
+        };
+        (fits && !(kind == Kind::String && matches!(body, Body::Elements { .. }))).then_some(Meta { head, body })
     }
 
-    /// Returns the length of the value without the key.
+    /// Returns the length of the value without the key; 0 if its elements are records of their own.
     pub fn len(&self) -> u64 {
-        self.body.payload_len() - u64::from(self.head.key_len)
+        self.body.payload_len().saturating_sub(u64::from(self.head.key_len))
+    }
+
+    /// Returns the body whose payload starts with the key, if the record has a long one.
+    pub fn key_body(&self) -> Body<'a> {
+        match self.body {
+            Body::Elements { version, .. } => Body::Segments { len: u64::from(self.head.key_len), version },
+            body => body,
+        }
     }
 
     pub fn is_expired(&self, now_ms: u64) -> bool {
@@ -299,7 +334,7 @@ pub(crate) fn parse_segment(bytes: &[u8]) -> Result<Body<'_>> {
     body.ok_or_else(|| Error::corrupt("segment record of unknown form"))
 }
 
-/// Returns the pages that a meta or segment record refers to. (A segment parses as the meta record of a string.)
+/// Returns the pages that a meta record or an element refers to. (An element parses as the meta record of a string.)
 pub(crate) fn pages_of(bytes: &[u8]) -> Result<Vec<PageId>> {
     let meta = Meta::parse(bytes)?;
     Ok(meta.body.runs().flat_map(|run| run.first..run.first + u64::from(run.pages)).collect())
@@ -367,7 +402,13 @@ mod tests {
         for len in 0..bytes.len() {
             assert!(Meta::parse(&bytes[..len]).is_err(), "{len}");
         }
-        assert!(Meta::parse(&[0x30, 0]).is_err(), "collections are not served yet");
+        assert!(Meta::parse(&[[0x30, 0].as_slice(), &[0; 16]].concat()).is_err(), "a string has no elements");
+        assert!(Meta::parse(&[[0x34, 0].as_slice(), &[0; 16]].concat()).is_ok() && Meta::parse(&[0x34, 0, 1]).is_err());
+        assert!(Meta::parse(&[[0x24, 0].as_slice(), &[0; 16]].concat()).is_err(), "a hash has no segments");
+        assert!(
+            Meta::parse(&[0x01, 0]).is_err() && Meta::parse(&[0x03, 0]).is_err(),
+            "lists and sorted sets are not served"
+        );
         assert!(Meta::parse(&[0x0f, 0]).is_err());
         assert!(parse_segment(&[0x20, 0]).is_err());
     }

@@ -49,7 +49,7 @@ impl<'s> Segments<'s> {
         self.version
     }
 
-    /// Writes a payload of `len` bytes; `read` appends a range of it. WaitDeadline a key refers to them, the segments are in the purge queue.
+    /// Writes a payload of `len` bytes; `read` appends a range of it. Until a key refers to them, the segments are in the purge queue.
     pub fn write(
         store: &'s Store,
         len: u64,

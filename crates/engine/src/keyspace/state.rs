@@ -16,6 +16,7 @@ use crate::keyspace::cursors::Cursors;
 use crate::keyspace::databases::Databases;
 use crate::keyspace::key::DATABASES;
 use crate::keyspace::key_locks::KeyLocks;
+use crate::keyspace::member_hash::MemberHash;
 use crate::keyspace::stripes::LockStripes;
 use crate::keyspace::watch_registry::WatchRegistry;
 use crate::keyspace::{counts, stripes};
@@ -36,8 +37,11 @@ pub struct Keyspace {
     pub(crate) counts: Counts,
     pub(crate) watched: WatchRegistry,
     pub(crate) cursors: Cursors,
+    pub(crate) member_hash: MemberHash,
     pub(crate) background: BackgroundSignal,
     pub(crate) prng: Mutex<Prng>,
+    /// The random number of this start.
+    random: u64,
     active_expire: AtomicBool,
     /// Until this time nothing expires in the background, in ms since 1970.
     expire_paused_until_ms: AtomicU64,
@@ -62,6 +66,8 @@ impl Keyspace {
             databases: Databases::default(),
             counts,
             watched: WatchRegistry::new(),
+            member_hash: MemberHash::default(),
+            random: seed,
             cursors: Cursors::new(Prng::new(seed ^ CURSORS).next_u64()),
             background: BackgroundSignal::default(),
             prng: Mutex::new(Prng::new(seed)),
@@ -106,12 +112,18 @@ impl Keyspace {
     pub(crate) fn settle(&self, counts: &HashMap<u32, Counted>, next_space: u32) -> Result<()> {
         self.databases.load(&self.store)?;
         self.databases.skip_to(next_space, &self.store)?;
+        self.member_hash.load(&self.store)?;
         for db in 0..DATABASES {
             let counted = counts.get(&self.databases.space(db));
             self.counts.set(db, counted.copied().unwrap_or_default());
         }
         self.stripes.unlock(stripes::ALL, 0);
         Ok(())
+    }
+
+    /// Makes sure that members can be hashed. Must be called before the first element is written.
+    pub(crate) fn ensure_member_hash(&self) -> Result<()> {
+        self.member_hash.ensure(&self.store, self.random)
     }
 
     pub(crate) fn counted(&self, db: u8) -> Counted {

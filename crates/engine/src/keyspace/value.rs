@@ -185,7 +185,7 @@ fn read_plain(pager: &Pager, body: &Body<'_>, range: Range<usize>, out: &mut Vec
             Ok(())
         }
         Body::Extent(extent) => read_extent(pager, extent, range, out),
-        Body::Segments { .. } => Err(Error::corrupt("segments within a segment")),
+        Body::Segments { .. } | Body::Elements { .. } => Err(Error::corrupt("a payload in other records")),
     }
 }
 

@@ -1,5 +1,6 @@
 mod support;
 
+mod collections;
 mod cross_door;
 mod full_disk;
 mod key_transactions;

@@ -1,0 +1,190 @@
+//! Building a collection: packed as long as it fits, then as elements under a version id that no key refers to yet.
+//!
+//! Elements are written outside of any transaction, without before-images, as the segments of a long value are: the version id is in the purge queue meanwhile,
+//! and the transaction that makes the collection reachable removes the queue's entry (EN-8). So memory does not grow with the collection.
+
+use std::ops::Range;
+
+use btree::OldRecord;
+
+use crate::error::Result;
+use crate::keyspace::key;
+use crate::keyspace::key_txn::KeyTransaction;
+use crate::keyspace::members::element_kind;
+use crate::keyspace::packed::{PackLimits, PackedItems};
+use crate::keyspace::record::{Body, EXTENT_MAX, INLINE_MAX, Kind, Meta};
+use crate::keyspace::record_change::{Expire, RecordChange, RecordPut, apply};
+use crate::keyspace::segments::Segments;
+use crate::keyspace::state::Keyspace;
+use crate::keyspace::value::NewBody;
+use crate::store::purge_queue::{encode_version, version_key};
+use crate::txn::page_changes::PageChanges;
+
+/// Reads a range of a value that is being stored.
+pub(crate) type ReadPart<'r> = &'r dyn Fn(Range<u64>, &mut Vec<u8>) -> Result<()>;
+
+/// A hash or a set that no key refers to yet.
+pub struct Build<'k> {
+    pub(crate) kind: Kind,
+    pub(crate) form: u8,
+    /// The key, if its record has to contain it.
+    stored_key: Vec<u8>,
+    limits: PackLimits,
+    pub(crate) state: BuildState<'k>,
+    keyspace: &'k Keyspace,
+}
+
+pub(crate) enum BuildState<'k> {
+    Packed(PackedItems),
+    Elements { version: Segments<'k>, count: u64 },
+}
+
+impl<'k> KeyTransaction<'k> {
+    /// Begins to build a collection for a key.
+    pub fn build(&self, db: u8, key: &[u8], kind: Kind, limits: PackLimits) -> Result<Build<'k>> {
+        let place = self.place(db, key)?;
+        self.must_write()?;
+        let stored_key = if place.key.is_long() { key.to_vec() } else { Vec::new() };
+        let state = BuildState::Packed(PackedItems::new(kind));
+        Ok(Build { kind, form: 0, stored_key, limits, state, keyspace: self.keyspace })
+    }
+}
+
+impl Build<'_> {
+    pub(crate) fn stored_key(&self) -> &[u8] {
+        &self.stored_key
+    }
+
+    /// Starts with these items.
+    pub(crate) fn start(&mut self, form: u8, items: PackedItems) {
+        (self.form, self.state) = (form, BuildState::Packed(items));
+    }
+
+    /// Returns the number of members.
+    pub fn count(&self) -> u64 {
+        match &self.state {
+            BuildState::Packed(items) => items.count as u64,
+            BuildState::Elements { count, .. } => *count,
+        }
+    }
+
+    /// Adds a field with its value, or a member of a set. A field that is there gets the new value. Returns true if it is new.
+    pub fn put(&mut self, member: &[u8], value: &[u8]) -> Result<bool> {
+        let read = |range: Range<u64>, out: &mut Vec<u8>| {
+            out.extend_from_slice(&value[range.start as usize..range.end as usize]);
+            Ok(())
+        };
+        let is_new = self.put_read(member, value.len() as u64, &read)?;
+        self.form |= self.limits.form(self.kind, self.count(), member, value);
+        Ok(is_new)
+    }
+
+    /// Adds a value of any size, which `read` reads.
+    pub(crate) fn put_read(&mut self, member: &[u8], len: u64, read: ReadPart<'_>) -> Result<bool> {
+        if let BuildState::Packed(items) = &mut self.state {
+            if len <= INLINE_MAX as u64 && items.len_with(member, len as usize) + self.stored_key.len() <= INLINE_MAX {
+                let mut value = Vec::with_capacity(len as usize);
+                read(0..len, &mut value)?;
+                return items.put(member, &value);
+            }
+            self.unpack()?;
+        }
+        let BuildState::Elements { version, count } = &mut self.state else { unreachable!("unpacked above") };
+        let is_new = put_element(self.keyspace, version.version(), self.kind, member, len, read)?;
+        *count += u64::from(is_new);
+        Ok(is_new)
+    }
+
+    /// Writes the packed items as elements of a new version id, together with the key if that is long.
+    fn unpack(&mut self) -> Result<()> {
+        let BuildState::Packed(items) = &self.state else { return Ok(()) };
+        let keyspace = self.keyspace;
+        keyspace.ensure_member_hash()?;
+        let stored_key = &self.stored_key;
+        let version = Segments::write(&keyspace.store, stored_key.len() as u64, |range, out| {
+            out.extend_from_slice(&stored_key[range.start as usize..range.end as usize]);
+            Ok(())
+        })
+        .inspect_err(|_| keyspace.wake())?;
+        let (mut rest, mut count) = (items.bytes(), 0);
+        while !rest.is_empty() {
+            let (member, value) = crate::keyspace::packed::take(self.kind, &mut rest)?;
+            let read = |range: Range<u64>, out: &mut Vec<u8>| {
+                out.extend_from_slice(&value[range.start as usize..range.end as usize]);
+                Ok(())
+            };
+            count += u64::from(put_element(keyspace, version.version(), self.kind, member, value.len() as u64, &read)?);
+        }
+        self.state = BuildState::Elements { version, count };
+        Ok(())
+    }
+}
+
+impl Drop for Build<'_> {
+    /// If no key refers to the elements, the background finds them in the purge queue.
+    fn drop(&mut self) {
+        if matches!(self.state, BuildState::Elements { .. }) {
+            self.keyspace.wake();
+        }
+    }
+}
+
+/// Writes an element under a version id that no key refers to. Returns true if the member is new.
+fn put_element(
+    keyspace: &Keyspace,
+    version: u64,
+    kind: Kind,
+    member: &[u8],
+    len: u64,
+    read: ReadPart<'_>,
+) -> Result<bool> {
+    let store = &keyspace.store;
+    let hash = keyspace.member_hash.of(member).expect("drawn before the first element");
+    let tree_key = key::member(version, element_kind(kind), hash, member);
+    let stored: &[u8] = if member.len() > key::SHORT_MEMBER_MAX { member } else { &[] };
+    let payload_len = stored.len() as u64 + len;
+    let read = |range: Range<u64>, out: &mut Vec<u8>| read_behind(stored, range, out, read);
+    let mut put = RecordPut::new(0, Expire::None, stored.len());
+    // Nobody reads the element before the version has a key, so steps of one mini-transaction each suffice; after a crash all of them are garbage.
+    let mut old = Vec::new();
+    if store.records.get(tree_key.as_slice(), &mut old)?.present
+        && let Some(orphan) = Meta::parse(&old)?.body.version()
+    {
+        store.queue.modify(&version_key(orphan), None, |_, change| change.put(&[&encode_version(0)]))?;
+    }
+    store.pager.admit()?;
+    if payload_len > EXTENT_MAX as u64 {
+        let segments = Segments::write(store, payload_len, read)?;
+        put.body = Body::Segments { len: segments.len, version: segments.version() };
+        let is_new = put_unnamed(store, tree_key.as_slice(), put)?;
+        store.queue.modify(&version_key(segments.version()), None, |_, change| change.delete())?;
+        return Ok(is_new);
+    }
+    let mut payload = Vec::with_capacity(payload_len as usize);
+    read(0..payload_len, &mut payload)?;
+    if payload.len() <= INLINE_MAX {
+        put.body = Body::Inline(&payload);
+        return put_unnamed(store, tree_key.as_slice(), put);
+    }
+    let fresh = NewBody::write(&store.pager, &payload)?;
+    let put = RecordPut { body: fresh.body(), allocated: fresh.reserved.runs(), ..put };
+    let is_new = put_unnamed(store, tree_key.as_slice(), put)?;
+    fresh.reserved.settle();
+    Ok(is_new)
+}
+
+fn put_unnamed(store: &crate::store::Store, tree_key: &[u8], put: RecordPut<'_>) -> Result<bool> {
+    let target = RecordChange::Put(put);
+    let done = store.records.modify(tree_key, None, |old: Option<OldRecord<'_>>, change| {
+        apply(old.as_ref(), &mut PageChanges::alone(change), &target, 0, false)
+    })?;
+    Ok(!done.result?.existed)
+}
+
+/// Appends a range of `stored` followed by a value.
+pub(crate) fn read_behind(stored: &[u8], range: Range<u64>, out: &mut Vec<u8>, read: ReadPart<'_>) -> Result<()> {
+    let skip = stored.len() as u64;
+    out.extend_from_slice(&stored[range.start.min(skip) as usize..range.end.min(skip) as usize]);
+    let of_value = range.start.max(skip) - skip..range.end.max(skip) - skip;
+    if of_value.is_empty() { Ok(()) } else { read(of_value, out) }
+}

@@ -1,0 +1,280 @@
+//! Reading hashes and sets: one field, a walk over all members, a random member.
+//!
+//! A collection is in packed form (`packed`), or its elements are records under a version id, in the order of their members' hashes. The caller has looked up
+//! the key and checked its type.
+//!
+//! Hard part: a reader without locks may meet elements that are being removed. All that it reads is discarded then, because the stripe's word has changed
+//! (EN-48); so every loop here is bounded.
+
+use std::ops::{Bound, Range};
+
+use btree::{Batch, ReadMode, ScanState};
+
+use crate::error::{Error, Result};
+use crate::keyspace::key;
+use crate::keyspace::key::{FIELD, HASHES, MEMBER, TreeKey};
+use crate::keyspace::key_txn::{Entry, KeyTransaction};
+use crate::keyspace::packed;
+use crate::keyspace::record::{Body, Kind, Meta};
+
+/// Mean number of elements in an interval of hashes from which a random member is drawn, and the number up to which the draw is exactly uniform.
+const INTERVAL_MEAN: u64 = 32;
+const INTERVAL_MAX: u64 = 80;
+/// Maximum number of draws. Each succeeds with a probability of about 0.4.
+const DRAWS: usize = 1000;
+
+/// Returns the kind of the elements of a collection.
+pub(crate) fn element_kind(kind: Kind) -> u8 {
+    if kind == Kind::Hash { FIELD } else { MEMBER }
+}
+
+/// Returns the part of a packed collection's payload behind the key.
+pub(crate) fn packed_part<'a>(meta: &Meta<'_>, payload: &'a [u8]) -> &'a [u8] {
+    &payload[meta.head.key_len as usize..]
+}
+
+/// A walk over the members of a hash or a set.
+pub struct MemberWalk {
+    kind: Kind,
+    source: WalkSource,
+    /// The current member, if it is too long for its tree key.
+    long: Vec<u8>,
+}
+
+enum WalkSource {
+    Packed { items: Vec<u8>, at: usize },
+    Elements { state: ScanState, batch: Batch, at: usize },
+}
+
+/// A member that a walk has found.
+pub struct MemberItem<'w> {
+    pub member: &'w [u8],
+    pub value: ItemValue<'w>,
+    /// The member's hash. `None` in packed form.
+    pub hash: Option<u64>,
+}
+
+/// The value of a field; nothing for a member of a set.
+#[derive(Clone, Copy)]
+pub enum ItemValue<'w> {
+    Bytes(&'w [u8]),
+    /// The record of an element.
+    Record(&'w [u8]),
+}
+
+impl MemberWalk {
+    /// Returns the next member.
+    pub fn next(&mut self, txn: &KeyTransaction<'_>) -> Result<Option<MemberItem<'_>>> {
+        match &mut self.source {
+            WalkSource::Packed { items, at } => {
+                let mut rest = &items[*at..];
+                if rest.is_empty() {
+                    return Ok(None);
+                }
+                let (member, value) = packed::take(self.kind, &mut rest)?;
+                *at = items.len() - rest.len();
+                Ok(Some(MemberItem { member, value: ItemValue::Bytes(value), hash: None }))
+            }
+            WalkSource::Elements { state, batch, at } => {
+                if *at == batch.len() {
+                    *at = 0;
+                    if !state.next_batch(&txn.keyspace.store.records, ReadMode::MayRead, batch)? {
+                        return Ok(None);
+                    }
+                }
+                let record = batch.get(*at);
+                *at += 1;
+                let parsed = key::parse_member(record.key)?;
+                let member = match parsed.short {
+                    Some(member) => member,
+                    None => {
+                        txn.long_member(record.value, &mut self.long)?;
+                        &self.long
+                    }
+                };
+                Ok(Some(MemberItem { member, value: ItemValue::Record(record.value), hash: Some(parsed.hash) }))
+            }
+        }
+    }
+}
+
+impl ItemValue<'_> {
+    /// Returns the value as an entry, which `KeyTransaction::value` reads.
+    pub fn to_entry(self) -> Result<Entry> {
+        match self {
+            ItemValue::Bytes(bytes) => Ok(packed_entry(bytes)),
+            ItemValue::Record(record) => element_entry(record.to_vec(), 0),
+        }
+    }
+
+    /// Returns the value's bytes if its record holds them.
+    pub fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            ItemValue::Bytes(bytes) => Some(bytes),
+            ItemValue::Record(record) => match Meta::parse(record).ok()? {
+                Meta { head, body: Body::Inline(payload) } => payload.get(head.key_len as usize..),
+                _ => None,
+            },
+        }
+    }
+}
+
+fn packed_entry(value: &[u8]) -> Entry {
+    let record = [&[0, 0], value].concat();
+    Entry { kind: Kind::String, expire_at_ms: None, len: value.len() as u64, word: 0, record }
+}
+
+fn element_entry(record: Vec<u8>, word: u64) -> Result<Entry> {
+    let meta = Meta::parse(&record)?;
+    let (kind, expire_at_ms, len) = (meta.head.kind, meta.head.expire, meta.len());
+    Ok(Entry { kind, expire_at_ms, len, word, record })
+}
+
+impl Entry {
+    /// Returns the number of fields or members.
+    pub fn count(&self) -> Result<u64> {
+        let meta = Meta::parse(&self.record)?;
+        match meta.body {
+            Body::Elements { count, .. } => Ok(count),
+            Body::Inline(payload) if self.kind != Kind::String => Ok(packed::split(packed_part(&meta, payload))?.0),
+            _ => Err(Error::Misuse("count() of a key that is no collection")),
+        }
+    }
+
+    /// Returns true if the elements are records of their own.
+    pub fn has_elements(&self) -> bool {
+        Meta::parse(&self.record).is_ok_and(|meta| matches!(meta.body, Body::Elements { .. }))
+    }
+}
+
+impl KeyTransaction<'_> {
+    /// Reads the member that an element's record starts with.
+    fn long_member(&self, record: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let meta = Meta::parse(record)?;
+        out.clear();
+        self.keyspace.store.read_payload(&meta.body, 0..u64::from(meta.head.key_len), out)
+    }
+
+    /// Returns the tree key of a member; `None` if the database has no elements yet.
+    pub(crate) fn member_key(&self, version: u64, kind: Kind, member: &[u8]) -> Option<TreeKey> {
+        let hash = self.keyspace.member_hash.of(member)?;
+        Some(key::member(version, element_kind(kind), hash, member))
+    }
+
+    /// Returns the hash of a member, in whose order walks over elements go; `None` if the database has no elements yet.
+    pub fn member_hash(&self, member: &[u8]) -> Option<u64> {
+        self.keyspace.member_hash.of(member)
+    }
+
+    /// Returns the value of a field, or a member of a set, without a value.
+    pub fn member(&self, entry: &Entry, member: &[u8]) -> Result<Option<Entry>> {
+        let meta = Meta::parse(&entry.record)?;
+        match meta.body {
+            Body::Elements { version, .. } => {
+                let Some(key) = self.member_key(version, entry.kind, member) else { return Ok(None) };
+                let mut record = Vec::new();
+                let found = self.keyspace.store.records.get(key.as_slice(), &mut record)?;
+                if found.present { element_entry(record, found.word).map(Some) } else { Ok(None) }
+            }
+            Body::Inline(payload) => {
+                let (_, mut rest) = packed::split(packed_part(&meta, payload))?;
+                while !rest.is_empty() {
+                    let (name, value) = packed::take(entry.kind, &mut rest)?;
+                    if name == member {
+                        return Ok(Some(packed_entry(value)));
+                    }
+                }
+                Ok(None)
+            }
+            _ => Err(Error::corrupt("a collection that is neither packed nor has elements")),
+        }
+    }
+
+    /// Begins a walk over all members.
+    pub fn members(&self, entry: &Entry) -> Result<MemberWalk> {
+        self.members_between(entry, 0..HASHES)
+    }
+
+    /// Begins a walk over the elements whose hash is at least `from`. In packed form all members are walked.
+    pub fn members_from(&self, entry: &Entry, from: u64) -> Result<MemberWalk> {
+        self.members_between(entry, from..HASHES)
+    }
+
+    fn members_between(&self, entry: &Entry, hashes: Range<u64>) -> Result<MemberWalk> {
+        let meta = Meta::parse(&entry.record)?;
+        let source = match meta.body {
+            Body::Elements { version, .. } => {
+                let bound = |hash: u64| key::member_bound(version, element_kind(entry.kind), hash.min(HASHES));
+                let (from, to) = (bound(hashes.start), bound(hashes.end));
+                let state = ScanState::new(Bound::Included(&from[..]), Bound::Excluded(&to[..]), false);
+                WalkSource::Elements { state, batch: Batch::new(), at: 0 }
+            }
+            Body::Inline(payload) => {
+                WalkSource::Packed { items: packed::split(packed_part(&meta, payload))?.1.to_vec(), at: 0 }
+            }
+            _ => return Err(Error::corrupt("a collection that is neither packed nor has elements")),
+        };
+        Ok(MemberWalk { kind: entry.kind, source, long: Vec::new() })
+    }
+
+    /// Returns a random number below `bound`.
+    pub fn draw(&self, bound: u64) -> u64 {
+        self.keyspace.prng.lock().below(bound.max(1))
+    }
+
+    /// Returns a random member and its value, each member with the same probability; `None` if there is none.
+    ///
+    /// It chooses one of so many equal intervals of hashes that each has about 32 elements, and accepts it with a probability in proportion to its elements.
+    pub fn random_member(&self, entry: &Entry) -> Result<Option<(Vec<u8>, Entry)>> {
+        let count = entry.count()?;
+        if !entry.has_elements() {
+            let mut walk = self.members(entry)?;
+            for _ in 0..self.draw(count) {
+                walk.next(self)?;
+            }
+            return owned(walk.next(self)?);
+        }
+        let intervals = (count / INTERVAL_MEAN).max(1);
+        let bound = |interval: u64| (u128::from(HASHES) * u128::from(interval) / u128::from(intervals)) as u64;
+        for _ in 0..DRAWS {
+            let interval = self.draw(intervals);
+            let hashes = bound(interval)..bound(interval + 1);
+            let mut found = 0;
+            let mut walk = self.members_between(entry, hashes.clone())?;
+            while walk.next(self)?.is_some() {
+                found += 1;
+            }
+            let accepted = if intervals == 1 { found > 0 } else { self.draw(INTERVAL_MAX) < found };
+            if accepted {
+                let mut walk = self.members_between(entry, hashes)?;
+                for _ in 0..self.draw(found) {
+                    walk.next(self)?;
+                }
+                return owned(walk.next(self)?);
+            }
+        }
+        owned(self.members(entry)?.next(self)?)
+    }
+
+    /// Returns the bytes of a key: its record, and those of its elements as the mean of some.
+    pub fn memory(&self, entry: &Entry, samples: u64) -> Result<u64> {
+        let own = entry.memory();
+        if !entry.has_elements() {
+            return Ok(own);
+        }
+        let (count, mut walk) = (entry.count()?, self.members(entry)?);
+        let (mut seen, mut bytes) = (0, 0);
+        while seen < samples.max(1)
+            && let Some(item) = walk.next(self)?
+        {
+            let element = item.value.to_entry()?.memory();
+            bytes += element + item.member.len() as u64;
+            seen += 1;
+        }
+        Ok(own + (u128::from(bytes) * u128::from(count) / u128::from(seen.max(1))) as u64)
+    }
+}
+
+fn owned(item: Option<MemberItem<'_>>) -> Result<Option<(Vec<u8>, Entry)>> {
+    item.map(|item| Ok((item.member.to_vec(), item.value.to_entry()?))).transpose()
+}

@@ -1,0 +1,273 @@
+//! Changing hashes and sets.
+//!
+//! ```text
+//!   packed      the one record is written again; a change that does not fit converts to elements (`build`)
+//!   elements    each element is a record, and so is the meta record with the count: several of them are one record transaction
+//! ```
+//! A collection whose members have become few and short is packed again, and its elements are left to purge. An empty one is no key.
+
+use crate::error::{Error, Result};
+use crate::keyspace::build::{Build, BuildState};
+use crate::keyspace::key::{ELEMENTS, SHORT_MEMBER_MAX};
+use crate::keyspace::key_txn::{Entry, KeyPlace, KeyTransaction};
+use crate::keyspace::members::packed_part;
+use crate::keyspace::packed::{PackLimits, PackedItems};
+use crate::keyspace::record::{Body, INLINE_MAX, Kind, Meta, RAW};
+use crate::keyspace::record_change::{Expire, RecordChange, RecordPut, Removal};
+use crate::keyspace::watch_registry::Touch;
+
+/// A collection of elements is packed again if it has at most so many members of at most so many bytes.
+const REPACK_COUNT: u64 = 8;
+const REPACK_BYTES: usize = 400;
+
+impl<'k> KeyTransaction<'k> {
+    /// Adds fields with their values, or members of a set with empty ones, to the collection at a key, which must be absent or of this kind. Returns the number
+    /// of new ones.
+    pub fn put_members(
+        &mut self,
+        db: u8,
+        key: &[u8],
+        kind: Kind,
+        items: &[(&[u8], &[u8])],
+        limits: PackLimits,
+    ) -> Result<u64> {
+        let place = self.place(db, key)?;
+        self.must_write()?;
+        let entry = self.entry(&place)?;
+        let Some(entry) = entry else {
+            let mut build = self.build(db, key, kind, limits)?;
+            for (member, value) in items {
+                build.put(member, value)?;
+            }
+            let added = build.count();
+            self.put_build(&place, build, Expire::None)?;
+            return Ok(added);
+        };
+        let meta = of_kind(&entry, kind)?;
+        match meta.body {
+            Body::Elements { .. } => {
+                let added = self.put_elements(&place, &entry, items, limits);
+                added.inspect_err(|error| self.mark_broken(error))
+            }
+            Body::Inline(payload) => {
+                let packed = PackedItems::parse(kind, packed_part(&meta, payload))?;
+                let mut build = self.build(db, key, kind, limits)?;
+                build.start(meta.head.form, packed);
+                let mut added = 0;
+                for (member, value) in items {
+                    added += u64::from(build.put(member, value)?);
+                }
+                // A set that has all the members stays as it is.
+                if added > 0 || kind == Kind::Hash {
+                    self.put_build(&place, build, Expire::Keep)?;
+                }
+                Ok(added)
+            }
+            _ => Err(Error::corrupt("a collection that is neither packed nor has elements")),
+        }
+    }
+
+    /// Stores a collection that was built, whatever the key held, without an expiry time. An empty one deletes the key. Returns the number of members.
+    pub fn put_built(&mut self, db: u8, key: &[u8], build: Build<'k>) -> Result<u64> {
+        let place = self.place(db, key)?;
+        self.must_write()?;
+        let count = build.count();
+        if count == 0 {
+            self.delete(db, key)?;
+        } else {
+            self.put_build(&place, build, Expire::None)?;
+        }
+        Ok(count)
+    }
+
+    /// Stores a collection that was built and is not empty.
+    pub(crate) fn put_build(&mut self, place: &KeyPlace, build: Build<'k>, expire: Expire) -> Result<()> {
+        let stored_len = build.stored_key().len();
+        let mut put = RecordPut::new(build.form, expire, stored_len);
+        put.kind = build.kind;
+        match &build.state {
+            BuildState::Packed(items) => {
+                let mut payload = Vec::with_capacity(stored_len + items.len());
+                payload.extend_from_slice(build.stored_key());
+                items.encode(build.form, &mut payload)?;
+                put.body = Body::Inline(&payload);
+                self.write(place, &RecordChange::Put(put)).map(drop)
+            }
+            BuildState::Elements { version, count } => {
+                put.body = Body::Elements { count: *count, version: version.version() };
+                self.put_unnamed(place, put, version.version()).map(drop)
+            }
+        }
+    }
+
+    /// Returns the place of an element. It needs no stripe of its own: the key's stripe is held.
+    fn element_place(&self, of: &KeyPlace, version: u64, kind: Kind, member: &[u8]) -> Result<KeyPlace> {
+        let key = self.member_key(version, kind, member);
+        let key = key.ok_or_else(|| Error::corrupt("there are elements, but the catalog has no secret for members"))?;
+        Ok(KeyPlace { db: of.db, space: ELEMENTS, key, stripe_lsn: of.stripe_lsn })
+    }
+
+    fn put_elements(
+        &mut self,
+        place: &KeyPlace,
+        entry: &Entry,
+        items: &[(&[u8], &[u8])],
+        limits: PackLimits,
+    ) -> Result<u64> {
+        let meta = Meta::parse(&entry.record)?;
+        let Body::Elements { count, version } = meta.body else { return Err(Error::Misuse("a packed collection")) };
+        let (mut added, mut form) = (0, meta.head.form);
+        if let [(member, value)] = items {
+            let is_there = self.member(entry, member)?.is_some();
+            form |= limits.form(entry.kind, count + u64::from(!is_there), member, value);
+            if is_there && (entry.kind == Kind::Set || form == meta.head.form) {
+                if entry.kind == Kind::Hash {
+                    self.put_element(place, version, entry.kind, member, value)?;
+                    self.touched(place, Touch::Changed);
+                }
+                return Ok(0);
+            }
+        }
+        self.begin()?;
+        for (member, value) in items {
+            if entry.kind == Kind::Set && self.member(entry, member)?.is_some() {
+                continue;
+            }
+            added += u64::from(!self.put_element(place, version, entry.kind, member, value)?);
+            form |= limits.form(entry.kind, count + added, member, value);
+        }
+        if added > 0 || form != meta.head.form {
+            self.put_count(place, &meta, form, count + added)?;
+        } else if entry.kind == Kind::Hash {
+            self.touched(place, Touch::Changed);
+        }
+        Ok(added)
+    }
+
+    /// Returns true if the element existed.
+    fn put_element(&mut self, place: &KeyPlace, version: u64, kind: Kind, member: &[u8], value: &[u8]) -> Result<bool> {
+        let element = self.element_place(place, version, kind, member)?;
+        let stored: &[u8] = if member.len() > SHORT_MEMBER_MAX { member } else { &[] };
+        let put = RecordPut::new(0, Expire::None, stored.len());
+        Ok(self.put_payload(&element, put, stored, value)?.existed)
+    }
+
+    fn put_count(&mut self, place: &KeyPlace, meta: &Meta<'_>, form: u8, count: u64) -> Result<()> {
+        let Body::Elements { version, .. } = meta.body else { return Err(Error::Misuse("a packed collection")) };
+        let mut put = RecordPut::new(form, Expire::Keep, meta.head.key_len as usize);
+        (put.kind, put.body) = (meta.head.kind, Body::Elements { count, version });
+        self.write(place, &RecordChange::Put(put)).map(drop)
+    }
+
+    /// Removes members from the collection at a key, which must be absent or of this kind. The last one takes the key with it. Returns how many there were.
+    pub fn remove_members(&mut self, db: u8, key: &[u8], kind: Kind, members: &[&[u8]]) -> Result<u64> {
+        let place = self.place(db, key)?;
+        self.must_write()?;
+        let Some(entry) = self.entry(&place)? else { return Ok(0) };
+        let meta = of_kind(&entry, kind)?;
+        let Body::Inline(payload) = meta.body else {
+            let removed = self.remove_elements(&place, &entry, members);
+            return removed.inspect_err(|error| self.mark_broken(error));
+        };
+        let mut items = PackedItems::parse(kind, packed_part(&meta, payload))?;
+        let mut removed = 0;
+        for member in members {
+            removed += u64::from(items.remove(member)?);
+        }
+        if items.count == 0 {
+            self.remove_record_at(&place)?;
+        } else if removed > 0 {
+            self.put_packed(&place, &meta, &payload[..meta.head.key_len as usize], &items)?;
+        }
+        Ok(removed)
+    }
+
+    fn put_packed(&mut self, place: &KeyPlace, meta: &Meta<'_>, stored_key: &[u8], items: &PackedItems) -> Result<()> {
+        let mut payload = stored_key.to_vec();
+        items.encode(meta.head.form, &mut payload)?;
+        let mut put = RecordPut::new(meta.head.form, Expire::Keep, stored_key.len());
+        (put.kind, put.body) = (meta.head.kind, Body::Inline(&payload));
+        self.write(place, &RecordChange::Put(put)).map(drop)
+    }
+
+    fn remove_elements(&mut self, place: &KeyPlace, entry: &Entry, members: &[&[u8]]) -> Result<u64> {
+        let meta = Meta::parse(&entry.record)?;
+        let Body::Elements { count, version } = meta.body else { return Err(Error::Misuse("a packed collection")) };
+        let mut removed = 0;
+        for member in members {
+            if self.member(entry, member)?.is_none() {
+                continue;
+            }
+            self.begin()?;
+            let element = self.element_place(place, version, entry.kind, member)?;
+            self.write(&element, &RecordChange::Remove(Removal::Deleted))?;
+            removed += 1;
+        }
+        match count.saturating_sub(removed) {
+            _ if removed == 0 => {}
+            0 => self.remove_record_at(place)?,
+            left => match self.repacked(entry, left)? {
+                Some((stored_key, items)) => self.put_packed(place, &meta, &stored_key, &items)?,
+                None => self.put_count(place, &meta, meta.head.form, left)?,
+            },
+        }
+        Ok(removed)
+    }
+
+    fn remove_record_at(&mut self, place: &KeyPlace) -> Result<()> {
+        self.write(place, &RecordChange::Remove(Removal::Deleted)).map(drop)
+    }
+
+    /// Returns the key and the members of a collection that fits into one record again.
+    fn repacked(&self, entry: &Entry, left: u64) -> Result<Option<(Vec<u8>, PackedItems)>> {
+        let meta = Meta::parse(&entry.record)?;
+        let key_len = meta.head.key_len as usize;
+        if left > REPACK_COUNT || key_len + REPACK_BYTES > INLINE_MAX {
+            return Ok(None);
+        }
+        let (mut items, mut walk) = (PackedItems::new(entry.kind), self.members(entry)?);
+        while let Some(item) = walk.next(self)? {
+            let Some(value) =
+                item.value.bytes().filter(|value| items.len_with(item.member, value.len()) <= REPACK_BYTES)
+            else {
+                return Ok(None);
+            };
+            items.put(item.member, value)?;
+        }
+        let mut stored_key = Vec::new();
+        self.keyspace.store.read_payload(&meta.key_body(), 0..key_len as u64, &mut stored_key)?;
+        Ok(Some((stored_key, items)))
+    }
+
+    /// Copies a collection to a key.
+    pub(crate) fn copy_members(&mut self, entry: &Entry, to: (u8, &[u8]), expire: Expire) -> Result<()> {
+        // The copy keeps the form, whatever the limits are now.
+        let limits = PackLimits { entries: u64::MAX, value: u64::MAX };
+        let meta = Meta::parse(&entry.record)?;
+        let target = self.place(to.0, to.1)?;
+        let mut build = self.build(to.0, to.1, entry.kind, limits)?;
+        build.form = meta.head.form & RAW;
+        let mut walk = self.members(entry)?;
+        while let Some(item) = walk.next(self)? {
+            match item.value.bytes() {
+                Some(value) => drop(build.put_read(item.member, value.len() as u64, &|range, out| {
+                    out.extend_from_slice(&value[range.start as usize..range.end as usize]);
+                    Ok(())
+                })?),
+                None => {
+                    let value = item.value.to_entry()?;
+                    let read = |range, out: &mut Vec<u8>| self.value_part(&value, range, out);
+                    build.put_read(item.member, value.len, &read)?;
+                }
+            }
+        }
+        self.put_build(&target, build, expire)
+    }
+}
+
+fn of_kind(entry: &Entry, kind: Kind) -> Result<Meta<'_>> {
+    if entry.kind != kind {
+        return Err(Error::Misuse("a change of a collection at a key of another type"));
+    }
+    Meta::parse(&entry.record)
+}

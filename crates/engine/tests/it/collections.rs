@@ -1,0 +1,403 @@
+//! Hashes and sets, packed and as elements: against a model, over crashes at any I/O, under rollback and purge.
+
+use std::collections::BTreeMap;
+
+use engine::rows::Isolation;
+use engine::{Error, Expire, KeySet, KeyTransaction, Kind, PackLimits};
+use stdx::prng::Prng;
+
+use crate::support::{Story, World, bytes, crash_at, options};
+
+const LIMITS: PackLimits = PackLimits { entries: 512, value: 64 };
+
+type Members = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// Fields with their values, or members with empty ones.
+#[derive(Clone, PartialEq, Debug)]
+struct Collection {
+    kind: Kind,
+    members: Members,
+}
+
+type Model = BTreeMap<Vec<u8>, Collection>;
+
+fn put(txn: &mut KeyTransaction<'_>, key: &[u8], kind: Kind, items: &[(&[u8], &[u8])]) -> Result<u64, Error> {
+    txn.put_members(0, key, kind, items, LIMITS)
+}
+
+fn read(txn: &mut KeyTransaction<'_>, key: &[u8]) -> Result<Option<Collection>, Error> {
+    let Some(entry) = txn.peek(0, key)? else { return Ok(None) };
+    let mut members = Members::new();
+    let mut walk = txn.members(&entry)?;
+    let mut last = None;
+    while let Some(item) = walk.next(txn)? {
+        assert!(last <= item.hash, "elements are walked in the order of their hashes");
+        last = item.hash;
+        let member = item.member.to_vec();
+        let value = item.value.to_entry()?;
+        let mut bytes = Vec::new();
+        txn.value(&value, 0..value.len, &mut bytes)?;
+        let found = txn.member(&entry, &member)?.expect("a walked member is found");
+        assert_eq!(found.len, value.len);
+        assert!(members.insert(member, bytes).is_none(), "a member is walked once");
+    }
+    assert_eq!(entry.count()?, members.len() as u64);
+    Ok(Some(Collection { kind: entry.kind, members }))
+}
+
+fn all(world: &World) -> Model {
+    let keys = world.scan(0, 100);
+    let read = |key: &Vec<u8>| {
+        world.engine.keyspace().read::<_, Error>(KeySet::Keys(&[(0, key)]), |txn| read(txn, key)).expect("it reads").0
+    };
+    keys.iter().map(|key| (key.clone(), read(key).expect("a scanned key is there"))).collect()
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Put(Vec<u8>, Kind, Vec<(Vec<u8>, Vec<u8>)>),
+    Remove(Vec<u8>, Vec<Vec<u8>>),
+    Build(Vec<u8>, Kind, Vec<(Vec<u8>, Vec<u8>)>),
+    Delete(Vec<u8>),
+    Copy(Vec<u8>, Vec<u8>),
+    Rename(Vec<u8>, Vec<u8>),
+    Touch(Vec<u8>),
+}
+
+fn key(prng: &mut Prng) -> Vec<u8> {
+    match prng.below(7) {
+        5 => bytes(700, 1),
+        6 => bytes(3000, 2),
+        n => format!("k{n}").into_bytes(),
+    }
+}
+
+fn member(prng: &mut Prng) -> Vec<u8> {
+    match prng.below(12) {
+        0 => bytes(600 + prng.below(3) as usize, 3),
+        1 => bytes(2000, 4),
+        _ => format!("{}", prng.below(60)).into_bytes(),
+    }
+}
+
+fn value(prng: &mut Prng) -> Vec<u8> {
+    let len = match prng.below(20) {
+        0 => 300_000,
+        1 => 2000,
+        2..8 => 100,
+        _ => prng.below(12),
+    };
+    bytes(len as usize, prng.next_u64())
+}
+
+fn items(prng: &mut Prng, kind: Kind) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let count = if prng.chance(0.2) { prng.below(40) + 1 } else { prng.below(3) + 1 };
+    (0..count).map(|_| (member(prng), if kind == Kind::Hash { value(prng) } else { Vec::new() })).collect()
+}
+
+fn draw(prng: &mut Prng) -> Op {
+    let kind = if prng.chance(0.5) { Kind::Hash } else { Kind::Set };
+    match prng.below(20) {
+        0..9 => Op::Put(key(prng), kind, items(prng, kind)),
+        9..14 => {
+            let count = if prng.chance(0.3) { 80 } else { prng.below(4) + 1 };
+            Op::Remove(key(prng), (0..count).map(|_| member(prng)).collect())
+        }
+        14 => Op::Build(key(prng), kind, items(prng, kind)),
+        15 => Op::Delete(key(prng)),
+        16 => Op::Copy(key(prng), key(prng)),
+        17 => Op::Rename(key(prng), key(prng)),
+        _ => Op::Touch(key(prng)),
+    }
+}
+
+fn borrowed(items: &[(Vec<u8>, Vec<u8>)]) -> Vec<(&[u8], &[u8])> {
+    items.iter().map(|(member, value)| (member.as_slice(), value.as_slice())).collect()
+}
+
+impl Op {
+    fn keys(&self) -> Vec<(u8, &[u8])> {
+        match self {
+            Op::Put(key, ..) | Op::Remove(key, _) | Op::Build(key, ..) | Op::Delete(key) | Op::Touch(key) => {
+                vec![(0, key)]
+            }
+            Op::Copy(from, to) | Op::Rename(from, to) => vec![(0, from), (0, to)],
+        }
+    }
+
+    /// Runs it as a door does, which checks the type first.
+    fn run(&self, txn: &mut KeyTransaction<'_>) -> Result<(), Error> {
+        match self {
+            Op::Put(key, kind, items) => {
+                if txn.peek(0, key)?.is_none_or(|entry| entry.kind == *kind) {
+                    put(txn, key, *kind, &borrowed(items))?;
+                }
+            }
+            Op::Remove(key, members) => {
+                if let Some(entry) = txn.peek(0, key)? {
+                    let members: Vec<&[u8]> = members.iter().map(Vec::as_slice).collect();
+                    txn.remove_members(0, key, entry.kind, &members)?;
+                }
+            }
+            Op::Build(key, kind, items) => {
+                let mut build = txn.build(0, key, *kind, LIMITS)?;
+                for (member, value) in items {
+                    build.put(member, value)?;
+                }
+                txn.put_built(0, key, build)?;
+            }
+            Op::Delete(key) => drop(txn.delete(0, key)?),
+            Op::Copy(from, to) => drop(txn.copy((0, from), (0, to))?),
+            Op::Rename(from, to) => drop(txn.rename((0, from), (0, to))?),
+            Op::Touch(key) => drop(txn.set_expire(0, key, Some(u64::MAX / 2))?),
+        }
+        Ok(())
+    }
+
+    fn apply(&self, model: &mut Model) {
+        match self {
+            Op::Put(key, kind, items) => {
+                let fresh = Collection { kind: *kind, members: Members::new() };
+                let at = model.entry(key.clone()).or_insert(fresh);
+                if at.kind == *kind {
+                    at.members.extend(items.iter().cloned());
+                }
+            }
+            Op::Remove(key, members) => {
+                if let Some(at) = model.get_mut(key) {
+                    members.iter().for_each(|member| drop(at.members.remove(member)));
+                    if at.members.is_empty() {
+                        model.remove(key);
+                    }
+                }
+            }
+            Op::Build(key, kind, items) => {
+                let members = items.iter().cloned().collect();
+                model.insert(key.clone(), Collection { kind: *kind, members });
+            }
+            Op::Delete(key) => drop(model.remove(key)),
+            Op::Copy(from, to) => {
+                if let Some(found) = model.get(from).cloned() {
+                    model.insert(to.clone(), found);
+                }
+            }
+            Op::Rename(from, to) => {
+                if let Some(found) = model.remove(from) {
+                    model.insert(to.clone(), found);
+                }
+            }
+            Op::Touch(_) => {}
+        }
+    }
+}
+
+/// Runs ops as one key transaction. `Ok(false)`: it was rolled back as asked.
+fn transact(world: &World, ops: &[Op], roll_back: bool) -> Result<(bool, u64), Error> {
+    let keys: Vec<(u8, &[u8])> = ops.iter().flat_map(Op::keys).collect();
+    let several = ops.len() > 1 || keys.len() > 1 || roll_back;
+    let done = world.engine.keyspace().write::<(), Error>(KeySet::Keys(&keys), several, |txn| {
+        ops.iter().try_for_each(|op| op.run(txn))?;
+        if roll_back { Err(Error::Misuse("asked for")) } else { Ok(()) }
+    });
+    match done {
+        Ok(((), lsn)) => Ok((true, lsn)),
+        Err(Error::Misuse("asked for")) => Ok((false, 0)),
+        Err(error) => Err(error),
+    }
+}
+
+fn draw_ops(prng: &mut Prng) -> Vec<Op> {
+    let count = if prng.chance(0.3) { prng.below(4) + 2 } else { 1 };
+    (0..count).map(|_| draw(prng)).collect()
+}
+
+#[test]
+fn hashes_and_sets_are_as_a_model_says() {
+    for seed in 0..6 {
+        println!("seed {seed}");
+        let mut prng = Prng::new(seed);
+        let (mut world, mut model) = (World::new(seed), Model::new());
+        for step in 0..250 {
+            let ops = draw_ops(&mut prng);
+            let roll_back = prng.chance(0.15);
+            let (committed, _) = transact(&world, &ops, roll_back).expect("it runs");
+            if committed {
+                ops.iter().for_each(|op| op.apply(&mut model));
+            }
+            match prng.below(12) {
+                0 => world.settle(),
+                1 => drop(world.engine.background_once(3).expect("the background works")),
+                _ => {}
+            }
+            if step % 20 == 19 {
+                assert_eq!(all(&world), model, "step {step}");
+                world.check();
+            }
+            if step % 60 == 59 {
+                world.flush();
+                world = world.crash();
+                assert_eq!(all(&world), model, "after a crash at step {step}");
+                world.check();
+            }
+        }
+        world.settle();
+        assert_eq!(all(&world), model);
+        world.all(|txn| txn.flush_all());
+        world.settle();
+        let report = world.engine.check().expect("everything can be read");
+        assert_eq!((report.problems.len(), report.elements, report.value_pages, report.queued), (0, 0, 0, 0));
+    }
+}
+
+/// A random life with the states after each commit.
+struct RandomLife {
+    prng: Prng,
+    states: Vec<(u64, Model)>,
+}
+
+impl Story for RandomLife {
+    fn play(&mut self, world: &World) -> Result<(), Error> {
+        loop {
+            let ops = draw_ops(&mut self.prng);
+            let roll_back = self.prng.chance(0.15);
+            let mut after = self.states.last().expect("the first one").1.clone();
+            ops.iter().for_each(|op| op.apply(&mut after));
+            if !roll_back {
+                // Until the LSN is known, a crash may or may not show it.
+                self.states.push((u64::MAX, after));
+            }
+            let (committed, lsn) = transact(world, &ops, roll_back)?;
+            if committed {
+                // A change that finds nothing to do shows a state that an earlier commit decided.
+                let before = self.states[self.states.len() - 2].0;
+                self.states.last_mut().expect("pushed above").0 = lsn.max(before);
+            }
+            world.go_about(self.prng.below(6))?;
+        }
+    }
+
+    fn bury(&mut self) {}
+
+    fn verify(&self, world: &World, durable: u64) {
+        let found = all(world);
+        let first = self.states.iter().rposition(|(lsn, _)| *lsn <= durable).unwrap_or(0);
+        assert!(
+            self.states[first..].iter().any(|(_, model)| *model == found),
+            "no state since the durable one is shown"
+        );
+    }
+}
+
+#[test]
+fn a_crash_at_any_io_leaves_collections_as_they_were_committed() {
+    let mut prng = Prng::new(11);
+    for seed in 0..25 {
+        println!("seed {seed}");
+        let mut life = RandomLife { prng: Prng::new(seed), states: vec![(0, Model::new())] };
+        crash_at(World::new(seed), &mut life, prng.below(400) + 5, options);
+    }
+}
+
+#[test]
+fn elements_of_a_removed_hash_leave_with_their_values() {
+    let world = World::new(1);
+    let large: Vec<Vec<u8>> = (0..40).map(|n| bytes(if n % 8 == 0 { 600_000 } else { 5000 }, n)).collect();
+    let names: Vec<String> = (0..40).map(|n| format!("field {n}")).collect();
+    let items: Vec<(&[u8], &[u8])> = names.iter().map(String::as_bytes).zip(large.iter().map(Vec::as_slice)).collect();
+    world.one(0, b"h", |txn| put(txn, b"h", Kind::Hash, &items));
+    world.check();
+    assert!(world.engine.check().unwrap().value_pages > 600);
+    world.one(0, b"h", |txn| txn.delete(0, b"h"));
+    world.settle();
+    let report = world.engine.check().unwrap();
+    assert_eq!((report.problems, report.elements, report.value_pages, report.queued), (Vec::new(), 0, 0, 0));
+}
+
+#[test]
+fn a_field_that_is_replaced_or_removed_gives_back_its_pages() {
+    let world = World::new(1);
+    let fillers: Vec<Vec<u8>> = (0..40).map(|n| bytes(100, n)).collect();
+    let names: Vec<String> = (0..40).map(|n| format!("field {n}")).collect();
+    let items: Vec<(&[u8], &[u8])> =
+        names.iter().map(String::as_bytes).zip(fillers.iter().map(Vec::as_slice)).collect();
+    world.one(0, b"h", |txn| put(txn, b"h", Kind::Hash, &items));
+    for len in [600_000, 9000, 300_000, 3, 9000] {
+        world.one(0, b"h", |txn| put(txn, b"h", Kind::Hash, &[(b"field 1", &bytes(len, 7))]));
+        world.settle();
+        world.check();
+    }
+    // The pages of a change that is rolled back go, and those before it stay.
+    let done = world.engine.keyspace().write::<(), Error>(KeySet::Keys(&[(0, b"h")]), true, |txn| {
+        put(txn, b"h", Kind::Hash, &[(b"field 1", &bytes(600_000, 8)), (b"field 2", &bytes(9000, 8))])?;
+        txn.remove_members(0, b"h", Kind::Hash, &[b"field 1"])?;
+        Err(Error::Misuse("asked for"))
+    });
+    assert!(done.is_err());
+    world.settle();
+    world.check();
+    assert_eq!(all(&world)[b"h".as_slice()].members[b"field 1".as_slice()], bytes(9000, 7));
+    world.one(0, b"h", |txn| txn.remove_members(0, b"h", Kind::Hash, &[b"field 1"]));
+    world.settle();
+    assert_eq!(world.engine.check().unwrap().value_pages, 0);
+}
+
+#[test]
+fn a_collection_is_packed_again_when_few_members_are_left() {
+    let world = World::new(1);
+    let names: Vec<String> = (0..2000).map(|n| format!("member {n}")).collect();
+    let items: Vec<(&[u8], &[u8])> = names.iter().map(|name| (name.as_bytes(), &[][..])).collect();
+    assert_eq!(world.one(0, b"s", |txn| put(txn, b"s", Kind::Set, &items)), 2000);
+    assert_eq!(world.engine.check().unwrap().elements, 2000);
+    let gone: Vec<&[u8]> = names[5..].iter().map(String::as_bytes).collect();
+    assert_eq!(world.one(0, b"s", |txn| txn.remove_members(0, b"s", Kind::Set, &gone)), 1995);
+    world.settle();
+    assert_eq!(world.engine.check().unwrap().elements, 0);
+    assert_eq!(all(&world)[b"s".as_slice()].members.len(), 5);
+    // OBJECT ENCODING stays as it was, as in Redis.
+    let encoding = world.one(0, b"s", |txn| Ok(txn.peek(0, b"s")?.map(|entry| entry.encoding())));
+    assert_eq!(encoding, Some("hashtable"));
+    world.check();
+}
+
+#[test]
+fn random_members_are_drawn_with_the_same_probability() {
+    let world = World::new(3);
+    const COUNT: u64 = 200;
+    let names: Vec<String> = (0..COUNT).map(|n| format!("a member of some length {n}")).collect();
+    let items: Vec<(&[u8], &[u8])> = names.iter().map(|name| (name.as_bytes(), &[][..])).collect();
+    world.one(0, b"s", |txn| put(txn, b"s", Kind::Set, &items));
+    const DRAWS: u64 = 20_000;
+    let mut found: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
+    world.one(0, b"s", |txn| {
+        let entry = txn.peek(0, b"s")?.expect("it is there");
+        assert!(entry.has_elements());
+        for _ in 0..DRAWS {
+            *found.entry(txn.random_member(&entry)?.expect("it has members").0).or_default() += 1;
+        }
+        Ok(())
+    });
+    let expected = DRAWS as f64 / COUNT as f64;
+    let chi: f64 = names
+        .iter()
+        .map(|name| found.get(name.as_bytes()).map_or(0.0, |n| *n as f64) - expected)
+        .map(|d| d * d / expected)
+        .sum();
+    // 199 degrees of freedom: beyond 280 with a probability of less than 1 in 5,000.
+    assert!(chi < 280.0, "chi-square {chi}");
+}
+
+#[test]
+fn a_string_and_a_transaction_of_rows_replace_a_collection_or_refuse_it() {
+    let world = World::new(4);
+    let names: Vec<String> = (0..500).map(|n| format!("member {n}")).collect();
+    let items: Vec<(&[u8], &[u8])> = names.iter().map(|name| (name.as_bytes(), &[][..])).collect();
+    world.one(0, b"s", |txn| put(txn, b"s", Kind::Set, &items));
+    let mut txn = world.engine.rows().begin(Isolation::RepeatableRead);
+    let refused = txn.delete_key(0, b"s");
+    assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
+    txn.rollback();
+    world.engine.keyspace().set(0, b"s", b"v", Expire::None).unwrap();
+    world.settle();
+    assert_eq!((world.get(0, b"s"), world.engine.check().unwrap().elements), (Some(b"v".to_vec()), 0));
+    world.check();
+}
