@@ -1,6 +1,6 @@
 //! Accounts of all doors: names, password digests, and rights that a door interprets.
 //!
-//! An account has a number, by which records elsewhere refer to it: it is the same under a new name, and no later account gets it. Accounts are stored in the catalog; a copy in memory answers. Changes are rare: they go through one mutex and one transaction, and then replace the copy. An
+//! An account has a number, by which records elsewhere refer to it: it is the same under a new name, and no later account gets it. Accounts are stored in the catalog; a copy in memory answers. Changes go through one mutex and one transaction, and then into the copy; or they are part of a transaction of rows (`pending`). An
 //! account's rights are kept twice, for the Redis door as `rules` and for SQL as `grants`; the engine interprets neither. A password is kept as its SHA-256
 //! digest, as Redis keeps it, or as a `Verifier`, as MySQL does; a door that receives a password accepts either. A password that arrives in plain text at any door
 //! is kept as a `ScramVerifier` too, for clients that never show it. Digests are compared in constant time.
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pager::Lsn;
-use stdx::sync::atomic::{AtomicU64, Ordering};
+use stdx::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use stdx::sync::{Mutex, RwLock};
 
 use crate::accounts::attempts::Attempts;
@@ -23,6 +23,7 @@ use crate::store::Store;
 use crate::txn::record_txn::RecordTxn;
 
 pub mod attempts;
+pub mod pending;
 pub mod role;
 pub mod scram;
 pub mod verifier;
@@ -187,7 +188,8 @@ impl Account {
         })
     }
 
-    fn check(&self) -> Result<()> {
+    /// Returns an error if no such account can be stored.
+    pub fn check(&self) -> Result<()> {
         let bad = |byte: u8| byte <= b' ' || byte == 0x7f;
         if self.name.is_empty() || self.name.len() > NAME_MAX || self.name.bytes().any(bad) {
             let what = format!("a user name has 1 to {NAME_MAX} bytes, none of them a space or a control character");
@@ -321,6 +323,15 @@ fn is_same(one: &[u8; 32], two: &[u8; 32]) -> bool {
     std::hint::black_box(difference) == 0
 }
 
+/// Returns whether two lists have the same account, or none.
+fn is_unchanged(one: Option<&Arc<Account>>, other: Option<&Arc<Account>>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+        (None, None) => true,
+        _ => false,
+    }
+}
+
 /// One change of an account, among several that are made together.
 #[derive(Clone, Debug)]
 pub enum AccountChange {
@@ -330,7 +341,7 @@ pub enum AccountChange {
 }
 
 /// The accounts by name and by number.
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct List {
     by_name: BTreeMap<String, Arc<Account>>,
     names: BTreeMap<u32, String>,
@@ -358,6 +369,8 @@ pub struct Accounts {
     /// Serializes changes. Held until the change is decided.
     changing: Mutex<()>,
     generation: AtomicU64,
+    /// The number of the next new account.
+    next: AtomicU32,
     attempts: Arc<Attempts>,
 }
 
@@ -377,8 +390,10 @@ impl Accounts {
         }
         let mut list = List::default();
         accounts.into_iter().for_each(|account| list.insert(account));
+        let next = AtomicU32::new(Self::recorded_number(&store)?);
         let accounts = Accounts {
             store,
+            next,
             list: RwLock::new(list),
             changing: Mutex::new(()),
             generation: AtomicU64::new(1),
@@ -465,10 +480,14 @@ impl Accounts {
     ) -> Result<std::result::Result<Lsn, E>> {
         self.store.pager.admit()?;
         let _changing = self.changing.lock();
-        let mut next = self.list.read().clone();
-        let mut changes = match f(&next.by_name) {
-            Ok(changes) => changes,
-            Err(error) => return Ok(Err(error)),
+        let changes = {
+            let list = self.list.read();
+            let mut changes = match f(&list.by_name) {
+                Ok(changes) => changes,
+                Err(error) => return Ok(Err(error)),
+            };
+            self.number(&list, &mut changes)?;
+            changes
         };
         for change in &changes {
             match change {
@@ -480,51 +499,79 @@ impl Accounts {
             }
         }
         let mut txn = RecordTxn::begin(&self.store);
-        self.number(&mut txn, &next, &mut changes)?;
-        for change in &changes {
-            match change {
-                AccountChange::Put(account) => self.replace(&mut txn, &account.name, Some(&account.encode()))?,
-                AccountChange::Remove(name) => self.replace(&mut txn, name, None)?,
-            }
-        }
+        self.write(&mut txn, &changes)?;
         let lsn = txn.commit()?.0;
-        for change in changes {
-            match change {
-                AccountChange::Put(account) => next.insert(account),
-                AccountChange::Remove(name) => next.remove(&name),
-            }
-        }
-        *self.list.write() = next;
-        self.generation.fetch_add(1, Ordering::Release);
+        self.publish(changes);
         Ok(Ok(lsn))
     }
 
+    /// Returns the account of that name behind the changes whose transactions have ended.
+    pub fn settled(&self, name: &str) -> Option<Arc<Account>> {
+        // A transaction releases its locks before it has published.
+        drop(self.changing.lock());
+        self.get(name)
+    }
+
+    /// Returns the number of a new account. One whose account is never stored is not given again before the next start.
+    pub fn take_number(&self) -> Result<u32> {
+        let next = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| next.checked_add(1));
+        next.map_err(|_| Error::TooLarge { what: "numbers of users", limit: u64::from(u32::MAX) })
+    }
+
     /// Gives numbers to new accounts. One that takes the place of another of its name in the same step keeps the number.
-    fn number(&self, txn: &mut RecordTxn<'_>, list: &List, changes: &mut [AccountChange]) -> Result<()> {
-        let mut known = Vec::new();
-        let present = self.store.catalog.get(NEXT_ID, &mut known)?.present;
-        let recorded = match present {
-            true => u32::from_le_bytes(known[..].try_into().map_err(|_| Error::corrupt("the number of an account"))?),
-            false => FIRST_ACCOUNT_ID,
-        };
-        let mut next = recorded;
+    fn number(&self, list: &List, changes: &mut [AccountChange]) -> Result<()> {
         for change in changes {
             let AccountChange::Put(account) = change else { continue };
-            if account.id != UNNUMBERED {
-                continue;
-            }
-            account.id = list.by_name.get(&account.name).map_or(UNNUMBERED, |known| known.id);
             if account.id == UNNUMBERED {
-                account.id = next;
-                next = next
-                    .checked_add(1)
-                    .ok_or(Error::TooLarge { what: "numbers of users", limit: u64::from(u32::MAX) })?;
+                account.id = list.by_name.get(&account.name).map_or(UNNUMBERED, |known| known.id);
             }
-        }
-        if next != recorded {
-            txn.change(&self.store.catalog, NEXT_ID, |_, pages| pages.change.put(&[&next.to_le_bytes()]))?;
+            if account.id == UNNUMBERED {
+                account.id = self.take_number()?;
+            }
         }
         Ok(())
+    }
+
+    fn recorded_number(store: &Store) -> Result<u32> {
+        let mut known = Vec::new();
+        match store.catalog.get(NEXT_ID, &mut known)?.present {
+            true => {
+                Ok(u32::from_le_bytes(known[..].try_into().map_err(|_| Error::corrupt("the number of an account"))?))
+            }
+            false => Ok(FIRST_ACCOUNT_ID),
+        }
+    }
+
+    /// Writes the records of changed accounts, and that of the next number. The caller has locked the list.
+    fn write(&self, txn: &mut RecordTxn<'_>, changes: &[AccountChange]) -> Result<()> {
+        let numbers = changes.iter().map(|change| match change {
+            AccountChange::Put(account) => account.id + 1,
+            AccountChange::Remove(_) => UNNUMBERED,
+        });
+        let next = numbers.max().unwrap_or(UNNUMBERED);
+        if next > Self::recorded_number(&self.store)? {
+            txn.change(&self.store.catalog, NEXT_ID, |_, pages| pages.change.put(&[&next.to_le_bytes()]))?;
+        }
+        for change in changes {
+            match change {
+                AccountChange::Put(account) => self.replace(txn, &account.name, Some(&account.encode()))?,
+                AccountChange::Remove(name) => self.replace(txn, name, None)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts changes into the list that are committed. The caller has locked it since it has read it.
+    fn publish(&self, changes: Vec<AccountChange>) {
+        let mut list = self.list.write();
+        for change in changes {
+            match change {
+                AccountChange::Put(account) => list.insert(account),
+                AccountChange::Remove(name) => list.remove(&name),
+            }
+        }
+        drop(list);
+        self.generation.fetch_add(1, Ordering::Release);
     }
 
     /// Removes the accounts that exist, except `default`. Returns their number.

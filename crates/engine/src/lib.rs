@@ -16,6 +16,7 @@ mod store;
 mod txn;
 
 pub use accounts::attempts::{Attempt, Attempts, Turn};
+pub use accounts::pending::PendingAccounts;
 pub use accounts::role::RoleAttributes;
 pub use accounts::scram::ScramVerifier;
 pub use accounts::verifier::{PASSWORD_MAX, Verifier};

@@ -1,4 +1,4 @@
-//! The keys' side of a commit of rows and keys.
+//! The keys' side of a commit of rows and keys, and that of a commit of rows and accounts.
 //!
 //! Until the commit, changed keys are in the memory of the transaction alone, which holds key locks on them (`key_locks`); the tree has none of them
 //! (EN-38). The commit takes their stripes in ascending order, changes their records under the transaction's id, with images in the WAL, and lets the rows'
@@ -7,6 +7,7 @@
 
 use pager::TxnId;
 
+use crate::accounts::pending::JoinedAccounts;
 use crate::error::Result;
 use crate::keyspace::key::KeySet;
 use crate::keyspace::key_txn::stripes;
@@ -22,17 +23,24 @@ use crate::txn::record_txn::RecordTxn;
 pub(crate) struct CrossDoorCommit<'k> {
     key_txn: KeyTransaction<'k>,
     prepared: Option<PreparedCommit>,
+    /// The list of accounts, locked.
+    accounts: Option<JoinedAccounts<'k>>,
 }
 
 impl<'k> CrossDoorCommit<'k> {
     /// Takes the stripes. The transaction holds key locks on all these keys, so no other transaction is changing them. From here on it must not wait for WAL
     /// space.
-    pub fn new(keyspace: &'k Keyspace, id: TxnId, changes: &KeyChanges) -> Result<CrossDoorCommit<'k>> {
+    pub fn new(
+        keyspace: &'k Keyspace,
+        id: TxnId,
+        changes: &KeyChanges,
+        accounts: Option<JoinedAccounts<'k>>,
+    ) -> Result<CrossDoorCommit<'k>> {
         let keys: Vec<(u8, &[u8])> = changes.iter().map(|((db, key), _)| (*db, &**key)).collect();
         let stripes = stripes(KeySet::Keys(&keys))?;
         let mut key_txn = KeyTransaction::new(keyspace, stripes, Mode::Writing, true, keyspace.clock.wall_ms());
         key_txn.record_txn = Some(RecordTxn::join(&keyspace.store, id));
-        Ok(CrossDoorCommit { key_txn, prepared: None })
+        Ok(CrossDoorCommit { key_txn, prepared: None, accounts })
     }
 
     /// Changes the records. After an error everything must be rolled back.
@@ -47,6 +55,9 @@ impl<'k> CrossDoorCommit<'k> {
             }
         }
         let txn = self.key_txn.record_txn.as_mut().expect("joined at the beginning");
+        if let Some(accounts) = &self.accounts {
+            accounts.write(txn)?;
+        }
         self.prepared = Some(txn.prepare()?);
         Ok(())
     }
@@ -62,6 +73,9 @@ impl<'k> CrossDoorCommit<'k> {
         let (txn, prepared) = (txn.expect("joined"), prepared.expect("applied"));
         let deltas = txn.committed(prepared);
         self.key_txn.decided(lsn, deltas);
+        if let Some(accounts) = self.accounts {
+            accounts.publish();
+        }
     }
 
     /// Returns the before-images, for the rollback of the whole transaction.

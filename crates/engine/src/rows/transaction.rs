@@ -17,6 +17,8 @@ use pager::{Lsn, TxnId, UndoReserve};
 use stdx::sync::atomic::Ordering;
 use stdx::sync::thread;
 
+use crate::accounts::Accounts;
+use crate::accounts::pending::PendingAccounts;
 use crate::error::{Error, Result};
 use crate::keyspace::cross_door_commit::CrossDoorCommit;
 use crate::rows::activity::Activity;
@@ -482,13 +484,28 @@ impl Transaction {
     /// Commits. The changes are visible from here on. Returns the durability LSN of the acknowledgement.
     pub fn commit(mut self) -> Result<Lsn> {
         self.alive()?;
+        match self.writer.as_ref().is_some_and(|writer| !writer.keys.is_empty()) {
+            true => self.commit_joint(None),
+            false => Ok(self.decide(None)),
+        }
+    }
+
+    /// Commits, and changes accounts with the same COMMIT (EN-61). Fails if one of them has been changed meanwhile.
+    pub fn commit_with_accounts(mut self, accounts: &Accounts, pending: &PendingAccounts) -> Result<Lsn> {
+        if pending.is_empty() {
+            return self.commit();
+        }
+        self.writer()?;
+        self.commit_joint(Some((accounts, pending)))
+    }
+
+    fn commit_joint(mut self, accounts: Option<(&Accounts, &PendingAccounts)>) -> Result<Lsn> {
         let rows = self.rows.clone();
-        let Some(writer) = self.writer.as_mut().filter(|writer| !writer.keys.is_empty()) else {
-            return Ok(self.decide(None));
-        };
         let keyspace = rows.keyspace()?;
         rows.store.pager.admit()?;
-        let mut joint = CrossDoorCommit::new(&keyspace, writer.id, &writer.keys)?;
+        let accounts = accounts.map(|(accounts, pending)| accounts.join(pending)).transpose()?;
+        let writer = self.writer()?;
+        let mut joint = CrossDoorCommit::new(&keyspace, writer.id, &writer.keys, accounts)?;
         writer.has_records = true;
         match joint.apply(&writer.keys) {
             Ok(()) => Ok(self.decide(Some(joint))),

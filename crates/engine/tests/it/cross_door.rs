@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use engine::rows::{
     CATALOG, Inserted, Isolation, KeyValue, LockedKey, MapId, RowBatch, Rows, Strength, Transaction, Wait,
 };
-use engine::{Error, Expire, KeySet, Options};
+use engine::{Account, Accounts, Error, Expire, KeySet, Options, PendingAccounts};
 use os::{SimClock, SimFolder};
 use stdx::prng::Prng;
 
@@ -875,4 +875,95 @@ fn crash_everywhere(options: fn() -> Options, seeds: std::ops::Range<u64>) {
         }
     }
     assert!(crashes > 1_000, "{crashes} crashes are too few to mean something");
+}
+
+fn named(name: &str) -> Account {
+    Account { enabled: true, ..Account::new(name) }
+}
+
+/// Adds a change that creates the account.
+fn create(pending: &mut PendingAccounts, accounts: &Accounts, account: Account) {
+    let id = accounts.take_number().unwrap();
+    pending.put(Account { id, ..account }, None);
+}
+
+#[test]
+fn accounts_that_have_changed_meanwhile_fail_the_commit_of_rows() {
+    let world = World::new(31);
+    let accounts = world.engine.accounts();
+    let mut pending = PendingAccounts::default();
+    create(&mut pending, accounts, named("ann"));
+    create(&mut pending, accounts, named("bob"));
+    begin(&world).commit_with_accounts(accounts, &pending).unwrap();
+    let bob = pending.get("bob").flatten().unwrap().id;
+    assert!(accounts.get("ann").is_some() && accounts.by_id(bob).is_some_and(|account| account.name == "bob"));
+    let mut stale = PendingAccounts::default();
+    stale.remove("ann", accounts.get("ann"));
+    stale.remove("bob", accounts.get("bob"));
+    accounts.put(Account { rules: "~a".into(), ..named("bob") }).unwrap();
+    let mut txn = begin(&world);
+    txn.insert(CATALOG, b"row", b"1", &mut Vec::new()).unwrap();
+    let refused = txn.commit_with_accounts(accounts, &stale);
+    assert!(matches!(refused, Err(Error::SerializationFailure { .. })));
+    assert!(accounts.get("ann").is_some() && !begin(&world).get(CATALOG, b"row", &mut Vec::new()).unwrap());
+    // A number that was taken is not given again, whatever has become of its account.
+    create(&mut stale, accounts, named("lost"));
+    let lost = stale.get("lost").flatten().unwrap().id;
+    accounts.put(named("eve")).unwrap();
+    assert!(accounts.get("eve").unwrap().id > lost);
+    world.flush();
+    let world = world.crash();
+    assert_eq!(world.engine.accounts().get("bob").unwrap().id, bob);
+}
+
+#[test]
+fn a_crash_at_any_io_leaves_rows_and_accounts_of_one_commit() {
+    let prepared = || {
+        let is_flushing = Arc::new(AtomicBool::new(false));
+        let world = hasty_with(32, flushed(&is_flushing));
+        let accounts = world.engine.accounts();
+        accounts.put(named("old")).unwrap();
+        let mut pending = PendingAccounts::default();
+        pending.remove("old", accounts.get("old"));
+        for nth in 0..5 {
+            let rules = "~a".repeat(3_000);
+            create(&mut pending, accounts, Account { rules, ..named(&format!("new{nth}")) });
+        }
+        let mut txn = begin(&world);
+        txn.insert(CATALOG, b"row", b"1", &mut Vec::new()).unwrap();
+        world.flush();
+        is_flushing.store(true, Ordering::Relaxed);
+        (world, txn, pending)
+    };
+    let total = {
+        let (world, txn, pending) = prepared();
+        let before = world.folder.io_count();
+        txn.commit_with_accounts(world.engine.accounts(), &pending).unwrap();
+        world.flush();
+        world.folder.io_count() - before
+    };
+    assert!(total > 10, "{total} operations");
+    let mut committed = 0;
+    for io in 1..=total + 1 {
+        let (world, txn, pending) = prepared();
+        world.engine.pager().set_failure_hook(Box::new(|error| panic!("stopped: {error}")));
+        world.folder.crash_at_io(world.folder.io_count() + io);
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            let _ = txn.commit_with_accounts(world.engine.accounts(), &pending);
+            while world.engine.pager().flush_once().is_ok_and(|more| more) {}
+        }));
+        let mut world = world.crash_with(small());
+        for _ in 0..2 {
+            let is_there = begin(&world).get(CATALOG, b"row", &mut Vec::new()).unwrap();
+            let accounts = world.engine.accounts();
+            assert_eq!(accounts.get("old").is_none(), is_there, "cut at {io}");
+            for nth in 0..5 {
+                assert_eq!(accounts.get(&format!("new{nth}")).is_some(), is_there, "cut at {io}");
+            }
+            committed += usize::from(is_there);
+            world.check();
+            world = world.crash_with(small());
+        }
+    }
+    assert!(committed >= 2);
 }
