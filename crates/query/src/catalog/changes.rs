@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use engine::PendingAccounts;
+
 use crate::catalog::access::AccessChanges;
 use crate::catalog::object_id::ObjectId;
 use crate::catalog::objects::Objects;
@@ -33,6 +35,7 @@ pub struct Changes {
     pub(super) sequences: BTreeMap<Name, Option<Arc<Sequence>>>,
     pub(super) types: BTreeMap<Name, Option<Arc<UserType>>>,
     pub(super) access: AccessChanges,
+    pub(super) accounts: Arc<PendingAccounts>,
     /// Dropped sequences.
     pub(super) gone: BTreeSet<ObjectId>,
 }
@@ -40,7 +43,8 @@ pub struct Changes {
 impl Changes {
     pub fn is_empty(&self) -> bool {
         let has_relations = !self.tables.is_empty() || !self.views.is_empty() || !self.sequences.is_empty();
-        self.schemas.is_empty() && self.types.is_empty() && self.access.is_empty() && !has_relations
+        let has_rights = !self.access.is_empty() || !self.accounts.is_empty();
+        self.schemas.is_empty() && self.types.is_empty() && !has_rights && !has_relations
     }
 
     /// Returns whether the transaction has changed what the name means.
@@ -71,7 +75,10 @@ impl Changes {
         lay(&mut over, &self.types, |schema| &mut schema.types);
         over.types_version += u64::from(!self.types.is_empty());
         self.access.lay_over(&mut over.access);
-        over.children = Arc::new(over.children_by_parent());
+        over.accounts = self.accounts.clone();
+        if !self.tables.is_empty() {
+            over.children = Arc::new(over.children_by_parent());
+        }
         over
     }
 

@@ -6,6 +6,9 @@
 //! ```text
 //!   'L' schema 0 name     exclusive: a transaction gives the name to an object, or takes it from one
 //!   'L' schema 0          shared: something is made in the schema; exclusive: the schema is made or dropped
+//!   'L' 0 'a' name        exclusive: an account is created, changed or dropped
+//!   'L' 0 'i' number      shared: a record refers to a role; exclusive: it is dropped
+//!   'L' 0 'r' key         exclusive: an access record is changed
 //!   'v' id, 'q' id        exclusive: a view or sequence is changed or dropped
 //!   'y' id                exclusive: a type is changed or dropped; shared: a table with columns of it is made or changed
 //! ```

@@ -58,7 +58,7 @@ impl Pending {
         }
         let publishing = catalog.publishing.lock();
         let committed = match self.record_positions(&mut txn) {
-            Ok(()) => txn.commit().map_err(engine_fault),
+            Ok(()) => txn.commit_with_accounts(catalog.engine.accounts(), &self.changes.accounts).map_err(engine_fault),
             Err(fault) => {
                 txn.rollback();
                 Err(fault)
@@ -107,7 +107,8 @@ impl Catalog {
     /// Lays committed changes over the published definitions.
     fn publish(&self, changes: &Changes, publishing: MutexGuard<'_, ()>) {
         let before = self.snapshot();
-        let next = Snapshot { version: before.version + 1, ..changes.applied_to(&before) };
+        let accounts = Arc::default();
+        let next = Snapshot { version: before.version + 1, accounts, ..changes.applied_to(&before) };
         changes.put_in_force();
         for (place, view) in &changes.views {
             let (schema, name) = &**place;

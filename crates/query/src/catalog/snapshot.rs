@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use datum::{Fault, Result};
+use engine::PendingAccounts;
 
 use crate::catalog::access::AccessRecords;
 use crate::catalog::foreign_key::Children;
@@ -29,6 +30,8 @@ pub struct Snapshot {
     pub children: Arc<Children>,
     /// Owners and privileges.
     pub access: AccessRecords,
+    /// The accounts that the transaction has changed which sees these definitions.
+    pub accounts: Arc<PendingAccounts>,
     /// The shared definitions below a session's temporary tables. None if there are none.
     pub below: Option<Arc<Snapshot>>,
     /// By number.

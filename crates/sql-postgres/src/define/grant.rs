@@ -65,6 +65,9 @@ impl Session {
         };
         let db = self.database().clone();
         let mut writing = self.write(&db)?;
+        for grantee in &grantees {
+            super::owner::hold_role(&mut writing, *grantee)?;
+        }
         for of in &objects {
             let whole = self.privileges_for(&wanted, of, target)?;
             let known = writing.access(of.object.key)?;

@@ -5,7 +5,7 @@ use syntax::postgres::tree::{DefArg, GrantRoleStmt, RoleSpec};
 
 use crate::error::{PgError, Result, state};
 use crate::rights::privilege::{INHERIT_OPTION, MEMBER, SET_OPTION};
-use crate::rights::role::{self, Role};
+use crate::rights::role::Role;
 use crate::session::Session;
 use crate::system::oids;
 use crate::types::oid::Oid;
@@ -56,7 +56,7 @@ impl Session {
         }
         let mut memberships = Vec::new();
         for of in roles {
-            let of = role::existing(self.database(), &of.value)?;
+            let of = self.rights().roles().existing(&of.value)?;
             self.check_membership(&of, *is_grant)?;
             let grantor = self.grantor_of_role(&of, granted_by.as_ref(), *is_grant)?;
             let each = members.iter().map(|member| Membership {
@@ -146,6 +146,9 @@ impl Session {
             }
             let db = self.database().clone();
             let mut writing = self.write(&db)?;
+            for role in [of.oid, member.oid] {
+                super::owner::hold_role(&mut writing, role)?;
+            }
             let key = AccessKey::member(member.oid);
             let known = writing.access(key)?;
             let reach =
@@ -167,7 +170,7 @@ impl Session {
                     old.privileges = MEMBER | keep(options.inherit, INHERIT_OPTION) | keep(options.set, SET_OPTION);
                     old.grantable = options.admin.map_or(before.grantable, |is| bit(is, MEMBER));
                     if *old == before {
-                        let grantor = role::name_of(&db, *grantor);
+                        let grantor = self.rights().roles().name_of(*grantor);
                         let message = format!(
                             "role \"{}\" has already been granted membership in role \"{}\" by role \"{grantor}\"",
                             member.name, of.name
@@ -211,7 +214,7 @@ impl Session {
                 "role \"{}\" has not been granted membership in role \"{}\" by role \"{}\"",
                 member.name,
                 of.name,
-                role::name_of(&db, *grantor)
+                self.rights().roles().name_of(*grantor)
             );
             self.tell("WARNING", PgError::new("01000", message));
             return Ok(());
@@ -250,7 +253,7 @@ impl Session {
             return Err(error.hint("Use CASCADE to revoke them too."));
         }
         for member in given {
-            let Some(member) = role::by_oid(self.database(), member) else { continue };
+            let Some(member) = self.rights().roles().by_oid(member) else { continue };
             let (of, grantor) = (of.clone(), grantor.oid);
             self.drop_membership(&Membership { of, member, grantor, options: MembershipOptions::default() }, true)?;
         }

@@ -1,5 +1,7 @@
 //! Owners of objects: who makes one owns it, and the owner alone may change or drop it.
 
+use engine::FIRST_ACCOUNT_ID;
+use engine::rows::Strength;
 use query::catalog::Writing;
 use query::catalog::access::{AccessKey, AccessRecord};
 use syntax::postgres::tree::{RoleSpec, RoleSpecKind};
@@ -18,15 +20,15 @@ impl Session {
     /// Returns the role that a name or word of a statement means.
     pub(super) fn role_of(&mut self, spec: &RoleSpec) -> Result<Role> {
         let identity = self.current_identity();
-        let db = self.database();
+        let roles = self.rights().roles();
         match &spec.kind {
-            RoleSpecKind::Name(name) => role::existing(db, name),
+            RoleSpecKind::Name(name) => roles.existing(name),
             RoleSpecKind::Public => Err(role::missing("public")),
             RoleSpecKind::CurrentRole | RoleSpecKind::CurrentUser => {
-                role::by_oid(db, identity.current).ok_or_else(|| role::missing(&identity.name))
+                roles.by_oid(identity.current).ok_or_else(|| role::missing(&identity.name))
             }
             RoleSpecKind::SessionUser => {
-                role::by_oid(db, identity.session).ok_or_else(|| role::missing(&identity.session_name))
+                roles.by_oid(identity.session).ok_or_else(|| role::missing(&identity.session_name))
             }
         }
     }
@@ -35,7 +37,10 @@ impl Session {
     pub(super) fn give(&mut self, writing: &mut Writing<'_>, key: AccessKey, owner: Oid) -> Result<()> {
         match owner {
             oids::POSTGRES => Ok(()),
-            owner => Ok(writing.put_access(key, Some(AccessRecord { owner, grants: None }), true)?),
+            owner => {
+                hold_role(writing, owner)?;
+                Ok(writing.put_access(key, Some(AccessRecord { owner, grants: None }), true)?)
+            }
         }
     }
 
@@ -156,6 +161,7 @@ impl Session {
     pub(super) fn change_owner(&mut self, objects: &[Object], to: Oid) -> Result<()> {
         let db = self.database().clone();
         let mut writing = self.write(&db)?;
+        hold_role(&mut writing, to)?;
         for object in objects {
             let known = writing.access(object.key)?;
             let known = known.as_deref();
@@ -172,4 +178,13 @@ impl Session {
         }
         self.finish(writing)
     }
+}
+
+/// Keeps a role from being dropped before the transaction ends, which is about to refer to it. Fails if it is gone already.
+pub(super) fn hold_role(writing: &mut Writing<'_>, role: Oid) -> Result<()> {
+    // Others are always there.
+    if role < FIRST_ACCOUNT_ID || writing.hold_role(role, Strength::Shared)? {
+        return Ok(());
+    }
+    Err(PgError::new(state::UNDEFINED_OBJECT, format!("role {role} was concurrently dropped")))
 }

@@ -1,10 +1,9 @@
 //! CREATE, ALTER and DROP of roles.
 //!
-//! Accounts are no definitions: they change at once, in a transaction of their own. So these statements are refused in a transaction block, where a ROLLBACK could not take them back.
+//! They follow their transaction as other definitions do: until the commit only the session sees the changed accounts (EN-61). A role that another transaction changes is waited for, and so are those that give the role something or take it away while it is dropped.
 
-use std::convert::Infallible;
-
-use engine::{Account, AccountChange, RoleAttributes, ScramVerifier};
+use engine::rows::Strength;
+use engine::{Account, RoleAttributes, ScramVerifier};
 use query::catalog::access::AccessKind;
 use syntax::postgres::tree::{
     AlterRoleStmt, CreateRoleStmt, DefArg, DefElem, DropRoleStmt, Ident, RoleKind, RoleSpec, RoleSpecKind,
@@ -47,7 +46,6 @@ fn only(attribute: &str, doing: &str, of: &str) -> String {
 impl Session {
     pub(super) fn create_role(&mut self, create: &CreateRoleStmt, text: &str) -> Result<()> {
         let CreateRoleStmt { kind, name, options } = create;
-        self.forbid_block("CREATE ROLE")?;
         self.begin_definition("CREATE ROLE")?;
         self.refresh();
         let said = self.said(options)?;
@@ -60,19 +58,20 @@ impl Session {
             "none" | "public" => error.at(text, at as usize),
             _ => error,
         })?;
-        if role::named(self.database(), name).is_some() {
+        if self.rights().roles().named(name).is_some() {
             return Err(PgError::new(state::DUPLICATE_OBJECT, format!("role \"{name}\" already exists")));
         }
         let mut account = Account { enabled: *kind == RoleKind::User, ..Account::new(name) };
         self.apply(&mut account, &said)?;
-        let put = |old: Option<&Account>| match old {
-            Some(_) => Err(PgError::new(state::DUPLICATE_OBJECT, format!("role \"{name}\" already exists"))),
-            None => Ok(account),
-        };
-        let lsn = self.database().clone().engine().accounts().change(name, put).map_err(account_error)??;
-        self.raise_durability_lsn(lsn);
-        self.refresh();
-        let made = role::existing(self.database(), name)?;
+        account.check().map_err(account_error)?;
+        let db = self.database().clone();
+        let mut writing = self.write(&db)?;
+        let known = writing.account(name)?;
+        check_free_name(name, known.as_deref())?;
+        writing.put_account(account, known)?;
+        self.finish(writing)?;
+        self.look_anew();
+        let made = self.rights().roles().existing(name)?;
         let mut memberships = Vec::new();
         for of in &said.member_of {
             let of = self.role_of(of)?;
@@ -114,7 +113,6 @@ impl Session {
 
     pub(super) fn alter_role(&mut self, alter: &AlterRoleStmt) -> Result<()> {
         let AlterRoleStmt { role, options, drops_members } = alter;
-        self.forbid_block("ALTER ROLE")?;
         self.begin_definition("ALTER ROLE")?;
         self.refresh();
         let mut said = self.said(options)?;
@@ -145,19 +143,20 @@ impl Session {
             )));
         }
         if altered.account.is_some() {
-            let mut changed = None;
-            let missing = || role::missing(&altered.name);
-            let account = self.database().engine().accounts().get(&altered.name).ok_or_else(missing)?;
-            let mut next = Account::clone(&account);
-            self.apply(&mut next, &said)?;
-            let put = |old: Option<&Account>| match old {
-                Some(old) if *old == *account => Ok(changed.insert(next).clone()),
-                _ => Err(PgError::new(state::INTERNAL_ERROR, "tuple concurrently updated")),
+            let db = self.database().clone();
+            let mut writing = self.write(&db)?;
+            let known = writing.account(&altered.name)?;
+            let concurrently = |what| PgError::new(state::INTERNAL_ERROR, format!("tuple concurrently {what}"));
+            let mut next = match &known {
+                Some(known) if Some(known) == altered.account.as_ref() => Account::clone(known),
+                Some(_) => return Err(concurrently("updated")),
+                None => return Err(concurrently("deleted")),
             };
-            let lsn =
-                self.database().clone().engine().accounts().change(&altered.name, put).map_err(account_error)??;
-            self.raise_durability_lsn(lsn);
-            self.refresh();
+            self.apply(&mut next, &said)?;
+            next.check().map_err(account_error)?;
+            writing.put_account(next, known)?;
+            self.finish(writing)?;
+            self.look_anew();
         }
         for member in &members {
             let member = self.role_of(member)?;
@@ -212,7 +211,6 @@ impl Session {
 
     pub(super) fn drop_role(&mut self, drop: &DropRoleStmt) -> Result<()> {
         let DropRoleStmt { roles, missing_ok } = drop;
-        self.forbid_block("DROP ROLE")?;
         self.begin_definition("DROP ROLE")?;
         self.refresh();
         let current = self.current_role()?;
@@ -227,7 +225,7 @@ impl Session {
                 let message = "cannot use special role specifier in DROP ROLE";
                 return Err(PgError::new(state::INVALID_PARAMETER_VALUE, message));
             };
-            let Some(found) = role::named(self.database(), name) else {
+            let Some(found) = self.rights().roles().named(name) else {
                 if !missing_ok {
                     return Err(role::missing(name));
                 }
@@ -239,21 +237,32 @@ impl Session {
                 dropped.push(found);
             }
         }
-        for role in &dropped {
-            self.check_free(role)?;
-        }
         if dropped.is_empty() {
             return Ok(());
         }
-        self.forget_members(&dropped)?;
-        let names: Vec<&str> = dropped.iter().map(|role| &*role.name).collect();
-        let remove =
-            |_: &_| Ok::<_, Infallible>(names.iter().map(|name| AccountChange::Remove((*name).to_owned())).collect());
-        let lsn = self.database().clone().engine().accounts().change_many(remove).map_err(account_error)?;
-        match lsn {
-            Ok(lsn) => self.raise_durability_lsn(lsn),
-            Err(never) => match never {},
+        let db = self.database().clone();
+        let mut writing = self.write(&db)?;
+        let mut known = Vec::new();
+        for role in &dropped {
+            // From here on no transaction gives the role anything.
+            let is_there = writing.hold_role(role.oid, Strength::Exclusive)?;
+            known.push(writing.account(&role.name)?);
+            if !is_there {
+                return Err(PgError::new(state::INTERNAL_ERROR, "tuple concurrently deleted"));
+            }
         }
+        self.finish(writing)?;
+        self.look_anew();
+        for role in &dropped {
+            self.check_free(role)?;
+        }
+        self.forget_members(&dropped)?;
+        let mut writing = self.write(&db)?;
+        for (role, known) in dropped.iter().zip(known) {
+            writing.remove_account(&role.name, known);
+        }
+        self.finish(writing)?;
+        self.look_anew();
         Ok(())
     }
 
@@ -313,7 +322,7 @@ impl Session {
                 continue;
             }
             if key.kind == AccessKind::Member {
-                let member = role::name_of(facts.db, key.of as oid::Oid);
+                let member = facts.roles().name_of(key.of as oid::Oid);
                 lines.push(format!("privileges for membership of role {member}"));
                 continue;
             }
@@ -477,11 +486,10 @@ fn account_error(error: engine::Error) -> PgError {
 impl Session {
     /// Gives a role another name. It stays the same role.
     pub(super) fn rename_role(&mut self, name: &Ident, to: &Ident) -> Result<()> {
-        self.forbid_block("ALTER ROLE ... RENAME")?;
         self.begin_definition("ALTER ROLE")?;
         self.refresh();
         let (name, to) = (&name.value, &to.value);
-        let renamed = role::existing(self.database(), name)?;
+        let renamed = self.rights().roles().existing(name)?;
         let identity = self.current_identity();
         for (oid, word) in [(identity.session, "session"), (identity.current, "current")] {
             if renamed.oid == oid {
@@ -490,7 +498,7 @@ impl Session {
         }
         check_role_name(name)?;
         check_role_name(to)?;
-        if role::named(self.database(), to).is_some() {
+        if self.rights().roles().named(to).is_some() {
             return Err(PgError::new(state::DUPLICATE_OBJECT, format!("role \"{to}\" already exists")));
         }
         let current = self.current_role()?;
@@ -510,15 +518,31 @@ impl Session {
         if renamed.account.is_none() || renamed.oid == oids::POSTGRES || name == engine::DEFAULT_ACCOUNT {
             return Err(PgError::unsupported(format!("RENAME of role \"{name}\"")));
         }
-        let change = |all: &std::collections::BTreeMap<String, std::sync::Arc<Account>>| match all.get(name) {
-            Some(account) => {
-                let account = Account { name: to.clone(), ..Account::clone(account) };
-                Ok(vec![AccountChange::Remove(name.clone()), AccountChange::Put(account)])
-            }
-            None => Err(role::missing(name)),
+        let db = self.database().clone();
+        let mut writing = self.write(&db)?;
+        let (old, other) = (writing.account(name)?, writing.account(to)?);
+        check_free_name(to, other.as_deref())?;
+        let Some(account) = old.clone().filter(|account| account.id == renamed.oid) else {
+            return Err(PgError::new(state::INTERNAL_ERROR, "tuple concurrently updated"));
         };
-        let lsn = self.database().clone().engine().accounts().change_many(change).map_err(account_error)??;
-        self.raise_durability_lsn(lsn);
+        let account = Account { name: to.clone(), ..Account::clone(&account) };
+        account.check().map_err(account_error)?;
+        writing.put_account(account, other)?;
+        writing.remove_account(name, old);
+        self.finish(writing)?;
+        self.look_anew();
         Ok(())
+    }
+}
+
+/// Fails if another transaction has given the name to a role while its lock was waited for.
+fn check_free_name(name: &str, known: Option<&Account>) -> Result<()> {
+    match known {
+        None => Ok(()),
+        Some(_) => {
+            let message = "duplicate key value violates unique constraint \"pg_authid_rolname_index\"";
+            let error = PgError::new(state::UNIQUE_VIOLATION, message);
+            Err(error.detail(format!("Key (rolname)=({name}) already exists.")))
+        }
     }
 }

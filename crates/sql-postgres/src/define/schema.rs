@@ -145,7 +145,7 @@ impl Session {
                 "encoding" => matches!(&*text.to_ascii_lowercase().replace(['-', '_'], ""), "utf8" | "unicode" | "6"),
                 "template" => matches!(&*text, "template0" | "template1"),
                 "owner" => {
-                    owner = crate::rights::role::existing(self.database(), &text)?;
+                    owner = self.rights().roles().existing(&text)?;
                     if !self.rights().may_become(current, owner.oid) {
                         let message = format!("must be able to SET ROLE \"{}\"", owner.name);
                         return Err(PgError::new(state::INSUFFICIENT_PRIVILEGE, message));

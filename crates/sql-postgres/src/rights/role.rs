@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use engine::{Account, RoleAttributes};
+use engine::{Account, PendingAccounts, RoleAttributes};
 use query::catalog::Snapshot;
 use query::catalog::access::{AccessGrant, AccessKey, AccessKind};
 use query::catalog::schema_name::SchemaName;
@@ -88,57 +88,89 @@ fn is_role(name: &str) -> bool {
     !name.contains('@')
 }
 
-/// Returns the role of that name.
-pub fn named(db: &Database, name: &str) -> Option<Role> {
-    if let Some((name, oid)) = PREDEFINED.iter().find(|(known, _)| *known == name) {
-        return Some(Role::predefined(name, *oid));
-    }
-    match db.engine().accounts().get(name).filter(|_| is_role(name)) {
-        Some(account) => Some(Role::of_account(db, account)),
-        None if name == POSTGRES => Some(Role::postgres()),
-        None => None,
-    }
+/// The roles as a session sees them: the accounts of the list, and over them those that its transaction has changed.
+#[derive(Clone, Copy)]
+pub struct Roles<'r> {
+    db: &'r Database,
+    own: Option<&'r PendingAccounts>,
 }
 
-/// Returns the role of that OID.
-pub fn by_oid(db: &Database, oid: Oid) -> Option<Role> {
-    if oid == oids::POSTGRES {
-        return named(db, POSTGRES);
+impl<'r> Roles<'r> {
+    pub fn seen(db: &'r Database, snapshot: &'r Snapshot) -> Roles<'r> {
+        Roles { db, own: Some(&snapshot.accounts) }
     }
-    if let Some((name, oid)) = PREDEFINED.iter().find(|(_, known)| *known == oid) {
-        return Some(Role::predefined(name, *oid));
-    }
-    let account = db.engine().accounts().by_id(oid);
-    account
-        .filter(|account| is_role(&account.name) && account.name != POSTGRES)
-        .map(|account| Role::of_account(db, account))
-}
 
-/// Returns all roles, by name.
-pub fn all(db: &Database) -> Vec<Role> {
-    let accounts = db.engine().accounts().list();
-    let roles = accounts.into_iter().filter(|account| is_role(&account.name));
-    let mut roles: Vec<Role> = roles.map(|account| Role::of_account(db, account)).collect();
-    if !roles.iter().any(|role| role.oid == oids::POSTGRES) {
-        roles.push(Role::postgres());
+    /// Returns the roles that every session sees.
+    pub fn committed(db: &'r Database) -> Roles<'r> {
+        Roles { db, own: None }
     }
-    roles.extend(PREDEFINED.iter().map(|(name, oid)| Role::predefined(name, *oid)));
-    roles
+
+    fn account(&self, name: &str) -> Option<Arc<Account>> {
+        match self.own.and_then(|own| own.get(name)) {
+            Some(own) => own.cloned(),
+            None => self.db.engine().accounts().get(name),
+        }
+    }
+
+    /// Returns the role of that name.
+    pub fn named(&self, name: &str) -> Option<Role> {
+        if let Some((name, oid)) = PREDEFINED.iter().find(|(known, _)| *known == name) {
+            return Some(Role::predefined(name, *oid));
+        }
+        match self.account(name).filter(|_| is_role(name)) {
+            Some(account) => Some(Role::of_account(self.db, account)),
+            None if name == POSTGRES => Some(Role::postgres()),
+            None => None,
+        }
+    }
+
+    /// Returns the role of that OID.
+    pub fn by_oid(&self, oid: Oid) -> Option<Role> {
+        if oid == oids::POSTGRES {
+            return self.named(POSTGRES);
+        }
+        if let Some((name, oid)) = PREDEFINED.iter().find(|(_, known)| *known == oid) {
+            return Some(Role::predefined(name, *oid));
+        }
+        let account = match self.own.and_then(|own| own.by_id(oid)) {
+            Some(own) => own.cloned(),
+            None => self.db.engine().accounts().by_id(oid),
+        };
+        account
+            .filter(|account| is_role(&account.name) && account.name != POSTGRES)
+            .map(|account| Role::of_account(self.db, account))
+    }
+
+    /// Returns all roles.
+    pub fn all(&self) -> Vec<Role> {
+        let mut accounts = self.db.engine().accounts().list();
+        if let Some(own) = self.own.filter(|own| !own.is_empty()) {
+            accounts.retain(|account| own.get(&account.name).is_none());
+            accounts.extend(own.present().cloned());
+        }
+        let roles = accounts.into_iter().filter(|account| is_role(&account.name));
+        let mut roles: Vec<Role> = roles.map(|account| Role::of_account(self.db, account)).collect();
+        if !roles.iter().any(|role| role.oid == oids::POSTGRES) {
+            roles.push(Role::postgres());
+        }
+        roles.extend(PREDEFINED.iter().map(|(name, oid)| Role::predefined(name, *oid)));
+        roles
+    }
+
+    /// Returns the role of that name, or the error that there is none.
+    pub fn existing(&self, name: &str) -> Result<Role> {
+        self.named(name).ok_or_else(|| missing(name))
+    }
+
+    /// Returns a role's name as functions and catalogs show it.
+    pub fn name_of(&self, oid: Oid) -> String {
+        self.by_oid(oid).map_or_else(|| format!("unknown (OID={oid})"), |role| role.name)
+    }
 }
 
 /// Returns the error for a role that does not exist.
 pub fn missing(name: &str) -> PgError {
     PgError::new(state::UNDEFINED_OBJECT, format!("role \"{name}\" does not exist"))
-}
-
-/// Returns the role of that name, or the error that there is none.
-pub fn existing(db: &Database, name: &str) -> Result<Role> {
-    named(db, name).ok_or_else(|| missing(name))
-}
-
-/// Returns a role's name as functions and catalogs show it.
-pub fn name_of(db: &Database, oid: Oid) -> String {
-    by_oid(db, oid).map_or_else(|| format!("unknown (OID={oid})"), |role| role.name)
 }
 
 /// The definitions and accounts by which rights are decided, and the database that `pg_database_owner` is about.
@@ -150,6 +182,10 @@ pub struct Facts<'f> {
 }
 
 impl<'f> Facts<'f> {
+    pub fn roles(&self) -> Roles<'f> {
+        Roles::seen(self.db, self.snapshot)
+    }
+
     /// Returns the memberships of a role.
     pub fn memberships(&self, member: Oid) -> &'f [AccessGrant] {
         let access = self.snapshot.access.get(AccessKey::member(member));
@@ -189,13 +225,13 @@ impl<'f> Facts<'f> {
 
     /// Returns the rights of a role.
     pub fn role_set(&self, role: Oid) -> RoleSet {
-        let is_super = by_oid(self.db, role).is_some_and(|role| role.is_super);
+        let is_super = self.roles().by_oid(role).is_some_and(|role| role.is_super);
         RoleSet { is_super, roles: self.reach(role, INHERIT_OPTION) }
     }
 
     /// Returns whether a role may become another one.
     pub fn may_become(&self, role: Oid, other: Oid) -> bool {
-        by_oid(self.db, role).is_some_and(|role| role.is_super) || self.reach(role, SET_OPTION).contains(&other)
+        self.roles().by_oid(role).is_some_and(|role| role.is_super) || self.reach(role, SET_OPTION).contains(&other)
     }
 
     /// Returns whether the grantor has the ADMIN option only by what the member has given, if anything.
@@ -247,7 +283,7 @@ impl<'f> Facts<'f> {
 
     /// Returns whether a role may give membership of another.
     pub fn administers(&self, role: Oid, of: Oid) -> bool {
-        if by_oid(self.db, role).is_some_and(|role| role.is_super) {
+        if self.roles().by_oid(role).is_some_and(|role| role.is_super) {
             return true;
         }
         let reached = self.reach(role, 0);

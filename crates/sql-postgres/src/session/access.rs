@@ -69,11 +69,6 @@ impl Session {
         self.core.temporary.set_at_commit(table.id, what);
     }
 
-    /// Lets the reply wait for a change that is a transaction of its own.
-    pub(crate) fn raise_durability_lsn(&mut self, lsn: engine::Lsn) {
-        self.core.transaction.raise_durability_lsn(lsn);
-    }
-
     pub(crate) fn tell(&mut self, severity: &'static str, error: PgError) {
         let error = self.with_type_names(error);
         self.ctx.facts().notice(severity, error);

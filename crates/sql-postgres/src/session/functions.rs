@@ -20,7 +20,7 @@ use crate::instance::database::Database;
 use crate::instance::handle::Kill;
 use crate::rights::object as rights;
 use crate::rights::privilege::{SELECT, UPDATE, USAGE};
-use crate::rights::role::{self, SIGNAL_BACKEND};
+use crate::rights::role::{Roles, SIGNAL_BACKEND};
 use crate::session::facts::FactsOf as _;
 use crate::session::set::set_role;
 use crate::settings;
@@ -202,7 +202,7 @@ fn check_signal(db: &Database, pid: u32, how: Kill, ctx: &mut EvalContext) -> Re
         return Ok(());
     }
     let own = db.sessions().into_iter().find(|handle| handle.pid == pid);
-    let target = own.and_then(|handle| role::by_oid(db, handle.role()));
+    let target = own.and_then(|handle| Roles::committed(db).by_oid(handle.role()));
     let is_known =
         target.is_some() || db.other_sessions().iter().any(|session| session.connection_id == u64::from(pid));
     let (verb, object) = match how {

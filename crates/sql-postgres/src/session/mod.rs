@@ -49,7 +49,8 @@ use crate::instance::database::{Database, POSTGRES};
 use crate::instance::handle::{ActivityState, Handle, Kill};
 use crate::instance::notifications::Listener;
 use crate::rights::object::Object;
-use crate::rights::{privilege, role};
+use crate::rights::privilege;
+use crate::rights::role::Roles;
 use crate::session::copy::Copying;
 use crate::session::facts::{FactsOf as _, SessionState};
 use crate::session::named::Named;
@@ -218,7 +219,7 @@ impl Session {
     /// Fails if the role may not connect to the database, or has as many sessions as it may have.
     fn check_login(&mut self) -> Result<()> {
         let name = self.who.role.clone();
-        let Some(role) = role::named(&self.db, &name).filter(|role| role.can_login) else {
+        let Some(role) = Roles::committed(&self.db).named(&name).filter(|role| role.can_login) else {
             let message = format!("role \"{name}\" is not permitted to log in");
             return Err(PgError::new(state::INVALID_AUTHORIZATION_SPECIFICATION, message));
         };

@@ -9,7 +9,7 @@ use query::catalog::schema_name::SchemaName;
 use crate::define::names::{Relation, find, find_type, primary_name, schema_of};
 use crate::error::{PgError, Result, state};
 use crate::instance::database::Database;
-use crate::rights::role;
+use crate::rights::role::Roles;
 use crate::session::quoted;
 use crate::system::{self, oids};
 use crate::types::io::{ObjectKind, ObjectNames};
@@ -134,7 +134,7 @@ fn find_object(
         }
         ObjectKind::Role => {
             let name = parts.last().map_or("", String::as_str);
-            Ok(role::named(db, name).map(|role| role.oid))
+            Ok(Roles::seen(db, snapshot).named(name).map(|role| role.oid))
         }
         ObjectKind::FunctionSignature => Ok(system::functions::signature::find(text)),
         ObjectKind::Function => {
@@ -249,7 +249,7 @@ fn name_object(
             // A name that several functions have is qualified.
             if is_shared { format!("pg_catalog.{}", quoted(name)) } else { quoted(name) }
         }),
-        ObjectKind::Role => role::by_oid(db, oid).map(|role| quoted(&role.name)),
+        ObjectKind::Role => Roles::seen(db, snapshot).by_oid(oid).map(|role| quoted(&role.name)),
         _ => None,
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::{PgError, Result, state};
 use crate::rights::object::Object;
 use crate::rights::privilege::Privileges;
-use crate::rights::role::{self, Facts, Role, RoleSet};
+use crate::rights::role::{self, Facts, Role, RoleSet, Roles};
 use crate::session::Session;
 use crate::session::facts::{FactsOf as _, SessionState};
 use crate::types::oid::Oid;
@@ -50,17 +50,20 @@ impl SessionState {
     /// Checks that the client may be taken for a role, and returns its name.
     pub(crate) fn checked_session_role(&self, name: &str) -> Result<String> {
         let role = self.role_of_set(name)?;
-        let is_super =
-            |name: &str| self.db.as_ref().and_then(|db| role::named(db, name)).is_some_and(|role| role.is_super);
+        let is_super = |name: &str| self.role_named(name).is_some_and(|role| role.is_super);
         match role.name == self.login || is_super(&self.login) {
             true => Ok(role.name),
             false => Err(denied("permission denied to set session authorization".to_owned())),
         }
     }
 
+    fn role_named(&self, name: &str) -> Option<Role> {
+        Roles::seen(self.db.as_ref()?, &self.definitions).named(name)
+    }
+
     fn role_of_set(&self, name: &str) -> Result<Role> {
-        let found = self.db.as_ref().and_then(|db| role::named(db, name));
-        found.ok_or_else(|| PgError::new(state::INVALID_PARAMETER_VALUE, format!("role \"{name}\" does not exist")))
+        self.role_named(name)
+            .ok_or_else(|| PgError::new(state::INVALID_PARAMETER_VALUE, format!("role \"{name}\" does not exist")))
     }
 }
 
@@ -108,7 +111,7 @@ impl Session {
         if known == name && oid != 0 {
             return oid;
         }
-        role::named(&self.db, name).map_or(NOBODY, |role| role.oid)
+        self.rights().roles().named(name).map_or(NOBODY, |role| role.oid)
     }
 
     pub(crate) fn current_identity(&mut self) -> Arc<Identity> {
@@ -127,7 +130,7 @@ impl Session {
     /// Returns the current role.
     pub(crate) fn current_role(&mut self) -> Result<Role> {
         let identity = self.current_identity();
-        role::by_oid(&self.db, identity.current).ok_or_else(|| role::missing(&identity.name))
+        self.rights().roles().by_oid(identity.current).ok_or_else(|| role::missing(&identity.name))
     }
 
     /// Fails unless the current role has these privileges on an object.

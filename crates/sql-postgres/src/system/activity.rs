@@ -11,7 +11,7 @@ use query::session::registry::SessionHandle;
 
 use crate::batch::Row;
 use crate::instance::handle::{ActivityState, Handle, shown_text};
-use crate::rights::role::{self, READ_ALL_STATS};
+use crate::rights::role::READ_ALL_STATS;
 use crate::session::facts::{CursorFacts, FactsOf as _, micros_since_2000};
 use crate::system::cells::{number, oid, text, truth};
 use crate::system::oids;
@@ -111,7 +111,7 @@ fn foreign_activity(session: &Arc<dyn SessionHandle>, shown: &Shown) -> Row {
         database.map_or(Value::Null, text),
         i32::try_from(session.connection_id).map_or(Value::Null, |pid| number(pid.into())),
         Value::Null,
-        role::named(&shown.db, &seen.user).map_or(Value::Null, |role| oid(role.oid)),
+        shown.facts().roles().named(&seen.user).map_or(Value::Null, |role| oid(role.oid)),
         text(&seen.user),
         text(application),
         text(&seen.host),

@@ -2,10 +2,9 @@
 
 use query::catalog::access::AccessGrant;
 
-use crate::instance::database::Database;
 use crate::rights::object::Object;
 use crate::rights::privilege::{Privileges, letters};
-use crate::rights::role::{self, PUBLIC};
+use crate::rights::role::{PUBLIC, Roles};
 use crate::system::arrays;
 use crate::system::view::Shown;
 use crate::types::oid::Oid;
@@ -24,14 +23,14 @@ fn quoted(name: &str) -> String {
     }
 }
 
-pub fn role_in_item(db: &Database, oid: Oid) -> String {
-    role::by_oid(db, oid).map_or_else(|| oid.to_string(), |role| quoted(&role.name))
+pub fn role_in_item(roles: Roles<'_>, oid: Oid) -> String {
+    roles.by_oid(oid).map_or_else(|| oid.to_string(), |role| quoted(&role.name))
 }
 
 /// Returns the text of an `aclitem`.
-pub fn item(db: &Database, grant: &AccessGrant) -> String {
-    let grantee = if grant.grantee == PUBLIC { String::new() } else { role_in_item(db, grant.grantee) };
-    format!("{grantee}={}/{}", letters(grant.privileges, grant.grantable), role_in_item(db, grant.grantor))
+pub fn item(roles: Roles<'_>, grant: &AccessGrant) -> String {
+    let grantee = if grant.grantee == PUBLIC { String::new() } else { role_in_item(roles, grant.grantee) };
+    format!("{grantee}={}/{}", letters(grant.privileges, grant.grantable), role_in_item(roles, grant.grantor))
 }
 
 impl Shown {
@@ -42,13 +41,15 @@ impl Shown {
 
     /// Returns the owner's name.
     pub fn owner_name(&self, object: &Object) -> String {
-        role::name_of(&self.db, self.owner(object))
+        self.facts().roles().name_of(self.owner(object))
     }
 
     /// Returns the rights on an object or column; NULL for those that it has at first.
     pub fn rights(&self, object: &Object, column: u32) -> Value {
         match self.facts().grants_shown(object, column) {
-            Some(grants) => arrays::rights(&grants.iter().map(|grant| item(&self.db, grant)).collect::<Vec<_>>()),
+            Some(grants) => {
+                arrays::rights(&grants.iter().map(|grant| item(self.facts().roles(), grant)).collect::<Vec<_>>())
+            }
             None => Value::Null,
         }
     }

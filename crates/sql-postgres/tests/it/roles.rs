@@ -129,14 +129,70 @@ fn owners_and_rights_survive_a_crash_and_end_with_their_objects() {
 }
 
 #[test]
-fn roles_are_not_changed_in_a_transaction_block() {
+fn roles_follow_their_transaction_and_its_savepoints() {
+    let mut world = World::new();
+    let (mut one, mut two) = (world.session(), world.session());
+    let roles = "select rolname, rolcreatedb from pg_roles where rolname in ('ann', 'bob', 'eve') order by 1";
+    one.lines(
+        "create role ann\nbegin\nalter role ann createdb\ncreate role bob in role ann\nsavepoint s\ndrop role ann",
+    );
+    assert_eq!(one.run(roles), ["bob|f"]);
+    assert_eq!(two.run(roles), ["ann|f"], "others see roles as they are committed");
+    assert!(world.db.engine().accounts().get("bob").is_none());
+    one.lines("rollback to s\nalter role bob rename to eve");
+    assert_eq!(one.run(roles), ["ann|t", "eve|f"]);
+    one.lines("create table t (a int)\nalter table t owner to eve\ncommit");
+    assert_eq!(two.run(roles), ["ann|t", "eve|f"]);
+    assert_eq!(two.run("select tableowner from pg_tables where tablename = 't'"), ["eve"]);
+    one.lines("begin\ndrop table t\ndrop role eve, ann\nrollback");
+    assert_eq!(one.run(roles), ["ann|t", "eve|f"]);
+    assert_eq!(one.run("select pg_has_role('eve', 'ann', 'member')"), ["t"]);
+}
+
+#[test]
+fn roles_of_an_undecided_transaction_do_not_survive_a_crash_and_committed_ones_do() {
     let mut world = World::new();
     let mut postgres = world.session();
-    postgres.run("begin");
-    let refused = "ERROR:  25001: CREATE ROLE cannot run inside a transaction block";
-    assert_eq!(postgres.run("create role ann"), [refused]);
-    postgres.run("rollback");
-    assert_eq!(postgres.run("select count(*) from pg_roles where rolname = 'ann'")[0], "0");
+    postgres.lines("begin\ncreate role ann\ncreate table t (a int)\nalter table t owner to ann\ncommit");
+    postgres.lines(
+        "begin\ncreate role bob\ncreate table u (a int)\nalter table u owner to bob\ndrop table t\ndrop role ann",
+    );
+    let mut world = world.crash(postgres);
+    let mut postgres = world.session();
+    assert_eq!(postgres.run("select rolname from pg_roles where rolname in ('ann', 'bob')"), ["ann"]);
+    assert_eq!(postgres.run("select tablename, tableowner from pg_tables where schemaname = 'public'"), ["t|ann"]);
+}
+
+#[test]
+fn a_role_that_another_door_has_changed_meanwhile_fails_the_commit() {
+    let mut world = World::new();
+    let mut postgres = world.session();
+    postgres.lines("create role ann\nbegin\nalter role ann createdb\ncreate table t (a int)");
+    let accounts = world.db.engine().accounts();
+    let mut ann = engine::Account::clone(&accounts.get("ann").expect("it was made"));
+    ann.add_password(b"new");
+    accounts.put(ann.clone()).expect("it is written");
+    let refused = "ERROR:  40001: could not serialize access due to concurrent update";
+    assert_eq!(postgres.run("commit"), [refused]);
+    assert_eq!(*accounts.get("ann").expect("it is there"), ann);
+    assert_eq!(postgres.run("select count(*) from pg_class where relname = 't'"), ["0"]);
+    assert_eq!(postgres.run("alter role ann createdb"), ["ALTER ROLE"]);
+}
+
+#[test]
+fn a_role_is_not_dropped_while_a_transaction_gives_it_something() {
+    let mut world = World::new();
+    let (mut one, mut two) = (world.session(), world.session());
+    one.lines("create role ann\ncreate table t (a int)\nbegin\ngrant select on t to ann");
+    two.run("set lock_timeout = '10ms'");
+    let waited = "ERROR:  55P03: canceling statement due to lock timeout";
+    assert_eq!(two.run("drop role ann"), [waited]);
+    assert_eq!(two.run("create role ann"), ["ERROR:  42710: role \"ann\" already exists"]);
+    one.lines("rollback\nbegin\ndrop role ann");
+    assert_eq!(two.run("grant select on t to ann"), [waited]);
+    assert_eq!(two.run("alter table t owner to ann"), [waited]);
+    one.run("commit");
+    assert_eq!(two.run("grant select on t to ann"), ["ERROR:  42704: role \"ann\" does not exist"]);
 }
 
 #[test]

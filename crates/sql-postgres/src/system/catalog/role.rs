@@ -5,8 +5,7 @@ use query::nodes::context::EvalContext;
 use query::nodes::table_function::Give;
 
 use crate::rights::privilege::{INHERIT_OPTION, SET_OPTION};
-use crate::rights::role::{self, Role};
-use crate::session::facts::FactsOf as _;
+use crate::rights::role::Role;
 use crate::system::cells::{null, number, oid, text, truth};
 use crate::system::oids;
 use crate::system::view::Shown;
@@ -14,7 +13,7 @@ use crate::system::wanted::Wanted;
 use crate::value::Value;
 
 fn roles(ctx: &mut EvalContext) -> Vec<Role> {
-    ctx.facts().db.clone().map(|db| role::all(&db)).unwrap_or_default()
+    Shown::of(ctx).map(|shown| shown.facts().roles().all()).unwrap_or_default()
 }
 
 fn moment(at: Option<i64>) -> Value {

@@ -185,8 +185,9 @@ fn no_description(_: &Call, _: &[Value], _: &mut EvalContext) -> Result<Value> {
 
 fn userbyid(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let oid = integer(values, 0)? as u32;
-    let Some(db) = ctx.facts().db.clone() else { return Ok(Value::Null) };
-    Ok(Value::text(crate::rights::role::name_of(&db, oid)))
+    let facts = ctx.facts();
+    let name = facts.with_rights(|rights, _| rights.roles().name_of(oid));
+    Ok(name.map_or(Value::Null, Value::text))
 }
 
 fn is_visible(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {

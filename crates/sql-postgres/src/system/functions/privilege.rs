@@ -14,12 +14,11 @@ use crate::functions::PgFunction;
 use crate::functions::args::{integer, invalid, text};
 use crate::functions::rows::{I, S, row, strict};
 use crate::functions::state::StateOf as _;
-use crate::instance::database::Database;
 use crate::rights::acl::first_grants;
 use crate::rights::needs::SECRET;
 use crate::rights::object::Object as Rights;
 use crate::rights::privilege::{self, NAMED, ObjectClass, Privileges};
-use crate::rights::role::{self, Facts, PUBLIC, RoleSet};
+use crate::rights::role::{Facts, PUBLIC, RoleSet, Roles};
 use crate::session::facts::FactsOf as _;
 use crate::session::name_parts;
 use crate::system::view::columns;
@@ -107,10 +106,10 @@ fn asked(list: &str, all: Privileges) -> Result<Asked> {
 }
 
 /// Returns the role that a value names or numbers.
-fn role_of(value: &Value, db: &Database) -> Result<Oid> {
+fn role_of(value: &Value, roles: Roles<'_>) -> Result<Oid> {
     match value {
         Value::Text(name) if name.as_str() == "public" => Ok(PUBLIC),
-        Value::Text(name) => Ok(role::existing(db, name)?.oid),
+        Value::Text(name) => Ok(roles.existing(name)?.oid),
         Value::UInt(oid) => Ok(*oid as Oid),
         Value::Int(oid) => Ok(*oid as Oid),
         _ => Err(invalid("invalid role")),
@@ -129,8 +128,8 @@ fn question<'v>(values: &'v [Value], without_role: usize, ctx: &mut EvalContext)
         return Ok(Some(Question { set: facts.identity.set.clone(), arguments: values }));
     }
     let Some(db) = facts.db.clone() else { return Ok(None) };
-    let role = role_of(&values[0], &db)?;
     let known = Facts { db: &db, snapshot: &facts.definitions, database: &facts.database };
+    let role = role_of(&values[0], known.roles())?;
     let set = if role == PUBLIC { RoleSet::default() } else { known.role_set(role) };
     Ok(Some(Question { set, arguments: &values[1..] }))
 }
@@ -367,8 +366,8 @@ fn of_role(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let known = Facts { db: &db, snapshot: &facts.definitions, database: &facts.database };
     // "public" is no role here.
     let role = |value: &Value| match value {
-        Value::Text(name) => Ok(role::existing(&db, name)?.oid),
-        value => role_of(value, &db),
+        Value::Text(name) => Ok(known.roles().existing(name)?.oid),
+        value => role_of(value, known.roles()),
     };
     let (member, arguments) = match values {
         [of, words] => (facts.identity.current, [of, words]),
@@ -396,7 +395,9 @@ fn of_role(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
 
 /// The rights that an object of a kind has at first.
 fn default_rights(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
-    let Some(db) = ctx.facts().db.clone() else { return Ok(Value::Null) };
+    let facts = ctx.facts();
+    let Some(db) = facts.db.clone() else { return Ok(Value::Null) };
+    let roles = Roles::seen(&db, &facts.definitions);
     let (kind, owner) = (integer(values, 0)? as u8 as char, integer(values, 1)? as Oid);
     let (class, of_public) = match kind {
         'c' => return Ok(arrays::rights(&[])),
@@ -405,26 +406,26 @@ fn default_rights(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<V
         'n' => (ObjectClass::Schema, 0),
         'd' => (ObjectClass::Database, ObjectClass::Database.of_public()),
         'f' => (ObjectClass::Function, privilege::EXECUTE),
-        'l' | 'T' => return Ok(used(&db, owner, true)),
-        'F' | 'S' => return Ok(used(&db, owner, false)),
-        't' => return Ok(one(&db, owner, "C")),
-        'L' => return Ok(one(&db, owner, "rw")),
-        'p' => return Ok(one(&db, owner, "sA")),
+        'l' | 'T' => return Ok(used(roles, owner, true)),
+        'F' | 'S' => return Ok(used(roles, owner, false)),
+        't' => return Ok(one(roles, owner, "C")),
+        'L' => return Ok(one(roles, owner, "rw")),
+        'p' => return Ok(one(roles, owner, "sA")),
         kind => return Err(invalid(format!("unrecognized object type abbreviation: {kind}"))),
     };
     let grants = first_grants(class, owner, of_public);
-    Ok(arrays::rights(&grants.iter().map(|grant| rights::item(&db, grant)).collect::<Vec<_>>()))
+    Ok(arrays::rights(&grants.iter().map(|grant| rights::item(roles, grant)).collect::<Vec<_>>()))
 }
 
 /// Rights of the owner alone.
-fn one(db: &Database, owner: Oid, letters: &str) -> Value {
-    let owner = rights::role_in_item(db, owner);
+fn one(roles: Roles<'_>, owner: Oid, letters: &str) -> Value {
+    let owner = rights::role_in_item(roles, owner);
     arrays::rights(&[format!("{owner}={letters}/{owner}")])
 }
 
 /// USAGE, of everybody too perhaps.
-fn used(db: &Database, owner: Oid, by_all: bool) -> Value {
-    let owner = rights::role_in_item(db, owner);
+fn used(roles: Roles<'_>, owner: Oid, by_all: bool) -> Value {
+    let owner = rights::role_in_item(roles, owner);
     let of_all = by_all.then(|| format!("=U/{owner}"));
     arrays::rights(&of_all.into_iter().chain([format!("{owner}=U/{owner}")]).collect::<Vec<_>>())
 }

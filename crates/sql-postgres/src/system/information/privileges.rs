@@ -7,7 +7,7 @@ use query::nodes::table_function::Give;
 
 use crate::rights::object::Object;
 use crate::rights::privilege::{NAMED, Privileges, SELECT};
-use crate::rights::role::{self, PUBLIC};
+use crate::rights::role::PUBLIC;
 use crate::system::cells::{text, yes};
 use crate::system::view::{Shown, columns};
 use crate::system::wanted::Wanted;
@@ -16,7 +16,7 @@ use crate::value::Value;
 
 impl Shown {
     fn role_shown(&self, oid: Oid) -> String {
-        if oid == PUBLIC { "PUBLIC".to_owned() } else { role::name_of(&self.db, oid) }
+        if oid == PUBLIC { "PUBLIC".to_owned() } else { self.facts().roles().name_of(oid) }
     }
 
     /// Returns whether a grant is made by or to a role whose rights the current one has.
@@ -33,7 +33,7 @@ impl Shown {
 
 pub fn enabled_roles(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
     let Some(shown) = Shown::of(ctx) else { return Ok(()) };
-    for role in role::all(&shown.db).into_iter().filter(|role| shown.identity.set.has(role.oid)) {
+    for role in shown.facts().roles().all().into_iter().filter(|role| shown.identity.set.has(role.oid)) {
         give(vec![text(role.name)], ctx)?;
     }
     Ok(())
