@@ -148,6 +148,35 @@ impl Expr {
             Compare(..) | And(..) | Or(..) | Not(_) | IsUnknown(_) | Exists(_) | StartsWith(..) | LikeRegex { .. }
         )
     }
+
+    /// Returns the expressions directly below it in the tree, those of its accessors too.
+    pub fn operands(&self) -> impl Iterator<Item = &Expr> {
+        use Expr::{Access, And, Arithmetic, Compare, Exists, IsUnknown, LikeRegex, Not, Or, Signed, StartsWith};
+        let (operands, accessors): ([Option<&Expr>; 2], &[Accessor]) = match self {
+            Arithmetic(_, left, right)
+            | Compare(_, left, right)
+            | And(left, right)
+            | Or(left, right)
+            | StartsWith(left, right) => ([Some(left), Some(right)], &[]),
+            Signed(_, inner) | Not(inner) | IsUnknown(inner) | Exists(inner) | LikeRegex { operand: inner, .. } => {
+                ([Some(inner), None], &[])
+            }
+            Access(base, accessors) => ([Some(base), None], accessors),
+            _ => ([None, None], &[]),
+        };
+        operands.into_iter().flatten().chain(accessors.iter().flat_map(Accessor::operands))
+    }
+}
+
+impl Accessor {
+    fn operands(&self) -> impl Iterator<Item = &Expr> {
+        let (filter, elements): (Option<&Expr>, &[(Expr, Option<Expr>)]) = match self {
+            Accessor::Filter(condition) => (Some(condition), &[]),
+            Accessor::Elements(ranges) => (None, ranges),
+            _ => (None, &[]),
+        };
+        filter.into_iter().chain(elements.iter().flat_map(|(from, to)| std::iter::once(from).chain(to)))
+    }
 }
 
 pub fn input(text: &str) -> Result<Value> {

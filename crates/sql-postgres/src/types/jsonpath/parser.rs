@@ -8,10 +8,13 @@ use crate::types::numeric::numeric_in;
 /// The most levels of a path's tree. Printing and evaluating recurse as deep.
 const HEIGHT_MAX: usize = 100;
 
+/// The most levels at which an expression may stand in the text. The output of a path puts each level of its tree at most two deeper, one for an operator and one for its brackets, so that every path that is read can be read again.
+const NESTING_MAX: usize = 2 * HEIGHT_MAX + 3;
+
 struct PathParser<'t> {
     lexer: Lexer<'t>,
     token: PathToken,
-    height: usize,
+    nesting: usize,
     /// The filters and the subscripts around the place that is read.
     filters: usize,
     subscripts: usize,
@@ -24,17 +27,29 @@ pub fn parse(text: &str) -> Result<JsonPath> {
         return Err(PgError::new(state::INVALID_TEXT_REPRESENTATION, message));
     }
     let mut parser =
-        PathParser { lexer: Lexer::new(text), token: PathToken::End, height: 0, filters: 0, subscripts: 0 };
+        PathParser { lexer: Lexer::new(text), token: PathToken::End, nesting: 0, filters: 0, subscripts: 0 };
     parser.advance()?;
     let is_lax = !parser.eat_word("strict")?;
     if is_lax {
         parser.eat_word("lax")?;
     }
     let root = parser.expr(0)?;
-    match parser.token {
-        PathToken::End => Ok(JsonPath { is_lax, root }),
-        _ => Err(parser.lexer.error("syntax error")),
+    if parser.token != PathToken::End {
+        return Err(parser.lexer.error("syntax error"));
     }
+    check_height(&root, HEIGHT_MAX)?;
+    Ok(JsonPath { is_lax, root })
+}
+
+/// Fails if a tree has more levels than these.
+fn check_height(expr: &Expr, levels: usize) -> Result<()> {
+    let below = levels.checked_sub(1).ok_or_else(too_deep)?;
+    expr.operands().try_for_each(|operand| check_height(operand, below))
+}
+
+#[cold]
+fn too_deep() -> PgError {
+    PgError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded")
 }
 
 /// Strengths of binding.
@@ -95,20 +110,17 @@ impl PathParser<'_> {
         if self.eat_word(word)? { Ok(()) } else { self.fail() }
     }
 
-    /// Reads what a reader reads, one level deeper.
+    /// Reads what `read` reads, one level deeper.
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        self.check(self.height + 1)?;
-        self.height += 1;
+        self.check(self.nesting + 1)?;
+        self.nesting += 1;
         let result = read(self);
-        self.height -= 1;
+        self.nesting -= 1;
         result
     }
 
-    fn check(&self, height: usize) -> Result<()> {
-        if height > HEIGHT_MAX {
-            return Err(PgError::new(state::STATEMENT_TOO_COMPLEX, "stack depth limit exceeded"));
-        }
-        Ok(())
+    fn check(&self, nesting: usize) -> Result<()> {
+        if nesting > NESTING_MAX { Err(too_deep()) } else { Ok(()) }
     }
 
     fn predicate(&self, expr: Expr) -> Result<Box<Expr>> {
@@ -123,14 +135,14 @@ impl PathParser<'_> {
     fn expr(&mut self, above: u8) -> Result<Expr> {
         self.deeper(|parser| {
             let mut left = parser.unary()?;
-            let mut height = parser.height;
+            let mut nesting = parser.nesting;
             while let Some((strength, apply)) = parser.operator() {
                 if strength <= above {
                     break;
                 }
                 // Each operator puts what was read one level deeper.
-                height += 1;
-                parser.check(height)?;
+                nesting += 1;
+                parser.check(nesting)?;
                 left = apply(parser, left)?;
             }
             Ok(left)

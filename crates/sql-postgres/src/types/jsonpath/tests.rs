@@ -51,3 +51,21 @@ fn the_height_of_a_path_is_bounded() {
     assert_eq!(parse(&("$".to_owned() + &"+1".repeat(500_000))).unwrap_err().state, "54001");
     assert!(parse(&("$".to_owned() + &".a".repeat(500_000))).is_ok());
 }
+
+/// The output has brackets that its input had not.
+#[test]
+fn the_highest_path_that_is_read_can_be_read_again() {
+    let forms: [fn(usize) -> String; 5] = [
+        |levels| "-".repeat(levels) + "$",
+        |levels| "$".to_owned() + &"+1".repeat(levels),
+        |levels| "1 * (".repeat(levels) + "$" + &")".repeat(levels),
+        |levels| "!(".repeat(levels) + "$ == 1" + &")".repeat(levels),
+        |levels| "$".to_owned() + &"?(-(1 + @".repeat(levels) + ") == 1)".repeat(levels).as_str(),
+    ];
+    for form in forms {
+        let highest = (1..).take_while(|&levels| parse(&form(levels)).is_ok()).last().expect("one level is read");
+        assert!(highest >= 20, "{}", form(highest));
+        let printed = shown(&form(highest));
+        assert_eq!(shown(&printed), printed);
+    }
+}
