@@ -12,6 +12,7 @@ use crate::host::Host;
 use crate::messages::Hub;
 use crate::messages::limits::OutputLimits;
 use crate::parameters::Parameters;
+use crate::parameters::event_flags::EventFlags;
 use crate::parser::first_key;
 use crate::rates::Rates;
 use crate::reply::Reply;
@@ -55,7 +56,7 @@ impl RedisDoor {
         let mut random = [0; 20];
         os::entropy(&mut random).expect("the kernel has random bytes");
         let run_id = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        RedisDoor {
+        let door = RedisDoor {
             shared: Arc::new(Shared {
                 keyspace: engine.keyspace().clone(),
                 engine,
@@ -71,6 +72,7 @@ impl RedisDoor {
                 users: Users::default(),
                 hub: Hub::default(),
                 output_limits: OutputLimits::default(),
+                event_flags: EventFlags::default(),
                 pool: OnceLock::new(),
                 strict: AtomicBool::new(options.strict),
                 protected_mode: AtomicBool::new(options.protected_mode),
@@ -79,7 +81,9 @@ impl RedisDoor {
                 port: options.port,
                 run_id,
             }),
-        }
+        };
+        door.shared.listen_to_keys();
+        door
     }
 
     /// Gives the door the worker pool that it runs on, for timers and for INFO.

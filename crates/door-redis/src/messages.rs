@@ -20,6 +20,7 @@ use crate::glob;
 use crate::reply::Reply;
 
 pub mod delivery;
+pub mod key_events;
 pub mod limits;
 pub mod subscriptions;
 

@@ -11,6 +11,7 @@ use stdx::sync::Mutex;
 use crate::host::Refused;
 use crate::number;
 
+pub(crate) mod event_flags;
 mod list;
 pub(crate) mod output_limits;
 mod parameter;
@@ -77,6 +78,7 @@ impl Kind {
     /// Returns the value as CONFIG GET will show it, after the one before. The error is Redis'.
     fn read(self, text: &str, before: &str) -> Result<String, String> {
         match self {
+            Kind::EventFlags => event_flags::changed(text),
             Kind::OutputLimits => output_limits::changed(before, text),
             Kind::Text => Ok(text.to_owned()),
             Kind::Percentiles => percentiles(text),

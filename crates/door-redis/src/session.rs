@@ -483,6 +483,15 @@ impl Session {
         }
     }
 
+    /// Moves events of keys that the command has caused, and that the session subscribes to, before its reply, as in Redis.
+    fn put_own_events(&mut self, out: &mut Vec<u8>, mark: usize) {
+        if self.client.is_subscriber() && self.spool.is_none() && self.shared.keyspace.events().wants(u32::MAX) {
+            let reply = out.split_off(mark);
+            self.take_messages(out);
+            out.extend_from_slice(&reply);
+        }
+    }
+
     /// Returns the durability LSN of a message that the session publishes: that of all it has read and changed before.
     pub(crate) fn publishing_lsn(&self) -> u64 {
         let lsn = self.highest_lsn.max(self.durability_lsn);
@@ -569,6 +578,7 @@ impl Session {
             _ => return false,
         };
         self.finish(index, args, &out[mark..]);
+        self.put_own_events(out, mark);
         true
     }
 
@@ -687,6 +697,9 @@ impl Session {
             self.reply(out).error(&errors::of_engine(error));
         }
         self.finish(command.index(), args, &out[mark..]);
+        if command.is(flag::WRITE | flag::READONLY) {
+            self.put_own_events(out, mark);
+        }
         if let Some(until) = self.sleep_until_ms {
             self.sleep(io, until);
             return Step::Stop;

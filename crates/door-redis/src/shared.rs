@@ -14,6 +14,7 @@ use crate::messages::delivery::Delivery;
 use crate::messages::limits::OutputLimits;
 use crate::messages::subscriptions::Topic;
 use crate::parameters::Parameters;
+use crate::parameters::event_flags::EventFlags;
 use crate::rates::Rates;
 use crate::stats::Stats;
 use crate::users::Users;
@@ -34,6 +35,7 @@ pub(crate) struct Shared {
     pub users: Users,
     pub hub: Hub,
     pub output_limits: OutputLimits,
+    pub event_flags: EventFlags,
     pub pool: OnceLock<Weak<Pool>>,
     pub strict: AtomicBool,
     pub protected_mode: AtomicBool,

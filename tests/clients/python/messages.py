@@ -138,6 +138,55 @@ def transactions(port, peer_port):
             tally.equal(f"RESP{version}: output {at} of transactions", found, expected)
 
 
+KEYS = ["k1", "k2", "k3", "k4", "", "long" * 175, "b\r\n\x00"]
+NUMBERS = ["0", "1", "-1", "7", "x"]
+
+
+def change(rng):
+    """A request that changes or reads keys."""
+    key, other, number = rng.choice(KEYS), rng.choice(KEYS), rng.choice(NUMBERS)
+    value = rng.choice(["", "v", "12", "x" * 2000])
+    return rng.choice([
+        ["SET", key, value], ["SET", key, value, "EX", "1000"], ["SET", key, value, "NX"], ["SET", key, value, "XX", "GET"], ["SET", key, value, "KEEPTTL"],
+        ["SETEX", key, "1000", value], ["PSETEX", key, "100000", value], ["SETNX", key, value], ["GETSET", key, value], ["GETDEL", key], ["GETEX", key], ["GETEX", key, "EX", "1000"], ["GETEX", key, "PXAT", "1"], ["GETEX", key, "PERSIST"],
+        ["MSET", key, value, other, value], ["MSETNX", key, value, other, value], ["MGET", key, other], ["GET", key], ["STRLEN", key], ["GETRANGE", key, "0", "1"], ["LCS", key, other],
+        ["SETRANGE", key, number, rng.choice(["", "y"])], ["APPEND", key, rng.choice(["", "z"])], ["INCR", key], ["DECRBY", key, number], ["INCRBYFLOAT", key, number],
+        ["SETBIT", key, rng.choice(["0", "7", "100"]), rng.choice(["0", "1"])], ["GETBIT", key, "3"], ["BITCOUNT", key], ["BITPOS", key, "1"], ["BITOP", rng.choice(["AND", "NOT"]), key, other], ["BITOP", "OR", key, other, "none"],
+        ["BITFIELD", key, "SET", "u8", "0", number], ["BITFIELD", key, "GET", "u8", "0"], ["BITFIELD", key, "OVERFLOW", "FAIL", "INCRBY", "u2", "100", "3"], ["BITFIELD_RO", key, "GET", "u8", "0"],
+        ["DEL", key, other], ["UNLINK", key], ["EXISTS", key, other], ["TOUCH", key], ["TYPE", key], ["TTL", "none"], ["PEXPIRETIME", "none"], ["OBJECT", "ENCODING", key],
+        ["EXPIRE", key, rng.choice(["1000", "0", "-1", "x"])], ["PEXPIREAT", key, rng.choice(["1", "99999999999999"])], ["EXPIRE", key, "2000", rng.choice(["NX", "XX", "GT", "LT"])], ["PERSIST", key],
+        ["RENAME", key, other], ["RENAMENX", key, other], ["COPY", key, other], ["COPY", key, other, "REPLACE"], ["COPY", key, other, "DB", "1"], ["MOVE", key, "1"], ["FLUSHDB"], ["SWAPDB", "0", "1"], ["SELECT", rng.choice(["0", "1"])], ["DBSIZE"],
+    ])
+
+
+def events(round, port, peer_port):
+    """Keyspace notifications of random changes, in RESP2 by another client and in RESP3 by the client itself."""
+    rng = random.Random(seed * 1000 + round)
+    flags = rng.choice(["KEA", "KEAmn", "KEmn", "Kg$", "Ex$n", "KEgn"])
+    crowds = [Crowd(port, 2), Crowd(peer_port, 2)]
+    done = [flags]
+    for crowd in crowds:
+        crowd.wires[0].call("FLUSHALL")
+        crowd.wires[0].call("CONFIG", "SET", "notify-keyspace-events", flags)
+        crowd.wires[1].call("PSUBSCRIBE", "__key*__:*")
+        if round % 2:
+            crowd.wires[0].call("HELLO", "3")
+            crowd.wires[0].call("PSUBSCRIBE", "__keyevent*")
+    for _ in range(200):
+        words = change(rng)
+        found, expected = (crowd.run(0, words) for crowd in crowds)
+        done.append(words)
+        for client in (0, 1):
+            # Where a command replies before it notifies differs from command to command.
+            same = sorted(found[0].split(b"\r\n")) == sorted(expected[0].split(b"\r\n")) if client == 0 else found[1] == expected[1]
+            tally.check(f"events {round}: {words} at {client}", same, f"found {found[client][:400]!r}, expected {expected[client][:400]!r} after {repr(done[-4:])[:400]} {flags}")
+            if not same:
+                break
+    for crowd in crowds:
+        crowd.wires[0].call("CONFIG", "SET", "notify-keyspace-events", "")
+        crowd.close()
+
+
 def published(port, channels, publishers, count):
     """Several publishers at once: every subscriber gets the messages of each in their order, and all subscribers of a channel the same order."""
     subscribers = []
@@ -332,6 +381,8 @@ with Server() as server, Peer() as peer:
     lists(server.port, peer.port)
     for round in range(arguments.rounds):
         plays(round, server.port, peer.port)
+    for round in range(arguments.rounds):
+        events(round, server.port, peer.port)
     transactions(server.port, peer.port)
     rights(server.port, peer.port)
     published(server.port, ["a", "b", "c"], 4, 200)

@@ -313,10 +313,33 @@ def after_a_kill(server):
     tally.equal("shown and lost", lost, {})
 
 
+def notified(server):
+    """Changes by SQL are keyspace notifications, at their commit and not before."""
+    keys, root = redis.Redis(port=server.port, db=5), come(server)
+    keys.config_set("notify-keyspace-events", "KEA")
+    listener = keys.pubsub()
+    listener.psubscribe("__keyspace@5__:*")
+    listener.get_message(timeout=10)
+    keys.set("before", "1")
+    root.begin()
+    ask(root, "INSERT INTO redis.strings (db, `key`, value) VALUES (5, 'a', '1')")
+    ask(root, "DELETE FROM redis.strings WHERE db = 5 AND `key` = 'before'")
+    keys.set("meanwhile", "1")
+    root.commit()
+    keys.set("after", "1")
+    found = []
+    while not found or found[-1][0] != "after":
+        message = listener.get_message(timeout=10)
+        found.append((message["channel"].decode().split(":")[1], message["data"].decode()))
+    tally.equal("events", (found[0], found[1], sorted(found[2:4]), found[4]), (("before", "set"), ("meanwhile", "set"), [("a", "set"), ("before", "del")], ("after", "set")))
+    keys.config_set("notify-keyspace-events", "")
+
+
 def main():
     with Server("--memory", "1gb", mysql=True) as server:
         reads(server)
         changes(server)
+        notified(server)
         waits(server)
         circles(server)
         money(server)

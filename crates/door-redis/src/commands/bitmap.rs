@@ -1,9 +1,9 @@
 //! Strings as arrays of bits. Bit 0 is the most significant bit of byte 0.
 
-use engine::{Expire, Form, KeyTransaction};
+use engine::{Expire, Form, KeyTransaction, event_class};
 
 use crate::call::{Call, Result};
-use crate::commands::{Fetched, fetch, lookup};
+use crate::commands::{Fetched, delete, fetch, lookup, missed};
 use crate::errors;
 use crate::number;
 
@@ -58,6 +58,7 @@ pub fn setbit(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
         txn.make_raw(call.db, call.args[1])?;
     } else {
         txn.patch_string(call.db, call.args[1], at, &[new])?;
+        txn.notify(call.db, call.args[1], event_class::STRING, "setbit");
     }
     call.reply.flag(old & mask != 0);
     Ok(())
@@ -231,7 +232,10 @@ pub fn bitop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
                 call.reply.error(errors::WRONG_TYPE);
                 return Ok(());
             }
-            Fetched::Missing => sources.push(Vec::new()),
+            Fetched::Missing => {
+                missed(txn, call, key);
+                sources.push(Vec::new());
+            }
             Fetched::Bytes(bytes) => sources.push(bytes),
         }
     }
@@ -253,8 +257,9 @@ pub fn bitop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     }
     if len > 0 {
         txn.put_string_as(call.db, call.args[2], &result, Expire::None, Form::Raw)?;
+        txn.notify(call.db, call.args[2], event_class::STRING, "set");
     } else {
-        txn.delete(call.db, call.args[2])?;
+        delete(txn, call, call.args[2])?;
     }
     call.reply.integer(len as i64);
     Ok(())
@@ -408,13 +413,19 @@ fn run_fields(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, read_only: bool
             call.reply.error(errors::WRONG_TYPE);
             return Ok(());
         }
-        Fetched::Missing => Vec::new(),
+        Fetched::Missing => {
+            if !read_only && steps.iter().all(|(_, step, _)| matches!(step, FieldOperation::Get)) {
+                missed(txn, call, call.args[1]);
+            }
+            Vec::new()
+        }
         Fetched::Bytes(bytes) => bytes,
     };
     let writes = steps.iter().filter(|(_, step, _)| !matches!(step, FieldOperation::Get));
     let end = writes.map(|(field, ..)| (field.offset + u64::from(field.width)).div_ceil(8)).max();
     let before = bytes.clone();
-    let mut changed = false;
+    let grows = end.is_some_and(|end| bytes.len() < end as usize);
+    let (mut changed, mut is_event) = (false, false);
     if let Some(end) = end
         && bytes.len() < end as usize
     {
@@ -438,6 +449,7 @@ fn run_fields(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, read_only: bool
         match value {
             Some(value) => {
                 changed |= value != old;
+                is_event |= grows || value != old;
                 field.write(&mut bytes, value);
                 call.reply.integer(shown.unwrap_or(value));
             }
@@ -445,12 +457,16 @@ fn run_fields(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, read_only: bool
         }
     }
     if end.is_none() || before != bytes {
-        return store_changed(txn, call, &before, &bytes);
+        store_changed(txn, call, &before, &bytes)?;
+    } else {
+        // A write that changes nothing still makes the value raw. Watching clients notice it only if the value changed in between.
+        txn.make_raw(call.db, call.args[1])?;
+        if changed {
+            txn.touch(call.db, call.args[1])?;
+        }
     }
-    // A write that changes nothing still makes the value raw. Watching clients notice it only if the value changed in between.
-    txn.make_raw(call.db, call.args[1])?;
-    if changed {
-        txn.touch(call.db, call.args[1])?;
+    if is_event {
+        txn.notify(call.db, call.args[1], event_class::STRING, "setbit");
     }
     Ok(())
 }

@@ -86,6 +86,7 @@ fn change(session: &Session, changes: &[(&str, &str)]) -> std::result::Result<()
         host.change(&to_host)?;
     }
     parameters.apply(checked);
+    session.shared.set_event_flags(&parameters.text("notify-keyspace-events"));
     session.shared.output_limits.set(&parameters.text("client-output-buffer-limit"));
     session.shared.stats.monitor.set_threshold_ms(parameters.number("latency-monitor-threshold"));
     Ok(())

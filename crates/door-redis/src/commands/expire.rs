@@ -3,6 +3,7 @@
 use engine::KeyTransaction;
 
 use crate::call::{Call, Result};
+use crate::commands::{delete, set_expire};
 use crate::errors;
 
 #[derive(Default)]
@@ -60,9 +61,9 @@ fn set_time(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, scale: i64, relat
         || conditions.lt && current.is_some_and(|current| at >= current);
     if !refused {
         if at <= txn.now_ms() as i64 {
-            txn.delete(call.db, call.args[1])?;
+            delete(txn, call, call.args[1])?;
         } else {
-            txn.set_expire(call.db, call.args[1], Some(at as u64))?;
+            set_expire(txn, call, call.args[1], Some(at as u64))?;
         }
     }
     call.reply.flag(!refused);
@@ -88,7 +89,7 @@ pub fn pexpireat(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
 pub fn persist(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let timed = txn.peek(call.db, call.args[1])?.is_some_and(|entry| entry.expire_at_ms.is_some());
     if timed {
-        txn.set_expire(call.db, call.args[1], None)?;
+        set_expire(txn, call, call.args[1], None)?;
     }
     call.reply.flag(timed);
     Ok(())

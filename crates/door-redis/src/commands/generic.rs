@@ -1,15 +1,16 @@
 //! Commands for keys of any type.
 
-use engine::KeyTransaction;
+use engine::{KeyTransaction, event_class};
 
 use crate::call::{Call, Result};
+use crate::commands::{delete, missed};
 use crate::errors;
 use crate::number;
 
 pub fn del(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let mut gone = 0;
     for key in &call.args[1..] {
-        gone += i64::from(txn.delete(call.db, key)?);
+        gone += i64::from(delete(txn, call, key)?);
     }
     call.reply.integer(gone);
     Ok(())
@@ -37,9 +38,21 @@ pub fn rename(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
         return Ok(());
     }
     if from != to {
-        txn.rename((call.db, from), (call.db, to))?;
+        rename_key(txn, call, from, to)?;
     }
     call.reply.ok();
+    Ok(())
+}
+
+/// Renames a key and notifies of it. As in Redis, the new name counts as new even if it existed.
+fn rename_key(txn: &mut KeyTransaction<'_>, call: &Call<'_>, from: &[u8], to: &[u8]) -> Result {
+    let is_replaced = txn.peek(call.db, to)?.is_some();
+    txn.rename((call.db, from), (call.db, to))?;
+    if is_replaced {
+        txn.notify(call.db, to, event_class::NEW, "new");
+    }
+    txn.notify(call.db, from, event_class::GENERIC, "rename_from");
+    txn.notify(call.db, to, event_class::GENERIC, "rename_to");
     Ok(())
 }
 
@@ -51,7 +64,7 @@ pub fn renamenx(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     }
     let free = from != to && txn.peek(call.db, to)?.is_none();
     if free {
-        txn.rename((call.db, from), (call.db, to))?;
+        rename_key(txn, call, from, to)?;
     }
     call.reply.flag(free);
     Ok(())
@@ -74,6 +87,8 @@ pub fn move_key(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let movable = txn.peek(call.db, key)?.is_some() && txn.peek(to, key)?.is_none();
     if movable {
         txn.rename((call.db, key), (to, key))?;
+        txn.notify(call.db, key, event_class::GENERIC, "move_from");
+        txn.notify(to, key, event_class::GENERIC, "move_to");
     }
     call.reply.flag(movable);
     Ok(())
@@ -103,11 +118,21 @@ pub fn copy(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
         call.reply.error("ERR source and destination objects are the same");
         return Ok(());
     }
-    if txn.peek(call.db, from)?.is_none() || txn.peek(to, target)?.is_some() && !replace {
+    if txn.peek(call.db, from)?.is_none() {
+        missed(txn, call, from);
+        call.reply.flag(false);
+        return Ok(());
+    }
+    let is_replaced = txn.peek(to, target)?.is_some();
+    if is_replaced && !replace {
         call.reply.flag(false);
         return Ok(());
     }
     txn.copy((call.db, from), (to, target))?;
+    if is_replaced {
+        txn.notify(to, target, event_class::NEW, "new");
+    }
+    txn.notify(to, target, event_class::GENERIC, "copy_to");
     call.reply.flag(true);
     Ok(())
 }

@@ -20,7 +20,7 @@ pub mod slowlog;
 pub mod string;
 pub mod transaction;
 
-use engine::{Entry, KeyTransaction, Kind};
+use engine::{Entry, KeyTransaction, Kind, event_class};
 
 use crate::call::Call;
 use crate::errors;
@@ -90,6 +90,32 @@ pub(crate) fn fetch(txn: &mut KeyTransaction<'_>, call: &Call<'_>, key: &[u8]) -
     let mut bytes = Vec::with_capacity(entry.len as usize);
     txn.value(&entry, 0..entry.len, &mut bytes)?;
     Ok(Fetched::Bytes(bytes))
+}
+
+/// Notifies of a key that a command did not find and that it only wanted to read.
+pub(crate) fn missed(txn: &mut KeyTransaction<'_>, call: &Call<'_>, key: &[u8]) {
+    txn.notify(call.db, key, event_class::MISS, "keymiss");
+}
+
+/// Removes a key and notifies of it. Returns true if it existed.
+pub(crate) fn delete(txn: &mut KeyTransaction<'_>, call: &Call<'_>, key: &[u8]) -> Result<bool, engine::Error> {
+    let existed = txn.delete(call.db, key)?;
+    if existed {
+        txn.notify(call.db, key, event_class::GENERIC, "del");
+    }
+    Ok(existed)
+}
+
+/// Sets a key's expiry time, or removes it, and notifies of that.
+pub(crate) fn set_expire(
+    txn: &mut KeyTransaction<'_>,
+    call: &Call<'_>,
+    key: &[u8],
+    at_ms: Option<u64>,
+) -> Result<(), engine::Error> {
+    txn.set_expire(call.db, key, at_ms)?;
+    txn.notify(call.db, key, event_class::GENERIC, if at_ms.is_some() { "expire" } else { "persist" });
+    Ok(())
 }
 
 /// Looks up a key without reading its value. Returns None after a WRONGTYPE reply.

@@ -7,7 +7,7 @@ use crate::commands::help as lines;
 use crate::session::Session;
 
 pub fn encoding(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    match txn.get(call.db, call.args[2])? {
+    match txn.get_unnoticed(call.db, call.args[2])? {
         Some(entry) => call.reply.bulk(entry.encoding().as_bytes()),
         None => call.reply.null(),
     }
@@ -16,7 +16,7 @@ pub fn encoding(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
 
 /// Values are never shared here.
 pub fn refcount(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    match txn.get(call.db, call.args[2])? {
+    match txn.get_unnoticed(call.db, call.args[2])? {
         Some(_) => call.reply.integer(1),
         None => call.reply.null(),
     }
@@ -35,7 +35,7 @@ pub fn idletime(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
 }
 
 fn not_kept(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, text: &str) -> Result {
-    match txn.get(call.db, call.args[2])? {
+    match txn.get_unnoticed(call.db, call.args[2])? {
         Some(_) => call.reply.error(text),
         None => call.reply.null(),
     }

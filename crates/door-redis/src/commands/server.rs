@@ -1,6 +1,6 @@
 //! Commands for whole databases, and small commands about the server.
 
-use engine::KeyTransaction;
+use engine::{KeyTransaction, event_class};
 use stdx::sync::atomic::Ordering;
 
 use crate::call::{Call, Result};
@@ -33,6 +33,7 @@ fn flush_mode(call: &mut Call<'_>) -> bool {
 pub fn flushdb(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     if flush_mode(call) {
         txn.flush(call.db)?;
+        txn.notify(call.db, b"", event_class::CONTENTS, "flushdb");
         call.reply.ok();
     }
     Ok(())
@@ -41,6 +42,7 @@ pub fn flushdb(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
 pub fn flushall(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     if flush_mode(call) {
         txn.flush_all()?;
+        txn.notify(call.db, b"", event_class::CONTENTS, "flushall");
         call.reply.ok();
     }
     Ok(())
@@ -60,6 +62,7 @@ pub fn swapdb(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     };
     if first != second {
         txn.swap(first, second)?;
+        txn.notify(first, b"", event_class::CONTENTS, "swapdb");
     }
     call.reply.ok();
     Ok(())

@@ -1,9 +1,9 @@
 //! Strings: SET and its relatives, counters, ranges.
 
-use engine::{Expire, Form, KeyTransaction, Kind};
+use engine::{Expire, Form, KeyTransaction, Kind, event_class};
 
 use crate::call::{Call, Result};
-use crate::commands::{Fetched, fetch, lookup};
+use crate::commands::{Fetched, delete, fetch, lookup, missed, set_expire};
 use crate::errors;
 use crate::extended::Extended;
 use crate::number;
@@ -134,7 +134,10 @@ pub fn set(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
                 call.reply.error(errors::WRONG_TYPE);
                 return Ok(());
             }
-            Fetched::Missing => false,
+            Fetched::Missing => {
+                missed(txn, call, key);
+                false
+            }
             Fetched::Bytes(bytes) => {
                 old = Some(bytes);
                 true
@@ -157,12 +160,31 @@ pub fn set(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-/// A time in the past deletes the key instead.
+/// A time in the past deletes the key instead. Redis sets it, notifies of that, and removes it afterwards.
 fn put_or_expire(txn: &mut KeyTransaction<'_>, call: &Call<'_>, key: &[u8], value: &[u8], expire: Expire) -> Result {
     match expire {
-        Expire::At(ms) if ms <= txn.now_ms() => txn.delete(call.db, key).map(drop),
-        expire => txn.put_string(call.db, key, value, expire),
+        Expire::At(ms) if ms <= txn.now_ms() => {
+            if !txn.delete(call.db, key)? {
+                txn.notify(call.db, key, event_class::NEW, "new");
+            }
+            txn.notify_set(call.db, key, expire);
+            txn.notify(call.db, key, event_class::EXPIRED, "expired");
+            Ok(())
+        }
+        expire => put(txn, call, key, value, expire),
     }
+}
+
+/// Stores a string as SET does, and notifies of it.
+fn put(txn: &mut KeyTransaction<'_>, call: &Call<'_>, key: &[u8], value: &[u8], expire: Expire) -> Result {
+    txn.put_string(call.db, key, value, expire)?;
+    txn.notify_set(call.db, key, expire);
+    Ok(())
+}
+
+/// Notifies of a change of the string that the first argument names.
+fn changed(txn: &mut KeyTransaction<'_>, call: &Call<'_>, event: &'static str) {
+    txn.notify(call.db, call.args[1], event_class::STRING, event);
 }
 
 fn set_with(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, scale: i64) -> Result {
@@ -184,7 +206,7 @@ pub fn psetex(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
 pub fn setnx(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let free = txn.peek(call.db, call.args[1])?.is_none();
     if free {
-        txn.put_string(call.db, call.args[1], call.args[2], Expire::None)?;
+        put(txn, call, call.args[1], call.args[2], Expire::None)?;
     }
     call.reply.flag(free);
     Ok(())
@@ -192,7 +214,7 @@ pub fn setnx(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
 
 fn put_pairs(txn: &mut KeyTransaction<'_>, call: &Call<'_>) -> Result {
     for pair in call.args[1..].chunks_exact(2) {
-        txn.put_string(call.db, pair[0], pair[1], Expire::None)?;
+        put(txn, call, pair[0], pair[1], Expire::None)?;
     }
     Ok(())
 }
@@ -226,19 +248,25 @@ pub fn msetnx(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
 pub fn getset(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     match lookup(txn, call, call.args[1])? {
         None => return Ok(()),
-        Some(None) => call.reply.null(),
+        Some(None) => {
+            missed(txn, call, call.args[1]);
+            call.reply.null();
+        }
         Some(Some(entry)) => call.bulk_value(txn, &entry, 0..entry.len)?,
     }
-    txn.put_string(call.db, call.args[1], call.args[2], Expire::None)
+    put(txn, call, call.args[1], call.args[2], Expire::None)
 }
 
 pub fn getdel(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     match lookup(txn, call, call.args[1])? {
         None => {}
-        Some(None) => call.reply.null(),
+        Some(None) => {
+            missed(txn, call, call.args[1]);
+            call.reply.null();
+        }
         Some(Some(entry)) => {
             call.bulk_value(txn, &entry, 0..entry.len)?;
-            txn.delete(call.db, call.args[1])?;
+            delete(txn, call, call.args[1])?;
         }
     }
     Ok(())
@@ -264,6 +292,7 @@ pub fn getex(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     }
     let bytes = match fetch(txn, call, call.args[1])? {
         Fetched::Missing => {
+            missed(txn, call, call.args[1]);
             call.reply.null();
             return Ok(());
         }
@@ -276,12 +305,12 @@ pub fn getex(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     if let Some((time, at)) = time {
         let Some(ms) = expire_at(txn, call, at, time) else { return Ok(()) };
         if ms <= txn.now_ms() {
-            txn.delete(call.db, call.args[1])?;
+            delete(txn, call, call.args[1])?;
         } else {
-            txn.set_expire(call.db, call.args[1], Some(ms))?;
+            set_expire(txn, call, call.args[1], Some(ms))?;
         }
     } else if persist && txn.peek(call.db, call.args[1])?.is_some_and(|entry| entry.expire_at_ms.is_some()) {
-        txn.set_expire(call.db, call.args[1], None)?;
+        set_expire(txn, call, call.args[1], None)?;
     }
     call.reply.bulk(&bytes);
     Ok(())
@@ -330,6 +359,7 @@ pub fn setrange(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
         call.reply.error(errors::TOO_LONG);
     } else {
         let len = txn.patch_string(call.db, call.args[1], offset as u64, value)?;
+        changed(txn, call, "setrange");
         call.reply.integer(len as i64);
     }
     Ok(())
@@ -356,6 +386,7 @@ pub fn append(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
         }
         Some(entry) => txn.patch_string(call.db, key, entry.len, value)?,
     };
+    changed(txn, call, "append");
     call.reply.integer(len as i64);
     Ok(())
 }
@@ -379,6 +410,7 @@ fn add(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, amount: i64) -> Result
     };
     let mut room = [0; 20];
     txn.put_string(call.db, call.args[1], number::print(new, &mut room), Expire::Keep)?;
+    changed(txn, call, "incrby");
     call.reply.integer(new);
     Ok(())
 }
@@ -430,6 +462,7 @@ pub fn incrbyfloat(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result 
     let mut text = Vec::new();
     sum.print(&mut text);
     txn.put_string_as(call.db, call.args[1], &text, Expire::Keep, Form::NotInt)?;
+    changed(txn, call, "incrbyfloat");
     call.reply.bulk(&text);
     Ok(())
 }

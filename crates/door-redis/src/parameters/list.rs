@@ -34,7 +34,7 @@ pub const LIST: &[Parameter] = &[
     fixed("maxmemory-policy", "noeviction", "nothing is evicted"),
     fixed("min-replicas-to-write", "0", "there are no replicas"),
     fixed("min-slaves-to-write", "0", "there are no replicas").alias_of("min-replicas-to-write"),
-    fixed("notify-keyspace-events", "", "keyspace events are not served yet"),
+    remembered("notify-keyspace-events", "", Kind::EventFlags),
     immutable("pidfile", ""),
     immutable("rdbchecksum", "yes"),
     immutable("replicaof", ""),

@@ -10,6 +10,8 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// Numbers from 0 to 100, separated by blanks.
     Percentiles,
+    /// `notify-keyspace-events`: letters.
+    EventFlags,
     /// `client-output-buffer-limit`: a change may name some of the classes.
     OutputLimits,
     Text,

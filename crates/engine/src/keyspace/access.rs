@@ -15,10 +15,11 @@ use stdx::memory;
 
 use crate::error::{Error, Result};
 use crate::keyspace::key::{DATABASES, KeySet, TreeKey, VALUE_MAX, check_database};
+use crate::keyspace::key_events::{KeyEvent, event_class};
 use crate::keyspace::key_txn::stripes;
 use crate::keyspace::key_txn::{KeyTransaction, Mode, durability_lsn_of, stripes_of};
 use crate::keyspace::record::{Body, Kind, Meta};
-use crate::keyspace::record_change::{Expire, RecordChange, RecordPut, apply};
+use crate::keyspace::record_change::{Expire, RecordChange, RecordPut, Replaced, apply};
 use crate::keyspace::segments::Segments;
 use crate::keyspace::state::Keyspace;
 use crate::keyspace::stripes::{LockStripes, Stripe};
@@ -102,7 +103,7 @@ impl Keyspace {
                 let held = self.stripes.hold(stripe);
                 let tree_key = TreeKey::new(self.databases.space(db), key);
                 let got = self.try_get(btree::LeafHint::Unknown, &tree_key, held.lsn(), out, &frame);
-                return got.inspect(|got| self.count_get(*got));
+                return got.inspect(|got| self.count_get(*got, db, key));
             }
             let seen = self.stripes.observe(stripe);
             let got = if self.databases.space(db) == space {
@@ -111,7 +112,7 @@ impl Keyspace {
                 Err(Error::Misuse("the database was flushed or swapped meanwhile"))
             };
             if self.stripes.validate(stripe, seen) {
-                return got.inspect(|got| self.count_get(*got));
+                return got.inspect(|got| self.count_get(*got, db, key));
             }
             out.truncate(base);
             self.store.metrics.read_retries.add(1);
@@ -120,10 +121,14 @@ impl Keyspace {
     }
 
     #[inline]
-    fn count_get(&self, got: Got) {
+    fn count_get(&self, got: Got, db: u8, key: &[u8]) {
         let metrics = &self.store.metrics;
         let counter = if got.found == Found::Missing { &metrics.misses } else { &metrics.hits };
         counter.add(1);
+        if got.found == Found::Missing && self.events.wants(event_class::MISS) {
+            let event = KeyEvent { db, class: event_class::MISS, name: "keymiss", key: key.into() };
+            self.events.announce(&[event], got.durability_lsn);
+        }
     }
 
     #[inline]
@@ -217,18 +222,25 @@ impl Keyspace {
             Segments::write(&self.store, value.len() as u64, read).inspect_err(|_| self.background.wake())?;
         let put = |key_txn: &mut KeyTransaction<'_>| {
             let place = key_txn.place(db, key)?;
-            key_txn.put_segments(&place, RecordPut::new(0, expire, 0), segments).map(drop)
+            key_txn.put_segments(&place, RecordPut::new(0, expire, 0), segments)?;
+            key_txn.notify_set(db, key, expire);
+            Ok(())
         };
         Ok(self.write::<(), Error>(KeySet::Keys(&[(db, key)]), false, put)?.1)
     }
 
     fn set_by_key_txn(&self, db: u8, key: &[u8], value: &[u8], expire: Expire) -> Result<Lsn> {
-        let put = |key_txn: &mut KeyTransaction<'_>| key_txn.put_string(db, key, value, expire);
+        let put = |key_txn: &mut KeyTransaction<'_>| {
+            key_txn.put_string(db, key, value, expire)?;
+            key_txn.notify_set(db, key, expire);
+            Ok(())
+        };
         Ok(self.write::<(), Error>(KeySet::Keys(&[(db, key)]), false, put)?.1)
     }
 
     /// Stores a value in the key's one record. Returns `None` if that needs a transaction, because the old value is in segments.
     fn try_set(&self, ahead: Ahead, db: u8, key: &[u8], put: RecordPut<'_>) -> Result<Option<Lsn>> {
+        let expire = put.expire;
         let mut space = self.databases.space(db);
         let mut tree_key = TreeKey::new(space, key);
         let stripe = LockStripes::stripe(db, tree_key.suffix());
@@ -263,7 +275,25 @@ impl Keyspace {
         if self.watched.is_watched() {
             self.watched.touch(db, tree_key.suffix(), Touch::Changed);
         }
+        if self.events.any() {
+            self.announce_set(db, key, expire, &facts, done.lsn);
+        }
         Ok(Some(done.lsn))
+    }
+
+    /// Announces a SET of one record. Its stripe is held.
+    #[cold]
+    fn announce_set(&self, db: u8, key: &[u8], expire: Expire, facts: &Replaced, lsn: Lsn) {
+        let was_expired = facts.expire.is_some_and(|time| self.clock.wall_ms() > time);
+        let events = [
+            (was_expired, event_class::EXPIRED, "expired"),
+            (was_expired || !facts.existed, event_class::NEW, "new"),
+            (true, event_class::STRING, "set"),
+            (matches!(expire, Expire::At(_)), event_class::GENERIC, "expire"),
+        ];
+        let wanted = events.into_iter().filter(|(is, class, _)| *is && self.events.wants(*class));
+        let events: Vec<_> = wanted.map(|(_, class, name)| KeyEvent { db, class, name, key: key.into() }).collect();
+        self.events.announce(&events, lsn);
     }
 
     /// Appends to `ahead` where each key's record is, and prefetches pages that are in memory into the processor's cache. Does not block.
@@ -309,6 +339,7 @@ impl Keyspace {
                 let result = f(&mut key_txn);
                 if key_txn.is_current() {
                     key_txn.count_lookups();
+                    key_txn.announce();
                     return result.map(|result| (result, key_txn.durability_lsn()));
                 }
                 self.store.metrics.read_retries.add(1);

@@ -10,6 +10,7 @@ use pager::TxnId;
 use crate::accounts::pending::JoinedAccounts;
 use crate::error::Result;
 use crate::keyspace::key::KeySet;
+use crate::keyspace::key_events::event_class;
 use crate::keyspace::key_txn::stripes;
 use crate::keyspace::key_txn::{KeyTransaction, Mode};
 use crate::keyspace::record_change::Expire;
@@ -50,8 +51,13 @@ impl<'k> CrossDoorCommit<'k> {
                 Some(new) if !new.is_expired(self.key_txn.now_ms()) => {
                     let expire = new.expire_at_ms.map_or(Expire::None, Expire::At);
                     self.key_txn.put_string(*db, key, &new.value, expire)?;
+                    self.key_txn.notify_set(*db, key, expire);
                 }
-                _ => drop(self.key_txn.delete(*db, key)?),
+                _ => {
+                    if self.key_txn.delete(*db, key)? {
+                        self.key_txn.notify(*db, key, event_class::GENERIC, "del");
+                    }
+                }
             }
         }
         let txn = self.key_txn.record_txn.as_mut().expect("joined at the beginning");

@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::error::{Error, Result};
 use crate::keyspace::build::read_behind;
 use crate::keyspace::key::{TreeKey, VALUE_MAX, check_database};
+use crate::keyspace::key_events::event_class;
 use crate::keyspace::key_txn::{Entry, KeyPlace, KeyTransaction};
 use crate::keyspace::record::{Body, EXTENT_MAX, INLINE_MAX, Kind, Meta, NOT_INT, RAW};
 use crate::keyspace::record_change::{Expire, RecordChange, RecordPut, Removal, Replaced};
@@ -39,6 +40,15 @@ impl Form {
 impl<'k> KeyTransaction<'k> {
     /// Looks up a key for a command that reads it, and counts a hit or a miss.
     pub fn get(&mut self, db: u8, key: &[u8]) -> Result<Option<Entry>> {
+        let found = self.get_unnoticed(db, key)?;
+        if found.is_none() {
+            self.notify(db, key, event_class::MISS, "keymiss");
+        }
+        Ok(found)
+    }
+
+    /// Looks up a key as `get` does, but a miss is no event.
+    pub fn get_unnoticed(&mut self, db: u8, key: &[u8]) -> Result<Option<Entry>> {
         let found = self.peek(db, key)?;
         match found {
             Some(_) => self.hits += 1,
@@ -352,7 +362,13 @@ impl<'k> KeyTransaction<'k> {
     /// Removes a record by its tree key, for the background thread. The transaction must hold its stripe.
     pub(crate) fn remove_record(&mut self, db: u8, key: TreeKey, why: Removal) -> Result<bool> {
         let space = self.keyspace.databases.space(db);
-        let place = self.place_of(db, space, key)?;
+        let mut place = self.place_of(db, space, key)?;
+        if place.key.is_long() && self.keyspace.events.any() {
+            let mut record = Vec::new();
+            self.keyspace.store.records.get(place.key.as_slice(), &mut record)?;
+            let name = self.user_key(place.key.suffix(), &Meta::parse(&record)?)?;
+            place.long_name = Some(name.into());
+        }
         self.remove(&place, why)
     }
 

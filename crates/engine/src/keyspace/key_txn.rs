@@ -11,7 +11,9 @@ use pager::Lsn;
 use crate::error::{Error, Result};
 use crate::keyspace::databases::DatabaseMap;
 use crate::keyspace::key::{ELEMENTS, KeySet, TreeKey, VALUE_MAX, check_database};
+use crate::keyspace::key_events::{KeyEvent, event_class};
 use crate::keyspace::record::{Body, Kind, Meta, NOT_INT, RAW};
+use crate::keyspace::record_change::Expire;
 use crate::keyspace::state::Keyspace;
 use crate::keyspace::stripes::{LockStripes, StripeSet, TxnStripes};
 use crate::keyspace::watch_registry::Touch;
@@ -84,6 +86,15 @@ pub(crate) struct KeyPlace {
     pub space: u32,
     pub key: TreeKey,
     pub stripe_lsn: Lsn,
+    /// The user key, if the tree key does not contain it and somebody listens to events.
+    pub long_name: Option<Box<[u8]>>,
+}
+
+impl KeyPlace {
+    /// Returns the user key, for an event.
+    pub fn name(&self) -> Box<[u8]> {
+        self.long_name.clone().unwrap_or_else(|| self.key.suffix()[1..].into())
+    }
 }
 
 /// The map of databases and its counts before the transaction changed them, and how many expiry entries it had added by then.
@@ -116,6 +127,8 @@ pub struct KeyTransaction<'k> {
     pub(crate) placed: bool,
     pub(crate) hits: u64,
     pub(crate) misses: u64,
+    /// Events to announce at the commit.
+    events: Vec<KeyEvent>,
     open: bool,
 }
 
@@ -148,6 +161,7 @@ impl<'k> KeyTransaction<'k> {
             placed: false,
             hits: 0,
             misses: 0,
+            events: Vec::new(),
             open: true,
         }
     }
@@ -168,13 +182,17 @@ impl<'k> KeyTransaction<'k> {
             return Err(Error::TooLarge { what: "key", limit: VALUE_MAX });
         }
         let space = self.keyspace.databases.space(db);
-        self.place_of(db, space, TreeKey::new(space, key))
+        let mut place = self.place_of(db, space, TreeKey::new(space, key))?;
+        if place.key.is_long() && self.keyspace.events.any() {
+            place.long_name = Some(key.into());
+        }
+        Ok(place)
     }
 
     pub(crate) fn place_of(&self, db: u8, space: u32, key: TreeKey) -> Result<KeyPlace> {
         let lsn = self.stripes.lsn(LockStripes::stripe(db, key.suffix()));
         let stripe_lsn = lsn.ok_or(Error::Misuse("a key outside the transaction's key set"))?;
-        Ok(KeyPlace { db, space, key, stripe_lsn })
+        Ok(KeyPlace { db, space, key, stripe_lsn, long_name: None })
     }
 
     pub(crate) fn must_write(&self) -> Result<()> {
@@ -245,6 +263,36 @@ impl<'k> KeyTransaction<'k> {
         set.as_slice().iter().all(|(stripe, lsn)| self.keyspace.stripes.validate(*stripe, *lsn))
     }
 
+    /// Records what a command does to a key, for those who listen. It is announced at the commit.
+    #[inline]
+    pub fn notify(&mut self, db: u8, key: &[u8], class: u32, name: &'static str) {
+        if self.keyspace.events.wants(class) {
+            self.events.push(KeyEvent { db, class, name, key: key.into() });
+        }
+    }
+
+    /// Records that a command has set a string.
+    pub fn notify_set(&mut self, db: u8, key: &[u8], expire: Expire) {
+        self.notify(db, key, event_class::STRING, "set");
+        if matches!(expire, Expire::At(_)) {
+            self.notify(db, key, event_class::GENERIC, "expire");
+        }
+    }
+
+    /// Records that a key at a place has expired or is new.
+    pub(crate) fn notify_at(&mut self, place: &KeyPlace, class: u32, name: &'static str) {
+        if place.space != ELEMENTS && self.keyspace.events.wants(class) {
+            self.events.push(KeyEvent { db: place.db, class, name, key: place.name() });
+        }
+    }
+
+    /// Announces the events. The transaction is decided and holds its stripes (EN-65).
+    pub(crate) fn announce(&mut self) {
+        if !self.events.is_empty() {
+            self.keyspace.events.announce(&std::mem::take(&mut self.events), self.durability_lsn());
+        }
+    }
+
     pub(crate) fn count_lookups(&self) {
         let metrics = &self.keyspace.store.metrics;
         if self.hits > 0 {
@@ -258,6 +306,7 @@ impl<'k> KeyTransaction<'k> {
     /// Commits, and releases the stripes. Returns the durability LSN.
     pub(crate) fn commit(mut self) -> Result<Lsn> {
         let Some(txn) = self.record_txn.take() else {
+            self.announce();
             self.end((self.last != 0).then_some(self.last));
             return Ok(self.durability_lsn());
         };
@@ -288,6 +337,7 @@ impl<'k> KeyTransaction<'k> {
         if self.before_remap.is_some() {
             self.keyspace.databases.decided(lsn);
         }
+        self.announce();
         self.end((self.last != 0).then_some(self.last));
     }
 

@@ -12,6 +12,7 @@ use pager::Lsn;
 
 use crate::error::Result;
 use crate::keyspace::key::{ELEMENTS, SEGMENT};
+use crate::keyspace::key_events::event_class;
 use crate::keyspace::key_txn::{KeyPlace, KeyTransaction};
 use crate::keyspace::record::{Body, EXTENT_MAX};
 use crate::keyspace::record_change::{Expire, RecordChange, RecordPut, Removal, Replaced, apply};
@@ -103,6 +104,12 @@ impl<'k> KeyTransaction<'k> {
             }
         }
         let was_expired = facts.expire.is_some_and(|expire| self.now > expire);
+        if was_expired && facts.existed {
+            self.notify_at(place, event_class::EXPIRED, "expired");
+        }
+        if matches!(target, RecordChange::Put(_)) && (was_expired || !facts.existed) {
+            self.notify_at(place, event_class::NEW, "new");
+        }
         match target {
             RecordChange::Remove(_) if !facts.existed => {}
             RecordChange::Put(put) if put.unseen => {}

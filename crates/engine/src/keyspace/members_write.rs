@@ -104,7 +104,7 @@ impl<'k> KeyTransaction<'k> {
     fn element_place(&self, of: &KeyPlace, version: u64, kind: Kind, member: &[u8]) -> Result<KeyPlace> {
         let key = self.member_key(version, kind, member);
         let key = key.ok_or_else(|| Error::corrupt("there are elements, but the catalog has no secret for members"))?;
-        Ok(KeyPlace { db: of.db, space: ELEMENTS, key, stripe_lsn: of.stripe_lsn })
+        Ok(KeyPlace { db: of.db, space: ELEMENTS, key, stripe_lsn: of.stripe_lsn, long_name: None })
     }
 
     fn put_elements(

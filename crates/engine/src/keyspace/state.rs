@@ -15,6 +15,7 @@ use crate::keyspace::counts::Counts;
 use crate::keyspace::cursors::Cursors;
 use crate::keyspace::databases::Databases;
 use crate::keyspace::key::DATABASES;
+use crate::keyspace::key_events::KeyEvents;
 use crate::keyspace::key_locks::KeyLocks;
 use crate::keyspace::member_hash::MemberHash;
 use crate::keyspace::stripes::LockStripes;
@@ -36,6 +37,7 @@ pub struct Keyspace {
     pub(crate) databases: Databases,
     pub(crate) counts: Counts,
     pub(crate) watched: WatchRegistry,
+    pub(crate) events: KeyEvents,
     pub(crate) cursors: Cursors,
     pub(crate) member_hash: MemberHash,
     pub(crate) background: BackgroundSignal,
@@ -68,6 +70,7 @@ impl Keyspace {
             watched: WatchRegistry::new(),
             member_hash: MemberHash::default(),
             random: seed,
+            events: KeyEvents::default(),
             cursors: Cursors::new(Prng::new(seed ^ CURSORS).next_u64()),
             background: BackgroundSignal::default(),
             prng: Mutex::new(Prng::new(seed)),
@@ -96,6 +99,11 @@ impl Keyspace {
         }
         let left = self.expire_paused_until_ms.load(Ordering::Relaxed).saturating_sub(self.clock.wall_ms());
         (left > 0).then_some(Some(left))
+    }
+
+    /// Returns the events of keys, to listen to.
+    pub fn events(&self) -> &KeyEvents {
+        &self.events
     }
 
     /// Returns how often a thread slept until a stripe was released.

@@ -3,6 +3,7 @@ mod support;
 mod collections;
 mod cross_door;
 mod full_disk;
+mod key_events;
 mod key_transactions;
 mod large;
 mod lock_queues;
