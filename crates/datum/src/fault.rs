@@ -45,6 +45,8 @@ pub enum Fault {
     IndexExpression(Box<IndexExpression>),
     /// A row breaks a CHECK constraint.
     CheckViolated { constraint: Box<str> },
+    /// A value that is none of a domain.
+    DomainViolated(Box<DomainViolation>),
     /// A row that is written through a view would not be visible in it: WITH CHECK OPTION. `view` is its qualified name.
     ViewCheckFailed { view: Box<str> },
     /// A child row whose foreign key matches no parent row.
@@ -141,6 +143,15 @@ pub enum Fault {
 pub struct TableName {
     pub schema: Box<str>,
     pub table: Box<str>,
+}
+
+/// The constraint of a domain that a value violates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DomainViolation {
+    /// The number of the type.
+    pub number: u32,
+    /// `None`: the value is NULL.
+    pub constraint: Option<Box<str>>,
 }
 
 /// A column of a table.
@@ -296,6 +307,10 @@ impl fmt::Display for Fault {
             Fault::IndexExpression(failed) => {
                 write!(f, "expression of index '{}' in row {}: {}", failed.index, failed.row, failed.cause)
             }
+            Fault::DomainViolated(domain) => match &domain.constraint {
+                Some(constraint) => write!(f, "check '{constraint}' of the domain {} violated", domain.number),
+                None => write!(f, "NULL is no value of the domain {}", domain.number),
+            },
             Fault::CheckViolated { constraint } => write!(f, "check constraint '{constraint}' violated"),
             Fault::ViewCheckFailed { view } => write!(f, "check option of view '{view}' failed"),
             Fault::ParentMissing(key) => {

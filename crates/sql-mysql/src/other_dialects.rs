@@ -45,14 +45,35 @@ pub fn is_of_others(ty: &Type) -> bool {
 /// The least number of a type that users define at the PostgreSQL door.
 const USER_TYPES_BEGIN: u32 = 1 << 28;
 
+/// The numbers of PostgreSQL's domains. Bits 24 to 28 are a place in `DOMAIN_FORMS`.
+const DOMAINS: std::ops::Range<u32> = 1 << 30..3 << 29;
+/// The types in whose form the values of domains are; other forms have none here.
+const DOMAIN_FORMS: [u32; 24] = [
+    BOOL, 17, 18, NAME, 20, 21, 23, 25, 26, JSON, 700, 701, BPCHAR, VARCHAR, 1082, 1083, 1114, 1184, 1186, 1266,
+    NUMERIC, 2950, 3802, 4072,
+];
+
+/// Returns whether the type is a domain of another dialect.
+pub fn is_domain(ty: &Type) -> bool {
+    DOMAINS.contains(&ty.id.0)
+}
+
+/// Returns the number of a type, or of one in whose form the values of a domain are.
+pub fn form_of(ty: &Type) -> u32 {
+    let form = DOMAIN_FORMS.get((ty.id.0 >> 24 & 31) as usize).filter(|_| is_domain(ty));
+    form.copied().unwrap_or(ty.id.0)
+}
+
 /// Returns the name of a type whose values MySQL cannot read.
 pub fn opaque_name(ty: &Type) -> Option<Cow<'static, str>> {
-    if !is_of_others(ty) || PLAIN.contains(&ty.id.0) {
+    let form = form_of(ty);
+    if !is_of_others(ty) || PLAIN.contains(&form) {
         return None;
     }
-    let known = OPAQUE.iter().find(|(id, _)| *id == ty.id.0);
+    let known = OPAQUE.iter().find(|(id, _)| *id == form);
     Some(match known {
         Some((_, name)) => Cow::Borrowed(*name),
+        None if DOMAINS.contains(&form) => Cow::Borrowed("domain of another dialect"),
         // PostgreSQL gives these numbers to types that users define.
         None if ty.id.0 >= USER_TYPES_BEGIN => Cow::Borrowed("enum of another dialect"),
         None => Cow::Owned(format!("type {}", ty.id.0)),

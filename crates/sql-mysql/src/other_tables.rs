@@ -10,8 +10,10 @@ use datum::Storage;
 use query::catalog::table::Table;
 
 use crate::error::{Result, SqlError};
-use crate::other_dialects::{BOOL, BPCHAR, JSON, MAKER, NAME, NUMERIC, VARCHAR, is_of_others, opaque_name};
-use crate::types::{BOOLEAN, Collation, Kind, MysqlType as _, Type, UNASSIGNABLE};
+use crate::other_dialects::{
+    BOOL, BPCHAR, JSON, MAKER, NAME, NUMERIC, VARCHAR, form_of, is_domain, is_of_others, opaque_name,
+};
+use crate::types::{BOOLEAN, CONSTRAINED, Collation, Kind, MysqlType as _, Type, UNASSIGNABLE};
 
 /// Returns MySQL's type for another dialect's. Opaque types, the core's and MySQL's own stay.
 pub fn type_view(ty: &Type) -> Type {
@@ -20,7 +22,7 @@ pub fn type_view(ty: &Type) -> Type {
     }
     // -1 is no modifier; those of texts and decimals begin at 4.
     let modifier = (ty.length as i32).checked_sub(4).filter(|modifier| *modifier >= 0).map(|modifier| modifier as u32);
-    let seen = match (ty.id.0, modifier) {
+    let seen = match (form_of(ty), modifier) {
         (BOOL, _) => Type { length: 1, attributes: BOOLEAN, ..Type::of_kind(Kind::TinyInt) },
         (VARCHAR, Some(length)) => Type { length, ..Type::of_kind(Kind::VarChar) },
         (BPCHAR, Some(length)) => Type { length, attributes: UNASSIGNABLE, ..Type::of_kind(Kind::VarChar) },
@@ -34,7 +36,8 @@ pub fn type_view(ty: &Type) -> Type {
         (Storage::Text, Collation::Binary) => Collation::Utf8Bin,
         (_, collation) => collation,
     };
-    Type { nullable: ty.nullable, collation, ..seen }
+    let attributes = seen.attributes | if is_domain(ty) { UNASSIGNABLE | CONSTRAINED } else { 0 };
+    Type { nullable: ty.nullable, collation, attributes, ..seen }
 }
 
 /// Returns DECIMAL as the modifier of a numeric declares it. A type beyond the limits of DECIMAL is `UNASSIGNABLE`.
@@ -107,6 +110,11 @@ pub fn check_write(table: &Table) -> Result<()> {
     if let Some(check) = table.checks.iter().find(|check| check.enforced) {
         return Err(refused("check constraint", &check.name));
     }
+    if let Some(column) =
+        table.columns.iter().find(|column| column.ty.attributes & CONSTRAINED != 0 || is_domain(&column.ty))
+    {
+        return Err(refused("domain of column", &column.name));
+    }
     match table.columns.iter().find(|column| column.generated.is_some()) {
         Some(column) if column.is_hidden() => Err(refused("index", of_hidden(table, &column.name))),
         Some(column) => Err(refused("generated column", &column.name)),
@@ -144,6 +152,27 @@ mod tests {
 
     fn of(id: u32, storage: Storage, modifier: i32) -> Type {
         Type::plain(storage, TypeId(id), (modifier as u32, 0), true, Collation::Binary)
+    }
+
+    #[test]
+    fn a_domain_is_read_as_its_base_type_and_written_at_its_own_door_alone() {
+        let domain = |form: u32| 1 << 30 | form << 24 | 20000;
+        let int = |bytes| Storage::Int { bytes, signed: true };
+        for (ty, name) in [
+            (of(domain(0), int(1), -1), "tinyint(1)"),
+            (of(domain(6), int(4), -1), "int"),
+            (of(domain(7), Storage::Text, -1), "longtext"),
+            (of(domain(20), Storage::Decimal, -1), "decimal(65,30)"),
+            (of(domain(14), int(4), -1), "date"),
+            (of(domain(26), Storage::Array, -1), "domain of another dialect"),
+        ] {
+            let seen = type_view(&ty);
+            assert_eq!(&*seen.name(), name);
+            let column = query::catalog::table::TableColumn::new("c".into(), seen, 0);
+            let table = Table { maker: query::catalog::object_id::Maker(1), ..Table::draft("t", &[column]) };
+            let error = check_write(&table).unwrap_err();
+            assert_eq!(error.code, 1235, "{}", error.message);
+        }
     }
 
     #[test]

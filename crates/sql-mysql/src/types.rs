@@ -100,6 +100,8 @@ const ZEROFILL: u8 = 1;
 pub const BOOLEAN: u8 = 2;
 /// The attribute of a type that takes no values from MySQL (`other_tables`).
 pub const UNASSIGNABLE: u8 = 4;
+/// The type is a domain of another dialect, whose rows are not written here.
+pub const CONSTRAINED: u8 = 8;
 
 const fn type_id(kind: Kind, unsigned: bool) -> TypeId {
     match kind {

@@ -35,6 +35,8 @@ pub struct ErrorObject {
     pub table: Option<Box<str>>,
     pub column: Option<Box<str>>,
     pub constraint: Option<Box<str>>,
+    /// A domain. Until the error leaves the session it stands for the name by its OID.
+    pub datatype: Option<Box<str>>,
 }
 
 impl PgError {

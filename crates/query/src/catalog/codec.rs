@@ -79,6 +79,14 @@ fn order_of(byte: u8) -> Option<KeyOrder> {
     }
 }
 
+/// The beginning of an object's record.
+pub struct DefinitionHead {
+    pub id: ObjectId,
+    pub maker: Maker,
+    pub schema: String,
+    pub name: String,
+}
+
 /// Appends values to a record.
 #[derive(std::default::Default)]
 pub struct Out(pub Vec<u8>);
@@ -120,6 +128,14 @@ impl Out {
         self.collation(*collation);
         self.count(ty.members().len());
         ty.members().iter().for_each(|member| self.text(member));
+    }
+
+    /// Writes the beginning of an object's record: its number, its maker and its name.
+    pub fn head(&mut self, id: ObjectId, maker: Maker, schema: &str, name: &str) {
+        self.number(id);
+        self.byte(maker.0);
+        self.text(schema);
+        self.text(name);
     }
 
     pub fn collation(&mut self, collation: Collation) {
@@ -359,6 +375,11 @@ impl<'b> In<'b> {
     pub fn generated(&mut self) -> Result<(usize, Generated)> {
         let (at, text, flags) = (self.number()? as usize, self.text()?, self.byte()?);
         Ok((at, Generated { text, stored: flags & 1 != 0, hidden: flags & 2 != 0, kept: false }))
+    }
+
+    pub fn head(&mut self) -> Result<DefinitionHead> {
+        let (id, maker) = (self.object_id()?, self.maker()?);
+        Ok(DefinitionHead { id, maker, schema: self.text()?, name: self.text()? })
     }
 
     pub fn maker(&mut self) -> Result<Maker> {

@@ -7,7 +7,7 @@ use crate::catalog::object_id::{ObjectId, UNNUMBERED};
 use crate::catalog::schema::Schema;
 use crate::catalog::sequence::Sequence;
 use crate::catalog::table::Table;
-use crate::catalog::user_type::UserType;
+use crate::catalog::user_type::{TypeDefinition, UserType};
 use crate::catalog::view::View;
 
 /// An object, or a table and the position of its part.
@@ -22,6 +22,7 @@ pub enum Object {
     View(Arc<View>),
     Sequence(Arc<Sequence>),
     Type(Arc<UserType>),
+    DomainCheck(Arc<UserType>, usize),
 }
 
 /// The objects of one snapshot, found at the first use. A copy of a snapshot may be changed, so a clone is empty.
@@ -53,6 +54,7 @@ fn numbered<'s>(schemas: impl Iterator<Item = &'s Arc<Schema>>, is_overlay: bool
             all.insert(schema.id, Object::Schema(schema.clone()));
             all.extend(schema.views.values().map(|view| (view.id, Object::View(view.clone()))));
             all.extend(schema.types.values().map(|ty| (ty.id, Object::Type(ty.clone()))));
+            all.extend(schema.types.values().flat_map(domain_checks));
         }
         for table in schema.tables.values().filter(|table| table.temporary == is_overlay) {
             all.extend(parts(table));
@@ -62,6 +64,16 @@ fn numbered<'s>(schemas: impl Iterator<Item = &'s Arc<Schema>>, is_overlay: bool
     }
     all.remove(&UNNUMBERED);
     all
+}
+
+fn domain_checks(ty: &Arc<UserType>) -> Vec<(ObjectId, Object)> {
+    match &ty.definition {
+        TypeDefinition::Domain(domain) => {
+            let checks = domain.checks.iter().enumerate();
+            checks.map(|(at, check)| (check.id, Object::DomainCheck(ty.clone(), at))).collect()
+        }
+        TypeDefinition::Enumeration(_) => Vec::new(),
+    }
 }
 
 /// Returns the table and its parts.

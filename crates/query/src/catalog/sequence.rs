@@ -17,7 +17,7 @@ use engine::{Engine, Lsn};
 use stdx::sync::{Condvar, Mutex, MutexGuard};
 use stdx::wait;
 
-use crate::catalog::codec::{In, Out, damaged};
+use crate::catalog::codec::{DefinitionHead, In, Out, damaged};
 use crate::catalog::object_id::{Maker, ObjectId};
 use crate::catalog::record::{position_key, put};
 use crate::catalog::table::TableId;
@@ -258,10 +258,7 @@ pub(super) fn encode_sequence(sequence: &Sequence) -> Vec<u8> {
     let Parameters { bytes, start, increment, min, max, cache, cycle } = *parameters;
     let mut out = Out::default();
     out.byte(VERSION);
-    out.number(*id);
-    out.byte(maker.0);
-    out.text(schema);
-    out.text(name);
+    out.head(*id, *maker, schema, name);
     out.byte(u8::from(owned_by.is_some()));
     out.number(owned_by.unwrap_or_default());
     out.byte(bytes);
@@ -277,7 +274,7 @@ pub(super) fn decode_sequence(bytes: &[u8], position: &[u8]) -> Result<Sequence>
     if from.byte()? != VERSION {
         return Err(Fault::corrupt("a sequence of a later version"));
     }
-    let (id, maker, schema, name) = (from.object_id()?, from.maker()?, from.text()?, from.text()?);
+    let DefinitionHead { id, maker, schema, name } = from.head()?;
     let is_owned = from.byte()? != 0;
     let owned_by = Some(from.number()?).filter(|_| is_owned);
     let bytes = from.byte()?;

@@ -146,6 +146,7 @@ fn named(world: &World) -> Vec<(ObjectId, String)> {
         Object::View(view) => format!("view {}", view.name),
         Object::Sequence(sequence) => format!("sequence {}", sequence.name),
         Object::Type(ty) => format!("type {}", ty.name),
+        Object::DomainCheck(ty, at) => format!("check {at} of {}", ty.name),
     };
     (1..100).filter_map(|id| Some((id, name(snapshot.object(id)?)))).collect()
 }

@@ -8,15 +8,16 @@ use std::sync::Arc;
 
 use datum::{Fault, Result};
 
-use crate::catalog::codec::{In, Out};
+use crate::catalog::codec::{DefinitionHead, In, Out};
 use crate::catalog::object_id::{Maker, ObjectId};
 use crate::catalog::table::Table;
-use crate::types::TypeId;
+use crate::types::{Type, TypeId};
 
 /// The version of a definition.
 const VERSION: u8 = 1;
-/// The kind of an enumeration in a record.
+/// The kinds of types in a record.
 const ENUMERATION: u8 = 1;
+const DOMAIN: u8 = 2;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct UserType {
@@ -34,6 +35,27 @@ pub struct UserType {
 pub enum TypeDefinition {
     /// The labels in their order.
     Enumeration(Vec<EnumLabel>),
+    Domain(DomainDefinition),
+}
+
+/// A type with fewer values than another one, whose form they have. The texts are the maker's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DomainDefinition {
+    pub base: Type,
+    /// The value of a column that is given none and has no default of its own.
+    pub default: Option<String>,
+    pub is_not_null: bool,
+    pub checks: Vec<DomainCheck>,
+}
+
+/// A condition that the values of a domain satisfy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DomainCheck {
+    pub id: ObjectId,
+    pub name: String,
+    pub text: String,
+    /// Values from before the check are known to satisfy it.
+    pub is_validated: bool,
 }
 
 /// A label of an enumeration.
@@ -61,6 +83,9 @@ impl UserType {
             TypeDefinition::Enumeration(labels) => {
                 std::iter::once(self.id).chain(labels.iter().map(|label| label.id)).collect()
             }
+            TypeDefinition::Domain(domain) => {
+                std::iter::once(self.id).chain(domain.checks.iter().map(|check| check.id)).collect()
+            }
         }
     }
 
@@ -71,7 +96,7 @@ impl UserType {
                 let labels = labels.iter().map(|label| EnumLabel { is_pending: false, ..label.clone() });
                 Arc::new(UserType { definition: TypeDefinition::Enumeration(labels.collect()), ..(**ty).clone() })
             }
-            TypeDefinition::Enumeration(_) => ty.clone(),
+            TypeDefinition::Enumeration(_) | TypeDefinition::Domain(_) => ty.clone(),
         }
     }
 }
@@ -134,10 +159,7 @@ pub(super) fn encode_type(ty: &UserType) -> Vec<u8> {
     let UserType { id, maker, schema, name, numbers, comment, definition } = ty;
     let mut out = Out::default();
     out.byte(VERSION);
-    out.number(*id);
-    out.byte(maker.0);
-    out.text(schema);
-    out.text(name);
+    out.head(*id, *maker, schema, name);
     out.count(numbers.len());
     numbers.iter().for_each(|number| out.number(u64::from(number.0)));
     out.text(comment);
@@ -152,6 +174,20 @@ pub(super) fn encode_type(ty: &UserType) -> Vec<u8> {
                 out.number(u64::from(rank.to_bits()));
             }
         }
+        TypeDefinition::Domain(DomainDefinition { base, default, is_not_null, checks }) => {
+            out.byte(DOMAIN);
+            out.ty(base);
+            out.byte(u8::from(default.is_some()));
+            out.text(default.as_deref().unwrap_or_default());
+            out.byte(u8::from(*is_not_null));
+            out.count(checks.len());
+            for DomainCheck { id, name, text, is_validated } in checks {
+                out.number(*id);
+                out.text(name);
+                out.text(text);
+                out.byte(u8::from(*is_validated));
+            }
+        }
     }
     out.0
 }
@@ -161,8 +197,7 @@ pub(super) fn decode_type(bytes: &[u8]) -> Result<UserType> {
     if from.byte()? != VERSION {
         return Err(Fault::corrupt("a type of a later version"));
     }
-    let (id, maker) = (from.object_id()?, from.maker()?);
-    let (schema, name) = (from.text()?, from.text()?);
+    let DefinitionHead { id, maker, schema, name } = from.head()?;
     let number = |from: &mut In<'_>| {
         let number = from.number()?;
         u32::try_from(number).map_err(|_| Fault::corrupt("a type's record"))
@@ -174,6 +209,15 @@ pub(super) fn decode_type(bytes: &[u8]) -> Result<UserType> {
             let (id, name, key) = (from.object_id()?, from.text()?, from.bytes()?.to_vec());
             Ok(EnumLabel { id, name, key, rank: f32::from_bits(number(from)?), is_pending: false })
         })?),
+        DOMAIN => {
+            let (base, has_default, text) = (from.ty()?, from.byte()? != 0, from.text()?);
+            let (default, is_not_null) = (Some(text).filter(|_| has_default), from.byte()? != 0);
+            let checks = from.list(|from| {
+                let (id, name, text) = (from.object_id()?, from.text()?, from.text()?);
+                Ok(DomainCheck { id, name, text, is_validated: from.byte()? != 0 })
+            })?;
+            TypeDefinition::Domain(DomainDefinition { base, default, is_not_null, checks })
+        }
         _ => return Err(Fault::corrupt("a type of an unknown kind")),
     };
     Ok(UserType { id, maker, schema, name, numbers, comment, definition })
@@ -237,8 +281,17 @@ mod tests {
             comment: "how it goes".into(),
             definition: TypeDefinition::Enumeration(labels),
         };
-        let bytes = encode_type(&ty);
-        assert_eq!(decode_type(&bytes).unwrap(), ty);
-        assert!((0..bytes.len()).all(|end| decode_type(&bytes[..end]).is_err()));
+        let check = DomainCheck { id: 8, name: "c".into(), text: "value > 0".into(), is_validated: true };
+        let domain = DomainDefinition {
+            base: Type::plain(datum::Storage::Text, TypeId(25), (u32::MAX, 0), true, datum::Collation::Binary),
+            default: Some("'x'".into()),
+            is_not_null: true,
+            checks: vec![check],
+        };
+        for ty in [ty.clone(), UserType { definition: TypeDefinition::Domain(domain), ..ty }] {
+            let bytes = encode_type(&ty);
+            assert_eq!(decode_type(&bytes).unwrap(), ty);
+            assert!((0..bytes.len()).all(|end| decode_type(&bytes[..end]).is_err()));
+        }
     }
 }

@@ -29,6 +29,9 @@ impl From<Fault> for SqlError {
             Fault::OutOfRange(at) => error::WARN_DATA_OUT_OF_RANGE.with(&[&at.column, &at.row]),
             Fault::TooLong(at) => error::DATA_TOO_LONG.with(&[&at.column, &at.row]),
             Fault::IndexExpression(failed) => index_expression(*failed),
+            Fault::DomainViolated(domain) => {
+                error::CHECK_CONSTRAINT_VIOLATED.with(&[&domain.constraint.as_deref().unwrap_or("NOT NULL")])
+            }
             Fault::CheckViolated { constraint } => error::CHECK_CONSTRAINT_VIOLATED.with(&[&constraint]),
             Fault::ViewCheckFailed { view } => error::VIEW_CHECK_FAILED.with(&[&view]),
             Fault::ParentMissing(key) => error::NO_REFERENCED_ROW_2.with(&[&child_text(&key)]),

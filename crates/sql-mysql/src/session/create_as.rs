@@ -17,7 +17,7 @@ use crate::other_dialects::MAKER;
 use crate::scalar::store::implicit_default;
 use crate::session::session_tracking::WRITE;
 use crate::session::{Outcome, Session};
-use crate::types::{BOOLEAN, Collation, Column, Kind, MysqlType as _, Type, UNASSIGNABLE};
+use crate::types::{BOOLEAN, CONSTRAINED, Collation, Column, Kind, MysqlType as _, Type, UNASSIGNABLE};
 use query::catalog::Writing;
 use query::catalog::foreign_graph::RowChangeKind;
 use query::catalog::table::{Default, Table, TableColumn};
@@ -69,7 +69,7 @@ impl Session {
         let Some(origin) = origin else {
             made.ty = type_of_result(&column.ty);
             // Attributes of a column are not those of a value.
-            made.ty.attributes &= !(BOOLEAN | UNASSIGNABLE);
+            made.ty.attributes &= !(BOOLEAN | UNASSIGNABLE | CONSTRAINED);
             made.default = default_of(&made.ty);
             return made;
         };

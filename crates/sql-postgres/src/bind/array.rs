@@ -15,6 +15,7 @@ use query::types::Collation;
 use syntax::postgres::tree::{self, ExprKind, Indirection, SelectStmt};
 
 use crate::bind::Binder;
+use crate::bind::coerce::REFORM;
 use crate::bind::comparison::comparator;
 use crate::bind::expression::common_typmod;
 use crate::bind::record::is_record;
@@ -24,6 +25,7 @@ use crate::error::{PgError, Result, state};
 use crate::functions::CastContext;
 use crate::functions::array::aggregate::ARRAY_AGG;
 use crate::functions::array::{construct, quantified, subscript};
+use crate::functions::domain::DOMAIN_CHECK;
 use crate::types::array::too_many_dimensions;
 use crate::types::oid::{self, Oid};
 use crate::types::registry::{
@@ -195,6 +197,7 @@ impl Binder<'_> {
 
     /// Binds subscripts behind a value.
     fn subscripted(&mut self, operand: Operand, links: &[Indirection], at: u32) -> Result<Operand> {
+        let operand = self.smashed(operand)?;
         let ty = operand.oid();
         if ty == oid::NAME {
             return self.byte_of_name(operand, links, at);
@@ -284,22 +287,29 @@ impl Binder<'_> {
             return Err(self.error(unsupported("assignment to a field of a column"), place));
         }
         let ty = type_of(&table.columns[at].ty);
+        // The elements are those of the base type, and the whole is checked again.
+        let (column_ty, ty) = (ty, self.base_type(ty)?.0);
         let Some(element) = element_of(ty) else {
             let text = format!("cannot subscript type {} because it does not support subscripting", shown(ty));
             return self.fail(state::DATATYPE_MISMATCH, text, place);
         };
         let base = match sets.iter().position(|(known, _)| *known == at) {
-            Some(known) if is_part(&sets[known].1) => sets.swap_remove(known).1,
-            Some(_) => {
-                let text = format!("multiple assignments to same column \"{}\"", name.value);
-                return Err(PgError::new(state::SYNTAX_ERROR, text));
-            }
+            Some(known) => match part_of(sets.swap_remove(known).1) {
+                Some(part) => part,
+                None => {
+                    let text = format!("multiple assignments to same column \"{}\"", name.value);
+                    return Err(PgError::new(state::SYNTAX_ERROR, text));
+                }
+            },
             None => {
                 let depth = self.scopes.len() - 1;
                 let columns = self.scope().names.first().map(|item| item.columns.clone());
                 let own = columns.iter().flat_map(|list| list.iter()).find(|column| column.name == name.value).cloned();
                 match own {
-                    Some(column) => self.read(depth, &column, place)?.expr,
+                    Some(column) => {
+                        let whole = self.read(depth, &column, place)?;
+                        self.smashed(whole)?.expr
+                    }
                     None => return Err(self.error(unsupported("this assignment"), place)),
                 }
             }
@@ -322,7 +332,11 @@ impl Binder<'_> {
         arguments.extend(bounds);
         arguments.push(new);
         let function = if extra.is_some() { &subscript::SET_SLICE } else { &subscript::SET_ELEMENT };
-        sets.push((at, call_with(function, arguments, (ty, -1), extra.unwrap_or_default())));
+        let mut whole = call_with(function, arguments, (ty, -1), extra.unwrap_or_default());
+        if column_ty != ty {
+            whole = self.checked(whole, column_ty)?;
+        }
+        sets.push((at, whole));
         Ok(())
     }
 
@@ -331,6 +345,7 @@ impl Binder<'_> {
     pub fn quantified_array(&mut self, node: &tree::Quantified, at: u32) -> Result<Operand> {
         let tree::Quantified { left, op, all, array } = node;
         let (left, right) = (self.expr(left)?, self.expr(array)?);
+        let right = self.smashed(right)?;
         let element = match right.oid() {
             oid::UNKNOWN => oid::UNKNOWN,
             ty => match element_of(ty) {
@@ -385,12 +400,19 @@ impl Binder<'_> {
     }
 }
 
-/// Returns whether the value of an assignment is a column with some elements replaced.
-fn is_part(expr: &Expr) -> bool {
-    let is_one_of = |call: &Call| {
-        [&subscript::SET_ELEMENT, &subscript::SET_SLICE].iter().any(|of| std::ptr::eq(*of, call.function))
-    };
-    matches!(expr, Expr::Call(call) if is_one_of(call))
+/// Returns the value of an assignment, without the checks of a domain, if it is a column with some elements replaced.
+fn part_of(mut expr: Expr) -> Option<Expr> {
+    let is_one_of =
+        |call: &Call, known: [&'static Function; 2]| known.iter().any(|of| std::ptr::eq(*of, call.function));
+    loop {
+        match expr {
+            Expr::Call(call) if is_one_of(&call, [&subscript::SET_ELEMENT, &subscript::SET_SLICE]) => {
+                return Some(Expr::Call(call));
+            }
+            Expr::Call(mut call) if is_one_of(&call, [&DOMAIN_CHECK, &REFORM]) => expr = call.arguments.swap_remove(0),
+            _ => return None,
+        }
+    }
 }
 
 /// Returns whether a value is among the elements of an array, or among none of them.

@@ -18,6 +18,9 @@ use crate::functions::{self, Body, CastContext, PgFunction};
 use crate::types::oid::{self, Oid};
 use crate::types::registry;
 
+/// The function that tells the type of any argument.
+const PG_TYPEOF: Oid = 1619;
+
 /// The most arguments of a call.
 const ARGUMENTS_MAX: usize = 100;
 
@@ -121,11 +124,11 @@ impl Binder<'_> {
     }
 
     fn call_of_name(&mut self, name: &AnyName, operands: Vec<Operand>, at: u32) -> Result<Operand> {
-        let types: Vec<Oid> = operands.iter().map(Operand::oid).collect();
+        let types = self.input_types(&operands)?;
         let found = function(name.last(), &types);
         let is_exact = matches!(&found, Resolution::One((_, parameters)) if *parameters == types);
         if let ([operand], false) = (&operands[..], is_exact)
-            && let Some(target) = cast_by_name(name.last(), operand.oid())
+            && let Some(target) = cast_by_name(name.last(), types[0])
         {
             return self.cast_to(operand.clone(), (target, -1), at);
         }
@@ -166,6 +169,9 @@ impl Binder<'_> {
         if let Expr::Call(call) = &mut expr {
             call.extra.record = self.row_type_of(&call.ty);
         }
+        if result == oid::RECORD {
+            expr = self.checked_parts(expr)?;
+        }
         Ok(Operand { expr, at })
     }
 
@@ -199,7 +205,7 @@ impl Binder<'_> {
         notation: Notation<'_>,
         at: u32,
     ) -> Result<Operand> {
-        let types: Vec<Oid> = operands.iter().map(Operand::oid).collect();
+        let types = self.input_types(&operands)?;
         let found = match self.is_system(&node.name) {
             true => function_as(node.name.last(), &types, notation),
             false => Resolution::None,
@@ -305,7 +311,7 @@ impl Binder<'_> {
 
     /// Resolves the function of a call that is an aggregate or a window function.
     pub fn signature_of(&mut self, node: &FuncCall, operands: &[Operand], at: u32) -> Result<Signature> {
-        let types: Vec<Oid> = operands.iter().map(Operand::oid).collect();
+        let types = self.input_types(operands)?;
         match function(node.name.last(), &types) {
             Resolution::One(signature) if self.is_system(&node.name) => Ok(signature),
             Resolution::Many => {
@@ -320,17 +326,37 @@ impl Binder<'_> {
     /// Coerces the arguments to the types of the parameters. Returns them and the type of the result.
     #[inline(never)]
     pub fn arguments_of(&mut self, (row, parameters): Signature, operands: Vec<Operand>) -> Result<(Vec<Expr>, Oid)> {
-        let inputs: Vec<Oid> = operands.iter().map(Operand::oid).collect();
         let signature = (row, parameters);
+        let inputs = self.polymorphic_inputs(&signature, &operands)?;
         let (types, result) = polymorphic::settle(&signature, &inputs)?;
         let mut arguments = Vec::with_capacity(operands.len());
         for (operand, target) in operands.into_iter().zip(types) {
             arguments.push(match target {
-                oid::ANY => self.settle(operand)?,
+                oid::ANY if row.oid == PG_TYPEOF => self.settle(operand)?,
+                oid::ANY => {
+                    let operand = self.smashed(operand)?;
+                    self.settle(operand)?
+                }
                 target => self.coerce(operand, target, CastContext::Implicit)?,
             });
         }
         Ok((arguments, result))
+    }
+
+    /// Returns the types of arguments, by which functions are found.
+    fn input_types(&self, operands: &[Operand]) -> Result<Vec<Oid>> {
+        operands.iter().map(|operand| self.flat(operand.oid())).collect()
+    }
+
+    /// Returns the types of arguments for polymorphic parameters. A domain stays one where the result is of its type, unless an array must fit.
+    fn polymorphic_inputs(&self, (row, declared): &Signature, operands: &[Operand]) -> Result<Vec<Oid>> {
+        let keeps = polymorphic::is_polymorphic(row.result) && !declared.contains(&oid::ANYARRAY);
+        let pairs = operands.iter().zip(declared);
+        let input = |(operand, declared): (&Operand, &Oid)| match *declared {
+            oid::ANYELEMENT | oid::ANYNONARRAY if keeps => Ok(operand.oid()),
+            _ => self.flat(operand.oid()),
+        };
+        pairs.map(input).collect()
     }
 
     /// Refuses an aggregate in a clause that has no groups yet.

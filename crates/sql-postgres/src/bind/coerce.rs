@@ -9,7 +9,9 @@ use query::types::Collation;
 use crate::bind::project_set::reads_sets;
 use crate::bind::record::is_record;
 use crate::bind::resolve::{cast_between, function_by_oid};
-use crate::bind::typing::{Operand, category, is_preferred, literal, oid_of, retyped, settled, shown, typmod_of_expr};
+use crate::bind::typing::{
+    Operand, category, is_preferred, literal, oid_of, retyped, settled, shown, typmod_of_expr, unsupported,
+};
 use crate::bind::{Binder, polymorphic};
 use crate::error::{PgError, Result, state};
 use crate::functions::state::StateOf;
@@ -74,11 +76,10 @@ pub fn can_coerce(inputs: &[Oid], targets: &[Oid], context: CastContext) -> bool
         })
 }
 
-/// Returns the common type of expressions, by `select_common_type`. `Err` has the two types that differ and the place of the second.
-pub fn common_type(operands: &[&Operand]) -> std::result::Result<Oid, (Oid, Oid, u32)> {
+/// Returns the common type of expressions of these types at these places, by `select_common_type`. No type is a domain. `Err` has the two types that differ and the place of the second.
+pub fn common_type(operands: &[(Oid, u32)]) -> std::result::Result<Oid, (Oid, Oid, u32)> {
     let mut chosen = oid::UNKNOWN;
-    for operand in operands {
-        let ty = operand.oid();
+    for (ty, at) in operands.iter().copied() {
         if ty == oid::UNKNOWN || ty == chosen {
             continue;
         }
@@ -86,7 +87,7 @@ pub fn common_type(operands: &[&Operand]) -> std::result::Result<Oid, (Oid, Oid,
         if chosen == oid::UNKNOWN {
             chosen = ty;
         } else if category(ty) != category(chosen) {
-            return Err((chosen, ty, operand.at));
+            return Err((chosen, ty, at));
         } else if !is_preferred(chosen) && becomes(chosen, ty) && !becomes(ty, chosen) {
             chosen = ty;
         }
@@ -95,7 +96,7 @@ pub fn common_type(operands: &[&Operand]) -> std::result::Result<Oid, (Oid, Oid,
 }
 
 /// A conversion between types whose values differ in form though PostgreSQL's do not: signed and unsigned integers.
-static REFORM: Function = Function {
+pub static REFORM: Function = Function {
     folding: Folding::Coercion,
     typed: true,
     finish: Finish::Unchanged,
@@ -162,6 +163,15 @@ impl Binder<'_> {
         if source == target || is_polymorphic(target) {
             return Ok(operand.expr);
         }
+        if user::is_user_type(source) || user::is_user_type(target) {
+            return match self.coerce_to(operand, target, -1, context)? {
+                Some(expr) => Ok(expr),
+                None => {
+                    let text = format!("cannot cast type {} to {}", shown(source), shown(target));
+                    Err(PgError::new(state::CANNOT_COERCE, text))
+                }
+            };
+        }
         if source == oid::UNKNOWN {
             return self.coerce_unknown(operand, target, -1);
         }
@@ -206,7 +216,7 @@ impl Binder<'_> {
     }
 
     /// Gives a literal or a parameter of unknown type its type.
-    fn coerce_unknown(&mut self, operand: Operand, target: Oid, typmod: i32) -> Result<Expr> {
+    pub(super) fn coerce_unknown(&mut self, operand: Operand, target: Oid, typmod: i32) -> Result<Expr> {
         let Operand { expr, at } = operand;
         match expr {
             Expr::Literal(Value::Text(text), _) => {
@@ -248,9 +258,18 @@ impl Binder<'_> {
         typmod: i32,
         context: CastContext,
     ) -> Result<Option<Expr>> {
-        let (source, at) = (operand.oid(), operand.at);
-        if !can_coerce(&[source], &[target], context) {
+        if user::is_domain(target) {
+            return self.coerce_to_domain(operand, target, context);
+        }
+        let at = operand.at;
+        let operand = self.smashed(operand)?;
+        let source = operand.oid();
+        let (flat_source, flat_target) = (self.flat(source)?, self.flat(target)?);
+        if !can_coerce(&[flat_source], &[flat_target], context) {
             return Ok(None);
+        }
+        if source != target && (flat_source != source || flat_target != target) {
+            return self.coerce_arrays_of_domains(operand, (target, flat_target), typmod, context).map(Some);
         }
         let expr = match source {
             // Only an interval's input knows the fields of its modifier.
@@ -263,6 +282,36 @@ impl Binder<'_> {
             },
         };
         self.with_typmod(Operand { expr, at }, typmod, context).map(Some)
+    }
+
+    /// Coerces to or from an array whose elements are a domain's.
+    #[inline(never)]
+    fn coerce_arrays_of_domains(
+        &mut self,
+        operand: Operand,
+        (target, flat): (Oid, Oid),
+        typmod: i32,
+        context: CastContext,
+    ) -> Result<Expr> {
+        let at = operand.at;
+        let is_literal = matches!(operand.expr, Expr::Literal(..));
+        let array = match operand.is_unknown() {
+            true => self.coerce_unknown(operand, flat, typmod)?,
+            false if registry::is_array(operand.oid()) => operand.expr,
+            // A string is read as an array of the base type.
+            false => match self.coerce_to(operand, flat, typmod, context)? {
+                Some(array) => array,
+                None => return Err(unsupported(format!("a cast to {}", shown(target)))),
+            },
+        };
+        if !registry::is_array(target) {
+            let flat = self.flat(oid_of(&array))?;
+            let array = self.coerce_elements(array, flat, (-1, context))?;
+            return self.coerce(Operand { expr: array, at }, target, context);
+        }
+        self.user_types.extend(user::object_of(target));
+        let bound = self.coerce_elements(array, target, (typmod, context));
+        if is_literal { bound.map_err(|error| self.error(error, at)) } else { bound }
     }
 
     /// Brings a value to the length of its type's modifier.
@@ -287,7 +336,8 @@ impl Binder<'_> {
         let mut exprs = Vec::with_capacity(operands.len());
         for operand in operands {
             let (source, at) = (operand.oid(), operand.at);
-            if source != target && !can_coerce(&[source], &[target], CastContext::Implicit) {
+            let (from, to) = (self.flat(source)?, self.flat(target)?);
+            if source != target && !can_coerce(&[from], &[to], CastContext::Implicit) {
                 let text = format!("{what} could not convert type {} to {}", shown(source), shown(target));
                 return Err(self.error(PgError::new(state::CANNOT_COERCE, text), at));
             }
@@ -298,7 +348,7 @@ impl Binder<'_> {
 
     /// Returns the common type of the operands, or the error that names the clause.
     pub fn common_type(&self, operands: &[&Operand], what: &str) -> Result<Oid> {
-        common_type(operands).map_err(|(left, right, at)| {
+        self.common_of(operands)?.map_err(|(left, right, at)| {
             let text = format!("{what} types {} and {} cannot be matched", shown(left), shown(right));
             self.error(PgError::new(state::DATATYPE_MISMATCH, text), at)
         })
@@ -370,6 +420,10 @@ fn relabeled(expr: Expr, target: Oid) -> Expr {
         (Some(from), Some(to)) => from.storage == to.storage || !matches!(to.storage, Storage::Int { .. }),
         _ => true,
     };
-    let is_plain = expr.carried().is_some();
-    if has_same_form && is_plain { retyped(expr, target, -1) } else { call_of(&REFORM, vec![expr], target, -1) }
+    // The function of a typed call looks at its type: the length of a varchar is cut by it.
+    let is_plain = expr.carried().is_some() && !matches!(&expr, Expr::Call(call) if call.function.typed);
+    match has_same_form && is_plain {
+        true => retyped(expr, target, -1),
+        false => call_of(&REFORM, vec![expr], target, -1),
+    }
 }

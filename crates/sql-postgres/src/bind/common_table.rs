@@ -10,7 +10,6 @@ use query::nodes::node::{Node, Recursion};
 use query::session::statement::{Several, StatementPart};
 use syntax::postgres::tree::{CommonTableExpr, Ident, RangeVar, SelectBody, SelectStmt, SetOp, Statement, WithClause};
 
-use crate::bind::coerce::common_type;
 use crate::bind::scope::{BoundQuery, Common, CommonState, OutputColumn};
 use crate::bind::typing::{Operand, settled, shown, unsupported};
 use crate::bind::{Binder, Plan};
@@ -368,7 +367,7 @@ impl Binder<'_> {
                 at: name.at.0,
             };
             let (own, other) = (operand(&source), operand(&part));
-            let common = common_type(&[&own, &other]).map_err(|(left, right, _)| {
+            let common = self.common_of(&[&own, &other])?.map_err(|(left, right, _)| {
                 let text = format!("UNION types {} and {} cannot be matched", shown(left), shown(right));
                 self.error(PgError::new(state::DATATYPE_MISMATCH, text), name.at.0)
             })?;

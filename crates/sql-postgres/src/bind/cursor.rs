@@ -18,7 +18,7 @@ use crate::bind::comparison::comparator;
 use crate::bind::scope::BoundQuery;
 use crate::bind::select::Target;
 use crate::bind::typing::{oid_of, unsupported};
-use crate::bind::{Binder, Bound, Environment, Plan, field};
+use crate::bind::{Binder, Bound, Environment, Plan};
 use crate::error::{PgError, Result, state};
 use crate::session::facts::FactsOf as _;
 use crate::types::oid::{self, Oid};
@@ -63,7 +63,7 @@ pub fn bind_cursor(
         binder.cursor = Some(CursorBlock { select: address(select), tables: tables.clone() });
     }
     let BoundQuery { node, columns, plain: _ } = binder.query(&declare.query)?;
-    let mut fields: Vec<_> = columns.iter().map(field).collect();
+    let mut fields = binder.fields_of_result(Some(&columns));
     let plan = Plan::Query { node, columns: columns.into_iter().map(|column| column.column).collect() };
     let tables = binder.cursor.take().map_or(tables, |block| block.tables);
     fields.truncate(tables.keys.iter().map(|(_, places)| places.start).min().unwrap_or(fields.len()));

@@ -258,11 +258,10 @@ impl Binder<'_> {
     /// Binds a cast that starts at `at`, and that errors find at `cast`.
     fn cast(&mut self, operand: &tree::Expr, to: &TypeName, (at, cast): (u32, u32)) -> Result<Operand> {
         let (target, typmod) = self.type_named(to)?;
+        let base = if user::is_domain(target) { self.base_type(target)? } else { (target, typmod) };
         let operand = match &operand.kind {
             // The elements are cast one by one, and none need tell its type.
-            ExprKind::Array(items) if registry::is_array(target) => {
-                self.array(items, Some((target, typmod)), operand.span.start)
-            }
+            ExprKind::Array(items) if registry::is_array(base.0) => self.array(items, Some(base), operand.span.start),
             _ => self.expr(operand),
         };
         self.cast_from(operand?, (target, typmod), (at, cast))

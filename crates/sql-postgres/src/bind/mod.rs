@@ -17,6 +17,7 @@ mod common_table;
 mod comparison;
 mod conflict;
 mod cursor;
+pub mod domain;
 mod expression;
 pub(crate) mod from;
 mod full_join;
@@ -74,6 +75,7 @@ use crate::error::{PgError, Result, state};
 use crate::rights::needs::{Need, SystemNeed};
 use crate::types::oid::{self, Oid};
 use crate::types::registry::{oid_of, typmod_of};
+use crate::types::user;
 use crate::value::Value;
 
 /// Leaves a value as the function gave it.
@@ -160,6 +162,8 @@ pub struct ResultColumn {
     pub table: Option<u64>,
     /// From 1; 0 for an expression.
     pub column: u16,
+    /// The type behind a domain, as which clients see it.
+    pub base: Option<(Oid, i32)>,
 }
 
 impl ResultColumn {
@@ -251,6 +255,21 @@ pub fn bind_definition(
     Ok((expr, binder.user_types))
 }
 
+/// Returns the default of a domain.
+pub fn bind_default_of_domain(environment: &Environment<'_>, ctx: &mut EvalContext, domain: Oid) -> Result<Expr> {
+    Binder::new(environment, ctx, "").default_of_domain(domain)
+}
+
+/// Returns for each column of a domain the checks of a value that was read as one of its base type: an expression over a row of the value.
+pub fn bind_domain_checks(
+    environment: &Environment<'_>,
+    ctx: &mut EvalContext,
+    types: impl Iterator<Item = Oid>,
+) -> Result<Vec<Option<Expr>>> {
+    let mut binder = Binder::new(environment, ctx, "");
+    types.map(|ty| binder.checks_of_read(ty)).collect()
+}
+
 /// Returns the OID and the modifier of a type.
 pub fn bind_type_name(
     environment: &Environment<'_>,
@@ -332,6 +351,8 @@ pub struct Binder<'s> {
     through: Option<ChangedView>,
     /// The statement is the query of a cursor.
     cursor: Option<CursorBlock>,
+    /// The constraints of domains that were met.
+    domain_rules: Vec<(Oid, Arc<domain::DomainRules>)>,
     /// The types of rows: the modifier of a `record` is a place here (PS-41).
     row_types: Vec<Arc<RecordType>>,
 }
@@ -373,6 +394,7 @@ impl<'s> Binder<'s> {
             viewer: None,
             through: None,
             cursor: None,
+            domain_rules: Vec::new(),
             row_types: Vec::new(),
         }
     }
@@ -384,35 +406,47 @@ impl<'s> Binder<'s> {
     fn statement(&mut self, statement: &tree::Statement) -> Result<(Plan, Vec<ResultColumn>)> {
         use tree::Statement as Tree;
         self.changing_with = common_table::address_of_with(statement);
-        let returned = |returning: Option<&query::nodes::change::Returning>, origins: &[OutputColumn]| match returning {
-            Some(_) => origins.iter().map(field).collect(),
-            None => Vec::new(),
-        };
         Ok(match statement {
             Tree::Select(select) => {
                 let BoundQuery { node, columns, plain: _ } = self.query(select)?;
-                let fields = columns.iter().map(field).collect();
+                let fields = self.fields_of_result(Some(&columns));
                 let columns = columns.into_iter().map(|column| column.column).collect();
                 (Plan::Query { node, columns }, fields)
             }
             Tree::Insert(insert) => {
                 let (insert, columns) = self.insert(insert)?;
-                let fields = returned(insert.returning.as_ref(), &columns);
+                let fields = self.fields_of_result(insert.returning.as_ref().map(|_| &columns[..]));
                 (Plan::Insert(insert), fields)
             }
             Tree::Update(update) => {
                 let (update, columns) = self.update(update)?;
-                let fields = returned(update.returning.as_ref(), &columns);
+                let fields = self.fields_of_result(update.returning.as_ref().map(|_| &columns[..]));
                 (Plan::Update(update), fields)
             }
             Tree::Delete(delete) => {
                 let (delete, columns) = self.delete(delete)?;
-                let fields = returned(delete.returning.as_ref(), &columns);
+                let fields = self.fields_of_result(delete.returning.as_ref().map(|_| &columns[..]));
                 (Plan::Delete(delete), fields)
             }
             Tree::Merge(merge) => (Plan::Merge(Box::new(self.merge(merge)?)), Vec::new()),
             _ => return Err(unsupported("this statement here")),
         })
+    }
+
+    /// Returns the columns of a result as clients see them; none without a result.
+    fn fields_of_result(&self, columns: Option<&[OutputColumn]>) -> Vec<ResultColumn> {
+        let field = |OutputColumn { column, origin, at: _ }: &OutputColumn| {
+            let ty = oid_of(&column.ty);
+            ResultColumn {
+                name: column.name.clone(),
+                type_oid: ty,
+                type_modifier: if is_record(ty) { -1 } else { typmod_of(&column.ty) },
+                base: user::is_domain(ty).then(|| self.base_type(ty).ok()).flatten(),
+                table: origin.map(|(id, _)| id),
+                column: origin.map_or(0, |(_, number)| number),
+            }
+        };
+        columns.unwrap_or_default().iter().map(field).collect()
     }
 
     /// Makes a statement of the plan and of the definitions that binding has met.
@@ -495,7 +529,10 @@ impl<'s> Binder<'s> {
         if crate::types::registry::by_oid(ty).is_none() {
             return Err(self.error(unsupported(format!("a parameter of type {}", typing::shown(ty))), at));
         }
-        Ok(Operand { expr: Expr::Parameter(place, crate::types::registry::column_type(ty, -1, true)), at })
+        let expr = Expr::Parameter(place, crate::types::registry::column_type(ty, -1, true));
+        // The value was read as one of the base type.
+        let expr = if user::is_domain(ty) { self.checked(expr, ty)? } else { expr };
+        Ok(Operand { expr, at })
     }
 
     /// Returns an operand that is bound a second time: a parameter has the type that was deduced since.
@@ -548,17 +585,6 @@ const COPIED_MAX: usize = 250_000;
 
 /// The most nodes of a plan. Each reference to a common table expression counts all of its nodes.
 const WEIGHT_MAX: usize = 100_000;
-
-fn field(column: &OutputColumn) -> ResultColumn {
-    let OutputColumn { column, origin, at: _ } = column;
-    ResultColumn {
-        name: column.name.clone(),
-        type_oid: oid_of(&column.ty),
-        type_modifier: if is_record(oid_of(&column.ty)) { -1 } else { typmod_of(&column.ty) },
-        table: origin.map(|(id, _)| id),
-        column: origin.map_or(0, |(_, number)| number),
-    }
-}
 
 #[cfg(test)]
 mod tests;

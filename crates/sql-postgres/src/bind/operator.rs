@@ -8,7 +8,7 @@ use query::nodes::expr::{Between, Compare, Expr, In};
 use query::nodes::function::Function;
 use syntax::postgres::tree::{self, ExprKind, LikeKind, Link, Location, Operator};
 
-use crate::bind::coerce::{call, call_of, can_coerce, common_type};
+use crate::bind::coerce::{call, call_of, can_coerce};
 use crate::bind::comparison::comparator;
 use crate::bind::resolve::{Resolution, function_by_oid, operator};
 use crate::bind::typing::{Operand, oid_of, shown, unsupported};
@@ -123,6 +123,7 @@ impl Binder<'_> {
     /// Returns the operator for operands of these types.
     #[inline(never)]
     pub fn found_operator(&self, op: &Operator, left: Oid, right: Oid) -> Result<FoundOperator> {
+        let (left, right) = (self.flat(left)?, self.flat(right)?);
         let row = self.resolve_operator(op, left, right)?;
         let Some(function) = function_by_oid(row.function) else {
             return Err(self.error(unsupported(format!("the operator {}", row.name)), op.at.0));
@@ -146,7 +147,7 @@ impl Binder<'_> {
     }
 
     pub fn make_prefix(&mut self, op: &Operator, operand: Operand) -> Result<Operand> {
-        let row = self.resolve_operator(op, 0, operand.oid())?;
+        let row = self.resolve_operator(op, 0, self.flat(operand.oid())?)?;
         let operand = self.coerce(operand, row.right, CastContext::Implicit)?;
         Ok(Operand { expr: operator_call(row, vec![operand], row.result)?, at: op.at.0 })
     }
@@ -318,9 +319,15 @@ impl Binder<'_> {
         let is_fixed = |candidate: &Operand| !candidate.expr.columns().iter().any(|_| true);
         let fixed: Vec<&Operand> = candidates.iter().filter(|candidate| is_fixed(candidate)).collect();
         let together: Vec<&Operand> = std::iter::once(&needle).chain(fixed.iter().copied()).collect();
-        let shared = if fixed.len() > 1 { common_type(&together).ok() } else { None };
-        let shared = shared
-            .filter(|ty| together.iter().all(|operand| can_coerce(&[operand.oid()], &[*ty], CastContext::Implicit)));
+        let shared = if fixed.len() > 1 { self.common_of(&together)?.ok() } else { None };
+        let types = self.flat_all(&together.iter().map(|operand| operand.oid()).collect::<Vec<_>>())?;
+        let shared = match shared {
+            Some(ty) => {
+                let flat = self.flat(ty)?;
+                Some(ty).filter(|_| types.iter().all(|from| can_coerce(&[*from], &[flat], CastContext::Implicit)))
+            }
+            None => None,
+        };
         let (mut tests, mut moving) = (Vec::new(), candidates);
         if let Some(ty) = shared {
             let (fixed, others) = moving.into_iter().partition(is_fixed);
@@ -391,6 +398,7 @@ impl Binder<'_> {
 
     /// Refuses a type whose values have no order, as ORDER BY and DISTINCT do.
     pub fn check_sortable(&self, ty: Oid, at: u32) -> Result<()> {
+        let ty = self.flat(ty)?;
         if comparator(ty, ty).is_some() || ty == oid::UNKNOWN {
             return Ok(());
         }
@@ -400,6 +408,7 @@ impl Binder<'_> {
     }
 
     pub fn check_comparable(&self, ty: Oid, at: u32) -> Result<()> {
+        let ty = self.flat(ty)?;
         if comparator(ty, ty).is_some() || ty == oid::UNKNOWN {
             return Ok(());
         }

@@ -254,6 +254,11 @@ impl Binder<'_> {
     ) -> Result<Operand> {
         let clause = self.scope().clause;
         let nested = arguments.iter().any(reads_sets);
+        if row.name.starts_with("json") {
+            for argument in &arguments {
+                self.refuse_domains_in_rows(&argument.ty(), row.name)?;
+            }
+        }
         match clause {
             Clause::SelectList | Clause::OrderBy | Clause::DistinctOn | Clause::GroupBy | Clause::WindowArgument => {}
             Clause::FunctionInFrom if nested => {

@@ -11,7 +11,6 @@ use query::types::{Column, Type};
 use syntax::postgres::tree::{self, SelectBody, SelectStmt, SetLink, SetOp, SortBy};
 
 use crate::bind::Binder;
-use crate::bind::coerce::common_type;
 use crate::bind::expression::common_typmod;
 use crate::bind::scope::{BoundQuery, Clause, OutputColumn};
 use crate::bind::select::{bare_name, check_targets, strength_word};
@@ -171,7 +170,7 @@ impl Binder<'_> {
             let operand =
                 |bound: &BoundQuery| Operand { expr: Expr::Column(nth, bound.columns[nth].column.ty.clone()), at };
             let (left, other) = (operand(&run[0]), operand(right));
-            let target = common_type(&[&left, &other]).map_err(|(left, right, _)| {
+            let target = self.common_of(&[&left, &other])?.map_err(|(left, right, _)| {
                 let text = format!("{word} types {} and {} cannot be matched", shown(left), shown(right));
                 self.error(PgError::new(state::DATATYPE_MISMATCH, text), at)
             })?;

@@ -347,7 +347,15 @@ impl Binder<'_> {
             Expr::Literal(Value::Null, _) => Ok(Operand { expr: Expr::Literal(Value::Null, ty), at }),
             Expr::Literal(Value::Text(text), _) if source == oid::UNKNOWN => {
                 let value = input(&row, &text, &self.ctx.state().io).map_err(|error| self.error(error, place))?;
-                Ok(Operand { expr: Expr::Literal(value, ty.with_nullable(false)), at })
+                let ty = ty.with_nullable(false);
+                let expr = match self.checked_parts(Expr::Literal(value, ty.clone()))? {
+                    literal @ Expr::Literal(..) => literal,
+                    checks => {
+                        let value = checks.eval(&[], self.ctx).map_err(PgError::from);
+                        Expr::Literal(value.map_err(|error| self.error(error, place))?, ty)
+                    }
+                };
+                Ok(Operand { expr, at })
             }
             expr if source == oid::RECORD && typmod_of_expr(&expr) == typmod => Ok(Operand { expr, at }),
             Expr::Call(call) if std::ptr::eq(call.function, &ROW) => {
@@ -356,7 +364,8 @@ impl Binder<'_> {
             expr if source == oid::UNKNOWN || registry::by_oid(source).is_some_and(|row| row.category == 'S') => {
                 let text = self.coerce(Operand { expr, at: place }, oid::TEXT, CastContext::Explicit)?;
                 let extra = Extra { record: Some(row), ..Extra::default() };
-                Ok(Operand { expr: call_with(&RECORD_IN, vec![text], ty, extra), at })
+                let expr = self.checked_parts(call_with(&RECORD_IN, vec![text], ty, extra))?;
+                Ok(Operand { expr, at })
             }
             _ => {
                 let text = format!("cannot cast type {} to {}", shown(source), self.row_name(&row));
@@ -369,6 +378,7 @@ impl Binder<'_> {
     #[inline(never)]
     pub fn cast_to_rows(&mut self, operand: Operand, typmod: i32, at: u32) -> Result<Operand> {
         let ty = column_type(oid::RECORD_ARRAY, typmod, true);
+        self.refuse_domains_in_rows(&ty, "input of an array")?;
         let (source, place) = (operand.oid(), operand.at);
         match operand.expr {
             Expr::Literal(Value::Null, _) => Ok(Operand { expr: Expr::Literal(Value::Null, ty), at }),

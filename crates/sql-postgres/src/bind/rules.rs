@@ -25,6 +25,7 @@ use crate::types::assignment::{ASSIGNMENT, with_typmod};
 use crate::types::foreign;
 use crate::types::oid::{self, Oid};
 use crate::types::registry::{oid_of as type_oid, typmod_of};
+use crate::types::user;
 use crate::value::Value;
 
 /// The number of this dialect as a maker of tables.
@@ -76,6 +77,9 @@ impl Binder<'_> {
         }
         let refused = || unsupported(format!("the default of column \"{}\" of another dialect", column.name));
         Ok(match &column.default {
+            Default::None | Default::Dropped if user::is_domain(type_oid(&column.ty)) => {
+                Some(self.default_of_domain(type_oid(&column.ty))?)
+            }
             Default::None | Default::Dropped if column.ty.nullable => {
                 Some(Expr::Literal(Value::Null, column.ty.clone()))
             }

@@ -14,12 +14,14 @@ use crate::bind::rights::column_key;
 use crate::bind::{self, TableExpression};
 use crate::define::column::{WantedExpression, WantedSequence};
 use crate::define::create_table::{Extras, check_column_name, make_maps, shown_primary, storage_options};
+use crate::define::domain::NewDomainCheck;
 use crate::define::names::{Relation, not_a};
 use crate::define::object_name::has_constraint;
 use crate::define::source::{after_word, balanced};
 use crate::error::{PgError, Result, state};
 use crate::rights::object::Object;
 use crate::session::Session;
+use crate::types::{registry, user};
 
 /// The values of a column of the new definition in old rows.
 #[derive(Clone, Debug)]
@@ -44,13 +46,15 @@ pub(super) struct Draft {
     pub sequences: Vec<WantedSequence>,
     /// Columns that must be checked for NULL.
     pub not_null: Vec<usize>,
+    /// A new constraint of a domain.
+    pub domain_check: Option<NewDomainCheck>,
 }
 
 impl Draft {
     fn new(old: &Arc<Table>) -> Draft {
         let from = (0..old.columns.len()).map(From::Old).collect();
         let (sequences, not_null) = (Vec::new(), Vec::new());
-        Draft { old: old.clone(), new: old.copy(), from, rebuild: false, sequences, not_null }
+        Draft { old: old.clone(), new: old.copy(), from, rebuild: false, sequences, not_null, domain_check: None }
     }
 
     pub fn column(&self, name: &str) -> Result<usize> {
@@ -63,7 +67,6 @@ impl Draft {
         self.new.named().any(|(_, column)| column.generated.is_some())
     }
 
-    /// Returns the renamed columns as (old, new).
     /// Returns the numbers of columns in access records, each with the new one. A column that is not among them is gone.
     fn moved_columns(&self) -> Vec<(u32, u32)> {
         let pairs = self.new.columns.iter().enumerate().zip(&self.from).filter_map(|((at, _), from)| match from {
@@ -78,6 +81,7 @@ impl Draft {
         pairs.collect()
     }
 
+    /// Returns the renamed columns as (old, new).
     fn renames(&self) -> Vec<(String, String)> {
         let pairs = self.new.columns.iter().zip(&self.from).filter_map(|(column, from)| match from {
             From::Old(at) => Some((self.old.columns[*at].name.clone(), column.name.clone())),
@@ -450,6 +454,7 @@ impl Session {
             self.settle_expression(&mut draft.new, wanted, text)?;
         }
         let column = &mut draft.new.columns[at];
+        draft.rebuild |= user::is_domain(registry::oid_of(&column.ty));
         match &column.default {
             Default::Value(value) => column.initial = value.clone(),
             Default::Expression(_) => draft.rebuild = true,

@@ -10,7 +10,7 @@ use crate::bind::{self, TableExpression};
 use crate::define::source::{after_word, balanced, within_parentheses};
 use crate::error::{PgError, Result, state};
 use crate::session::Session;
-use crate::types::{oid, registry};
+use crate::types::{oid, registry, user};
 
 /// A sequence that a column needs.
 #[derive(Clone, Debug)]
@@ -185,6 +185,9 @@ impl Session {
             let column = &mut table.columns[*column];
             column.default = match bound {
                 query::nodes::expr::Expr::Literal(value, _) if value.is_null() => Default::None,
+                query::nodes::expr::Expr::Literal(..) if user::is_domain(registry::oid_of(&column.ty)) => {
+                    Default::Expression(source.clone())
+                }
                 query::nodes::expr::Expr::Literal(value, _) => {
                     let assignment = &crate::types::assignment::ASSIGNMENT;
                     let place = query::nodes::assignment::Place { column: &column.name, row: 1 };

@@ -157,7 +157,7 @@ impl Draft {
 
     /// Takes a column out that no key has any more. Those behind it move up.
     pub(super) fn remove_column(&mut self, at: usize) {
-        let Draft { old: _, new, from, rebuild: _, sequences, not_null } = self;
+        let Draft { old: _, new, from, rebuild: _, sequences, not_null, domain_check: _ } = self;
         new.columns.remove(at);
         from.remove(at);
         not_null.retain(|column| *column != at);

@@ -7,6 +7,7 @@ mod column;
 mod comment;
 mod create_as;
 mod create_table;
+mod domain;
 mod drop;
 mod foreign;
 mod grant;
@@ -110,6 +111,16 @@ impl Session {
                 self.begin_definition("CREATE TYPE")?;
                 self.create_enum(create)?;
                 "CREATE TYPE"
+            }
+            Statement::CreateDomain(create) => {
+                self.begin_definition("CREATE DOMAIN")?;
+                self.create_domain(create, text)?;
+                "CREATE DOMAIN"
+            }
+            Statement::AlterDomain(alter) => {
+                self.begin_definition("ALTER DOMAIN")?;
+                self.alter_domain(alter, text)?;
+                "ALTER DOMAIN"
             }
             Statement::AlterEnum(alter) => {
                 self.begin_definition("ALTER TYPE")?;

@@ -1,6 +1,7 @@
 //! The names that PostgreSQL chooses for constraints, indexes and sequences.
 
 use query::catalog::table::Table;
+use query::catalog::user_type::{DomainCheck, TypeDefinition, UserType};
 use query::catalog::{Schema, Snapshot};
 
 use crate::define::names::find;
@@ -105,6 +106,21 @@ pub fn constraint_name(snapshot: &Snapshot, draft: &Table, columns: &str, label:
         has_constraint(draft, name) || others().any(|table| table.id != draft.id && has_constraint(table, name))
     };
     choose(&draft.name, columns, label, is_taken)
+}
+
+/// Chooses the name of a check of a domain, which no other constraint of the schema has.
+pub fn domain_check_name(schema: Option<&Schema>, domain: &str, own: &[DomainCheck]) -> String {
+    let has = |ty: &UserType, name: &str| match &ty.definition {
+        TypeDefinition::Domain(domain) => domain.checks.iter().any(|check| check.name == name),
+        TypeDefinition::Enumeration(_) => false,
+    };
+    choose(domain, "", "check", |name| {
+        own.iter().any(|check| check.name == name)
+            || schema.is_some_and(|schema| {
+                schema.types.values().any(|ty| has(ty, name))
+                    || schema.tables.values().any(|table| has_constraint(table, name))
+            })
+    })
 }
 
 /// Returns whether a table has a constraint of that name.

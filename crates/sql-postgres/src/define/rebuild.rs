@@ -23,10 +23,12 @@ use query::nodes::expr::Expr;
 
 use crate::bind::{self, TableExpression};
 use crate::define::alter::{Draft, From};
+use crate::define::domain::NewDomainCheck;
 use crate::error::fault::render;
 use crate::error::{PgError, Result, state};
 use crate::session::Session;
 use crate::types::assignment::ASSIGNMENT;
+use crate::types::{registry, user};
 use crate::value::Value;
 
 impl Session {
@@ -94,7 +96,7 @@ impl Session {
             .iter()
             .filter(|check| !draft.old.checks.iter().any(|known| known.name == check.name))
             .collect();
-        if new_checks.is_empty() && draft.not_null.is_empty() {
+        if new_checks.is_empty() && draft.not_null.is_empty() && draft.domain_check.is_none() {
             return Ok(());
         }
         let mut checks = self.bound_checks(settled)?;
@@ -112,6 +114,9 @@ impl Session {
                     return Err(contains_nulls(settled, *at));
                 }
                 check_row(settled, &checks, &row, ctx)?;
+                if let Some(check) = &draft.domain_check {
+                    check_domains(settled, check, &row, ctx)?;
+                }
             }
         }
         Ok(())
@@ -121,8 +126,18 @@ impl Session {
     fn computed(&mut self, table: &Arc<Table>, from: &[From]) -> Result<Vec<(usize, Expr)>> {
         let mut exprs = Vec::new();
         for (at, (column, from)) in table.columns.iter().zip(from).enumerate() {
-            if let (Default::Expression(text), From::Initial) = (&column.default, from) {
-                exprs.push((at, self.bind_text(table, text, TableExpression::Default, Some(at))?));
+            match (&column.default, from) {
+                (Default::Expression(text), From::Initial) => {
+                    exprs.push((at, self.bind_text(table, text, TableExpression::Default, Some(at))?));
+                }
+                (Default::None, From::Initial) if user::is_domain(registry::oid_of(&column.ty)) => {
+                    let domain = registry::oid_of(&column.ty);
+                    let default = self.with_environment(&[], |environment, ctx| {
+                        bind::bind_default_of_domain(environment, ctx, domain)
+                    });
+                    exprs.push((at, default?));
+                }
+                _ => {}
             }
         }
         Ok(exprs)
@@ -221,6 +236,24 @@ fn check_row(table: &Table, checks: &[(String, Expr)], row: &[Value], ctx: &mut 
         if !check.eval(row, ctx)?.is_null() && !check.holds(row, ctx)? {
             let message = format!("check constraint \"{name}\" of relation \"{}\" is violated by some row", table.name);
             return Err(PgError::new(state::CHECK_VIOLATION, message));
+        }
+    }
+    Ok(())
+}
+
+/// Checks the values of a domain against a new constraint.
+fn check_domains(table: &Table, check: &NewDomainCheck, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
+    for at in &check.columns {
+        let of = || format!("column \"{}\" of table \"{}\"", table.columns[*at].name, table.name);
+        match &check.condition {
+            None if row[*at].is_null() => {
+                return Err(PgError::new(state::NOT_NULL_VIOLATION, format!("{} contains null values", of())));
+            }
+            Some(condition) if condition.decide(&row[*at..=*at], ctx)? == Some(false) => {
+                let message = format!("{} contains values that violate the new constraint", of());
+                return Err(PgError::new(state::CHECK_VIOLATION, message));
+            }
+            _ => {}
         }
     }
     Ok(())

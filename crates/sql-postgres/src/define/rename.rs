@@ -21,6 +21,11 @@ impl Session {
             self.rename_type(*kind, name, &to.value)?;
             return Ok(tag.to_owned());
         }
+        if let (ObjectName::Qualified(ObjectType::Domain, name), RenamePart::Constraint(from)) = (object, part) {
+            self.begin_definition("ALTER DOMAIN")?;
+            self.rename_domain_constraint(name, &from.value, &to.value)?;
+            return Ok("ALTER DOMAIN".to_owned());
+        }
         if let ObjectName::Plain(ObjectType::Role, name) = object {
             self.rename_role(name, to)?;
             return Ok("ALTER ROLE".to_owned());

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use query::catalog::object_id::ObjectId;
 use query::catalog::table::{self, Table};
-use query::catalog::user_type::UserType;
+use query::catalog::user_type::{TypeDefinition, UserType};
 use query::catalog::view::View;
 
+use crate::bind::domain::{VALUE, value_table};
 use crate::bind::{self, TableExpression};
+use crate::define::domain::is_over;
 use crate::define::drop::{Dependence, Gone};
 use crate::define::names::schema_of;
 use crate::error::{PgError, Result, state};
@@ -25,12 +27,24 @@ enum DependentPart {
     Check,
 }
 
+/// The objects among which dependents are looked for.
+#[derive(Clone, Copy)]
+struct DependentCandidates<'c> {
+    tables: &'c [Arc<Table>],
+    domains: &'c [Arc<UserType>],
+    views: &'c [Arc<View>],
+}
+
 /// The objects that depend on types that are to be dropped.
 #[derive(Default)]
 pub(super) struct Dependents {
     /// Parts of tables, by their names.
     parts: Vec<(Arc<Table>, DependentPart, String)>,
     views: Vec<Arc<View>>,
+    /// Domains over a type.
+    domains: Vec<Arc<UserType>>,
+    /// Checks of domains, by their names.
+    domain_checks: Vec<(Arc<UserType>, String)>,
     /// All of them, as messages show them.
     pub lines: Vec<Dependence>,
 }
@@ -64,7 +78,7 @@ impl Session {
 
     /// Drops what depends on types.
     pub(super) fn drop_dependents(&mut self, dependents: Dependents) -> Result<()> {
-        let Dependents { parts, views, lines: _ } = dependents;
+        let Dependents { parts, views, domains, domain_checks, lines: _ } = dependents;
         self.drop_all(Gone { views, ..Gone::default() }, true, "", &[])?;
         for (table, part, name) in parts {
             let table = self.catalog.table(&table.schema, &table.name)?.clone();
@@ -81,7 +95,15 @@ impl Session {
                 }
             })?;
         }
-        Ok(())
+        for (ty, name) in domain_checks.iter().filter(|(ty, _)| !domains.iter().any(|gone| gone.id == ty.id)) {
+            self.drop_domain_check(ty, name)?;
+        }
+        let db = self.database().clone();
+        let mut writing = self.write(&db)?;
+        for ty in &domains {
+            writing.drop_type(ty)?;
+        }
+        self.finish(writing)
     }
 
     /// Finds what depends on types, but for objects of these schemas.
@@ -91,15 +113,109 @@ impl Session {
             self.views_of_database().into_iter().filter(|view| !without.contains(&view.schema)).collect();
         let mut tables = self.own_tables();
         tables.retain(|table| !without.contains(&table.schema));
+        let domains: Vec<Arc<UserType>> = self
+            .catalog
+            .user_types()
+            .filter(|ty| !without.contains(&ty.schema) && matches!(ty.definition, TypeDefinition::Domain(_)))
+            .cloned()
+            .collect();
         // As in PostgreSQL, the dependents of the last type come first.
-        for ty in types.iter().rev().map(std::slice::from_ref) {
-            for table in &tables {
-                self.parts_of(table, ty, &mut found);
-                self.views_over(&views, ty, true, &mut found);
-            }
-            self.views_over(&views, ty, false, &mut found);
+        for ty in types.iter().rev() {
+            let all = DependentCandidates { tables: &tables, domains: &domains, views: &views };
+            self.dependents_of(ty, types, all, &mut found);
         }
         Ok(found)
+    }
+
+    /// Finds what depends on a type, those of its arrays first, then older ones first, each before its own dependents.
+    fn dependents_of(
+        &mut self,
+        ty: &Arc<UserType>,
+        dropped: &[Arc<UserType>],
+        all: DependentCandidates<'_>,
+        found: &mut Dependents,
+    ) {
+        let DependentCandidates { tables, domains, views } = all;
+        let is_new = |found: &Dependents, over: &UserType| {
+            !dropped.iter().chain(&found.domains).any(|known| known.id == over.id)
+        };
+        for place in [1, 0] {
+            let mut over: Vec<&Arc<UserType>> = domains.iter().filter(|over| is_over(over, ty, place)).collect();
+            over.sort_by_key(|over| over.id);
+            let mut over = over.into_iter().peekable();
+            for table in tables.iter().map(Some).chain([None]) {
+                while let Some(domain) = over.next_if(|over| table.is_none_or(|table| over.id < table.id)) {
+                    if !is_new(found, domain) {
+                        continue;
+                    }
+                    let object = format!("type {}", registry::format_type(user::oid_of(domain), None));
+                    let number = ty.numbers.get(place).map_or(0, |number| number.0);
+                    let on = format!("type {}", registry::format_type(number, None));
+                    found.lines.push(Dependence { object, on });
+                    found.domains.push(domain.clone());
+                    self.dependents_of(domain, dropped, all, found);
+                }
+                let older: Vec<Arc<View>> =
+                    views.iter().filter(|view| table.is_some_and(|table| view.id < table.id)).cloned().collect();
+                if place == 0 {
+                    self.views_over(&older, std::slice::from_ref(ty), false, found);
+                }
+                if let Some(table) = table {
+                    self.parts_of(table, ty, place, found);
+                    self.views_over(views, std::slice::from_ref(ty), true, found);
+                }
+            }
+        }
+        self.texts_of_domains(ty, dropped, domains, found);
+        self.views_over(views, std::slice::from_ref(ty), false, found);
+    }
+
+    /// Adds the domains whose defaults, and the checks of domains, that name a type.
+    fn texts_of_domains(
+        &mut self,
+        ty: &Arc<UserType>,
+        dropped: &[Arc<UserType>],
+        domains: &[Arc<UserType>],
+        found: &mut Dependents,
+    ) {
+        let on = format!("type {}", registry::format_type(user::oid_of(ty), None));
+        for domain in domains.iter().filter(|domain| domain.id != ty.id) {
+            if dropped.iter().chain(&found.domains).any(|known| known.id == domain.id) {
+                continue;
+            }
+            let shown = registry::format_type(user::oid_of(domain), None);
+            for text in self.domain_texts(domain, ty) {
+                match text {
+                    None => {
+                        let object = format!("type {shown}");
+                        found.lines.push(Dependence { object, on: on.clone() });
+                        found.domains.push(domain.clone());
+                    }
+                    Some(check) => {
+                        found.lines.push(Dependence { object: format!("constraint {check}"), on: on.clone() });
+                        found.domain_checks.push((domain.clone(), check));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the texts of a domain that name a type or have its values: the names of checks, `None` for the default.
+    fn domain_texts(&mut self, domain: &UserType, ty: &UserType) -> Vec<Option<String>> {
+        let Ok(definition) = user::domain(domain) else { return Vec::new() };
+        let over = Arc::new(value_table(&domain.schema, VALUE, definition));
+        let mut names = Vec::new();
+        if let Some(default) = &definition.default
+            && self.read_by(&over, default, TableExpression::Default, Some(0)).1.contains(&ty.id)
+        {
+            names.push(None);
+        }
+        for check in &definition.checks {
+            if self.read_by(&over, &check.text, TableExpression::Check, None).1.contains(&ty.id) {
+                names.push(Some(check.name.clone()));
+            }
+        }
+        names
     }
 
     /// Adds the views that read the columns found so far and, unless `of_columns` alone are asked for, those that depend on types by themselves; and the views over them.
@@ -123,7 +239,7 @@ impl Session {
     }
 
     /// Returns the tables whose definitions are this dialect's, older ones first.
-    fn own_tables(&mut self) -> Vec<Arc<Table>> {
+    pub(super) fn own_tables(&mut self) -> Vec<Arc<Table>> {
         let mut tables = self.tables_of_database();
         tables.retain(|table| table.maker == crate::MAKER);
         tables.sort_by_key(|table| table.id);
@@ -131,7 +247,9 @@ impl Session {
     }
 
     /// Adds the parts of a table that depend on types. Those that go with a column are left out.
-    fn parts_of(&mut self, table: &Arc<Table>, types: &[Arc<UserType>], found: &mut Dependents) {
+    fn parts_of(&mut self, table: &Arc<Table>, ty: &Arc<UserType>, place: usize, found: &mut Dependents) {
+        let types = std::slice::from_ref(ty);
+        let number = ty.numbers.get(place).copied();
         let shown = self.shown_relation(&table.schema, &table.name);
         let type_name = |ty: &UserType| registry::format_type(user::oid_of(ty), None);
         let mut add = |part: DependentPart, name: &str, object: String, on: String| {
@@ -140,10 +258,14 @@ impl Session {
         };
         // PostgreSQL shows the last column first.
         for column in table.columns.iter().rev().filter(|column| !column.is_hidden()) {
-            if types.iter().any(|ty| ty.numbers.contains(&column.ty.id)) {
+            if number == Some(column.ty.id) {
                 let on = format!("type {}", registry::format_type(column.ty.id.0, None));
                 add(DependentPart::Column, &column.name, format!("column {} of table {shown}", column.name), on);
             }
+        }
+        // The texts come with the type itself.
+        if place > 0 {
+            return;
         }
         let is_column = |at: usize| types.iter().any(|ty| ty.numbers.contains(&table.columns[at].ty.id));
         for (at, column) in table.columns.iter().enumerate() {
@@ -165,7 +287,7 @@ impl Session {
     }
 
     /// Returns the columns that an expression of a table's definition reads, and the types that it names or has values of.
-    fn read_by(
+    pub(super) fn read_by(
         &mut self,
         table: &Arc<Table>,
         text: &str,
@@ -235,6 +357,11 @@ impl Session {
                 if self.read_by(&table, &check.text, TableExpression::Check, None).1.contains(&ty.id) {
                     return refused(format!("constraint {} on table {shown}", check.name));
                 }
+            }
+        }
+        for domain in self.catalog.user_types().cloned().collect::<Vec<_>>() {
+            if domain.id != ty.id && !self.domain_texts(&domain, ty).is_empty() {
+                return refused(format!("type {}", registry::format_type(user::oid_of(&domain), None)));
             }
         }
         for view in self.views_of_database() {

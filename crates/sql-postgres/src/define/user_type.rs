@@ -84,7 +84,7 @@ impl Session {
     }
 
     /// Fails for a name that another type has, or that of a table's or a view's rows.
-    fn refuse_taken_type(&self, snapshot: &Snapshot, schema: &str, name: &str) -> Result<()> {
+    pub(super) fn refuse_taken_type(&self, snapshot: &Snapshot, schema: &str, name: &str) -> Result<()> {
         let of_rows = snapshot.table(schema, name).is_ok() || snapshot.view(schema, name).is_some();
         match of_rows || snapshot.user_type(schema, name).is_some() {
             true => Err(existing_type(name)),
@@ -92,7 +92,7 @@ impl Session {
         }
     }
 
-    fn relation_name_of(&self, name: &AnyName) -> Result<RangeVar> {
+    pub(super) fn relation_name_of(&self, name: &AnyName) -> Result<RangeVar> {
         let (catalog, schema, last) = match &name.parts[..] {
             [name] => (None, None, name),
             [schema, name] => (None, Some(schema), name),
@@ -171,7 +171,10 @@ impl Session {
         let ty = self.user_type(name)?.map_err(|oid| {
             PgError::new(state::WRONG_OBJECT_TYPE, format!("{} is not an enum", registry::format_type(oid, None)))
         })?;
-        let TypeDefinition::Enumeration(mut labels) = ty.definition.clone();
+        let TypeDefinition::Enumeration(mut labels) = ty.definition.clone() else {
+            let message = format!("{} is not an enum", registry::format_type(user::oid_of(&ty), None));
+            return Err(PgError::new(state::WRONG_OBJECT_TYPE, message));
+        };
         let db = self.database().clone();
         match action {
             AlterEnumAction::Add { label, if_not_exists, place } => {
@@ -321,6 +324,9 @@ impl Session {
                 let message = format!("cannot drop type {shown} because type {element} requires it");
                 let error = PgError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message);
                 Err(error.hint(format!("You can drop type {element} instead.")))
+            }
+            Err(_) if kind == ObjectType::Domain => {
+                Err(PgError::new(state::WRONG_OBJECT_TYPE, format!("\"{}\" is not a domain", name.dotted())))
             }
             Err(oid) => {
                 let shown = registry::format_type(oid, None);

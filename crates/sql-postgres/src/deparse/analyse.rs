@@ -220,7 +220,7 @@ impl<'b, 's> Analyser<'b, 's> {
     }
 
     pub fn operator(&self, name: &str, left: Oid, right: Oid) -> Result<&'static crate::functions::PgOperator> {
-        match resolve::operator(name, left, right) {
+        match resolve::operator(name, self.binder.flat(left)?, self.binder.flat(right)?) {
             Resolution::One(row) => Ok(row),
             _ => Err(unsupported(format!("the operator {name} of a definition"))),
         }

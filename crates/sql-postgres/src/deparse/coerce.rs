@@ -1,6 +1,6 @@
 //! Casts of analysed expressions: where the binder puts one, and how it was written.
 
-use crate::bind::coerce::{Pathway, can_coerce, common_type, is_polymorphic, pathway};
+use crate::bind::coerce::{Pathway, can_coerce, is_polymorphic, pathway};
 use crate::bind::typing::{Operand, literal, unsupported};
 use crate::deparse::analyse::Analyser;
 use crate::deparse::node::{SqlForm, SqlNode, Ty};
@@ -11,6 +11,7 @@ use crate::types::assignment::has_length_coercion;
 use crate::types::io;
 use crate::types::oid::{self, Oid};
 use crate::types::registry::column_type;
+use crate::types::user;
 use crate::value::Value;
 
 impl Analyser<'_, '_> {
@@ -25,11 +26,20 @@ impl Analyser<'_, '_> {
         if source == target || is_polymorphic(target) {
             return Ok(node);
         }
+        let ty = (target, -1);
+        if user::is_domain(target) {
+            // The base type's part of the cast is not shown.
+            let (base, typmod) = self.binder.base_type(target)?;
+            let operand = match context {
+                CastContext::Implicit => self.coerce_in(node, base, SqlForm::Implicit, context)?,
+                _ => self.cast(node, (base, typmod), SqlForm::Implicit, context)?,
+            };
+            return Ok(SqlNode::Cast { operand: Box::new(operand), ty, form });
+        }
         if source == oid::UNKNOWN {
             return self.typed(node, target, -1);
         }
-        let ty = (target, -1);
-        match pathway(source, target, context) {
+        match pathway(self.binder.flat(source)?, self.binder.flat(target)?, context) {
             Some(Pathway::Function(function)) => {
                 let name = crate::system::function_name(function).map_or("", |(name, _)| name).to_owned();
                 Ok(SqlNode::Call { name, arguments: vec![node], ty, form })
@@ -90,7 +100,7 @@ impl Analyser<'_, '_> {
     pub fn common(&self, nodes: &[SqlNode]) -> Result<Oid> {
         let operands: Vec<Operand> =
             nodes.iter().map(|node| Operand { expr: literal(Value::Null, node.ty().0), at: 0 }).collect();
-        common_type(&operands.iter().collect::<Vec<_>>()).map_err(|_| unsupported("types that differ"))
+        self.binder.common_of(&operands.iter().collect::<Vec<_>>())?.map_err(|_| unsupported("types that differ"))
     }
 
     pub fn coerce_all(&mut self, nodes: Vec<SqlNode>, target: Oid) -> Result<Vec<SqlNode>> {
@@ -103,7 +113,8 @@ impl Analyser<'_, '_> {
     }
 
     pub fn can_coerce(&self, source: Oid, target: Oid) -> bool {
-        can_coerce(&[source], &[target], CastContext::Implicit)
+        let flat = |ty: Oid| self.binder.flat(ty).unwrap_or(ty);
+        can_coerce(&[flat(source)], &[flat(target)], CastContext::Implicit)
     }
 }
 

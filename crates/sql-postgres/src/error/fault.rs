@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datum::Fault;
-use datum::fault::{DuplicateKey, ForeignKeyParts, Raised, SequenceLimit, SequencePosition};
+use datum::fault::{DomainViolation, DuplicateKey, ForeignKeyParts, Raised, SequenceLimit, SequencePosition};
 use query::catalog::table::{Part, Table};
 use query::exec::host::host;
 use query::nodes::context::EvalContext;
@@ -12,6 +12,7 @@ use crate::define::hidden_column::is_call;
 use crate::define::names::schema_of;
 use crate::error::{ErrorObject, PgError, state};
 use crate::types::assignment::ASSIGNMENT;
+use crate::types::{registry, user};
 use crate::value::Value;
 
 impl From<Fault> for PgError {
@@ -81,6 +82,19 @@ pub fn render(fault: Fault, written: &[Arc<Table>]) -> PgError {
         Fault::OutOfRange(_) => PgError::new(state::NUMERIC_VALUE_OUT_OF_RANGE, "value out of range"),
         Fault::TooLong(_) => PgError::new(state::STRING_DATA_RIGHT_TRUNCATION, "value too long for its type"),
         Fault::IndexExpression(failed) => render(failed.cause, written),
+        Fault::DomainViolated(domain) => {
+            let DomainViolation { number, constraint } = *domain;
+            let datatype = Some(user::unnamed(number).into());
+            let name = registry::format_type(number, None);
+            let error = match &constraint {
+                Some(constraint) => {
+                    let message = format!("value for domain {name} violates check constraint \"{constraint}\"");
+                    PgError::new(state::CHECK_VIOLATION, message)
+                }
+                None => PgError::new(state::NOT_NULL_VIOLATION, format!("domain {name} does not allow null values")),
+            };
+            error.about(ErrorObject { constraint, datatype, ..ErrorObject::default() })
+        }
         Fault::CheckViolated { constraint } => {
             let message = format!("new row for relation \"{}\" violates check constraint \"{constraint}\"", relation());
             PgError::new(state::CHECK_VIOLATION, message)

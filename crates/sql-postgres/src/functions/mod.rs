@@ -8,6 +8,7 @@ pub mod array;
 pub mod bytea;
 pub mod cast;
 pub mod compare;
+pub mod domain;
 pub mod enums;
 pub mod in_range;
 pub mod json;

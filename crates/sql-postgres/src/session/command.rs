@@ -46,7 +46,7 @@ pub(super) fn gives_rows(statement: &Statement) -> bool {
 
 /// Returns a text column of a command's result.
 pub(super) fn text_field(name: &str) -> ResultColumn {
-    ResultColumn { name: name.to_owned(), type_oid: oid::TEXT, type_modifier: -1, table: None, column: 0 }
+    ResultColumn { name: name.to_owned(), type_oid: oid::TEXT, type_modifier: -1, table: None, column: 0, base: None }
 }
 
 impl Session {

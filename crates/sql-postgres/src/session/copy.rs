@@ -35,6 +35,8 @@ pub(super) struct Copying {
     format: CopyFormat,
     /// WHERE: other rows are passed over.
     condition: Option<Expr>,
+    /// The checks of the columns that are domains, each over a row of the value.
+    domains: Vec<Option<Expr>>,
     tally: Tally,
 }
 
@@ -117,6 +119,9 @@ impl Session {
                 bind::bind_copy_condition(environment, ctx, text, table, selection)
             })?),
         };
+        let types = insert.targets.iter().map(|at| registry::oid_of(&table.columns[*at].ty));
+        let domains =
+            self.with_environment(&[], |environment, ctx| bind::bind_domain_checks(environment, ctx, types))?;
         let names: Vec<String> = insert.targets.iter().map(|at| table.columns[*at].name.clone()).collect();
         options.check_columns(&names)?;
         let (format, binary) = (options.format, options.format == CopyFormat::Binary);
@@ -129,6 +134,7 @@ impl Session {
             reader,
             format,
             condition,
+            domains,
             tally: Tally::default(),
         }));
         self.is_open = true;
@@ -177,7 +183,7 @@ impl Session {
 
     /// Inserts the records that are complete.
     fn copy_records(&mut self, copying: &mut Copying) -> Result<()> {
-        let Copying { statement, relation, reader, format, condition, tally } = copying;
+        let Copying { statement, relation, reader, format, condition, domains, tally } = copying;
         let statement = statement.clone();
         let insert = insert_of(&statement)?;
         self.ctx.changes_rows = true;
@@ -188,7 +194,13 @@ impl Session {
                 Ok(Next::More | Next::End) => break Ok(()),
                 Ok(Next::Header) => {}
                 Ok(Next::Record) => {
-                    let put = self.copy_record(reader, (*format, condition.as_ref()), &types, insert, &mut inserting);
+                    let put = self.copy_record(
+                        reader,
+                        (*format, condition.as_ref()),
+                        (&types, domains),
+                        insert,
+                        &mut inserting,
+                    );
                     if let Err(error) = put {
                         break Err(error.within(|| of_record(relation, reader, *format)));
                     }
@@ -204,7 +216,7 @@ impl Session {
         &mut self,
         reader: &RecordReader,
         (format, condition): (CopyFormat, Option<&Expr>),
-        types: &[Type],
+        (types, domains): (&[Type], &[Option<Expr>]),
         insert: &Insert,
         inserting: &mut Inserting<'_>,
     ) -> Result<()> {
@@ -236,6 +248,13 @@ impl Session {
                     };
                     read.map_err(|error| error.within(|| context(field)))?
                 }
+            };
+            let value = match &domains[nth] {
+                Some(checks) => {
+                    let checked = checks.eval(std::slice::from_ref(&value), ctx);
+                    checked.map_err(|fault| PgError::from(fault).within(|| context(field)))?
+                }
+                None => value,
             };
             given[*at] = true;
             // NULL is checked with the other constraints of the row.

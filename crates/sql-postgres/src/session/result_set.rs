@@ -56,14 +56,15 @@ impl ResultColumns {
 
 /// Returns the description of a column in RowDescription, in text.
 fn described(field: &bind::ResultColumn) -> Field {
-    let row = registry::by_oid(field.type_oid);
+    let (type_oid, typmod) = field.base.unwrap_or((field.type_oid, field.type_modifier));
+    let row = registry::by_oid(type_oid);
     Field {
         name: field.name.as_str().into(),
         table: field.table.map_or(0, bind::relation_oid),
         column: field.column as i16,
-        type_oid: field.type_oid,
+        type_oid,
         type_len: row.map_or(-1, |row| row.len),
-        typmod: field.type_modifier,
+        typmod,
         format: 0,
     }
 }

@@ -296,5 +296,6 @@ pub(super) fn command_word(tag: TagKind) -> &'static str {
 
 /// Returns the type that a column's values have in the wire's forms.
 pub(super) fn column_type(field: &bind::ResultColumn) -> query::types::Type {
-    registry::column_type(field.type_oid, field.type_modifier, true)
+    let (oid, typmod) = field.base.unwrap_or((field.type_oid, field.type_modifier));
+    registry::column_type(oid, typmod, true)
 }

@@ -469,6 +469,12 @@ impl Session {
                 *text = named.into();
             }
         }
+        if let Some(object) = error.object.as_deref_mut()
+            && let Some(ty) = object.datatype.as_deref().and_then(|marked| user::marked(marked, io))
+        {
+            object.schema = Some(crate::define::names::schema_of(&ty.schema).into());
+            object.datatype = Some(ty.name.as_str().into());
+        }
         error
     }
 

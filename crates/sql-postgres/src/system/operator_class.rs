@@ -31,7 +31,7 @@ static EQUALITIES: LazyLock<HashMap<(Oid, Oid), Oid>> = LazyLock::new(|| {
 
 /// Returns the type by whose operators values are compared: varchar has those of text, and all arrays have the same.
 fn compared_as(ty: Oid) -> Oid {
-    match ty {
+    match user::form(ty) {
         oid::VARCHAR => oid::TEXT,
         oid::INT2VECTOR | oid::OIDVECTOR => ty,
         ty if is_array(ty) => oid::ANYARRAY,

@@ -104,6 +104,8 @@ pub static SERVED: &[Served] = &[
     information("column_privileges", Rows(information::column_privileges)),
     information("columns", Rows(information::columns)),
     information("constraint_column_usage", Rows(information::constraint_column_usage)),
+    information("domain_constraints", Rows(information::domain_constraints)),
+    information("domains", Rows(information::domains)),
     information("enabled_roles", Rows(information::enabled_roles)),
     information("information_schema_catalog_name", Rows(information::information_schema_catalog_name)),
     information("key_column_usage", Rows(information::key_column_usage)),

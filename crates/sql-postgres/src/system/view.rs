@@ -6,10 +6,12 @@ use datum::Result;
 use query::catalog::objects::Object;
 use query::catalog::schema_name::SchemaName;
 use query::catalog::table::{Check, Default, Index, Part, Table, TableColumn};
+use query::catalog::user_type::{DomainCheck, UserType};
 use query::catalog::view::View;
 use query::catalog::{Schema, Snapshot};
 use query::nodes::context::EvalContext;
 
+use crate::bind::domain::{VALUE, value_table};
 use crate::define::hidden_column::is_call;
 use crate::define::names::{Relation, primary_name, schema_of};
 use crate::deparse::{self, ExpressionPlace, Style};
@@ -21,7 +23,7 @@ use crate::session::quoted;
 use crate::session::roles::Identity;
 use crate::system::oids;
 use crate::types::oid::Oid;
-use crate::types::{foreign, oid, registry};
+use crate::types::{foreign, oid, registry, user};
 use crate::value::Value;
 
 /// The definitions of one database.
@@ -60,7 +62,7 @@ impl Shown {
             Object::Schema(schema) => &schema.name,
             Object::View(view) => &view.schema,
             Object::Sequence(sequence) => &sequence.schema,
-            Object::Type(ty) => &ty.schema,
+            Object::Type(ty) | Object::DomainCheck(ty, _) => &ty.schema,
             Object::Table(table)
             | Object::PrimaryKey(table)
             | Object::Index(table, _)
@@ -212,6 +214,22 @@ pub fn check_text(table: &Table, check: &Check, style: Style, ctx: &mut EvalCont
 /// Returns the condition of a check as `pg_constraint` keeps it.
 pub fn check_tree(check: &Check) -> String {
     node_tree((oid::BOOL, -1), &check.text)
+}
+
+/// Returns the condition of a check of a domain as SQL.
+pub fn domain_check_text(ty: &UserType, check: &DomainCheck, style: Style, ctx: &mut EvalContext) -> Result<String> {
+    let over = value_table(&ty.schema, VALUE, user::domain(ty)?);
+    tree_text(&over, &node_tree((oid::BOOL, -1), &check.text), style, ctx)
+}
+
+/// Returns the default of a domain as SQL; `None` without one.
+pub fn domain_default_text(ty: &UserType, ctx: &mut EvalContext) -> Option<String> {
+    let domain = user::domain(ty).ok()?;
+    let text = domain.default.as_ref()?;
+    let over = value_table(&ty.schema, &ty.name, domain);
+    let (ty, typmod) = type_of(&over.columns[0]);
+    let place = ExpressionPlace::Column { ty, typmod };
+    Some(deparse::expression(&over, text, place, Style::PLAIN, ctx).unwrap_or_else(|_| text.clone()))
 }
 
 /// Returns the numbers of the columns that a check reads, in order.

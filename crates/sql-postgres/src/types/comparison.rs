@@ -11,7 +11,7 @@ use query::nodes::context::EvalContext;
 use query::types::{Collation, Type};
 
 use crate::error::{PgError, state};
-use crate::types::{oid, record, registry};
+use crate::types::{oid, record, registry, user};
 use crate::value::{Decimal, Value};
 
 /// The dialect's rules of comparison.
@@ -40,11 +40,12 @@ pub fn comparator(a: &Type, b: &Type) -> Option<Comparator> {
 
 /// Returns the type as which values of one type are compared with each other; `None` if they have no order.
 pub fn class(ty: &Type) -> Option<ComparisonType> {
-    if matches!(registry::oid_of(ty), oid::JSON | oid::JSONPATH) {
+    let form = user::form(registry::oid_of(ty));
+    if matches!(form, oid::JSON | oid::JSONPATH) {
         return None;
     }
     if ty.storage == Storage::Array {
-        let element = registry::element_of(registry::oid_of(ty))?;
+        let element = registry::element_of(form)?;
         class(&registry::column_type(element.oid, -1, true))?;
         return Some(ComparisonType::Dynamic);
     }

@@ -161,6 +161,8 @@ pub fn input(ty: &Type, text: &str, io: &IoContext) -> Result<Value> {
         oid::INTERVAL => temporal::interval_in(text, typmod, io).map(Value::Interval),
         oid::RECORD => Err(record::anonymous_input()),
         other if user::is_enum(other) => user::enum_input(other, text, io),
+        // The binder puts the checks around it.
+        other if user::is_domain(other) => input(&user::base_type(other, io)?, text, io),
         other if registry::is_array(other) => array::input(other, typmod, text, io),
         other => match reg::kind(other) {
             Some(kind) => reg::input(kind, text, io),
@@ -190,6 +192,7 @@ pub fn output(value: &Value, ty: &Type, io: &IoContext, out: &mut Vec<u8>) -> Re
         (oid::INTERVAL, Value::Interval(span)) => temporal::interval_out(*span, io, out),
         (oid::JSONB, Value::Json(document)) => json::jsonb_output(document, out),
         (oid::RECORD, Value::Record(value)) => record::output(value, io, out)?,
+        _ if user::is_domain(oid) => output(value, &user::base_type(oid, io)?, io, out)?,
         (_, Value::Array(value)) if registry::is_array(oid) => array::output(value, oid, io, out)?,
         (_, Value::UInt(number)) if reg::kind(oid).is_some() => reg::output(oid, *number as Oid, io, out),
         (_, Value::Text(text)) if is_text(oid) || oid == oid::ACLITEM => out.extend_from_slice(text.as_bytes()),
@@ -230,6 +233,7 @@ pub fn receive(ty: &Type, bytes: &[u8], io: &IoContext) -> Result<Value> {
         oid::RECORD => Err(record::anonymous_input()),
         _ if is_text(oid) => text::input(utf8(bytes)?),
         _ if user::is_enum(oid) => user::enum_input(oid, utf8(bytes)?, io),
+        _ if user::is_domain(oid) => receive(&user::base_type(oid, io)?, bytes, io),
         _ if registry::is_array(oid) => array::receive(oid, typmod, bytes, io),
         _ if reg::kind(oid).is_some() => Ok(Value::UInt(u32::from_be_bytes(fixed(bytes)?).into())),
         _ => Err(refused(oid, "receive")),
@@ -256,6 +260,7 @@ pub fn send(value: &Value, ty: &Type, io: &IoContext, out: &mut Vec<u8>) -> Resu
         (oid::INTERVAL, Value::Interval(span)) => temporal::interval_send(*span, out),
         (oid::JSONB, Value::Json(document)) => json::jsonb_send(document, out),
         (oid::JSONPATH, Value::Text(path)) => jsonpath::send(path, out),
+        _ if user::is_domain(oid) => send(value, &user::base_type(oid, io)?, io, out)?,
         (_, Value::UInt(number)) if matches!(oid, oid::OID | oid::XID) || reg::kind(oid).is_some() => {
             out.extend_from_slice(&(*number as u32).to_be_bytes());
         }

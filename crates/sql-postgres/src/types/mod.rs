@@ -22,6 +22,7 @@
 //! | interval | `Interval` | `Interval`: months, days, microseconds |
 //! | jsonb | `Jsonb` | `Json`: a tree whose numbers are `Decimal`s |
 //! | record | `Record` | `Record`, which knows the names and types of its fields |
+//! | domains | those of their base types | those of their base types |
 //! | enums | `Bytes` | `Bytes`: the key of the label, whose bytes order as the labels do |
 //! | arrays, int2vector, oidvector | `Array` | `Array`, whose elements have the form of their type |
 //!

@@ -35,8 +35,10 @@ pub struct PgType {
     /// The form of the values in rows and keys. That of a pseudo-type without values is a text.
     pub storage: Storage,
     pub is_collatable: bool,
+    /// Spaces at the end do not count, or not in the elements.
+    pub(super) pads: bool,
     /// The type's name in SQL where it differs from `name`: what `format_type` shows.
-    sql_name: &'static str,
+    pub(super) sql_name: &'static str,
 }
 
 /// `typtype`
@@ -44,6 +46,7 @@ pub struct PgType {
 pub enum TypeKind {
     Base,
     Enum,
+    Domain,
     /// A column cannot have it.
     Pseudo,
 }
@@ -143,6 +146,7 @@ const fn row(
         element: if oid == oid::NAME { oid::CHAR } else { 0 },
         storage,
         is_collatable,
+        pads: oid == oid::BPCHAR,
         sql_name,
     }
 }
@@ -162,7 +166,7 @@ static ARRAYS: LazyLock<Vec<PgType>> = LazyLock::new(|| {
         let name = String::leak(format!("_{}", row.name));
         let array =
             self::row(row.array, name, (-1, F, align, 'x'), (kind, category, F), 0, (ARRAY, row.is_collatable), "");
-        PgType { element: row.oid, ..array }
+        PgType { element: row.oid, pads: row.pads, ..array }
     };
     TYPES.iter().filter(|row| row.array != 0).map(of).collect()
 });
@@ -216,7 +220,7 @@ pub fn array_of(element: Oid) -> Option<Oid> {
 
 /// Returns whether values of the type are arrays.
 pub fn is_array(oid: Oid) -> bool {
-    by_oid(oid).is_some_and(|row| row.storage == ARRAY)
+    by_oid(oid).is_some_and(|row| row.storage == ARRAY && row.kind != TypeKind::Domain)
 }
 
 /// Returns the shape of values of a type.
@@ -227,10 +231,8 @@ pub fn shape_of(oid: Oid) -> Shape {
 /// Returns the type of a column or an expression. Panics for an OID without a row.
 pub fn column_type(oid: Oid, typmod: i32, nullable: bool) -> Type {
     let row = by_oid(oid).unwrap_or_else(|| unreachable!("a type without a row: {oid}"));
-    // An array's collation is that of its elements.
-    let pads = oid == oid::BPCHAR || (row.storage == ARRAY && row.element == oid::BPCHAR);
-    let collation = if pads { BPCHAR_COLLATION } else { Collation::Binary };
-    let scale = if oid == oid::NUMERIC { Type::ANY_SCALE } else { 0 };
+    let collation = if row.pads { BPCHAR_COLLATION } else { Collation::Binary };
+    let scale = if row.storage == Storage::Decimal { Type::ANY_SCALE } else { 0 };
     Type::plain(row.storage, TypeId(oid), (typmod as u32, scale), nullable, collation)
 }
 

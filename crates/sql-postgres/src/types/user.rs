@@ -6,26 +6,78 @@
 //! ```text
 //!   bits 31 to 27   the kind: 2 an enum, 3 arrays of one
 //!   bits 26 to 0    the OID of the object as any other object has it, from 16384 on
+//!
+//!   bits 31 to 29   2 a domain, 3 arrays of one
+//!   bits 28 to 24   the form of its values (`FORMS`)
+//!   bits 23 to 0    the OID of the object
 //! ```
 
 use std::sync::Arc;
 
 use datum::Storage;
 use query::catalog::object_id::ObjectId;
-use query::catalog::user_type::{EnumLabel, TypeDefinition, UserType};
-use query::types::TypeId;
+use query::catalog::user_type::{DomainDefinition, EnumLabel, TypeDefinition, UserType};
+use query::types::{Type, TypeId};
 
 use crate::error::{PgError, Result, state};
 use crate::system::oids;
 use crate::types::io::IoContext;
-use crate::types::oid::Oid;
-use crate::types::registry::{PgType, TypeKind};
+use crate::types::oid::{self, Oid};
+use crate::types::registry::{self, PgType, TypeKind};
 use crate::value::Value;
 
 /// The bits of the object's own OID.
 const OBJECT_BITS: u32 = 27;
 const ENUM: u32 = 2;
 const ENUM_ARRAY: u32 = 3;
+
+/// The bits of the OID of a domain's object.
+const DOMAIN_OBJECT_BITS: u32 = 24;
+/// The bits of a domain's OID without those that tell arrays from values.
+const DOMAIN: u32 = 1 << 30;
+const DOMAIN_ARRAY: u32 = 1 << 29;
+/// The first number of other kinds.
+const DOMAINS_END: u32 = 1 << 31;
+const FORM_MASK: u32 = 31;
+
+/// Types that stand for the form of a domain's values: the domain's base type, or one whose values have the same form. Their places are in OIDs, so that none may move.
+const FORMS: [Oid; 29] = [
+    oid::BOOL,
+    oid::BYTEA,
+    oid::CHAR,
+    oid::NAME,
+    oid::INT8,
+    oid::INT2,
+    oid::INT4,
+    oid::TEXT,
+    oid::OID,
+    oid::JSON,
+    oid::FLOAT4,
+    oid::FLOAT8,
+    oid::BPCHAR,
+    oid::VARCHAR,
+    oid::DATE,
+    oid::TIME,
+    oid::TIMESTAMP,
+    oid::TIMESTAMPTZ,
+    oid::INTERVAL,
+    oid::TIMETZ,
+    oid::NUMERIC,
+    oid::UUID,
+    oid::JSONB,
+    oid::JSONPATH,
+    // The names of objects.
+    oid::REGCLASS,
+    // Arrays, those of bpchar, and enums.
+    oid::TEXT_ARRAY,
+    BPCHAR_ARRAY,
+    ENUM_FORM,
+    // Arrays of what has no collation.
+    oid::INT4_ARRAY,
+];
+const BPCHAR_ARRAY: Oid = 1014;
+/// No type: it stands for enums.
+const ENUM_FORM: Oid = 0;
 
 /// Encloses the OID of a type whose name is not at hand in the text of an error: a code point that is no character.
 const MARK: char = '\u{10FFFE}';
@@ -38,12 +90,51 @@ pub fn enum_oids(id: ObjectId) -> Result<[Oid; 2]> {
     }
 }
 
+/// Returns the OID of a domain over a type and that of its array type. A domain over arrays has none. `None`: no domain can be over the type.
+pub fn domain_oids(id: ObjectId, base: Oid) -> Option<Result<Vec<Oid>>> {
+    let form = form_of(base)?;
+    Some(match oids::of_object(id) {
+        object if object < 1 << DOMAIN_OBJECT_BITS => {
+            let oid = DOMAIN | form << DOMAIN_OBJECT_BITS | object;
+            Ok(std::iter::once(oid).chain(row(oid).map(|row| row.array).filter(|array| *array != 0)).collect())
+        }
+        _ => Err(PgError::new(state::PROGRAM_LIMIT_EXCEEDED, "too many objects for another type")),
+    })
+}
+
+/// Returns the place of the form of a type's values.
+fn form_of(base: Oid) -> Option<u32> {
+    let place = |form: Oid| FORMS.iter().position(|known| *known == form);
+    let element = registry::element_of(base);
+    let found = match base {
+        base if is_domain(base) => return Some(base >> DOMAIN_OBJECT_BITS & FORM_MASK),
+        base if is_enum(base) => place(ENUM_FORM),
+        oid::RECORD | oid::RECORD_ARRAY => None,
+        base if place(base).is_some() => place(base),
+        _ if element.is_some_and(|row| row.oid == oid::BPCHAR || form_is(row.oid, oid::BPCHAR)) => place(BPCHAR_ARRAY),
+        _ if element.is_some_and(|row| row.is_collatable) => place(oid::TEXT_ARRAY),
+        _ if element.is_some() => place(oid::INT4_ARRAY),
+        base => match registry::by_oid(base)?.storage {
+            Storage::Int { bytes: 4, signed: false } => place(oid::REGCLASS),
+            _ => None,
+        },
+    };
+    found.and_then(|place| u32::try_from(place).ok())
+}
+
+/// Returns whether the values of a domain have a form.
+fn form_is(domain: Oid, form: Oid) -> bool {
+    is_domain(domain) && FORMS.get((domain >> DOMAIN_OBJECT_BITS & FORM_MASK) as usize) == Some(&form)
+}
+
 /// Returns the number of a type's object; `None` for types of PostgreSQL's own and of other dialects.
 pub fn object_of(oid: Oid) -> Option<ObjectId> {
-    match oid >> OBJECT_BITS {
-        ENUM | ENUM_ARRAY => oids::object_of(oid & ((1 << OBJECT_BITS) - 1)),
-        _ => None,
-    }
+    let bits = match oid >> OBJECT_BITS {
+        ENUM | ENUM_ARRAY => OBJECT_BITS,
+        _ if (DOMAIN..DOMAINS_END).contains(&oid) => DOMAIN_OBJECT_BITS,
+        _ => return None,
+    };
+    oids::object_of(oid & ((1 << bits) - 1))
 }
 
 /// Returns the OID under which values have the type.
@@ -59,6 +150,10 @@ pub fn is_enum(oid: Oid) -> bool {
     oid >> OBJECT_BITS == ENUM
 }
 
+pub fn is_domain(oid: Oid) -> bool {
+    (DOMAIN..DOMAIN | DOMAIN_ARRAY).contains(&oid)
+}
+
 pub fn is_user_type(oid: Oid) -> bool {
     object_of(oid).is_some()
 }
@@ -66,6 +161,9 @@ pub fn is_user_type(oid: Oid) -> bool {
 /// Returns the row of a type that users define, but for its name.
 pub(super) fn row(oid: Oid) -> Option<PgType> {
     object_of(oid)?;
+    if oid >= DOMAIN {
+        return domain_row(oid);
+    }
     let (element, array) = (oid & !(1 << OBJECT_BITS), oid | 1 << OBJECT_BITS);
     Some(match oid == array {
         true => PgType::user_array(oid, element),
@@ -73,8 +171,53 @@ pub(super) fn row(oid: Oid) -> Option<PgType> {
     })
 }
 
+fn domain_row(oid: Oid) -> Option<PgType> {
+    if !is_domain(oid) {
+        let element = domain_row(oid & !DOMAIN_ARRAY)?;
+        let array = PgType::user_array(oid, element.oid);
+        return Some(PgType { is_collatable: element.is_collatable, pads: element.pads, ..array });
+    }
+    let form = match FORMS.get((oid >> DOMAIN_OBJECT_BITS & FORM_MASK) as usize)? {
+        &ENUM_FORM => PgType::user(oid, 0, TypeKind::Enum, Storage::Bytes),
+        base => registry::by_oid(*base)?,
+    };
+    // An array has no arrays as elements.
+    let array = if form.storage == Storage::Array { 0 } else { oid | DOMAIN_ARRAY };
+    Some(PgType { oid, name: "", kind: TypeKind::Domain, array, element: 0, is_preferred: false, ..form })
+}
+
+/// Returns a type whose values have the form of a domain's, and are compared alike; that of another type as it is.
+pub fn form(oid: Oid) -> Oid {
+    match FORMS.get((oid >> DOMAIN_OBJECT_BITS & FORM_MASK) as usize) {
+        Some(form) if is_domain(oid) && *form != ENUM_FORM => *form,
+        Some(_) if is_domain(oid) => oid::ANYENUM,
+        _ => oid,
+    }
+}
+
+/// Returns the type under which the values of a domain are read and shown; that of another type as it is.
+pub fn base_type(oid: Oid, io: &IoContext) -> Result<Type> {
+    let (mut oid, mut typmod) = (oid, -1);
+    while is_domain(oid) {
+        let ty = definition(oid, io)?;
+        let base = &domain(&ty)?.base;
+        (oid, typmod) = (registry::oid_of(base), registry::typmod_of(base));
+    }
+    Ok(registry::column_type(oid, typmod, true))
+}
+
+/// Returns the definition of a domain.
+pub fn domain(ty: &UserType) -> Result<&DomainDefinition> {
+    match &ty.definition {
+        TypeDefinition::Domain(domain) => Ok(domain),
+        TypeDefinition::Enumeration(_) => {
+            Err(PgError::new(state::WRONG_OBJECT_TYPE, format!("{} is not a domain", unnamed(oid_of(ty)))))
+        }
+    }
+}
+
 /// Returns what stands for the name of a type until `named` puts it there.
-pub(super) fn unnamed(oid: Oid) -> String {
+pub fn unnamed(oid: Oid) -> String {
     format!("{MARK}{oid}{MARK}")
 }
 
@@ -95,6 +238,12 @@ pub fn named(text: &str, io: &IoContext) -> Option<String> {
     Some(out)
 }
 
+/// Returns the type that a text stands for as `unnamed` makes it.
+pub fn marked(text: &str, io: &IoContext) -> Option<Arc<UserType>> {
+    let number = text.strip_prefix(MARK)?.strip_suffix(MARK)?;
+    definition(number.parse().ok()?, io).ok()
+}
+
 /// Returns the name of a type as SQL must write it in the session's `search_path`.
 pub fn name(oid: Oid, io: &IoContext) -> String {
     let name = io.objects.as_ref().and_then(|objects| (objects.name)(crate::types::io::ObjectKind::Type, oid));
@@ -110,6 +259,7 @@ pub fn definition(oid: Oid, io: &IoContext) -> Result<Arc<UserType>> {
 pub fn labels(ty: &UserType) -> &[EnumLabel] {
     match &ty.definition {
         TypeDefinition::Enumeration(labels) => labels,
+        TypeDefinition::Domain(_) => &[],
     }
 }
 

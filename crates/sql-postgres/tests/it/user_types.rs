@@ -135,3 +135,85 @@ fn a_type_is_not_dropped_under_a_table_that_is_being_made() {
     one.run("rollback");
     assert_eq!(one.run("select 'sad'::mood"), ["sad"]);
 }
+
+#[test]
+fn domains_answer_as_the_real_server_does() {
+    let mut world = World::new();
+    let mut client = world.session();
+    play(&mut client, include_str!("../definitions/domains.txt"));
+}
+
+#[test]
+fn domains_and_their_checks_are_the_same_after_a_crash() {
+    let mut world = World::new();
+    let mut client = world.session();
+    client.run("create domain d as varchar(4) default 'ab' not null check (value <> 'no')");
+    client.run("create domain d2 as d check (length(value) > 1)");
+    client.run("create table t (k int primary key, v d2)");
+    client.run("insert into t (k) values (1)");
+    // What is open when the power fails is gone.
+    let mut other = world.session();
+    other.run("begin");
+    other.run("alter domain d2 add check (value <> 'later')");
+    other.run("create domain lost as int");
+    drop(other);
+    let mut world = world.crash(client);
+    let mut client = world.session();
+    assert_eq!(
+        client.run("insert into t values (2, 'x')")[0],
+        "ERROR:  23514: value for domain d2 violates check constraint \"d2_check\""
+    );
+    assert_eq!(
+        client.run("insert into t values (2, 'no')")[0],
+        "ERROR:  23514: value for domain d2 violates check constraint \"d_check\""
+    );
+    assert_eq!(client.run("insert into t values (2, null)")[0], "ERROR:  23502: domain d2 does not allow null values");
+    assert_eq!(client.run("insert into t (k) values (3)"), ["INSERT 0 1"]);
+    assert_eq!(client.run("select 1::lost")[0], "ERROR:  42704: type \"lost\" does not exist");
+    assert_eq!(client.run("select k, v from t order by k"), ["1|ab", "3|ab"]);
+}
+
+#[test]
+fn a_new_constraint_holds_for_plans_that_were_made_before() {
+    let mut world = World::new();
+    let (mut one, mut other) = (world.session(), world.session());
+    one.run("create domain d as int");
+    one.run("create table t (k int, v d, g d generated always as (k * 2) stored)");
+    for client in [&mut one, &mut other] {
+        client.run("prepare p as insert into t values ($1, $2)");
+        assert_eq!(client.run("execute p(1, 1)"), ["INSERT 0 1"]);
+    }
+    assert_eq!(one.run("alter domain d add constraint c check (value < 10)"), ["ALTER DOMAIN"]);
+    for client in [&mut one, &mut other] {
+        let violated = "ERROR:  23514: value for domain d violates check constraint \"c\"";
+        assert_eq!(client.run("execute p(1, 10)")[0], violated);
+        assert_eq!(client.run("execute p(5, 1)")[0], violated);
+        assert_eq!(client.run("execute p(4, 9)"), ["INSERT 0 1"]);
+    }
+    assert_eq!(one.run("alter domain d drop constraint c"), ["ALTER DOMAIN"]);
+    assert_eq!(other.run("execute p(5, 10)"), ["INSERT 0 1"]);
+}
+
+#[test]
+fn domains_over_each_other_are_bounded() {
+    let mut world = World::new();
+    let mut client = world.session();
+    client.run("create domain d0 as int check (value > 0)");
+    let made = (1..40).map(|nth| client.run(&format!("create domain d{nth} as d{} check (value > 0)", nth - 1)));
+    let made: Vec<Vec<String>> = made.collect();
+    let refused = made.iter().position(|lines| lines[0] != "CREATE DOMAIN").unwrap();
+    assert_eq!(made[refused][0], "ERROR:  54000: domains are over each other at most 32 times");
+    assert_eq!(client.run(&format!("select 5::d{refused}")), ["5"]);
+    assert_eq!(
+        client.run(&format!("select (-5)::d{refused}")),
+        [format!("ERROR:  23514: value for domain d{refused} violates check constraint \"d0_check\"")]
+    );
+}
+
+#[test]
+fn a_text_keeps_the_length_of_the_varchar_that_it_was_cast_from() {
+    let mut world = World::new();
+    let mut client = world.session();
+    let cut = client.run("select x::varchar(2)::text || 'z' from (values ('abc'), ('de')) s(x)");
+    assert_eq!(cut, ["abz", "dez"]);
+}

@@ -7,6 +7,7 @@ use crate::deparse::print::simple::is_simple;
 use crate::deparse::print::{Printer, VAR};
 use crate::deparse::text::{self, Label};
 use crate::types::registry::format_type;
+use crate::types::user;
 
 impl Printer {
     /// Writes an operand, in parentheses where the pretty text needs them.
@@ -46,13 +47,14 @@ impl Printer {
         match node {
             SqlNode::Column { level, table, column, ty: _ } => {
                 let (text, _) = self.column_text(*level, *table, *column);
-                self.out.push_str(&text);
+                self.out.push_str(if self.is_over_value { "VALUE" } else { &text });
             }
             SqlNode::Const { text, ty } => self.out.push_str(&text::constant(text.as_deref(), *ty, Label::Needed)),
             SqlNode::Call { name, arguments, ty, form } => {
                 self.call(node, (name, arguments), (*ty, *form), shows_implicit)
             }
             SqlNode::Cast { operand, ty, form } => match form {
+                SqlForm::Implicit if !shows_implicit && user::is_domain(ty.0) => self.node(operand, false),
                 SqlForm::Implicit if !shows_implicit => self.operand(operand, false, node),
                 _ => self.cast(operand, *ty, node),
             },

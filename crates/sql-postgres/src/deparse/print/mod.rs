@@ -58,6 +58,8 @@ pub struct Printer {
     out: String,
     indent: isize,
     style: Style,
+    /// The expression is a domain's, and its only column the value.
+    is_over_value: bool,
     /// The queries that are open, outermost first.
     open: Vec<Namespace>,
     snapshot: Arc<Snapshot>,
@@ -78,6 +80,7 @@ pub fn query(query: &Query, style: Style, ctx: &mut EvalContext) -> Result<Strin
 /// Returns the text of an expression over the columns of one table.
 pub fn expression(node: &SqlNode, table: &Stored, style: Style, ctx: &mut EvalContext) -> Result<String> {
     let mut printer = Printer::new(style, ctx);
+    printer.is_over_value = table.name.is_empty();
     let columns = table.columns.iter().map(|column| (column.name.clone(), (0, -1))).collect();
     printer.open.push(Namespace {
         tables: vec![Table {
@@ -106,6 +109,7 @@ impl Printer {
             out: String::new(),
             indent: 0,
             style,
+            is_over_value: false,
             open: Vec::new(),
             snapshot,
             database: facts.database.clone(),

@@ -24,8 +24,8 @@ use crate::types::io::{self, IoContext};
 use crate::types::json::parse::{Event, Parser, Suspended};
 use crate::types::json::{build, unquoted, write};
 use crate::types::record::{record, type_of};
-use crate::types::registry;
 use crate::types::{oid, record as records};
+use crate::types::{registry, user};
 use crate::value::{Text, Value};
 
 /// A value within a json or a jsonb.
@@ -165,6 +165,11 @@ struct Path<'p> {
 
 /// Returns the value of a field's type: `populate_record_field`.
 fn value(source: JsonSource<'_>, field: &RecordField, path: &Path<'_>, io: &IoContext) -> PgResult<Value> {
+    if user::is_domain(field.number) {
+        // The binder puts the checks around the row.
+        let base = user::base_type(field.number, io)?;
+        return value(source, &records::field(&field.name, &base), path, io);
+    }
     let ty = type_of(field);
     match (source.kind(), field.number) {
         (SourceKind::Null, _) => Ok(Value::Null),

@@ -14,7 +14,7 @@ use crate::system::view::{Shown, columns, default_tree, has_default, indexes, ty
 use crate::system::wanted::Wanted;
 use crate::system::{oids, relations};
 use crate::types::oid::{self as types, Oid};
-use crate::types::registry;
+use crate::types::{registry, user};
 use crate::value::Value;
 
 struct Attribute<'r> {
@@ -31,6 +31,7 @@ struct Attribute<'r> {
 
 /// Returns the collation of a column of a type: that of names is `C`.
 pub fn collation_of(ty: Oid) -> Oid {
+    let ty = user::form(ty);
     match registry::by_oid(ty).is_some_and(|row| row.is_collatable) {
         true if ty == types::NAME => oids::COLLATION_C,
         true => oids::COLLATION_DEFAULT,

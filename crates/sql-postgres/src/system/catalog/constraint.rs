@@ -12,7 +12,8 @@ use crate::system::operator_class::equality;
 use crate::system::view::{Shown, check_tree, indexes, number_of, type_of};
 use crate::system::wanted::Wanted;
 use crate::system::{arrays, oids};
-use crate::types::oid::Oid;
+use crate::types::oid::{BOOL, Oid};
+use crate::types::user;
 use crate::value::Value;
 
 /// The kinds of actions of a foreign key, and how it matches.
@@ -24,11 +25,14 @@ struct Constraint<'r> {
     name: &'r str,
     namespace: Oid,
     kind: char,
+    is_validated: bool,
     relation: Oid,
+    /// The domain.
+    ty: Oid,
     index: Oid,
     parent: Oid,
     kinds: Kinds,
-    columns: Vec<i64>,
+    columns: Option<Vec<i64>>,
     parent_columns: Option<Vec<i64>>,
     operators: Option<Vec<Oid>>,
     expression: Value,
@@ -45,9 +49,9 @@ impl Constraint<'_> {
             letter(self.kind),
             truth(self.deferral != Deferral::Never),
             truth(self.deferral == Deferral::Deferred),
-            truth(true),
+            truth(self.is_validated),
             oid(self.relation),
-            oid(0),
+            oid(self.ty),
             oid(self.index),
             oid(0),
             oid(self.parent),
@@ -57,7 +61,7 @@ impl Constraint<'_> {
             truth(true),
             number(0),
             truth(self.kind != 'c'),
-            arrays::numbers(&self.columns),
+            self.columns.as_deref().map_or(Value::Null, arrays::numbers),
             self.parent_columns.as_deref().map_or(Value::Null, arrays::numbers),
             operators(),
             operators(),
@@ -78,6 +82,38 @@ pub fn pg_constraint(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give
     for table in super::tables(&shown, table) {
         of_table(&shown, &table, ctx, give)?;
     }
+    of_domains(&shown, wanted, ctx, give)
+}
+
+/// The checks of domains.
+fn of_domains(shown: &Shown, wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
+    if ["conrelid", "conindid"].into_iter().any(|column| wanted.oid(column).is_some_and(|oid| oid != 0)) {
+        return Ok(());
+    }
+    let domains: Vec<_> = shown.schemas().flat_map(|(_, schema)| schema.types.values().cloned()).collect();
+    for ty in domains {
+        let Ok(domain) = user::domain(&ty) else { continue };
+        for check in &domain.checks {
+            let row = Constraint {
+                oid: oids::of_object(check.id),
+                name: &check.name,
+                namespace: shown.schema_oid(&ty.schema),
+                kind: 'c',
+                is_validated: check.is_validated,
+                relation: 0,
+                ty: user::oid_of(&ty),
+                index: 0,
+                parent: 0,
+                kinds: NO_KINDS,
+                columns: None,
+                parent_columns: None,
+                operators: None,
+                expression: text(crate::system::view::node_tree((BOOL, -1), &check.text)),
+                deferral: Deferral::Never,
+            };
+            give(row.row(), ctx)?;
+        }
+    }
     Ok(())
 }
 
@@ -88,25 +124,27 @@ fn of_table(shown: &Shown, table: &Table, ctx: &mut EvalContext, give: &mut Give
         name: "",
         namespace,
         kind,
+        is_validated: true,
         relation,
+        ty: 0,
         index: 0,
         parent: 0,
         kinds: NO_KINDS,
-        columns: Vec::new(),
+        columns: None,
         parent_columns: None,
         operators: None,
         expression: Value::Null,
         deferral: Deferral::Never,
     };
     for index in indexes(table).iter().filter(|index| index.is_constraint) {
-        let columns = index.parts.iter().map(|part| number_of(table, part.column)).collect();
+        let columns = Some(index.parts.iter().map(|part| number_of(table, part.column)).collect());
         let kind = if index.is_primary { 'p' } else { 'u' };
         let number = index.constraint_oid();
         give(Constraint { name: &index.name, index: index.oid, columns, ..plain(number, kind) }.row(), ctx)?;
     }
     for check in &table.checks {
         let number = oids::of_object(check.id);
-        let columns = crate::system::view::columns_of_check(table, check, ctx);
+        let columns = Some(crate::system::view::columns_of_check(table, check, ctx));
         give(
             Constraint { name: &check.name, columns, expression: text(check_tree(check)), ..plain(number, 'c') }.row(),
             ctx,
@@ -137,7 +175,7 @@ fn foreign<'r>(shown: &Shown, table: &Table, key: &'r ForeignKey, plain: Constra
         index: parent.map_or(0, |parent| index_of_key(parent, key)),
         parent: parent.map_or(0, |parent| oids::of_object(parent.id)),
         kinds: (action(key.on_update), action(key.on_delete), 's'),
-        columns: key.columns.iter().map(|at| number_of(table, *at)).collect(),
+        columns: Some(key.columns.iter().map(|at| number_of(table, *at)).collect()),
         parent_columns,
         deferral: key.deferral,
         operators: Some(key.columns.iter().map(|at| equality(type_of(&table.columns[*at]).0)).collect()),

@@ -13,7 +13,7 @@ use crate::system::oids::{self, PG_ATTRDEF, PG_CLASS, PG_CONSTRAINT, PG_NAMESPAC
 use crate::system::view::{Shown, columns, columns_of_check, columns_read, has_default, indexes, number_of};
 use crate::system::wanted::Wanted;
 use crate::types::oid::Oid;
-use crate::types::user;
+use crate::types::{registry, user};
 
 /// An object or a part of one: catalog, OID, number of the column.
 type End = (Oid, Oid, i64);
@@ -36,6 +36,16 @@ pub fn pg_depend(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> 
             of_table(&shown, table, ctx, give)?;
         }
         for ty in schema.types.values() {
+            if let Ok(domain) = user::domain(ty) {
+                let base = registry::oid_of(&domain.base);
+                if user::is_user_type(base) {
+                    give(row((PG_TYPE, user::oid_of(ty), 0), (PG_TYPE, base, 0), NORMAL), ctx)?;
+                }
+                for check in &domain.checks {
+                    let end = (PG_CONSTRAINT, oids::of_object(check.id), 0);
+                    give(row(end, (PG_TYPE, user::oid_of(ty), 0), AUTO), ctx)?;
+                }
+            }
             let ends = ty.numbers.iter().map(|number| (PG_TYPE, number.0, 0));
             let of = std::iter::once((namespace, NORMAL)).chain([((PG_TYPE, user::oid_of(ty), 0), INTERNAL)]);
             for (end, (of, kind)) in ends.zip(of) {

@@ -9,10 +9,11 @@ use query::nodes::context::EvalContext;
 use query::nodes::table_function::Give;
 
 use crate::batch::Row;
+use crate::functions::state::StateOf as _;
 use crate::system::cells::{letter, null, number, oid, text, truth};
-use crate::system::oids;
 use crate::system::view::Shown;
 use crate::system::wanted::Wanted;
+use crate::system::{extract, oids};
 use crate::types::oid::Oid;
 use crate::types::{registry, user};
 use crate::value::Value;
@@ -34,21 +35,56 @@ pub fn pg_type(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) 
     for ty in types(&shown, wanted.oid("oid")) {
         let namespace = shown.schema_oid(&ty.schema);
         for number in &ty.numbers {
-            give(row(&ty, number.0, namespace), ctx)?;
+            let row = row(&ty, number.0, namespace, ctx);
+            give(row, ctx)?;
         }
     }
     Ok(())
 }
 
-fn row(ty: &UserType, own: Oid, namespace: Oid) -> Row {
+const DOMAIN_IN: Oid = 2597;
+const DOMAIN_RECV: Oid = 2598;
+
+/// Returns the functions of a domain: values are shown and gathered as those of the base type.
+fn functions_of_domain(domain: Oid, ctx: &EvalContext) -> [Oid; 6] {
+    let base = user::base_type(domain, &ctx.state().io).map_or(0, |base| registry::oid_of(&base));
+    let [output, send, analyze] = match base {
+        base if user::is_enum(base) => [OF_ENUM[2], OF_ENUM[4], OF_ENUM[5]],
+        base if registry::is_array(base) => [OF_ARRAY[2], OF_ARRAY[4], OF_ARRAY[5]],
+        base => {
+            let fields: Vec<&str> =
+                extract::PG_TYPE.line(base).map_or_else(Vec::new, |line| line.split('\t').collect());
+            [16, 18, 21].map(|place| fields.get(place).and_then(|field| field.parse().ok()).unwrap_or(0))
+        }
+    };
+    [0, DOMAIN_IN, output, DOMAIN_RECV, send, analyze]
+}
+
+/// Returns the dimensions that a domain's base type was declared with, as far as its type tells.
+fn dimensions(base: Oid) -> i64 {
+    i64::from(registry::element_of(base).is_some())
+}
+
+fn row(ty: &UserType, own: Oid, namespace: Oid, ctx: &mut EvalContext) -> Row {
     let is_array = own != user::oid_of(ty);
     let form = registry::by_oid(own);
     let name = if is_array { format!("_{}", ty.name) } else { ty.name.clone() };
     let kind = match &ty.definition {
         _ if is_array => 'b',
         TypeDefinition::Enumeration(_) => 'e',
+        TypeDefinition::Domain(_) => 'd',
     };
-    let [subscript, input, output, receive, send, analyze] = if is_array { OF_ARRAY } else { OF_ENUM };
+    let domain = user::domain(ty).ok().filter(|_| !is_array);
+    let base = domain.map(|domain| (registry::oid_of(&domain.base), registry::typmod_of(&domain.base)));
+    let [subscript, input, output, receive, send, analyze] = match domain {
+        _ if is_array => OF_ARRAY,
+        None => OF_ENUM,
+        Some(_) => functions_of_domain(own, ctx),
+    };
+    let default = domain.and_then(|_| crate::system::view::domain_default_text(ty, ctx));
+    let tree = domain
+        .zip(base)
+        .and_then(|(domain, base)| domain.default.as_ref().map(|text| crate::system::view::node_tree(base, text)));
     vec![
         oid(own),
         text(name),
@@ -74,13 +110,13 @@ fn row(ty: &UserType, own: Oid, namespace: Oid) -> Row {
         oid(analyze),
         letter(form.map_or('i', |row| row.align)),
         letter(form.map_or('x', |row| row.toast)),
-        truth(false),
-        oid(0),
-        number(-1),
-        number(0),
-        oid(0),
-        null(),
-        null(),
+        truth(domain.is_some_and(|domain| domain.is_not_null)),
+        oid(base.map_or(0, |(base, _)| base)),
+        number(base.map_or(-1, |(_, typmod)| typmod).into()),
+        number(base.map_or(0, |(base, _)| dimensions(base))),
+        oid(super::attribute::collation_of(user::form(own))),
+        tree.map_or(null(), text),
+        default.map_or(null(), text),
         null(),
     ]
 }
@@ -88,8 +124,7 @@ fn row(ty: &UserType, own: Oid, namespace: Oid) -> Row {
 pub fn pg_enum(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
     let Some(shown) = Shown::of(ctx) else { return Ok(()) };
     for ty in types(&shown, wanted.oid("enumtypid")) {
-        let TypeDefinition::Enumeration(labels) = &ty.definition;
-        for label in labels {
+        for label in user::labels(&ty) {
             let rank = Value::Float(label.rank);
             give(vec![oid(oids::of_object(label.id)), oid(user::oid_of(&ty)), rank, text(&label.name)], ctx)?;
         }

@@ -17,10 +17,10 @@ use crate::functions::args::{integer, text, truth};
 use crate::functions::state::StateOf as _;
 use crate::session::facts::FactsOf as _;
 use crate::session::quoted;
-use crate::system::view::{Shown, check_text, indexes, tree_text, view_text};
+use crate::system::view::{Shown, check_text, domain_check_text, indexes, tree_text, view_text};
 use crate::system::{oids, view};
 use crate::types::io::ObjectKind;
-use crate::types::reg;
+use crate::types::{reg, user};
 use crate::value::Value;
 
 /// Returns the style that an argument asks for: whether the text is to be pretty.
@@ -120,6 +120,12 @@ pub fn constraint(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<V
         Some(Object::Check(table, at)) => {
             Some(format!("CHECK ({})", check_text(&table, &table.checks[at], style, ctx)?))
         }
+        Some(Object::DomainCheck(ty, at)) => {
+            let check = &user::domain(&ty)?.checks[at];
+            let text = domain_check_text(&ty, check, style, ctx)?;
+            let not_valid = if check.is_validated { "" } else { " NOT VALID" };
+            Some(format!("CHECK ({text}){not_valid}"))
+        }
         Some(Object::ForeignKey(table, at)) => Some(foreign_key(&table, &table.foreign_keys[at], style, ctx)),
         _ => None,
     };
@@ -155,6 +161,10 @@ pub fn expression(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<V
     match object(&[Value::UInt(relation.into())], ctx)? {
         Some(Object::Table(table) | Object::Index(table, _) | Object::PrimaryKey(table)) => {
             tree_text(&table, &tree, style, ctx).map(Value::text)
+        }
+        // The default of a domain.
+        _ if relation == oids::PG_TYPE => {
+            tree_text(&Table { maker: crate::MAKER, ..Table::draft("", &[]) }, &tree, style, ctx).map(Value::text)
         }
         _ => optional((relation == 0).then_some(tree)),
     }

@@ -118,6 +118,7 @@ fn any_description_of(values: &[Value], ctx: &mut EvalContext) -> Result<Value> 
     let comment = match object(values, ctx)? {
         Some(Object::Table(table)) => table.comment.clone(),
         Some(Object::Index(table, at)) => table.indexes[at].comment.clone(),
+        None => return optional(type_description(values, ctx)?),
         _ => String::new(),
     };
     optional((!comment.is_empty()).then_some(comment))

@@ -3,6 +3,7 @@
 use datum::Result;
 use query::catalog::objects::Object;
 use query::catalog::table::{Identity, TableColumn};
+use query::catalog::user_type::UserType;
 use query::nodes::context::EvalContext;
 use query::nodes::table_function::Give;
 
@@ -11,10 +12,10 @@ use crate::rights::object::Object as Rights;
 use crate::rights::privilege::ObjectClass;
 use crate::system::cells::{null, number, text, yes};
 use crate::system::relations;
-use crate::system::view::{Shown, columns as columns_of, default_text, schema_name, type_of};
+use crate::system::view::{Shown, columns as columns_of, default_text, domain_default_text, schema_name, type_of};
 use crate::system::wanted::Wanted;
 use crate::types::oid::{self, Oid};
-use crate::types::registry;
+use crate::types::{registry, user};
 use crate::value::Value;
 
 /// The words of a column, besides its names and type.
@@ -65,11 +66,16 @@ fn fraction((ty, typmod): (Oid, i32)) -> Value {
 impl Column<'_> {
     fn row(self, shown: &Shown) -> Row {
         let database = &*shown.database;
-        let (ty, typmod) = self.ty;
+        let domain = shown.user_type(self.ty.0).filter(|_| user::is_domain(self.ty.0));
+        let base = domain.as_ref().and_then(|ty| shown.base_of(ty));
+        let (ty, typmod) = base.unwrap_or(self.ty);
+        let of_domain = |part: &str| domain.as_ref().map_or(null(), |_| text(part));
+        let is_not_null = self.is_not_null
+            || domain.as_ref().is_some_and(|ty| user::domain(ty).is_ok_and(|domain| domain.is_not_null));
         let length = matches!(ty, oid::VARCHAR | oid::BPCHAR).then(|| registry::length_max(typmod)).flatten();
         let octets = matches!(ty, oid::TEXT | oid::VARCHAR | oid::BPCHAR)
             .then(|| length.map_or(1 << 30, |length| length as i64 * 4));
-        let (precision, radix, scale) = precision(self.ty);
+        let (precision, radix, scale) = precision((ty, typmod));
         let is_array = registry::element_of(ty).is_some();
         let user_type = shown.user_type(ty);
         let data_type = match &user_type {
@@ -97,14 +103,14 @@ impl Column<'_> {
             text(self.name),
             number(self.nth),
             self.default,
-            yes(!self.is_not_null),
+            yes(!is_not_null),
             text(data_type),
             length.map_or(null(), |length| number(length as i64)),
             octets.map_or(null(), number),
             precision,
             radix,
             scale,
-            fraction(self.ty),
+            fraction((ty, typmod)),
             null(),
             null(),
             null(),
@@ -113,9 +119,9 @@ impl Column<'_> {
             collation(database),
             collation("pg_catalog"),
             collation("C"),
-            null(),
-            null(),
-            null(),
+            of_domain(database),
+            of_domain(domain.as_ref().map_or("", |ty| schema_name(&ty.schema))),
+            of_domain(domain.as_ref().map_or("", |ty| &ty.name)),
             text(database),
             text(type_schema),
             text(type_name),
@@ -137,6 +143,64 @@ impl Column<'_> {
             yes(self.is_updatable),
         ]
     }
+}
+
+impl Shown {
+    /// Returns the type behind a domain, as the standard's columns tell of it: of a domain over a domain that one.
+    fn base_of(&self, domain: &UserType) -> Option<(Oid, i32)> {
+        let base = &user::domain(domain).ok()?.base;
+        Some((registry::oid_of(base), registry::typmod_of(base)))
+    }
+}
+
+pub fn domains(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
+    let Some(shown) = Shown::of(ctx) else { return Ok(()) };
+    let all: Vec<_> = shown.schemas().flat_map(|(_, schema)| schema.types.values().cloned()).collect();
+    for ty in all {
+        let Some(base) = shown.base_of(&ty) else { continue };
+        let column = Column {
+            schema: "",
+            table: "",
+            name: "",
+            nth: 1,
+            ty: (user::oid_of(&ty), -1),
+            is_not_null: false,
+            default: null(),
+            identity: None,
+            generated: null(),
+            is_updatable: false,
+        };
+        let default = domain_default_text(&ty, ctx).map_or(null(), text);
+        let of_column = column.row(&shown);
+        // The columns from `data_type` on, and those of the type itself, are those of `columns`.
+        let mut row = vec![text(&shown.database), text(schema_name(&ty.schema)), text(&ty.name)];
+        // The standard's ARRAY is of columns alone there.
+        row.push(match shown.user_type(base.0) {
+            Some(_) => text("USER-DEFINED"),
+            None => text(registry::format_type(base.0, None)),
+        });
+        row.extend_from_slice(&of_column[8..10]);
+        row.extend_from_slice(&of_column[16..22]);
+        row.extend_from_slice(&of_column[10..16]);
+        row.push(default);
+        row.extend_from_slice(&of_column[25..33]);
+        give(row, ctx)?;
+    }
+    Ok(())
+}
+
+pub fn domain_constraints(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
+    let Some(shown) = Shown::of(ctx) else { return Ok(()) };
+    let all: Vec<_> = shown.schemas().flat_map(|(_, schema)| schema.types.values().cloned()).collect();
+    for ty in all {
+        let checks = user::domain(&ty).map_or(&[][..], |domain| &domain.checks);
+        for check in checks {
+            let (database, schema) = (&shown.database, schema_name(&ty.schema));
+            let names = [text(database), text(schema), text(&check.name), text(database), text(schema), text(&ty.name)];
+            give(names.into_iter().chain([yes(false), yes(false)]).collect(), ctx)?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the words of an identity column.

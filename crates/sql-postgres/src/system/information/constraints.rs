@@ -17,6 +17,7 @@ use crate::system::cells::{null, number, text, yes};
 use crate::system::view::{Shown, columns, columns_of_check, indexes, schema_oid};
 use crate::system::wanted::Wanted;
 use crate::system::{catalog, oids};
+use crate::types::user;
 
 /// Returns the tables in question with their schemas.
 fn tables(shown: &Shown, wanted: &Wanted<'_>) -> Vec<(String, Arc<Schema>, Arc<Table>)> {
@@ -67,6 +68,12 @@ pub fn table_constraints(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut 
 pub fn check_constraints(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
     let Some(shown) = Shown::of(ctx) else { return Ok(()) };
     for (name, schema) in shown.schemas() {
+        for ty in schema.types.values() {
+            for check in user::domain(ty).map_or(&[][..], |domain| &domain.checks) {
+                let clause = crate::system::view::domain_check_text(ty, check, Style::PLAIN, ctx)?;
+                give(vec![text(&shown.database), text(name), text(&check.name), text(format!("({clause})"))], ctx)?;
+            }
+        }
         for table in schema.tables.values().filter(|table| is_own(&shown, table)) {
             for check in &table.checks {
                 let clause = crate::system::view::check_text(table, check, Style::PLAIN, ctx)?;

@@ -17,7 +17,7 @@ use crate::system::relations;
 use crate::system::view::{Shown, view_text};
 use crate::system::wanted::Wanted;
 
-pub use columns::columns;
+pub use columns::{columns, domain_constraints, domains};
 pub use constraints::{
     check_constraints, constraint_column_usage, key_column_usage, referential_constraints, table_constraints,
 };

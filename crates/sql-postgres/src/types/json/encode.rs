@@ -9,7 +9,7 @@ use crate::types::io::{self, IoContext};
 use crate::types::json::{build, write, write_string};
 use crate::types::oid::{self, Oid};
 use crate::types::temporal::io::{date_in_document, timestamp_in_document};
-use crate::types::{record, registry};
+use crate::types::{record, registry, user};
 use crate::value::Value;
 
 /// The kinds of types that documents tell apart: `JsonTypeCategory`.
@@ -30,7 +30,17 @@ pub enum Category {
     Other,
 }
 
-/// Returns the kind of a type.
+/// Returns the kind of a type, and the type: that of a domain is its base.
+fn kind_of(ty: &Type, io: &IoContext) -> Result<(Category, Option<Type>)> {
+    let oid = registry::oid_of(ty);
+    if !user::is_domain(oid) {
+        return Ok((category(oid), None));
+    }
+    let base = user::base_type(oid, io)?;
+    Ok((category(registry::oid_of(&base)), Some(base)))
+}
+
+/// Returns the kind of a type that is no domain.
 pub fn category(oid: Oid) -> Category {
     match oid {
         oid::BOOL => Category::Bool,
@@ -66,7 +76,8 @@ fn is_number(text: &str) -> bool {
 
 /// Appends a value as json has it.
 pub fn append(value: &Value, ty: &Type, io: &IoContext, out: &mut String) -> Result<()> {
-    let category = category(registry::oid_of(ty));
+    let (category, base) = kind_of(ty, io)?;
+    let ty = base.as_ref().unwrap_or(ty);
     match (category, value) {
         (_, Value::Null) => out.push_str("null"),
         (Category::Bool, value) => out.push_str(if crate::types::boolean::of(value) { "true" } else { "false" }),
@@ -88,7 +99,8 @@ pub fn append(value: &Value, ty: &Type, io: &IoContext, out: &mut String) -> Res
 
 /// Returns a value as a node of a jsonb.
 pub fn node(value: &Value, ty: &Type, io: &IoContext) -> Result<Node> {
-    let category = category(registry::oid_of(ty));
+    let (category, base) = kind_of(ty, io)?;
+    let ty = base.as_ref().unwrap_or(ty);
     Ok(match (category, value) {
         (_, Value::Null) => Node::Null,
         (Category::Bool, value) => Node::Bool(crate::types::boolean::of(value)),
@@ -191,7 +203,9 @@ fn array_node(array: &Array, element: &Type, io: &IoContext) -> Result<Node> {
 
 /// Returns the name of a member that a value stands for. An error for a document.
 pub fn name(value: &Value, ty: &Type, io: &IoContext) -> Result<String> {
-    match category(registry::oid_of(ty)) {
+    let (category, base) = kind_of(ty, io)?;
+    let ty = base.as_ref().unwrap_or(ty);
+    match category {
         Category::Json | Category::Jsonb | Category::Array | Category::Composite => {
             let text = "key value must be scalar, not array, composite, or json";
             Err(PgError::new(state::INVALID_PARAMETER_VALUE, text))

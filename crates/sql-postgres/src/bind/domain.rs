@@ -1,0 +1,255 @@
+//! Domains: the types behind them, and the checks of values that become theirs.
+//!
+//! Operators and functions take a value of a domain as one of its base type. A value becomes one of a domain through a
+//! chain of calls of `DOMAIN_CHECK`, one for each constraint, each over a row of the value alone (PS-52).
+
+use std::sync::Arc;
+
+use query::catalog::objects::Object;
+use query::catalog::table::{Table, TableColumn};
+use query::catalog::user_type::{DomainDefinition, UserType};
+use query::nodes::expr::{Call, Expr, Extra};
+use query::types::Collation;
+
+use crate::bind::coerce::{REFORM, call_of, common_type};
+use crate::bind::record::is_record;
+use crate::bind::typing::{Operand, retyped};
+use crate::bind::{Binder, TableExpression};
+use crate::error::{PgError, Result, state};
+use crate::functions::CastContext;
+use crate::functions::domain::{DOMAIN_CHECK, DOMAIN_FIELDS};
+use crate::types::oid::{self, Oid};
+use crate::types::registry::{self, column_type};
+use crate::types::user;
+
+/// The constraints of a domain and of those that it is over.
+#[derive(Debug)]
+pub struct DomainRules {
+    is_not_null: bool,
+    /// Names and conditions, those of inner domains first.
+    checks: Vec<(Box<str>, Arc<Expr>)>,
+}
+
+/// Returns a table of one column, over which a domain's expressions are bound: `value`, or for a default the domain's name, which errors show.
+pub fn value_table(schema: &str, column: &str, domain: &DomainDefinition) -> Table {
+    let column = TableColumn::new(column.to_owned(), domain.base.clone().with_nullable(true), 0);
+    let (schema, maker) = (schema.to_owned(), crate::MAKER);
+    Table { schema, maker, ..Table::draft("", &[column]) }.with_derived_fields()
+}
+
+/// Returns the value as one of a type over the same values. A call keeps its type, on which its function may depend.
+fn relabeled(expr: Expr, target: Oid, typmod: i32) -> Expr {
+    match expr {
+        Expr::Column(..) | Expr::Literal(..) | Expr::Parameter(..) | Expr::Outer { .. } => {
+            retyped(expr, target, typmod)
+        }
+        other => call_of(&REFORM, vec![other], target, typmod),
+    }
+}
+
+/// The name of the value in checks.
+pub const VALUE: &str = "value";
+
+impl Binder<'_> {
+    fn domain_type(&self, ty: Oid) -> Result<Arc<UserType>> {
+        match user::object_of(ty).and_then(|id| self.environment.snapshot.object(id)) {
+            Some(Object::Type(found)) => Ok(found.clone()),
+            _ => Err(PgError::new(state::INTERNAL_ERROR, format!("cache lookup failed for type {ty}"))),
+        }
+    }
+
+    /// Returns the type behind a domain, with its modifier; another type as it is.
+    pub fn base_type(&self, ty: Oid) -> Result<(Oid, i32)> {
+        let (mut ty, mut typmod) = (ty, -1);
+        while user::is_domain(ty) {
+            let found = self.domain_type(ty)?;
+            let base = &user::domain(&found)?.base;
+            (ty, typmod) = (registry::oid_of(base), registry::typmod_of(base));
+        }
+        Ok((ty, typmod))
+    }
+
+    /// Returns the type as which operators and functions take values of a type: domains are replaced, in arrays too.
+    pub fn flat(&self, ty: Oid) -> Result<Oid> {
+        if !user::is_user_type(ty) && !user::is_domain(ty) {
+            return Ok(ty);
+        }
+        let (base, _) = self.base_type(ty)?;
+        match registry::element_of(base) {
+            Some(element) if user::is_domain(element.oid) => {
+                let element = self.flat(element.oid)?;
+                Ok(registry::array_of(element).unwrap_or(base))
+            }
+            _ => Ok(base),
+        }
+    }
+
+    pub fn flat_all(&self, types: &[Oid]) -> Result<Vec<Oid>> {
+        types.iter().map(|ty| self.flat(*ty)).collect()
+    }
+
+    /// Returns whether values of the type are arrays of a domain's.
+    pub fn is_array_of_domain(ty: Oid) -> bool {
+        registry::element_of(ty).is_some_and(|element| user::is_domain(element.oid))
+    }
+
+    /// Returns a value of a domain as one of the base type.
+    pub fn smashed(&self, operand: Operand) -> Result<Operand> {
+        let ty = operand.oid();
+        if !user::is_domain(ty) {
+            return Ok(operand);
+        }
+        let (base, typmod) = self.base_type(ty)?;
+        Ok(Operand { expr: relabeled(operand.expr, base, typmod), at: operand.at })
+    }
+
+    /// Returns the common type of expressions: a domain only if all are of it. `Err` has the two types that differ and the place of the second.
+    pub fn common_of(&self, operands: &[&Operand]) -> Result<std::result::Result<Oid, (Oid, Oid, u32)>> {
+        if let Some(first) = operands.first().map(|first| first.oid())
+            && user::is_user_type(first)
+            && operands.iter().all(|operand| operand.oid() == first)
+        {
+            return Ok(Ok(first));
+        }
+        let types = operands.iter().map(|operand| Ok((self.flat(operand.oid())?, operand.at)));
+        Ok(common_type(&types.collect::<Result<Vec<_>>>()?))
+    }
+
+    /// Coerces to a domain. `None`: there is no such cast to its base type in the context.
+    #[inline(never)]
+    pub fn coerce_to_domain(&mut self, operand: Operand, target: Oid, context: CastContext) -> Result<Option<Expr>> {
+        if operand.oid() == target {
+            return Ok(Some(operand.expr));
+        }
+        self.user_types.extend(user::object_of(target));
+        let value = if operand.is_unknown() && matches!(operand.expr, Expr::Parameter(..)) {
+            Some(self.coerce_unknown(operand, target, -1)?)
+        } else {
+            let (base, typmod) = self.base_type(target)?;
+            self.coerce_to(operand, base, typmod, context)?
+        };
+        value.map(|value| self.checked(value, target)).transpose()
+    }
+
+    /// Puts the checks of a domain around a value.
+    pub fn checked(&mut self, value: Expr, domain: Oid) -> Result<Expr> {
+        self.check_stack()?;
+        let rules = self.domain_rules(domain)?;
+        let mut value = relabeled(value, domain, -1);
+        let not_null = rules.is_not_null.then_some((None, ""));
+        let checks = rules.checks.iter().map(|(name, check)| (Some(check.clone()), &**name));
+        for (each, name) in not_null.into_iter().chain(checks) {
+            let extra = Extra { each, text: name.into(), ..Extra::default() };
+            let ty = column_type(domain, -1, true);
+            let (function, arguments) = (&DOMAIN_CHECK, vec![value]);
+            value = Expr::Call(Box::new(Call { function, arguments, ty, collation: Collation::Binary, extra }));
+        }
+        Ok(value)
+    }
+
+    fn domain_rules(&mut self, domain: Oid) -> Result<Arc<DomainRules>> {
+        if let Some((_, rules)) = self.domain_rules.iter().find(|(known, _)| *known == domain) {
+            return Ok(rules.clone());
+        }
+        let mut chain = Vec::new();
+        let mut inner = domain;
+        while user::is_domain(inner) {
+            let ty = self.domain_type(inner)?;
+            inner = registry::oid_of(&user::domain(&ty)?.base);
+            chain.push(ty);
+        }
+        let (mut is_not_null, mut checks) = (false, Vec::new());
+        for ty in chain.iter().rev() {
+            let definition = user::domain(ty)?;
+            is_not_null |= definition.is_not_null;
+            let table = Arc::new(value_table(&ty.schema, VALUE, definition));
+            let mut own: Vec<_> = definition.checks.iter().collect();
+            own.sort_by(|a, b| a.name.cmp(&b.name));
+            for check in own {
+                // Types that the check names are those of the domain, not of its user.
+                let kept = std::mem::take(&mut self.user_types);
+                let bound = self.definition(&table, &check.text, TableExpression::Check, None);
+                self.user_types = kept;
+                checks.push((check.name.as_str().into(), Arc::new(bound?)));
+            }
+        }
+        let rules = Arc::new(DomainRules { is_not_null, checks });
+        self.domain_rules.push((domain, rules.clone()));
+        Ok(rules)
+    }
+
+    /// Returns the default of a domain as a value of it, or NULL.
+    pub fn default_of_domain(&mut self, domain: Oid) -> Result<Expr> {
+        let ty = self.domain_type(domain)?;
+        let definition = user::domain(&ty)?;
+        let value = match &definition.default {
+            Some(text) => {
+                let table = Arc::new(value_table(&ty.schema, &ty.name, definition));
+                self.definition(&table, text, TableExpression::Default, Some(0))?
+            }
+            None => Expr::Literal(crate::value::Value::Null, definition.base.clone().with_nullable(true)),
+        };
+        match self.coerce_to_domain(Operand { expr: value, at: 0 }, domain, CastContext::Assignment)? {
+            Some(value) => Ok(value),
+            None => Err(PgError::new(state::DATA_CORRUPTED, "the default of a domain is of another type")),
+        }
+    }
+
+    /// Puts the checks around a value that was read as one of a type whose parts are domains.
+    pub fn checked_parts(&mut self, value: Expr) -> Result<Expr> {
+        let ty = value.ty();
+        let of = registry::oid_of(&ty);
+        if of == oid::RECORD
+            && let Some(row) = self.row_type_of(&ty)
+            && row.fields.iter().any(|field| has_domain(field.number))
+        {
+            let whole = Expr::Column(0, ty.clone());
+            let mut fields = Vec::with_capacity(row.fields.len());
+            for (place, field) in row.fields.iter().enumerate() {
+                let value = self.field_at(whole.clone(), &row, place);
+                fields.push(self.checked_value(value, field.number)?);
+            }
+            let each = Some(Arc::new(self.row_of(row, fields)));
+            let extra = Extra { each, ..Extra::default() };
+            let (function, arguments) = (&DOMAIN_FIELDS, vec![value]);
+            return Ok(Expr::Call(Box::new(Call { function, arguments, ty, collation: Collation::Binary, extra })));
+        }
+        Ok(value)
+    }
+
+    /// Puts the checks around a value that was read as one of the type without them.
+    fn checked_value(&mut self, value: Expr, ty: Oid) -> Result<Expr> {
+        if user::is_domain(ty) {
+            return self.checked(value, ty);
+        }
+        if Self::is_array_of_domain(ty) {
+            let flat = relabeled(value, self.flat(ty)?, -1);
+            return self.coerce_elements(flat, ty, (-1, CastContext::Explicit));
+        }
+        if is_record(ty) { self.checked_parts(value) } else { Ok(value) }
+    }
+
+    /// Returns the checks of values of a type that were read without them: an expression over a row of the value. `None`: there are none.
+    pub fn checks_of_read(&mut self, ty: Oid) -> Result<Option<Expr>> {
+        if !has_domain(ty) {
+            return Ok(None);
+        }
+        let place = Expr::Column(0, column_type(ty, -1, true));
+        self.checked_value(place, ty)
+            .map(|checked| Some(checked).filter(|checked| !matches!(checked, Expr::Column(..))))
+    }
+
+    /// Refuses rows with domains where a function reads many of them.
+    pub fn refuse_domains_in_rows(&self, ty: &query::types::Type, what: &str) -> Result<()> {
+        let row = self.row_type_of(ty);
+        match row.is_some_and(|row| row.fields.iter().any(|field| has_domain(field.number))) {
+            true => Err(PgError::unsupported(format!("{what} of rows with a domain"))),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Returns whether values of the type are a domain's, or arrays of them.
+pub fn has_domain(ty: Oid) -> bool {
+    user::is_domain(ty) || registry::element_of(ty).is_some_and(|element| user::is_domain(element.oid))
+}
