@@ -100,11 +100,11 @@ impl Session {
         } else if !schemas.is_empty() {
             self.drop_schemas(&schemas, *cascade)?;
         } else {
-            let what = objects.first().map(|object| match object {
-                ObjectName::Relation(_, name) => format!("{word} {}", name.name),
-                _ => word.to_owned(),
-            });
-            self.drop_all(gone, *cascade, &what.unwrap_or_default(), &[])?;
+            let what = match &objects[..] {
+                [ObjectName::Relation(_, name)] => Some(format!("{word} {}", name.name)),
+                _ => None,
+            };
+            self.drop_all(gone, *cascade, what.as_deref(), &[])?;
         }
         Ok(tag.to_owned())
     }
@@ -185,12 +185,30 @@ impl Session {
         })
     }
 
-    /// Drops objects and, with `cascade`, what depends on them. `what` names the first for messages.
-    pub(super) fn drop_all(&mut self, mut gone: Gone, cascade: bool, what: &str, schemas: &[String]) -> Result<()> {
+    /// Drops objects and, with `cascade`, what depends on them. `what` names a single one for messages.
+    pub(super) fn drop_all(
+        &mut self,
+        mut gone: Gone,
+        cascade: bool,
+        what: Option<&str>,
+        schemas: &[String],
+    ) -> Result<()> {
         if gone.is_empty() && schemas.is_empty() {
             return Ok(());
         }
         let dependences = self.extend_with_dependents(&mut gone)?;
+        self.drop_with_dependents(gone, dependences, cascade, what, schemas)
+    }
+
+    /// Drops objects, among which are those that depend on them.
+    pub(super) fn drop_with_dependents(
+        &mut self,
+        mut gone: Gone,
+        dependences: Vec<Dependence>,
+        cascade: bool,
+        what: Option<&str>,
+        schemas: &[String],
+    ) -> Result<()> {
         for table in &gone.tables {
             self.refuse_waiting(table, "DROP TABLE")?;
         }
@@ -199,7 +217,10 @@ impl Session {
         }
         if !dependences.is_empty() {
             if !cascade {
-                let message = format!("cannot drop {what} because other objects depend on it");
+                let message = match what {
+                    Some(what) => format!("cannot drop {what} because other objects depend on it"),
+                    None => "cannot drop desired object(s) because other objects depend on them".to_owned(),
+                };
                 let lines: Vec<String> = dependences.iter().map(Dependence::line).collect();
                 let error = PgError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message);
                 return Err(error.detail(lines.join("\n")).hint(CASCADE_HINT));
@@ -292,7 +313,7 @@ impl Session {
     }
 
     /// Adds what depends on the objects: views over tables and views, foreign keys of other tables.
-    fn extend_with_dependents(&mut self, gone: &mut Gone) -> Result<Vec<Dependence>> {
+    pub(super) fn extend_with_dependents(&mut self, gone: &mut Gone) -> Result<Vec<Dependence>> {
         let mut found = Vec::new();
         let mut pairs: Vec<(Arc<Table>, Arc<Table>)> = Vec::new();
         for table in &gone.tables {

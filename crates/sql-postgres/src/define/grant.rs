@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use query::catalog::Schema;
-use query::catalog::access::{AccessGrant, AccessRecord};
+use query::catalog::access::{AccessGrant, AccessKey, AccessKind, AccessRecord};
+use query::catalog::objects::Object as CatalogObject;
 use query::catalog::schema_name::SchemaName;
 use query::catalog::table::Table;
 use query::catalog::view::View;
+use query::catalog::{Schema, Writing};
 use syntax::postgres::tree::{AccessPriv, GrantStmt, GrantTarget, Ident, ObjectType, RangeVar, RoleSpec, RoleSpecKind};
 
 use crate::bind::rights::column_key;
@@ -70,28 +71,61 @@ impl Session {
         }
         for of in &objects {
             let whole = self.privileges_for(&wanted, of, target)?;
-            let known = writing.access(of.object.key)?;
-            let owner = of.object.owner(known.as_deref());
-            let mut grants = of.object.grants(known.as_deref()).into_owned();
-            let before = grants.clone();
-            if whole != 0 {
-                self.change_grants(&mut grants, of, (owner, 0, whole), &before, &granting)?;
-            }
-            for (column, privileges) in self.columns_of(&wanted, whole, of, &granting)? {
-                self.change_grants(&mut grants, of, (owner, column, privileges), &before, &granting)?;
-            }
-            let had_whole = known.as_ref().and_then(|known| known.grants.as_deref()).is_some_and(has_whole);
-            if whole == 0 && !had_whole {
-                grants.retain(|grant| grant.column != 0);
-            } else if !has_whole(&grants) {
-                grants.push(NONE_LEFT);
-            } else if grants.iter().any(|grant| grant.column == 0 && grant.privileges != 0) {
-                grants.retain(|grant| *grant != NONE_LEFT);
-            }
-            let owner = known.as_ref().map_or(0, |known| known.owner);
-            writing.put_access(of.object.key, Some(AccessRecord { owner, grants: Some(grants) }), false)?;
+            self.change_access(&mut writing, of, (whole, &wanted), &granting)?;
         }
         self.finish(writing)
+    }
+
+    /// Changes the access record of an object, and of its columns.
+    fn change_access(
+        &mut self,
+        writing: &mut Writing<'_>,
+        of: &Granted,
+        (whole, wanted): (Privileges, &WantedPrivileges),
+        granting: &Granting<'_>,
+    ) -> Result<()> {
+        let known = writing.access(of.object.key)?;
+        let owner = of.object.owner(known.as_deref());
+        let mut grants = of.object.grants(known.as_deref()).into_owned();
+        let before = grants.clone();
+        if whole != 0 {
+            self.change_grants(&mut grants, of, (owner, 0, whole), &before, granting)?;
+        }
+        for (column, privileges) in self.columns_of(wanted, whole, of, granting)? {
+            self.change_grants(&mut grants, of, (owner, column, privileges), &before, granting)?;
+        }
+        let had_whole = known.as_ref().and_then(|known| known.grants.as_deref()).is_some_and(has_whole);
+        if whole == 0 && !had_whole {
+            grants.retain(|grant| grant.column != 0);
+        } else if !has_whole(&grants) {
+            grants.push(NONE_LEFT);
+        } else if grants.iter().any(|grant| grant.column == 0 && grant.privileges != 0) {
+            grants.retain(|grant| *grant != NONE_LEFT);
+        }
+        let owner = known.as_ref().map_or(0, |known| known.owner);
+        Ok(writing.put_access(of.object.key, Some(AccessRecord { owner, grants: Some(grants) }), false)?)
+    }
+
+    /// Revokes from a role what the current one, or the owner in its place, has given it on an object, and what others have by that.
+    pub(super) fn revoke_all(
+        &mut self,
+        writing: &mut Writing<'_>,
+        object: &CatalogObject,
+        key: AccessKey,
+        from: Oid,
+    ) -> Result<()> {
+        let plain = |object| Granted { object, table: None, columns: Vec::new() };
+        let of = match object {
+            CatalogObject::Table(table) => of_table(table),
+            CatalogObject::View(view) => of_view(view),
+            CatalogObject::Sequence(sequence) => plain(Object::sequence(sequence)),
+            CatalogObject::Schema(schema) if key.kind == AccessKind::Database => plain(Object::database(schema)),
+            CatalogObject::Schema(schema) => plain(Object::schema(schema)),
+            _ => return Ok(()),
+        };
+        let wanted = WantedPrivileges { is_all: true, whole: 0, columns: Vec::new() };
+        let granting = Granting { is_grant: false, option: false, cascade: true, is_all: true, grantees: &[from] };
+        self.change_access(writing, &of, (of.object.class.all(), &wanted), &granting)
     }
 
     pub(super) fn check_grantor(&mut self, granted_by: Option<&RoleSpec>) -> Result<()> {

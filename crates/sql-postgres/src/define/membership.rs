@@ -5,7 +5,7 @@ use syntax::postgres::tree::{DefArg, GrantRoleStmt, RoleSpec};
 
 use crate::error::{PgError, Result, state};
 use crate::rights::privilege::{INHERIT_OPTION, MEMBER, SET_OPTION};
-use crate::rights::role::Role;
+use crate::rights::role::{MONITOR, Role};
 use crate::session::Session;
 use crate::system::oids;
 use crate::types::oid::Oid;
@@ -140,6 +140,7 @@ impl Session {
             return Ok(());
         }
         for Membership { of, member, grantor, options } in memberships {
+            check_changeable(member)?;
             let invalid = |message: String| Err(PgError::new(state::INVALID_GRANT_OPERATION, message));
             if member.oid == oids::PG_DATABASE_OWNER {
                 return invalid(format!("role \"{}\" cannot be a member of any role", member.name));
@@ -203,6 +204,7 @@ impl Session {
 
     fn drop_membership(&mut self, membership: &Membership, cascade: bool) -> Result<()> {
         let Membership { of, member, grantor, options } = membership;
+        check_changeable(member)?;
         let db = self.database().clone();
         let mut writing = self.write(&db)?;
         let key = AccessKey::member(member.oid);
@@ -278,5 +280,13 @@ impl Session {
             writing.put_access(key, Some(AccessRecord { owner: 0, grants }), false)?;
         }
         self.finish(writing)
+    }
+}
+
+/// Fails for the member whose memberships are always the same.
+fn check_changeable(member: &Role) -> Result<()> {
+    match member.oid {
+        MONITOR => Err(PgError::unsupported(format!("a change of the memberships of role \"{}\"", member.name))),
+        _ => Ok(()),
     }
 }

@@ -16,6 +16,7 @@ pub(crate) mod index;
 mod membership;
 pub mod names;
 pub mod object_name;
+mod owned;
 mod owner;
 mod rebuild;
 mod rename;
@@ -168,6 +169,14 @@ impl Session {
             Statement::DropRole(drop) => {
                 self.drop_role(drop)?;
                 "DROP ROLE"
+            }
+            Statement::ReassignOwned(reassign) => {
+                self.reassign_owned(reassign)?;
+                "REASSIGN OWNED"
+            }
+            Statement::DropOwned(drop) => {
+                self.drop_owned(drop)?;
+                "DROP OWNED"
             }
             other => return Err(crate::session::refused(other)),
         };

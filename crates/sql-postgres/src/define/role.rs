@@ -311,7 +311,13 @@ impl Session {
         let mut lines = Vec::new();
         let mut elsewhere: std::collections::BTreeMap<String, usize> = std::collections::BTreeMap::new();
         let mut records: Vec<_> = facts.snapshot.access.all().collect();
-        records.sort_by_key(|(key, _)| (key.kind, key.of));
+        let oid_of = |key: &query::catalog::access::AccessKey| match facts.snapshot.object(key.of) {
+            Some(query::catalog::objects::Object::Schema(schema)) if key.kind == AccessKind::Object => {
+                crate::system::view::schema_oid(schema)
+            }
+            _ => oids::of_object(key.of),
+        };
+        records.sort_by_key(|(key, _)| (key.kind == AccessKind::Member, oid_of(key)));
         for (key, access) in records {
             let owns = access.owner == role.oid;
             let has = |grant: &query::catalog::access::AccessGrant| {
@@ -323,7 +329,10 @@ impl Session {
             }
             if key.kind == AccessKind::Member {
                 let member = facts.roles().name_of(key.of as oid::Oid);
-                lines.push(format!("privileges for membership of role {member}"));
+                for grant in access.grants.iter().flatten().filter(|grant| grant.grantor == role.oid) {
+                    let of = facts.roles().name_of(grant.grantee);
+                    lines.push(format!("privileges for membership of role {member} in role {of}"));
+                }
                 continue;
             }
             match facts.described(*key, &path) {

@@ -118,7 +118,7 @@ impl Session {
         self.tell_cascade(&objects);
         self.drop_dependents(outside)?;
         let what = format!("schema {}", schema_of(&schemas[0]));
-        self.drop_all(gone, cascade, &what, schemas)?;
+        self.drop_all(gone, cascade, Some(&what), schemas)?;
         self.look_anew();
         Ok(())
     }
@@ -250,6 +250,6 @@ impl Session {
             gone.sequences.extend(schema.sequences.values().cloned());
             gone.types.extend(schema.types.values().cloned());
         }
-        self.drop_all(gone, true, &format!("database {name}"), &schemas)
+        self.drop_all(gone, true, None, &schemas)
     }
 }

@@ -79,7 +79,7 @@ impl Session {
     /// Drops what depends on types.
     pub(super) fn drop_dependents(&mut self, dependents: Dependents) -> Result<()> {
         let Dependents { parts, views, domains, domain_checks, lines: _ } = dependents;
-        self.drop_all(Gone { views, ..Gone::default() }, true, "", &[])?;
+        self.drop_all(Gone { views, ..Gone::default() }, true, None, &[])?;
         for (table, part, name) in parts {
             let table = self.catalog.table(&table.schema, &table.name)?.clone();
             self.change_table(&table, |session, draft, snapshot| match part {

@@ -35,6 +35,8 @@ pub fn is_guarded(statement: &Statement) -> bool {
         | Statement::AlterRole(_)
         | Statement::DropDatabase(_)
         | Statement::DropRole(_)
+        | Statement::DropOwned(_)
+        | Statement::ReassignOwned(_)
         | Statement::Grant(_)
         | Statement::GrantRole(_)
         | Statement::Transaction(_)

@@ -13,7 +13,7 @@ use query::catalog::schema_name::SchemaName;
 use crate::define::names::schema_of;
 use crate::error::{PgError, Result, state};
 use crate::instance::database::{Database, POSTGRES};
-use crate::rights::privilege::{INHERIT_OPTION, SET_OPTION};
+use crate::rights::privilege::{INHERIT_OPTION, MEMBER, SET_OPTION};
 use crate::system::oids;
 use crate::types::oid::Oid;
 
@@ -22,15 +22,30 @@ pub const READ_ALL_DATA: Oid = 6181;
 pub const WRITE_ALL_DATA: Oid = 6182;
 pub const READ_ALL_STATS: Oid = 3375;
 pub const SIGNAL_BACKEND: Oid = 4200;
+pub const MONITOR: Oid = 3373;
+const READ_ALL_SETTINGS: Oid = 3374;
+const STAT_SCAN_TABLES: Oid = 3377;
 
 /// The roles that are no accounts, by name.
-pub static PREDEFINED: [(&str, Oid); 5] = [
+pub static PREDEFINED: [(&str, Oid); 8] = [
     ("pg_database_owner", oids::PG_DATABASE_OWNER),
+    ("pg_monitor", MONITOR),
     ("pg_read_all_data", READ_ALL_DATA),
+    ("pg_read_all_settings", READ_ALL_SETTINGS),
     ("pg_read_all_stats", READ_ALL_STATS),
     ("pg_signal_backend", SIGNAL_BACKEND),
+    ("pg_stat_scan_tables", STAT_SCAN_TABLES),
     ("pg_write_all_data", WRITE_ALL_DATA),
 ];
+
+/// The memberships of `pg_monitor`, which it always has.
+static OF_MONITOR: [AccessGrant; 3] =
+    [of_monitor(READ_ALL_SETTINGS), of_monitor(READ_ALL_STATS), of_monitor(STAT_SCAN_TABLES)];
+
+const fn of_monitor(grantee: Oid) -> AccessGrant {
+    let privileges = MEMBER | INHERIT_OPTION | SET_OPTION;
+    AccessGrant { grantee, grantor: oids::POSTGRES, column: 0, privileges, grantable: 0 }
+}
 
 /// The role that stands for everybody, as a grantee.
 pub const PUBLIC: Oid = 0;
@@ -188,6 +203,9 @@ impl<'f> Facts<'f> {
 
     /// Returns the memberships of a role.
     pub fn memberships(&self, member: Oid) -> &'f [AccessGrant] {
+        if member == MONITOR {
+            return &OF_MONITOR;
+        }
         let access = self.snapshot.access.get(AccessKey::member(member));
         access.and_then(|access| access.grants.as_deref()).unwrap_or(&[])
     }
@@ -195,10 +213,12 @@ impl<'f> Facts<'f> {
     /// Returns all memberships with their members.
     pub fn all_memberships(&self) -> impl Iterator<Item = (Oid, AccessGrant)> + 'f {
         let records = self.snapshot.access.all().filter(|(key, _)| key.kind == AccessKind::Member);
-        records.flat_map(|(key, access)| {
+        let of_monitor = OF_MONITOR.iter().map(|grant| (MONITOR, *grant));
+        let recorded = records.flat_map(|(key, access)| {
             let member = key.of as Oid;
             access.grants.iter().flatten().map(move |grant| (member, *grant))
-        })
+        });
+        of_monitor.chain(recorded)
     }
 
     pub fn database_owner(&self) -> Oid {

@@ -211,3 +211,47 @@ fn a_revoked_right_ends_prepared_statements_of_both_protocols() {
     postgres.run("grant select on t to ann");
     assert_eq!(ann.run("execute p"), ["1"]);
 }
+
+#[test]
+fn what_roles_own_is_reassigned_or_dropped_with_their_privileges() {
+    let mut world = World::new();
+    let mut postgres = world.session();
+    postgres.lines(
+        "create role ann\ncreate role bob\ncreate role eve\ncreate table t (a int)\ncreate table u (a int)\ncreate view v as select a from t",
+    );
+    postgres
+        .lines("alter table t owner to ann\ngrant select on u to ann with grant option\ngrant select (a) on u to ann");
+    let mut ann = client(&mut world, "ann");
+    assert_eq!(ann.run("grant select on u to bob"), ["GRANT"]);
+    let rights =
+        "select relname, pg_get_userbyid(relowner), relacl from pg_class where relname in ('t', 'u') order by 1";
+    postgres.run("begin");
+    assert_eq!(postgres.run("reassign owned by ann to eve"), ["REASSIGN OWNED"]);
+    let kept = "u|postgres|{postgres=arwdDxt/postgres,ann=r*/postgres,bob=r/ann}";
+    assert_eq!(postgres.run(rights), ["t|eve|", kept]);
+    postgres.run("rollback");
+    let required = "ERROR 2BP01 cannot drop objects owned by role pg_monitor because they are required by the database system |  |  | 0";
+    assert_eq!(answer(&mut postgres, "drop owned by ann, pg_monitor"), [required]);
+    let depends = "ERROR 2BP01 cannot drop table t because other objects depend on it | view v depends on table t | Use DROP ... CASCADE to drop the dependent objects too. | 0";
+    assert_eq!(answer(&mut postgres, "drop owned by ann"), [depends]);
+    let denied = "ERROR 42501 permission denied to drop objects | Only roles with privileges of role \"eve\" may drop objects owned by it. |  | 0";
+    assert_eq!(answer(&mut ann, "drop owned by eve"), [denied]);
+    assert_eq!(
+        answer(&mut postgres, "drop owned by ann cascade"),
+        ["NOTICE 00000 drop cascades to view v", "DROP OWNED"]
+    );
+    assert_eq!(postgres.run(rights), ["u|postgres|{postgres=arwdDxt/postgres}"]);
+    assert_eq!(postgres.run("drop role ann"), ["DROP ROLE"]);
+}
+
+#[test]
+fn a_monitor_has_the_rights_of_the_roles_that_read_statistics() {
+    let mut world = World::new();
+    let mut postgres = world.session();
+    postgres.lines("create role ann\ngrant pg_monitor to ann");
+    let has =
+        "select pg_has_role('ann', 'pg_read_all_stats', 'usage'), pg_has_role('ann', 'pg_write_all_data', 'member')";
+    assert_eq!(postgres.run(has), ["t|f"]);
+    let members = "select count(*) from pg_auth_members where member = 'pg_monitor'::regrole";
+    assert_eq!(postgres.run(members), ["3"]);
+}
