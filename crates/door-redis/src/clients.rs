@@ -39,6 +39,8 @@ pub struct Client {
     pub subscriptions: Mutex<Subscriptions>,
     /// How many these are.
     pub subscribed: AtomicUsize,
+    /// Gets the requests of all clients.
+    pub monitors: AtomicBool,
     /// The version of the protocol, for messages.
     pub resp3: AtomicBool,
     /// Since when more bytes are unsent than the soft limit; 0 if there are fewer.
@@ -70,6 +72,7 @@ impl Client {
             argument_bytes: AtomicU64::new(0),
             subscriptions: Mutex::default(),
             subscribed: AtomicUsize::new(0),
+            monitors: AtomicBool::new(false),
             resp3: AtomicBool::new(false),
             over_soft_limit_ms: AtomicU64::new(0),
             send_peak: AtomicU64::new(0),
@@ -80,6 +83,12 @@ impl Client {
     #[inline]
     pub fn is_subscriber(&self) -> bool {
         self.subscribed.load(Ordering::Relaxed) > 0
+    }
+
+    /// Returns whether messages may come to the client.
+    #[inline]
+    pub fn gets_messages(&self) -> bool {
+        self.is_subscriber() || self.monitors.load(Ordering::Relaxed)
     }
 
     pub fn is_gone(&self) -> bool {
@@ -184,6 +193,7 @@ impl Client {
         };
         let seconds = |since: u64| now_ms.saturating_sub(since) / 1000;
         let letters = [
+            (self.monitors.load(Ordering::Relaxed), 'O'),
             (self.is_subscriber(), 'P'),
             (state.multi >= 0, 'x'),
             (state.parked, 'b'),

@@ -191,6 +191,11 @@ impl Command {
         }
     }
 
+    /// Returns whether Redis refuses the command to its replicas, among which it counts monitors.
+    pub fn touches_keys_or_channels(&self) -> bool {
+        self.is(flag::WRITE | flag::READONLY) || matches!(self.name, "publish" | "spublish")
+    }
+
     /// Returns first key, last key and step, as COMMAND shows them in addition to the specs.
     pub fn legacy_keys(&self) -> (i64, i64, i64) {
         let [first, .., last] = self.keys else {

@@ -11,6 +11,7 @@ use crate::clients::Clients;
 use crate::host::Host;
 use crate::messages::Hub;
 use crate::messages::limits::OutputLimits;
+use crate::messages::monitors::Monitors;
 use crate::parameters::Parameters;
 use crate::parameters::event_flags::EventFlags;
 use crate::parser::first_key;
@@ -71,6 +72,7 @@ impl RedisDoor {
                 access_log: AccessLog::default(),
                 users: Users::default(),
                 hub: Hub::default(),
+                monitors: Monitors::default(),
                 output_limits: OutputLimits::default(),
                 event_flags: EventFlags::default(),
                 pool: OnceLock::new(),
@@ -154,6 +156,7 @@ impl Door for RedisDoor {
 
     fn close(&self, session: Session) {
         self.shared.hub.leave(&session.client);
+        self.shared.monitors.leave(&session.client);
         self.shared.clients.remove(session.client.id);
     }
 

@@ -187,6 +187,7 @@ const FUNCTIONS: &[(&str, Run)] = &[
     ("memory|help", Session(memory::help)),
     ("memory|stats", Session(memory::stats)),
     ("memory|usage", Read(memory::usage)),
+    ("monitor", Session(server::monitor)),
     ("role", Session(server::role)),
     ("slowlog", Container),
     ("slowlog|get", Session(slowlog::get)),

@@ -22,6 +22,7 @@ use crate::reply::Reply;
 pub mod delivery;
 pub mod key_events;
 pub mod limits;
+pub mod monitors;
 pub mod subscriptions;
 
 use delivery::{Delivery, Message};

@@ -18,6 +18,7 @@ use stdx::sync::atomic::{AtomicBool, Ordering};
 use crate::clients::{Client, UNBLOCK_ERROR};
 use crate::command::{self, Command, flag};
 use crate::errors;
+use crate::messages::monitors::Observed;
 use crate::messages::subscriptions::Publication;
 use crate::parser::{Limits, Parsed, Parser, Request};
 use crate::reply::{self, Reply};
@@ -224,7 +225,7 @@ impl Session {
         }
         let now = self.now_ms();
         self.client.last_ms.store(now, Ordering::Relaxed);
-        if self.client.is_subscriber() {
+        if self.client.gets_messages() {
             self.take_messages(io.out());
         }
         let mut flow = self.run_batch(io);
@@ -508,6 +509,7 @@ impl Session {
         self.multi.is_none()
             && self.replies == Replies::On
             && !self.is_restricted()
+            && !self.client.monitors.load(Ordering::Relaxed)
             && self.identity.as_ref().is_some_and(|identity| identity.user.is_unrestricted())
             && self.shared.clients.pause_at(0).is_none()
     }
@@ -589,6 +591,9 @@ impl Session {
         self.last_ns = now;
         let stats = &self.shared.stats;
         let counters = &stats.commands[index];
+        if self.shared.monitors.see(&COMMANDS[index]) {
+            self.show_to_monitors(args);
+        }
         counters.ran(took);
         if reply.first() == Some(&b'-') {
             counters.failed.add(1);
@@ -604,6 +609,15 @@ impl Session {
             let shown: Vec<&[u8]> = args.iter().enumerate().map(|(at, arg)| command::shown(args, at, arg)).collect();
             stats.add_slow(self.now_ms() / 1000, took, &shown, self.client.address.clone(), name);
         }
+    }
+
+    #[cold]
+    fn show_to_monitors(&self, args: &[&[u8]]) {
+        let wall_us = self.shared.clock.wall_us();
+        let request = Observed { wall_us, db: self.db, address: &self.client.address, args };
+        let mut delivery = self.shared.delivery(0);
+        self.shared.monitors.show(&request, &mut delivery);
+        self.shared.finish(delivery);
     }
 
     fn reject(&mut self, command: Option<&'static Command>, text: &str, io: &mut Io<'_>) -> Step {
@@ -660,6 +674,9 @@ impl Session {
                 command.name
             );
             return self.reject(Some(command), &text, io);
+        }
+        if self.client.monitors.load(Ordering::Relaxed) && command.touches_keys_or_channels() {
+            return self.reject(Some(command), "ERR Replica can't interact with the keyspace", io);
         }
         if self.multi.is_some() && command::stores_beside_keys(command, args) {
             return self.reject(Some(command), "ERR Command not allowed inside a transaction", io);

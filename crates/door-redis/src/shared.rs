@@ -12,6 +12,7 @@ use crate::host::Host;
 use crate::messages::Hub;
 use crate::messages::delivery::Delivery;
 use crate::messages::limits::OutputLimits;
+use crate::messages::monitors::Monitors;
 use crate::messages::subscriptions::Topic;
 use crate::parameters::Parameters;
 use crate::parameters::event_flags::EventFlags;
@@ -34,6 +35,7 @@ pub(crate) struct Shared {
     pub access_log: AccessLog,
     pub users: Users,
     pub hub: Hub,
+    pub monitors: Monitors,
     pub output_limits: OutputLimits,
     pub event_flags: EventFlags,
     pub pool: OnceLock<Weak<Pool>>,

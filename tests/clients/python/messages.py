@@ -7,6 +7,7 @@ Not compared: PUBLISH in EXEC at its own subscriber, which Redis 7.0 sends in th
 
 import argparse
 import random
+import re
 import threading
 
 from beluga import Peer, Server, Tally, Wire, request
@@ -185,6 +186,39 @@ def events(round, port, peer_port):
     for crowd in crowds:
         crowd.wires[0].call("CONFIG", "SET", "notify-keyspace-events", "")
         crowd.close()
+
+
+MONITORED = [["PING"], ["SELECT", "3"], ["SET", "a", b'b"\\\r\n\x00\t\x07\x08\x7f\xe9'], ["GET"], ["NOPE"], ["AUTH", "x"], ["AUTH", "u", "p"], ["HELLO", "2", "AUTH", "default", "x"], ["HELLO", "3", "SETNAME", "x"], ["MULTI"], ["SET", "q", "1"],
+             ["INCR", "q"], ["CONFIG", "GET", "maxmemory"], ["EXEC"], ["CONFIG", "GET", "x"], ["CLIENT", "LIST"], ["CLIENT", "ID"], ["ACL", "WHOAMI"], ["SUBSCRIBE", "c"], ["PUBLISH", "other", "x"], ["INFO", "nothing"], ["GET", "a"], ["INCR", "a"], ["MULTI"],
+             ["DISCARD"], ["WATCH", "a"], ["UNWATCH"], ["MULTI"], ["GET"], ["EXEC"], ["MULTI"], ["MONITOR"], ["EXEC"], ["RESET"], ["QUIT"]]
+OF_MONITORS = [["GET", "a"], ["SET", "a", "1"], ["PUBLISH", "a", "1"], ["DBSIZE"], ["PING"], ["SUBSCRIBE", "x"], ["MULTI"], ["CLIENT", "ID"], ["RESET"], ["GET", "nothing"]]
+
+
+def monitors(port, peer_port):
+    """The lines of MONITOR, without their times, and what a client may do that monitors."""
+    outputs = []
+    for where in (port, peer_port):
+        monitor, client, last = Wire(where), Wire(where), Wire(where)
+        got = [monitor.call("MONITOR")]
+        monitor.send(request("MONITOR"))
+        for words in MONITORED:
+            client.send(request(*words))
+            client.reply()
+        last.call("ECHO", "the end")
+        while b'"the end"' not in got[-1]:
+            got.append(re.sub(rb"\d+\.\d{6} \[(\d+) 127.0.0.1:\d+", rb"time [\1 client", monitor.line()))
+        tally.check(f"{where}: the flag", b"flags=O " in last.call("CLIENT", "LIST"))
+        for words in OF_MONITORS:
+            reply = monitor.call(*words)
+            while reply.startswith(b"+") and b" [0 127" in reply:
+                reply = monitor.reply()
+            got.append(b":id" if words[-1] == "ID" else reply)
+        outputs.append(got)
+        for wire in (monitor, client, last):
+            wire.close()
+    for at, (found, expected) in enumerate(zip(*outputs)):
+        tally.equal(f"monitor: {at}", found, expected)
+    tally.equal("monitor: lines", len(outputs[0]), len(outputs[1]))
 
 
 def published(port, channels, publishers, count):
@@ -384,6 +418,7 @@ with Server() as server, Peer() as peer:
     for round in range(arguments.rounds):
         events(round, server.port, peer.port)
     transactions(server.port, peer.port)
+    monitors(server.port, peer.port)
     rights(server.port, peer.port)
     published(server.port, ["a", "b", "c"], 4, 200)
     crowd(server.port, 300)

@@ -124,7 +124,6 @@ pub const UNSERVED: &[Unserved] = &[
     unserved("module|load", category::ADMIN | category::SLOW | category::DANGEROUS),
     unserved("module|loadex", category::ADMIN | category::SLOW | category::DANGEROUS),
     unserved("module|unload", category::ADMIN | category::SLOW | category::DANGEROUS),
-    unserved("monitor", category::ADMIN | category::SLOW | category::DANGEROUS),
     unserved("pfadd", category::WRITE | category::HYPERLOGLOG | category::FAST),
     unserved("pfcount", category::READ | category::HYPERLOGLOG | category::SLOW),
     unserved(

@@ -76,6 +76,17 @@ pub fn time(session: &mut Session, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
+/// A client that monitors already gets no reply, as in Redis.
+pub fn monitor(session: &mut Session, call: &mut Call<'_>) -> Result {
+    if session.in_exec() {
+        call.reply.error("ERR MONITOR isn't allowed for DENY BLOCKING client");
+    } else if !session.client.monitors.load(Ordering::Relaxed) {
+        session.shared.monitors.join(&session.client);
+        call.reply.ok();
+    }
+    Ok(())
+}
+
 pub fn role(_: &mut Session, call: &mut Call<'_>) -> Result {
     call.reply.array(3);
     call.reply.bulk(b"master");

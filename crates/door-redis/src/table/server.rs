@@ -91,6 +91,7 @@ pub const ROWS: &[Command] = &[
         "response_policy:special",
     ]),
     row("memory|usage", -3, READONLY, 0).keys(&[at(2, "RO")]),
+    row("monitor", 1, ADMIN | NOSCRIPT | LOADING | STALE, 0),
     row("role", 1, NOSCRIPT | LOADING | STALE | FAST, category::ADMIN | category::DANGEROUS),
     row("slowlog", -2, 0, 0),
     row("slowlog|get", -2, ADMIN | LOADING | STALE, 0).tips(&["request_policy:all_nodes", "nondeterministic_output"]),
