@@ -8,6 +8,7 @@ use datum::key::{self, KeyOrder};
 
 use crate::nodes::comparison::Comparator;
 use crate::nodes::context::EvalContext;
+use crate::nodes::exact_number::ExactNumber;
 use crate::types::Type;
 use crate::value::Value;
 use datum::Result;
@@ -67,6 +68,11 @@ pub struct Aggregate {
 pub trait Accumulator: Debug + Send {
     /// Adds one row of the group.
     fn add(&mut self, aggregate: &Aggregate, values: &[Value], ctx: &mut EvalContext) -> Result<()>;
+
+    /// Adds the only argument of a row that counts, and is a decimal. False: nothing was changed.
+    fn add_exact(&mut self, _: ExactNumber) -> bool {
+        false
+    }
 
     /// Returns whether rows can be removed again with the same result as if they had never been added.
     fn can_remove(&self, aggregate: &Aggregate) -> bool;

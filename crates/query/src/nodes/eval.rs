@@ -278,6 +278,9 @@ impl Case {
 
 impl Call {
     fn eval(&self, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+        if let Some(number) = self.exact_number(row, ctx) {
+            return Ok(Value::Decimal(number.into()));
+        }
         let (run, is_strict) = match self.function.run {
             Run::Lazy(run) => return run(self, row, ctx),
             Run::Pair(run) => return self.eval_pair(run, row, ctx),

@@ -3,6 +3,7 @@
 //! Operators and coercions of a dialect are functions too: the tree has no nodes for them.
 
 use crate::nodes::context::EvalContext;
+use crate::nodes::exact_number::ExactOperation;
 use crate::nodes::expr::{Call, Expr};
 use crate::types::Type;
 use crate::value::Value;
@@ -21,6 +22,8 @@ pub struct Function {
     pub session: SessionUse,
     /// It takes quotients with all the digits that were computed, not with those that are shown.
     pub exact: bool,
+    /// The core may compute it itself: `nodes/exact_number`.
+    pub exact_operation: Option<ExactOperation>,
     /// NULL if any argument is NULL, so an outer join's padded rows are known to give NULL.
     pub strict: bool,
     /// Two calls with the same arguments differ if their types or collations do, as in CAST.
@@ -84,6 +87,7 @@ impl Function {
             sleeps: false,
             session: SessionUse::Unused,
             exact: false,
+            exact_operation: None,
             strict: matches!(run, Run::Strict(_) | Run::Pair(_)),
             typed: false,
             folding: Folding::None,

@@ -9,6 +9,7 @@ pub mod change;
 pub mod comparison;
 pub mod context;
 pub mod eval;
+pub mod exact_number;
 pub mod expr;
 pub mod formula;
 pub mod function;

@@ -18,6 +18,7 @@ use crate::value::Value;
 use datum::Result;
 use query::nodes::aggregate::{Accumulator, Aggregate, AggregateFunction, Memory};
 use query::nodes::context::EvalContext;
+use query::nodes::exact_number::ExactNumber;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AggregateKind {
@@ -362,6 +363,14 @@ impl Accumulator for Group {
     }
 
     /// Doubles lose digits.
+    fn add_exact(&mut self, number: ExactNumber) -> bool {
+        let State::Sum(Some(Sum::Exact(sum)), count) = &mut self.state else { return false };
+        let is_added = sum.add_small(&number.into());
+        *count += u64::from(is_added);
+        self.rows += u64::from(is_added);
+        is_added
+    }
+
     fn can_remove(&self, aggregate: &Aggregate) -> bool {
         match &self.state {
             State::Count(_) => !aggregate.distinct,

@@ -9,7 +9,6 @@
 use crate::error;
 use crate::scalar::convert;
 use crate::scalar::decimal::Decimal;
-use crate::scalar::decimal_fast_path;
 use crate::scalar::modes::SqlMode;
 use crate::scalar::operation::{Arithmetic, Operator};
 use crate::scalar::state::StateOf as _;
@@ -17,6 +16,7 @@ use crate::types::{Kind, MysqlType as _, Type};
 use crate::value::Value;
 use datum::Result;
 use query::nodes::context::EvalContext;
+use query::nodes::exact_number::ExactOperation;
 use query::nodes::expr::Call;
 use query::nodes::function::{Finish, Folding, Function, Run};
 
@@ -29,6 +29,7 @@ macro_rules! operators {
                 strict: true,
                 folding: Folding::Operator,
                 finish: Finish::By(fit),
+                exact_operation: exact_operation(Operator::$op),
                 ..Function::new(&[$name], Run::Lazy(run))
             },
         )),*];
@@ -51,6 +52,16 @@ operators! {
     ShiftRight ">>";
 }
 
+/// Returns the operation of the core that gives the decimals of an operator.
+const fn exact_operation(op: Operator) -> Option<ExactOperation> {
+    match op {
+        Operator::Add => Some(ExactOperation::Add),
+        Operator::Subtract => Some(ExactOperation::Subtract),
+        Operator::Multiply => Some(ExactOperation::Multiply),
+        _ => None,
+    }
+}
+
 /// Returns the function of an operator: they are listed in the order of the enum.
 pub fn function(op: Operator) -> &'static Function {
     &FUNCTIONS[op as usize].1
@@ -59,9 +70,6 @@ pub fn function(op: Operator) -> &'static Function {
 /// Returns the value before it is rounded to the digits that its type shows.
 fn run(call: &Call, row: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let Some(node) = Arithmetic::of(call) else { unreachable!("the binder gives the operator with its function") };
-    if let Some(number) = decimal_fast_path::eval(&node, row, ctx) {
-        return Ok(Value::Decimal(number));
-    }
     let left = node.left.eval_exact(row, ctx)?;
     let right = node.right.map_or(Ok(Value::Null), |right| right.eval_exact(row, ctx))?;
     compute(&node, left, right, ctx)

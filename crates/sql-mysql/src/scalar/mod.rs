@@ -16,7 +16,6 @@ pub mod cast;
 pub mod charsets;
 pub mod compare;
 pub mod convert;
-mod decimal_fast_path;
 pub mod functions;
 pub mod index_coercion;
 pub mod keyword_argument;

@@ -1,5 +1,6 @@
 //! Expressions from text to value: the recorded corpus, and what a line of it cannot say.
 
+mod exact_number;
 mod keys;
 
 use syntax::tree;

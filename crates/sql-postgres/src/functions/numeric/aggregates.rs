@@ -9,6 +9,7 @@ use datum::decimal::{Decimal, Special};
 use datum::{Fault, Result};
 use query::nodes::aggregate::{Accumulator, Aggregate, AggregateFunction, Memory};
 use query::nodes::context::EvalContext;
+use query::nodes::exact_number::ExactNumber;
 use query::types::Type;
 
 use super::arithmetic::{Rounding, divide, division_scale, quotient, root};
@@ -191,7 +192,9 @@ struct ExactSums {
     count: i64,
     sum: Decimal,
     squares: Decimal,
-    /// The number of values of each display scale, from the largest scale; few scales occur together.
+    /// The display scale of the first value, and the number of values with it.
+    usual: (u16, i64),
+    /// The number of values of each other display scale, from the largest scale; few scales occur together.
     scales: Vec<(u16, i64)>,
     /// NaN, infinities, negative infinities.
     specials: [i64; 3],
@@ -213,14 +216,14 @@ fn exact_squares(_: &Aggregate) -> Box<dyn Accumulator> {
 impl ExactSums {
     fn new(has_squares: bool) -> ExactSums {
         let (sum, squares) = (Decimal::ZERO, Decimal::ZERO);
-        ExactSums { has_squares, count: 0, sum, squares, scales: Vec::new(), specials: [0; 3] }
+        ExactSums { has_squares, count: 0, sum, squares, usual: (0, 0), scales: Vec::new(), specials: [0; 3] }
     }
 
-    /// Adds a value of the only scale so far. False: nothing was changed.
+    /// Adds a value of the usual scale. False: nothing was changed.
     #[inline]
-    fn add_alike(&mut self, value: &Value) -> bool {
-        let (Value::Decimal(decimal), [(scale, count)]) = (value, &mut self.scales[..]) else { return false };
-        let is_added = !self.has_squares && decimal.scale() == *scale && self.sum.add_small(decimal);
+    fn add_alike(&mut self, decimal: &Decimal) -> bool {
+        let (scale, count) = &mut self.usual;
+        let is_added = !self.has_squares && *count > 0 && decimal.scale() == *scale && self.sum.add_small(decimal);
         if is_added {
             *count += 1;
             self.count += 1;
@@ -261,6 +264,13 @@ impl ExactSums {
     }
 
     fn count_scale(&mut self, scale: u16, by: i64) {
+        if self.usual.1 == 0 && self.scales.is_empty() {
+            self.usual.0 = scale;
+        }
+        if self.usual.0 == scale {
+            self.usual.1 += by;
+            return;
+        }
         let at = self.scales.partition_point(|(known, _)| *known > scale);
         match self.scales.get_mut(at) {
             Some((known, count)) if *known == scale => {
@@ -275,7 +285,8 @@ impl ExactSums {
 
     /// The largest scale of the values.
     fn scale(&self) -> u16 {
-        self.scales.first().map_or(0, |(scale, _)| *scale)
+        let usual = if self.usual.1 > 0 { self.usual.0 } else { 0 };
+        self.scales.first().map_or(usual, |(scale, _)| usual.max(*scale))
     }
 
     /// Returns what special values make of a sum; `None` without them.
@@ -314,7 +325,14 @@ impl ExactSums {
 
 impl Accumulator for ExactSums {
     fn add(&mut self, _: &Aggregate, values: &[Value], _: &mut EvalContext) -> Result<()> {
-        if self.add_alike(&values[0]) { Ok(()) } else { self.count(&values[0], 1) }
+        match &values[0] {
+            Value::Decimal(decimal) if self.add_alike(decimal) => Ok(()),
+            value => self.count(value, 1),
+        }
+    }
+
+    fn add_exact(&mut self, number: ExactNumber) -> bool {
+        self.add_alike(&number.into())
     }
 
     fn can_remove(&self, aggregate: &Aggregate) -> bool {

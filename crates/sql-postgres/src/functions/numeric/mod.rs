@@ -128,4 +128,6 @@ fn bucket<'v, A: Argument<'v>>(
 }
 
 #[cfg(test)]
+mod exact_tests;
+#[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! Rows of `pg_proc` for functions and aggregates of numbers.
 
 use datum::decimal::Decimal;
+use query::nodes::exact_number::ExactOperation;
 use query::nodes::function::{Finish, Folding, Function, Run, SessionUse};
 
 use super::random::{random, random_normal, set_seed};
@@ -35,6 +36,11 @@ const fn function(names: &'static [&'static str], run: Run) -> Function {
     Function { folding: Folding::Operator, finish: Finish::Unchanged, ..Function::new(names, run) }
 }
 
+/// A function of decimals that the core may compute itself.
+const fn exact(operation: ExactOperation, names: &'static [&'static str], run: Run) -> Function {
+    Function { exact_operation: Some(operation), ..function(names, run) }
+}
+
 /// A function whose results differ although its arguments do not.
 const fn volatile(names: &'static [&'static str], run: Run) -> Function {
     Function { volatile: true, session: SessionUse::Written, finish: Finish::Unchanged, ..Function::new(names, run) }
@@ -48,6 +54,15 @@ macro_rules! body {
     }};
     (pair $name:literal [$code:expr]) => {{
         static FUNCTION: Function = function(&[$name], Run::Pair(|_, a, b, _| two(a, b, $code)));
+        Body::Scalar(&FUNCTION)
+    }};
+    (exact $name:literal [$operation:ident $code:expr]) => {{
+        static FUNCTION: Function =
+            exact(ExactOperation::$operation, &[$name], Run::Pair(|_, a, b, _| two(a, b, $code)));
+        Body::Scalar(&FUNCTION)
+    }};
+    (converted $name:literal [$code:expr]) => {{
+        static FUNCTION: Function = exact(ExactOperation::Convert, &[$name], Run::Strict(|_, v, _| one(v, $code)));
         Body::Scalar(&FUNCTION)
     }};
     (constant $name:literal [$code:expr]) => {{
@@ -296,9 +311,9 @@ pub static FUNCTIONS: &[PgFunction] = &rows! {
     1721 "numeric_ge" (NUMERIC, NUMERIC) BOOL = pair [|a: &Decimal, b: &Decimal| a >= b];
     1722 "numeric_lt" (NUMERIC, NUMERIC) BOOL = pair [|a: &Decimal, b: &Decimal| a < b];
     1723 "numeric_le" (NUMERIC, NUMERIC) BOOL = pair [|a: &Decimal, b: &Decimal| a <= b];
-    1724 "numeric_add" (NUMERIC, NUMERIC) NUMERIC = pair [arithmetic::add];
-    1725 "numeric_sub" (NUMERIC, NUMERIC) NUMERIC = pair [arithmetic::subtract];
-    1726 "numeric_mul" (NUMERIC, NUMERIC) NUMERIC = pair [arithmetic::multiply];
+    1724 "numeric_add" (NUMERIC, NUMERIC) NUMERIC = exact [Add arithmetic::add];
+    1725 "numeric_sub" (NUMERIC, NUMERIC) NUMERIC = exact [Subtract arithmetic::subtract];
+    1726 "numeric_mul" (NUMERIC, NUMERIC) NUMERIC = exact [Multiply arithmetic::multiply];
     1727 "numeric_div" (NUMERIC, NUMERIC) NUMERIC = pair [arithmetic::divide];
     1728 "mod" (NUMERIC, NUMERIC) NUMERIC = pair [arithmetic::modulo];
     1729 "numeric_mod" (NUMERIC, NUMERIC) NUMERIC = pair [arithmetic::modulo];
@@ -312,7 +327,7 @@ pub static FUNCTIONS: &[PgFunction] = &rows! {
     1737 "numeric_log" (NUMERIC, NUMERIC) NUMERIC = pair [transcendental::log];
     1738 "pow" (NUMERIC, NUMERIC) NUMERIC = pair [transcendental::power];
     1739 "numeric_power" (NUMERIC, NUMERIC) NUMERIC = pair [transcendental::power];
-    1740 "numeric" (INT4) NUMERIC = strict [v: one(v, |a: i64| Decimal::from(a))];
+    1740 "numeric" (INT4) NUMERIC = converted [|a: i64| Decimal::from(a)];
     1741 "log" (NUMERIC) NUMERIC = strict [v: one(v, transcendental::log10)];
     1742 "numeric" (FLOAT4) NUMERIC = strict [v: one(v, casts::of_float::<f32>)];
     1743 "numeric" (FLOAT8) NUMERIC = strict [v: one(v, casts::of_float::<f64>)];
@@ -325,8 +340,8 @@ pub static FUNCTIONS: &[PgFunction] = &rows! {
     1769 "numeric_cmp" (NUMERIC, NUMERIC) INT4 = pair [|a: &Decimal, b: &Decimal| a.cmp(b)];
     1771 "numeric_uminus" (NUMERIC) NUMERIC = strict [v: one(v, Decimal::negated)];
     1779 "int8" (NUMERIC) INT8 = strict [v: one(v, |a: &Decimal| casts::to_integer(Width::Int8, a))];
-    1781 "numeric" (INT8) NUMERIC = strict [v: one(v, |a: i64| Decimal::from(a))];
-    1782 "numeric" (INT2) NUMERIC = strict [v: one(v, |a: i64| Decimal::from(a))];
+    1781 "numeric" (INT8) NUMERIC = converted [|a: i64| Decimal::from(a)];
+    1782 "numeric" (INT2) NUMERIC = converted [|a: i64| Decimal::from(a)];
     1783 "int2" (NUMERIC) INT2 = strict [v: one(v, |a: &Decimal| casts::to_integer(Width::Int2, a))];
     1850 "int28eq" (INT2, INT8) BOOL = pair [|a: i64, b: i64| a == b];
     1851 "int28ne" (INT2, INT8) BOOL = pair [|a: i64, b: i64| a != b];
