@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use datum::Result;
 use datum::key::{KeyOrder, encode};
-use stdx::hash::Map;
 
 use crate::batch::{Cell, Row};
 use crate::exec::Exec;
 use crate::exec::host::host;
+use crate::exec::key_table::KeyTable;
 use crate::exec::memory::{Held, row_bytes};
 use crate::exec::progress::{Of, Progress};
 use crate::exec::row_ops::{BATCH, BATCH_BYTES};
@@ -25,17 +25,48 @@ use crate::exec::spill::partition::{LEVELS, Part, Partitions};
 use crate::nodes::aggregate::Accumulator;
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
+use crate::nodes::function::Finish;
 use crate::nodes::node::{AggregateCall, Group};
 use crate::nodes::walk::is_volatile;
 use crate::plan::estimate::estimate;
 use crate::value::Value;
 
-struct Gathering {
-    keys: Row,
-    /// The number of keys that count, or the number of the grouping set.
-    level: usize,
-    /// A state for each of `GroupStates::firsts`.
+/// Groups, one behind another.
+#[derive(Default)]
+struct Groups {
+    /// Of each group the number of keys that count, or the number of the grouping set.
+    levels: Vec<usize>,
+    /// Of each group its keys.
+    keys: Vec<Value>,
+    /// Of each group a state for each of `GroupStates::firsts`.
     sums: Vec<Box<dyn Accumulator>>,
+}
+
+/// Finished groups.
+#[derive(Default)]
+struct Ready {
+    levels: std::vec::IntoIter<usize>,
+    keys: std::vec::IntoIter<Value>,
+    sums: std::vec::IntoIter<Box<dyn Accumulator>>,
+}
+
+impl Groups {
+    /// Adds a group whose keys have been added.
+    fn begin(&mut self, states: &GroupStates, group: &Group, level: usize) {
+        debug_assert_eq!(self.keys.len(), group.keys.len() * (self.levels.len() + 1));
+        self.levels.push(level);
+        self.sums.extend(states.firsts.iter().map(|first| group.calls[*first].aggregate.start()));
+    }
+
+    /// Returns the states of a group.
+    fn sums_mut(&mut self, states: &GroupStates, number: usize) -> &mut [Box<dyn Accumulator>] {
+        let count = states.firsts.len();
+        &mut self.sums[count * number..count * (number + 1)]
+    }
+
+    fn into_ready(self) -> Ready {
+        Ready { levels: self.levels.into_iter(), keys: self.keys.into_iter(), sums: self.sums.into_iter() }
+    }
 }
 
 /// The states of a group: one for each call, but for calls that add the same values to states of one kind.
@@ -64,32 +95,30 @@ impl GroupStates {
         states
     }
 
-    fn begin(&self, group: &Group, keys: Row, level: usize) -> Gathering {
-        let sums = self.firsts.iter().map(|first| group.calls[*first].aggregate.start()).collect();
-        Gathering { keys, level, sums }
-    }
-
-    fn finished(&self, group: &Group, mut gathering: Gathering, ctx: &mut EvalContext) -> Result<Row> {
-        let mut row = gathering.keys;
-        row.reserve_exact(group.calls.len());
+    /// Returns the row of the next group; `None` at the end.
+    fn finished(&self, group: &Group, ready: &mut Ready, ctx: &mut EvalContext) -> Result<Option<Row>> {
+        let Some(level) = ready.levels.next() else { return Ok(None) };
+        let mut row = Row::with_capacity(group.keys.len() + group.calls.len() + usize::from(group.rollup));
+        row.extend(ready.keys.by_ref().take(group.keys.len()));
+        let sums = ready.sums.as_mut_slice();
         for (at, (call, place)) in group.calls.iter().zip(&self.places).enumerate() {
             row.push(match group.level == Some(at) {
-                true => Value::Int(gathering.level as i64),
-                false => gathering.sums[*place].finish(&call.aggregate, ctx)?,
+                true => Value::Int(level as i64),
+                false => sums[*place].finish(&call.aggregate, ctx)?,
             });
         }
         if group.rollup {
-            row.push(Value::Int(gathering.level as i64));
+            row.push(Value::Int(level as i64));
         }
-        Ok(row)
+        ready.sums.by_ref().take(self.firsts.len()).for_each(drop);
+        Ok(Some(row))
     }
 }
 
 pub struct GroupState {
     states: Arc<GroupStates>,
     input: Option<Exec>,
-    /// Finished groups.
-    ready: std::vec::IntoIter<Gathering>,
+    ready: Ready,
     /// Partitions to be processed.
     parts: Vec<Part>,
     /// The sorted result of ROLLUP.
@@ -103,8 +132,11 @@ pub struct GroupState {
 /// Groups being built.
 struct Table<'g> {
     group: &'g Group,
-    groups: Vec<Gathering>,
-    places: Map<Vec<u8>, usize>,
+    groups: Groups,
+    /// The key of each group.
+    places: KeyTable,
+    /// The group of the row before, which that of the next one often is.
+    last: usize,
     held: Held,
     level: u32,
     others: Option<Partitions>,
@@ -118,7 +150,7 @@ impl GroupState {
         GroupState {
             states: Arc::new(GroupStates::of(group)),
             input: Some(input),
-            ready: Vec::new().into_iter(),
+            ready: Ready::default(),
             parts: Vec::new(),
             sorted: None,
             gathered: None,
@@ -171,8 +203,9 @@ impl GroupState {
             // Sets without keys have a group of no rows, once.
             gathered.count = 1;
             for level in group.levels().filter(|level| group.is_total(*level)) {
-                let nothing = self.states.begin(group, vec![Value::Null; group.keys.len()], level);
-                out.push(self.states.finished(group, nothing, ctx)?);
+                let mut nothing = Groups { keys: vec![Value::Null; group.keys.len()], ..Groups::default() };
+                nothing.begin(&self.states, group, level);
+                out.extend(self.states.finished(group, &mut nothing.into_ready(), ctx)?);
             }
         }
         Ok(())
@@ -180,8 +213,8 @@ impl GroupState {
 
     fn next_groups(&mut self, group: &Group, ctx: &mut EvalContext, out: &mut Vec<Row>) -> Result<()> {
         while out.len() < BATCH {
-            if let Some(gathering) = self.ready.next() {
-                out.push(self.states.finished(group, gathering, ctx)?);
+            if let Some(row) = self.states.finished(group, &mut self.ready, ctx)? {
+                out.push(row);
                 continue;
             }
             self.held.clear();
@@ -197,7 +230,7 @@ impl GroupState {
                     let mut table = Table::new(group, &self.states, part.level);
                     let (mut rows, mut count) = (part.rows(), 0u64);
                     while let Some((key, row)) = rows.next()? {
-                        table.add(key, &row, ctx)?;
+                        table.add(&key, &row, ctx)?;
                         count += 1;
                         if count.is_multiple_of(1024) {
                             host(ctx).look_up()?;
@@ -211,7 +244,7 @@ impl GroupState {
                 self.parts.extend(others.finish()?.into_iter().filter(|part| !part.run.is_empty()));
             }
             (self.held, self.grown) = (table.held, table.adding.grown);
-            self.ready = table.groups.into_iter();
+            self.ready = table.groups.into_ready();
         }
         Ok(())
     }
@@ -253,7 +286,7 @@ impl GroupState {
 struct Gathered {
     rows: Sorted,
     /// The current group, and its key.
-    gathering: Option<Gathering>,
+    gathering: Option<Groups>,
     key: Vec<u8>,
     adding: Adding,
     /// The number of rows so far.
@@ -275,22 +308,23 @@ impl Gathered {
                 self.key.clear();
                 self.key.extend_from_slice(key);
                 let level = Group::level_of(key);
-                let keys = group.values(level, &row, ctx)?;
-                let done = self.gathering.replace(self.adding.states.begin(group, keys, level));
-                if let Some(done) = done {
-                    out.push(self.adding.states.finished(group, done, ctx)?);
+                let mut next = Groups::default();
+                group.values(level, &row, ctx, &mut next.keys)?;
+                next.begin(&self.adding.states, group, level);
+                if let Some(done) = self.gathering.replace(next) {
+                    out.extend(self.adding.states.finished(group, &mut done.into_ready(), ctx)?);
                 }
                 self.adding = Adding::new(&self.adding.states);
             }
             if let Some(gathering) = &mut self.gathering {
-                self.adding.add(group, (0, gathering), &row, ctx)?;
+                self.adding.add(group, (0, &mut gathering.sums), &row, ctx)?;
             }
             if is_next {
                 return Ok(true);
             }
         }
         let Some(done) = self.gathering.take() else { return Ok(false) };
-        out.push(self.adding.states.finished(group, done, ctx)?);
+        out.extend(self.adding.states.finished(group, &mut done.into_ready(), ctx)?);
         Ok(false)
     }
 }
@@ -335,13 +369,12 @@ impl Group {
         key.first_chunk::<2>().map_or(0, |bytes| usize::from(u16::from_be_bytes(*bytes)))
     }
 
-    /// Returns the keys of the row's group, with NULL for those that do not count.
-    fn values(&self, level: usize, row: &[Value], ctx: &mut EvalContext) -> Result<Row> {
-        let value = |(at, key): (usize, &Expr)| match self.counts(level, at) {
-            true => key.eval(row, ctx),
-            false => Ok(Value::Null),
-        };
-        self.keys.iter().enumerate().map(value).collect()
+    /// Appends the keys of the row's group, with NULL for those that do not count.
+    fn values(&self, level: usize, row: &[Value], ctx: &mut EvalContext, out: &mut Vec<Value>) -> Result<()> {
+        for (at, key) in self.keys.iter().enumerate() {
+            out.push(if self.counts(level, at) { key.eval(row, ctx)? } else { Value::Null });
+        }
+        Ok(())
     }
 }
 
@@ -361,8 +394,9 @@ impl<'g> Table<'g> {
     fn new(group: &'g Group, states: &Arc<GroupStates>, level: u32) -> Table<'g> {
         let mut table = Table {
             group,
-            groups: Vec::new(),
-            places: Map::default(),
+            groups: Groups::default(),
+            places: KeyTable::default(),
+            last: 0,
             held: Held::default(),
             level,
             others: None,
@@ -370,18 +404,15 @@ impl<'g> Table<'g> {
             key: Vec::new(),
         };
         if group.is_whole {
-            table.begin(Row::new(), 0);
+            table.groups.begin(states, group, 0);
         }
         // Sets without keys have a group of no rows too.
         for set in group.levels().filter(|set| level == 0 && group.is_total(*set)) {
-            table.places.insert((set as u16).to_be_bytes().to_vec(), table.groups.len());
-            table.begin(vec![Value::Null; group.keys.len()], set);
+            table.places.add(&(set as u16).to_be_bytes());
+            table.groups.keys.extend((0..group.keys.len()).map(|_| Value::Null));
+            table.groups.begin(states, group, set);
         }
         table
-    }
-
-    fn begin(&mut self, keys: Row, level: usize) {
-        self.groups.push(self.adding.states.begin(self.group, keys, level));
     }
 
     /// Adds an input row: to a group of each grouping set, or of each shorter key of ROLLUP.
@@ -393,19 +424,18 @@ impl<'g> Table<'g> {
             let mut key = std::mem::take(&mut self.key);
             key.clear();
             self.group.key(level, row, ctx, &mut key)?;
-            match self.places.get(&key) {
-                Some(at) => self.add_to(*at, row, ctx)?,
-                None => self.add(key.clone(), row, ctx)?,
-            }
+            self.add(&key, row, ctx)?;
             self.key = key;
         }
         Ok(())
     }
 
     /// Adds the row to its group, or to a partition.
-    fn add(&mut self, key: Vec<u8>, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
-        if let Some(at) = self.places.get(&key) {
-            return self.add_to(*at, row, ctx);
+    fn add(&mut self, key: &[u8], row: &[Value], ctx: &mut EvalContext) -> Result<()> {
+        let is_last = self.last < self.places.len() && self.places.get(self.last) == key;
+        if let Some(at) = if is_last { Some(self.last) } else { self.places.find(key) } {
+            self.last = at;
+            return self.add_to(at, row, ctx);
         }
         let bytes = 2 * key.len() + 48 + 32 * self.group.keys.len() + 96 * self.group.calls.len();
         if self.others.is_some() || (self.level < LEVELS && host(ctx).must_spill(&self.held, bytes)) {
@@ -413,23 +443,25 @@ impl<'g> Table<'g> {
                 Some(others) => others,
                 None => self.others.insert(Partitions::new(&host(ctx).spill()?, self.level)?),
             };
-            return others.put(&key, row);
+            return others.put(key, row);
         }
-        let level = Group::level_of(&key);
-        let keys = self.group.values(level, row, ctx)?;
-        let bytes = bytes + row_bytes(&keys);
+        let level = Group::level_of(key);
+        let from = self.groups.keys.len();
+        self.group.values(level, row, ctx, &mut self.groups.keys)?;
+        let bytes = bytes + row_bytes(&self.groups.keys[from..]);
         if self.level < LEVELS {
             host(ctx).count(&mut self.held, bytes)?
         } else {
             host(ctx).hold(&mut self.held, bytes)?
         }
-        self.places.insert(key, self.groups.len());
-        self.begin(keys, level);
-        self.add_to(self.groups.len() - 1, row, ctx)
+        self.groups.begin(&self.adding.states, self.group, level);
+        self.last = self.places.add(key);
+        self.add_to(self.last, row, ctx)
     }
 
     fn add_to(&mut self, at: usize, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
-        self.adding.add(self.group, (at, &mut self.groups[at]), row, ctx)
+        let sums = self.groups.sums_mut(&self.adding.states, at);
+        self.adding.add(self.group, (at, sums), row, ctx)
     }
 }
 
@@ -448,12 +480,12 @@ impl Adding {
     fn add(
         &mut self,
         group: &Group,
-        (at, gathering): (usize, &mut Gathering),
+        (at, sums): (usize, &mut [Box<dyn Accumulator>]),
         row: &[Value],
         ctx: &mut EvalContext,
     ) -> Result<()> {
         let mut grown = 0;
-        for (nth, sum) in self.states.firsts.iter().zip(&mut gathering.sums) {
+        for (nth, sum) in self.states.firsts.iter().zip(sums) {
             let call = &group.calls[*nth];
             let Some(arguments) = call.admitted(row, ctx)? else { continue };
             let values = match arguments {
@@ -461,12 +493,22 @@ impl Adding {
                 arguments => {
                     self.values.clear();
                     let exact = call.aggregate.sums_exactly();
-                    for argument in arguments {
-                        self.values.push(if exact {
-                            argument.eval_exact(row, ctx)?
-                        } else {
-                            argument.eval(row, ctx)?
-                        });
+                    if let [Expr::Call(argument)] = arguments
+                        && (exact || matches!(argument.function.finish, Finish::Unchanged))
+                        && let Some(number) = argument.exact_number(row, ctx)
+                    {
+                        if !call.aggregate.distinct && !call.aggregate.gathers() && sum.add_exact(number) {
+                            continue;
+                        }
+                        self.values.push(Value::Decimal(number.into()));
+                    } else {
+                        for argument in arguments {
+                            self.values.push(if exact {
+                                argument.eval_exact(row, ctx)?
+                            } else {
+                                argument.eval(row, ctx)?
+                            });
+                        }
                     }
                     &self.values[..]
                 }

@@ -6,7 +6,9 @@ use datum::Result;
 
 use crate::batch::Row;
 use crate::exec::Exec;
+use crate::exec::host::host;
 use crate::exec::row_ops::{BATCH, all_hold};
+use crate::exec::scan::Take;
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
 use crate::nodes::node::{JoinKind, Node};
@@ -46,7 +48,7 @@ impl LoopState {
         ctx: &mut EvalContext,
         out: &mut Vec<Row>,
     ) -> Result<()> {
-        if matches!(kind, JoinKind::Semi | JoinKind::Anti) {
+        if kind.decides() {
             return self.next_decided(right, kind, on, ctx, out);
         }
         let wanted = (self.most < BATCH).then_some(1);
@@ -71,6 +73,32 @@ impl LoopState {
                 out.push(without(left, fills));
             }
             self.current = None;
+        }
+        Ok(())
+    }
+
+    /// Shows every row of an inner or outer join without making rows of their own.
+    pub fn each(
+        &mut self,
+        right: &Arc<Node>,
+        (kind, fills): (JoinKind, &[(usize, usize)]),
+        on: &[Expr],
+        ctx: &mut EvalContext,
+        take: &mut Take<'_>,
+    ) -> Result<()> {
+        while let Some(left) = self.next_left(ctx)? {
+            host(ctx).look_up()?;
+            let (left, mut matched) = (Arc::new(left), false);
+            Exec::open(right, Some(&left), ctx)?.each(ctx, &mut |row, ctx| {
+                if all_hold(on, row, ctx)? {
+                    matched = true;
+                    take(row, ctx)?;
+                }
+                Ok(())
+            })?;
+            if kind == JoinKind::Left && !matched {
+                take(&without(&left, fills), ctx)?;
+            }
         }
         Ok(())
     }

@@ -22,6 +22,7 @@ pub mod index_build;
 pub mod instance;
 pub mod instrumentation;
 pub(crate) mod join;
+mod key_table;
 pub(crate) mod keys;
 pub(crate) mod keyspace_scan;
 mod lock_rows;
@@ -451,13 +452,19 @@ impl Exec {
         Ok(out.len() > before)
     }
 
-    /// Calls `take` with each remaining row. A scan builds no rows for it.
+    /// Calls `take` with each row, before any has been asked for (QU-52). A scan and a join build no rows for it.
     pub fn each(&mut self, ctx: &mut EvalContext, take: &mut scan::Take<'_>) -> Result<()> {
-        if let (Node::Scan(scan), State::Scan(state)) = (&*self.node, &mut self.state)
-            && scan.output.is_none()
-            && host(ctx).measures.is_none()
-        {
-            return state.each(scan, ctx, take);
+        if host(ctx).measures.is_none() {
+            match (&*self.node, &mut self.state) {
+                (Node::Scan(scan), State::Scan(state)) if scan.output.is_none() => {
+                    return state.each(scan, ctx, take);
+                }
+                (Node::Hash(join), State::Hash(state)) => return state.each(join, self.base.as_ref(), ctx, take),
+                (Node::Loop { right, kind, on, fills, .. }, State::Loop(state)) if !kind.decides() => {
+                    return state.each(right, (*kind, fills), on, ctx, take);
+                }
+                _ => {}
+            }
         }
         let mut batch = Vec::new();
         while self.next(ctx, &mut batch)? {
@@ -468,6 +475,10 @@ impl Exec {
 }
 
 impl Exec {
+    fn is_scan(&self) -> bool {
+        matches!(&*self.node, Node::Scan(_))
+    }
+
     /// Returns whether a row satisfies these conditions. The first one decides.
     pub fn any(&mut self, on: &[Expr], ctx: &mut EvalContext) -> Result<bool> {
         if let (Node::Scan(scan), State::Scan(state)) = (&*self.node, &mut self.state)

@@ -645,7 +645,7 @@ impl ScanState {
                 if let Some(at) = scan.key_at {
                     self.wide[at] = Value::bytes(moved.as_deref().unwrap_or(key));
                 }
-                self.fill_in(scan, RowBytes::from(&bytes), &scan.needed, ctx)?;
+                fill_in(scan, RowBytes::from(&bytes), &scan.needed, &mut self.wide, ctx)?;
                 let conditions = self.folded.as_deref().unwrap_or(&scan.conditions);
                 all_hold(conditions, &self.wide, ctx)
             }
@@ -661,19 +661,28 @@ impl ScanState {
         (stages, skipped): (&Stages, usize),
         ctx: &mut EvalContext,
     ) -> Result<bool> {
-        for (at, columns) in stages.before.iter().enumerate() {
-            if !columns.is_empty() {
-                self.fill_in(scan, row, columns, ctx)?;
+        let conditions = &self.folded.as_deref().unwrap_or(&scan.conditions)[skipped..];
+        let wide = &mut self.wide;
+        // The head of a row is read once for all columns, unless some of them are computed.
+        let view = (!scan.table.computes).then(|| scan.table.layout.open(row)).transpose()?;
+        let read = |columns: &[usize], wide: &mut Row, ctx: &mut EvalContext| match (&view, &scan.places) {
+            (Some(view), Some(places)) => {
+                columns.iter().try_for_each(|at| put(&scan.table, view, *at, &mut wide[places[*at]]))
             }
-            let conditions = self.folded.as_deref().unwrap_or(&scan.conditions);
-            if !conditions[skipped + at].holds(&self.wide, ctx)? {
+            (Some(view), None) => {
+                columns.iter().try_for_each(|at| put(&scan.table, view, *at, &mut wide[scan.offset + at]))
+            }
+            (None, _) => fill_in(scan, row, columns, wide, ctx),
+        };
+        for (columns, condition) in stages.before.iter().zip(conditions) {
+            if !columns.is_empty() {
+                read(columns, wide, ctx)?;
+            }
+            if !condition.holds(wide, ctx)? {
                 return Ok(false);
             }
         }
-        if !stages.rest.is_empty() {
-            self.fill_in(scan, row, &stages.rest, ctx)?;
-        }
-        Ok(true)
+        if stages.rest.is_empty() { Ok(true) } else { read(&stages.rest, wide, ctx).map(|()| true) }
     }
 
     /// The row's bytes as the statement has to see them; false: there is none for it.
@@ -712,20 +721,8 @@ impl ScanState {
             return Ok(false);
         }
         self.renew_wide(scan);
-        self.fill_in(scan, RowBytes::from(&bytes), &scan.needed, ctx)?;
+        fill_in(scan, RowBytes::from(&bytes), &scan.needed, &mut self.wide, ctx)?;
         all_hold(&scan.conditions, &self.wide, ctx)
-    }
-
-    /// The columns of the row into the wide one.
-    fn fill_in(&mut self, scan: &Scan, row: RowBytes<'_>, needed: &[usize], ctx: &mut EvalContext) -> Result<()> {
-        let Some(places) = &scan.places else {
-            return generated::decode(&scan.table, row, needed, &mut self.wide[scan.offset..], ctx);
-        };
-        let row = scan.table.layout.open(row)?;
-        for at in needed {
-            put(&scan.table, &row, *at, &mut self.wide[places[*at]])?;
-        }
-        Ok(())
     }
 
     fn renew_wide(&mut self, scan: &Scan) {
@@ -751,6 +748,18 @@ impl ScanState {
         }
         Ok(())
     }
+}
+
+/// The columns of the row into the wide one.
+fn fill_in(scan: &Scan, row: RowBytes<'_>, needed: &[usize], wide: &mut Row, ctx: &mut EvalContext) -> Result<()> {
+    let Some(places) = &scan.places else {
+        return generated::decode(&scan.table, row, needed, &mut wide[scan.offset..], ctx);
+    };
+    let row = scan.table.layout.open(row)?;
+    for at in needed {
+        put(&scan.table, &row, *at, &mut wide[places[*at]])?;
+    }
+    Ok(())
 }
 
 fn lock_strength(scan: &Scan) -> Strength {

@@ -159,6 +159,13 @@ pub enum JoinKind {
     Anti,
 }
 
+impl JoinKind {
+    /// Returns whether the join gives left rows alone, each once at most.
+    pub fn decides(self) -> bool {
+        matches!(self, JoinKind::Semi | JoinKind::Anti)
+    }
+}
+
 /// A scan of a table.
 #[derive(Debug)]
 pub struct Scan {

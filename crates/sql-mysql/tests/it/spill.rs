@@ -76,6 +76,11 @@ const STATEMENTS: &[(&str, bool)] = &[
     ("select count(distinct s), count(*), sum(k) from t", false),
     ("select t.id, u.id, u.note from t join u on t.k = u.k where t.id < 3000", false),
     ("select t.id, u.id from t left join u on t.k + 700 = u.k and u.id % 2 = 0", false),
+    (
+        "select t.k, count(*), count(u.id), sum(d), sum(d * (1 - u.k)) from t left join u on t.k + 700 = u.k group by t.k",
+        false,
+    ),
+    ("select u.note, count(*), min(s) from t join u on t.k = u.k and t.id <> u.id group by u.note", false),
     ("select a.id, b.id, a.s from t a join t b on a.s = b.s and a.id < b.id where a.id % 5 = 0", false),
     (
         "select id, row_number() over (order by s, id) r, sum(k) over (partition by k order by id) q from t order by id",

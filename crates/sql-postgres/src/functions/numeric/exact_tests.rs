@@ -100,7 +100,8 @@ fn exact_numbers_are_those_of_the_functions() {
     assert_eq!(functions.len(), 6);
     let (mut exact, mut left, mut failed) = (0, 0, 0);
     for _ in 0..4000 {
-        let expr = expression(&mut prng, &functions, 1 + prng.clone().below(10));
+        let depth = 1 + prng.below(10);
+        let expr = expression(&mut prng, &functions, depth);
         ctx.parameters = vec![value(&mut prng), value(&mut prng)];
         for _ in 0..4 {
             let row: Vec<Value> = (0..COLUMNS).map(|_| value(&mut prng)).collect();
@@ -118,7 +119,7 @@ fn exact_numbers_are_those_of_the_functions() {
             }
         }
     }
-    assert!(exact > 1000 && left > 1000 && failed > 10, "{exact} {left} {failed}");
+    assert!(exact > 1000 && left > 1000 && failed > 4, "{exact} {left} {failed}");
 }
 
 fn sum_of(function: &'static AggregateFunction) -> Aggregate {
