@@ -116,6 +116,8 @@ pub enum Fault {
         /// The row was deleted, and not changed.
         is_deleted: bool,
     },
+    /// Another transaction has changed what this serializable one has read.
+    ReadWriteDependency,
     /// Another transaction has made an object of that name, or a schema, while this one waited.
     NameTaken(Box<TableName>),
     /// Another transaction has changed or dropped a definition while this one waited.
@@ -357,6 +359,7 @@ impl fmt::Display for Fault {
             Fault::TooManyWaits => f.write_str("too many blocking waits"),
             Fault::TooManyComputations => f.write_str("too many long computations"),
             Fault::SerializationFailure { .. } => f.write_str("row changed after the snapshot"),
+            Fault::ReadWriteDependency => f.write_str("rows that were read have changed"),
             Fault::SnapshotTooOld => f.write_str("snapshot too old"),
             Fault::NameTaken(name) => write!(f, "name {}.{} is taken", name.schema, name.table),
             Fault::ConcurrentChange => f.write_str("definition was changed concurrently"),

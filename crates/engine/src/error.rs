@@ -38,6 +38,8 @@ pub enum Error {
         /// The row has been deleted.
         is_deleted: bool,
     },
+    /// Another transaction has changed what this serializable transaction had read. The transaction has been rolled back.
+    ReadWriteDependency,
     /// A page is not cached, or a row is locked, and the transaction is set not to block its thread for it (`Transaction::set_read_mode`,
     /// `Transaction::suspend_for_rows`). Nothing was changed.
     WouldBlock,
@@ -79,6 +81,9 @@ impl fmt::Display for Error {
             Error::LockNotAvailable => write!(f, "the row is locked by another transaction"),
             Error::Deadlock => write!(f, "deadlock; the transaction has been rolled back, try it again"),
             Error::SerializationFailure { .. } => write!(f, "the row was changed after the transaction's snapshot"),
+            Error::ReadWriteDependency => {
+                write!(f, "another transaction has changed what this one has read; try it again")
+            }
             Error::SnapshotTooOld => {
                 write!(f, "snapshot too old: the disk has no room for the row versions that it needs; begin again")
             }

@@ -13,6 +13,7 @@ pub fn engine_fault(error: engine::Error) -> Fault {
         Error::LockNotAvailable => Fault::LockNotAvailable { table: None },
         Error::Deadlock => Fault::Deadlock,
         Error::SerializationFailure { is_deleted } => Fault::SerializationFailure { is_deleted },
+        Error::ReadWriteDependency => Fault::ReadWriteDependency,
         Error::SnapshotTooOld => Fault::SnapshotTooOld,
         Error::DiskFull => Fault::DiskFull { folder: None },
         Error::ShuttingDown => Fault::ShuttingDown,

@@ -173,11 +173,14 @@ impl Transaction {
                 ChangeOutcome::NoRow => return Ok(false),
                 ChangeOutcome::Unseen => return Err(Error::SerializationFailure { is_deleted: false }),
                 // It may have been replaced since, and its segments may be gone.
-                ChangeOutcome::Exists(record) => match rows.load(RowValue::parse(&record)?.1, old) {
-                    Ok(()) => return Ok(false),
-                    Err(error) if rows.is_same(&map, key, &record)? => return Err(error),
-                    Err(_) => {}
-                },
+                ChangeOutcome::Exists(record) => {
+                    self.note_key(map.id, key);
+                    match rows.load(RowValue::parse(&record)?.1, old) {
+                        Ok(()) => return Ok(false),
+                        Err(error) if rows.is_same(&map, key, &record)? => return Err(error),
+                        Err(_) => {}
+                    }
+                }
                 ChangeOutcome::Blocked(blocker) => {
                     self.wait_mode.suspends = suspends;
                     let waited = self.wait_for(&mut attempt, blocker, self.patience(), releases);
@@ -335,6 +338,9 @@ impl Rows {
                     return Ok(ChangeOutcome::Unseen);
                 }
                 writer.unseen.insert(map.id);
+            }
+            if let Some(changed) = &mut writer.changed {
+                changed.entry(map.id).or_insert_with(|| map.clone());
             }
             if let (true, Some(before)) = (is_version, before) {
                 self.versions.push(map.id, key, id, before);

@@ -258,6 +258,11 @@ impl LockTable {
         self.bytes_max.store(bytes, Ordering::Relaxed);
     }
 
+    /// Returns the memory that the read sets of all transactions may take before they are coarsened early.
+    pub fn read_bytes_max(&self) -> u64 {
+        self.bytes_max.load(Ordering::Relaxed) / 4
+    }
+
     /// Returns the approximate memory that locks take.
     pub fn bytes(&self) -> u64 {
         self.exact.load(Ordering::Relaxed) * EXACT_BYTES + self.hashes.load(Ordering::Relaxed) * HASH_BYTES

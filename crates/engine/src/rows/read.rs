@@ -37,7 +37,7 @@ pub struct IndexOf {
 }
 
 impl Rows {
-    fn is_unchanged(&self, map: &RowMap, key: &[u8], word: u64) -> Result<bool> {
+    pub(super) fn is_unchanged(&self, map: &RowMap, key: &[u8], word: u64) -> Result<bool> {
         let found = map.tree.get(key, &mut Vec::new())?;
         Ok(found.present && found.word == word)
     }
@@ -127,6 +127,7 @@ impl Transaction {
     /// Appends the row's value to `out`, as the transaction's snapshot or the transaction itself has it. Returns false if there is no row.
     pub fn get(&mut self, map: MapId, key: &[u8], out: &mut Vec<u8>) -> Result<bool> {
         self.alive()?;
+        self.note_key(map, key);
         let view = (self.seen(), self.id());
         let map = self.rows.map(map)?;
         self.get_seen(&map, key, view, out)
@@ -246,6 +247,11 @@ impl Transaction {
         self.writer.as_ref().is_some_and(|writer| writer.unseen.contains(&map))
     }
 
+    /// Returns whether what the scan reads is part of the read set: a scan of the newest versions goes on to lock what it reads.
+    fn notes_reads_of(&self, cursor: &Cursor) -> bool {
+        self.validates_reads() && cursor.snapshot.is_some()
+    }
+
     /// Returns true if the row's newest version is the transaction's own, a deletion included.
     fn owns(&mut self, map: &RowMap, key: &[u8]) -> Result<bool> {
         let Some(me) = self.id() else { return Ok(false) };
@@ -297,6 +303,7 @@ impl Cursor {
         out.clear();
         while out.is_empty() && !self.span.is_done() {
             let low = txn.rows.statuses.low();
+            let before = txn.notes_reads_of(self).then(|| self.span.clone());
             let Cursor { map, span, .. } = self;
             let drawn = span.next_batch(&map.tree, txn.wait_mode.read_mode, &mut out.records);
             drawn.map_err(|error| txn.wait_mode.note_range(error, map, span))?;
@@ -308,8 +315,24 @@ impl Cursor {
                 }
                 None => take_current(txn, low, out)?,
             }
+            if let Some(before) = before {
+                self.note_passed(txn, before);
+            }
         }
         Ok(!out.is_empty())
+    }
+
+    /// Notes the part of the range that the scan has passed since it was at `before`, as read.
+    fn note_passed(&self, txn: &mut Transaction, before: ScanState) {
+        let (from, to) = before.bounds();
+        let rest = (!self.span.is_done()).then(|| self.span.clone().bounds());
+        match (rest, self.is_backward) {
+            (None, _) => txn.note_range(self.map.id, &from, to.as_deref()),
+            (Some((_, rest)), true) => {
+                txn.note_range(self.map.id, &rest.unwrap_or_default(), to.as_deref());
+            }
+            (Some((rest, _)), false) => txn.note_range(self.map.id, &from, Some(&rest)),
+        }
     }
 
     /// Does the same for a scan of the newest versions, with at most `most` rows. Before it returns, it locks the range from the scan's position to the last

@@ -33,6 +33,10 @@ pub struct Rows {
     pub(super) snapshots: SnapshotRegistry,
     pub(super) versions: VersionStore,
     pub(super) locks: Arc<LockTable>,
+    /// Held by a serializable transaction from the end of its validation until its COMMIT is written (EN-61).
+    pub(super) serial: Mutex<()>,
+    /// The approximate memory of all read sets.
+    pub(super) read_bytes: AtomicU64,
     /// Transactions of former openings that are being rolled back.
     pub(super) losers: LoserList,
     pub(super) keyspace: Weak<Keyspace>,
@@ -63,6 +67,8 @@ impl Rows {
             versions: VersionStore::new(seed),
             losers: LoserList::default(),
             locks: key_locks.locks.clone(),
+            serial: Mutex::default(),
+            read_bytes: AtomicU64::new(0),
             key_locks,
             lock_queues: Arc::default(),
             keyspace: Arc::downgrade(keyspace),
@@ -113,6 +119,11 @@ impl Rows {
     /// Returns the approximate memory that locks take.
     pub fn lock_bytes(&self) -> u64 {
         self.locks.bytes()
+    }
+
+    /// Returns the approximate memory of the read sets of open transactions.
+    pub fn read_set_bytes(&self) -> u64 {
+        self.read_bytes.load(std::sync::atomic::Ordering::Relaxed)
     }
 
     /// Lists the locks of open transactions. Rows that a transaction has changed and never locked are not among them: their records name it.

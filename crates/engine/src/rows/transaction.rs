@@ -26,6 +26,7 @@ use crate::rows::key_changes::KeyChanges;
 use crate::rows::lock_queue::{LockAttempt, SuspendedWait};
 use crate::rows::lock_table::{Acquired, Blocker, Requester, Strength};
 use crate::rows::purge_list::CommittedTxn;
+use crate::rows::read_set::ReadSet;
 use crate::rows::request::{Isolation, Wait};
 use crate::rows::run::UndoStep;
 use crate::rows::snapshot::SnapshotRegistration;
@@ -70,7 +71,7 @@ pub(crate) struct MadeMap {
 
 /// A snapshot of plain reads that `Transaction::read_newest` has put aside.
 #[must_use = "the transaction goes on with the newest snapshot until it is given back"]
-pub struct SnapshotAside(Option<Snapshot>);
+pub struct SnapshotAside(Option<Snapshot>, Option<Box<ReadSet>>);
 
 /// The state of a transaction from its first change or lock on.
 pub(crate) struct Writer {
@@ -92,6 +93,8 @@ pub(crate) struct Writer {
     pub has_garbage: bool,
     /// Maps in which it has written a row over a version that its snapshot did not see (EN-26).
     pub unseen: HashSet<MapId>,
+    /// Of a serializable transaction: the maps that it has changed.
+    pub changed: Option<HashMap<MapId, Arc<RowMap>>>,
     /// A change of a row whose newest version the snapshot does not see fails.
     pub fails_on_unseen: bool,
     /// An insert does not wait for locks on a row that is there.
@@ -117,6 +120,8 @@ pub struct Transaction {
     activity: Option<Arc<Activity>>,
     /// The lock that the last `lock` or `lock_key` took, if the transaction did not hold it before.
     pub(crate) locked_anew: Option<(Arc<RowMap>, Box<[u8]>, Acquired)>,
+    /// The read set, if the commit validates it.
+    pub(crate) reads: Option<Box<ReadSet>>,
     /// The creator of the record that `newest` has read.
     pub(crate) newest_creator: Option<TxnId>,
     /// Buffer for the record that is being read.
@@ -151,6 +156,7 @@ impl Transaction {
             cancel: None,
             activity: None,
             locked_anew: None,
+            reads: None,
             newest_creator: None,
             record: Vec::new(),
             doomed: None,
@@ -182,7 +188,8 @@ impl Transaction {
     /// Lets plain reads see what is committed now, until the snapshot is given back. For statements that write all rows of a table anew, at any isolation
     /// level. The caller makes sure that no other transaction has undecided changes in what it reads.
     pub fn read_newest(&mut self) -> SnapshotAside {
-        let aside = SnapshotAside(self.snapshot);
+        // What is read meanwhile cannot change before the transaction's end, so it is not validated.
+        let aside = SnapshotAside(self.snapshot, self.reads.take());
         match aside.0 {
             // The registration stands for the older snapshot, so it keeps what the newer one needs too (EN-16).
             Some(_) => {
@@ -199,6 +206,7 @@ impl Transaction {
     /// Goes on with the snapshot from before `read_newest`.
     pub fn read_as_before(&mut self, aside: SnapshotAside) {
         self.snapshot = aside.0;
+        self.reads = aside.1;
         if self.snapshot.is_none() {
             self.registration.iter().for_each(|registration| self.rows.snapshots.release(registration));
         }
@@ -228,6 +236,10 @@ impl Transaction {
     /// Sets a function that ends a wait for a lock with `Error::Cancelled` if it returns true when the wait begins or `Rows::wake_waiters` is called.
     pub fn set_cancel(&mut self, cancel: Cancel) {
         self.cancel = Some(cancel);
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancel.as_ref().is_some_and(|cancel| cancel())
     }
 
     /// Sets where the transaction publishes its activity.
@@ -284,6 +296,7 @@ impl Transaction {
                 has_values: false,
                 has_garbage: false,
                 unseen: HashSet::new(),
+                changed: (self.isolation == Isolation::Serializable).then(HashMap::new),
                 fails_on_unseen: self.fails_on_unseen,
                 locks_keys: self.locks_keys,
                 unlocking: HashMap::new(),
@@ -481,13 +494,15 @@ impl Transaction {
         Ok(())
     }
 
-    /// Commits. The changes are visible from here on. Returns the durability LSN of the acknowledgement.
+    /// Commits. The changes are visible from here on. Returns the durability LSN of the acknowledgement. An error means that the transaction has been rolled back.
     pub fn commit(mut self) -> Result<Lsn> {
         self.alive()?;
-        match self.writer.as_ref().is_some_and(|writer| !writer.keys.is_empty()) {
-            true => self.commit_joint(None),
-            false => Ok(self.decide(None)),
+        if self.writer.as_ref().is_some_and(|writer| !writer.keys.is_empty()) {
+            return self.commit_joint(None);
         }
+        let rows = self.rows.clone();
+        let _serial = self.enter_serial_order(&rows)?;
+        Ok(self.decide(None))
     }
 
     /// Commits, and changes accounts with the same COMMIT (EN-66). Fails if one of them has been changed meanwhile.
@@ -501,6 +516,7 @@ impl Transaction {
 
     fn commit_joint(mut self, accounts: Option<(&Accounts, &PendingAccounts)>) -> Result<Lsn> {
         let rows = self.rows.clone();
+        let _serial = self.enter_serial_order(&rows)?;
         let keyspace = rows.keyspace()?;
         rows.store.pager.admit()?;
         let accounts = accounts.map(|(accounts, pending)| accounts.join(pending)).transpose()?;
@@ -535,6 +551,7 @@ impl Transaction {
             rows.statuses.committing(writer.id);
             lsn = rows.store.logical(kind::COMMIT, Some(writer.id), &body);
             rows.statuses.committed(writer.id, lsn);
+            Rows::count_serial_commit(&writer);
             rows.store.metrics.txn_commits.add(1);
         }
         rows.store.delist(writer.id);
@@ -605,6 +622,7 @@ impl Transaction {
 
     /// Ends the snapshot and its registration.
     fn leave(&mut self) {
+        self.drop_reads();
         self.snapshot = None;
         if let Some(registration) = self.registration.take() {
             self.rows.snapshots.leave(registration);

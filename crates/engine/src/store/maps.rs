@@ -18,11 +18,19 @@ pub(crate) struct RowMap {
     /// Entries in the lock table. While there are none, writers skip the lookup.
     pub row_locks: AtomicU64,
     pub range_locks: AtomicU64,
+    /// Commits of serializable transactions that have changed it (EN-62).
+    pub serial_commits: AtomicU64,
 }
 
 impl RowMap {
     pub fn new(tree: Tree) -> RowMap {
-        RowMap { id: tree.id(), tree, row_locks: AtomicU64::new(0), range_locks: AtomicU64::new(0) }
+        RowMap {
+            id: tree.id(),
+            tree,
+            row_locks: AtomicU64::new(0),
+            range_locks: AtomicU64::new(0),
+            serial_commits: AtomicU64::new(0),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ mod lock_queues;
 mod rename;
 mod rows;
 mod seen_rows;
+mod serializable;
 mod stress;
 mod strings;
 mod undo;

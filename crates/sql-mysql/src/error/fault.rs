@@ -73,6 +73,7 @@ impl From<Fault> for SqlError {
             Fault::TooManyLocks { .. } => error::LOCK_TABLE_FULL.bare(),
             Fault::TooManyWaits => error::CANT_CREATE_THREAD.bare(),
             Fault::TooManyComputations => error::TOO_MANY_COMPUTATIONS.bare(),
+            Fault::ReadWriteDependency => error::UNKNOWN_ERROR.with(&[&engine::Error::ReadWriteDependency]),
             Fault::SnapshotTooOld => error::UNKNOWN_ERROR.with(&[&engine::Error::SnapshotTooOld]),
             Fault::SerializationFailure { is_deleted } => {
                 error::UNKNOWN_ERROR.with(&[&engine::Error::SerializationFailure { is_deleted }])

@@ -179,6 +179,12 @@ pub fn render(fault: Fault, written: &[Arc<Table>]) -> PgError {
             let what = if is_deleted { "delete" } else { "update" };
             PgError::new(state::SERIALIZATION_FAILURE, format!("could not serialize access due to concurrent {what}"))
         }
+        Fault::ReadWriteDependency => PgError::new(
+            state::SERIALIZATION_FAILURE,
+            "could not serialize access due to read/write dependencies among transactions",
+        )
+        .detail("Reason code: Canceled on identification as a pivot, during commit attempt.")
+        .hint("The transaction might succeed if retried."),
         Fault::TooManyLocks { max } => PgError::new(state::OUT_OF_MEMORY, "out of shared memory")
             .hint(format!("All sessions together hold at most {max} advisory locks.")),
         Fault::TooManyWaits => PgError::new(state::INSUFFICIENT_RESOURCES, "too many statements wait at once"),

@@ -165,6 +165,10 @@ fn every_fault_has_its_error() {
             "ERROR 1135 (HY000): Too many statements compute for long at once, so that no thread is left for others; try again later",
         ),
         (
+            Fault::ReadWriteDependency,
+            "ERROR 1105 (HY000): another transaction has changed what this one has read; try it again",
+        ),
+        (
             Fault::SnapshotTooOld,
             "ERROR 1105 (HY000): snapshot too old: the disk has no room for the row versions that it needs; begin again",
         ),
@@ -216,6 +220,7 @@ fn an_error_of_the_engine_keeps_its_kind() {
         (Error::DiskFull, Fault::DiskFull { folder: None }),
         (Error::ShuttingDown, Fault::ShuttingDown),
         (Error::TooLarge { what: "row", limit: 9 }, Fault::RowTooLarge { max: 9 }),
+        (Error::ReadWriteDependency, Fault::ReadWriteDependency),
         (Error::SnapshotTooOld, Fault::SnapshotTooOld),
         (Error::OutOfMemory(full), Fault::Storage(format!("out of memory: {full}").into())),
         (Error::Misuse("x"), Fault::Storage("internal error: x".into())),
