@@ -126,7 +126,12 @@ fn lock_first(table: &Table, key: KeyAt, columns: usize, sought: &Sought, ctx: &
     let txn = host(ctx).txn()?;
     let mut bytes = Vec::new();
     if is_unique && table.key_parts(key).len() == columns {
-        return Ok(txn.lock_patiently(map, prefix, strength, &mut bytes).map_err(engine_fault)? == Locked::Present);
+        let is_there = txn.lock_patiently(map, prefix, strength, &mut bytes).map_err(engine_fault)? == Locked::Present;
+        if !is_there {
+            // Under a snapshot the parent may only seem to be gone.
+            txn.check_seen(map, prefix).map_err(engine_fault)?;
+        }
+        return Ok(is_there);
     }
     let end = after(prefix);
     let mut cursor =

@@ -83,9 +83,6 @@ impl Session {
                 })?;
                 return self.set_read_only(is_on);
             }
-            ("default_transaction_isolation", Some(value)) if value.eq_ignore_ascii_case("serializable") => {
-                return Err(PgError::unsupported("isolation level SERIALIZABLE"));
-            }
             ("seed", Some(_)) => return Err(PgError::unsupported("SET seed")),
             _ => {}
         }

@@ -151,11 +151,11 @@ impl Session {
     }
 
     /// Returns the isolation level of the open or the next transaction.
-    fn isolation(&mut self) -> Result<Isolation> {
+    fn isolation(&mut self) -> Isolation {
         match self.ctx.facts().settings.at(ISOLATION) {
-            "repeatable read" => Ok(Isolation::RepeatableRead),
-            "serializable" => Err(PgError::unsupported("isolation level SERIALIZABLE")),
-            _ => Ok(Isolation::ReadCommitted),
+            "repeatable read" => Isolation::RepeatableRead,
+            "serializable" => Isolation::Serializable,
+            _ => Isolation::ReadCommitted,
         }
     }
 
@@ -167,7 +167,7 @@ impl Session {
             txn.set_lock_wait(lock_wait);
             return Ok(());
         }
-        let isolation = self.isolation()?;
+        let isolation = self.isolation();
         let is_read_only = self.ctx.facts().settings.at(READ_ONLY) == "on";
         self.core.transaction.next_isolation = Some(isolation);
         self.core.transaction.next_read_only = Some(is_read_only);
@@ -178,8 +178,11 @@ impl Session {
         }
         let txn = self.host().txn()?;
         txn.survive_deadlocks();
-        if isolation == Isolation::RepeatableRead {
+        if isolation >= Isolation::RepeatableRead {
             txn.fail_on_unseen();
+        }
+        if isolation == Isolation::Serializable {
+            txn.validate_reads();
         }
         Ok(())
     }
@@ -261,9 +264,7 @@ impl Session {
             match mode {
                 TransactionMode::Isolation(level) => self.set_isolation(isolation_name(*level))?,
                 TransactionMode::ReadOnly(is_on) => self.set_read_only(*is_on)?,
-                TransactionMode::Deferrable(is_on) => {
-                    self.set_characteristic(DEFERRABLE, if *is_on { "on" } else { "off" }.into());
-                }
+                TransactionMode::Deferrable(is_on) => self.set_deferrable(*is_on)?,
             }
         }
         Ok(())
@@ -281,9 +282,6 @@ impl Session {
             let message = "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction";
             return Err(PgError::new(state::ACTIVE_SQL_TRANSACTION, message));
         }
-        if name == "serializable" {
-            return Err(PgError::unsupported("isolation level SERIALIZABLE"));
-        }
         self.set_characteristic(ISOLATION, name.into());
         Ok(())
     }
@@ -295,6 +293,20 @@ impl Session {
             return Err(PgError::new(state::ACTIVE_SQL_TRANSACTION, message));
         }
         self.set_characteristic(READ_ONLY, if is_read_only { "on" } else { "off" }.into());
+        Ok(())
+    }
+
+    /// A deferrable transaction waits for nothing: a read-only serializable one never fails (EN-61).
+    pub(super) fn set_deferrable(&mut self, is_deferrable: bool) -> Result<()> {
+        if self.transaction.has_queried {
+            let message = "SET TRANSACTION [NOT] DEFERRABLE must be called before any query";
+            return Err(PgError::new(state::ACTIVE_SQL_TRANSACTION, message));
+        }
+        if !self.transaction.savepoints.is_empty() {
+            let message = "SET TRANSACTION [NOT] DEFERRABLE cannot be called within a subtransaction";
+            return Err(PgError::new(state::ACTIVE_SQL_TRANSACTION, message));
+        }
+        self.set_characteristic(DEFERRABLE, if is_deferrable { "on" } else { "off" }.into());
         Ok(())
     }
 

@@ -116,7 +116,7 @@ fn misplaced_transaction_statements_are_warned_of() {
          repeatable read
          ROLLBACK
          read committed
-         ERROR:  0A000: isolation level SERIALIZABLE is not supported
+         BEGIN
          ROLLBACK
          BEGIN
          ERROR:  25006: cannot execute CREATE TABLE in a read-only transaction
