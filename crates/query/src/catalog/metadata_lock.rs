@@ -10,7 +10,7 @@ use datum::{Fault, Result};
 use stdx::sync::{Condvar, Mutex};
 use stdx::wait;
 
-use crate::catalog::table_read_lock::{STEP, TABLE_LOCK, gives_up};
+use crate::catalog::table_lock::{STEP, TABLE_LOCK, gives_up};
 
 /// The bit of an exclusive holder or waiter; below it is the number of shared holders.
 const EXCLUSIVE: u64 = 1 << 63;

@@ -30,7 +30,7 @@ pub mod snapshot;
 pub mod statistics;
 pub mod statistics_record;
 pub mod table;
-pub mod table_read_lock;
+pub mod table_lock;
 pub mod table_state;
 mod temporary;
 mod temporary_maps;

@@ -21,7 +21,7 @@ use crate::catalog::codec::{DefinitionHead, In, Out, damaged};
 use crate::catalog::object_id::{Maker, ObjectId};
 use crate::catalog::record::{position_key, put};
 use crate::catalog::table::TableId;
-use crate::catalog::table_read_lock::{Patience, STEP, TABLE_LOCK, gives_up};
+use crate::catalog::table_lock::{Patience, STEP, TABLE_LOCK, gives_up};
 use crate::engine_fault::engine_fault;
 
 const VERSION: u8 = 1;

@@ -11,13 +11,13 @@ use stdx::sync::{Mutex, RwLock};
 
 use crate::catalog::metadata_lock::MetadataLock;
 use crate::catalog::statistics::Statistics;
-use crate::catalog::table_read_lock::TableReadLock;
+use crate::catalog::table_lock::TableLock;
 
 #[derive(Debug, Default)]
 pub struct TableState {
     pub metadata_lock: MetadataLock,
-    /// Writers of its rows, and the table read locks that exclude them.
-    pub read_lock: TableReadLock,
+    /// The sessions that lock or write its rows, and those that keep others from it.
+    pub table_lock: TableLock,
     /// The current version.
     pub version: AtomicU64,
     /// The newest version that was given to a definition, be it published or not. So no two definitions have one

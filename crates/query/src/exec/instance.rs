@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use engine::Engine;
 
 use crate::catalog::Catalog;
-use crate::catalog::table_read_lock::TableReadLock;
+use crate::catalog::table_lock::TableLock;
 use crate::exec::spill::Spill;
 use crate::session::advisory_locks::AdvisoryLocks;
 use crate::session::deadlock::LockHolders;
@@ -17,7 +17,7 @@ pub struct Instance {
     engine: Arc<Engine>,
     catalog: Catalog,
     /// Registers changes of definitions, and holds them off while a session reads all tables under one lock.
-    definitions: TableReadLock,
+    definitions: TableLock,
     /// The sessions of all dialects.
     sessions: Registry,
     lock_holders: LockHolders,
@@ -30,7 +30,7 @@ impl Instance {
     /// Loads the catalog. `system` are the names of schemas whose tables are computed. An error if the catalog is damaged or of an unknown version.
     pub fn open(engine: Arc<Engine>, system: &'static [&'static str]) -> Result<Instance> {
         let catalog = Catalog::open(engine.clone(), system)?;
-        let (definitions, sessions) = (TableReadLock::default(), Registry::default());
+        let (definitions, sessions) = (TableLock::default(), Registry::default());
         let (lock_holders, advisory_locks) = (LockHolders::default(), AdvisoryLocks::default());
         Ok(Instance { engine, catalog, definitions, sessions, lock_holders, advisory_locks, spill: OnceLock::new() })
     }
@@ -43,7 +43,7 @@ impl Instance {
         &self.catalog
     }
 
-    pub fn definitions(&self) -> &TableReadLock {
+    pub fn definitions(&self) -> &TableLock {
         &self.definitions
     }
 

@@ -8,7 +8,7 @@ use datum::Result;
 use engine::{Engine, Lsn};
 
 use crate::catalog::sequence::{Position, Sequence, Taken};
-use crate::catalog::table_read_lock::Patience;
+use crate::catalog::table_lock::Patience;
 use crate::exec::host::{Host, host};
 use crate::nodes::context::EvalContext;
 

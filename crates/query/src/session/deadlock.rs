@@ -13,11 +13,13 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::SystemTime;
 
 use engine::rows::{Activity, Rows};
 use stdx::sync::Mutex;
 
-use crate::catalog::table_state::TableState;
+use crate::catalog::table::Table;
+use crate::catalog::table_lock::TableMode;
 use crate::session::advisory_locks::AdvisoryLocks;
 
 /// A session as the search sees it.
@@ -27,27 +29,85 @@ pub struct LockHolder {
     pub id: u64,
     /// The owner of the session's advisory locks.
     connection: u64,
-    /// The tables whose shared metadata locks it holds.
-    shared: Mutex<Vec<Arc<TableState>>>,
+    held: Mutex<HeldTables>,
     awaits: Mutex<Option<Awaited>>,
     activity: Arc<Activity>,
 }
 
-/// A metadata lock that a session waits for.
+/// The locks of tables that a session holds.
+#[derive(Clone, Debug, Default)]
+pub struct HeldTables {
+    /// Shared metadata locks.
+    pub shared: Vec<Arc<Table>>,
+    /// Table locks, of tables that are in `shared`.
+    pub modes: Vec<(Arc<Table>, TableMode)>,
+    /// Exclusive metadata locks.
+    pub exclusive: Vec<Arc<Table>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableRequest {
+    /// The shared metadata lock.
+    Shared,
+    Mode(TableMode),
+    /// The exclusive metadata lock.
+    Exclusive,
+}
+
+/// A lock of a table that a session waits for.
 #[derive(Clone, Debug)]
 pub struct Awaited {
-    pub table: Arc<TableState>,
-    pub exclusive: bool,
+    pub table: Arc<Table>,
+    pub request: TableRequest,
+    pub since: SystemTime,
+}
+
+impl Awaited {
+    pub fn new(table: &Arc<Table>, request: TableRequest) -> Awaited {
+        Awaited { table: table.clone(), request, since: SystemTime::now() }
+    }
 }
 
 impl LockHolder {
-    pub fn share(&self, table: &Arc<TableState>) {
-        self.shared.lock().push(table.clone());
+    pub fn share(&self, table: &Arc<Table>) {
+        self.held.lock().shared.push(table.clone());
     }
 
     /// Forgets the shared locks that were taken behind the first `keep`.
     pub fn release_from(&self, keep: usize) {
-        self.shared.lock().truncate(keep);
+        self.held.lock().shared.truncate(keep);
+    }
+
+    pub fn lock(&self, table: &Arc<Table>, mode: TableMode) {
+        self.held.lock().modes.push((table.clone(), mode));
+    }
+
+    /// Forgets the table locks that were taken behind the first `keep`.
+    pub fn unlock_from(&self, keep: usize) {
+        self.held.lock().modes.truncate(keep);
+    }
+
+    pub fn exclude(&self, table: &Arc<Table>) {
+        self.held.lock().exclusive.push(table.clone());
+    }
+
+    /// Forgets the exclusive locks that were taken behind the first `keep`.
+    pub fn release_exclusive_from(&self, keep: usize) {
+        self.held.lock().exclusive.truncate(keep);
+    }
+
+    /// Returns the locks of tables that the session holds, and the one that it waits for.
+    pub fn tables(&self) -> (HeldTables, Option<Awaited>) {
+        (self.held.lock().clone(), self.awaits.lock().clone())
+    }
+
+    /// Returns the id of its connection.
+    pub fn connection(&self) -> u64 {
+        self.connection
+    }
+
+    pub fn activity(&self) -> &Activity {
+        &self.activity
     }
 
     pub fn set_awaited(&self, awaited: Option<Awaited>) {
@@ -65,12 +125,24 @@ pub struct LockHolders {
 impl LockHolders {
     pub fn join(&self, connection: u64, activity: Arc<Activity>) -> Arc<LockHolder> {
         let id = self.last.fetch_add(1, Ordering::Relaxed) + 1;
-        let (shared, awaits) = (Mutex::default(), Mutex::default());
-        let holder = Arc::new(LockHolder { id, connection, shared, awaits, activity });
+        let (held, awaits) = (Mutex::default(), Mutex::default());
+        let holder = Arc::new(LockHolder { id, connection, held, awaits, activity });
         let mut all = self.all.lock();
         all.retain(|known| known.strong_count() > 0);
         all.push(Arc::downgrade(&holder));
         holder
+    }
+
+    /// Returns the sessions.
+    pub fn all(&self) -> Vec<Arc<LockHolder>> {
+        self.all.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Returns the connections whose sessions block that of a connection.
+    pub fn blockers(&self, connection: u64, waits: OtherWaits<'_>) -> Vec<u64> {
+        let all = self.all();
+        let Some(at) = all.iter().position(|holder| holder.connection == connection) else { return Vec::new() };
+        Graph::new(&all, waits).awaited_by(at).into_iter().map(|at| all[at].connection).collect()
     }
 
     /// Returns whether `me` waits for itself. If so, and if this `is_second` search finds it again, the session is the victim,
@@ -130,13 +202,26 @@ impl Graph<'_> {
             row.and_then(|holder| self.of_transaction.get(holder)).copied().into_iter().collect();
         let advisory = self.advisory.blockers(holder.connection);
         found.extend(advisory.iter().filter_map(|connection| self.of_connection.get(connection)));
-        let Some(Awaited { table, exclusive }) = holder.awaits.lock().clone() else { return found };
+        let Some(Awaited { table, request, .. }) = holder.awaits.lock().clone() else { return found };
+        let table = table.live.clone();
+        if let TableRequest::Mode(mode) = request {
+            let conflicts =
+                |(held, other): &(Arc<Table>, TableMode)| Arc::ptr_eq(&held.live, &table) && other.conflicts_with(mode);
+            let earlier = table.table_lock.waits_behind(holder.id);
+            let blocks = |other: &LockHolder| {
+                other.id != holder.id && (earlier.contains(&other.id) || other.held.lock().modes.iter().any(conflicts))
+            };
+            let others = self.all.iter().enumerate().filter(|(_, other)| blocks(other));
+            found.extend(others.map(|(at, _)| at));
+            return found;
+        }
         let claimant = table.metadata_lock.claimant();
         if claimant != holder.id {
             found.extend(self.all.iter().position(|other| other.id == claimant));
-        } else if exclusive {
+        } else if request == TableRequest::Exclusive {
             // The lock is claimed, and its shared holders are waited for.
-            let shares = |other: &Arc<LockHolder>| other.shared.lock().iter().any(|held| Arc::ptr_eq(held, &table));
+            let shares =
+                |other: &Arc<LockHolder>| other.held.lock().shared.iter().any(|held| Arc::ptr_eq(&held.live, &table));
             let others = self.all.iter().enumerate().filter(|(_, other)| other.id != holder.id && shares(other));
             found.extend(others.map(|(at, _)| at));
         }

@@ -15,6 +15,7 @@ use engine::rows::{CATALOG, Isolation};
 
 use crate::catalog::foreign_key::ForeignKey;
 use crate::catalog::table::Table;
+use crate::catalog::table_lock::{TableClaim, TableMode};
 use crate::catalog::table_state::TableState;
 use crate::catalog::{Snapshot, Writing};
 use crate::engine_fault::engine_fault;
@@ -59,7 +60,7 @@ pub struct Defining(Arc<Instance>);
 
 impl Drop for Defining {
     fn drop(&mut self) {
-        self.0.definitions().release_writer();
+        self.0.definitions().release(TableMode::RowExclusive);
     }
 }
 
@@ -74,7 +75,7 @@ pub struct Waits<'p> {
 impl SessionCore {
     /// Registers a change of definitions. Waits while another session reads all tables under one lock.
     pub fn admit_definition(&self, patience: Patience<'_>) -> Result<Defining> {
-        self.instance.definitions().admit_writer(patience.wait, patience.is_interrupted)?;
+        self.instance.definitions().acquire(TableMode::RowExclusive, TableClaim::default(), patience)?;
         Ok(Defining(self.instance.clone()))
     }
 

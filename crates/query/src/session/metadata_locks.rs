@@ -1,7 +1,7 @@
 //! The metadata locks of one session: those of its transaction, and those of its explicit table locks.
 //!
-//! A transaction holds the shared metadata lock of each table that it uses to its end (QU-10), and is registered as a writer of those that it changes (QU-11). An explicit lock outlives transactions: a read
-//! lock is a shared metadata lock with a table read lock, a write lock an exclusive metadata lock.
+//! A transaction holds the shared metadata lock of each table that it uses to its end (QU-10), and table locks of those whose rows it locks or changes (QU-11). An explicit lock outlives transactions: a read
+//! lock is a shared metadata lock with the table lock in mode Share, a write lock an exclusive metadata lock.
 //!
 //! DDL that is a transaction of its own holds no exclusive lock while it waits for another for long (`exclusive`), so two of
 //! them never deadlock. DDL in a session's transaction holds its exclusive locks to the end (`exclude`); its session stands
@@ -17,11 +17,12 @@ use datum::{Fault, Result};
 use engine::rows::Activity;
 
 use crate::catalog::table::Table;
+use crate::catalog::table_lock::{TableClaim, TableMode, TableModes};
 use crate::catalog::table_state::TableState;
 use crate::exec::instance::Instance;
-use crate::session::deadlock::{Awaited, LockHolder};
+use crate::session::deadlock::{Awaited, LockHolder, TableRequest};
 
-pub use crate::catalog::table_read_lock::Patience;
+pub use crate::catalog::table_lock::Patience;
 
 /// The wait for one table before the locks taken so far are released and the attempt starts over.
 const STEP: Duration = Duration::from_millis(100);
@@ -30,8 +31,8 @@ const STEP: Duration = Duration::from_millis(100);
 pub struct MetadataLocks {
     /// Tables whose shared metadata locks the transaction holds.
     shared: Vec<Arc<Table>>,
-    /// Tables that the transaction writes.
-    written: Vec<Arc<Table>>,
+    /// Table locks of the transaction, in the order in which it took them, each once.
+    modes: Vec<(Arc<Table>, TableMode)>,
     /// Tables whose exclusive metadata locks the transaction holds to its end, since it has changed their definitions.
     exclusive: Vec<Arc<Table>>,
     /// Explicitly locked tables, and whether exclusively.
@@ -142,9 +143,10 @@ impl MetadataLocks {
             };
             let patience = Patience { wait: until.saturating_duration_since(Instant::now()), ..patience };
             match &self.search {
-                Some(search) => search.wait(Awaited { table: live.clone(), exclusive: true }, patience, acquire)?,
+                Some(search) => search.wait(Awaited::new(table, TableRequest::Exclusive), patience, acquire)?,
                 None => acquire(patience)?,
             }
+            self.search.iter().for_each(|search| search.me.exclude(table));
             self.exclusive.push(table.clone());
         }
         Ok(())
@@ -157,19 +159,23 @@ impl MetadataLocks {
 
     /// Releases the exclusive locks that were taken behind the first `keep`.
     pub fn release_exclusive_from(&mut self, keep: usize) {
+        if self.exclusive.len() > keep {
+            self.search.iter().for_each(|search| search.me.release_exclusive_from(keep));
+        }
         for table in self.exclusive.drain(keep.min(self.exclusive.len())..) {
             table.live.metadata_lock.release_exclusive();
         }
     }
 
-    fn acquire_shared(&self, live: &Arc<TableState>, patience: Patience<'_>) -> Result<()> {
+    fn acquire_shared(&self, table: &Arc<Table>, patience: Patience<'_>) -> Result<()> {
+        let live = &table.live;
         if live.metadata_lock.try_acquire_shared() {
             return Ok(());
         }
         let acquire =
             |patience: Patience<'_>| live.metadata_lock.acquire_shared(patience.wait, patience.is_interrupted);
         match &self.search {
-            Some(search) => search.wait(Awaited { table: live.clone(), exclusive: false }, patience, acquire),
+            Some(search) => search.wait(Awaited::new(table, TableRequest::Shared), patience, acquire),
             None => acquire(patience),
         }
     }
@@ -187,11 +193,11 @@ impl MetadataLocks {
                 self.release_from(before);
                 return Ok(false);
             }
-            if let Err(fault) = self.acquire_shared(&table.live, patience) {
+            if let Err(fault) = self.acquire_shared(table, patience) {
                 self.release_from(before);
                 return Err(fault);
             }
-            self.search.iter().for_each(|search| search.me.share(&table.live));
+            self.search.iter().for_each(|search| search.me.share(table));
             self.shared.push(table.clone());
             // The version cannot change any more.
             if !is_current() {
@@ -211,24 +217,52 @@ impl MetadataLocks {
         }
     }
 
-    /// Registers the transaction as a writer of these tables, once each. Waits for table read locks.
-    pub fn write(&mut self, tables: &[Arc<Table>], patience: Patience<'_>) -> Result<()> {
+    /// Takes the table locks of these tables in a mode for the transaction. It holds their metadata locks shared.
+    pub fn lock(&mut self, tables: &[Arc<Table>], mode: TableMode, patience: Patience<'_>) -> Result<()> {
         for table in tables {
-            let is_written = self.written.iter().any(|written| written.id == table.id);
-            if is_written || self.explicit_lock(table) == Some(true) {
+            let own = self.modes_of(table);
+            if own.has(mode) || self.explicit_lock(table) == Some(true) {
                 continue;
             }
-            table.live.read_lock.admit_writer(patience.wait, patience.is_interrupted)?;
-            self.written.push(table.clone());
+            let claim = TableClaim { owner: self.search.as_ref().map_or(0, |search| search.me.id), own };
+            let lock = &table.live.table_lock;
+            let acquire = |patience: Patience<'_>| lock.acquire(mode, claim, patience);
+            match &self.search {
+                _ if lock.try_acquire(mode) => {}
+                Some(search) => search.wait(Awaited::new(table, TableRequest::Mode(mode)), patience, acquire)?,
+                None => acquire(patience)?,
+            }
+            self.search.iter().for_each(|search| search.me.lock(table, mode));
+            self.modes.push((table.clone(), mode));
         }
         Ok(())
     }
 
-    /// Ends the transaction's part: releases its metadata locks and its registrations as a writer.
-    pub fn release(&mut self) {
-        for table in self.written.drain(..) {
-            table.live.read_lock.release_writer();
+    fn modes_of(&self, table: &Table) -> TableModes {
+        let mut own = TableModes::default();
+        self.modes.iter().filter(|(held, _)| held.id == table.id).for_each(|(_, mode)| own.add(*mode));
+        own
+    }
+
+    /// Returns a point to which table locks of the transaction are given back.
+    pub fn mode_count(&self) -> usize {
+        self.modes.len()
+    }
+
+    /// Gives back the table locks that were taken behind the first `keep`. The metadata locks stay.
+    pub fn unlock_from(&mut self, keep: usize) {
+        if self.modes.len() <= keep {
+            return;
         }
+        self.search.iter().for_each(|search| search.me.unlock_from(keep));
+        for (table, mode) in self.modes.drain(keep..) {
+            table.live.table_lock.release(mode);
+        }
+    }
+
+    /// Ends the transaction's part: releases its metadata locks and its table locks.
+    pub fn release(&mut self) {
+        self.unlock_from(0);
         self.release_exclusive_from(0);
         self.release_from(0);
     }
@@ -293,7 +327,8 @@ impl MetadataLocks {
             let locked = match exclusive {
                 true => live.metadata_lock.acquire_exclusive(wait, is_interrupted),
                 false => live.metadata_lock.acquire_shared(wait, is_interrupted).and_then(|()| {
-                    live.read_lock.acquire(wait, is_interrupted).inspect_err(|_| live.metadata_lock.release_shared())
+                    let taken = live.table_lock.acquire(TableMode::Share, TableClaim::default(), patience);
+                    taken.inspect_err(|_| live.metadata_lock.release_shared())
                 }),
             };
             if let Err(fault) = locked {
@@ -312,7 +347,7 @@ impl MetadataLocks {
                 table.live.metadata_lock.release_exclusive();
                 continue;
             }
-            table.live.read_lock.release();
+            table.live.table_lock.release(TableMode::Share);
             match keeps_shared {
                 true => self.shared.push(table),
                 false => table.live.metadata_lock.release_shared(),

@@ -9,7 +9,7 @@ use crate::exec::change::is_of_one_table;
 use crate::nodes::change::{Delete, Insert, Merge, Returning, Target, Update};
 use crate::nodes::expr::Expr;
 use crate::nodes::node::Node;
-use crate::nodes::walk::is_steady;
+use crate::nodes::walk::{inputs, is_steady, subqueries};
 use crate::plan::estimate::estimate;
 use crate::plan::restartable::{is_restartable, only_sleep, only_sleeps};
 use crate::types::Column;
@@ -179,6 +179,8 @@ pub struct BoundStatement<L> {
     pub bindings: Bindings,
     /// The tables whose rows it changes.
     pub written: Vec<Arc<Table>>,
+    /// The other tables whose rows it locks: by locking reads, and by foreign keys.
+    pub row_locked: Vec<Arc<Table>>,
     /// The plan holds for one run only.
     pub is_volatile: bool,
     /// The statement is expected to read much: worth a plan of its own for each run.
@@ -197,7 +199,18 @@ impl<L> BoundStatement<L> {
         let (written, is_heavy) = (plan.written(), plan.cost() > HEAVY);
         let is_restartable = !is_heavy && plan.is_restartable();
         let only_sleeps = plan.only_sleeps();
-        BoundStatement { plan, bindings, written, is_volatile, is_heavy, is_restartable, only_sleeps, effects }
+        let row_locked = row_locked(&plan, &bindings, &written);
+        BoundStatement {
+            plan,
+            bindings,
+            written,
+            row_locked,
+            is_volatile,
+            is_heavy,
+            is_restartable,
+            only_sleeps,
+            effects,
+        }
     }
 
     /// Returns the row-finding part of a change as a query: `None` for a change without one, or of a single table. It locks like the change, but changes nothing.
@@ -223,6 +236,45 @@ impl<L> BoundStatement<L> {
     fn derived(&self, plan: Plan<L>, bindings: Bindings, written: Vec<Arc<Table>>, effects: u16) -> BoundStatement<L> {
         let is_heavy = self.is_heavy;
         let (is_volatile, is_restartable, only_sleeps) = (true, false, false);
-        BoundStatement { plan, bindings, written, is_volatile, is_heavy, is_restartable, only_sleeps, effects }
+        let row_locked = self.row_locked.clone();
+        BoundStatement {
+            plan,
+            bindings,
+            written,
+            row_locked,
+            is_volatile,
+            is_heavy,
+            is_restartable,
+            only_sleeps,
+            effects,
+        }
     }
+}
+
+/// Returns the tables whose rows a plan locks without writing them.
+fn row_locked<L>(plan: &Plan<L>, bindings: &Bindings, written: &[Arc<Table>]) -> Vec<Arc<Table>> {
+    let mut locked: Vec<Arc<Table>> = Vec::new();
+    match plan {
+        Plan::Query { node, .. } => tables_locked_by(node, &mut locked),
+        // The tables that only foreign keys reach.
+        plan if plan.changes_rows() => {
+            let is_named = |table: &Arc<Table>| bindings.tables.iter().any(|named| named.id == table.id);
+            locked.extend(bindings.locked.iter().filter(|table| !is_named(table)).cloned());
+        }
+        _ => {}
+    }
+    locked.sort_by_key(|table| table.id);
+    locked.dedup_by_key(|table| table.id);
+    locked.retain(|table| !table.temporary && !written.iter().any(|written| written.id == table.id));
+    locked
+}
+
+fn tables_locked_by(node: &Node, out: &mut Vec<Arc<Table>>) {
+    match node {
+        Node::LockRows(lock) => out.extend(lock.tables.iter().map(|locked| locked.table.clone())),
+        Node::Scan(scan) if scan.lock.is_some() => out.push(scan.table.clone()),
+        _ => {}
+    }
+    inputs(node).into_iter().for_each(|input| tables_locked_by(input, out));
+    subqueries(node, &mut |query| tables_locked_by(&query.node, out));
 }

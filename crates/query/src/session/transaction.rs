@@ -77,6 +77,7 @@ struct SessionPoint {
     rows: Savepoint,
     definitions: PendingPoint,
     exclusive_locks: usize,
+    table_locks: usize,
     advisory_locks: usize,
     /// `None`: temporary tables are not part of the session's transactions so far.
     temporary: Option<TemporaryPoint>,
@@ -201,6 +202,7 @@ impl SessionCore {
             rows: host.txn()?.savepoint(),
             definitions: self.pending.point(),
             exclusive_locks: self.locks.exclusive_count(),
+            table_locks: self.locks.mode_count(),
             advisory_locks: host.advisory.point(),
             temporary: self.temporary.is_transactional().then(|| self.temporary.point()),
         };
@@ -235,7 +237,7 @@ impl SessionCore {
         self.locks.release_exclusive_from(point.exclusive_locks);
     }
 
-    /// Does the same, and gives back the row locks that were taken since, but for those of rows that were changed since.
+    /// Does the same, and gives back the table locks that were taken since, and the row locks, but for those of rows that were changed since.
     pub fn roll_back_to_and_unlock(
         &mut self,
         host: &mut Host,
@@ -246,6 +248,7 @@ impl SessionCore {
         self.transaction.savepoints.truncate(position + 1);
         host.txn()?.rollback_to_and_unlock(point.rows, progress).map_err(engine_fault)?;
         self.undo_definitions_to(&point);
+        self.locks.unlock_from(point.table_locks);
         host.advisory.release_from(point.advisory_locks);
         Ok(())
     }

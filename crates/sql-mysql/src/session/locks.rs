@@ -1,6 +1,6 @@
 //! LOCK TABLES and FLUSH TABLES WITH READ LOCK.
 //!
-//! READ takes a shared metadata lock and a table read lock (`catalog::table_read_lock`), which keeps writers out of the rows.
+//! READ takes a shared metadata lock and a table read lock (`catalog::table_lock`), which keeps writers out of the rows.
 //! WRITE takes an exclusive metadata lock. No lock is held while another is waited for, so two of these statements
 //! never deadlock, nor does one with a transaction that waits for it.
 
@@ -12,6 +12,7 @@ use crate::session::session_tracking::{LOCKED, READ, WRITE};
 use crate::session::{Outcome, Session};
 use query::catalog::Snapshot;
 use query::catalog::table::Table;
+use query::catalog::table_lock::{TableClaim, TableMode};
 use query::session::definitions::{Defining, RelatedTables};
 use query::session::metadata_locks::Patience;
 
@@ -87,7 +88,8 @@ impl Session {
     pub(super) fn lock_all(&mut self) -> Result<Outcome> {
         self.unlock_tables();
         let handle = self.handle.clone();
-        self.db.instance().definitions().acquire(self.mdl_wait(), &|| handle.is_interrupted())?;
+        let patience = Patience { wait: self.mdl_wait(), is_interrupted: &|| handle.is_interrupted() };
+        self.db.instance().definitions().acquire(TableMode::Share, TableClaim::default(), patience)?;
         self.locked.is_all = true;
         self.refresh();
         let shared = self.db.catalog().snapshot();
@@ -115,7 +117,7 @@ impl Session {
         self.locked.implied.clear();
         self.locked.names.clear();
         if std::mem::take(&mut self.locked.is_all) {
-            self.db.instance().definitions().release();
+            self.db.instance().definitions().release(TableMode::Share);
         }
     }
 
@@ -215,10 +217,10 @@ impl Session {
         Ok(())
     }
 
-    /// Registers the session as a writer of the tables, once per transaction; waits for table read locks.
-    pub(super) fn write_tables(&mut self, tables: &[Arc<Table>]) -> Result<()> {
+    /// Takes the table locks of the tables in a mode, once per transaction; waits for table read locks.
+    pub(super) fn lock_in_mode(&mut self, tables: &[Arc<Table>], mode: TableMode) -> Result<()> {
         let (wait, handle) = (self.mdl_wait(), &self.handle);
-        Ok(self.core.locks.write(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
+        Ok(self.core.locks.lock(tables, mode, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
     }
 
     /// Registers a change of definitions. Waits while another session holds the global read lock.

@@ -34,6 +34,7 @@ use crate::session::{Outcome, ResultSet, Session};
 use crate::types::{Column, Kind, MysqlType as _, Type};
 use crate::value::Value;
 use query::catalog::table::Table;
+use query::catalog::table_lock::TableMode;
 use query::exec::{Exec, change as changes};
 use query::nodes::change::{OnConflict, Values};
 use query::nodes::expr::Expr;
@@ -446,7 +447,8 @@ impl Session {
             self.refresh();
             compiled = again(self).filter(|_| tries < 100).ok_or_else(|| error::LOCK_WAIT_TIMEOUT.bare())?;
         }
-        self.write_tables(&compiled.written)?;
+        self.lock_in_mode(&compiled.row_locked, TableMode::RowShare)?;
+        self.lock_in_mode(&compiled.written, TableMode::RowExclusive)?;
         if writes && compiled.written.iter().any(|table| !table.temporary) {
             self.check_server_writable()?;
         }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use datum::{Fault, Result};
 use query::catalog::objects::Object;
 use query::catalog::sequence::Sequence;
-use query::catalog::table_read_lock::Patience;
+use query::catalog::table_lock::Patience;
 use query::exec::host::host;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;

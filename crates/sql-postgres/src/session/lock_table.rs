@@ -1,14 +1,14 @@
 //! LOCK TABLE: metadata locks that a transaction takes before it needs them.
 //!
-//! ACCESS SHARE and ROW SHARE are the shared metadata lock, ROW EXCLUSIVE is that with the registration as a writer, and
-//! ACCESS EXCLUSIVE is the exclusive one. No lock has the conflicts of the modes between, which are refused. So these four
-//! conflict as PostgreSQL's do: nobody holds EXCLUSIVE, the only other mode from which ROW SHARE differs.
+//! ACCESS SHARE is the shared metadata lock and ACCESS EXCLUSIVE the exclusive one. The six modes between are the table lock of the core, under the shared metadata
+//! lock. Statements take ROW SHARE of the tables whose rows they lock, and ROW EXCLUSIVE of those that they write.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use datum::Fault;
 use query::catalog::table::Table;
+use query::catalog::table_lock::TableMode;
 use query::session::metadata_locks::Patience;
 use syntax::postgres::tree::{LockMode, LockStmt, RangeVar};
 
@@ -28,16 +28,6 @@ impl Session {
     pub(super) fn lock_tables(&mut self, lock: &LockStmt) -> Result<()> {
         let LockStmt { relations, mode, nowait } = lock;
         self.require_block("LOCK TABLE")?;
-        let refused = match mode {
-            LockMode::AccessShare | LockMode::RowShare | LockMode::RowExclusive | LockMode::AccessExclusive => None,
-            LockMode::ShareUpdateExclusive => Some("SHARE UPDATE EXCLUSIVE"),
-            LockMode::Share => Some("SHARE"),
-            LockMode::ShareRowExclusive => Some("SHARE ROW EXCLUSIVE"),
-            LockMode::Exclusive => Some("EXCLUSIVE"),
-        };
-        if let Some(mode) = refused {
-            return Err(PgError::unsupported(format!("LOCK TABLE ... IN {mode} MODE")));
-        }
         relations.iter().try_for_each(|name| self.lock_relation(name, *mode, *nowait))
     }
 
@@ -100,15 +90,19 @@ impl Session {
         let handle = &self.handle;
         let patience = Patience { wait, is_interrupted: &|| handle.is_interrupted() };
         let tables = std::slice::from_ref(table);
-        match mode {
-            LockMode::AccessExclusive => self.core.locks.exclude(tables, patience).map(|()| true),
-            LockMode::RowExclusive => {
-                if !self.core.locks.share(tables, patience)? {
-                    return Ok(false);
-                }
-                self.core.locks.write(tables, patience).map(|()| true)
-            }
-            _ => self.core.locks.share(tables, patience),
+        let mode = match mode {
+            LockMode::AccessExclusive => return self.core.locks.exclude(tables, patience).map(|()| true),
+            LockMode::AccessShare => return self.core.locks.share(tables, patience),
+            LockMode::RowShare => TableMode::RowShare,
+            LockMode::RowExclusive => TableMode::RowExclusive,
+            LockMode::ShareUpdateExclusive => TableMode::ShareUpdateExclusive,
+            LockMode::Share => TableMode::Share,
+            LockMode::ShareRowExclusive => TableMode::ShareRowExclusive,
+            LockMode::Exclusive => TableMode::Exclusive,
+        };
+        if !self.core.locks.share(tables, patience)? {
+            return Ok(false);
         }
+        self.core.locks.lock(tables, mode, patience).map(|()| true)
     }
 }

@@ -5,6 +5,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use query::catalog::table_lock::TableMode;
 use query::exec::change::{self as changes, Changed};
 use query::exec::spill::rows::Rows;
 use query::exec::{Exec, effects, gather};
@@ -144,7 +145,8 @@ impl Session {
             statement = again(self)?;
         }
         let writes = statement.plan.changes_rows();
-        self.write_tables(&statement.written)?;
+        self.lock_in_mode(&statement.row_locked, TableMode::RowShare)?;
+        self.lock_in_mode(&statement.written, TableMode::RowExclusive)?;
         self.need_transaction()?;
         self.transaction.has_queried = true;
         self.transaction.has_changed |= writes;

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use engine::rows::Isolation;
 use query::catalog::table::Table;
+use query::catalog::table_lock::TableMode;
 use query::exec::constraint_modes::ConstraintModes;
 use query::exec::host::{Host, host};
 use query::session::metadata_locks::Patience;
@@ -582,10 +583,10 @@ impl Session {
         Ok(self.core.locks.share(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
     }
 
-    /// Registers the transaction as a writer of these tables.
-    pub(super) fn write_tables(&mut self, tables: &[Arc<Table>]) -> Result<()> {
+    /// Takes the table locks of these tables in a mode.
+    pub(super) fn lock_in_mode(&mut self, tables: &[Arc<Table>], mode: TableMode) -> Result<()> {
         let (wait, handle) = (self.lock_wait(), &self.handle);
-        Ok(self.core.locks.write(tables, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
+        Ok(self.core.locks.lock(tables, mode, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
     }
 
     pub(super) fn host(&mut self) -> &mut Host {

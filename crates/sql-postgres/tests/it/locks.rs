@@ -207,7 +207,7 @@ fn a_locked_table_is_refused_without_waiting_and_given_back_to_a_savepoint() {
              savepoint s
              lock t nowait
              rollback to s
-             lock table t in share mode
+             lock table t in share mode nowait
              rollback to s
              lock table v
              rollback",
@@ -217,13 +217,69 @@ fn a_locked_table_is_refused_without_waiting_and_given_back_to_a_savepoint() {
          SAVEPOINT
          ERROR:  55P03: could not obtain lock on relation \"t\"
          ROLLBACK
-         ERROR:  0A000: LOCK TABLE ... IN SHARE MODE is not supported
+         ERROR:  55P03: could not obtain lock on relation \"t\"
          ROLLBACK
          ERROR:  0A000: LOCK TABLE of a view is not supported
          ROLLBACK",
     );
     one.run("rollback");
     check(other.lines("begin\nlock t nowait\nselect * from t\ncommit"), "BEGIN\nLOCK TABLE\nCOMMIT");
+}
+
+#[test]
+fn the_eight_modes_of_tables_conflict_as_the_manual_says() {
+    const MODES: [&str; 8] = [
+        "access share",
+        "row share",
+        "row exclusive",
+        "share update exclusive",
+        "share",
+        "share row exclusive",
+        "exclusive",
+        "access exclusive",
+    ];
+    const CONFLICTS: [&str; 8] =
+        ["       x", "      xx", "    xxxx", "   xxxxx", "  xx xxx", "  xxxxxx", " xxxxxxx", "xxxxxxxx"];
+    let (_world, mut one, mut other) = two("create table t (a int primary key)");
+    for (row, held) in CONFLICTS.iter().zip(MODES) {
+        for (cell, wanted) in row.bytes().zip(MODES) {
+            check(one.lines(&format!("begin\nlock t in {held} mode")), "BEGIN\nLOCK TABLE");
+            let answer = match cell {
+                b'x' => "BEGIN\nERROR:  55P03: could not obtain lock on relation \"t\"\nROLLBACK",
+                _ => "BEGIN\nLOCK TABLE\nROLLBACK",
+            };
+            check(other.lines(&format!("begin\nlock t in {wanted} mode nowait\nrollback")), answer);
+            check(one.lines(&format!("lock t in {wanted} mode nowait\nrollback")), "LOCK TABLE\nROLLBACK");
+        }
+    }
+}
+
+#[test]
+fn statements_take_the_table_locks_of_what_they_do() {
+    let (_world, mut one, mut other) = two("create table p (a int primary key)
+         create table c (a int primary key, p int references p)
+         insert into p values (1)");
+    other.run("set lock_timeout = '1ms'");
+    let timeout = "ERROR:  55P03: canceling statement due to lock timeout";
+    one.lines("begin\nlock p in share mode");
+    check(other.run("select a from p for update"), "1");
+    check(other.run("insert into c values (1, 1)"), "INSERT 0 1");
+    check(other.run("update p set a = 1"), timeout);
+    check(one.run("update p set a = 1"), "UPDATE 1");
+    one.lines("rollback\nbegin\nsavepoint s\nlock p in exclusive mode");
+    check(other.run("select a from p"), "1");
+    check(other.run("select a from p for key share"), timeout);
+    check(other.run("select a from (select a from p for share) v"), timeout);
+    check(other.run("insert into c values (2, 1)"), timeout);
+    check(other.run("delete from p"), timeout);
+    check(one.run("rollback to s"), "ROLLBACK");
+    check(other.run("insert into c values (2, 1)"), "INSERT 0 1");
+    one.lines("savepoint s\nupdate p set a = 1\nrollback to s");
+    check(other.lines("begin\nlock p in share mode nowait\nrollback"), "BEGIN\nLOCK TABLE\nROLLBACK");
+    check(
+        other.lines("begin\nlock p nowait\nrollback").lines().nth(1).unwrap_or_default(),
+        "ERROR:  55P03: could not obtain lock on relation \"p\"",
+    );
 }
 
 #[test]
