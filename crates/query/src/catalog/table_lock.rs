@@ -146,16 +146,26 @@ impl TableLock {
         queue.last += 1;
         let ticket = queue.last;
         queue.waiting.push_back(QueuedRequest { ticket, owner: claim.owner, mode });
+        let mut next_check = Instant::now();
         let waited = loop {
             if self.is_grantable(&queue, mode, (ticket, claim)) {
                 break Ok(());
             }
-            let left = until.saturating_duration_since(Instant::now());
-            if let Some(reason) = gives_up(left, patience.is_interrupted) {
-                break Err(reason);
+            let now = Instant::now();
+            let left = until.saturating_duration_since(now);
+            if now >= next_check || left.is_zero() {
+                // Without the mutex, because the search for deadlocks reads the queue.
+                drop(queue);
+                let end = gives_up(left, patience.is_interrupted);
+                queue = self.queue.lock();
+                next_check = now + STEP;
+                match end {
+                    Some(reason) => break Err(reason),
+                    None => continue,
+                }
             }
             let Some(_waiting) = wait::try_announce(&TABLE_LOCK) else { break Err(Fault::TooManyWaits) };
-            queue = self.moved.wait_timeout(queue, left.min(STEP)).0;
+            queue = self.moved.wait_timeout(queue, left.min(next_check - now)).0;
         };
         queue.waiting.retain(|request| request.ticket != ticket);
         match (&waited, mode.is_weak()) {
@@ -291,6 +301,15 @@ mod tests {
         });
         lock.release(RowExclusive);
         assert_eq!(lock.word.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn the_search_may_read_the_queue_while_a_request_is_checked() {
+        let lock = TableLock::default();
+        lock.acquire(Share, other(), SOON).expect("nobody has it");
+        let claim = TableClaim { owner: 7, own: TableModes::default() };
+        let patience = Patience { wait: LONG.wait, is_interrupted: &|| lock.waits_behind(7).is_empty() };
+        assert_eq!(lock.acquire(RowExclusive, claim, patience), Err(Fault::Interrupted));
     }
 
     #[test]

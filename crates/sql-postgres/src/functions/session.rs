@@ -1,6 +1,7 @@
 //! Functions that tell of the session, the server and the types of their arguments.
 
 use datum::Result;
+use query::exec::host::host;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
 
@@ -68,6 +69,17 @@ pub fn current_schemas(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Res
 
 pub fn pg_backend_pid(_: &Call, _: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     Ok(Value::Int(ctx.state().session.backend_pid.into()))
+}
+
+/// The sessions that block a session: those that hold a lock for which it waits, or stand before it in its queue.
+pub fn pg_blocking_pids(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
+    let instance = host(ctx).instance.clone();
+    let waits = (&**instance.engine().rows(), instance.advisory_locks());
+    let pid = u64::try_from(integer(values, 0)?).unwrap_or(0);
+    let mut pids = instance.lock_holders().blockers(pid, waits);
+    pids.sort_unstable();
+    pids.dedup();
+    Ok(array::list(oid::INT4, pids.into_iter().map(|pid| Value::Int(pid as i64)).collect()))
 }
 
 pub fn pg_is_in_recovery(_: &Call, _: &[Value], _: &mut EvalContext) -> Result<Value> {

@@ -22,8 +22,11 @@ use crate::value::Value;
 pub fn pg_stat_activity(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
     let Some(shown) = Shown::of(ctx) else { return Ok(()) };
     let Some(db) = ctx.facts().db.clone() else { return Ok(()) };
+    let holders = db.instance().lock_holders().all();
+    let waits_for_table = holders.iter().filter(|holder| holder.tables().1.is_some());
+    let waiting: Vec<u64> = waits_for_table.map(|holder| holder.connection()).collect();
     for handle in db.sessions() {
-        give(activity(&handle, &shown), ctx)?;
+        give(activity(&handle, &waiting, &shown), ctx)?;
     }
     for session in db.other_sessions() {
         give(foreign_activity(&session, &shown), ctx)?;
@@ -54,16 +57,17 @@ fn moment_of(at: Instant) -> Value {
 /// The statement of a session whose role's rights the current one has not.
 const HIDDEN: &str = "<insufficient privilege>";
 
-/// Returns the row of a session of this dialect.
-fn activity(handle: &Handle, shown: &Shown) -> Row {
+/// Returns the row of a session of this dialect. `waiting` are the sessions that wait for locks of tables.
+fn activity(handle: &Handle, waiting: &[u64], shown: &Shown) -> Row {
     let (seen, status) = (handle.shown(), handle.status());
+    let awaits = status.awaits.or_else(|| waiting.contains(&handle.connection_id).then_some("relation"));
     let set = &shown.identity.set;
     let is_seen = set.has(handle.role()) || set.has(READ_ALL_STATS);
     let at = |time: SystemTime| number(micros_since_2000(time));
     let database = seen.database.as_deref().unwrap_or_default();
     let datid = shown.snapshot.schemas.get(database).map_or(0, |schema| oids::of_object(schema.id));
-    let wait_type = status.awaits.map(|event| match event {
-        "transactionid" | "advisory" => "Lock",
+    let wait_type = awaits.map(|event| match event {
+        "transactionid" | "advisory" | "relation" => "Lock",
         "PgSleep" => "Timeout",
         _ => "IO",
     });
@@ -83,7 +87,7 @@ fn activity(handle: &Handle, shown: &Shown) -> Row {
         at(status.query_start),
         at(status.state_change),
         wait_type.map_or(Value::Null, text),
-        status.awaits.map_or(Value::Null, text),
+        awaits.map_or(Value::Null, text),
         text(status.state.name()),
         Value::Null,
         Value::Null,

@@ -4,9 +4,9 @@ use crate::functions::rows::{I, S, V, folded, row, strict, values};
 use crate::functions::{PgFunction, aggregate, cast, numbers, session};
 use crate::session::notify;
 use crate::types::oid::{
-    ANY, ANYELEMENT, BOOL, BPCHAR, BYTEA, CHAR, FLOAT4, FLOAT8, INT4, INT8, NAME, NUMERIC, OID, Oid, REGCLASS,
-    REGCOLLATION, REGNAMESPACE, REGOPER, REGOPERATOR, REGPROC, REGPROCEDURE, REGROLE, REGTYPE, TEXT, UUID, VARCHAR,
-    VOID,
+    ANY, ANYELEMENT, BOOL, BPCHAR, BYTEA, CHAR, FLOAT4, FLOAT8, INT4, INT4_ARRAY, INT8, NAME, NUMERIC, OID, Oid,
+    REGCLASS, REGCOLLATION, REGNAMESPACE, REGOPER, REGOPERATOR, REGPROC, REGPROCEDURE, REGROLE, REGTYPE, TEXT, UUID,
+    VARCHAR, VOID,
 };
 
 /// The type `name[]`.
@@ -50,6 +50,7 @@ pub static FUNCTIONS: &[PgFunction] = &[
     row(438, "num_nulls", &[ANY], ANY, INT4, I, false, values!("num_nulls", session::num_nulls, I)),
     row(1287, "oid", &[INT8], 0, OID, I, true, strict!("oid", cast::oid_of_int8, I)),
     row(2026, "pg_backend_pid", &[], 0, INT4, S, true, strict!("pg_backend_pid", session::pg_backend_pid, S)),
+    row(2561, "pg_blocking_pids", &[INT4], 0, INT4_ARRAY, V, true, strict!("pg_blocking_pids", session::pg_blocking_pids, V)),
     row(1264, "pg_char_to_encoding", &[NAME], 0, INT4, S, true, strict!("pg_char_to_encoding", session::pg_char_to_encoding, S)),
     row(810, "pg_client_encoding", &[], 0, NAME, S, true, strict!("pg_client_encoding", session::encoding, S)),
     row(1597, "pg_encoding_to_char", &[INT4], 0, NAME, S, true, strict!("pg_encoding_to_char", session::pg_encoding_to_char, S)),
