@@ -282,7 +282,7 @@ fn statements_take_the_table_locks_of_what_they_do() {
     );
     one.lines("rollback\nbegin\nlock p in exclusive mode\nselect 1 from c for update");
     check(
-        other.run("select relation::regclass, mode, granted, waitstart is null from pg_locks where locktype = 'relation' order by 1, 2"),
+        other.run("select relation::regclass, mode, granted, waitstart is null from pg_locks where locktype = 'relation' order by relation::regclass::text, 2"),
         "c|AccessShareLock|t|t
          c|RowShareLock|t|t
          p|AccessShareLock|t|t
