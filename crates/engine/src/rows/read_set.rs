@@ -2,7 +2,7 @@
 //!
 //! A key that was looked up is the range that holds it alone, so reads that found nothing count as well. Ranges that overlap or touch become one. A set that takes
 //! too much memory is coarsened: neighbouring ranges are joined with the gap between them, in the end to the whole map. So a set may come to cover more than was
-//! read, never less (EN-63).
+//! read, never less (EN-68).
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
@@ -174,7 +174,7 @@ mod tests {
                 read.push((map, key));
             }
             let lost = read.iter().filter(|(map, key)| !covers(&set, *map, key)).count();
-            assert_eq!(lost, 0, "seed {seed}: EN-63");
+            assert_eq!(lost, 0, "seed {seed}: EN-68");
             let bytes: usize = set.maps().flat_map(|map| set.ranges(map)).map(|(from, to)| range_bytes(from, to)).sum();
             assert_eq!(bytes, set.bytes(), "seed {seed}");
         }

@@ -33,7 +33,7 @@ pub struct Rows {
     pub(super) snapshots: SnapshotRegistry,
     pub(super) versions: VersionStore,
     pub(super) locks: Arc<LockTable>,
-    /// Held by a serializable transaction from the end of its validation until its COMMIT is written (EN-61).
+    /// Held by a serializable transaction from the end of its validation until its COMMIT is written (EN-66).
     pub(super) serial: Mutex<()>,
     /// The approximate memory of all read sets.
     pub(super) read_bytes: AtomicU64,

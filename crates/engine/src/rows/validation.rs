@@ -7,7 +7,7 @@
 //! Hard part: between validation and COMMIT no other serializable transaction may commit a change of what was read. The scan of a large read set holds no lock;
 //! it reads each map's count of serializable commits before the map. A commit raises the counts under the mutex, after its COMMIT record. So a count that is
 //! unchanged under the mutex proves that no serializable transaction has committed a change of the map since the scan began, and the mutex is held until COMMIT
-//! is written (EN-61, EN-62).
+//! is written (EN-66, EN-67).
 
 use std::collections::HashMap;
 use std::ops::Bound;
@@ -71,7 +71,7 @@ impl Transaction {
 
     /// Validates the reads of a transaction that is about to commit. Returns the mutex of serializable commits, to be held until COMMIT is written; `None` if the
     /// transaction is not serializable, or has neither changed nor locked anything: its snapshot is a state between two serializable commits, where it has its
-    /// place in the serial order (EN-61).
+    /// place in the serial order (EN-66).
     pub(crate) fn enter_serial_order<'r>(&mut self, rows: &'r Rows) -> Result<Option<MutexGuard<'r, ()>>> {
         if self.isolation() != Isolation::Serializable || self.writer.is_none() {
             return Ok(None);

@@ -18,7 +18,7 @@ pub(crate) struct RowMap {
     /// Entries in the lock table. While there are none, writers skip the lookup.
     pub row_locks: AtomicU64,
     pub range_locks: AtomicU64,
-    /// Commits of serializable transactions that have changed it (EN-62).
+    /// Commits of serializable transactions that have changed it (EN-67).
     pub serial_commits: AtomicU64,
 }
 

@@ -1,4 +1,4 @@
-//! Serializable transactions: reads that are validated at the commit (EN-61 to EN-63). Anomalies by name, then random histories whose committed transactions
+//! Serializable transactions: reads that are validated at the commit (EN-66 to EN-68). Anomalies by name, then random histories whose committed transactions
 //! must have a serial order in which every read returns what it returned.
 
 use std::collections::BTreeMap;

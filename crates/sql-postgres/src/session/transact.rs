@@ -297,7 +297,7 @@ impl Session {
         Ok(())
     }
 
-    /// A deferrable transaction waits for nothing: a read-only serializable one never fails (EN-61).
+    /// A deferrable transaction waits for nothing: a read-only serializable one never fails (EN-66).
     pub(super) fn set_deferrable(&mut self, is_deferrable: bool) -> Result<()> {
         if self.transaction.has_queried {
             let message = "SET TRANSACTION [NOT] DEFERRABLE must be called before any query";
