@@ -73,6 +73,7 @@ pub fn opaque_name(ty: &Type) -> Option<Cow<'static, str>> {
     let known = OPAQUE.iter().find(|(id, _)| *id == form);
     Some(match known {
         Some((_, name)) => Cow::Borrowed(*name),
+        None if (DOMAINS.end..MYSQL).contains(&form) => Cow::Borrowed("array of another dialect"),
         None if DOMAINS.contains(&form) => Cow::Borrowed("domain of another dialect"),
         // PostgreSQL gives these numbers to types that users define.
         None if ty.id.0 >= USER_TYPES_BEGIN => Cow::Borrowed("enum of another dialect"),

@@ -165,11 +165,16 @@ mod tests {
             (of(domain(20), Storage::Decimal, -1), "decimal(65,30)"),
             (of(domain(14), int(4), -1), "date"),
             (of(domain(26), Storage::Array, -1), "domain of another dialect"),
+            (of(3 << 29 | 20000, Storage::Array, -1), "array of another dialect"),
         ] {
             let seen = type_view(&ty);
             assert_eq!(&*seen.name(), name);
             let column = query::catalog::table::TableColumn::new("c".into(), seen, 0);
             let table = Table { maker: query::catalog::object_id::Maker(1), ..Table::draft("t", &[column]) };
+            // Arrays take no values either, but may be left out.
+            if name.starts_with("array") {
+                continue;
+            }
             let error = check_write(&table).unwrap_err();
             assert_eq!(error.code, 1235, "{}", error.message);
         }

@@ -344,7 +344,7 @@ impl Binder<'_> {
     }
 
     /// Returns the types of arguments, by which functions are found.
-    fn input_types(&self, operands: &[Operand]) -> Result<Vec<Oid>> {
+    pub(super) fn input_types(&self, operands: &[Operand]) -> Result<Vec<Oid>> {
         operands.iter().map(|operand| self.flat(operand.oid())).collect()
     }
 

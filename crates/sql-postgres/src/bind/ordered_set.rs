@@ -70,7 +70,7 @@ impl Binder<'_> {
 
     fn ordered_set(&self, node: &FuncCall, operands: &[Operand], at: u32) -> Result<(Signature, OrderedSetBody)> {
         let name = node.name.last();
-        let types: Vec<Oid> = operands.iter().map(Operand::oid).collect();
+        let types: Vec<Oid> = self.input_types(operands)?;
         let (directs, sorts) = (node.arguments.len(), node.order_by.len());
         let found = function(name, &types);
         let misused = |text: String| Err(self.error(PgError::new(state::WRONG_OBJECT_TYPE, text), at));
