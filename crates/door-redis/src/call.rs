@@ -4,6 +4,7 @@ use engine::{Entry, Error, KeyTransaction};
 use stdx::memory;
 
 use crate::command::Command;
+use crate::parameters::encoding_limits::EncodingLimits;
 use crate::reply::{Reply, bulk_header};
 use crate::spool::{BLOCK, LONG, Spooling};
 
@@ -14,6 +15,7 @@ pub struct Call<'c> {
     pub reply: Reply<'c>,
     pub command: &'static Command,
     pub spooling: &'c mut Spooling,
+    pub limits: &'c EncodingLimits,
 }
 
 pub type Result = std::result::Result<(), Error>;

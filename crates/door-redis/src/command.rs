@@ -39,6 +39,7 @@ pub mod flag {
     pub const NO_AUTH: u32 = 1 << 9;
     pub const ALLOW_BUSY: u32 = 1 << 10;
     pub const PUBSUB: u32 = 1 << 11;
+    pub const MOVABLEKEYS: u32 = 1 << 12;
     /// Runs inside MULTI at once instead of being queued. COMMAND does not show it.
     pub const NOW: u32 = 1 << 30;
 
@@ -54,6 +55,7 @@ pub mod flag {
         (SKIP_SLOWLOG, "skip_slowlog"),
         (FAST, "fast"),
         (NO_AUTH, "no_auth"),
+        (MOVABLEKEYS, "movablekeys"),
         (ALLOW_BUSY, "allow_busy"),
     ];
 }
@@ -174,8 +176,8 @@ impl Command {
     }
 
     /// Returns the argument indexes of all keys, in the order of the specs.
-    pub fn key_positions(&self, count: usize) -> impl Iterator<Item = usize> + use<> {
-        self.keys.iter().filter(|spec| spec.names_keys()).flat_map(move |spec| spec.positions(count))
+    pub fn key_positions<'a>(&self, args: &'a [&'a [u8]]) -> impl Iterator<Item = usize> + use<'a> {
+        self.keys.iter().filter(|spec| spec.names_keys()).flat_map(move |spec| spec.positions(args))
     }
 
     /// Returns the argument indexes of the channels that a user must be allowed to use, and whether they are patterns.
@@ -198,6 +200,9 @@ impl Command {
 
     /// Returns first key, last key and step, as COMMAND shows them in addition to the specs.
     pub fn legacy_keys(&self) -> (i64, i64, i64) {
+        if self.keys.iter().any(|spec| spec.is_counted) {
+            return (0, 0, 0);
+        }
         let [first, .., last] = self.keys else {
             return self
                 .keys
@@ -211,7 +216,7 @@ impl Command {
     pub fn keys_of<'a>(&self, db: u8, args: &[&'a [u8]]) -> Option<Vec<(u8, &'a [u8])>> {
         Some(match self.scope {
             KeyScope::Everything => return None,
-            KeyScope::Keys => self.key_positions(args.len()).map(|at| (db, args[at])).collect(),
+            KeyScope::Keys => self.key_positions(args).map(|at| (db, args[at])).collect(),
             KeyScope::Moved => {
                 let mut keys = vec![(db, args[1])];
                 keys.extend(number::database(args[2]).map(|to| (to, args[1])));

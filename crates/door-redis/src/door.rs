@@ -13,6 +13,7 @@ use crate::messages::Hub;
 use crate::messages::limits::OutputLimits;
 use crate::messages::monitors::Monitors;
 use crate::parameters::Parameters;
+use crate::parameters::encoding_limits::EncodingLimits;
 use crate::parameters::event_flags::EventFlags;
 use crate::parser::first_key;
 use crate::rates::Rates;
@@ -68,6 +69,7 @@ impl RedisDoor {
                 host,
                 stats: Stats::default(),
                 clients: Clients::default(),
+                pack_limits: EncodingLimits::new(&Parameters::default()),
                 parameters: Parameters::default(),
                 access_log: AccessLog::default(),
                 users: Users::default(),

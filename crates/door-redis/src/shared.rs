@@ -15,6 +15,7 @@ use crate::messages::limits::OutputLimits;
 use crate::messages::monitors::Monitors;
 use crate::messages::subscriptions::Topic;
 use crate::parameters::Parameters;
+use crate::parameters::encoding_limits::EncodingLimits;
 use crate::parameters::event_flags::EventFlags;
 use crate::rates::Rates;
 use crate::stats::Stats;
@@ -32,6 +33,7 @@ pub(crate) struct Shared {
     pub rates: Rates<3>,
     pub clients: Clients,
     pub parameters: Parameters,
+    pub pack_limits: EncodingLimits,
     pub access_log: AccessLog,
     pub users: Users,
     pub hub: Hub,

@@ -9,13 +9,24 @@ use crate::errors;
 mod bitmap;
 mod connection;
 mod generic;
+mod hash;
 mod pubsub;
 mod server;
+mod set;
 mod string;
 mod transactions;
 
-const GROUPS: [&[Command]; 7] =
-    [string::ROWS, bitmap::ROWS, generic::ROWS, connection::ROWS, transactions::ROWS, pubsub::ROWS, server::ROWS];
+const GROUPS: [&[Command]; 9] = [
+    string::ROWS,
+    bitmap::ROWS,
+    hash::ROWS,
+    set::ROWS,
+    generic::ROWS,
+    connection::ROWS,
+    transactions::ROWS,
+    pubsub::ROWS,
+    server::ROWS,
+];
 
 /// All rows. Subcommands are directly behind their container.
 pub static COMMANDS: &[Command] = &ALL;

@@ -140,7 +140,7 @@ impl Selector {
         if !self.all_keys {
             for spec in command.keys.iter().filter(|spec| spec.names_keys()) {
                 let needs = keys::needs(spec.flags_in(command.name, args));
-                if let Some(at) = spec.positions(args.len()).find(|at| !self.may_access(args[*at], needs)) {
+                if let Some(at) = spec.positions(args).find(|at| !self.may_access(args[*at], needs)) {
                     return Err(Denied::Key(at));
                 }
             }

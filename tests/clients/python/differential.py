@@ -3,6 +3,9 @@
 Exceptions, each with its reason:
   SCAN, KEYS      order is free: compared as sets (a full iteration)
   RANDOMKEY       random: only null or not
+  HGETALL, SMEMBERS, SINTER and the like     order is free: compared as sets (of pairs)
+  SPOP, SRANDMEMBER, HRANDFIELD              random: shape only; SPOP with all members or none only
+  HSCAN, SSCAN    a full iteration, compared as a set
   OBJECT REFCOUNT (Redis shares small integers) / FREQ / IDLETIME, MEMORY, DEBUG, CLIENT, INFO: facts of the server, not compared
   COMMAND, ACL    keys of random requests, and what users of random rules may do; introspection.py compares the rest
   times to live   compared within two units
@@ -97,10 +100,66 @@ def rule(rng):
     ])
 
 
+FIELDS = ["f1", "f2", "f3", "f4", "f5", "", "1", "2", "-7", "007", "9223372036854775807", "a field " + "y" * 70, "a long field " + "z" * 600]
+
+
+def field(rng):
+    return rng.choice(FIELDS) if rng.random() < 0.7 else str(rng.randrange(200))
+
+
+def fields(rng, most=4):
+    most = 150 if rng.random() < 0.08 else most
+    return [field(rng) for _ in range(rng.randrange(1, most))]
+
+
+def pairs(rng):
+    return [word for name in fields(rng) for word in (name, value(rng))]
+
+
+def count(rng):
+    return rng.choice(["0", "1", "-1", "3", "-3", "10", "x", "1.5", "", "-9223372036854775808", "9223372036854775807", "9223372036854775808"])
+
+
+def sets_of(rng):
+    return [key(rng) for _ in range(rng.randrange(1, 4))]
+
+
+COLLECTIONS = [
+    (8, lambda r: [pick(r, "HSET", "HSET", "HMSET"), key(r), *pairs(r), *maybe(r, "odd", p=0.05)]),
+    (2, lambda r: ["HSETNX", key(r), field(r), value(r)]),
+    (3, lambda r: ["HGET", key(r), field(r)]),
+    (2, lambda r: ["HMGET", key(r), *fields(r)]),
+    (2, lambda r: [pick(r, "HGETALL", "HKEYS", "HVALS", "HLEN"), key(r)]),
+    (1, lambda r: [pick(r, "HSTRLEN", "HEXISTS"), key(r), field(r)]),
+    (3, lambda r: ["HDEL", key(r), *fields(r)]),
+    (2, lambda r: ["HINCRBY", key(r), field(r), number(r)]),
+    (2, lambda r: ["HINCRBYFLOAT", key(r), field(r), r.choice(FLOATS)]),
+    (1, lambda r: ["HRANDFIELD", key(r), *r.choice([[], [count(r)], [r.choice(["2", "-2", "50"]), "WITHVALUES"], ["2", "BAD"], ["1", "WITHVALUES", "x"]])]),
+    (8, lambda r: ["SADD", key(r), *fields(r)]),
+    (3, lambda r: ["SREM", key(r), *fields(r)]),
+    (2, lambda r: [pick(r, "SMEMBERS", "SCARD"), key(r)]),
+    (2, lambda r: [pick(r, "SISMEMBER"), key(r), field(r)]),
+    (1, lambda r: ["SMISMEMBER", key(r), *fields(r)]),
+    (2, lambda r: ["SMOVE", key(r), key(r), field(r)]),
+    (1, lambda r: ["SPOP", key(r), *r.choice([["0"], ["1000000"], ["x"], ["-1"], ["1", "2"], [""]])]),
+    (1, lambda r: ["SRANDMEMBER", key(r), *r.choice([[], [count(r)], ["1", "2"]])]),
+    (3, lambda r: [pick(r, "SINTER", "SUNION", "SDIFF"), *sets_of(r)]),
+    (3, lambda r: [pick(r, "SINTERSTORE", "SUNIONSTORE", "SDIFFSTORE"), key(r), *sets_of(r)]),
+    (2, lambda r: ["SINTERCARD", pick(r, "1", "2", "0", "9", "x", "-1"), *sets_of(r), *r.choice([[], [], ["LIMIT", pick(r, "0", "1", "2", "-1", "x")], ["LIMIT"], ["BAD"]])]),
+    (1, lambda r: ["HSCANALL", key(r)]),
+    (1, lambda r: ["SSCANALL", key(r)]),
+    (2, lambda r: ["OBJECT", "ENCODING", key(r)]),
+    (1, lambda r: [r.choice(["HSET", "HGET", "HINCRBY", "SADD", "SMOVE", "SINTERCARD", "HSCAN", "SREM", "HMGET"]), *maybe(r, "k1", p=0.5)]),
+    (1, lambda r: [pick(r, "HSCAN", "SSCAN"), "nosuchkey", pick(r, "0", "7", "x", "-1"), *maybe(r, "BAD", p=0.3)]),
+    (1, lambda r: [pick(r, "HSCAN", "SSCAN"), key(r), "0", *r.choice([["COUNT", "0"], ["COUNT", "x"], ["TYPE", "hash"], ["COUNT"], ["BAD", "1"]])]),
+    (1, lambda r: ["CONFIG", "SET", *r.choice([["hash-max-listpack-entries", "3"], ["hash-max-listpack-value", "10"], ["set-max-intset-entries", "4"], ["hash-max-listpack-entries", "512"]])]),
+]
+
+
 def acl(rng):
     user = rng.choice(["ann", "ben"])
     if rng.random() < 0.6:
-        request = rng.choice(COMMANDS[:45])[1](rng)
+        request = rng.choice(COMMANDS[:45] + COLLECTIONS[:22])[1](rng)
         return ["ACL", "DRYRUN", user, *(["GET", "k1"] if request[0] in NOT_COMMANDS else request)]
     words = [rule(rng) for _ in range(rng.randrange(1, 5))]
     if rng.random() < 0.3:
@@ -109,11 +168,11 @@ def acl(rng):
 
 
 def getkeys(rng):
-    request = rng.choice(COMMANDS[:45])[1](rng)
+    request = rng.choice(COMMANDS[:45] + COLLECTIONS[:22])[1](rng)
     return ["COMMAND", rng.choice(["GETKEYS", "GETKEYSANDFLAGS"]), *(["GET", "k1"] if request[0] in NOT_COMMANDS else request)]
 
 
-NOT_COMMANDS = ("SCANALL", "ACL", "COMMAND")
+NOT_COMMANDS = ("SCANALL", "HSCANALL", "SSCANALL", "ACL", "COMMAND")
 COMMANDS = [
     (8, set_command),
     (6, lambda r: ["GET", key(r)]),
@@ -168,6 +227,7 @@ COMMANDS = [
     (1, lambda r: ["LOLNO"]),
     (6, acl),
     (2, getkeys),
+    *COLLECTIONS,
 ]
 WEIGHTS = [weight for weight, _ in COMMANDS]
 
@@ -185,9 +245,9 @@ def parse(raw):
         if kind == b"$":
             length = int(head)
             return (None, end + 2) if length < 0 else (raw[end + 2:end + 2 + length], end + 4 + length)
-        if kind in b"*~":
+        if kind in b"*~%":
             items, at = [], end + 2
-            for _ in range(max(int(head), 0)):
+            for _ in range(max(int(head), 0) * (2 if kind == b"%" else 1)):
                 item, at = step(at)
                 items.append(item)
             return items, at
@@ -208,10 +268,35 @@ def scan_all(wire):
             return sorted(found)
 
 
+def scan_members(wire, command, key):
+    cursor, found = b"0", []
+    while True:
+        reply = wire.call(command, key, cursor, "COUNT", "3")
+        if reply.startswith((b"-", b"+")):
+            return reply
+        cursor, items = parse(reply)
+        found += list(zip(items[::2], items[1::2])) if command == "HSCAN" else items
+        if cursor == b"0":
+            return sorted(set(found))
+
+
+UNORDERED = {"HKEYS", "HVALS", "SMEMBERS", "SINTER", "SUNION", "SDIFF", "SPOP", "HGETALL"}
+RANDOM = {"HRANDFIELD", "SRANDMEMBER"}
+
+
+def items_of(name, reply):
+    items = parse(reply)
+    return sorted(zip(items[::2], items[1::2])) if name == "HGETALL" else sorted(items)
+
+
 def same(command, ours, theirs, connection):
     name = command[0].upper()
     if ours == theirs:
         return True
+    if name in UNORDERED and ours.split(b"\r\n")[0] == theirs.split(b"\r\n")[0] and ours[:1] in b"*~%":
+        return items_of(name, ours) == items_of(name, theirs)
+    if name in RANDOM and ours[:1] == theirs[:1] and ours[:1] in b"*$":
+        return ours[:1] == b"$" or ours.split(b"\r\n")[0] == theirs.split(b"\r\n")[0]
     if name == "KEYS" and ours[:1] == theirs[:1] == b"*":
         return sorted(parse(ours)) == sorted(parse(theirs))
     if name == "RANDOMKEY":
@@ -225,7 +310,7 @@ def same(command, ours, theirs, connection):
     return False
 
 
-LOOSE = {"KEYS", "RANDOMKEY", "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME"}
+LOOSE = {*UNORDERED, *RANDOM, "HSCAN", "SSCAN", "KEYS", "RANDOMKEY", "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME"}
 queued_names = [[], []]
 
 
@@ -238,6 +323,8 @@ class Pair:
     def run(self, command):
         if command[0] == "SCANALL":
             return [repr(scan_all(wire)).encode() for wire in self.wires]
+        if command[0] in ("HSCANALL", "SSCANALL"):
+            return [repr(scan_members(wire, command[0][:5], command[1])).encode() for wire in self.wires]
         for wire in self.wires:
             wire.send(encode(command))
         return [wire.reply() for wire in self.wires]
@@ -251,13 +338,15 @@ def play(beluga, peer, commands, resp3, spoil=None):
     """Runs (connection, command) pairs on fresh servers; returns the first difference."""
     cleaner = Pair(beluga, peer, False)
     cleaner.run(["FLUSHALL"])
+    for limit in (("hash-max-listpack-entries", "512"), ("hash-max-listpack-value", "64"), ("set-max-intset-entries", "512")):
+        cleaner.run(["CONFIG", "SET", *limit])
     cleaner.run(["ACL", "DELUSER", "ann", "ben"])
     pairs = [Pair(beluga, peer, resp3), Pair(beluga, peer, resp3)]
     inside = [False, False]
     try:
         for at, (connection, command) in enumerate(commands):
             # Not one command, and one that is not allowed inside MULTI here.
-            if (command[0] == "SCANALL" or command[:2] == ["ACL", "SETUSER"]) and inside[connection]:
+            if (command[0] in ("SCANALL", "HSCANALL", "SSCANALL") or command[:2] == ["ACL", "SETUSER"]) and inside[connection]:
                 continue
             ours, theirs = pairs[connection].run(command)
             if spoil == at:

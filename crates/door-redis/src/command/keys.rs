@@ -1,5 +1,7 @@
 //! The positions of a command's keys among its arguments, and how it accesses them.
 
+use crate::number;
+
 /// One run of keys: from argument `first`, every `step`-th up to `last`.
 #[derive(Clone, Copy)]
 pub struct KeySpec {
@@ -10,6 +12,8 @@ pub struct KeySpec {
     /// `not_key`, or in the words of COMMAND INFO: `RO`, `RW`, `OW` or `RM`, then `access`, `update`, `insert`, `delete` where they apply.
     pub flags: &'static str,
     pub notes: Option<&'static str>,
+    /// Argument `first` is the number of keys, which follow it.
+    pub is_counted: bool,
 }
 
 /// A single key.
@@ -18,7 +22,12 @@ pub const fn at(first: usize, flags: &'static str) -> KeySpec {
 }
 
 pub const fn range(first: usize, last: i32, step: usize, flags: &'static str) -> KeySpec {
-    KeySpec { first, last, step, flags, notes: None }
+    KeySpec { first, last, step, flags, notes: None, is_counted: false }
+}
+
+/// Keys behind argument `first`, which is their number.
+pub const fn counted(first: usize, flags: &'static str) -> KeySpec {
+    KeySpec { is_counted: true, ..at(first, flags) }
 }
 
 impl KeySpec {
@@ -32,8 +41,14 @@ impl KeySpec {
         self.flags != "not_key"
     }
 
-    /// Returns the argument indexes of the keys in a request of `count` arguments.
-    pub fn positions(&self, count: usize) -> impl Iterator<Item = usize> + use<> {
+    /// Returns the argument indexes of the keys in a request. A number of keys that does not fit has none.
+    pub fn positions(&self, args: &[&[u8]]) -> impl Iterator<Item = usize> + use<> {
+        let count = args.len();
+        if self.is_counted {
+            let keys = args.get(self.first).and_then(|number| usize::try_from(number::parse(number)?).ok());
+            let keys = keys.filter(|keys| *keys < count - self.first).unwrap_or(0);
+            return (self.first + 1..self.first + 1 + keys).step_by(1);
+        }
         let last = if self.last >= 0 { self.first as i32 + self.last } else { count as i32 + self.last };
         let end = (last + 1).clamp(0, count as i32) as usize;
         (self.first..end.max(self.first)).step_by(self.step)

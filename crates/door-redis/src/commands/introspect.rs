@@ -87,10 +87,15 @@ fn describe_keys(reply: &mut Reply<'_>, spec: &KeySpec) {
     reply.bulk(b"find_keys");
     reply.map(2);
     reply.bulk(b"type");
-    reply.bulk(b"range");
+    reply.bulk(if spec.is_counted { b"keynum" } else { b"range" });
     reply.bulk(b"spec");
     reply.map(3);
-    for (name, value) in [("lastkey", i64::from(spec.last)), ("keystep", spec.step as i64), ("limit", 0)] {
+    let shown = if spec.is_counted {
+        [("keynumidx", 0), ("firstkey", 1), ("keystep", 1)]
+    } else {
+        [("lastkey", i64::from(spec.last)), ("keystep", spec.step as i64), ("limit", 0)]
+    };
+    for (name, value) in shown {
         reply.bulk(name.as_bytes());
         reply.integer(value);
     }
@@ -254,9 +259,14 @@ fn keys_of_request<'a>(call: &mut Call<'a>) -> Option<Vec<(&'a [u8], &'static st
     }
     let keys = row.keys.iter().filter(|spec| spec.names_keys()).flat_map(|spec| {
         let flags = spec.flags_in(row.name, args);
-        spec.positions(args.len()).map(move |at| (args[at], flags))
+        spec.positions(args).map(move |at| (args[at], flags))
     });
-    Some(keys.collect())
+    let keys: Vec<_> = keys.collect();
+    if keys.is_empty() {
+        call.reply.error("ERR Invalid arguments specified for command");
+        return None;
+    }
+    Some(keys)
 }
 
 pub fn help(_: &mut Session, call: &mut Call<'_>) -> Result {

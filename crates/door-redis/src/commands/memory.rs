@@ -9,7 +9,8 @@ use crate::session::Session;
 
 /// Replies the bytes that a key takes on pages, which are also its bytes in memory while the pages are cached.
 pub fn usage(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    // SAMPLES matters for collections only, but is checked as in Redis.
+    const SAMPLES: u64 = 5;
+    let mut seen = SAMPLES;
     for at in (3..call.args.len()).step_by(2) {
         if !call.word(at, "samples") || at + 1 == call.args.len() {
             call.reply.error(errors::SYNTAX);
@@ -20,9 +21,14 @@ pub fn usage(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
             call.reply.error(errors::SYNTAX);
             return Ok(());
         }
+        // 0: all of them.
+        seen = if samples == 0 { u64::MAX } else { samples as u64 };
     }
     match txn.get(call.db, call.args[2])? {
-        Some(entry) => call.reply.integer(entry.memory() as i64),
+        Some(entry) => {
+            let bytes = txn.memory(&entry, seen)?;
+            call.reply.integer(bytes as i64);
+        }
         None => call.reply.null(),
     }
     Ok(())

@@ -8,14 +8,17 @@ pub mod connection;
 pub mod debug;
 pub mod expire;
 pub mod generic;
+pub mod hash;
 pub mod info;
 pub mod introspect;
 pub mod latency;
+mod members;
 pub mod memory;
 pub mod object;
 pub mod pubsub;
 pub mod scan;
 pub mod server;
+pub mod set;
 pub mod slowlog;
 pub mod string;
 pub mod transaction;
@@ -118,15 +121,25 @@ pub(crate) fn set_expire(
     Ok(())
 }
 
-/// Looks up a key without reading its value. Returns None after a WRONGTYPE reply.
+/// Looks up a key of a string without reading its value. Returns None after a WRONGTYPE reply.
 pub(crate) fn lookup(
     txn: &mut KeyTransaction<'_>,
     call: &mut Call<'_>,
     key: &[u8],
 ) -> Result<Option<Option<Entry>>, engine::Error> {
+    lookup_as(txn, call, key, Kind::String)
+}
+
+/// Looks up a key that must be of a type, if it exists. Returns None after a WRONGTYPE reply.
+pub(crate) fn lookup_as(
+    txn: &mut KeyTransaction<'_>,
+    call: &mut Call<'_>,
+    key: &[u8],
+    kind: Kind,
+) -> Result<Option<Option<Entry>>, engine::Error> {
     let found =
         if call.command.is(crate::command::flag::WRITE) { txn.peek(call.db, key)? } else { txn.get(call.db, key)? };
-    if found.as_ref().is_some_and(|entry| entry.kind != Kind::String) {
+    if found.as_ref().is_some_and(|entry| entry.kind != kind) {
         call.reply.error(errors::WRONG_TYPE);
         return Ok(None);
     }

@@ -16,7 +16,7 @@ pub fn randomkey(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
 }
 
 /// Returns whether a key matches. A single star matches every key, including the empty key, which in Redis no other pattern matches.
-fn key_matches(pattern: &[u8], key: &[u8]) -> bool {
+pub(crate) fn key_matches(pattern: &[u8], key: &[u8]) -> bool {
     pattern == b"*" || glob::matches(pattern, key, false)
 }
 
@@ -39,15 +39,16 @@ pub fn keys(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
-struct ScanOptions<'a> {
-    count: usize,
-    pattern: Option<&'a [u8]>,
-    kind: Option<&'a [u8]>,
+pub(crate) struct ScanOptions<'a> {
+    pub count: usize,
+    pub pattern: Option<&'a [u8]>,
+    pub kind: Option<&'a [u8]>,
 }
 
-fn scan_options<'a>(call: &mut Call<'a>) -> Option<ScanOptions<'a>> {
+/// Parses the options from an argument on. Returns None after an error reply.
+pub(crate) fn scan_options<'a>(call: &mut Call<'a>, from: usize) -> Option<ScanOptions<'a>> {
     let mut options = ScanOptions { count: 10, pattern: None, kind: None };
-    let mut at = 2;
+    let mut at = from;
     while at < call.args.len() {
         if at + 1 == call.args.len() {
             call.reply.error(errors::SYNTAX);
@@ -78,7 +79,7 @@ pub fn scan(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
         call.reply.error("ERR invalid cursor");
         return Ok(());
     };
-    let Some(options) = scan_options(call) else { return Ok(()) };
+    let Some(options) = scan_options(call, 2) else { return Ok(()) };
     let mut found: Vec<Vec<u8>> = Vec::new();
     let next = txn.scan(call.db, cursor, options.count, |key, kind: Kind| {
         let typed = options.kind.is_none_or(|name| name.eq_ignore_ascii_case(kind.name().as_bytes()));

@@ -42,14 +42,21 @@ impl Session {
 
     /// Runs a command outside of EXEC, in a key transaction of its own if it has keys.
     pub(super) fn run(&mut self, command: &'static Command, args: &[&[u8]], out: &mut Vec<u8>) -> call::Result {
+        let shared = self.shared.clone();
         let (db, resp3, mark) = (self.db, self.resp3, out.len());
         let keys = command.keys_of(db, args);
         let locks = keys.as_deref().map_or(KeySet::All, KeySet::Keys);
         let mut spooling = Spooling::new(self.shared.engine.pager().folder(), mark);
         let lsn = match functions::of(command) {
             Run::Session(f) => {
-                let mut call =
-                    Call { args, db, reply: Reply { out: &mut *out, resp3 }, command, spooling: &mut spooling };
+                let mut call = Call {
+                    args,
+                    db,
+                    reply: Reply { out: &mut *out, resp3 },
+                    command,
+                    spooling: &mut spooling,
+                    limits: &shared.pack_limits,
+                };
                 f(self, &mut call)?;
                 0
             }
@@ -60,7 +67,7 @@ impl Session {
                     out.truncate(mark);
                     spooling.reset();
                     let reply = Reply { out: &mut *out, resp3 };
-                    f(txn, &mut Call { args, db, reply, command, spooling: &mut spooling })
+                    f(txn, &mut Call { args, db, reply, command, spooling: &mut spooling, limits: &shared.pack_limits })
                 })?;
                 lsn
             }
@@ -69,7 +76,7 @@ impl Session {
                 let keyspace = self.shared.keyspace.clone();
                 let ((), lsn) = keyspace.write(locks, several, |txn| {
                     let reply = Reply { out: &mut *out, resp3 };
-                    f(txn, &mut Call { args, db, reply, command, spooling: &mut spooling })
+                    f(txn, &mut Call { args, db, reply, command, spooling: &mut spooling, limits: &shared.pack_limits })
                 })?;
                 lsn
             }
@@ -152,8 +159,9 @@ impl Session {
         (out, spooling): (&mut Vec<u8>, &mut Spooling),
     ) -> call::Result {
         let mark = out.len();
+        let shared = self.shared.clone();
         let reply = Reply { out: &mut *out, resp3: self.resp3 };
-        let mut call = Call { args, db: self.db, reply, command, spooling };
+        let mut call = Call { args, db: self.db, reply, command, spooling, limits: &shared.pack_limits };
         if let Some(denied) = self.denied(command, args) {
             call.reply.error(denied.text_in_exec());
             self.shared.stats.count_error(&out[mark..]);

@@ -1,0 +1,37 @@
+//! The limits beyond which OBJECT ENCODING of a hash or a set changes, where each command finds them without a lock.
+
+use engine::PackLimits;
+use stdx::sync::atomic::{AtomicU64, Ordering};
+
+use super::Parameters;
+
+pub struct EncodingLimits {
+    hash_entries: AtomicU64,
+    hash_value: AtomicU64,
+    intset_entries: AtomicU64,
+}
+
+impl EncodingLimits {
+    pub fn new(parameters: &Parameters) -> EncodingLimits {
+        let zero = AtomicU64::default;
+        let limits = EncodingLimits { hash_entries: zero(), hash_value: zero(), intset_entries: zero() };
+        limits.set(parameters);
+        limits
+    }
+
+    /// Takes the values in force.
+    pub fn set(&self, parameters: &Parameters) {
+        self.hash_entries.store(parameters.number("hash-max-listpack-entries"), Ordering::Relaxed);
+        self.hash_value.store(parameters.number("hash-max-listpack-value"), Ordering::Relaxed);
+        self.intset_entries.store(parameters.number("set-max-intset-entries"), Ordering::Relaxed);
+    }
+
+    pub fn hash(&self) -> PackLimits {
+        let load = |limit: &AtomicU64| limit.load(Ordering::Relaxed);
+        PackLimits { entries: load(&self.hash_entries), value: load(&self.hash_value) }
+    }
+
+    pub fn set_of(&self) -> PackLimits {
+        PackLimits { entries: self.intset_entries.load(Ordering::Relaxed), value: u64::MAX }
+    }
+}
