@@ -19,6 +19,7 @@ mod explain;
 mod instance;
 mod other_dialects;
 mod other_tables;
+mod other_values;
 mod parse;
 pub mod rights;
 mod session;

@@ -20,18 +20,19 @@ pub const NAME: u32 = 19;
 pub const JSON: u32 = 114;
 pub const BPCHAR: u32 = 1042;
 pub const VARCHAR: u32 = 1043;
+pub const DATE: u32 = 1082;
+pub const TIME: u32 = 1083;
+pub const TIMESTAMP: u32 = 1114;
+pub const TIMESTAMPTZ: u32 = 1184;
 pub const NUMERIC: u32 = 1700;
+pub const UUID: u32 = 2950;
+pub const JSONB: u32 = 3802;
 
-/// Types whose values MySQL would read as others.
-const OPAQUE: [(u32, &str); 7] = [
-    (1082, "date"),
-    (1083, "time without time zone"),
-    (1114, "timestamp without time zone"),
-    (1184, "timestamp with time zone"),
-    (1186, "interval"),
-    (1266, "time with time zone"),
-    (2950, "uuid"),
-];
+/// Types whose values have no form in MySQL.
+const OPAQUE: [(u32, &str); 2] = [(1186, "interval"), (1266, "time with time zone")];
+
+/// Types whose values are converted (`other_values`).
+const CONVERTED: [u32; 6] = [DATE, TIME, TIMESTAMP, TIMESTAMPTZ, UUID, JSONB];
 
 /// Types whose values have MySQL's form: numbers, texts and bytes.
 const PLAIN: [u32; 20] =
@@ -67,7 +68,7 @@ pub fn form_of(ty: &Type) -> u32 {
 /// Returns the name of a type whose values MySQL cannot read.
 pub fn opaque_name(ty: &Type) -> Option<Cow<'static, str>> {
     let form = form_of(ty);
-    if !is_of_others(ty) || PLAIN.contains(&form) {
+    if !is_of_others(ty) || PLAIN.contains(&form) || CONVERTED.contains(&form) {
         return None;
     }
     let known = OPAQUE.iter().find(|(id, _)| *id == form);

@@ -13,11 +13,12 @@ use crate::error::{Result, SqlError};
 use crate::other_dialects::{
     BOOL, BPCHAR, JSON, MAKER, NAME, NUMERIC, VARCHAR, form_of, is_domain, is_of_others, opaque_name,
 };
+use crate::other_values::seen_type;
 use crate::types::{BOOLEAN, CONSTRAINED, Collation, Kind, MysqlType as _, Type, UNASSIGNABLE};
 
 /// Returns MySQL's type for another dialect's. Opaque types, the core's and MySQL's own stay.
 pub fn type_view(ty: &Type) -> Type {
-    if !is_of_others(ty) || opaque_name(ty).is_some() {
+    if !is_of_others(ty) || opaque_name(ty).is_some() || is_converted(ty) {
         return ty.clone();
     }
     // -1 is no modifier; those of texts and decimals begin at 4.
@@ -28,7 +29,7 @@ pub fn type_view(ty: &Type) -> Type {
         (BPCHAR, Some(length)) => Type { length, attributes: UNASSIGNABLE, ..Type::of_kind(Kind::VarChar) },
         (NAME, _) => Type { length: 63, ..Type::of_kind(Kind::VarChar) },
         (JSON | BPCHAR, _) => Type { attributes: UNASSIGNABLE, ..Type::of_kind(Kind::LongText) },
-        (NUMERIC, modifier) => decimal(modifier),
+        (NUMERIC, Some(modifier)) => Type::decimal(modifier >> 16, (modifier & 0x7ff) as u8),
         _ => of_storage(ty.storage),
     };
     let collation = match (ty.storage, ty.collation) {
@@ -40,12 +41,15 @@ pub fn type_view(ty: &Type) -> Type {
     Type { nullable: ty.nullable, collation, attributes, ..seen }
 }
 
-/// Returns DECIMAL as the modifier of a numeric declares it. A type beyond the limits of DECIMAL is `UNASSIGNABLE`.
-fn decimal(modifier: Option<u32>) -> Type {
-    match modifier.map(|modifier| (modifier >> 16, modifier & 0x7ff)) {
-        Some((precision @ 1..=65, scale @ 0..=30)) if scale <= precision => Type::decimal(precision, scale as u8),
-        _ => Type { attributes: UNASSIGNABLE, ..Type::decimal(65, 30) },
-    }
+/// Returns whether the column keeps its stored type and its values are converted. A numeric with the digits of a
+/// DECIMAL is not.
+fn is_converted(ty: &Type) -> bool {
+    let is_decimal = form_of(ty) == NUMERIC && {
+        let modifier = (ty.length as i32).checked_sub(4).and_then(|modifier| u32::try_from(modifier).ok());
+        let digits = modifier.map(|modifier| (modifier >> 16, modifier & 0x7ff));
+        matches!(digits, Some((precision @ 1..=65, scale @ 0..=30)) if scale <= precision)
+    };
+    !is_decimal && seen_type(ty).is_some()
 }
 
 fn of_storage(storage: Storage) -> Type {
@@ -197,8 +201,12 @@ mod tests {
             (of(701, Storage::Float8, -1), "double"),
             (of(17, Storage::Bytes, -1), "longblob"),
             (of(1082, int(4), -1), "date"),
-            (of(1184, int(8), -1), "timestamp with time zone"),
-            (of(2950, Storage::Bytes, -1), "uuid"),
+            (of(1184, int(8), -1), "timestamp(6)"),
+            (of(1114, int(8), 3), "datetime(3)"),
+            (of(1083, int(8), 0), "time"),
+            (of(1186, Storage::Interval, -1), "interval"),
+            (of(2950, Storage::Bytes, -1), "char(36)"),
+            (of(3802, Storage::Jsonb, -1), "json"),
             (of(4711, Storage::Bytes, -1), "type 4711"),
             (of((1 << 28) + 16384, Storage::Bytes, -1), "enum of another dialect"),
         ] {

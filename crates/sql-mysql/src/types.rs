@@ -7,6 +7,7 @@ use datum::{Storage, Timestamp, Value};
 use query::nodes::expr::Expr;
 
 use crate::other_dialects::{MYSQL, opaque_name};
+use crate::other_values::seen_type;
 
 pub use crate::collation::{Charset, CharsetName, Collation, CollationName};
 pub use query::types::{Column, ColumnFlags, Type, TypeId};
@@ -266,6 +267,9 @@ impl MysqlType for Type {
     }
 
     fn name(&self) -> String {
+        if let Some(form) = seen_type(self) {
+            return form.name();
+        }
         if let Some(name) = opaque_name(self) {
             return name.into_owned();
         }

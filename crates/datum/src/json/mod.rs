@@ -6,6 +6,7 @@
 mod binary;
 mod compare;
 mod jsonb_order;
+mod numbers;
 mod parse;
 mod write;
 

@@ -6,6 +6,7 @@
 mod arithmetic;
 pub mod calendar;
 mod interval;
+mod since_2000;
 mod span;
 mod text;
 mod zone;

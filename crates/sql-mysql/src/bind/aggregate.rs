@@ -8,6 +8,7 @@ use crate::bind::Bind;
 use crate::bind::scope::{Grouped, Scope};
 use crate::bind::window::is_window_only;
 use crate::error::{self, Result, SqlError};
+use crate::other_values::read;
 use crate::scalar::aggregate::{self, AggregateKind};
 use crate::scalar::bind::present;
 use crate::scalar::compare;
@@ -239,7 +240,7 @@ impl Bind<'_> {
         let place = table.columns.iter().position(|known| is_it && known.name.eq_ignore_ascii_case(column));
         let place = place.ok_or_else(|| error::BAD_FIELD.with(&[&name.dotted(), &"field list"]))?;
         let ty = self.scopes[depth].type_at(place).with_nullable(true);
-        let expr = Expr::Column(base + place, ty);
+        let expr = read(Expr::Column(base + place, ty), column);
         Ok(if depth + 1 == self.scopes.len() { expr } else { self.read_inside(depth, expr) })
     }
 

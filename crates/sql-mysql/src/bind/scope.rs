@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::bind::window::Windowed;
 use crate::error::{self, Result};
 use crate::other_tables::check_read;
+use crate::other_values::read;
 use crate::rights::Rights;
 use crate::scalar::aggregate::AggregateKind;
 use crate::scalar::bind::constant::padded;
@@ -154,6 +155,10 @@ impl Scope {
         }
         let column = Expr::Column(place, self.type_at(place));
         let is_base = table.is_some_and(|table| matches!(table.origin, Origin::Base(_)));
+        let column = match self.column_at(place) {
+            Some(definition) if is_base => read(column, &definition.name),
+            _ => column,
+        };
         if self.pads && is_base { padded(column) } else { column }
     }
 

@@ -8,6 +8,7 @@
 use datum::float::double_text;
 
 use crate::error;
+use crate::other_values;
 use crate::scalar::cast;
 use crate::scalar::convert::{self, number_prefix, shorten};
 use crate::scalar::decimal::Decimal;
@@ -57,7 +58,13 @@ pub fn store(value: Value, ty: &Type, place: Place<'_>, ctx: &mut EvalContext) -
         return Ok(implicit_default(ty));
     }
     let changes_rows = std::mem::replace(&mut ctx.changes_rows, true);
-    let stored = Slot { ty, place }.fill(value, ctx);
+    let stored = match other_values::seen_type(ty) {
+        None => Slot { ty, place }.fill(value, ctx),
+        Some(form) => {
+            let value = Slot { ty: &form, place }.fill(value, ctx);
+            value.and_then(|value| other_values::stored(value, ty, place))
+        }
+    };
     ctx.changes_rows = changes_rows;
     stored
 }

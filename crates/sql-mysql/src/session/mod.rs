@@ -56,6 +56,7 @@ use crate::instance::database::Database;
 use crate::instance::handle::{Handle, Kill, ProcessListRow};
 use crate::instance::prepared::PreparedHandle;
 use crate::instance::variables::Values;
+use crate::other_values::seen_type;
 use crate::parse::lexical;
 use crate::parse::parameterise::ParameterisedText;
 use crate::rights::Rights;
@@ -344,7 +345,10 @@ impl Session {
                 let table = crate::other_tables::table_view(self.catalog.table(&database, table)?);
                 let columns = crate::bind::columns_of(&table, &table.name);
                 let pairs = columns.into_iter().zip(&table.columns).filter(|(_, column)| !column.is_hidden());
-                pairs.map(|(told, column)| (told, crate::system::empty_text(column, &mut self.ctx))).collect::<Vec<_>>()
+                let seen = |told: Column| Column { ty: seen_type(&told.ty).unwrap_or(told.ty), ..told };
+                pairs
+                    .map(|(told, column)| (seen(told), crate::system::empty_text(column, &mut self.ctx)))
+                    .collect::<Vec<_>>()
             }
         };
         if !like.is_empty() && like != "%" {

@@ -9,6 +9,7 @@ use crate::batch::Row;
 use crate::collation::Weights;
 use crate::other_dialects::opaque_name;
 use crate::other_tables::{table_view, type_view};
+use crate::other_values::seen_type;
 use crate::parse::stored::listed_text;
 use crate::rights::Privileges;
 use crate::scalar::operators;
@@ -408,11 +409,16 @@ fn digits(scale: u8) -> String {
     if scale == 0 { String::new() } else { format!("({scale})") }
 }
 
+/// Returns whether the column's values are not in MySQL's form.
+fn has_other_form(ty: &Type) -> bool {
+    opaque_name(ty).is_some() || seen_type(ty).is_some()
+}
+
 /// Returns the default as text; None is NULL.
 pub fn default_text(column: &TableColumn, ctx: &mut EvalContext) -> Option<String> {
     match &column.default {
         Default::None | Default::Dropped => None,
-        Default::Value(_) if opaque_name(&column.ty).is_some() => None,
+        Default::Value(_) if has_other_form(&column.ty) => None,
         Default::Now(scale) => Some(format!("CURRENT_TIMESTAMP{}", digits(*scale))),
         Default::Expression(expression) => Some(listed_text(expression)),
         Default::Value(value) if value.is_null() => None,
@@ -436,7 +442,7 @@ pub fn hex_text(bytes: &[u8]) -> String {
 /// or the type's implicit default.
 pub fn empty_text(column: &TableColumn, ctx: &mut EvalContext) -> Option<String> {
     match &column.default {
-        _ if opaque_name(&column.ty).is_some() => None,
+        _ if has_other_form(&column.ty) => None,
         Default::Value(value) if value.is_null() => None,
         Default::Value(value) => Some(value_text(value, &column.ty, ctx)),
         _ if column.ty.nullable => None,
@@ -515,6 +521,8 @@ fn columns(ctx: &mut EvalContext) -> Result<Vec<Row>> {
 
 /// Returns the columns IS_NULLABLE to COLUMN_TYPE.
 fn type_columns(ty: &Type) -> Vec<Value> {
+    let form = seen_type(ty);
+    let ty = form.as_ref().unwrap_or(ty);
     let nullable = text(if ty.nullable { "YES" } else { "NO" });
     if let Some(name) = opaque_name(ty) {
         let unknown = std::iter::repeat_n(Value::Null, 7);
