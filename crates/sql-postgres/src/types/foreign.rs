@@ -302,3 +302,51 @@ fn to_jsonb(_: &Call, values: &[Value], _: &mut EvalContext) -> datum::Result<Va
 fn no_date(date: Date) -> datum::Fault {
     field_overflow(&format!("{:04}-{:02}-{:02}", date.year, date.month, date.day)).into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use query::types::Collation;
+
+    fn column(id: u32, storage: Storage, length: u32) -> Type {
+        Type::plain(storage, TypeId(id), (length, 0), true, Collation::Binary)
+    }
+
+    #[test]
+    fn values_beyond_the_bounds_of_a_type_are_refused() {
+        let int = |bytes, signed| Storage::Int { bytes, signed };
+        for (ty, inside, outside) in [
+            (column(kind::MEDIUMINT, int(4, true), 9), 8_388_607, 8_388_608),
+            (column(kind::MEDIUMINT, int(4, true), 9), -8_388_608, -8_388_609),
+            (column(kind::MEDIUMINT_UNSIGNED, int(4, false), 8), 16_777_215, 16_777_216),
+            (column(kind::YEAR, int(2, false), 4), 1901, 1900),
+            (column(kind::YEAR_PLAIN, int(2, false), 4), 0, 2156),
+            (column(FOREIGN_BEGIN | 4, int(4, true), 11), 8_388_608, i64::from(i32::MAX) + 1),
+        ] {
+            assert!(stored(Value::Int(inside), &ty).is_ok(), "{inside}");
+            assert_eq!(stored(Value::Int(outside), &ty).unwrap_err().state, "22003", "{outside}");
+        }
+    }
+
+    #[test]
+    fn texts_and_bytes_get_the_form_of_their_column() {
+        let char = column(kind::CHAR, Storage::Text, 3);
+        let char = Type { collation: Collation::Utf8Bin, ..char };
+        assert_eq!(stored(Value::text("ab  "), &char).unwrap(), Value::text("ab"));
+        assert!(stored(Value::text("abcd"), &char).is_err());
+        let binary = column(kind::BINARY, Storage::Bytes, 3);
+        assert_eq!(stored(Value::bytes(b"a"), &binary).unwrap(), Value::bytes(b"a\0\0"));
+        let tiny = Type { collation: Collation::Utf8Bin, ..column(kind::TINYTEXT, Storage::Text, 255) };
+        assert!(stored(Value::text("\u{e9}".repeat(127)), &tiny).is_ok());
+        assert!(stored(Value::text("\u{e9}".repeat(128)), &tiny).is_err());
+    }
+
+    #[test]
+    fn a_date_that_does_not_exist_has_no_form() {
+        let fault = no_date(Date::ZERO);
+        assert!(format!("{fault:?}").contains("0000-00-00"), "{fault:?}");
+        let date = column(FOREIGN_BEGIN | 24, Storage::Date, 0);
+        assert_eq!(stored(Value::Int(0), &date).unwrap(), Value::Date(Date::new(2000, 1, 1)));
+        assert_eq!(stored(Value::Int(i64::from(i32::MAX)), &date).unwrap_err().state, "22008");
+    }
+}
