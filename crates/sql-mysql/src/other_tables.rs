@@ -100,7 +100,7 @@ pub fn check_assign(table: &Table, column: usize) -> Result<()> {
     check_read(table, column)?;
     let column = &table.columns[column];
     // The modifier of a numeric that is no DECIMAL is PostgreSQL's to apply.
-    let is_bound = column.ty.id.0 == NUMERIC && column.ty.length != u32::MAX;
+    let is_bound = form_of(&column.ty) == NUMERIC && column.ty.length != u32::MAX;
     if table.maker != MAKER && (is_bound || column.ty.attributes & UNASSIGNABLE != 0) {
         let what = format!("a value for column '{}', whose type another dialect declared", column.name);
         return Err(SqlError::unsupported(what));
