@@ -1,7 +1,7 @@
 //! Accounts that an open transaction of rows has changed, and how its commit changes the list.
 //!
 //! Until the commit they are in the memory of the transaction's owner alone: the list, and so every door, has the accounts from before. The commit locks
-//! the list, compares, writes the records under the transaction's id, and publishes them when the one COMMIT is in the WAL (EN-66).
+//! the list, compares, writes the records under the transaction's id, and publishes them when the one COMMIT is in the WAL (EN-69).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -505,7 +505,7 @@ impl Transaction {
         Ok(self.decide(None))
     }
 
-    /// Commits, and changes accounts with the same COMMIT (EN-66). Fails if one of them has been changed meanwhile.
+    /// Commits, and changes accounts with the same COMMIT (EN-69). Fails if one of them has been changed meanwhile.
     pub fn commit_with_accounts(mut self, accounts: &Accounts, pending: &PendingAccounts) -> Result<Lsn> {
         if pending.is_empty() {
             return self.commit();

@@ -1,6 +1,6 @@
 //! CREATE, ALTER and DROP of roles.
 //!
-//! They follow their transaction as other definitions do: until the commit only the session sees the changed accounts (EN-66). A role that another transaction changes is waited for, and so are those that give the role something or take it away while it is dropped.
+//! They follow their transaction as other definitions do: until the commit only the session sees the changed accounts (EN-69). A role that another transaction changes is waited for, and so are those that give the role something or take it away while it is dropped.
 
 use engine::rows::Strength;
 use engine::{Account, RoleAttributes, ScramVerifier};
