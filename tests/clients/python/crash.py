@@ -2,7 +2,8 @@
 
 Each writer owns its keys, so it knows what they must hold: the last acknowledged value, or one that was under way when the server died. Beside them,
 transfers between accounts in MULTI/EXEC keep a constant sum, MSETs write one number to several keys, and readers note what they saw: a value seen by
-anybody must still be there, or a later one. DBSIZE must equal what a full SCAN finds.
+anybody must still be there, or a later one. DBSIZE must equal what a full SCAN finds. Collectors do the same as writers with hashes and sets that grow
+and shrink between one record and many; what they write in MULTI/EXEC to a set and to a hash must be in both or in neither.
 """
 
 import random
@@ -13,7 +14,7 @@ from beluga import Server, Tally, Wire, request, rounds_and_seed
 
 rounds, seed = rounds_and_seed(25)
 tally = Tally()
-WRITERS, KEYS, ACCOUNTS, TOTAL = 4, 40, 8, 8000
+WRITERS, KEYS, ACCOUNTS, TOTAL, COLLECTORS = 4, 40, 8, 8000, 2
 
 
 class Writer(threading.Thread):
@@ -68,6 +69,92 @@ class Writer(threading.Thread):
                     self.acknowledged += 1
         except (EOFError, OSError):
             pass
+
+
+class Collector(threading.Thread):
+    """Changes hashes (`ch:`) and sets (`cs:`) of its own in database 0, each a dictionary; a set has empty values."""
+
+    def __init__(self, port, number, seed, state):
+        super().__init__(daemon=True)
+        self.port, self.number, self.state = port, number, state
+        self.random = random.Random(seed)
+        self.acknowledged = 0
+
+    def names(self, most):
+        return [b"member %d" % self.random.randrange(400) for _ in range(self.random.randrange(1, most))]
+
+    def command(self, key, before):
+        """Commands and the collection after them."""
+        is_hash, kind = key.startswith("ch"), self.random.randrange(20)
+        if kind == 0:
+            return [("DEL", key)], {}
+        if kind < 8:
+            gone = self.names(300 if kind == 1 else 20)
+            return [("HDEL" if is_hash else "SREM", key, *gone)], {name: value for name, value in before.items() if name not in gone}
+        names = self.names(200 if kind == 8 else 12)
+        size = self.random.choice([0, 5, 30, 3_000, 20_000]) if kind == 9 else 8
+        new = {name: (b"%d" % self.random.randrange(10**9)) * (1 + size // 9) if is_hash else b"" for name in names}
+        words = [word for pair in new.items() for word in pair] if is_hash else list(new)
+        return [("HSET" if is_hash else "SADD", key, *words)], {**before, **new}
+
+    def mirrored(self):
+        """One member more, or less, in a set and in a hash."""
+        name = b"%d" % self.random.randrange(300)
+        at = self.number
+        both = [("SADD", f"ms{at}", name), ("HSET", f"mh{at}", name, "1")] if self.random.random() < 0.6 else [("SREM", f"ms{at}", name), ("HDEL", f"mh{at}", name)]
+        return [("MULTI",), *both, ("EXEC",)]
+
+    def run(self):
+        try:
+            wire = Wire(self.port)
+            while True:
+                key = f"{self.random.choice(['ch', 'cs'])}:{self.number}:{self.random.randrange(6)}"
+                possible = self.state.setdefault(key, [{}])
+                commands, after = self.command(key, possible[-1])
+                possible.append(after)
+                commands += self.mirrored()
+                wire.send(b"".join(request(*command) for command in commands))
+                for at, _ in enumerate(commands):
+                    reply = wire.reply()
+                    if reply.startswith(b"-"):
+                        raise AssertionError(f"{key}: {reply!r}")
+                    if at == 0:
+                        possible.pop(0)
+                        self.acknowledged += 1
+        except (EOFError, OSError):
+            pass
+
+
+def items(reply):
+    """The bulk strings of an array."""
+    found, rest = [], reply.split(b"\r\n", 1)[1]
+    while rest:
+        head, rest = rest.split(b"\r\n", 1)
+        length = int(head[1:])
+        found.append(rest[:length])
+        rest = rest[length + 2:]
+    return found
+
+
+def collection(wire, key):
+    if key.startswith("cs"):
+        return {name: b"" for name in items(wire.call("SMEMBERS", key))}
+    words = items(wire.call("HGETALL", key))
+    return dict(zip(words[::2], words[1::2]))
+
+
+def verify_collections(wire, state, round_number):
+    lost = []
+    for key, possible in state.items():
+        found = collection(wire, key)
+        size = int(wire.call("HLEN" if key.startswith("ch") else "SCARD", key)[1:])
+        if found not in possible or size != len(found):
+            lost.append((key, size, len(found), [len(each) for each in possible]))
+        state[key] = [found]
+    tally.check(f"round {round_number}: hashes and sets", not lost, f"{lost[:3]}")
+    for number in range(COLLECTORS):
+        members, fields = items(wire.call("SMEMBERS", f"ms{number}")), items(wire.call("HKEYS", f"mh{number}"))
+        tally.check(f"round {round_number}: a set and a hash changed together", sorted(members) == sorted(fields), f"{len(members)} {len(fields)}")
 
 
 class Transfers(threading.Thread):
@@ -131,7 +218,7 @@ def value_of(reply):
     return None if reply.startswith(b"$-1") else reply.split(b"\r\n", 1)[1][:-2]
 
 
-def verify(server, state, seen, grown, round_number):
+def verify(server, state, collections, seen, grown, round_number):
     wire = Wire(server.port, 60)
     lost = []
     for key, possible in state.items():
@@ -142,6 +229,7 @@ def verify(server, state, seen, grown, round_number):
         state[key] = [found]
     tally.check(f"round {round_number}: acknowledged writes", not lost, f"{lost[:3]}")
     wire.call("SELECT", 0)
+    verify_collections(wire, collections, round_number)
     accounts = [int(value_of(wire.call("GET", f"acc{n}"))) for n in range(ACCOUNTS)]
     tally.equal(f"round {round_number}: sum of accounts", sum(accounts), TOTAL)
     tally.equal(f"round {round_number}: twins", wire.call("GET", "twin1"), wire.call("GET", "twin2"))
@@ -159,9 +247,10 @@ def verify(server, state, seen, grown, round_number):
     wire.close()
 
 
-def play(server, round_number, state, seen, grown):
+def play(server, round_number, state, collections, seen, grown):
     rng = random.Random(seed * 1000 + round_number)
     writers = [Writer(server.port, n, rng.randrange(1 << 32), state) for n in range(WRITERS)]
+    writers += [Collector(server.port, n, rng.randrange(1 << 32), collections) for n in range(COLLECTORS)]
     others = [Transfers(server.port, rng.randrange(1 << 32)), Transfers(server.port, rng.randrange(1 << 32)), Grower(server.port, grown)]
     reader = Reader(server.port, seen)
     threads = [*writers, *others, reader]
@@ -180,13 +269,13 @@ try:
     for n in range(ACCOUNTS):
         wire.call("SET", f"acc{n}", TOTAL // ACCOUNTS)
     wire.call("MSET", "twin1", 0, "twin2", 0)
-    state, seen, grown, total, restarts = {}, [0], [0], 0, []
+    state, collections, seen, grown, total, restarts = {}, {}, [0], [0], 0, []
     for round_number in range(1, rounds + 1):
-        total += play(server, round_number, state, seen, grown)
+        total += play(server, round_number, state, collections, seen, grown)
         begin = time.monotonic()
         server.start()
         restarts.append(time.monotonic() - begin)
-        verify(server, state, seen, grown, round_number)
+        verify(server, state, collections, seen, grown, round_number)
     print(f"{rounds} crashes, {total} acknowledged writes, restart {sorted(restarts)[len(restarts) // 2]:.2f} s in the median, {max(restarts):.2f} s at most")
 except RuntimeError as error:
     tally.check("the server starts", False, str(error))
