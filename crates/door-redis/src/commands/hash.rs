@@ -4,7 +4,7 @@ use engine::{Entry, KeyTransaction, Kind, event_class};
 
 use crate::call::{Call, Result};
 use crate::commands::lookup_as;
-use crate::commands::members::{RandomMembers, notify_removal, reply_sample, scan_members};
+use crate::commands::members::{RandomMembers, remove_members, reply_count, reply_sample, scan_members};
 use crate::errors;
 use crate::extended::Extended;
 use crate::number;
@@ -107,21 +107,11 @@ pub fn hstrlen(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
 }
 
 pub fn hlen(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    if let Some(found) = lookup_as(txn, call, call.args[1], Kind::Hash)? {
-        let count = found.map_or(Ok(0), |entry| entry.count())?;
-        call.reply.integer(count as i64);
-    }
-    Ok(())
+    reply_count(txn, call, Kind::Hash)
 }
 
 pub fn hdel(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    if let Some(found) = lookup_as(txn, call, call.args[1], Kind::Hash)? {
-        let before = found.map_or(Ok(0), |entry| entry.count())?;
-        let removed = txn.remove_members(call.db, call.args[1], Kind::Hash, &call.args[2..])?;
-        notify_removal(txn, call, call.args[1], (event_class::HASH, "hdel"), (before, removed));
-        call.reply.integer(removed as i64);
-    }
-    Ok(())
+    remove_members(txn, call, Kind::Hash, (event_class::HASH, "hdel"))
 }
 
 pub fn hgetall(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {

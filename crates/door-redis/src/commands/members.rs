@@ -1,4 +1,4 @@
-//! Parts of the commands of hashes and sets: random members, scans, replies of any length.
+//! Parts of the commands of hashes and sets: counts, removals, random members, scans, replies of any length.
 
 use std::collections::HashSet;
 
@@ -70,6 +70,31 @@ pub(crate) fn notify_removal(
             txn.notify(call.db, key, event_class::GENERIC, "del");
         }
     }
+}
+
+/// Serves HLEN and SCARD.
+pub(crate) fn reply_count(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, kind: Kind) -> Result {
+    if let Some(found) = lookup_as(txn, call, call.args[1], kind)? {
+        let count = found.map_or(Ok(0), |entry| entry.count())?;
+        call.reply.integer(count as i64);
+    }
+    Ok(())
+}
+
+/// Serves HDEL and SREM.
+pub(crate) fn remove_members(
+    txn: &mut KeyTransaction<'_>,
+    call: &mut Call<'_>,
+    kind: Kind,
+    event: (u32, &'static str),
+) -> Result {
+    if let Some(found) = lookup_as(txn, call, call.args[1], kind)? {
+        let before = found.map_or(Ok(0), |entry| entry.count())?;
+        let removed = txn.remove_members(call.db, call.args[1], kind, &call.args[2..])?;
+        notify_removal(txn, call, call.args[1], event, (before, removed));
+        call.reply.integer(removed as i64);
+    }
+    Ok(())
 }
 
 /// The members that a command draws at random.

@@ -6,7 +6,9 @@ use engine::{Entry, KeyTransaction, Kind, event_class};
 
 use crate::call::{Call, Result};
 use crate::commands::lookup_as;
-use crate::commands::members::{RandomMembers, draw_members, notify_removal, reply_sample, scan_members};
+use crate::commands::members::{
+    RandomMembers, draw_members, notify_removal, remove_members, reply_count, reply_sample, scan_members,
+};
 use crate::errors;
 use crate::reply::Reply;
 use crate::spool::LONG;
@@ -29,21 +31,11 @@ pub fn sadd(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
 }
 
 pub fn srem(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    if let Some(found) = lookup_as(txn, call, call.args[1], Kind::Set)? {
-        let before = found.map_or(Ok(0), |entry| entry.count())?;
-        let removed = txn.remove_members(call.db, call.args[1], Kind::Set, &call.args[2..])?;
-        notify_removal(txn, call, call.args[1], (event_class::SET, "srem"), (before, removed));
-        call.reply.integer(removed as i64);
-    }
-    Ok(())
+    remove_members(txn, call, Kind::Set, (event_class::SET, "srem"))
 }
 
 pub fn scard(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    if let Some(found) = lookup_as(txn, call, call.args[1], Kind::Set)? {
-        let count = found.map_or(Ok(0), |entry| entry.count())?;
-        call.reply.integer(count as i64);
-    }
-    Ok(())
+    reply_count(txn, call, Kind::Set)
 }
 
 fn has(txn: &KeyTransaction<'_>, set: Option<&Entry>, member: &[u8]) -> Done<bool> {
