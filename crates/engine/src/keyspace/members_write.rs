@@ -94,7 +94,7 @@ impl<'k> KeyTransaction<'k> {
                 self.write(place, &RecordChange::Put(put)).map(drop)
             }
             BuildState::Elements { version, count } => {
-                put.body = Body::Elements { count: *count, version: version.version() };
+                put.body = Body::Elements { count: *count, version: version.version(), fields: &[] };
                 self.put_unnamed(place, put, version.version()).map(drop)
             }
         }
@@ -115,7 +115,7 @@ impl<'k> KeyTransaction<'k> {
         limits: PackLimits,
     ) -> Result<u64> {
         let meta = Meta::parse(&entry.record)?;
-        let Body::Elements { count, version } = meta.body else { return Err(Error::Misuse("a packed collection")) };
+        let Body::Elements { count, version, .. } = meta.body else { return Err(Error::Misuse("a packed collection")) };
         let (mut added, mut form) = (0, meta.head.form);
         if let [(member, value)] = items {
             let is_there = self.member(entry, member)?.is_some();
@@ -155,7 +155,7 @@ impl<'k> KeyTransaction<'k> {
     fn put_count(&mut self, place: &KeyPlace, meta: &Meta<'_>, form: u8, count: u64) -> Result<()> {
         let Body::Elements { version, .. } = meta.body else { return Err(Error::Misuse("a packed collection")) };
         let mut put = RecordPut::new(form, Expire::Keep, meta.head.key_len as usize);
-        (put.kind, put.body) = (meta.head.kind, Body::Elements { count, version });
+        (put.kind, put.body) = (meta.head.kind, Body::Elements { count, version, fields: &[] });
         self.write(place, &RecordChange::Put(put)).map(drop)
     }
 
@@ -192,7 +192,7 @@ impl<'k> KeyTransaction<'k> {
 
     fn remove_elements(&mut self, place: &KeyPlace, entry: &Entry, members: &[&[u8]]) -> Result<u64> {
         let meta = Meta::parse(&entry.record)?;
-        let Body::Elements { count, version } = meta.body else { return Err(Error::Misuse("a packed collection")) };
+        let Body::Elements { count, version, .. } = meta.body else { return Err(Error::Misuse("a packed collection")) };
         let mut removed = 0;
         for member in members {
             if self.member(entry, member)?.is_none() {

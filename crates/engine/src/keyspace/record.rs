@@ -7,7 +7,7 @@
 //!   body      0 INLINE    payload
 //!             1 EXTENT    payload length u32 | run count u8 | runs: first page u48, units u8 | crc32c u32 of each unit | tail
 //!             2 SEGMENTS  payload length u64 | version id u64
-//!             3 ELEMENTS  count u64 | version id u64                     a hash or a set; its elements are records of their own
+//!             3 ELEMENTS  count u64 | version id u64 | fields of the kind   a collection; its elements are records of their own
 //! ```
 //! Every record of the tree begins with such a head, elements included. So purge, undo and the checker find the pages and the version id that a record refers
 //! to without knowing what it is (EN-61).
@@ -30,7 +30,8 @@ pub(crate) const RUNS_MAX: usize = 32;
 const HEADER_MAX: usize = 2 + 8 + 4;
 const RUN_BYTES: usize = 7;
 const EXTENT_RECORD_MAX: usize = HEADER_MAX + 5 + RUNS_MAX * RUN_BYTES + UNITS_MAX * 4 + TAIL_MAX;
-const _: () = assert!(HEADER_MAX + INLINE_MAX <= btree::Tree::VALUE_MAX && EXTENT_RECORD_MAX <= btree::Tree::VALUE_MAX);
+const _: () =
+    assert!(HEADER_MAX + 16 + INLINE_MAX <= btree::Tree::VALUE_MAX && EXTENT_RECORD_MAX <= btree::Tree::VALUE_MAX);
 
 const INLINE: u8 = 0;
 const EXTENT: u8 = 1;
@@ -42,7 +43,7 @@ const LONG_KEY: u8 = 2;
 pub(crate) const NOT_INT: u8 = 4;
 pub(crate) const RAW: u8 = 8;
 
-/// The type of a key's value. Strings, hashes and sets are served so far; the format has a place for the others.
+/// The type of a key's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     String,
@@ -126,10 +127,12 @@ pub(crate) enum Body<'a> {
         len: u64,
         version: u64,
     },
-    /// The elements of a hash or a set are records under the version id.
+    /// The elements of a collection are records under the version id.
     Elements {
         count: u64,
         version: u64,
+        /// At most `INLINE_MAX` bytes that the kind defines. A hash and a set have none.
+        fields: &'a [u8],
     },
 }
 
@@ -153,9 +156,10 @@ impl<'a> Body<'a> {
                 Some(Body::Segments { len: u64::from_le_bytes(len.try_into().ok()?), version })
             }
             ELEMENTS => {
-                let (count, version) = bytes.split_at_checked(8)?;
-                let version = u64::from_le_bytes(version.try_into().ok()?);
-                Some(Body::Elements { count: u64::from_le_bytes(count.try_into().ok()?), version })
+                let (count, rest) = bytes.split_first_chunk::<8>()?;
+                let (version, fields) = rest.split_first_chunk::<8>()?;
+                let (count, version) = (u64::from_le_bytes(*count), u64::from_le_bytes(*version));
+                Some(Body::Elements { count, version, fields })
             }
             _ => None,
         }
@@ -191,8 +195,12 @@ impl<'a> Body<'a> {
         match self {
             Body::Inline(bytes) => f(bytes, &[]),
             Body::Extent(extent) => f(extent.bytes, &[]),
-            Body::Segments { len: word, version } | Body::Elements { count: word, version } => {
-                f(&word.to_le_bytes(), &version.to_le_bytes())
+            Body::Segments { len, version } => f(&len.to_le_bytes(), &version.to_le_bytes()),
+            Body::Elements { count, version, fields } => {
+                let mut words = [0; 16];
+                words[..8].copy_from_slice(&count.to_le_bytes());
+                words[8..].copy_from_slice(&version.to_le_bytes());
+                f(&words, fields)
             }
         }
     }
@@ -296,11 +304,13 @@ impl<'a> Meta<'a> {
         let head = Head { kind, form: flags & (NOT_INT | RAW), expire, key_len };
         let body = Body::parse(tag >> 4, rest)?;
         let fits = match (kind, body) {
-            (Kind::Hash | Kind::Set, Body::Elements { .. }) => true,
-            (Kind::Hash | Kind::Set, Body::Inline(_)) | (Kind::String, _) => body.payload_len() >= u64::from(key_len),
+            (Kind::String, Body::Elements { .. }) => false,
+            (Kind::Hash | Kind::Set, Body::Elements { fields, .. }) => fields.is_empty(),
+            (_, Body::Elements { fields, .. }) => fields.len() <= INLINE_MAX,
+            (Kind::String, _) | (_, Body::Inline(_)) => body.payload_len() >= u64::from(key_len),
             _ => false,
         };
-        (fits && !(kind == Kind::String && matches!(body, Body::Elements { .. }))).then_some(Meta { head, body })
+        fits.then_some(Meta { head, body })
     }
 
     /// Returns the length of the value without the key; 0 if its elements are records of their own.
