@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod check;
+mod count;
 mod delete;
 mod estimate;
 mod insert;

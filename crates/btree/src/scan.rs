@@ -151,19 +151,76 @@ pub struct Scan<'t> {
     span: ScanState,
 }
 
+/// A place in a range that is walked leaf by leaf.
+#[derive(Clone)]
+pub(crate) struct LeafPosition {
+    /// The walk continues with the leaf that covers this key.
+    from: Vec<u8>,
+    /// The leaf that began at `from` when the last one was read.
+    right: Option<PageId>,
+    /// The fence of the leaf that was read last.
+    fence: Vec<u8>,
+}
+
+impl LeafPosition {
+    pub(crate) fn at(from: Vec<u8>) -> LeafPosition {
+        LeafPosition { from, right: None, fence: Vec::new() }
+    }
+
+    /// Runs `visit` on the leaf that covers the position; it may run several times, as in `Tree::read`. The position stays: `advance` moves it.
+    #[inline]
+    pub(crate) fn read<R>(
+        &mut self,
+        tree: &Tree,
+        read_mode: ReadMode,
+        mut visit: impl FnMut(Node<PageRef<'_>>, &[u8]) -> R,
+    ) -> Result<(R, LeafEnd)> {
+        let LeafPosition { from, right, fence } = self;
+        let from = from.as_slice();
+        let mut visit = |leaf: Node<PageRef<'_>>| {
+            let result = visit(leaf, from);
+            fence.clear();
+            leaf.push_high(fence);
+            (result, LeafEnd { is_last: leaf.is_last(), right: leaf.right() })
+        };
+        let beside = right.take().and_then(|right| tree.read_right_neighbour(read_mode, right, from, &mut visit));
+        match beside {
+            Some(seen) => Ok(seen),
+            None => tree.read(read_mode, Seek::At(from), visit),
+        }
+    }
+
+    /// Moves behind the leaf that was read. Returns false if nothing of the range follows.
+    #[inline]
+    pub(crate) fn advance(&mut self, tree: &Tree, end: &LeafEnd, to: Option<&[u8]>) -> Result<bool> {
+        if end.is_last || to.is_some_and(|to| self.fence.as_slice() >= to) {
+            return Ok(false);
+        }
+        if self.fence <= self.from {
+            return Err(tree.corrupt(tree.root, "BT-1: a leaf ends before it begins"));
+        }
+        std::mem::swap(&mut self.from, &mut self.fence);
+        self.right = Some(end.right);
+        Ok(true)
+    }
+}
+
+/// The end of a leaf that was read.
+pub(crate) struct LeafEnd {
+    is_last: bool,
+    right: PageId,
+}
+
 /// The rest of a scan without its tree, so that it can be suspended and resumed.
 #[derive(Clone)]
 pub struct ScanState {
-    /// `from <= key < to`.
-    from: Vec<u8>,
+    /// `position.from <= key < to`.
+    position: LeafPosition,
     to: Option<Vec<u8>>,
     is_backward: bool,
     is_done: bool,
     limit: usize,
     durability_lsn: Lsn,
-    /// Forward: the leaf that began at `from` when the last one was read.
-    right: Option<PageId>,
-    fence: Vec<u8>,
 }
 
 /// Returns the smallest key that is greater than `key`.
@@ -265,21 +322,13 @@ impl ScanState {
     pub fn new(from: Bound<&[u8]>, to: Bound<&[u8]>, is_backward: bool) -> ScanState {
         let (from, to) = (lower(from), upper(to));
         let is_done = to.as_ref().is_some_and(|to| *to <= from);
-        ScanState {
-            from,
-            to,
-            is_backward,
-            is_done,
-            limit: usize::MAX,
-            durability_lsn: 0,
-            right: None,
-            fence: Vec::new(),
-        }
+        let position = LeafPosition::at(from);
+        ScanState { position, to, is_backward, is_done, limit: usize::MAX, durability_lsn: 0 }
     }
 
     /// Returns the bounds `from <= key < to`.
     pub fn bounds(self) -> (Vec<u8>, Option<Vec<u8>>) {
-        (self.from, self.to)
+        (self.position.from, self.to)
     }
 
     /// Continues after this key, in the order of the scan. For records of a batch that the caller has not processed.
@@ -287,15 +336,15 @@ impl ScanState {
         if self.is_backward {
             self.to = Some(key.to_vec());
         } else {
-            self.from = successor(key);
+            self.position.from = successor(key);
         }
-        self.right = None;
+        self.position.right = None;
         self.is_done = false;
     }
 
     /// Returns the pages that the next batch needs and that are not in memory (`Tree::missing_pages`).
     pub fn missing_pages(&self, tree: &Tree) -> Vec<PageId> {
-        tree.missing_pages(&self.from, self.to.as_deref(), self.is_backward)
+        tree.missing_pages(&self.position.from, self.to.as_deref(), self.is_backward)
     }
 
     /// Returns true if nothing is left.
@@ -315,45 +364,29 @@ impl ScanState {
     }
 
     fn step(&mut self, tree: &Tree, read_mode: ReadMode, batch: &mut Batch) -> Result<()> {
-        let ScanState { from, to, fence, limit, .. } = self;
-        let (from, to) = (from.as_slice(), to.as_deref());
-        let mut visit = |leaf: Node<PageRef<'_>>| {
+        let ScanState { position, to, limit, .. } = self;
+        let to = to.as_deref();
+        let visit = |leaf: Node<PageRef<'_>>, from: &[u8]| {
             let (start, end) = leaf.range(from, to);
             let stop = end.min(start.saturating_add(*limit));
             batch.copy(leaf, start..stop, false);
-            fence.clear();
-            leaf.push_high(fence);
-            LeafRead {
-                lsn: leaf.page_lsn(),
-                range: start..stop,
-                is_cut: stop < end,
-                is_last: leaf.is_last(),
-                right: leaf.right(),
-            }
+            (leaf.page_lsn(), start..stop, stop < end)
         };
-        let beside = self.right.take().and_then(|right| tree.read_right_neighbour(read_mode, right, from, &mut visit));
-        let seen = match beside {
-            Some(seen) => seen,
-            None => tree.read(read_mode, Seek::At(from), visit)?,
-        };
-        batch.index_copy(seen.range, false);
-        self.durability_lsn = self.durability_lsn.max(seen.lsn);
-        if seen.is_cut {
-            self.from = successor(batch.get(batch.len() - 1).key);
-        } else if seen.is_last || self.to.as_ref().is_some_and(|to| self.fence >= *to) {
-            self.is_done = true;
-        } else if self.fence <= self.from {
-            return Err(tree.corrupt(tree.root, "BT-1: a leaf ends before it begins"));
+        let ((lsn, range, is_cut), end) = position.read(tree, read_mode, visit)?;
+        batch.index_copy(range, false);
+        self.durability_lsn = self.durability_lsn.max(lsn);
+        if is_cut {
+            position.from = successor(batch.get(batch.len() - 1).key);
+        } else if position.advance(tree, &end, to)? {
+            tree.pager.prefetch_lines(end.right, NEXT_LINES);
         } else {
-            std::mem::swap(&mut self.from, &mut self.fence);
-            tree.pager.prefetch_lines(seen.right, NEXT_LINES);
-            self.right = Some(seen.right);
+            self.is_done = true;
         }
         Ok(())
     }
 
     fn step_back(&mut self, tree: &Tree, read_mode: ReadMode, batch: &mut Batch) -> Result<()> {
-        let ScanState { from, to, fence, limit, .. } = self;
+        let ScanState { position: LeafPosition { from, fence, .. }, to, limit, .. } = self;
         let (from, to) = (from.as_slice(), to.as_deref());
         let (lsn, range, is_cut) = tree.read(read_mode, to.map_or(Seek::Last, Seek::Before), |leaf| {
             let (start, end) = leaf.range(from, to);
@@ -367,22 +400,13 @@ impl ScanState {
         self.durability_lsn = self.durability_lsn.max(lsn);
         if is_cut {
             self.to = Some(batch.get(batch.len() - 1).key.to_vec());
-        } else if self.fence <= self.from {
+        } else if self.position.fence <= self.position.from {
             self.is_done = true;
-        } else if self.to.as_ref().is_some_and(|to| self.fence >= *to) {
+        } else if self.to.as_ref().is_some_and(|to| self.position.fence >= *to) {
             return Err(tree.corrupt(tree.root, "BT-1: a leaf begins behind its end"));
         } else {
-            self.to = Some(std::mem::take(&mut self.fence));
+            self.to = Some(std::mem::take(&mut self.position.fence));
         }
         Ok(())
     }
-}
-
-/// The findings of one step in a leaf.
-struct LeafRead {
-    lsn: Lsn,
-    range: Range<usize>,
-    is_cut: bool,
-    is_last: bool,
-    right: PageId,
 }

@@ -1,5 +1,6 @@
 //! The tree on a pager over a simulated disk: against a model, from many threads, across crashes.
 
+mod count;
 mod estimate;
 mod faults;
 mod model;
