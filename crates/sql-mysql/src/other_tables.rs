@@ -108,6 +108,25 @@ pub fn check_assign(table: &Table, column: usize) -> Result<()> {
     Ok(())
 }
 
+/// Refuses to change the rows of a table that keeps those of a query.
+pub fn check_change(table: &Table) -> Result<()> {
+    match table.query {
+        None => Ok(()),
+        Some(_) => Err(refused("materialized view", &table.name)),
+    }
+}
+
+/// Refuses to read a table that keeps the rows of a query and has none yet.
+pub fn check_populated(table: &Table) -> Result<()> {
+    match &table.query {
+        Some(query) if !query.is_populated => {
+            let what = format!("materialized view '{}', which has not been populated", table.name);
+            Err(SqlError::unsupported(what))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Refuses to write rows whose checks or generated columns are another dialect's.
 pub fn check_write(table: &Table) -> Result<()> {
     if table.maker == MAKER {

@@ -76,6 +76,8 @@ class Side:
             self.ask(f"drop table if exists {name} cascade")
         for view in ("v0", "v1"):
             self.ask(f"drop view if exists {view}")
+        for view in ("m0", "m1", "m2"):
+            self.ask(f"drop materialized view if exists {view}")
         for sequence in ("s0", "s1"):
             self.ask(f"drop sequence if exists {sequence}")
 
@@ -127,6 +129,11 @@ class Script:
             lambda: f"truncate {name}{self.random.choice(['', ' restart identity', ' cascade'])}",
             lambda: f"create view v{self.random.randrange(2)} as select * from {name}",
             lambda: f"drop view v{self.random.randrange(2)}",
+            lambda: f"create materialized view m{self.random.randrange(2)} as select * from {name}{self.random.choice(['', ' with no data'])}",
+            lambda: f"refresh materialized view {self.random.choice(['', '', 'concurrently '])}m{self.random.randrange(2)}{self.random.choice(['', '', ' with no data'])}",
+            lambda: f"create {self.random.choice(['', 'unique '])}index i_m0 on m0 ({self.column()})",
+            lambda: f"alter materialized view m0 rename to m{self.random.randrange(1, 3)}",
+            lambda: f"drop materialized view m{self.random.randrange(2)}{self.random.choice(['', ' cascade'])}",
             lambda: f"create sequence s{self.random.randrange(2)}",
             lambda: f"alter sequence s{self.random.randrange(2)} restart with {self.value()}1",
             lambda: f"drop sequence s{self.random.randrange(2)}",
@@ -146,6 +153,8 @@ class Script:
             lambda: f"select * from {name}",
             lambda: f"select count(*), sum(a) from {name} where a > {self.value()}",
             lambda: f"select * from v{self.random.randrange(2)}",
+            lambda: f"select * from m{self.random.randrange(2)}",
+            lambda: f"{self.random.choice(['insert into m0 (a) values (1)', 'update m0 set a = 1', 'delete from m0', 'truncate m0', 'select * from m0 for update'])}",
             lambda: f"select nextval('s{self.random.randrange(2)}')",
         ])()
 
@@ -174,12 +183,15 @@ class Script:
 
 
 STATE = [
-    "select c.relname, c.relkind from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = 'public' and c.relkind in ('r', 'v', 'S') and c.relname !~ 'x'",
+    "select c.relname, c.relkind from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = 'public' and c.relkind in ('r', 'v', 'S', 'm') and c.relname !~ 'x'",
     "select table_name, column_name, row_number() over (partition by table_name order by ordinal_position), data_type, is_nullable from information_schema.columns where table_schema = 'public' and table_name !~ 'x'",
     *(f"select * from {name}" for name in NAMES),
     *(f"select * from {name}x" for name in NAMES),
     "select * from v0",
     "select * from v1",
+    "select * from m0",
+    "select * from m1",
+    "select matviewname, hasindexes, ispopulated from pg_matviews",
 ]
 # Refused here with their names: such an answer says nothing, and what the other side has made is taken away.
 UNSERVED = "0A000"

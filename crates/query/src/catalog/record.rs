@@ -24,14 +24,14 @@ use engine::rows::{CATALOG, Inserted, Transaction};
 use crate::catalog::codec::{In, Out, damaged};
 use crate::catalog::foreign_key::Deferral;
 use crate::catalog::object_id::{Maker, UNNUMBERED};
-use crate::catalog::table::{Check, Index, Table, TableId};
+use crate::catalog::table::{Check, Index, KeptQuery, Table, TableId};
 use crate::catalog::table_state::TableState;
 use crate::engine_fault::engine_fault;
 use crate::key_form::KeyForm;
 
 /// The version of a definition. Version 1 ends before the foreign keys, version 2 before the generated columns, version 3 before the options; up to version 4 types have the kinds of `codec::FORMER`, and keys no form: `KeyForm::Whole`.
-/// Version 5 ends before the maker and the object ids, which `Catalog::open` gives to its parts. Version 6 ends before what partial indexes and included columns need, version 7 before the deferral of foreign keys.
-const VERSION: u8 = 8;
+/// Version 5 ends before the maker and the object ids, which `Catalog::open` gives to its parts. Version 6 ends before what partial indexes and included columns need, version 7 before the deferral of foreign keys, version 8 before the kept query.
+const VERSION: u8 = 9;
 /// The deferrals by number.
 const DEFERRALS: [Deferral; 3] = [Deferral::Never, Deferral::Immediate, Deferral::Deferred];
 /// The size of a piece in bytes.
@@ -158,7 +158,26 @@ pub fn encode_table(table: &Table) -> Result<Vec<u8>> {
     encode_objects(table, &mut out);
     encode_indexes(table, &mut out);
     table.foreign_keys.iter().for_each(|key| out.byte(key.deferral as u8));
+    encode_query(table.query.as_deref(), &mut out);
     Ok(out.0)
+}
+
+/// Appends the part that version 9 has added.
+fn encode_query(query: Option<&KeptQuery>, out: &mut Out) {
+    let Some(KeptQuery { text, modes, is_populated }) = query else { return out.byte(0) };
+    out.byte(1 + u8::from(*is_populated));
+    out.text(text);
+    out.text(modes);
+}
+
+fn decode_query(from: &mut In<'_>) -> Result<Option<Box<KeptQuery>>> {
+    let is_populated = match from.byte()? {
+        0 => return Ok(None),
+        1 => false,
+        2 => true,
+        _ => return Err(damaged()),
+    };
+    Ok(Some(Box::new(KeptQuery { text: from.text()?, modes: from.text()?, is_populated })))
 }
 
 /// Appends the part that version 7 has added.
@@ -293,6 +312,7 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
         primary_using,
         created,
         temporary: false,
+        query: None,
         computes: false,
         live: Arc::new(TableState::new(version)),
         formulas: OnceLock::new(),
@@ -307,6 +327,9 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
         for key in &mut table.foreign_keys {
             key.deferral = *DEFERRALS.get(usize::from(from.byte()?)).ok_or_else(damaged)?;
         }
+    }
+    if format >= 9 {
+        table.query = decode_query(&mut from)?;
     }
     Ok(table.with_derived_fields())
 }
@@ -326,13 +349,15 @@ mod tests {
         };
         // Of the objects: the maker, the number and name of the primary key, no list, and for each column two.
         let objects = 1 + 8 + 4 + keyspace_table::table().columns.len() * (1 + 4);
+        // Version 8 ends before the kept query: one byte without it.
+        let query = 1;
         let (bytes, other) = (of_form(KeyForm::Whole), of_form(KeyForm::Hashed));
         assert_eq!(bytes[0], VERSION);
         assert_eq!(decode_table(&other).unwrap().primary_form, KeyForm::Hashed);
         let form_at = bytes.iter().zip(&other).position(|(a, b)| a != b).expect("the form of the primary key");
         // Behind the foreign keys: the generated columns; the flag and the options. The lists are empty.
         for (version, missing) in [(5, 0), (4, 0), (3, 1 + 4), (2, 1 + 4 + 4), (1, 1 + 4 + 4 + 4)] {
-            let mut earlier = bytes[..bytes.len() - objects - missing].to_vec();
+            let mut earlier = bytes[..bytes.len() - query - objects - missing].to_vec();
             earlier[0] = version;
             // Up to version 4 keys have no form: they are whole.
             if version <= 4 {
@@ -349,5 +374,19 @@ mod tests {
         let mut later = bytes.clone();
         later[0] = VERSION + 1;
         assert!(decode_table(&later).is_err());
+    }
+
+    #[test]
+    fn a_kept_query_comes_back_from_its_bytes() {
+        for is_populated in [false, true] {
+            let query = KeptQuery { text: "SELECT 1".into(), modes: "public".into(), is_populated };
+            let mut table = Table { version: 2, query: Some(Box::new(query)), ..keyspace_table::table().copy() };
+            table.number_parts(None, || 9);
+            let bytes = encode_table(&table.with_derived_fields()).unwrap();
+            let read = decode_table(&bytes).unwrap();
+            assert_eq!(read.query.as_ref().map(|query| query.is_populated), Some(is_populated));
+            assert_eq!(encode_table(&read).unwrap(), bytes);
+            (0..bytes.len()).for_each(|end| assert!(decode_table(&bytes[..end]).is_err(), "{end} bytes"));
+        }
     }
 }

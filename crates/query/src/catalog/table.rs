@@ -53,6 +53,8 @@ pub struct Table {
     pub created: i64,
     /// A temporary table, which its session drops when it ends.
     pub temporary: bool,
+    /// The query whose rows the table keeps; no other rows are ever written into it (QU-61).
+    pub query: Option<Box<KeptQuery>>,
     /// The table has columns that rows do not store (QU-8). Derived from the definition.
     pub computes: bool,
     /// The state that all versions of the table share.
@@ -60,6 +62,16 @@ pub struct Table {
     /// Expressions of its generated columns, bound by the first statement that uses this version. Expressions lie above
     /// the catalog, so only `nodes::formula` knows their type.
     pub formulas: OnceLock<Box<dyn Any + Send + Sync>>,
+}
+
+/// The query of a materialized view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptQuery {
+    pub text: String,
+    /// The modes in which the dialect reads the text.
+    pub modes: String,
+    /// The rows are those of the query at some time. Otherwise there are none, and the table cannot be read.
+    pub is_populated: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -301,6 +313,7 @@ impl Table {
             primary_using: false,
             created: 0,
             temporary: false,
+            query: None,
             computes: false,
             live: Arc::new(TableState::new(0)),
             formulas: OnceLock::new(),
@@ -372,6 +385,7 @@ impl Table {
             primary_using: self.primary_using,
             created: self.created,
             temporary: self.temporary,
+            query: self.query.clone(),
             computes: false,
             live: self.live.clone(),
             formulas: OnceLock::new(),

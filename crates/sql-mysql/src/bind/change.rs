@@ -18,7 +18,7 @@ use crate::bind::returning::Changing;
 use crate::bind::scope::Bound;
 use crate::error::{self, Result, SqlError};
 use crate::other_dialects::MAKER;
-use crate::other_tables::{check_assign, check_write, of_another};
+use crate::other_tables::{check_assign, check_change, check_write, of_another};
 use crate::parse::parse_expression;
 use crate::parse::statement::Name;
 use crate::rights::Privileges;
@@ -168,6 +168,7 @@ impl Bind<'_> {
 
     /// Binds a table's defaults, generated columns and checks. Opens a scope with the table alone.
     pub fn rules(&mut self, table: &Arc<Table>, doing: &[RowChangeKind]) -> Result<Rules> {
+        check_change(table)?;
         if !doing.iter().all(|doing| matches!(doing, RowChangeKind::Delete)) {
             check_write(table)?;
         }

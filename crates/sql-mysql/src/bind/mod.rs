@@ -35,7 +35,7 @@ use syntax::tree as ast;
 use crate::bind::scope::{Common, Scope};
 use crate::bind::variables::Variables;
 use crate::error::Result;
-use crate::other_tables::table_view;
+use crate::other_tables::{check_populated, table_view};
 use crate::parse::statement::Name;
 use crate::rights::Rights;
 use crate::scalar::bind::{Binder, is_zero_date};
@@ -295,6 +295,7 @@ impl<'s> Bind<'s> {
             return Ok(query::nodes::keyspace_table::table().clone());
         }
         let table = table_view(self.definitions().table(&schema, &name.name)?);
+        check_populated(&table)?;
         if !self.tables.iter().any(|known| known.id == table.id) {
             self.formulas(&table)?;
             self.tables.push(table.clone());

@@ -348,6 +348,7 @@ impl Session {
             comment,
             created: Timestamp::now().0,
             temporary,
+            query: None,
             ..Table::draft(&name, &definition.columns)
         };
         for index in definition.indexes {

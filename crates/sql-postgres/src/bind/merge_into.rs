@@ -37,6 +37,11 @@ impl Binder<'_> {
         let MergeStmt { with: _, relation, alias, source, condition, whens } = merge;
         self.check_whens(whens)?;
         let table = match self.find_relation(relation)? {
+            FoundRelation::Table(table) if table.query.is_some() => {
+                let text = format!("cannot execute MERGE on relation \"{}\"", table.name);
+                let detail = "This operation is not supported for materialized views.";
+                return Err(PgError::new(state::FEATURE_NOT_SUPPORTED, text).detail(detail));
+            }
             FoundRelation::Table(table) => table,
             FoundRelation::View(view) => {
                 let error = PgError::new(

@@ -194,6 +194,14 @@ pub fn bind(
     binder.finish(plan, fields)
 }
 
+/// Binds the query of a materialized view, with the rights of its owner.
+pub fn bind_kept_query(environment: &Environment<'_>, ctx: &mut EvalContext, view: &Arc<View>) -> Result<Bound> {
+    let mut binder = Binder::new(environment, ctx, &view.text);
+    let BoundQuery { node, columns, plain: _ } = binder.view(view)?;
+    let columns = columns.into_iter().map(|column| column.column).collect();
+    binder.finish(Plan::Query { node, columns }, Vec::new())
+}
+
 /// Returns the INSERT of COPY FROM: its rows come from the client, a value for each of `columns`, or for each column of the table if there are none.
 pub fn bind_copy_from(
     environment: &Environment<'_>,

@@ -634,6 +634,10 @@ impl Binder<'_> {
                 }
                 check_lockable(table, word, is_named)?;
                 let Origin::Base(base) = &table.origin else { continue };
+                if base.query.is_some() {
+                    let text = format!("cannot lock rows in materialized view \"{}\"", base.name);
+                    return Err(PgError::new(state::WRONG_OBJECT_TYPE, text));
+                }
                 locked.push(base.clone());
                 if table.key_at.is_none() {
                     table.key_at = Some(*width);

@@ -15,6 +15,7 @@ use crate::bind::{self, TableExpression};
 use crate::define::column::{WantedExpression, WantedSequence};
 use crate::define::create_table::{Extras, check_column_name, make_maps, shown_primary, storage_options};
 use crate::define::domain::NewDomainCheck;
+use crate::define::materialized::check_of_materialized;
 use crate::define::names::{Relation, not_a};
 use crate::define::object_name::has_constraint;
 use crate::define::source::{after_word, balanced};
@@ -123,6 +124,7 @@ impl Session {
             ObjectType::Index => "index",
             ObjectType::Sequence => "sequence",
             ObjectType::View => "view",
+            ObjectType::MaterializedView => "materialized view",
             _ => return Err(PgError::unsupported("this form of ALTER")),
         };
         let tag = format!("ALTER {}", word.to_uppercase());
@@ -131,6 +133,12 @@ impl Session {
             Some(found) if commands.iter().all(|command| matches!(command, AlterTableCmd::OwnerTo(_))) => {
                 self.change_owners(&found, &relation.name, commands)?;
                 return Ok(tag);
+            }
+            Some(Relation::Table(table)) if table.query.is_some() && matches!(word, "table" | "materialized view") => {
+                for command in commands {
+                    check_of_materialized(command, &table)?;
+                }
+                table
             }
             Some(Relation::Table(table)) if word == "table" => table,
             Some(found) if found.kind() == word => {
@@ -431,7 +439,7 @@ impl Session {
             AlterTableCmd::EnableTrigger(_) | AlterTableCmd::DisableTrigger(_) => {
                 Err(PgError::unsupported("ALTER TABLE ... TRIGGER"))
             }
-            other => Err(PgError::unsupported(format!("ALTER TABLE {}", command_word(other)))),
+            other => Err(PgError::unsupported(format!("{} {}", words_of(&draft.old), command_word(other)))),
         }
     }
 
@@ -499,6 +507,14 @@ impl Session {
         }
         if !draft.new.checks.is_empty() || draft.has_named_generated() {
             return Err(PgError::unsupported("ALTER TYPE in a table with checks or generated columns"));
+        }
+        let old = draft.old.clone();
+        let views = self.views_of_database();
+        if let Some(view) = views.iter().find(|view| self.reads_column(view, &old, name)) {
+            let message = "cannot alter type of a column used by a view or rule";
+            let shown = self.shown_view(view);
+            let detail = format!("rule _RETURN on {shown} depends on column \"{name}\"");
+            return Err(PgError::new(state::FEATURE_NOT_SUPPORTED, message).detail(detail));
         }
         let From::Old(source) = draft.from[at] else {
             return Err(PgError::unsupported("ALTER TYPE of a column that the same statement adds"));
@@ -685,6 +701,11 @@ fn primary_differs(old: &Table, new: &Table) -> bool {
         })
     };
     slots(old) != slots(new)
+}
+
+/// Returns the words of a statement that changes a definition.
+fn words_of(table: &Table) -> &'static str {
+    if table.query.is_some() { "ALTER MATERIALIZED VIEW" } else { "ALTER TABLE" }
 }
 
 fn command_word(command: &AlterTableCmd) -> String {

@@ -12,8 +12,11 @@ impl Session {
         self.begin_definition("COMMENT")?;
         let comment = comment.clone().unwrap_or_default();
         match object {
-            ObjectName::Relation(ObjectType::Table, name) => {
-                let table = self.table_named(name)?;
+            ObjectName::Relation(kind @ (ObjectType::Table | ObjectType::MaterializedView), name) => {
+                let table = match kind {
+                    ObjectType::Table => self.table_named(name)?,
+                    _ => self.materialized_named(name)?,
+                };
                 self.change_table(&table, |_, draft, _| {
                     draft.new.comment = comment;
                     Ok(())
@@ -37,7 +40,7 @@ impl Session {
                 };
                 let relation =
                     RangeVar { schema: qualifier.last().cloned(), name: table.clone(), ..RangeVar::default() };
-                let table = self.table_named(&relation)?;
+                let table = self.stored_named(&relation)?;
                 self.change_table(&table, |_, draft, _| {
                     let at = draft.column(column)?;
                     draft.new.columns[at].comment = comment;

@@ -1,18 +1,19 @@
-//! CREATE TABLE AS and SELECT INTO: a table of a query's columns, filled with its rows in the same transaction.
+//! CREATE TABLE AS, SELECT INTO and CREATE MATERIALIZED VIEW: a table of a query's columns, filled with its rows in the same transaction.
 
 use std::sync::Arc;
 
-use query::catalog::table::TableColumn;
+use query::catalog::table::{KeptQuery, TableColumn};
 use query::exec::change;
 use query::nodes::change::{Insert, OnConflict, Rules, Values};
 use syntax::postgres::tree::{
-    CreateTableAsSource, CreateTableAsStmt, IntoClause, RawStatement, SelectBody, SelectStmt, Statement,
+    CreateTableAsSource, CreateTableAsStmt, IntoClause, RawStatement, SelectBody, SelectStmt, Span, Statement,
 };
 
 use crate::bind::{Bound, Plan};
 use crate::define::create_table::{Extras, check_column_name, check_tablespace, new_table, storage_options};
+use crate::define::materialized::{check_kept, check_populated};
 use crate::error::{PgError, Result, state};
-use crate::session::Session;
+use crate::session::{Session, no_parameter};
 use crate::types::{oid, registry};
 
 impl Session {
@@ -22,14 +23,15 @@ impl Session {
         raw: &RawStatement,
         text: &Arc<str>,
     ) -> Result<String> {
-        let CreateTableAsStmt { into, if_not_exists, materialized_view, source, with_data } = create;
-        if *materialized_view {
-            return Err(PgError::unsupported("CREATE MATERIALIZED VIEW"));
-        }
+        let CreateTableAsStmt { into, if_not_exists, materialized_view, source, query_span, with_data } = create;
         let CreateTableAsSource::Query(query) = source else {
             return Err(PgError::unsupported("CREATE TABLE AS EXECUTE"));
         };
-        self.fill_table(into, query, (*if_not_exists, *with_data), raw, text, "CREATE TABLE AS")
+        let what = match materialized_view {
+            true => Wanted::MaterializedView(*query_span),
+            false => Wanted::Table("CREATE TABLE AS"),
+        };
+        self.fill_table(into, query, (*if_not_exists, *with_data), raw, text, what)
     }
 
     pub(super) fn select_into(&mut self, query: &SelectStmt, raw: &RawStatement, text: &Arc<str>) -> Result<String> {
@@ -38,7 +40,7 @@ impl Session {
             return Err(PgError::unsupported("SELECT INTO of a set operation"));
         };
         let Some(into) = select.into.take() else { return Err(PgError::unsupported("this SELECT")) };
-        self.fill_table(&into, &query, (false, true), raw, text, "SELECT INTO")
+        self.fill_table(&into, &query, (false, true), raw, text, Wanted::Table("SELECT INTO"))
     }
 
     fn fill_table(
@@ -48,13 +50,20 @@ impl Session {
         (if_not_exists, with_data): (bool, bool),
         raw: &RawStatement,
         text: &Arc<str>,
-        what: &str,
+        what: Wanted,
     ) -> Result<String> {
         let IntoClause { relation, persistence, columns, access_method, options, on_commit, tablespace } = into;
-        self.begin_definition(what)?;
+        let tag = what.tag();
+        self.begin_definition(tag)?;
         // The query's own faults come first, also where the table exists.
         let own = RawStatement { statement: Statement::Select(Box::new(query.clone())), ..raw.clone() };
         let bound = self.bind_raw(&own, text, &[], &[])?;
+        if let Wanted::MaterializedView(_) = what {
+            if !bound.parameter_types.is_empty() {
+                return Err(no_parameter(text, raw));
+            }
+            check_kept(&bound, *persistence)?;
+        }
         if access_method.as_ref().is_some_and(|method| method.value != "heap") {
             return Err(PgError::unsupported("an access method"));
         }
@@ -64,13 +73,18 @@ impl Session {
         let schema = self.creation_schema(relation)?;
         self.check_creation(&schema, temporary)?;
         if self.refuse_taken(&schema, &relation.name, if_not_exists)? {
-            return Ok("CREATE TABLE AS".to_owned());
+            return Ok(what.tag_without_rows().to_owned());
         }
         if columns.len() > bound.fields.len() {
             return Err(PgError::new(state::SYNTAX_ERROR, "too many column names were specified"));
         }
         let mut table = new_table(schema.clone(), relation.name.clone(), temporary);
         table.options = options;
+        if let Wanted::MaterializedView(span) = what {
+            let text = self.expanded(query, span, text)?;
+            table.query =
+                Some(Box::new(KeptQuery { text, modes: self.search_path().join(","), is_populated: with_data }));
+        }
         for (nth, field) in bound.fields.iter().enumerate() {
             let name = columns.get(nth).map_or(&field.name, |name| &name.value);
             check_column_name(&table, name)?;
@@ -87,6 +101,9 @@ impl Session {
         while !self.share_tables(&bound.statement.bindings.locked)? {
             self.refresh();
         }
+        if with_data {
+            check_populated(&bound.statement.bindings.tables)?;
+        }
         self.make_table(table, Extras::default(), text, |session, table, writing| {
             if with_data {
                 let insert = filling(table, &bound)?;
@@ -99,12 +116,37 @@ impl Session {
             Ok(())
         })?;
         self.note_on_commit(&schema, &relation.name, *on_commit);
-        Ok(if with_data { format!("SELECT {rows}") } else { "CREATE TABLE AS".to_owned() })
+        Ok(if with_data { format!("SELECT {rows}") } else { what.tag_without_rows().to_owned() })
+    }
+}
+
+/// The relation that a statement makes of a query.
+#[derive(Clone, Copy)]
+enum Wanted {
+    /// A table, with the words of the statement.
+    Table(&'static str),
+    /// A materialized view, with the place of its query.
+    MaterializedView(Span),
+}
+
+impl Wanted {
+    fn tag(self) -> &'static str {
+        match self {
+            Wanted::Table(tag) => tag,
+            Wanted::MaterializedView(_) => "CREATE MATERIALIZED VIEW",
+        }
+    }
+
+    fn tag_without_rows(self) -> &'static str {
+        match self {
+            Wanted::Table(_) => "CREATE TABLE AS",
+            Wanted::MaterializedView(_) => "CREATE MATERIALIZED VIEW",
+        }
     }
 }
 
 /// Returns the INSERT of a query's rows into a table without constraints.
-fn filling(table: &Arc<query::catalog::table::Table>, bound: &Bound) -> Result<Insert> {
+pub(super) fn filling(table: &Arc<query::catalog::table::Table>, bound: &Bound) -> Result<Insert> {
     let Plan::Query { node, .. } = &bound.statement.plan else {
         return Err(PgError::new(state::INTERNAL_ERROR, "CREATE TABLE AS without a query"));
     };
@@ -118,7 +160,7 @@ fn filling(table: &Arc<query::catalog::table::Table>, bound: &Bound) -> Result<I
     };
     Ok(Insert {
         rules,
-        targets: (0..table.columns.len()).collect(),
+        targets: table.named().map(|(at, _)| at).collect(),
         values: Values::Query(node.clone()),
         on_conflict: OnConflict::Fail,
         updates: Vec::new(),

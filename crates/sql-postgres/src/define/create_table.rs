@@ -153,7 +153,7 @@ impl Session {
     /// Adds the columns of LIKE.
     fn copy_columns(&mut self, table: &mut Table, like: &TableLikeClause) -> Result<()> {
         let TableLikeClause { relation, options } = like;
-        let source = self.table_named(relation)?;
+        let source = self.stored_named(relation)?;
         self.check_privileges(&Object::table(&source), SELECT)?;
         let mut defaults = false;
         for option in options {
@@ -522,6 +522,7 @@ pub(super) fn new_table(schema: String, name: String, temporary: bool) -> Table 
         primary_using: false,
         created: datum::temporal::Timestamp::now().0,
         temporary,
+        query: None,
         computes: false,
         live: Arc::new(TableState::new(1)),
         formulas: OnceLock::new(),

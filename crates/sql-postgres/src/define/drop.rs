@@ -4,18 +4,19 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use query::catalog::Snapshot;
 use query::catalog::object_id::ObjectId;
 use query::catalog::sequence::Sequence;
 use query::catalog::table::Table;
 use query::catalog::user_type::UserType;
 use query::catalog::view::View;
+use query::catalog::{Schema, Snapshot};
 use query::session::definitions::RelatedTables;
 use query::session::statement::Bindings;
 use syntax::postgres::tree::{DropStmt, ObjectName, ObjectType};
 
 use crate::bind::Plan;
 use crate::define::alter::CASCADE_HINT;
+use crate::define::materialized::{kind_of, view_of};
 use crate::define::names::{Relation, missing_schema, schema_of};
 use crate::error::{PgError, Result, state};
 use crate::rights::object::Object;
@@ -63,6 +64,7 @@ impl Session {
         let (tag, word) = match kind {
             ObjectType::Table => ("DROP TABLE", "table"),
             ObjectType::View => ("DROP VIEW", "view"),
+            ObjectType::MaterializedView => ("DROP MATERIALIZED VIEW", "materialized view"),
             ObjectType::Sequence => ("DROP SEQUENCE", "sequence"),
             ObjectType::Index => ("DROP INDEX", "index"),
             ObjectType::Schema => ("DROP SCHEMA", "schema"),
@@ -339,13 +341,13 @@ impl Session {
         loop {
             let mut is_new = false;
             for view in &views {
-                if gone.views.iter().any(|known| known.id == view.id) {
+                let is_gone = gone.views.iter().any(|known| known.id == view.id);
+                if is_gone || gone.tables.iter().any(|known| known.id == view.id) {
                     continue;
                 }
                 let Some(on) = self.reads_gone(view, gone) else { continue };
-                found
-                    .push(Dependence { object: format!("view {}", self.shown_relation(&view.schema, &view.name)), on });
-                gone.views.push(view.clone());
+                found.push(Dependence { object: self.shown_view(view), on });
+                self.add_view(gone, view);
                 is_new = true;
             }
             if !is_new {
@@ -363,7 +365,9 @@ impl Session {
         };
         match (table, over()) {
             (_, Some(over)) => Some(format!("view {}", self.shown_relation(&over.schema, &over.name))),
-            (Some(table), None) => Some(format!("table {}", self.shown_relation(&table.schema, &table.name))),
+            (Some(table), None) => {
+                Some(format!("{} {}", kind_of(table), self.shown_relation(&table.schema, &table.name)))
+            }
             (None, None) => None,
         }
     }
@@ -387,12 +391,12 @@ impl Session {
                 return Err(PgError::unsupported("CASCADE of a column that a view may read"));
             }
             let what = match column {
-                Some(column) => format!("column {column} of table {}", table.name),
-                None => format!("table {}", table.name),
+                Some(column) => format!("column {column} of {} {}", kind_of(table), table.name),
+                None => format!("{} {}", kind_of(table), table.name),
             };
             let message = format!("cannot change {what} because other objects depend on it");
             let error = PgError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message);
-            return Err(error.detail(format!("view {} depends on {what}", view.name)));
+            return Err(error.detail(format!("{} {} depends on {what}", self.kind_of_view(&view), view.name)));
         }
         Ok(())
     }
@@ -403,7 +407,36 @@ impl Session {
             query::catalog::schema_name::SchemaName::of_stored(schema).is_some_and(|name| name.database == database)
         };
         let schemas = self.catalog.schemas.values().filter(|schema| of_database(&schema.name));
-        schemas.flat_map(|schema| schema.views.values().filter(|view| view.maker == crate::MAKER).cloned()).collect()
+        let of_schema = |schema: &Arc<Schema>| {
+            let views = schema.views.values().filter(|view| view.maker == crate::MAKER).cloned();
+            let kept = schema.tables.values().filter_map(|table| view_of(table).map(Arc::new));
+            let mut all: Vec<Arc<View>> = views.chain(kept).collect();
+            all.sort_by_key(|view| view.id);
+            all
+        };
+        schemas.flat_map(of_schema).collect()
+    }
+
+    /// Adds a view to what is dropped; a materialized one is a table.
+    pub(super) fn add_view(&self, gone: &mut Gone, view: &Arc<View>) {
+        match self.kept_table(view) {
+            Some(table) => gone.tables.push(table),
+            None => gone.views.push(view.clone()),
+        }
+    }
+
+    /// Returns the table of a materialized view.
+    fn kept_table(&self, view: &View) -> Option<Arc<Table>> {
+        self.catalog.table(&view.schema, &view.name).ok().filter(|table| table.id == view.id).cloned()
+    }
+
+    fn kind_of_view(&self, view: &View) -> &'static str {
+        if self.kept_table(view).is_some() { "materialized view" } else { "view" }
+    }
+
+    /// Returns a view as messages name it.
+    pub(super) fn shown_view(&mut self, view: &View) -> String {
+        format!("{} {}", self.kind_of_view(view), self.shown_relation(&view.schema, &view.name))
     }
 
     /// Returns what a view reads; `None` if it can no longer be bound.

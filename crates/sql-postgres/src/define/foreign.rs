@@ -50,7 +50,7 @@ impl Session {
             return Ok((draft.schema.clone(), draft.name.clone()));
         }
         match self.relation(named)? {
-            Some(Relation::Table(table)) => Ok((table.schema.clone(), table.name.clone())),
+            Some(Relation::Table(table)) if table.query.is_none() => Ok((table.schema.clone(), table.name.clone())),
             Some(_) => {
                 let message = format!("referenced relation \"{}\" is not a table", named.name);
                 Err(PgError::new(state::WRONG_OBJECT_TYPE, message))

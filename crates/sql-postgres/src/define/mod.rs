@@ -13,6 +13,7 @@ mod foreign;
 mod grant;
 pub(crate) mod hidden_column;
 pub(crate) mod index;
+pub mod materialized;
 mod membership;
 pub mod names;
 pub mod object_name;
@@ -129,6 +130,9 @@ impl Session {
                 "ALTER TYPE"
             }
             Statement::AlterObjectSchema(alter) => {
+                if let ObjectName::Relation(kind, name) = &alter.object {
+                    return self.set_schema(*kind, name, alter);
+                }
                 let tag = match &alter.object {
                     ObjectName::Qualified(ObjectType::Domain, _) => "ALTER DOMAIN",
                     ObjectName::Qualified(ObjectType::Type, _) => "ALTER TYPE",
@@ -137,6 +141,11 @@ impl Session {
                 self.begin_definition(tag)?;
                 self.set_schema_of_type(alter)?;
                 tag
+            }
+            Statement::RefreshMaterializedView(refresh) => {
+                self.begin_definition("REFRESH MATERIALIZED VIEW")?;
+                self.refresh_materialized_view(refresh)?;
+                "REFRESH MATERIALIZED VIEW"
             }
             Statement::AlterTable(alter) => return self.alter_table(alter, text),
             Statement::AlterOwner(alter) => self.alter_owner(alter)?,

@@ -29,6 +29,7 @@ impl Relation {
     /// Returns the word that messages use.
     pub fn kind(&self) -> &'static str {
         match self {
+            Relation::Table(table) if table.query.is_some() => "materialized view",
             Relation::Table(_) => "table",
             Relation::View(_) => "view",
             Relation::Sequence(_) => "sequence",
@@ -166,6 +167,15 @@ impl Session {
 
     /// Returns the table of that name. An error for none, and for another kind of object.
     pub(crate) fn table_named(&mut self, name: &RangeVar) -> Result<Arc<Table>> {
+        match self.relation(name)? {
+            Some(Relation::Table(table)) if table.query.is_none() => Ok(table),
+            Some(_) => Err(not_a(&name.name, "table")),
+            None => Err(self.missing_relation(name, None)),
+        }
+    }
+
+    /// Returns the table or materialized view of that name. An error for none, and for another kind of object.
+    pub(crate) fn stored_named(&mut self, name: &RangeVar) -> Result<Arc<Table>> {
         match self.relation(name)? {
             Some(Relation::Table(table)) => Ok(table),
             Some(_) => Err(not_a(&name.name, "table")),

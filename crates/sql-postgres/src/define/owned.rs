@@ -9,6 +9,7 @@ use query::catalog::schema_name::SchemaName;
 use syntax::postgres::tree::{DropOwnedStmt, ReassignOwnedStmt, RoleSpec};
 
 use crate::define::drop::{Dependence, Gone};
+use crate::define::materialized::kind_of;
 use crate::define::names::schema_of;
 use crate::error::{PgError, Result, state};
 use crate::rights::object::Object;
@@ -73,7 +74,7 @@ impl Session {
         }
         let count = gone.tables.len() + gone.views.len() + gone.sequences.len() + schemas.len();
         let what = match (count, &gone.tables[..], &gone.views[..], &gone.sequences[..]) {
-            (1, [table], ..) => Some(format!("table {}", self.shown_relation(&table.schema, &table.name))),
+            (1, [table], ..) => Some(format!("{} {}", kind_of(table), self.shown_relation(&table.schema, &table.name))),
             (1, _, [view], _) => Some(format!("view {}", self.shown_relation(&view.schema, &view.name))),
             (1, .., [one]) => Some(format!("sequence {}", self.shown_relation(&one.schema, &one.name))),
             (1, ..) => schemas.first().map(|schema| format!("schema {}", schema_of(&schema.name))),
@@ -95,7 +96,7 @@ impl Session {
             };
             for table in schema.tables.values().filter(|table| !table.temporary) {
                 if !gone.tables.iter().any(|known| known.id == table.id) {
-                    note("table", &table.name);
+                    note(kind_of(table), &table.name);
                     gone.tables.push(table.clone());
                 }
             }

@@ -168,7 +168,7 @@ impl Session {
     }
 
     /// Binds the generated columns of a version of a table that no statement has used yet.
-    fn bind_formulas(&mut self, table: &Arc<Table>) -> Result<()> {
+    pub(super) fn bind_formulas(&mut self, table: &Arc<Table>) -> Result<()> {
         use query::nodes::formula::Formula;
         if !table.is_generated() || table.bound_formulas().is_some() {
             return Ok(());

@@ -5,7 +5,7 @@ use query::catalog::view::View;
 use syntax::postgres::tree::{ObjectName, ObjectType, RangeVar, RenamePart, RenameStmt};
 
 use crate::define::create_table::check_column_name;
-use crate::define::names::{Relation, primary_name};
+use crate::define::names::{Relation, not_a, primary_name};
 use crate::define::object_name::has_constraint;
 use crate::error::{PgError, Result, state};
 use crate::session::Session;
@@ -37,6 +37,7 @@ impl Session {
             ObjectType::Index => "ALTER INDEX",
             ObjectType::View => "ALTER VIEW",
             ObjectType::Sequence => "ALTER SEQUENCE",
+            ObjectType::MaterializedView => "ALTER MATERIALIZED VIEW",
             _ => "ALTER TABLE",
         };
         self.begin_definition(tag)?;
@@ -47,6 +48,15 @@ impl Session {
             }
             return Err(self.missing_relation(name, None));
         };
+        // ALTER TABLE takes each kind.
+        let wanted = match kind {
+            ObjectType::MaterializedView => "materialized view",
+            ObjectType::View => "view",
+            _ => found.kind(),
+        };
+        if found.kind() != wanted {
+            return Err(not_a(&name.name, wanted));
+        }
         self.check_owns_relation(&found, &name.name)?;
         match (part, found) {
             (RenamePart::Whole, found) => self.rename_relation(name, &found, &to.value)?,

@@ -8,6 +8,7 @@ use stdx::wait;
 use syntax::postgres::tree::{CreateSchemaStmt, CreatedbStmt, DefArg, DropdbStmt};
 
 use crate::define::drop::{Dependence, Gone};
+use crate::define::materialized::kind_of;
 use crate::define::names::schema_of;
 use crate::error::{PgError, Result, state};
 use crate::instance::handle::Kill;
@@ -88,7 +89,7 @@ impl Session {
         if !cascade && !is_empty {
             let name = schema_of(&schemas[0]);
             let mut lines = Vec::new();
-            let tables = gone.tables.iter().map(|table| ("table", &table.schema, &table.name));
+            let tables = gone.tables.iter().map(|table| (kind_of(table), &table.schema, &table.name));
             let views = gone.views.iter().map(|view| ("view", &view.schema, &view.name));
             let owned = |sequence: &&std::sync::Arc<query::catalog::sequence::Sequence>| sequence.owned_by.is_none();
             let sequences =
@@ -106,7 +107,7 @@ impl Session {
             let error = PgError::new(state::DEPENDENT_OBJECTS_STILL_EXIST, message);
             return Err(error.detail(lines.join("\n")).hint(super::alter::CASCADE_HINT));
         }
-        let tables = gone.tables.iter().map(|table| ("table", &table.schema, &table.name));
+        let tables = gone.tables.iter().map(|table| (kind_of(table), &table.schema, &table.name));
         let views = gone.views.iter().map(|view| ("view", &view.schema, &view.name));
         let free = gone.sequences.iter().filter(|sequence| sequence.owned_by.is_none());
         let sequences = free.map(|sequence| ("sequence", &sequence.schema, &sequence.name));

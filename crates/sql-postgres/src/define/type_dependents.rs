@@ -79,7 +79,9 @@ impl Session {
     /// Drops what depends on types.
     pub(super) fn drop_dependents(&mut self, dependents: Dependents) -> Result<()> {
         let Dependents { parts, views, domains, domain_checks, lines: _ } = dependents;
-        self.drop_all(Gone { views, ..Gone::default() }, true, None, &[])?;
+        let mut gone = Gone::default();
+        views.iter().for_each(|view| self.add_view(&mut gone, view));
+        self.drop_all(gone, true, None, &[])?;
         for (table, part, name) in parts {
             let table = self.catalog.table(&table.schema, &table.name)?.clone();
             self.change_table(&table, |session, draft, snapshot| match part {
@@ -230,7 +232,7 @@ impl Session {
                     continue;
                 }
                 let Some(on) = self.view_dependence(view, types, of_columns, &columns, &found.views) else { continue };
-                let object = format!("view {}", self.shown_relation(&view.schema, &view.name));
+                let object = self.shown_view(view);
                 found.lines.push(Dependence { object, on });
                 found.views.push(view.clone());
                 is_complete = false;
@@ -241,7 +243,7 @@ impl Session {
     /// Returns the tables whose definitions are this dialect's, older ones first.
     pub(super) fn own_tables(&mut self) -> Vec<Arc<Table>> {
         let mut tables = self.tables_of_database();
-        tables.retain(|table| table.maker == crate::MAKER);
+        tables.retain(|table| table.maker == crate::MAKER && table.query.is_none());
         tables.sort_by_key(|table| table.id);
         tables
     }
@@ -311,7 +313,11 @@ impl Session {
     ) -> Option<String> {
         let (bindings, used) = self.bound_view(view)?;
         if let Some(over) = bindings.views.iter().find(|over| gone.iter().any(|other| other.id == over.id)) {
-            return Some(format!("view {}", self.shown_relation(&over.schema, &over.name)));
+            return Some(self.shown_view(over));
+        }
+        // A materialized view is a table of the views that read it.
+        if let Some(over) = bindings.tables.iter().find_map(|table| gone.iter().find(|over| over.id == table.id)) {
+            return Some(self.shown_view(over));
         }
         if let Some(ty) = types.iter().find(|ty| used.contains(&ty.id)) {
             return (!of_columns).then(|| format!("type {}", registry::format_type(user::oid_of(ty), None)));
@@ -366,7 +372,8 @@ impl Session {
         }
         for view in self.views_of_database() {
             if self.bound_view(&view).is_some_and(|(_, used)| used.contains(&ty.id)) {
-                return refused(format!("view {}", self.shown_relation(&view.schema, &view.name)));
+                let shown = self.shown_view(&view);
+                return refused(shown);
             }
         }
         Ok(())

@@ -169,7 +169,7 @@ impl Session {
     }
 
     /// Returns the text of the query with the columns that a `*` of its select list means.
-    fn expanded(&mut self, query: &SelectStmt, span: Span, text: &str) -> Result<String> {
+    pub(super) fn expanded(&mut self, query: &SelectStmt, span: Span, text: &str) -> Result<String> {
         let source = text[span.start as usize..span.end as usize].trim();
         let is_star = |target: &syntax::postgres::tree::ResTarget| matches!(&target.expr.kind, ExprKind::Column(column) if column.star);
         let SelectBody::Select(select) = &query.body else {

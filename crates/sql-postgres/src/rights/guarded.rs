@@ -55,11 +55,13 @@ pub fn is_guarded(statement: &Statement) -> bool {
         | Statement::Unlisten(_)
         | Statement::Notify(_)
         | Statement::Explain(_)
+        | Statement::RefreshMaterializedView(_)
         | Statement::Vacuum(_) => true,
         Statement::Drop(drop) => drop.objects.iter().all(has_owner),
         Statement::Comment(comment) => has_owner(&comment.object),
         Statement::AlterOwner(alter) => has_owner(&alter.object),
         Statement::Rename(rename) => has_owner(&rename.object),
+        Statement::AlterObjectSchema(alter) => has_owner(&alter.object),
         _ => false,
     }
 }

@@ -36,7 +36,8 @@ impl Object {
     }
 
     pub fn table(table: &Table) -> Object {
-        let object = Object::of(AccessKey::object(table.id), ObjectClass::Relation, "table", &table.name);
+        let kind = if table.query.is_some() { "materialized view" } else { "table" };
+        let object = Object::of(AccessKey::object(table.id), ObjectClass::Relation, kind, &table.name);
         Object { is_temporary: table.temporary, ..object }
     }
 
@@ -72,7 +73,7 @@ impl Object {
 
     /// Returns the object as GRANT names it: a view is a table there.
     pub fn as_granted(&self) -> Object {
-        let kind = if self.kind == "view" { "table" } else { self.kind };
+        let kind = if matches!(self.kind, "view" | "materialized view") { "table" } else { self.kind };
         Object { kind, ..self.clone() }
     }
 

@@ -264,7 +264,6 @@ pub(crate) fn refused(statement: &Statement) -> PgError {
         Statement::Grant(grant) if grant.is_grant => "GRANT",
         Statement::Grant(_) => "REVOKE",
         Statement::GrantRole(_) => "GRANT of roles",
-        Statement::RefreshMaterializedView(_) => "REFRESH MATERIALIZED VIEW",
         Statement::Cluster(_) => "CLUSTER",
         Statement::Reindex(_) => "REINDEX",
         Statement::Load(_) => "LOAD",

@@ -94,6 +94,10 @@ impl Session {
                 let error = PgError::new(state::WRONG_OBJECT_TYPE, format!("cannot copy to view \"{}\"", view.name));
                 return Err(error.hint("To enable copying to a view, provide an INSTEAD OF INSERT trigger."));
             }
+            Some(Relation::Table(table)) if table.query.is_some() => {
+                let message = format!("cannot copy to materialized view \"{}\"", table.name);
+                return Err(PgError::new(state::WRONG_OBJECT_TYPE, message));
+            }
             Some(Relation::Sequence(sequence)) => {
                 let message = format!("cannot copy to sequence \"{}\"", sequence.name);
                 return Err(PgError::new(state::WRONG_OBJECT_TYPE, message));
@@ -282,6 +286,11 @@ impl Session {
     /// Returns the query of the columns of a table.
     fn query_of_table(&mut self, relation: &RangeVar, columns: &[Ident]) -> Result<String> {
         let table = match self.relation(relation)? {
+            Some(Relation::Table(table)) if table.query.is_some() => {
+                let message = format!("cannot copy from materialized view \"{}\"", table.name);
+                let error = PgError::new(state::WRONG_OBJECT_TYPE, message);
+                return Err(error.hint("Try the COPY (SELECT ...) TO variant."));
+            }
             Some(Relation::Table(table)) => table,
             Some(Relation::View(view)) => {
                 let error = PgError::new(state::WRONG_OBJECT_TYPE, format!("cannot copy from view \"{}\"", view.name));

@@ -55,6 +55,7 @@ impl Session {
 
     fn table_to_lock(&mut self, name: &RangeVar) -> Result<Arc<Table>> {
         match self.relation(name)? {
+            Some(Relation::Table(table)) if table.query.is_some() => Err(cannot_lock(&name.name, "materialized views")),
             Some(Relation::Table(table)) => Ok(table),
             Some(Relation::View(_)) => Err(PgError::unsupported("LOCK TABLE of a view")),
             Some(Relation::Sequence(_)) => Err(cannot_lock(&name.name, "sequences")),

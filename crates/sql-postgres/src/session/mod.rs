@@ -66,6 +66,7 @@ pub(crate) use crate::session::command::{is_on, refused};
 pub use crate::session::copy::CopyOut;
 pub(crate) use crate::session::objects::parts as name_parts;
 pub use crate::session::result_set::{ResultColumns, ResultSet};
+pub(crate) use crate::session::run::no_parameter;
 pub use crate::session::script::Script;
 pub(crate) use crate::session::set::quoted;
 pub use crate::wire::{Field, Login, More, Notice, Parameter};

@@ -15,6 +15,7 @@ use syntax::postgres::tree::{RawStatement, Statement};
 
 use crate::batch::Batch;
 use crate::bind::{self, BoundStatement, Plan};
+use crate::define::materialized::{check_changeable, check_populated};
 use crate::error::{PgError, Result, state};
 use crate::session::result_set::{Format, ResultColumns, Running};
 use crate::session::{Outcome, ResultSet, Session};
@@ -22,7 +23,7 @@ use crate::types::registry;
 use crate::value::Value;
 
 /// Binds a statement again.
-pub(super) type Again<'a> = &'a mut dyn FnMut(&mut Session) -> Result<Arc<BoundStatement>>;
+pub(crate) type Again<'a> = &'a mut dyn FnMut(&mut Session) -> Result<Arc<BoundStatement>>;
 
 /// The word of a statement's tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +94,7 @@ impl Delivery {
 }
 
 /// The error for `$1` in a text that comes without values.
-pub(super) fn no_parameter(text: &str, raw: &RawStatement) -> PgError {
+pub(crate) fn no_parameter(text: &str, raw: &RawStatement) -> PgError {
     let at = text[raw.start..].find("$1").map_or(raw.start, |at| raw.start + at);
     PgError::new(state::UNDEFINED_PARAMETER, "there is no parameter $1").at(text, at)
 }
@@ -119,6 +120,7 @@ impl Session {
         tag: TagKind,
         again: Again<'_>,
     ) -> Result<Arc<BoundStatement>> {
+        check_changeable(&statement.written)?;
         if statement.plan.changes_rows() && statement.written.iter().any(|table| !table.temporary) {
             self.check_writable(command_word(tag))?;
         }
@@ -128,7 +130,7 @@ impl Session {
     }
 
     /// Takes what a plan needs: metadata locks, the transaction, a savepoint for the statement. Returns the plan, bound again if it was stale.
-    pub(super) fn start(
+    pub(crate) fn start(
         &mut self,
         statement: &Arc<BoundStatement>,
         parameters: Vec<Value>,
@@ -144,6 +146,7 @@ impl Session {
             self.refresh();
             statement = again(self)?;
         }
+        check_populated(&statement.bindings.tables)?;
         let writes = statement.plan.changes_rows();
         self.lock_in_mode(&statement.row_locked, TableMode::RowShare)?;
         self.lock_in_mode(&statement.written, TableMode::RowExclusive)?;

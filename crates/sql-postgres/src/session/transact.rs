@@ -436,7 +436,7 @@ impl Session {
     }
 
     /// Ends a statement that has succeeded: commits the implicit block that ends with it.
-    pub(super) fn end_statement(&mut self) -> Result<()> {
+    pub(crate) fn end_statement(&mut self) -> Result<()> {
         self.is_open = false;
         self.core.transaction.statement_start = None;
         self.ctx.parameters.clear();
@@ -584,7 +584,7 @@ impl Session {
     }
 
     /// Takes the table locks of these tables in a mode.
-    pub(super) fn lock_in_mode(&mut self, tables: &[Arc<Table>], mode: TableMode) -> Result<()> {
+    pub(crate) fn lock_in_mode(&mut self, tables: &[Arc<Table>], mode: TableMode) -> Result<()> {
         let (wait, handle) = (self.lock_wait(), &self.handle);
         Ok(self.core.locks.lock(tables, mode, Patience { wait, is_interrupted: &|| handle.is_interrupted() })?)
     }

@@ -51,7 +51,7 @@ pub static SERVED: &[Served] = &[
     of("pg_largeobject", &[], Empty),
     of("pg_largeobject_metadata", &[], Empty),
     of("pg_locks", &[], Rows(locks::pg_locks)),
-    of("pg_matviews", &[], Empty),
+    of("pg_matviews", &[], Rows(views::pg_matviews)),
     of("pg_namespace", &[], Rows(schema::pg_namespace)),
     of("pg_opclass", &["oid"], Extract(&extract::PG_OPCLASS)),
     of("pg_operator", &["oid", "oprname"], Extract(&extract::PG_OPERATOR)),

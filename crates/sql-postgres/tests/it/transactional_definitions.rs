@@ -13,6 +13,49 @@ fn definitions_follow_their_transaction_as_in_postgresql() {
 }
 
 #[test]
+fn materialized_views_answer_as_in_postgresql() {
+    let mut world = World::new();
+    let mut client = world.session();
+    play(&mut client, include_str!("../definitions/materialized_views.txt"));
+}
+
+#[test]
+fn readers_of_a_materialized_view_go_on_while_it_is_refreshed_concurrently() {
+    let mut world = World::new();
+    let (mut one, mut other) = (world.session(), world.session());
+    one.run(
+        "create table t (a int primary key); insert into t values (1); create materialized view m as select a from t",
+    );
+    one.run("create unique index on m (a); insert into t values (2)");
+    one.run("begin");
+    one.run("refresh materialized view concurrently m");
+    assert_eq!(one.run("select a from m order by a"), ["1", "2"]);
+    assert_eq!(other.run("select a from m"), ["1"], "the rows of before");
+    one.run("commit");
+    assert_eq!(other.run("select a from m order by a"), ["1", "2"]);
+}
+
+#[test]
+fn a_refresh_survives_a_crash_or_was_never_there() {
+    let mut world = World::new();
+    let mut client = world.session();
+    client.run("create table t (a int); insert into t values (1); create materialized view m as select a from t");
+    client.run("create index on m ((a + 1)); insert into t values (2)");
+    client.run("begin; refresh materialized view m with no data");
+    let mut world = world.crash(client);
+    let mut client = world.session();
+    assert_eq!(client.run("select a from m where a + 1 = 2"), ["1"]);
+    client.run("refresh materialized view m");
+    let mut world = world.crash(client);
+    let mut client = world.session();
+    assert_eq!(client.run("select a from m where a + 1 = 3"), ["2"]);
+    client.run("refresh materialized view m with no data");
+    let mut world = world.crash(client);
+    let error = world.session().run("select a from m");
+    assert_eq!(error[0], "ERROR:  55000: materialized view \"m\" has not been populated");
+}
+
+#[test]
 fn others_see_definitions_when_they_are_committed() {
     let mut world = World::new();
     let (mut one, mut other) = (world.session(), world.session());

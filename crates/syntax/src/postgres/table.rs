@@ -86,17 +86,20 @@ impl Parser<'_> {
             tablespace: self.tablespace()?,
         };
         self.expect_word(Kw::AS)?;
+        let start = self.token().start;
         let source = if self.kw() == Kw::EXECUTE {
             CreateTableAsSource::Execute(self.execute()?)
         } else {
             CreateTableAsSource::Query(Box::new(self.query()?))
         };
+        let query_span = self.span_from(start);
         let with_data = self.with_data()?;
         Ok(Statement::CreateTableAs(Box::new(CreateTableAsStmt {
             into,
             if_not_exists,
             materialized_view: false,
             source,
+            query_span,
             with_data,
         })))
     }
@@ -128,9 +131,11 @@ impl Parser<'_> {
             tablespace: self.tablespace()?,
         };
         self.expect_word(Kw::AS)?;
+        let start = self.token().start;
         let source = CreateTableAsSource::Query(Box::new(self.query()?));
+        let query_span = self.span_from(start);
         let with_data = self.with_data()?;
-        let create = CreateTableAsStmt { into, if_not_exists, materialized_view: true, source, with_data };
+        let create = CreateTableAsStmt { into, if_not_exists, materialized_view: true, source, query_span, with_data };
         Ok(Statement::CreateTableAs(Box::new(create)))
     }
 

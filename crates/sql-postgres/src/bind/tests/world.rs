@@ -338,6 +338,7 @@ impl World {
             comment: String::new(),
             created: 0,
             temporary: false,
+            query: None,
             computes: false,
             live: Arc::new(TableState::new(1)),
             formulas: OnceLock::new(),

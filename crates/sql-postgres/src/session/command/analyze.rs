@@ -97,7 +97,7 @@ impl Session {
         }
         let mut tables = Vec::new();
         for named in relations {
-            tables.push(self.table_named(&named.relation)?);
+            tables.push(self.stored_named(&named.relation)?);
         }
         if relations.is_empty() {
             tables.extend(self.tables_of_database());

@@ -3,14 +3,18 @@
 use datum::Result;
 use query::catalog::objects::Object;
 use query::catalog::table::{Identity, Table};
+use query::catalog::view::View;
 use query::nodes::context::EvalContext;
 use query::nodes::table_function::Give;
 
 use crate::batch::Row;
+use crate::define::materialized::view_of;
 use crate::system::catalog::constraint::index_of_key;
 use crate::system::cells::{letter, null, number, oid, text, truth};
 use crate::system::oids::{self, PG_ATTRDEF, PG_CLASS, PG_CONSTRAINT, PG_NAMESPACE, PG_REWRITE, PG_TYPE};
-use crate::system::view::{Shown, columns, columns_of_check, columns_read, has_default, indexes, number_of};
+use crate::system::view::{
+    Shown, columns, columns_of_check, columns_read, has_default, indexes, number_of, relations_of_view,
+};
 use crate::system::wanted::Wanted;
 use crate::types::oid::Oid;
 use crate::types::{registry, user};
@@ -34,6 +38,9 @@ pub fn pg_depend(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> 
         for table in schema.tables.values() {
             give(row((PG_CLASS, oids::of_object(table.id), 0), namespace, NORMAL), ctx)?;
             of_table(&shown, table, ctx, give)?;
+            if let Some(view) = view_of(table) {
+                of_rule(&shown, &view, ctx, give)?;
+            }
         }
         for ty in schema.types.values() {
             if let Ok(domain) = user::domain(ty) {
@@ -55,11 +62,8 @@ pub fn pg_depend(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> 
         for view in schema.views.values() {
             let number = oids::of_object(view.id);
             give(row((PG_CLASS, number, 0), namespace, NORMAL), ctx)?;
-            give(row((PG_REWRITE, oids::of_rule(number), 0), (PG_CLASS, number, 0), INTERNAL), ctx)?;
             give(row((PG_REWRITE, oids::of_rule(number), 0), (PG_CLASS, number, 0), NORMAL), ctx)?;
-            for (relation, column) in crate::system::view::relations_of_view(&shown, view, ctx) {
-                give(row((PG_REWRITE, oids::of_rule(number), 0), (PG_CLASS, relation, column), NORMAL), ctx)?;
-            }
+            of_rule(&shown, view, ctx, give)?;
         }
         for sequence in schema.sequences.values() {
             let end = (PG_CLASS, oids::of_object(sequence.id), 0);
@@ -70,6 +74,17 @@ pub fn pg_depend(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> 
                 give(row(end, (PG_CLASS, oids::of_object(table.id), number_of(table, at)), kind), ctx)?;
             }
         }
+    }
+    Ok(())
+}
+
+/// Gives the dependences of the rule of a view.
+fn of_rule(shown: &Shown, view: &View, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
+    let number = oids::of_object(view.id);
+    let rule = (PG_REWRITE, oids::of_rule(number), 0);
+    give(row(rule, (PG_CLASS, number, 0), INTERNAL), ctx)?;
+    for (relation, column) in relations_of_view(shown, view, ctx) {
+        give(row(rule, (PG_CLASS, relation, column), NORMAL), ctx)?;
     }
     Ok(())
 }
@@ -141,10 +156,18 @@ pub fn pg_rewrite(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_
     let Some(shown) = Shown::of(ctx) else { return Ok(()) };
     let view = wanted.oid("ev_class").or_else(|| wanted.oid("oid").map(oids::view_of_rule));
     let views: Vec<Oid> = match view {
-        Some(view) => matches!(shown.object(view), Some(Object::View(_))).then_some(view).into_iter().collect(),
+        Some(view) => {
+            let has_rule = match shown.object(view) {
+                Some(Object::View(_)) => true,
+                Some(Object::Table(table)) => table.query.is_some(),
+                _ => false,
+            };
+            has_rule.then_some(view).into_iter().collect()
+        }
         None => {
-            let views = shown.schemas().flat_map(|(_, schema)| schema.views.values());
-            views.map(|view| oids::of_object(view.id)).collect()
+            let views = shown.schemas().flat_map(|(_, schema)| schema.views.values().map(|view| view.id));
+            let kept = shown.tables().filter(|table| table.query.is_some()).map(|table| table.id);
+            views.chain(kept).map(oids::of_object).collect()
         }
     };
     for view in views {

@@ -1,9 +1,10 @@
-//! `pg_tables`, `pg_indexes`, `pg_views`.
+//! `pg_tables`, `pg_indexes`, `pg_views`, `pg_matviews`.
 
 use datum::Result;
 use query::nodes::context::EvalContext;
 use query::nodes::table_function::Give;
 
+use crate::define::materialized::view_of;
 use crate::deparse::Style;
 use crate::instance::database::POSTGRES;
 use crate::rights::object::Object;
@@ -21,7 +22,7 @@ pub fn pg_tables(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>
         give([text(schema), text(name), text(POSTGRES), tablespace].into_iter().chain(flags).collect(), ctx)?;
     }
     for (name, schema) in shown.schemas() {
-        for table in schema.tables.values() {
+        for table in schema.tables.values().filter(|table| table.query.is_none()) {
             if wanted.name("tablename").is_some_and(|wanted| wanted != table.name) {
                 continue;
             }
@@ -69,6 +70,26 @@ pub fn pg_views(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>)
             }
             let (definition, owner) = (view_text(view, Style::PLAIN, ctx)?, shown.owner_name(&Object::view(view)));
             give(vec![text(name), text(&view.name), text(owner), text(definition)], ctx)?;
+        }
+    }
+    Ok(())
+}
+
+pub fn pg_matviews(_: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
+    let Some(shown) = Shown::of(ctx) else { return Ok(()) };
+    for (name, schema) in shown.schemas() {
+        for table in schema.tables.values() {
+            let (Some(view), Some(query)) = (view_of(table), &table.query) else { continue };
+            let row = vec![
+                text(name),
+                text(&table.name),
+                text(shown.owner_name(&Object::table(table))),
+                null(),
+                truth(!indexes(table).is_empty()),
+                truth(query.is_populated),
+                text(view_text(&view, Style::PLAIN, ctx)?),
+            ];
+            give(row, ctx)?;
         }
     }
     Ok(())

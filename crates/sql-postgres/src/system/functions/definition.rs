@@ -10,6 +10,7 @@ use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
 
 use super::{object, optional};
+use crate::define::materialized::view_of;
 use crate::define::names::schema_of;
 use crate::deparse::Style;
 use crate::error::{PgError, state};
@@ -40,8 +41,12 @@ fn view_in(values: &[Value], style: Style, ctx: &mut EvalContext) -> Result<Valu
     let relation = by_name(values, ctx)?;
     match object(&[relation], ctx)? {
         Some(Object::View(view)) => view_text(&view, style, ctx).map(Value::text),
+        Some(Object::Table(table)) => match view_of(&table) {
+            Some(view) => view_text(&view, style, ctx).map(Value::text),
+            None => Ok(Value::text("Not a view")),
+        },
         // Of another kind of relation it is the empty definition of none.
-        Some(Object::Table(_) | Object::Sequence(_)) => Ok(Value::text("Not a view")),
+        Some(Object::Sequence(_)) => Ok(Value::text("Not a view")),
         _ => Ok(Value::Null),
     }
 }
@@ -59,7 +64,14 @@ pub fn wrapped_view(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result
 pub fn rule(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let style = style(values, 1)?;
     let view = oids::view_of_rule(integer(values, 0)? as u32);
-    let Some(Object::View(view)) = object(&[Value::UInt(view.into())], ctx)? else { return Ok(Value::Null) };
+    let view = match object(&[Value::UInt(view.into())], ctx)? {
+        Some(Object::View(view)) => view,
+        Some(Object::Table(table)) => match view_of(&table) {
+            Some(view) => Arc::new(view),
+            None => return Ok(Value::Null),
+        },
+        _ => return Ok(Value::Null),
+    };
     let body = view_text(&view, style, ctx)?;
     let name = qualified(&view.schema, &view.name, style.is_pretty, ctx);
     Ok(Value::text(format!("CREATE RULE \"_RETURN\" AS\n    ON SELECT TO {name} DO INSTEAD {body}")))

@@ -250,7 +250,7 @@ pub fn columns(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) 
         }
     }
     for (schema, definitions) in shown.schemas() {
-        let tables = definitions.tables.values().filter(|table| is_wanted(&table.name));
+        let tables = definitions.tables.values().filter(|table| table.query.is_none() && is_wanted(&table.name));
         for table in tables.filter(|table| shown.sees(&Rights::table(table), ObjectClass::Column.all())) {
             for (nth, column) in columns_of(table) {
                 let text_of = default_text(table, column, ctx).map_or(null(), text);

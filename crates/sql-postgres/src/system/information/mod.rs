@@ -66,7 +66,7 @@ pub fn tables(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -
     }
     for (name, schema) in shown.schemas() {
         let is_seen = |object: &Object| shown.sees(object, ObjectClass::Relation.all());
-        let tables = schema.tables.values().filter(|table| is_wanted(&table.name));
+        let tables = schema.tables.values().filter(|table| table.query.is_none() && is_wanted(&table.name));
         for table in tables.filter(|table| is_seen(&Object::table(table))) {
             let kind = if table.temporary { "LOCAL TEMPORARY" } else { "BASE TABLE" };
             give(row(name, &table.name, kind, true), ctx)?;

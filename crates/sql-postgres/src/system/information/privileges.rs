@@ -75,7 +75,11 @@ fn on_tables(
     let Some(shown) = Shown::of(ctx) else { return Ok(()) };
     let is_wanted = |name: &str| wanted.name("table_name").is_none_or(|wanted| wanted == name);
     for (schema, of) in shown.schemas() {
-        let tables = of.tables.values().filter(|table| !table.temporary).map(|table| Object::table(table));
+        let tables = of
+            .tables
+            .values()
+            .filter(|table| !table.temporary && table.query.is_none())
+            .map(|table| Object::table(table));
         let objects = tables.chain(of.views.values().map(|view| Object::view(view)));
         for object in objects.filter(|object| is_wanted(&object.name)) {
             let owner = shown.owner(&object);
@@ -121,7 +125,7 @@ fn on_columns(
         let of_table = |table: &query::catalog::table::Table| -> Vec<(String, u32)> {
             columns(table).map(|(_, column)| (column.name.clone(), column.slot as u32 + 1)).collect()
         };
-        let tables = of.tables.values().filter(|table| !table.temporary);
+        let tables = of.tables.values().filter(|table| !table.temporary && table.query.is_none());
         let tables = tables.map(|table| (Object::table(table), of_table(table)));
         let views = of.views.values().map(|view| {
             (Object::view(view), view.columns.iter().map(|name| (name.clone(), u32::MAX)).collect::<Vec<_>>())

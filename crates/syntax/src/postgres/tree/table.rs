@@ -210,6 +210,7 @@ pub struct CreateTableAsStmt {
     pub if_not_exists: bool,
     pub materialized_view: bool,
     pub source: CreateTableAsSource,
+    pub query_span: super::Span,
     /// Not WITH NO DATA.
     pub with_data: bool,
 }
