@@ -7,8 +7,12 @@ use btree::Batch;
 use pager::PageId;
 
 use crate::error::Result;
-use crate::keyspace::key::{DATABASES, FIELD, MEMBER, SEGMENT, meta_of, parse_member, version_and_kind};
-use crate::keyspace::record::{Body, Meta};
+use crate::keyspace::key::{
+    DATABASES, ELEMENT_PREFIX, FIELD, LEVEL, MEMBER, SCORE, SCORED_MEMBER, SEGMENT, meta_of, parse_member,
+    version_and_kind,
+};
+use crate::keyspace::record::{Body, Kind, Meta};
+use crate::keyspace::sorted::SortedElements;
 use crate::keyspace::state::Keyspace;
 use crate::keyspace::{record, value};
 use crate::rows::row::summarize;
@@ -52,6 +56,10 @@ struct Walk<'s> {
     /// The elements of each version id.
     elements: HashMap<u64, Elements>,
     queued_versions: Vec<u64>,
+    /// Sorted sets with elements.
+    sorted: Vec<SortedElements>,
+    /// Elements by score that do not fit their members, by version id. Those of garbage are no problem.
+    unmatched: Vec<(u64, String)>,
 }
 
 /// Numbers of elements of a version id.
@@ -59,17 +67,22 @@ struct Walk<'s> {
 struct Elements {
     segments: u64,
     members: u64,
+    /// Members of a sorted set by score.
+    scores: u64,
 }
 
 impl Elements {
     fn of_payload(len: u64) -> Elements {
-        Elements { segments: len.div_ceil(record::EXTENT_MAX as u64), members: 0 }
+        Elements { segments: len.div_ceil(record::EXTENT_MAX as u64), ..Elements::default() }
     }
 
     /// Returns the elements that a record must have.
     fn of(meta: &Meta<'_>) -> Elements {
         match meta.body {
-            Body::Elements { count, .. } => Elements { members: count, ..Self::of_payload(meta.head.key_len.into()) },
+            Body::Elements { count, .. } => {
+                let scores = if meta.head.kind == Kind::ZSet { count } else { 0 };
+                Elements { members: count, scores, ..Self::of_payload(meta.head.key_len.into()) }
+            }
             body => Self::of_payload(body.payload_len()),
         }
     }
@@ -88,12 +101,15 @@ pub(crate) fn check(store: &Store, keyspace: &Keyspace, rows: &Rows) -> Result<R
         dead_versions: Vec::new(),
         elements: HashMap::new(),
         queued_versions: Vec::new(),
+        sorted: Vec::new(),
+        unmatched: Vec::new(),
     };
     if walk.trees()? {
         walk.records()?;
         walk.rows()?;
         walk.queue()?;
         walk.expiries()?;
+        walk.levels()?;
         walk.compare();
         walk.space();
     } else {
@@ -153,6 +169,9 @@ impl Walk<'_> {
             };
             walk.report.keys += 1;
             walk.counts.entry(db).or_default().keys += 1;
+            if let Ok(Some(elements)) = SortedElements::of(&meta) {
+                walk.sorted.push(elements);
+            }
             if let Some(version) = meta.body.version()
                 && walk.versions.insert(version, Elements::of(&meta)).is_some()
             {
@@ -172,15 +191,24 @@ impl Walk<'_> {
             return self.problem(format!("EN-53: the key {} of an element is too short", hex(key)));
         };
         let elements = self.elements.entry(version).or_default();
-        if kind == SEGMENT {
-            elements.segments += 1;
-            return;
+        match kind {
+            SEGMENT => {
+                elements.segments += 1;
+                return;
+            }
+            SCORE => {
+                elements.scores += 1;
+                return self.score(version, key, meta);
+            }
+            // `Walk::levels` compares those of live versions with their entries.
+            LEVEL => return,
+            _ => {}
         }
         elements.members += 1;
         if let Some(inner) = meta.body.version() {
             self.inner_versions.push((version, inner, Elements::of(meta)));
         }
-        if !matches!(kind, FIELD | MEMBER) {
+        if !matches!(kind, FIELD | MEMBER | SCORED_MEMBER) {
             return self.problem(format!("EN-53: element {} is of unknown kind {kind}", hex(key)));
         }
         match parse_member(key) {
@@ -196,6 +224,32 @@ impl Walk<'_> {
                 }
             }
         }
+    }
+
+    /// Compares an element by score with the element of its member.
+    fn score(&mut self, version: u64, key: &[u8], meta: &Meta<'_>) {
+        let stored = self.keyspace.score_of_element(version, &key[ELEMENT_PREFIX..], meta);
+        match stored {
+            Err(error) => self.problem(format!("EN-53: element {}: {error}", hex(key))),
+            // Bits, because both zeros are one place in the order.
+            Ok((score, member)) if member.map(f64::to_bits) != Some(score.to_bits()) => {
+                // Elements of garbage leave one by one.
+                self.unmatched
+                    .push((version, format!("EN-72: element {} has score {score}, its member {member:?}", hex(key))));
+            }
+            Ok(_) => {}
+        }
+    }
+
+    /// Checks the levels of live sorted sets.
+    fn levels(&mut self) -> Result<()> {
+        for elements in std::mem::take(&mut self.sorted) {
+            let problems = self.keyspace.sorted_levels(elements).check()?;
+            self.report.problems.extend(problems);
+            let unmatched = self.unmatched.iter().filter(|(version, _)| *version == elements.version);
+            self.report.problems.extend(unmatched.map(|(_, what)| what.clone()));
+        }
+        Ok(())
     }
 
     fn rows(&mut self) -> Result<()> {

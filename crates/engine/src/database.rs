@@ -21,6 +21,7 @@ use crate::check;
 use crate::check::Report;
 use crate::error::{Error, Result};
 use crate::keyspace::background_signal::Progress;
+use crate::keyspace::levels::LevelSizes;
 use crate::keyspace::state::{Keyspace, Others};
 use crate::metrics::Metrics;
 use crate::recovery::Recovery;
@@ -52,6 +53,8 @@ pub struct Options {
     pub versions_max: u64,
     /// Partitions of the lock table; 0 means 64.
     pub lock_partitions: usize,
+    /// Sizes of the buckets over sorted sets and lists. Another opening may have others; `Engine::check` expects those of the present one.
+    pub level_sizes: LevelSizes,
 }
 
 /// The progress of a start.
@@ -113,7 +116,7 @@ impl Engine {
         let partitions = if options.lock_partitions == 0 { PARTITIONS } else { options.lock_partitions };
         // Keys and rows share one lock table.
         let locks = LockTable::new(versions_max, partitions);
-        let keyspace = Arc::new(Keyspace::new(store.clone(), clock, locks, options.random));
+        let keyspace = Arc::new(Keyspace::new(store.clone(), clock, locks, options.level_sizes, options.random));
         let hooked = Arc::downgrade(&keyspace);
         opened.pager.set_checkpoint_hook(Box::new(move || match hooked.upgrade() {
             Some(keyspace) => keyspace.cut(threaded),

@@ -28,7 +28,8 @@ pub use digest::{sha1, sha256};
 pub use error::{Error, Result};
 pub use keyspace::{
     Ahead, Build, DATABASES, Entry, Expire, Form, Found, Got, ItemValue, KeyEvent, KeyEvents, KeySet, KeyTransaction,
-    Keyspace, Kind, MemberItem, MemberWalk, PackLimits, Progress, VALUE_MAX, WatchSet, event_class,
+    Keyspace, Kind, LevelSizes, MemberItem, MemberWalk, PackLimits, Progress, ScoreBound, ScoresPut, SortedWalk,
+    VALUE_MAX, WatchSet, event_class,
 };
 pub use metrics::Metrics;
 pub use pager::{Lsn, PAGE_BYTES};

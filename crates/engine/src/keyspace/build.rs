@@ -3,17 +3,20 @@
 //! Elements are written outside of any transaction, without before-images, as the segments of a long value are: the version id is in the purge queue meanwhile,
 //! and the transaction that makes the collection reachable removes the queue's entry (EN-8). So memory does not grow with the collection.
 
-use std::ops::Range;
+use std::ops::{Bound, Range};
 
-use btree::OldRecord;
+use btree::{Batch, OldRecord};
 
 use crate::error::Result;
 use crate::keyspace::key;
+use crate::keyspace::key::{SCORE, SCORED_MEMBER};
 use crate::keyspace::key_txn::KeyTransaction;
+use crate::keyspace::levels::{LevelBuild, LevelEntries};
 use crate::keyspace::members::element_kind;
 use crate::keyspace::packed::{PackLimits, PackedItems};
 use crate::keyspace::record::{Body, EXTENT_MAX, INLINE_MAX, Kind, Meta};
 use crate::keyspace::record_change::{Expire, RecordChange, RecordPut, apply};
+use crate::keyspace::score;
 use crate::keyspace::segments::Segments;
 use crate::keyspace::state::Keyspace;
 use crate::keyspace::value::NewBody;
@@ -23,7 +26,7 @@ use crate::txn::page_changes::PageChanges;
 /// Reads a range of a value that is being stored.
 pub(crate) type ReadPart<'r> = &'r dyn Fn(Range<u64>, &mut Vec<u8>) -> Result<()>;
 
-/// A hash or a set that no key refers to yet.
+/// A hash, a set or a sorted set that no key refers to yet.
 pub struct Build<'k> {
     pub(crate) kind: Kind,
     pub(crate) form: u8,
@@ -50,6 +53,15 @@ impl<'k> KeyTransaction<'k> {
     }
 }
 
+impl<'k> KeyTransaction<'k> {
+    /// Begins to build a collection that no key will refer to: a result that is too large for memory. Purge removes it once it is dropped.
+    pub fn build_unnamed(&self, kind: Kind) -> Build<'k> {
+        let state = BuildState::Packed(PackedItems::new(kind));
+        let stored_key = Vec::new();
+        Build { kind, form: 0, stored_key, limits: PackLimits::KEEP, state, keyspace: self.keyspace }
+    }
+}
+
 impl Build<'_> {
     pub(crate) fn stored_key(&self) -> &[u8] {
         &self.stored_key
@@ -68,7 +80,7 @@ impl Build<'_> {
         }
     }
 
-    /// Adds a field with its value, or a member of a set. A field that is there gets the new value. Returns true if it is new.
+    /// Adds a field with its value, a member of a set, or a member of a sorted set with the eight bytes of its score. A field that is there gets the new value. Returns true if it is new.
     pub fn put(&mut self, member: &[u8], value: &[u8]) -> Result<bool> {
         let read = |range: Range<u64>, out: &mut Vec<u8>| {
             out.extend_from_slice(&value[range.start as usize..range.end as usize]);
@@ -93,6 +105,35 @@ impl Build<'_> {
         let is_new = put_element(self.keyspace, version.version(), self.kind, member, len, read)?;
         *count += u64::from(is_new);
         Ok(is_new)
+    }
+
+    /// Returns the score of a member that was added to a sorted set.
+    pub(crate) fn score(&self, member: &[u8]) -> Result<Option<f64>> {
+        match &self.state {
+            BuildState::Packed(items) => items.value(member)?.map(score::of_value).transpose(),
+            BuildState::Elements { version, .. } => stored_score(self.keyspace, version.version(), member),
+        }
+    }
+
+    /// Builds the levels of a sorted set. Returns the fields of the kind for the collection's record.
+    pub(crate) fn finish(&self) -> Result<Vec<u8>> {
+        let (Kind::ZSet, BuildState::Elements { version, count }) = (self.kind, &self.state) else {
+            return Ok(Vec::new());
+        };
+        let (records, sizes) = (&self.keyspace.store.records, self.keyspace.level_sizes);
+        if *count <= sizes.elements {
+            return Ok(vec![0]);
+        }
+        let version = version.version();
+        let (from, end) = (key::element_of(version, SCORE, &[]), key::element_of(version, SCORE + 1, &[]));
+        let mut levels = LevelBuild::new(records, version, LevelEntries::Elements(SCORE), sizes);
+        let (mut scan, mut batch) = (records.scan(Bound::Included(&from), Bound::Excluded(&end)), Batch::new());
+        while scan.next_batch(&mut batch)? {
+            for record in batch.iter() {
+                levels.push(&record.key[key::ELEMENT_PREFIX..], 1)?;
+            }
+        }
+        Ok(vec![levels.finish()?])
     }
 
     /// Writes the packed items as elements of a new version id, together with the key if that is long.
@@ -140,6 +181,11 @@ fn put_element(
 ) -> Result<bool> {
     let store = &keyspace.store;
     let hash = keyspace.member_hash.of(member).expect("drawn before the first element");
+    if kind == Kind::ZSet {
+        let mut value = Vec::new();
+        read(0..len, &mut value)?;
+        put_score(keyspace, version, member, hash, score::of_value(&value)?)?;
+    }
     let tree_key = key::member(version, element_kind(kind), hash, member);
     let stored: &[u8] = if member.len() > key::SHORT_MEMBER_MAX { member } else { &[] };
     let payload_len = stored.len() as u64 + len;
@@ -171,6 +217,24 @@ fn put_element(
     let is_new = put_unnamed(store, tree_key.as_slice(), put)?;
     fresh.reserved.settle();
     Ok(is_new)
+}
+
+fn stored_score(keyspace: &Keyspace, version: u64, member: &[u8]) -> Result<Option<f64>> {
+    let hash = keyspace.member_hash.of(member).expect("drawn before the first element");
+    keyspace.stored_score(&key::member(version, SCORED_MEMBER, hash, member))
+}
+
+/// Writes the element by score of a member whose score changes.
+fn put_score(keyspace: &Keyspace, version: u64, member: &[u8], hash: u64, score: f64) -> Result<()> {
+    let records = &keyspace.store.records;
+    if let Some(old) = stored_score(keyspace, version, member)? {
+        let old = key::element_of(version, SCORE, &score::sub_key(old, member));
+        records.modify(&old, None, |_, change| change.delete())?;
+    }
+    let tree_key = key::element_of(version, SCORE, &score::sub_key(score, member));
+    let payload = score::payload(score, (member.len() > key::SHORT_MEMBER_MAX).then_some(hash));
+    let put = RecordPut { body: Body::Inline(&payload), ..RecordPut::new(0, Expire::None, 0) };
+    put_unnamed(&keyspace.store, &tree_key, put).map(drop)
 }
 
 fn put_unnamed(store: &crate::store::Store, tree_key: &[u8], put: RecordPut<'_>) -> Result<bool> {

@@ -32,15 +32,26 @@ pub(crate) const SEGMENT: u8 = 16;
 pub(crate) const FIELD: u8 = 17;
 /// Element kind: member of a set.
 pub(crate) const MEMBER: u8 = 19;
+/// Element kind: member of a sorted set.
+pub(crate) const SCORED_MEMBER: u8 = 20;
+/// Element kind: the same by score.
+pub(crate) const SCORE: u8 = 21;
+/// Element kind: bucket of a level.
+pub(crate) const LEVEL: u8 = 23;
 
 /// Longest member that is part of its tree key.
 pub(crate) const SHORT_MEMBER_MAX: usize = 512;
-const ELEMENT_PREFIX: usize = SPACE_BYTES + 8 + 1;
+/// Bytes before the sub key of an element.
+pub(crate) const ELEMENT_PREFIX: usize = SPACE_BYTES + 8 + 1;
 /// Bytes of a member's hash.
-const HASH_BYTES: usize = 6;
+pub(crate) const HASH_BYTES: usize = 6;
 /// Number of different hashes.
 pub(crate) const HASHES: u64 = 1 << 48;
 const _: () = assert!(ELEMENT_PREFIX + HASH_BYTES + 1 + SHORT_MEMBER_MAX <= btree::Tree::KEY_MAX);
+const _: () = assert!(
+    ELEMENT_PREFIX + 1 + 8 + SHORT_MEMBER_MAX + 32 < btree::Tree::KEY_MAX,
+    "a bucket's bound is a score's sub key"
+);
 
 const _: () = assert!(SPACE_BYTES + 1 + SHORT_KEY_MAX <= btree::Tree::KEY_MAX);
 const _: () =
@@ -157,18 +168,33 @@ pub(crate) fn element(version: u64, kind: u8, sub: u32) -> [u8; 17] {
     key
 }
 
+/// Returns the tree key of an element of any kind.
+pub(crate) fn element_of(version: u64, kind: u8, sub: &[u8]) -> Vec<u8> {
+    [&ELEMENTS.to_be_bytes()[..], &version.to_be_bytes(), &[kind], sub].concat()
+}
+
+/// Returns the tree key of a bucket of a level.
+pub(crate) fn level(version: u64, level: u8, bound: &[u8]) -> Vec<u8> {
+    [&ELEMENTS.to_be_bytes()[..], &version.to_be_bytes(), &[LEVEL, level], bound].concat()
+}
+
 /// Returns the tree key of a field or member.
 pub(crate) fn member(version: u64, kind: u8, hash: u64, member: &[u8]) -> TreeKey {
-    let from = member_bound(version, kind, hash);
     if member.len() > SHORT_MEMBER_MAX {
-        return TreeKey::from_bytes(&[&from[..], &[1], &sha256(member)].concat());
+        return long_member(version, kind, hash, &sha256(member));
     }
+    let from = member_bound(version, kind, hash);
     let mut key = TreeKey::with_len(from.len() + 1 + member.len());
     let bytes = key.bytes_mut();
     bytes[..from.len()].copy_from_slice(&from);
     bytes[from.len()] = 0;
     bytes[from.len() + 1..].copy_from_slice(member);
     key
+}
+
+/// Returns the tree key of a field or member of more than 512 bytes, by its digest.
+pub(crate) fn long_member(version: u64, kind: u8, hash: u64, digest: &[u8]) -> TreeKey {
+    TreeKey::from_bytes(&[&member_bound(version, kind, hash)[..], &[1], digest].concat())
 }
 
 /// Returns the first key that a field or member with this hash, or a greater one, could have. With `HASHES`, returns the end of all.

@@ -40,7 +40,8 @@ impl Entry {
     pub fn encoding(&self) -> &'static str {
         match (self.kind, Meta::parse(&self.record).is_ok_and(|meta| meta.head.form & RAW != 0)) {
             (Kind::Hash | Kind::Set, true) => return "hashtable",
-            (Kind::Hash, false) => return "listpack",
+            (Kind::Hash | Kind::ZSet, false) => return "listpack",
+            (Kind::ZSet, true) => return "skiplist",
             (Kind::Set, false) => return "intset",
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! Reading hashes and sets: one field, a walk over all members, a random member.
+//! Reading hashes, sets and sorted sets: one field, a walk over all members, a random member.
 //!
 //! A collection is in packed form (`packed`), or its elements are records under a version id, in the order of their members' hashes. The caller has looked up
 //! the key and checked its type.
@@ -12,7 +12,7 @@ use btree::{Batch, ReadMode, ScanState};
 
 use crate::error::{Error, Result};
 use crate::keyspace::key;
-use crate::keyspace::key::{FIELD, HASHES, MEMBER, TreeKey};
+use crate::keyspace::key::{FIELD, HASHES, MEMBER, SCORED_MEMBER, TreeKey};
 use crate::keyspace::key_txn::{Entry, KeyTransaction};
 use crate::keyspace::packed;
 use crate::keyspace::record::{Body, Kind, Meta};
@@ -25,7 +25,11 @@ const DRAWS: usize = 1000;
 
 /// Returns the kind of the elements of a collection.
 pub(crate) fn element_kind(kind: Kind) -> u8 {
-    if kind == Kind::Hash { FIELD } else { MEMBER }
+    match kind {
+        Kind::Hash => FIELD,
+        Kind::ZSet => SCORED_MEMBER,
+        _ => MEMBER,
+    }
 }
 
 /// Returns the part of a packed collection's payload behind the key.
@@ -33,7 +37,7 @@ pub(crate) fn packed_part<'a>(meta: &Meta<'_>, payload: &'a [u8]) -> &'a [u8] {
     &payload[meta.head.key_len as usize..]
 }
 
-/// A walk over the members of a hash or a set.
+/// A walk over the members of a hash, a set or a sorted set, in the order of their hashes where they are elements.
 pub struct MemberWalk {
     kind: Kind,
     source: WalkSource,
@@ -54,7 +58,7 @@ pub struct MemberItem<'w> {
     pub hash: Option<u64>,
 }
 
-/// The value of a field; nothing for a member of a set.
+/// The value of a field, or the eight bytes of a score; nothing for a member of a set.
 #[derive(Clone, Copy)]
 pub enum ItemValue<'w> {
     Bytes(&'w [u8]),
@@ -149,7 +153,7 @@ impl Entry {
 
 impl KeyTransaction<'_> {
     /// Reads the member that an element's record starts with.
-    fn long_member(&self, record: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn long_member(&self, record: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let meta = Meta::parse(record)?;
         out.clear();
         self.keyspace.store.read_payload(&meta.body, 0..u64::from(meta.head.key_len), out)

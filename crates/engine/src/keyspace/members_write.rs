@@ -1,4 +1,4 @@
-//! Changing hashes and sets.
+//! Changing hashes and sets, and what sorted sets (`sorted_write`) share with them.
 //!
 //! ```text
 //!   packed      the one record is written again; a change that does not fit converts to elements (`build`)
@@ -94,14 +94,15 @@ impl<'k> KeyTransaction<'k> {
                 self.write(place, &RecordChange::Put(put)).map(drop)
             }
             BuildState::Elements { version, count } => {
-                put.body = Body::Elements { count: *count, version: version.version(), fields: &[] };
+                let fields = build.finish()?;
+                put.body = Body::Elements { count: *count, version: version.version(), fields: &fields };
                 self.put_unnamed(place, put, version.version()).map(drop)
             }
         }
     }
 
     /// Returns the place of an element. It needs no stripe of its own: the key's stripe is held.
-    fn element_place(&self, of: &KeyPlace, version: u64, kind: Kind, member: &[u8]) -> Result<KeyPlace> {
+    pub(crate) fn element_place(&self, of: &KeyPlace, version: u64, kind: Kind, member: &[u8]) -> Result<KeyPlace> {
         let key = self.member_key(version, kind, member);
         let key = key.ok_or_else(|| Error::corrupt("there are elements, but the catalog has no secret for members"))?;
         Ok(KeyPlace { db: of.db, space: ELEMENTS, key, stripe_lsn: of.stripe_lsn, long_name: None })
@@ -137,7 +138,7 @@ impl<'k> KeyTransaction<'k> {
             form |= limits.form(entry.kind, count + added, member, value);
         }
         if added > 0 || form != meta.head.form {
-            self.put_count(place, &meta, form, count + added)?;
+            self.put_count(place, &meta, form, count + added, &[])?;
         } else if entry.kind == Kind::Hash {
             self.touched(place, Touch::Changed);
         }
@@ -145,17 +146,32 @@ impl<'k> KeyTransaction<'k> {
     }
 
     /// Returns true if the element existed.
-    fn put_element(&mut self, place: &KeyPlace, version: u64, kind: Kind, member: &[u8], value: &[u8]) -> Result<bool> {
+    pub(crate) fn put_element(
+        &mut self,
+        place: &KeyPlace,
+        version: u64,
+        kind: Kind,
+        member: &[u8],
+        value: &[u8],
+    ) -> Result<bool> {
         let element = self.element_place(place, version, kind, member)?;
         let stored: &[u8] = if member.len() > SHORT_MEMBER_MAX { member } else { &[] };
         let put = RecordPut::new(0, Expire::None, stored.len());
         Ok(self.put_payload(&element, put, stored, value)?.existed)
     }
 
-    fn put_count(&mut self, place: &KeyPlace, meta: &Meta<'_>, form: u8, count: u64) -> Result<()> {
+    /// Writes the record of a collection of elements with another count, and with the fields of its kind.
+    pub(crate) fn put_count(
+        &mut self,
+        place: &KeyPlace,
+        meta: &Meta<'_>,
+        form: u8,
+        count: u64,
+        fields: &[u8],
+    ) -> Result<()> {
         let Body::Elements { version, .. } = meta.body else { return Err(Error::Misuse("a packed collection")) };
         let mut put = RecordPut::new(form, Expire::Keep, meta.head.key_len as usize);
-        (put.kind, put.body) = (meta.head.kind, Body::Elements { count, version, fields: &[] });
+        (put.kind, put.body) = (meta.head.kind, Body::Elements { count, version, fields });
         self.write(place, &RecordChange::Put(put)).map(drop)
     }
 
@@ -182,7 +198,13 @@ impl<'k> KeyTransaction<'k> {
         Ok(removed)
     }
 
-    fn put_packed(&mut self, place: &KeyPlace, meta: &Meta<'_>, stored_key: &[u8], items: &PackedItems) -> Result<()> {
+    pub(crate) fn put_packed(
+        &mut self,
+        place: &KeyPlace,
+        meta: &Meta<'_>,
+        stored_key: &[u8],
+        items: &PackedItems,
+    ) -> Result<()> {
         let mut payload = stored_key.to_vec();
         items.encode(meta.head.form, &mut payload)?;
         let mut put = RecordPut::new(meta.head.form, Expire::Keep, stored_key.len());
@@ -193,14 +215,16 @@ impl<'k> KeyTransaction<'k> {
     fn remove_elements(&mut self, place: &KeyPlace, entry: &Entry, members: &[&[u8]]) -> Result<u64> {
         let meta = Meta::parse(&entry.record)?;
         let Body::Elements { count, version, .. } = meta.body else { return Err(Error::Misuse("a packed collection")) };
-        let mut removed = 0;
+        let (mut removed, mut index) = (0, self.score_index(&meta)?);
         for member in members {
-            if self.member(entry, member)?.is_none() {
-                continue;
-            }
+            let Some(value) = self.member(entry, member)? else { continue };
             self.begin()?;
             let element = self.element_place(place, version, entry.kind, member)?;
             self.write(&element, &RecordChange::Remove(Removal::Deleted))?;
+            if let Some(index) = &mut index {
+                let score = self.score_of(&value)?;
+                self.unindex_score(place, index, score, member)?;
+            }
             removed += 1;
         }
         match count.saturating_sub(removed) {
@@ -208,13 +232,16 @@ impl<'k> KeyTransaction<'k> {
             0 => self.remove_record_at(place)?,
             left => match self.repacked(entry, left)? {
                 Some((stored_key, items)) => self.put_packed(place, &meta, &stored_key, &items)?,
-                None => self.put_count(place, &meta, meta.head.form, left)?,
+                None => {
+                    let fields = index.map(|index| self.write_levels(place, index)).transpose()?.unwrap_or_default();
+                    self.put_count(place, &meta, meta.head.form, left, &fields)?;
+                }
             },
         }
         Ok(removed)
     }
 
-    fn remove_record_at(&mut self, place: &KeyPlace) -> Result<()> {
+    pub(crate) fn remove_record_at(&mut self, place: &KeyPlace) -> Result<()> {
         self.write(place, &RecordChange::Remove(Removal::Deleted)).map(drop)
     }
 
@@ -242,10 +269,9 @@ impl<'k> KeyTransaction<'k> {
     /// Copies a collection to a key.
     pub(crate) fn copy_members(&mut self, entry: &Entry, to: (u8, &[u8]), expire: Expire) -> Result<()> {
         // The copy keeps the form, whatever the limits are now.
-        let limits = PackLimits { entries: u64::MAX, value: u64::MAX };
         let meta = Meta::parse(&entry.record)?;
         let target = self.place(to.0, to.1)?;
-        let mut build = self.build(to.0, to.1, entry.kind, limits)?;
+        let mut build = self.build(to.0, to.1, entry.kind, PackLimits::KEEP)?;
         build.form = meta.head.form & RAW;
         let mut walk = self.members(entry)?;
         while let Some(item) = walk.next(self)? {
@@ -265,7 +291,7 @@ impl<'k> KeyTransaction<'k> {
     }
 }
 
-fn of_kind(entry: &Entry, kind: Kind) -> Result<Meta<'_>> {
+pub(crate) fn of_kind(entry: &Entry, kind: Kind) -> Result<Meta<'_>> {
     if entry.kind != kind {
         return Err(Error::Misuse("a change of a collection at a key of another type"));
     }

@@ -1,28 +1,37 @@
-//! The packed form: a small hash or set in the payload of its one record.
+//! The packed form: a small hash, set or sorted set in the payload of its one record.
 //!
 //! ```text
-//!   flags u8 (0) | count varint | items: length varint, bytes     hash: field, value, in the order of insertion; set: member, in numeric order while all are integers
+//!   flags u8 (0) | count varint | items: length varint, bytes     hash: field, value, in the order of insertion; set: member, in numeric order while all are integers;
+//!                                                              sorted set: score f64 without a length, member, in ascending order
 //! ```
 //! A varint has seven bits per byte, the least significant ones first, and its last byte is below 128. A packed form, with the key if that is long, is at most
 //! `INLINE_MAX` bytes. Searching it is linear.
 
 use crate::error::{Error, Result};
 use crate::keyspace::record::{Kind, RAW};
+use crate::keyspace::score;
+
+/// Bytes of a score, which is the value of a member of a sorted set.
+pub(crate) const SCORE_BYTES: usize = 8;
 
 /// When a collection's encoding changes for OBJECT ENCODING, as Redis' parameters say. The bytes are stored alike.
 #[derive(Clone, Copy, Debug)]
 pub struct PackLimits {
-    /// Greatest number of fields of a listpack, or members of an intset.
+    /// Greatest number of fields or members of a listpack, or members of an intset.
     pub entries: u64,
-    /// Longest field and value of a listpack.
+    /// Longest field, value and member of a listpack.
     pub value: u64,
 }
 
 impl PackLimits {
+    /// Changes no encoding.
+    pub(crate) const KEEP: PackLimits = PackLimits { entries: u64::MAX, value: u64::MAX };
+
     /// Returns the form bits of a collection of `count` members, one of which is this new one.
     pub(crate) fn form(&self, kind: Kind, count: u64, member: &[u8], value: &[u8]) -> u8 {
         let is_plain = match kind {
             Kind::Set => integer(member).is_some(),
+            Kind::ZSet => member.len() as u64 <= self.value,
             _ => member.len() as u64 <= self.value && value.len() as u64 <= self.value,
         };
         if is_plain && count <= self.entries { 0 } else { RAW }
@@ -79,7 +88,15 @@ fn take_item<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
 
 /// Takes a member, and its value if the kind has values, from the front.
 pub(crate) fn take<'a>(kind: Kind, bytes: &mut &'a [u8]) -> Result<(&'a [u8], &'a [u8])> {
-    let mut take = || Some((take_item(bytes)?, if kind == Kind::Hash { take_item(bytes)? } else { &[] }));
+    let mut take = || match kind {
+        Kind::Hash => Some((take_item(bytes)?, take_item(bytes)?)),
+        Kind::ZSet => {
+            let (score, rest) = bytes.split_at_checked(SCORE_BYTES)?;
+            *bytes = rest;
+            Some((take_item(bytes)?, score))
+        }
+        _ => Some((take_item(bytes)?, &[][..])),
+    };
     take().ok_or_else(|| Error::corrupt("a packed collection has an item of unknown form"))
 }
 
@@ -120,7 +137,11 @@ impl PackedItems {
     }
 
     fn item_len(&self, member: &[u8], value_len: usize) -> usize {
-        let value = if self.kind == Kind::Hash { varint_len(value_len) + value_len } else { 0 };
+        let value = match self.kind {
+            Kind::Hash => varint_len(value_len) + value_len,
+            Kind::ZSet => SCORE_BYTES,
+            _ => 0,
+        };
         varint_len(member.len()) + member.len() + value
     }
 
@@ -144,6 +165,9 @@ impl PackedItems {
     /// Adds a member, or replaces its value in place. Returns true if it is new.
     pub fn put(&mut self, member: &[u8], value: &[u8]) -> Result<bool> {
         let mut item = Vec::with_capacity(self.item_len(member, value.len()));
+        if self.kind == Kind::ZSet {
+            item.extend_from_slice(value);
+        }
         push_varint(&mut item, member.len());
         item.extend_from_slice(member);
         if self.kind == Kind::Hash {
@@ -171,10 +195,19 @@ impl PackedItems {
         Ok(found.is_some())
     }
 
-    /// Appends the packed form. Members of a set that are all integers are sorted.
+    /// Returns the value of a member.
+    pub fn value(&self, member: &[u8]) -> Result<Option<&[u8]>> {
+        let found = self.find(member)?;
+        found.map(|place| Ok(take(self.kind, &mut &self.bytes[place])?.1)).transpose()
+    }
+
+    /// Appends the packed form. Members of a set that are all integers are sorted, and those of a sorted set always.
     pub fn encode(&self, form: u8, out: &mut Vec<u8>) -> Result<()> {
         out.push(0);
         push_varint(out, self.count);
+        if self.kind == Kind::ZSet {
+            return self.encode_by_score(out);
+        }
         if self.kind != Kind::Set || form & RAW != 0 {
             out.extend_from_slice(&self.bytes);
             return Ok(());
@@ -186,6 +219,21 @@ impl PackedItems {
         }
         members.sort_unstable();
         for (_, member) in members {
+            push_varint(out, member.len());
+            out.extend_from_slice(member);
+        }
+        Ok(())
+    }
+
+    fn encode_by_score(&self, out: &mut Vec<u8>) -> Result<()> {
+        let (mut rest, mut members) = (self.bytes.as_slice(), Vec::with_capacity(self.count));
+        while !rest.is_empty() {
+            let (member, score) = take(self.kind, &mut rest)?;
+            members.push((score::sortable(score::of_value(score)?), member, score));
+        }
+        members.sort_unstable();
+        for (_, member, score) in members {
+            out.extend_from_slice(score);
             push_varint(out, member.len());
             out.extend_from_slice(member);
         }
@@ -232,6 +280,21 @@ mod tests {
         items.encode(0, &mut payload).unwrap();
         let members: Vec<Vec<u8>> = list(Kind::Set, &payload).into_iter().map(|(member, _)| member).collect();
         assert_eq!(members, [&b"-3"[..], b"9", b"10"]);
+    }
+
+    #[test]
+    fn members_of_a_sorted_set_are_sorted_by_score_and_then_by_bytes() {
+        let mut items = PackedItems::new(Kind::ZSet);
+        for (member, score) in [(&b"b"[..], 1.0f64), (b"z", -2.5), (b"a", 1.0), (b"m", f64::INFINITY), (b"b", 1.0)] {
+            items.put(member, &score.to_le_bytes()).unwrap();
+        }
+        assert!(items.put(b"n", &0f64.to_le_bytes()).unwrap() && !items.put(b"n", &(-0f64).to_le_bytes()).unwrap());
+        assert_eq!(items.value(b"n").unwrap(), Some(&(-0f64).to_le_bytes()[..]));
+        let mut payload = Vec::new();
+        items.encode(0, &mut payload).unwrap();
+        assert_eq!(payload.len(), items.len());
+        let members: Vec<Vec<u8>> = list(Kind::ZSet, &payload).into_iter().map(|(member, _)| member).collect();
+        assert_eq!(members, [&b"z"[..], b"n", b"a", b"b", b"m"]);
     }
 
     #[test]

@@ -306,6 +306,7 @@ impl<'a> Meta<'a> {
         let fits = match (kind, body) {
             (Kind::String, Body::Elements { .. }) => false,
             (Kind::Hash | Kind::Set, Body::Elements { fields, .. }) => fields.is_empty(),
+            (Kind::ZSet, Body::Elements { fields, .. }) => fields.len() == 1,
             (_, Body::Elements { fields, .. }) => fields.len() <= INLINE_MAX,
             (Kind::String, _) | (_, Body::Inline(_)) => body.payload_len() >= u64::from(key_len),
             _ => false,

@@ -17,6 +17,7 @@ use crate::keyspace::databases::Databases;
 use crate::keyspace::key::DATABASES;
 use crate::keyspace::key_events::KeyEvents;
 use crate::keyspace::key_locks::KeyLocks;
+use crate::keyspace::levels::LevelSizes;
 use crate::keyspace::member_hash::MemberHash;
 use crate::keyspace::stripes::LockStripes;
 use crate::keyspace::watch_registry::WatchRegistry;
@@ -40,6 +41,7 @@ pub struct Keyspace {
     pub(crate) events: KeyEvents,
     pub(crate) cursors: Cursors,
     pub(crate) member_hash: MemberHash,
+    pub(crate) level_sizes: LevelSizes,
     pub(crate) background: BackgroundSignal,
     pub(crate) prng: Mutex<Prng>,
     /// The random number of this start.
@@ -55,7 +57,13 @@ pub(crate) type Others = Box<dyn Fn(usize) -> Result<Progress> + Send + Sync>;
 
 impl Keyspace {
     /// Creates a keyspace that must not be used before `settle`; only the checkpoint's hook may be.
-    pub(crate) fn new(store: Arc<Store>, clock: Arc<dyn Clock>, row_locks: LockTable, seed: u64) -> Keyspace {
+    pub(crate) fn new(
+        store: Arc<Store>,
+        clock: Arc<dyn Clock>,
+        row_locks: LockTable,
+        level_sizes: LevelSizes,
+        seed: u64,
+    ) -> Keyspace {
         let stripes = LockStripes::new();
         stripes.lock(stripes::ALL);
         let counts = Counts::new(store.pager.checkpoint_lsn());
@@ -69,6 +77,7 @@ impl Keyspace {
             counts,
             watched: WatchRegistry::new(),
             member_hash: MemberHash::default(),
+            level_sizes,
             random: seed,
             events: KeyEvents::default(),
             cursors: Cursors::new(Prng::new(seed ^ CURSORS).next_u64()),

@@ -1,9 +1,9 @@
-//! Hashes and sets, packed and as elements: against a model, over crashes at any I/O, under rollback and purge.
+//! Hashes, sets and sorted sets, packed and as elements: against a model, over crashes at any I/O, under rollback and purge.
 
 use std::collections::BTreeMap;
 
 use engine::rows::Isolation;
-use engine::{Error, Expire, KeySet, KeyTransaction, Kind, PackLimits};
+use engine::{Entry, Error, Expire, KeySet, KeyTransaction, Kind, PackLimits, ScoreBound};
 use stdx::prng::Prng;
 
 use crate::support::{Story, World, bytes, crash_at, options};
@@ -12,7 +12,7 @@ const LIMITS: PackLimits = PackLimits { entries: 512, value: 64 };
 
 type Members = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Fields with their values, or members with empty ones.
+/// Fields with their values, members with empty ones, or members with the bytes of their scores.
 #[derive(Clone, PartialEq, Debug)]
 struct Collection {
     kind: Kind,
@@ -22,7 +22,44 @@ struct Collection {
 type Model = BTreeMap<Vec<u8>, Collection>;
 
 fn put(txn: &mut KeyTransaction<'_>, key: &[u8], kind: Kind, items: &[(&[u8], &[u8])]) -> Result<u64, Error> {
+    if kind == Kind::ZSet {
+        let members: Vec<&[u8]> = items.iter().map(|(member, _)| *member).collect();
+        return Ok(txn.put_scores(0, key, &members, &mut |at, _| Some(score_of(items[at].1)), LIMITS)?.added);
+    }
     txn.put_members(0, key, kind, items, LIMITS)
+}
+
+fn score_of(value: &[u8]) -> f64 {
+    f64::from_le_bytes(value.try_into().expect("eight bytes"))
+}
+
+/// Checks that walks in both directions, ranks and scores agree.
+fn check_order(txn: &KeyTransaction<'_>, entry: &Entry, members: &Members) -> Result<(), Error> {
+    // Long members that share 512 bytes are in the order of their digests; here none do.
+    let mut expected: Vec<(f64, &[u8])> =
+        members.iter().map(|(member, value)| (score_of(value), member.as_slice())).collect();
+    expected.sort_by(|one, two| one.partial_cmp(two).expect("no NaN"));
+    for (rank, (score, member)) in expected.iter().enumerate() {
+        assert_eq!(txn.score(entry, member)?.map(f64::to_bits), Some(score.to_bits()));
+        for is_after in [false, true] {
+            let bound = ScoreBound::Member { score: *score, member, is_after };
+            assert_eq!(txn.rank(entry, &bound)?, rank as u64 + u64::from(is_after));
+        }
+        let bound = ScoreBound::Score { score: *score, is_after: false };
+        assert_eq!(txn.rank(entry, &bound)?, expected.iter().filter(|(other, _)| other < score).count() as u64);
+    }
+    let last = expected.len() - 1;
+    for rank in [0, expected.len() / 3, last] {
+        let (mut up, mut down) = (txn.sorted(entry, rank as u64, false)?, txn.sorted(entry, rank as u64, true)?);
+        for at in rank..=last {
+            assert_eq!(up.next(txn)?, Some(expected[at]), "up from {rank}");
+        }
+        for at in (0..=rank).rev() {
+            assert_eq!(down.next(txn)?, Some(expected[at]), "down from {rank}");
+        }
+        assert_eq!((up.next(txn)?, down.next(txn)?), (None, None));
+    }
+    Ok(())
 }
 
 fn read(txn: &mut KeyTransaction<'_>, key: &[u8]) -> Result<Option<Collection>, Error> {
@@ -42,6 +79,9 @@ fn read(txn: &mut KeyTransaction<'_>, key: &[u8]) -> Result<Option<Collection>, 
         assert!(members.insert(member, bytes).is_none(), "a member is walked once");
     }
     assert_eq!(entry.count()?, members.len() as u64);
+    if entry.kind == Kind::ZSet {
+        check_order(txn, &entry, &members)?;
+    }
     Ok(Some(Collection { kind: entry.kind, members }))
 }
 
@@ -57,6 +97,7 @@ fn all(world: &World) -> Model {
 enum Op {
     Put(Vec<u8>, Kind, Vec<(Vec<u8>, Vec<u8>)>),
     Remove(Vec<u8>, Vec<Vec<u8>>),
+    RemoveRanks(Vec<u8>, std::ops::Range<u64>),
     Build(Vec<u8>, Kind, Vec<(Vec<u8>, Vec<u8>)>),
     Delete(Vec<u8>),
     Copy(Vec<u8>, Vec<u8>),
@@ -74,7 +115,10 @@ fn key(prng: &mut Prng) -> Vec<u8> {
 
 fn member(prng: &mut Prng) -> Vec<u8> {
     match prng.below(12) {
-        0 => bytes(600 + prng.below(3) as usize, 3),
+        0 => {
+            let which = prng.below(3);
+            bytes(600 + which as usize, 30 + which)
+        }
         1 => bytes(2000, 4),
         _ => format!("{}", prng.below(60)).into_bytes(),
     }
@@ -90,14 +134,29 @@ fn value(prng: &mut Prng) -> Vec<u8> {
     bytes(len as usize, prng.next_u64())
 }
 
+fn score(prng: &mut Prng) -> Vec<u8> {
+    let score = match prng.below(20) {
+        0 => f64::INFINITY,
+        1 => -1e300,
+        2 => -0.0,
+        n => n as f64 / 2.0 - 4.25,
+    };
+    score.to_le_bytes().to_vec()
+}
+
 fn items(prng: &mut Prng, kind: Kind) -> Vec<(Vec<u8>, Vec<u8>)> {
     let count = if prng.chance(0.2) { prng.below(40) + 1 } else { prng.below(3) + 1 };
-    (0..count).map(|_| (member(prng), if kind == Kind::Hash { value(prng) } else { Vec::new() })).collect()
+    let value = |prng: &mut Prng| match kind {
+        Kind::Hash => value(prng),
+        Kind::ZSet => score(prng),
+        _ => Vec::new(),
+    };
+    (0..count).map(|_| (member(prng), value(prng))).collect()
 }
 
 fn draw(prng: &mut Prng) -> Op {
-    let kind = if prng.chance(0.5) { Kind::Hash } else { Kind::Set };
-    match prng.below(20) {
+    let kind = [Kind::Hash, Kind::Set, Kind::ZSet, Kind::ZSet][prng.below(4) as usize];
+    match prng.below(21) {
         0..9 => Op::Put(key(prng), kind, items(prng, kind)),
         9..14 => {
             let count = if prng.chance(0.3) { 80 } else { prng.below(4) + 1 };
@@ -107,6 +166,10 @@ fn draw(prng: &mut Prng) -> Op {
         15 => Op::Delete(key(prng)),
         16 => Op::Copy(key(prng), key(prng)),
         17 => Op::Rename(key(prng), key(prng)),
+        18 => {
+            let start = prng.below(30);
+            Op::RemoveRanks(key(prng), start..start + prng.below(30))
+        }
         _ => Op::Touch(key(prng)),
     }
 }
@@ -118,9 +181,8 @@ fn borrowed(items: &[(Vec<u8>, Vec<u8>)]) -> Vec<(&[u8], &[u8])> {
 impl Op {
     fn keys(&self) -> Vec<(u8, &[u8])> {
         match self {
-            Op::Put(key, ..) | Op::Remove(key, _) | Op::Build(key, ..) | Op::Delete(key) | Op::Touch(key) => {
-                vec![(0, key)]
-            }
+            Op::Put(key, ..) | Op::Remove(key, _) | Op::RemoveRanks(key, _) => vec![(0, key)],
+            Op::Build(key, ..) | Op::Delete(key) | Op::Touch(key) => vec![(0, key)],
             Op::Copy(from, to) | Op::Rename(from, to) => vec![(0, from), (0, to)],
         }
     }
@@ -137,6 +199,11 @@ impl Op {
                 if let Some(entry) = txn.peek(0, key)? {
                     let members: Vec<&[u8]> = members.iter().map(Vec::as_slice).collect();
                     txn.remove_members(0, key, entry.kind, &members)?;
+                }
+            }
+            Op::RemoveRanks(key, ranks) => {
+                if txn.peek(0, key)?.is_some_and(|entry| entry.kind == Kind::ZSet) {
+                    txn.remove_ranks(0, key, ranks.clone())?;
                 }
             }
             Op::Build(key, kind, items) => {
@@ -166,6 +233,18 @@ impl Op {
             Op::Remove(key, members) => {
                 if let Some(at) = model.get_mut(key) {
                     members.iter().for_each(|member| drop(at.members.remove(member)));
+                    if at.members.is_empty() {
+                        model.remove(key);
+                    }
+                }
+            }
+            Op::RemoveRanks(key, ranks) => {
+                if let Some(at) = model.get_mut(key).filter(|at| at.kind == Kind::ZSet) {
+                    let mut sorted: Vec<(f64, Vec<u8>)> =
+                        at.members.iter().map(|(member, value)| (score_of(value), member.clone())).collect();
+                    sorted.sort_by(|one, two| one.partial_cmp(two).expect("no NaN"));
+                    let ranks = ranks.start as usize..(ranks.end as usize).min(sorted.len());
+                    sorted.get(ranks).into_iter().flatten().for_each(|(_, member)| drop(at.members.remove(member)));
                     if at.members.is_empty() {
                         model.remove(key);
                     }
@@ -212,7 +291,7 @@ fn draw_ops(prng: &mut Prng) -> Vec<Op> {
 }
 
 #[test]
-fn hashes_and_sets_are_as_a_model_says() {
+fn collections_are_as_a_model_says() {
     for seed in 0..6 {
         println!("seed {seed}");
         let mut prng = Prng::new(seed);
@@ -399,5 +478,76 @@ fn a_string_and_a_transaction_of_rows_replace_a_collection_or_refuse_it() {
     world.engine.keyspace().set(0, b"s", b"v", Expire::None).unwrap();
     world.settle();
     assert_eq!((world.get(0, b"s"), world.engine.check().unwrap().elements), (Some(b"v".to_vec()), 0));
+    world.check();
+}
+
+/// Sorted members, of which every third has the score of its neighbours.
+fn scored(count: u32) -> Vec<(Vec<u8>, f64)> {
+    (0..count).map(|n| (format!("member {n:07}").into_bytes(), f64::from(n / 3))).collect()
+}
+
+#[test]
+fn many_members_are_removed_by_rank_whichever_way_is_shorter() {
+    const COUNT: u32 = 70_000;
+    let mut options = options();
+    options.pager.frame_bytes = 16 << 20;
+    let world = World::with(os::SimFolder::new(1), std::sync::Arc::new(os::SimClock::new(1)), options).unwrap();
+    let all = scored(COUNT);
+    world.one(0, b"z", |txn| {
+        let mut build = txn.build(0, b"z", Kind::ZSet, LIMITS)?;
+        for (member, score) in &all {
+            build.put(member, &score.to_le_bytes())?;
+        }
+        txn.put_built(0, b"z", build)
+    });
+    world.check();
+    // The members that stay are built anew; then a few leave one by one.
+    for (ranks, left) in [(10..66_010, 4000), (5..2000, 2005)] {
+        world.one(0, b"z", |txn| txn.remove_ranks(0, b"z", ranks));
+        world.settle();
+        let entry = world.one(0, b"z", |txn| txn.peek(0, b"z")).expect("some are left");
+        assert_eq!((entry.count().unwrap(), entry.encoding()), (left, "skiplist"));
+        world.check();
+    }
+    world.one(0, b"z", |txn| {
+        let entry = txn.peek(0, b"z")?.expect("some are left");
+        let mut walk = txn.sorted(&entry, 4, false)?;
+        assert_eq!(walk.next(txn)?, Some((all[4].1, &all[4].0[..])));
+        // Ranks 5 to 9, and 10 to 1,999 of those that followed the first 66,010, are gone.
+        let next = &all[66_010 + 1990];
+        assert_eq!(walk.next(txn)?, Some((next.1, &next.0[..])));
+        txn.remove_ranks(0, b"z", 0..u64::MAX)
+    });
+    world.settle();
+    let report = world.engine.check().unwrap();
+    assert_eq!((report.problems, report.elements, report.queued), (Vec::new(), 0, 0));
+}
+
+#[test]
+fn long_members_with_the_same_start_are_ranked_and_found() {
+    let world = World::new(5);
+    let members: Vec<Vec<u8>> =
+        (0..30u64).map(|n| [bytes(600, 1), bytes(if n % 7 == 0 { 300_000 } else { 20 }, n)].concat()).collect();
+    let names: Vec<&[u8]> = members.iter().map(Vec::as_slice).collect();
+    world.one(0, b"z", |txn| txn.put_scores(0, b"z", &names, &mut |at, _| Some((at % 2) as f64), LIMITS));
+    world.check();
+    let (walked, ranks) = world.one(0, b"z", |txn| {
+        let entry = txn.peek(0, b"z")?.expect("it is there");
+        let (mut walk, mut walked, mut ranks) = (txn.sorted(&entry, 0, false)?, Vec::new(), Vec::new());
+        while let Some((score, member)) = walk.next(txn)? {
+            ranks.push(txn.rank(&entry, &ScoreBound::Member { score, member, is_after: false })?);
+            walked.push((score, member.to_vec()));
+        }
+        Ok((walked, ranks))
+    });
+    assert_eq!(ranks, (0..30).collect::<Vec<u64>>());
+    assert!(walked.is_sorted_by_key(|(score, _)| *score));
+    let mut found: Vec<Vec<u8>> = walked.into_iter().map(|(_, member)| member).collect();
+    found.sort();
+    let mut expected = members.clone();
+    expected.sort();
+    assert_eq!(found, expected);
+    assert_eq!(world.one(0, b"z", |txn| txn.remove_members(0, b"z", Kind::ZSet, &names[1..])), 29);
+    world.settle();
     world.check();
 }

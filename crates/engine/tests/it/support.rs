@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::rows::Transaction;
-use engine::{Engine, Error, Expire, Found, KeySet, KeyTransaction, Lsn, Options};
+use engine::{Engine, Error, Expire, Found, KeySet, KeyTransaction, LevelSizes, Lsn, Options};
 use os::{Folder, SimClock, SimFolder};
 use pager::Background;
 
@@ -20,7 +20,8 @@ pub fn options() -> Options {
         background: Background::Manual,
         ..pager::Options::default()
     };
-    Options { pager, random: 7, ..Options::default() }
+    // Small buckets, so that a few members split and join them.
+    Options { pager, random: 7, level_sizes: LevelSizes { elements: 12, buckets: 4 }, ..Options::default() }
 }
 
 pub struct World {
