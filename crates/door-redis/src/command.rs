@@ -198,18 +198,14 @@ impl Command {
         self.is(flag::WRITE | flag::READONLY) || matches!(self.name, "publish" | "spublish")
     }
 
-    /// Returns first key, last key and step, as COMMAND shows them in addition to the specs.
+    /// Returns first key, last key and step, as COMMAND shows them in addition to the specs. Keys that are counted have no place in them.
     pub fn legacy_keys(&self) -> (i64, i64, i64) {
-        if self.keys.iter().any(|spec| spec.is_counted) {
-            return (0, 0, 0);
+        let mut placed = self.keys.iter().filter(|spec| !spec.is_counted);
+        let Some(first) = placed.next() else { return (0, 0, 0) };
+        match placed.next_back() {
+            None => (first.first as i64, first.absolute_last(), first.step as i64),
+            Some(last) => (first.first as i64, last.absolute_last(), 1),
         }
-        let [first, .., last] = self.keys else {
-            return self
-                .keys
-                .first()
-                .map_or((0, 0, 0), |only| (only.first as i64, only.absolute_last(), only.step as i64));
-        };
-        (first.first as i64, last.absolute_last(), 1)
     }
 
     /// Returns the databases and keys that a request must lock, or None if it locks all keys.

@@ -6,6 +6,7 @@ pub const NOT_INT: &str = "ERR value is out of range, value must between -214748
 pub const OVERFLOW: &str = "ERR increment or decrement would overflow";
 pub const NOT_FLOAT: &str = "ERR value is not a valid float";
 pub const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
+pub const MUST_BE_POSITIVE: &str = "ERR value is out of range, must be positive";
 pub const NO_SUCH_KEY: &str = "ERR no such key";
 pub const DB_INDEX: &str = "ERR DB index is out of range";
 pub const BIT_OFFSET: &str = "ERR bit offset is not an integer or out of range";

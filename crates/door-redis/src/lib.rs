@@ -10,6 +10,7 @@ mod docs;
 mod door;
 mod errors;
 pub mod extended;
+mod float;
 mod functions;
 pub mod glob;
 mod host;

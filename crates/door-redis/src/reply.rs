@@ -1,5 +1,6 @@
 //! Writes replies in RESP2 or RESP3.
 
+use crate::float;
 use crate::number;
 
 /// The end of the output buffer, and the protocol version to write.
@@ -90,10 +91,11 @@ impl Reply<'_> {
         self.header(if self.resp3 { b'~' } else { b'*' }, count);
     }
 
+    /// Writes a double, in RESP2 as a bulk string of its text.
     pub fn double(&mut self, value: f64) {
-        let text =
-            if value == value.trunc() && value.abs() < 1e17 { format!("{}", value as i64) } else { format!("{value}") };
-        if self.resp3 { self.line(b',', text.as_bytes()) } else { self.bulk(text.as_bytes()) }
+        let mut text = Vec::new();
+        float::print(&mut text, value);
+        if self.resp3 { self.line(b',', &text) } else { self.bulk(&text) }
     }
 }
 

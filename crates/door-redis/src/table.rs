@@ -13,14 +13,16 @@ mod hash;
 mod pubsub;
 mod server;
 mod set;
+mod sorted_set;
 mod string;
 mod transactions;
 
-const GROUPS: [&[Command]; 9] = [
+const GROUPS: [&[Command]; 10] = [
     string::ROWS,
     bitmap::ROWS,
     hash::ROWS,
     set::ROWS,
+    sorted_set::ROWS,
     generic::ROWS,
     connection::ROWS,
     transactions::ROWS,

@@ -209,24 +209,9 @@ fn short(txn: &mut KeyTransaction<'_>, value: &Entry) -> std::result::Result<Vec
 }
 
 pub fn hrandfield(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    if call.args.len() == 2 {
-        return match lookup_as(txn, call, call.args[1], Kind::Hash)? {
-            None => Ok(()),
-            Some(found) => reply_sample(txn, call, found.as_ref(), RandomMembers::One),
-        };
-    }
-    let Some(count) = call.range(2, -i64::MAX, i64::MAX) else { return Ok(()) };
-    let values = call.args.len() == 4 && call.word(3, "withvalues");
-    if call.args.len() > 3 && !values {
-        call.reply.error(errors::SYNTAX);
-        return Ok(());
-    }
-    if values && !(-i64::MAX / 2..=i64::MAX / 2).contains(&count) {
-        call.reply.error("ERR value is out of range");
-        return Ok(());
-    }
+    let Some(sample) = RandomMembers::parse(call, "withvalues") else { return Ok(()) };
     let Some(found) = lookup_as(txn, call, call.args[1], Kind::Hash)? else { return Ok(()) };
-    reply_sample(txn, call, found.as_ref(), RandomMembers::Many { count, values })
+    reply_sample(txn, call, found.as_ref(), sample)
 }
 
 pub fn hscan(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {

@@ -1,14 +1,15 @@
-//! Parts of the commands of hashes and sets: counts, removals, random members, scans, replies of any length.
+//! Parts of the commands of hashes, sets and sorted sets: counts, removals, random members, scans, replies of any length.
 
 use std::collections::HashSet;
 
-use engine::{Entry, ItemValue, KeyTransaction, Kind, event_class};
+use engine::{Build, Entry, ItemValue, KeyTransaction, Kind, event_class};
 use stdx::memory;
 
 use crate::call::{Call, Result};
 use crate::commands::lookup_as;
 use crate::commands::scan::{key_matches, scan_options};
 use crate::errors;
+use crate::float;
 use crate::number;
 use crate::spool::LONG;
 
@@ -72,7 +73,25 @@ pub(crate) fn notify_removal(
     }
 }
 
-/// Serves HLEN and SCARD.
+/// Stores a collection that a command has built, notifies of that, and replies its size. An empty one deletes the key.
+pub(crate) fn store_built<'k>(
+    txn: &mut KeyTransaction<'k>,
+    call: &mut Call<'_>,
+    build: Build<'k>,
+    class: u32,
+) -> Result {
+    let existed = txn.peek(call.db, call.args[1])?.is_some();
+    let count = txn.put_built(call.db, call.args[1], build)?;
+    if count > 0 {
+        txn.notify(call.db, call.args[1], class, call.command.name);
+    } else if existed {
+        txn.notify(call.db, call.args[1], event_class::GENERIC, "del");
+    }
+    call.reply.integer(count as i64);
+    Ok(())
+}
+
+/// Serves HLEN, SCARD and ZCARD.
 pub(crate) fn reply_count(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, kind: Kind) -> Result {
     if let Some(found) = lookup_as(txn, call, call.args[1], kind)? {
         let count = found.map_or(Ok(0), |entry| entry.count())?;
@@ -81,7 +100,7 @@ pub(crate) fn reply_count(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, kin
     Ok(())
 }
 
-/// Serves HDEL and SREM.
+/// Serves HDEL, SREM and ZREM.
 pub(crate) fn remove_members(
     txn: &mut KeyTransaction<'_>,
     call: &mut Call<'_>,
@@ -108,6 +127,36 @@ pub(crate) enum RandomMembers {
     },
 }
 
+impl RandomMembers {
+    /// Parses the arguments of HRANDFIELD and its kin; `option` is the word that asks for values. Returns None after an error reply.
+    pub(crate) fn parse(call: &mut Call<'_>, option: &str) -> Option<RandomMembers> {
+        if call.args.len() == 2 {
+            return Some(RandomMembers::One);
+        }
+        let count = call.range(2, -i64::MAX, i64::MAX)?;
+        let values = call.args.len() == 4 && call.word(3, option);
+        if call.args.len() > 3 && !values {
+            call.reply.error(errors::SYNTAX);
+            return None;
+        }
+        if values && !(-i64::MAX / 2..=i64::MAX / 2).contains(&count) {
+            call.reply.error("ERR value is out of range");
+            return None;
+        }
+        Some(RandomMembers::Many { count, values })
+    }
+}
+
+/// Writes the value of a member: a field's, or a score.
+fn reply_value(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, kind: Kind, value: &ItemValue<'_>) -> Result {
+    if kind == Kind::ZSet {
+        let score = txn.score_of(&value.to_entry()?)?;
+        call.reply.double(score);
+        return Ok(());
+    }
+    call.bulk_item_value(txn, value)
+}
+
 pub(crate) fn reply_sample(
     txn: &mut KeyTransaction<'_>,
     call: &mut Call<'_>,
@@ -132,7 +181,7 @@ pub(crate) fn reply_sample(
             call.reply.array(2);
         }
         call.bulk_item(member)?;
-        if values { call.bulk_item_value(txn, value) } else { Ok(()) }
+        if values { reply_value(txn, call, entry.kind, value) } else { Ok(()) }
     };
     if count >= 0 && (shown > DRAWN_MAX || shown.saturating_mul(3) > present) {
         let mut walk = txn.members(entry)?;
@@ -204,7 +253,7 @@ pub(crate) fn draw_members(
     Ok(drawn)
 }
 
-/// Runs HSCAN or SSCAN. A cursor is the hash of the last member plus one. A listpack or an intset is shown as a whole, as in Redis.
+/// Runs HSCAN, SSCAN or ZSCAN. A cursor is the hash of the last member plus one. A listpack or an intset is shown as a whole, as in Redis.
 pub(crate) fn scan_members(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, kind: Kind) -> Result {
     let Some(cursor) = number::parse_cursor(call.args[2]) else {
         call.reply.error("ERR invalid cursor");
@@ -222,7 +271,7 @@ pub(crate) fn scan_members(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, ki
         call.reply.error(errors::SYNTAX);
         return Ok(());
     }
-    let is_whole = entry.encoding() != "hashtable";
+    let is_whole = !matches!(entry.encoding(), "hashtable" | "skiplist");
     let (mut items, mut shown, mut seen, mut last, mut next) = (Vec::new(), 0, 0, None, 0);
     let mut walk = txn.members_from(&entry, if is_whole { 0 } else { cursor })?;
     while let Some(item) = walk.next(txn)? {
@@ -237,12 +286,19 @@ pub(crate) fn scan_members(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, ki
         (seen, last) = (seen + 1, hash);
         if options.pattern.is_none_or(|pattern| key_matches(pattern, item.member)) {
             let mut value = Vec::new();
-            if kind == Kind::Hash {
-                let entry = item.value.to_entry()?;
-                txn.value(&entry, 0..entry.len, &mut value)?;
+            match kind {
+                Kind::Hash => {
+                    let entry = item.value.to_entry()?;
+                    txn.value(&entry, 0..entry.len, &mut value)?;
+                }
+                Kind::ZSet => {
+                    let score = txn.score_of(&item.value.to_entry()?)?;
+                    float::print(&mut value, score);
+                }
+                _ => {}
             }
             items.push((item.member.to_vec(), value));
-            shown += if kind == Kind::Hash { 2 } else { 1 };
+            shown += if kind == Kind::Set { 1 } else { 2 };
         }
     }
     call.reply.array(2);
@@ -250,7 +306,7 @@ pub(crate) fn scan_members(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, ki
     call.reply.array(shown);
     for (member, value) in &items {
         call.bulk_item(member)?;
-        if kind == Kind::Hash {
+        if kind != Kind::Set {
             call.bulk_item(value)?;
         }
     }

@@ -20,6 +20,9 @@ pub mod scan;
 pub mod server;
 pub mod set;
 pub mod slowlog;
+pub mod sorted_algebra;
+pub mod sorted_range;
+pub mod sorted_set;
 pub mod string;
 pub mod transaction;
 

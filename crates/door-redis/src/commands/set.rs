@@ -7,7 +7,7 @@ use engine::{Entry, KeyTransaction, Kind, event_class};
 use crate::call::{Call, Result};
 use crate::commands::lookup_as;
 use crate::commands::members::{
-    RandomMembers, draw_members, notify_removal, remove_members, reply_count, reply_sample, scan_members,
+    RandomMembers, draw_members, notify_removal, remove_members, reply_count, reply_sample, scan_members, store_built,
 };
 use crate::errors;
 use crate::reply::Reply;
@@ -16,7 +16,6 @@ use crate::spool::LONG;
 type Done<R> = std::result::Result<R, engine::Error>;
 
 const SPOP: (u32, &str) = (event_class::SET, "spop");
-const MUST_BE_POSITIVE: &str = "ERR value is out of range, must be positive";
 
 pub fn sadd(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     if lookup_as(txn, call, call.args[1], Kind::Set)?.is_some() {
@@ -119,7 +118,7 @@ pub fn spop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
         }
         return Ok(());
     }
-    let Some(count) = call.at_least(2, 0, MUST_BE_POSITIVE) else { return Ok(()) };
+    let Some(count) = call.at_least(2, 0, errors::MUST_BE_POSITIVE) else { return Ok(()) };
     let Some(found) = lookup_as(txn, call, key, Kind::Set)? else { return Ok(()) };
     let Some(entry) = found.filter(|_| count > 0) else {
         call.reply.set(0);
@@ -239,15 +238,7 @@ fn store_members(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, algebra: Alg
     let Some(sets) = sets(txn, call, &call.args[2..])? else { return Ok(()) };
     let mut build = txn.build(call.db, call.args[1], Kind::Set, call.limits.set_of())?;
     each(txn, algebra, &sets, |member| build.put(member, &[]).map(|_| true))?;
-    let existed = txn.peek(call.db, call.args[1])?.is_some();
-    let count = txn.put_built(call.db, call.args[1], build)?;
-    if count > 0 {
-        txn.notify(call.db, call.args[1], event_class::SET, call.command.name);
-    } else if existed {
-        txn.notify(call.db, call.args[1], event_class::GENERIC, "del");
-    }
-    call.reply.integer(count as i64);
-    Ok(())
+    store_built(txn, call, build, event_class::SET)
 }
 
 pub fn sinter(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {

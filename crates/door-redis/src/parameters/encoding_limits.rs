@@ -1,4 +1,4 @@
-//! The limits beyond which OBJECT ENCODING of a hash or a set changes, where each command finds them without a lock.
+//! The limits beyond which OBJECT ENCODING of a collection changes, where each command finds them without a lock.
 
 use engine::PackLimits;
 use stdx::sync::atomic::{AtomicU64, Ordering};
@@ -9,12 +9,20 @@ pub struct EncodingLimits {
     hash_entries: AtomicU64,
     hash_value: AtomicU64,
     intset_entries: AtomicU64,
+    zset_entries: AtomicU64,
+    zset_value: AtomicU64,
 }
 
 impl EncodingLimits {
     pub fn new(parameters: &Parameters) -> EncodingLimits {
         let zero = AtomicU64::default;
-        let limits = EncodingLimits { hash_entries: zero(), hash_value: zero(), intset_entries: zero() };
+        let limits = EncodingLimits {
+            hash_entries: zero(),
+            hash_value: zero(),
+            intset_entries: zero(),
+            zset_entries: zero(),
+            zset_value: zero(),
+        };
         limits.set(parameters);
         limits
     }
@@ -24,11 +32,18 @@ impl EncodingLimits {
         self.hash_entries.store(parameters.number("hash-max-listpack-entries"), Ordering::Relaxed);
         self.hash_value.store(parameters.number("hash-max-listpack-value"), Ordering::Relaxed);
         self.intset_entries.store(parameters.number("set-max-intset-entries"), Ordering::Relaxed);
+        self.zset_entries.store(parameters.number("zset-max-listpack-entries"), Ordering::Relaxed);
+        self.zset_value.store(parameters.number("zset-max-listpack-value"), Ordering::Relaxed);
     }
 
     pub fn hash(&self) -> PackLimits {
         let load = |limit: &AtomicU64| limit.load(Ordering::Relaxed);
         PackLimits { entries: load(&self.hash_entries), value: load(&self.hash_value) }
+    }
+
+    pub fn zset(&self) -> PackLimits {
+        let load = |limit: &AtomicU64| limit.load(Ordering::Relaxed);
+        PackLimits { entries: load(&self.zset_entries), value: load(&self.zset_value) }
     }
 
     pub fn set_of(&self) -> PackLimits {
