@@ -1,6 +1,7 @@
 //! Functions of bytea, and encodings of bytes as text.
 
 use datum::Result;
+use md5::Md5;
 use query::nodes::context::EvalContext;
 use query::nodes::expr::Call;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
@@ -125,7 +126,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 pub fn md5(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {
-    Ok(Value::Text(hex(&crate::functions::md5::md5(bytes(values, 0)?)).into()))
+    Ok(Value::Text(hex(&Md5::digest(bytes(values, 0)?)).into()))
 }
 
 pub fn sha224(_: &Call, values: &[Value], _: &mut EvalContext) -> Result<Value> {

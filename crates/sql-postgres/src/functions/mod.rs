@@ -12,7 +12,6 @@ pub mod domain;
 pub mod enums;
 pub mod in_range;
 pub mod json;
-mod md5;
 pub mod numbers;
 pub mod numeric;
 pub mod ordered_set;
