@@ -24,6 +24,7 @@ const LETTERS: &[(&str, &str)] = &[
     ("query", "QU"),
     ("sql-mysql", "MY"),
     ("sql-postgres", "PS"),
+    ("rdb", "RD"),
     ("reactor", "RE"),
     ("server", "SV"),
     ("sim", "SI"),

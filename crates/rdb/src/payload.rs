@@ -1,0 +1,46 @@
+//! The end of what DUMP replies: a version and a checksum.
+
+use crate::source::CRC;
+use crate::{VERSION_READ, VERSION_WRITTEN};
+
+/// Bytes of a payload behind the value.
+pub const PAYLOAD_END: usize = 10;
+
+/// Ends a payload, which so far has a type and a value.
+pub fn end_payload(payload: &mut Vec<u8>) {
+    payload.extend(VERSION_WRITTEN.to_le_bytes());
+    let checksum = CRC.checksum(payload);
+    payload.extend(checksum.to_le_bytes());
+}
+
+/// Returns the type and the value of a payload, or `None` if its version is newer than what is read, or its checksum is not that of its bytes.
+pub fn check_payload(payload: &[u8]) -> Option<(u8, &[u8])> {
+    let (body, end) = payload.split_at_checked(payload.len().checked_sub(PAYLOAD_END)?)?;
+    let (version, checksum) = end.split_first_chunk::<2>()?;
+    let checksum = u64::from_le_bytes(checksum.try_into().ok()?);
+    let is_valid = checksum == 0 || checksum == CRC.checksum(&payload[..payload.len() - 8]);
+    if u16::from_le_bytes(*version) > VERSION_READ || !is_valid {
+        return None;
+    }
+    body.split_first().map(|(number, value)| (*number, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_of_redis_is_accepted_and_each_damaged_byte_refused() {
+        // redis-server 7.0.15: SET k hello, DUMP k.
+        let known = b"\x00\x05\x68\x65\x6c\x6c\x6f\x0a\x00\x63\x72\xdf\x76\x65\x34\x20\x0a";
+        let mut payload = known[..7].to_vec();
+        end_payload(&mut payload);
+        assert_eq!(payload, known);
+        assert_eq!(check_payload(&payload), Some((0, &b"\x05hello"[..])));
+        for at in 0..payload.len() {
+            payload[at] ^= 4;
+            assert_eq!(check_payload(&payload), None, "{at}");
+            payload[at] ^= 4;
+        }
+    }
+}
