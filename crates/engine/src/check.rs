@@ -8,9 +8,10 @@ use pager::PageId;
 
 use crate::error::Result;
 use crate::keyspace::key::{
-    DATABASES, ELEMENT_PREFIX, FIELD, LEVEL, MEMBER, SCORE, SCORED_MEMBER, SEGMENT, meta_of, parse_member,
+    CHUNK, DATABASES, ELEMENT_PREFIX, FIELD, LEVEL, MEMBER, SCORE, SCORED_MEMBER, SEGMENT, meta_of, parse_member,
     version_and_kind,
 };
+use crate::keyspace::list::{ListChunk, ListRecord};
 use crate::keyspace::record::{Body, Kind, Meta};
 use crate::keyspace::sorted::SortedElements;
 use crate::keyspace::state::Keyspace;
@@ -79,6 +80,10 @@ impl Elements {
     /// Returns the elements that a record must have.
     fn of(meta: &Meta<'_>) -> Elements {
         match meta.body {
+            Body::Elements { .. } if meta.head.kind == Kind::List => {
+                let members = ListRecord::parse(meta).map_or(0, |list| list.in_chunks());
+                Elements { members, ..Self::of_payload(meta.head.key_len.into()) }
+            }
             Body::Elements { count, .. } => {
                 let scores = if meta.head.kind == Kind::ZSet { count } else { 0 };
                 Elements { members: count, scores, ..Self::of_payload(meta.head.key_len.into()) }
@@ -160,7 +165,7 @@ impl Walk<'_> {
             }
             let Some(space) = meta_of(key)? else {
                 walk.report.elements += 1;
-                walk.element(key, &meta);
+                walk.element(key, value, &meta);
                 return Ok(());
             };
             let Some(db) = walk.keyspace.database_of(space) else {
@@ -186,7 +191,7 @@ impl Walk<'_> {
         })
     }
 
-    fn element(&mut self, key: &[u8], meta: &Meta<'_>) {
+    fn element(&mut self, key: &[u8], value: &[u8], meta: &Meta<'_>) {
         let Some((version, kind)) = version_and_kind(key) else {
             return self.problem(format!("EN-53: the key {} of an element is too short", hex(key)));
         };
@@ -204,9 +209,18 @@ impl Walk<'_> {
             LEVEL => return,
             _ => {}
         }
-        elements.members += 1;
+        let chunk = (kind == CHUNK).then(|| ListChunk::count_of(value));
+        elements.members += match &chunk {
+            Some(count) => *count.as_ref().unwrap_or(&0),
+            None => 1,
+        };
         if let Some(inner) = meta.body.version() {
             self.inner_versions.push((version, inner, Elements::of(meta)));
+        }
+        if let Some(count) = chunk {
+            return if let Err(error) = count {
+                self.problem(format!("EN-53: {error}"))
+            };
         }
         if !matches!(kind, FIELD | MEMBER | SCORED_MEMBER) {
             return self.problem(format!("EN-53: element {} is of unknown kind {kind}", hex(key)));

@@ -27,9 +27,9 @@ pub use database::{Engine, Opened, Options, Recovering};
 pub use digest::{sha1, sha256};
 pub use error::{Error, Result};
 pub use keyspace::{
-    Ahead, Build, DATABASES, Entry, Expire, Form, Found, Got, ItemValue, KeyEvent, KeyEvents, KeySet, KeyTransaction,
-    Keyspace, Kind, LevelSizes, MemberItem, MemberWalk, PackLimits, Progress, ScoreBound, ScoresPut, SortedWalk,
-    VALUE_MAX, WatchSet, event_class,
+    Ahead, Build, Claim, DATABASES, Deferred, End, Entry, Expire, Form, Found, Got, ItemValue, KeyEvent, KeyEvents,
+    KeySet, KeyTransaction, KeyWait, Keyspace, Kind, LevelSizes, ListWalk, MemberItem, MemberWalk, PackLimits,
+    Progress, ScoreBound, ScoresPut, Serving, SortedWalk, VALUE_MAX, WaitTicket, WatchSet, event_class,
 };
 pub use metrics::Metrics;
 pub use pager::{Lsn, PAGE_BYTES};

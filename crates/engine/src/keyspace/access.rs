@@ -238,7 +238,7 @@ impl Keyspace {
         Ok(self.write::<(), Error>(KeySet::Keys(&[(db, key)]), false, put)?.1)
     }
 
-    /// Stores a value in the key's one record. Returns `None` if that needs a transaction, because the old value is in segments.
+    /// Stores a value in the key's one record. Returns `None` if that needs a key transaction, because the old value is in segments or clients wait for the key.
     fn try_set(&self, ahead: Ahead, db: u8, key: &[u8], put: RecordPut<'_>) -> Result<Option<Lsn>> {
         let expire = put.expire;
         let mut space = self.databases.space(db);
@@ -248,6 +248,9 @@ impl Keyspace {
         if self.databases.space(db) != space {
             space = self.databases.space(db);
             tree_key = TreeKey::new(space, key);
+        }
+        if self.waiters.any() && self.waiters.has(db, tree_key.suffix()) {
+            return Ok(None);
         }
         let now = if put.expire == Expire::None { 0 } else { self.clock.wall_ms() };
         if let Expire::At(time) = put.expire {

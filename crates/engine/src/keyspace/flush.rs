@@ -127,7 +127,10 @@ impl KeyTransaction<'_> {
         }
     }
 
-    fn touch_all(&self, dbs: &[u8], touched: Vec<Vec<(Vec<u8>, Touch)>>) {
+    fn touch_all(&mut self, dbs: &[u8], touched: Vec<Vec<(Vec<u8>, Touch)>>) {
+        if self.keyspace.waiters.any() {
+            self.ready.extend(dbs.iter().flat_map(|db| self.keyspace.waiters.names(*db)));
+        }
         for (db, keys) in dbs.iter().zip(touched) {
             for (suffix, touch) in keys {
                 self.keyspace.watched.touch(*db, &suffix, touch);

@@ -30,6 +30,8 @@ pub(crate) const META_LONG: u8 = 1;
 pub(crate) const SEGMENT: u8 = 16;
 /// Element kind: field of a hash.
 pub(crate) const FIELD: u8 = 17;
+/// Element kind: chunk of a list.
+pub(crate) const CHUNK: u8 = 18;
 /// Element kind: member of a set.
 pub(crate) const MEMBER: u8 = 19;
 /// Element kind: member of a sorted set.
@@ -176,6 +178,25 @@ pub(crate) fn element_of(version: u64, kind: u8, sub: &[u8]) -> Vec<u8> {
 /// Returns the tree key of a bucket of a level.
 pub(crate) fn level(version: u64, level: u8, bound: &[u8]) -> Vec<u8> {
     [&ELEMENTS.to_be_bytes()[..], &version.to_be_bytes(), &[LEVEL, level], bound].concat()
+}
+
+/// Bytes of the tree key of a list's chunk.
+pub(crate) const CHUNK_KEY: usize = ELEMENT_PREFIX + 8;
+
+/// Returns the tree key of a list's chunk.
+pub(crate) fn chunk(version: u64, position: u64) -> [u8; CHUNK_KEY] {
+    let mut key = [0; CHUNK_KEY];
+    key[..SPACE_BYTES].copy_from_slice(&ELEMENTS.to_be_bytes());
+    key[SPACE_BYTES..ELEMENT_PREFIX - 1].copy_from_slice(&version.to_be_bytes());
+    key[ELEMENT_PREFIX - 1] = CHUNK;
+    key[ELEMENT_PREFIX..].copy_from_slice(&position.to_be_bytes());
+    key
+}
+
+/// Returns the position of a list's chunk.
+pub(crate) fn parse_chunk(tree_key: &[u8]) -> Result<u64> {
+    let position = tree_key.get(ELEMENT_PREFIX..).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes);
+    position.ok_or_else(|| Error::corrupt(format!("key of a list's chunk of unknown form: {tree_key:02x?}")))
 }
 
 /// Returns the tree key of a field or member.

@@ -223,6 +223,12 @@ impl<'k> KeyTransaction<'k> {
         Ok(true)
     }
 
+    /// Moves the record of an element to a place where there is none.
+    pub(crate) fn move_element(&mut self, source: &KeyPlace, target: &KeyPlace) -> Result<()> {
+        let entry = self.entry(source)?.ok_or_else(|| Error::corrupt("an element is gone"))?;
+        self.move_record(source, target, &entry, Expire::None)
+    }
+
     /// Moves a record in the order in which undo knows an owner of the value's pages wherever the WAL ends (EN-8).
     fn move_record(&mut self, source: &KeyPlace, target: &KeyPlace, entry: &Entry, expire: Expire) -> Result<()> {
         let is_own = self.record_txn.as_ref().is_some_and(|txn| txn.has_changed(RECORDS, source.key.as_slice()));
@@ -328,8 +334,10 @@ impl<'k> KeyTransaction<'k> {
 
     /// Writes another copy of a value of any size.
     fn copy_value(&mut self, entry: &Entry, to: (u8, &[u8]), expire: Expire) -> Result<()> {
-        if entry.kind != Kind::String {
-            return self.copy_members(entry, to, expire);
+        match entry.kind {
+            Kind::String => {}
+            Kind::List => return self.copy_list(entry, to, expire),
+            _ => return self.copy_members(entry, to, expire),
         }
         let meta = Meta::parse(&entry.record)?;
         let target = self.place(to.0, to.1)?;

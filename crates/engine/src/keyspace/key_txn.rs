@@ -16,7 +16,7 @@ use crate::keyspace::record::{Body, Kind, Meta, NOT_INT, RAW};
 use crate::keyspace::record_change::Expire;
 use crate::keyspace::state::Keyspace;
 use crate::keyspace::stripes::{LockStripes, StripeSet, TxnStripes};
-use crate::keyspace::watch_registry::Touch;
+use crate::keyspace::watch_registry::{Name, Touch};
 use crate::store::wal::{Counted, Deltas};
 use crate::txn::record_txn::RecordTxn;
 
@@ -38,6 +38,9 @@ pub struct Entry {
 impl Entry {
     /// Returns the answer of OBJECT ENCODING.
     pub fn encoding(&self) -> &'static str {
+        if self.kind == Kind::List {
+            return "quicklist";
+        }
         match (self.kind, Meta::parse(&self.record).is_ok_and(|meta| meta.head.form & RAW != 0)) {
             (Kind::Hash | Kind::Set, true) => return "hashtable",
             (Kind::Hash | Kind::ZSet, false) => return "listpack",
@@ -130,6 +133,10 @@ pub struct KeyTransaction<'k> {
     pub(crate) misses: u64,
     /// Events to announce at the commit.
     events: Vec<KeyEvent>,
+    /// Changed keys that clients wait for, in the order of the changes.
+    pub(crate) ready: Vec<Name>,
+    /// It runs under the stripes of another transaction, which takes them back.
+    is_nested: bool,
     open: bool,
 }
 
@@ -163,8 +170,17 @@ impl<'k> KeyTransaction<'k> {
             hits: 0,
             misses: 0,
             events: Vec::new(),
+            ready: Vec::new(),
+            is_nested: false,
             open: true,
         }
+    }
+
+    /// Begins a writing transaction under stripes that another one holds, and that stay held at its end.
+    pub(crate) fn nested(keyspace: &'k Keyspace, held: TxnStripes, several: bool, now: u64) -> KeyTransaction<'k> {
+        let mut nested = Self::new(keyspace, TxnStripes::default(), Mode::Writing, several, now);
+        (nested.stripes, nested.is_nested) = (held, true);
+        nested
     }
 
     /// Returns the wall clock at the beginning of the transaction, in milliseconds since 1970. It does not move during the transaction (EN-3).
@@ -258,6 +274,21 @@ impl<'k> KeyTransaction<'k> {
         }
     }
 
+    /// Notes a changed key if clients wait for it (EN-76).
+    #[inline]
+    pub(crate) fn readied(&mut self, place: &KeyPlace) {
+        if place.space != ELEMENTS && self.keyspace.waiters.any() {
+            self.ready_if_awaited((place.db, place.key.suffix().to_vec()));
+        }
+    }
+
+    #[cold]
+    fn ready_if_awaited(&mut self, name: Name) {
+        if self.ready.last() != Some(&name) && self.keyspace.waiters.has(name.0, &name.1) {
+            self.ready.push(name);
+        }
+    }
+
     /// Returns true if no key that the transaction may touch has changed since it began.
     pub(crate) fn is_current(&self) -> bool {
         let TxnStripes::Some(set) = &self.stripes else { return true };
@@ -306,21 +337,41 @@ impl<'k> KeyTransaction<'k> {
 
     /// Commits, and releases the stripes. Returns the durability LSN.
     pub(crate) fn commit(mut self) -> Result<Lsn> {
+        self.decide()?;
+        Ok(self.durability_lsn())
+    }
+
+    /// Does the same for a transaction that somebody else owns.
+    pub(crate) fn decide(&mut self) -> Result<()> {
         let Some(txn) = self.record_txn.take() else {
             self.announce();
-            self.end((self.last != 0).then_some(self.last));
-            return Ok(self.durability_lsn());
+            self.finish();
+            return Ok(());
         };
         match txn.commit() {
             Ok((lsn, deltas)) => {
                 self.decided(lsn, deltas);
-                Ok(self.durability_lsn())
+                Ok(())
             }
             Err(error) => {
                 self.undone();
                 Err(error)
             }
         }
+    }
+
+    /// Ends the transaction after its decision: serves those who wait for its keys, and releases the stripes.
+    fn finish(&mut self) {
+        let deferred = if self.is_nested { Vec::new() } else { self.serve_waiters() };
+        self.end_served();
+        if !deferred.is_empty() {
+            self.keyspace.serve_deferred(deferred);
+        }
+    }
+
+    /// Releases the stripes of a decided transaction.
+    pub(crate) fn end_served(&mut self) {
+        self.end((self.last != 0).then_some(self.last));
     }
 
     /// Ends the transaction after its commit at `lsn`: updates the counts, and releases the stripes.
@@ -339,11 +390,17 @@ impl<'k> KeyTransaction<'k> {
             self.keyspace.databases.decided(lsn);
         }
         self.announce();
-        self.end((self.last != 0).then_some(self.last));
+        self.finish();
     }
 
     /// Rolls back, and releases the stripes.
     pub(crate) fn abort(mut self) {
+        self.roll_back();
+    }
+
+    /// Does the same for a transaction that somebody else owns.
+    pub(crate) fn roll_back(&mut self) {
+        self.ready.clear();
         if let Some(txn) = self.record_txn.take() {
             txn.abort();
         }
@@ -371,7 +428,9 @@ impl<'k> KeyTransaction<'k> {
     }
 
     fn end(&mut self, changed: Option<Lsn>) {
-        if self.mode != Mode::Optimistic {
+        if self.is_nested {
+            self.stripes.raise(changed.unwrap_or(0));
+        } else if self.mode != Mode::Optimistic {
             self.stripes.unlock(&self.keyspace.stripes, changed);
         }
         self.open = false;
@@ -388,6 +447,8 @@ impl Drop for KeyTransaction<'_> {
             return;
         }
         drop(self.record_txn.take());
+        // The transaction that owns the stripes unwinds too, and has none left to release.
+        self.is_nested = false;
         self.undone();
     }
 }

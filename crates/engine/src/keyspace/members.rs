@@ -263,6 +263,9 @@ impl KeyTransaction<'_> {
     /// Returns the bytes of a key: its record, and those of its elements as the mean of some.
     pub fn memory(&self, entry: &Entry, samples: u64) -> Result<u64> {
         let own = entry.memory();
+        if entry.kind == Kind::List {
+            return self.list_memory(entry, samples);
+        }
         if !entry.has_elements() {
             return Ok(own);
         }

@@ -48,7 +48,7 @@ pub(crate) fn integer(bytes: &[u8]) -> Option<i64> {
     if is_canonical { std::str::from_utf8(bytes).ok()?.parse().ok() } else { None }
 }
 
-fn varint_len(mut value: usize) -> usize {
+pub(crate) fn varint_len(mut value: usize) -> usize {
     let mut len = 1;
     while value >= 128 {
         value >>= 7;
@@ -57,7 +57,7 @@ fn varint_len(mut value: usize) -> usize {
     len
 }
 
-fn push_varint(out: &mut Vec<u8>, mut value: usize) {
+pub(crate) fn push_varint(out: &mut Vec<u8>, mut value: usize) {
     while value >= 128 {
         out.push(value as u8 | 128);
         value >>= 7;
@@ -79,7 +79,7 @@ fn take_varint(bytes: &mut &[u8]) -> Option<usize> {
     None
 }
 
-fn take_item<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
+pub(crate) fn take_item<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     let len = take_varint(bytes)?;
     let (item, rest) = bytes.split_at_checked(len)?;
     *bytes = rest;

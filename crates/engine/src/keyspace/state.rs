@@ -20,6 +20,7 @@ use crate::keyspace::key_locks::KeyLocks;
 use crate::keyspace::levels::LevelSizes;
 use crate::keyspace::member_hash::MemberHash;
 use crate::keyspace::stripes::LockStripes;
+use crate::keyspace::waiters::Waiters;
 use crate::keyspace::watch_registry::WatchRegistry;
 use crate::keyspace::{counts, stripes};
 use crate::rows::lock_table::LockTable;
@@ -38,6 +39,7 @@ pub struct Keyspace {
     pub(crate) databases: Databases,
     pub(crate) counts: Counts,
     pub(crate) watched: WatchRegistry,
+    pub(crate) waiters: Waiters,
     pub(crate) events: KeyEvents,
     pub(crate) cursors: Cursors,
     pub(crate) member_hash: MemberHash,
@@ -76,6 +78,7 @@ impl Keyspace {
             databases: Databases::default(),
             counts,
             watched: WatchRegistry::new(),
+            waiters: Waiters::new(),
             member_hash: MemberHash::default(),
             level_sizes,
             random: seed,

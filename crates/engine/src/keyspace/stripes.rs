@@ -255,6 +255,13 @@ impl StripeSet {
         set
     }
 
+    /// Adds a stripe that the set does not have.
+    fn add(&mut self, stripe: Stripe, lsn: Lsn) {
+        let mut many = self.as_slice().to_vec();
+        many.insert(many.partition_point(|(other, _)| *other < stripe), (stripe, lsn));
+        self.many = many;
+    }
+
     pub fn as_slice(&self) -> &[(Stripe, Lsn)] {
         if self.many.is_empty() { &self.few[..self.count] } else { &self.many }
     }
@@ -308,6 +315,26 @@ impl TxnStripes {
                 lsns.push(all);
             }
         }
+    }
+
+    /// Notes that what the stripes guard has been decided up to `lsn`.
+    pub fn raise(&mut self, lsn: Lsn) {
+        match self {
+            TxnStripes::Some(set) => set.as_mut_slice().iter_mut().for_each(|(_, own)| *own = lsn.max(*own)),
+            TxnStripes::All(lsns) => lsns.iter_mut().for_each(|own| *own = lsn.max(*own)),
+        }
+    }
+
+    /// Takes one more stripe unless another thread holds it. Returns whether it is held now. The stripes are locked, and the new one may be out of order, so
+    /// this does not wait (EN-6).
+    pub fn try_add(&mut self, locks: &LockStripes, stripe: Stripe) -> bool {
+        let TxnStripes::Some(set) = self else { return true };
+        if set.lsn(stripe).is_some() {
+            return true;
+        }
+        let Some(lsn) = locks.try_lock(stripe) else { return false };
+        set.add(stripe, lsn);
+        true
     }
 
     pub fn unlock(&self, locks: &LockStripes, changed: Option<Lsn>) {
