@@ -43,6 +43,11 @@ pub enum Error {
     /// A page is not cached, or a row is locked, and the transaction is set not to block its thread for it (`Transaction::set_read_mode`,
     /// `Transaction::suspend_for_rows`). Nothing was changed.
     WouldBlock,
+    /// Another thread holds a lock stripe for long, in a key transaction that said so (`KeyTransaction::declare_busy`), with the number that it gave. Nothing was
+    /// changed.
+    Busy(u32),
+    /// A growing key transaction needs keys that it could not lock without waiting. It rolls back and runs again with them (EN-70).
+    MoreKeys,
     /// The caller broke a rule of the API, for instance used a key outside the transaction's key set, or made a second change where it announced one.
     Misuse(&'static str),
 }
@@ -87,6 +92,8 @@ impl fmt::Display for Error {
             Error::SnapshotTooOld => {
                 write!(f, "snapshot too old: the disk has no room for the row versions that it needs; begin again")
             }
+            Error::Busy(_) => write!(f, "the key is held by a transaction that takes long"),
+            Error::MoreKeys => write!(f, "the transaction needs more keys"),
             Error::WouldBlock => write!(f, "the transaction would have to wait"),
             Error::Misuse(what) => write!(f, "internal error: {what}"),
         }

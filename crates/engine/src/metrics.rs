@@ -13,6 +13,8 @@ pub struct Metrics {
     pub txn_aborts: Counter,
     /// Optimistic reads that ran again because a key changed meanwhile.
     pub read_retries: Counter,
+    /// Key transactions that ran again because they needed more keys.
+    pub key_txn_reruns: Counter,
     /// SCANs that started again from the first key because their cursor was no longer known.
     pub scan_restarts: Counter,
     /// Background steps that failed: see `Keyspace::on_background_error`.

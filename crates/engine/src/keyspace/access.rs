@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::keyspace::key::{DATABASES, KeySet, TreeKey, VALUE_MAX, check_database};
 use crate::keyspace::key_events::{KeyEvent, event_class};
 use crate::keyspace::key_txn::stripes;
-use crate::keyspace::key_txn::{KeyTransaction, Mode, durability_lsn_of, stripes_of};
+use crate::keyspace::key_txn::{Growth, KeyTransaction, Mode, WantedKeys, durability_lsn_of, stripes_of};
 use crate::keyspace::record::{Body, Kind, Meta};
 use crate::keyspace::record_change::{Expire, RecordChange, RecordPut, Replaced, apply};
 use crate::keyspace::segments::Segments;
@@ -31,6 +31,9 @@ use crate::txn::page_changes::PageChanges;
 
 /// Optimistic tries before a reading transaction takes its stripes.
 const READ_TRIES: usize = 8;
+
+/// Runs of a growing key transaction before it takes all keys.
+const GROWING_RUNS_MAX: usize = 4;
 
 /// Bytes that a door appends to a value.
 const LINE_END: usize = 2;
@@ -100,12 +103,12 @@ impl Keyspace {
             let stripe = LockStripes::stripe(db, tree_key.suffix());
             if attempt == READ_TRIES {
                 // Writers of the key leave no moment to read a value of this size, so they have to wait for once.
-                let held = self.stripes.hold(stripe);
+                let held = self.stripes.hold(stripe)?;
                 let tree_key = TreeKey::new(self.databases.space(db), key);
                 let got = self.try_get(btree::LeafHint::Unknown, &tree_key, held.lsn(), out, &frame);
                 return got.inspect(|got| self.count_get(*got, db, key));
             }
-            let seen = self.stripes.observe(stripe);
+            let seen = self.stripes.observe_unless_busy(stripe)?;
             let got = if self.databases.space(db) == space {
                 self.try_get(ahead.of(space, stripe), &tree_key, seen, out, &frame)
             } else {
@@ -338,7 +341,8 @@ impl Keyspace {
         let now = self.clock.wall_ms();
         if let KeySet::Keys(keys) = locks {
             for _ in 0..READ_TRIES {
-                let mut key_txn = KeyTransaction::new(self, stripes_of(keys)?, Mode::Optimistic, false, now);
+                let stripes = stripes_of(keys)?;
+                let mut key_txn = KeyTransaction::new_unless_busy(self, stripes, Mode::Optimistic, false, now)?;
                 let result = f(&mut key_txn);
                 if key_txn.is_current() {
                     key_txn.count_lookups();
@@ -348,10 +352,50 @@ impl Keyspace {
                 self.store.metrics.read_retries.add(1);
             }
         }
-        let mut key_txn = KeyTransaction::new(self, stripes(locks)?, Mode::Locked, false, now);
+        let mut key_txn = KeyTransaction::new_unless_busy(self, stripes(locks)?, Mode::Locked, false, now)?;
         let result = f(&mut key_txn)?;
         key_txn.count_lookups();
         Ok((result, key_txn.commit()?))
+    }
+
+    /// Runs a writing key transaction that may touch keys beside the given ones: it takes them while it runs, if it need not wait for them. Otherwise, and if
+    /// it needs all keys, it is rolled back, and `f` runs again with them (EN-70). None stands for all keys.
+    pub fn write_growing<R, E: From<Error>>(
+        &self,
+        keys: Option<Vec<(u8, &[u8])>>,
+        mut f: impl FnMut(&mut KeyTransaction<'_>) -> Result<R, E>,
+    ) -> Result<(R, Lsn), E> {
+        let mut more: Vec<(u8, Vec<u8>)> = Vec::new();
+        let mut keys = keys;
+        for run in 1.. {
+            let all = keys.as_ref().map(|keys| {
+                let more = more.iter().map(|(db, key)| (*db, key.as_slice()));
+                keys.iter().copied().chain(more).collect::<Vec<_>>()
+            });
+            let mut key_txn = self.begin_unlocked(all.as_deref().map_or(KeySet::All, KeySet::Keys), true)?;
+            key_txn.growth = Some(Growth::default());
+            let result = f(&mut key_txn);
+            let wanted = key_txn.growth.as_mut().and_then(|growth| growth.wanted.take());
+            match (wanted, result) {
+                (None, Ok(result)) => {
+                    key_txn.count_lookups();
+                    return Ok((result, key_txn.commit()?));
+                }
+                (None, Err(error)) => {
+                    key_txn.abort();
+                    return Err(error);
+                }
+                (Some(wanted), _) => {
+                    key_txn.abort();
+                    self.store.metrics.key_txn_reruns.add(1);
+                    match wanted {
+                        WantedKeys::One(db, key) if run < GROWING_RUNS_MAX => more.push((db, key)),
+                        _ => keys = None,
+                    }
+                }
+            }
+        }
+        unreachable!("a transaction that holds all keys lacks none")
     }
 
     /// Runs a writing key transaction, which holds its keys. With `several` it may change more than one key, atomically also over a crash.

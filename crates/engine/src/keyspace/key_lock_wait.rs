@@ -20,7 +20,7 @@ impl Keyspace {
     /// Takes the stripe of a key that is about to be changed, once no transaction holds a lock on the key.
     #[inline]
     pub(crate) fn hold_unlocked(&self, db: u8, tree_key: &TreeKey, stripe: u32) -> Result<StripeGuard<'_>> {
-        let held = self.stripes.hold(stripe);
+        let held = self.stripes.hold(stripe)?;
         if !self.key_locks.any() { Ok(held) } else { self.hold_when_unlocked(db, tree_key, stripe, held) }
     }
 
@@ -39,7 +39,7 @@ impl Keyspace {
             drop(held);
             self.key_locks.wait(holder, releases, &mut until)?;
             self.store.pager.admit()?;
-            held = self.stripes.hold(stripe);
+            held = self.stripes.hold(stripe)?;
         }
     }
 
@@ -49,7 +49,8 @@ impl Keyspace {
         loop {
             // Before any lock is taken, since it may wait for WAL space.
             self.store.pager.admit()?;
-            let key_txn = KeyTransaction::new(self, stripes(locks)?, Mode::Writing, several, self.clock.wall_ms());
+            let now = self.clock.wall_ms();
+            let key_txn = KeyTransaction::new_unless_busy(self, stripes(locks)?, Mode::Writing, several, now)?;
             if !self.key_locks.any() {
                 return Ok(key_txn);
             }

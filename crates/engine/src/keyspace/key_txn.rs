@@ -6,6 +6,8 @@
 //! A writing key transaction that changes one key needs no record transaction, because its one WAL record is atomic by itself. It begins one as soon as a
 //! second record must be changed atomically with the first: when the caller announced several keys, or when a value in segments is added or removed.
 
+use std::cell::{Cell, RefCell};
+
 use pager::Lsn;
 
 use crate::error::{Error, Result};
@@ -15,7 +17,7 @@ use crate::keyspace::key_events::{KeyEvent, event_class};
 use crate::keyspace::record::{Body, Kind, Meta, NOT_INT, RAW};
 use crate::keyspace::record_change::Expire;
 use crate::keyspace::state::Keyspace;
-use crate::keyspace::stripes::{LockStripes, StripeSet, TxnStripes};
+use crate::keyspace::stripes::{LockStripes, Stripe, StripeSet, TxnStripes};
 use crate::keyspace::watch_registry::{Name, Touch};
 use crate::store::wal::{Counted, Deltas};
 use crate::txn::record_txn::RecordTxn;
@@ -108,6 +110,22 @@ pub(crate) struct BeforeRemap {
     pub entries: usize,
 }
 
+/// The keys that a growing key transaction lacked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum WantedKeys {
+    One(u8, Vec<u8>),
+    All,
+}
+
+/// How a key transaction takes keys beside those that it began with (EN-70).
+#[derive(Default)]
+pub(crate) struct Growth {
+    /// Stripes that it has taken since, with their LSNs.
+    stripes: RefCell<Vec<(Stripe, Lsn)>>,
+    /// What it could not take.
+    pub wanted: RefCell<Option<WantedKeys>>,
+}
+
 pub struct KeyTransaction<'k> {
     pub(crate) keyspace: &'k Keyspace,
     pub(crate) now: u64,
@@ -137,6 +155,10 @@ pub struct KeyTransaction<'k> {
     pub(crate) ready: Vec<Name>,
     /// It runs under the stripes of another transaction, which takes them back.
     is_nested: bool,
+    /// It may take more keys.
+    pub(crate) growth: Option<Growth>,
+    /// Its stripes are marked as held for long, with this number.
+    busy_cause: Cell<Option<u32>>,
     open: bool,
 }
 
@@ -148,10 +170,33 @@ impl<'k> KeyTransaction<'k> {
         several: bool,
         now: u64,
     ) -> KeyTransaction<'k> {
+        debug_assert!(mode != Mode::Optimistic, "a reader that stores nothing gives up on a busy stripe");
+        stripes.lock(&keyspace.stripes);
+        KeyTransaction::with_stripes(keyspace, stripes, mode, several, now)
+    }
+
+    /// Begins a transaction, or gives up if a stripe is held for long.
+    pub(crate) fn new_unless_busy(
+        keyspace: &'k Keyspace,
+        mut stripes: TxnStripes,
+        mode: Mode,
+        several: bool,
+        now: u64,
+    ) -> Result<KeyTransaction<'k>> {
         match mode {
-            Mode::Optimistic => stripes.observe(&keyspace.stripes),
-            Mode::Locked | Mode::Writing => stripes.lock(&keyspace.stripes),
+            Mode::Optimistic => stripes.observe(&keyspace.stripes)?,
+            Mode::Locked | Mode::Writing => stripes.lock_unless_busy(&keyspace.stripes)?,
         }
+        Ok(KeyTransaction::with_stripes(keyspace, stripes, mode, several, now))
+    }
+
+    fn with_stripes(
+        keyspace: &'k Keyspace,
+        stripes: TxnStripes,
+        mode: Mode,
+        several: bool,
+        now: u64,
+    ) -> KeyTransaction<'k> {
         KeyTransaction {
             keyspace,
             now,
@@ -172,6 +217,8 @@ impl<'k> KeyTransaction<'k> {
             events: Vec::new(),
             ready: Vec::new(),
             is_nested: false,
+            growth: None,
+            busy_cause: Cell::new(None),
             open: true,
         }
     }
@@ -199,7 +246,11 @@ impl<'k> KeyTransaction<'k> {
             return Err(Error::TooLarge { what: "key", limit: VALUE_MAX });
         }
         let space = self.keyspace.databases.space(db);
-        let mut place = self.place_of(db, space, TreeKey::new(space, key))?;
+        let tree_key = TreeKey::new(space, key);
+        if let Some(growth) = &self.growth {
+            self.grow(growth, db, key, &tree_key)?;
+        }
+        let mut place = self.place_of(db, space, tree_key)?;
         if place.key.is_long() && self.keyspace.events.any() {
             place.long_name = Some(key.into());
         }
@@ -207,9 +258,78 @@ impl<'k> KeyTransaction<'k> {
     }
 
     pub(crate) fn place_of(&self, db: u8, space: u32, key: TreeKey) -> Result<KeyPlace> {
-        let lsn = self.stripes.lsn(LockStripes::stripe(db, key.suffix()));
+        let stripe = LockStripes::stripe(db, key.suffix());
+        let lsn = self.stripes.lsn(stripe).or_else(|| self.growth.as_ref()?.lsn(stripe));
         let stripe_lsn = lsn.ok_or(Error::Misuse("a key outside the transaction's key set"))?;
         Ok(KeyPlace { db, space, key, stripe_lsn, long_name: None })
+    }
+
+    /// Takes a key that the transaction did not begin with. It must not wait for it, because it holds others.
+    fn grow(&self, growth: &Growth, db: u8, key: &[u8], tree_key: &TreeKey) -> Result<()> {
+        let stripe = LockStripes::stripe(db, tree_key.suffix());
+        let want = || {
+            growth.wanted.borrow_mut().get_or_insert_with(|| WantedKeys::One(db, key.to_vec()));
+            Err(Error::MoreKeys)
+        };
+        if self.stripes.lsn(stripe).or_else(|| growth.lsn(stripe)).is_none() {
+            match self.keyspace.stripes.try_lock(stripe) {
+                Some(lsn) => growth.stripes.borrow_mut().push((stripe, lsn)),
+                None => return want(),
+            }
+            if let Some(cause) = self.busy_cause.get() {
+                self.keyspace.stripes.mark_busy(stripe, cause);
+            }
+        }
+        // The stripe may be held for another key.
+        let key_locks = &self.keyspace.key_locks;
+        if key_locks.any() && key_locks.holder(db, tree_key.suffix()).is_some() {
+            return want();
+        }
+        Ok(())
+    }
+
+    /// Checks that the transaction holds all keys. A growing one runs again with all of them if it does not.
+    pub fn require_all(&self) -> Result<()> {
+        match (&self.stripes, &self.growth) {
+            (TxnStripes::All(_), _) => Ok(()),
+            (_, Some(growth)) => {
+                *growth.wanted.borrow_mut() = Some(WantedKeys::All);
+                Err(Error::MoreKeys)
+            }
+            _ => Err(Error::Misuse("a key outside the transaction's key set")),
+        }
+    }
+
+    /// Returns whether the transaction has to run again with more keys.
+    pub fn lacks_keys(&self) -> bool {
+        self.growth.as_ref().is_some_and(|growth| growth.wanted.borrow().is_some())
+    }
+
+    /// Returns whether the transaction has changed a record.
+    pub fn has_changed(&self) -> bool {
+        self.changed || self.record_txn.is_some()
+    }
+
+    /// Says that the transaction takes long. Whoever waits for one of its keys gives up from now on, with `Error::Busy(cause)`.
+    pub fn declare_busy(&self, cause: u32) {
+        self.busy_cause.set(Some(cause));
+        self.for_each_stripe(|stripe| self.keyspace.stripes.mark_busy(stripe, cause));
+    }
+
+    /// Adds the stripes that it has taken meanwhile to those that it began with.
+    fn absorb_growth(&mut self) {
+        if let Some(growth) = &self.growth
+            && let TxnStripes::Some(set) = &mut self.stripes
+        {
+            set.extend(growth.stripes.take());
+        }
+    }
+
+    fn for_each_stripe(&self, mut f: impl FnMut(Stripe)) {
+        self.stripes.for_each(&mut f);
+        if let Some(growth) = &self.growth {
+            growth.stripes.borrow().iter().for_each(|(stripe, _)| f(*stripe));
+        }
     }
 
     pub(crate) fn must_write(&self) -> Result<()> {
@@ -343,6 +463,7 @@ impl<'k> KeyTransaction<'k> {
 
     /// Does the same for a transaction that somebody else owns.
     pub(crate) fn decide(&mut self) -> Result<()> {
+        self.absorb_growth();
         let Some(txn) = self.record_txn.take() else {
             self.announce();
             self.finish();
@@ -428,15 +549,25 @@ impl<'k> KeyTransaction<'k> {
     }
 
     fn end(&mut self, changed: Option<Lsn>) {
+        self.absorb_growth();
         if self.is_nested {
             self.stripes.raise(changed.unwrap_or(0));
         } else if self.mode != Mode::Optimistic {
+            if self.busy_cause.take().is_some() {
+                self.stripes.for_each(|stripe| self.keyspace.stripes.unmark_busy(stripe));
+            }
             self.stripes.unlock(&self.keyspace.stripes, changed);
         }
         self.open = false;
         if self.leaves_garbage {
             self.keyspace.background.wake();
         }
+    }
+}
+
+impl Growth {
+    fn lsn(&self, stripe: Stripe) -> Option<Lsn> {
+        self.stripes.borrow().iter().find(|(other, _)| *other == stripe).map(|(_, lsn)| *lsn)
     }
 }
 
@@ -476,7 +607,8 @@ impl Keyspace {
 
     /// Begins a reading transaction that holds the stripe of a key.
     pub(crate) fn lock_to_read(&self, db: u8, key: &[u8]) -> Result<KeyTransaction<'_>> {
-        Ok(KeyTransaction::new(self, stripes_of(&[(db, key)])?, Mode::Locked, false, self.clock.wall_ms()))
+        let stripes = stripes_of(&[(db, key)])?;
+        KeyTransaction::new_unless_busy(self, stripes, Mode::Locked, false, self.clock.wall_ms())
     }
 
     /// Runs `f` with a key's suffix, its expiry time and the clock, while the key's stripe is held.

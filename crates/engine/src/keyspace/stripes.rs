@@ -13,12 +13,13 @@
 //! the LSN grows with every change. So a reader that saw any page of the change finds LOCKED or the new LSN when it validates, because page latches order the
 //! two (checked by the loom model in `tests.rs`).
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use pager::Lsn;
 use stdx::counter::Counter;
 use stdx::hash::hash;
-use stdx::sync::atomic::{AtomicU64, Ordering, fence};
+use stdx::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use stdx::sync::{Condvar, Mutex, hint, thread};
 
 #[cfg(test)]
@@ -43,9 +44,29 @@ pub(crate) type Stripe = u32;
 /// The word after the stripes. It is held by key transactions that take all stripes, and by the checkpoint while it counts keys (EN-50).
 pub(crate) const ALL: Stripe = STRIPES as Stripe;
 
+/// The stripe is held by a transaction that takes long, with the number that it gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BusyStripe(pub u32);
+
+impl From<BusyStripe> for crate::error::Error {
+    fn from(BusyStripe(cause): BusyStripe) -> crate::error::Error {
+        crate::error::Error::Busy(cause)
+    }
+}
+
+/// Whether a thread waits for a stripe however long it takes, or gives up on a holder that takes long.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    Endless,
+    UnlessBusy,
+}
+
 pub(crate) struct LockStripes {
     words: Box<[AtomicU64]>,
     parkers: Box<[(Mutex<()>, Condvar)]>,
+    /// Stripes whose holders take long, and how many these are.
+    busy: Mutex<BTreeMap<Stripe, u32>>,
+    busy_count: AtomicUsize,
     /// How often a thread slept until a stripe was released.
     pub waits: Counter,
 }
@@ -55,6 +76,8 @@ impl LockStripes {
         LockStripes {
             words: (0..=STRIPES).map(|_| AtomicU64::new(0)).collect(),
             parkers: (0..PARKERS).map(|_| (Mutex::new(()), Condvar::new())).collect(),
+            busy: Mutex::new(BTreeMap::new()),
+            busy_count: AtomicUsize::new(0),
             waits: Counter::default(),
         }
     }
@@ -69,7 +92,14 @@ impl LockStripes {
     #[inline]
     pub fn observe(&self, stripe: Stripe) -> Lsn {
         let word = self.words[stripe as usize].load(Ordering::Acquire);
-        if word & LOCKED == 0 { word } else { self.wait_unlocked(stripe) }
+        if word & LOCKED == 0 { word } else { self.wait_unlocked(stripe, Patience::Endless).unwrap_or(0) }
+    }
+
+    /// Returns the stripe's LSN, or gives up if the thread that holds the stripe takes long.
+    #[inline]
+    pub fn observe_unless_busy(&self, stripe: Stripe) -> Result<Lsn, BusyStripe> {
+        let word = self.words[stripe as usize].load(Ordering::Acquire);
+        if word & LOCKED == 0 { Ok(word) } else { self.wait_unlocked(stripe, Patience::UnlessBusy) }
     }
 
     /// Returns true if no key of the stripe has changed since `observe` returned `seen`.
@@ -96,9 +126,46 @@ impl LockStripes {
         }
     }
 
+    /// Takes the stripe, or gives up if the thread that holds it takes long.
+    #[inline]
+    pub fn lock_unless_busy(&self, stripe: Stripe) -> Result<Lsn, BusyStripe> {
+        loop {
+            let seen = self.observe_unless_busy(stripe)?;
+            if self.try_from(stripe, seen) {
+                return Ok(seen);
+            }
+        }
+    }
+
     /// Takes the stripe for a change that is decided by one record.
-    pub fn hold(&self, stripe: Stripe) -> StripeGuard<'_> {
-        StripeGuard { lsn: self.lock(stripe), locks: self, stripe }
+    pub fn hold(&self, stripe: Stripe) -> Result<StripeGuard<'_>, BusyStripe> {
+        Ok(StripeGuard { lsn: self.lock_unless_busy(stripe)?, locks: self, stripe })
+    }
+
+    /// Marks a stripe that the caller holds as held for long, and wakes those who wait for it.
+    pub fn mark_busy(&self, stripe: Stripe, cause: u32) {
+        {
+            let mut busy = self.busy.lock();
+            busy.insert(stripe, cause);
+            self.busy_count.store(busy.len(), Ordering::Release);
+        }
+        let (mutex, condvar) = self.parker(stripe);
+        drop(mutex.lock());
+        condvar.notify_all();
+    }
+
+    /// Takes the mark off.
+    pub fn unmark_busy(&self, stripe: Stripe) {
+        let mut busy = self.busy.lock();
+        busy.remove(&stripe);
+        self.busy_count.store(busy.len(), Ordering::Release);
+    }
+
+    fn busy_cause(&self, stripe: Stripe) -> Option<BusyStripe> {
+        if self.busy_count.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        self.busy.lock().get(&stripe).map(|cause| BusyStripe(*cause))
     }
 
     /// Takes the stripe if no thread holds it.
@@ -165,12 +232,12 @@ impl LockStripes {
     }
 
     #[cold]
-    fn wait_unlocked(&self, stripe: Stripe) -> Lsn {
+    fn wait_unlocked(&self, stripe: Stripe, patience: Patience) -> Result<Lsn, BusyStripe> {
         let word = &self.words[stripe as usize];
         for spin in 0..SPINS + YIELDS {
             let now = word.load(Ordering::Acquire);
             if now & LOCKED == 0 {
-                return now;
+                return Ok(now);
             }
             if spin < SPINS { hint::spin_loop() } else { thread::yield_now() }
         }
@@ -181,7 +248,12 @@ impl LockStripes {
         loop {
             let now = word.load(Ordering::Acquire);
             if now & LOCKED == 0 {
-                return now;
+                return Ok(now);
+            }
+            if patience == Patience::UnlessBusy
+                && let Some(busy) = self.busy_cause(stripe)
+            {
+                return Err(busy);
             }
             if self.mark(stripe, now) {
                 guard = condvar.wait(guard);
@@ -262,6 +334,17 @@ impl StripeSet {
         self.many = many;
     }
 
+    /// Adds stripes that it does not have.
+    pub fn extend(&mut self, more: Vec<(Stripe, Lsn)>) {
+        if more.is_empty() {
+            return;
+        }
+        let mut all = self.as_slice().to_vec();
+        all.extend(more);
+        all.sort_unstable();
+        *self = StripeSet { many: all, ..StripeSet::default() };
+    }
+
     pub fn as_slice(&self) -> &[(Stripe, Lsn)] {
         if self.many.is_empty() { &self.few[..self.count] } else { &self.many }
     }
@@ -294,11 +377,54 @@ impl TxnStripes {
         }
     }
 
-    pub fn observe(&mut self, locks: &LockStripes) {
+    pub fn observe(&mut self, locks: &LockStripes) -> Result<(), BusyStripe> {
         if let TxnStripes::Some(set) = self {
             for (stripe, lsn) in set.as_mut_slice() {
-                *lsn = locks.observe(*stripe);
+                *lsn = locks.observe_unless_busy(*stripe)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Takes the stripes, or none of them if the thread that holds one takes long.
+    pub fn lock_unless_busy(&mut self, locks: &LockStripes) -> Result<(), BusyStripe> {
+        let release = |taken: &[(Stripe, Lsn)]| taken.iter().for_each(|(stripe, lsn)| locks.unlock(*stripe, *lsn));
+        match self {
+            TxnStripes::Some(set) => {
+                let all = set.as_mut_slice();
+                for at in 0..all.len() {
+                    match locks.lock_unless_busy(all[at].0) {
+                        Ok(lsn) => all[at].1 = lsn,
+                        Err(busy) => {
+                            release(&all[..at]);
+                            return Err(busy);
+                        }
+                    }
+                }
+            }
+            TxnStripes::All(lsns) => {
+                let mut taken = Vec::with_capacity(STRIPES + 1);
+                for stripe in std::iter::once(ALL).chain(0..STRIPES as Stripe) {
+                    match locks.lock_unless_busy(stripe) {
+                        Ok(lsn) => taken.push((stripe, lsn)),
+                        Err(busy) => {
+                            release(&taken);
+                            return Err(busy);
+                        }
+                    }
+                }
+                taken.rotate_left(1);
+                lsns.extend(taken.into_iter().map(|(_, lsn)| lsn));
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `f` with each of the stripes.
+    pub fn for_each(&self, mut f: impl FnMut(Stripe)) {
+        match self {
+            TxnStripes::Some(set) => set.as_slice().iter().for_each(|(stripe, _)| f(*stripe)),
+            TxnStripes::All(_) => (0..=ALL).for_each(f),
         }
     }
 

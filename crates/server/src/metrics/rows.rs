@@ -490,6 +490,12 @@ pub(super) const LIST: &[Row] = &[
         "Reads repeated because a key changed during the read.",
     ),
     row(
+        "beluga_key_transaction_reruns_total",
+        Counter,
+        |s, o| o.value(s.engine.metrics().key_txn_reruns.get()),
+        "Scripts and transactions of the Redis door that were rolled back and run again with more keys.",
+    ),
+    row(
         "beluga_row_versions_bytes",
         Gauge,
         |s, o| o.value(s.engine.rows().version_bytes()),
