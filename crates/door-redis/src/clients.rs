@@ -31,6 +31,8 @@ pub struct Client {
     /// Ended by CLIENT KILL: it runs no further command, and no list shows it.
     pub killed: AtomicBool,
     gone: AtomicBool,
+    /// The peer has closed the connection while a request of it runs.
+    departed: Arc<AtomicBool>,
     /// The connections to wake when this one is gone.
     watchers: Mutex<Vec<Handle>>,
     /// Of the running request: bytes received and not yet run, and bytes of its arguments.
@@ -67,6 +69,7 @@ impl Client {
             unblock: AtomicU32::new(0),
             killed: AtomicBool::new(false),
             gone: AtomicBool::new(false),
+            departed: Arc::default(),
             watchers: Mutex::default(),
             query_bytes: AtomicU64::new(0),
             argument_bytes: AtomicU64::new(0),
@@ -89,6 +92,19 @@ impl Client {
     #[inline]
     pub fn gets_messages(&self) -> bool {
         self.is_subscriber() || self.monitors.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether the peer has closed the connection, or the client was killed, since the first script of it began.
+    pub fn has_departed(&self) -> bool {
+        self.departed.load(Ordering::Relaxed) || self.killed.load(Ordering::Relaxed)
+    }
+
+    /// Notices from now on when the peer closes the connection.
+    pub fn watch_departure(&self) {
+        if let Some(connection) = self.connection.upgrade() {
+            let departed = self.departed.clone();
+            connection.on_departure(Box::new(move || departed.store(true, Ordering::Relaxed)));
+        }
     }
 
     pub fn is_gone(&self) -> bool {

@@ -40,6 +40,8 @@ pub mod flag {
     pub const ALLOW_BUSY: u32 = 1 << 10;
     pub const PUBSUB: u32 = 1 << 11;
     pub const MOVABLEKEYS: u32 = 1 << 12;
+    pub const SKIP_MONITOR: u32 = 1 << 13;
+    pub const NO_MANDATORY_KEYS: u32 = 1 << 14;
     /// Runs inside MULTI at once instead of being queued. COMMAND does not show it.
     pub const NOW: u32 = 1 << 30;
 
@@ -52,9 +54,11 @@ pub mod flag {
         (NOSCRIPT, "noscript"),
         (LOADING, "loading"),
         (STALE, "stale"),
+        (SKIP_MONITOR, "skip_monitor"),
         (SKIP_SLOWLOG, "skip_slowlog"),
         (FAST, "fast"),
         (NO_AUTH, "no_auth"),
+        (NO_MANDATORY_KEYS, "no_mandatory_keys"),
         (MOVABLEKEYS, "movablekeys"),
         (ALLOW_BUSY, "allow_busy"),
     ];
@@ -233,6 +237,7 @@ pub fn stores_beside_keys(command: &Command, args: &[&[u8]]) -> bool {
     let is = |at: usize, word: &str| args.get(at).is_some_and(|arg| arg.eq_ignore_ascii_case(word.as_bytes()));
     match command.name {
         "acl|setuser" | "acl|deluser" => true,
+        "function|load" | "function|delete" | "function|flush" | "function|restore" => true,
         "config|set" => (2..args.len()).any(|at| is(at, "requirepass")),
         _ => false,
     }

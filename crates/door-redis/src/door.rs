@@ -18,6 +18,8 @@ use crate::parameters::event_flags::EventFlags;
 use crate::parser::first_key;
 use crate::rates::Rates;
 use crate::reply::Reply;
+use crate::scripts::libraries::Libraries;
+use crate::scripts::{Runs, ScriptTexts};
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::stats::Stats;
@@ -77,6 +79,10 @@ impl RedisDoor {
                 monitors: Monitors::default(),
                 output_limits: OutputLimits::default(),
                 event_flags: EventFlags::default(),
+                scripts: ScriptTexts::default(),
+                script_flushes: AtomicU64::new(0),
+                libraries: Libraries::default(),
+                runs: Runs::default(),
                 pool: OnceLock::new(),
                 strict: AtomicBool::new(options.strict),
                 protected_mode: AtomicBool::new(options.protected_mode),
@@ -87,12 +93,29 @@ impl RedisDoor {
             }),
         };
         door.shared.listen_to_keys();
+        door.open_libraries();
         door
     }
 
     /// Gives the door the worker pool that it runs on, for timers and for INFO.
     pub fn attach(&self, pool: &Arc<Pool>) {
         let _ = self.shared.pool.set(Arc::downgrade(pool));
+    }
+
+    /// Loads the libraries of functions that are stored. One that cannot be loaded stays stored, and is missing until the next start.
+    fn open_libraries(&self) {
+        let shared = &self.shared;
+        match shared.libraries.open(shared) {
+            Ok(failed) => failed.iter().for_each(|(name, text)| {
+                shared.host.log(3, &format!("the library of functions '{name}' could not be loaded: {text}"));
+            }),
+            Err(error) => shared.host.log(3, &format!("the libraries of functions could not be read: {error}")),
+        }
+    }
+
+    /// Ends all scripts, because the server stops. What they have done is rolled back.
+    pub fn end_scripts(&self) {
+        self.shared.runs.is_ending.store(true, Ordering::Relaxed);
     }
 
     pub fn stats(&self) -> &Stats {

@@ -27,9 +27,19 @@ pub fn of_engine(error: &engine::Error) -> String {
         engine::Error::LockTimeout => {
             "LOCKED the key is locked by an SQL transaction that has not ended; nothing was changed".to_owned()
         }
+        engine::Error::Busy(purpose) => busy(*purpose).to_owned(),
         engine::Error::OutOfMemory(full) => out_of_memory(*full),
         engine::Error::ShuttingDown => "ERR the server is shutting down".to_owned(),
         other => format!("ERR {other}"),
+    }
+}
+
+/// Returns the error of a command that waits for a key of a script (1: of a function) which takes long.
+pub fn busy(purpose: u32) -> &'static str {
+    if purpose == 0 {
+        "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
+    } else {
+        "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE."
     }
 }
 

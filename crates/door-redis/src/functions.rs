@@ -10,8 +10,9 @@ use engine::KeyTransaction;
 use crate::call::{Call, Result};
 use crate::command::Command;
 use crate::commands::{
-    acl, bitmap, client, config, connection, debug, expire, generic, hash, info, introspect, latency, memory, object,
-    pubsub, scan, server, set, slowlog, sorted_algebra, sorted_range, sorted_set, string, transaction,
+    acl, bitmap, client, config, connection, debug, expire, function, generic, hash, info, introspect, latency, memory,
+    object, pubsub, scan, scripting, server, set, slowlog, sorted_algebra, sorted_range, sorted_set, string,
+    transaction,
 };
 use crate::session::Session as State;
 use crate::table::COMMANDS;
@@ -23,13 +24,15 @@ pub enum Run {
     Read(fn(&mut KeyTransaction<'_>, &mut Call<'_>) -> Result),
     /// Changes keys, all of them or none.
     Write(fn(&mut KeyTransaction<'_>, &mut Call<'_>) -> Result),
+    /// Runs a script: works on the session, and on keys that may not be among its arguments.
+    Script(fn(&mut State, &mut KeyTransaction<'_>, &mut Call<'_>) -> Result),
     /// Works on the session or the server.
     Session(fn(&mut State, &mut Call<'_>) -> Result),
     /// Has subcommands, which run instead. The arity of its row makes a subcommand mandatory.
     Container,
 }
 
-use Run::{Container, Read, Session, Write};
+use Run::{Container, Read, Script, Session, Write};
 
 /// Returns the function of a command.
 pub fn of(command: &'static Command) -> Run {
@@ -190,6 +193,29 @@ const FUNCTIONS: &[(&str, Run)] = &[
     ("multi", Session(transaction::multi)),
     ("unwatch", Session(transaction::unwatch)),
     ("watch", Session(transaction::watch)),
+    ("eval", Script(scripting::eval)),
+    ("eval_ro", Script(scripting::eval_ro)),
+    ("evalsha", Script(scripting::evalsha)),
+    ("evalsha_ro", Script(scripting::evalsha_ro)),
+    ("fcall", Script(function::fcall)),
+    ("fcall_ro", Script(function::fcall_ro)),
+    ("function", Container),
+    ("function|delete", Session(function::delete)),
+    ("function|dump", Session(function::dump)),
+    ("function|flush", Session(function::flush)),
+    ("function|help", Session(function::help)),
+    ("function|kill", Session(function::kill)),
+    ("function|list", Session(function::list)),
+    ("function|load", Session(function::load)),
+    ("function|restore", Session(function::restore)),
+    ("function|stats", Session(function::stats)),
+    ("script", Container),
+    ("script|debug", Session(scripting::debug)),
+    ("script|exists", Session(scripting::exists)),
+    ("script|flush", Session(scripting::flush)),
+    ("script|help", Session(scripting::help)),
+    ("script|kill", Session(scripting::kill)),
+    ("script|load", Session(scripting::load)),
     ("psubscribe", Session(pubsub::psubscribe)),
     ("publish", Session(pubsub::publish)),
     ("pubsub", Container),

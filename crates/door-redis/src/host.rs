@@ -25,6 +25,8 @@ pub trait Host: Send + Sync {
     fn facts(&self, section: &str) -> Vec<(String, String)>;
     /// Logs a warning about a client at this address.
     fn warn(&self, what: &str, from: &str);
+    /// Logs a message of a script, with Redis' number of its level: 0 debug to 3 warning.
+    fn log(&self, level: i64, text: &str);
     /// Returns whether the account holds SYSTEM_USER in SQL. Only accounts that hold it may change such an account.
     fn is_system_account(&self, account: &Account) -> bool;
     /// Returns the account without SQL privileges of its own where its Redis rules would imply all of them.

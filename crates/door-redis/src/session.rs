@@ -91,7 +91,9 @@ pub struct Session {
     pub(crate) after_sleep: Option<i64>,
     /// EXEC is running.
     pub(crate) running_queue: AtomicBool,
-    /// Messages that EXEC has published. They are sent when it has committed.
+    /// A script is running.
+    pub(crate) runs_script: bool,
+    /// Messages that EXEC or a script has published. They are sent when it has committed.
     pub(crate) unsent: Vec<Publication>,
     /// The running command writes confirmations of subscriptions, which CLIENT REPLY does not suppress.
     pub(crate) sends_pushes: bool,
@@ -152,6 +154,7 @@ impl Session {
             killing: None,
             after_sleep: None,
             running_queue: AtomicBool::new(false),
+            runs_script: false,
             unsent: Vec::new(),
             sends_pushes: false,
             highest_lsn: 0,
@@ -584,6 +587,22 @@ impl Session {
         true
     }
 
+    /// Counts a command that a script has run.
+    pub(crate) fn finish_inner(&mut self, index: usize, db: u8, args: &[&[u8]], reply: &[u8]) {
+        let now = self.shared.clock.monotonic_ns();
+        let took = now.saturating_sub(self.last_ns);
+        self.last_ns = now;
+        let counters = &self.shared.stats.commands[index];
+        counters.ran(took);
+        if reply.first() == Some(&b'-') {
+            counters.failed.add(1);
+            self.shared.stats.count_error(reply);
+        }
+        if self.shared.monitors.see(&COMMANDS[index]) {
+            self.show_request(db, "lua", args);
+        }
+    }
+
     /// Counts a command that has run, and its reply.
     fn finish(&mut self, index: usize, args: &[&[u8]], reply: &[u8]) {
         let now = self.shared.clock.monotonic_ns();
@@ -591,7 +610,7 @@ impl Session {
         self.last_ns = now;
         let stats = &self.shared.stats;
         let counters = &stats.commands[index];
-        if self.shared.monitors.see(&COMMANDS[index]) {
+        if self.shared.monitors.see(&COMMANDS[index]) && !COMMANDS[index].is(flag::SKIP_MONITOR) {
             self.show_to_monitors(args);
         }
         counters.ran(took);
@@ -611,10 +630,14 @@ impl Session {
         }
     }
 
+    pub(crate) fn show_to_monitors(&self, args: &[&[u8]]) {
+        self.show_request(self.db, &self.client.address, args);
+    }
+
     #[cold]
-    fn show_to_monitors(&self, args: &[&[u8]]) {
+    fn show_request(&self, db: u8, address: &str, args: &[&[u8]]) {
         let wall_us = self.shared.clock.wall_us();
-        let request = Observed { wall_us, db: self.db, address: &self.client.address, args };
+        let request = Observed { wall_us, db, address, args };
         let mut delivery = self.shared.delivery(0);
         self.shared.monitors.show(&request, &mut delivery);
         self.shared.finish(delivery);

@@ -18,6 +18,8 @@ use crate::parameters::Parameters;
 use crate::parameters::encoding_limits::EncodingLimits;
 use crate::parameters::event_flags::EventFlags;
 use crate::rates::Rates;
+use crate::scripts::libraries::Libraries;
+use crate::scripts::{Runs, ScriptTexts};
 use crate::stats::Stats;
 use crate::users::Users;
 use crate::users::log::AccessLog;
@@ -40,6 +42,11 @@ pub(crate) struct Shared {
     pub monitors: Monitors,
     pub output_limits: OutputLimits,
     pub event_flags: EventFlags,
+    pub scripts: ScriptTexts,
+    /// How often SCRIPT FLUSH has been called.
+    pub script_flushes: AtomicU64,
+    pub libraries: Libraries,
+    pub runs: Runs,
     pub pool: OnceLock<Weak<Pool>>,
     pub strict: AtomicBool,
     pub protected_mode: AtomicBool,

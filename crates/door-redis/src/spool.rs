@@ -46,6 +46,11 @@ impl Spooling {
         Spooling { folder: folder.clone(), mark, spool: None }
     }
 
+    /// Returns whether a part of the reply is in the file.
+    pub fn is_used(&self) -> bool {
+        self.spool.is_some()
+    }
+
     /// Discards what the command has written, because it runs again (DR-1).
     pub fn reset(&mut self) {
         self.spool = None;

@@ -11,6 +11,7 @@ mod connection;
 mod generic;
 mod hash;
 mod pubsub;
+mod scripting;
 mod server;
 mod set;
 mod sorted_set;
@@ -27,6 +28,7 @@ const GROUPS: [&[Command]; 10] = [
     connection::ROWS,
     transactions::ROWS,
     pubsub::ROWS,
+    scripting::ROWS,
     server::ROWS,
 ];
 

@@ -16,7 +16,7 @@ use stdx::sync::{Condvar, Mutex};
 use stdx::watermark::Watermark;
 
 use crate::accounts::Accounts;
-use crate::catalog::Settings;
+use crate::catalog::{Documents, Settings};
 use crate::check;
 use crate::check::Report;
 use crate::error::{Error, Result};
@@ -74,6 +74,7 @@ pub struct Engine {
     rows: Arc<Rows>,
     accounts: Accounts,
     settings: Settings,
+    documents: Documents,
     metrics: Arc<Metrics>,
     opened: Opened,
     thread: Mutex<Option<std::thread::JoinHandle<()>>>,
@@ -136,6 +137,7 @@ impl Engine {
         }
         Ok(Arc::new(Engine {
             settings: Settings::new(store.clone()),
+            documents: Documents::new(store.clone()),
             store,
             keyspace,
             rows,
@@ -177,6 +179,10 @@ impl Engine {
 
     pub fn accounts(&self) -> &Accounts {
         &self.accounts
+    }
+
+    pub fn documents(&self) -> &Documents {
+        &self.documents
     }
 
     pub fn settings(&self) -> &Settings {

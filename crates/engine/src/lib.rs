@@ -21,7 +21,7 @@ pub use accounts::role::RoleAttributes;
 pub use accounts::scram::ScramVerifier;
 pub use accounts::verifier::{PASSWORD_MAX, Verifier};
 pub use accounts::{Account, AccountChange, Accounts, DEFAULT_ACCOUNT, FIRST_ACCOUNT_ID, Scram};
-pub use catalog::Settings;
+pub use catalog::{Documents, Settings};
 pub use check::Report;
 pub use database::{Engine, Opened, Options, Recovering};
 pub use digest::{sha1, sha256};

@@ -60,6 +60,8 @@ pub struct Frame {
     answer: RefCell<Option<Answer>>,
     /// The error with which the run ends.
     stop: RefCell<Option<String>>,
+    /// Where the run was when it had to end.
+    stopped_at: RefCell<Option<(String, i64)>>,
     /// Bytes that the state may take.
     pub bytes_max: Cell<usize>,
 }
@@ -69,6 +71,16 @@ impl Frame {
     pub fn enter(&self, host: Function) {
         *self.host.borrow_mut() = Some(host);
         *self.stop.borrow_mut() = None;
+        *self.stopped_at.borrow_mut() = None;
+    }
+
+    /// Notes where the run is, the first time that it has to end.
+    pub fn note_place(&self, source: String, line: i64) {
+        self.stopped_at.borrow_mut().get_or_insert((source, line));
+    }
+
+    pub fn place(&self) -> Option<(String, i64)> {
+        self.stopped_at.borrow().clone()
     }
 
     /// Ends it. Returns the error that it had to end with.

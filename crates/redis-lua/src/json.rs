@@ -118,9 +118,7 @@ fn switch(args: &Arguments<'_>, number: usize) -> Result<Option<bool>> {
 
 fn invalid_option(args: &Arguments<'_>, number: usize, value: &Value) -> mlua::Error {
     match value {
-        Value::String(word) => {
-            bad_argument(args.lua, number, &format!("invalid option '{}'", word.to_string_lossy()))
-        }
+        Value::String(word) => bad_argument(args.lua, number, &format!("invalid option '{}'", word.to_string_lossy())),
         other => crate::raise::wrong_type(args.lua, number, "string", Some(other)),
     }
 }

@@ -20,6 +20,6 @@ mod sandbox;
 mod state;
 
 pub use frame::{Answer, Host, Question};
-pub use libraries::{FLAGS, Registered, is_valid_name};
+pub use libraries::{BAD_NAME, FLAGS, Registered, is_valid_name};
 pub use redis_api::digest;
 pub use state::{Ended, Protocols, Purpose, State};

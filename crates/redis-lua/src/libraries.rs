@@ -10,7 +10,7 @@ use crate::arguments::Arguments;
 use crate::frame::{Answer, Host, Question};
 use crate::library::add;
 use crate::raise::raise_table;
-use crate::sandbox;
+use crate::sandbox::{self, Sandbox};
 use crate::state::{Ended, Protocols, State};
 
 /// A function that a library registers.
@@ -36,25 +36,35 @@ type Collected = BTreeMap<String, (Registered, Function)>;
 
 /// The library that is loaded now.
 #[derive(Default)]
-pub struct Loading(RefCell<Option<Collected>>);
+pub struct Loading {
+    collected: RefCell<Option<Collected>>,
+    /// The table `redis` of code that is loaded.
+    api: RefCell<Option<Table>>,
+}
 
 impl Loading {
-    /// Adds `redis.register_function`.
-    pub fn add_to(self: &Rc<Loading>, lua: &Lua, redis: &Table) -> mlua::Result<()> {
+    /// Makes the table `redis` that the code of a library sees while it is loaded: it registers functions and logs.
+    pub fn make_api(self: &Rc<Loading>, lua: &Lua, sandbox: &Sandbox, redis: &Table) -> mlua::Result<()> {
+        let api = lua.create_table()?;
+        for name in ["log", "LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING"] {
+            api.raw_set(name, redis.raw_get::<Value>(name)?)?;
+        }
         let own = self.clone();
-        add(lua, redis, "register_function", move |args| own.register(args))
+        add(lua, &api, "register_function", move |args| own.register(args))?;
+        sandbox::refuse_missing(lua, &api)?;
+        *self.api.borrow_mut() = Some(sandbox.protect(lua, &api)?);
+        Ok(())
     }
 
     fn register(&self, args: &Arguments<'_>) -> mlua::Result<()> {
         let lua = args.lua;
-        let mut loading = self.0.borrow_mut();
+        let mut loading = self.collected.borrow_mut();
         let Some(collected) = &mut *loading else {
             return Err(raise_table(lua, "redis.register_function can only be called on FUNCTION LOAD command"));
         };
         let (registered, function) = read_registration(args).map_err(|text| raise_table(lua, &text))?;
         if !is_valid_name(&registered.name) {
-            let text = "Library names can only contain letters, numbers, or underscores(_) and must be at least one character long";
-            return Err(raise_table(lua, &text.replace("Library", "Function")));
+            return Err(raise_table(lua, BAD_NAME));
         }
         if collected.contains_key(&registered.name) {
             return Err(raise_table(lua, "Function already exists in the library"));
@@ -63,6 +73,10 @@ impl Loading {
         Ok(())
     }
 }
+
+/// The error of a name that libraries and functions cannot have.
+pub const BAD_NAME: &str =
+    "Library names can only contain letters, numbers, or underscores(_) and must be at least one character long";
 
 /// Returns whether a library or a function may have a name.
 pub fn is_valid_name(name: &str) -> bool {
@@ -80,10 +94,15 @@ fn read_registration(args: &Arguments<'_>) -> Result<(Registered, Function), Str
     match args.len() {
         1 => read_named(args),
         2 => {
-            let name = text_of(&args.value(1)).ok_or("first argument to redis.register_function must be a string")?;
+            let name = args.value(1);
             let Value::Function(function) = args.value(2) else {
                 return Err("second argument to redis.register_function must be a function".to_owned());
             };
+            let name = match name {
+                Value::Integer(_) | Value::Number(_) => args.string(1).ok().map(|name| name.to_string_lossy()),
+                other => text_of(&other),
+            };
+            let name = name.ok_or("first argument to redis.register_function must be a string")?;
             Ok((Registered { name, description: None, flags: Vec::new() }, function))
         }
         _ => Err("wrong number of arguments to redis.register_function".to_owned()),
@@ -118,7 +137,12 @@ fn read_named(args: &Arguments<'_>) -> Result<(Registered, Function), String> {
             },
             "flags" => match value {
                 Value::Table(table) => flags = read_flags(&table)?,
-                _ => return Err("flags argument to redis.register_function must be a table representing function flags".to_owned()),
+                _ => {
+                    return Err(
+                        "flags argument to redis.register_function must be a table representing function flags"
+                            .to_owned(),
+                    );
+                }
             },
             _ => return Err("unknown argument given to redis.register_function".to_owned()),
         }
@@ -158,9 +182,13 @@ impl State {
         {
             return Ok(Vec::new());
         }
+        self.limit(crate::state::RUN_BYTES_MAX);
         let chunk = sandbox::compiled(self.lua(), code, "@user_function")
             .map_err(|text| format!("ERR Error compiling function: {text}"))?;
-        *self.loading.0.borrow_mut() = Some(Collected::new());
+        let api = self.loading.api.borrow().clone();
+        let Some(api) = api else { unreachable!("a state for functions") };
+        self.globals.begin_loading(&api).map_err(|error| format!("ERR {error}"))?;
+        *self.loading.collected.borrow_mut() = Some(Collected::new());
         // Commands are refused while a library is loaded; only questions whether it may go on reach the host.
         let mut only_time = |question: Question<'_>, reply: &mut Vec<u8>| match question {
             Question::Pause | Question::Log(..) => host(question, reply),
@@ -169,7 +197,8 @@ impl State {
         let mut out = Vec::new();
         let protocols = Protocols { client_resp3: false };
         let ended = self.run(&chunk, MultiValue::new(), name, protocols, &mut only_time, &mut out);
-        let collected = self.loading.0.borrow_mut().take().unwrap_or_default();
+        let collected = self.loading.collected.borrow_mut().take().unwrap_or_default();
+        self.globals.end_loading().map_err(|error| format!("ERR {error}"))?;
         if ended != (Ended::Replied { is_error: false }) {
             return Err(load_error(&out));
         }
@@ -212,11 +241,6 @@ impl State {
 fn load_error(reply: &[u8]) -> String {
     let line = String::from_utf8_lossy(reply);
     let line = line.trim_start_matches('-').trim_end();
-    let (text, place) = line.split_once(" script: ").unwrap_or((line, ""));
-    let text = text.strip_prefix("ERR ").unwrap_or(text);
-    let at = place.split_once(", on ").map_or("", |(_, at)| at.trim_end_matches('.'));
-    if at.is_empty() {
-        return format!("ERR Error registering functions: {text}");
-    }
-    format!("ERR Error registering functions: {at}: {text}")
+    let text = line.split_once(" script: ").map_or(line, |(text, _)| text);
+    format!("ERR Error registering functions: {text}")
 }

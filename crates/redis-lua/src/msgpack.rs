@@ -253,7 +253,10 @@ fn unpack(args: &Arguments<'_>, limit: i64, offset: i64) -> Result<MultiValue> {
         })?;
         values.push(value);
         if values.len() > RESULTS_MAX {
-            return Err(raise_text(lua, "stack overflow (too many return values at once; use unpack_one or unpack_limit instead.)"));
+            return Err(raise_text(
+                lua,
+                "stack overflow (too many return values at once; use unpack_one or unpack_limit instead.)",
+            ));
         }
     }
     if !is_whole {
@@ -265,4 +268,3 @@ fn unpack(args: &Arguments<'_>, limit: i64, offset: i64) -> Result<MultiValue> {
 
 /// Values that fit onto Lua's stack.
 const RESULTS_MAX: usize = 7000;
-

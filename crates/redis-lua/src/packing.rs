@@ -71,7 +71,7 @@ impl<'l, 't> Format<'l, 't> {
                 size
             }
             other => {
-                let text = format!("invalid format option [{}]", char::from(*other));
+                let text = format!("invalid format option '{}'", char::from(*other));
                 return Err(bad_argument(self.lua, 1, &text));
             }
         };

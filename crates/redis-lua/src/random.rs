@@ -1,6 +1,7 @@
-//! `math.random` as Redis has it: the generator of `lrand48`, which each script begins anew, so that all runs draw the same numbers.
+//! `math.random` as Redis has it: the generator of `lrand48`. Its numbers follow from `math.randomseed` alone; without one a state begins anywhere.
 
 use std::cell::Cell;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::rc::Rc;
 
 use mlua::{Lua, Result, Table};
@@ -8,10 +9,15 @@ use mlua::{Lua, Result, Table};
 use crate::library::add;
 use crate::raise::raise_text;
 
-#[derive(Default)]
 pub struct Random(Cell<u64>);
 
 impl Random {
+    pub fn new() -> Random {
+        let random = Random(Cell::new(0));
+        random.seed(RandomState::new().build_hasher().finish() as i32);
+        random
+    }
+
     pub fn seed(&self, seed: i32) {
         self.0.set(u64::from(seed as u32) << 16 | 0x330e);
     }

@@ -255,7 +255,11 @@ impl ReplyWriter<'_> {
 
     fn map(&mut self, map: &Table, level: usize) -> Result<()> {
         let pairs: Vec<(Value, Value)> = map.pairs::<Value, Value>().collect::<Result<_>>()?;
-        if self.resp3 { self.header(b'%', pairs.len()) } else { self.header(b'*', pairs.len() * 2) }
+        if self.resp3 {
+            self.header(b'%', pairs.len())
+        } else {
+            self.header(b'*', pairs.len() * 2)
+        }
         for (key, value) in &pairs {
             self.value(key, level + 1)?;
             self.value(value, level + 1)?;

@@ -89,8 +89,25 @@ impl Sandbox {
 pub struct Globals {
     /// The real table of globals.
     pub real: Table,
+    /// The metatable of what scripts see as their globals.
+    metatable: Table,
+    /// What the code of a library sees while it is loaded.
+    while_loading: Table,
     /// `run(f, handler, ...)` calls `f` under `xpcall`.
     pub run: Function,
+}
+
+impl Globals {
+    /// Shows other globals: those of a library that is loaded, with this `redis`.
+    pub fn begin_loading(&self, redis: &Table) -> Result<()> {
+        self.while_loading.raw_set("redis", redis)?;
+        self.metatable.raw_set("__index", &self.while_loading)
+    }
+
+    /// Shows the globals of scripts again.
+    pub fn end_loading(&self) -> Result<()> {
+        self.metatable.raw_set("__index", &self.real)
+    }
 }
 
 /// Gives the state its globals, `redis` excepted.
@@ -130,13 +147,21 @@ pub fn build(
     if let Some(metatable) = lua.type_metatable::<LuaString>() {
         metatable.raw_set("__metatable", false)?;
     }
-    let missing = lua.create_table()?;
-    missing.raw_set("__index", lua.create_function(missing_global)?)?;
-    real.set_metatable(Some(missing))?;
+    let while_loading = lua.create_table()?;
+    refuse_missing(lua, &real)?;
+    refuse_missing(lua, &while_loading)?;
     let shown = sandbox.protect(lua, &real)?;
     real.raw_set("_G", &shown)?;
+    let metatable = shown.metatable().unwrap_or_else(|| unreachable!("protected tables have one"));
     lua.set_globals(shown)?;
-    Ok(Globals { real, run: prelude.raw_get("run")? })
+    Ok(Globals { real, metatable, while_loading, run: prelude.raw_get("run")? })
+}
+
+/// Makes the access to a field that a table does not have an error.
+pub fn refuse_missing(lua: &Lua, table: &Table) -> Result<()> {
+    let missing = lua.create_table()?;
+    missing.raw_set("__index", lua.create_function(missing_global)?)?;
+    table.set_metatable(Some(missing))
 }
 
 fn missing_global(lua: &Lua, args: MultiValue) -> Result<()> {
@@ -175,7 +200,8 @@ fn compile(lua: &Lua, args: MultiValue) -> Result<(Value, Value)> {
     let args = Arguments::new(lua, args);
     let text = args.string(1)?;
     let name = if args.is_none_or_nil(2) { text.clone() } else { args.string(2)? };
-    let name = String::from_utf8_lossy(name.as_bytes().split(|byte| *byte == 0).next().unwrap_or_default()).into_owned();
+    let name =
+        String::from_utf8_lossy(name.as_bytes().split(|byte| *byte == 0).next().unwrap_or_default()).into_owned();
     match compiled(lua, &text.as_bytes(), &name) {
         Ok(function) => Ok((Value::Function(function), Value::Nil)),
         Err(text) => Ok((Value::Nil, Value::String(lua.create_string(text)?))),
@@ -248,17 +274,20 @@ fn add_raw_access(lua: &Lua, sandbox: &Rc<Sandbox>, native: &Table, real: &Table
             return Ok((next.clone(), table.clone()));
         };
         let next = next.clone();
-        let walk = args.lua.create_function(move |_, (_, key): (Value, Value)| {
-            next.call::<MultiValue>((real.clone(), key))
-        })?;
+        let walk = args
+            .lua
+            .create_function(move |_, (_, key): (Value, Value)| next.call::<MultiValue>((real.clone(), key)))?;
         Ok((walk, table.clone()))
     })
 }
 
+/// Levels of the stack among which the handler looks for a function of Lua.
+const LEVELS: usize = 4;
+
 /// Returns the handler of errors of a run. It makes every error a table with its source and line.
 pub fn error_handler(lua: &Lua) -> Result<Function> {
     lua.create_function(|lua, value: Value| {
-        // One level down is the function that has failed: its caller counts if it is not one of Lua.
+        // The innermost function of Lua has failed, or has called the one in Rust or C that has.
         let at = |level: usize| {
             lua.inspect_stack(level, |frame| {
                 let source = frame.source();
@@ -266,10 +295,7 @@ pub fn error_handler(lua: &Lua) -> Result<Function> {
                 (source.what == "C", name, frame.current_line().map_or(-1, |line| line as i64))
             })
         };
-        let found = match at(1) {
-            Some((true, ..)) => at(2),
-            other => other,
-        };
+        let found = (1..=LEVELS).find_map(|level| at(level).filter(|(is_c, ..)| !is_c)).or_else(|| at(1));
         let table = match thrown(lua, value) {
             Value::Table(table) => table,
             other => {

@@ -58,9 +58,8 @@ pub struct State {
     lua: Lua,
     frame: Rc<Frame>,
     sandbox: Rc<Sandbox>,
-    globals: Globals,
+    pub(crate) globals: Globals,
     json: Settings,
-    random: Rc<Random>,
     handler: Function,
     purpose: Purpose,
     pub(crate) loading: Rc<Loading>,
@@ -75,12 +74,12 @@ impl State {
         let libraries = StdLib::TABLE | StdLib::STRING | StdLib::MATH;
         let lua = Lua::new_with(libraries, LuaOptions::new().catch_rust_panics(false))?;
         let (frame, sandbox) = (Rc::new(Frame::default()), Rc::new(Sandbox::default()));
-        let (json, random, loading) = (Settings::default(), Rc::new(Random::default()), Rc::new(Loading::default()));
+        let (json, random, loading) = (Settings::default(), Rc::new(Random::new()), Rc::new(Loading::default()));
         let globals = sandbox::build(&lua, &sandbox, &frame, &json, &random)?;
         let redis = redis_api::library(&lua, &frame)?;
         match purpose {
             Purpose::Scripts => redis_api::add_script_only(&lua, &redis)?,
-            Purpose::Functions => loading.add_to(&lua, &redis)?,
+            Purpose::Functions => loading.make_api(&lua, &sandbox, &redis)?,
         }
         globals.real.raw_set("redis", sandbox.protect(&lua, &redis)?)?;
         let handler = sandbox::error_handler(&lua)?;
@@ -90,7 +89,6 @@ impl State {
             sandbox,
             globals,
             json,
-            random,
             handler,
             purpose,
             loading,
@@ -116,10 +114,12 @@ impl State {
     fn watch(&self, instructions: u32) -> Result<()> {
         let frame = self.frame.clone();
         let triggers = HookTriggers::new().every_nth_instruction(instructions);
-        self.lua.set_global_hook(triggers, move |lua, _| {
+        self.lua.set_global_hook(triggers, move |lua, at| {
             if !frame.is_stopping() && frame.pause(lua).is_ok() {
                 return Ok(VmState::Continue);
             }
+            let source = at.source().source.map(|name| name.into_owned()).unwrap_or_default();
+            frame.note_place(source, at.current_line().map_or(-1, |line| line as i64));
             if instructions > 1 {
                 let own = frame.clone();
                 // From now on every instruction fails, also those behind a `pcall`.
@@ -155,7 +155,6 @@ impl State {
     ) -> Ended {
         let Some(function) = self.compiled.get(name).cloned() else { unreachable!("the script is compiled") };
         let prepared = (|| {
-            self.random.seed(0);
             self.globals.real.raw_set("KEYS", self.texts(keys)?)?;
             self.globals.real.raw_set("ARGV", self.texts(args)?)
         })();
@@ -206,7 +205,9 @@ impl State {
         let mark = out.len();
         let ended = match (result, stopped) {
             (_, Some(text)) => {
-                writer(out).error(text.trim_start_matches('-').as_bytes());
+                let at = self.frame.place();
+                let at = at.map_or_else(String::new, |(source, line)| format!(" script: {name}, on {source}:{line}."));
+                writer(out).error(format!("{}{at}", text.trim_start_matches('-')).as_bytes());
                 Ended::Stopped
             }
             (Ok(Ok(value)), None) => match writer(out).write(&value) {
@@ -265,8 +266,7 @@ impl State {
             Value::String(text) => text.to_string_lossy(),
             other => crate::raise::type_name(&other).to_owned(),
         };
-        let mut writer =
-            ReplyWriter { out, resp3: false, script_resp3: false, bytes_max: usize::MAX };
+        let mut writer = ReplyWriter { out, resp3: false, script_resp3: false, bytes_max: usize::MAX };
         writer.error(format!("ERR Error running script {name}, {text}").as_bytes());
         Ended::Replied { is_error: true }
     }

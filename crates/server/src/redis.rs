@@ -101,6 +101,14 @@ impl Host for ServerHost {
         log::warn(what, &[("from", &from)]);
     }
 
+    fn log(&self, level: i64, text: &str) {
+        match level {
+            0 | 1 => log::debug("a script says", &[("text", &text)]),
+            2 => log::info("a script says", &[("text", &text)]),
+            _ => log::warn("a script says", &[("text", &text)]),
+        }
+    }
+
     fn is_system_account(&self, account: &Account) -> bool {
         sql_mysql::rights::is_system_account(self.engine.accounts(), account)
     }

@@ -72,7 +72,7 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
     follow_pool_settings(&settings, &pool);
     log_problems(&pool, &engine);
     follow_login_settings(&settings, &engine);
-    let Doors { listening, database, postgres } = match listen(&settings, &engine, &pool) {
+    let Doors { listening, redis, database, postgres } = match listen(&settings, &engine, &pool) {
         Ok(doors) => doors,
         Err(failure) => {
             pool.stop();
@@ -102,6 +102,7 @@ pub fn run(settings: Settings) -> Result<(), Failure> {
     }
     if !pool.drain(DRAIN_MAX) {
         log::warn("connections were cut off", &[("after_seconds", &DRAIN_MAX.as_secs())]);
+        redis.end_scripts();
         if let Some(database) = &database {
             database.kill_all();
         }
@@ -297,9 +298,10 @@ struct Listening {
     hint: String,
 }
 
-/// The open ports, the database if a door for SQL is open, and the PostgreSQL door.
+/// The open ports, the Redis door, the database if a door for SQL is open, and the PostgreSQL door.
 struct Doors {
     listening: Vec<Listening>,
+    redis: Arc<RedisDoor>,
     database: Option<Arc<Database>>,
     postgres: Option<Arc<PostgresDoor>>,
 }
@@ -341,7 +343,7 @@ fn listen(settings: &Arc<Settings>, engine: &Arc<Engine>, pool: &Arc<Pool>) -> R
         let sources = Sources {
             engine: engine.clone(),
             pool: pool.clone(),
-            redis,
+            redis: redis.clone(),
             mysql,
             postgres: postgres.clone(),
             xrpc,
@@ -359,7 +361,7 @@ fn listen(settings: &Arc<Settings>, engine: &Arc<Engine>, pool: &Arc<Pool>) -> R
     for Listening { door, address, .. } in &doors {
         log::info("listening", &[("door", door), ("address", address)]);
     }
-    Ok(Doors { listening: doors, database, postgres })
+    Ok(Doors { listening: doors, redis, database, postgres })
 }
 
 /// Creates the Redis door. It exists even if it does not listen, because the metrics read it.

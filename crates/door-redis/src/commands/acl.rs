@@ -333,7 +333,7 @@ pub fn log(session: &mut Session, call: &mut Call<'_>) -> Result {
         reply.integer(entry.count as i64);
         let texts: [(&str, &[u8]); 4] = [
             ("reason", entry.reason.as_bytes()),
-            ("context", if entry.in_multi { b"multi" } else { b"toplevel" }),
+            ("context", entry.context.as_bytes()),
             ("object", &entry.object),
             ("username", entry.user.as_bytes()),
         ];

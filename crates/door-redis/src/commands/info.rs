@@ -5,6 +5,8 @@
 
 use std::fmt::Display;
 
+use redis_lua::Purpose;
+
 use crate::call::{Call, Result};
 use crate::commands::server::REDIS_VERSION;
 use crate::commands::utf8;
@@ -108,6 +110,20 @@ fn clients(session: &Session, text: &mut Text) -> Written {
 fn memory(session: &Session, text: &mut Text) -> Written {
     let clients: u64 = session.shared.clients.list().iter().map(|client| client.memory_bytes()).sum();
     text.add("mem_clients_normal", clients);
+    let shared = &session.shared;
+    let (scripts, script_bytes) = shared.scripts.counts();
+    let (eval, functions) = (shared.runs.state_bytes(Purpose::Scripts), shared.runs.state_bytes(Purpose::Functions));
+    text.add("used_memory_lua", eval);
+    text.add("used_memory_vm_eval", eval);
+    text.add("used_memory_scripts_eval", script_bytes);
+    text.add("number_of_cached_scripts", scripts);
+    let libraries = shared.libraries.get();
+    text.add("number_of_functions", libraries.function_count());
+    text.add("number_of_libraries", libraries.by_name.len());
+    text.add("used_memory_vm_functions", functions);
+    text.add("used_memory_vm_total", eval + functions);
+    text.add("used_memory_functions", libraries.bytes());
+    text.add("used_memory_scripts", script_bytes + libraries.bytes());
     Ok(())
 }
 

@@ -13,9 +13,11 @@ use crate::spool::Spooling;
 use crate::users::Denied;
 use crate::users::log::Access;
 
+type ScriptFunction = fn(&mut Session, &mut KeyTransaction<'_>, &mut Call<'_>) -> call::Result;
+
 impl Session {
     /// Checks the account's permissions (DR-5). Records a refusal in ACL LOG.
-    pub(super) fn denied(&self, command: &'static Command, args: &[&[u8]]) -> Option<Denied> {
+    pub(crate) fn denied(&self, command: &'static Command, args: &[&[u8]]) -> Option<Denied> {
         let identity = self.identity.as_ref()?;
         let denied = identity.user.check(command, args).err()?;
         match denied {
@@ -28,10 +30,15 @@ impl Session {
 
     pub(crate) fn log_access(&self, reason: &'static str, object: &[u8], user: &str) {
         let now = self.now_ms();
+        let context = match () {
+            () if self.runs_script => "lua",
+            () if self.multi.is_some() || self.in_exec() => "multi",
+            () => "toplevel",
+        };
         let access = Access {
             count: 1,
             reason,
-            in_multi: self.multi.is_some() || self.in_exec(),
+            context,
             object: object.to_vec(),
             user: user.to_owned(),
             at_ms: now,
@@ -48,6 +55,7 @@ impl Session {
         let locks = keys.as_deref().map_or(KeySet::All, KeySet::Keys);
         let mut spooling = Spooling::new(self.shared.engine.pager().folder(), mark);
         let lsn = match functions::of(command) {
+            Run::Script(f) => self.run_script(f, command, (args, keys.as_deref()), out, &mut spooling)?,
             Run::Session(f) => {
                 let mut call = Call {
                     args,
@@ -86,6 +94,43 @@ impl Session {
         Ok(())
     }
 
+    /// Runs a script in a key transaction of its own, which takes more keys as the script names them.
+    fn run_script(
+        &mut self,
+        f: ScriptFunction,
+        command: &'static Command,
+        (args, keys): (&[&[u8]], Option<&[(u8, &[u8])]>),
+        out: &mut Vec<u8>,
+        spooling: &mut Spooling,
+    ) -> Result<u64, engine::Error> {
+        if self.shared.monitors.see(command) {
+            self.show_to_monitors(args);
+        }
+        self.client.watch_departure();
+        let (shared, keyspace) = (self.shared.clone(), self.shared.keyspace.clone());
+        let (db, resp3, mark) = (self.db, self.resp3, out.len());
+        self.running_queue.store(true, Ordering::Relaxed);
+        let result = keyspace.write_growing(keys.map(<[_]>::to_vec), |txn| {
+            // It may be the second run: nothing is left of the first.
+            out.truncate(mark);
+            self.unsent.clear();
+            let reply = Reply { out: &mut *out, resp3 };
+            f(self, txn, &mut Call { args, db, reply, command, spooling: &mut *spooling, limits: &shared.pack_limits })
+        });
+        self.running_queue.store(false, Ordering::Relaxed);
+        match result {
+            Ok(((), lsn)) => {
+                self.durability_lsn = self.durability_lsn.max(lsn);
+                self.send_published();
+                Ok(lsn)
+            }
+            Err(error) => {
+                self.unsent.clear();
+                Err(error)
+            }
+        }
+    }
+
     /// Runs EXEC: all queued commands in one key transaction over the union of their keys and the watched ones (DR-3). Returns false if a watched key has
     /// changed.
     pub(crate) fn run_queued(
@@ -111,12 +156,16 @@ impl Session {
                 all
             });
         }
-        let locks = keys.as_deref().map_or(KeySet::All, KeySet::Keys);
         let keyspace = self.shared.keyspace.clone();
         let mark = out.len();
         let (db, resp3) = (self.db, self.resp3);
         self.running_queue.store(true, Ordering::Relaxed);
-        let result = keyspace.write(locks, true, |txn| {
+        let result = keyspace.write_growing(keys, |txn| {
+            // It may be the second run, with more keys: nothing is left of the first.
+            out.truncate(mark);
+            spooling.reset();
+            self.unsent.clear();
+            (self.db, self.resp3) = (db, resp3);
             if watch.dirty(txn.now_ms()) {
                 return Ok(false);
             }
@@ -169,6 +218,13 @@ impl Session {
         }
         match functions::of(command) {
             Run::Read(f) | Run::Write(f) => f(txn, &mut call)?,
+            Run::Script(f) => {
+                if shared.monitors.see(command) {
+                    self.show_to_monitors(args);
+                }
+                self.client.watch_departure();
+                f(self, txn, &mut call)?;
+            }
             Run::Session(f) => f(self, &mut call)?,
             Run::Container => unreachable!("arity asks for a subcommand"),
         }

@@ -10,7 +10,7 @@ pub struct Access {
     /// `command`, `key` or `auth`.
     pub reason: &'static str,
     /// Inside MULTI.
-    pub in_multi: bool,
+    pub context: &'static str,
     pub object: Vec<u8>,
     pub user: String,
     pub at_ms: u64,
@@ -32,7 +32,7 @@ impl AccessLog {
     pub fn add(&self, access: Access, len_max: usize) {
         let is_same = |other: &Access| {
             other.reason == access.reason
-                && other.in_multi == access.in_multi
+                && other.context == access.context
                 && other.object == access.object
                 && other.user == access.user
                 && access.at_ms.saturating_sub(other.at_ms) <= SAME_MS

@@ -310,7 +310,7 @@ impl<'k> KeyTransaction<'k> {
         self.changed || self.record_txn.is_some()
     }
 
-    /// Says that the transaction takes long. Whoever waits for one of its keys gives up from now on, with `Error::Busy(cause)`.
+    /// Says that the transaction takes long. Whoever waits for one of its keys gives up from now on, with `Error::Busy(cause)` (EN-71).
     pub fn declare_busy(&self, cause: u32) {
         self.busy_cause.set(Some(cause));
         self.for_each_stripe(|stripe| self.keyspace.stripes.mark_busy(stripe, cause));
