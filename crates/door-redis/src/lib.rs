@@ -8,7 +8,6 @@ mod command;
 mod commands;
 mod docs;
 mod door;
-mod dump;
 mod errors;
 pub mod extended;
 mod float;

@@ -18,7 +18,7 @@ mod sorted_set;
 mod string;
 mod transactions;
 
-const GROUPS: [&[Command]; 10] = [
+const GROUPS: [&[Command]; 11] = [
     string::ROWS,
     bitmap::ROWS,
     hash::ROWS,

@@ -98,7 +98,8 @@ impl<R: Read> Source<R> {
         }
     }
 
-    pub(crate) fn byte(&mut self) -> Result<u8> {
+    /// Reads one byte.
+    pub fn byte(&mut self) -> Result<u8> {
         Ok(self.array::<1>()?[0])
     }
 
@@ -134,7 +135,7 @@ impl<R: Read> Source<R> {
     }
 
     /// Reads a string of any form, as the bytes that a client sees.
-    pub(crate) fn string(&mut self) -> Result<Vec<u8>> {
+    pub fn string(&mut self) -> Result<Vec<u8>> {
         let integer = match self.any_length()? {
             Length::Plain(length) if length > STRING_MAX => return Err(self.bad("a string is longer than 512 MB")),
             Length::Plain(length) => return self.bytes(length),

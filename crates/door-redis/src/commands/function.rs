@@ -6,7 +6,6 @@ use redis_lua::{Protocols, Purpose};
 use crate::call::{Call, Result};
 use crate::commands::scripting::{keys_and_args, reply_kill};
 use crate::commands::{help as lines, utf8};
-use crate::dump::{BadDump, dump_libraries, restore_libraries};
 use crate::glob;
 use crate::scripts::libraries::{Library, Policy};
 use crate::scripts::run::{RunTerms, run};
@@ -208,6 +207,40 @@ pub fn dump(session: &mut Session, call: &mut Call<'_>) -> Result {
     Ok(())
 }
 
+/// The record of a library in a payload or an RDB file.
+const OPCODE_FUNCTION: u8 = 245;
+
+/// Returns the payload of libraries: their records, and the end of every payload.
+fn dump_libraries<'c>(codes: impl Iterator<Item = &'c [u8]>) -> Vec<u8> {
+    let mut out = Vec::new();
+    for code in codes {
+        out.push(OPCODE_FUNCTION);
+        rdb::write_string(&mut out, code);
+    }
+    rdb::end_payload(&mut out);
+    out
+}
+
+/// Returns the libraries of a payload. The error is a reply.
+fn restore_libraries(payload: &[u8]) -> std::result::Result<Vec<Vec<u8>>, &'static str> {
+    let mut codes = Vec::new();
+    // The payload of no library has no record.
+    if payload == dump_libraries(std::iter::empty()) {
+        return Ok(codes);
+    }
+    if rdb::check_payload(payload).is_none() {
+        return Err("ERR DUMP payload version or checksum are wrong");
+    }
+    let mut source = rdb::Source::of_bytes(&payload[..payload.len() - rdb::PAYLOAD_END]);
+    while !source.is_at_end() {
+        if source.byte().ok() != Some(OPCODE_FUNCTION) {
+            return Err("ERR given type is not a function");
+        }
+        codes.push(source.string().map_err(|_| "ERR Failed loading library code")?);
+    }
+    Ok(codes)
+}
+
 pub fn restore(session: &mut Session, call: &mut Call<'_>) -> Result {
     let policy = match call.args.get(3).map(|word| word.to_ascii_lowercase()).as_deref() {
         _ if call.args.len() > 4 => {
@@ -229,9 +262,7 @@ pub fn restore(session: &mut Session, call: &mut Call<'_>) -> Result {
                 call.reply.ok();
             }
         }
-        Err(BadDump::Checksum) => call.reply.error("ERR DUMP payload version or checksum are wrong"),
-        Err(BadDump::Kind) => call.reply.error("ERR given type is not a function"),
-        Err(BadDump::Format) => call.reply.error("ERR Failed loading library code"),
+        Err(text) => call.reply.error(text),
     }
     Ok(())
 }
