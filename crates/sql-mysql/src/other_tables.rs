@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use datum::Storage;
+use query::catalog::foreign_key::Deferral;
 use query::catalog::table::Table;
 
 use crate::error::{Result, SqlError};
@@ -139,6 +140,10 @@ pub fn check_write(table: &Table) -> Result<()> {
         table.columns.iter().find(|column| column.ty.attributes & CONSTRAINED != 0 || is_domain(&column.ty))
     {
         return Err(refused("domain of column", &column.name));
+    }
+    // Its checks wait for the end of the statement or of the transaction.
+    if let Some(key) = table.indexes.iter().find(|index| index.deferral != Deferral::Never) {
+        return Err(refused("deferrable key", &key.name));
     }
     match table.columns.iter().find(|column| column.generated.is_some()) {
         Some(column) if column.is_hidden() => Err(refused("index", of_hidden(table, &column.name))),

@@ -30,7 +30,7 @@ use crate::engine_fault::engine_fault;
 use crate::key_form::KeyForm;
 
 /// The version of a definition. Version 1 ends before the foreign keys, version 2 before the generated columns, version 3 before the options; up to version 4 types have the kinds of `codec::FORMER`, and keys no form: `KeyForm::Whole`.
-/// Version 5 ends before the maker and the object ids, which `Catalog::open` gives to its parts. Version 6 ends before what partial indexes and included columns need, version 7 before the deferral of foreign keys, version 8 before the kept query.
+/// Version 5 ends before the maker and the object ids, which `Catalog::open` gives to its parts. Version 6 ends before what partial indexes and included columns need, version 7 before the deferral of foreign keys, version 8 before the deferral of unique keys and the kept query.
 const VERSION: u8 = 9;
 /// The deferrals by number.
 const DEFERRALS: [Deferral; 3] = [Deferral::Never, Deferral::Immediate, Deferral::Deferred];
@@ -158,6 +158,7 @@ pub fn encode_table(table: &Table) -> Result<Vec<u8>> {
     encode_objects(table, &mut out);
     encode_indexes(table, &mut out);
     table.foreign_keys.iter().for_each(|key| out.byte(key.deferral as u8));
+    table.indexes.iter().for_each(|index| out.byte(index.deferral as u8 | u8::from(index.is_primary) << 2));
     encode_query(table.query.as_deref(), &mut out);
     Ok(out.0)
 }
@@ -271,6 +272,8 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
             using: flags & 8 != 0,
             is_constraint: flags & 16 != 0,
             nulls_equal: flags & 32 != 0,
+            deferral: Deferral::Never,
+            is_primary: false,
             included: Vec::new(),
             predicate: None,
             parts,
@@ -329,6 +332,11 @@ pub fn decode_table(bytes: &[u8]) -> Result<Table> {
         }
     }
     if format >= 9 {
+        for index in &mut table.indexes {
+            let byte = from.byte()?;
+            index.deferral = *DEFERRALS.get(usize::from(byte & 3)).ok_or_else(damaged)?;
+            index.is_primary = byte & 4 != 0;
+        }
         table.query = decode_query(&mut from)?;
     }
     Ok(table.with_derived_fields())

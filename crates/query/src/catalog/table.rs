@@ -8,7 +8,7 @@ use datum::key::KeyOrder;
 use datum::row::Layout;
 use engine::rows::MapId;
 
-use crate::catalog::foreign_key::ForeignKey;
+use crate::catalog::foreign_key::{Deferral, ForeignKey};
 use crate::catalog::object_id::{Maker, ObjectId, UNNUMBERED};
 use crate::catalog::table_state::TableState;
 use crate::key_form::KeyForm;
@@ -201,9 +201,18 @@ pub struct Index {
     pub predicate: Option<usize>,
     /// Of a unique index: NULL equals NULL.
     pub nulls_equal: bool,
+    /// Unless it is `Never`, the index is not `unique`: rows with equal values are found by checks behind the statement or the transaction (QU-62).
+    pub deferral: Deferral,
+    /// The primary key of a table whose rows it does not order, since its checks are deferrable.
+    pub is_primary: bool,
 }
 
 impl Index {
+    /// Returns whether no two rows may have equal values in it, in the end.
+    pub fn tells_apart(&self) -> bool {
+        self.unique || self.deferral != Deferral::Never
+    }
+
     /// Returns whether all rows of the table differ in the index's columns, if none of them is NULL.
     pub fn is_key(&self) -> bool {
         self.unique && self.predicate.is_none()
@@ -281,6 +290,12 @@ impl Table {
 
     pub fn auto_column(&self) -> Option<usize> {
         self.columns.iter().position(|column| column.auto_increment)
+    }
+
+    /// Returns the parts of the primary key, whether or not rows lie in its order.
+    pub fn primary_parts(&self) -> Option<&[Part]> {
+        let deferrable = || self.indexes.iter().find(|index| index.is_primary).map(|index| &index.parts[..]);
+        self.primary.as_deref().or_else(deferrable)
     }
 
     pub fn maps(&self) -> Vec<MapId> {

@@ -103,6 +103,8 @@ fn table(writing: &mut Writing<'_>) -> Table {
         included: Vec::new(),
         predicate: None,
         nulls_equal: false,
+        deferral: Deferral::Never,
+        is_primary: false,
     });
     table.checks.push(Check { id: UNNUMBERED, name: "c".into(), text: "a > b".into(), enforced: true });
     table.foreign_keys.push(ForeignKey {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::catalog::foreign_key::{Deferral, ForeignKey};
 use crate::catalog::object_id::ObjectId;
+use crate::catalog::table::Index;
 
 /// When deferrable constraints of the transaction are checked: SET CONSTRAINTS.
 #[derive(Clone, Debug, Default)]
@@ -23,9 +24,9 @@ impl ConstraintModes {
         self.single.insert(constraint, is_deferred);
     }
 
-    fn defers(&self, key: &ForeignKey) -> bool {
-        let set = || self.single.get(&key.id).copied().or(self.all);
-        match key.deferral {
+    fn defers(&self, constraint: ObjectId, deferral: Deferral) -> bool {
+        let set = || self.single.get(&constraint).copied().or(self.all);
+        match deferral {
             Deferral::Never => false,
             Deferral::Immediate => set().unwrap_or(false),
             Deferral::Deferred => set().unwrap_or(true),
@@ -40,18 +41,28 @@ pub struct Deferring {
     pub is_served: bool,
     pub modes: ConstraintModes,
     /// The checks, whose type only `exec::deferred` knows.
-    pub(super) waiting: Option<Box<dyn Any + Send>>,
+    pub(super) checks: Option<Box<dyn Any + Send>>,
 }
 
 impl Deferring {
     /// Returns whether the foreign key is checked later.
     pub fn defers(&self, key: &ForeignKey) -> bool {
-        self.is_served && self.modes.defers(key)
+        self.is_served && self.modes.defers(key.id, key.deferral)
+    }
+
+    /// Returns whether the keys of a deferrable index are checked at the end of the transaction, not of the statement.
+    pub fn defers_index(&self, index: &Index) -> bool {
+        self.modes.defers(index.id, index.deferral)
+    }
+
+    /// Returns whether the transaction has left checks.
+    pub fn has_checks(&self) -> bool {
+        self.checks.is_some()
     }
 
     /// Forgets what belongs to the transaction.
     pub fn clear(&mut self) {
         self.modes = ConstraintModes::default();
-        self.waiting = None;
+        self.checks = None;
     }
 }

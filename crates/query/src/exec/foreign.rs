@@ -16,10 +16,10 @@ use crate::catalog::foreign_graph::{Child, ForeignKeyGraph, Member};
 use crate::catalog::foreign_key::{Action, ForeignKey, KeyAt};
 use crate::catalog::table::{Part, Table};
 use crate::engine_fault::engine_fault;
-use crate::exec::deferred::{self, Cause, Ends};
+use crate::exec::deferred::{self, Cause, CheckTime, Due, Ends};
 use crate::exec::generated;
 use crate::exec::host::host;
-use crate::exec::row_change::{current, replace, take_out};
+use crate::exec::row_change::{current, duplicate, replace, take_out};
 use crate::exec::spill::rows::Rows;
 use crate::key::{after, encode_part, row_key};
 use crate::key_form::KeyForm;
@@ -219,9 +219,41 @@ fn check_values(ends: &Ends, values: &[Value], cause: Cause, ctx: &mut EvalConte
     })
 }
 
-/// Checks what is waiting of the foreign keys that are deferred no more; with `is_end` of all.
-pub fn check_waiting(is_end: bool, ctx: &mut EvalContext) -> Result<()> {
-    deferred::each_due(is_end, ctx, check_values)
+/// Checks what is due of the constraints whose checks wait.
+pub fn check_waiting(time: CheckTime, ctx: &mut EvalContext) -> Result<()> {
+    deferred::each_due(time, ctx, |due, values, cause, ctx| match due {
+        Due::Foreign(ends) => check_values(ends, values, cause, ctx),
+        Due::Unique(table, at) => check_key(table, *at, values, ctx),
+    })
+}
+
+/// Checks values that a row got in a deferrable unique key: no two rows have them. Waits for other transactions that have changed such a row (QU-62).
+fn check_key(table: &Table, at: usize, values: &[Value], ctx: &mut EvalContext) -> Result<()> {
+    let index = &table.indexes[at];
+    let mut prefix = Vec::new();
+    for (part, value) in index.parts.iter().zip(values) {
+        encode_part(part, value, &table.columns[part.column].ty, &mut prefix);
+    }
+    index.form.shorten(&mut prefix);
+    let end = after(&prefix);
+    let strength = host(ctx).key_strength();
+    let txn = host(ctx).txn()?;
+    let mut cursor = txn
+        .scan_current(index.map, Bound::Included(&prefix), end.as_ref().map(Vec::as_slice), false)
+        .map_err(engine_fault)?;
+    let (mut batch, mut bytes, mut is_taken) = (RowBatch::new(), Vec::new(), false);
+    while cursor.next(txn, &mut batch).map_err(engine_fault)? {
+        for (entry, _) in batch.iter() {
+            bytes.clear();
+            let locked = txn.lock_patiently(index.map, entry, strength, &mut bytes).map_err(engine_fault)?;
+            if locked == Locked::Present && std::mem::replace(&mut is_taken, true) {
+                let mut row = vec![Value::Null; table.columns.len()];
+                index.parts.iter().zip(values).for_each(|(part, value)| row[part.column] = value.clone());
+                return Err(duplicate(table, Some(at), &row, ctx));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Foreign keys whose parent is missing, to be checked again after the row itself is inserted.

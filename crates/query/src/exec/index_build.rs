@@ -11,6 +11,7 @@ use engine::rows::{Inserted, RowBatch, Transaction};
 
 use crate::batch::Cell;
 use crate::catalog::decode::decode;
+use crate::catalog::foreign_key::Deferral;
 use crate::catalog::table::Table;
 use crate::engine_fault::engine_fault;
 use crate::exec::host::host;
@@ -54,6 +55,8 @@ pub fn fill(txn: &mut Transaction, table: &Table, fresh: &[usize], ctx: &mut Eva
 
 fn load(txn: &mut Transaction, table: &Table, at: usize, mut entries: Sorted, ctx: &mut EvalContext) -> Result<()> {
     let (mut progress, mut count) = (Progress::begin("altering table: building", Of::Exactly(entries.len())), 0u64);
+    let index = &table.indexes[at];
+    let mut former = Vec::new();
     while let Some(record) = entries.next_record()? {
         let (key, entry) = record.to_owned()?;
         let [Value::Bytes(value)] = &entry[..] else { return Err(Fault::corrupt("an entry in a temporary file")) };
@@ -62,11 +65,33 @@ fn load(txn: &mut Transaction, table: &Table, at: usize, mut entries: Sorted, ct
             host(ctx).look_up()?;
             progress.add(256, host(ctx));
         }
-        if txn.load(table.indexes[at].map, &key, value.as_ref()).map_err(engine_fault)? == Inserted::Exists {
+        if txn.load(index.map, &key, value.as_ref()).map_err(engine_fault)? == Inserted::Exists {
             return Err(taken(txn, table, at, (&key, value.as_ref()), ctx)?);
+        }
+        // Entries of a deferrable key are those of an index that is not unique.
+        if index.deferral != Deferral::Never {
+            let parts = &key[..key.len() - key::row_key(&key, value.as_ref()).len()];
+            if count > 1 && *former == *parts && !may_repeat(txn, table, at, (&key, value.as_ref()))? {
+                return Err(taken(txn, table, at, (&key, value.as_ref()), ctx)?);
+            }
+            former.clear();
+            former.extend_from_slice(parts);
         }
     }
     Ok(())
+}
+
+/// Returns whether several rows may have the values of an entry: NULL is among them.
+fn may_repeat(txn: &mut Transaction, table: &Table, index: usize, (key, value): (&[u8], &[u8])) -> Result<bool> {
+    let index = &table.indexes[index];
+    if index.nulls_equal {
+        return Ok(false);
+    }
+    let columns: Vec<usize> = index.parts.iter().map(|part| part.column).collect();
+    let (mut bytes, mut row) = (Vec::new(), vec![Value::Null; table.columns.len()]);
+    txn.get(table.map, key::row_key(key, value), &mut bytes).map_err(engine_fault)?;
+    decode(table, &bytes, &columns, &mut row)?;
+    Ok(columns.iter().any(|column| row[*column].is_null()))
 }
 
 /// Returns the error for a duplicate entry; the arguments are those of the second row.

@@ -7,8 +7,10 @@ use datum::{Fault, Result};
 use engine::rows::{Inserted, Strength};
 
 use crate::batch::Row;
+use crate::catalog::foreign_key::Deferral;
 use crate::catalog::table::{Index, Table};
 use crate::engine_fault::engine_fault;
+use crate::exec::deferred::leave_key;
 use crate::exec::effect_notes::{Change, note};
 use crate::exec::host::host;
 use crate::exec::monitor::RowAccess;
@@ -93,6 +95,9 @@ pub(super) fn put_at(table: &Table, row_key: &[u8], row: &[Value], ctx: &mut Eva
             txn.rollback_to(savepoint).map_err(engine_fault)?;
             let row_key = key::row_key(&entry_key, &old).to_vec();
             return Ok(Some(Conflict { index: Some(at), row_key }));
+        }
+        if index.deferral != Deferral::Never {
+            leave_key(table, at, row, ctx)?;
         }
     }
     Ok(None)
@@ -219,7 +224,10 @@ fn move_entry(
     {
         return Err(duplicate(table, Some(at), new.1, ctx));
     }
-    Ok(())
+    match is_in && index.deferral != Deferral::Never {
+        true => leave_key(table, at, new.1, ctx),
+        false => Ok(()),
+    }
 }
 
 fn next_row_id(table: &Table, ctx: &mut EvalContext) -> Result<u64> {

@@ -3,6 +3,7 @@ use datum::key::KeyOrder;
 use sha2::{Digest, Sha256};
 
 use super::*;
+use crate::catalog::foreign_key::Deferral;
 use crate::catalog::table::TableColumn;
 use crate::key_form::{KeyForm, SHORTENED, WHOLE_MAX};
 use crate::types::Collation;
@@ -37,6 +38,8 @@ fn table(by_text: bool, unique: bool, parts: Vec<Part>) -> Table {
         included: Vec::new(),
         predicate: None,
         nulls_equal: false,
+        deferral: Deferral::Never,
+        is_primary: false,
     };
     table.indexes.push(index);
     table

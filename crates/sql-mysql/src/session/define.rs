@@ -1,6 +1,7 @@
 //! DDL: schemas, tables, indexes. Each statement commits the open transaction and is an atomic transaction of its own.
 
 use crate::scalar::charsets;
+use query::catalog::foreign_key::Deferral;
 use std::sync::Arc;
 
 use syntax::tree::{CreateIndex, IndexKind, TableConstraint};
@@ -572,6 +573,8 @@ pub(super) fn add_index(table: &mut Table, index: NewIndex, writing: &mut Writin
         included: Vec::new(),
         predicate: None,
         nulls_equal: false,
+        deferral: Deferral::Never,
+        is_primary: false,
     });
     Ok(())
 }

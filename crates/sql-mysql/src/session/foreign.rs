@@ -176,6 +176,8 @@ impl Session {
                     included: Vec::new(),
                     predicate: None,
                     nulls_equal: false,
+                    deferral: Deferral::Never,
+                    is_primary: false,
                 });
             }
             self.check_ends(&key, table, &writing.snapshot)?;

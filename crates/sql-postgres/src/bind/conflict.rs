@@ -14,7 +14,8 @@ use syntax::postgres::tree::{self, ConflictAction, ConflictTarget, IndexElem, In
 
 use crate::bind::Binder;
 use crate::bind::scope::{Clause, NameColumn};
-use crate::error::{PgError, Result, state};
+use crate::error::fault::about_table;
+use crate::error::{ErrorObject, PgError, Result, state};
 
 /// The action on a conflict, the assignments of its update, and the keys.
 type Conflict = (OnConflict, Vec<(usize, Expr)>, Option<Arbiter>);
@@ -33,6 +34,14 @@ impl Binder<'_> {
             Some(target) => self.arbiters(target, table)?,
             None => unique_keys(table).map(|(key, _)| key).collect(),
         };
+        let mut indexes = keys.iter().filter_map(|key| key.map(|at| &table.indexes[at]));
+        if let Some(index) = indexes.find(|index| !index.unique) {
+            let text = "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters";
+            let error = PgError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, text);
+            let about =
+                ErrorObject { constraint: Some(index.name.as_str().into()), ..about_table(&table.schema, &table.name) };
+            return Err(error.about(about));
+        }
         match action {
             ConflictAction::Nothing => {
                 Ok((OnConflict::Ignore, Vec::new(), Some(Arbiter { keys, condition: None, affects_twice })))
@@ -185,6 +194,6 @@ fn affects_twice() -> Fault {
 /// Iterates over the unique keys of a table: the primary key, which is `None`, and the unique indexes.
 fn unique_keys(table: &Table) -> impl Iterator<Item = (Option<usize>, &[Part])> {
     let primary = table.primary.iter().map(|parts| (None, &parts[..]));
-    let indexes = table.indexes.iter().enumerate().filter(|(_, index)| index.unique);
+    let indexes = table.indexes.iter().enumerate().filter(|(_, index)| index.tells_apart());
     primary.chain(indexes.map(|(at, index)| (Some(at), &index.parts[..])))
 }

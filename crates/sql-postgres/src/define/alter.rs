@@ -358,7 +358,7 @@ impl Session {
             }
             AlterTableCmd::DropNotNull { column } => {
                 let at = draft.column(&column.value)?;
-                let in_primary = draft.new.primary.iter().flatten().any(|part| part.column == at);
+                let in_primary = draft.new.primary_parts().into_iter().flatten().any(|part| part.column == at);
                 if in_primary {
                     let message = format!("column \"{}\" is in a primary key", column.value);
                     return Err(PgError::new(state::INVALID_TABLE_DEFINITION, message));
@@ -379,10 +379,11 @@ impl Session {
                 self.set_type(draft, &column.value, ty, using.as_ref(), text)
             }
             AlterTableCmd::AddConstraint(constraint) => {
-                let before = draft.new.primary.is_some();
+                let before = draft.new.primary_parts().is_some();
                 self.add_constraint(&mut draft.new, constraint, None, text, snapshot)?;
-                if !before && draft.new.primary.is_some() {
-                    let columns: Vec<usize> = draft.new.primary.iter().flatten().map(|part| part.column).collect();
+                if !before {
+                    let parts = draft.new.primary_parts().into_iter().flatten();
+                    let columns: Vec<usize> = parts.map(|part| part.column).collect();
                     draft.not_null.extend(columns);
                 }
                 Ok(())

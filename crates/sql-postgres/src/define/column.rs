@@ -134,9 +134,6 @@ impl Session {
                 }
                 ConstraintKind::Exclusion(_) => return Err(PgError::unsupported("an exclusion constraint")),
             }
-            if constraint.deferrable && !matches!(constraint.kind, ConstraintKind::Foreign(_)) {
-                return Err(PgError::unsupported("DEFERRABLE"));
-            }
         }
         if is_null && is_not_null {
             return Err(conflict("conflicting NULL/NOT NULL declarations"));

@@ -28,8 +28,8 @@ impl Session {
             return Err(PgError::unsupported("CREATE TABLE AS EXECUTE"));
         };
         let what = match materialized_view {
-            true => Wanted::MaterializedView(*query_span),
-            false => Wanted::Table("CREATE TABLE AS"),
+            true => NewRelation::MaterializedView(*query_span),
+            false => NewRelation::Table("CREATE TABLE AS"),
         };
         self.fill_table(into, query, (*if_not_exists, *with_data), raw, text, what)
     }
@@ -40,7 +40,7 @@ impl Session {
             return Err(PgError::unsupported("SELECT INTO of a set operation"));
         };
         let Some(into) = select.into.take() else { return Err(PgError::unsupported("this SELECT")) };
-        self.fill_table(&into, &query, (false, true), raw, text, Wanted::Table("SELECT INTO"))
+        self.fill_table(&into, &query, (false, true), raw, text, NewRelation::Table("SELECT INTO"))
     }
 
     fn fill_table(
@@ -50,7 +50,7 @@ impl Session {
         (if_not_exists, with_data): (bool, bool),
         raw: &RawStatement,
         text: &Arc<str>,
-        what: Wanted,
+        what: NewRelation,
     ) -> Result<String> {
         let IntoClause { relation, persistence, columns, access_method, options, on_commit, tablespace } = into;
         let tag = what.tag();
@@ -58,7 +58,7 @@ impl Session {
         // The query's own faults come first, also where the table exists.
         let own = RawStatement { statement: Statement::Select(Box::new(query.clone())), ..raw.clone() };
         let bound = self.bind_raw(&own, text, &[], &[])?;
-        if let Wanted::MaterializedView(_) = what {
+        if let NewRelation::MaterializedView(_) = what {
             if !bound.parameter_types.is_empty() {
                 return Err(no_parameter(text, raw));
             }
@@ -80,7 +80,7 @@ impl Session {
         }
         let mut table = new_table(schema.clone(), relation.name.clone(), temporary);
         table.options = options;
-        if let Wanted::MaterializedView(span) = what {
+        if let NewRelation::MaterializedView(span) = what {
             let text = self.expanded(query, span, text)?;
             table.query =
                 Some(Box::new(KeptQuery { text, modes: self.search_path().join(","), is_populated: with_data }));
@@ -122,25 +122,25 @@ impl Session {
 
 /// The relation that a statement makes of a query.
 #[derive(Clone, Copy)]
-enum Wanted {
+enum NewRelation {
     /// A table, with the words of the statement.
     Table(&'static str),
     /// A materialized view, with the place of its query.
     MaterializedView(Span),
 }
 
-impl Wanted {
+impl NewRelation {
     fn tag(self) -> &'static str {
         match self {
-            Wanted::Table(tag) => tag,
-            Wanted::MaterializedView(_) => "CREATE MATERIALIZED VIEW",
+            NewRelation::Table(tag) => tag,
+            NewRelation::MaterializedView(_) => "CREATE MATERIALIZED VIEW",
         }
     }
 
     fn tag_without_rows(self) -> &'static str {
         match self {
-            Wanted::Table(_) => "CREATE TABLE AS",
-            Wanted::MaterializedView(_) => "CREATE MATERIALIZED VIEW",
+            NewRelation::Table(_) => "CREATE TABLE AS",
+            NewRelation::MaterializedView(_) => "CREATE MATERIALIZED VIEW",
         }
     }
 }

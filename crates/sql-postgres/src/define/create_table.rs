@@ -4,9 +4,10 @@ use std::sync::{Arc, OnceLock};
 
 use datum::row::Layout;
 use query::catalog::access::AccessKey;
+use query::catalog::foreign_key::Deferral;
 use query::catalog::object_id::UNNUMBERED;
 use query::catalog::sequence::Sequence;
-use query::catalog::table::{Check, Default, Part, Table, TableColumn};
+use query::catalog::table::{Check, Default, Index, Part, Table, TableColumn};
 use query::catalog::table_state::TableState;
 use query::catalog::{Snapshot, Writing};
 use query::key_form::KeyForm;
@@ -280,12 +281,10 @@ impl Session {
         text: &str,
         snapshot: &Snapshot,
     ) -> Result<()> {
-        if constraint.deferrable && !matches!(constraint.kind, ConstraintKind::Foreign(_)) {
-            return Err(PgError::unsupported("DEFERRABLE"));
-        }
+        let deferral = super::foreign::deferral(constraint.deferrable, constraint.initially_deferred);
         match &constraint.kind {
             ConstraintKind::PrimaryKey(index) => {
-                if table.primary.is_some() {
+                if table.primary_parts().is_some() {
                     let message = format!("multiple primary keys for table \"{}\" are not allowed", table.name);
                     return Err(
                         PgError::new(state::INVALID_TABLE_DEFINITION, message).at(text, constraint.at.0 as usize)
@@ -300,8 +299,14 @@ impl Session {
                     let ty = table.columns[part.column].ty.clone();
                     table.columns[part.column].ty = ty.with_nullable(false);
                 }
-                table.primary_name = name;
-                table.primary = Some(parts);
+                match deferral {
+                    Deferral::Never => (table.primary_name, table.primary) = (name, Some(parts)),
+                    // Rows lie in the order of their numbers, and the key is checked behind them.
+                    deferral => {
+                        let made = unmade(name, parts, false, false);
+                        table.indexes.push(Index { is_constraint: true, is_primary: true, deferral, ..made });
+                    }
+                }
             }
             ConstraintKind::Unique(index) => {
                 let parts = key_parts(table, index, column)?;
@@ -312,8 +317,8 @@ impl Session {
                 let named: Vec<Part> = parts.iter().cloned().chain(included.iter().copied().map(ascending)).collect();
                 let name = self.key_name(table, constraint.name.as_ref(), &named, "key", snapshot)?;
                 let nulls_equal = index.nulls_not_distinct;
-                let made = unmade(name, parts, true, false);
-                let made = query::catalog::table::Index { is_constraint: true, included, nulls_equal, ..made };
+                let made = unmade(name, parts, deferral == Deferral::Never, false);
+                let made = Index { is_constraint: true, included, nulls_equal, deferral, ..made };
                 table.indexes.push(made);
             }
             ConstraintKind::Check(expr) => {

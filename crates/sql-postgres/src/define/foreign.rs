@@ -96,7 +96,11 @@ impl Session {
         let is_own = parent_schema == draft.schema && parent == draft.name;
         let found = if is_own { None } else { Some(snapshot.table(&parent_schema, &parent)?.clone()) };
         let table = found.as_deref().unwrap_or(draft);
-        let parent_columns: Vec<String> = match (&referenced[..], &table.primary) {
+        let parent_columns: Vec<String> = match (&referenced[..], table.primary_parts()) {
+            ([], Some(_)) if table.primary.is_none() => {
+                let message = format!("cannot use a deferrable primary key for referenced table \"{parent}\"");
+                return Err(PgError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message));
+            }
             ([], Some(parts)) => parts.iter().map(|part| table.columns[part.column].name.clone()).collect(),
             ([], None) => {
                 let message = format!("there is no primary key for referenced table \"{parent}\"");
@@ -203,8 +207,13 @@ fn require_unique(key: &ForeignKey, parent: &Table) -> Result<()> {
         columns == places
     };
     let unique = parent.indexes.iter().filter(|index| index.is_key()).map(|index| &*index.parts);
+    let mut deferrable = parent.indexes.iter().filter(|index| index.tells_apart() && !index.unique);
     match parent.primary.as_deref().into_iter().chain(unique).any(is_whole) {
         true => Ok(()),
+        false if deferrable.any(|index| is_whole(&index.parts)) => {
+            let message = format!("cannot use a deferrable unique constraint for referenced table \"{}\"", parent.name);
+            Err(PgError::new(state::OBJECT_NOT_IN_PREREQUISITE_STATE, message))
+        }
         false => {
             let message =
                 format!("there is no unique constraint matching given keys for referenced table \"{}\"", parent.name);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use datum::key::KeyOrder;
+use query::catalog::foreign_key::Deferral;
 use query::catalog::object_id::UNNUMBERED;
 use query::catalog::table::{Index, Part, Table};
 use query::key_form::KeyForm;
@@ -45,6 +46,8 @@ pub(super) fn unmade(name: String, parts: Vec<Part>, unique: bool, generated: bo
         included: Vec::new(),
         predicate: None,
         nulls_equal: false,
+        deferral: Deferral::Never,
+        is_primary: false,
     }
 }
 

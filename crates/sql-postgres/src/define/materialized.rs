@@ -242,7 +242,7 @@ impl Session {
         self.lock_in_mode(std::slice::from_ref(&target), TableMode::Exclusive)?;
         let insert = filling(&target, bound)?;
         let ctx = self.context();
-        let replaced = change::delete(&rows, ctx).and_then(|_| {
+        let replaced = change::delete(rows, ctx).and_then(|_| {
             let tally = change::insert(&insert, Tally::default(), ctx)?;
             change::inserted(&insert, tally, ctx)
         });

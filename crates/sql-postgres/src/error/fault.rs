@@ -302,7 +302,7 @@ fn duplicate_key(key: &DuplicateKey, written: &[Arc<Table>]) -> PgError {
 }
 
 /// Returns the fields of an error about a table. `schema` is the stored name, with its database.
-fn about_table(schema: &str, table: &str) -> ErrorObject {
+pub fn about_table(schema: &str, table: &str) -> ErrorObject {
     ErrorObject { schema: Some(schema_of(schema).into()), table: Some(table.into()), ..ErrorObject::default() }
 }
 

@@ -2,8 +2,10 @@
 
 use query::catalog::object_id::ObjectId;
 use query::catalog::table::Table;
-use query::exec::deferred::concerns;
+use query::exec::deferred::{CheckTime, concerns, tables};
 use query::exec::foreign::check_waiting;
+use query::exec::host::host;
+use query::nodes::context::EvalContext;
 use syntax::postgres::tree::{ConstraintsSetStmt, RangeVar};
 
 use crate::define::names::missing_schema;
@@ -11,6 +13,15 @@ use crate::define::object_name::has_constraint;
 use crate::error::fault::render_in;
 use crate::error::{PgError, Result, state};
 use crate::session::Session;
+
+/// Checks what constraints have left and is due.
+pub(super) fn check_due(time: CheckTime, ctx: &mut EvalContext) -> Result<()> {
+    if !host(ctx).deferring.has_checks() {
+        return Ok(());
+    }
+    let tables = tables(ctx);
+    check_waiting(time, ctx).map_err(|fault| render_in(fault, &tables, ctx))
+}
 
 impl Session {
     pub(super) fn set_constraints(&mut self, set: &ConstraintsSetStmt) -> Result<()> {
@@ -29,7 +40,7 @@ impl Session {
             modes.set_all(*deferred);
         }
         keys.into_iter().for_each(|key| modes.set(key, *deferred));
-        if *deferred { Ok(()) } else { self.check_constraints(false) }
+        if *deferred { Ok(()) } else { self.check_constraints(CheckTime::Set) }
     }
 
     /// Returns the deferrable constraints of a name, in the first schema that has any.
@@ -49,7 +60,9 @@ impl Session {
             };
             let of_table = |table: &Table| {
                 let keys = table.foreign_keys.iter().filter(|key| key.name == name.name);
-                keys.map(|key| (key.id, key.deferral)).collect::<Vec<_>>()
+                let unique = table.indexes.iter().filter(|index| index.is_constraint && index.name == name.name);
+                let unique = unique.map(|index| (index.id, index.deferral));
+                keys.map(|key| (key.id, key.deferral)).chain(unique).collect::<Vec<_>>()
             };
             let keys: Vec<_> = found.tables.values().flat_map(|table| of_table(table)).collect();
             let is_other = found.tables.values().any(|table| has_constraint(table, &name.name));
@@ -67,12 +80,12 @@ impl Session {
         Err(PgError::new(state::UNDEFINED_OBJECT, format!("constraint \"{shown}\" does not exist")))
     }
 
-    /// Checks what deferred constraints have left; at the end of the transaction all of it.
-    pub(super) fn check_constraints(&mut self, is_end: bool) -> Result<()> {
+    /// Checks what deferred constraints have left and is due.
+    pub(super) fn check_constraints(&mut self, time: CheckTime) -> Result<()> {
         if self.transaction.is_aborted || self.host().txn.is_none() {
             return Ok(());
         }
-        check_waiting(is_end, &mut self.ctx).map_err(|fault| render_in(fault, &[], &mut self.ctx))
+        check_due(time, &mut self.ctx)
     }
 
     /// Fails for a table whose rows deferred constraints have yet to check. `what` begins the message.

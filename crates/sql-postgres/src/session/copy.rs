@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use query::exec::Exec;
 use query::exec::change::{self as changes, Inserting, Tally};
+use query::exec::deferred::CheckTime;
 use query::nodes::change::Insert;
 use query::nodes::expr::Expr;
 use query::types::Type;
@@ -19,6 +20,7 @@ use crate::copy::output::{csv_field, text_field};
 use crate::define::names::Relation;
 use crate::error::{PgError, Result, state};
 use crate::functions::state::PgState;
+use crate::session::constraints::check_due;
 use crate::session::result_set::{Format, ResultColumns, write_binary, write_text};
 use crate::session::set::quoted;
 use crate::session::{More, Outcome, Session};
@@ -166,6 +168,7 @@ impl Session {
             let insert = insert_of(&copying.statement)?;
             let changed = changes::inserted(insert, std::mem::take(&mut copying.tally), &mut self.ctx);
             let affected = changed.map_err(|fault| self.error_of(fault, &copying.statement.written))?.affected;
+            check_due(CheckTime::Statement, &mut self.ctx)?;
             self.is_open = false;
             self.end_statement()?;
             Ok(Outcome::done(format!("COPY {affected}")))

@@ -18,6 +18,7 @@ use engine::rows::Isolation;
 use query::catalog::table::Table;
 use query::catalog::table_lock::TableMode;
 use query::exec::constraint_modes::ConstraintModes;
+use query::exec::deferred::{CheckTime, restore};
 use query::exec::host::{Host, host};
 use query::session::metadata_locks::Patience;
 use query::session::registry::SessionHandle as _;
@@ -365,7 +366,7 @@ impl Session {
 
     /// Commits the transaction and ends its block. An error means that nothing was committed.
     pub(super) fn commit_transaction(&mut self) -> Result<()> {
-        let ready = self.check_constraints(true).and_then(|()| self.hold_cursors());
+        let ready = self.check_constraints(CheckTime::Commit).and_then(|()| self.hold_cursors());
         if let Err(error) = ready.and_then(|()| self.settle_temporary()) {
             self.roll_back_transaction();
             return Err(error);
@@ -573,6 +574,7 @@ impl Session {
         self.ctx.facts().channels.undo_to(mark);
         let constraints = self.transaction.savepoints[at].constraints.clone();
         self.host().deferring.modes = constraints;
+        restore(&mut self.ctx);
         self.transaction.is_aborted = false;
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use datum::Result;
+use query::catalog::foreign_key::Deferral;
 use query::catalog::objects::Object;
 use query::catalog::schema_name::SchemaName;
 use query::catalog::table::{Check, Default, Index, Part, Table, TableColumn};
@@ -298,17 +299,19 @@ pub fn indexes(table: &Table) -> Vec<ShownIndex<'_>> {
         included: &[],
         predicate: None,
         nulls_equal: false,
+        deferral: Deferral::Never,
     });
     let others = table.indexes.iter().filter(|index| crate::define::is_shown(index)).map(|index: &Index| ShownIndex {
         oid: oids::of_object(index.id),
         name: index.name.clone(),
         parts: &index.parts,
-        is_unique: index.unique,
-        is_primary: false,
+        is_unique: index.tells_apart(),
+        is_primary: index.is_primary,
         is_constraint: index.is_constraint,
         included: &index.included,
         predicate: index.predicate,
         nulls_equal: index.nulls_equal,
+        deferral: index.deferral,
     });
     primary.into_iter().chain(others).collect()
 }
@@ -323,6 +326,7 @@ pub struct ShownIndex<'t> {
     pub included: &'t [usize],
     pub predicate: Option<usize>,
     pub nulls_equal: bool,
+    pub deferral: Deferral,
 }
 
 /// Returns the expression of an index's column as SQL, with the parentheses that it needs there.

@@ -311,6 +311,8 @@ impl World {
                 included: Vec::new(),
                 predicate: None,
                 nulls_equal: false,
+                deferral: query::catalog::foreign_key::Deferral::Never,
+                is_primary: false,
             });
         }
         let check = |(name, text)| Check { id: UNNUMBERED, name, text, enforced: true };

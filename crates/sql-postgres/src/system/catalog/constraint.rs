@@ -140,7 +140,8 @@ fn of_table(shown: &Shown, table: &Table, ctx: &mut EvalContext, give: &mut Give
         let columns = Some(index.parts.iter().map(|part| number_of(table, part.column)).collect());
         let kind = if index.is_primary { 'p' } else { 'u' };
         let number = index.constraint_oid();
-        give(Constraint { name: &index.name, index: index.oid, columns, ..plain(number, kind) }.row(), ctx)?;
+        let (name, deferral) = (&*index.name, index.deferral);
+        give(Constraint { name, index: index.oid, columns, deferral, ..plain(number, kind) }.row(), ctx)?;
     }
     for check in &table.checks {
         let number = oids::of_object(check.id);

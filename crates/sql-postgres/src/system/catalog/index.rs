@@ -12,6 +12,7 @@ use crate::system::oids;
 use crate::system::operator_class::default_class;
 use crate::system::view::{Shown, ShownIndex, indexes, number_of, type_of};
 use crate::system::wanted::Wanted;
+use query::catalog::foreign_key::Deferral;
 use query::catalog::table::Table;
 
 pub fn pg_index(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut Give<'_>) -> Result<()> {
@@ -43,7 +44,7 @@ fn row(table: &Table, index: &ShownIndex<'_>) -> Row {
         truth(index.nulls_equal),
         truth(index.is_primary),
         truth(false),
-        truth(true),
+        truth(index.deferral == Deferral::Never),
         truth(false),
         truth(true),
         truth(false),

@@ -125,7 +125,7 @@ pub fn constraint(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<V
                 let word = if index.is_primary { "PRIMARY KEY" } else { "UNIQUE" };
                 let nulls = if index.nulls_equal { " NULLS NOT DISTINCT" } else { "" };
                 let columns = names(&table, &mut index.parts.iter().map(|part| part.column));
-                format!("{word}{nulls} ({columns}){}", index.included_text(&table))
+                format!("{word}{nulls} ({columns}){}{}", index.included_text(&table), deferral_text(index.deferral))
             })
         }
         // The condition has parentheses of its own, unless it is pretty.
@@ -158,12 +158,16 @@ fn foreign_key(table: &Arc<Table>, key: &ForeignKey, _: Style, ctx: &mut EvalCon
             text.push_str(&format!(" ON {event} {}", action.name()));
         }
     }
-    text.push_str(match key.deferral {
+    text.push_str(deferral_text(key.deferral));
+    text
+}
+
+fn deferral_text(deferral: Deferral) -> &'static str {
+    match deferral {
         Deferral::Never => "",
         Deferral::Immediate => " DEFERRABLE",
         Deferral::Deferred => " DEFERRABLE INITIALLY DEFERRED",
-    });
-    text
+    }
 }
 
 pub fn expression(_: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {

@@ -50,7 +50,7 @@ pub fn table_constraints(wanted: &Wanted<'_>, ctx: &mut EvalContext, give: &mut 
                 true => ("PRIMARY KEY", None),
                 false => ("UNIQUE", Some(!index.nulls_equal)),
             };
-            give(row(&index.name, kind, Deferral::Never, nulls), ctx)?;
+            give(row(&index.name, kind, index.deferral, nulls), ctx)?;
         }
         for key in &table.foreign_keys {
             give(row(&key.name, "FOREIGN KEY", key.deferral, None), ctx)?;
