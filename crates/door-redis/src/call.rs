@@ -20,6 +20,9 @@ pub struct Call<'c> {
 
 pub type Result = std::result::Result<(), Error>;
 
+/// A result of the engine with a value.
+pub type Done<R> = std::result::Result<R, Error>;
+
 impl Call<'_> {
     /// Writes a range of a value as a bulk string. Spools the reply to a file if memory has no room for it (DR-8).
     pub fn bulk_value(&mut self, txn: &mut KeyTransaction<'_>, entry: &Entry, range: std::ops::Range<u64>) -> Result {

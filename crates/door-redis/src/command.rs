@@ -202,9 +202,9 @@ impl Command {
         self.is(flag::WRITE | flag::READONLY) || matches!(self.name, "publish" | "spublish")
     }
 
-    /// Returns first key, last key and step, as COMMAND shows them in addition to the specs. Keys that are counted have no place in them.
+    /// Returns first key, last key and step, as COMMAND shows them in addition to the specs. Keys that are counted or behind a word have no place in them.
     pub fn legacy_keys(&self) -> (i64, i64, i64) {
-        let mut placed = self.keys.iter().filter(|spec| !spec.is_counted);
+        let mut placed = self.keys.iter().filter(|spec| !spec.is_counted && spec.keyword.is_none());
         let Some(first) = placed.next() else { return (0, 0, 0) };
         match placed.next_back() {
             None => (first.first as i64, first.absolute_last(), first.step as i64),

@@ -98,6 +98,23 @@ pub fn print(out: &mut Vec<u8>, value: f64) {
     }
 }
 
+/// Appends a score as a listpack shows it: whole numbers of up to 62 bits without an exponent.
+pub fn print_listpack(out: &mut Vec<u8>, value: f64) {
+    const WHOLE_MAX: f64 = (i64::MAX / 2) as f64;
+    if value == value.trunc() && value.abs() <= WHOLE_MAX {
+        crate::number::append(out, value as i64);
+    } else {
+        print(out, value);
+    }
+}
+
+/// Appends "%.17f" of a number without zeros at the end, as coordinates are shown.
+pub fn print_fixed(out: &mut Vec<u8>, value: f64) {
+    let text = format!("{value:.17}");
+    let text = without_zeros(&text);
+    out.extend_from_slice(if text == "-0" { b"0" } else { text.as_bytes() });
+}
+
 /// Removes zeros at the end of a fraction, and a point without a fraction.
 fn without_zeros(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }

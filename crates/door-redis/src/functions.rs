@@ -10,9 +10,9 @@ use engine::KeyTransaction;
 use crate::call::{Call, Result};
 use crate::command::Command;
 use crate::commands::{
-    acl, bitmap, client, config, connection, debug, expire, function, generic, hash, info, introspect, latency, memory,
-    object, pubsub, scan, scripting, server, set, slowlog, sorted_algebra, sorted_range, sorted_set, string,
-    transaction,
+    acl, bitmap, client, config, connection, debug, expire, function, generic, geo, hash, hyperloglog, info,
+    introspect, latency, memory, object, pubsub, scan, scripting, server, set, slowlog, sorted_algebra, sorted_range,
+    sorted_set, string, transaction,
 };
 use crate::session::Session as State;
 use crate::table::COMMANDS;
@@ -138,6 +138,21 @@ const FUNCTIONS: &[(&str, Run)] = &[
     ("zscore", Read(sorted_set::zscore)),
     ("zunion", Read(sorted_algebra::zunion)),
     ("zunionstore", Write(sorted_algebra::zunionstore)),
+    ("geoadd", Write(geo::geoadd)),
+    ("geodist", Read(geo::geodist)),
+    ("geohash", Read(geo::geohash)),
+    ("geopos", Read(geo::geopos)),
+    ("georadius", Write(geo::georadius)),
+    ("georadius_ro", Read(geo::georadius)),
+    ("georadiusbymember", Write(geo::georadiusbymember)),
+    ("georadiusbymember_ro", Read(geo::georadiusbymember)),
+    ("geosearch", Read(geo::geosearch)),
+    ("geosearchstore", Write(geo::geosearchstore)),
+    ("pfadd", Write(hyperloglog::pfadd)),
+    ("pfcount", Write(hyperloglog::pfcount)),
+    ("pfdebug", Write(hyperloglog::pfdebug)),
+    ("pfmerge", Write(hyperloglog::pfmerge)),
+    ("pfselftest", Session(hyperloglog::pfselftest)),
     ("copy", Write(generic::copy)),
     ("del", Write(generic::del)),
     ("exists", Read(generic::exists)),

@@ -95,7 +95,12 @@ impl Reply<'_> {
     pub fn double(&mut self, value: f64) {
         let mut text = Vec::new();
         float::print(&mut text, value);
-        if self.resp3 { self.line(b',', &text) } else { self.bulk(&text) }
+        self.number(&text);
+    }
+
+    /// Writes the text of a double, in RESP2 as a bulk string.
+    pub fn number(&mut self, text: &[u8]) {
+        if self.resp3 { self.line(b',', text) } else { self.bulk(text) }
     }
 }
 

@@ -9,7 +9,9 @@ use crate::errors;
 mod bitmap;
 mod connection;
 mod generic;
+mod geo;
 mod hash;
+mod hyperloglog;
 mod pubsub;
 mod scripting;
 mod server;
@@ -18,12 +20,14 @@ mod sorted_set;
 mod string;
 mod transactions;
 
-const GROUPS: [&[Command]; 11] = [
+const GROUPS: [&[Command]; 13] = [
     string::ROWS,
     bitmap::ROWS,
     hash::ROWS,
     set::ROWS,
     sorted_set::ROWS,
+    geo::ROWS,
+    hyperloglog::ROWS,
     generic::ROWS,
     connection::ROWS,
     transactions::ROWS,

@@ -2,8 +2,8 @@
 
 Each writer owns its keys, so it knows what they must hold: the last acknowledged value, or one that was under way when the server died. Beside them,
 transfers between accounts in MULTI/EXEC keep a constant sum, MSETs write one number to several keys, and readers note what they saw: a value seen by
-anybody must still be there, or a later one. DBSIZE must equal what a full SCAN finds. Collectors do the same as writers with hashes and sets that grow
-and shrink between one record and many; what they write in MULTI/EXEC to a set and to a hash must be in both or in neither.
+anybody must still be there, or a later one. DBSIZE must equal what a full SCAN finds. Collectors do the same as writers with hashes, sets and sorted sets that
+grow and shrink between one record and many; what they write in MULTI/EXEC to a set and to a hash must be in both or in neither.
 """
 
 import random
@@ -72,7 +72,7 @@ class Writer(threading.Thread):
 
 
 class Collector(threading.Thread):
-    """Changes hashes (`ch:`) and sets (`cs:`) of its own in database 0, each a dictionary; a set has empty values."""
+    """Changes hashes (`ch:`), sets (`cs:`) and sorted sets (`cz:`) of its own in database 0, each a dictionary; a set has empty values."""
 
     def __init__(self, port, number, seed, state):
         super().__init__(daemon=True)
@@ -81,13 +81,15 @@ class Collector(threading.Thread):
         self.acknowledged = 0
 
     def names(self, most):
-        return [b"member %d" % self.random.randrange(400) for _ in range(self.random.randrange(1, most))]
+        return [b"member %d" % self.random.randrange(2500 if self.random.random() < 0.3 else 400) for _ in range(self.random.randrange(1, most))]
 
     def command(self, key, before):
         """Commands and the collection after them."""
         is_hash, kind = key.startswith("ch"), self.random.randrange(20)
         if kind == 0:
             return [("DEL", key)], {}
+        if key.startswith("cz"):
+            return self.sorted_command(key, before, kind)
         if kind < 8:
             gone = self.names(300 if kind == 1 else 20)
             return [("HDEL" if is_hash else "SREM", key, *gone)], {name: value for name, value in before.items() if name not in gone}
@@ -96,6 +98,18 @@ class Collector(threading.Thread):
         new = {name: (b"%d" % self.random.randrange(10**9)) * (1 + size // 9) if is_hash else b"" for name in names}
         words = [word for pair in new.items() for word in pair] if is_hash else list(new)
         return [("HSET" if is_hash else "SADD", key, *words)], {**before, **new}
+
+    def sorted_command(self, key, before, kind):
+        if kind < 5:
+            gone = self.names(300 if kind == 1 else 20)
+            return [("ZREM", key, *gone)], {name: score for name, score in before.items() if name not in gone}
+        if kind < 8:
+            start = self.random.randrange(len(before) + 1)
+            end = start + self.random.randrange(1, 120)
+            gone = [name for name, _ in ranked(before)[start:end]]
+            return [("ZREMRANGEBYRANK", key, start, end - 1)], {name: score for name, score in before.items() if name not in gone}
+        new = {name: b"%d" % self.random.randrange(-50, 50) for name in self.names(1500 if kind == 8 else 12)}
+        return [("ZADD", key, *[word for name, score in new.items() for word in (score, name)])], {**before, **new}
 
     def mirrored(self):
         """One member more, or less, in a set and in a hash."""
@@ -108,7 +122,7 @@ class Collector(threading.Thread):
         try:
             wire = Wire(self.port)
             while True:
-                key = f"{self.random.choice(['ch', 'cs'])}:{self.number}:{self.random.randrange(6)}"
+                key = f"{self.random.choice(['ch', 'cs', 'cz'])}:{self.number}:{self.random.randrange(6)}"
                 possible = self.state.setdefault(key, [{}])
                 commands, after = self.command(key, possible[-1])
                 possible.append(after)
@@ -136,7 +150,23 @@ def items(reply):
     return found
 
 
+def ranked(members):
+    """The members of a sorted set in its order."""
+    return sorted(members.items(), key=lambda pair: (int(pair[1]), pair[0]))
+
+
+def ranks_agree(wire, key, members):
+    """Whether the order, and ranks in the middle and at the ends, are those of the scores."""
+    expected = ranked(members)
+    words = items(wire.call("ZRANGE", key, 0, -1, "WITHSCORES"))
+    sample = [at for at in (0, len(expected) // 3, len(expected) - 1) if expected]
+    return list(zip(words[::2], words[1::2])) == expected and all(wire.call("ZRANK", key, expected[at][0]) == b":%d\r\n" % at for at in sample)
+
+
 def collection(wire, key):
+    if key.startswith("cz"):
+        words = items(wire.call("ZRANGE", key, 0, -1, "WITHSCORES"))
+        return dict(zip(words[::2], words[1::2]))
     if key.startswith("cs"):
         return {name: b"" for name in items(wire.call("SMEMBERS", key))}
     words = items(wire.call("HGETALL", key))
@@ -147,11 +177,11 @@ def verify_collections(wire, state, round_number):
     lost = []
     for key, possible in state.items():
         found = collection(wire, key)
-        size = int(wire.call("HLEN" if key.startswith("ch") else "SCARD", key)[1:])
-        if found not in possible or size != len(found):
+        size = int(wire.call({"ch": "HLEN", "cs": "SCARD", "cz": "ZCARD"}[key[:2]], key)[1:])
+        if found not in possible or size != len(found) or key.startswith("cz") and not ranks_agree(wire, key, found):
             lost.append((key, size, len(found), [len(each) for each in possible]))
         state[key] = [found]
-    tally.check(f"round {round_number}: hashes and sets", not lost, f"{lost[:3]}")
+    tally.check(f"round {round_number}: hashes, sets and sorted sets", not lost, f"{lost[:3]}")
     for number in range(COLLECTORS):
         members, fields = items(wire.call("SMEMBERS", f"ms{number}")), items(wire.call("HKEYS", f"mh{number}"))
         tally.check(f"round {round_number}: a set and a hash changed together", sorted(members) == sorted(fields), f"{len(members)} {len(fields)}")

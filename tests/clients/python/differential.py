@@ -4,8 +4,8 @@ Exceptions, each with its reason:
   SCAN, KEYS      order is free: compared as sets (a full iteration)
   RANDOMKEY       random: only null or not
   HGETALL, SMEMBERS, SINTER and the like     order is free: compared as sets (of pairs)
-  SPOP, SRANDMEMBER, HRANDFIELD              random: shape only; SPOP with all members or none only
-  HSCAN, SSCAN    a full iteration, compared as a set
+  SPOP, SRANDMEMBER, HRANDFIELD, ZRANDMEMBER random: shape only; SPOP with all members or none only
+  HSCAN, SSCAN, ZSCAN a full iteration, compared as a set
   OBJECT REFCOUNT (Redis shares small integers) / FREQ / IDLETIME, MEMORY, DEBUG, CLIENT, INFO: facts of the server, not compared
   COMMAND, ACL    keys of random requests, and what users of random rules may do; introspection.py compares the rest
   times to live   compared within two units
@@ -15,12 +15,15 @@ import argparse
 import random
 import time
 
+import geo_commands
+import sorted_commands
 from beluga import Peer, Server, Tally, Wire, request
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--seconds", type=float, default=60)
 parser.add_argument("--seed", type=int, default=None)
 parser.add_argument("--rounds", type=int, default=1 << 30)
+parser.add_argument("--only", choices=["sorted", "geo"], help="commands of one group, and those that make and remove keys")
 parser.add_argument("--canary", action="store_true", help="spoil a reply: the run must fail")
 arguments = parser.parse_args()
 seed = arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 32)
@@ -159,7 +162,7 @@ COLLECTIONS = [
 def acl(rng):
     user = rng.choice(["ann", "ben"])
     if rng.random() < 0.6:
-        request = rng.choice(COMMANDS[:45] + COLLECTIONS[:22])[1](rng)
+        request = rng.choice(COMMANDS[:45] + COLLECTIONS[:22] + SORTED[:26] + PLACES[:7])[1](rng)
         return ["ACL", "DRYRUN", user, *(["GET", "k1"] if request[0] in NOT_COMMANDS else request)]
     words = [rule(rng) for _ in range(rng.randrange(1, 5))]
     if rng.random() < 0.3:
@@ -168,11 +171,13 @@ def acl(rng):
 
 
 def getkeys(rng):
-    request = rng.choice(COMMANDS[:45] + COLLECTIONS[:22])[1](rng)
+    request = rng.choice(COMMANDS[:45] + COLLECTIONS[:22] + SORTED[:26] + PLACES[:7])[1](rng)
     return ["COMMAND", rng.choice(["GETKEYS", "GETKEYSANDFLAGS"]), *(["GET", "k1"] if request[0] in NOT_COMMANDS else request)]
 
 
-NOT_COMMANDS = ("SCANALL", "HSCANALL", "SSCANALL", "ACL", "COMMAND")
+SORTED = sorted_commands.commands(key, field, fields, count, number, maybe, sets_of)
+PLACES = geo_commands.commands(key, maybe)
+NOT_COMMANDS = ("SCANALL", "HSCANALL", "SSCANALL", "ZSCANALL", "ACL", "COMMAND")
 COMMANDS = [
     (8, set_command),
     (6, lambda r: ["GET", key(r)]),
@@ -228,7 +233,13 @@ COMMANDS = [
     (6, acl),
     (2, getkeys),
     *COLLECTIONS,
+    *SORTED,
+    *PLACES,
 ]
+if arguments.only == "sorted":
+    COMMANDS = [*SORTED, (3, lambda r: ["DEL", key(r)]), (3, lambda r: ["SADD", key(r), *fields(r)]), (1, lambda r: ["COPY", key(r), key(r)]), (1, lambda r: ["RENAME", key(r), key(r)])]
+if arguments.only == "geo":
+    COMMANDS = [*PLACES, (1, lambda r: ["DEL", key(r)]), (1, lambda r: ["ZADD", key(r), number(r), field(r)])]
 WEIGHTS = [weight for weight, _ in COMMANDS]
 
 
@@ -275,13 +286,13 @@ def scan_members(wire, command, key):
         if reply.startswith((b"-", b"+")):
             return reply
         cursor, items = parse(reply)
-        found += list(zip(items[::2], items[1::2])) if command == "HSCAN" else items
+        found += list(zip(items[::2], items[1::2])) if command in ("HSCAN", "ZSCAN") else items
         if cursor == b"0":
             return sorted(set(found))
 
 
 UNORDERED = {"HKEYS", "HVALS", "SMEMBERS", "SINTER", "SUNION", "SDIFF", "SPOP", "HGETALL"}
-RANDOM = {"HRANDFIELD", "SRANDMEMBER"}
+RANDOM = {"HRANDFIELD", "SRANDMEMBER", "ZRANDMEMBER"}
 
 
 def items_of(name, reply):
@@ -310,7 +321,7 @@ def same(command, ours, theirs, connection):
     return False
 
 
-LOOSE = {*UNORDERED, *RANDOM, "HSCAN", "SSCAN", "KEYS", "RANDOMKEY", "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME"}
+LOOSE = {*UNORDERED, *RANDOM, "HSCAN", "SSCAN", "ZSCAN", "KEYS", "RANDOMKEY", "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME"}
 queued_names = [[], []]
 
 
@@ -323,7 +334,7 @@ class Pair:
     def run(self, command):
         if command[0] == "SCANALL":
             return [repr(scan_all(wire)).encode() for wire in self.wires]
-        if command[0] in ("HSCANALL", "SSCANALL"):
+        if command[0] in ("HSCANALL", "SSCANALL", "ZSCANALL"):
             return [repr(scan_members(wire, command[0][:5], command[1])).encode() for wire in self.wires]
         for wire in self.wires:
             wire.send(encode(command))
@@ -338,7 +349,7 @@ def play(beluga, peer, commands, resp3, spoil=None):
     """Runs (connection, command) pairs on fresh servers; returns the first difference."""
     cleaner = Pair(beluga, peer, False)
     cleaner.run(["FLUSHALL"])
-    for limit in (("hash-max-listpack-entries", "512"), ("hash-max-listpack-value", "64"), ("set-max-intset-entries", "512")):
+    for limit in (("hash-max-listpack-entries", "512"), ("hash-max-listpack-value", "64"), ("set-max-intset-entries", "512"), ("zset-max-listpack-entries", "128"), ("zset-max-listpack-value", "64")):
         cleaner.run(["CONFIG", "SET", *limit])
     cleaner.run(["ACL", "DELUSER", "ann", "ben"])
     pairs = [Pair(beluga, peer, resp3), Pair(beluga, peer, resp3)]
@@ -346,7 +357,7 @@ def play(beluga, peer, commands, resp3, spoil=None):
     try:
         for at, (connection, command) in enumerate(commands):
             # Not one command, and one that is not allowed inside MULTI here.
-            if (command[0] in ("SCANALL", "HSCANALL", "SSCANALL") or command[:2] == ["ACL", "SETUSER"]) and inside[connection]:
+            if (command[0] in ("SCANALL", "HSCANALL", "SSCANALL", "ZSCANALL") or command[:2] == ["ACL", "SETUSER"]) and inside[connection]:
                 continue
             ours, theirs = pairs[connection].run(command)
             if spoil == at:

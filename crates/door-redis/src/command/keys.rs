@@ -14,6 +14,8 @@ pub struct KeySpec {
     pub notes: Option<&'static str>,
     /// Argument `first` is the number of keys, which follow it.
     pub is_counted: bool,
+    /// The key is behind this word, wherever that is from argument `first` on.
+    pub keyword: Option<&'static str>,
 }
 
 /// A single key.
@@ -22,12 +24,17 @@ pub const fn at(first: usize, flags: &'static str) -> KeySpec {
 }
 
 pub const fn range(first: usize, last: i32, step: usize, flags: &'static str) -> KeySpec {
-    KeySpec { first, last, step, flags, notes: None, is_counted: false }
+    KeySpec { first, last, step, flags, notes: None, is_counted: false, keyword: None }
 }
 
 /// Keys behind argument `first`, which is their number.
 pub const fn counted(first: usize, flags: &'static str) -> KeySpec {
     KeySpec { is_counted: true, ..at(first, flags) }
+}
+
+/// The key behind a word from argument `first` on.
+pub const fn keyword(word: &'static str, first: usize, flags: &'static str) -> KeySpec {
+    KeySpec { keyword: Some(word), ..at(first, flags) }
 }
 
 impl KeySpec {
@@ -44,14 +51,20 @@ impl KeySpec {
     /// Returns the argument indexes of the keys in a request. A number of keys that does not fit has none.
     pub fn positions(&self, args: &[&[u8]]) -> impl Iterator<Item = usize> + use<> {
         let count = args.len();
+        let mut behind = Vec::new();
+        if let Some(word) = self.keyword {
+            // Of several, a command uses the last one.
+            behind.extend((self.first + 1..count).filter(|at| args[at - 1].eq_ignore_ascii_case(word.as_bytes())));
+            return (0..0).step_by(1).chain(behind);
+        }
         if self.is_counted {
             let keys = args.get(self.first).and_then(|number| usize::try_from(number::parse(number)?).ok());
             let keys = keys.filter(|keys| *keys < count - self.first).unwrap_or(0);
-            return (self.first + 1..self.first + 1 + keys).step_by(1);
+            return (self.first + 1..self.first + 1 + keys).step_by(1).chain(behind);
         }
         let last = if self.last >= 0 { self.first as i32 + self.last } else { count as i32 + self.last };
         let end = (last + 1).clamp(0, count as i32) as usize;
-        (self.first..end.max(self.first)).step_by(self.step)
+        (self.first..end.max(self.first)).step_by(self.step).chain(behind)
     }
 
     /// Returns the flags for this request. With some options a command does less than its row allows for.

@@ -79,10 +79,17 @@ fn describe_keys(reply: &mut Reply<'_>, spec: &KeySpec) {
     reply.bulk(b"begin_search");
     reply.map(2);
     reply.bulk(b"type");
-    reply.bulk(b"index");
+    reply.bulk(if spec.keyword.is_some() { &b"keyword"[..] } else { b"index" });
     reply.bulk(b"spec");
-    reply.map(1);
-    reply.bulk(b"index");
+    if let Some(word) = spec.keyword {
+        reply.map(2);
+        reply.bulk(b"keyword");
+        reply.bulk(word.as_bytes());
+        reply.bulk(b"startfrom");
+    } else {
+        reply.map(1);
+        reply.bulk(b"index");
+    }
     reply.integer(spec.first as i64);
     reply.bulk(b"find_keys");
     reply.map(2);

@@ -60,15 +60,15 @@ impl Call<'_> {
 /// Notifies that members were removed, and with the last of them the key. `before` is the number of members that there were.
 pub(crate) fn notify_removal(
     txn: &mut KeyTransaction<'_>,
-    call: &Call<'_>,
+    db: u8,
     key: &[u8],
     (class, event): (u32, &'static str),
     (before, removed): (u64, u64),
 ) {
     if removed > 0 {
-        txn.notify(call.db, key, class, event);
+        txn.notify(db, key, class, event);
         if removed == before {
-            txn.notify(call.db, key, event_class::GENERIC, "del");
+            txn.notify(db, key, event_class::GENERIC, "del");
         }
     }
 }
@@ -77,15 +77,16 @@ pub(crate) fn notify_removal(
 pub(crate) fn store_built<'k>(
     txn: &mut KeyTransaction<'k>,
     call: &mut Call<'_>,
+    key: &[u8],
     build: Build<'k>,
-    class: u32,
+    (class, event): (u32, &'static str),
 ) -> Result {
-    let existed = txn.peek(call.db, call.args[1])?.is_some();
-    let count = txn.put_built(call.db, call.args[1], build)?;
+    let existed = txn.peek(call.db, key)?.is_some();
+    let count = txn.put_built(call.db, key, build)?;
     if count > 0 {
-        txn.notify(call.db, call.args[1], class, call.command.name);
+        txn.notify(call.db, key, class, event);
     } else if existed {
-        txn.notify(call.db, call.args[1], event_class::GENERIC, "del");
+        txn.notify(call.db, key, event_class::GENERIC, "del");
     }
     call.reply.integer(count as i64);
     Ok(())
@@ -110,7 +111,7 @@ pub(crate) fn remove_members(
     if let Some(found) = lookup_as(txn, call, call.args[1], kind)? {
         let before = found.map_or(Ok(0), |entry| entry.count())?;
         let removed = txn.remove_members(call.db, call.args[1], kind, &call.args[2..])?;
-        notify_removal(txn, call, call.args[1], event, (before, removed));
+        notify_removal(txn, call.db, call.args[1], event, (before, removed));
         call.reply.integer(removed as i64);
     }
     Ok(())
@@ -293,7 +294,7 @@ pub(crate) fn scan_members(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, ki
                 }
                 Kind::ZSet => {
                     let score = txn.score_of(&item.value.to_entry()?)?;
-                    float::print(&mut value, score);
+                    if is_whole { float::print_listpack(&mut value, score) } else { float::print(&mut value, score) }
                 }
                 _ => {}
             }

@@ -4,7 +4,7 @@
 
 use engine::{Entry, KeyTransaction, Kind, event_class};
 
-use crate::call::{Call, Result};
+use crate::call::{Call, Done, Result};
 use crate::commands::lookup_as;
 use crate::commands::members::{
     RandomMembers, draw_members, notify_removal, remove_members, reply_count, reply_sample, scan_members, store_built,
@@ -12,8 +12,6 @@ use crate::commands::members::{
 use crate::errors;
 use crate::reply::Reply;
 use crate::spool::LONG;
-
-type Done<R> = std::result::Result<R, engine::Error>;
 
 const SPOP: (u32, &str) = (event_class::SET, "spop");
 
@@ -89,7 +87,7 @@ pub fn smove(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     let is_there = has(txn, Some(&source), member)?;
     if is_there && from != to {
         txn.remove_members(call.db, from, Kind::Set, &[member])?;
-        notify_removal(txn, call, from, (event_class::SET, "srem"), (source.count()?, 1));
+        notify_removal(txn, call.db, from, (event_class::SET, "srem"), (source.count()?, 1));
         if txn.put_members(call.db, to, Kind::Set, &[(member, &[])], call.limits.set_of())? > 0 {
             txn.notify(call.db, to, event_class::SET, "sadd");
         }
@@ -112,7 +110,7 @@ pub fn spop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
             None => call.reply.null(),
             Some((member, _)) => {
                 txn.remove_members(call.db, key, Kind::Set, &[&member])?;
-                notify_removal(txn, call, key, SPOP, (before, 1));
+                notify_removal(txn, call.db, key, SPOP, (before, 1));
                 call.reply.bulk(&member);
             }
         }
@@ -128,13 +126,13 @@ pub fn spop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
     if count as u64 >= before {
         reply_all(txn, call, Some(&entry))?;
         txn.delete(call.db, key)?;
-        notify_removal(txn, call, key, SPOP, (before, before));
+        notify_removal(txn, call.db, key, SPOP, (before, before));
         return Ok(());
     }
     let drawn = draw_members(txn, &entry, count as u64)?;
     let members: Vec<&[u8]> = drawn.iter().map(Vec::as_slice).collect();
     let removed = txn.remove_members(call.db, key, Kind::Set, &members)?;
-    notify_removal(txn, call, key, SPOP, (before, removed));
+    notify_removal(txn, call.db, key, SPOP, (before, removed));
     call.reply.set(members.len());
     members.iter().for_each(|member| call.reply.bulk(member));
     Ok(())
@@ -238,7 +236,7 @@ fn store_members(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, algebra: Alg
     let Some(sets) = sets(txn, call, &call.args[2..])? else { return Ok(()) };
     let mut build = txn.build(call.db, call.args[1], Kind::Set, call.limits.set_of())?;
     each(txn, algebra, &sets, |member| build.put(member, &[]).map(|_| true))?;
-    store_built(txn, call, build, event_class::SET)
+    store_built(txn, call, call.args[1], build, (event_class::SET, call.command.name))
 }
 
 pub fn sinter(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {

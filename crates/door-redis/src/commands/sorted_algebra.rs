@@ -8,19 +8,17 @@ use std::cmp::Ordering;
 use engine::{Build, Entry, KeyTransaction, Kind, event_class};
 use stdx::memory;
 
-use crate::call::{Call, Result};
+use crate::call::{Call, Done, Result};
 use crate::command::flag::WRITE;
 use crate::commands::members::store_built;
 use crate::commands::sorted_set::scored_header;
 use crate::errors;
 
-type Done<R> = std::result::Result<R, engine::Error>;
-
 /// Bytes of members that a reply gathers in memory.
 const GATHERED_MAX: usize = 1 << 20;
 
 #[derive(Clone, Copy, PartialEq)]
-enum Algebra {
+enum SortedAlgebra {
     Inter,
     Union,
     Diff,
@@ -82,8 +80,8 @@ impl Input {
 }
 
 /// A parsed request.
-struct Request {
-    algebra: Algebra,
+struct AlgebraRequest {
+    algebra: SortedAlgebra,
     inputs: Vec<Input>,
     aggregate: Aggregate,
     with_scores: bool,
@@ -91,7 +89,7 @@ struct Request {
     limit: u64,
 }
 
-/// What a command of this group does with the members.
+/// The use that a command of this group makes of the members.
 #[derive(Clone, Copy, PartialEq)]
 enum Purpose {
     Reply,
@@ -99,14 +97,14 @@ enum Purpose {
     Count,
 }
 
-impl Request {
+impl AlgebraRequest {
     /// Parses a request whose number of keys is argument `at`, and looks up its keys. Returns None after an error reply.
     fn parse(
         txn: &mut KeyTransaction<'_>,
         call: &mut Call<'_>,
-        (algebra, purpose): (Algebra, Purpose),
+        (algebra, purpose): (SortedAlgebra, Purpose),
         at: usize,
-    ) -> Done<Option<Request>> {
+    ) -> Done<Option<AlgebraRequest>> {
         let Some(keys) = call.integer(at) else { return Ok(None) };
         if keys < 1 {
             call.reply.error(&format!("ERR at least 1 input key is needed for '{}' command", call.command.name));
@@ -126,12 +124,12 @@ impl Request {
             }
             inputs.push(Input { entry, weight: 1.0 });
         }
-        let mut request = Request { algebra, inputs, aggregate: Aggregate::Sum, with_scores: false, limit: 0 };
+        let mut request = AlgebraRequest { algebra, inputs, aggregate: Aggregate::Sum, with_scores: false, limit: 0 };
         let done = request.parse_options(call, purpose, end);
         if done.is_none() {
             return Ok(None);
         }
-        if algebra != Algebra::Diff {
+        if algebra != SortedAlgebra::Diff {
             // The order decides how sums round. Equal sizes keep theirs.
             let counts = request.inputs.iter().map(Input::count).collect::<Done<Vec<u64>>>()?;
             let mut numbered: Vec<(u64, Input)> = counts.into_iter().zip(request.inputs).collect();
@@ -142,7 +140,7 @@ impl Request {
     }
 
     fn parse_options(&mut self, call: &mut Call<'_>, purpose: Purpose, mut at: usize) -> Option<()> {
-        let is_scored = self.algebra != Algebra::Diff && purpose != Purpose::Count;
+        let is_scored = self.algebra != SortedAlgebra::Diff && purpose != Purpose::Count;
         while at < call.args.len() {
             let left = call.args.len() - at;
             if is_scored && left > self.inputs.len() && call.word(at, "weights") {
@@ -177,7 +175,7 @@ impl Request {
 
     /// Calls `f` with each member of the result and its score, until it returns false.
     fn each(&self, txn: &KeyTransaction<'_>, mut f: impl FnMut(&[u8], f64) -> Done<bool>) -> Result {
-        let walked = if self.algebra == Algebra::Union { self.inputs.len() } else { 1 };
+        let walked = if self.algebra == SortedAlgebra::Union { self.inputs.len() } else { 1 };
         for at in 0..walked {
             let Some(entry) = &self.inputs[at].entry else { continue };
             let mut walk = txn.members(entry)?;
@@ -195,7 +193,7 @@ impl Request {
 
     /// Returns the score in the result of a member that input `at` has with the score `own`; `None` if another input decides, or the result has no such member.
     fn combine(&self, txn: &KeyTransaction<'_>, at: usize, member: &[u8], own: f64) -> Done<Option<f64>> {
-        if self.algebra == Algebra::Diff {
+        if self.algebra == SortedAlgebra::Diff {
             for other in &self.inputs[1..] {
                 if other.score(txn, member)?.is_some() {
                     return Ok(None);
@@ -213,10 +211,10 @@ impl Request {
             match later.score(txn, member)? {
                 Some(score) => {
                     let weighted = later.weight * score;
-                    let weighted = if self.algebra == Algebra::Union { number(weighted) } else { weighted };
+                    let weighted = if self.algebra == SortedAlgebra::Union { number(weighted) } else { weighted };
                     sum = self.aggregate.of(sum, weighted);
                 }
-                None if self.algebra == Algebra::Inter => return Ok(None),
+                None if self.algebra == SortedAlgebra::Inter => return Ok(None),
                 None => {}
             }
         }
@@ -230,8 +228,8 @@ enum Gathered<'k> {
     Stored(Build<'k>),
 }
 
-fn reply_members(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, algebra: Algebra) -> Result {
-    let Some(request) = Request::parse(txn, call, (algebra, Purpose::Reply), 1)? else { return Ok(()) };
+fn reply_members(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, algebra: SortedAlgebra) -> Result {
+    let Some(request) = AlgebraRequest::parse(txn, call, (algebra, Purpose::Reply), 1)? else { return Ok(()) };
     let mut gathered = Gathered::Memory(Vec::new(), 0);
     request.each(txn, |member, score| {
         if let Gathered::Memory(members, bytes) = &mut gathered {
@@ -268,39 +266,41 @@ fn reply_members(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, algebra: Alg
     }
 }
 
-fn store_members(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, algebra: Algebra) -> Result {
-    let Some(request) = Request::parse(txn, call, (algebra, Purpose::Store), 2)? else { return Ok(()) };
+fn store_members(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, algebra: SortedAlgebra) -> Result {
+    let Some(request) = AlgebraRequest::parse(txn, call, (algebra, Purpose::Store), 2)? else { return Ok(()) };
     let mut build = txn.build(call.db, call.args[1], Kind::ZSet, call.limits.zset())?;
     request.each(txn, |member, score| build.put(member, &score.to_le_bytes()).map(|_| true))?;
-    store_built(txn, call, build, event_class::SORTED_SET)
+    store_built(txn, call, call.args[1], build, (event_class::SORTED_SET, call.command.name))
 }
 
 pub fn zunion(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    reply_members(txn, call, Algebra::Union)
+    reply_members(txn, call, SortedAlgebra::Union)
 }
 
 pub fn zinter(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    reply_members(txn, call, Algebra::Inter)
+    reply_members(txn, call, SortedAlgebra::Inter)
 }
 
 pub fn zdiff(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    reply_members(txn, call, Algebra::Diff)
+    reply_members(txn, call, SortedAlgebra::Diff)
 }
 
 pub fn zunionstore(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    store_members(txn, call, Algebra::Union)
+    store_members(txn, call, SortedAlgebra::Union)
 }
 
 pub fn zinterstore(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    store_members(txn, call, Algebra::Inter)
+    store_members(txn, call, SortedAlgebra::Inter)
 }
 
 pub fn zdiffstore(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    store_members(txn, call, Algebra::Diff)
+    store_members(txn, call, SortedAlgebra::Diff)
 }
 
 pub fn zintercard(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    let Some(request) = Request::parse(txn, call, (Algebra::Inter, Purpose::Count), 1)? else { return Ok(()) };
+    let Some(request) = AlgebraRequest::parse(txn, call, (SortedAlgebra::Inter, Purpose::Count), 1)? else {
+        return Ok(());
+    };
     let mut count = 0;
     request.each(txn, |_, _| {
         count += 1;

@@ -8,14 +8,12 @@ use std::ops::Range;
 
 use engine::{Entry, KeyTransaction, Kind, ScoreBound, event_class};
 
-use crate::call::{Call, Result};
+use crate::call::{Call, Done, Result};
 use crate::commands::lookup_as;
-use crate::commands::members::notify_removal;
+use crate::commands::members::{notify_removal, store_built};
 use crate::commands::sorted_set::scored_header;
 use crate::errors;
 use crate::float;
-
-type Done<R> = std::result::Result<R, engine::Error>;
 
 const NOT_SCORES: &str = "ERR min or max is not a float";
 const NOT_MEMBERS: &str = "ERR min or max not valid string range item";
@@ -352,7 +350,7 @@ pub fn zrangestore(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result 
         let ranks = query.ranks(txn, &entry)?;
         query.each(txn, &entry, ranks, |score, member| build.put(member, &score.to_le_bytes()).map(drop))?;
     }
-    super::members::store_built(txn, call, build, event_class::SORTED_SET)
+    store_built(txn, call, call.args[1], build, (event_class::SORTED_SET, call.command.name))
 }
 
 fn reply_number(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, by: RangeBy) -> Result {
@@ -382,7 +380,7 @@ fn remove_range(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, by: RangeBy) 
         }
         notify_removal(
             txn,
-            call,
+            call.db,
             call.args[1],
             (event_class::SORTED_SET, call.command.name),
             (entry.count()?, removed),

@@ -2,7 +2,7 @@
 
 use engine::{Entry, KeyTransaction, Kind, ScoreBound, event_class};
 
-use crate::call::{Call, Result};
+use crate::call::{Call, Done, Result};
 use crate::commands::lookup_as;
 use crate::commands::members::{
     RandomMembers, notify_removal, remove_members, reply_count, reply_sample, scan_members,
@@ -10,8 +10,6 @@ use crate::commands::members::{
 use crate::errors;
 use crate::float;
 use crate::reply::Reply;
-
-type Done<R> = std::result::Result<R, engine::Error>;
 
 const NAN: &str = "ERR resulting score is not a number (NaN)";
 
@@ -101,27 +99,38 @@ pub fn zadd(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
         call.reply.error("ERR INCR option supports a single increment-element pair");
         return Ok(());
     }
-    add_scores(txn, call, options, from)
+    add_pairs(txn, call, options, from)
 }
 
 pub fn zincrby(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
-    add_scores(txn, call, AddOptions { incr: true, ..AddOptions::default() }, 2)
+    add_pairs(txn, call, AddOptions { incr: true, ..AddOptions::default() }, 2)
 }
 
-fn add_scores(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, options: AddOptions, from: usize) -> Result {
+fn add_pairs(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, options: AddOptions, from: usize) -> Result {
     let (mut scores, mut members) = (Vec::new(), Vec::new());
     for at in (from..call.args.len()).step_by(2) {
         let Some(score) = call.double(at, errors::NOT_FLOAT) else { return Ok(()) };
         scores.push(score);
         members.push(call.args[at + 1]);
     }
+    add_scores(txn, call, options, &scores, &members)
+}
+
+/// Runs ZADD with parsed arguments.
+pub(crate) fn add_scores(
+    txn: &mut KeyTransaction<'_>,
+    call: &mut Call<'_>,
+    options: AddOptions,
+    scores: &[f64],
+    members: &[&[u8]],
+) -> Result {
     let key = call.args[1];
     let Some(found) = lookup_as(txn, call, key, Kind::ZSet)? else { return Ok(()) };
     if options.incr {
         return increment(txn, call, options, found.as_ref(), (scores[0], members[0]));
     }
     let put =
-        txn.put_scores(call.db, key, &members, &mut |at, old| options.choose(scores[at], old), call.limits.zset())?;
+        txn.put_scores(call.db, key, members, &mut |at, old| options.choose(scores[at], old), call.limits.zset())?;
     if put.added + put.updated > 0 {
         txn.notify(call.db, key, event_class::SORTED_SET, "zadd");
     }
@@ -247,37 +256,47 @@ fn pop(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>, end: PopEnd) -> Result
     let popped = entry.count()?.min(count.unwrap_or(1));
     let is_nested = call.reply.resp3 && count.is_some();
     call.reply.array(popped as usize * if is_nested { 1 } else { 2 });
-    pop_members(txn, call, call.args[1], (&entry, end), (popped, is_nested))
+    reply_popped(txn, call, call.args[1], (&entry, end), (popped, is_nested))
 }
 
 /// Replies so many members of one end with their scores, and removes them.
-pub(crate) fn pop_members(
+fn reply_popped(
     txn: &mut KeyTransaction<'_>,
     call: &mut Call<'_>,
     key: &[u8],
-    (entry, end): (&Entry, PopEnd),
+    from: (&Entry, PopEnd),
     (popped, is_nested): (u64, bool),
 ) -> Result {
-    let count = entry.count()?;
-    let mut walk = match end {
-        PopEnd::Min => txn.sorted(entry, 0, false)?,
-        PopEnd::Max => txn.sorted(entry, count - 1, true)?,
-    };
-    for _ in 0..popped {
-        let Some((score, member)) = walk.next(txn)? else { break };
+    pop_members(txn, call.db, key, from, popped, |member, score| {
         if is_nested {
             call.reply.array(2);
         }
         call.bulk_item(member)?;
         call.reply.double(score);
-    }
-    let ranks = match end {
-        PopEnd::Min => 0..popped,
-        PopEnd::Max => count - popped..count,
+        Ok(())
+    })
+}
+
+/// Shows so many members of one end with their scores, and removes them.
+pub(crate) fn pop_members(
+    txn: &mut KeyTransaction<'_>,
+    db: u8,
+    key: &[u8],
+    (entry, end): (&Entry, PopEnd),
+    popped: u64,
+    mut show: impl FnMut(&[u8], f64) -> Result,
+) -> Result {
+    let count = entry.count()?;
+    let (mut walk, ranks, event) = match end {
+        PopEnd::Min => (txn.sorted(entry, 0, false)?, 0..popped, "zpopmin"),
+        PopEnd::Max => (txn.sorted(entry, count - 1, true)?, count - popped..count, "zpopmax"),
     };
-    let removed = txn.remove_ranks(call.db, key, ranks)?;
-    let event = if end == PopEnd::Min { "zpopmin" } else { "zpopmax" };
-    notify_removal(txn, call, key, (event_class::SORTED_SET, event), (count, removed));
+    for _ in 0..popped {
+        let Some((score, member)) = walk.next(txn)? else { break };
+        show(member, score)?;
+    }
+    let removed = txn.remove_ranks(db, key, ranks)?;
+    notify_removal(txn, db, key, (event_class::SORTED_SET, event), (count, removed));
     Ok(())
 }
 
@@ -324,7 +343,7 @@ impl ManyPop {
             call.reply.array(2);
             call.reply.bulk(key);
             call.reply.array(popped as usize);
-            pop_members(txn, call, key, (&entry, self.end), (popped, true))?;
+            reply_popped(txn, call, key, (&entry, self.end), (popped, true))?;
             return Ok(true);
         }
         Ok(false)

@@ -11,6 +11,7 @@ pub struct EncodingLimits {
     intset_entries: AtomicU64,
     zset_entries: AtomicU64,
     zset_value: AtomicU64,
+    hll_sparse: AtomicU64,
 }
 
 impl EncodingLimits {
@@ -22,6 +23,7 @@ impl EncodingLimits {
             intset_entries: zero(),
             zset_entries: zero(),
             zset_value: zero(),
+            hll_sparse: zero(),
         };
         limits.set(parameters);
         limits
@@ -34,6 +36,7 @@ impl EncodingLimits {
         self.intset_entries.store(parameters.number("set-max-intset-entries"), Ordering::Relaxed);
         self.zset_entries.store(parameters.number("zset-max-listpack-entries"), Ordering::Relaxed);
         self.zset_value.store(parameters.number("zset-max-listpack-value"), Ordering::Relaxed);
+        self.hll_sparse.store(parameters.number("hll-sparse-max-bytes"), Ordering::Relaxed);
     }
 
     pub fn hash(&self) -> PackLimits {
@@ -44,6 +47,11 @@ impl EncodingLimits {
     pub fn zset(&self) -> PackLimits {
         let load = |limit: &AtomicU64| limit.load(Ordering::Relaxed);
         PackLimits { entries: load(&self.zset_entries), value: load(&self.zset_value) }
+    }
+
+    /// Returns the most bytes of a HyperLogLog in sparse form.
+    pub fn hll_sparse(&self) -> usize {
+        self.hll_sparse.load(Ordering::Relaxed) as usize
     }
 
     pub fn set_of(&self) -> PackLimits {

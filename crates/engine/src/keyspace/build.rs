@@ -192,8 +192,9 @@ fn put_element(
     let read = |range: Range<u64>, out: &mut Vec<u8>| read_behind(stored, range, out, read);
     let mut put = RecordPut::new(0, Expire::None, stored.len());
     // Nobody reads the element before the version has a key, so steps of one mini-transaction each suffice; after a crash all of them are garbage.
-    let mut old = Vec::new();
-    if store.records.get(tree_key.as_slice(), &mut old)?.present
+    let (mut old, may_have_segments) = (Vec::new(), kind != Kind::ZSet || !stored.is_empty());
+    if may_have_segments
+        && store.records.get(tree_key.as_slice(), &mut old)?.present
         && let Some(orphan) = Meta::parse(&old)?.body.version()
     {
         store.queue.modify(&version_key(orphan), None, |_, change| change.put(&[&encode_version(0)]))?;

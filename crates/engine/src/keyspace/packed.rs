@@ -206,7 +206,7 @@ impl PackedItems {
         out.push(0);
         push_varint(out, self.count);
         if self.kind == Kind::ZSet {
-            return self.encode_by_score(out);
+            return self.encode_by_score(form, out);
         }
         if self.kind != Kind::Set || form & RAW != 0 {
             out.extend_from_slice(&self.bytes);
@@ -225,15 +225,16 @@ impl PackedItems {
         Ok(())
     }
 
-    fn encode_by_score(&self, out: &mut Vec<u8>) -> Result<()> {
+    fn encode_by_score(&self, form: u8, out: &mut Vec<u8>) -> Result<()> {
         let (mut rest, mut members) = (self.bytes.as_slice(), Vec::with_capacity(self.count));
         while !rest.is_empty() {
             let (member, score) = take(self.kind, &mut rest)?;
-            members.push((score::sortable(score::of_value(score)?), member, score));
+            let score = score::stored(score::of_value(score)?, form);
+            members.push((score::sortable(score), member, score.to_le_bytes()));
         }
         members.sort_unstable();
         for (_, member, score) in members {
-            out.extend_from_slice(score);
+            out.extend_from_slice(&score);
             push_varint(out, member.len());
             out.extend_from_slice(member);
         }

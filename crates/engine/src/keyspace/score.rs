@@ -9,6 +9,7 @@
 use crate::digest::sha256;
 use crate::error::{Error, Result};
 use crate::keyspace::key::{HASH_BYTES, SHORT_MEMBER_MAX};
+use crate::keyspace::record::RAW;
 
 /// Bytes of an order-preserving score.
 const SORTABLE_BYTES: usize = 8;
@@ -23,6 +24,11 @@ pub(crate) fn sortable(score: f64) -> u64 {
 
 fn of_sortable(number: u64) -> f64 {
     f64::from_bits(if number >> 63 == 1 { number & !(1 << 63) } else { !number })
+}
+
+/// Returns the score that is stored in a set of this form. As in Redis, a listpack has no -0.
+pub(crate) fn stored(score: f64, form: u8) -> f64 {
+    if form & RAW == 0 { score + 0.0 } else { score }
 }
 
 /// Returns the score that is the value of a member.

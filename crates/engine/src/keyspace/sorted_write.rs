@@ -18,12 +18,15 @@ use crate::keyspace::record_change::{Expire, RecordChange, RecordPut, Removal};
 use crate::keyspace::score;
 use crate::keyspace::sorted::SortedElements;
 
-/// Members that a removal takes from a sorted set one by one. Beyond it the members that stay are built anew, since the images of a transaction are in memory.
-const REMOVED_MAX: u64 = 64 << 10;
+/// Members that a removal takes from a sorted set one by one. Beyond it the members that stay are built anew, since the images of a transaction are in memory:
+/// some 300 bytes for a member.
+const REMOVED_MAX: u64 = 128 << 10;
+/// Members from which on they are built anew if that is less work.
+const REBUILT_MIN: u64 = 4096;
 /// Members that a removal reads before it removes them.
 const REMOVAL_STEP: u64 = 1024;
 
-/// What a change of scores has done.
+/// The outcome of a change of scores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScoresPut {
     /// New members.
@@ -72,7 +75,8 @@ impl<'k> KeyTransaction<'k> {
         for (number, member) in members.iter().enumerate() {
             let old = build.score(member)?;
             if let Some(score) = choose(number, old).filter(|score| old != Some(*score)) {
-                build.put(member, &score.to_le_bytes())?;
+                let form = build.form | limits.form(Kind::ZSet, build.count() + u64::from(old.is_none()), member, &[]);
+                build.put(member, &score::stored(score, form).to_le_bytes())?;
                 done.count(old);
             }
         }
@@ -98,13 +102,14 @@ impl<'k> KeyTransaction<'k> {
             let old = self.score(entry, member)?;
             let Some(score) = choose(number, old).filter(|score| old != Some(*score)) else { continue };
             self.begin()?;
+            form |= limits.form(Kind::ZSet, index.count + u64::from(old.is_none()), member, &[]);
+            let score = score::stored(score, form);
             self.put_element(place, index.version, Kind::ZSet, member, &score.to_le_bytes())?;
             if let Some(old) = old {
                 self.unindex_score(place, &mut index, old, member)?;
             }
             self.index_score(place, &mut index, score, member)?;
             done.count(old);
-            form |= limits.form(Kind::ZSet, index.count, member, &[]);
         }
         if done != ScoresPut::default() {
             let count = index.count;
@@ -181,7 +186,9 @@ impl<'k> KeyTransaction<'k> {
         let removed = ranks.end.saturating_sub(ranks.start);
         if removed == count {
             self.remove_record_at(&place)?;
-        } else if SortedElements::of(&meta)?.is_some() && removed > REMOVED_MAX {
+        } else if SortedElements::of(&meta)?.is_some()
+            && (removed > REMOVED_MAX || removed > REBUILT_MIN && count - removed < removed / 2)
+        {
             self.rebuild_without(&place, (db, key), &entry, ranks)?;
         } else {
             let mut left = removed;
