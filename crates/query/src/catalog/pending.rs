@@ -1,7 +1,7 @@
 //! The commit of changed definitions: what becomes of them, and of the counters of sequences, when their transaction ends.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, LazyLock};
 
 use datum::Result;
 use engine::Lsn;
@@ -14,8 +14,11 @@ use crate::catalog::user_type::UserType;
 use crate::catalog::{Catalog, Changes, Snapshot};
 use crate::engine_fault::engine_fault;
 
+/// The changes of a transaction that has made none. All sessions share them, so that every commit looks at the same memory, which is in the processor's caches.
+static NO_CHANGES: LazyLock<Arc<Changes>> = LazyLock::new(Arc::default);
+
 /// The changes of definitions of an open transaction.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Pending {
     pub changes: Arc<Changes>,
     /// The counters of published sequences that it has altered or dropped.
@@ -23,10 +26,22 @@ pub struct Pending {
 }
 
 /// A point in a transaction's changes of definitions.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct PendingPoint {
     changes: Arc<Changes>,
     counters: usize,
+}
+
+impl Default for Pending {
+    fn default() -> Pending {
+        Pending { changes: NO_CHANGES.clone(), counters: Vec::new() }
+    }
+}
+
+impl Default for PendingPoint {
+    fn default() -> PendingPoint {
+        PendingPoint { changes: NO_CHANGES.clone(), counters: 0 }
+    }
 }
 
 impl Pending {

@@ -160,7 +160,10 @@ impl Host {
     /// Called by `exec::begin_statement`.
     pub(super) fn begin_statement(&mut self) {
         self.gathers = false;
-        self.memory = self.sum();
+        // Usually the statement before holds nothing any more, and its sum serves again.
+        if !self.instance.spill().is_some_and(|spill| self.memory.is_unused_part_of(&spill.held)) {
+            self.memory = self.sum();
+        }
         self.measures = None;
         self.failing_row = None;
         self.numbers = Numbers::default();

@@ -41,6 +41,11 @@ impl Sum {
         self.all.load(Ordering::Relaxed)
     }
 
+    /// Returns whether it is a part of `all` that no holder has.
+    pub fn is_unused_part_of(&self, all: &Total) -> bool {
+        Arc::ptr_eq(&self.all, all) && Arc::strong_count(&self.own) == 1 && self.bytes() == 0
+    }
+
     fn add(&self, bytes: usize) {
         self.own.store(self.bytes() + bytes, Ordering::Relaxed);
         self.all.fetch_add(bytes, Ordering::Relaxed);

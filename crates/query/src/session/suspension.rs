@@ -34,6 +34,8 @@ pub struct Suspension<L> {
     /// A sleep may suspend the statement.
     sleeps: bool,
     suspended: Option<Suspended<L>>,
+    /// The statement has been suspended, so it may have a waker.
+    has_suspended: bool,
 }
 
 struct Suspended<L> {
@@ -62,7 +64,14 @@ pub enum Ready {
 
 impl<L> Default for Suspension<L> {
     fn default() -> Suspension<L> {
-        Suspension { is_allowed: false, restarts: false, pages_left: 0, sleeps: false, suspended: None }
+        Suspension {
+            is_allowed: false,
+            restarts: false,
+            pages_left: 0,
+            sleeps: false,
+            suspended: None,
+            has_suspended: false,
+        }
     }
 }
 
@@ -113,6 +122,7 @@ impl<L> Suspension<L> {
         };
         self.pages_left -= u8::from(awaits == Awaits::Pages);
         self.suspended = Some(Suspended { statement: statement.clone(), awaits });
+        self.has_suspended = true;
     }
 
     /// Returns the event for which a statement is suspended; `None` if none is.
@@ -172,15 +182,17 @@ impl<L> Suspension<L> {
     pub fn take(&mut self) -> Option<(Arc<BoundStatement<L>>, Awaits)> {
         self.suspended.take().map(|Suspended { statement, awaits }| (statement, awaits))
     }
-}
 
-/// Drops all that a suspended statement has kept: its waker, its sleeps, its places in lock queues.
-pub fn end_suspension(interrupts: &Interrupts, ctx: &mut EvalContext) {
-    interrupts.resumed();
-    ctx.sleeps.clear();
-    let host = crate::exec::host::host(ctx);
-    host.advisory.withdraw();
-    if let Some(txn) = &mut host.txn {
-        txn.end_suspension();
+    /// Drops all that a statement has kept which may have been suspended: its waker, its sleeps, its places in lock queues.
+    pub fn end(&mut self, interrupts: &Interrupts, ctx: &mut EvalContext) {
+        if std::mem::take(&mut self.has_suspended) {
+            interrupts.resumed();
+        }
+        ctx.sleeps.clear();
+        let host = crate::exec::host::host(ctx);
+        host.advisory.withdraw();
+        if let Some(txn) = &mut host.txn {
+            txn.end_suspension();
+        }
     }
 }

@@ -12,7 +12,7 @@ use crate::instance::statement::BoundStatement;
 use crate::session::run::More;
 use crate::session::{Outcome, Session};
 use query::exec::host::host;
-use query::session::suspension::{Awaits, Ready, end_suspension};
+use query::session::suspension::{Awaits, Ready};
 
 impl Session {
     /// Permits the next statement to answer `Outcome::Suspended`.
@@ -58,7 +58,7 @@ impl Session {
     /// Discards the suspended statement. Returns false if there is none.
     pub(super) fn forget_suspended(&mut self) -> bool {
         let was_suspended = self.suspension.take().is_some();
-        end_suspension(&self.handle, &mut self.ctx);
+        self.suspension.end(&self.handle, &mut self.ctx);
         was_suspended
     }
 
@@ -79,7 +79,7 @@ impl Session {
                 Ok(Outcome::Suspended)
             }
             outcome => {
-                end_suspension(&self.handle, &mut self.ctx);
+                self.suspension.end(&self.handle, &mut self.ctx);
                 outcome
             }
         }

@@ -11,7 +11,6 @@ use query::exec::deferred::CheckTime;
 use query::exec::spill::rows::Rows;
 use query::exec::{Exec, effects, gather};
 use query::session::statement::Several;
-use query::session::suspension::end_suspension;
 use syntax::postgres::tree::{RawStatement, Statement};
 
 use crate::batch::Batch;
@@ -177,7 +176,7 @@ impl Session {
             self.suspended_for = Some(delivery);
             return Ok(Outcome::Suspended);
         }
-        end_suspension(&self.handle, &mut self.ctx);
+        self.suspension.end(&self.handle, &mut self.ctx);
         self.settle(statement, ran)
     }
 

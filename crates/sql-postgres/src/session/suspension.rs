@@ -5,7 +5,7 @@
 //! ```
 
 use query::exec::host::host;
-use query::session::suspension::{Awaits, Ready, end_suspension};
+use query::session::suspension::{Awaits, Ready};
 
 use crate::error::{PgError, Result, state};
 use crate::instance::handle::Wake;
@@ -58,7 +58,7 @@ impl Session {
         }
         self.suspended_for = None;
         let was_suspended = self.suspension.take().is_some();
-        end_suspension(&self.handle, &mut self.ctx);
+        self.suspension.end(&self.handle, &mut self.ctx);
         was_suspended
     }
 }
