@@ -92,6 +92,15 @@ impl Tree {
     /// Like `get`, starting at the leaf of the hint.
     #[inline]
     pub fn get_with_hint(&self, hint: LeafHint, key: &[u8], out: &mut Vec<u8>) -> Result<Found> {
+        match self.get_at_hint(hint, key, out)? {
+            Some(found) => Ok(found),
+            None => self.get(key, out),
+        }
+    }
+
+    /// Gets the record from the leaf of the hint. `None`: the leaf is unknown or has changed.
+    #[inline]
+    pub fn get_at_hint(&self, hint: LeafHint, key: &[u8], out: &mut Vec<u8>) -> Result<Option<Found>> {
         if let LeafHint::Leaf(stamp) = hint
             && let Some(leaf) = self.pager.revalidate(stamp)
         {
@@ -102,11 +111,11 @@ impl Tree {
                 if !covers {
                     return Err(self.corrupt(leaf.pid(), "BT-6: the leaf of a hint does not cover its key"));
                 }
-                return Ok(found);
+                return Ok(Some(found));
             }
             out.truncate(start);
         }
-        self.get(key, out)
+        Ok(None)
     }
 
     /// Returns the leaf of `key` under the exclusive latch, if it has not changed since the hint.

@@ -42,7 +42,7 @@ mod wait_mode;
 
 pub use crate::store::trees::{MapId, ROW_CATALOG as CATALOG};
 pub use activity::{Activity, AwaitedLock};
-pub use btree::ReadMode;
+pub use btree::{LeafHint, ReadMode};
 pub use key_changes::KeyValue;
 pub use keys::LockedKey;
 pub use lock_table::{HeldLock, RowLock, Strength};

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::rows::{
-    CATALOG, Inserted, Isolation, Locked, MapId, ReadMode, RowBatch, Rows, Strength, Transaction, Wait,
+    CATALOG, Inserted, Isolation, LeafHint, Locked, MapId, ReadMode, RowBatch, Rows, Strength, Transaction, Wait,
 };
 use engine::{Error, Options};
 use os::{SimClock, SimFolder};
@@ -894,4 +894,39 @@ fn crash_everywhere(seeds: std::ops::Range<u64>, options: fn() -> Options) {
         }
     }
     assert!(crashes > 100, "{crashes} crashes are too few to mean something");
+}
+
+#[test]
+fn a_hint_where_a_row_was_gives_the_row_that_a_search_finds() {
+    let world = World::new(63);
+    let name = |nth: usize| format!("{nth:05}");
+    let values: Vec<(String, String)> = (0..900).step_by(3).map(|nth| (name(nth), format!("value {nth}"))).collect();
+    let borrowed: Vec<(&str, &str)> = values.iter().map(|(key, value)| (&key[..], &value[..])).collect();
+    let map = filled(&world, &borrowed);
+    let names: Vec<String> = (0..900).map(name).collect();
+    let keys: Vec<&[u8]> = names.iter().map(|name| name.as_bytes()).collect();
+    let (mut early, mut hints) = (rows(&world).begin(RR), Vec::new());
+    let before: Vec<_> = keys.iter().map(|key| get(&mut early, map, key)).collect();
+    early.locate(map, &keys, &mut hints).unwrap();
+    assert!(hints.iter().any(|hint| matches!(hint, LeafHint::Leaf(_))));
+    // Leaves split, and rows change and go.
+    let mut writer = rows(&world).begin(RR);
+    for nth in 0..900 {
+        let key = name(nth).into_bytes();
+        match nth % 3 {
+            0 if nth % 2 == 0 => assert!(writer.delete(map, &key).unwrap()),
+            0 => assert!(writer.update(map, &key, &[7; 90]).unwrap()),
+            _ => put(&mut writer, map, &key, &[8; 90]),
+        }
+    }
+    writer.commit().unwrap();
+    let mut late = rows(&world).begin(RR);
+    for ((key, hint), before) in keys.iter().zip(&hints).zip(before) {
+        let located = |txn: &mut Transaction| {
+            let mut out = Vec::new();
+            txn.get_located(map, key, *hint, &mut out).unwrap().then_some(out)
+        };
+        assert_eq!(located(&mut early), before);
+        assert_eq!(located(&mut late), get(&mut late, map, key));
+    }
 }
