@@ -158,7 +158,7 @@ impl Layout {
                     None => out.push_bytes(bytes),
                 }
             } else {
-                out.push_text(std::str::from_utf8(bytes).map_err(|_| damaged_column())?);
+                out.push_text(text_of_bytes(bytes)?);
             }
             return Ok(());
         }
@@ -169,51 +169,25 @@ impl Layout {
     /// Returns the value of a slot; `None` where the row is older than the slot.
     #[inline]
     pub fn value(&self, row: &RowView<'_>, slot: usize, storage: Storage) -> Result<Option<Value>> {
+        if slot >= row.count {
+            return Ok(None);
+        }
         let mut value = Value::Null;
-        Ok(self.put(row, slot, storage, &mut value)?.then_some(value))
+        Ok(row.read(&self.place(slot, storage), &mut value)?.then_some(value))
     }
 
-    /// Decodes the value of a slot in place, because a value that is returned through several calls is copied by each. False: the row is older than the
-    /// slot, and `out` is unchanged.
-    #[inline]
-    pub fn put(&self, row: &RowView<'_>, slot: usize, storage: Storage, out: &mut Value) -> Result<bool> {
-        if slot >= row.count {
-            return Ok(false);
-        }
-        if row.is_null(slot) {
-            *out = Value::Null;
-            return Ok(true);
-        }
-        match self.places[slot] {
-            Slot::Fixed { offset, width } => {
-                let from = row.base + offset;
-                let bits = match row.row[from..from + width] {
-                    _ if width > 8 => {
-                        *out = wide_value(&row.row[from..from + width], storage)?;
-                        return Ok(true);
-                    }
-                    [a] => u64::from(a),
-                    [a, b] => u64::from(u16::from_le_bytes([a, b])),
-                    [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
-                    [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
-                    _ => return Err(damaged_column()),
-                };
-                *out = fixed_value(bits, width, storage)?;
-            }
-            Slot::Variable(nth) => {
-                let bytes = row.variable(nth)?;
-                match (row.owner, storage) {
-                    (Some(owner), Storage::Bytes) => *out = Value::Bytes(Bytes::within(owner, bytes)),
-                    (_, Storage::Decimal) => match short_decimal(bytes) {
-                        Some((coefficient, scale)) => *out = Value::Decimal(Decimal::new(coefficient.into(), scale)),
-                        None => *out = variable_value(bytes, storage)?,
-                    },
-                    _ => *out = variable_value(bytes, storage)?,
-                }
-            }
-        }
-        Ok(true)
+    /// Returns where rows keep the values of a slot, for `RowView::read`.
+    pub fn place(&self, slot: usize, storage: Storage) -> ColumnPlace {
+        ColumnPlace { slot, at: self.places[slot], storage }
     }
+}
+
+/// Where rows keep the values of one column, and in which form. It is looked up once for many rows.
+#[derive(Clone, Copy, Debug)]
+pub struct ColumnPlace {
+    slot: usize,
+    at: Slot,
+    storage: Storage,
 }
 
 /// In a decimal's first byte: the byte is the upper part of a scale of two bytes, or a special value.
@@ -290,6 +264,44 @@ impl<'r> RowView<'r> {
         bytes.ok_or_else(|| Fault::corrupt("a column's end"))
     }
 
+    /// Decodes the value of a column in place, because a value that is returned through several calls is copied by each. False: the row is older than the
+    /// column's slot, and `out` is unchanged.
+    #[inline]
+    pub fn read(&self, from: &ColumnPlace, out: &mut Value) -> Result<bool> {
+        if from.slot >= self.count {
+            return Ok(false);
+        }
+        if self.is_null(from.slot) {
+            *out = Value::Null;
+            return Ok(true);
+        }
+        *out = match from.at {
+            Slot::Fixed { offset, width } => {
+                let bytes = &self.row[self.base + offset..][..width];
+                match (bytes, from.storage) {
+                    ([a, b, c, d], Storage::Int { signed: true, .. }) => {
+                        Value::Int(i32::from_le_bytes([*a, *b, *c, *d]).into())
+                    }
+                    (_, storage) => fixed_value_of(bytes, storage)?,
+                }
+            }
+            Slot::Variable(nth) => {
+                let bytes = self.variable(nth)?;
+                match (from.storage, self.owner) {
+                    (Storage::Decimal, _) => match short_decimal(bytes) {
+                        Some((coefficient, scale)) => Value::Decimal(Decimal::new(coefficient.into(), scale)),
+                        None => variable_value(bytes, Storage::Decimal)?,
+                    },
+                    (Storage::Text, _) => Value::Text(Text::new(text_of_bytes(bytes)?)),
+                    (Storage::Bytes, Some(owner)) => Value::Bytes(Bytes::within(owner, bytes)),
+                    (storage, _) => variable_value(bytes, storage)?,
+                }
+            }
+        };
+        Ok(true)
+    }
+
+    #[inline]
     fn end(&self, nth: usize) -> usize {
         let at = self.ends + nth * self.step;
         match self.step {
@@ -313,6 +325,18 @@ fn put_fixed(value: &Value, out: &mut [u8]) -> Result<()> {
         _ => out.copy_from_slice(&fixed_bits(value)?.to_le_bytes()[..width]),
     }
     Ok(())
+}
+
+/// Returns a value of a slot of fixed width.
+fn fixed_value_of(bytes: &[u8], storage: Storage) -> Result<Value> {
+    let bits = match *bytes {
+        [a] => u64::from(a),
+        [a, b] => u64::from(u16::from_le_bytes([a, b])),
+        [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
+        [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        _ => return wide_value(bytes, storage),
+    };
+    fixed_value(bits, bytes.len(), storage)
 }
 
 /// Returns a value of more than eight bytes.
@@ -394,6 +418,12 @@ fn append(value: &Value, out: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
+#[inline]
+fn text_of_bytes(bytes: &[u8]) -> Result<&str> {
+    std::str::from_utf8(bytes).map_err(|_| damaged_column())
+}
+
+#[cold]
 fn damaged_column() -> Fault {
     Fault::corrupt("a column's bytes")
 }
@@ -436,7 +466,7 @@ fn variable_value(bytes: &[u8], storage: Storage) -> Result<Value> {
         Storage::Bytes => Value::Bytes(Bytes::new(bytes)),
         Storage::Array => Value::Array(array_of_bytes(bytes)?),
         Storage::Record => Value::Record(record_of_bytes(bytes)?),
-        _ => Value::Text(Text::new(std::str::from_utf8(bytes).map_err(|_| damaged())?)),
+        _ => Value::Text(Text::new(text_of_bytes(bytes)?)),
     })
 }
 

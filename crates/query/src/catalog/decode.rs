@@ -19,7 +19,7 @@ pub fn decode<'r>(table: &Table, row: impl Into<RowBytes<'r>>, needed: &[usize],
 #[inline]
 pub fn put(table: &Table, row: &RowView<'_>, at: usize, out: &mut Value) -> Result<()> {
     let column = &table.columns[at];
-    if !table.layout.put(row, column.slot, column.ty.storage, out)? {
+    if !row.read(&table.layout.place(column.slot, column.ty.storage), out)? {
         *out = column.initial.clone();
     }
     Ok(())

@@ -408,7 +408,10 @@ impl<'g> Table<'g> {
         }
         // Sets without keys have a group of no rows too.
         for set in group.levels().filter(|set| level == 0 && group.is_total(*set)) {
-            table.places.add(&(set as u16).to_be_bytes());
+            let key = (set as u16).to_be_bytes();
+            if let Err(hash) = table.places.search(&key) {
+                table.places.add(&key, hash);
+            }
             table.groups.keys.extend((0..group.keys.len()).map(|_| Value::Null));
             table.groups.begin(states, group, set);
         }
@@ -433,10 +436,13 @@ impl<'g> Table<'g> {
     /// Adds the row to its group, or to a partition.
     fn add(&mut self, key: &[u8], row: &[Value], ctx: &mut EvalContext) -> Result<()> {
         let is_last = self.last < self.places.len() && self.places.get(self.last) == key;
-        if let Some(at) = if is_last { Some(self.last) } else { self.places.find(key) } {
-            self.last = at;
-            return self.add_to(at, row, ctx);
-        }
+        let hash = match if is_last { Ok(self.last) } else { self.places.search(key) } {
+            Ok(at) => {
+                self.last = at;
+                return self.add_to(at, row, ctx);
+            }
+            Err(hash) => hash,
+        };
         let bytes = 2 * key.len() + 48 + 32 * self.group.keys.len() + 96 * self.group.calls.len();
         if self.others.is_some() || (self.level < LEVELS && host(ctx).must_spill(&self.held, bytes)) {
             let others = match &mut self.others {
@@ -455,7 +461,7 @@ impl<'g> Table<'g> {
             host(ctx).hold(&mut self.held, bytes)?
         }
         self.groups.begin(&self.adding.states, self.group, level);
-        self.last = self.places.add(key);
+        self.last = self.places.add(key, hash);
         self.add_to(self.last, row, ctx)
     }
 

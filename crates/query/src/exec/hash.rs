@@ -27,16 +27,16 @@ use crate::value::Value;
 struct Table {
     keys: KeyTable,
     /// Of each key, its first and its last row.
-    chains: Vec<(usize, usize)>,
+    chains: Vec<(u32, u32)>,
     /// Of each row, the next one of its key, or `END`.
-    nexts: Vec<usize>,
+    nexts: Vec<u32>,
     /// The values of the rows, `BLOCK` rows in each.
     blocks: Vec<Vec<Value>>,
     /// The number of values of a row.
     width: usize,
 }
 
-const END: usize = usize::MAX;
+const END: u32 = u32::MAX;
 /// Rows in a block. A full one is not moved when others come.
 const BLOCK: usize = 512;
 
@@ -53,13 +53,14 @@ impl Table {
         block.extend(row);
         debug_assert_eq!(block.len(), self.width * (at % BLOCK + 1));
         self.nexts.push(END);
-        match self.keys.find(key) {
-            Some(number) => {
+        let at = u32::try_from(at).ok().filter(|at| *at != END).expect("memory for so many rows is counted");
+        match self.keys.search(key) {
+            Ok(number) => {
                 let last = std::mem::replace(&mut self.chains[number].1, at);
-                self.nexts[last] = at;
+                self.nexts[last as usize] = at;
             }
-            None => {
-                self.keys.add(key);
+            Err(hash) => {
+                self.keys.add(key, hash);
                 self.chains.push((at, at));
             }
         }
@@ -67,11 +68,11 @@ impl Table {
 
     /// Returns the first row of a key; `None` for no key.
     fn first(&self, key: Option<&Vec<u8>>) -> Option<usize> {
-        key.and_then(|key| self.keys.find(key)).map(|number| self.chains[number].0)
+        key.and_then(|key| self.keys.find(key)).map(|number| self.chains[number].0 as usize)
     }
 
     fn next(&self, at: usize) -> Option<usize> {
-        Some(self.nexts[at]).filter(|next| *next != END)
+        Some(self.nexts[at]).filter(|next| *next != END).map(|next| next as usize)
     }
 
     fn row(&self, at: usize) -> &[Value] {
@@ -157,7 +158,7 @@ impl Building {
             let table = Table { width: self.table.width, ..Table::default() };
             let table = std::mem::replace(&mut self.table, table);
             for (number, (first, _)) in table.chains.iter().enumerate() {
-                let mut next = Some(*first);
+                let mut next = Some(*first as usize);
                 while let Some(at) = next {
                     partitions.put(table.keys.get(number), table.row(at))?;
                     next = table.next(at);

@@ -14,6 +14,10 @@ pub struct KeyTable {
     slots: Vec<u64>,
 }
 
+/// The hash of a key that a table does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyHash(u64);
+
 /// The lower half of a slot.
 const NUMBER: u64 = u32::MAX as u64;
 const SLOTS_MIN: usize = 16;
@@ -30,23 +34,28 @@ impl KeyTable {
 
     /// Returns the key's number, if the table has it.
     pub fn find(&self, key: &[u8]) -> Option<usize> {
-        if self.slots.is_empty() {
-            return None;
-        }
-        let hash = self.seed.within(0, key) & !NUMBER;
-        for at in self.probe(hash) {
-            let slot = self.slots[at];
-            let number = (slot & NUMBER).checked_sub(1)? as usize;
-            if slot & !NUMBER == hash && self.get(number) == key {
-                return Some(number);
-            }
-        }
-        None
+        self.search(key).ok()
     }
 
-    /// Adds a key that the table does not have, and returns its number.
-    pub fn add(&mut self, key: &[u8]) -> usize {
-        debug_assert!(self.find(key).is_none());
+    /// Returns the key's number, or the hash by which `add` adds it.
+    pub fn search(&self, key: &[u8]) -> Result<usize, KeyHash> {
+        let hash = self.seed.within(0, key) & !NUMBER;
+        if self.slots.is_empty() {
+            return Err(KeyHash(hash));
+        }
+        for at in self.probe(hash) {
+            let slot = self.slots[at];
+            let Some(number) = (slot & NUMBER).checked_sub(1) else { break };
+            if slot & !NUMBER == hash && self.get(number as usize) == key {
+                return Ok(number as usize);
+            }
+        }
+        Err(KeyHash(hash))
+    }
+
+    /// Adds a key that the table does not have, and returns its number. The hash is that of `search`.
+    pub fn add(&mut self, key: &[u8], KeyHash(hash): KeyHash) -> usize {
+        debug_assert_eq!(self.search(key), Err(KeyHash(hash)));
         let number = self.ends.len();
         assert!((number as u64) < NUMBER - 1);
         if 2 * (number + 1) > self.slots.len() {
@@ -56,7 +65,7 @@ impl KeyTable {
         }
         self.bytes.extend_from_slice(key);
         self.ends.push(self.bytes.len());
-        self.put(self.seed.within(0, key) & !NUMBER | (number as u64 + 1));
+        self.put(hash | (number as u64 + 1));
         number
     }
 
@@ -91,8 +100,8 @@ mod tests {
             let length = (prng.next_u64() % 4) as usize;
             let key = prng.next_u64().to_le_bytes()[..length].to_vec();
             assert_eq!(table.find(&key), known.get(&key).copied());
-            if !known.contains_key(&key) {
-                assert_eq!(table.add(&key), known.len());
+            if let Err(hash) = table.search(&key) {
+                assert_eq!(table.add(&key, hash), known.len());
                 known.insert(key, known.len());
             }
         }

@@ -215,6 +215,20 @@ impl Exec {
         Ok(exec)
     }
 
+    /// Begins a scan again over another left row. Returns false if the node must be opened instead.
+    fn restart(&mut self, base: &Arc<Row>, ctx: &mut EvalContext) -> Result<bool> {
+        match (&*self.node, &mut self.state) {
+            (Node::Scan(scan), State::Scan(state))
+                if scan::ScanState::may_restart(scan) && self.wanted.is_none() && host(ctx).measures.is_none() =>
+            {
+                state.restart_over(scan, base, ctx)?;
+                self.base = Some(base.clone());
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
     /// Returns a node over materialised rows.
     pub fn of_rows(rows: Arc<Rows>) -> Exec {
         let node = Arc::new(Node::Rows { rows: Vec::new() });

@@ -66,7 +66,7 @@ pub fn ranges_of(
         Some(at) => &table.indexes[at].parts,
         None => table.primary.as_deref().unwrap_or(&[]),
     };
-    let mut prefixes: Vec<Vec<u8>> = vec![Vec::new()];
+    let mut prefixes: Vec<Vec<u8>> = vec![Vec::with_capacity(POINT_BYTES)];
     let mut is_whole = true;
     for (part, exprs) in parts.iter().zip(&access.equal) {
         let ty = &table.columns[part.column].ty;
@@ -96,6 +96,10 @@ pub fn ranges_of(
         }
         if !is_whole {
             break;
+        }
+        if let [value] = &values[..] {
+            prefixes.iter_mut().for_each(|prefix| encode_part(part, value, ty, prefix));
+            continue;
         }
         let mut longer = Vec::with_capacity(prefixes.len() * values.len());
         for prefix in &prefixes {

@@ -12,8 +12,10 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use datum::Result;
-use datum::row::RowBytes;
-use engine::rows::{Cursor, IndexOf, Isolation, Locked, LockedRow, MapId, RowBatch, Strength, Transaction, Wait};
+use datum::row::{RowBytes, RowView};
+use engine::rows::{
+    Cursor, IndexOf, Isolation, LeafHint, Locked, LockedRow, MapId, RowBatch, Strength, Transaction, Wait,
+};
 
 use crate::batch::{Batch, Row};
 use crate::catalog::decode::put;
@@ -31,9 +33,13 @@ use crate::exec::tied::{TiedRows, whole_columns};
 use crate::key::{columns_length, is_shortened, row_key};
 use crate::nodes::context::EvalContext;
 use crate::nodes::expr::Expr;
-use crate::nodes::node::{Candidates, Lock, LockWait, Scan, Stages};
+use crate::nodes::node::{Candidates, Lock, LockWait, Scan, Stages, StoredColumn};
 use crate::plan::constant_folding::folded;
 use crate::value::Value;
+
+/// Rows that an index leads to are located in groups of so many.
+const LOCATED_MIN: usize = 2;
+const LOCATED_MAX: usize = 16;
 
 /// The bytes of a longer row are shared by its values.
 const LONG_ROW: usize = 256 << 10;
@@ -66,6 +72,9 @@ pub struct ScanState {
     /// The entry that leads to the row at hand is shortened, so no condition has been looked at on it.
     is_shortened: bool,
     memory: Memory,
+    /// The first entry of which there is a hint, and the hint of the one at hand.
+    located: usize,
+    hint: LeafHint,
     /// The wide row that is being looked at; empty if it was given away.
     wide: Row,
 }
@@ -93,6 +102,8 @@ impl Pace {
 struct Memory {
     batch: RowBatch,
     bytes: Vec<u8>,
+    /// Where the rows of some entries of the batch are.
+    hints: Vec<LeafHint>,
 }
 
 thread_local! {
@@ -170,37 +181,87 @@ fn map_of(scan: &Scan, index: Option<usize>) -> MapId {
 impl ScanState {
     /// `wanted`: whoever asks needs no more rows, as far as these are the last that are looked at.
     pub fn open(scan: &Scan, base: Option<&Arc<Row>>, wanted: Option<u64>, ctx: &mut EvalContext) -> Result<ScanState> {
-        let row: &[Value] = base.map_or(&[], |base| base);
-        let mut is_exact = true;
-        let mut ranges: VecDeque<Range> = VecDeque::new();
-        let mut range = point(scan, row, ctx)?.map(Range::Point);
-        if range.is_none() {
-            ranges = ranges_of(&scan.table, &scan.access.ways()[0], row, ctx, &mut is_exact)?.into();
-            range = ranges.pop_front();
-        }
-        is_exact &= scan.access.union.is_empty();
-        let folded = (scan.folds && base.is_none()).then(|| folded(&scan.conditions, ctx)).transpose()?;
-        is_exact &= scan.lock.is_none();
-        let is_covered = scan.is_shown(if is_exact { &scan.needed_after } else { &scan.needed });
-        Ok(ScanState {
+        let mut state = ScanState::new(scan, base, wanted);
+        state.begin(scan, base.map_or(&[], |base| base), ctx)?;
+        state.folded = (scan.folds && base.is_none()).then(|| folded(&scan.conditions, ctx)).transpose()?;
+        Ok(state)
+    }
+
+    fn new(scan: &Scan, base: Option<&Arc<Row>>, wanted: Option<u64>) -> ScanState {
+        ScanState {
             base: base.cloned(),
             way: 0,
-            range,
-            ranges,
-            is_exact,
-            is_covered,
+            range: None,
+            ranges: VecDeque::new(),
+            is_exact: false,
+            is_covered: false,
             is_plain: is_plain(scan),
             cursor: None,
             todo: 0..0,
             pace: wanted.filter(|_| scan.lock.is_some()).map(|wanted| Pace { wanted, ..Pace::default() }),
             given: 0,
-            folded,
+            folded: None,
             seen: Keys::default(),
             tied: scan.keeps_order.then(Box::default),
             is_shortened: false,
             memory: Memory::new(),
+            located: 0,
+            hint: LeafHint::Unknown,
             wide: Row::new(),
-        })
+        }
+    }
+
+    /// Finds the first range, over a left row.
+    fn begin(&mut self, scan: &Scan, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
+        let mut is_exact = true;
+        self.range = point(scan, row, ctx)?.map(Range::Point);
+        self.ranges.clear();
+        if self.range.is_none() {
+            self.ranges = ranges_of(&scan.table, &scan.access.ways()[0], row, ctx, &mut is_exact)?.into();
+            self.range = self.ranges.pop_front();
+        }
+        self.is_exact = is_exact && scan.access.union.is_empty() && scan.lock.is_none();
+        self.is_covered = scan.is_shown(if self.is_exact { &scan.needed_after } else { &scan.needed });
+        Ok(())
+    }
+
+    /// Returns the state of a scan over a left row, which is that of an earlier left row where there was one: its buffers and its wide row take no memory anew. Only of a scan that `may_restart`,
+    /// whose rows are not given away (QU-53).
+    pub fn restarted<'s>(
+        state: &'s mut Option<Box<ScanState>>,
+        scan: &Scan,
+        row: &[Value],
+        ctx: &mut EvalContext,
+    ) -> Result<&'s mut ScanState> {
+        let state = match state {
+            Some(state) => state,
+            None => {
+                let mut new = Box::new(ScanState::new(scan, None, None));
+                new.folded = scan.folds.then(|| folded(&scan.conditions, ctx)).transpose()?;
+                state.insert(new)
+            }
+        };
+        state.restart(scan, row, ctx)?;
+        state.wide.extend_from_slice(row);
+        Ok(state)
+    }
+
+    /// Begins the scan again, over another left row that it keeps.
+    pub fn restart_over(&mut self, scan: &Scan, base: &Arc<Row>, ctx: &mut EvalContext) -> Result<()> {
+        self.base = Some(base.clone());
+        self.restart(scan, base, ctx)
+    }
+
+    fn restart(&mut self, scan: &Scan, row: &[Value], ctx: &mut EvalContext) -> Result<()> {
+        debug_assert!(ScanState::may_restart(scan));
+        (self.cursor, self.todo, self.given, self.is_shortened) = (None, 0..0, 0, false);
+        self.wide.clear();
+        self.begin(scan, row, ctx)
+    }
+
+    /// Returns whether one state serves the scan over many left rows.
+    pub fn may_restart(scan: &Scan) -> bool {
+        scan.output.is_none() && scan.lock.is_none() && scan.access.union.is_empty() && !scan.keeps_order
     }
 
     /// Of the way that is gone.
@@ -445,6 +506,13 @@ impl ScanState {
         let (is_told, index) = (self.is_told_by_entries(scan), self.index(scan));
         let mut result = Ok(());
         let enough = self.pace.as_ref().map_or(u64::MAX, |pace| pace.wanted.max(self.given + 1));
+        let takes_keys =
+            scan.key_at.is_some() || scan.lock.is_some() || self.tied.is_some() || !scan.access.union.is_empty();
+        if index.is_none() && !takes_keys && long.is_none() && !matches!(sink, Sink::Batch(_)) {
+            result = self.take_rows(scan, &batch, ctx, sink);
+            self.memory.batch = batch;
+            return result;
+        }
         while self.given < enough
             && let Some(nth) = self.todo.next()
         {
@@ -474,7 +542,10 @@ impl ScanState {
                     self.entry(scan, &scan.table.indexes[at], (key, value), ctx, sink)
                 }
                 Some(at) => match self.leads(scan, &scan.table.indexes[at], (key, value), ctx) {
-                    Ok(true) => self.row(scan, row_key(key, value), None, ctx, sink),
+                    Ok(true) => self.locate(scan, &batch, nth, ctx).and_then(|hint| {
+                        self.hint = hint;
+                        self.row(scan, row_key(key, value), None, ctx, sink)
+                    }),
                     other => other.map(drop),
                 },
             };
@@ -483,7 +554,56 @@ impl ScanState {
             }
         }
         self.memory.batch = batch;
+        self.memory.hints.clear();
+        self.hint = LeafHint::Unknown;
         result
+    }
+
+    /// Returns where the row of an entry is, of a scan that wants the row of each entry. It looks for the rows of some entries side by side; of few at first, because the reader may want few.
+    fn locate(&mut self, scan: &Scan, batch: &RowBatch, nth: usize, ctx: &mut EvalContext) -> Result<LeafHint> {
+        if scan.lock.is_some() || scan.pushed > 0 || self.is_covered || !scan.access.union.is_empty() {
+            return Ok(LeafHint::Unknown);
+        }
+        if let Some(hint) = nth.checked_sub(self.located).and_then(|at| self.memory.hints.get(at)) {
+            return Ok(*hint);
+        }
+        let passed = usize::try_from(self.given).unwrap_or(LOCATED_MAX).max(nth);
+        let end = batch.len().min(nth + passed.min(LOCATED_MAX));
+        if end < nth + LOCATED_MIN {
+            return Ok(LeafHint::Unknown);
+        }
+        let row_key_of = |nth: usize| {
+            let (key, value) = batch.get(nth);
+            row_key(key, value)
+        };
+        let keys: Vec<&[u8]> = (nth..end).map(row_key_of).collect();
+        self.located = nth;
+        self.memory.hints.clear();
+        host(ctx).txn()?.locate(scan.table.map, &keys, &mut self.memory.hints).map_err(engine_fault)?;
+        Ok(self.memory.hints.first().copied().unwrap_or_default())
+    }
+
+    /// Does the same with rows of which nothing but their values matters.
+    fn take_rows(&mut self, scan: &Scan, batch: &RowBatch, ctx: &mut EvalContext, sink: &mut Sink<'_>) -> Result<()> {
+        let stages = self.stages(scan);
+        while let Some(nth) = self.todo.next() {
+            self.renew_wide(scan);
+            if self.holds(scan, batch.get(nth).1.into(), stages, ctx)? {
+                self.give(scan, ctx, sink)?;
+                if sink.is_done() {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns what is read of a row for its conditions and above them, and how many conditions hold already.
+    fn stages<'s>(&self, scan: &'s Scan) -> (&'s Stages, usize) {
+        match self.is_exact && !self.is_shortened {
+            true => (&scan.stages_after, scan.implied + scan.pushed),
+            false => (&scan.stages, 0),
+        }
     }
 
     /// Looks at what the row or the entry of an index at hand is stored under. False: rows that are gathered come before it.
@@ -587,10 +707,7 @@ impl ScanState {
         let long = (bytes.len() > LONG_ROW).then(|| Arc::new(std::mem::take(&mut bytes)));
         let source = known.unwrap_or_else(|| long.as_ref().map_or((&bytes).into(), RowBytes::from));
         let is_long = source.is_shared();
-        let (stages, skipped) = match self.is_exact && !self.is_shortened {
-            true => (&scan.stages_after, scan.implied + scan.pushed),
-            false => (&scan.stages, 0),
-        };
+        let (stages, skipped) = self.stages(scan);
         let is_free = skipped == scan.conditions.len();
         if let (Sink::Batch(out), Some(places), true) = (&mut *sink, &scan.output, is_free)
             && self.is_plain
@@ -615,7 +732,7 @@ impl ScanState {
             }
             if is_long {
                 // Its values are not to be held while the next row is read.
-                self.wide.clear();
+                scan.needed.iter().filter_map(|at| scan.place(*at)).for_each(|at| self.wide[at] = Value::Null);
             }
             return Ok(());
         }
@@ -663,32 +780,30 @@ impl ScanState {
     ) -> Result<bool> {
         let conditions = &self.folded.as_deref().unwrap_or(&scan.conditions)[skipped..];
         let wide = &mut self.wide;
-        // The head of a row is read once for all columns, unless some of them are computed.
-        let view = (!scan.table.computes).then(|| scan.table.layout.open(row)).transpose()?;
-        let read = |columns: &[usize], wide: &mut Row, ctx: &mut EvalContext| match (&view, &scan.places) {
-            (Some(view), Some(places)) => {
-                columns.iter().try_for_each(|at| put(&scan.table, view, *at, &mut wide[places[*at]]))
-            }
-            (Some(view), None) => {
-                columns.iter().try_for_each(|at| put(&scan.table, view, *at, &mut wide[scan.offset + at]))
-            }
-            (None, _) => fill_in(scan, row, columns, wide, ctx),
-        };
+        if scan.table.computes {
+            // Computed columns are read at once, with those that they are computed from.
+            let needed = if skipped == 0 { &scan.needed } else { &scan.needed_after };
+            fill_in(scan, row, needed, wide, ctx)?;
+            return all_hold(conditions, wide, ctx);
+        }
+        // The head of a row is read once for all columns.
+        let row = scan.table.layout.open(row)?;
         for (columns, condition) in stages.before.iter().zip(conditions) {
-            if !columns.is_empty() {
-                read(columns, wide, ctx)?;
-            }
+            read(scan, &row, columns, wide)?;
             if !condition.holds(wide, ctx)? {
                 return Ok(false);
             }
         }
-        if stages.rest.is_empty() { Ok(true) } else { read(&stages.rest, wide, ctx).map(|()| true) }
+        read(scan, &row, &stages.rest, wide)?;
+        Ok(true)
     }
 
     /// The row's bytes as the statement has to see them; false: there is none for it.
     fn fetch(&mut self, scan: &Scan, key: &[u8], ctx: &mut EvalContext, bytes: &mut Vec<u8>) -> Result<bool> {
         let txn = host(ctx).txn()?;
-        let Some(lock) = current_lock(scan) else { return txn.get(scan.table.map, key, bytes).map_err(engine_fault) };
+        let Some(lock) = current_lock(scan) else {
+            return txn.get_located(scan.table.map, key, self.hint, bytes).map_err(engine_fault);
+        };
         let meets_once = scan.access.index.is_none() && scan.access.union.is_empty();
         let is_new = meets_once || self.seen.insert(key, ctx)?;
         if !is_new {
@@ -748,6 +863,18 @@ impl ScanState {
         }
         Ok(())
     }
+}
+
+/// Puts some columns of the row into the wide one.
+#[inline]
+fn read(scan: &Scan, row: &RowView<'_>, columns: &[StoredColumn], wide: &mut [Value]) -> Result<()> {
+    for stored in columns {
+        let out = &mut wide[stored.to];
+        if !row.read(&stored.from, out)? {
+            *out = scan.table.columns[stored.column].initial.clone();
+        }
+    }
+    Ok(())
 }
 
 /// The columns of the row into the wide one.

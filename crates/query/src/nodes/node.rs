@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use datum::key::KeyOrder;
+use datum::row::ColumnPlace;
 use engine::rows::Strength;
 
 use crate::catalog::table::{Part, Table};
@@ -263,8 +264,16 @@ impl Scan {
 /// columns that reject it.
 #[derive(Clone, Debug, Default)]
 pub struct Stages {
-    pub before: Vec<Vec<usize>>,
-    pub rest: Vec<usize>,
+    pub before: Vec<Vec<StoredColumn>>,
+    pub rest: Vec<StoredColumn>,
+}
+
+/// A column that a scan reads: where rows keep it, and the slot of the wide row that takes it.
+#[derive(Clone, Copy, Debug)]
+pub struct StoredColumn {
+    pub column: usize,
+    pub from: ColumnPlace,
+    pub to: usize,
 }
 
 impl Stages {
@@ -276,15 +285,26 @@ impl Stages {
         };
         // Subqueries read the row as a whole; computed columns need others.
         let at_once = table.computes || conditions.iter().any(asks);
-        let mut rest = needed.to_vec();
+        let stored = |at: &usize| {
+            let column = &table.columns[*at];
+            let from = table.layout.place(column.slot, column.ty.storage);
+            StoredColumn { column: *at, from, to: offset + at }
+        };
+        let mut rest: Vec<StoredColumn> = needed.iter().map(stored).collect();
         let mut before = Vec::new();
         for condition in conditions {
             let reads = condition.columns();
-            let (now, later) = rest.into_iter().partition(|column| at_once || reads.contains(&(offset + column)));
+            let (now, later) = rest.into_iter().partition(|stored| at_once || reads.contains(&stored.to));
             before.push(now);
             rest = later;
         }
         Stages { before, rest }
+    }
+
+    /// Renumbers the slots of the wide row.
+    pub fn renumber(&mut self, place: impl Fn(usize) -> usize) {
+        let stored = self.before.iter_mut().flatten().chain(&mut self.rest);
+        stored.for_each(|stored| stored.to = place(stored.to));
     }
 }
 

@@ -174,6 +174,8 @@ impl Packing {
             let places = (0..scan.table.columns.len()).map(|column| scan.offset + column);
             scan.places = Some(places.map(|place| self.place(place)).collect());
         }
+        scan.stages.renumber(|place| self.place(place));
+        scan.stages_after.renumber(|place| self.place(place));
         (scan.offset, scan.width) = (self.place(scan.offset), self.width);
     }
 }

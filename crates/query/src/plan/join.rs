@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::key;
-use crate::nodes::comparison::Comparison;
+use crate::nodes::comparison::{Comparator, Comparison, ComparisonType};
 use crate::nodes::expr::Expr;
 use crate::nodes::keyspace_table;
 use crate::nodes::node::{HashJoin, JoinKind, Node, Scan, Stages};
@@ -429,11 +429,42 @@ fn in_order(conditions: Vec<Expr>, implied: &[usize], is_pushed: impl Fn(&Expr) 
             () => others.push(condition),
         }
     }
+    others.chunk_by_mut(|a, b| rank(a).is_some() && rank(b).is_some()).for_each(|plain| plain.sort_by_key(rank));
     others.sort_by_key(asks);
     let counts = (first.len(), pushed.len());
     first.append(&mut pushed);
     first.append(&mut others);
     (first, counts.0, counts.1)
+}
+
+/// Returns how dear a comparison of columns with each other or with constants is, since conditions that cannot fail may
+/// be evaluated in any order: numbers before texts, one candidate before several. `None`: it may fail.
+fn rank(condition: &Expr) -> Option<u8> {
+    // A text that is compared as a number or as a time may not be one.
+    let fits = |side: &Expr, by: &Comparator| {
+        let is_text = side.carried().is_none_or(|ty| ty.storage.is_string());
+        is_text == matches!(by.ty, ComparisonType::Text(_) | ComparisonType::Bytes)
+    };
+    let (by, sides, step) = match condition {
+        Expr::Compare(node) => (vec![node.by], vec![&node.left, &node.right], 0),
+        Expr::Between(node) => (vec![node.low_by, node.high_by], vec![&node.needle, &node.low, &node.high], 0),
+        Expr::In(node) => {
+            let sides = std::iter::once(&node.needle).chain(node.list.iter().map(|(candidate, _)| candidate));
+            (node.list.iter().map(|(_, by)| *by).collect(), sides.collect(), 1)
+        }
+        _ => return None,
+    };
+    let is_plain = |side: &Expr| matches!(side, Expr::Column(..)) || side.is_constant();
+    if !sides.into_iter().all(|side| is_plain(side) && by.iter().all(|by| fits(side, by))) {
+        return None;
+    }
+    let dear = |by: Comparator| match by.ty {
+        ComparisonType::Integer | ComparisonType::Double | ComparisonType::DateTime | ComparisonType::Time => Some(0),
+        ComparisonType::Decimal => Some(2),
+        ComparisonType::Text(_) | ComparisonType::Bytes => Some(4),
+        ComparisonType::Json | ComparisonType::Dynamic => None,
+    };
+    by.into_iter().try_fold(step, |rank, by| Some(rank.max(dear(by)? + step)))
 }
 
 /// Returns whether the condition reads only columns of index entries and is deterministic.
