@@ -17,18 +17,10 @@ pub struct CodePage {
     bytes: HashMap<char, u8>,
 }
 
-static PACKED: LazyLock<HashMap<&'static str, &'static [u8]>> = LazyLock::new(|| {
-    let mut rest: &'static [u8] = include_bytes!("charsets.bin");
-    let mut tables = HashMap::new();
-    while let [length, after @ ..] = rest {
-        let (name, after) = after.split_at(usize::from(*length));
-        let (size, after) = after.split_first_chunk().expect("the tables are whole");
-        let (table, after) = after.split_at(u32::from_le_bytes(*size) as usize);
-        tables.insert(std::str::from_utf8(name).expect("names are ASCII"), table);
-        rest = after;
-    }
-    tables
-});
+/// The tables of a container, by name.
+pub type Tables = HashMap<&'static str, &'static [u8]>;
+
+static PACKED: LazyLock<Tables> = LazyLock::new(|| tables(include_bytes!("charsets.bin")));
 
 /// By character set, unpacked at first use.
 static SETS: [OnceLock<CodePage>; Charset::ALL.len()] = [const { OnceLock::new() }; Charset::ALL.len()];
@@ -41,6 +33,38 @@ pub fn packed(name: &str) -> &'static [u8] {
 /// Returns the map of a character set. Panics if it has none in the file: `Charset::Latin1` and the sets that are not single-byte.
 pub fn of(charset: Charset) -> &'static CodePage {
     SETS[charset as usize].get_or_init(|| CodePage::unpack(packed(&format!("{charset:?}"))))
+}
+
+/// Reads a container. Panics if it is not whole.
+pub fn tables(mut rest: &'static [u8]) -> Tables {
+    let mut tables = HashMap::new();
+    while let [length, after @ ..] = rest {
+        let (name, after) = after.split_at(usize::from(*length));
+        let (size, after) = after.split_first_chunk().expect("the tables are whole");
+        let (table, after) = after.split_at(u32::from_le_bytes(*size) as usize);
+        tables.insert(std::str::from_utf8(name).expect("names are ASCII"), table);
+        rest = after;
+    }
+    tables
+}
+
+/// Reads a number in groups of seven bits, the lowest first.
+pub fn varint(bytes: &mut std::slice::Iter<'_, u8>) -> u32 {
+    let mut number = 0;
+    for shift in (0..35).step_by(7) {
+        let byte = *bytes.next().expect("the tables are whole");
+        number |= u32::from(byte & 127) << shift;
+        if byte < 128 {
+            break;
+        }
+    }
+    number
+}
+
+/// Reads a number with a sign, which is in its lowest bit.
+pub fn zigzag(bytes: &mut std::slice::Iter<'_, u8>) -> i32 {
+    let number = varint(bytes);
+    (number >> 1) as i32 ^ -((number & 1) as i32)
 }
 
 impl CodePage {

@@ -3,14 +3,17 @@
 //! A packed table lists the characters whose weights no rule gives, in the order of their code points: the number of code points that are left out (a varint),
 //! the number of weights, and the difference of each weight to the one before (a zigzag varint). `general.bin` maps letters to upper case without accents.
 //! `uca400.bin`, `uca520.bin` and `uca900.bin` have the primary weights of the default table of the Unicode collation algorithm; `uca900_accents.bin` and
-//! `uca900_cases.bin` the secondary and tertiary weights (`scripts/uca900.py`). A table is unpacked at its first use, into pages of 256 characters.
+//! `uca900_cases.bin` the secondary and tertiary weights (`scripts/uca900.py`). `multibyte.rs` has those of
+//! sets of several bytes for a character. A table is unpacked at its first use, into pages of 256 characters.
 
 use std::sync::{LazyLock, OnceLock};
 
-use super::{Collation, Weights, bytes};
+use super::{Collation, Weights, bytes, multibyte};
 
 pub struct Table {
     rule: Weights,
+    /// Of `Weights::MultiByte`, whose rule depends on the character set.
+    collation: Option<Collation>,
     /// By code point / 256: the range of each character's weights in `pool`.
     pages: Vec<Option<Box<[PoolRange; 256]>>>,
     pool: Vec<u16>,
@@ -41,7 +44,6 @@ static CASES: LazyLock<Table> =
     LazyLock::new(|| Table::unpack(Weights::Uca900Cases, include_bytes!("uca900_cases.bin")));
 /// By collation.
 static PACKED: [OnceLock<Table>; Collation::ALL.len()] = [const { OnceLock::new() }; Collation::ALL.len()];
-static SWEDISH: LazyLock<Table> = LazyLock::new(Table::swedish);
 
 /// Returns the tables of the levels that decide between texts whose primary weights are equal.
 pub fn further(collation: Collation) -> impl Iterator<Item = &'static Table> {
@@ -58,39 +60,26 @@ pub fn of(collation: Collation) -> Option<&'static Table> {
     Some(match collation.weights() {
         Weights::Bytes => return None,
         Weights::General => &GENERAL,
-        Weights::Latin1Swedish => &SWEDISH,
         Weights::Uca400 => &UCA400,
         Weights::Uca520 => &UCA520,
         Weights::Uca900 | Weights::Uca900Accents | Weights::Uca900Cases => &UCA900,
         Weights::Packed => PACKED[collation as usize]
             .get_or_init(|| Table::unpack(Weights::Packed, bytes::packed(collation.table_name()))),
+        Weights::MultiByte => PACKED[collation as usize].get_or_init(|| Table::multi_byte(collation)),
     })
-}
-
-fn varint(bytes: &mut std::slice::Iter<'_, u8>) -> u32 {
-    let mut number = 0;
-    for shift in (0..35).step_by(7) {
-        let byte = *bytes.next().expect("the tables are whole");
-        number |= u32::from(byte & 127) << shift;
-        if byte < 128 {
-            break;
-        }
-    }
-    number
 }
 
 impl Table {
     fn unpack(rule: Weights, packed: &[u8]) -> Table {
         let mut table = Table::empty(rule);
-        let mut bytes = packed.iter();
+        let mut rest = packed.iter();
         let (mut next, mut last) = (0, 0i32);
-        while bytes.len() > 0 {
-            next += varint(&mut bytes);
-            let count = *bytes.next().expect("the tables are whole");
+        while rest.len() > 0 {
+            next += bytes::varint(&mut rest);
+            let count = *rest.next().expect("the tables are whole");
             let mut weights = Vec::with_capacity(count.into());
             for _ in 0..count {
-                let distance = varint(&mut bytes) as i32;
-                last += (distance >> 1) ^ -(distance & 1);
+                last += bytes::zigzag(&mut rest);
                 weights.push(last as u16);
             }
             table.set(next, &weights);
@@ -100,7 +89,7 @@ impl Table {
     }
 
     fn empty(rule: Weights) -> Table {
-        Table { rule, pages: Vec::new(), pool: Vec::new(), single: [0; 256], space: 0 }
+        Table { rule, collation: None, pages: Vec::new(), pool: Vec::new(), single: [0; 256], space: 0 }
     }
 
     fn set(&mut self, code: u32, weights: &[u16]) {
@@ -125,19 +114,9 @@ impl Table {
         self
     }
 
-    /// The Swedish order of the 256 characters.
-    fn swedish() -> Table {
-        const UPPER: &[u8; 64] =
-            b"AAAA\\[\\CEEEEIIIIDNOOOO]\xD7\xD8UUUYY\xDE\xDFAAAA\\[\\CEEEEIIIIDNOOOO]\xF7\xD8UUUYY\xDE\xFF";
-        let mut table = Table::empty(Weights::Latin1Swedish);
-        for code in 0..=255u32 {
-            let weight = match code {
-                0x61..=0x7A => code - 32,
-                0xC0.. => u32::from(UPPER[(code - 0xC0) as usize]),
-                other => other,
-            };
-            table.set(code, &[weight as u16]);
-        }
+    fn multi_byte(collation: Collation) -> Table {
+        let mut table = Table { collation: Some(collation), ..Table::empty(Weights::MultiByte) };
+        multibyte::weights(collation, |code, units| table.set(code, units));
         table.finish()
     }
 
@@ -155,11 +134,15 @@ impl Table {
             return;
         }
         match self.rule {
-            Weights::General | Weights::Latin1Swedish | Weights::Bytes => give(u16::try_from(code).unwrap_or(0xFFFD)),
+            Weights::General | Weights::Bytes => give(u16::try_from(code).unwrap_or(0xFFFD)),
             // A character that the set lacks sorts after all that it has.
             Weights::Packed => {
                 give(0xFE00 | (code >> 16) as u16);
                 give(code as u16);
+            }
+            Weights::MultiByte => {
+                let units = self.collation.map(|collation| multibyte::weight_by_rule(collation, c));
+                units.into_iter().flatten().for_each(give);
             }
             Weights::Uca400 if code > 0xFFFF => give(0xFFFD),
             Weights::Uca900 | Weights::Uca900Accents | Weights::Uca900Cases if (0xAC00..=0xD7A3).contains(&code) => {

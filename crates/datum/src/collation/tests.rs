@@ -110,6 +110,13 @@ fn packed_collations_compare_as_the_golden_pairs_do() {
     compare_golden(include_str!("charsets_golden.txt"));
 }
 
+/// `scripts/charsets_multibyte.py` has asked.
+#[test]
+fn collations_of_several_bytes_compare_as_the_golden_pairs_do() {
+    compare_golden(include_str!("multibyte_golden.txt"));
+    assert_eq!(order(Collation::GbkChineseCi, "吖", "安"), Ordering::Less);
+}
+
 /// `scripts/uca900.py` has asked.
 #[test]
 fn further_levels_compare_as_the_golden_pairs_do() {
@@ -137,4 +144,50 @@ fn sets_with_a_byte_a_character_come_back_as_they_went() {
     }
     assert_eq!(Charset::Cp1251.encode("Привет")[..], [0xCF, 0xF0, 0xE8, 0xE2, 0xE5, 0xF2]);
     assert_eq!(Charset::Latin2.decode_bytes(b"\xb1\xe6"), "ąć");
+}
+
+#[test]
+fn sets_of_several_bytes_come_back_as_they_went() {
+    for charset in Charset::ALL.iter().filter(|charset| charset.has_own_encoding()) {
+        for letter in ('\0'..'\u{10000}').chain(('\u{10000}'..=char::MAX).step_by(1009)) {
+            let bytes = charset.encode(letter.encode_utf8(&mut [0; 4])).into_owned();
+            if charset.holds(letter) {
+                assert_eq!(charset.char_length(&bytes), bytes.len(), "{charset:?} {letter:?}");
+                assert!(bytes.len() <= charset.max_bytes() as usize && bytes.len() >= charset.min_bytes());
+                assert_eq!(charset.try_decode(&bytes), Ok(letter.to_string()), "{charset:?} {bytes:02X?}");
+            } else {
+                assert_eq!(charset.decode_bytes(&bytes), "?", "{charset:?} {letter:?}");
+            }
+        }
+    }
+    assert_eq!(Charset::Gbk.encode("中文表")[..], [0xD6, 0xD0, 0xCE, 0xC4, 0xB1, 0xED]);
+    assert_eq!(Charset::Sjis.encode("表ｱ")[..], [0x95, 0x5C, 0xB1]);
+    assert_eq!(Charset::Ujis.encode("ｱ丂")[..], [0x8E, 0xB1, 0x8F, 0xB0, 0xA1]);
+    assert_eq!(Charset::Gb18030.encode("é€😀\u{E7C7}ḿ")[..4], [0xA8, 0xA6, 0xA2, 0xE3]);
+    assert_eq!(Charset::Utf16.encode("a😀")[..], [0, 0x61, 0xD8, 0x3D, 0xDE, 0]);
+}
+
+/// A second byte that is a backslash or a quote is a part of its character, and no bytes of several make a character of ASCII: a statement that is decoded first
+/// has the same literals.
+#[test]
+fn no_character_of_several_bytes_is_ascii() {
+    for charset in Charset::ALL.iter().filter(|charset| charset.has_own_encoding() && charset.contains_ascii()) {
+        for code in 0x8000..=0xFFFFu16 {
+            for text in [&code.to_be_bytes()[..], &[0x8F, code.to_be_bytes()[0], code.to_be_bytes()[1]]] {
+                if charset.char_length(text) == text.len() {
+                    assert!(!charset.try_decode(text).is_ok_and(|text| text.is_ascii()), "{charset:?} {text:02X?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn bytes_that_are_no_character_have_a_place() {
+    assert_eq!(Charset::Gbk.try_decode(b"a\xd6\xd0\xd6"), Err(3));
+    assert_eq!(Charset::Gbk.try_decode(b"a\xd6'"), Err(1));
+    assert_eq!(Charset::Gbk.decode_bytes(b"\xa1\x40\xd6'"), "??'");
+    assert_eq!(Charset::Utf16.try_decode(b"\xd8\x00"), Err(0));
+    assert_eq!(Charset::Utf32.try_decode(b"\0\0\0a\0"), Err(4));
+    assert_eq!(Charset::Gb18030.try_decode(b"\x81\x30\x81\x30\xe3\x32\x9a\x36"), Err(4));
 }
