@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use datum::float;
 
 use crate::scalar::json::Json;
+use crate::scalar::state::StateOf as _;
 use crate::scalar::temporal::{DateTime, Strictness, Time};
 use crate::scalar::{convert, index_coercion};
 use crate::types::{Collation, CollationName as _, Kind, MysqlType as _, Type};
@@ -128,9 +129,15 @@ fn strings(collation: Collation, a: &Value, b: &Value) -> Ordering {
     collation.compare(a.as_string_bytes().unwrap_or_default(), b.as_string_bytes().unwrap_or_default())
 }
 
-/// Reads a value as a date. An invalid one sorts before all dates.
+/// Reads a value as a date. An invalid one sorts before all dates. The SQL mode decides whether a text may be a date without a month or a day.
 fn reading(value: &Value, ctx: &mut EvalContext) -> Result<Option<DateTime>> {
-    convert::to_datetime(value, Strictness::default(), ctx)
+    let rules = match value {
+        Value::Text(_) | Value::Bytes(_) => {
+            Strictness { no_zero_date: false, allow_invalid: false, ..Strictness::of(ctx.sql_mode()) }
+        }
+        _ => Strictness::default(),
+    };
+    convert::to_datetime(value, rules, ctx)
 }
 
 fn time(value: &Value, ctx: &mut EvalContext) -> Result<Option<Time>> {

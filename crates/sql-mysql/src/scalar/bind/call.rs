@@ -5,6 +5,7 @@ use syntax::tree::{ExprKind, OnMissing, TemporalKind};
 
 use super::Binder;
 use super::constant::{Place, beside};
+use super::operator::adapt;
 use crate::error;
 use crate::scalar::aggregate::AggregateKind;
 use crate::scalar::cast;
@@ -13,7 +14,7 @@ use crate::scalar::functions::entry::{FunctionEntry, Returns, TIMESTAMP_SEQUENCE
 use crate::scalar::keyword_argument::{TrimSide, Word};
 use crate::scalar::operators;
 use crate::scalar::temporal::Unit;
-use crate::types::{Charset, CharsetName as _, Collation, MysqlExpr as _, MysqlType as _, Type};
+use crate::types::{Charset, CharsetName as _, Collation, Kind, MysqlExpr as _, MysqlType as _, Type};
 use crate::value::Value;
 use datum::Result;
 use query::nodes::expr::{Call, Expr};
@@ -135,6 +136,10 @@ impl Binder<'_> {
         if entry.name() == "nullif"
             && let [value, other] = &mut arguments[..]
         {
+            let is_date = matches!(value.kind(), Kind::Date | Kind::DateTime | Kind::Timestamp);
+            if is_date && matches!(other, Expr::Literal(Value::Text(_), _)) {
+                *other = adapt(other.clone(), &value.ty(), Place::Side, self.settings)?;
+            }
             *other = beside(other.clone(), value, Place::Side, self.settings);
         }
         if matches!(entry.name(), "lpad" | "rpad" | "insert" | "replace") {

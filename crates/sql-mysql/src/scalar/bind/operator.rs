@@ -201,7 +201,7 @@ fn as_clock_text(side: Expr, other: &Expr) -> Expr {
 }
 
 /// Converts a side for its comparison with the other: literals are converted once; ENUM and SET count as names beside strings and as numbers beside numbers.
-fn adapt(side: Expr, other: &Type, place: Place, settings: &Settings) -> Result<Expr> {
+pub(super) fn adapt(side: Expr, other: &Type, place: Place, settings: &Settings) -> Result<Expr> {
     let side = if other.kind().is_bytes() { as_sent(side) } else { side };
     let kind = side.kind();
     match kind {
