@@ -140,6 +140,7 @@ suite() {
         "$python" $here/python/mysql_differential.py --seconds "${SECONDS_DIFFERENTIAL:-60}" ${MYSQL_DIFFERENTIAL_ARGS---seed 20261121 --rounds 40} &&
             mysql_canary
         ;;
+    mysql_charsets) "$python" $here/python/mysql_charsets.py && ! "$python" $here/python/mysql_charsets.py --canary >target/clients/charsets_canary.log 2>&1 && grep -q '^FAILED ' target/clients/charsets_canary.log ;;
     mysql_values) "$python" $here/python/mysql_values.py && ! "$python" $here/python/mysql_values.py --canary >target/clients/values_canary.log 2>&1 && grep -q '^FAILED ' target/clients/values_canary.log ;;
     mysql_schemas) "$python" $here/python/mysql_schemas.py ;;
     large) "$python" $here/python/large.py ${LARGE_ARGS-} ;;
@@ -178,7 +179,7 @@ if [ "${1:-}" = soak ]; then
     suite hostile
     HOSTILE_ARGS=--soak suite postgres_hostile
 else
-    for name in "${@:-cli python node java errors tls introspection messages postgres_logins postgres_python postgres_cursors postgres_anomalies postgres_sessions postgres_asyncpg postgres_go postgres_node postgres_java mysql_logins mysql_rights mysql_views two_faces two_faces_crash two_doors_types mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_values mysql_schemas mysql_crash postgres_crash postgres_definitions postgres_dump postgres_indexes mysql_undo mysql_crowd mysql_waiters xrpc xrpc_rust xrpc_python hostile postgres_hostile large tpcc tpch sysbench postgres_sysbench disk_full descriptors device memory crash differential}"; do
+    for name in "${@:-cli python node java errors tls introspection messages postgres_logins postgres_python postgres_cursors postgres_anomalies postgres_sessions postgres_asyncpg postgres_go postgres_node postgres_java mysql_logins mysql_rights mysql_views two_faces two_faces_crash two_doors_types mysql_python mysql_wire mysql_track mysql_sqllogic mysql_load mysql_dump mysql_sqlalchemy mysql_django mysql_go mysql_node mysql_php mysql_typeorm mysql_java mysql_metadata mysql_tools mysql_beside mysql_anomalies mysql_differential mysql_values mysql_charsets mysql_schemas mysql_crash postgres_crash postgres_definitions postgres_dump postgres_indexes mysql_undo mysql_crowd mysql_waiters xrpc xrpc_rust xrpc_python hostile postgres_hostile large tpcc tpch sysbench postgres_sysbench disk_full descriptors device memory crash differential}"; do
         for one in $name; do suite "$one"; done
     done
 fi

@@ -1,5 +1,6 @@
 //! The commands: one table of command codes, and a function for each.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use sql_mysql::charset::{decode, not_text};
@@ -94,15 +95,18 @@ fn query(
 }
 
 /// Decodes the text of a statement. Bytes that are not text are allowed inside its literals.
-fn statement_text<'p>(state: &ConnectionState, payload: &'p [u8]) -> Result<std::borrow::Cow<'p, str>> {
+fn statement_text<'p>(state: &ConnectionState, payload: &'p [u8]) -> Result<Cow<'p, str>> {
     let charset = state.client_charset();
     // MySQL ignores a trailing zero byte, which some clients send.
     let payload = payload.strip_suffix(&[0]).unwrap_or(payload);
-    if let Some(text) = decode(payload, charset) {
+    let text = decode(payload, charset);
+    if let Some(text) =
+        text.filter(|text| matches!(text, Cow::Borrowed(_)) || literals::is_reversible(text, payload, charset))
+    {
         return Ok(text);
     }
     let escapes = !state.sql.status().no_backslash_escapes;
-    literals::as_text(payload, escapes).map(Into::into).ok_or_else(|| not_text(payload, charset))
+    literals::as_text(payload, charset, escapes).map(Into::into).ok_or_else(|| not_text(payload, charset))
 }
 
 fn init_db(

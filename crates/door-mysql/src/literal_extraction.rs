@@ -53,6 +53,10 @@ enum LiteralKind {
 /// Extracts the long literals of the statement that begins at `from`. Returns the bytes unchanged when there are none, or when a literal may not be a plain
 /// value.
 pub fn extract(mut bytes: Vec<u8>, from: usize, syntax: LiteralSyntax) -> Result<Extracted, Vec<u8>> {
+    // Here a quote or a backslash may be the second byte of a character.
+    if syntax.charset.has_own_encoding() && !syntax.charset.is_single_byte() {
+        return Err(bytes);
+    }
     let Some((literals, text)) = find(&bytes, from, syntax) else { return Err(bytes) };
     let mut parts = Vec::with_capacity(literals.len());
     for literal in &literals {
@@ -146,7 +150,7 @@ fn next(bytes: &[u8], at: usize, before: Previous, syntax: LiteralSyntax) -> Opt
             (at + 2 + bytes[at + 1..].iter().position(|byte| *byte == b'"')?, Token::Is(Previous::Word(at, false)))
         }
         b'\'' | b'"' => {
-            let end = literal_end(bytes, at, syntax.backslash_escapes)?;
+            let end = literal_end(bytes, at, syntax.charset, syntax.backslash_escapes)?;
             if end - at <= LONG {
                 (end, Token::Is(Previous::Text))
             } else {

@@ -97,8 +97,7 @@ fn string(bytes: &[u8], collation: Option<u64>) -> Value {
     let collation = collation.and_then(|id| Collation::by_id(u16::try_from(id).ok()?));
     match collation.map_or(Charset::Utf8, Collation::charset) {
         Charset::Binary => Value::bytes(bytes),
-        charset if charset.is_single_byte() => Value::text(charset.decode_bytes(bytes)),
-        _ => std::str::from_utf8(bytes).map_or_else(|_| Value::bytes(bytes), Value::text),
+        charset => charset::decode(bytes, charset).map_or_else(|| Value::bytes(bytes), Value::text),
     }
 }
 

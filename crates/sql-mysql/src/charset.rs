@@ -2,8 +2,8 @@
 //! doors.
 //!
 //! All text inside is UTF-8. Clients with `utf8mb4` or `utf8mb3` (nearly all) need no conversion. Text of `ascii` and
-//! of single-byte sets such as `latin1` or `cp1251` is converted on the way in and out; a character that the set lacks
-//! becomes `?`, as in MySQL. `binary` receives UTF-8 as it is.
+//! of sets with an encoding of their own, such as `latin1` or `gbk`, is converted on the way in and out; a character that
+//! the set lacks becomes `?`, as in MySQL. `binary` receives UTF-8 as it is.
 
 use crate::scalar::charsets;
 use std::borrow::Cow;
@@ -11,17 +11,35 @@ use std::borrow::Cow;
 use crate::error::{self, SqlError};
 use crate::types::{Charset, CharsetName as _, Collation, CollationName as _, Kind, MysqlType as _, Type};
 
-/// Decodes a client's bytes. Returns None if they are invalid in its character set (`not_text`).
+/// Decodes a client's bytes. Returns None if they are invalid in its character set (`not_text`). A byte of a single-byte set
+/// that has no character is `?`.
 pub fn decode(bytes: &[u8], charset: Charset) -> Option<Cow<'_, str>> {
     match charset {
-        charset if charset.is_single_byte() && !bytes.is_ascii() => Some(Cow::Owned(charset.decode_bytes(bytes))),
+        charset if charset.contains_ascii() && bytes.is_ascii() => std::str::from_utf8(bytes).ok().map(Cow::Borrowed),
+        charset if charset.is_single_byte() => Some(Cow::Owned(charset.decode_bytes(bytes))),
+        charset if charset.has_own_encoding() => charset.try_decode(bytes).ok().map(Cow::Owned),
         _ => std::str::from_utf8(bytes).ok().map(Cow::Borrowed),
+    }
+}
+
+/// Decodes the bytes of a binary string that become text of a character set. Returns the place of the first invalid byte.
+/// Of a set with units of several bytes the first unit is filled up with zeros, as in MySQL.
+pub fn text_of_bytes(bytes: &[u8], charset: Charset) -> Result<Cow<'_, str>, usize> {
+    let missing = bytes.len().next_multiple_of(charset.min_bytes()) - bytes.len();
+    if missing > 0 {
+        let filled = [&vec![0; missing][..], bytes].concat();
+        return charset.try_decode(&filled).map(Cow::Owned).map_err(|at| at.saturating_sub(missing));
+    }
+    match charset {
+        charset if charset.is_single_byte() => Ok(Cow::Owned(charset.decode_bytes(bytes))),
+        charset if charset.has_own_encoding() => charset.try_decode(bytes).map(Cow::Owned),
+        _ => std::str::from_utf8(bytes).map(Cow::Borrowed).map_err(|error| error.valid_up_to()),
     }
 }
 
 /// Returns the error that quotes the first invalid bytes, as MySQL does.
 pub fn not_text(bytes: &[u8], charset: Charset) -> SqlError {
-    let from = std::str::from_utf8(bytes).err().map_or(0, |error| error.valid_up_to());
+    let from = text_of_bytes(bytes, charset).err().unwrap_or(0);
     let shown: String = bytes[from..].iter().take(6).map(|byte| format!("\\x{byte:02X}")).collect();
     error::INVALID_CHARACTER_STRING.with(&[&charset.name(), &shown])
 }
@@ -51,15 +69,15 @@ impl Results {
 
     /// Returns whether the text is sent without conversion.
     pub fn takes_as_it_is(self, text: &str) -> bool {
-        let differs = |charset: Charset| charset == Charset::Ascii || charset.is_single_byte();
-        !self.charset.is_some_and(differs) || text.is_ascii()
+        let differs = |charset: Charset| charset == Charset::Ascii || charset.has_own_encoding();
+        !self.charset.is_some_and(differs) || (self.charset.is_some_and(Charset::contains_ascii) && text.is_ascii())
     }
 
     /// Encodes text for the client; a character that its set lacks becomes `?`.
     #[inline]
     pub fn encode(self, text: &str) -> Cow<'_, [u8]> {
         match self.charset {
-            Some(charset) if charset.is_single_byte() => charset.encode(text),
+            Some(charset) if charset.has_own_encoding() => charset.encode(text),
             Some(Charset::Ascii) if !text.is_ascii() => {
                 text.chars().map(|letter| if letter.is_ascii() { letter as u8 } else { b'?' }).collect()
             }

@@ -88,6 +88,41 @@ collation_names! {
     Cp1257GeneralCi "cp1257_general_ci";
     Geostd8GeneralCi "geostd8_general_ci";
     Geostd8Bin "geostd8_bin";
+    Swe7SwedishCi "swe7_swedish_ci";
+    Swe7Bin "swe7_bin";
+    Big5ChineseCi "big5_chinese_ci";
+    Big5Bin "big5_bin";
+    UjisJapaneseCi "ujis_japanese_ci";
+    UjisBin "ujis_bin";
+    SjisJapaneseCi "sjis_japanese_ci";
+    SjisBin "sjis_bin";
+    EuckrKoreanCi "euckr_korean_ci";
+    EuckrBin "euckr_bin";
+    Gb2312ChineseCi "gb2312_chinese_ci";
+    Gb2312Bin "gb2312_bin";
+    GbkChineseCi "gbk_chinese_ci";
+    GbkBin "gbk_bin";
+    Cp932JapaneseCi "cp932_japanese_ci";
+    Cp932Bin "cp932_bin";
+    EucjpmsJapaneseCi "eucjpms_japanese_ci";
+    EucjpmsBin "eucjpms_bin";
+    Gb18030ChineseCi "gb18030_chinese_ci";
+    Gb18030Bin "gb18030_bin";
+    Gb18030Uca520Ci "gb18030_unicode_520_ci";
+    Ucs2GeneralCi "ucs2_general_ci";
+    Ucs2Bin "ucs2_bin";
+    Ucs2Uca400Ci "ucs2_unicode_ci";
+    Ucs2Uca520Ci "ucs2_unicode_520_ci";
+    Utf16GeneralCi "utf16_general_ci";
+    Utf16Bin "utf16_bin";
+    Utf16Uca400Ci "utf16_unicode_ci";
+    Utf16Uca520Ci "utf16_unicode_520_ci";
+    Utf16LeGeneralCi "utf16le_general_ci";
+    Utf16LeBin "utf16le_bin";
+    Utf32GeneralCi "utf32_general_ci";
+    Utf32Bin "utf32_bin";
+    Utf32Uca400Ci "utf32_unicode_ci";
+    Utf32Uca520Ci "utf32_unicode_520_ci";
 }
 
 macro_rules! charset_names {
@@ -125,7 +160,21 @@ charset_names! {
     Cp1256 "cp1256" Cp1256GeneralCi "Windows Arabic";
     Cp1257 "cp1257" Cp1257GeneralCi "Windows Baltic";
     Geostd8 "geostd8" Geostd8GeneralCi "GEOSTD8 Georgian";
+    Swe7 "swe7" Swe7SwedishCi "7bit Swedish";
     Latin1 "latin1" Latin1SwedishCi "cp1252 West European";
+    Gb2312 "gb2312" Gb2312ChineseCi "GB2312 Simplified Chinese";
+    Gbk "gbk" GbkChineseCi "GBK Simplified Chinese";
+    Big5 "big5" Big5ChineseCi "Big5 Traditional Chinese";
+    Sjis "sjis" SjisJapaneseCi "Shift-JIS Japanese";
+    Cp932 "cp932" Cp932JapaneseCi "SJIS for Windows Japanese";
+    Ujis "ujis" UjisJapaneseCi "EUC-JP Japanese";
+    Eucjpms "eucjpms" EucjpmsJapaneseCi "UJIS for Windows Japanese";
+    Euckr "euckr" EuckrKoreanCi "EUC-KR Korean";
+    Gb18030 "gb18030" Gb18030ChineseCi "China National Standard GB18030";
+    Utf16 "utf16" Utf16GeneralCi "UTF-16 Unicode";
+    Ucs2 "ucs2" Ucs2GeneralCi "UCS-2 Unicode";
+    Utf32 "utf32" Utf32GeneralCi "UTF-32 Unicode";
+    Utf16Le "utf16le" Utf16LeGeneralCi "UTF-16LE Unicode";
     Utf8Bmp "utf8mb3" Utf8BmpGeneralCi "UTF-8 Unicode";
     Utf8 "utf8mb4" Utf8Uca900AiCi "UTF-8 Unicode";
 }
@@ -232,6 +281,6 @@ mod tests {
             assert_eq!(Charset::by_name(charset.name()), Some(*charset));
             assert_eq!(charset.default_collation().charset(), *charset);
         }
-        assert_eq!(Charset::by_name("gbk"), None);
+        assert_eq!(Charset::by_name("tis620"), None);
     }
 }

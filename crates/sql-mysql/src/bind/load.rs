@@ -103,8 +103,10 @@ impl Bind<'_> {
             return Err(self.rights.no_file());
         }
         let charset = match charset {
-            Some(name) => charsets::charset(name)?,
-            None => charsets::charset(&text_of(&self.environment.variables.system(None, "character_set_database")?.0))?,
+            Some(name) => charsets::file_charset(name)?,
+            None => {
+                charsets::file_charset(&text_of(&self.environment.variables.system(None, "character_set_database")?.0))?
+            }
         };
         let insert = self.insert(&as_insert(load))?;
         let table = insert.rules.table.clone();

@@ -1,12 +1,13 @@
 //! CAST and CONVERT. A value out of range becomes the nearest one with a warning, never silently.
 
+use crate::charset::text_of_bytes;
 use crate::error;
 use crate::scalar::convert::{self, shorten};
 use crate::scalar::decimal::Decimal;
 use crate::scalar::json::{self, Json};
 use crate::scalar::state::StateOf as _;
 use crate::scalar::temporal::Strictness;
-use crate::types::{Collation, Kind, MysqlType as _, Type};
+use crate::types::{Charset, CharsetName as _, Collation, Kind, MysqlType as _, Type};
 use crate::value::{Text, Value};
 use datum::Result;
 use query::nodes::context::EvalContext;
@@ -165,15 +166,19 @@ fn bytes(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Value {
     Value::from_bytes(bytes)
 }
 
+/// Error 1300, which shows the first of the bytes.
+pub fn invalid_text(bytes: &[u8], charset: Charset) -> datum::Fault {
+    let shown: String = bytes.iter().take(3).map(|byte| format!("{byte:02X}")).collect();
+    error::INVALID_CHARACTER_STRING.raise(&[&charset.name(), &shown])
+}
+
 fn text(value: Value, from: &Type, to: &Type, ctx: &mut EvalContext) -> Result<Value> {
     let text = match value {
         Value::Text(text) => to.charset().narrowed(text),
-        Value::Bytes(bytes) if to.charset().is_single_byte() => Text::from(to.charset().decode_bytes(&bytes)),
-        Value::Bytes(bytes) => match std::str::from_utf8(&bytes) {
-            Ok(text) => Text::new(text),
-            Err(_) => {
-                let shown: String = bytes.iter().take(6).map(|byte| format!("\\x{byte:02X}")).collect();
-                ctx.warn(error::INVALID_CHARACTER_STRING.raise(&[&"utf8mb4", &shown]));
+        Value::Bytes(bytes) => match text_of_bytes(&bytes, to.charset()) {
+            Ok(text) => Text::new(&text),
+            Err(at) => {
+                ctx.warn(invalid_text(&bytes[at..], to.charset()));
                 return Ok(Value::Null);
             }
         },

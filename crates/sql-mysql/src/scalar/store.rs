@@ -524,18 +524,20 @@ impl Slot<'_> {
     }
 
     fn decode(&self, bytes: &[u8], ctx: &mut EvalContext) -> Result<Text> {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => Ok(Text::new(text)),
-            Err(error) => {
-                ctx.complain(self.bad_bytes(&bytes[error.valid_up_to()..]))?;
-                Ok(Text::new(std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or("")))
+        let charset = self.ty.charset();
+        match crate::charset::text_of_bytes(bytes, charset) {
+            Ok(text) => Ok(Text::new(&text)),
+            Err(at) => {
+                ctx.complain(self.bad_bytes(&bytes[at..]))?;
+                let valid = crate::charset::text_of_bytes(&bytes[..at], charset);
+                Ok(Text::new(valid.as_deref().unwrap_or("")))
             }
         }
     }
 
     fn within_charset(&self, text: Text, ctx: &mut EvalContext) -> Result<Text> {
         let charset = self.ty.charset();
-        if charset == Charset::Utf8 || text.is_ascii() {
+        if charset == Charset::Utf8 || (charset.contains_ascii() && text.is_ascii()) {
             return Ok(text);
         }
         match text.char_indices().find(|(_, c)| !charset.holds(*c)) {

@@ -47,7 +47,7 @@ impl Session {
             return Err(self.rights.no_file());
         }
         let is_fixed = format.is_some_and(Format::is_fixed);
-        let charset = charset.map_or(Ok(Charset::Binary), charsets::charset)?;
+        let charset = charset.map_or(Ok(Charset::Binary), charsets::file_charset)?;
         let path = self.creatable(name)?;
         let outcome = self
             .run(&compiled, parameters, &mut |session| session.compile(&statement, (&types, &[])).ok().map(Arc::new))?;
@@ -141,7 +141,7 @@ impl Writing<'_> {
                 for (value, column) in row.iter().zip(columns) {
                     match value {
                         Value::Null => self.buffer.push(0),
-                        value => self.buffer.extend_from_slice(&bytes_of(value, column, self.charset)),
+                        value => self.buffer.extend_from_slice(&bytes_of(value, column, self.charset).0),
                     }
                 }
             }
@@ -163,7 +163,8 @@ impl Writing<'_> {
                 },
                 value => {
                     self.buffer.extend(quote);
-                    escape(format, quote.is_some(), &bytes_of(value, column, self.charset), &mut self.buffer);
+                    let (bytes, charset) = bytes_of(value, column, self.charset);
+                    escape(format, quote.is_some(), (&bytes, charset), &mut self.buffer);
                     self.buffer.extend(quote);
                 }
             }
@@ -175,9 +176,12 @@ impl Writing<'_> {
     fn fixed_line(&mut self, format: &Format, widths: &[usize], row: &[Value], columns: &[Column]) {
         self.buffer.extend_from_slice(&format.line_start);
         for ((value, column), width) in row.iter().zip(columns).zip(widths) {
-            let bytes = if value.is_null() { Vec::new() } else { bytes_of(value, column, self.charset) };
+            let (bytes, charset) = match value {
+                Value::Null => (Vec::new(), Charset::Binary),
+                value => bytes_of(value, column, self.charset),
+            };
             let taken = bytes.len().min(*width);
-            escape(format, false, &bytes[..taken], &mut self.buffer);
+            escape(format, false, (&bytes[..taken], charset), &mut self.buffer);
             self.buffer.extend(std::iter::repeat_n(b' ', width - taken));
         }
         self.buffer.extend_from_slice(&format.line_end);
@@ -200,8 +204,8 @@ fn is_string(ty: &Type) -> bool {
         || matches!(ty.kind(), Kind::Decimal | Kind::Float | Kind::Double | Kind::Year | Kind::Bit | Kind::Null))
 }
 
-/// Escapes what would end the field or line, and zero bytes, as MySQL's `Query_result_export` does.
-fn escape(format: &Format, is_enclosed: bool, bytes: &[u8], out: &mut Vec<u8>) {
+/// Escapes what would end the field or line, and zero bytes, as MySQL's `Query_result_export` does: not within characters of several bytes.
+fn escape(format: &Format, is_enclosed: bool, (bytes, charset): (&[u8], Charset), out: &mut Vec<u8>) {
     let Some(escape) = format.escape else {
         out.extend_from_slice(bytes);
         return;
@@ -212,7 +216,14 @@ fn escape(format: &Format, is_enclosed: bool, bytes: &[u8], out: &mut Vec<u8>) {
     let line_end = format.line_end.first().copied();
     // These letters have another meaning after an escape.
     let is_ambiguous = |byte: Option<u8>| byte.is_some_and(|byte| b"ntrb0ZN".contains(&byte));
-    for byte in bytes {
+    let mut rest = bytes;
+    while let [byte, ..] = rest {
+        let (letter, after) = rest.split_at(charset.char_length(rest));
+        rest = after;
+        if letter.len() > 1 {
+            out.extend_from_slice(letter);
+            continue;
+        }
         let ends = if is_enclosed { separator } else { field_end };
         let needs = *byte == escape || Some(*byte) == ends || Some(*byte) == line_end || *byte == 0;
         if needs && (is_enclosed || !is_ambiguous(field_end) || Some(*byte) != field_end) {
@@ -225,14 +236,14 @@ fn escape(format: &Format, is_enclosed: bool, bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Encodes the displayed value in the file's character set; `binary` keeps the column's.
-fn bytes_of(value: &Value, column: &Column, charset: Charset) -> Vec<u8> {
+/// Encodes the displayed value in the file's character set; `binary` keeps the column's. Returns the set of the bytes too.
+fn bytes_of(value: &Value, column: &Column, charset: Charset) -> (Vec<u8>, Charset) {
     match value {
-        Value::Bytes(bytes) => bytes.to_vec(),
+        Value::Bytes(bytes) => (bytes.to_vec(), Charset::Binary),
         value => {
             let text = convert::to_text(value, &column.ty);
             let charset = if charset == Charset::Binary { column.ty.charset() } else { charset };
-            charset.encode(&text).into_owned()
+            (charset.encode(&text).into_owned(), charset)
         }
     }
 }

@@ -337,8 +337,8 @@ impl Session {
             "character_set_results" if text.is_empty() || text.eq_ignore_ascii_case("null") => Ok(Value::text("")),
             name if name.starts_with("character_set_") => {
                 let charset = charsets::charset(&text)?;
-                if name == "character_set_client" && charset == Charset::Binary {
-                    return Ok(Value::text("binary"));
+                if name == "character_set_client" {
+                    check_client(charset)?;
                 }
                 Ok(Value::text(charset.name()))
             }
@@ -518,8 +518,17 @@ enum Checked {
     Names(Collation),
 }
 
+/// Error 1231 for a character set whose ASCII characters take several bytes: no client can send statements in it.
+fn check_client(charset: Charset) -> Result<()> {
+    match charset.min_bytes() {
+        1 => Ok(()),
+        _ => Err(error::WRONG_VALUE_FOR_VAR.with(&[&"character_set_client", &charset.name()])),
+    }
+}
+
 fn names_of(charset: Option<&str>, collation: Option<&str>) -> Result<Collation> {
     let charset = charset.map_or(Ok(Charset::Utf8), charsets::charset)?;
+    check_client(charset)?;
     let Some(name) = collation else { return Ok(charset.default_collation()) };
     let collation = charsets::collation(name)?;
     if collation.charset() != charset {

@@ -732,7 +732,9 @@ fn charsets(_ctx: &mut EvalContext) -> Result<Vec<Row>> {
             number(u64::from(charset.max_bytes())),
         ]
     };
-    Ok(Charset::ALL.iter().map(row).collect())
+    let mut known = Charset::ALL.to_vec();
+    known.sort_by_key(|charset| charset.name());
+    Ok(known.iter().map(row).collect())
 }
 
 fn collations(_ctx: &mut EvalContext) -> Result<Vec<Row>> {
@@ -748,7 +750,13 @@ fn collations(_ctx: &mut EvalContext) -> Result<Vec<Row>> {
             text(if collation.pads() { "PAD SPACE" } else { "NO PAD" }),
         ]
     };
-    Ok(Collation::ALL.iter().map(row).collect())
+    Ok(collations_by_name().iter().map(row).collect())
+}
+
+fn collations_by_name() -> Vec<Collation> {
+    let mut known = Collation::ALL.to_vec();
+    known.sort_by_key(|collation| collation.name());
+    known
 }
 
 /// How much longer MySQL's sort keys may be than texts; a figure that some tools show.
@@ -756,13 +764,14 @@ fn sort_length(collation: Collation) -> u64 {
     match collation.weights() {
         Weights::Uca400 | Weights::Uca520 => 8,
         Weights::Uca900 | Weights::Uca900Accents | Weights::Uca900Cases => 0,
-        _ if collation == Collation::Latin1German2Ci => 2,
+        _ if matches!(collation, Collation::Latin1German2Ci | Collation::Gb18030ChineseCi) => 2,
         _ => 1,
     }
 }
 
 fn applicability(_ctx: &mut EvalContext) -> Result<Vec<Row>> {
-    Ok(Collation::ALL.iter().map(|collation| vec![text(collation.name()), text(collation.charset().name())]).collect())
+    let row = |collation: &Collation| vec![text(collation.name()), text(collation.charset().name())];
+    Ok(collations_by_name().iter().map(row).collect())
 }
 
 fn processes(ctx: &mut EvalContext) -> Result<Vec<Row>> {

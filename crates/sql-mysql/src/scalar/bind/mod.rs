@@ -17,6 +17,7 @@ use std::mem::MaybeUninit;
 use operator::ChainText;
 use syntax::tree as ast;
 
+use crate::charset;
 use crate::error;
 use crate::scalar::cast;
 use crate::scalar::compare;
@@ -24,7 +25,6 @@ use crate::scalar::modes::SqlMode;
 use crate::scalar::operation::Operator;
 use crate::scalar::operators;
 use crate::scalar::settings::Settings;
-use crate::scalar::state::context_of;
 use crate::scalar::temporal::{Date, DateTime};
 use crate::types::{CharsetName as _, CollationName as _, Kind, MysqlExpr as _, MysqlType as _, Type};
 use crate::value::Value;
@@ -386,12 +386,10 @@ impl<'b> Binder<'b> {
             Expr::Literal(Value::Text(text), ty) if to.kind().is_text() => {
                 Ok(Expr::Literal(Value::Text(text), Type { collation: to.collation, ..ty }))
             }
-            // Valid bytes become a literal of that character set; invalid ones are reported where they are used.
-            Expr::Literal(value @ Value::Bytes(_), ty) if to.kind().is_text() => {
-                let mut ctx = context_of(self.settings.sql_mode);
-                match cast::cast(value.clone(), &ty, &to, &mut ctx) {
-                    Ok(text @ Value::Text(_)) if ctx.warnings.count() == 0 => Ok(Expr::Literal(text, to)),
-                    _ => Ok(operators::cast(Expr::Literal(value, ty), to)),
+            Expr::Literal(Value::Bytes(bytes), _) if to.kind().is_text() => {
+                match charset::text_of_bytes(&bytes, to.charset()) {
+                    Ok(text) => Ok(Expr::Literal(Value::text(text), to)),
+                    Err(at) => Err(cast::invalid_text(&bytes[at..], to.charset())),
                 }
             }
             other => Ok(operators::cast(other, to)),

@@ -31,7 +31,11 @@ pub fn merge_collations(exprs: &[&Expr], op: &str, settings: &Settings) -> Resul
             best = Some(found);
             continue;
         };
-        let merged = stronger(known, found);
+        let merged = stronger(known, found).or_else(|| {
+            // Characters of ASCII are in every set.
+            let is_ascii = matches!(expr, Expr::Literal(Value::Text(text), _) if text.is_ascii());
+            (is_ascii && known.0 <= found.0 && known.1.charset() != found.1.charset()).then_some(known)
+        });
         match merged {
             Some(merged) => best = Some(merged),
             None => clash = Some((known, found)),
@@ -56,9 +60,10 @@ fn stronger(a: (Derivation, Collation), b: (Derivation, Collation)) -> Option<(D
     if a.0 != b.0 {
         let (strong, weak) = if a.0 < b.0 { (a, b) } else { (b, a) };
         // Characters that a narrower set cannot hold make the wider one win, unless the weak side is a literal.
-        let narrow =
-            strong.1.charset() < weak.1.charset() && weak.0 <= Derivation::Implicit && strong.0 != Derivation::Explicit;
-        return Some(if narrow && weak.1.charset() != Charset::Binary { weak } else { strong });
+        let narrow = contains(weak.1.charset(), strong.1.charset())
+            && weak.0 <= Derivation::Implicit
+            && strong.0 != Derivation::Explicit;
+        return Some(if narrow { weak } else { strong });
     }
     if a.0 == Derivation::Explicit {
         return None;
@@ -67,12 +72,23 @@ fn stronger(a: (Derivation, Collation), b: (Derivation, Collation)) -> Option<(D
     match (a.1.charset(), b.1.charset()) {
         (Charset::Binary, _) => Some(a),
         (_, Charset::Binary) => Some(b),
-        (x, y) if x < y => Some(b),
-        (x, y) if x > y => Some(a),
+        (x, y) if contains(y, x) => Some(b),
+        (x, y) if contains(x, y) => Some(a),
+        (x, y) if x != y => None,
         _ if binary(a) => Some(a),
         _ if binary(b) => Some(b),
         _ if a.0 >= Derivation::Coercible => Some(a),
         _ => None,
+    }
+}
+
+/// True where MySQL knows that one set has all characters of another, narrower one.
+fn contains(wide: Charset, narrow: Charset) -> bool {
+    match (wide, narrow) {
+        (Charset::Binary, _) | (_, Charset::Binary) => false,
+        (wide, narrow) if wide == narrow => false,
+        (Charset::Utf8, _) | (_, Charset::Ascii) => true,
+        (wide, narrow) => wide.is_unicode() && !narrow.is_unicode(),
     }
 }
 
@@ -167,8 +183,8 @@ fn union_of_numbers(a: &Type, b: &Type) -> Type {
     let float = |ty: &Type| matches!(ty.kind(), Kind::Float | Kind::Double);
     match (float(a), float(b)) {
         (true, true) if a.kind() == b.kind() && a.scale == b.scale => a.clone(),
-        // A FLOAT stays a FLOAT beside smaller integers; INT makes it a DOUBLE.
-        _ if is_narrow(a, b) || is_narrow(b, a) => Type::of_kind(Kind::Float),
+        // A FLOAT stays a FLOAT beside smaller integers; INT makes it a DOUBLE, and so does a BIGINT before it.
+        _ if is_narrow(a, b) || (is_narrow(b, a) && a.kind() != Kind::BigInt) => Type::of_kind(Kind::Float),
         (true, _) | (_, true) => {
             let digits = |ty: &Type| if float(ty) || ty.kind() == Kind::Decimal { ty.scale } else { 0 };
             Type { scale: digits(a).max(digits(b)).min(Type::FLOATING), ..Type::double() }
@@ -241,7 +257,7 @@ pub fn display_length(ty: &Type) -> u32 {
 /// Converts a text that becomes bytes into its own character set, which the client sent.
 pub fn as_sent(expr: Expr) -> Expr {
     let ty = expr.ty();
-    if !ty.kind().is_text() || !ty.charset().is_single_byte() {
+    if !ty.kind().is_text() || !ty.charset().has_own_encoding() {
         return expr;
     }
     match expr {

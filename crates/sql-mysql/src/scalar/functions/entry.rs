@@ -284,9 +284,12 @@ impl<'a> Args<'a> {
 
     /// Returns the bytes of the shown form in the argument's own character set.
     pub fn own_bytes(&self, place: usize, ctx: &EvalContext) -> Vec<u8> {
-        let charset = self.call.arguments[place].ty().charset();
+        let argument = &self.call.arguments[place];
         match &self.values[place] {
-            Value::Text(text) => charset.encode(text).into_owned(),
+            Value::Text(text) => argument.ty().charset().encode(text).into_owned(),
+            _ if matches!(argument.kind(), Kind::Enum | Kind::Set) => {
+                argument.ty().charset().encode(&self.text(place, ctx)).into_owned()
+            }
             _ => self.bytes(place, ctx),
         }
     }

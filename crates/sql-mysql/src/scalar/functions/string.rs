@@ -130,7 +130,7 @@ fn concat_ws(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Val
 fn length(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     let length = match &values[0] {
         Value::Text(text) => call.arguments[0].ty().charset().encode(text).len(),
-        _ => Args::new(call, values).bytes(0, ctx).len(),
+        _ => Args::new(call, values).own_bytes(0, ctx).len(),
     };
     Ok(Value::Int(length as i64))
 }
@@ -504,7 +504,8 @@ fn ord(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {
     }
     let text = args.text(0, ctx);
     let length = text.chars().next().map_or(0, char::len_utf8);
-    Ok(Value::Int(text.as_bytes()[..length].iter().fold(0, |number, byte| number << 8 | i64::from(*byte))))
+    let bytes = call.arguments[0].ty().charset().encode(&text[..length]);
+    Ok(Value::Int(bytes.iter().fold(0, |number, byte| number << 8 | i64::from(*byte))))
 }
 
 fn char_(call: &Call, values: &[Value], ctx: &mut EvalContext) -> Result<Value> {

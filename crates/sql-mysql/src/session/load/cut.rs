@@ -5,6 +5,7 @@
 //! a quote within quotes, the end of the file) follow MySQL's `READ_INFO` step by step.
 
 use crate::parse::statement::Format;
+use crate::types::Charset;
 
 /// More bytes are needed for a decision.
 struct Short;
@@ -29,6 +30,8 @@ struct Field {
 #[derive(Debug)]
 pub struct Cutter {
     format: Format,
+    /// The file's: within a character of several bytes nothing is a separator.
+    charset: Charset,
     /// Fields of a record.
     count: usize,
     /// Where nothing is between fields: how many bytes each has.
@@ -53,7 +56,12 @@ impl Cutter {
             skip = 0;
         }
         let (bytes, text, fields) = (Vec::new(), Vec::new(), Vec::new());
-        Cutter { format, count, widths, skip, bytes, at: 0, ended: false, tried: 0, text, fields }
+        let charset = Charset::Utf8;
+        Cutter { format, charset, count, widths, skip, bytes, at: 0, ended: false, tried: 0, text, fields }
+    }
+
+    pub fn reading(self, charset: Charset) -> Cutter {
+        Cutter { charset, ..self }
     }
 
     pub fn add(&mut self, bytes: &[u8]) {
@@ -122,6 +130,15 @@ impl Cutter {
             None if self.ended => Ok(None),
             None => Err(Short),
         }
+    }
+
+    /// The length of the character there, of which there is at least a byte.
+    fn char_length(&self, at: usize) -> Seen<usize> {
+        if self.bytes[at] < 0x80 || !self.charset.has_own_encoding() || self.charset.is_single_byte() {
+            return Ok(1);
+        }
+        self.get(at + self.charset.max_bytes() as usize - 1)?;
+        Ok(self.charset.char_length(&self.bytes[at..]))
     }
 
     /// Does this separator stand there?
@@ -193,8 +210,9 @@ impl Cutter {
                 at += self.format.line_end.len();
                 line_is_over = true;
             } else {
-                self.text.push(byte);
-                at += 1;
+                let length = self.char_length(at)?;
+                self.text.extend_from_slice(&self.bytes[at..at + length]);
+                at += length;
             }
         }
         let mut from = 0;
@@ -268,8 +286,10 @@ impl Cutter {
                 at += self.format.field_end.len();
                 break false;
             }
+            let length = self.char_length(at)?;
             self.text.push(byte);
-            at += 1;
+            self.text.extend_from_slice(&self.bytes[at + 1..at + length]);
+            at += length;
         };
         let value = &self.text[from..];
         let is_word = enclosed.is_some() && !is_closed && value == b"NULL";
@@ -293,7 +313,7 @@ impl Cutter {
                 return Ok((Some(any), at + self.format.line_end.len()));
             } else {
                 any = true;
-                at += 1;
+                at += self.char_length(at)?;
             }
         }
     }

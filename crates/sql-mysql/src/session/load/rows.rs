@@ -41,7 +41,8 @@ impl Loading {
                 load.source.fields.len(),
                 load.source.widths.clone(),
                 load.source.skip,
-            ),
+            )
+            .reading(load.source.charset),
             _ => unreachable!("the caller has looked"),
         };
         Loading { compiled, cutter, tally: Tally::default() }
