@@ -8,13 +8,14 @@ use pager::PageId;
 
 use crate::error::Result;
 use crate::keyspace::key::{
-    CHUNK, DATABASES, ELEMENT_PREFIX, FIELD, LEVEL, MEMBER, SCORE, SCORED_MEMBER, SEGMENT, meta_of, parse_member,
-    version_and_kind,
+    CHUNK, CONSUMER, DATABASES, ELEMENT_PREFIX, FIELD, GROUP, LEVEL, MEMBER, SCORE, SCORED_MEMBER, SEGMENT,
+    STREAM_CHUNK, meta_of, parse_member, version_and_kind,
 };
 use crate::keyspace::list::{ListChunk, ListRecord};
 use crate::keyspace::record::{Body, Kind, Meta};
 use crate::keyspace::sorted::SortedElements;
 use crate::keyspace::state::Keyspace;
+use crate::keyspace::streams::stream_check::StreamCheck;
 use crate::keyspace::{record, value};
 use crate::rows::row::summarize;
 use crate::rows::state::Rows;
@@ -61,6 +62,10 @@ struct Walk<'s> {
     sorted: Vec<SortedElements>,
     /// Elements by score that do not fit their members, by version id. Those of garbage are no problem.
     unmatched: Vec<(u64, String)>,
+    /// The streams that have elements, by version id.
+    streams: HashMap<u64, StreamCheck>,
+    /// Ranges of elements in the purge queue.
+    queued_ranges: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
 /// Numbers of elements of a version id.
@@ -85,8 +90,9 @@ impl Elements {
                 Elements { members, ..Self::of_payload(meta.head.key_len.into()) }
             }
             Body::Elements { count, .. } => {
+                let members = if meta.head.kind == Kind::Stream { 0 } else { count };
                 let scores = if meta.head.kind == Kind::ZSet { count } else { 0 };
-                Elements { members: count, scores, ..Self::of_payload(meta.head.key_len.into()) }
+                Elements { members, scores, ..Self::of_payload(meta.head.key_len.into()) }
             }
             body => Self::of_payload(body.payload_len()),
         }
@@ -108,8 +114,11 @@ pub(crate) fn check(store: &Store, keyspace: &Keyspace, rows: &Rows) -> Result<R
         queued_versions: Vec::new(),
         sorted: Vec::new(),
         unmatched: Vec::new(),
+        streams: HashMap::new(),
+        queued_ranges: BTreeMap::new(),
     };
     if walk.trees()? {
+        walk.queued_ranges()?;
         walk.records()?;
         walk.rows()?;
         walk.queue()?;
@@ -165,7 +174,7 @@ impl Walk<'_> {
             }
             let Some(space) = meta_of(key)? else {
                 walk.report.elements += 1;
-                walk.element(key, value, &meta);
+                walk.element(key, value, &meta)?;
                 return Ok(());
             };
             let Some(db) = walk.keyspace.database_of(space) else {
@@ -176,6 +185,9 @@ impl Walk<'_> {
             walk.counts.entry(db).or_default().keys += 1;
             if let Ok(Some(elements)) = SortedElements::of(&meta) {
                 walk.sorted.push(elements);
+            }
+            if meta.head.kind == Kind::Stream {
+                walk.stream(key, &meta);
             }
             if let Some(version) = meta.body.version()
                 && walk.versions.insert(version, Elements::of(&meta)).is_some()
@@ -191,40 +203,84 @@ impl Walk<'_> {
         })
     }
 
-    fn element(&mut self, key: &[u8], value: &[u8], meta: &Meta<'_>) {
+    fn stream(&mut self, key: &[u8], meta: &Meta<'_>) {
+        match StreamCheck::of(meta) {
+            Ok((None, found)) => self.stream_problems(&hex(key), found),
+            Ok((Some((version, stream)), _)) => drop(self.streams.insert(version, stream)),
+            Err(error) => self.problem(format!("EN-53: record {}: {error}", hex(key))),
+        }
+    }
+
+    fn stream_problems(&mut self, of: &str, found: Vec<String>) {
+        for what in found {
+            self.problem(format!("EN-77: stream {of}: {what}"));
+        }
+    }
+
+    /// Reads which elements wait for purge in ranges.
+    fn queued_ranges(&mut self) -> Result<()> {
+        let store = self.store;
+        self.each(&store.queue, |walk, key, value| {
+            if let Ok(Queued::Range { from, to, .. }) = Queued::parse(key, value) {
+                walk.queued_ranges.insert(from, to);
+            }
+            Ok(())
+        })
+    }
+
+    fn is_in_queued_range(&self, key: &[u8]) -> bool {
+        self.queued_ranges
+            .range::<[u8], _>((Bound::Unbounded, Bound::Included(key)))
+            .next_back()
+            .is_some_and(|(_, to)| key < &to[..])
+    }
+
+    fn element(&mut self, key: &[u8], value: &[u8], meta: &Meta<'_>) -> Result<()> {
         let Some((version, kind)) = version_and_kind(key) else {
-            return self.problem(format!("EN-53: the key {} of an element is too short", hex(key)));
+            self.problem(format!("EN-53: the key {} of an element is too short", hex(key)));
+            return Ok(());
         };
         let elements = self.elements.entry(version).or_default();
         match kind {
             SEGMENT => {
                 elements.segments += 1;
-                return;
+                return Ok(());
             }
             SCORE => {
                 elements.scores += 1;
-                return self.score(version, key, meta);
+                self.score(version, key, meta);
+                return Ok(());
             }
             // `Walk::levels` compares those of live versions with their entries.
-            LEVEL => return,
+            LEVEL => return Ok(()),
             _ => {}
         }
-        let chunk = (kind == CHUNK).then(|| ListChunk::count_of(value));
-        elements.members += match &chunk {
-            Some(count) => *count.as_ref().unwrap_or(&0),
-            None => 1,
-        };
         if let Some(inner) = meta.body.version() {
             self.inner_versions.push((version, inner, Elements::of(meta)));
         }
-        if let Some(count) = chunk {
-            return if let Err(error) = count {
-                self.problem(format!("EN-53: {error}"))
-            };
+        match kind {
+            FIELD | MEMBER | SCORED_MEMBER => {
+                elements.members += 1;
+                self.member(key, meta);
+            }
+            CHUNK => match ListChunk::count_of(value) {
+                Ok(count) => elements.members += count,
+                Err(error) => self.problem(format!("EN-53: {error}")),
+            },
+            STREAM_CHUNK | GROUP..=CONSUMER => {
+                if !self.is_in_queued_range(key)
+                    && let Some(stream) = self.streams.get_mut(&version)
+                    && let Err(error) = stream.element(self.store, kind, key, meta)
+                {
+                    self.problem(format!("EN-53: element {}: {error}", hex(key)));
+                }
+            }
+            _ => self.problem(format!("EN-53: element {} is of unknown kind {kind}", hex(key))),
         }
-        if !matches!(kind, FIELD | MEMBER | SCORED_MEMBER) {
-            return self.problem(format!("EN-53: element {} is of unknown kind {kind}", hex(key)));
-        }
+        Ok(())
+    }
+
+    fn member(&mut self, key: &[u8], meta: &Meta<'_>) {
         match parse_member(key) {
             Err(error) => self.problem(format!("EN-53: {error}")),
             Ok(parsed) => {
@@ -320,6 +376,8 @@ impl Walk<'_> {
                 Ok(Queued::Version { version, .. }) => walk.queued_versions.push(version),
                 // Its pages were counted with the trees.
                 Ok(Queued::Map { .. }) => {}
+                // Its elements were found with the records.
+                Ok(Queued::Range { .. }) => {}
                 Err(error) => walk.problem(error.to_string()),
             }
             Ok(())
@@ -385,6 +443,9 @@ impl Walk<'_> {
             if counted != found {
                 self.problem(format!("EN-10: database {db} has {found:?}, but its counters say {counted:?}"));
             }
+        }
+        for (version, stream) in std::mem::take(&mut self.streams) {
+            self.stream_problems(&format!("of version {version}"), stream.finish());
         }
         // Elements of garbage may refer to values that are garbage too, and have no entry yet.
         for (outer, inner, expected) in std::mem::take(&mut self.inner_versions) {

@@ -9,7 +9,7 @@ use btree::{Batch, OldRecord};
 
 use crate::error::Result;
 use crate::keyspace::key;
-use crate::keyspace::key::{SCORE, SCORED_MEMBER};
+use crate::keyspace::key::{SCORE, SCORED_MEMBER, TreeKey};
 use crate::keyspace::key_txn::KeyTransaction;
 use crate::keyspace::levels::{LevelBuild, LevelEntries};
 use crate::keyspace::members::element_kind;
@@ -20,6 +20,7 @@ use crate::keyspace::score;
 use crate::keyspace::segments::Segments;
 use crate::keyspace::state::Keyspace;
 use crate::keyspace::value::NewBody;
+use crate::store::Store;
 use crate::store::purge_queue::{encode_version, version_key};
 use crate::txn::page_changes::PageChanges;
 
@@ -170,7 +171,7 @@ impl Drop for Build<'_> {
     }
 }
 
-/// Writes an element under a version id that no key refers to. Returns true if the member is new.
+/// Writes a field or a member under a version id that no key refers to. Returns true if it is new.
 fn put_element(
     keyspace: &Keyspace,
     version: u64,
@@ -179,7 +180,6 @@ fn put_element(
     len: u64,
     read: ReadPart<'_>,
 ) -> Result<bool> {
-    let store = &keyspace.store;
     let hash = keyspace.member_hash.of(member).expect("drawn before the first element");
     if kind == Kind::ZSet {
         let mut value = Vec::new();
@@ -188,17 +188,29 @@ fn put_element(
     }
     let tree_key = key::member(version, element_kind(kind), hash, member);
     let stored: &[u8] = if member.len() > key::SHORT_MEMBER_MAX { member } else { &[] };
+    let (mut old, may_have_segments) = (Vec::new(), kind != Kind::ZSet || !stored.is_empty());
+    if may_have_segments
+        && keyspace.store.records.get(tree_key.as_slice(), &mut old)?.present
+        && let Some(orphan) = Meta::parse(&old)?.body.version()
+    {
+        keyspace.store.queue.modify(&version_key(orphan), None, |_, change| change.put(&[&encode_version(0)]))?;
+    }
+    put_new_element(&keyspace.store, &tree_key, stored, len, read)
+}
+
+/// Writes an element under a version id that no key refers to: `stored`, followed by `len` bytes that `read` reads. Returns true if it is new.
+///
+/// Nobody reads the element before the version has a key, so steps of one mini-transaction each suffice; after a crash all of them are garbage.
+pub(crate) fn put_new_element(
+    store: &Store,
+    tree_key: &TreeKey,
+    stored: &[u8],
+    len: u64,
+    read: ReadPart<'_>,
+) -> Result<bool> {
     let payload_len = stored.len() as u64 + len;
     let read = |range: Range<u64>, out: &mut Vec<u8>| read_behind(stored, range, out, read);
     let mut put = RecordPut::new(0, Expire::None, stored.len());
-    // Nobody reads the element before the version has a key, so steps of one mini-transaction each suffice; after a crash all of them are garbage.
-    let (mut old, may_have_segments) = (Vec::new(), kind != Kind::ZSet || !stored.is_empty());
-    if may_have_segments
-        && store.records.get(tree_key.as_slice(), &mut old)?.present
-        && let Some(orphan) = Meta::parse(&old)?.body.version()
-    {
-        store.queue.modify(&version_key(orphan), None, |_, change| change.put(&[&encode_version(0)]))?;
-    }
     store.pager.admit()?;
     if payload_len > EXTENT_MAX as u64 {
         let segments = Segments::write(store, payload_len, read)?;
@@ -238,7 +250,7 @@ fn put_score(keyspace: &Keyspace, version: u64, member: &[u8], hash: u64, score:
     put_unnamed(&keyspace.store, &tree_key, put).map(drop)
 }
 
-fn put_unnamed(store: &crate::store::Store, tree_key: &[u8], put: RecordPut<'_>) -> Result<bool> {
+fn put_unnamed(store: &Store, tree_key: &[u8], put: RecordPut<'_>) -> Result<bool> {
     let target = RecordChange::Put(put);
     let done = store.records.modify(tree_key, None, |old: Option<OldRecord<'_>>, change| {
         apply(old.as_ref(), &mut PageChanges::alone(change), &target, 0, false)

@@ -40,6 +40,18 @@ pub(crate) const SCORED_MEMBER: u8 = 20;
 pub(crate) const SCORE: u8 = 21;
 /// Element kind: bucket of a level.
 pub(crate) const LEVEL: u8 = 23;
+/// Element kind: chunk of a stream.
+pub(crate) const STREAM_CHUNK: u8 = 22;
+/// Element kind: group of a stream.
+pub(crate) const GROUP: u8 = 25;
+/// Element kind: pending entries of a group.
+pub(crate) const PENDING: u8 = 26;
+/// Element kind: ids of the pending entries of a consumer.
+pub(crate) const OWNED: u8 = 27;
+/// Element kind: number of the consumer with a name.
+pub(crate) const CONSUMER_NAME: u8 = 28;
+/// Element kind: consumer of a group.
+pub(crate) const CONSUMER: u8 = 29;
 
 /// Longest member that is part of its tree key.
 pub(crate) const SHORT_MEMBER_MAX: usize = 512;
@@ -250,6 +262,26 @@ pub(crate) fn parse_member(tree_key: &[u8]) -> Result<MemberKey<'_>> {
         }
     };
     parse().ok_or_else(|| Error::corrupt(format!("key of a member of unknown form: {tree_key:02x?}")))
+}
+
+/// Returns the tree key of an element with this sub key.
+pub(crate) fn sub_element(version: u64, kind: u8, sub: &[u8]) -> TreeKey {
+    TreeKey::from_bytes(&element_of(version, kind, sub))
+}
+
+/// Returns the sub key of an element that has a name of any length, in the order of names: at most 512 bytes of it, and the digest of a longer one.
+pub(crate) fn named(prefix: &[u8], name: &[u8]) -> Vec<u8> {
+    if name.len() > SHORT_MEMBER_MAX {
+        [prefix, &name[..SHORT_MEMBER_MAX], &sha256(name)].concat()
+    } else {
+        [prefix, name].concat()
+    }
+}
+const _: () = assert!(ELEMENT_PREFIX + 4 + SHORT_MEMBER_MAX + 32 <= btree::Tree::KEY_MAX);
+
+/// Returns the sub key of an element's tree key.
+pub(crate) fn sub_key(tree_key: &[u8]) -> &[u8] {
+    tree_key.get(ELEMENT_PREFIX..).unwrap_or_default()
 }
 
 /// Returns version id and kind of an element's key.

@@ -337,6 +337,7 @@ impl<'k> KeyTransaction<'k> {
         match entry.kind {
             Kind::String => {}
             Kind::List => return self.copy_list(entry, to, expire),
+            Kind::Stream => return self.copy_stream(entry, to, expire),
             _ => return self.copy_members(entry, to, expire),
         }
         let meta = Meta::parse(&entry.record)?;

@@ -48,6 +48,7 @@ impl Entry {
             (Kind::Hash | Kind::ZSet, false) => return "listpack",
             (Kind::ZSet, true) => return "skiplist",
             (Kind::Set, false) => return "intset",
+            (Kind::Stream, _) => return "stream",
             _ => {}
         }
         const INT_MAX: u64 = 20;

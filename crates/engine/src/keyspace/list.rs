@@ -85,12 +85,12 @@ impl Items {
     pub fn push(&mut self, end: End, item: &[u8]) {
         self.count += 1;
         if end == End::Tail {
-            push_varint(&mut self.bytes, item.len());
+            push_varint(&mut self.bytes, item.len() as u64);
             self.bytes.extend_from_slice(item);
             return;
         }
         let mut head = Vec::with_capacity(item_len(item.len()));
-        push_varint(&mut head, item.len());
+        push_varint(&mut head, item.len() as u64);
         head.extend_from_slice(item);
         self.bytes.splice(0..0, head);
     }
@@ -247,7 +247,7 @@ impl ListRecord {
     /// Appends the packed form.
     pub fn encode_packed(&self, out: &mut Vec<u8>) {
         out.push(0);
-        push_varint(out, self.count as usize);
+        push_varint(out, self.count);
         out.extend_from_slice(&self.head.bytes);
         out.extend_from_slice(&self.tail.bytes);
     }

@@ -16,6 +16,7 @@ use crate::keyspace::key::{FIELD, HASHES, MEMBER, SCORED_MEMBER, TreeKey};
 use crate::keyspace::key_txn::{Entry, KeyTransaction};
 use crate::keyspace::packed;
 use crate::keyspace::record::{Body, Kind, Meta};
+use crate::keyspace::streams::chunk::StreamState;
 
 /// Mean number of elements in an interval of hashes from which a random member is drawn, and the number up to which the draw is exactly uniform.
 const INTERVAL_MEAN: u64 = 32;
@@ -135,11 +136,12 @@ fn element_entry(record: Vec<u8>, word: u64) -> Result<Entry> {
 }
 
 impl Entry {
-    /// Returns the number of fields or members.
+    /// Returns the number of fields, members or entries.
     pub fn count(&self) -> Result<u64> {
         let meta = Meta::parse(&self.record)?;
         match meta.body {
             Body::Elements { count, .. } => Ok(count),
+            Body::Inline(payload) if self.kind == Kind::Stream => StreamState::tail_live(packed_part(&meta, payload)),
             Body::Inline(payload) if self.kind != Kind::String => Ok(packed::split(packed_part(&meta, payload))?.0),
             _ => Err(Error::Misuse("count() of a key that is no collection")),
         }
@@ -268,6 +270,9 @@ impl KeyTransaction<'_> {
         }
         if !entry.has_elements() {
             return Ok(own);
+        }
+        if entry.kind == Kind::Stream {
+            return Ok(own + self.elements_memory(entry, samples)?);
         }
         let (count, mut walk) = (entry.count()?, self.members(entry)?);
         let (mut seen, mut bytes) = (0, 0);

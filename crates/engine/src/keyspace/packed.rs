@@ -57,7 +57,7 @@ pub(crate) fn varint_len(mut value: usize) -> usize {
     len
 }
 
-pub(crate) fn push_varint(out: &mut Vec<u8>, mut value: usize) {
+pub(crate) fn push_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 128 {
         out.push(value as u8 | 128);
         value >>= 7;
@@ -65,13 +65,15 @@ pub(crate) fn push_varint(out: &mut Vec<u8>, mut value: usize) {
     out.push(value as u8);
 }
 
-/// Takes a varint of at most 21 bits from the front.
-fn take_varint(bytes: &mut &[u8]) -> Option<usize> {
+/// Takes a varint of at most 64 bits from the front.
+pub(crate) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
+    const BYTES_MAX: u32 = 10;
     let mut value = 0;
-    for at in 0..3 {
+    for at in 0..BYTES_MAX {
         let (byte, rest) = bytes.split_first()?;
         *bytes = rest;
-        value |= usize::from(byte & 127) << (7 * at);
+        let bits = u64::from(byte & 127);
+        value |= bits.checked_shl(7 * at).filter(|shifted| shifted >> (7 * at) == bits)?;
         if byte & 128 == 0 {
             return Some(value);
         }
@@ -80,7 +82,7 @@ fn take_varint(bytes: &mut &[u8]) -> Option<usize> {
 }
 
 pub(crate) fn take_item<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let len = take_varint(bytes)?;
+    let len = usize::try_from(take_varint(bytes)?).ok()?;
     let (item, rest) = bytes.split_at_checked(len)?;
     *bytes = rest;
     Some(item)
@@ -105,7 +107,7 @@ pub(crate) fn split(payload: &[u8]) -> Result<(u64, &[u8])> {
     let split = || {
         let (0, mut rest) = payload.split_first().map(|(flags, rest)| (*flags, rest))? else { return None };
         let count = take_varint(&mut rest)?;
-        Some((count as u64, rest))
+        Some((count, rest))
     };
     split().ok_or_else(|| Error::corrupt("a packed collection of unknown form"))
 }
@@ -168,10 +170,10 @@ impl PackedItems {
         if self.kind == Kind::ZSet {
             item.extend_from_slice(value);
         }
-        push_varint(&mut item, member.len());
+        push_varint(&mut item, member.len() as u64);
         item.extend_from_slice(member);
         if self.kind == Kind::Hash {
-            push_varint(&mut item, value.len());
+            push_varint(&mut item, value.len() as u64);
             item.extend_from_slice(value);
         }
         let found = self.find(member)?;
@@ -204,7 +206,7 @@ impl PackedItems {
     /// Appends the packed form. Members of a set that are all integers are sorted, and those of a sorted set always.
     pub fn encode(&self, form: u8, out: &mut Vec<u8>) -> Result<()> {
         out.push(0);
-        push_varint(out, self.count);
+        push_varint(out, self.count as u64);
         if self.kind == Kind::ZSet {
             return self.encode_by_score(form, out);
         }
@@ -219,7 +221,7 @@ impl PackedItems {
         }
         members.sort_unstable();
         for (_, member) in members {
-            push_varint(out, member.len());
+            push_varint(out, member.len() as u64);
             out.extend_from_slice(member);
         }
         Ok(())
@@ -235,7 +237,7 @@ impl PackedItems {
         members.sort_unstable();
         for (_, member, score) in members {
             out.extend_from_slice(&score);
-            push_varint(out, member.len());
+            push_varint(out, member.len() as u64);
             out.extend_from_slice(member);
         }
         Ok(())

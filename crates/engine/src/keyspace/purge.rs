@@ -18,10 +18,15 @@ use crate::store::Store;
 use crate::store::purge_queue::{Queued, encode_version, version_key};
 
 impl Store {
-    /// Removes about `budget` elements of a version id. Values in segments of their own go into the queue first. Returns true if none is left.
+    /// Removes about `budget` elements of a version id. Returns true if none is left.
     fn purge_version(&self, version: u64, budget: usize) -> Result<bool> {
         let (from, to) = key::elements(version);
-        let mut scan = self.records.scan(Bound::Included(&from[..]), Bound::Excluded(&to[..]));
+        self.purge_elements(&from, &to, budget)
+    }
+
+    /// Removes about `budget` elements between two keys. Values in segments of their own go into the queue first. Returns true if none is left.
+    fn purge_elements(&self, from: &[u8], to: &[u8], budget: usize) -> Result<bool> {
+        let mut scan = self.records.scan(Bound::Included(from), Bound::Excluded(to));
         let (mut batch, mut behind, mut seen) = (Batch::new(), None, 0);
         while seen < budget && scan.next_batch(&mut batch)? {
             for record in batch.iter() {
@@ -33,7 +38,7 @@ impl Store {
             behind = Some([batch.get(batch.len() - 1).key, &[0]].concat());
         }
         let Some(behind) = behind else { return Ok(true) };
-        self.purge_records(&from, &behind, usize::MAX)?;
+        self.purge_records(from, &behind, usize::MAX)?;
         Ok(false)
     }
 
@@ -138,6 +143,11 @@ impl Keyspace {
                     self.store.queue.modify(key, None, |_, change| change.delete())?;
                 }
             }
+            Queued::Range { ref from, ref to, .. } => {
+                if self.store.purge_elements(from, to, budget)? {
+                    self.store.queue.modify(key, None, |_, change| change.delete())?;
+                }
+            }
             Queued::Map { map, root, .. } => self.store.purge_map(key, map, root, budget)?,
         }
         Ok(true)
@@ -152,7 +162,7 @@ impl Keyspace {
     fn is_open(&self, entry: &Queued) -> bool {
         let creating = match entry {
             Queued::Version { version, .. } => self.store.creating.lock().contains(version),
-            Queued::Pages { .. } | Queued::Map { .. } => false,
+            Queued::Pages { .. } | Queued::Map { .. } | Queued::Range { .. } => false,
         };
         // A transaction's own entries are held until no snapshot can see what it has replaced.
         creating || self.store.is_active(entry.txn()) || self.store.held.lock().contains(&entry.txn())

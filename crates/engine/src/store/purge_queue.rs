@@ -4,6 +4,7 @@
 //!   1 | transaction id u64 BE | part u32 BE   ->   transaction id u64 | runs: first page u64, pages u32      pages, free once the transaction is committed
 //!   2 | version id u64 BE                     ->   transaction id u64, or 0 while the elements are written   elements to be removed
 //!   3 | map u32 BE                            ->   transaction id u64 | root page u64                        a tree to be removed
+//!   4 | first tree key                        ->   transaction id u64 | tree key behind the last             elements of a version id that stays
 //! ```
 //! An entry is written by the transaction that makes its content garbage, so it exists if and only if the garbage does (EN-8).
 
@@ -17,6 +18,7 @@ const PAGES: u8 = 1;
 const VERSION: u8 = 2;
 /// First byte of an entry for a dropped map of rows.
 pub(crate) const MAP_GARBAGE: u8 = 3;
+const RANGE: u8 = 4;
 const RUN_BYTES: usize = 12;
 
 /// Maximum number of runs in one entry.
@@ -62,12 +64,21 @@ pub(crate) fn queued_map(map: MapId, root: PageId, txn: TxnId) -> ([u8; 5], [u8;
     (key, value)
 }
 
+pub(crate) fn range_key(from: &[u8]) -> Vec<u8> {
+    [&[RANGE], from].concat()
+}
+
+pub(crate) fn range_value(txn: TxnId, to: &[u8]) -> Vec<u8> {
+    [&txn.to_le_bytes(), to].concat()
+}
+
 /// A parsed entry.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Queued {
     Pages { txn: TxnId, runs: Vec<Run> },
     Version { txn: TxnId, version: u64 },
     Map { txn: TxnId, map: TreeId, root: PageId },
+    Range { txn: TxnId, from: Vec<u8>, to: Vec<u8> },
 }
 
 impl Queued {
@@ -95,13 +106,17 @@ impl Queued {
                 map: TreeId::from_be_bytes(key[1..].try_into().ok()?),
                 root: PageId::from_le_bytes(rest.try_into().ok()?),
             }),
+            RANGE => Some(Queued::Range { txn, from: key[1..].to_vec(), to: rest.to_vec() }),
             _ => None,
         }
     }
 
     pub fn txn(&self) -> TxnId {
         match self {
-            Queued::Pages { txn, .. } | Queued::Version { txn, .. } | Queued::Map { txn, .. } => *txn,
+            Queued::Pages { txn, .. }
+            | Queued::Version { txn, .. }
+            | Queued::Map { txn, .. }
+            | Queued::Range { txn, .. } => *txn,
         }
     }
 }
@@ -117,6 +132,8 @@ mod tests {
         assert_eq!(Queued::parse(&queue_key_of_pages(5, 0), &value).unwrap(), Queued::Pages { txn: 5, runs });
         let parsed = Queued::parse(&version_key(9), &encode_version(3)).unwrap();
         assert_eq!(parsed, Queued::Version { txn: 3, version: 9 });
+        let range = Queued::Range { txn: 3, from: vec![1, 2], to: vec![1, 3] };
+        assert_eq!(Queued::parse(&range_key(&[1, 2]), &range_value(3, &[1, 3])).unwrap(), range);
         assert!(Queued::parse(&[3], &[0; 8]).is_err() && Queued::parse(&version_key(9), &[0; 9]).is_err());
     }
 }

@@ -12,6 +12,7 @@ mod rename;
 mod rows;
 mod seen_rows;
 mod serializable;
+mod streams;
 mod stress;
 mod strings;
 mod undo;
