@@ -42,6 +42,7 @@ pub mod flag {
     pub const MOVABLEKEYS: u32 = 1 << 12;
     pub const SKIP_MONITOR: u32 = 1 << 13;
     pub const NO_MANDATORY_KEYS: u32 = 1 << 14;
+    pub const BLOCKING: u32 = 1 << 15;
     /// Runs inside MULTI at once instead of being queued. COMMAND does not show it.
     pub const NOW: u32 = 1 << 30;
 
@@ -52,6 +53,7 @@ pub mod flag {
         (ADMIN, "admin"),
         (PUBSUB, "pubsub"),
         (NOSCRIPT, "noscript"),
+        (BLOCKING, "blocking"),
         (LOADING, "loading"),
         (STALE, "stale"),
         (SKIP_MONITOR, "skip_monitor"),

@@ -17,10 +17,11 @@ mod scripting;
 mod server;
 mod set;
 mod sorted_set;
+mod stream;
 mod string;
 mod transactions;
 
-const GROUPS: [&[Command]; 13] = [
+const GROUPS: [&[Command]; 14] = [
     string::ROWS,
     bitmap::ROWS,
     hash::ROWS,
@@ -28,6 +29,7 @@ const GROUPS: [&[Command]; 13] = [
     sorted_set::ROWS,
     geo::ROWS,
     hyperloglog::ROWS,
+    stream::ROWS,
     generic::ROWS,
     connection::ROWS,
     transactions::ROWS,

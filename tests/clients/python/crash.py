@@ -4,6 +4,7 @@ Each writer owns its keys, so it knows what they must hold: the last acknowledge
 transfers between accounts in MULTI/EXEC keep a constant sum, MSETs write one number to several keys, and readers note what they saw: a value seen by
 anybody must still be there, or a later one. DBSIZE must equal what a full SCAN finds. Collectors do the same as writers with hashes, sets and sorted sets that
 grow and shrink between one record and many; what they write in MULTI/EXEC to a set and to a hash must be in both or in neither.
+Streamers own a stream with a group each: its entries, and the owners of its pending ones, must be those of the last acknowledged command, or of the one under way.
 """
 
 import random
@@ -187,6 +188,68 @@ def verify_collections(wire, state, round_number):
         tally.check(f"round {round_number}: a set and a hash changed together", sorted(members) == sorted(fields), f"{len(members)} {len(fields)}")
 
 
+class Streamer(threading.Thread):
+    """Adds to a stream of its own, reads it as a group's consumers, acknowledges, deletes and trims. Its state: ids of entries, and the consumer of each pending one."""
+
+    def __init__(self, port, number, seed, state):
+        super().__init__(daemon=True)
+        self.port, self.key, self.state = port, f"xs{number}", state
+        self.random = random.Random(seed)
+        self.acknowledged = 0
+
+    def command(self, entries, pending, last, delivered):
+        """Words, and the state after them."""
+        kind, pick = self.random.randrange(20), self.random.random
+        if kind < 10 or not entries:
+            size = self.random.choice([5, 40, 900, 20_000]) if kind == 0 else 8
+            return ("XADD", self.key, f"{last + 1}-0", "field", b"v" * size), (entries + [last + 1], pending, last + 1, delivered)
+        if kind < 14:
+            consumer, most = f"c{self.random.randrange(3)}", 1 if kind < 13 else 200
+            got = [at for at in entries if at > delivered][:most]
+            after = {**pending, **{at: consumer for at in got}}
+            return ("XREADGROUP", "GROUP", "g", consumer, "COUNT", most, "STREAMS", self.key, ">"), (entries, after, last, max([delivered, *got]))
+        if kind < 17:
+            gone = [at for at in pending if pick() < 0.3][:50] or [1]
+            return ("XACK", self.key, "g", *[f"{at}-0" for at in gone]), (entries, {at: owner for at, owner in pending.items() if at not in gone}, last, delivered)
+        if kind < 19:
+            gone = self.random.sample(entries, min(len(entries), 5))
+            return ("XDEL", self.key, *[f"{at}-0" for at in gone]), ([at for at in entries if at not in gone], pending, last, delivered)
+        most = self.random.choice([20, 500])
+        return ("XTRIM", self.key, "MAXLEN", most), (entries[-most:], pending, last, delivered)
+
+    def run(self):
+        try:
+            wire = Wire(self.port)
+            wire.call("XGROUP", "CREATE", self.key, "g", "0", "MKSTREAM")
+            possible = self.state.setdefault(self.key, [([], {}, 0, 0)])
+            while True:
+                words, after = self.command(*possible[-1])
+                possible.append(after)
+                reply = wire.call(*words)
+                if reply.startswith(b"-"):
+                    raise AssertionError(f"{self.key}: {words[:3]} {reply!r}")
+                possible.pop(0)
+                self.acknowledged += 1
+        except (EOFError, OSError):
+            pass
+
+
+def verify_streams(wire, state, round_number):
+    for key, possible in state.items():
+        ids = [int(word[:-2]) for word in items_of_ids(wire.call("XRANGE", key, "-", "+"))]
+        rows = wire.call("XPENDING", key, "g", "-", "+", 1_000_000).split(b"*4\r\n")[1:]
+        pending = {int(row.split(b"\r\n")[1][:-2]): row.split(b"\r\n")[3].decode() for row in rows}
+        counts = wire.call("XPENDING", key, "g").split(b"\r\n")
+        fits = [at for at, (entries, owned, _, _) in enumerate(possible) if entries == ids and owned == pending]
+        tally.check(f"round {round_number}: stream {key}", fits and int(counts[1][1:]) == len(pending), f"{len(ids)} entries, {len(pending)} pending, expected one of {[(len(entries), len(owned)) for entries, owned, _, _ in possible]}")
+        state[key] = [possible[fits[-1] if fits else -1]]
+
+
+def items_of_ids(reply):
+    """The ids in a reply of XRANGE: each follows the header of an entry."""
+    return [part.split(b"\r\n")[1] for part in reply.split(b"*2\r\n$")[1:] if part.split(b"\r\n")[1].endswith(b"-0")]
+
+
 class Transfers(threading.Thread):
     """Moves amounts between accounts; each EXEC also writes its number to two keys by MSET."""
 
@@ -248,7 +311,7 @@ def value_of(reply):
     return None if reply.startswith(b"$-1") else reply.split(b"\r\n", 1)[1][:-2]
 
 
-def verify(server, state, collections, seen, grown, round_number):
+def verify(server, state, collections, streams, seen, grown, round_number):
     wire = Wire(server.port, 60)
     lost = []
     for key, possible in state.items():
@@ -260,6 +323,7 @@ def verify(server, state, collections, seen, grown, round_number):
     tally.check(f"round {round_number}: acknowledged writes", not lost, f"{lost[:3]}")
     wire.call("SELECT", 0)
     verify_collections(wire, collections, round_number)
+    verify_streams(wire, streams, round_number)
     accounts = [int(value_of(wire.call("GET", f"acc{n}"))) for n in range(ACCOUNTS)]
     tally.equal(f"round {round_number}: sum of accounts", sum(accounts), TOTAL)
     tally.equal(f"round {round_number}: twins", wire.call("GET", "twin1"), wire.call("GET", "twin2"))
@@ -277,10 +341,11 @@ def verify(server, state, collections, seen, grown, round_number):
     wire.close()
 
 
-def play(server, round_number, state, collections, seen, grown):
+def play(server, round_number, state, collections, streams, seen, grown):
     rng = random.Random(seed * 1000 + round_number)
     writers = [Writer(server.port, n, rng.randrange(1 << 32), state) for n in range(WRITERS)]
     writers += [Collector(server.port, n, rng.randrange(1 << 32), collections) for n in range(COLLECTORS)]
+    writers += [Streamer(server.port, n, rng.randrange(1 << 32), streams) for n in range(COLLECTORS)]
     others = [Transfers(server.port, rng.randrange(1 << 32)), Transfers(server.port, rng.randrange(1 << 32)), Grower(server.port, grown)]
     reader = Reader(server.port, seen)
     threads = [*writers, *others, reader]
@@ -299,13 +364,13 @@ try:
     for n in range(ACCOUNTS):
         wire.call("SET", f"acc{n}", TOTAL // ACCOUNTS)
     wire.call("MSET", "twin1", 0, "twin2", 0)
-    state, collections, seen, grown, total, restarts = {}, {}, [0], [0], 0, []
+    state, collections, streams, seen, grown, total, restarts = {}, {}, {}, [0], [0], 0, []
     for round_number in range(1, rounds + 1):
-        total += play(server, round_number, state, collections, seen, grown)
+        total += play(server, round_number, state, collections, streams, seen, grown)
         begin = time.monotonic()
         server.start()
         restarts.append(time.monotonic() - begin)
-        verify(server, state, collections, seen, grown, round_number)
+        verify(server, state, collections, streams, seen, grown, round_number)
     print(f"{rounds} crashes, {total} acknowledged writes, restart {sorted(restarts)[len(restarts) // 2]:.2f} s in the median, {max(restarts):.2f} s at most")
 except RuntimeError as error:
     tally.check("the server starts", False, str(error))

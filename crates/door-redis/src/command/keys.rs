@@ -37,6 +37,11 @@ pub const fn keyword(word: &'static str, first: usize, flags: &'static str) -> K
     KeySpec { keyword: Some(word), ..at(first, flags) }
 }
 
+/// Keys behind the word STREAMS.
+pub const fn streams(first: usize, flags: &'static str) -> KeySpec {
+    KeySpec { keyword: Some("STREAMS"), last: -1, ..at(first, flags) }
+}
+
 impl KeySpec {
     pub const fn noted(mut self, notes: &'static str) -> KeySpec {
         self.notes = Some(notes);
@@ -48,10 +53,19 @@ impl KeySpec {
         self.flags != "not_key"
     }
 
+    /// Returns whether the keys follow STREAMS, and as many ids follow them.
+    pub fn follows_streams(&self) -> bool {
+        self.keyword.is_some() && self.last < 0
+    }
+
     /// Returns the argument indexes of the keys in a request. A number of keys that does not fit has none.
     pub fn positions(&self, args: &[&[u8]]) -> impl Iterator<Item = usize> + use<> {
         let count = args.len();
         let mut behind = Vec::new();
+        if self.follows_streams() {
+            let first = first_stream(args).unwrap_or(count);
+            return (first..first + (count - first) / 2).step_by(1).chain(behind);
+        }
         if let Some(word) = self.keyword {
             // Of several, a command uses the last one.
             behind.extend((self.first + 1..count).filter(|at| args[at - 1].eq_ignore_ascii_case(word.as_bytes())));
@@ -76,6 +90,20 @@ impl KeySpec {
             "bitfield" => "RW access update",
             _ => self.flags,
         }
+    }
+}
+
+/// Returns the index of the argument behind STREAMS in XREAD and XREADGROUP, as the commands read their options. A group may have that name, too.
+fn first_stream(args: &[&[u8]]) -> Option<usize> {
+    let mut at = 1;
+    loop {
+        at += match args.get(at)?.to_ascii_lowercase().as_slice() {
+            b"streams" => return Some(at + 1),
+            b"block" | b"count" => 2,
+            b"group" => 3,
+            b"noack" => 1,
+            _ => return None,
+        };
     }
 }
 

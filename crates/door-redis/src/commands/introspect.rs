@@ -100,7 +100,11 @@ fn describe_keys(reply: &mut Reply<'_>, spec: &KeySpec) {
     let shown = if spec.is_counted {
         [("keynumidx", 0), ("firstkey", 1), ("keystep", 1)]
     } else {
-        [("lastkey", i64::from(spec.last)), ("keystep", spec.step as i64), ("limit", 0)]
+        [
+            ("lastkey", i64::from(spec.last)),
+            ("keystep", spec.step as i64),
+            ("limit", if spec.follows_streams() { 2 } else { 0 }),
+        ]
     };
     for (name, value) in shown {
         reply.bulk(name.as_bytes());

@@ -27,6 +27,7 @@ pub mod slowlog;
 pub mod sorted_algebra;
 pub mod sorted_range;
 pub mod sorted_set;
+pub mod stream;
 pub mod string;
 pub mod transaction;
 

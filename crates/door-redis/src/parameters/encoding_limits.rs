@@ -1,6 +1,6 @@
-//! The limits beyond which OBJECT ENCODING of a collection changes, where each command finds them without a lock.
+//! The limits beyond which OBJECT ENCODING of a collection changes, or a node of a stream is full, where each command finds them without a lock.
 
-use engine::PackLimits;
+use engine::{NodeLimits, PackLimits};
 use stdx::sync::atomic::{AtomicU64, Ordering};
 
 use super::Parameters;
@@ -12,6 +12,8 @@ pub struct EncodingLimits {
     zset_entries: AtomicU64,
     zset_value: AtomicU64,
     hll_sparse: AtomicU64,
+    node_entries: AtomicU64,
+    node_bytes: AtomicU64,
 }
 
 impl EncodingLimits {
@@ -24,6 +26,8 @@ impl EncodingLimits {
             zset_entries: zero(),
             zset_value: zero(),
             hll_sparse: zero(),
+            node_entries: zero(),
+            node_bytes: zero(),
         };
         limits.set(parameters);
         limits
@@ -37,6 +41,8 @@ impl EncodingLimits {
         self.zset_entries.store(parameters.number("zset-max-listpack-entries"), Ordering::Relaxed);
         self.zset_value.store(parameters.number("zset-max-listpack-value"), Ordering::Relaxed);
         self.hll_sparse.store(parameters.number("hll-sparse-max-bytes"), Ordering::Relaxed);
+        self.node_entries.store(parameters.number("stream-node-max-entries"), Ordering::Relaxed);
+        self.node_bytes.store(parameters.number("stream-node-max-bytes"), Ordering::Relaxed);
     }
 
     pub fn hash(&self) -> PackLimits {
@@ -52,6 +58,12 @@ impl EncodingLimits {
     /// Returns the most bytes of a HyperLogLog in sparse form.
     pub fn hll_sparse(&self) -> usize {
         self.hll_sparse.load(Ordering::Relaxed) as usize
+    }
+
+    /// Returns when a node of a stream is full.
+    pub fn stream_node(&self) -> NodeLimits {
+        let load = |limit: &AtomicU64| limit.load(Ordering::Relaxed);
+        NodeLimits { entries: load(&self.node_entries), bytes: load(&self.node_bytes) }
     }
 
     pub fn set_of(&self) -> PackLimits {

@@ -1,0 +1,293 @@
+//! XREAD and XREADGROUP.
+
+use engine::{Consumer, Group, KeyTransaction, Pending, Stream, StreamId};
+
+use super::progress::Progress;
+use super::range::{count_entries, reply_entries};
+use super::{Outcome, id_text, load_read, notify};
+use crate::call::{Call, Result};
+use crate::commands::shown;
+use crate::errors;
+
+/// The options of XREAD and XREADGROUP.
+struct ReadOptions {
+    count: Option<u64>,
+    /// Name of the group and of the consumer.
+    group: Option<(usize, usize)>,
+    is_unacknowledged: bool,
+    /// Where the keys are, and how many. The ids follow them.
+    keys: usize,
+    key_count: usize,
+}
+
+/// Where a stream is read from.
+#[derive(Clone, Copy, PartialEq)]
+enum After {
+    Id(StreamId),
+    /// What the group has not got yet.
+    New,
+}
+
+/// One stream of the reply.
+struct Served {
+    key: usize,
+    after: After,
+    /// Number of new entries.
+    count: u64,
+}
+
+fn options(call: &mut Call<'_>, of_group: bool) -> Option<ReadOptions> {
+    let mut found = ReadOptions { count: None, group: None, is_unacknowledged: false, keys: 0, key_count: 0 };
+    let mut at = 1;
+    while at < call.args.len() {
+        let more = call.args.len() - at - 1;
+        if call.word(at, "block") && more > 0 {
+            call.reply.error("ERR the option BLOCK is not served");
+            return None;
+        } else if call.word(at, "count") && more > 0 {
+            // Redis takes a negative number for no limit, too.
+            found.count = Some(call.integer(at + 1)?).filter(|count| *count > 0).map(|count| count as u64);
+            at += 2;
+        } else if call.word(at, "streams") && more > 0 {
+            if !more.is_multiple_of(2) {
+                // Redis 7.0 names XREAD in both commands.
+                call.reply
+                    .error("ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must be specified.");
+                return None;
+            }
+            (found.keys, found.key_count) = (at + 1, more / 2);
+            break;
+        } else if call.word(at, "group") && more >= 2 {
+            if !of_group {
+                call.reply.error("ERR The GROUP option is only supported by XREADGROUP. You called XREAD instead.");
+                return None;
+            }
+            found.group = Some((at + 1, at + 2));
+            at += 3;
+        } else if call.word(at, "noack") {
+            if !of_group {
+                call.reply.error("ERR The NOACK option is only supported by XREADGROUP. You called XREAD instead.");
+                return None;
+            }
+            found.is_unacknowledged = true;
+            at += 1;
+        } else {
+            call.reply.error(errors::SYNTAX);
+            return None;
+        }
+    }
+    let error = match found.group {
+        _ if found.key_count == 0 => errors::SYNTAX,
+        None if of_group => "ERR Missing GROUP option for XREADGROUP",
+        _ => return Some(found),
+    };
+    call.reply.error(error);
+    None
+}
+
+/// Reads the id of a stream. Returns None after an error reply.
+fn after(call: &mut Call<'_>, at: usize, of_group: bool, stream: Option<&Stream<'_>>) -> Option<After> {
+    let error = match call.args[at] {
+        b"$" if of_group => {
+            "ERR The $ ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by specifying a proper ID, or use the > ID to \
+             get new messages. The $ ID would just return an empty result set."
+        }
+        b"$" => return Some(After::Id(stream.map_or(StreamId::MIN, Stream::last_id))),
+        b">" if of_group => return Some(After::New),
+        b">" => "ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> option.",
+        _ => {
+            let id = call.id(at)?;
+            // Redis marks new entries by the last id.
+            return Some(if of_group && id == StreamId::MAX { After::New } else { After::Id(id) });
+        }
+    };
+    call.reply.error(error);
+    None
+}
+
+/// Replies with the number of streams.
+fn reply_streams(call: &mut Call<'_>, count: usize) {
+    match count {
+        0 => call.reply.null_array(),
+        _ if call.reply.resp3 => call.reply.map(count),
+        _ => call.reply.array(count),
+    }
+}
+
+fn reply_key(call: &mut Call<'_>, key: usize) {
+    if !call.reply.resp3 {
+        call.reply.array(2);
+    }
+    call.reply.bulk(call.args[key]);
+}
+
+pub fn xread(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    let Some(options) = options(call, false) else { return Ok(()) };
+    let mut served = Vec::new();
+    for key in options.keys..options.keys + options.key_count {
+        let Some(stream) = load_read(txn, call, call.args[key])? else { return Ok(()) };
+        let Some(After::Id(after)) = after(call, key + options.key_count, false, stream.as_ref()) else {
+            return Ok(());
+        };
+        if let (Some(stream), Some(from)) = (stream, after.next()) {
+            let (count, _) = count_entries(txn, &stream, from, StreamId::MAX, false, options.count)?;
+            if count > 0 {
+                served.push((key, stream, from, count));
+            }
+        }
+    }
+    reply_streams(call, served.len());
+    for (key, stream, from, count) in served {
+        reply_key(call, key);
+        reply_entries(txn, call, &stream, (from, StreamId::MAX, false), count)?;
+    }
+    Ok(())
+}
+
+pub fn xreadgroup(txn: &mut KeyTransaction<'_>, call: &mut Call<'_>) -> Result {
+    let Some(options) = options(call, true) else { return Ok(()) };
+    let Some((group, consumer)) = options.group else { return Ok(()) };
+    let (group, consumer) = (call.args[group], call.args[consumer]);
+    let mut reads = Vec::with_capacity(options.key_count);
+    for key in options.keys..options.keys + options.key_count {
+        let Some(stream) = load_read(txn, call, call.args[key])? else { return Ok(()) };
+        let found = stream.as_ref().map(|stream| txn.group(stream, group)).transpose()?.flatten();
+        if found.is_none() {
+            let (key, group) = (shown(call.args[key]), shown(group));
+            let text =
+                format!("NOGROUP No such key '{key}' or consumer group '{group}' in XREADGROUP with GROUP option");
+            call.reply.error(&text);
+            return Ok(());
+        }
+        let Some(after) = after(call, key + options.key_count, true, stream.as_ref()) else { return Ok(()) };
+        reads.push((key, after));
+    }
+    let served = plan(txn, call, group, &reads, &options)?;
+    reply_streams(call, served.iter().flatten().count());
+    for served in served.into_iter().flatten() {
+        let name = call.args[served.key];
+        let Some(entry) = txn.peek(call.db, name)? else { return Ok(()) };
+        let mut stream = txn.stream(call.db, name, &entry)?;
+        let Some(mut group) = txn.group(&stream, group)? else { return Ok(()) };
+        let mut consumer = match txn.consumer(&stream, &group, consumer)? {
+            Some(known) => known,
+            None => {
+                notify(txn, call, name, "xgroup-createconsumer");
+                txn.create_consumer(&mut stream, &mut group, consumer)?
+            }
+        };
+        consumer.seen_ms = txn.now_ms();
+        reply_key(call, served.key);
+        let changes = match served.after {
+            After::New => deliver(txn, call, &stream, &mut group, &consumer, served.count)?,
+            After::Id(id) => repeat(txn, call, &stream, &group, &consumer, (id, options.count))?,
+        };
+        if !changes.is_empty() {
+            consumer.active_ms = txn.now_ms();
+        }
+        // What is read again stays pending.
+        if !options.is_unacknowledged || served.after != After::New {
+            let changes: Vec<_> = changes.into_iter().map(|(id, pending)| (id, Some(pending))).collect();
+            txn.set_pending(&mut stream, &mut group, &changes, Some(&mut consumer))?;
+        }
+        txn.put_consumer(&mut stream, &group, &consumer)?;
+        txn.put_group(&mut stream, &group)?;
+    }
+    Ok(())
+}
+
+/// Counts what each stream will answer; nothing for a stream that is not part of the reply.
+fn plan(
+    txn: &mut KeyTransaction<'_>,
+    call: &Call<'_>,
+    group: &[u8],
+    reads: &[(usize, After)],
+    options: &ReadOptions,
+) -> Outcome<Vec<Option<Served>>> {
+    let mut planned = Vec::with_capacity(reads.len());
+    // A stream that is named twice goes on where it was read to before.
+    let mut read_to: Vec<(&[u8], StreamId)> = Vec::new();
+    for (key, after) in reads {
+        let name = call.args[*key];
+        let Some(entry) = txn.peek(call.db, name)? else { return Ok(planned) };
+        let stream = txn.stream(call.db, name, &entry)?;
+        let Some(found) = txn.group(&stream, group)? else { return Ok(planned) };
+        let count = match after {
+            After::New => {
+                let at = read_to.iter().rposition(|(known, _)| *known == name);
+                let last = at.map_or(found.last_id, |at| read_to[at].1);
+                let (count, last) = match last.next() {
+                    Some(from) => count_entries(txn, &stream, from, StreamId::MAX, false, options.count)?,
+                    None => (0, None),
+                };
+                read_to.extend(last.map(|last| (name, last)));
+                count
+            }
+            After::Id(_) => 0,
+        };
+        let is_served = count > 0 || *after != After::New;
+        planned.push(is_served.then_some(Served { key: *key, after: *after, count }));
+    }
+    Ok(planned)
+}
+
+/// Replies with entries that the group has not got yet. Returns them as pending ones.
+fn deliver(
+    txn: &KeyTransaction<'_>,
+    call: &mut Call<'_>,
+    stream: &Stream<'_>,
+    group: &mut Group,
+    consumer: &Consumer,
+    count: u64,
+) -> Outcome<Vec<(StreamId, Pending)>> {
+    let progress = Progress::of(txn, stream)?;
+    let mut changes = Vec::new();
+    call.reply.array(count as usize);
+    let Some(from) = group.last_id.next() else { return Ok(changes) };
+    let mut walk = txn.stream_entries(stream, from, StreamId::MAX, false)?;
+    while (changes.len() as u64) < count
+        && let Some(item) = walk.next(txn)?
+    {
+        call.stream_entry(&item)?;
+        progress.advance(group, item.id);
+        let delivered_ms = txn.now_ms();
+        changes.push((item.id, Pending { id: item.id, consumer: consumer.id, delivered_ms, deliveries: 1 }));
+    }
+    Ok(changes)
+}
+
+/// Replies with pending entries of a consumer. Returns those that are delivered again.
+fn repeat(
+    txn: &KeyTransaction<'_>,
+    call: &mut Call<'_>,
+    stream: &Stream<'_>,
+    group: &Group,
+    consumer: &Consumer,
+    (after, most): (StreamId, Option<u64>),
+) -> Outcome<Vec<(StreamId, Pending)>> {
+    let mut ids = Vec::new();
+    if let Some(from) = after.next() {
+        let mut walk = txn.consumer_pending(stream, group, consumer, from)?;
+        while most.is_none_or(|most| (ids.len() as u64) < most)
+            && let Some(item) = walk.next(txn)?
+        {
+            ids.push(item.id);
+        }
+    }
+    call.reply.array(ids.len());
+    let known = txn.pending_entries(stream, group, &ids)?;
+    let mut changes = Vec::new();
+    for (id, pending) in ids.into_iter().zip(known) {
+        if call.entry_of(txn, stream, id)? {
+            let pending = pending.unwrap_or_default();
+            let (delivered_ms, deliveries) = (txn.now_ms(), pending.deliveries.wrapping_add(1));
+            changes.push((id, Pending { id, consumer: consumer.id, delivered_ms, deliveries }));
+        } else {
+            // Its entry has been deleted.
+            call.reply.array(2);
+            call.reply.bulk(id_text(id).as_bytes());
+            call.reply.null_array();
+        }
+    }
+    Ok(changes)
+}
